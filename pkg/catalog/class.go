@@ -1,0 +1,34 @@
+package catalog
+
+import "joiner/pkg/require"
+
+// Class is what of an EC2NodeClass changes how instance types look: its resolved status and the kubelet settings that
+// take capacity away (spec aws.md §2). It is a plain value, so that a snapshot can be stored and replayed.
+type Class struct {
+	Name    string `json:"name"`
+	Ready   bool   `json:"ready"`
+	Message string `json:"message,omitempty"` // why it is not ready
+
+	Family            string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
+	Images            []Image           `json:"images,omitempty"`
+	ZoneIDs           map[string]string `json:"zoneIDs,omitempty"` // zones with a subnet of the class, to their ids
+	MaxPods           *int64            `json:"maxPods,omitempty"`
+	PodsPerCore       int64             `json:"podsPerCore,omitempty"`
+	KubeReserved      map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities
+	SystemReserved    map[string]string `json:"systemReserved,omitempty"`
+	EvictionHard      map[string]string `json:"evictionHard,omitempty"`
+	EphemeralBytes    int64             `json:"ephemeralBytes,omitempty"` // of the volume that backs the kubelet, 0 for 20 GiB
+	RAID0             bool              `json:"raid0,omitempty"`          // instance store is the ephemeral storage
+	ReservedENIs      int64             `json:"reservedENIs,omitempty"`
+	MemoryOverhead    float64           `json:"memoryOverhead"`              // part of the memory that the VM keeps, such as 0.075
+	NitroOnly         bool              `json:"nitroOnly,omitempty"`         // connectionTracking is set
+	EFAInterfaces     int64             `json:"efaInterfaces,omitempty"`     // efa-only interfaces the class configures, 0 when it configures none
+	ConfiguresNetwork bool              `json:"configuresNetwork,omitempty"` // networkInterfaces is set
+	LearnedMemoryMiB  map[string]int64  `json:"learnedMemoryMiB,omitempty"`  // type to the memory its registered nodes reported
+}
+
+// Image is an AMI of a class with the requirements an instance type must meet to run it. Images are sorted newest first.
+type Image struct {
+	ID           string      `json:"id"`
+	Requirements require.Set `json:"requirements"`
+}

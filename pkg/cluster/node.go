@@ -1,0 +1,146 @@
+package cluster
+
+import (
+	"time"
+
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// Taint is a taint of a node or pool.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule, NoExecute
+}
+
+// String prints the taint as kubectl does.
+func (t Taint) String() string {
+	if t.Value == "" {
+		return t.Key + ":" + t.Effect
+	}
+	return t.Key + "=" + t.Value + ":" + t.Effect
+}
+
+// Toleration is a toleration of a pod.
+type Toleration struct {
+	Key      string `json:"key,omitempty"`      // empty with operator Exists tolerates every key
+	Operator string `json:"operator,omitempty"` // Equal (also when empty) or Exists
+	Value    string `json:"value,omitempty"`
+	Effect   string `json:"effect,omitempty"` // empty for every effect
+}
+
+// Tolerates reports whether the toleration covers the taint.
+func (t Toleration) Tolerates(taint Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	if t.Operator == "Exists" {
+		return true
+	}
+	return t.Key != "" && t.Value == taint.Value
+}
+
+// Untolerated returns the taints that none of the tolerations covers.
+func Untolerated(taints []Taint, tolerations []Toleration) []Taint {
+	var out []Taint
+	for _, t := range taints {
+		covered := false
+		for _, tol := range tolerations {
+			covered = covered || tol.Tolerates(t)
+		}
+		if !covered {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Node is a Node object as read.
+type Node struct {
+	Name        string            `json:"name"`
+	UID         string            `json:"uid,omitempty"`
+	ProviderID  string            `json:"providerID,omitempty"`
+	Created     time.Time         `json:"created"`
+	Deleting    time.Time         `json:"deleting,omitzero"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"` // of karpenter.sh and joiner.sh only
+	Taints      []Taint           `json:"taints,omitempty"`
+	Capacity    resource.List     `json:"capacity"`
+	Allocatable resource.List     `json:"allocatable"`
+	Ready       bool              `json:"ready"`
+	ReadySince  time.Time         `json:"readySince,omitzero"` // last transition of the Ready condition
+	Finalizer   bool              `json:"finalizer,omitempty"` // carries karpenter.sh/termination
+}
+
+// Claim is a NodeClaim as read.
+type Claim struct {
+	Name             string            `json:"name"`
+	UID              string            `json:"uid,omitempty"`
+	Version          string            `json:"version,omitempty"` // resourceVersion, for optimistic concurrency
+	Generation       int64             `json:"generation,omitempty"`
+	Pool             string            `json:"pool,omitempty"` // label karpenter.sh/nodepool
+	Class            string            `json:"class"`
+	Created          time.Time         `json:"created"`
+	Deleting         time.Time         `json:"deleting,omitzero"`
+	Finalizer        bool              `json:"finalizer,omitempty"`
+	Labels           map[string]string `json:"labels,omitempty"`
+	Annotations      map[string]string `json:"annotations,omitempty"`
+	Requirements     require.Set       `json:"requirements"`
+	Requests         resource.List     `json:"requests"`
+	Taints           []Taint           `json:"taints,omitempty"`
+	StartupTaints    []Taint           `json:"startupTaints,omitempty"`
+	ExpireAfter      time.Duration     `json:"expireAfter,omitempty"`      // 0 for Never
+	TerminationGrace *time.Duration    `json:"terminationGrace,omitempty"` // nil for no limit
+
+	ProviderID  string        `json:"providerID,omitempty"`
+	NodeName    string        `json:"nodeName,omitempty"`
+	ImageID     string        `json:"imageID,omitempty"`
+	Capacity    resource.List `json:"capacity"`
+	Allocatable resource.List `json:"allocatable"`
+	Conditions  []Condition   `json:"conditions,omitempty"` // sorted by type
+}
+
+// Condition is a status condition.
+type Condition struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"` // True, False, Unknown
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // last change of Status
+}
+
+// Is reports whether the condition is True.
+func (c Claim) Is(condition string) bool { return c.Condition(condition).Status == "True" }
+
+// Condition returns the condition of that type. A missing one is Unknown since the claim was made (spec core.md §1.2).
+func (c Claim) Condition(condition string) Condition {
+	for _, k := range c.Conditions {
+		if k.Type == condition {
+			return k
+		}
+	}
+	return Condition{Type: condition, Status: "Unknown", Since: c.Created}
+}
+
+// Instance is an EC2 instance that carries the cluster's tag.
+type Instance struct {
+	ID           string    `json:"id"`
+	State        string    `json:"state"` // pending, running, stopping, stopped, shutting-down, terminated
+	Type         string    `json:"type"`
+	Zone         string    `json:"zone"`
+	CapacityType string    `json:"capacityType"`
+	ImageID      string    `json:"imageID,omitempty"`
+	Launched     time.Time `json:"launched"`
+	Claim        string    `json:"claim,omitempty"`    // name of the NodeClaim, from its tag
+	ClaimUID     string    `json:"claimUID,omitempty"` // its UID, from its tag
+	NodeName     string    `json:"nodeName,omitempty"` // private DNS name
+	SubnetID     string    `json:"subnetID,omitempty"`
+	Tags         []string  `json:"tags,omitempty"` // keys, sorted
+}
+
+// ProviderID is the id under which Kubernetes knows the instance.
+func (i Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID }
+
+// Gone reports whether the instance runs no more and will not come back.
+func (i Instance) Gone() bool { return i.State == "shutting-down" || i.State == "terminated" }

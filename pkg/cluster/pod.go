@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"time"
+
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// Pod is what matters of a pod for placing, draining and counting it.
+type Pod struct {
+	Namespace    string            `json:"namespace"`
+	Name         string            `json:"name"`
+	UID          string            `json:"uid,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Created      time.Time         `json:"created"`
+	Started      time.Time         `json:"started,omitzero"` // status.startTime
+	Priority     int32             `json:"priority,omitempty"`
+	Critical     bool              `json:"critical,omitempty"` // priority class system-cluster-critical or system-node-critical
+	Owner        Owner             `json:"owner,omitempty"`
+	Phase        string            `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed
+	Ready        bool              `json:"ready,omitempty"`
+	NodeName     string            `json:"nodeName,omitempty"`
+	Nominated    string            `json:"nominated,omitempty"`    // status.nominatedNodeName
+	Unscheduled  bool              `json:"unscheduled,omitempty"`  // the scheduler said PodScheduled=False, reason Unschedulable
+	Deleting     time.Time         `json:"deleting,omitzero"`      // deletionTimestamp, which already contains the grace period
+	GraceSec     int64             `json:"graceSec,omitempty"`     // terminationGracePeriodSeconds
+	DoNotDisrupt string            `json:"doNotDisrupt,omitempty"` // value of the annotation karpenter.sh/do-not-disrupt
+
+	Need         resource.List           `json:"need"` // requests, one pods unit included (spec core.md §2.4)
+	NodeSelector map[string]string       `json:"nodeSelector,omitempty"`
+	NodeAffinity [][]require.Requirement `json:"nodeAffinity,omitempty"` // required terms, any one of which must hold
+	NodePrefers  []WeightedRequirements  `json:"nodePrefers,omitempty"`
+	Tolerations  []Toleration            `json:"tolerations,omitempty"`
+	Spread       []Spread                `json:"spread,omitempty"`
+	Affinity     []AffinityTerm          `json:"affinity,omitempty"`     // required
+	AntiAffinity []AffinityTerm          `json:"antiAffinity,omitempty"` // required
+	Prefers      []WeightedAffinityTerm  `json:"prefers,omitempty"`      // preferred pod affinity
+	Avoids       []WeightedAffinityTerm  `json:"avoids,omitempty"`       // preferred pod anti-affinity
+	HostPorts    []HostPort              `json:"hostPorts,omitempty"`
+	VolumeZones  [][]require.Requirement `json:"volumeZones,omitempty"` // alternatives that its volumes allow, none for no limit
+	Unmodelled   []string                `json:"unmodelled,omitempty"`  // constraints that Joiner does not model, in words
+}
+
+// Owner is the kind of controller a pod belongs to.
+type Owner string
+
+// The owners that change how a pod is treated.
+const (
+	OwnerNone        Owner = ""
+	OwnerDaemonSet   Owner = "DaemonSet"
+	OwnerNode        Owner = "Node" // a static pod
+	OwnerStatefulSet Owner = "StatefulSet"
+	OwnerOther       Owner = "Other"
+)
+
+// Key names the pod as namespace/name.
+func (p Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// Terminal reports whether the pod has ended.
+func (p Pod) Terminal() bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }
+
+// Terminating reports whether the pod is being deleted.
+func (p Pod) Terminating() bool { return !p.Deleting.IsZero() }
+
+// Active reports whether the pod has neither ended nor is being deleted (spec core.md §2.1).
+func (p Pod) Active() bool { return !p.Terminal() && !p.Terminating() }
+
+// Provisionable reports whether a node should be found or made for the pod (spec core.md §2.1). Unlike the in-cluster
+// original it leaves out pods that are being deleted.
+func (p Pod) Provisionable() bool {
+	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Active() &&
+		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode
+}
+
+// Reschedulable reports whether the pod will need another node when its own goes away (spec core.md §2.1).
+func (p Pod) Reschedulable() bool {
+	return (p.Active() || p.Owner == OwnerStatefulSet && p.Terminating() && !p.Terminal()) &&
+		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode
+}
+
+// WeightedRequirements is a preferred node affinity term.
+type WeightedRequirements struct {
+	Weight       int32                 `json:"weight"`
+	Requirements []require.Requirement `json:"requirements"`
+}
+
+// Spread is a topology spread constraint.
+type Spread struct {
+	Key                string    `json:"key"` // topology key
+	MaxSkew            int32     `json:"maxSkew"`
+	MinDomains         int32     `json:"minDomains,omitempty"`
+	Soft               bool      `json:"soft,omitempty"`               // ScheduleAnyway
+	Selector           *Selector `json:"selector"`                     // matchLabelKeys are already folded in; nil selects nothing
+	IgnoreNodeAffinity bool      `json:"ignoreNodeAffinity,omitempty"` // nodeAffinityPolicy Ignore
+	HonorTaints        bool      `json:"honorTaints,omitempty"`        // nodeTaintsPolicy Honor
+}
+
+// AffinityTerm is a pod affinity or anti-affinity term.
+type AffinityTerm struct {
+	Key               string    `json:"key"`                  // topology key
+	Selector          *Selector `json:"selector"`             // nil selects nothing
+	Namespaces        []string  `json:"namespaces,omitempty"` // sorted; with no namespace selector and no names: the pod's own
+	NamespaceSelector *Selector `json:"namespaceSelector,omitempty"`
+}
+
+// WeightedAffinityTerm is a preferred pod affinity or anti-affinity term.
+type WeightedAffinityTerm struct {
+	Weight int32        `json:"weight"`
+	Term   AffinityTerm `json:"term"`
+}
+
+// Selector selects things by their labels: all requirements must hold, an empty one selects everything.
+type Selector struct {
+	Requirements []require.Requirement `json:"requirements,omitempty"` // sorted by key
+}
+
+// Matches reports whether the selector selects a thing with these labels. A nil selector selects nothing.
+func (s *Selector) Matches(labels map[string]string) bool {
+	if s == nil {
+		return false
+	}
+	for _, r := range s.Requirements {
+		if !r.Matches(labels) {
+			return false
+		}
+	}
+	return true
+}
+
+// HostPort is a port that a pod takes on its node.
+type HostPort struct {
+	Protocol string `json:"protocol"`
+	IP       string `json:"ip"` // 0.0.0.0 when the pod names none
+	Port     int32  `json:"port"`
+}

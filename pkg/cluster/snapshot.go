@@ -1,0 +1,98 @@
+// Package cluster is the cluster as one pass saw it: pods, nodes, NodeClaims, pools, instances and prices, as plain values.
+//
+// It knows no Kubernetes or AWS client. A snapshot is never changed after it was read; decisions are functions of it, so it
+// can be stored and replayed. All lists are sorted by name (pods by namespace and name).
+package cluster
+
+import (
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// Snapshot is everything a decision may see.
+type Snapshot struct {
+	Now        time.Time       `json:"now"`
+	Pods       []Pod           `json:"pods,omitempty"` // every pod that has not ended
+	Nodes      []Node          `json:"nodes,omitempty"`
+	Claims     []Claim         `json:"claims,omitempty"`
+	Pools      []Pool          `json:"pools,omitempty"`
+	Classes    []catalog.Class `json:"classes,omitempty"`
+	Daemons    []Pod           `json:"daemons,omitempty"` // one pod of each DaemonSet, as its template makes it
+	Namespaces []Namespace     `json:"namespaces,omitempty"`
+	Budgets    []Budget        `json:"budgets,omitempty"`   // PodDisruptionBudgets
+	Instances  []Instance      `json:"instances,omitempty"` // only where the pass asked EC2
+	Catalog    catalog.Catalog `json:"catalog"`
+	SoldOut    []catalog.Mark  `json:"soldOut,omitempty"`
+	Rules      Rules           `json:"rules"`
+}
+
+// Rules are the settings that change decisions.
+type Rules struct {
+	IgnorePreferences     bool          `json:"ignorePreferences,omitempty"`
+	MaxClaims             int           `json:"maxClaims,omitempty"` // new claims in one pass, 0 for no limit
+	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
+	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
+	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`
+	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"` // an instance younger than this is never called leaked
+}
+
+// Namespace is a namespace with its labels.
+type Namespace struct {
+	Name   string            `json:"name"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Budget is a PodDisruptionBudget.
+type Budget struct {
+	Namespace          string    `json:"namespace"`
+	Name               string    `json:"name"`
+	Selector           *Selector `json:"selector"`
+	DisruptionsAllowed int32     `json:"disruptionsAllowed"`
+	FullyBlocking      bool      `json:"fullyBlocking,omitempty"` // maxUnavailable 0 or 0%, or minAvailable 100%
+	AlwaysAllowUnready bool      `json:"alwaysAllowUnready,omitempty"`
+}
+
+// Pool is a NodePool as read.
+type Pool struct {
+	Name             string            `json:"name"`
+	UID              string            `json:"uid,omitempty"`
+	Weight           int32             `json:"weight,omitempty"`
+	Class            string            `json:"class"`
+	Ready            bool              `json:"ready"`
+	Message          string            `json:"message,omitempty"` // why it is not ready
+	Deleting         bool              `json:"deleting,omitempty"`
+	Static           bool              `json:"static,omitempty"`      // replicas is set
+	Labels           map[string]string `json:"labels,omitempty"`      // of the template
+	Annotations      map[string]string `json:"annotations,omitempty"` // of the template
+	Requirements     require.Set       `json:"requirements"`
+	Taints           []Taint           `json:"taints,omitempty"`
+	StartupTaints    []Taint           `json:"startupTaints,omitempty"`
+	Limits           resource.List     `json:"limits"`
+	Limited          []string          `json:"limited,omitempty"`     // names of the resources that Limits holds, zero limits included; may hold "nodes"
+	ExpireAfter      time.Duration     `json:"expireAfter,omitempty"` // 0 for Never
+	TerminationGrace *time.Duration    `json:"terminationGrace,omitempty"`
+	Hash             string            `json:"hash,omitempty"` // static drift hash of the template
+}
+
+// ClassOf returns the resolved class of that name.
+func (s Snapshot) ClassOf(name string) (catalog.Class, bool) {
+	for _, c := range s.Classes {
+		if c.Name == name {
+			return c, true
+		}
+	}
+	return catalog.Class{}, false
+}
+
+// PoolOf returns the pool of that name.
+func (s Snapshot) PoolOf(name string) (Pool, bool) {
+	for _, p := range s.Pools {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Pool{}, false
+}

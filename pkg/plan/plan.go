@@ -1,0 +1,61 @@
+// Package plan is what a pass decided, as plain values with one text form.
+//
+// It knows what is wanted and why, and refuses to know how it is done. Prices are USD per hour.
+package plan
+
+import (
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// Plan is the outcome of packing: nodes to launch, pods that fit where there is room already, and pods without a home.
+type Plan struct {
+	Launches []Launch
+	Existing []Placement // pods that fit on nodes that exist or are on their way
+	Unplaced []Unplaced
+	Skipped  []Skip // pools that took no part
+}
+
+// Launch is one node to make.
+type Launch struct {
+	Pool         string
+	Class        string
+	Requirements require.Set // what the claim demands, its types, zones and capacity types included
+	Labels       map[string]string
+	Annotations  map[string]string
+	Taints       []cluster.Taint
+	Startup      []cluster.Taint
+	Requests     resource.List    // of the pods and the daemons
+	Pods         []string         // namespace/name, sorted
+	Choice       catalog.Offering // the cheapest offering that holds the pods
+	Types        []string         // every type that may be launched, cheapest first
+}
+
+// Placement says that a pod fits on a node that exists or is on its way.
+type Placement struct {
+	Pod  string // namespace/name
+	Node string // node name, or the claim's name while it has no node
+}
+
+// Unplaced is a pod without a home and every reason for it.
+type Unplaced struct {
+	Pod string // namespace/name
+	Why []string
+}
+
+// Skip is a pool that took no part in the pass.
+type Skip struct {
+	Pool string
+	Why  string
+}
+
+// Price is the sum of the launches' chosen offerings in USD per hour.
+func (p Plan) Price() float64 {
+	var sum float64
+	for _, l := range p.Launches {
+		sum += l.Choice.Price
+	}
+	return sum
+}

@@ -1,0 +1,186 @@
+package require
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Set is a conjunction of requirements, at most one for a key. The zero value allows everything.
+type Set struct {
+	list []Requirement // sorted by key
+}
+
+// NewSet returns the conjunction of rs; requirements on one key are intersected.
+func NewSet(rs ...Requirement) Set {
+	var s Set
+	return s.And(rs...)
+}
+
+// FromLabels returns the set that demands exactly these labels.
+func FromLabels(labels map[string]string) Set {
+	s := Set{list: make([]Requirement, 0, len(labels))}
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		s.list = append(s.list, Of(k, labels[k]))
+	}
+	return s
+}
+
+// And returns s narrowed by rs. s itself is unchanged.
+func (s Set) And(rs ...Requirement) Set {
+	out := Set{list: slices.Clone(s.list)}
+	for _, r := range rs {
+		i, found := out.find(r.Key)
+		if found {
+			out.list[i] = out.list[i].Intersect(r)
+		} else {
+			out.list = slices.Insert(out.list, i, r)
+		}
+	}
+	return out
+}
+
+// AndSet returns s narrowed by o.
+func (s Set) AndSet(o Set) Set { return s.And(o.list...) }
+
+// Get returns the requirement on key, and whether there is one.
+func (s Set) Get(key string) (Requirement, bool) {
+	if i, ok := s.find(key); ok {
+		return s.list[i], true
+	}
+	return Requirement{}, false
+}
+
+// Has reports whether the set allows value for key; a key without requirement allows every value.
+func (s Set) Has(key, value string) bool {
+	r, ok := s.Get(key)
+	return !ok || r.Has(value)
+}
+
+// Without returns s without the requirements on keys.
+func (s Set) Without(keys ...string) Set {
+	return Set{list: slices.DeleteFunc(slices.Clone(s.list), func(r Requirement) bool { return slices.Contains(keys, r.Key) })}
+}
+
+// All returns the requirements sorted by key. The caller must not change them.
+func (s Set) All() []Requirement { return s.list }
+
+// Len returns the number of keys with a requirement.
+func (s Set) Len() int { return len(s.list) }
+
+// Labels returns the keys that have exactly one allowed value.
+func (s Set) Labels() map[string]string {
+	out := map[string]string{}
+	for _, r := range s.list {
+		if v, ok := r.Single(); ok {
+			out[r.Key] = v
+		}
+	}
+	return out
+}
+
+// Matches reports whether a thing with these labels satisfies every requirement (absent labels satisfy only NotIn and
+// DoesNotExist).
+func (s Set) Matches(labels map[string]string) bool {
+	for _, r := range s.list {
+		if !r.Matches(labels) {
+			return false
+		}
+	}
+	return true
+}
+
+// Conflicts returns the requirements of o that overlap with none of the values that s allows for their key. A key known
+// to one side only never conflicts (spec core.md §3.4, Intersects).
+func (s Set) Conflicts(o Set) []Requirement {
+	var out []Requirement
+	i, j := 0, 0
+	for i < len(s.list) && j < len(o.list) {
+		switch c := cmp.Compare(s.list[i].Key, o.list[j].Key); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			if !s.list[i].Overlaps(o.list[j]) {
+				out = append(out, o.list[j])
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return out
+}
+
+// Intersects reports whether s and o conflict on no key.
+func (s Set) Intersects(o Set) bool {
+	i, j := 0, 0
+	for i < len(s.list) && j < len(o.list) {
+		switch c := cmp.Compare(s.list[i].Key, o.list[j].Key); {
+		case c < 0:
+			i++
+		case c > 0:
+			j++
+		default:
+			if !s.list[i].Overlaps(o.list[j]) {
+				return false
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return true
+}
+
+// Refusals returns the requirements of o that s cannot meet: those that conflict, and those on a key that s does not define,
+// unless the label may be absent or free(key) says that a node may get any value for it (spec core.md §3.4, Compatible, and
+// §9.3). free may be nil.
+func (s Set) Refusals(o Set, free func(key string) bool) []Requirement {
+	var out []Requirement
+	for _, r := range o.list {
+		mine, ok := s.Get(r.Key)
+		switch {
+		case ok && !mine.Overlaps(r):
+			out = append(out, r)
+		case !ok && !r.AllowsAbsent() && (free == nil || !free(r.Key)):
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// String prints all requirements, joined by "and".
+func (s Set) String() string {
+	parts := make([]string, len(s.list))
+	for i, r := range s.list {
+		parts[i] = r.String()
+	}
+	return strings.Join(parts, " and ")
+}
+
+// MarshalJSON writes the requirements as a list sorted by key.
+func (s Set) MarshalJSON() ([]byte, error) { return json.Marshal(s.list) }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Set) UnmarshalJSON(b []byte) error {
+	var list []Requirement
+	if err := json.Unmarshal(b, &list); err != nil {
+		return err
+	}
+	*s = NewSet(list...)
+	return nil
+}
+
+// Equal reports whether both sets demand the same.
+func (s Set) Equal(o Set) bool {
+	return slices.EqualFunc(s.list, o.list, func(a, b Requirement) bool {
+		return a.Key == b.Key && a.Not == b.Not && a.MinValues == b.MinValues && slices.Equal(a.Values, b.Values) &&
+			same(a.Min, b.Min) && same(a.Max, b.Max)
+	})
+}
+
+func (s Set) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(s.list, key, func(r Requirement, k string) int { return cmp.Compare(r.Key, k) })
+}
+
+func same(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
