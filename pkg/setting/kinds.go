@@ -1,0 +1,148 @@
+package setting
+
+import (
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// span is an inclusive range of time.
+type span struct{ least, most time.Duration }
+
+// bounds is an inclusive range of whole numbers.
+type bounds struct{ least, most int }
+
+// text is a knob whose value is taken as it is written, if ok accepts it.
+func text[V any](s Setting, field func(*V) *string, ok func(string) bool) knob[V] {
+	return knob[V]{s, func(v *V, in string) error {
+		if !ok(in) {
+			return errNotAllowed()
+		}
+		*field(v) = in
+		return nil
+	}}
+}
+
+// choice is a knob with a few words to choose from, compared exactly.
+func choice[V any](s Setting, words []string, set func(*V, string)) knob[V] {
+	s.Allowed = orList(words)
+	return knob[V]{s, func(v *V, in string) error {
+		if !slices.Contains(words, in) {
+			return errNotAllowed()
+		}
+		set(v, in)
+		return nil
+	}}
+}
+
+// truth is a knob that is on or off.
+func truth[V any](s Setting, field func(*V) *bool) knob[V] {
+	s.Unit = "true or false"
+	return choice(s, []string{"true", "false"}, func(v *V, in string) { *field(v) = in == "true" })
+}
+
+// duration is a knob counted in time, written as Go writes it (90s, 3m, 1h30m).
+func duration[V any](s Setting, allowed span, field func(*V) *time.Duration) knob[V] {
+	s.Unit = "duration"
+	s.Allowed = fmt.Sprintf("a duration such as 90s, 3m or 1h30m, from %s to %s", short(allowed.least), short(allowed.most))
+	return knob[V]{s, func(v *V, in string) error {
+		d, err := time.ParseDuration(in)
+		if err != nil || d < allowed.least || d > allowed.most {
+			return errNotAllowed()
+		}
+		*field(v) = d
+		return nil
+	}}
+}
+
+// whole is a knob that counts something.
+func whole[V any](s Setting, allowed bounds, field func(*V) *int) knob[V] {
+	s.Allowed = fmt.Sprintf("a whole number from %d to %d", allowed.least, allowed.most)
+	return knob[V]{s, func(v *V, in string) error {
+		n, err := strconv.Atoi(in)
+		if err != nil || n < allowed.least || n > allowed.most {
+			return errNotAllowed()
+		}
+		*field(v) = n
+		return nil
+	}}
+}
+
+// wholeOf is a knob that takes a few numbers only.
+func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) knob[V] {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.Itoa(n)
+	}
+	s.Allowed = orList(words)
+	return knob[V]{s, func(v *V, in string) error {
+		n, err := strconv.Atoi(in)
+		if err != nil || !slices.Contains(numbers, n) {
+			return errNotAllowed()
+		}
+		*field(v) = n
+		return nil
+	}}
+}
+
+// fraction is a knob that is a part of a whole, from 0 up to but not including 1.
+func fraction[V any](s Setting, field func(*V) *float64) knob[V] {
+	s.Unit = "fraction"
+	s.Allowed = "a number from 0 to 0.99, where 0.075 means 7.5 %"
+	return knob[V]{s, func(v *V, in string) error {
+		f, err := strconv.ParseFloat(in, 64)
+		if err != nil || !(f >= 0 && f <= 0.99) { // the negation refuses NaN too
+			return errNotAllowed()
+		}
+		*field(v) = f
+		return nil
+	}}
+}
+
+// isClusterName is narrower than EKS (100 characters, may start with a digit): the names of the stack and of the longest
+// function are made from it, and those may have 64 characters and must start with a letter.
+func isClusterName(s string) bool {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`).MatchString(s)
+}
+
+func isRoleName(s string) bool {
+	return regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
+}
+
+func isHTTPS(s string) bool {
+	return regexp.MustCompile(`^https://[^/\s]+/?$`).MatchString(s)
+}
+
+func isCABundle(s string) bool {
+	raw, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(raw)
+	return block != nil && block.Type == "CERTIFICATE"
+}
+
+func anyText(string) bool { return true }
+
+// orList is "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// short writes a duration without the empty parts that String adds: 1h, not 1h0m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

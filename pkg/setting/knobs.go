@@ -1,0 +1,131 @@
+package setting
+
+import (
+	"slices"
+	"time"
+)
+
+// functionKnobs is the one place where the settings of the functions are written down.
+func functionKnobs() []knob[Values] {
+	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), operationKnobs())
+}
+
+func clusterKnobs() []knob[Values] {
+	return []knob[Values]{
+		text(Setting{Name: "clusterName", Env: "CLUSTER_NAME", Unit: "name", Required: true,
+			Allowed: "the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter",
+			Doc:     "The EKS cluster that Joiner adds nodes to and removes nodes from."},
+			func(v *Values) *string { return &v.ClusterName }, isClusterName),
+		text(Setting{Name: "clusterEndpoint", Env: "CLUSTER_ENDPOINT", Unit: "URL",
+			Allowed: "an https URL",
+			Doc:     "Address of the API server; without it the functions ask eks:DescribeCluster at each cold start."},
+			func(v *Values) *string { return &v.ClusterEndpoint }, isHTTPS),
+		text(Setting{Name: "clusterCABundle", Env: "CLUSTER_CA_BUNDLE", Unit: "base64 of PEM",
+			Allowed: "the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate",
+			Doc:     "Certificate authority of the API server; without it the functions ask eks:DescribeCluster."},
+			func(v *Values) *string { return &v.ClusterCABundle }, isCABundle),
+	}
+}
+
+func wiringKnobs() []knob[Values] {
+	return []knob[Values]{
+		text(Setting{Name: "catalogBucket", Env: "CATALOG_BUCKET", Unit: "bucket name", ByStack: true,
+			Allowed: "the name of an S3 bucket",
+			Doc:     "Where refresh stores the catalog of instance types, offerings and prices."},
+			func(v *Values) *string { return &v.CatalogBucket }, anyText),
+		text(Setting{Name: "provisionFunction", Env: "PROVISION_FUNCTION", Unit: "function name", ByStack: true,
+			Allowed: "the name of a Lambda function",
+			Doc:     "The function to wake when pods are about to lose their node."},
+			func(v *Values) *string { return &v.ProvisionFunction }, anyText),
+		text(Setting{Name: "lifecycleFunction", Env: "LIFECYCLE_FUNCTION", Unit: "function name", ByStack: true,
+			Allowed: "the name of a Lambda function",
+			Doc:     "The function to wake when a NodeClaim or a node has a next step to take."},
+			func(v *Values) *string { return &v.LifecycleFunction }, anyText),
+	}
+}
+
+func latencyKnobs() []knob[Values] {
+	return []knob[Values]{
+		duration(Setting{Name: "stay", Env: "STAY", Default: "50s",
+			Doc: "How long an invocation that found work stays and watches for more."},
+			span{0, 55 * time.Second}, func(v *Values) *time.Duration { return &v.Stay }),
+		truth(Setting{Name: "alwaysWatch", Env: "ALWAYS_WATCH", Default: "false",
+			Doc: "Stay and watch even when there was no work, so that a new pod never waits for the next minute."},
+			func(v *Values) *bool { return &v.AlwaysWatch }),
+		duration(Setting{Name: "soldOutFor", Env: "SOLD_OUT_FOR", Default: "3m",
+			Doc: "How long an offer that had no capacity is not tried again."},
+			span{10 * time.Second, time.Hour}, func(v *Values) *time.Duration { return &v.SoldOutFor }),
+	}
+}
+
+func timeoutKnobs() []knob[Values] {
+	return []knob[Values]{
+		duration(Setting{Name: "launchTimeout", Env: "LAUNCH_TIMEOUT", Default: "5m",
+			Doc: "A NodeClaim without an instance after this time is given up."},
+			span{time.Minute, time.Hour}, func(v *Values) *time.Duration { return &v.LaunchTimeout }),
+		duration(Setting{Name: "registrationTimeout", Env: "REGISTRATION_TIMEOUT", Default: "15m",
+			Doc: "An instance whose node has not joined the cluster after this time is given up."},
+			span{time.Minute, 2 * time.Hour}, func(v *Values) *time.Duration { return &v.RegistrationTimeout }),
+		duration(Setting{Name: "initializationTimeout", Env: "INITIALIZATION_TIMEOUT", Default: "30m",
+			Doc: "A node that joined but is not ready for pods after this time is given up."},
+			span{time.Minute, 6 * time.Hour}, func(v *Values) *time.Duration { return &v.InitializationTimeout }),
+		duration(Setting{Name: "minLeakAge", Env: "MIN_LEAK_AGE", Default: "30s",
+			Doc: "An instance without a NodeClaim is terminated only when it is older than this."},
+			span{10 * time.Second, time.Hour}, func(v *Values) *time.Duration { return &v.MinLeakAge }),
+		duration(Setting{Name: "catalogMaxAge", Env: "CATALOG_MAX_AGE", Default: "24h",
+			Doc: "A catalog older than this is still used, but reported as stale."},
+			span{10 * time.Minute, 720 * time.Hour}, func(v *Values) *time.Duration { return &v.CatalogMaxAge }),
+	}
+}
+
+func sizingKnobs() []knob[Values] {
+	return []knob[Values]{
+		fraction(Setting{Name: "vmMemoryOverheadPercent", Env: "VM_MEMORY_OVERHEAD_PERCENT", Default: "0.075",
+			Doc: "Share of the advertised memory that a new node is expected to lack, where the real figure is not known yet."},
+			func(v *Values) *float64 { return &v.VMMemoryOverheadPercent }),
+		whole(Setting{Name: "reservedENIs", Env: "RESERVED_ENIS", Default: "0", Unit: "network interfaces",
+			Doc: "Network interfaces per node that pods cannot use; they lower the number of pods a node holds."},
+			bounds{0, 100}, func(v *Values) *int { return &v.ReservedENIs }),
+		whole(Setting{Name: "maxClaimsPerTick", Env: "MAX_CLAIMS_PER_TICK", Default: "100", Unit: "NodeClaims",
+			Doc: "The most nodes one pass may ask for; the rest waits for the next pass."},
+			bounds{1, 1000}, func(v *Values) *int { return &v.MaxClaimsPerTick }),
+	}
+}
+
+func operationKnobs() []knob[Values] {
+	return []knob[Values]{
+		choice(Setting{Name: "preferencePolicy", Env: "PREFERENCE_POLICY", Default: string(PreferenceRespect), Unit: "word",
+			Doc: "Whether preferences of pods (preferred affinity, ScheduleAnyway) shape new nodes."},
+			[]string{string(PreferenceRespect), string(PreferenceIgnore)},
+			func(v *Values, s string) { v.PreferencePolicy = PreferencePolicy(s) }),
+		truth(Setting{Name: "isolatedVPC", Env: "ISOLATED_VPC", Default: "false",
+			Doc: "The functions reach no AWS API without a private endpoint: no price list, no instance profile changes."},
+			func(v *Values) *bool { return &v.IsolatedVPC }),
+		choice(Setting{Name: "logLevel", Env: "LOG_LEVEL", Default: "info", Unit: "word",
+			Doc: "The least important log line that is written."},
+			[]string{"debug", "info", "warn", "error"},
+			func(v *Values, s string) { v.LogLevel = s }),
+	}
+}
+
+// stackKnobs is the one place where the settings that only the stack reads are written down.
+func stackKnobs() []knob[StackValues] {
+	return []knob[StackValues]{
+		choice(Setting{Name: "architecture", Default: "arm64", Unit: "word",
+			Doc: "Processor the functions run on; arm64 is the cheaper one."},
+			[]string{"arm64", "x86_64"},
+			func(v *StackValues, s string) { v.Architecture = s }),
+		text(Setting{Name: "nodeRole", Unit: "role name",
+			Allowed: "the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-",
+			Doc:     "An existing role for the nodes; without it the stack makes KarpenterNodeRole-<cluster> and its access entry."},
+			func(v *StackValues) *string { return &v.NodeRole }, isRoleName),
+		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
+			Doc: "How long the logs of the functions are kept."},
+			[]int{1, 3, 5, 7, 14, 30, 60, 90, 180, 365},
+			func(v *StackValues) *int { return &v.LogRetentionDays }),
+		text(Setting{Name: "distFolder", Default: ".local/dist", Unit: "folder",
+			Allowed: "a folder with <GOARCH>/<function>/bootstrap in it",
+			Doc:     "Where make package left the function binaries."},
+			func(v *StackValues) *string { return &v.DistFolder }, anyText),
+	}
+}

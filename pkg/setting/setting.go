@@ -1,0 +1,166 @@
+// Package setting knows every knob of Joiner once: its name, the environment variable that carries it to the functions, its
+// default, its unit and one sentence. The stack, the functions and the README take them from here. It refuses to know where
+// a value comes from: the caller hands in a lookup, and only pkg/app reads the environment.
+package setting
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Setting describes one knob to people and to the stack.
+type Setting struct {
+	Name     string // camelCase; the context key in cdk.json
+	Env      string // environment variable of the functions; empty when only the stack reads the knob
+	Default  string // in the form a user would write it; empty means none
+	Unit     string // what the value is counted in, or the kind of text it is
+	Allowed  string // which values are accepted, completing "allowed: "
+	Doc      string // one sentence
+	Required bool   // has no default and cannot be left out
+	ByStack  bool   // the stack computes it; setting it in cdk.json is refused
+}
+
+// PreferencePolicy says what preferences of a pod (preferred affinities, ScheduleAnyway spreads) count for.
+type PreferencePolicy string
+
+// The two preference policies of spec/core.md §8.
+const (
+	PreferenceRespect PreferencePolicy = "Respect" // try to satisfy preferences first, relax them one by one
+	PreferenceIgnore  PreferencePolicy = "Ignore"  // place the pod by its hard requirements only
+)
+
+// Values are the knobs a function runs with, parsed.
+type Values struct {
+	ClusterName             string
+	ClusterEndpoint         string // https URL of the API server; empty: ask eks:DescribeCluster
+	ClusterCABundle         string // base64 of the PEM; empty: ask eks:DescribeCluster
+	CatalogBucket           string // empty outside the stack: use the built-in catalog
+	ProvisionFunction       string // empty: nobody to wake
+	LifecycleFunction       string // empty: nobody to wake
+	SoldOutFor              time.Duration
+	Stay                    time.Duration
+	AlwaysWatch             bool
+	LaunchTimeout           time.Duration
+	RegistrationTimeout     time.Duration
+	InitializationTimeout   time.Duration
+	MinLeakAge              time.Duration
+	VMMemoryOverheadPercent float64 // a fraction of the advertised memory: 0.075 is 7.5 %
+	ReservedENIs            int
+	MaxClaimsPerTick        int
+	PreferencePolicy        PreferencePolicy
+	CatalogMaxAge           time.Duration
+	IsolatedVPC             bool
+	LogLevel                string // debug, info, warn or error
+}
+
+// StackValues are the knobs that only the stack reads, parsed.
+type StackValues struct {
+	Architecture     string // arm64 or x86_64, as Lambda names them
+	NodeRole         string // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
+	LogRetentionDays int
+	DistFolder       string // holds <GOARCH>/<function>/bootstrap
+}
+
+// InvalidError lists every value that cannot be used.
+type InvalidError struct {
+	Problems []string // one sentence per setting, in the order of All
+}
+
+// Error is one line per problem, each naming the setting and what is allowed.
+func (e *InvalidError) Error() string {
+	return "settings: " + strings.Join(e.Problems, "\nsettings: ")
+}
+
+// knob ties the description of a setting to the place its value goes. V is Values or StackValues.
+type knob[V any] struct {
+	Setting
+	set func(*V, string) error
+}
+
+// errNotAllowed is what a knob answers when it understands the text but not as one of its values.
+func errNotAllowed() error { return errors.New("not allowed") }
+
+// All returns every setting, in the order the documentation shows them.
+func All() []Setting {
+	var all []Setting
+	for _, k := range functionKnobs() {
+		all = append(all, k.Setting)
+	}
+	for _, k := range stackKnobs() {
+		all = append(all, k.Setting)
+	}
+	return all
+}
+
+// Find returns the setting with this context key.
+func Find(name string) (Setting, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })
+	if i < 0 {
+		return Setting{}, false
+	}
+	return all[i], true
+}
+
+// Parse reads the knobs of a function. The lookup gets the name of an environment variable and returns "" for one that is not
+// set; then the default holds. The error is an *InvalidError with every bad value, not the first.
+func Parse(lookup func(env string) string) (Values, error) {
+	return parse(functionKnobs(), func(s Setting) string { return lookup(s.Env) })
+}
+
+// ParseStack reads the knobs that only the stack knows. The lookup gets a context key.
+func ParseStack(lookup func(name string) string) (StackValues, error) {
+	return parse(stackKnobs(), func(s Setting) string { return lookup(s.Name) })
+}
+
+func parse[V any](knobs []knob[V], lookup func(Setting) string) (V, error) {
+	var values V
+	var bad InvalidError
+	for _, k := range knobs {
+		text := strings.TrimSpace(lookup(k.Setting))
+		if text == "" {
+			text = k.Default
+		}
+		if text == "" {
+			if k.Required {
+				bad.Problems = append(bad.Problems, fmt.Sprintf("%s is required; allowed: %s", k.label(), k.Allowed))
+			}
+			continue
+		}
+		if k.set(&values, text) != nil {
+			bad.Problems = append(bad.Problems, fmt.Sprintf("%s is %q; allowed: %s", k.label(), text, k.Allowed))
+		}
+	}
+	if len(bad.Problems) > 0 {
+		return values, &bad
+	}
+	return values, nil
+}
+
+// label is how a problem names its setting: both names, since a reader knows one or the other.
+func (s Setting) label() string {
+	if s.Env == "" {
+		return s.Name
+	}
+	return fmt.Sprintf("%s (%s)", s.Name, s.Env)
+}
+
+// Markdown is the settings table of the README.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("| setting | default | unit | meaning |\n|---|---|---|---|\n")
+	for _, s := range All() {
+		def := s.Default
+		switch {
+		case s.ByStack:
+			def = "set by the stack"
+		case s.Required:
+			def = "required"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, def, s.Unit, s.Doc)
+	}
+	return b.String()
+}

@@ -1,0 +1,151 @@
+package setting_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/setting"
+)
+
+// env answers lookups from a map, as a process environment would.
+func env(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
+
+func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
+	got, err := setting.Parse(env(map[string]string{"CLUSTER_NAME": "demo"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := setting.Values{
+		ClusterName:             "demo",
+		SoldOutFor:              3 * time.Minute,
+		Stay:                    50 * time.Second,
+		LaunchTimeout:           5 * time.Minute,
+		RegistrationTimeout:     15 * time.Minute,
+		InitializationTimeout:   30 * time.Minute,
+		MinLeakAge:              30 * time.Second,
+		VMMemoryOverheadPercent: 0.075,
+		MaxClaimsPerTick:        100,
+		PreferencePolicy:        setting.PreferenceRespect,
+		CatalogMaxAge:           24 * time.Hour,
+		LogLevel:                "info",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("defaults (-want +got):\n%s", d)
+	}
+}
+
+func TestEverySettingReachesItsField(t *testing.T) {
+	ca := base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"))
+	got, err := setting.Parse(env(map[string]string{
+		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
+		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
+		"SOLD_OUT_FOR": "1m", "STAY": "0s", "ALWAYS_WATCH": "true", "LAUNCH_TIMEOUT": "2m",
+		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "MIN_LEAK_AGE": "1m30s",
+		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7",
+		"PREFERENCE_POLICY": "Ignore", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "LOG_LEVEL": "debug",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := setting.Values{
+		ClusterName: "blue", ClusterEndpoint: "https://api.example:443", ClusterCABundle: ca,
+		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
+		SoldOutFor: time.Minute, AlwaysWatch: true, LaunchTimeout: 2 * time.Minute,
+		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, MinLeakAge: 90 * time.Second,
+		ReservedENIs: 2, MaxClaimsPerTick: 7, PreferencePolicy: setting.PreferenceIgnore,
+		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("values (-want +got):\n%s", d)
+	}
+}
+
+func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
+	_, err := setting.Parse(env(map[string]string{
+		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "STAY": "2m", "ALWAYS_WATCH": "yes",
+		"SOLD_OUT_FOR": "3 minutes", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
+		"MAX_CLAIMS_PER_TICK": "0", "PREFERENCE_POLICY": "ignore",
+	}))
+	var invalid *setting.InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("got error %v, want *InvalidError", err)
+	}
+	want := []string{
+		`clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter`,
+		`clusterEndpoint (CLUSTER_ENDPOINT) is "http://api.example"; allowed: an https URL`,
+		`clusterCABundle (CLUSTER_CA_BUNDLE) is "bm90IHBlbQ=="; allowed: the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate`,
+		`stay (STAY) is "2m"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 55s`,
+		`alwaysWatch (ALWAYS_WATCH) is "yes"; allowed: true or false`,
+		`soldOutFor (SOLD_OUT_FOR) is "3 minutes"; allowed: a duration such as 90s, 3m or 1h30m, from 10s to 1h`,
+		`vmMemoryOverheadPercent (VM_MEMORY_OVERHEAD_PERCENT) is "NaN"; allowed: a number from 0 to 0.99, where 0.075 means 7.5 %`,
+		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,
+		`maxClaimsPerTick (MAX_CLAIMS_PER_TICK) is "0"; allowed: a whole number from 1 to 1000`,
+		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,
+	}
+	if d := cmp.Diff(want, invalid.Problems); d != "" {
+		t.Errorf("problems (-want +got):\n%s", d)
+	}
+}
+
+func TestClusterNamesThatMakeNoLegalResourceNamesAreRefused(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"demo": true, "Prod_eu-1": true, strings.Repeat("a", 40): true,
+		strings.Repeat("a", 41): false, "1st": false, "a.b": false, "a b": false,
+	} {
+		_, err := setting.Parse(env(map[string]string{"CLUSTER_NAME": name}))
+		if (err == nil) != ok {
+			t.Errorf("cluster name %q: error %v, want accepted %t", name, err, ok)
+		}
+	}
+}
+
+func TestStackSettings(t *testing.T) {
+	got, err := setting.ParseStack(env(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, DistFolder: ".local/dist"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("defaults (-want +got):\n%s", d)
+	}
+	_, err = setting.ParseStack(env(map[string]string{"architecture": "amd64", "nodeRole": "a/b", "logRetentionDays": "2"}))
+	wantErr := "settings: architecture is \"amd64\"; allowed: arm64 or x86_64\n" +
+		"settings: nodeRole is \"a/b\"; allowed: the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-\n" +
+		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365"
+	if err == nil || err.Error() != wantErr {
+		t.Errorf("got error\n%v\nwant\n%s", err, wantErr)
+	}
+}
+
+func TestEverySettingIsDescribedOnce(t *testing.T) {
+	names, envs := map[string]bool{}, map[string]bool{}
+	camel := regexp.MustCompile(`^[a-z][A-Za-z]+$`)
+	upper := regexp.MustCompile(`^[A-Z][A-Z_]+$`)
+	for _, s := range setting.All() {
+		if !camel.MatchString(s.Name) || names[s.Name] {
+			t.Errorf("name %q is not camelCase or not unique", s.Name)
+		}
+		if s.Env != "" && (!upper.MatchString(s.Env) || envs[s.Env]) {
+			t.Errorf("%s: environment variable %q is not upper case or not unique", s.Name, s.Env)
+		}
+		if s.Unit == "" || s.Allowed == "" || !strings.HasSuffix(s.Doc, ".") {
+			t.Errorf("%s lacks a unit, what is allowed, or a sentence: %+v", s.Name, s)
+		}
+		if s.Required && s.Default != "" {
+			t.Errorf("%s is required and has a default", s.Name)
+		}
+		names[s.Name], envs[s.Env] = true, true
+		if found, ok := setting.Find(s.Name); !ok || found != s {
+			t.Errorf("Find(%q) does not find it", s.Name)
+		}
+		if !strings.Contains(setting.Markdown(), "| `"+s.Name+"` |") {
+			t.Errorf("%s is missing from the table", s.Name)
+		}
+	}
+}
