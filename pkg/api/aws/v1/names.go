@@ -1,0 +1,117 @@
+package v1
+
+// Labels that instance types, claims and nodes carry (aws.md 2.2).
+const (
+	LabelEC2NodeClass                         = "karpenter.k8s.aws/ec2nodeclass"
+	LabelZoneID                               = "topology.k8s.aws/zone-id"
+	LabelInstanceCPU                          = "karpenter.k8s.aws/instance-cpu"
+	LabelInstanceCPUManufacturer              = "karpenter.k8s.aws/instance-cpu-manufacturer"
+	LabelInstanceCPUSustainedClockSpeedMHz    = "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz"
+	LabelInstanceMemory                       = "karpenter.k8s.aws/instance-memory"
+	LabelInstanceEBSBandwidth                 = "karpenter.k8s.aws/instance-ebs-bandwidth"
+	LabelInstanceNetworkBandwidth             = "karpenter.k8s.aws/instance-network-bandwidth"
+	LabelInstanceCategory                     = "karpenter.k8s.aws/instance-category"
+	LabelInstanceFamily                       = "karpenter.k8s.aws/instance-family"
+	LabelInstanceGeneration                   = "karpenter.k8s.aws/instance-generation"
+	LabelInstanceSize                         = "karpenter.k8s.aws/instance-size"
+	LabelInstanceCapabilityFlex               = "karpenter.k8s.aws/instance-capability-flex"
+	LabelInstanceLocalNVME                    = "karpenter.k8s.aws/instance-local-nvme"
+	LabelInstanceHypervisor                   = "karpenter.k8s.aws/instance-hypervisor"
+	LabelInstanceEncryptionInTransitSupported = "karpenter.k8s.aws/instance-encryption-in-transit-supported"
+	LabelInstanceTenancy                      = "karpenter.k8s.aws/instance-tenancy"
+	LabelInstanceGPUName                      = "karpenter.k8s.aws/instance-gpu-name"
+	LabelInstanceGPUManufacturer              = "karpenter.k8s.aws/instance-gpu-manufacturer"
+	LabelInstanceGPUCount                     = "karpenter.k8s.aws/instance-gpu-count"
+	LabelInstanceGPUMemory                    = "karpenter.k8s.aws/instance-gpu-memory"
+	LabelInstanceAcceleratorName              = "karpenter.k8s.aws/instance-accelerator-name"
+	LabelInstanceAcceleratorManufacturer      = "karpenter.k8s.aws/instance-accelerator-manufacturer"
+	LabelInstanceAcceleratorCount             = "karpenter.k8s.aws/instance-accelerator-count"
+	LabelCapacityReservationID                = "karpenter.k8s.aws/capacity-reservation-id"
+	LabelCapacityReservationType              = "karpenter.k8s.aws/capacity-reservation-type"
+	LabelCapacityReservationInterruptible     = "karpenter.k8s.aws/capacity-reservation-interruptible"
+	LabelPlacementGroupID                     = "karpenter.k8s.aws/placement-group-id"
+	LabelPlacementGroupPartition              = "karpenter.k8s.aws/placement-group-partition"
+	LabelEBSZone                              = "topology.ebs.csi.aws.com/zone"
+)
+
+// WellKnownLabels are the labels of the domain karpenter.k8s.aws that a NodePool or NodeClaim may name, sorted. Every other key of
+// the domain is refused.
+func WellKnownLabels() []string {
+	return []string{
+		LabelCapacityReservationID, LabelCapacityReservationInterruptible, LabelCapacityReservationType,
+		LabelEC2NodeClass,
+		LabelInstanceAcceleratorCount, LabelInstanceAcceleratorManufacturer, LabelInstanceAcceleratorName,
+		LabelInstanceCapabilityFlex, LabelInstanceCategory, LabelInstanceCPU, LabelInstanceCPUManufacturer,
+		LabelInstanceCPUSustainedClockSpeedMHz, LabelInstanceEBSBandwidth, LabelInstanceEncryptionInTransitSupported,
+		LabelInstanceFamily, LabelInstanceGeneration, LabelInstanceGPUCount, LabelInstanceGPUManufacturer,
+		LabelInstanceGPUMemory, LabelInstanceGPUName, LabelInstanceHypervisor, LabelInstanceLocalNVME, LabelInstanceMemory,
+		LabelInstanceNetworkBandwidth, LabelInstanceSize, LabelInstanceTenancy,
+		LabelPlacementGroupID, LabelPlacementGroupPartition,
+	}
+}
+
+// Annotations of EC2NodeClasses and NodeClaims (aws.md 1.8).
+const (
+	// AnnotationHash is the static drift hash, see EC2NodeClass.Hash.
+	AnnotationHash = "karpenter.k8s.aws/ec2nodeclass-hash"
+	// AnnotationHashVersion is the version of the way that hash was made, see HashVersion.
+	AnnotationHashVersion = "karpenter.k8s.aws/ec2nodeclass-hash-version"
+	// AnnotationInstanceTagged is "true" on claims whose instance got its late tags.
+	AnnotationInstanceTagged = "karpenter.k8s.aws/tagged"
+	// AnnotationClusterNameTagged is "true" on claims whose instance got the tag of the cluster's name afterwards.
+	AnnotationClusterNameTagged = "compatibility.karpenter.k8s.aws/cluster-name-tagged"
+)
+
+// FinalizerTermination stands on an EC2NodeClass while it has instance profiles and launch templates of its own in AWS.
+const FinalizerTermination = "karpenter.k8s.aws/termination"
+
+// Tags on what is made in AWS (aws.md 3.6). User tags may not use these keys.
+const (
+	TagNodePool      = "karpenter.sh/nodepool"
+	TagNodeClaim     = "karpenter.sh/nodeclaim"
+	TagEC2NodeClass  = "karpenter.k8s.aws/ec2nodeclass"
+	TagClusterName   = "eks:eks-cluster-name"
+	TagClusterPrefix = "kubernetes.io/cluster/"
+	TagName          = "Name"
+)
+
+// Extended resources of EC2 instances (aws.md 2.3).
+const (
+	ResourcePodENI      = "vpc.amazonaws.com/pod-eni"
+	ResourcePrivateIPv4 = "vpc.amazonaws.com/PrivateIPv4Address"
+	ResourceEFA         = "vpc.amazonaws.com/efa"
+	ResourceNVIDIAGPU   = "nvidia.com/gpu"
+	ResourceAMDGPU      = "amd.com/gpu"
+	ResourceHabanaGaudi = "habana.ai/gaudi"
+	ResourceNeuron      = "aws.amazon.com/neuron"
+	ResourceNeuronCore  = "aws.amazon.com/neuroncore"
+)
+
+// Conditions of an EC2NodeClass (aws.md 1.6); Ready is the root.
+const (
+	ConditionReady                     = "Ready"
+	ConditionAMIsReady                 = "AMIsReady"
+	ConditionSubnetsReady              = "SubnetsReady"
+	ConditionSecurityGroupsReady       = "SecurityGroupsReady"
+	ConditionInstanceProfileReady      = "InstanceProfileReady"
+	ConditionValidationSucceeded       = "ValidationSucceeded"
+	ConditionPlacementGroupReady       = "PlacementGroupReady"
+	ConditionCapacityReservationsReady = "CapacityReservationsReady"
+)
+
+// Reasons of those conditions (aws.md 1.6, 1.7).
+const (
+	ReasonAMINotFound                         = "AMINotFound"
+	ReasonUnsupportedAlias                    = "UnsupportedAlias"
+	ReasonSubnetsNotFound                     = "SubnetsNotFound"
+	ReasonSecurityGroupsNotFound              = "SecurityGroupsNotFound"
+	ReasonPlacementGroupResolutionFailed      = "PlacementGroupResolutionFailed"
+	ReasonPlacementGroupNotFound              = "PlacementGroupNotFound"
+	ReasonClusterCIDRResolutionFailed         = "ClusterCIDRResolutionFailed"
+	ReasonDependenciesNotReady                = "DependenciesNotReady"
+	ReasonTagValidationFailed                 = "TagValidationFailed"
+	ReasonCreateLaunchTemplateAuthCheckFailed = "CreateLaunchTemplateAuthCheckFailed"
+	ReasonCreateFleetAuthCheckFailed          = "CreateFleetAuthCheckFailed"
+	ReasonRunInstancesAuthCheckFailed         = "RunInstancesAuthCheckFailed"
+	ReasonUserDataSizeLimitExceeded           = "UserDataSizeLimitExceeded"
+)

@@ -1,0 +1,94 @@
+package v1
+
+// SubnetSelectorTerm matches subnets; the fields of one term must all match.
+type SubnetSelectorTerm struct {
+	// Tags the subnet has; the value `*` stands for any.
+	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+	// ID of the subnet.
+	// +kubebuilder:validation:Pattern="subnet-[0-9a-z]+"
+	// +optional
+	ID string `json:"id,omitempty"`
+}
+
+// SecurityGroupSelectorTerm matches security groups; the fields of one term must all match.
+type SecurityGroupSelectorTerm struct {
+	// Tags the group has; the value `*` stands for any.
+	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+	// ID of the group.
+	// +kubebuilder:validation:Pattern:="sg-[0-9a-z]+"
+	// +optional
+	ID string `json:"id,omitempty"`
+	// Name of the group, which is not its Name tag.
+	// +optional
+	Name string `json:"name,omitempty"`
+}
+
+// CapacityReservationSelectorTerm matches capacity reservations; the fields of one term must all match.
+type CapacityReservationSelectorTerm struct {
+	// Tags the reservation has; the value `*` stands for any.
+	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+	// ID of the reservation.
+	// +kubebuilder:validation:Pattern:="^cr-[0-9a-z]+$"
+	// +optional
+	ID string `json:"id,omitempty"`
+	// OwnerID is the account that owns the reservation.
+	// +kubebuilder:validation:Pattern:="^[0-9]{12}$"
+	// +optional
+	OwnerID string `json:"ownerID,omitempty"`
+	// InstanceMatchCriteria is who may use the reservation: open to any matching instance, or only targeted launches.
+	// +kubebuilder:validation:Enum:={open,targeted}
+	// +optional
+	InstanceMatchCriteria string `json:"instanceMatchCriteria,omitempty"`
+}
+
+// AMISelectorTerm matches machine images; the fields of one term must all match.
+type AMISelectorTerm struct {
+	// Alias is family@version, for example al2023@latest: the images EKS publishes.
+	// +kubebuilder:validation:XValidation:message="'alias' must look like 'family@version'",rule="self.matches('^[a-zA-Z0-9]+@.+$')"
+	// +kubebuilder:validation:XValidation:message="the alias family must be one of al2, al2023, bottlerocket, windows2019, windows2022, windows2025",rule="self.find('^[^@]+') in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']"
+	// +kubebuilder:validation:XValidation:message="a Windows alias takes the version 'latest' only",rule="self.find('^[^@]+') in ['windows2019', 'windows2022', 'windows2025'] ? self.find('[^@]+$') == 'latest' : true"
+	// +kubebuilder:validation:MaxLength=30
+	// +optional
+	Alias string `json:"alias,omitempty"`
+	// Tags the image has; the value `*` stands for any.
+	// +kubebuilder:validation:XValidation:message="tag keys and values may not be empty",rule="self.all(k, k != '' && self[k] != '')"
+	// +kubebuilder:validation:MaxProperties:=20
+	// +optional
+	Tags map[string]string `json:"tags,omitempty"`
+	// ID of the image.
+	// +kubebuilder:validation:Pattern:="ami-[0-9a-z]+"
+	// +optional
+	ID string `json:"id,omitempty"`
+	// Name of the image, which is not its Name tag.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// Owner is an account, `self`, `amazon` or `aws-marketplace`.
+	// +optional
+	Owner string `json:"owner,omitempty"`
+	// SSMParameter is the name or ARN of a parameter whose value is an image ID.
+	// +optional
+	SSMParameter string `json:"ssmParameter,omitempty"`
+}
+
+// PlacementGroupSelector names one placement group.
+//
+// +kubebuilder:validation:XValidation:message="give 'name' or 'id', and not both",rule="has(self.name) != has(self.id)"
+type PlacementGroupSelector struct {
+	// Name of the group.
+	// +kubebuilder:validation:MinLength=1
+	// +optional
+	Name string `json:"name,omitempty"`
+	// ID of the group.
+	// +kubebuilder:validation:Pattern:="^pg-[0-9a-z]+$"
+	// +optional
+	ID string `json:"id,omitempty"`
+}

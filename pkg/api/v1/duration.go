@@ -1,0 +1,115 @@
+package v1
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Duration is a time span that goes back to the API as the text the user wrote ("24h" stays "24h").
+//
+// +kubebuilder:validation:Type=string
+type Duration struct {
+	time.Duration `json:"-"`
+	// Raw is the user's text; it is ignored when it does not mean the value beside it.
+	Raw string `json:"-" hash:"ignore"`
+}
+
+// NewDuration is d without a text of its own.
+func NewDuration(d time.Duration) Duration {
+	return Duration{Duration: d}
+}
+
+// UnmarshalJSON reads a Go duration text.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	raw, given, err := unquote(b)
+	if err != nil || !given {
+		return err
+	}
+	span, err := time.ParseDuration(raw)
+	if err != nil {
+		return fmt.Errorf("parse duration: %w", err)
+	}
+	*d = Duration{Duration: span, Raw: raw}
+	return nil
+}
+
+// MarshalJSON gives the user's text back, or Go's when the value was set in code.
+func (d Duration) MarshalJSON() ([]byte, error) {
+	return json.Marshal(d.text())
+}
+
+func (d Duration) text() string {
+	if span, err := time.ParseDuration(d.Raw); err == nil && span == d.Duration {
+		return d.Raw
+	}
+	return d.Duration.String()
+}
+
+// NillableDuration is a time span or Never. The zero value is "not given", which the API server fills with the field's default;
+// Never is a nil Duration with Raw set. Both read as "no end" once stored.
+//
+// +kubebuilder:validation:Type=string
+type NillableDuration struct {
+	// Duration is nil for Never and for a value that was not given.
+	*time.Duration `json:"-"`
+	// Raw is the user's text; it is ignored when it does not mean the value beside it.
+	Raw string `json:"-" hash:"ignore"`
+}
+
+// After is a NillableDuration of d.
+func After(d time.Duration) NillableDuration {
+	return NillableDuration{Duration: &d}
+}
+
+// NeverAfter is the NillableDuration that does not end.
+func NeverAfter() NillableDuration {
+	return NillableDuration{Raw: Never}
+}
+
+// IsZero says that the field was not given; encoding leaves it out then.
+func (d NillableDuration) IsZero() bool {
+	return d.Duration == nil && d.Raw == ""
+}
+
+// UnmarshalJSON reads a Go duration text or Never.
+func (d *NillableDuration) UnmarshalJSON(b []byte) error {
+	raw, given, err := unquote(b)
+	if err != nil || !given {
+		return err
+	}
+	if raw == Never {
+		*d = NeverAfter()
+		return nil
+	}
+	span, err := time.ParseDuration(raw)
+	if err != nil {
+		return fmt.Errorf("parse duration: %w", err)
+	}
+	*d = NillableDuration{Duration: &span, Raw: raw}
+	return nil
+}
+
+// MarshalJSON gives the user's text back, or Go's when the value was set in code.
+func (d NillableDuration) MarshalJSON() ([]byte, error) {
+	return json.Marshal(d.text())
+}
+
+func (d NillableDuration) text() string {
+	if d.Duration == nil {
+		return Never
+	}
+	return Duration{Duration: *d.Duration, Raw: d.Raw}.text()
+}
+
+// unquote reads a JSON string. A null is no value, which leaves the field as it was, as encoding/json does with its own types.
+func unquote(b []byte) (text string, given bool, err error) {
+	var s *string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return "", false, fmt.Errorf("read duration: %w", err)
+	}
+	if s == nil {
+		return "", false, nil
+	}
+	return *s, true, nil
+}

@@ -1,0 +1,79 @@
+package v1
+
+import corev1 "k8s.io/api/core/v1"
+
+// Labels on NodeClaims and Nodes (core.md 0.1).
+const (
+	// LabelNodePool names the pool an object belongs to.
+	LabelNodePool = "karpenter.sh/nodepool"
+	// LabelCapacityType is one of the CapacityType values.
+	LabelCapacityType = "karpenter.sh/capacity-type"
+	// LabelRegistered is "true" on a Node once its claim was matched and the unregistered taint removed.
+	LabelRegistered = "karpenter.sh/registered"
+	// LabelInitialized is "true" on a Node once it may take the place of others.
+	LabelInitialized = "karpenter.sh/initialized"
+	// LabelDoNotSyncTaints is "true" on a Node that brought its taints itself, so registration must not add them again.
+	LabelDoNotSyncTaints = "karpenter.sh/do-not-sync-taints"
+	// LabelExcludeBalancers keeps load balancers away from a Node that is being terminated; its value is ExcludeBalancersValue.
+	LabelExcludeBalancers = corev1.LabelNodeExcludeBalancers
+	// ExcludeBalancersValue tells our exclusion from one a user set.
+	ExcludeBalancersValue = "karpenter"
+	// LabelWindowsBuild is the Windows build number of a node.
+	LabelWindowsBuild = corev1.LabelWindowsBuild
+)
+
+// Values of LabelCapacityType.
+const (
+	CapacityTypeSpot     = "spot"
+	CapacityTypeOnDemand = "on-demand"
+	CapacityTypeReserved = "reserved"
+)
+
+// Annotations (core.md 0.1).
+const (
+	// AnnotationDoNotDisrupt is "true" or a positive Go duration on a Pod, only "true" on a Node.
+	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
+	// AnnotationNodePoolHash is the static drift hash of the pool's template, see NodePool.Hash.
+	AnnotationNodePoolHash = "karpenter.sh/nodepool-hash"
+	// AnnotationNodePoolHashVersion is the version of the way that hash was made, see NodePoolHashVersion.
+	AnnotationNodePoolHashVersion = "karpenter.sh/nodepool-hash-version"
+	// AnnotationTerminationTimestamp is the RFC 3339 time at which draining ends by force.
+	AnnotationTerminationTimestamp = "karpenter.sh/nodeclaim-termination-timestamp"
+	// AnnotationMinValuesRelaxed is "true" or "false" on claims that the scheduler made.
+	AnnotationMinValuesRelaxed = "karpenter.sh/nodeclaim-min-values-relaxed"
+	// AnnotationRequestedDRADrivers lists drivers that must publish before a node counts as initialized; sorted, by commas.
+	AnnotationRequestedDRADrivers = "karpenter.sh/requested-dra-drivers"
+	// AnnotationPriceOverlay is "true" when an overlay changed the price of a candidate type.
+	AnnotationPriceOverlay = "karpenter.sh/price-overlay-applied"
+	// AnnotationCapacityOverlay is "true" when an overlay changed the capacity of a candidate type.
+	AnnotationCapacityOverlay = "karpenter.sh/capacity-overlay-applied"
+	// AnnotationProviderCompatibility is reserved; nothing reads it.
+	AnnotationProviderCompatibility = "compatibility.karpenter.sh/provider"
+)
+
+// Taint keys, neither of which carries a value.
+const (
+	// TaintDisrupted has effect NoSchedule and stands on a node that is being disrupted or drained.
+	TaintDisrupted = "karpenter.sh/disrupted"
+	// TaintUnregistered has effect NoExecute; the kubelet brings it at boot and registration removes it.
+	TaintUnregistered = "karpenter.sh/unregistered"
+)
+
+// FinalizerTermination stands on NodeClaims from their first lifecycle step and on Nodes from registration.
+const FinalizerTermination = "karpenter.sh/termination"
+
+// LimitNodes is the pseudo-resource in spec.limits and status.resources that counts nodes.
+const LimitNodes corev1.ResourceName = "nodes"
+
+// Never is the text of a duration that never ends.
+const Never = "Never"
+
+// DisruptedTaint is the taint that keeps new pods off a condemned node.
+func DisruptedTaint() corev1.Taint {
+	return corev1.Taint{Key: TaintDisrupted, Effect: corev1.TaintEffectNoSchedule}
+}
+
+// UnregisteredTaint is the taint a kubelet must register with, so that nothing runs before the node is known.
+func UnregisteredTaint() corev1.Taint {
+	return corev1.Taint{Key: TaintUnregistered, Effect: corev1.TaintEffectNoExecute}
+}

@@ -1,0 +1,51 @@
+package v1
+
+// ConditionReady is the root condition of every kind: True only while all the conditions it depends on are.
+const ConditionReady = "Ready"
+
+// Conditions of a NodePool (core.md 1.1).
+const (
+	ConditionValidationSucceeded     = "ValidationSucceeded"
+	ConditionNodeClassReady          = "NodeClassReady"
+	ConditionNodeRegistrationHealthy = "NodeRegistrationHealthy"
+	ReasonNodePoolValidationFailed   = "NodePoolValidationFailed"
+	ReasonNodeClassNotFound          = "NodeClassNotFound"
+	ReasonNodeClassTerminating       = "NodeClassTerminating"
+	ReasonNodeClassReadinessUnknown  = "NodeClassReadinessUnknown"
+	ReasonRegistrationFailed         = "RegistrationFailed"
+	ReasonReconcilingDependents      = "ReconcilingDependents"
+	ReasonUnhealthyDependents        = "UnhealthyDependents"
+	ReasonAwaitingReconciliation     = "AwaitingReconciliation"
+	MessageAwaitingReconciliation    = "object is awaiting reconciliation"
+)
+
+// Conditions of a NodeClaim (core.md 1.2).
+const (
+	ConditionLaunched             = "Launched"
+	ConditionRegistered           = "Registered"
+	ConditionInitialized          = "Initialized"
+	ConditionConsolidatable       = "Consolidatable"
+	ConditionDrifted              = "Drifted"
+	ConditionDisruptionReason     = "DisruptionReason"
+	ConditionDrained              = "Drained"
+	ConditionVolumesDetached      = "VolumesDetached"
+	ConditionInstanceTerminating  = "InstanceTerminating"
+	ConditionConsistentStateFound = "ConsistentStateFound"
+)
+
+// Reasons of NodeClaim conditions; a True condition carries its own type as the reason unless one is named here.
+const (
+	ReasonLaunchFailed                  = "LaunchFailed"
+	ReasonNodeNotFound                  = "NodeNotFound"
+	ReasonRegistrationHookPending       = "RegistrationHookPending"
+	ReasonMultipleNodesFound            = "MultipleNodesFound"
+	ReasonNodeNotReady                  = "NodeNotReady"
+	ReasonStartupTaintsExist            = "StartupTaintsExist"
+	ReasonKnownEphemeralTaintsExist     = "KnownEphemeralTaintsExist"
+	ReasonResourceNotRegistered         = "ResourceNotRegistered"
+	ReasonDRADriverPoolsNotPublished    = "DRADriverPoolsNotPublished"
+	ReasonDraining                      = "Draining"
+	ReasonAwaitingVolumeDetachment      = "AwaitingVolumeDetachment"
+	ReasonTerminationGracePeriodElapsed = "TerminationGracePeriodElapsed"
+	ReasonConsistencyCheckFailed        = "ConsistencyCheckFailed"
+)

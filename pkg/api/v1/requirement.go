@@ -1,0 +1,37 @@
+package v1
+
+import corev1 "k8s.io/api/core/v1"
+
+// Operators of a Requirement beyond those of corev1 (In, NotIn, Exists, DoesNotExist, Gt, Lt): bounds that include the value.
+const (
+	OperatorGte corev1.NodeSelectorOperator = "Gte"
+	OperatorLte corev1.NodeSelectorOperator = "Lte"
+)
+
+// MaxRequirements is how many requirements an object holds at most; for a NodeClaim the pool's labels count too.
+const MaxRequirements = 100
+
+// Requirement says which values of a node label are acceptable (core.md 1.4).
+type Requirement struct {
+	// Key is the node label the requirement speaks of.
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`
+	// +kubebuilder:validation:XValidation:message="a label of the domain \"karpenter.sh\" is restricted",rule="self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.find('^([^/]+)').endsWith('karpenter.sh')"
+	// +kubebuilder:validation:XValidation:message="label \"kubernetes.io/hostname\" is restricted",rule="self != 'kubernetes.io/hostname'"
+	// +required
+	Key string `json:"key"`
+	// Operator relates the label's value to values. Gt, Lt, Gte and Lte compare integers.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
+	// +required
+	Operator corev1.NodeSelectorOperator `json:"operator"`
+	// Values are the label values: at least one for In, exactly one integer for the comparing operators, none for Exists and
+	// DoesNotExist.
+	// +listType=atomic
+	// +optional
+	Values []string `json:"values,omitempty"`
+	// MinValues is how many different values of the label the chosen instance types must still offer. ALPHA.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=50
+	// +optional
+	MinValues *int `json:"minValues,omitempty"`
+}

@@ -1,0 +1,27 @@
+package v1
+
+import corev1 "k8s.io/api/core/v1"
+
+// NodeClassReference names the cloud's part of a pool's configuration.
+type NodeClassReference struct {
+	// Group of the node class, for example karpenter.k8s.aws.
+	// +kubebuilder:validation:XValidation:message="group may not be empty",rule="self != ''"
+	// +kubebuilder:validation:Pattern=`^[^/]*$`
+	// +required
+	Group string `json:"group"`
+	// Kind of the node class, for example EC2NodeClass.
+	// +kubebuilder:validation:XValidation:message="kind may not be empty",rule="self != ''"
+	// +required
+	Kind string `json:"kind"`
+	// Name of the node class.
+	// +kubebuilder:validation:XValidation:message="name may not be empty",rule="self != ''"
+	// +required
+	Name string `json:"name"`
+}
+
+// ResourceRequirements is what the pods of a claim need in sum.
+type ResourceRequirements struct {
+	// Requests is the least the node must have allocatable.
+	// +optional
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+}
