@@ -1,0 +1,32 @@
+// Command infra is the CDK app: it turns the settings in cdk.json into the CloudFormation template of Joiner for one cluster.
+// Run it through the CDK command line (make synth, make deploy), which tells it where to write.
+package main
+
+import (
+	"log"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/jsii-runtime-go"
+
+	"joiner/infra/stack"
+)
+
+func main() {
+	if err := synth(); err != nil {
+		log.Fatalf("infra: %v", err)
+	}
+}
+
+func synth() error {
+	defer jsii.Close()
+	app := awscdk.NewApp(nil)
+	props, err := stack.FromContext(app.Node())
+	if err != nil {
+		return err
+	}
+	if _, err := stack.New(app, props); err != nil {
+		return err
+	}
+	app.Synth(nil)
+	return nil
+}

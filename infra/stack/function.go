@@ -1,0 +1,141 @@
+package stack
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambdadestinations"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/jsii-runtime-go"
+
+	"joiner/events"
+)
+
+// function says what one Lambda function is given; what is the same for all is in addFunction.
+type function struct {
+	name       string // also the folder below functions/ and the end of the physical name
+	id         string // in the template
+	doc        string
+	timeoutSec float64
+	everyMin   float64       // 0: no schedule
+	rules      []events.Kind // events that invoke it, besides the schedule
+	alone      bool          // never two at a time
+	// Asynchronous invocations: retries after an error, and the age at which an event is not worth handling any more.
+	retries   float64
+	maxAgeSec float64
+	allows    func(*joiner) []statement
+}
+
+// A scheduled function is not retried and drops ticks older than a minute: the next tick does the same work. Events come once,
+// so they are retried, and kept longer than the two-minute notice because a late clean-up is still one.
+func functions() []function {
+	return []function{
+		{name: "provision", id: "Provision", doc: "launches capacity for pods that have nowhere to run",
+			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: provisionAllows},
+		{name: "lifecycle", id: "Lifecycle", doc: "takes the next step for every NodeClaim and condemned node",
+			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: lifecycleAllows},
+		{name: "refresh", id: "Refresh", doc: "keeps the catalog and the status of every EC2NodeClass fresh",
+			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, allows: refreshAllows,
+			rules: []events.Kind{events.KindDeployed}},
+		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
+			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: spotInterruptionAllows,
+			rules: []events.Kind{events.KindSpotInterruption}},
+	}
+}
+
+const memoryMiB = 512
+
+// addFunction makes a function with everything that belongs to it alone: role, access entry, log group, dead-letter queue,
+// schedule and rules.
+func (s *joiner) addFunction(f function) error {
+	name := s.functionName(f.name)
+	deadLetters := awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), &awssqs.QueueProps{
+		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
+		EnforceSSL:      jsii.Bool(true),
+		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
+	})
+	logs := awslogs.NewLogGroup(s.Stack, jsii.String(f.id+"Logs"), &awslogs.LogGroupProps{
+		LogGroupName:  jsii.String("/aws/lambda/" + name),
+		Retention:     retention(s.props.Stack.LogRetentionDays),
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY, // a name of our own: left behind, it would stop the next deployment
+	})
+	role := s.addRole(f, *logs.LogGroupArn(), *deadLetters.QueueArn())
+	props := &awslambda.FunctionProps{
+		FunctionName:  &name,
+		Description:   jsii.String("Joiner " + f.name + ": " + f.doc),
+		Runtime:       awslambda.Runtime_PROVIDED_AL2023(),
+		Architecture:  s.architecture(),
+		Handler:       jsii.String("bootstrap"),
+		Code:          awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
+		MemorySize:    jsii.Number(memoryMiB),
+		Timeout:       awscdk.Duration_Seconds(&f.timeoutSec),
+		Environment:   s.environment(),
+		LogGroup:      logs,
+		Role:          role.WithoutPolicyUpdates(nil), // every permission is written in permissions.go, none added behind our back
+		RetryAttempts: &f.retries,
+		MaxEventAge:   awscdk.Duration_Seconds(&f.maxAgeSec),
+		OnFailure:     awslambdadestinations.NewSqsDestination(deadLetters),
+	}
+	if f.alone {
+		props.ReservedConcurrentExecutions = jsii.Number(1)
+	}
+	fn := awslambda.NewFunction(s.Stack, &f.id, props)
+	fn.Node().AddDependency(role) // so that the first invocation has its permissions
+	return s.addRules(f, fn, deadLetters)
+}
+
+// addRole makes the execution role and lets it into the cluster as the group joiner-<function>.
+func (s *joiner) addRole(f function, logGroup, deadLetters string) awsiam.Role {
+	statements := append(s.commonAllows(logGroup, deadLetters), f.allows(s)...)
+	role := awsiam.NewRole(s.Stack, jsii.String(f.id+"Role"), &awsiam.RoleProps{
+		AssumedBy:      awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
+		Description:    jsii.String("Joiner " + f.name + " in cluster " + s.cluster),
+		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(statements)},
+	})
+	awseks.NewCfnAccessEntry(s.Stack, jsii.String(f.id+"Access"), &awseks.CfnAccessEntryProps{
+		ClusterName:      &s.cluster,
+		PrincipalArn:     role.RoleArn(),
+		Type:             jsii.String("STANDARD"),
+		KubernetesGroups: jsii.Strings("joiner-" + f.name),
+	})
+	return role
+}
+
+func (s *joiner) architecture() awslambda.Architecture {
+	if s.props.Stack.Architecture == "x86_64" {
+		return awslambda.Architecture_X86_64()
+	}
+	return awslambda.Architecture_ARM_64()
+}
+
+// environment carries the settings to the functions: what was written in cdk.json and what only the stack knows.
+func (s *joiner) environment() *map[string]*string {
+	env := map[string]*string{
+		"CATALOG_BUCKET":     s.bucket.BucketName(),
+		"PROVISION_FUNCTION": jsii.String(s.functionName("provision")),
+		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle")),
+	}
+	for _, key := range sortedKeys(s.props.Given) {
+		env[key] = jsii.String(s.props.Given[key])
+	}
+	return &env
+}
+
+// retention is the enum of CDK for a number of days that pkg/setting allows.
+func retention(days int) awslogs.RetentionDays {
+	words := map[int]awslogs.RetentionDays{
+		1: awslogs.RetentionDays_ONE_DAY, 3: awslogs.RetentionDays_THREE_DAYS, 5: awslogs.RetentionDays_FIVE_DAYS,
+		7: awslogs.RetentionDays_ONE_WEEK, 14: awslogs.RetentionDays_TWO_WEEKS, 30: awslogs.RetentionDays_ONE_MONTH,
+		60: awslogs.RetentionDays_TWO_MONTHS, 90: awslogs.RetentionDays_THREE_MONTHS,
+		180: awslogs.RetentionDays_SIX_MONTHS, 365: awslogs.RetentionDays_ONE_YEAR,
+	}
+	word, ok := words[days]
+	if !ok {
+		panic(fmt.Sprintf("log retention of %d days is allowed by pkg/setting and unknown here", days))
+	}
+	return word
+}

@@ -1,0 +1,209 @@
+package stack
+
+import (
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// statement is one IAM permission. Statements with the same sid in several functions are the same statement.
+type statement struct {
+	sid       string
+	actions   []string
+	resources []string
+	when      conditions
+}
+
+// conditions are operator, then key, then values.
+type conditions map[string]map[string][]string
+
+// The tags that mark what is ours (spec/iam-and-eks.md §1). Every create call must carry all three, every change and
+// deletion works only on what carries the first two.
+const (
+	tagNodePool    = "karpenter.sh/nodepool"
+	tagNodeClaim   = "karpenter.sh/nodeclaim"
+	tagNodeClass   = "karpenter.k8s.aws/ec2nodeclass"
+	tagClusterName = "eks:eks-cluster-name"
+	tagRegion      = "topology.kubernetes.io/region"
+)
+
+// tagCluster is the tag of everything that belongs to the cluster; its value is "owned".
+func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.cluster }
+
+// commonAllows is what every function needs.
+func (s *joiner) commonAllows(logGroup, deadLetters string) []statement {
+	return []statement{
+		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resources: []string{logGroup}},
+		{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"}, resources: []string{deadLetters}},
+		{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
+			resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}},
+	}
+}
+
+func provisionAllows(s *joiner) []statement {
+	return append(s.launch(),
+		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
+		s.passNodeRole(),
+		s.readCatalog(),
+		s.wake("lifecycle"),
+	)
+}
+
+func lifecycleAllows(s *joiner) []statement {
+	return []statement{
+		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
+		{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")},
+			when: s.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, s.cluster).
+				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
+		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"}, resources: []string{s.ec2("instance/*")}, when: s.owned()},
+		{sid: "DeleteOwnLaunchTemplates", actions: []string{"ec2:DeleteLaunchTemplate"}, resources: []string{s.ec2("launch-template/*")}, when: s.owned()},
+		s.readCatalog(),
+		s.wake("provision"),
+	}
+}
+
+func refreshAllows(s *joiner) []statement {
+	return append([]statement{
+		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages",
+			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
+		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
+		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
+			resources: []string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}},
+		// The price list lives in other regions, so no region can be asked for.
+		{sid: "ReadPrices", actions: []string{"pricing:GetProducts"}, resources: []string{"*"}},
+		s.passNodeRole(),
+		s.readCatalog(),
+		{sid: "WriteCatalog", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
+	}, s.instanceProfiles()...)
+}
+
+// Interruptions are handled in the cluster; EC2 is told by lifecycle and provision.
+func spotInterruptionAllows(s *joiner) []statement {
+	return []statement{s.wake("provision", "lifecycle")}
+}
+
+// launch is W1 to W4 of the spec: what a launch may use, and that all it makes is tagged as ours.
+func (s *joiner) launch() []statement {
+	run := []string{"ec2:RunInstances", "ec2:CreateFleet"}
+	made := []string{
+		s.ec2("fleet/*"), s.ec2("instance/*"), s.ec2("volume/*"),
+		s.ec2("network-interface/*"), s.ec2("launch-template/*"), s.ec2("spot-instances-request/*"),
+	}
+	return []statement{
+		{sid: "LaunchFrom", actions: run, resources: []string{
+			s.arn("ec2", *s.Region(), "", "image/*"), s.arn("ec2", *s.Region(), "", "snapshot/*"),
+			s.anyAccount("security-group/*"), s.anyAccount("subnet/*"),
+			s.anyAccount("capacity-reservation/*"), s.anyAccount("placement-group/*"),
+		}},
+		{sid: "LaunchFromOwnTemplate", actions: run, resources: []string{s.ec2("launch-template/*")}, when: s.owned()},
+		{sid: "LaunchTagged", actions: append(run, "ec2:CreateLaunchTemplate"), resources: made, when: s.requestedAsOwned()},
+		{sid: "TagWhatIsLaunched", actions: []string{"ec2:CreateTags"}, resources: made,
+			when: s.requestedAsOwned().and("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet", "CreateLaunchTemplate")},
+	}
+}
+
+// instanceProfiles is R9 and M2 to M4 of the spec. The path of our profiles is known, so nothing else can be touched.
+func (s *joiner) instanceProfiles() []statement {
+	profiles := []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
+	mine := func(kind string) conditions {
+		return conditions{
+			"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" + tagRegion: {*s.Region()}},
+			"StringLike":   {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
+		}
+	}
+	asked := mine("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
+	both := mine("Resource").
+		and("StringEquals", "aws:RequestTag/"+s.tagCluster(), "owned").
+		and("StringEquals", "aws:RequestTag/"+tagRegion, *s.Region()).
+		and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster).
+		and("StringLike", "aws:RequestTag/"+tagNodeClass, "*")
+	return []statement{
+		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
+			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
+		{sid: "CreateInstanceProfile", actions: []string{"iam:CreateInstanceProfile"}, resources: profiles, when: asked},
+		{sid: "TagInstanceProfile", actions: []string{"iam:TagInstanceProfile"}, resources: profiles, when: both},
+		{sid: "ChangeInstanceProfile", resources: profiles, when: mine("Resource"),
+			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
+	}
+}
+
+func (s *joiner) passNodeRole() statement {
+	return statement{sid: "PassNodeRole", actions: []string{"iam:PassRole"}, resources: []string{s.nodeRole},
+		when: conditions{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}}
+}
+
+// describe allows reads that IAM cannot narrow to a resource; the region is the only limit there is.
+func (s *joiner) describe(sid string, actions ...string) statement {
+	return statement{sid: sid, actions: actions, resources: []string{"*"},
+		when: conditions{"StringEquals": {"aws:RequestedRegion": {*s.Region()}}}}
+}
+
+// readCatalog includes listing, without which S3 says "access denied" instead of "no such key" before the first refresh.
+func (s *joiner) readCatalog() statement {
+	return statement{sid: "ReadCatalog", actions: []string{"s3:GetObject", "s3:ListBucket"},
+		resources: []string{*s.bucket.BucketArn(), *s.bucket.BucketArn() + "/" + CatalogKey}}
+}
+
+func (s *joiner) wake(functions ...string) statement {
+	st := statement{sid: "WakeFunctions", actions: []string{"lambda:InvokeFunction"}}
+	for _, f := range functions {
+		st.resources = append(st.resources, s.arn("lambda", *s.Region(), *s.Account(), "function:"+s.functionName(f)))
+	}
+	return st
+}
+
+// owned holds for things that we tagged when we made them.
+func (s *joiner) owned() conditions {
+	return conditions{
+		"StringEquals": {"aws:ResourceTag/" + s.tagCluster(): {"owned"}},
+		"StringLike":   {"aws:ResourceTag/" + tagNodePool: {"*"}},
+	}
+}
+
+// requestedAsOwned holds for calls that tag what they make as ours.
+func (s *joiner) requestedAsOwned() conditions {
+	return conditions{
+		"StringEquals": {"aws:RequestTag/" + s.tagCluster(): {"owned"}, "aws:RequestTag/" + tagClusterName: {s.cluster}},
+		"StringLike":   {"aws:RequestTag/" + tagNodePool: {"*"}},
+	}
+}
+
+// and adds one test to conditions made for this statement alone.
+func (c conditions) and(operator, key string, values ...string) conditions {
+	if c[operator] == nil {
+		c[operator] = map[string][]string{}
+	}
+	c[operator][key] = values
+	return c
+}
+
+func (s *joiner) ec2(resource string) string {
+	return s.arn("ec2", *s.Region(), *s.Account(), resource)
+}
+func (s *joiner) anyAccount(resource string) string { return s.arn("ec2", *s.Region(), "*", resource) }
+
+// document is the policy with these statements, in their order.
+func document(statements []statement) awsiam.PolicyDocument {
+	out := make([]awsiam.PolicyStatement, len(statements))
+	for i, st := range statements {
+		when := map[string]any{}
+		for operator, tests := range st.when {
+			inner := map[string]any{}
+			for key, values := range tests {
+				inner[key] = oneOrMany(values)
+			}
+			when[operator] = inner
+		}
+		out[i] = awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
+			Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...), Resources: jsii.Strings(st.resources...), Conditions: &when,
+		})
+	}
+	return awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &out})
+}
+
+// oneOrMany is how policies write lists of one.
+func oneOrMany(values []string) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return values
+}

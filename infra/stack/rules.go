@@ -1,0 +1,82 @@
+package stack
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
+	"github.com/aws/jsii-runtime-go"
+
+	"joiner/events"
+)
+
+// addRules lets the schedule and the events of a function invoke it. What EventBridge cannot deliver goes to the same
+// dead-letter queue as what the function could not handle.
+func (s *joiner) addRules(f function, fn awslambda.Function, deadLetters awssqs.Queue) error {
+	target := awseventstargets.NewLambdaFunction(fn, &awseventstargets.LambdaFunctionProps{
+		DeadLetterQueue: deadLetters,
+		MaxEventAge:     awscdk.Duration_Seconds(&f.maxAgeSec),
+		RetryAttempts:   jsii.Number(10), // of the delivery, within the age
+	})
+	if f.everyMin > 0 {
+		awsevents.NewRule(s.Stack, jsii.String(f.id+"Tick"), &awsevents.RuleProps{
+			Description: jsii.String("Wakes " + s.functionName(f.name)),
+			Schedule:    awsevents.Schedule_Rate(awscdk.Duration_Minutes(&f.everyMin)),
+			Targets:     &[]awsevents.IRuleTarget{target},
+		})
+	}
+	for _, kind := range f.rules {
+		pattern, err := s.pattern(kind)
+		if err != nil {
+			return err
+		}
+		awsevents.NewRule(s.Stack, jsii.String(f.id+"On"+ruleID(kind)), &awsevents.RuleProps{
+			Description:  jsii.String("Sends " + string(kind) + " events to " + s.functionName(f.name)),
+			EventPattern: pattern,
+			Targets:      &[]awsevents.IRuleTarget{target},
+		})
+	}
+	return nil
+}
+
+// pattern reads the pattern of a kind of event. Of the stacks of the account, only our own one concerns us.
+func (s *joiner) pattern(kind events.Kind) (*awsevents.EventPattern, error) {
+	raw, err := kind.Pattern()
+	if err != nil {
+		return nil, err
+	}
+	var p struct {
+		Source     []string       `json:"source"`
+		DetailType []string       `json:"detail-type"`
+		Detail     map[string]any `json:"detail"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&p); err != nil {
+		return nil, fmt.Errorf("decode pattern of event %s: %w", kind, err)
+	}
+	out := &awsevents.EventPattern{Source: jsii.Strings(p.Source...), DetailType: jsii.Strings(p.DetailType...)}
+	if kind == events.KindDeployed {
+		p.Detail["stack-id"] = []string{*s.StackId()}
+	}
+	if p.Detail != nil {
+		out.Detail = &p.Detail
+	}
+	return out, nil
+}
+
+func ruleID(kind events.Kind) string {
+	switch kind {
+	case events.KindSpotInterruption:
+		return "SpotInterruption"
+	case events.KindDeployed:
+		return "Deployed"
+	default:
+		panic("no rule is made for events of kind " + string(kind))
+	}
+}

@@ -1,0 +1,101 @@
+// Package stack knows the AWS resources of Joiner for one cluster and how they are wired: functions, roles, rules, queues,
+// the catalog bucket, access entries. It refuses to know what the functions do. Limits: one stack per cluster and region;
+// cluster names of at most 40 characters.
+package stack
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/constructs-go/constructs/v10"
+	"github.com/aws/jsii-runtime-go"
+)
+
+// CatalogKey is the name of the catalog object in its bucket.
+const CatalogKey = "catalog.json.gz"
+
+// joiner is the stack while it is being built.
+type joiner struct {
+	awscdk.Stack
+	props    Props
+	cluster  string
+	bucket   awss3.Bucket
+	nodeRole string // ARN
+}
+
+// New adds the stack to the app. It fails, before anything is made, when a function has not been built.
+func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
+	cluster := props.Functions.ClusterName
+	functions := functions()
+	for _, f := range functions {
+		if err := built(props.assetFolder(f.name)); err != nil {
+			return nil, err
+		}
+	}
+	// Stack names know no underscore. The rule about the bootstrap version would add a parameter that serves nothing here.
+	name := "joiner-" + strings.ReplaceAll(cluster, "_", "-")
+	s := &joiner{props: props, cluster: cluster, Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
+		Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
+		Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
+			GenerateBootstrapVersionRule: jsii.Bool(false),
+		}),
+	})}
+	s.addBucket()
+	s.addNodeRole()
+	for _, f := range functions {
+		if err := s.addFunction(f); err != nil {
+			return nil, err
+		}
+	}
+	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
+	s.output("NodeRoleArn", s.nodeRole, "The role of the nodes; name it in spec.role of an EC2NodeClass")
+	return s.Stack, nil
+}
+
+// addBucket makes the bucket of the catalog. It outlives the stack, since CloudFormation cannot delete a bucket with an object
+// in it and the object can be made again at any time.
+func (s *joiner) addBucket() {
+	s.bucket = awss3.NewBucket(s.Stack, jsii.String("Catalog"), &awss3.BucketProps{
+		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
+		Encryption:        awss3.BucketEncryption_S3_MANAGED,
+		EnforceSSL:        jsii.Bool(true),
+		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
+	})
+}
+
+func (s *joiner) output(name, value, description string) {
+	awscdk.NewCfnOutput(s.Stack, &name, &awscdk.CfnOutputProps{Value: &value, Description: &description})
+}
+
+// functionName is the name by which functions invoke each other. It is a plain string, so that two functions may know each
+// other without a circle in the template.
+func (s *joiner) functionName(function string) string {
+	return "joiner-" + s.cluster + "-" + function
+}
+
+// arn is an ARN in the stack's partition. Region and account go in as they are, empty for services without them.
+func (s *joiner) arn(service, region, account, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", *s.Partition(), service, region, account, resource)
+}
+
+// assetFolder holds the bootstrap of one function for the architecture of the stack.
+func (p Props) assetFolder(function string) string {
+	goarch := "arm64"
+	if p.Stack.Architecture == "x86_64" {
+		goarch = "amd64"
+	}
+	return filepath.Join(p.Stack.DistFolder, goarch, function)
+}
+
+func built(folder string) error {
+	bootstrap := filepath.Join(folder, "bootstrap")
+	if _, err := os.Stat(bootstrap); err != nil {
+		return fmt.Errorf("find function binary %s: build it first (make package for arm64, make build for x86_64; "+
+			"context keys architecture and distFolder say where to look): %w", bootstrap, err)
+	}
+	return nil
+}
