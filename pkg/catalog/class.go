@@ -23,6 +23,7 @@ type Class struct {
 	MemoryOverhead    float64           `json:"memoryOverhead"`              // part of the memory that the VM keeps, such as 0.075
 	NitroOnly         bool              `json:"nitroOnly,omitempty"`         // connectionTracking is set
 	EFAInterfaces     int64             `json:"efaInterfaces,omitempty"`     // efa-only interfaces the class configures, 0 when it configures none
+	EFAOnDefaultCard  int64             `json:"efaOnDefaultCard,omitempty"`  // those of them on network card 0, which pods cannot use
 	ConfiguresNetwork bool              `json:"configuresNetwork,omitempty"` // networkInterfaces is set
 	LearnedMemoryMiB  map[string]int64  `json:"learnedMemoryMiB,omitempty"`  // type to the memory its registered nodes reported
 }

@@ -1,0 +1,148 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/require"
+)
+
+// Resolve tells what the instance types of c are for nodes of class at the time now: labels, capacity, allocatable, image
+// and offerings, sorted by name (spec aws.md §2). Types that no node can have are left out: other than hvm on amd64 or
+// arm64, and a1 under AL2023. A type that the class cannot use stays, with every offering unavailable and the reason in Why.
+func Resolve(c Catalog, class Class, soldOut []Mark, now time.Time) []Type {
+	r := newResolver(c, class, soldOut, now)
+	out := make([]Type, 0, len(c.Types))
+	for i := range c.Types {
+		f := &c.Types[i]
+		arch, ok := r.usable(f)
+		if !ok {
+			continue
+		}
+		out = append(out, r.resolve(f, arch))
+	}
+	slices.SortFunc(out, func(a, b Type) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}
+
+// DefaultClass is the class that a plain EC2NodeClass gives: AL2023, a subnet in every zone, a 20 GiB root volume, and one
+// image that every type can run. It is for planning without a cluster.
+func DefaultClass(c Catalog) Class {
+	return Class{
+		Name: "default", Ready: true, Family: AL2023, ZoneIDs: c.Zones, MemoryOverhead: 0.075,
+		Images: []Image{{ID: "ami-default"}},
+	}
+}
+
+// resolver holds what is the same for all types.
+type resolver struct {
+	class   Class
+	region  string
+	zones   []zone
+	soldOut marks
+	limits  limits
+	why     string // why no type of the class can be used
+}
+
+// zone is a zone of the region as the class sees it.
+type zone struct {
+	name, id  string
+	hasSubnet bool
+	notSold   string // reasons, made once
+	noSubnet  string
+}
+
+func newResolver(c Catalog, class Class, soldOut []Mark, now time.Time) *resolver {
+	r := &resolver{class: class, region: c.Region, soldOut: newMarks(soldOut, now)}
+	for _, name := range zoneNames(c) {
+		id, ok := class.ZoneIDs[name]
+		if id == "" {
+			id = c.Zones[name]
+		}
+		r.zones = append(r.zones, zone{
+			name: name, id: id, hasSubnet: ok,
+			notSold: "not sold in " + name, noSubnet: "the class has no subnet in " + name,
+		})
+	}
+	var err error
+	if r.limits, err = newLimits(class); err != nil {
+		r.why = err.Error()
+	}
+	return r
+}
+
+// zoneNames lists the zones of the region, sorted: those with an id and those that sell something.
+func zoneNames(c Catalog) []string {
+	seen := make(map[string]bool, len(c.Zones))
+	var names []string
+	add := func(z string) {
+		if !seen[z] {
+			seen[z] = true
+			names = append(names, z)
+		}
+	}
+	for z := range c.Zones {
+		add(z)
+	}
+	for i := range c.Types {
+		for _, z := range c.Types[i].Zones {
+			add(z)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// usable returns the architecture of the type, and whether a node of the class can have the type at all.
+func (r *resolver) usable(f *Facts) (string, bool) {
+	if !slices.Contains(f.Virtualization, "hvm") {
+		return "", false
+	}
+	if r.class.Family == AL2023 && strings.HasPrefix(f.Name, "a1.") {
+		return "", false // AL2023 needs a newer ARM core
+	}
+	for _, a := range f.Arch {
+		if a == "amd64" || a == "arm64" {
+			return a, true
+		}
+	}
+	return "", false
+}
+
+func (r *resolver) resolve(f *Facts, arch string) Type {
+	reqs := r.requirements(f, arch)
+	amounts := r.amounts(f)
+	t := Type{
+		Name: f.Name, Requirements: reqs, MaxPods: amounts.capacity.Pods,
+		Capacity: amounts.capacity, Allocatable: amounts.allocatable,
+		ImageID: r.image(reqs),
+	}
+	t.Offerings = r.offerings(f, r.refuse(f, t.ImageID))
+	return t
+}
+
+// image returns the first image of the class that the type can run (spec aws.md §1.10), empty when there is none.
+func (r *resolver) image(reqs require.Set) string {
+	for _, i := range r.class.Images {
+		if len(reqs.Refusals(i.Requirements, nil)) == 0 {
+			return i.ID
+		}
+	}
+	return ""
+}
+
+// refuse says why the class cannot use the type in any zone, empty when it can (spec aws.md §2.7).
+func (r *resolver) refuse(f *Facts, image string) string {
+	switch {
+	case r.why != "":
+		return r.why
+	case image == "":
+		return "no AMI of the class fits this type"
+	case r.class.NitroOnly && f.Hypervisor != "nitro":
+		return "connectionTracking needs the Nitro hypervisor"
+	case r.class.EFAInterfaces > f.MaxEFAs:
+		return "the class asks for more EFA interfaces than this type has"
+	}
+	return ""
+}

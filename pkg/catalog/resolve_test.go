@@ -1,0 +1,287 @@
+package catalog_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+var noTime time.Time
+
+// region is the built-in catalog.
+func region(t testing.TB) catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// resolved is one record of what Karpenter 1.14.1 makes of a type under the default class.
+type resolved struct {
+	Name        string            `json:"name"`
+	Labels      map[string]string `json:"labels"`
+	Capacity    map[string]int64  `json:"capacity"`
+	Allocatable map[string]int64  `json:"allocatable"`
+}
+
+func karpenter(t *testing.T) []resolved {
+	t.Helper()
+	f, err := os.Open("testdata/resolved-types.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []resolved
+	if err := json.NewDecoder(zr).Decode(&out); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(out, func(a, b resolved) int { return compare(a.Name, b.Name) })
+	return out
+}
+
+func compare(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func amountsOf(l resource.List) map[string]int64 {
+	out := map[string]int64{}
+	for _, n := range l.Names() {
+		out[n] = l.Get(n)
+	}
+	return out
+}
+
+// Every type of the data set comes out as in Karpenter: labels, capacity and allocatable.
+func TestEveryTypeLikeKarpenter(t *testing.T) {
+	c, want := region(t), karpenter(t)
+	got := catalog.Resolve(c, catalog.DefaultClass(c), nil, noTime)
+	if len(got) != 1213 || len(want) != 1213 {
+		t.Fatalf("%d types, Karpenter %d, want 1213", len(got), len(want))
+	}
+	for i, w := range want {
+		labels := got[i].Requirements.Labels()
+		for _, k := range []string{catalog.LabelZone, catalog.LabelZoneID, catalog.LabelCapacityType} {
+			delete(labels, k) // these are single values for few types and belong to the offering
+		}
+		g := resolved{Name: got[i].Name, Labels: labels, Capacity: amountsOf(got[i].Capacity), Allocatable: amountsOf(got[i].Allocatable)}
+		if d := cmp.Diff(w, g); d != "" {
+			t.Errorf("%s (-karpenter +joiner):\n%s", w.Name, d)
+		}
+	}
+}
+
+func one(t *testing.T, class catalog.Class, name string) catalog.Type {
+	t.Helper()
+	for _, x := range catalog.Resolve(region(t), class, nil, noTime) {
+		if x.Name == name {
+			return x
+		}
+	}
+	t.Fatalf("no type %s", name)
+	return catalog.Type{}
+}
+
+// The vectors of spec aws.md §12. Amounts are MiB and millicores; kept is capacity less allocatable.
+func TestVectors(t *testing.T) {
+	maxPods := func(n int64) func(*catalog.Class) { return func(c *catalog.Class) { c.MaxPods = &n } }
+	family := func(f string) func(*catalog.Class) { return func(c *catalog.Class) { c.Family = f } }
+	enis := func(c *catalog.Class) { c.ReservedENIs = 1 }
+	perCore := func(c *catalog.Class) { c.PodsPerCore = 4 }
+	for _, v := range []struct {
+		name, typ                        string
+		change                           []func(*catalog.Class)
+		pods, memory, keptCPU, keptMiB   int64
+		allocatableCPU, allocatableMemMB int64
+	}{
+		{"t3.medium", "t3.medium", nil, 17, 3788, 70, 442, 1930, 3246},
+		{"m5.large", "m5.large", nil, 29, 7577, 70, 574, 1930, 6903},
+		{"c6g.large", "c6g.large", nil, 29, 3729, 70, 574, 1930, 3055},
+		{"m5.xlarge", "m5.xlarge", nil, 58, 15155, 80, 893, 3920, 14162},
+		{"m7g.2xlarge", "m7g.2xlarge", nil, 58, 30251, 90, 893, 7910, 29258},
+		{"m5.24xlarge", "m5.24xlarge", nil, 737, 363724, 310, 8362, 95690, 355262},
+		{"max pods keep the reservation", "m5.large", []func(*catalog.Class){maxPods(110)}, 110, 7577, 70, 574, 1930, 6903},
+		{"max pods move it on Bottlerocket", "m5.large", []func(*catalog.Class){family(catalog.Bottlerocket), maxPods(110)}, 110, 7577, 70, 1465, 1930, 6012},
+		{"reserved ENI", "m5.large", []func(*catalog.Class){enis}, 20, 7577, 70, 574, 1930, 6903},
+		{"reserved ENI on Bottlerocket", "m5.large", []func(*catalog.Class){family(catalog.Bottlerocket), enis}, 20, 7577, 70, 475, 1930, 7002},
+		{"pods per core", "m5.large", []func(*catalog.Class){perCore}, 8, 7577, 70, 574, 1930, 6903},
+		{"pods per core on Bottlerocket", "m5.large", []func(*catalog.Class){family(catalog.Bottlerocket), perCore}, 29, 7577, 70, 574, 1930, 6903},
+		{"Windows", "m5.large", []func(*catalog.Class){family(catalog.Windows2022)}, 110, 7577, 70, 1465, 1930, 6012},
+		{"EFA on the default card", "m5.large", []func(*catalog.Class){func(c *catalog.Class) { c.EFAOnDefaultCard = 2 }}, 11, 7577, 70, 574, 1930, 6903},
+		{"all ENIs reserved", "m5.large", []func(*catalog.Class){func(c *catalog.Class) { c.ReservedENIs = 3 }}, 0, 7577, 70, 574, 1930, 6903},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			class := catalog.DefaultClass(region(t))
+			for _, f := range v.change {
+				f(&class)
+			}
+			x := one(t, class, v.typ)
+			kept := x.Capacity.Sub(x.Allocatable)
+			got := []int64{x.MaxPods, x.Capacity.Memory >> 20, kept.CPU, kept.Memory>>20 - 100, x.Allocatable.CPU, x.Allocatable.Memory >> 20}
+			want := []int64{v.pods, v.memory, v.keptCPU, v.keptMiB, v.allocatableCPU, v.allocatableMemMB}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	win := one(t, with(t, func(c *catalog.Class) { c.Family = catalog.Windows2022 }), "m5.large")
+	if n := win.Capacity.Get(catalog.ResourcePrivateIP); n != 9 {
+		t.Errorf("Windows m5.large has %d addresses, want 9", n)
+	}
+}
+
+func with(t *testing.T, change func(*catalog.Class)) catalog.Class {
+	c := catalog.DefaultClass(region(t))
+	change(&c)
+	return c
+}
+
+func TestKubeletSettings(t *testing.T) {
+	const gi = int64(1) << 30
+	for _, v := range []struct {
+		name   string
+		change func(*catalog.Class)
+		kept   resource.List // capacity less allocatable of m5.large
+	}{
+		{"kubeReserved replaces single keys",
+			func(c *catalog.Class) { c.KubeReserved = map[string]string{"cpu": "500m", "pid": "100"} },
+			resource.List{CPU: 500, Memory: (574 + 100) << 20, Ephemeral: 3 * gi}},
+		{"kubeReserved of all",
+			func(c *catalog.Class) {
+				c.KubeReserved = map[string]string{"cpu": "1", "memory": "1Gi", "ephemeral-storage": "5Gi"}
+			},
+			resource.List{CPU: 1000, Memory: (1024 + 100) << 20, Ephemeral: 7 * gi}},
+		{"systemReserved comes on top",
+			func(c *catalog.Class) { c.SystemReserved = map[string]string{"cpu": "100m", "memory": "100Mi"} },
+			resource.List{CPU: 170, Memory: (574 + 100 + 100) << 20, Ephemeral: 3 * gi}},
+		{"eviction percentage counts from the estimate, rounded up",
+			func(c *catalog.Class) {
+				c.EvictionHard = map[string]string{"memory.available": "5%", "nodefs.available": "15%"}
+				c.LearnedMemoryMiB = map[string]int64{"m5.large": 7700}
+			},
+			resource.List{CPU: 70, Memory: 574<<20 + 397253018, Ephemeral: 4 * gi}},
+		{"eviction quantity",
+			func(c *catalog.Class) {
+				c.EvictionHard = map[string]string{"memory.available": "500Mi", "pid.available": "3%"}
+			},
+			resource.List{CPU: 70, Memory: (574 + 500) << 20, Ephemeral: 3 * gi}},
+		{"eviction 100 % is off",
+			func(c *catalog.Class) { c.EvictionHard = map[string]string{"memory.available": "100%"} },
+			resource.List{CPU: 70, Memory: 574 << 20, Ephemeral: 3 * gi}},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			x := one(t, with(t, v.change), "m5.large")
+			if d := cmp.Diff(v.kept, x.Capacity.Sub(x.Allocatable), cmp.Comparer(func(a, b resource.List) bool { return a.String() == b.String() })); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestEphemeralAndLearnedMemory(t *testing.T) {
+	raid := one(t, with(t, func(c *catalog.Class) { c.RAID0 = true }), "m5d.4xlarge")
+	if raid.Capacity.Ephemeral != 600_000_000_000 || raid.Allocatable.Ephemeral != 600_000_000_000-60_000_000_000-1<<30 {
+		t.Errorf("RAID0: %d of %d bytes", raid.Allocatable.Ephemeral, raid.Capacity.Ephemeral)
+	}
+	none := one(t, with(t, func(c *catalog.Class) { c.RAID0 = true; c.EphemeralBytes = 100 << 30 }), "m5.large")
+	if none.Capacity.Ephemeral != 100<<30 || none.Allocatable.Ephemeral != 89<<30 {
+		t.Errorf("100 GiB: %d of %d bytes", none.Allocatable.Ephemeral, none.Capacity.Ephemeral)
+	}
+	learned := one(t, with(t, func(c *catalog.Class) { c.LearnedMemoryMiB = map[string]int64{"m5.large": 7700} }), "m5.large")
+	if learned.Capacity.Memory != 7700<<20 || learned.Allocatable.Memory != (7700-674)<<20 {
+		t.Errorf("learned: %d of %d bytes", learned.Allocatable.Memory, learned.Capacity.Memory)
+	}
+	efa := one(t, with(t, func(c *catalog.Class) { c.ConfiguresNetwork = true; c.EFAInterfaces = 3 }), "p5.48xlarge")
+	if n := efa.Capacity.Get(catalog.ResourceEFA); n != 3 {
+		t.Errorf("configured EFA interfaces: %d, want 3", n)
+	}
+}
+
+// A label that a type does not have refuses pods that ask for it.
+func TestAbsentLabels(t *testing.T) {
+	x := one(t, catalog.DefaultClass(region(t)), "m5.large")
+	for _, k := range []string{
+		catalog.LabelGPUCount, catalog.LabelAccelName, catalog.LabelLocalNVMe, catalog.LabelWindowsBuild,
+		catalog.LabelReservationID, catalog.LabelPlacement,
+	} {
+		r, ok := x.Requirements.Get(k)
+		if !ok || r.Operator() != require.DoesNotExist {
+			t.Errorf("%s: %v %v, want one that does not exist", k, r, ok)
+		}
+	}
+	metal := one(t, catalog.DefaultClass(region(t)), "m5.metal")
+	if r, _ := metal.Requirements.Get(catalog.LabelHypervisor); !slices.Equal(r.Values, []string{""}) {
+		t.Errorf("hypervisor of bare metal: %v, want the empty value", r)
+	}
+	win := with(t, func(c *catalog.Class) { c.Family = catalog.Windows2022 })
+	if r, _ := one(t, win, "m6g.large").Requirements.Get(catalog.LabelOS); r.Operator() != require.DoesNotExist {
+		t.Errorf("Windows on ARM: %v, want no operating system", r)
+	}
+	if r, _ := one(t, win, "m5.large").Requirements.Get(catalog.LabelWindowsBuild); !r.Has("10.0.20348") {
+		t.Errorf("Windows build: %v", r)
+	}
+}
+
+func TestCategoryAndGeneration(t *testing.T) {
+	facts, ok := region(t).Find("m5.large")
+	if !ok {
+		t.Fatal("no m5.large")
+	}
+	for name, want := range map[string][2]string{
+		"m5.large": {"m", "5"}, "u-6tb1.metal": {"u", "1"}, "is4gen.large": {"is", "4"}, "u7i-12tb.224xlarge": {"u", "7"},
+		"m7i-flex.large": {"m", "7"}, "hpc6a.48xlarge": {"hpc", "6"}, "odd.large": {"", ""}, "u-x1.large": {"", ""},
+	} {
+		facts.Name = name
+		c := catalog.Catalog{Region: "us-west-2", Zones: map[string]string{"us-west-2a": "usw2-az2"}, Types: []catalog.Facts{facts}}
+		l := catalog.Resolve(c, catalog.DefaultClass(c), nil, noTime)[0].Requirements.Labels()
+		if got := [2]string{l[catalog.LabelCategory], l[catalog.LabelGeneration]}; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestSameResultTwice(t *testing.T) {
+	c := region(t)
+	class := catalog.DefaultClass(c)
+	a := catalog.Resolve(c, class, nil, noTime)
+	slices.Reverse(c.Types)
+	class.ZoneIDs = maps.Clone(class.ZoneIDs)
+	b := catalog.Resolve(c, class, nil, noTime)
+	if d := cmp.Diff(a, b); d != "" {
+		t.Errorf("the order of the facts matters:\n%s", d)
+	}
+}
+
+func BenchmarkResolve(b *testing.B) {
+	c := region(b)
+	class := catalog.DefaultClass(c)
+	mark := []catalog.Mark{{Offer: catalog.Offer{CapacityType: catalog.Spot, Zone: "us-west-2a"}, Until: time.Unix(1, 0)}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(catalog.Resolve(c, class, mark, noTime)) == 0 {
+			b.Fatal("no types")
+		}
+	}
+}
