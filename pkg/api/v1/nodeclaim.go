@@ -54,6 +54,9 @@ type NodeClaimSpec struct {
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 	// Requirements limit which instance types, zones and capacity types may be chosen.
+	// +kubebuilder:validation:XValidation:message="operator 'In' needs at least one value",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
+	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[-+]?[0-9]+$') && int(x.values[0]) >= 0))"
+	// +kubebuilder:validation:XValidation:message="operator 'In' with 'minValues' needs at least that many values",rule="self.all(x, x.operator != 'In' || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))"
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +required
@@ -97,6 +100,8 @@ type NodeClaimStatus struct {
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 	// Conditions: Launched, Registered, Initialized, Ready and those that come and go.
+	// +listType=map
+	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// LastPodEventTime is when a pod was last bound to, removed from or finished on the node; consolidateAfter counts from it.

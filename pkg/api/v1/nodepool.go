@@ -105,11 +105,17 @@ type NodeClaimTemplateSpec struct {
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 	// Requirements limit which instance types, zones and capacity types may be chosen. They take no part in the drift hash.
+	// +kubebuilder:validation:XValidation:message="label \"karpenter.sh/nodepool\" is restricted",rule="self.all(x, x.key != 'karpenter.sh/nodepool')"
+	// +kubebuilder:validation:XValidation:message="operator 'In' needs at least one value",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
+	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[-+]?[0-9]+$') && int(x.values[0]) >= 0))"
+	// +kubebuilder:validation:XValidation:message="operator 'In' with 'minValues' needs at least that many values",rule="self.all(x, x.operator != 'In' || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))"
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +required
 	Requirements []Requirement `json:"requirements" hash:"ignore"`
-	// NodeClassRef names the node class.
+	// NodeClassRef names the node class; only its name may change.
+	// +kubebuilder:validation:XValidation:message="nodeClassRef.group is immutable",rule="self.group == oldSelf.group"
+	// +kubebuilder:validation:XValidation:message="nodeClassRef.kind is immutable",rule="self.kind == oldSelf.kind"
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
 	// TerminationGracePeriod is how long draining may take before what is left is removed by force. Not given: for ever.
@@ -140,6 +146,8 @@ type NodePoolStatus struct {
 	// +optional
 	NodeClassObservedGeneration int64 `json:"nodeClassObservedGeneration,omitempty"`
 	// Conditions: ValidationSucceeded, NodeClassReady, NodeRegistrationHealthy and Ready.
+	// +listType=map
+	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -4,11 +4,6 @@ import corev1 "k8s.io/api/core/v1"
 
 // NodeClassReference names the cloud's part of a pool's configuration.
 type NodeClassReference struct {
-	// Group of the node class, for example karpenter.k8s.aws.
-	// +kubebuilder:validation:XValidation:message="group may not be empty",rule="self != ''"
-	// +kubebuilder:validation:Pattern=`^[^/]*$`
-	// +required
-	Group string `json:"group"`
 	// Kind of the node class, for example EC2NodeClass.
 	// +kubebuilder:validation:XValidation:message="kind may not be empty",rule="self != ''"
 	// +required
@@ -17,6 +12,11 @@ type NodeClassReference struct {
 	// +kubebuilder:validation:XValidation:message="name may not be empty",rule="self != ''"
 	// +required
 	Name string `json:"name"`
+	// Group of the node class, for example karpenter.k8s.aws.
+	// +kubebuilder:validation:XValidation:message="group may not be empty",rule="self != ''"
+	// +kubebuilder:validation:Pattern=`^[^/]*$`
+	// +required
+	Group string `json:"group"`
 }
 
 // ResourceRequirements is what the pods of a claim need in sum.

@@ -106,13 +106,13 @@ type EC2NodeClassSpec struct {
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
 	// Kubelet is what the kubelet is told, and what the capacity of a node is reckoned from.
-	// +kubebuilder:validation:XValidation:message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent",rule="has(self.imageGCHighThresholdPercent) && has(self.imageGCLowThresholdPercent) ? self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent : true"
-	// +kubebuilder:validation:XValidation:message="every evictionSoft key needs an evictionSoftGracePeriod",rule="has(self.evictionSoft) ? self.evictionSoft.all(e, (e in self.evictionSoftGracePeriod)) : true"
-	// +kubebuilder:validation:XValidation:message="every evictionSoftGracePeriod key needs an evictionSoft",rule="has(self.evictionSoftGracePeriod) ? self.evictionSoftGracePeriod.all(e, (e in self.evictionSoft)) : true"
+	// +kubebuilder:validation:XValidation:message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent",rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent"
+	// +kubebuilder:validation:XValidation:message="every evictionSoft key needs an evictionSoftGracePeriod",rule="!has(self.evictionSoft) || self.evictionSoft.all(e, has(self.evictionSoftGracePeriod) && e in self.evictionSoftGracePeriod)"
+	// +kubebuilder:validation:XValidation:message="every evictionSoftGracePeriod key needs an evictionSoft",rule="!has(self.evictionSoftGracePeriod) || self.evictionSoftGracePeriod.all(e, has(self.evictionSoft) && e in self.evictionSoft)"
 	// +optional
 	Kubelet *KubeletConfiguration `json:"kubelet,omitempty"`
 	// BlockDeviceMappings are the volumes; given, they replace the family's defaults as a whole.
-	// +kubebuilder:validation:XValidation:message="only one blockDeviceMapping may have 'rootVolume'",rule="self.filter(x, has(x.rootVolume) ? x.rootVolume == true : false).size() <= 1"
+	// +kubebuilder:validation:XValidation:message="only one blockDeviceMapping may have 'rootVolume'",rule="self.filter(x, has(x.rootVolume) && x.rootVolume).size() <= 1"
 	// +kubebuilder:validation:MaxItems=50
 	// +optional
 	BlockDeviceMappings []*BlockDeviceMapping `json:"blockDeviceMappings,omitempty"`

@@ -54,8 +54,8 @@ type CapacityReservationSelectorTerm struct {
 type AMISelectorTerm struct {
 	// Alias is family@version, for example al2023@latest: the images EKS publishes.
 	// +kubebuilder:validation:XValidation:message="'alias' must look like 'family@version'",rule="self.matches('^[a-zA-Z0-9]+@.+$')"
-	// +kubebuilder:validation:XValidation:message="the alias family must be one of al2, al2023, bottlerocket, windows2019, windows2022, windows2025",rule="self.find('^[^@]+') in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']"
-	// +kubebuilder:validation:XValidation:message="a Windows alias takes the version 'latest' only",rule="self.find('^[^@]+') in ['windows2019', 'windows2022', 'windows2025'] ? self.find('[^@]+$') == 'latest' : true"
+	// +kubebuilder:validation:XValidation:message="the alias family must be one of al2, al2023, bottlerocket, windows2019, windows2022, windows2025",rule="self.split('@')[0] in ['al2', 'al2023', 'bottlerocket', 'windows2019', 'windows2022', 'windows2025']"
+	// +kubebuilder:validation:XValidation:message="a Windows alias takes the version 'latest' only",rule="!(self.split('@')[0] in ['windows2019', 'windows2022', 'windows2025']) || self.split('@')[1] == 'latest'"
 	// +kubebuilder:validation:MaxLength=30
 	// +optional
 	Alias string `json:"alias,omitempty"`
