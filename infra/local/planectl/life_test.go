@@ -151,6 +151,7 @@ func TestPlaneEndsWithItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = plane.Stop() }) // for the case that this test is needed
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

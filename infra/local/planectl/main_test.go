@@ -44,23 +44,29 @@ func playParent(dir string) {
 	os.Exit(1)
 }
 
-// cluster is the shared plane seen by one test: a namespace and a label for nodes, both of its own.
+// cluster is the shared plane seen by one test.
 type cluster struct {
 	*kubernetes.Clientset
 	plane *planectl.Plane
-	name  string
+	name  string // of the test's own namespace, of its node, and of the label that ties its pods to that node
 }
 
 func newCluster(t testing.TB, name string) cluster {
 	t.Helper()
 	plane := planectl.ForTest(t)
-	c := cluster{Clientset: clientOf(t, plane), plane: plane, name: name}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := c.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+	c := cluster{Clientset: clientOf(t, plane), plane: plane}
+	namespace, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"},
+	}, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
+	c.name = namespace.Name
+	t.Cleanup(func() { // the plane may go on living, when it was given to the tests
+		_ = c.CoreV1().Namespaces().Delete(context.Background(), c.name, metav1.DeleteOptions{})
+	})
 	eventually(t, "a service account in the new namespace", func(ctx context.Context) (string, bool) {
-		_, err := c.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		_, err := c.CoreV1().ServiceAccounts(c.name).Get(ctx, "default", metav1.GetOptions{})
 		return fmt.Sprint(err), err == nil
 	})
 	return c
@@ -85,7 +91,7 @@ func (c cluster) addNode(t testing.TB, cpu, pods string) {
 	}
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        "node-" + c.name,
+			Name:        c.name,
 			Labels:      map[string]string{"test": c.name},
 			Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
 		},
@@ -94,6 +100,7 @@ func (c cluster) addNode(t testing.TB, cpu, pods string) {
 	if _, err := c.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.CoreV1().Nodes().Delete(context.Background(), c.name, metav1.DeleteOptions{}) })
 }
 
 // podSpec is a container that only this test's node takes.
