@@ -14,12 +14,16 @@ const NodePoolHashVersion = "v3"
 // Hash is the static drift hash of the pool's template: labels, annotations, taints, node class reference and times, without the
 // requirements (core.md 1.3). Two pools have the same hash exactly when a node of one would be right for the other in these things.
 func (p *NodePool) Hash() string {
-	return StaticHash(p.Spec.Template)
+	template := p.Spec.Template
+	if template.Spec.ExpireAfter.Duration == nil {
+		template.Spec.ExpireAfter = NillableDuration{} // Never and not given are the same to a node
+	}
+	return StaticHash(template)
 }
 
 // StaticHash is the hash that static drift compares: the order of lists does not count, nor whether an empty field was given.
-// The names of the Go types and fields of v are part of it: renaming one makes every node of every cluster drift. It panics for
-// values that cannot be hashed (functions, channels), which is a mistake in the types of this module and found by its tests.
+// The names of the Go types and fields of v, and the order of the fields, are part of it: changing one makes every node of every
+// cluster drift. It panics for values that cannot be hashed (functions, channels), which is a mistake in the types of this module and found by its tests.
 func StaticHash(v any) string {
 	sum, err := hashstructure.Hash(v, hashstructure.FormatV2, &hashstructure.HashOptions{
 		SlicesAsSets:    true,
