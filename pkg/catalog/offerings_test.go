@@ -1,0 +1,205 @@
+package catalog_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/require"
+)
+
+// small is a region with three zones and one plain type; change adapts the type.
+func small(change func(*catalog.Facts)) catalog.Catalog {
+	f := catalog.Facts{
+		Name: "m5.large", Arch: []string{"amd64"}, VCPU: 2, MemoryMiB: 8192, DefaultCardENIs: 3, IPv4PerENI: 10,
+		Hypervisor: "nitro", Virtualization: []string{"hvm"}, UsageClasses: []string{"on-demand", "spot"},
+		Zones: []string{"a", "b"}, OnDemandUSD: 0.096, SpotUSD: map[string]float64{"a": 0.04, "b": 0.03},
+	}
+	if change != nil {
+		change(&f)
+	}
+	return catalog.Catalog{Region: "r", Zones: map[string]string{"a": "r-1", "b": "r-2", "c": "r-3"}, Types: []catalog.Facts{f}}
+}
+
+func offers(x catalog.Type) string {
+	var b strings.Builder
+	for _, o := range x.Offerings {
+		fmt.Fprintf(&b, "%s %s %v", o.CapacityType, o.Zone, o.Price)
+		if !o.Available {
+			fmt.Fprintf(&b, " no: %s", o.Why)
+		} else if o.Why != "" {
+			b.WriteString(" available, but: " + o.Why)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func TestOfferings(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	mark := func(capacityType, typ, zone string, after time.Duration) catalog.Mark {
+		return catalog.Mark{Offer: catalog.Offer{CapacityType: capacityType, Type: typ, Zone: zone}, Until: now.Add(after), Why: "Code"}
+	}
+	noC := func(c *catalog.Class) { delete(c.ZoneIDs, "c") }
+	for _, v := range []struct {
+		name  string
+		facts func(*catalog.Facts)
+		class func(*catalog.Class)
+		marks []catalog.Mark
+		want  string
+	}{
+		{"cheapest first, zones without the type stay with the reason", nil, nil, nil, `
+spot b 0.03
+spot a 0.04
+on-demand a 0.096
+on-demand b 0.096
+on-demand c 0.096 no: not sold in c
+spot c 0 no: not sold in c
+`},
+		{"a zone without subnet", func(f *catalog.Facts) { f.Zones = []string{"a", "c"} }, noC, nil, `
+spot b 0.03 no: not sold in b
+spot a 0.04
+on-demand a 0.096
+on-demand b 0.096 no: not sold in b
+on-demand c 0.096 no: the class has no subnet in c
+spot c 0 no: the class has no subnet in c
+`},
+		{"unknown prices", func(f *catalog.Facts) { f.OnDemandUSD = 0; f.SpotUSD = map[string]float64{"b": 0.03} }, nil, nil, `
+spot b 0.03
+on-demand a 0 no: on-demand price unknown
+spot a 0 no: spot price unknown
+on-demand b 0 no: on-demand price unknown
+on-demand c 0 no: not sold in c
+spot c 0 no: not sold in c
+`},
+		{"not sold as spot", func(f *catalog.Facts) { f.UsageClasses = []string{"capacity-block", "on-demand"} }, nil, nil, `
+on-demand a 0.096
+on-demand b 0.096
+on-demand c 0.096 no: not sold in c
+`},
+		{"marks: exact, expired, of another type", nil, nil, []catalog.Mark{
+			mark("spot", "m5.large", "b", time.Minute), mark("spot", "m5.large", "b", time.Second),
+			mark("spot", "m5.large", "a", 0), mark("on-demand", "m5.xlarge", "a", time.Minute),
+		}, `
+spot b 0.03 no: sold out until 2026-01-01T12:01:00Z (Code)
+spot a 0.04
+on-demand a 0.096
+on-demand b 0.096
+on-demand c 0.096 no: not sold in c
+spot c 0 no: not sold in c
+`},
+		{"marks: a zone, a type, everything", nil, nil, []catalog.Mark{
+			mark("spot", "", "b", time.Minute), mark("on-demand", "m5.large", "", time.Minute),
+		}, `
+spot b 0.03 no: sold out until 2026-01-01T12:01:00Z (Code)
+spot a 0.04
+on-demand a 0.096 no: sold out until 2026-01-01T12:01:00Z (Code)
+on-demand b 0.096 no: sold out until 2026-01-01T12:01:00Z (Code)
+on-demand c 0.096 no: not sold in c
+spot c 0 no: not sold in c
+`},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			c := small(v.facts)
+			class := catalog.DefaultClass(small(nil))
+			if v.class != nil {
+				v.class(&class)
+			}
+			got := catalog.Resolve(c, class, v.marks, now)
+			if len(got) != 1 {
+				t.Fatalf("%d types", len(got))
+			}
+			if d := cmp.Diff(strings.TrimPrefix(v.want, "\n"), offers(got[0])); d != "" {
+				t.Error(d)
+			}
+			for _, o := range got[0].Offerings {
+				for _, m := range v.marks {
+					if m.Covers(o.Offer, now) && o.Available {
+						t.Errorf("%s is available in spite of %v", o.Offer, m)
+					}
+				}
+			}
+		})
+	}
+	c := small(nil)
+	all := catalog.Resolve(c, catalog.DefaultClass(c), []catalog.Mark{mark("spot", "", "", time.Minute)}, now)
+	if got := offers(all[0]); strings.Count(got, "sold out") != 2 || strings.Contains(got, "on-demand a 0.096 no") {
+		t.Errorf("spot as a whole sold out:\n%s", got)
+	}
+}
+
+// What the class cannot use at all is unavailable everywhere, for one reason.
+func TestClassRefuses(t *testing.T) {
+	gpu := require.NewSet(require.Any(catalog.LabelGPUCount))
+	for _, v := range []struct {
+		name  string
+		facts func(*catalog.Facts)
+		class func(*catalog.Class)
+		why   string
+	}{
+		{"no image", nil, func(c *catalog.Class) { c.Images = []catalog.Image{{ID: "ami-gpu", Requirements: gpu}} }, "no AMI of the class fits this type"},
+		{"Xen", func(f *catalog.Facts) { f.Hypervisor = "xen" }, func(c *catalog.Class) { c.NitroOnly = true }, "connectionTracking needs the Nitro hypervisor"},
+		{"EFA", nil, func(c *catalog.Class) { c.EFAInterfaces = 1 }, "the class asks for more EFA interfaces than this type has"},
+		{"quantity", nil, func(c *catalog.Class) { c.SystemReserved = map[string]string{"cpu": "lots"} }, `kubelet systemReserved cpu: "lots" is no quantity`},
+		{"percentage", nil, func(c *catalog.Class) { c.EvictionHard = map[string]string{"memory.available": "101%"} }, `kubelet evictionHard memory.available: "101%" is no percentage`},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			c := small(v.facts)
+			class := catalog.DefaultClass(c)
+			v.class(&class)
+			for _, o := range catalog.Resolve(c, class, nil, noTime)[0].Offerings {
+				if o.Available || o.Why != v.why {
+					t.Errorf("%s: available %v, why %q, want %q", o.Offer, o.Available, o.Why, v.why)
+				}
+			}
+		})
+	}
+}
+
+// The first image that the type can run is taken, in the order of the class.
+func TestImageOfType(t *testing.T) {
+	std := require.NewSet(require.Of(catalog.LabelArch, "amd64"), require.None(catalog.LabelGPUCount), require.None(catalog.LabelAccelCount))
+	gpu := require.NewSet(require.Of(catalog.LabelArch, "amd64"), require.Any(catalog.LabelGPUCount))
+	arm := require.NewSet(require.Of(catalog.LabelArch, "arm64"), require.None(catalog.LabelGPUCount))
+	class := with(t, func(c *catalog.Class) {
+		c.Images = []catalog.Image{
+			{ID: "gpu", Requirements: gpu}, {ID: "new", Requirements: std}, {ID: "old", Requirements: std}, {ID: "arm", Requirements: arm},
+		}
+	})
+	for name, want := range map[string]string{
+		"m5.large": "new", "g4dn.xlarge": "gpu", "g6f.large": "gpu", "m6g.large": "arm", "inf2.xlarge": "", "g5g.xlarge": "",
+	} {
+		if got := one(t, class, name).ImageID; got != want {
+			t.Errorf("%s runs %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Types that no node can have are left out.
+func TestLeftOut(t *testing.T) {
+	for _, v := range []struct {
+		name  string
+		facts func(*catalog.Facts)
+		class func(*catalog.Class)
+		kept  int
+	}{
+		{"paravirtual only", func(f *catalog.Facts) { f.Virtualization = []string{"paravirtual"} }, nil, 0},
+		{"32 bit only", func(f *catalog.Facts) { f.Arch = []string{"i386"} }, nil, 0},
+		{"32 and 64 bit", func(f *catalog.Facts) { f.Arch = []string{"i386", "amd64"} }, nil, 1},
+		{"a1 under AL2023", func(f *catalog.Facts) { f.Name = "a1.large"; f.Arch = []string{"arm64"} }, nil, 0},
+		{"a1 under AL2", func(f *catalog.Facts) { f.Name = "a1.large"; f.Arch = []string{"arm64"} }, func(c *catalog.Class) { c.Family = catalog.AL2 }, 1},
+	} {
+		c := small(v.facts)
+		class := catalog.DefaultClass(c)
+		if v.class != nil {
+			v.class(&class)
+		}
+		if got := len(catalog.Resolve(c, class, nil, noTime)); got != v.kept {
+			t.Errorf("%s: %d types, want %d", v.name, got, v.kept)
+		}
+	}
+}
