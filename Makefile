@@ -1,0 +1,183 @@
+# Everything a developer runs. `make` or `make help` lists it. Needs Go, Node 20 or newer, npm, git and gcc; all else is
+# installed into .local on first use, at the versions below. Recipes run one at a time on purpose: the compilers they start
+# use all cores already.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+GOLANGCI_LINT_VERSION := v2.15.0
+CONTROLLER_GEN_VERSION := v0.21.0
+KUBERNETES_VERSION := v1.36.3
+
+FUNCTIONS := provision lifecycle refresh spotinterruption
+
+BIN := $(CURDIR)/.local/bin
+STEP := @.ci/step
+
+# The machine's own processor, in Go's words and in Lambda's.
+LOCAL_ARCH := $(shell go env GOARCH)
+LAMBDA_ARCH := $(if $(filter arm64,$(LOCAL_ARCH)),arm64,x86_64)
+
+# The same binary whatever the state of the work tree is, so that a commit alone does not change what is deployed.
+export GOFLAGS := -buildvcs=false
+# Node 20 is past its end for CDK's JavaScript side and works; without these it says so in every run.
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
+export NODE_NO_WARNINGS := 1
+
+# infra/local is a module of its own. One set of flags for building, testing and linting it, or Kubernetes is compiled anew.
+LOCAL_FLAGS := GOFLAGS="-trimpath -buildvcs=false"
+V := k8s.io/component-base/version
+PLANE_LDFLAGS := -s -w -X $(V).gitVersion=$(KUBERNETES_VERSION) -X $(V).gitMajor=1 -X $(V).gitMinor=36 \
+	-X $(V).gitTreeState=clean -X $(V).gitCommit=local
+
+CDK := infra/node_modules/.bin/cdk
+CDK_FLAGS := --no-notices --no-version-reporting $(if $(CLUSTER),-c clusterName=$(CLUSTER))
+# A line that CDK's Go runtime prints by mistake when it ends, and an advertisement.
+CDK_QUIET := 2> >(sed -u -e 's/Runtime process exited abnormally: waitid: no child processes//' -e '/feature flags are not configured/d' >&2)
+
+ROOT_PACKAGES := ./events/... ./functions/... ./pkg/...
+GO_FILES = $(shell git ls-files -co --exclude-standard -- '*.go' | while read -r f; do [ -f "$$f" ] && echo "$$f"; done)
+LOCAL_SOURCES = $(shell find infra/local -name '*.go' ! -name '*_test.go') infra/local/go.mod infra/local/go.sum
+INFRA_SOURCES = $(shell find infra events pkg/setting \( -name node_modules -o -path infra/local \) -prune -o \( -name '*.go' -o -name '*.json' \) -print)
+
+.PHONY: help
+help: ## list what can be run
+	@awk -F ':.*## ' '/^## /{printf "\n%s\n", substr($$0, 4)} /^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+## The main job
+
+.PHONY: run
+run: local ## show the main job on this machine, from an empty cluster to an empty cluster
+	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
+
+.PHONY: up
+up: local ## start the environment and leave it running; prints how to use it
+	$(BIN)/joiner-local up
+
+.PHONY: down
+down: $(BIN)/joiner-local ## end the environment that make up started
+	$(BIN)/joiner-local down
+
+## Checks
+
+.PHONY: test
+test: ## everything that CI checks, ending with the main job
+	$(STEP) 'fast checks' '1 minute, 5 the first time' $(MAKE) --no-print-directory check
+	$(STEP) 'tests of the stack' '10 s, 2 minutes the first time' go test ./infra/...
+	$(STEP) 'everything the local environment needs' '30 s, 10 minutes the first time' $(MAKE) --no-print-directory local
+	$(STEP) 'vet the local environment' '30 s' env $(LOCAL_FLAGS) go -C infra/local vet ./...
+	$(STEP) 'tests of the local environment' '2 minutes' env $(LOCAL_FLAGS) go -C infra/local test ./...
+	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
+	@printf '\n== make test passed. It proved that\n'
+	@printf '   - the code is formatted, vetted, linted, and the decisions are pure;\n'
+	@printf '   - decisions, adapters, events and settings behave as their tests say;\n'
+	@printf '   - the stack synthesizes, and each function may do what testdata lists and nothing more;\n'
+	@printf '   - the local control plane, the emulated AWS and the Lambda host behave as their tests say;\n'
+	@printf '   - the deployed binaries, wired by the synthesized template, do the main job from no node to no node.\n'
+
+.PHONY: check
+check: ## the fast part: format, vet, lint, purity, unit tests
+	@bad=$$(gofmt -l $(GO_FILES)); if [ -n "$$bad" ]; then printf 'not formatted (make fmt):\n%s\n' "$$bad"; exit 1; fi
+	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
+	@$(MAKE) --no-print-directory lint
+	$(STEP) 'purity and unit tests' '20 s' go test $(ROOT_PACKAGES)
+
+.PHONY: lint
+lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION)
+	$(STEP) 'lint' '20 s, 2 minutes the first time' $(BIN)/golangci-lint run ./...
+
+.PHONY: golden
+golden: ## rewrite the expected outputs of scenarios; read the diff as if it were code
+	@packages=$$(grep -rl --include='*_test.go' cockroachdb/datadriven events functions infra/stack pkg | xargs -n1 dirname | sort -u | sed 's|^|./|'); \
+	go test $$packages -rewrite; git status --short -- '*testdata*'
+
+.PHONY: fmt
+fmt: ## format all Go files
+	@gofmt -l -w $(GO_FILES)
+
+## Building
+
+.PHONY: build
+build: ## build the functions and the local programs for this machine
+	$(STEP) 'build the functions for $(LOCAL_ARCH)' '5 s, 2 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
+	@$(MAKE) --no-print-directory $(BIN)/joiner-local
+
+.PHONY: package
+package: ## build the functions as they are deployed (arm64)
+	$(STEP) 'build the functions for arm64' '5 s, 2 minutes the first time' .ci/build-functions arm64 $(FUNCTIONS)
+
+.PHONY: plane
+plane: $(BIN)/joiner-plane ## build the local Kubernetes control plane
+
+.PHONY: crds
+crds: $(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION) ## generate the CRDs and the deep copies from the Go types
+	$(BIN)/controller-gen object paths=./pkg/api/...
+	$(BIN)/controller-gen crd paths=./pkg/api/... output:crd:dir=pkg/api/crds
+
+.PHONY: clean
+clean: ## remove what was built, not what is running (make down) nor what Go cached
+	rm -rf .local/bin .local/dist .local/cdk.out cdk.out infra/node_modules
+
+## Deploying (settings: context of cdk.json, listed in infra/README.md; another cluster: CLUSTER=name)
+
+.PHONY: synth
+synth: package $(CDK) ## write the CloudFormation template to cdk.out
+	$(STEP) 'synthesize the stack' '8 s, 2 minutes the first time' $(SHELL) -c "$(CDK) synth --quiet $(CDK_FLAGS) $(CDK_QUIET)"
+	@ls cdk.out/*.template.json
+
+.PHONY: diff
+diff: package $(CDK) ## show what a deployment would change
+	$(CDK) diff $(CDK_FLAGS)
+
+.PHONY: deploy
+deploy: package $(CDK) ## create or update the stack in the AWS account of the credentials
+	$(CDK) deploy $(CDK_FLAGS)
+
+.PHONY: destroy
+destroy: package $(CDK) ## delete the stack; nodes and the catalog bucket stay
+	$(CDK) destroy $(CDK_FLAGS)
+
+# What follows is made by the targets above.
+
+.PHONY: local
+local: build $(BIN)/joiner-plane .local/cdk.out/manifest.json
+
+# The stack for this machine's processor, from which the local Lambda host runs the functions.
+.local/cdk.out/manifest.json: $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
+	$(STEP) 'synthesize the stack for the local environment' '8 s, 2 minutes the first time' $(SHELL) -c \
+		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
+	@touch $@
+
+.local/dist/$(LOCAL_ARCH)/%/bootstrap:
+	@.ci/build-functions $(LOCAL_ARCH) $*
+
+$(BIN)/joiner-plane: $(LOCAL_SOURCES)
+	@mkdir -p $(@D)
+	$(STEP) 'compile the Kubernetes control plane' '20 s, 5 to 8 minutes the first time' \
+		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '$(PLANE_LDFLAGS)' -o $@ ./plane
+	@touch $@
+
+$(BIN)/joiner-local: $(LOCAL_SOURCES)
+	@mkdir -p $(@D)
+	$(STEP) 'build the local environment' '10 s, 3 minutes the first time' \
+		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '-s -w' -o $@ ./run
+	@touch $@
+
+$(CDK): infra/package.json infra/package-lock.json
+	$(STEP) 'install the CDK command line' '5 s' npm --prefix infra ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION):
+	@mkdir -p $(@D)
+	$(STEP) 'install golangci-lint $(GOLANGCI_LINT_VERSION)' '1 to 3 minutes, once' \
+		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	@touch $@
+
+$(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION):
+	@mkdir -p $(@D)
+	$(STEP) 'install controller-gen $(CONTROLLER_GEN_VERSION)' '30 s, once' \
+		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+	@touch $@

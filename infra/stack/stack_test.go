@@ -1,0 +1,143 @@
+package stack_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+	"github.com/cockroachdb/datadriven"
+
+	"joiner/infra/stack"
+)
+
+// TestMain ends the JavaScript side of CDK after the last test.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	jsii.Close()
+	os.Exit(code)
+}
+
+// placeholders makes a dist folder with one empty binary per function: the template does not depend on what is in them.
+func placeholders(t *testing.T) string {
+	t.Helper()
+	dist := t.TempDir()
+	for _, arch := range []string{"arm64", "amd64"} {
+		for _, f := range []string{"provision", "lifecycle", "refresh", "spotinterruption"} {
+			dir := filepath.Join(dist, arch, f)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "bootstrap"), []byte(arch+f), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return dist
+}
+
+// synth makes the stack from a context as cdk.json would give it.
+func synth(t *testing.T, context map[string]any) (awscdk.Stack, error) {
+	t.Helper()
+	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, AnalyticsReporting: jsii.Bool(false)})
+	props, err := stack.FromContext(app.Node())
+	if err != nil {
+		return nil, err
+	}
+	return stack.New(app, props)
+}
+
+func mustSynth(t *testing.T, context map[string]any) assertions.Template {
+	t.Helper()
+	s, err := synth(t, context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return assertions.Template_FromStack(s, nil)
+}
+
+// TestTemplate shows the template in words. Read testdata as the review of the stack: who may do what, what wakes whom.
+func TestTemplate(t *testing.T) {
+	demo := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "soldOutFor": "4m", "alwaysWatch": true}))
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			show, ok := map[string]func() string{
+				"resources": demo.resources, "functions": demo.functions, "rules": demo.rules, "access": demo.access,
+				"storage": demo.storage, "environment": demo.environment,
+				"permissions": func() string {
+					var id string
+					d.ScanArgs(t, "role", &id)
+					return demo.permissions(id)
+				},
+			}[d.Cmd]
+			if !ok {
+				t.Fatalf("unknown command %s", d.Cmd)
+			}
+			return show()
+		})
+	})
+}
+
+func TestX8664UsesTheOtherBinaries(t *testing.T) {
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "architecture": "x86_64", "distFolder": placeholders(t)})
+	tmpl.AllResourcesProperties(jsii.String("AWS::Lambda::Function"), map[string]any{"Architectures": []string{"x86_64"}})
+}
+
+func TestAGivenNodeRoleIsPassedAndNotMade(t *testing.T) {
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "nodeRole": "workers", "distFolder": placeholders(t)})
+	tmpl.ResourcePropertiesCountIs(jsii.String("AWS::EKS::AccessEntry"), map[string]any{"Type": "EC2_LINUX"}, jsii.Number(0))
+	tmpl.ResourcePropertiesCountIs(jsii.String("AWS::IAM::Role"),
+		map[string]any{"RoleName": "KarpenterNodeRole-demo"}, jsii.Number(0))
+	got := words(t, tmpl).permissions("Provision")
+	want := "PassNodeRole: iam:PassRole\n  on arn:${AWS::Partition}:iam::${AWS::AccountId}:role/workers\n"
+	if !strings.Contains(got, want) {
+		t.Errorf("permissions of provision lack\n%s\nthey are\n%s", want, got)
+	}
+}
+
+func TestUnderscoresMakeALegalStackName(t *testing.T) {
+	s, err := synth(t, map[string]any{"clusterName": "blue_green", "distFolder": placeholders(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := *s.StackName(); got != "joiner-blue-green" {
+		t.Errorf("stack name %q, want joiner-blue-green", got)
+	}
+}
+
+func TestBadContextIsNamedByKey(t *testing.T) {
+	_, err := synth(t, map[string]any{
+		"@aws-cdk/core:anything": true, "soldoutFor": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "catalogBucket": "mine",
+		"maxClaimsPerTick": 2.5, "stay": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
+	})
+	want := `check the context of cdk.json and -c:
+context key CLUSTER_NAME: there is no such setting; did you mean clusterName?
+context key catalogBucket: the stack sets it itself; remove it
+context key nonsense: there is no such setting; infra/README.md lists the settings
+context key soldoutFor: there is no such setting; did you mean soldOutFor?
+context key stay: it is a list or an object, where a string, a number or a truth value belongs
+settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter
+settings: maxClaimsPerTick (MAX_CLAIMS_PER_TICK) is "2.5"; allowed: a whole number from 1 to 1000
+settings: isolatedVPC (ISOLATED_VPC) is "maybe"; allowed: true or false
+settings: architecture is "arm"; allowed: arm64 or x86_64`
+	if err == nil || err.Error() != want {
+		t.Errorf("got error\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestAMissingBinaryIsNamed(t *testing.T) {
+	dist := placeholders(t)
+	missing := filepath.Join(dist, "arm64", "refresh", "bootstrap")
+	if err := os.Remove(missing); err != nil {
+		t.Fatal(err)
+	}
+	_, err := synth(t, map[string]any{"clusterName": "demo", "distFolder": dist})
+	want := fmt.Sprintf("find function binary %s: build it first (make package for arm64, make build for x86_64; ", missing)
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got error %v, want it to start with %s", err, want)
+	}
+}
