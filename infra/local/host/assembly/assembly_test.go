@@ -1,0 +1,285 @@
+package assembly
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// copyDemo copies the demo assembly, makes the folder of its one code asset, and lets the test change the template.
+func copyDemo(t *testing.T, change func(resources map[string]any)) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../testdata/demo")); err != nil {
+		t.Fatal(err)
+	}
+	asset := "asset.5e1f0cfb2c6d4f7aa1c0c7b2f4dd3d1c8b7e1a9f4c1d2e3f405162738495a6b7"
+	if err := os.Mkdir(filepath.Join(dir, asset), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "demo.template.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template map[string]any
+	if err := json.Unmarshal(text, &template); err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(template["Resources"].(map[string]any))
+	}
+	if text, err = json.Marshal(template); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func loadDemo(t *testing.T) *Assembly {
+	t.Helper()
+	a, err := Load(copyDemo(t, nil), Place{Account: "111122223333", Region: "us-west-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestLoadFunction(t *testing.T) {
+	f := loadDemo(t).Function("joiner-demo-probe")
+	if f == nil {
+		t.Fatal("no function joiner-demo-probe")
+	}
+	if !strings.HasPrefix(f.RoleARN, "arn:aws:iam::111122223333:role/demo-ProbeRole1A2B3C4D-") {
+		t.Errorf("role = %s", f.RoleARN)
+	}
+	if !filepath.IsAbs(f.Code) || !strings.HasPrefix(filepath.Base(f.Code), "asset.5e1f") {
+		t.Errorf("code = %s", f.Code)
+	}
+	bucket := f.Environment["CATALOG_BUCKET"]
+	if !strings.HasPrefix(bucket, "demo-catalog7a8b9c0d-") {
+		t.Errorf("bucket = %s", bucket)
+	}
+	onFailure := f.Async.OnFailureARN
+	if !strings.HasPrefix(onFailure, "arn:aws:sqs:us-west-2:111122223333:demo-Failures3A4B5C6D-") {
+		t.Errorf("on failure = %s", onFailure)
+	}
+	want := Function{
+		Resource: Resource{Stack: "demo", LogicalID: "Probe53EB3A5E", Type: "AWS::Lambda::Function"},
+		Name:     "joiner-demo-probe", Short: "probe",
+		ARN: "arn:aws:lambda:us-west-2:111122223333:function:joiner-demo-probe", RoleARN: f.RoleARN,
+		Handler: "bootstrap", Runtime: "provided.al2023", Architecture: "x86_64",
+		Environment: map[string]string{
+			"CLUSTER_NAME": "demo", "CATALOG_BUCKET": bucket, "LIFECYCLE_FUNCTION": "joiner-demo-single",
+			"SELF": "https://joiner-demo-dead-letters.amazonaws.com",
+		},
+		Timeout: 2 * time.Second, MemoryMB: 256, Code: f.Code,
+		DeadLetterARN: "arn:aws:sqs:us-west-2:111122223333:joiner-demo-dead-letters",
+		Async:         Async{Retries: 1, MaxAge: time.Hour, OnFailureARN: onFailure},
+	}
+	if diff := cmp.Diff(want, *f); diff != "" {
+		t.Errorf("function (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadDefaultsAndReserved(t *testing.T) {
+	a := loadDemo(t)
+	broken, single := a.Function("joiner-demo-broken"), a.Function("111122223333:function:joiner-demo-single:$LATEST")
+	if broken.Timeout != 3*time.Second || broken.MemoryMB != 128 || broken.Reserved != nil {
+		t.Errorf("defaults: timeout %v, memory %d, reserved %v", broken.Timeout, broken.MemoryMB, broken.Reserved)
+	}
+	if broken.Async != (Async{Retries: 2, MaxAge: 6 * time.Hour}) {
+		t.Errorf("defaults: async %+v", broken.Async)
+	}
+	if single.Reserved == nil || *single.Reserved != 1 {
+		t.Errorf("reserved = %v, want 1", single.Reserved)
+	}
+}
+
+func TestLoadRulesAndPermissions(t *testing.T) {
+	a := loadDemo(t)
+	rules := map[string]Rule{}
+	for _, r := range a.Rules {
+		rules[r.LogicalID] = r
+	}
+	tick := rules["Tick2B3C4D5E"]
+	if tick.Schedule != "rate(1 minute)" || !tick.Enabled || len(tick.Targets) != 1 {
+		t.Fatalf("tick = %+v", tick)
+	}
+	if target := tick.Targets[0]; *target.MaxRetries != 0 || target.MaxAge != time.Minute {
+		t.Errorf("target = %+v", target)
+	}
+	spot := rules["SpotRule0A1B2C3D"]
+	if spot.ARN != "arn:aws:events:us-west-2:111122223333:rule/joiner-demo-spotinterruption" {
+		t.Errorf("spot rule = %s", spot.ARN)
+	}
+	if rules["DisabledRule2C3D4E5F"].Enabled {
+		t.Error("the disabled rule is enabled")
+	}
+	var from []string
+	for _, p := range a.Permissions {
+		if p.FunctionARN == a.Function("joiner-demo-probe").ARN {
+			from = append(from, p.SourceARN)
+		}
+	}
+	if diff := cmp.Diff([]string{spot.ARN}, from); diff != "" {
+		t.Errorf("permissions of probe (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadAccess(t *testing.T) {
+	a := loadDemo(t)
+	probe := a.Function("joiner-demo-probe").RoleARN
+	wantEntries := []AccessEntry{
+		{
+			Resource: Resource{Stack: "demo", LogicalID: "NodeEntry3B4C5D6E", Type: "AWS::EKS::AccessEntry"},
+			Cluster:  "demo", Type: "EC2_LINUX", PrincipalARN: "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo",
+		},
+		{
+			Resource: Resource{Stack: "demo", LogicalID: "ProbeEntry5F6A7B8C", Type: "AWS::EKS::AccessEntry"},
+			Cluster:  "demo", Type: "STANDARD", PrincipalARN: probe, Groups: []string{"joiner-provision"},
+		},
+	}
+	if diff := cmp.Diff(wantEntries, a.AccessEntries); diff != "" {
+		t.Errorf("access entries (-want +got):\n%s", diff)
+	}
+	wantProfiles := []InstanceProfile{{
+		Resource: Resource{Stack: "demo", LogicalID: "NodeProfile7F8A9B0C", Type: "AWS::IAM::InstanceProfile"},
+		Name:     "joiner-demo-node", ARN: "arn:aws:iam::111122223333:instance-profile/joiner/joiner-demo-node",
+		Path: "/joiner/", Roles: []string{"KarpenterNodeRole-demo"},
+	}}
+	if diff := cmp.Diff(wantProfiles, a.InstanceProfiles); diff != "" {
+		t.Errorf("profiles (-want +got):\n%s", diff)
+	}
+	queue := "arn:aws:sqs:us-west-2:111122223333:joiner-demo-dead-letters"
+	if !a.RoleMay(probe, "sqs:SendMessage", queue) {
+		t.Error("the role may not send to the dead-letter queue")
+	}
+	if a.RoleMay(probe, "sqs:ReceiveMessage", queue) || a.RoleMay(probe, "sqs:SendMessage", queue+"-2") {
+		t.Error("the role may more than its policy says")
+	}
+}
+
+func TestLoadKeepsInert(t *testing.T) {
+	var got []string
+	for _, r := range loadDemo(t).Inert {
+		got = append(got, r.Type)
+	}
+	want := []string{"AWS::CDK::Metadata", "AWS::S3::BucketPolicy", "AWS::CloudWatch::Alarm", "AWS::Logs::LogGroup"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("inert (-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	properties := func(resources map[string]any, id string) map[string]any {
+		return resources[id].(map[string]any)["Properties"].(map[string]any)
+	}
+	cases := []struct {
+		name   string
+		change func(map[string]any)
+		want   string
+	}{
+		{"unknown type", func(r map[string]any) {
+			r["Table"] = map[string]any{"Type": "AWS::DynamoDB::Table"}
+		}, "resource Table (AWS::DynamoDB::Table): unknown resource type"},
+		{"unknown intrinsic", func(r map[string]any) {
+			properties(r, "Single1E2F3A4B")["Environment"] = map[string]any{"Variables": map[string]any{
+				"X": map[string]any{"Fn::ImportValue": "other"},
+			}}
+		}, "Environment: Variables: X: Fn::ImportValue: unknown intrinsic function"},
+		{"dangling reference", func(r map[string]any) {
+			properties(r, "Single1E2F3A4B")["Role"] = map[string]any{"Fn::GetAtt": []any{"Gone", "Arn"}}
+		}, `Role: Fn::GetAtt: "Gone" is no resource of the template`},
+		{"unknown attribute", func(r map[string]any) {
+			properties(r, "Single1E2F3A4B")["Role"] = map[string]any{"Fn::GetAtt": []any{"Probe53EB3A5E", "Color"}}
+		}, "unknown attribute Color"},
+		{"missing asset", func(r map[string]any) {
+			properties(r, "Single1E2F3A4B")["Code"] = map[string]any{"S3Key": "beef.zip"}
+		}, `find code "beef.zip"`},
+		{"role may not write dead letters", func(r map[string]any) {
+			delete(r, "ProbeRoleDefaultPolicy5E6F7A8B")
+		}, "its role may not sqs:SendMessage to arn:aws:sqs:us-west-2:111122223333:joiner-demo-dead-letters"},
+		{"system group", func(r map[string]any) {
+			properties(r, "ProbeEntry5F6A7B8C")["KubernetesGroups"] = []any{"system:masters"}
+		}, "EKS refuses groups"},
+		{"groups of a node entry", func(r map[string]any) {
+			properties(r, "NodeEntry3B4C5D6E")["KubernetesGroups"] = []any{"joiner-node"}
+		}, "takes neither groups nor policies"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(copyDemo(t, c.change), Place{Account: "111122223333", Region: "us-west-2"})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error = %v\nwant it to contain %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestLoadWantsAPlace(t *testing.T) {
+	_, err := Load(copyDemo(t, nil), Place{})
+	if err == nil || !strings.Contains(err.Error(), "account or region is not known") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	s := &stack{name: "demo", place: Place{Account: "1", Region: "us-west-2"}, template: template{
+		Conditions: map[string]any{"Here": map[string]any{"Fn::Equals": []any{map[string]any{"Ref": "AWS::Region"}, "us-west-2"}}},
+		Mappings:   map[string]map[string]map[string]any{"M": {"a": {"b": "c"}}},
+		Resources:  map[string]resource{"Q": {Type: "AWS::SQS::Queue", Properties: map[string]any{"QueueName": "q"}}},
+	}}
+	cases := []struct{ name, text, want string }{
+		{"sub", `{"Fn::Sub":"${AWS::Partition}/${Q.Arn}/${!Literal}"}`, `"aws/arn:aws:sqs:us-west-2:1:q/${Literal}"`},
+		{"sub with map", `{"Fn::Sub":["${A}-${AWS::AccountId}",{"A":{"Ref":"AWS::Region"}}]}`, `"us-west-2-1"`},
+		{"if", `{"Fn::If":["Here","yes","no"]}`, `"yes"`},
+		{"if not, without a value", `{"a":{"Fn::If":["Here",{"Ref":"AWS::NoValue"},"no"]},"b":1}`, `{"b":1}`},
+		{"select of split", `{"Fn::Select":[1,{"Fn::Split":["/","a/b/c"]}]}`, `"b"`},
+		{"zones", `{"Fn::Select":["0",{"Fn::GetAZs":""}]}`, `"us-west-2a"`},
+		{"map", `{"Fn::FindInMap":["M","a","b"]}`, `"c"`},
+		{"base64", `{"Fn::Base64":{"Fn::Join":["-",["a",1]]}}`, `"YS0x"`},
+		{"policy condition is data", `{"Condition":{"StringEquals":{"a":"b"}}}`, `{"Condition":{"StringEquals":{"a":"b"}}}`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			var raw any
+			if err := json.Unmarshal([]byte(c.text), &raw); err != nil {
+				t.Fatal(err)
+			}
+			value, err := s.resolve(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestLike(t *testing.T) {
+	cases := []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"*", "", true}, {"a*c", "abbc", true}, {"a*c", "abbd", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
+		{"arn:*:rule/x", "arn:aws:events:r:1:rule/x", true}, {"abc", "abcd", false},
+	}
+	for _, c := range cases {
+		if got := Like(c.pattern, c.text); got != c.want {
+			t.Errorf("Like(%q, %q) = %v", c.pattern, c.text, got)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package assembly
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strings"
+)
+
+// attribute answers Ref and Fn::GetAtt of a resource. The names that CloudFormation would make up are made from the
+// stack and the logical id, so that they are the same in every run.
+func (s *stack) attribute(id string, r resource, attribute string) (any, error) {
+	answers, err := s.attributes(id, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", id, err)
+	}
+	value, ok := answers[attribute]
+	if !ok {
+		return nil, fmt.Errorf("%s (%s): unknown attribute %s", id, r.Type, attribute)
+	}
+	return value, nil
+}
+
+// attributes lists what is known of one resource under the names that templates ask by.
+func (s *stack) attributes(id string, r resource) (map[string]any, error) {
+	name, err := s.physical(id, r)
+	if err != nil {
+		return nil, err
+	}
+	arn := func(service, rest string) string {
+		return fmt.Sprintf("arn:aws:%s:%s:%s:%s", service, s.place.Region, s.place.Account, rest)
+	}
+	switch r.Type {
+	case "AWS::Lambda::Function":
+		return map[string]any{"Ref": name, "Arn": arn("lambda", "function:"+name)}, nil
+	case "AWS::IAM::Role", "AWS::IAM::InstanceProfile":
+		path, err := s.property(r, "Path", "/")
+		if err != nil {
+			return nil, err
+		}
+		kind := "role"
+		if r.Type == "AWS::IAM::InstanceProfile" {
+			kind = "instance-profile"
+		}
+		return map[string]any{
+			"Ref": name, "RoleId": "AROA" + stamp(s.name, id),
+			"Arn": fmt.Sprintf("arn:aws:iam::%s:%s%s%s", s.place.Account, kind, path, name),
+		}, nil
+	case "AWS::Events::Rule":
+		return map[string]any{"Ref": name, "Arn": arn("events", "rule/"+name)}, nil
+	case "AWS::Scheduler::Schedule":
+		group, err := s.property(r, "GroupName", "default")
+		return map[string]any{"Ref": name, "Arn": arn("scheduler", "schedule/"+group+"/"+name)}, err
+	case "AWS::SQS::Queue":
+		url := fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", s.place.Region, s.place.Account, name)
+		return map[string]any{"Ref": url, "QueueUrl": url, "QueueName": name, "Arn": arn("sqs", name)}, nil
+	case "AWS::S3::Bucket":
+		return map[string]any{
+			"Ref": name, "Arn": "arn:aws:s3:::" + name,
+			"DomainName":         name + ".s3.amazonaws.com",
+			"RegionalDomainName": fmt.Sprintf("%s.s3.%s.amazonaws.com", name, s.place.Region),
+		}, nil
+	case "AWS::Logs::LogGroup":
+		return map[string]any{"Ref": name, "Arn": arn("logs", "log-group:"+name+":*")}, nil
+	case "AWS::SNS::Topic":
+		return map[string]any{"Ref": arn("sns", name), "TopicArn": arn("sns", name), "TopicName": name}, nil
+	default:
+		return map[string]any{"Ref": name}, nil
+	}
+}
+
+// physical is the resource's own name if the template gives one, else stack, logical id and a stamp of both.
+func (s *stack) physical(id string, r resource) (string, error) {
+	property, limit := "", 64
+	switch r.Type {
+	case "AWS::Lambda::Function":
+		property = "FunctionName"
+	case "AWS::IAM::Role":
+		property = "RoleName"
+	case "AWS::IAM::InstanceProfile":
+		property, limit = "InstanceProfileName", 128
+	case "AWS::Events::Rule", "AWS::Scheduler::Schedule", "AWS::Scheduler::ScheduleGroup":
+		property = "Name"
+	case "AWS::SQS::Queue":
+		property, limit = "QueueName", 80
+	case "AWS::S3::Bucket":
+		property, limit = "BucketName", 63
+	case "AWS::Logs::LogGroup":
+		property, limit = "LogGroupName", 512
+	case "AWS::SNS::Topic":
+		property, limit = "TopicName", 256
+	}
+	made := s.name + "-" + id
+	if room := limit - 13; len(made) > room {
+		made = made[:room]
+	}
+	made += "-" + stamp(s.name, id)
+	if r.Type == "AWS::S3::Bucket" {
+		made = strings.ToLower(made)
+	}
+	return s.property(r, property, made)
+}
+
+// property resolves a text property, or gives the default when the template has none.
+func (s *stack) property(r resource, name, otherwise string) (string, error) {
+	raw, ok := r.Properties[name]
+	if name == "" || !ok {
+		return otherwise, nil
+	}
+	return s.text(raw)
+}
+
+// stamp is 12 letters and digits that stand for CloudFormation's random ones.
+func stamp(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return base32.StdEncoding.EncodeToString(sum[:])[:12]
+}

@@ -1,0 +1,161 @@
+package assembly
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// statement is the part of a policy statement that the host checks: enough for who may send where, no more. Conditions
+// other than aws:SourceArn are not weighed here; the emulated AWS does that for calls of the functions themselves.
+type statement struct {
+	Effect    string
+	Action    texts
+	Resource  texts
+	Principal struct{ Service texts }
+	Condition map[string]map[string]texts
+}
+
+// texts is a JSON string or list of strings.
+type texts []string
+
+// UnmarshalJSON takes both forms.
+func (t *texts) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*t = texts{one}
+		return nil
+	}
+	var many []string
+	if err := json.Unmarshal(raw, &many); err != nil {
+		return fmt.Errorf("read policy: %w", err)
+	}
+	*t = many
+	return nil
+}
+
+func statements(document json.RawMessage) ([]statement, error) {
+	var d struct{ Statement json.RawMessage }
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, fmt.Errorf("read policy document: %w", err)
+	}
+	var many []statement
+	if err := json.Unmarshal(d.Statement, &many); err == nil {
+		return many, nil
+	}
+	var one statement
+	if err := json.Unmarshal(d.Statement, &one); err != nil {
+		return nil, fmt.Errorf("read policy statement: %w", err)
+	}
+	return []statement{one}, nil
+}
+
+// RoleMay reports whether the policies of a role of the assembly let it do the action on the resource.
+func (a *Assembly) RoleMay(roleARN, action, resource string) bool {
+	for _, r := range a.Roles {
+		if r.ARN != roleARN {
+			continue
+		}
+		for _, policy := range r.Policies {
+			list, err := statements(policy.Document)
+			if err != nil {
+				return false
+			}
+			if slices.ContainsFunc(list, func(s statement) bool { return s.allows(action, resource) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// RoleTrusts reports whether the service may assume the role.
+func (a *Assembly) RoleTrusts(roleARN, service string) bool {
+	for _, r := range a.Roles {
+		if r.ARN != roleARN {
+			continue
+		}
+		list, err := statements(r.Trust)
+		return err == nil && slices.ContainsFunc(list, func(s statement) bool {
+			return s.Effect == "Allow" && slices.Contains(s.Principal.Service, service)
+		})
+	}
+	return false
+}
+
+// QueueAccepts reports whether the queue's own policy lets the service send on behalf of the source.
+func (a *Assembly) QueueAccepts(queueARN, service, sourceARN string) bool {
+	for _, q := range a.Queues {
+		if q.ARN != queueARN {
+			continue
+		}
+		for _, document := range q.Policies {
+			list, err := statements(document)
+			if err != nil {
+				return false
+			}
+			if slices.ContainsFunc(list, func(s statement) bool {
+				return s.allows("sqs:SendMessage", queueARN) && slices.Contains(s.Principal.Service, service) && s.fromSource(sourceARN)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s statement) allows(action, resource string) bool {
+	fits := func(value string) func(string) bool {
+		return func(pattern string) bool { return Like(pattern, value) }
+	}
+	return s.Effect == "Allow" && slices.ContainsFunc(s.Action, fits(action)) && slices.ContainsFunc(s.Resource, fits(resource))
+}
+
+// fromSource weighs aws:SourceArn; no such condition accepts every source.
+func (s statement) fromSource(arn string) bool {
+	for _, operator := range []string{"ArnEquals", "ArnLike", "StringEquals", "StringLike"} {
+		wanted, ok := s.Condition[operator]["aws:SourceArn"]
+		if ok && !slices.ContainsFunc(wanted, func(pattern string) bool { return Like(pattern, arn) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Like matches IAM's wildcards: * is any text, ? is one character.
+func Like(pattern, s string) bool {
+	for pattern != "" {
+		switch {
+		case pattern[0] == '*':
+			rest := strings.TrimLeft(pattern, "*")
+			for i := range len(s) + 1 {
+				if Like(rest, s[i:]) {
+					return true
+				}
+			}
+			return false
+		case s == "" || (pattern[0] != '?' && pattern[0] != s[0]):
+			return false
+		}
+		pattern, s = pattern[1:], s[1:]
+	}
+	return s == ""
+}
+
+// verify finds what AWS would refuse at deployment: a function whose role may not write to its own dead-letter queue.
+func (a *Assembly) verify() []error {
+	var problems []error
+	for _, f := range a.Functions {
+		for _, queue := range []string{f.DeadLetterARN, f.Async.OnFailureARN} {
+			switch {
+			case queue == "":
+			case !strings.HasPrefix(queue, "arn:aws:sqs:"):
+				problems = append(problems, fmt.Errorf("function %s: failed events can only go to a queue here, not to %s", f.Name, queue))
+			case !a.RoleMay(f.RoleARN, "sqs:SendMessage", queue):
+				problems = append(problems, fmt.Errorf("function %s: its role may not sqs:SendMessage to %s", f.Name, queue))
+			}
+		}
+	}
+	return problems
+}

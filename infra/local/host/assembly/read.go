@@ -1,0 +1,269 @@
+package assembly
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// reader files one resource of its type in the assembly.
+type reader func(a *Assembly, s *stack, i item) error
+
+func readers() map[string]reader {
+	return map[string]reader{
+		"AWS::Lambda::Function":          readFunction,
+		"AWS::Lambda::EventInvokeConfig": readInvokeConfig,
+		"AWS::Lambda::Permission":        readPermission,
+		"AWS::Events::Rule":              readRule,
+		"AWS::Scheduler::Schedule":       readSchedule,
+		"AWS::IAM::Role":                 readRole,
+		"AWS::IAM::Policy":               readPolicy,
+		"AWS::IAM::ManagedPolicy":        readPolicy,
+		"AWS::IAM::InstanceProfile":      readInstanceProfile,
+		"AWS::SQS::Queue":                readQueue,
+		"AWS::SQS::QueuePolicy":          readQueuePolicy,
+		"AWS::S3::Bucket":                readBucket,
+		"AWS::EKS::AccessEntry":          readAccessEntry,
+	}
+}
+
+func readFunction(a *Assembly, s *stack, i item) error {
+	var p struct {
+		FunctionName, Role, Handler  string
+		Runtime, PackageType         string
+		Architectures                []string
+		Environment                  struct{ Variables map[string]string }
+		Timeout, MemorySize          int64
+		ReservedConcurrentExecutions *int
+		DeadLetterConfig             struct{ TargetArn string }
+		Code                         struct{ S3Key string }
+	}
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	if p.PackageType == "Image" || p.Code.S3Key == "" {
+		return errors.New("only code of a zip asset can be run")
+	}
+	code, err := s.assets.code(p.Code.S3Key)
+	if err != nil {
+		return err
+	}
+	name, arn := s.identity(i)
+	f := Function{
+		Resource: i.Resource, Name: name, ARN: arn, RoleARN: p.Role, Handler: p.Handler, Runtime: p.Runtime,
+		Architecture: "x86_64", Environment: p.Environment.Variables, Code: code,
+		Timeout: seconds(p.Timeout, 3), MemoryMB: max(p.MemorySize, 128),
+		Reserved: p.ReservedConcurrentExecutions, DeadLetterARN: p.DeadLetterConfig.TargetArn,
+		Async: Async{Retries: 2, MaxAge: 6 * time.Hour},
+	}
+	if f.Short = i.LogicalID; p.FunctionName != "" {
+		f.Short = p.FunctionName[strings.LastIndex(p.FunctionName, "-")+1:]
+	}
+	if len(p.Architectures) > 0 {
+		f.Architecture = p.Architectures[0]
+	}
+	a.Functions = append(a.Functions, f)
+	return nil
+}
+
+// readInvokeConfig only notes the settings; attach gives them to the function, which may come later in the template.
+func readInvokeConfig(a *Assembly, s *stack, i item) error {
+	var p struct {
+		FunctionName, Qualifier  string
+		MaximumRetryAttempts     *int
+		MaximumEventAgeInSeconds int64
+		DestinationConfig        struct {
+			OnFailure, OnSuccess struct{ Destination string }
+		}
+	}
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	if p.Qualifier != "$LATEST" {
+		return fmt.Errorf("qualifier %q: only $LATEST exists here", p.Qualifier)
+	}
+	if p.DestinationConfig.OnSuccess.Destination != "" {
+		return errors.New("on-success destinations are not known here")
+	}
+	async := Async{Retries: 2, MaxAge: seconds(p.MaximumEventAgeInSeconds, 6*3600), OnFailureARN: p.DestinationConfig.OnFailure.Destination}
+	if p.MaximumRetryAttempts != nil {
+		async.Retries = *p.MaximumRetryAttempts
+	}
+	a.pending = append(a.pending, func(a *Assembly) error {
+		f := a.Function(p.FunctionName)
+		if f == nil {
+			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
+		}
+		f.Async = async
+		return nil
+	})
+	return nil
+}
+
+func readPermission(a *Assembly, _ *stack, i item) error {
+	var p struct{ Action, FunctionName, Principal, SourceArn, SourceAccount string }
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	a.pending = append(a.pending, func(a *Assembly) error {
+		f := a.Function(p.FunctionName)
+		if f == nil {
+			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
+		}
+		a.Permissions = append(a.Permissions, Permission{
+			Resource: i.Resource, Action: p.Action, FunctionARN: f.ARN, Principal: p.Principal,
+			SourceARN: p.SourceArn, SourceAccount: p.SourceAccount,
+		})
+		return nil
+	})
+	return nil
+}
+
+// targetProperties is a target as rules and schedules write it. What would change the event is refused.
+type targetProperties struct {
+	Id, Arn, RoleArn, Input     string
+	InputPath, InputTransformer json.RawMessage
+	RetryPolicy                 struct {
+		MaximumRetryAttempts     *int
+		MaximumEventAgeInSeconds int64
+	}
+	DeadLetterConfig struct{ Arn string }
+}
+
+func (p targetProperties) target() (Target, error) {
+	t := Target{
+		ID: p.Id, ARN: p.Arn, RoleARN: p.RoleArn, Input: p.Input, MaxRetries: p.RetryPolicy.MaximumRetryAttempts,
+		MaxAge: seconds(p.RetryPolicy.MaximumEventAgeInSeconds, 24*3600), DeadLetterARN: p.DeadLetterConfig.Arn,
+	}
+	if p.InputPath != nil || p.InputTransformer != nil {
+		return t, fmt.Errorf("target %s: input path and transformer are not known here", p.Id)
+	}
+	if !strings.HasPrefix(p.Arn, "arn:aws:lambda:") && !strings.HasPrefix(p.Arn, "arn:aws:sqs:") {
+		return t, fmt.Errorf("target %s: %s is neither a function nor a queue", p.Id, p.Arn)
+	}
+	return t, nil
+}
+
+func readRule(a *Assembly, s *stack, i item) error {
+	var p struct {
+		State, ScheduleExpression, EventBusName string
+		EventPattern                            json.RawMessage
+		Targets                                 []targetProperties
+	}
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	if p.EventBusName != "" && p.EventBusName != "default" {
+		return fmt.Errorf("event bus %s: only the default bus exists here", p.EventBusName)
+	}
+	name, arn := s.identity(i)
+	r := Rule{
+		Resource: i.Resource, Name: name, ARN: arn, Enabled: p.State != "DISABLED",
+		Schedule: p.ScheduleExpression, Pattern: p.EventPattern,
+	}
+	if r.Schedule == "" && r.Pattern == nil {
+		return errors.New("neither schedule nor event pattern")
+	}
+	for _, tp := range p.Targets {
+		t, err := tp.target()
+		if err != nil {
+			return err
+		}
+		r.Targets = append(r.Targets, t)
+	}
+	a.Rules = append(a.Rules, r)
+	return nil
+}
+
+func readSchedule(a *Assembly, s *stack, i item) error {
+	var p struct {
+		State, ScheduleExpression, ScheduleExpressionTimezone string
+		StartDate, EndDate                                    string
+		Target                                                targetProperties
+	}
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	if p.StartDate != "" || p.EndDate != "" {
+		return errors.New("start and end date are not known here")
+	}
+	t, err := p.Target.target()
+	if err != nil {
+		return err
+	}
+	name, arn := s.identity(i)
+	a.Schedules = append(a.Schedules, Schedule{
+		Resource: i.Resource, Name: name, ARN: arn, Enabled: p.State != "DISABLED",
+		Expression: p.ScheduleExpression, Timezone: p.ScheduleExpressionTimezone, Target: t,
+	})
+	return nil
+}
+
+func readQueue(a *Assembly, s *stack, i item) error {
+	var p struct{ MessageRetentionPeriod, VisibilityTimeout int64 }
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	name, arn := s.identity(i)
+	a.Queues = append(a.Queues, Queue{
+		Resource: i.Resource, Name: name, ARN: arn,
+		URL:       fmt.Sprintf("https://sqs.%s.amazonaws.com/%s/%s", s.place.Region, s.place.Account, name),
+		Retention: seconds(p.MessageRetentionPeriod, 4*24*3600), Visibility: seconds(p.VisibilityTimeout, 30),
+	})
+	return nil
+}
+
+func readQueuePolicy(a *Assembly, _ *stack, i item) error {
+	var p struct {
+		Queues         []string
+		PolicyDocument json.RawMessage
+	}
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	a.pending = append(a.pending, func(a *Assembly) error {
+		for _, url := range p.Queues {
+			q := a.queue(url)
+			if q == nil {
+				return fmt.Errorf("%s: queue %s is not in the assembly", i.LogicalID, url)
+			}
+			q.Policies = append(q.Policies, p.PolicyDocument)
+		}
+		return nil
+	})
+	return nil
+}
+
+func readBucket(a *Assembly, s *stack, i item) error {
+	name, arn := s.identity(i)
+	a.Buckets = append(a.Buckets, Bucket{Resource: i.Resource, Name: name, ARN: arn})
+	return nil
+}
+
+func readCustomResource(a *Assembly, _ *stack, i item) error {
+	var p struct{ ServiceToken string }
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	a.CustomResources = append(a.CustomResources, CustomResource{Resource: i.Resource, ServiceToken: p.ServiceToken, Properties: i.properties})
+	return nil
+}
+
+// identity gives the physical name and ARN. Both have been resolved once before by then, or need nothing to be.
+func (s *stack) identity(i item) (name, arn string) {
+	r := s.template.Resources[i.LogicalID]
+	name, _ = s.physical(i.LogicalID, r)
+	answers, _ := s.attributes(i.LogicalID, r)
+	arn, _ = answers["Arn"].(string)
+	return name, arn
+}
+
+// seconds turns a template's number into a duration; 0 stands for the service's default.
+func seconds(n, otherwise int64) time.Duration {
+	if n == 0 {
+		n = otherwise
+	}
+	return time.Duration(n) * time.Second
+}

@@ -1,0 +1,84 @@
+// Command probe is a Lambda function that does what its event says, so that the host can be seen at work.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambda"
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+// order is the event.
+type order struct {
+	Do     string `json:"do"`
+	Milli  int    `json:"milli"`
+	Signal string `json:"signal"` // file that is made when the handler has begun
+	Until  string `json:"until"`  // file to wait for
+	Source string `json:"source"`
+}
+
+// answer is the result.
+type answer struct {
+	PID       int      `json:"pid"`
+	Calls     int      `json:"calls"`
+	Env       []string `json:"env,omitempty"`
+	Request   string   `json:"request"`
+	ARN       string   `json:"arn"`
+	LeftMilli int64    `json:"leftMilli"`
+	Source    string   `json:"source,omitempty"`
+}
+
+type probe struct{ calls int }
+
+func (p *probe) handle(ctx context.Context, o order) (answer, error) {
+	p.calls++
+	lc, _ := lambdacontext.FromContext(ctx)
+	deadline, _ := ctx.Deadline()
+	a := answer{
+		PID: os.Getpid(), Calls: p.calls, Request: lc.AwsRequestID, ARN: lc.InvokedFunctionArn,
+		LeftMilli: time.Until(deadline).Milliseconds(), Source: o.Source,
+	}
+	if o.Signal != "" {
+		if err := os.WriteFile(o.Signal, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
+			return a, err
+		}
+	}
+	switch o.Do {
+	case "env":
+		a.Env = os.Environ()
+		slices.Sort(a.Env)
+	case "say":
+		fmt.Println("first line")
+		log.Print("second line")
+		fmt.Print("no newline at the end")
+	case "fail":
+		return a, errors.New("told to fail")
+	case "panic":
+		panic("told to panic")
+	case "exit":
+		os.Exit(3)
+	case "hang":
+		select {}
+	case "wait":
+		for {
+			if _, err := os.Stat(o.Until); err == nil {
+				return a, nil
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	return a, nil
+}
+
+func main() {
+	if os.Getenv("PROBE_INIT") == "exit" {
+		log.Fatal("cannot start: told so")
+	}
+	lambda.Start((&probe{}).handle)
+}
