@@ -1,0 +1,92 @@
+// Package install holds what a cluster must have before Joiner's functions can work in it: the CRDs, a namespace and RBAC.
+//
+// It knows these objects as text, in the order in which they go into a cluster. It refuses to know how: applying them is somebody
+// else's, and so is mapping an IAM role to one of the groups.
+package install
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// Namespace is where Joiner's own objects live: its leases and small records.
+const Namespace = "joiner-system"
+
+// Groups that the access entry of each function's IAM role must name.
+const (
+	GroupProvision        = "joiner-provision"
+	GroupLifecycle        = "joiner-lifecycle"
+	GroupRefresh          = "joiner-refresh"
+	GroupSpotInterruption = "joiner-spotinterruption"
+)
+
+//go:embed crds/*.yaml rbac/*.yaml
+var files embed.FS
+
+// CRDs are NodePool, NodeClaim and EC2NodeClass. The files are part of the program, so an error is a mistake in them.
+func CRDs() ([]*unstructured.Unstructured, error) {
+	return objects("crds")
+}
+
+// RBAC is the namespace, then the rights of every group in it and in the cluster, then what cluster admins get.
+func RBAC() ([]*unstructured.Unstructured, error) {
+	return objects("rbac")
+}
+
+// Objects is everything, in the order in which it must be applied. CRDs need a moment until they are Established.
+func Objects() ([]*unstructured.Unstructured, error) {
+	crds, err := CRDs()
+	if err != nil {
+		return nil, err
+	}
+	rbac, err := RBAC()
+	return append(crds, rbac...), err
+}
+
+// objects reads every document of every file of a directory, by file name.
+func objects(dir string) ([]*unstructured.Unstructured, error) {
+	entries, err := fs.ReadDir(files, dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []*unstructured.Unstructured
+	for _, e := range entries {
+		text, err := files.ReadFile(path.Join(dir, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		found, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", e.Name(), err)
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+func decode(text []byte) ([]*unstructured.Unstructured, error) {
+	const lookAhead = 4096 // bytes in which the decoder looks for JSON
+	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), lookAhead)
+	var all []*unstructured.Unstructured
+	for {
+		var object map[string]any
+		err := documents.Decode(&object)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(object) > 0 {
+			all = append(all, &unstructured.Unstructured{Object: object})
+		}
+	}
+}

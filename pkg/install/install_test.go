@@ -1,0 +1,132 @@
+package install
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestObjectsAndTheirOrder(t *testing.T) {
+	all, err := Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range all {
+		got = append(got, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+	}
+	want := []string{
+		"CustomResourceDefinition /ec2nodeclasses.karpenter.k8s.aws",
+		"CustomResourceDefinition /nodeclaims.karpenter.sh",
+		"CustomResourceDefinition /nodepools.karpenter.sh",
+		"Namespace /joiner-system",
+		"ClusterRole /joiner-admin",
+		"ClusterRole /joiner-lifecycle",
+		"ClusterRoleBinding /joiner-lifecycle",
+		"ClusterRole /joiner-provision",
+		"ClusterRoleBinding /joiner-provision",
+		"Role joiner-system/joiner-provision",
+		"RoleBinding joiner-system/joiner-provision",
+		"Role kube-system/joiner-provision",
+		"RoleBinding kube-system/joiner-provision",
+		"ClusterRole /joiner-refresh",
+		"ClusterRoleBinding /joiner-refresh",
+		"Role joiner-system/joiner-refresh",
+		"RoleBinding joiner-system/joiner-refresh",
+		"Role kube-system/joiner-refresh",
+		"RoleBinding kube-system/joiner-refresh",
+		"ClusterRole /joiner-spotinterruption",
+		"ClusterRoleBinding /joiner-spotinterruption",
+		"Role joiner-system/joiner-spotinterruption",
+		"RoleBinding joiner-system/joiner-spotinterruption",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A field that a Kubernetes type does not have would be dropped in silence by the API server.
+func TestNoObjectHasAnUnknownField(t *testing.T) {
+	all, err := Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		var into any
+		switch o.GetKind() {
+		case "CustomResourceDefinition":
+			into = &apiextensions.CustomResourceDefinition{}
+		case "ClusterRole":
+			into = &rbacv1.ClusterRole{}
+		case "ClusterRoleBinding":
+			into = &rbacv1.ClusterRoleBinding{}
+		case "Role":
+			into = &rbacv1.Role{}
+		case "RoleBinding":
+			into = &rbacv1.RoleBinding{}
+		default:
+			continue
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, into, true); err != nil {
+			t.Errorf("%s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+// A binding gives the role of its own name to the group of its own name, and to nobody else.
+func TestEveryBindingIsForItsOwnGroup(t *testing.T) {
+	rbac, err := RBAC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := map[string]bool{}
+	for _, o := range rbac {
+		role, found, err := unstructured.NestedString(o.Object, "roleRef", "name")
+		if err != nil || !found {
+			continue
+		}
+		subjects, _, err := unstructured.NestedSlice(o.Object, "subjects")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": o.GetName()}}
+		if diff := cmp.Diff(want, subjects); diff != "" || role != o.GetName() {
+			t.Errorf("%s %s gives the role %s (-want +got subjects):\n%s", o.GetKind(), o.GetName(), role, diff)
+		}
+		bound[o.GetName()] = true
+	}
+	want := map[string]bool{GroupProvision: true, GroupLifecycle: true, GroupRefresh: true, GroupSpotInterruption: true}
+	if diff := cmp.Diff(want, bound); diff != "" {
+		t.Errorf("groups with rights (-want +got):\n%s", diff)
+	}
+}
+
+func TestNobodyReadsSecrets(t *testing.T) {
+	rbac, err := RBAC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range rbac {
+		rules, _, err := unstructured.NestedSlice(o.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range rules {
+			for _, list := range []string{"apiGroups", "resources", "verbs"} {
+				names, _, err := unstructured.NestedStringSlice(rule.(map[string]any), list)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, n := range names {
+					if n == "*" || n == "secrets" || n == "escalate" || n == "bind" || n == "impersonate" {
+						t.Errorf("%s %s has %q among its %s", o.GetKind(), o.GetName(), n, list)
+					}
+				}
+			}
+		}
+	}
+}
