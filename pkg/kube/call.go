@@ -1,0 +1,231 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	maxTries     = 4
+	firstPause   = 100 * time.Millisecond
+	longestPause = 2 * time.Second
+	maxRestarts  = 2 // of a list whose pages went stale
+)
+
+// call is one request as errors name it.
+type call struct {
+	verb      string
+	place     place
+	namespace string
+	name      string
+}
+
+// String says the call in words, such as "evict pod default/web-1".
+func (w call) String() string {
+	s := w.verb + " " + w.place.name
+	switch {
+	case w.namespace != "" && w.name != "":
+		return s + " " + w.namespace + "/" + w.name
+	case w.name != "":
+		return s + " " + w.name
+	}
+	return s + "s"
+}
+
+// do sends the request until it gets an answer that means something, at most four times. Repeating must be harmless.
+func (c *Client) do(ctx context.Context, what call, request func() *rest.Request, into runtime.Object) error {
+	var err error
+	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
+		err = once(ctx, request(), into)
+		if err == nil {
+			return nil
+		}
+		wait, again := worthAnotherTry(err, pause)
+		if !again || try == maxTries || ctx.Err() != nil {
+			return failed(what, err)
+		}
+		if !sleep(ctx, wait) {
+			return failed(what, err)
+		}
+	}
+}
+
+func once(ctx context.Context, r *rest.Request, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	res := r.MaxRetries(0).Do(ctx)
+	if into == nil {
+		return res.Error()
+	}
+	return res.Into(into)
+}
+
+// worthAnotherTry reports whether the failure may pass by itself and how long to wait for that.
+func worthAnotherTry(err error, pause time.Duration) (time.Duration, bool) {
+	if _, ok := errors.AsType[*tokenError](err); ok {
+		return 0, false
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return min(pause, longestPause), true // no answer: connection, time-out
+	}
+	if s, ok := apierrors.SuggestsClientDelay(err); ok {
+		pause = max(pause, time.Duration(s)*time.Second)
+	}
+	code := int(status.Status().Code)
+	// A refused token was dropped by the transport; the next request brings a new one.
+	again := code == http.StatusTooManyRequests || code == http.StatusUnauthorized || code >= http.StatusInternalServerError
+	return min(pause, longestPause), again
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *Client) get(ctx context.Context, what call, into runtime.Object) error {
+	return c.do(ctx, what, func() *rest.Request {
+		return c.rest(what.place).Get().AbsPath(what.place.to(what.namespace, what.name, "")...)
+	}, into)
+}
+
+// create posts an object that carries its name, so that a repeated request is refused and not doubled. Whether "already
+// exists" is the echo of our own lost reply is for the caller to find out.
+func (c *Client) create(ctx context.Context, what call, obj, into runtime.Object) error {
+	return c.do(ctx, what, func() *rest.Request {
+		return c.rest(what.place).Post().AbsPath(what.place.to(what.namespace, "", "")...).Body(obj)
+	}, into)
+}
+
+// put replaces an object, or its subresource; its resourceVersion is the precondition.
+func (c *Client) put(ctx context.Context, what call, sub string, obj, into runtime.Object) error {
+	return c.do(ctx, what, func() *rest.Request {
+		return c.rest(what.place).Put().AbsPath(what.place.to(what.namespace, what.name, sub)...).Body(obj)
+	}, into)
+}
+
+// patch merges a change into an object, or into its subresource. A resourceVersion in the change is the precondition.
+func (c *Client) patch(ctx context.Context, what call, sub string, change any, into runtime.Object) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("%s: encode: %w", what, err)
+	}
+	path := what.place.to(what.namespace, what.name, sub)
+	return c.do(ctx, what, func() *rest.Request {
+		return c.rest(what.place).Patch(types.MergePatchType).AbsPath(path...).Body(body)
+	}, into)
+}
+
+// remove deletes the object of that UID. An object that is gone, or was replaced by another of its name, is no error.
+func (c *Client) remove(ctx context.Context, what call, uid string, graceSec *int64) error {
+	if uid == "" {
+		return fmt.Errorf("%s: its UID is not known", what)
+	}
+	id := types.UID(uid)
+	opts := &metav1.DeleteOptions{GracePeriodSeconds: graceSec, Preconditions: &metav1.Preconditions{UID: &id}}
+	err := c.do(ctx, what, func() *rest.Request {
+		return c.rest(what.place).Delete().AbsPath(what.place.to(what.namespace, what.name, "")...).Body(opts)
+	}, nil)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// query is what to list.
+type query struct {
+	place     place
+	namespace string // empty for all
+	fields    string // field selector
+	labels    string // label selector
+	limit     int    // of the whole list, 0 for none
+}
+
+type listObject interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
+// list reads a list page by page and keeps only what translate makes of each page, so that a large cluster never stands in
+// memory as whole objects. All pages are of one moment, the version returned: the API server serves them from a snapshot in
+// its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
+func list[L listObject, T any](ctx context.Context, c *Client, q query, fresh func() L, translate func(L) []T) ([]T, string, error) {
+	what := call{verb: "list", place: q.place, namespace: q.namespace}
+	for restart := 0; ; restart++ {
+		out, version, err := pages(ctx, c, q, fresh, translate)
+		if err == nil {
+			return out, version, nil
+		}
+		if !apierrors.IsResourceExpired(err) || restart == maxRestarts {
+			return nil, "", failed(what, err)
+		}
+	}
+}
+
+func pages[L listObject, T any](ctx context.Context, c *Client, q query, fresh func() L, translate func(L) []T) ([]T, string, error) {
+	size := pageSize
+	if q.limit > 0 {
+		size = min(size, q.limit)
+	}
+	what := call{verb: "read a page of", place: q.place, namespace: q.namespace}
+	var out []T
+	for token := ""; ; {
+		page := fresh()
+		err := c.do(ctx, what, func() *rest.Request {
+			r := c.rest(q.place).Get().AbsPath(q.place.to(q.namespace, "", "")...).Param("limit", strconv.Itoa(size))
+			return param(param(param(r, "fieldSelector", q.fields), "labelSelector", q.labels), "continue", token)
+		}, page)
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, translate(page)...)
+		token = page.GetContinue()
+		if token == "" || q.limit > 0 && len(out) >= q.limit {
+			return out, page.GetResourceVersion(), nil
+		}
+	}
+}
+
+func param(r *rest.Request, name, value string) *rest.Request {
+	if value == "" {
+		return r
+	}
+	return r.Param(name, value)
+}
+
+// raw reads a path that is no object, as JSON.
+func (c *Client) raw(ctx context.Context, what, path string) ([]byte, error) {
+	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
+		body, err := rawOnce(ctx, c.custom.Get().AbsPath(path))
+		if err == nil {
+			return body, nil
+		}
+		wait, again := worthAnotherTry(err, pause)
+		if !again || try == maxTries || !sleep(ctx, wait) {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+	}
+}
+
+func rawOnce(ctx context.Context, r *rest.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return r.MaxRetries(0).DoRaw(ctx)
+}

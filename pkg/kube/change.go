@@ -1,0 +1,108 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	karpv1 "joiner/pkg/api/v1"
+)
+
+// maxConflicts bounds how often a change is worked out again because somebody else was faster. Kubelets write their node all
+// the time, so that a single try would often lose.
+const maxConflicts = 6
+
+// fields is a piece of a JSON merge patch.
+type fields map[string]any
+
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// change reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the condition that the
+// object is still the one that was read; if it is not, it starts again. An object that is gone or has another UID is a
+// *ConflictError.
+func change[O object](ctx context.Context, c *Client, what call, uid string, edit func(O) fields, fresh func() O) error {
+	var err error
+	for range maxConflicts {
+		obj := fresh()
+		if err = c.get(ctx, what, obj); isNotFound(err) {
+			return &ConflictError{err}
+		}
+		if err != nil {
+			return err
+		}
+		if uid != "" && string(obj.GetUID()) != uid {
+			return conflict(what, "it was replaced, its UID is %s and not %s", obj.GetUID(), uid)
+		}
+		patch := edit(obj)
+		if patch == nil {
+			return nil
+		}
+		err = c.patch(ctx, what, "", versioned(patch, obj.GetResourceVersion()), obj)
+		if err == nil {
+			c.seen.wrote(obj.GetResourceVersion())
+			return nil
+		}
+		if isNotFound(err) {
+			return &ConflictError{err}
+		}
+		if !isConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// versioned makes the patch conditional on a version.
+func versioned(patch fields, version string) fields {
+	meta, ok := patch["metadata"].(fields)
+	if !ok {
+		meta = fields{}
+		patch["metadata"] = meta
+	}
+	meta["resourceVersion"] = version
+	return patch
+}
+
+// release removes our finalizer. An object that is gone, replaced or already released is no error.
+func release[O object](ctx context.Context, c *Client, what call, uid string, fresh func() O) error {
+	if uid == "" {
+		return fmt.Errorf("%s: its UID is not known", what)
+	}
+	err := change(ctx, c, what, uid, func(obj O) fields {
+		return withoutFinalizer(obj.GetFinalizers(), karpv1.FinalizerTermination)
+	}, fresh)
+	if _, gone := errors.AsType[*ConflictError](err); gone && !isConflict(err) {
+		return nil
+	}
+	return err
+}
+
+func withoutFinalizer(all []string, name string) fields {
+	if !slices.Contains(all, name) {
+		return nil
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == name })
+	return fields{"metadata": fields{"finalizers": left}}
+}
+
+// missing returns what of want is not in have, as a patch of a map; nil if all of it is there.
+func missing(have, want map[string]string) fields {
+	var out fields
+	for k, v := range want {
+		if old, ok := have[k]; ok && old == v {
+			continue
+		}
+		if out == nil {
+			out = fields{}
+		}
+		out[k] = v
+	}
+	return out
+}

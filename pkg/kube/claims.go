@@ -1,0 +1,197 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+const (
+	nameTries  = 3
+	suffixSize = 5
+	longestRaw = 63 - suffixSize // of a generated name, as the API server does it
+)
+
+// CreateClaim stores the NodeClaim of a launch: with our finalizer from the first write on, owned by its pool, named after
+// the pool with a random end (spec core.md §3.9). A lost reply does not make a second claim: the name is chosen here.
+func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
+	var err error
+	for range nameTries {
+		want := newClaim(l, pool)
+		what := call{verb: "create", place: claims(), name: want.Name}
+		got := newNodeClaim()
+		err = c.create(ctx, what, want, got)
+		if apierrors.IsAlreadyExists(err) {
+			got = newNodeClaim()
+			if err := c.get(ctx, what, got); err != nil {
+				return cluster.Claim{}, err
+			}
+			if !sameWish(want, got) {
+				continue // the name belongs to another claim
+			}
+			err = nil
+		}
+		if err != nil {
+			return cluster.Claim{}, err
+		}
+		c.seen.wrote(got.ResourceVersion)
+		return claimFrom(got), nil
+	}
+	return cluster.Claim{}, err
+}
+
+// sameWish reports whether an existing claim is the echo of our own request.
+func sameWish(want, got *karpv1.NodeClaim) bool {
+	return got.DeletionTimestamp == nil && got.Status.ProviderID == "" &&
+		equality.Semantic.DeepEqual(want.OwnerReferences, got.OwnerReferences) &&
+		equality.Semantic.DeepEqual(want.Spec.Requirements, got.Spec.Requirements) &&
+		equality.Semantic.DeepEqual(want.Spec.Resources, got.Spec.Resources)
+}
+
+func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
+	prefix := pool.Name + "-"
+	labels := overlaid(l.Labels, map[string]string{karpv1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class})
+	annotations := overlaid(l.Annotations, map[string]string{
+		karpv1.AnnotationNodePoolHash: pool.Hash, karpv1.AnnotationNodePoolHashVersion: karpv1.NodePoolHashVersion,
+	})
+	block := true
+	out := &karpv1.NodeClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:         prefix[:min(len(prefix), longestRaw)] + rand.String(suffixSize),
+			GenerateName: prefix,
+			Labels:       labels,
+			Annotations:  annotations,
+			Finalizers:   []string{karpv1.FinalizerTermination},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodePoolKind, Name: pool.Name, UID: uidOf(pool.UID),
+				BlockOwnerDeletion: &block,
+			}},
+		},
+		Spec: karpv1.NodeClaimSpec{
+			Taints:        taintsTo(l.Taints),
+			StartupTaints: taintsTo(l.Startup),
+			Requirements:  requirementsTo(l.Requirements),
+			Resources:     karpv1.ResourceRequirements{Requests: quantities(l.Requests)},
+			NodeClassRef:  &karpv1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
+			ExpireAfter:   karpv1.NeverAfter(),
+		},
+	}
+	if pool.ExpireAfter > 0 {
+		out.Spec.ExpireAfter = karpv1.After(pool.ExpireAfter)
+	}
+	if pool.TerminationGrace != nil {
+		grace := karpv1.NewDuration(*pool.TerminationGrace)
+		out.Spec.TerminationGracePeriod = &grace
+	}
+	return out
+}
+
+// AnnotateClaim sets annotations, on the condition that the claim is still as given. The returned claim is as stored.
+func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[string]string) (cluster.Claim, error) {
+	return c.patchClaim(ctx, "annotate", claim, fields{"metadata": fields{"annotations": set}})
+}
+
+// LabelClaim sets labels, on the condition that the claim is still as given. The returned claim is as stored.
+func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels map[string]string) (cluster.Claim, error) {
+	return c.patchClaim(ctx, "label", claim, fields{"metadata": fields{"labels": labels}})
+}
+
+func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch fields) (cluster.Claim, error) {
+	what := call{verb: verb, place: claims(), name: claim.Name}
+	if claim.Version == "" {
+		return cluster.Claim{}, fmt.Errorf("%s: its version is not known", what)
+	}
+	got := newNodeClaim()
+	err := c.patch(ctx, what, "", versioned(patch, claim.Version), got)
+	return c.written(got, err)
+}
+
+// written turns the outcome of a write into a claim. A claim that is gone is a conflict.
+func (c *Client) written(got *karpv1.NodeClaim, err error) (cluster.Claim, error) {
+	if isNotFound(err) {
+		return cluster.Claim{}, &ConflictError{err}
+	}
+	if err != nil {
+		return cluster.Claim{}, err
+	}
+	c.seen.wrote(got.ResourceVersion)
+	return claimFrom(got), nil
+}
+
+// WriteClaimStatus makes the stored status that of the claim given, on the condition that the claim was not changed since it
+// was read. Conditions follow spec core.md §1.2: a transition time moves only with the status and is set here (Since is not
+// read), True without a reason gets its type as the reason, Ready follows from the others and is never taken from the caller,
+// and conditions that the claim given does not have are removed, except those that Ready depends on. Nothing is written if
+// nothing differs. The returned claim is as stored.
+func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+	what := call{verb: "write status of", place: claims(), name: claim.Name}
+	got := newNodeClaim()
+	if err := c.get(ctx, what, got); err != nil {
+		return c.written(nil, err)
+	}
+	if string(got.UID) != claim.UID || got.ResourceVersion != claim.Version {
+		return cluster.Claim{}, conflict(what, "it was changed since it was read")
+	}
+	before := got.Status.DeepCopy()
+	c.fillStatus(got, claim)
+	if equality.Semantic.DeepEqual(before, &got.Status) {
+		return claimFrom(got), nil
+	}
+	patch := versioned(fields{"status": statusPatch(before, &got.Status)}, claim.Version)
+	out := newNodeClaim()
+	err := c.patch(ctx, what, "status", patch, out)
+	return c.written(out, err)
+}
+
+func (c *Client) fillStatus(n *karpv1.NodeClaim, claim cluster.Claim) {
+	n.Status.ProviderID, n.Status.NodeName, n.Status.ImageID = claim.ProviderID, claim.NodeName, claim.ImageID
+	n.Status.Capacity = keepEqual(n.Status.Capacity, claim.Capacity)
+	n.Status.Allocatable = keepEqual(n.Status.Allocatable, claim.Allocatable)
+	conditions := n.StatusConditions()
+	conditions.Initialize()
+	for _, old := range slices.Clone(n.Status.Conditions) {
+		if !slices.ContainsFunc(claim.Conditions, func(k cluster.Condition) bool { return k.Type == old.Type }) {
+			conditions.Clear(old.Type)
+		}
+	}
+	for _, k := range claim.Conditions {
+		if k.Type == karpv1.ConditionReady {
+			continue
+		}
+		conditions.Set(metav1.Condition{
+			Type: k.Type, Status: metav1.ConditionStatus(k.Status), Reason: k.Reason, Message: k.Message,
+		}, c.now())
+	}
+}
+
+// DeleteClaim gives the claim its deletion time. A claim that is gone is no error.
+func (c *Client) DeleteClaim(ctx context.Context, claim cluster.Claim) error {
+	return c.remove(ctx, call{verb: "delete", place: claims(), name: claim.Name}, claim.UID, nil)
+}
+
+// ReleaseClaim removes our finalizer, after which a deleted claim vanishes. A claim that is gone is no error.
+func (c *Client) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
+	return release(ctx, c, call{verb: "release", place: claims(), name: claim.Name}, claim.UID, newNodeClaim)
+}
+
+func newNodeClaim() *karpv1.NodeClaim { return &karpv1.NodeClaim{} }
+
+// overlaid is a copy of base with the labels of top.
+func overlaid(base, top map[string]string) map[string]string {
+	out := make(map[string]string, len(base)+len(top))
+	maps.Copy(out, base)
+	maps.Copy(out, top)
+	return out
+}

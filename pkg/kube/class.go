@@ -1,0 +1,129 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/require"
+)
+
+// gib is a gibibyte in bytes.
+const gib = int64(1) << 30
+
+// classFrom translates an EC2NodeClass as its status resolves it. MemoryOverhead, ReservedENIs and LearnedMemoryMiB do not
+// come from the object; the caller fills them in.
+func classFrom(n *awsv1.EC2NodeClass) catalog.Class {
+	out := catalog.Class{
+		Name:              n.Name,
+		Message:           classProblem(n),
+		Family:            n.ResolvedAMIFamily(),
+		EphemeralBytes:    ephemeralBytes(n),
+		RAID0:             n.Spec.InstanceStorePolicy != nil && *n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		NitroOnly:         n.Spec.ConnectionTracking != nil,
+		ConfiguresNetwork: len(n.Spec.NetworkInterfaces) > 0,
+	}
+	out.Ready = out.Message == ""
+	for _, s := range n.Status.Subnets {
+		if out.ZoneIDs == nil {
+			out.ZoneIDs = map[string]string{}
+		}
+		out.ZoneIDs[s.Zone] = s.ZoneID
+	}
+	for _, a := range n.Status.AMIs {
+		out.Images = append(out.Images, imageFrom(a))
+	}
+	for _, i := range n.Spec.NetworkInterfaces {
+		if i != nil && i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
+			out.EFAInterfaces++
+		}
+	}
+	if k := n.Spec.Kubelet; k != nil {
+		addKubelet(&out, k)
+	}
+	return out
+}
+
+func addKubelet(out *catalog.Class, k *awsv1.KubeletConfiguration) {
+	if k.MaxPods != nil {
+		n := int64(*k.MaxPods)
+		out.MaxPods = &n
+	}
+	if k.PodsPerCore != nil {
+		out.PodsPerCore = int64(*k.PodsPerCore)
+	}
+	out.KubeReserved, out.SystemReserved, out.EvictionHard = k.KubeReserved, k.SystemReserved, k.EvictionHard
+}
+
+// imageFrom leaves out requirements that cannot be understood; the status is written by the refresh function, which knows them.
+func imageFrom(a awsv1.AMI) catalog.Image {
+	var rs []require.Requirement
+	for _, e := range a.Requirements {
+		if r, err := require.New(stableKey(e.Key), require.Operator(e.Operator), e.Values...); err == nil {
+			rs = append(rs, r)
+		}
+	}
+	return catalog.Image{ID: a.ID, Requirements: require.NewSet(rs...)}
+}
+
+// classProblem says why nothing may be launched for the class now, or nothing (spec aws.md §1.6).
+func classProblem(n *awsv1.EC2NodeClass) string {
+	if n.DeletionTimestamp != nil {
+		return "it is being deleted"
+	}
+	ready, ok := n.StatusConditions().Get(awsv1.ConditionReady)
+	switch {
+	case !ok:
+		return "it has not been looked at yet"
+	case ready.Status != metav1.ConditionTrue:
+		return fmt.Sprintf("%s: %s", cmp.Or(ready.Reason, string(ready.Status)), ready.Message)
+	case ready.ObservedGeneration != n.Generation:
+		return "it was changed and has not been looked at again yet"
+	}
+	return ""
+}
+
+// ephemeralBytes is the size of the volume that the kubelet's directory lives on (spec aws.md §2.4, §1.13).
+func ephemeralBytes(n *awsv1.EC2NodeClass) int64 {
+	family := n.ResolvedAMIFamily()
+	mappings := n.Spec.BlockDeviceMappings
+	for _, m := range mappings {
+		if size := volumeBytes(m); size > 0 && m.RootVolume {
+			return size
+		}
+	}
+	if family == awsv1.AMIFamilyCustom {
+		if len(mappings) == 0 {
+			return 20 * gib
+		}
+		return cmp.Or(volumeBytes(mappings[len(mappings)-1]), 20*gib)
+	}
+	device, size := podVolume(family)
+	for _, m := range mappings {
+		if m != nil && m.DeviceName != nil && *m.DeviceName == device {
+			return cmp.Or(volumeBytes(m), size)
+		}
+	}
+	return size
+}
+
+// podVolume is the device that holds what pods write, and its size unless the class gives one.
+func podVolume(family string) (device string, bytes int64) {
+	switch family {
+	case awsv1.AMIFamilyBottlerocket:
+		return "/dev/xvdb", 20 * gib
+	case awsv1.AMIFamilyWindows2019, awsv1.AMIFamilyWindows2022, awsv1.AMIFamilyWindows2025:
+		return "/dev/sda1", 50 * gib
+	}
+	return "/dev/xvda", 20 * gib
+}
+
+func volumeBytes(m *awsv1.BlockDeviceMapping) int64 {
+	if m == nil || m.EBS == nil || m.EBS.VolumeSize == nil {
+		return 0
+	}
+	return m.EBS.VolumeSize.Value()
+}

@@ -1,0 +1,118 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	component      = "joiner"
+	eventEvery     = 2 * time.Minute // the same event is told at most this often
+	longestMessage = 1000            // bytes; the API server takes 1024
+	longestPrefix  = 200
+)
+
+// Event is something to tell about an object.
+type Event struct {
+	Kind       string
+	APIVersion string
+	Namespace  string // empty for objects without
+	Name       string
+	UID        string
+	Type       string // Normal or Warning
+	Reason     string // one word
+	Message    string // a sentence, cut at 1000 bytes
+}
+
+// told is when each event was told last, so that a pass which finds the same as before costs no call.
+type told struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func newTold() *told { return &told{at: map[string]time.Time{}} }
+
+// lately reports whether the event was told within the last two minutes.
+func (t *told) lately(name string, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	at, ok := t.at[name]
+	return ok && now.Sub(at) < eventEvery
+}
+
+func (t *told) note(name string, now time.Time) {
+	const most = 10_000
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.at) >= most {
+		clear(t.at)
+	}
+	t.at[name] = now
+}
+
+// Event stores an event for people to see. The same event of the same object is one Event object, whose count and last time
+// move on at most every two minutes, whoever tells it.
+func (c *Client) Event(ctx context.Context, e Event) error {
+	obj := eventFrom(e, c.now())
+	key := obj.Namespace + "/" + obj.Name
+	if c.told.lately(key, c.now()) {
+		return nil
+	}
+	what := call{verb: "store", place: events(), namespace: obj.Namespace, name: obj.Name}
+	old := &corev1.Event{}
+	err := c.get(ctx, what, old)
+	switch {
+	case isNotFound(err):
+		if err = c.create(ctx, what, obj, &corev1.Event{}); apierrors.IsAlreadyExists(err) {
+			err = nil // somebody told it in the same moment
+		}
+	case err == nil && c.now().Sub(old.LastTimestamp.Time) >= eventEvery:
+		err = c.patch(ctx, what, "", versioned(fields{
+			"count": old.Count + 1, "lastTimestamp": obj.LastTimestamp,
+		}, old.ResourceVersion), &corev1.Event{})
+		if isConflict(err) || isNotFound(err) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	c.told.note(key, c.now())
+	return nil
+}
+
+func eventFrom(e Event, now time.Time) *corev1.Event {
+	namespace := e.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault // where events of objects without a namespace belong
+	}
+	message := cut(e.Message, longestMessage)
+	sum := sha256.Sum256([]byte(e.Kind + "\n" + e.Namespace + "\n" + e.Name + "\n" + e.UID + "\n" + e.Type + "\n" + e.Reason + "\n" + message))
+	at := metav1.NewTime(now)
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cut(e.Name, longestPrefix) + "." + hex.EncodeToString(sum[:8])},
+		InvolvedObject: corev1.ObjectReference{
+			Kind: e.Kind, APIVersion: e.APIVersion, Namespace: e.Namespace, Name: e.Name, UID: uidOf(e.UID),
+		},
+		Type: e.Type, Reason: e.Reason, Message: message, Count: 1, FirstTimestamp: at, LastTimestamp: at,
+		Source: corev1.EventSource{Component: component}, ReportingController: component, ReportingInstance: component,
+	}
+}
+
+// cut shortens a text to at most that many bytes, at a character.
+func cut(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most]
+}

@@ -1,0 +1,113 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Acquire takes the named lease for ttl (rounded up to seconds), or renews it if the holder has it. ok is false while another
+// holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must be much longer than clocks
+// differ. release gives the lease back if it is still the holder's, and may be called more than once.
+func (c *Client) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
+	what := call{verb: "acquire", place: leases(), namespace: Namespace, name: name}
+	if holder == "" || ttl <= 0 {
+		return nil, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
+	}
+	release = func(ctx context.Context) error { return c.giveBack(ctx, name, holder) }
+	lease := &coordinationv1.Lease{}
+	err = c.get(ctx, what, lease)
+	if isNotFound(err) {
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
+		c.hold(lease, holder, ttl)
+		err = c.create(ctx, what, lease, &coordinationv1.Lease{})
+		if apierrors.IsAlreadyExists(err) { // another was faster, or it is the echo of our own request
+			return c.confirm(ctx, what, holder, release)
+		}
+		return release, err == nil, err
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if c.heldByOther(lease, holder) {
+		return nil, false, nil
+	}
+	c.hold(lease, holder, ttl)
+	err = c.put(ctx, what, "", lease, &coordinationv1.Lease{})
+	if isConflict(err) || isNotFound(err) {
+		return c.confirm(ctx, what, holder, release)
+	}
+	return release, err == nil, err
+}
+
+// confirm finds out whether a write that seemed to lose was our own, repeated after a lost reply.
+func (c *Client) confirm(ctx context.Context, what call, holder string, release func(context.Context) error) (func(context.Context) error, bool, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.get(ctx, what, lease)
+	if isNotFound(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if holderOf(lease) == holder && !c.expired(lease) {
+		return release, true, nil
+	}
+	return nil, false, nil
+}
+
+func (c *Client) hold(l *coordinationv1.Lease, holder string, ttl time.Duration) {
+	now := metav1.NewMicroTime(c.now())
+	seconds := int32((ttl + time.Second - 1) / time.Second)
+	if holderOf(l) != holder {
+		l.Spec.AcquireTime = &now
+		transitions := int32(0)
+		if l.Spec.LeaseTransitions != nil {
+			transitions = *l.Spec.LeaseTransitions + 1
+		}
+		l.Spec.LeaseTransitions = &transitions
+	}
+	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &holder, &seconds, &now
+}
+
+func holderOf(l *coordinationv1.Lease) string {
+	if l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+func (c *Client) heldByOther(l *coordinationv1.Lease, holder string) bool {
+	h := holderOf(l)
+	return h != "" && h != holder && !c.expired(l)
+}
+
+func (c *Client) expired(l *coordinationv1.Lease) bool {
+	if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
+		return true
+	}
+	return !c.now().Before(l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second))
+}
+
+// giveBack empties the lease if the holder still has it.
+func (c *Client) giveBack(ctx context.Context, name, holder string) error {
+	what := call{verb: "release", place: leases(), namespace: Namespace, name: name}
+	lease := &coordinationv1.Lease{}
+	err := c.get(ctx, what, lease)
+	if isNotFound(err) || err == nil && holderOf(lease) != holder {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.AcquireTime = nil, nil, nil
+	err = c.put(ctx, what, "", lease, &coordinationv1.Lease{})
+	if isConflict(err) || isNotFound(err) {
+		return nil // somebody took it meanwhile: it had expired
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package kube
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+// RegisterNode makes the node the claim's (spec core.md §4.3): finalizer, owner, the claim's taints unless the node brought
+// its own, the claim's labels and annotations, the label registered, and no unregistered taint; in one write. Repeating it
+// changes nothing. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) RegisterNode(ctx context.Context, n cluster.Node, claim cluster.Claim) error {
+	return c.changeNode(ctx, "register", n, func(o *corev1.Node) fields { return registration(o, claim) })
+}
+
+// InitializeNode labels the node as initialized. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) InitializeNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "initialize", n, func(o *corev1.Node) fields {
+		set := missing(o.Labels, map[string]string{karpv1.LabelInitialized: "true"})
+		if set == nil {
+			return nil
+		}
+		return fields{"metadata": fields{"labels": set}}
+	})
+}
+
+// CondemnNode taints the node as disrupted and takes it out of load balancers (spec core.md §5.2). A node that is gone or was
+// replaced is a *ConflictError.
+func (c *Client) CondemnNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "condemn", n, condemnation)
+}
+
+// DeleteNode gives the node its deletion time. A node that is gone is no error.
+func (c *Client) DeleteNode(ctx context.Context, n cluster.Node) error {
+	return c.remove(ctx, call{verb: "delete", place: nodes(), name: n.Name}, n.UID, nil)
+}
+
+// ReleaseNode removes our finalizer, after which a deleted node vanishes. A node that is gone is no error.
+func (c *Client) ReleaseNode(ctx context.Context, n cluster.Node) error {
+	return release(ctx, c, call{verb: "release", place: nodes(), name: n.Name}, n.UID, newNode)
+}
+
+func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node, edit func(*corev1.Node) fields) error {
+	return change(ctx, c, call{verb: verb, place: nodes(), name: n.Name}, n.UID, edit, newNode)
+}
+
+func newNode() *corev1.Node { return &corev1.Node{} }
+
+// registration is the patch that RegisterNode writes, nil if the node is registered as the claim says.
+func registration(o *corev1.Node, claim cluster.Claim) fields {
+	meta := fields{}
+	if set := missing(o.Labels, overlaid(claim.Labels, map[string]string{karpv1.LabelRegistered: "true"})); set != nil {
+		meta["labels"] = set
+	}
+	if set := missing(o.Annotations, claim.Annotations); set != nil {
+		meta["annotations"] = set
+	}
+	if !slices.Contains(o.Finalizers, karpv1.FinalizerTermination) {
+		meta["finalizers"] = append(slices.Clone(o.Finalizers), karpv1.FinalizerTermination)
+	}
+	if !slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool { return string(r.UID) == claim.UID }) {
+		block := true
+		meta["ownerReferences"] = append(slices.Clone(o.OwnerReferences), metav1.OwnerReference{
+			APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind, Name: claim.Name, UID: uidOf(claim.UID),
+			BlockOwnerDeletion: &block,
+		})
+	}
+	out := fields{}
+	if len(meta) > 0 {
+		out["metadata"] = meta
+	}
+	if taints := registeredTaints(o, claim); !slices.Equal(taints, o.Spec.Taints) {
+		out["spec"] = fields{"taints": taints}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// registeredTaints adds the claim's taints to those of the node, which win, and drops the one that says it is not registered.
+// A node that is registered already has had its startup taints; whoever removed one since meant it.
+func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
+	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
+	if o.Labels[karpv1.LabelDoNotSyncTaints] == "true" || o.Labels[karpv1.LabelRegistered] == "true" {
+		return out
+	}
+	for _, t := range taintsTo(slices.Concat(claim.Taints, claim.StartupTaints)) {
+		if !slices.ContainsFunc(out, func(have corev1.Taint) bool { return have.Key == t.Key && have.Effect == t.Effect }) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// condemnation is the patch that CondemnNode writes, nil if the node is condemned already.
+func condemnation(o *corev1.Node) fields {
+	taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool {
+		return t.Key == karpv1.TaintDisrupted && t.Effect != corev1.TaintEffectNoSchedule
+	})
+	want := karpv1.DisruptedTaint()
+	if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == want.Key }) {
+		taints = append(taints, want)
+	}
+	out := fields{}
+	if !slices.Equal(taints, o.Spec.Taints) {
+		out["spec"] = fields{"taints": taints}
+	}
+	label := map[string]string{karpv1.LabelExcludeBalancers: karpv1.ExcludeBalancersValue}
+	if _, ok := o.Labels[karpv1.LabelExcludeBalancers]; !ok { // one that a user set stays as it is
+		out["metadata"] = fields{"labels": missing(o.Labels, label)}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package kube
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+)
+
+func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// poolFrom translates a NodePool. It is ready when its own conditions, if it has any yet, and its class say so.
+func poolFrom(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool {
+	t := p.Spec.Template
+	out := cluster.Pool{
+		Name:          p.Name,
+		UID:           string(p.UID),
+		Deleting:      p.DeletionTimestamp != nil,
+		Static:        p.Spec.Replicas != nil,
+		Labels:        stableKeys(t.Labels),
+		Annotations:   t.Annotations,
+		Taints:        taintsFrom(t.Spec.Taints),
+		StartupTaints: taintsFrom(t.Spec.StartupTaints),
+		Hash:          p.Hash(),
+	}
+	if p.Spec.Weight != nil {
+		out.Weight = *p.Spec.Weight
+	}
+	if t.Spec.NodeClassRef != nil {
+		out.Class = t.Spec.NodeClassRef.Name
+	}
+	if d := t.Spec.ExpireAfter.Duration; d != nil {
+		out.ExpireAfter = *d
+	}
+	if d := t.Spec.TerminationGracePeriod; d != nil {
+		out.TerminationGrace = &d.Duration
+	}
+	limits := corev1.ResourceList(p.Spec.Limits)
+	out.Limits = amounts(limits)
+	for name := range limits {
+		out.Limited = append(out.Limited, string(name))
+	}
+	slices.Sort(out.Limited)
+	var err error
+	out.Requirements, err = requirementsFrom(t.Spec.Requirements)
+	if out.Message = poolProblem(p, classes); err != nil && out.Message == "" {
+		out.Message = err.Error()
+	}
+	out.Ready = out.Message == ""
+	return out
+}
+
+// poolProblem says why the pool cannot be used, or nothing.
+func poolProblem(p *karpv1.NodePool, classes []catalog.Class) string {
+	if len(p.Status.Conditions) > 0 && !p.StatusConditions().IsTrue(karpv1.ConditionReady) {
+		for _, t := range []string{karpv1.ConditionValidationSucceeded, karpv1.ConditionNodeClassReady, karpv1.ConditionReady} {
+			if c, ok := p.StatusConditions().Get(t); ok && c.Status != metav1.ConditionTrue {
+				return fmt.Sprintf("%s is %s: %s", t, c.Status, cmp.Or(c.Message, c.Reason))
+			}
+		}
+		return "its conditions are of an older generation"
+	}
+	name := p.Spec.Template.Spec.NodeClassRef.Name
+	i := slices.IndexFunc(classes, func(c catalog.Class) bool { return c.Name == name })
+	switch {
+	case i < 0:
+		return "its EC2NodeClass " + name + " does not exist"
+	case !classes[i].Ready:
+		return "its EC2NodeClass " + name + " is not ready: " + classes[i].Message
+	}
+	return ""
+}
+
+// daemonFrom is a pod as the DaemonSet makes it for a node: limits stand in for requests that are not given, and the
+// tolerations that the controller adds are there (spec core.md §2.7).
+func daemonFrom(d *appsv1.DaemonSet) cluster.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace, Name: d.Name, UID: d.UID, Labels: d.Spec.Template.Labels,
+			Annotations: d.Spec.Template.Annotations, CreationTimestamp: d.CreationTimestamp,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: d.Name, UID: d.UID}},
+		},
+		Spec: *d.Spec.Template.Spec.DeepCopy(),
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			limitsForRequests(&list[i].Resources)
+		}
+	}
+	for key, effect := range map[string]corev1.TaintEffect{
+		corev1.TaintNodeNotReady: corev1.TaintEffectNoExecute, corev1.TaintNodeUnreachable: corev1.TaintEffectNoExecute,
+		corev1.TaintNodeDiskPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeMemoryPressure: corev1.TaintEffectNoSchedule,
+		corev1.TaintNodePIDPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeUnschedulable: corev1.TaintEffectNoSchedule,
+	} {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
+	}
+	slices.SortStableFunc(pod.Spec.Tolerations, func(a, b corev1.Toleration) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
+	})
+	return podFrom(pod)
+}
+
+func limitsForRequests(r *corev1.ResourceRequirements) {
+	for name, q := range r.Limits {
+		if _, ok := r.Requests[name]; ok {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = q
+	}
+}
+
+// budgetFrom translates a PodDisruptionBudget.
+func budgetFrom(b *policyv1.PodDisruptionBudget) cluster.Budget {
+	out := cluster.Budget{
+		Namespace: b.Namespace, Name: b.Name, Selector: selectorFrom(b.Spec.Selector),
+		DisruptionsAllowed: b.Status.DisruptionsAllowed,
+	}
+	if m := b.Spec.MaxUnavailable; m != nil {
+		out.FullyBlocking = m.Type == intstr.Int && m.IntVal == 0 || m.Type == intstr.String && m.StrVal == "0%"
+	}
+	if m := b.Spec.MinAvailable; m != nil {
+		out.FullyBlocking = out.FullyBlocking || m.Type == intstr.String && m.StrVal == "100%"
+	}
+	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
+		out.AlwaysAllowUnready = *p == policyv1.AlwaysAllow
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/version"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+const (
+	notEnded   = "status.phase!=Succeeded,status.phase!=Failed"
+	withoutOne = "spec.nodeName=," + notEnded // pods without a node, which the API server finds by index
+)
+
+// Homeless lists the pods for which a node should be found or made, sorted. It costs one page of the pods without a node,
+// however large the cluster is, and is the question to ask first. Volumes are not looked at.
+func (c *Client) Homeless(ctx context.Context) ([]cluster.Pod, error) {
+	out, version, err := list(ctx, c, query{place: pods(), fields: withoutOne}, newPods, func(l *corev1.PodList) []cluster.Pod {
+		return slices.DeleteFunc(translated(l.Items, podFrom), func(p cluster.Pod) bool { return !p.Provisionable() })
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.seen.pods(version, out)
+	slices.SortFunc(out, comparePods)
+	return out, nil
+}
+
+// Claims lists the NodeClaims whose class is an EC2NodeClass, sorted by name.
+func (c *Client) Claims(ctx context.Context) ([]cluster.Claim, error) {
+	out, version, err := list(ctx, c, query{place: claims()}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
+		mine := slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !ours(n.Spec.NodeClassRef) })
+		return translated(mine, claimFrom)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.seen.claims(version)
+	slices.SortFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Pools lists the NodePools whose class is an EC2NodeClass, sorted by name.
+func (c *Client) Pools(ctx context.Context) ([]karpv1.NodePool, error) {
+	out, _, err := list(ctx, c, query{place: pools()}, func() *karpv1.NodePoolList { return &karpv1.NodePoolList{} },
+		func(l *karpv1.NodePoolList) []karpv1.NodePool {
+			return slices.DeleteFunc(l.Items, func(p karpv1.NodePool) bool { return !ours(p.Spec.Template.Spec.NodeClassRef) })
+		})
+	slices.SortFunc(out, func(a, b karpv1.NodePool) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+// Classes lists the EC2NodeClasses, sorted by name.
+func (c *Client) Classes(ctx context.Context) ([]awsv1.EC2NodeClass, error) {
+	out, _, err := list(ctx, c, query{place: classes()}, func() *awsv1.EC2NodeClassList { return &awsv1.EC2NodeClassList{} },
+		func(l *awsv1.EC2NodeClassList) []awsv1.EC2NodeClass { return l.Items })
+	slices.SortFunc(out, func(a, b awsv1.EC2NodeClass) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+// Class reads one EC2NodeClass. The error is a *NotFoundError if there is none.
+func (c *Client) Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	out := &awsv1.EC2NodeClass{}
+	if err := c.get(ctx, call{verb: "get", place: classes(), name: name}, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Snapshot reads everything about the cluster that a decision may see: pods that have not ended, nodes, claims, pools,
+// classes, daemons, namespaces and budgets, all sorted. Catalog, SoldOut, Instances and Rules are the caller's to fill, and of
+// the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Claims, volumes and the like are read only when a pod that
+// needs a node uses one.
+func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
+	out := cluster.Snapshot{Now: c.now().UTC()}
+	var withVolumes map[string][]string
+	var nodePools []karpv1.NodePool
+	g, gctx := errgroup.WithContext(ctx)
+	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
+	read(func(ctx context.Context) (err error) { out.Pods, withVolumes, err = c.pods(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.Nodes, err = c.nodes(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.Claims, err = c.Claims(ctx); return err })
+	read(func(ctx context.Context) (err error) { nodePools, err = c.Pools(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.Daemons, err = c.daemons(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.Namespaces, err = c.namespaces(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.Budgets, err = c.budgets(ctx); return err })
+	read(func(ctx context.Context) error {
+		all, err := c.Classes(ctx)
+		out.Classes = translated(all, classFrom)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return cluster.Snapshot{}, err
+	}
+	out.Pools = translated(nodePools, func(p *karpv1.NodePool) cluster.Pool { return poolFrom(p, out.Classes) })
+	if err := c.addVolumes(ctx, out, withVolumes); err != nil {
+		return cluster.Snapshot{}, err
+	}
+	return out, nil
+}
+
+// pods reads all pods that have not ended, and of each pod that uses claims of volumes their names.
+func (c *Client) pods(ctx context.Context) ([]cluster.Pod, map[string][]string, error) {
+	withVolumes := map[string][]string{}
+	out, version, err := list(ctx, c, query{place: pods(), fields: notEnded}, newPods, func(l *corev1.PodList) []cluster.Pod {
+		return translated(l.Items, func(p *corev1.Pod) cluster.Pod {
+			pod := podFrom(p)
+			if names := claimNames(p); len(names) > 0 {
+				withVolumes[pod.Key()] = names
+			}
+			return pod
+		})
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	c.seen.pods(version, out)
+	slices.SortFunc(out, comparePods)
+	return out, withVolumes, nil
+}
+
+func (c *Client) nodes(ctx context.Context) ([]cluster.Node, error) {
+	out, version, err := list(ctx, c, query{place: nodes()}, newNodes,
+		func(l *corev1.NodeList) []cluster.Node { return translated(l.Items, nodeFrom) })
+	if err != nil {
+		return nil, err
+	}
+	c.seen.nodes(version, out)
+	slices.SortFunc(out, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+func (c *Client) daemons(ctx context.Context) ([]cluster.Pod, error) {
+	out, _, err := list(ctx, c, query{place: daemonSets()}, func() *appsv1.DaemonSetList { return &appsv1.DaemonSetList{} },
+		func(l *appsv1.DaemonSetList) []cluster.Pod { return translated(l.Items, daemonFrom) })
+	slices.SortFunc(out, comparePods)
+	return out, err
+}
+
+func (c *Client) namespaces(ctx context.Context) ([]cluster.Namespace, error) {
+	out, _, err := list(ctx, c, query{place: namespaces()}, func() *corev1.NamespaceList { return &corev1.NamespaceList{} },
+		func(l *corev1.NamespaceList) []cluster.Namespace {
+			return translated(l.Items, func(n *corev1.Namespace) cluster.Namespace {
+				return cluster.Namespace{Name: n.Name, Labels: n.Labels}
+			})
+		})
+	slices.SortFunc(out, func(a, b cluster.Namespace) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+func (c *Client) budgets(ctx context.Context) ([]cluster.Budget, error) {
+	out, _, err := list(ctx, c, query{place: budgets()},
+		func() *policyv1.PodDisruptionBudgetList { return &policyv1.PodDisruptionBudgetList{} },
+		func(l *policyv1.PodDisruptionBudgetList) []cluster.Budget { return translated(l.Items, budgetFrom) })
+	slices.SortFunc(out, func(a, b cluster.Budget) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out, err
+}
+
+// DNSAddress is the address of the cluster's DNS service, empty if there is none.
+func (c *Client) DNSAddress(ctx context.Context) (string, error) {
+	var s corev1.Service
+	err := c.get(ctx, call{verb: "get", place: services(), namespace: "kube-system", name: "kube-dns"}, &s)
+	if isNotFound(err) || s.Spec.ClusterIP == corev1.ClusterIPNone {
+		return "", nil
+	}
+	return s.Spec.ClusterIP, err
+}
+
+// Version is the cluster's minor version, such as 1.36.
+func (c *Client) Version(ctx context.Context) (string, error) {
+	body, err := c.raw(ctx, "get the version of the cluster", "/version")
+	if err != nil {
+		return "", err
+	}
+	var v version.Info
+	if err := json.Unmarshal(body, &v); err != nil {
+		return "", fmt.Errorf("get the version of the cluster: %w", err)
+	}
+	digits := strings.TrimRight(v.Minor, "+")
+	if v.Major == "" || digits == "" {
+		return "", fmt.Errorf("get the version of the cluster: the answer has none: %.100s", body)
+	}
+	return v.Major + "." + digits, nil
+}
+
+func newPods() *corev1.PodList         { return &corev1.PodList{} }
+func newNodes() *corev1.NodeList       { return &corev1.NodeList{} }
+func newClaims() *karpv1.NodeClaimList { return &karpv1.NodeClaimList{} }
+
+// translated maps a page of objects.
+func translated[O, T any](in []O, f func(*O) T) []T {
+	out := make([]T, 0, len(in))
+	for i := range in {
+		out = append(out, f(&in[i]))
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/resource"
+)
+
+func uidOf(s string) types.UID { return types.UID(s) }
+
+// keepEqual is want as quantities, or the stored list if it says the same in other words.
+func keepEqual(have corev1.ResourceList, want resource.List) corev1.ResourceList {
+	out := quantities(want)
+	if len(out) == 0 {
+		out = nil
+	}
+	if equality.Semantic.DeepEqual(amounts(have), want) {
+		return have
+	}
+	return out
+}
+
+// statusPatch is a merge patch of a claim's status. Resources that are gone from a list are named with null.
+func statusPatch(before, after *karpv1.NodeClaimStatus) fields {
+	return fields{
+		"providerID": after.ProviderID, "nodeName": after.NodeName, "imageID": after.ImageID, "conditions": after.Conditions,
+		"capacity": resourcePatch(before.Capacity, after.Capacity), "allocatable": resourcePatch(before.Allocatable, after.Allocatable),
+	}
+}
+
+func resourcePatch(before, after corev1.ResourceList) fields {
+	out := fields{}
+	for name := range before {
+		out[string(name)] = nil
+	}
+	for name, q := range after {
+		out[string(name)] = q
+	}
+	return out
+}
+
+// WriteClassStatus stores the status of the class, on the condition that the class was not changed since it was read. On
+// success the class given is as stored.
+func (c *Client) WriteClassStatus(ctx context.Context, class *awsv1.EC2NodeClass) error {
+	what := call{verb: "write status of", place: classes(), name: class.Name}
+	in := class.DeepCopy()
+	in.APIVersion, in.Kind = awsv1.GroupVersion().String(), awsv1.EC2NodeClassKind
+	out := &awsv1.EC2NodeClass{}
+	if err := c.putStatus(ctx, what, in, out); err != nil {
+		return err
+	}
+	*class = *out
+	return nil
+}
+
+// WritePoolStatus stores the status of the pool, on the condition that the pool was not changed since it was read. On
+// success the pool given is as stored.
+func (c *Client) WritePoolStatus(ctx context.Context, pool *karpv1.NodePool) error {
+	what := call{verb: "write status of", place: pools(), name: pool.Name}
+	in := pool.DeepCopy()
+	in.APIVersion, in.Kind = karpv1.GroupVersion().String(), karpv1.NodePoolKind
+	out := &karpv1.NodePool{}
+	if err := c.putStatus(ctx, what, in, out); err != nil {
+		return err
+	}
+	*pool = *out
+	return nil
+}
+
+func (c *Client) putStatus(ctx context.Context, what call, in, out object) error {
+	if in.GetResourceVersion() == "" {
+		return fmt.Errorf("%s: its version is not known", what)
+	}
+	err := c.put(ctx, what, "status", in, out)
+	if isNotFound(err) {
+		return &ConflictError{err}
+	}
+	return err
+}
+
+// MetaChange is a change of an object's annotations and finalizers. Empty fields change nothing.
+type MetaChange struct {
+	Annotations   map[string]string
+	AddFinalizer  string
+	DropFinalizer string
+}
+
+// PatchClassMeta changes annotations and finalizers of a class. It writes nothing if all is as wanted already. A class that
+// is gone is a *ConflictError, unless all that was wanted is to drop a finalizer.
+func (c *Client) PatchClassMeta(ctx context.Context, name string, m MetaChange) error {
+	err := change(ctx, c, call{verb: "patch", place: classes(), name: name}, "",
+		func(o *awsv1.EC2NodeClass) fields { return m.patch(o) }, func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} })
+	if isNotFound(err) && len(m.Annotations) == 0 && m.AddFinalizer == "" {
+		return nil
+	}
+	return err
+}
+
+// PatchPoolMeta sets annotations of a pool. It writes nothing if they are there already.
+func (c *Client) PatchPoolMeta(ctx context.Context, name string, annotations map[string]string) error {
+	m := MetaChange{Annotations: annotations}
+	return change(ctx, c, call{verb: "patch", place: pools(), name: name}, "",
+		func(o *karpv1.NodePool) fields { return m.patch(o) }, func() *karpv1.NodePool { return &karpv1.NodePool{} })
+}
+
+func (m MetaChange) patch(o object) fields {
+	meta := fields{}
+	if set := missing(o.GetAnnotations(), m.Annotations); set != nil {
+		meta["annotations"] = set
+	}
+	finalizers := edited(o.GetFinalizers(), m.AddFinalizer, m.DropFinalizer)
+	if !equality.Semantic.DeepEqual(finalizers, o.GetFinalizers()) {
+		meta["finalizers"] = finalizers
+	}
+	if len(meta) == 0 {
+		return nil
+	}
+	return fields{"metadata": meta}
+}
+
+func edited(all []string, add, drop string) []string {
+	var out []string
+	for _, f := range all {
+		if f != drop || drop == "" {
+			out = append(out, f)
+		}
+		if f == add {
+			add = ""
+		}
+	}
+	if add != "" {
+		out = append(out, add)
+	}
+	return out
+}

@@ -1,0 +1,127 @@
+package kube
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"joiner/pkg/require"
+)
+
+const bindCompleted = "pv.kubernetes.io/bind-completed"
+
+// storage is what pods' volumes need to be understood, by name (claims by namespace/name).
+type storage struct {
+	claims  map[string]corev1.PersistentVolumeClaim
+	volumes map[string]corev1.PersistentVolume
+	classes map[string]storagev1.StorageClass
+}
+
+// alternatives are the node requirements that the volumes of a pod allow, any one of which must hold; none for no limit.
+// problems says in words why a volume cannot be used yet (spec core.md §2.3, §2.5).
+func (s storage) alternatives(namespace string, names []string) (out [][]require.Requirement, problems []string) {
+	for _, name := range names {
+		one, err := s.ofClaim(namespace, name)
+		if err != nil {
+			problems = append(problems, err.Error())
+			continue
+		}
+		out = combine(out, one)
+	}
+	return out, problems
+}
+
+func (s storage) ofClaim(namespace, name string) ([][]require.Requirement, error) {
+	key := namespace + "/" + name
+	c, ok := s.claims[key]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("persistentvolumeclaim %s does not exist", key)
+	case c.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("persistentvolumeclaim %s is being deleted", key)
+	case c.Status.Phase == corev1.ClaimLost:
+		return nil, fmt.Errorf("persistentvolumeclaim %s has lost its volume", key)
+	case c.Spec.VolumeName != "":
+		if _, bound := c.Annotations[bindCompleted]; !bound {
+			return nil, fmt.Errorf("persistentvolumeclaim %s is being bound to volume %s", key, c.Spec.VolumeName)
+		}
+		return s.ofVolume(c.Spec.VolumeName)
+	case c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "":
+		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound and names no storage class", key)
+	}
+	class, ok := s.classes[*c.Spec.StorageClassName]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("storage class %s of persistentvolumeclaim %s does not exist", *c.Spec.StorageClassName, key)
+	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
+		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound though its storage class %s binds immediately", key, class.Name)
+	}
+	return ofTopologies(class.AllowedTopologies)
+}
+
+func (s storage) ofVolume(name string) ([][]require.Requirement, error) {
+	v, ok := s.volumes[name]
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("persistentvolume %s does not exist", name)
+	case v.DeletionTimestamp != nil:
+		return nil, fmt.Errorf("persistentvolume %s is being deleted", name)
+	case v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil:
+		return nil, nil
+	}
+	var out [][]require.Requirement
+	for _, t := range v.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		rs, err := termFrom(t)
+		if err != nil {
+			return nil, fmt.Errorf("persistentvolume %s: %w", name, err)
+		}
+		if v.Spec.Local != nil || v.Spec.HostPath != nil {
+			rs = slices.DeleteFunc(rs, func(r require.Requirement) bool { return r.Key == corev1.LabelHostname })
+		}
+		out = append(out, rs)
+	}
+	return out, nil
+}
+
+func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]require.Requirement, error) {
+	var out [][]require.Requirement
+	for _, t := range terms {
+		rs := []require.Requirement{}
+		for _, e := range t.MatchLabelExpressions {
+			r, err := require.New(stableKey(e.Key), require.In, e.Values...)
+			if err != nil {
+				return nil, fmt.Errorf("allowed topologies: %w", err)
+			}
+			rs = append(rs, r)
+		}
+		out = append(out, rs)
+	}
+	return out, nil
+}
+
+// combine is the cross product of two lists of alternatives without those that contradict themselves. If all do, they all
+// stay, so that the pod fails where its placement is tried and the reason shows.
+func combine(a, b [][]require.Requirement) [][]require.Requirement {
+	if len(a) == 0 {
+		return b
+	}
+	if len(b) == 0 {
+		return a
+	}
+	var all, possible [][]require.Requirement
+	for _, x := range a {
+		for _, y := range b {
+			both := slices.Concat(x, y)
+			all = append(all, both)
+			if require.NewSet(x...).Intersects(require.NewSet(y...)) {
+				possible = append(possible, both)
+			}
+		}
+	}
+	if len(possible) == 0 {
+		return all
+	}
+	return possible
+}

@@ -1,0 +1,200 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	karpv1 "joiner/pkg/api/v1"
+)
+
+const (
+	debounce     = 100 * time.Millisecond
+	watchSeconds = 240
+	maxBreaks    = 5 // of one watch without an event between
+)
+
+// changedError ends the watches: there is news.
+type changedError struct{}
+
+func (changedError) Error() string { return "something changed" }
+
+// Wait returns nil when there is something new to look at, about 100 ms after the first sign, so that a burst wakes its
+// caller once: a pod that needs a node and did not before, a NodeClaim that somebody else changed, or a Node that differs in
+// what a snapshot shows of it. New is what the last Homeless, Claims or Snapshot of this client did not see; what was not
+// read yet counts from the call. What this client wrote itself is not new. It returns ctx.Err() when ctx ends first, and
+// another error if the API server cannot be watched.
+func (c *Client) Wait(ctx context.Context) error {
+	if err := c.look(ctx); err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	for _, w := range []watched{
+		{pods(), withoutOne, c.seen.podsAt, c.seen.podNews},
+		{claims(), "", c.seen.claimsAt, c.seen.claimNews},
+		{nodes(), "", c.seen.nodesAt, c.seen.nodeNews},
+	} {
+		g.Go(func() error { return c.follow(gctx, w) })
+	}
+	err := g.Wait()
+	switch {
+	case errors.Is(err, changedError{}):
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return err
+}
+
+// look reads what no list has read yet, so that there is something to compare with.
+func (c *Client) look(ctx context.Context) error {
+	if c.seen.podsAt() == "" {
+		if _, err := c.Homeless(ctx); err != nil {
+			return err
+		}
+	}
+	if c.seen.claimsAt() == "" {
+		if _, err := c.Claims(ctx); err != nil {
+			return err
+		}
+	}
+	if c.seen.nodesAt() == "" {
+		if _, err := c.nodes(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watched is one watch: what, from which version, and what to make of its events.
+type watched struct {
+	place  place
+	fields string
+	from   func() string
+	news   func(watch.Event) (news bool)
+}
+
+// follow watches until there is news, which is changedError, and again whenever the server ends the watch.
+func (c *Client) follow(ctx context.Context, w watched) error {
+	what := call{verb: "watch", place: w.place}
+	for breaks := 0; ; {
+		before := w.from()
+		err := c.watchOnce(ctx, w)
+		switch {
+		case errors.Is(err, changedError{}):
+			if !sleep(ctx, debounce) {
+				return changedError{} // another watch had news first, or the time is up
+			}
+			return changedError{}
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+			return changedError{} // too much happened to tell; looking again is the answer
+		case err == nil && w.from() != before:
+			breaks = 0
+			continue
+		}
+		breaks++
+		wait, again := firstPause, true
+		if err != nil {
+			wait, again = worthAnotherTry(err, firstPause<<breaks)
+		}
+		if !again || breaks > maxBreaks {
+			return failed(what, orClosed(err))
+		}
+		sleep(ctx, wait)
+	}
+}
+
+func orClosed(err error) error {
+	if err == nil {
+		return errors.New("the server keeps closing it")
+	}
+	return err
+}
+
+// watchOnce opens one watch and reads it to its end.
+func (c *Client) watchOnce(ctx context.Context, w watched) error {
+	r := c.rest(w.place).Get().AbsPath(w.place.to("", "", "")...).MaxRetries(0).
+		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", w.from()).
+		Param("timeoutSeconds", strconv.Itoa(watchSeconds))
+	stream, err := param(r, "fieldSelector", w.fields).Watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer stream.Stop()
+	for e := range stream.ResultChan() {
+		if e.Type == watch.Error {
+			return apierrors.FromObject(e.Object)
+		}
+		if _, ok := e.Object.(metav1.Object); !ok {
+			return fmt.Errorf("unexpected %T in a watch", e.Object)
+		}
+		if w.news(e) {
+			return changedError{}
+		}
+	}
+	return nil
+}
+
+func (s *seen) podNews(e watch.Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := e.Object.(*corev1.Pod)
+	if !ok {
+		return false
+	}
+	s.podsVersion = p.ResourceVersion
+	if e.Type == watch.Bookmark {
+		return false
+	}
+	pod := podFrom(p)
+	known := s.homeless[pod.UID]
+	if e.Type == watch.Deleted || !pod.Provisionable() {
+		delete(s.homeless, pod.UID)
+		return false
+	}
+	s.homeless[pod.UID] = true
+	return !known
+}
+
+func (s *seen) claimNews(e watch.Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := e.Object.(*karpv1.NodeClaim)
+	if !ok {
+		return false
+	}
+	s.claimsVersion = n.ResourceVersion
+	return e.Type != watch.Bookmark && !s.takeOwn(n.ResourceVersion) && ours(n.Spec.NodeClassRef)
+}
+
+func (s *seen) nodeNews(e watch.Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := e.Object.(*corev1.Node)
+	if !ok {
+		return false
+	}
+	s.nodesVersion = n.ResourceVersion
+	if e.Type == watch.Bookmark {
+		return false
+	}
+	own := s.takeOwn(n.ResourceVersion)
+	before, known := s.digests[n.Name]
+	if e.Type == watch.Deleted {
+		delete(s.digests, n.Name)
+		return true
+	}
+	now := digest(nodeFrom(n))
+	s.digests[n.Name] = now
+	return !own && (!known || before != now)
+}
