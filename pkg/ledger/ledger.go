@@ -1,0 +1,180 @@
+// Package ledger remembers which offers EC2 refused to sell, for all functions and over their lives.
+//
+// It knows how long a refusal counts and how marks of several writers come together. It refuses to know where they are kept
+// (that is the Store) and what EC2's error codes mean (that is the writer of a mark).
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"joiner/pkg/catalog"
+)
+
+const (
+	name       = "joiner-sold-out" // of the data in the store
+	field      = "marks"           // its one entry, a JSON list
+	maxMarks   = 2000              // the longest lived stay; a mark takes about 150 bytes, the store holds 1 MiB
+	maxWhy     = 120               // bytes
+	maxTries   = 8                 // against other writers
+	longest    = 30 * time.Minute  // that growing back-off reaches
+	maxDoubled = 20                // doublings; more would overflow and are above longest anyway
+)
+
+// Store keeps small shared data with optimistic concurrency. Repeating a write is harmless: its version is used up.
+type Store interface {
+	// ReadData returns nil and an empty version for data that does not exist.
+	ReadData(ctx context.Context, name string) (data map[string]string, version string, err error)
+	// WriteData replaces the data if it is still of that version. Otherwise its error has a method Conflict() bool that
+	// reports true.
+	WriteData(ctx context.Context, name string, data map[string]string, version string) error
+}
+
+// Ledger is the list of offers that are sold out. Its methods may be called concurrently.
+type Ledger struct {
+	store Store
+	now   func() time.Time
+}
+
+// New makes a ledger on a store.
+func New(store Store, now func() time.Time) *Ledger { return &Ledger{store: store, now: now} }
+
+// Marks returns the marks that still count, sorted by offer.
+func (l *Ledger) Marks(ctx context.Context) ([]catalog.Mark, error) {
+	all, _, err := l.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read sold-out marks: %w", err)
+	}
+	now := l.now()
+	return slices.DeleteFunc(all, func(e entry) bool { return !now.Before(e.Until) }).marks(), nil
+}
+
+// Add marks offers as sold out for a time, of which each mark's Offer and Why are read. An offer that is refused again after
+// its mark ended, but within twice that mark's period, counts as failing still: the period doubles, up to 30 minutes, and
+// Times tells how often. A refusal while a mark counts is the same failure seen twice, by launches side by side or by a
+// repeated call: it renews the mark. A mark never shortens another. Marks of other writers at the same time are kept.
+func (l *Ledger) Add(ctx context.Context, marks []catalog.Mark, period time.Duration) error {
+	if len(marks) == 0 {
+		return nil
+	}
+	var err error
+	for range maxTries {
+		if err = l.add(ctx, marks, period); err == nil || !isConflict(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("mark %d offers as sold out, %s first: %w", len(marks), marks[0].Offer, err)
+	}
+	return nil
+}
+
+func (l *Ledger) add(ctx context.Context, marks []catalog.Mark, period time.Duration) error {
+	old, version, err := l.read(ctx)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(merge(old, marks, period, l.now()))
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	return l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version)
+}
+
+// read returns the stored entries. Text that is no list of marks counts as none: whoever broke it must not stop launches,
+// and the next write mends it.
+func (l *Ledger) read(ctx context.Context) (entries, string, error) {
+	data, version, err := l.store.ReadData(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	var out entries
+	if err := json.Unmarshal([]byte(cmp.Or(data[field], "[]")), &out); err != nil {
+		return nil, version, nil
+	}
+	return out, version, nil
+}
+
+// entry is a mark with when it was made, from which the next period follows.
+type entry struct {
+	catalog.Mark
+	Since time.Time `json:"since"`
+}
+
+type entries []entry
+
+func (e entries) marks() []catalog.Mark {
+	out := make([]catalog.Mark, 0, len(e))
+	for _, m := range e {
+		out = append(out, m.Mark)
+	}
+	slices.SortFunc(out, func(a, b catalog.Mark) int { return compareOffers(a.Offer, b.Offer) })
+	return out
+}
+
+func compareOffers(a, b catalog.Offer) int {
+	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
+}
+
+// merge adds marks to what is stored. Entries are forgotten when marking them again would start afresh.
+func merge(old entries, marks []catalog.Mark, period time.Duration, now time.Time) entries {
+	out := slices.DeleteFunc(slices.Clone(old), func(e entry) bool { return !now.Before(e.fresh()) })
+	var added []catalog.Offer
+	for _, m := range marks {
+		if slices.Contains(added, m.Offer) {
+			continue // named twice in one refusal is one refusal
+		}
+		added = append(added, m.Offer)
+		i := slices.IndexFunc(out, func(e entry) bool { return e.Offer == m.Offer })
+		if i < 0 {
+			out = append(out, entry{Mark: catalog.Mark{Offer: m.Offer}})
+			i = len(out) - 1
+		}
+		out[i] = out[i].again(m, period, now)
+	}
+	if len(out) > maxMarks {
+		slices.SortStableFunc(out, func(a, b entry) int { return b.Until.Compare(a.Until) })
+		out = out[:maxMarks]
+	}
+	slices.SortFunc(out, func(a, b entry) int { return compareOffers(a.Offer, b.Offer) })
+	return out
+}
+
+// fresh is when the entry no longer makes the next period longer: twice its period after it began.
+func (e entry) fresh() time.Time { return e.Since.Add(2 * e.Until.Sub(e.Since)) }
+
+// again is the entry after one more refusal.
+func (e entry) again(m catalog.Mark, period time.Duration, now time.Time) entry {
+	times := max(e.Times, 1)
+	if e.Times > 0 && !now.Before(e.Until) {
+		times++
+	}
+	until := now.Add(lasts(period, times))
+	if e.Until.After(until) {
+		until = e.Until
+	}
+	e.Until, e.Since, e.Times, e.Why = until.UTC(), now.UTC(), times, m.Why[:min(len(m.Why), maxWhy)]
+	return e
+}
+
+// lasts is how long the mark of an offer counts that was refused so many times in a row. A period above 30 minutes stays
+// what it is.
+func lasts(period time.Duration, times int) time.Duration {
+	for range min(times-1, maxDoubled) {
+		if 2*period > longest {
+			return max(period, longest)
+		}
+		period *= 2
+	}
+	return period
+}
+
+func isConflict(err error) bool {
+	var c interface{ Conflict() bool }
+	return errors.As(err, &c) && c.Conflict()
+}
