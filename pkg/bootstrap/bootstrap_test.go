@@ -73,8 +73,8 @@ func TestUserData(t *testing.T) {
 			}
 			text, err := bootstrap.Text(in)
 			if err != nil {
-				var e *bootstrap.Error
-				if !errors.As(err, &e) {
+				e, ok := errors.AsType[*bootstrap.Error](err)
+				if !ok {
 					t.Fatalf("%v is no *Error", err)
 				}
 				return e.Reason + ": " + err.Error()

@@ -1,13 +1,11 @@
 package bootstrap
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
 	"mime"
 	"mime/multipart"
-	"net/textproto"
 	"strings"
 )
 
@@ -16,63 +14,76 @@ const (
 	boundary    = "//"
 	typeShell   = `text/x-shellscript; charset="us-ascii"`
 	typeNodeadm = "application/node.eks.aws"
+	contentType = "Content-Type"
 )
 
-// part is one entry of MIME user data. Header always has a Content-Type.
+// part is one entry of MIME user data.
 type part struct {
-	header textproto.MIMEHeader
+	header map[string][]string // by canonical name
 	body   string
 }
 
-func newPart(contentType, body string) part {
-	return part{header: textproto.MIMEHeader{"Content-Type": {contentType}}, body: body}
+func newPart(mediaType, body string) part {
+	return part{header: map[string][]string{contentType: {mediaType}}, body: body}
 }
 
 // isMIME reports whether the text is a MIME message.
 func isMIME(text string) bool {
-	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, "Content-Type:")
+	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, contentType+":")
 }
 
 // parseMIME returns the parts of a message; a message that is not multipart is one part.
 func parseMIME(text string) ([]part, error) {
-	r := textproto.NewReader(bufio.NewReader(strings.NewReader(text)))
-	header, err := r.ReadMIMEHeader()
+	whole, err := message(text)
 	if err != nil {
-		return nil, malformed("spec.userData has a malformed MIME header: %v", err)
+		return nil, err
 	}
-	media, params, err := mime.ParseMediaType(header.Get("Content-Type"))
+	media, params, err := mime.ParseMediaType(strings.Join(whole.header[contentType], ""))
 	if err != nil {
 		return nil, malformed("spec.userData has a malformed MIME Content-Type: %v", err)
 	}
 	if !strings.HasPrefix(media, "multipart/") {
-		body, err := io.ReadAll(r.R)
-		if err != nil {
-			return nil, malformed("spec.userData cannot be read as MIME: %v", err)
-		}
-		header.Del("MIME-Version")
-		return []part{{header: header, body: string(body)}}, nil
+		delete(whole.header, "Mime-Version")
+		return []part{whole}, nil
 	}
 	if params["boundary"] == "" {
 		return nil, malformed("spec.userData is MIME multipart without a boundary")
 	}
-	return readParts(multipart.NewReader(r.R, params["boundary"]))
+	return readParts(whole.body, params["boundary"])
 }
 
-func readParts(r *multipart.Reader) ([]part, error) {
+// message splits a message into header and body. It is read as the only part of a multipart body, whose parts have the
+// same form.
+func message(text string) (part, error) {
+	around := "joiner"
+	for strings.Contains(text, "--"+around) {
+		around += "-"
+	}
+	parts, err := readParts("--"+around+"\n"+text+"\n--"+around+"--\n", around)
+	if err != nil {
+		return part{}, err
+	}
+	if len(parts) != 1 {
+		return part{}, malformed("spec.userData is malformed MIME: it has no header")
+	}
+	return parts[0], nil
+}
+
+func readParts(body, boundary string) ([]part, error) {
 	var out []part
-	for {
+	for r := multipart.NewReader(strings.NewReader(body), boundary); ; {
 		p, err := r.NextRawPart()
 		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {
-			return nil, malformed("spec.userData is malformed MIME multipart: %v", err)
+			return nil, malformed("spec.userData is malformed MIME: %v", err)
 		}
-		body, err := io.ReadAll(p)
+		text, err := io.ReadAll(p)
 		if err != nil {
-			return nil, malformed("spec.userData is malformed MIME multipart: %v", err)
+			return nil, malformed("spec.userData is malformed MIME: %v", err)
 		}
-		out = append(out, part{header: p.Header, body: string(body)})
+		out = append(out, part{header: p.Header, body: string(text)})
 	}
 }
 

@@ -89,7 +89,7 @@ type ConnectionTracking struct {
 // slash are not allowed there.
 type Metadata struct {
 	HTTPEndpoint string // enabled or disabled
-	HTTPIPv6     string // HttpProtocolIpv6: enabled, disabled, or empty where the region does not know it
+	HTTPProtocol string // HttpProtocolIpv6: enabled, disabled, or empty where the region does not know it
 	HopLimit     int32
 	HTTPTokens   string // required or optional
 }
