@@ -17,6 +17,10 @@ FUNCTIONS := provision lifecycle refresh spotinterruption
 BIN := $(CURDIR)/.local/bin
 STEP := @.ci/step
 
+# An empty file beside each tool carries its version, so that a new version here installs it.
+GOLANGCI_LINT := $(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION)
+CONTROLLER_GEN := $(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION)
+
 # The machine's own processor, in Go's words and in Lambda's.
 LOCAL_ARCH := $(shell go env GOARCH)
 LAMBDA_ARCH := $(if $(filter arm64,$(LOCAL_ARCH)),arm64,x86_64)
@@ -79,14 +83,14 @@ test: ## everything that CI checks, ending with the main job
 	@printf '   - the deployed binaries, wired by the synthesized template, do the main job from no node to no node.\n'
 
 .PHONY: check
-check: ## the fast part: format, vet, lint, purity, unit tests
+check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 	@bad=$$(gofmt -l $(GO_FILES)); if [ -n "$$bad" ]; then printf 'not formatted (make fmt):\n%s\n' "$$bad"; exit 1; fi
 	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
 	@$(MAKE) --no-print-directory lint
 	$(STEP) 'purity and unit tests' '20 s' go test $(ROOT_PACKAGES)
 
 .PHONY: lint
-lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION)
+lint: $(GOLANGCI_LINT)
 	$(STEP) 'lint' '20 s, 2 minutes the first time' $(BIN)/golangci-lint run ./...
 
 .PHONY: golden
@@ -113,9 +117,9 @@ package: ## build the functions as they are deployed (arm64)
 plane: $(BIN)/joiner-plane ## build the local Kubernetes control plane
 
 .PHONY: crds
-crds: $(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION) ## generate the CRDs and the deep copies from the Go types
+crds: $(CONTROLLER_GEN) ## generate the CRDs and the deep copies from the Go types
 	$(BIN)/controller-gen object paths=./pkg/api/...
-	$(BIN)/controller-gen crd paths=./pkg/api/... output:crd:dir=pkg/api/crds
+	go run ./pkg/install/crdgen
 
 .PHONY: clean
 clean: ## remove what was built, not what is running (make down) nor what Go cached
@@ -125,6 +129,7 @@ clean: ## remove what was built, not what is running (make down) nor what Go cac
 
 .PHONY: synth
 synth: package $(CDK) ## write the CloudFormation template to cdk.out
+	@rm -rf cdk.out
 	$(STEP) 'synthesize the stack' '8 s, 2 minutes the first time' $(SHELL) -c "$(CDK) synth --quiet $(CDK_FLAGS) $(CDK_QUIET)"
 	@ls cdk.out/*.template.json
 
@@ -147,6 +152,7 @@ local: build $(BIN)/joiner-plane .local/cdk.out/manifest.json
 
 # The stack for this machine's processor, from which the local Lambda host runs the functions.
 .local/cdk.out/manifest.json: $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
+	@rm -rf .local/cdk.out
 	$(STEP) 'synthesize the stack for the local environment' '8 s, 2 minutes the first time' $(SHELL) -c \
 		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
 	@touch $@
@@ -170,13 +176,13 @@ $(CDK): infra/package.json infra/package-lock.json
 	$(STEP) 'install the CDK command line' '5 s' npm --prefix infra ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-$(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION):
+$(GOLANGCI_LINT):
 	@mkdir -p $(@D)
 	$(STEP) 'install golangci-lint $(GOLANGCI_LINT_VERSION)' '1 to 3 minutes, once' \
 		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	@touch $@
 
-$(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION):
+$(CONTROLLER_GEN):
 	@mkdir -p $(@D)
 	$(STEP) 'install controller-gen $(CONTROLLER_GEN_VERSION)' '30 s, once' \
 		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)

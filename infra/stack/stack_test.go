@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"joiner/infra/stack"
+	"joiner/pkg/setting"
 )
 
 // TestMain ends the JavaScript side of CDK after the last test.
@@ -139,5 +141,28 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 	want := fmt.Sprintf("find function binary %s: build it first (make package for arm64, make build for x86_64; ", missing)
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got error %v, want it to start with %s", err, want)
+	}
+}
+
+// TestReadmeListsTheSettings compares the table of infra/README.md with pkg/setting; `make golden` rewrites it.
+func TestReadmeListsTheSettings(t *testing.T) {
+	const readme, begin, end = "../README.md", "checked by its test -->\n", "<!-- end of settings -->"
+	raw, err := os.ReadFile(readme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(raw), begin)
+	table, after, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s lost the comments around the table of settings", readme)
+	}
+	if table == setting.Markdown() {
+		return
+	}
+	if flag.Lookup("rewrite").Value.String() != "true" {
+		t.Fatalf("the settings in %s are out of date; run make golden", readme)
+	}
+	if err := os.WriteFile(readme, []byte(before+begin+setting.Markdown()+end+after), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
