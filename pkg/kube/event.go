@@ -65,27 +65,32 @@ func (c *Client) Event(ctx context.Context, e Event) error {
 	if c.told.lately(key, c.now()) {
 		return nil
 	}
-	what := call{verb: "store", place: events(), namespace: obj.Namespace, name: obj.Name}
-	old := &corev1.Event{}
-	err := c.get(ctx, what, old)
-	switch {
-	case isNotFound(err):
-		if err = c.create(ctx, what, obj, &corev1.Event{}); apierrors.IsAlreadyExists(err) {
-			err = nil // somebody told it in the same moment
-		}
-	case err == nil && c.now().Sub(old.LastTimestamp.Time) >= eventEvery:
-		err = c.patch(ctx, what, "", versioned(fields{
-			"count": old.Count + 1, "lastTimestamp": obj.LastTimestamp,
-		}, old.ResourceVersion), &corev1.Event{})
-		if isConflict(err) || isNotFound(err) {
-			err = nil
-		}
-	}
-	if err != nil {
+	if err := c.store(ctx, obj); err != nil {
 		return err
 	}
 	c.told.note(key, c.now())
 	return nil
+}
+
+// store makes the event, or moves the one that is there on if it was told more than two minutes ago. Losing against somebody
+// who tells the same is fine.
+func (c *Client) store(ctx context.Context, e *corev1.Event) error {
+	what := call{verb: "store", place: events(), namespace: e.Namespace, name: e.Name}
+	err := c.create(ctx, what, e, &corev1.Event{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	old := &corev1.Event{}
+	err = c.patch(ctx, what, "", fields{}, old) // changes nothing and answers with the object; functions may not read events
+	if err == nil && c.now().Sub(old.LastTimestamp.Time) >= eventEvery {
+		err = c.patch(ctx, what, "", versioned(fields{
+			"count": old.Count + 1, "lastTimestamp": e.LastTimestamp,
+		}, old.ResourceVersion), &corev1.Event{})
+	}
+	if isConflict(err) || isNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 func eventFrom(e Event, now time.Time) *corev1.Event {

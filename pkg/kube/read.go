@@ -90,7 +90,7 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
 	read(func(ctx context.Context) (err error) { out.Pods, withVolumes, err = c.pods(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.Nodes, err = c.nodes(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.Nodes, err = c.Nodes(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Claims, err = c.Claims(ctx); return err })
 	read(func(ctx context.Context) (err error) { nodePools, err = c.Pools(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Daemons, err = c.daemons(ctx); return err })
@@ -131,7 +131,8 @@ func (c *Client) pods(ctx context.Context) ([]cluster.Pod, map[string][]string, 
 	return out, withVolumes, nil
 }
 
-func (c *Client) nodes(ctx context.Context) ([]cluster.Node, error) {
+// Nodes lists all nodes, sorted by name.
+func (c *Client) Nodes(ctx context.Context) ([]cluster.Node, error) {
 	out, version, err := list(ctx, c, query{place: nodes()}, newNodes,
 		func(l *corev1.NodeList) []cluster.Node { return translated(l.Items, nodeFrom) })
 	if err != nil {
@@ -140,6 +141,15 @@ func (c *Client) nodes(ctx context.Context) ([]cluster.Node, error) {
 	c.seen.nodes(version, out)
 	slices.SortFunc(out, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// Node reads one node. The error is a *NotFoundError if there is none.
+func (c *Client) Node(ctx context.Context, name string) (cluster.Node, error) {
+	n := newNode()
+	if err := c.get(ctx, call{verb: "get", place: nodes(), name: name}, n); err != nil {
+		return cluster.Node{}, err
+	}
+	return nodeFrom(n), nil
 }
 
 func (c *Client) daemons(ctx context.Context) ([]cluster.Pod, error) {

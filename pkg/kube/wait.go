@@ -67,7 +67,7 @@ func (c *Client) look(ctx context.Context) error {
 		}
 	}
 	if c.seen.nodesAt() == "" {
-		if _, err := c.nodes(ctx); err != nil {
+		if _, err := c.Nodes(ctx); err != nil {
 			return err
 		}
 	}
