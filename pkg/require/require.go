@@ -38,6 +38,10 @@ type Requirement struct {
 	Min       *int64   `json:"min,omitempty"`
 	Max       *int64   `json:"max,omitempty"`
 	MinValues int      `json:"minValues,omitempty"` // distinct values that must stay possible, 0 for no such wish
+
+	// Present refuses a missing label where the rest of the requirement would allow it. Kubernetes demands it when
+	// In (a) meets In (b), or Exists meets NotIn (a): neither may be satisfied by a node without the label.
+	Present bool `json:"present,omitempty"`
 }
 
 // New makes a requirement. It returns an error that names the key when the operator is unknown or its values do not fit it.
@@ -103,7 +107,24 @@ func (r Requirement) Operator() Operator {
 // AllowsAbsent reports whether a node without the label satisfies the requirement (NotIn and DoesNotExist).
 func (r Requirement) AllowsAbsent() bool {
 	op := r.Operator()
-	return op == NotIn || op == DoesNotExist
+	return !r.Present && (op == NotIn || op == DoesNotExist)
+}
+
+// Impossible reports whether neither a value nor the absence of the label satisfies the requirement.
+func (r Requirement) Impossible() bool { return r.Present && r.Operator() == DoesNotExist }
+
+// Within reports whether everything that r allows, o allows too: a node known only to satisfy r surely satisfies o.
+func (r Requirement) Within(o Requirement) bool {
+	if r.AllowsAbsent() && !o.AllowsAbsent() {
+		return false
+	}
+	if !r.Not {
+		return !slices.ContainsFunc(r.Values, func(v string) bool { return !o.Has(v) })
+	}
+	if !o.Not || o.Min != nil && (r.Min == nil || *r.Min < *o.Min) || o.Max != nil && (r.Max == nil || *r.Max > *o.Max) {
+		return false
+	}
+	return !slices.ContainsFunc(o.Values, r.Has)
 }
 
 // Single returns the only value allowed, if there is exactly one.
@@ -118,20 +139,18 @@ func (r Requirement) Single() (string, bool) {
 func (r Requirement) Intersect(o Requirement) Requirement {
 	out := Requirement{Key: r.Key, Not: r.Not && o.Not, MinValues: max(r.MinValues, o.MinValues)}
 	lo, hi := larger(r.Min, o.Min), smaller(r.Max, o.Max)
-	if lo != nil && hi != nil && *lo > *hi {
-		return Requirement{Key: r.Key, MinValues: out.MinValues}
-	}
 	switch {
+	case lo != nil && hi != nil && *lo > *hi:
+		out.Not = false
 	case r.Not && o.Not:
-		out.Values = sorted(append(slices.Clone(r.Values), o.Values...))
 		out.Min, out.Max = lo, hi
-		return out
+		out.Values = keep(sorted(append(slices.Clone(r.Values), o.Values...)), out.within)
 	case r.Not:
 		out.Values = keep(o.Values, r.Has)
 	default:
 		out.Values = keep(r.Values, o.Has)
 	}
-	out.Values = keep(out.Values, Requirement{Not: true, Min: lo, Max: hi}.within)
+	out.Present = out.AllowsAbsent() && !(r.AllowsAbsent() && o.AllowsAbsent())
 	return out
 }
 
@@ -164,10 +183,16 @@ func (r Requirement) String() string {
 		s = r.Key + " in (" + strings.Join(short(r.Values), ", ") + ")"
 	case NotIn:
 		s = r.Key + " not in (" + strings.Join(short(r.Values), ", ") + ")"
+		if r.Present {
+			s += " and " + r.Key + " exists"
+		}
 	case Exists:
 		s = r.Key + " exists"
 	case DoesNotExist:
 		s = r.Key + " does not exist"
+		if r.Present {
+			s = r.Key + " can have no value"
+		}
 	default:
 		var parts []string
 		if r.Min != nil {
@@ -189,7 +214,7 @@ func (r Requirement) bounded(op Operator, n int64) Requirement {
 	switch op {
 	case Gt:
 		if n == math.MaxInt64 {
-			return None(r.Key)
+			return Requirement{Key: r.Key, Present: true}
 		}
 		n++
 		r.Min = &n

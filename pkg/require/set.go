@@ -149,6 +149,32 @@ func (s Set) Refusals(o Set, free func(key string) bool) []Requirement {
 	return out
 }
 
+// Within reports whether every node that surely satisfies s satisfies o. absent(key) says that a node of s surely lacks the
+// label when s has no requirement on it; nil says so of no key.
+func (s Set) Within(o Set, absent func(key string) bool) bool {
+	for _, r := range o.list {
+		mine, ok := s.Get(r.Key)
+		switch {
+		case ok && !mine.Within(r):
+			return false
+		case !ok && !(r.AllowsAbsent() && absent != nil && absent(r.Key)):
+			return false
+		}
+	}
+	return true
+}
+
+// Impossible returns the requirements that nothing satisfies.
+func (s Set) Impossible() []Requirement {
+	var out []Requirement
+	for _, r := range s.list {
+		if r.Impossible() {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // String prints all requirements, joined by "and".
 func (s Set) String() string {
 	parts := make([]string, len(s.list))
@@ -174,7 +200,7 @@ func (s *Set) UnmarshalJSON(b []byte) error {
 // Equal reports whether both sets demand the same.
 func (s Set) Equal(o Set) bool {
 	return slices.EqualFunc(s.list, o.list, func(a, b Requirement) bool {
-		return a.Key == b.Key && a.Not == b.Not && a.MinValues == b.MinValues && slices.Equal(a.Values, b.Values) &&
+		return a.Key == b.Key && a.Not == b.Not && a.Present == b.Present && a.MinValues == b.MinValues && slices.Equal(a.Values, b.Values) &&
 			same(a.Min, b.Min) && same(a.Max, b.Max)
 	})
 }

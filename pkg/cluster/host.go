@@ -1,0 +1,173 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// Host is a place for pods that exists or is on its way: a node with its claim, a node alone, or a claim alone.
+type Host struct {
+	Node  *Node  // nil while the claim has no node
+	Claim *Claim // nil for a node that Joiner does not manage
+}
+
+// Hosts pairs nodes with their claims, by provider id and else by node name. Nodes come first, both sorted by name.
+func (s Snapshot) Hosts() []Host {
+	byID, byName := map[string]int{}, map[string]int{}
+	for i, c := range s.Claims {
+		if c.ProviderID != "" {
+			byID[c.ProviderID] = i
+		}
+		if c.NodeName != "" {
+			byName[c.NodeName] = i
+		}
+	}
+	taken := make([]bool, len(s.Claims))
+	var out, alone []Host
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		h := Host{Node: n}
+		j, ok := byID[n.ProviderID]
+		if !ok || n.ProviderID == "" {
+			j, ok = byName[n.Name]
+		}
+		if ok && !taken[j] {
+			h.Claim, taken[j] = &s.Claims[j], true
+		}
+		out = append(out, h)
+	}
+	for i := range s.Claims {
+		if !taken[i] {
+			alone = append(alone, Host{Claim: &s.Claims[i]})
+		}
+	}
+	slices.SortFunc(out, byHostName)
+	slices.SortFunc(alone, byHostName)
+	return append(out, alone...)
+}
+
+func byHostName(a, b Host) int { return strings.Compare(a.Name(), b.Name()) }
+
+// Name is the node's name, or the claim's while there is no node.
+func (h Host) Name() string {
+	if h.Node != nil {
+		return h.Node.Name
+	}
+	return h.Claim.Name
+}
+
+// Pool is the name of the pool that the host counts for, empty for none.
+func (h Host) Pool() string {
+	if h.Claim != nil {
+		return h.Claim.Pool
+	}
+	return h.Node.Labels[api.LabelNodePool]
+}
+
+// Deleting reports whether the node or its claim is being deleted.
+func (h Host) Deleting() bool {
+	return h.Node != nil && !h.Node.Deleting.IsZero() || h.Claim != nil && !h.Claim.Deleting.IsZero()
+}
+
+// Condemned reports whether the host takes no more pods and those it has need room elsewhere: it is being deleted, or
+// carries the taint karpenter.sh/disrupted.
+func (h Host) Condemned() bool {
+	return h.Deleting() || h.Node != nil && slices.ContainsFunc(h.Node.Taints, func(t Taint) bool { return t.Key == api.TaintDisrupted })
+}
+
+// Registered reports whether what the Node object says counts, instead of the claim.
+func (h Host) Registered() bool {
+	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelRegistered] == "true" || h.Claim.Is(api.ConditionRegistered))
+}
+
+// Initialized reports whether the node has been ready for pods once; a node that Joiner does not manage always is.
+func (h Host) Initialized() bool {
+	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelInitialized] == "true" || h.Claim.Is(api.ConditionInitialized))
+}
+
+// Labels are those the host has or is sure to get.
+func (h Host) Labels() map[string]string {
+	if h.Registered() {
+		return h.Node.Labels
+	}
+	return h.Claim.Labels
+}
+
+// Known is everything that is known about the host's labels: of a registered node its labels, else the claim's
+// requirements with its labels.
+func (h Host) Known() require.Set {
+	if h.Registered() {
+		return require.FromLabels(h.Node.Labels)
+	}
+	return h.Claim.Requirements.AndSet(require.FromLabels(h.Claim.Labels))
+}
+
+// Taints are those that pods must tolerate in this phase of the host's life (spec core.md §9.2).
+func (h Host) Taints() []Taint {
+	switch {
+	case !h.Registered():
+		return h.Claim.Taints
+	case h.Initialized():
+		return h.Node.Taints
+	}
+	return slices.DeleteFunc(slices.Clone(h.Node.Taints), func(t Taint) bool {
+		return ephemeral(t) || slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+	})
+}
+
+// Capacity is the node's, with the claim's figures where an uninitialized node reports none.
+func (h Host) Capacity() resource.List {
+	return h.filled(func(n *Node) resource.List { return n.Capacity }, func(c *Claim) resource.List { return c.Capacity })
+}
+
+// Allocatable is the node's, with the claim's figures where an uninitialized node reports none.
+func (h Host) Allocatable() resource.List {
+	return h.filled(func(n *Node) resource.List { return n.Allocatable }, func(c *Claim) resource.List { return c.Allocatable })
+}
+
+func (h Host) filled(ofNode func(*Node) resource.List, ofClaim func(*Claim) resource.List) resource.List {
+	if h.Node == nil {
+		return ofClaim(h.Claim)
+	}
+	out := ofNode(h.Node)
+	if h.Initialized() {
+		return out
+	}
+	from := ofClaim(h.Claim)
+	for _, name := range from.Names() {
+		if out.Get(name) == 0 {
+			out = out.With(name, from.Get(name))
+		}
+	}
+	return out
+}
+
+// ephemeral reports whether the taint goes away by itself while a node starts.
+func ephemeral(t Taint) bool {
+	switch t.Key {
+	case "node.kubernetes.io/not-ready":
+		return t.Effect == "NoSchedule" || t.Effect == "NoExecute"
+	case "node.kubernetes.io/unreachable":
+		return t.Effect == "NoSchedule"
+	case "node.cloudprovider.kubernetes.io/uninitialized":
+		return t.Effect == "NoSchedule" && t.Value == "true"
+	case api.TaintUnregistered:
+		return t.Effect == "NoExecute"
+	}
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+}
+
+// Protected reports whether the annotation karpenter.sh/do-not-disrupt protects the pod at the time now: "true" always, a
+// positive duration until that long after the pod's start (spec core.md §2.1).
+func (p Pod) Protected(now time.Time) bool {
+	if p.DoNotDisrupt == "true" {
+		return true
+	}
+	d, err := time.ParseDuration(p.DoNotDisrupt)
+	return err == nil && d > 0 && (p.Started.IsZero() || now.Before(p.Started.Add(d)))
+}

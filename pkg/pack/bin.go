@@ -1,0 +1,213 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+)
+
+// bin is a node that pods can go to: one that exists, one on its way, or a new one.
+type bin struct {
+	name  string
+	known require.Set // of a host
+	exact bool        // known are all labels there are
+	offer *offer      // of a new node
+	open  require.Set // of a new node: custom labels whose values pods may still choose
+
+	taints []cluster.Taint
+	room   []int64
+	count  []int // by counter of hostnames: pods it has
+	anti   []int // by counter of hostnames: pods that keep the group away
+	ports  []cluster.HostPort
+	wanted []string // pods a claim was made for
+	load   []load
+}
+
+// load is what an attempt put into a bin: some pods of one view.
+type load struct {
+	view  *view
+	pins  []pin
+	admit *admission
+	alt   int // the alternative of admit that holds here
+	pods  []string
+}
+
+// pin ties pods to one domain of a topology key.
+type pin struct{ key, domain string }
+
+func (b *bin) clone() *bin {
+	c := *b
+	c.room, c.count, c.anti = slices.Clone(b.room), slices.Clone(b.count), slices.Clone(b.anti)
+	c.ports = slices.Clone(b.ports)
+	return &c
+}
+
+// domain is the bin's value for the topology key, empty while it is open.
+func (b *bin) domain(key string) string {
+	if b.offer == nil {
+		if r, ok := b.known.Get(key); ok {
+			v, _ := r.Single()
+			return v
+		}
+		return ""
+	}
+	for _, l := range b.load {
+		for _, p := range l.pins {
+			if p.key == key {
+				return p.domain
+			}
+		}
+	}
+	if d := b.offer.domains(key); len(d) == 1 {
+		return d[0]
+	}
+	return ""
+}
+
+// onHost returns the first alternative that lets the pod run on an existing host or claim, -1 for none.
+func (w *world) onHost(a *admission, b *bin) int {
+	if len(cluster.Untolerated(b.taints, a.tolerations)) > 0 {
+		return -1
+	}
+	for i, alt := range a.alternative {
+		if b.known.Within(alt, func(key string) bool { return b.exact || !wellKnown(key) }) {
+			return i
+		}
+	}
+	return -1
+}
+
+// fits is how many of need fit into room.
+func fits(need, room []int64) int {
+	n := int64(math.MaxInt32)
+	for i, x := range need {
+		switch {
+		case room[i] < x:
+			return 0
+		case x > 0:
+			n = min(n, room[i]/x)
+		}
+	}
+	return int(n)
+}
+
+// spot is what the host rules of a view need to know of a bin.
+type site struct {
+	count, anti func(counter int) int
+	total       []int
+	ports       []cluster.HostPort
+}
+
+// most is how many pods of the view the host rules allow in addition on the site.
+func (w *world) most(v *view, s site) int {
+	n := math.MaxInt32
+	for _, c := range v.kind.matched {
+		if w.counters[c].key == labelHost && s.anti(c) > 0 {
+			return 0
+		}
+	}
+	for _, r := range v.host {
+		have := s.count(r.counter)
+		switch {
+		case r.what == spread && r.self:
+			n = min(n, max(0, r.maxSkew-have))
+		case r.what == spread && have > r.maxSkew, r.what == avoid && have > 0:
+			return 0
+		case r.what == avoid && r.self:
+			n = min(n, 1)
+		case r.what == follow && have == 0 && (!r.self || s.total[r.counter] > 0):
+			return 0
+		}
+	}
+	if len(v.kind.pod.HostPorts) > 0 {
+		n = min(n, 1)
+		if conflict(v.kind.pod.HostPorts, s.ports) {
+			return 0
+		}
+	}
+	return n
+}
+
+func conflict(a, b []cluster.HostPort) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Port == y.Port && x.Protocol == y.Protocol && (x.IP == y.IP || anyIP(x.IP) || anyIP(y.IP)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
+
+func (a *attempt) site(b *bin) site {
+	return site{
+		count: func(c int) int { return b.count[c] }, anti: func(c int) int { return b.anti[c] },
+		total: a.total, ports: b.ports,
+	}
+}
+
+// put places the first n waiting pods of the lot in the bin.
+func (a *attempt) put(l *lot, b *bin, alt, n int) {
+	k := l.view.kind
+	pods := a.rest[k.id][:n:n]
+	a.rest[k.id] = a.rest[k.id][n:]
+	l.left -= n
+	a.book(load{view: l.view, pins: l.pins, admit: l.admit, alt: alt, pods: pods}, b)
+}
+
+// book counts what goes into the bin.
+func (a *attempt) book(l load, b *bin) {
+	k, n := l.view.kind, len(l.pods)
+	for i, x := range k.need {
+		b.room[i] -= x * int64(n)
+	}
+	b.ports = append(b.ports, k.pod.HostPorts...)
+	if b.offer != nil {
+		b.open, _ = narrow(b.open, l.admit.alternative[l.alt])
+	}
+	b.load = append(b.load, l)
+	for _, c := range k.matched {
+		key := a.w.counters[c].key
+		if key == labelHost {
+			b.count[c] += n
+			a.total[c] += n
+			continue
+		}
+		if d, ok := a.w.domainIDs[key][b.domain(key)]; ok {
+			a.tally.count[c][d] += n
+		}
+	}
+	for _, r := range l.view.host {
+		if r.what == avoid && r.required {
+			b.anti[r.counter] += n
+		}
+	}
+	for _, r := range l.view.other {
+		if d, ok := a.w.domainIDs[r.key][b.domain(r.key)]; ok && r.what == avoid && r.required {
+			a.tally.anti[r.counter][d] += n
+		}
+	}
+	for _, p := range l.pins {
+		a.landed[place{k.id, p.key, p.domain}] += n
+	}
+}
+
+// narrow limits the open labels to what the alternative allows; false when that leaves none.
+func narrow(open, alt require.Set) (require.Set, bool) {
+	if open.Len() == 0 {
+		return open, true
+	}
+	for _, r := range alt.All() {
+		if mine, ok := open.Get(r.Key); ok {
+			if !mine.Overlaps(r) {
+				return open, false
+			}
+			open = open.And(r)
+		}
+	}
+	return open, true
+}

@@ -1,0 +1,370 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"joiner/pkg/topology"
+)
+
+// lot is the unit that is packed: pods of one view that may go to the same places.
+type lot struct {
+	id    int
+	view  *view
+	pins  []pin
+	admit *admission
+	left  int
+	whole bool    // all must stand on one node
+	value float64 // what one pod costs at least, USD per hour
+}
+
+// divide turns the waiting pods of the kinds into lots and ties those to a domain that take part in a topology rule. Each
+// pod goes where the rules allow one more, counting everything divided so far, so that what comes out keeps every rule
+// when all of it is placed.
+func (a *attempt) divide(now []*kind) []*lot {
+	sorted := slices.Clone(now)
+	slices.SortStableFunc(sorted, func(x, y *kind) int {
+		return cmp.Or(cmp.Compare(a.view(x).rank(), a.view(y).rank()), cmp.Compare(x.id, y.id))
+	})
+	t := a.tally.clone()
+	given := map[place]int{}
+	var out []*lot
+	for again := true; again; {
+		again = false
+		var waiting []*kind
+		for _, k := range sorted {
+			lots, placed := a.divideKind(k, t, given)
+			if placed == 0 && a.view(k).rank() == 4 {
+				waiting = append(waiting, k) // what it follows may still come
+				continue
+			}
+			out = append(out, lots...)
+			again = true
+		}
+		again = again && len(waiting) > 0
+		sorted = waiting
+	}
+	slices.SortStableFunc(out, func(x, y *lot) int {
+		return cmp.Or(cmp.Compare(x.view.kind.id, y.view.kind.id), slices.CompareFunc(x.pins, y.pins, comparePins))
+	})
+	for i, l := range out {
+		l.id = i
+		l.admit = a.w.pinned(l.view.admit, l.pins)
+		l.whole = slices.ContainsFunc(l.view.host, func(r rule) bool { return r.what == follow && r.self && a.total[r.counter] == 0 })
+	}
+	return out
+}
+
+func comparePins(x, y pin) int {
+	return cmp.Or(strings.Compare(x.key, y.key), strings.Compare(x.domain, y.domain))
+}
+
+func (a *attempt) view(k *kind) *view { return k.views[a.level[k.id]] }
+
+func (a *attempt) divideKind(k *kind, t tally, given map[place]int) (out []*lot, placed int) {
+	v := a.view(k)
+	out = []*lot{{view: v, left: len(a.rest[k.id])}}
+	for _, key := range a.w.keysOf(v) {
+		var next []*lot
+		for _, l := range out {
+			next = append(next, a.split(l, key, t, given)...)
+		}
+		out = next
+	}
+	for _, l := range out {
+		placed += l.left
+	}
+	return out, placed
+}
+
+// keysOf lists the topology keys whose rules, own or others', concern the view.
+func (w *world) keysOf(v *view) []string {
+	var keys []string
+	for _, r := range v.other {
+		keys = append(keys, r.key)
+	}
+	for _, c := range v.kind.matched {
+		if key := w.counters[c].key; key != labelHost {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// split divides a lot over the domains of the key.
+func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot {
+	names := a.w.domains[key]
+	open := make([]float64, len(names)) // the price there, noPrice where it cannot go
+	for d, name := range names {
+		open[d] = a.reach(l.view, append(slices.Clone(l.pins), pin{key, name}))
+	}
+	rules := l.view.on(key)
+	parts := make([]int, len(names))
+	k := l.view.kind
+	for range l.left {
+		d := a.choose(l.view, choice{key, rules, open, t, given})
+		if d < 0 {
+			a.blocked[k.id][a.w.whyDivided(l.view, key, names, open)] = true
+			break
+		}
+		parts[d]++
+		given[place{k.id, key, names[d]}]++
+		for _, c := range k.matched {
+			if a.w.counters[c].key == key {
+				t.count[c][d]++
+			}
+		}
+		for _, r := range rules {
+			if r.what == avoid && r.required {
+				t.anti[r.counter][d]++
+			}
+		}
+	}
+	var out []*lot
+	for d, n := range parts {
+		if n > 0 {
+			out = append(out, &lot{view: l.view, pins: append(slices.Clone(l.pins), pin{key, names[d]}), left: n})
+		}
+	}
+	return out
+}
+
+type choice struct {
+	key   string
+	rules []rule
+	open  []float64
+	tally tally
+	given map[place]int
+}
+
+// choose returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow, among
+// equals the cheapest. Pods that must be near each other stay where they are.
+func (a *attempt) choose(v *view, c choice) int {
+	best := -1
+	var bestCrowd int
+	gather := slices.ContainsFunc(c.rules, func(r rule) bool { return r.what == follow })
+	for d, price := range c.open {
+		p := place{v.kind.id, c.key, a.w.domains[c.key][d]}
+		if limit, ok := a.caps[p]; price >= noPrice || ok && a.landed[p]+c.given[p] >= limit || !a.allows(v, c, d) {
+			continue
+		}
+		crowd := a.crowd(v, c, d)
+		if gather {
+			crowd = -crowd
+		}
+		if best < 0 || crowd < bestCrowd || crowd == bestCrowd && price < c.open[best] {
+			best, bestCrowd = d, crowd
+		}
+	}
+	return best
+}
+
+// crowd is how many pods that matter to the view are in the domain: those its spreads and affinities count, or without
+// any those of others' rules that count it.
+func (a *attempt) crowd(v *view, c choice, d int) int {
+	n := 0
+	for _, r := range c.rules {
+		if r.what != avoid {
+			n += c.tally.count[r.counter][d]
+		}
+	}
+	if n > 0 || len(c.rules) > 0 {
+		return n
+	}
+	for _, i := range v.kind.matched {
+		if a.w.counters[i].key == c.key {
+			n += c.tally.count[i][d]
+		}
+	}
+	return n
+}
+
+// allows reports whether every topology rule, own or others', allows one more pod in domain d.
+func (a *attempt) allows(v *view, c choice, d int) bool {
+	for _, i := range v.kind.matched {
+		if a.w.counters[i].key == c.key && c.tally.anti[i][d] > 0 {
+			return false
+		}
+	}
+	for _, r := range c.rules {
+		count := c.tally.count[r.counter]
+		switch {
+		case r.what == spread && !a.w.spread(r).Admits(count, d),
+			r.what == avoid && count[d] > 0,
+			r.what == follow && count[d] == 0 && !(r.self && sum(count) == 0):
+			return false
+		}
+	}
+	return true
+}
+
+func sum(list []int) int {
+	n := 0
+	for _, x := range list {
+		n += x
+	}
+	return n
+}
+
+// spread is the rule with the domains that count for it: those where its filter lets some node be, sold now or not.
+func (w *world) spread(r rule) topology.Spread {
+	filter := w.counters[r.counter].filter
+	id := r.key + "|" + filter.id
+	eligible, ok := w.eligibles[id]
+	if !ok {
+		eligible = make([]bool, len(w.domains[r.key]))
+		for _, o := range w.offers {
+			for _, name := range o.domains(r.key) {
+				d := w.domainIDs[r.key][name]
+				eligible[d] = eligible[d] || filter.check(o) >= 0 && filter.pinnable(r.key, name)
+			}
+		}
+		for _, b := range w.hosts {
+			if d, ok := w.domainIDs[r.key][b.domain(r.key)]; ok && w.onHost(filter, b) >= 0 {
+				eligible[d] = true
+			}
+		}
+		w.eligibles[id] = eligible
+	}
+	return topology.Spread{MaxSkew: r.maxSkew, MinDomains: r.min, Self: r.self, Eligible: eligible}
+}
+
+// pinnable reports whether some alternative leaves the domain open.
+func (a *admission) pinnable(key, domain string) bool {
+	for _, s := range a.alternative {
+		if s.Has(key, domain) {
+			return true
+		}
+	}
+	return false
+}
+
+// reach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host has room.
+func (a *attempt) reach(v *view, pins []pin) float64 {
+	adm := a.w.pinned(v.admit, pins)
+	if len(adm.alternative) == 0 {
+		return noPrice
+	}
+	price := a.w.cheapest(v, pins)
+	if price < noPrice {
+		return price
+	}
+	for _, b := range a.bins {
+		if b.offer == nil && fits(v.kind.need, b.room) > 0 && a.w.onHost(adm, b) >= 0 && a.w.most(v, a.site(b)) > 0 {
+			return 0
+		}
+	}
+	return noPrice
+}
+
+func (w *world) whyDivided(v *view, key string, names []string, open []float64) string {
+	var can []string
+	for d, name := range names {
+		if open[d] < noPrice {
+			can = append(can, name)
+		}
+	}
+	var words []string
+	for _, r := range v.on(key) {
+		switch r.what {
+		case spread:
+			words = append(words, fmt.Sprintf("spread with maxSkew %d", r.maxSkew))
+		case avoid:
+			words = append(words, "pod anti-affinity")
+		case follow:
+			words = append(words, "pod affinity")
+		}
+	}
+	if len(words) == 0 {
+		words = append(words, "anti-affinity of other pods")
+	}
+	where := "no value of it has room for the pod"
+	if len(can) > 0 {
+		where = "of its values " + strings.Join(can, ", ") + " could hold the pod"
+	}
+	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), key, where)
+}
+
+// remember notes how many pods each domain was given in vain.
+func (a *attempt) remember(lots []*lot) {
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		for _, p := range l.pins {
+			a.stuck[place{l.view.kind.id, p.key, p.domain}] += l.left
+		}
+	}
+}
+
+// learn lowers the caps of domains that could not take what they were given; false when there is nothing to learn.
+func (a *attempt) learn(caps map[place]int) bool {
+	learned := false
+	for _, k := range a.w.kinds {
+		for _, key := range a.w.keysOf(k.last()) {
+			names := a.w.domains[key]
+			for _, d := range names {
+				p := place{k.id, key, d}
+				if a.stuck[p] == 0 || len(names) < 2 {
+					continue
+				}
+				if limit, ok := caps[p]; !ok || a.landed[p] < limit {
+					caps[p] = a.landed[p]
+					learned = true
+				}
+			}
+		}
+	}
+	return learned
+}
+
+// trim takes pods out of new nodes where a spread that must hold would be broken because others stayed without a home.
+func (a *attempt) trim() {
+	for again := true; again; {
+		again = false
+		for _, b := range slices.Backward(a.bins) {
+			for i := len(b.load) - 1; i >= 0; i-- {
+				if n := a.excess(b, b.load[i]); n > 0 {
+					a.takeOut(b, i, n)
+					again = true
+				}
+			}
+		}
+	}
+	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return b.offer != nil && len(b.load) == 0 })
+}
+
+// excess is how many pods of the load stand beyond what their spreads allow.
+func (a *attempt) excess(b *bin, l load) int {
+	n := 0
+	for _, r := range l.view.other {
+		d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
+		if r.what == spread && r.self && r.required && ok {
+			n = max(n, a.w.spread(r).Over(a.tally.count[r.counter], d, 0))
+		}
+	}
+	return min(n, len(l.pods))
+}
+
+func (a *attempt) takeOut(b *bin, i, n int) {
+	l := &b.load[i]
+	k := l.view.kind
+	keep := len(l.pods) - n
+	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)
+	for j, x := range k.need {
+		b.room[j] += x * int64(n)
+	}
+	for _, c := range k.matched {
+		key := a.w.counters[c].key
+		if d, ok := a.w.domainIDs[key][b.domain(key)]; ok && key != labelHost {
+			a.tally.count[c][d] -= n
+		}
+	}
+	a.blocked[k.id]["its spread would be broken, because too few of its pods found room in other domains"] = true
+	if l.pods = l.pods[:keep]; keep == 0 {
+		b.load = slices.Delete(b.load, i, i+1)
+	}
+}

@@ -1,0 +1,242 @@
+package pack
+
+import (
+	"slices"
+	"strings"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name.
+func (w *world) findHosts(waiting map[string]bool) {
+	onNode := map[string][]cluster.Pod{}
+	for _, p := range w.s.Pods {
+		if p.NodeName != "" && !p.Terminal() && !waiting[p.Key()] {
+			onNode[p.NodeName] = append(onNode[p.NodeName], p)
+		}
+	}
+	var young []*bin
+	for _, h := range w.s.Hosts() {
+		if h.Condemned() {
+			continue
+		}
+		var pods []cluster.Pod
+		if h.Node != nil {
+			pods = onNode[h.Node.Name]
+		}
+		b := w.hostBin(h, pods)
+		if h.Initialized() {
+			w.hosts = append(w.hosts, b)
+		} else {
+			young = append(young, b)
+		}
+	}
+	w.hosts = append(w.hosts, young...)
+}
+
+// hostBin is the host with the room that its pods and its daemons leave.
+func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
+	b := &bin{name: h.Name(), known: h.Known(), exact: h.Registered(), taints: h.Taints()}
+	if h.Node != nil {
+		if _, ok := b.known.Get(labelHost); !ok {
+			b.known = b.known.And(require.Of(labelHost, h.Node.Name))
+		}
+	}
+	if h.Claim != nil && h.Claim.Annotations[AnnotationNominated] != "" {
+		b.wanted = strings.Split(h.Claim.Annotations[AnnotationNominated], ",")
+	}
+	var daemons, running, used resource.List
+	for _, d := range w.daemons {
+		if w.onHost(d.admit, b) >= 0 {
+			daemons = daemons.Add(d.pod.Need)
+			b.ports = append(b.ports, d.pod.HostPorts...)
+		}
+	}
+	for _, p := range pods {
+		used = used.Add(p.Need)
+		if p.Owner == cluster.OwnerDaemonSet {
+			running = running.Add(p.Need)
+		} else {
+			b.ports = append(b.ports, p.HostPorts...)
+		}
+	}
+	has := h.Allocatable()
+	if has.IsZero() && h.Claim != nil {
+		has = w.leastAllocatable(*h.Claim)
+	}
+	left := has.Sub(used).Sub(daemons.Sub(running).Max(resource.List{}))
+	b.room = w.vector(left)
+	if left.Negative() { // an overcommitted node takes nothing
+		b.room = make([]int64, len(w.dims))
+	}
+	return b
+}
+
+// leastAllocatable is what a claim that is not launched yet will have at least: the smallest amount among the types it
+// may become, and never less than it was made for.
+func (w *world) leastAllocatable(c cluster.Claim) resource.List {
+	var out resource.List
+	found := false
+	for _, p := range w.pools {
+		if p.Name != c.Pool {
+			continue
+		}
+		for _, m := range p.models {
+			if !c.Requirements.Has(labelType, m.typ.Name) || !c.Requirements.Intersects(m.typ.Requirements) || !sellable(c, m.sells) {
+				continue
+			}
+			if !found {
+				out, found = m.typ.Allocatable, true
+			}
+			out = out.Min(m.typ.Allocatable)
+		}
+	}
+	return out.Max(c.Requests)
+}
+
+// sellable reports whether one of the offers meets the claim's zones and capacity types.
+func sellable(c cluster.Claim, offers []*offer) bool {
+	return slices.ContainsFunc(offers, func(o *offer) bool {
+		return c.Requirements.Has(labelZone, o.Zone) && c.Requirements.Has(labelCapacity, o.CapacityType)
+	})
+}
+
+// nominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing twice.
+// Where they may stand was decided when the claim was made; only what the node itself allows is asked again.
+func (a *attempt) nominated() {
+	kindOf := map[string]*kind{}
+	for _, k := range a.w.kinds {
+		for _, p := range k.pods {
+			kindOf[p] = k
+		}
+	}
+	for _, b := range a.bins {
+		for _, name := range b.wanted {
+			k := kindOf[name]
+			if k == nil {
+				continue
+			}
+			i := slices.Index(a.rest[k.id], name)
+			v := k.last()
+			alt := a.w.onHost(v.admit, b)
+			if i < 0 || alt < 0 || fits(k.need, b.room) == 0 || a.w.most(v, a.site(b)) == 0 {
+				continue
+			}
+			a.rest[k.id] = slices.Delete(slices.Clone(a.rest[k.id]), i, i+1)
+			a.book(load{view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
+		}
+	}
+}
+
+// useHosts fills the room that exists, and that of nodes opened before in this pass.
+func (a *attempt) useHosts(lots []*lot) {
+	for again := true; again; {
+		again = false
+		for _, b := range a.bins {
+			for _, l := range lots {
+				if l.left == 0 {
+					continue
+				}
+				n := min(l.left, fits(l.view.kind.need, b.room))
+				if n == 0 {
+					continue
+				}
+				if n = min(n, a.w.most(l.view, a.site(b))); n == 0 || l.whole && n < l.left {
+					continue
+				}
+				alt := a.into(l, b)
+				if alt < 0 {
+					continue
+				}
+				a.put(l, b, alt, n)
+				again = again || len(l.view.host) > 0 // others may want to be near
+			}
+		}
+	}
+}
+
+// into returns the alternative under which the lot may join the bin, -1 for none.
+func (a *attempt) into(l *lot, b *bin) int {
+	if b.offer == nil {
+		return a.w.onHost(l.admit, b)
+	}
+	for _, p := range l.pins {
+		if d := b.domain(p.key); d != p.domain {
+			return -1
+		}
+	}
+	return l.admit.into(b.offer, b.open)
+}
+
+// into is check for a node on which pods have chosen labels already.
+func (a *admission) into(o *offer, open require.Set) int {
+	first := a.check(o)
+	if first < 0 || open.Len() == 0 {
+		return first
+	}
+	for i := first; i < len(a.alternative); i++ {
+		if a.holds(i, o) {
+			if _, ok := narrow(open, a.alternative[i]); ok {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// noPrice is the price of what nobody sells, in USD per hour.
+const noPrice = 1e18
+
+// cheapest is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all offers
+// that are available now.
+func (w *world) cheapest(v *view, pins []pin) float64 {
+	adm := w.pinned(v.admit, pins)
+	key := adm.id + "|" + v.kind.pod.Need.String()
+	if p, ok := w.prices[key]; ok {
+		return p
+	}
+	best := noPrice
+	for _, o := range w.offers {
+		if !o.Available || o.Price >= best*1e3 || adm.check(o) < 0 {
+			continue
+		}
+		if s := share(v.kind.need, o.room); s <= 1 {
+			best = min(best, o.Price*s)
+		}
+	}
+	w.prices[key] = best
+	return best
+}
+
+// share is the largest part of any resource of the room that need takes.
+func share(need, room []int64) float64 {
+	var most float64
+	for i, x := range need {
+		if x > 0 {
+			if room[i] <= 0 {
+				return noPrice
+			}
+			most = max(most, float64(x)/float64(room[i]))
+		}
+	}
+	return most
+}
+
+// pinned is the admission with every alternative tied to the domains.
+func (w *world) pinned(a *admission, pins []pin) *admission {
+	if len(pins) == 0 {
+		return a
+	}
+	var alts []require.Set
+	for _, s := range a.alternative {
+		for _, p := range pins {
+			s = s.And(require.Of(p.key, p.domain))
+		}
+		if len(s.Impossible()) == 0 {
+			alts = append(alts, s)
+		}
+	}
+	return w.admission(alts, a.tolerations)
+}

@@ -1,0 +1,299 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+const (
+	// priceMargin is how much dearer than the chosen offer another type may be and still be launched instead.
+	priceMargin = 1.2
+	// spotTypes is the number of types that a spot launch should have to choose from, at any price.
+	spotTypes = 15
+	// mostTypes is the number of types that one launch can name.
+	mostTypes = 60
+)
+
+// option is a model that can take the place of the one a node was opened with, by its cheapest offer.
+type option struct {
+	model *model
+	best  *offer
+	spot  bool
+}
+
+// demands is what a node of the pool must meet to hold the loads: the pool's own requirements and, of each load, the
+// alternative that was chosen for it.
+func (p *pool) demands(loads []load) (id string, set require.Set) {
+	parts := []string{p.Name}
+	set = p.req
+	for _, l := range loads {
+		part := fmt.Sprintf("%s#%d", l.admit.id, l.alt)
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
+			set = set.AndSet(l.admit.alternative[l.alt])
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "&"), set
+}
+
+// options lists the models that can hold the loads as things are sold now, cheapest first.
+func (w *world) options(p *pool, loads []load) ([]option, require.Set) {
+	id, set := p.demands(loads)
+	holds, ok := w.holderSets[id]
+	if !ok {
+		holds = make([]bool, len(p.models))
+		for i, m := range p.models {
+			holds[i] = m.meets(set)
+		}
+		w.holderSets[id] = holds
+	}
+	used := make([]int64, len(w.dims))
+	var ports []cluster.HostPort
+	for _, l := range loads {
+		for i, x := range l.view.kind.need {
+			used[i] += x * int64(len(l.pods))
+		}
+		ports = append(ports, l.view.kind.pod.HostPorts...)
+	}
+	var out []option
+	for i, m := range p.models {
+		if !holds[i] {
+			continue
+		}
+		opt := option{model: m}
+		for _, o := range m.sells {
+			if !o.Available || !offered(set, o) || !atLeast(o.room, used) || conflict(ports, o.ports) {
+				continue
+			}
+			if opt.best == nil || o.Price < opt.best.Price {
+				opt.best = o
+			}
+			opt.spot = opt.spot || o.CapacityType == catalog.Spot
+		}
+		if opt.best != nil {
+			out = append(out, opt)
+		}
+	}
+	slices.SortFunc(out, func(a, b option) int {
+		return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
+	})
+	return out, set
+}
+
+// meets reports whether the model's nodes can have labels that meet the set, offers aside.
+func (m *model) meets(set require.Set) bool {
+	for _, r := range set.All() {
+		if perOffer(r.Key) {
+			continue
+		}
+		mine, ok := m.known.Get(r.Key)
+		if !ok && !r.AllowsAbsent() || ok && !mine.Overlaps(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func offered(set require.Set, o *offer) bool {
+	return set.Has(labelZone, o.Zone) && set.Has(labelZoneID, o.ZoneID) && set.Has(labelCapacity, o.CapacityType)
+}
+
+// flexible makes the takes smaller until enough types can hold them for the pool's minValues; nil when none is small
+// enough.
+func (a *attempt) flexible(o *offer, takes []take) []take {
+	p := o.model.pool
+	if !slices.ContainsFunc(p.req.All(), func(r require.Requirement) bool { return r.MinValues > 0 }) {
+		return takes
+	}
+	for {
+		var loads []load
+		for _, t := range takes {
+			k := t.lot.view.kind
+			loads = append(loads, load{view: t.lot.view, admit: t.lot.admit, alt: t.alt, pods: a.rest[k.id][:t.n]})
+		}
+		opts, set := a.w.options(p, loads)
+		missing := lacking(set, opts)
+		if len(missing) == 0 {
+			return takes
+		}
+		if len(takes) == 1 && takes[0].n == 1 {
+			k := takes[0].lot.view.kind
+			a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
+			return nil
+		}
+		takes = halved(takes)
+	}
+}
+
+// halved keeps about half of the pods, whole lots first.
+func halved(takes []take) []take {
+	if len(takes) > 1 {
+		return slices.Clone(takes[:(len(takes)+1)/2])
+	}
+	t := takes[0]
+	t.n /= 2
+	return []take{t}
+}
+
+// lacking names the keys for which the options have fewer distinct values than the set asks for.
+func lacking(set require.Set, opts []option) []string {
+	var out []string
+	for _, r := range set.All() {
+		seen := map[string]bool{}
+		for _, o := range opts {
+			for _, v := range o.values(r.Key) {
+				seen[v] = true
+			}
+		}
+		if len(seen) < r.MinValues {
+			out = append(out, fmt.Sprintf("%s has %d of %d values", r.Key, len(seen), r.MinValues))
+		}
+	}
+	return out
+}
+
+func (o option) values(key string) []string {
+	if key == labelType {
+		return []string{o.model.typ.Name}
+	}
+	r, _ := o.model.typ.Requirements.Get(key)
+	if r.Not {
+		return nil
+	}
+	return r.Values
+}
+
+// launches writes down the new nodes, each with every type that may stand in for the cheapest one.
+func (a *attempt) launches() []plan.Launch {
+	var out []plan.Launch
+	left := slices.Clone(a.usage)
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		p := b.offer.model.pool
+		opts, set := a.w.options(p, b.load)
+		left[p.id].list = left[p.id].list.Sub(b.offer.model.typ.Capacity)
+		left[p.id].nodes--
+		opts = slices.DeleteFunc(opts, func(o option) bool { return len(p.exceeded(left[p.id], o.model.typ.Capacity)) > 0 })
+		opts = choose(opts, set)
+		var most resource.List
+		for _, o := range opts {
+			most = most.Max(o.model.typ.Capacity)
+		}
+		left[p.id].list = left[p.id].list.Add(most)
+		left[p.id].nodes++
+		out = append(out, p.launch(b, opts, set))
+	}
+	slices.SortStableFunc(out, func(x, y plan.Launch) int {
+		return cmp.Or(strings.Compare(x.Pool, y.Pool), natural(x.Pods[0], y.Pods[0]), slices.Compare(x.Pods, y.Pods))
+	})
+	return out
+}
+
+// choose keeps the cheapest options: those within the price margin, more where spot needs them, and those that the
+// pool's minValues need.
+func choose(opts []option, set require.Set) []option {
+	keep := make([]bool, len(opts))
+	n := 0
+	take := func(i int) {
+		if !keep[i] {
+			keep[i] = true
+			n++
+		}
+	}
+	for _, r := range set.All() {
+		seen := map[string]bool{}
+		for i, o := range opts {
+			for _, v := range o.values(r.Key) {
+				if !seen[v] && len(seen) < r.MinValues {
+					seen[v] = true
+					take(i)
+				}
+			}
+		}
+	}
+	for i, o := range opts {
+		if n < mostTypes && (o.best.Price <= opts[0].best.Price*priceMargin || o.spot && n < spotTypes) {
+			take(i)
+		}
+	}
+	var out []option
+	for i, o := range opts {
+		if keep[i] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// launch is the bin as a node to make.
+func (p *pool) launch(b *bin, opts []option, set require.Set) plan.Launch {
+	l := plan.Launch{
+		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: opts[0].best.Offering,
+		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: opts[0].best.list,
+	}
+	if l.Labels == nil {
+		l.Labels = map[string]string{}
+	}
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	var zones, capacities []string
+	for _, o := range opts {
+		l.Types = append(l.Types, o.model.typ.Name)
+		for _, x := range o.model.sells {
+			if x.Available && offered(set, x) {
+				zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
+			}
+		}
+	}
+	set = set.And(require.Of(labelType, l.Types...), require.Of(labelZone, zones...), require.Of(labelCapacity, capacities...))
+	for _, r := range b.open.All() {
+		set = set.And(require.Of(r.Key, anyValue(r)))
+	}
+	for _, r := range set.All() {
+		if v, ok := r.Single(); ok && !wellKnown(r.Key) {
+			l.Labels[r.Key] = v
+		}
+	}
+	l.Labels[labelPool], l.Labels[labelClass] = p.Name, p.Class
+	for _, x := range b.load {
+		l.Pods = append(l.Pods, x.pods...)
+		l.Requests = l.Requests.Add(x.view.kind.pod.Need.Times(int64(len(x.pods))))
+	}
+	slices.SortFunc(l.Pods, natural)
+	l.Annotations[AnnotationNominated] = strings.Join(l.Pods, ",")
+	l.Requirements = set
+	return l
+}
+
+// anyValue is a value for a custom label that no pod has chosen.
+func anyValue(r require.Requirement) string {
+	if !r.Not && len(r.Values) > 0 {
+		return r.Values[0]
+	}
+	n := int64(1)
+	if r.Min != nil {
+		n = *r.Min
+	} else if r.Max != nil {
+		n = min(n, *r.Max)
+	}
+	for step := int64(1); !r.Has(strconv.FormatInt(n, 10)); n += step {
+		if r.Max != nil && n >= *r.Max {
+			step = -1
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,210 @@
+package pack
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+	"joiner/pkg/resource"
+)
+
+// unplaced explains every pod without a home. Pods that are alike share the text.
+func (a *attempt) unplaced() []plan.Unplaced {
+	var out []plan.Unplaced
+	for i, k := range a.w.kinds {
+		if len(a.rest[i]) == 0 {
+			continue
+		}
+		why := a.why(k)
+		for _, p := range a.rest[i] {
+			out = append(out, plan.Unplaced{Pod: p, Why: why})
+		}
+	}
+	return out
+}
+
+// why lists what kept the kind from every pool, and what kept it back whatever the pool.
+func (a *attempt) why(k *kind) []string {
+	if len(k.last().wish.alternatives(true)) == 0 {
+		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
+	}
+	out := slices.Sorted(maps.Keys(a.blocked[k.id]))
+	held := len(out) > 0
+	for _, p := range a.w.pools {
+		if why := a.refusal(k.last(), p); why != "" {
+			out = append(out, why)
+			continue
+		}
+		switch {
+		case a.atMost():
+			out = append(out, fmt.Sprintf("pool %s: the %d new nodes that one pass may make are used up, the next pass goes on", p.Name, a.w.s.Rules.MaxClaims))
+		case !held:
+			out = append(out, fmt.Sprintf("pool %s: %s", p.Name, a.crowded(k.last())))
+		}
+	}
+	for _, s := range a.w.skipped {
+		out = append(out, fmt.Sprintf("pool %s: %s", s.Pool, s.Why))
+	}
+	if len(a.w.pools)+len(a.w.skipped) == 0 {
+		out = append(out, "there is no NodePool")
+	}
+	return out
+}
+
+// crowded explains a kind that a pool could hold were it not for other pods.
+func (a *attempt) crowded(v *view) string {
+	for _, r := range v.host {
+		if r.what == follow {
+			return "pod affinity over " + labelHost + ": no node has both the pods it must be near and room for it"
+		}
+	}
+	return "its host ports or rules of other pods keep it from every node"
+}
+
+// refusal is why the pool makes no node for the view, empty when it could.
+func (a *attempt) refusal(v *view, p *pool) string {
+	if bad := cluster.Untolerated(p.Taints, v.admit.tolerations); len(bad) > 0 {
+		var parts []string
+		for _, t := range bad {
+			parts = append(parts, "taint "+t.String()+" is not tolerated")
+		}
+		return fmt.Sprintf("pool %s: %s", p.Name, strings.Join(parts, " and "))
+	}
+	if why := v.disagrees(p); why != "" {
+		return fmt.Sprintf("pool %s: %s", p.Name, why)
+	}
+	var fitting, all []*offer
+	for _, m := range p.models {
+		for _, o := range m.sells {
+			if v.admit.check(o) < 0 {
+				continue
+			}
+			all = append(all, o)
+			if fits(v.kind.need, o.room) > 0 {
+				fitting = append(fitting, o)
+			}
+		}
+	}
+	switch {
+	case len(p.models) == 0:
+		return fmt.Sprintf("pool %s: no instance type meets its requirements", p.Name)
+	case len(all) == 0:
+		return fmt.Sprintf("pool %s: no instance type meets %s", p.Name, wants(v))
+	case len(fitting) == 0:
+		return tooBig(v, p, all)
+	}
+	var now []*offer
+	for _, o := range fitting {
+		if o.Available {
+			now = append(now, o)
+		}
+	}
+	if len(now) == 0 {
+		return fmt.Sprintf("pool %s: nothing that holds the pod is to be had now: %s", p.Name, notSold(fitting))
+	}
+	return a.overLimit(p, now)
+}
+
+// disagrees names what the view wants of labels that the pool itself rules out.
+func (v *view) disagrees(p *pool) string {
+	var first []string
+	for _, alt := range v.admit.alternative {
+		var parts []string
+		for _, r := range p.req.Refusals(alt, wellKnown) {
+			if mine, ok := p.req.Get(r.Key); ok {
+				parts = append(parts, fmt.Sprintf("requires %s, pod wants %s", mine, r))
+			} else {
+				parts = append(parts, fmt.Sprintf("gives its nodes no label %s, pod wants %s", r.Key, r))
+			}
+		}
+		if len(parts) == 0 {
+			return ""
+		}
+		if first == nil {
+			first = parts
+		}
+	}
+	return strings.Join(first, " and ")
+}
+
+func wants(v *view) string {
+	var parts []string
+	for _, alt := range v.admit.alternative {
+		if alt.Len() > 0 {
+			parts = append(parts, alt.String())
+		}
+	}
+	if len(parts) > 3 {
+		parts = append(parts[:3], fmt.Sprintf("%d more alternatives", len(parts)-3))
+	}
+	return "what the pod wants: " + strings.Join(parts, ", or ")
+}
+
+// tooBig names the resources that no type has enough of, and the most there is of them.
+func tooBig(v *view, p *pool, all []*offer) string {
+	need := v.kind.pod.Need
+	var most resource.List
+	var daemons bool
+	for _, o := range all {
+		most = most.Max(o.model.typ.Allocatable)
+		daemons = daemons || o.daemons > 0
+	}
+	what := need.With(resource.Pods, 0).String()
+	less := ""
+	if daemons {
+		less = ", less what its daemons take"
+	}
+	short := need.Short(most)
+	if len(short) == 0 {
+		return fmt.Sprintf("pool %s: no instance type is big enough for %s at once%s", p.Name, what, less)
+	}
+	var parts []string
+	for _, name := range short {
+		parts = append(parts, name+"="+resource.Format(name, most.Get(name)))
+	}
+	return fmt.Sprintf("pool %s: no instance type is big enough for %s; the largest has %s%s", p.Name, what, strings.Join(parts, " "), less)
+}
+
+// notSold sums up why offers are not available.
+func notSold(offers []*offer) string {
+	seen := map[string]int{}
+	for _, o := range offers {
+		why := o.Why
+		if why == "" {
+			why = "not sold"
+		}
+		seen[why]++
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(seen)) {
+		parts = append(parts, fmt.Sprintf("%d offers %s", seen[why], why))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// overLimit names the limits in the way when every offer breaks one.
+func (a *attempt) overLimit(p *pool, offers []*offer) string {
+	broken := map[string]bool{}
+	for _, o := range offers {
+		over := p.exceeded(a.usage[p.id], o.model.typ.Capacity)
+		if len(over) == 0 {
+			return ""
+		}
+		for _, name := range over {
+			broken[name] = true
+		}
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		used := a.usage[p.id].list.Get(name)
+		if name == limitNodes {
+			used = a.usage[p.id].nodes
+		}
+		parts = append(parts, fmt.Sprintf("limit %s %s would be exceeded: %s used", name,
+			resource.Format(name, p.Limits.Get(name)), resource.Format(name, used)))
+	}
+	return fmt.Sprintf("pool %s: %s", p.Name, strings.Join(parts, " and "))
+}

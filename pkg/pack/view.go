@@ -1,0 +1,134 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/topology"
+)
+
+// view is a kind at one step of relaxation.
+type view struct {
+	kind  *kind
+	wish  wish
+	admit *admission
+	host  []rule // on kubernetes.io/hostname
+	other []rule // on any other key, sorted by key
+}
+
+type what int
+
+const (
+	spread what = iota
+	avoid
+	follow // affinity
+)
+
+// rule is one spread, affinity or anti-affinity term of a view.
+type rule struct {
+	what     what
+	key      string
+	counter  int
+	self     bool // it selects the pods that carry it
+	required bool // it is no preference; others that a required anti-affinity selects keep away too
+	maxSkew  int
+	min      int // minDomains
+}
+
+func (w *world) view(k *kind, x wish) *view {
+	v := &view{kind: k, wish: x, admit: w.admission(x.alternatives(true), x.tolerations())}
+	add := func(r rule) {
+		if r.key == labelHost {
+			v.host = append(v.host, r)
+		} else {
+			v.other = append(v.other, r)
+		}
+	}
+	for _, c := range x.pod.Spread {
+		if !c.Soft {
+			add(w.spreadRule(k, x, c))
+		}
+	}
+	for _, c := range x.soft {
+		add(w.spreadRule(k, x, c))
+	}
+	for _, t := range x.pod.AntiAffinity {
+		add(w.termRule(k, t, avoid, true))
+	}
+	for _, t := range x.avoids {
+		add(w.termRule(k, t.Term, avoid, false))
+	}
+	for _, t := range x.pod.Affinity {
+		add(w.termRule(k, t, follow, true))
+	}
+	for _, t := range x.prefers {
+		add(w.termRule(k, t.Term, follow, false))
+	}
+	slices.SortStableFunc(v.other, func(a, b rule) int { return cmp.Compare(a.key, b.key) })
+	return v
+}
+
+// spreadRule counts pods on the nodes that the constraint's policies leave in.
+func (w *world) spreadRule(k *kind, x wish, c cluster.Spread) rule {
+	r := rule{what: spread, key: canonicalKey(c.Key), maxSkew: int(c.MaxSkew), min: int(c.MinDomains), required: !c.Soft}
+	g := topology.OfSpread(c, k.pod.Namespace)
+	r.self = g.Selects(k.pod.Namespace, k.pod.Labels)
+	if r.key == labelHost {
+		r.counter = w.counter(r.key, g, nil)
+		return r
+	}
+	bare := wish{pod: x.pod}
+	if c.IgnoreNodeAffinity {
+		bare.pod.NodeSelector, bare.pod.NodeAffinity = nil, nil
+	}
+	tolerations := []cluster.Toleration{{Operator: "Exists"}}
+	if c.HonorTaints {
+		tolerations = wish{pod: x.pod, bearsAll: true}.tolerations()
+	}
+	r.counter = w.counter(r.key, g, w.admission(bare.alternatives(false), tolerations))
+	return r
+}
+
+func (w *world) termRule(k *kind, t cluster.AffinityTerm, how what, required bool) rule {
+	g := topology.OfTerm(t, k.pod.Namespace, w.s.Namespaces)
+	key := canonicalKey(t.Key)
+	return rule{
+		what: how, key: key, counter: w.counter(key, g, nil), required: required,
+		self: g.Selects(k.pod.Namespace, k.pod.Labels),
+	}
+}
+
+// on returns the rules of the view for the key.
+func (v *view) on(key string) []rule {
+	var out []rule
+	for _, r := range v.other {
+		if r.key == key {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// rank orders kinds for dividing them over domains: those that others must keep away from or gather around come first.
+func (v *view) rank() int {
+	rank := 2
+	for _, r := range v.other {
+		switch {
+		case r.what == follow && r.self:
+			rank = max(rank, 3)
+		case r.what == follow:
+			rank = max(rank, 4)
+		}
+	}
+	if rank > 2 {
+		return rank
+	}
+	for _, r := range v.other {
+		if r.what == avoid {
+			return 0
+		}
+		rank = 1
+	}
+	return rank
+}

@@ -1,0 +1,302 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+	"joiner/pkg/topology"
+)
+
+// world is what every attempt of a pass starts from. It is not changed after survey, except that it remembers answers.
+type world struct {
+	s          cluster.Snapshot
+	dims       []string // names of the resources that anybody asks for
+	kinds      []*kind
+	pools      []*pool
+	offers     []*offer
+	hosts      []*bin
+	daemons    []daemon
+	skipped    []plan.Skip
+	unmodelled []plan.Unplaced
+
+	counters   []counter
+	counterIDs map[string]int
+	domains    map[string][]string // by topology key, without hostname
+	domainIDs  map[string]map[string]int
+	tally      tally
+	total      []int
+
+	admissions map[string]*admission
+	eligibles  map[string][]bool
+	prices     map[string]float64
+	holderSets map[string][]bool
+	reasons    map[string]string
+}
+
+// counter counts the pods of a group by domain of a key, on nodes that pass the filter.
+type counter struct {
+	key    string
+	group  topology.Group
+	filter *admission // nil for all nodes
+}
+
+type daemon struct {
+	pod   cluster.Pod
+	admit *admission
+}
+
+func survey(s cluster.Snapshot, sells market) *world {
+	w := &world{
+		s: s, counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
+		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[string]float64{},
+		holderSets: map[string][]bool{}, reasons: map[string]string{},
+	}
+	list, out := unmodelled(demand(s))
+	w.unmodelled = out
+	w.kinds = kinds(list, selected(s))
+	w.measure()
+	for _, d := range s.Daemons {
+		d.NodePrefers = nil
+		x := wishes(d, true, false)[0]
+		w.daemons = append(w.daemons, daemon{pod: d, admit: w.admission(x.alternatives(false), x.tolerations())})
+	}
+	w.findPools(sells)
+	w.findKeys()
+	softTaint := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return slices.ContainsFunc(p.Taints, soft) })
+	softTaint = softTaint || slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, soft) })
+	for _, k := range w.kinds {
+		for _, x := range wishes(k.pod, s.Rules.IgnorePreferences, softTaint) {
+			k.views = append(k.views, w.view(k, x))
+		}
+	}
+	waiting := map[string]bool{}
+	for _, k := range w.kinds {
+		for _, p := range k.pods {
+			waiting[p] = true
+		}
+	}
+	w.findHosts(waiting)
+	w.count(waiting)
+	return w
+}
+
+func soft(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
+
+// measure lists the resources that matter and turns needs into vectors.
+func (w *world) measure() {
+	w.dims = []string{resource.CPU, resource.Memory, resource.Pods}
+	for _, k := range w.kinds {
+		for _, n := range k.pod.Need.Names() {
+			if !slices.Contains(w.dims, n) {
+				w.dims = append(w.dims, n)
+			}
+		}
+	}
+	slices.Sort(w.dims)
+	for _, k := range w.kinds {
+		k.need = w.vector(k.pod.Need)
+	}
+}
+
+func (w *world) vector(l resource.List) []int64 {
+	out := make([]int64, len(w.dims))
+	for i, d := range w.dims {
+		out[i] = l.Get(d)
+	}
+	return out
+}
+
+// findKeys lists the domains of every topology key that anything in the snapshot may ask for.
+func (w *world) findKeys() {
+	keys := map[string]bool{}
+	for _, p := range w.s.Pods {
+		for _, c := range p.Spread {
+			keys[canonicalKey(c.Key)] = true
+		}
+		for _, t := range slices.Concat(p.Affinity, p.AntiAffinity) {
+			keys[canonicalKey(t.Key)] = true
+		}
+		for _, t := range slices.Concat(p.Prefers, p.Avoids) {
+			keys[canonicalKey(t.Term.Key)] = true
+		}
+	}
+	delete(keys, labelHost)
+	for key := range keys { // each key on its own, so the order does not matter
+		var all []string
+		for _, o := range w.offers {
+			all = append(all, o.domains(key)...)
+			if len(all) > 1<<12 {
+				slices.Sort(all)
+				all = slices.Compact(all)
+			}
+		}
+		for _, h := range w.s.Hosts() {
+			if v, ok := h.Labels()[key]; ok {
+				all = append(all, v)
+			}
+		}
+		slices.Sort(all)
+		w.domains[key] = slices.Compact(all)
+		w.domainIDs[key] = map[string]int{}
+		for i, d := range w.domains[key] {
+			w.domainIDs[key][d] = i
+		}
+	}
+}
+
+// counter returns the index of the counter for the group.
+func (w *world) counter(key string, g topology.Group, filter *admission) int {
+	id := key + "|" + g.ID()
+	if filter != nil {
+		id += "|" + filter.id
+	}
+	i, ok := w.counterIDs[id]
+	if !ok {
+		i = len(w.counters)
+		w.counterIDs[id] = i
+		w.counters = append(w.counters, counter{key: key, group: g, filter: filter})
+	}
+	return i
+}
+
+// count counts the pods that stand where they are, and notes which counters will count the pods that are to be placed.
+func (w *world) count(waiting map[string]bool) {
+	byName := map[string]*bin{}
+	for _, h := range w.hosts {
+		byName[h.name] = h
+	}
+	gone := map[string]*bin{}
+	for _, h := range w.s.Hosts() {
+		if h.Node != nil && byName[h.Node.Name] == nil {
+			gone[h.Node.Name] = w.hostBin(h, nil)
+		}
+	}
+	type standing struct {
+		pod cluster.Pod
+		on  *bin
+	}
+	var all []standing
+	for _, p := range w.s.Pods {
+		on := byName[p.NodeName]
+		if on == nil {
+			on = gone[p.NodeName]
+		}
+		if p.NodeName == "" || on == nil || !p.Active() || waiting[p.Key()] {
+			continue
+		}
+		all = append(all, standing{p, on})
+		for _, t := range p.AntiAffinity {
+			w.counter(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil)
+		}
+	}
+	w.tally = w.newTally()
+	w.total = make([]int, len(w.counters))
+	for _, h := range w.hosts {
+		h.count, h.anti = make([]int, len(w.counters)), make([]int, len(w.counters))
+	}
+	for _, x := range all {
+		w.stand(x.pod, x.on)
+	}
+	for _, k := range w.kinds {
+		for i, c := range w.counters {
+			if c.group.Selects(k.pod.Namespace, k.pod.Labels) {
+				k.matched = append(k.matched, i)
+			}
+		}
+	}
+}
+
+// stand counts one pod that stays on the host.
+func (w *world) stand(p cluster.Pod, on *bin) {
+	for i, c := range w.counters {
+		if !c.group.Selects(p.Namespace, p.Labels) || c.filter != nil && w.onHost(c.filter, on) < 0 {
+			continue
+		}
+		if c.key == labelHost {
+			w.total[i]++
+			if on.count != nil {
+				on.count[i]++
+			}
+		} else if d, ok := w.domainIDs[c.key][on.domain(c.key)]; ok {
+			w.tally.count[i][d]++
+		}
+	}
+	for _, t := range p.AntiAffinity {
+		key := canonicalKey(t.Key)
+		i := w.counter(key, topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil)
+		if key == labelHost && on.anti != nil {
+			on.anti[i]++
+		} else if d, ok := w.domainIDs[key][on.domain(key)]; ok {
+			w.tally.anti[i][d]++
+		}
+	}
+}
+
+// tally counts pods by counter and domain: those that are selected, and those with a required anti-affinity against the
+// group.
+type tally struct{ count, anti [][]int }
+
+func (w *world) newTally() tally {
+	t := tally{count: make([][]int, len(w.counters)), anti: make([][]int, len(w.counters))}
+	for i, c := range w.counters {
+		n := len(w.domains[c.key])
+		t.count[i], t.anti[i] = make([]int, n), make([]int, n)
+	}
+	return t
+}
+
+func (t tally) clone() tally {
+	out := tally{count: make([][]int, len(t.count)), anti: make([][]int, len(t.anti))}
+	for i := range t.count {
+		out.count[i], out.anti[i] = slices.Clone(t.count[i]), slices.Clone(t.anti[i])
+	}
+	return out
+}
+
+// admission is one answer to "may a pod with these demands be on that node", asked for many nodes.
+type admission struct {
+	id          string
+	alternative []require.Set
+	tolerations []cluster.Toleration
+	byOffer     []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
+	byModel     []map[*model]bool
+}
+
+func (w *world) admission(alternatives []require.Set, tolerations []cluster.Toleration) *admission {
+	parts := make([]string, len(alternatives))
+	for i, s := range alternatives {
+		parts[i] = text(s)
+	}
+	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), tolerations)
+	if a, ok := w.admissions[id]; ok {
+		return a
+	}
+	a := &admission{id: id, alternative: alternatives, tolerations: tolerations, byModel: make([]map[*model]bool, len(alternatives))}
+	for i := range a.byModel {
+		a.byModel[i] = map[*model]bool{}
+	}
+	w.admissions[id] = a
+	return a
+}
+
+// text is a requirement set in full; its String is shortened for people.
+func text(s require.Set) string {
+	var b strings.Builder
+	for _, r := range s.All() {
+		fmt.Fprintf(&b, "%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
+		for _, n := range []*int64{r.Min, r.Max} {
+			if n != nil {
+				fmt.Fprintf(&b, " %d", *n)
+			} else {
+				b.WriteString(" -")
+			}
+		}
+		b.WriteByte(';')
+	}
+	return b.String()
+}

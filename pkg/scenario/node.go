@@ -1,0 +1,143 @@
+package scenario
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+	"joiner/pkg/require"
+)
+
+// addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T" and "label k=v". Words:
+// unmanaged (no claim), starting (registered, not initialized), unregistered, deleting, condemned (tainted).
+func (w *World) addNode(d directive) error {
+	t, ok := w.typeOf(d.str("type"))
+	if !ok {
+		return fmt.Errorf("node %s: no type %q", d.name(), d.str("type"))
+	}
+	capacity := d.str("capacity")
+	if capacity == "" {
+		capacity = catalog.OnDemand
+	}
+	labels := t.Requirements.Labels()
+	maps.Copy(labels, map[string]string{key("zone"): d.str("zone"), key("capacity"): capacity, key("host"): d.name()})
+	n := cluster.Node{Name: d.name(), ProviderID: "aws:///" + d.name(), Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true}
+	for _, l := range d.lines {
+		word, rest, _ := strings.Cut(l, " ")
+		k, v, _ := strings.Cut(rest, "=")
+		switch word {
+		case "taint":
+			n.Taints = append(n.Taints, taint(rest))
+		case "label":
+			labels[k] = v
+		default:
+			return fmt.Errorf("node %s: unknown line %q", n.Name, l)
+		}
+	}
+	if d.has("condemned") {
+		n.Taints = append(n.Taints, taint(api.TaintDisrupted+":NoSchedule"))
+	}
+	if !d.has("unmanaged") {
+		w.Snapshot.Claims = append(w.Snapshot.Claims, w.claimOf(&n, d, t))
+	}
+	w.Snapshot.Nodes = append(w.Snapshot.Nodes, n)
+	return nil
+}
+
+// claimOf is the claim of a node, which gets the labels of its pool and of its phase.
+func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Claim {
+	pool, _ := w.Snapshot.PoolOf(d.str("pool"))
+	maps.Copy(n.Labels, pool.Labels)
+	n.Labels[key("pool")] = pool.Name
+	c := cluster.Claim{
+		Name: "claim-" + n.Name, Pool: pool.Name, Class: pool.Class, ProviderID: n.ProviderID, NodeName: n.Name, Taints: pool.Taints,
+		StartupTaints: pool.StartupTaints, Capacity: t.Capacity, Allocatable: t.Allocatable, Labels: maps.Clone(n.Labels),
+	}
+	delete(c.Labels, key("host"))
+	if d.has("deleting") {
+		c.Deleting = w.Snapshot.Now
+	}
+	switch {
+	case d.has("unregistered"):
+		n.Taints = append(n.Taints, taint(api.TaintUnregistered+":NoExecute"))
+		n.Labels = map[string]string{key("host"): n.Name}
+		return c
+	case d.has("starting"):
+		n.Taints = slices.Concat(n.Taints, pool.Taints, pool.StartupTaints, []cluster.Taint{taint("node.kubernetes.io/not-ready:NoSchedule")})
+	default:
+		n.Taints = append(n.Taints, pool.Taints...)
+		n.Labels[api.LabelInitialized] = "true"
+	}
+	n.Labels[api.LabelRegistered] = "true"
+	return c
+}
+
+// addClaim reads "claim c1 pool=default types=(m5.large,m5.xlarge) zones=(a,b) cpu=900 mem=1024 nominated=(default/web-1)",
+// a claim that is not launched yet; with "type=m5.large zone=a" one that is.
+func (w *World) addClaim(d directive) error {
+	pool, ok := w.Snapshot.PoolOf(d.str("pool"))
+	if !ok {
+		return fmt.Errorf("claim %s: no pool %q", d.name(), d.str("pool"))
+	}
+	c := cluster.Claim{
+		Name: d.name(), Pool: pool.Name, Class: pool.Class, Taints: pool.Taints, StartupTaints: pool.StartupTaints,
+		Requirements: pool.Requirements, Labels: map[string]string{key("pool"): pool.Name},
+		Annotations: map[string]string{"joiner.sh/nominated-pods": strings.Join(d.list("nominated"), ",")}, Requests: d.amounts(),
+	}
+	maps.Copy(c.Labels, pool.Labels)
+	if t, ok := w.typeOf(d.str("type")); ok {
+		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable
+		maps.Copy(c.Labels, t.Requirements.Labels())
+		c.Labels[key("zone")], c.Labels[key("capacity")] = d.str("zone"), catalog.OnDemand
+	}
+	if d.has("types") {
+		c.Requirements = c.Requirements.And(require.Of(key("type"), d.list("types")...))
+	}
+	if d.has("zones") {
+		c.Requirements = c.Requirements.And(require.Of(key("zone"), d.list("zones")...))
+	}
+	w.Snapshot.Claims = append(w.Snapshot.Claims, c)
+	return nil
+}
+
+func (w *World) typeOf(name string) (catalog.Type, bool) {
+	for _, t := range w.Types {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return catalog.Type{}, false
+}
+
+// Apply returns the world after the plan's claims were written, before anything is launched.
+func (w *World) Apply(p plan.Plan) *World {
+	out := *w
+	out.Snapshot.Claims = slices.Clone(w.Snapshot.Claims)
+	for i, l := range p.Launches {
+		out.Snapshot.Claims = append(out.Snapshot.Claims, cluster.Claim{
+			Name: fmt.Sprintf("applied-%04d", i), Pool: l.Pool, Class: l.Class, Labels: l.Labels, Annotations: l.Annotations,
+			Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup,
+		})
+	}
+	return &out
+}
+
+// Launched returns the world after the plan's claims got the instances that the plan chose.
+func (w *World) Launched(p plan.Plan) *World {
+	out := w.Apply(p)
+	n := len(w.Snapshot.Claims)
+	for i, l := range p.Launches {
+		c := &out.Snapshot.Claims[n+i]
+		t, _ := w.typeOf(l.Choice.Type)
+		c.Labels = maps.Clone(c.Labels)
+		maps.Copy(c.Labels, t.Requirements.Labels())
+		c.Labels[key("zone")], c.Labels[key("capacity")] = l.Choice.Zone, l.Choice.CapacityType
+		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+package scenario
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"joiner/pkg/plan"
+)
+
+// Run plays every scenario file below dir. The word "pack" asks decide for a plan and prints it, checked; "pack detail"
+// prints what each launch asks for too.
+func Run(t *testing.T, dir string, decide func(*World) plan.Plan) {
+	datadriven.Walk(t, dir, func(t *testing.T, path string) {
+		w := New()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "pack" {
+				p := decide(w)
+				for _, fault := range w.Faults(p, decide) {
+					t.Errorf("%s: %s", d.Pos, fault)
+				}
+				return text(p, d.HasArg("detail"))
+			}
+			known, err := w.Do(d)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			if !known {
+				d.Fatalf(t, "unknown word %q", d.Cmd)
+			}
+			return "ok\n"
+		})
+	})
+}
+
+// Faults checks a plan in every way this package knows: by the rules, against shuffled input, and by packing again once
+// the claims are written and once they are launched, which must launch nothing more.
+func (w *World) Faults(p plan.Plan, decide func(*World) plan.Plan) []string {
+	bad := w.Check(p)
+	for seed := range uint64(3) {
+		if got, want := text(decide(w.Shuffled(seed)), true), text(p, true); got != want {
+			bad = append(bad, fmt.Sprintf("shuffled with seed %d the plan is\n%s\nnot\n%s", seed, got, want))
+		}
+	}
+	if w.Snapshot.Rules.MaxClaims > 0 {
+		return bad
+	}
+	for name, after := range map[string]*World{"written": w.Apply(p), "launched": w.Launched(p)} {
+		again := decide(after)
+		for _, l := range again.Launches {
+			bad = append(bad, fmt.Sprintf("once its claims are %s the plan goes on: %s", name, l))
+		}
+		for _, fault := range after.Check(again) {
+			bad = append(bad, fmt.Sprintf("once its claims are %s: %s", name, fault))
+		}
+	}
+	return bad
+}
+
+// Shuffled returns the world with its lists in another order.
+func (w *World) Shuffled(seed uint64) *World {
+	out := *w
+	r := rand.New(rand.NewPCG(seed, 1))
+	s := &out.Snapshot
+	s.Pods, s.Nodes, s.Claims = mixed(r, s.Pods), mixed(r, s.Nodes), mixed(r, s.Claims)
+	s.Pools, s.Daemons, s.Budgets = mixed(r, s.Pools), mixed(r, s.Daemons), mixed(r, s.Budgets)
+	s.Namespaces, out.Types = mixed(r, s.Namespaces), mixed(r, w.Types)
+	return &out
+}
+
+func mixed[T any](r *rand.Rand, list []T) []T {
+	out := slices.Clone(list)
+	r.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	return out
+}
+
+func text(p plan.Plan, detail bool) string {
+	var b strings.Builder
+	for _, line := range p.Lines() {
+		b.WriteString(line + "\n")
+	}
+	if !detail {
+		return b.String()
+	}
+	for _, l := range p.Launches {
+		fmt.Fprintf(&b, "launch for %s\n  types %s\n  requests %s\n", strings.Join(l.Pods, ","), strings.Join(l.Types, " "), l.Requests)
+		for _, r := range l.Requirements.All() {
+			fmt.Fprintf(&b, "  %s\n", r)
+		}
+		fmt.Fprintf(&b, "  labels %v\n  annotations %v\n  taints %v startup %v\n", l.Labels, l.Annotations, l.Taints, l.Startup)
+	}
+	return b.String()
+}
