@@ -36,7 +36,9 @@ type Rules struct {
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
 	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`
-	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"` // an instance younger than this is never called leaked
+	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"`     // an instance younger than this is never called leaked
+	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"` // part of an instance's memory that the VM keeps
+	ReservedENIs          int64         `json:"reservedENIs,omitempty"`   // network interfaces that pods do not get
 }
 
 // Namespace is a namespace with its labels.

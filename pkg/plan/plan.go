@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"strings"
+
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
@@ -44,6 +46,9 @@ type Unplaced struct {
 	Pod string // namespace/name
 	Why []string
 }
+
+// Message joins the reasons for people.
+func (u Unplaced) Message() string { return strings.Join(u.Why, "; ") }
 
 // Skip is a pool that took no part in the pass.
 type Skip struct {

@@ -1,0 +1,19 @@
+// Command spotinterruption condemns the node of a spot instance that EC2 takes back. Triggered by the interruption warning.
+package main
+
+import (
+	"context"
+	"log"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"joiner/pkg/app"
+)
+
+func main() {
+	a, err := app.FromEnv(context.Background())
+	if err != nil {
+		log.Fatalf("spotinterruption: %v", err) // a cold start that cannot work must be loud
+	}
+	lambda.Start(a.SpotInterruption)
+}

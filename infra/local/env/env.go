@@ -1,0 +1,247 @@
+// Package env is the whole local environment in one value: an emulated AWS account, a real control plane, the stack's functions
+// behind a Lambda host, and fake kubelets for the instances that the functions launch.
+//
+// It knows how the parts meet and in which order they start and end. It refuses to know what is done with them: that is the
+// story's and the tests' business.
+package env
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"joiner/infra/local/cloud"
+	"joiner/infra/local/host"
+	"joiner/infra/local/host/assembly"
+	"joiner/infra/local/kubelet"
+	"joiner/infra/local/planectl"
+	"joiner/pkg/install"
+)
+
+// Names of the environment. The stack is synthesized for this cluster.
+const (
+	Region      = "us-west-2"
+	Account     = "111122223333"
+	ClusterName = "demo"
+	serviceCIDR = "10.100.0.0/16"
+)
+
+// Options say what is started. Root is needed; the rest has defaults.
+type Options struct {
+	Root        string          // repository root, under which .local holds the built parts
+	Dir         string          // for what the control plane writes; default .local/run/plane under Root
+	Plane       *planectl.Plane // a running plane to use instead of a new one; it is not stopped by Close
+	Addr        string          // of the emulated AWS; default 127.0.0.1:0
+	Minute      time.Duration   // how long a minute of the schedules lasts; default 10 s
+	PendingFor  time.Duration   // from launch to running; default 1 s
+	BootDelay   time.Duration   // from running to a kubelet that registers; default 2 s
+	SpotNotice  time.Duration   // default 2 minutes, as EC2 has it
+	Paused      bool            // start with the schedules paused
+	Progress    io.Writer       // one line for each part that came up
+	FunctionLog io.Writer       // log lines of the functions
+}
+
+// Env is a running environment.
+type Env struct {
+	Cloud    *cloud.Cloud
+	Host     *host.Host
+	Plane    *planectl.Plane
+	Kube     *Kube
+	Kubelets *kubelet.Bridge
+	Assembly *assembly.Assembly
+
+	ownPlane bool
+}
+
+// Start brings everything up. On an error what was started is ended again.
+func Start(ctx context.Context, o Options) (e *Env, err error) {
+	o = o.withDefaults()
+	e = &Env{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, e.Close())
+		}
+	}()
+	say := stopwatch(o.Progress)
+	if err := e.startCloud(o); err != nil {
+		return e, err
+	}
+	say("AWS (emulated) answers at " + e.Cloud.URL())
+	if err := e.startPlane(ctx, o); err != nil {
+		return e, err
+	}
+	say("Kubernetes control plane answers at " + e.Plane.Server())
+	if e.Kube, err = NewKube(e.Plane.RESTConfig()); err != nil {
+		return e, err
+	}
+	objects, err := install.Objects()
+	if err != nil {
+		return e, err
+	}
+	for _, obj := range objects {
+		if err := e.Kube.ApplyObject(ctx, obj); err != nil {
+			return e, err
+		}
+	}
+	if err := e.Kube.WaitEstablished(ctx); err != nil {
+		return e, err
+	}
+	say(fmt.Sprintf("CRDs and RBAC applied: %d objects", len(objects)))
+	if e.Kubelets, err = e.newKubelets(o); err != nil {
+		return e, err
+	}
+	if err := e.deploy(ctx, o); err != nil {
+		return e, err
+	}
+	say(fmt.Sprintf("stack deployed: %d functions, %d rules, %d roles, %d access entries",
+		len(e.Assembly.Functions), len(e.Assembly.Rules), len(e.Assembly.Roles), len(e.Assembly.AccessEntries)))
+	return e, nil
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&o.Minute, 10*time.Second)
+	set(&o.PendingFor, time.Second)
+	set(&o.BootDelay, 2*time.Second)
+	set(&o.SpotNotice, 2*time.Minute)
+	if o.Dir == "" {
+		o.Dir = filepath.Join(o.Root, ".local", "run", "plane")
+	}
+	if o.Addr == "" {
+		o.Addr = "127.0.0.1:0"
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.FunctionLog == nil {
+		o.FunctionLog = io.Discard
+	}
+	return o
+}
+
+func (e *Env) startCloud(o Options) (err error) {
+	e.Cloud, err = cloud.New(cloud.Options{Region: Region, Account: Account, ClusterName: ClusterName,
+		PendingFor: o.PendingFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: time.Minute,
+		Events: func(envelope []byte) {
+			if e.Host == nil {
+				return
+			}
+			if _, err := e.Host.Deliver(envelope); err != nil {
+				fmt.Fprintf(o.FunctionLog, "event not delivered: %v\n", err)
+			}
+		},
+		OnInstance: func(i cloud.Instance) {
+			if e.Kubelets != nil {
+				e.Kubelets.Announce(instanceOf(i))
+			}
+		},
+		Invoke: e.invoke,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = e.Cloud.Start(o.Addr)
+	return err
+}
+
+func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
+	if o.Plane != nil {
+		e.Plane = o.Plane
+	} else {
+		e.ownPlane = true
+		e.Plane, err = planectl.Start(ctx, planectl.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"), Dir: o.Dir,
+			TokenWebhook: e.Cloud.URL() + "/authenticate", Log: indent(o.Progress)})
+		if err != nil {
+			return err
+		}
+	}
+	e.Cloud.SetCluster(e.Plane.Server(), e.Plane.CA(), serviceCIDR)
+	return nil
+}
+
+// deploy makes what the synthesized template says and starts the functions.
+func (e *Env) deploy(ctx context.Context, o Options) (err error) {
+	dir := filepath.Join(o.Root, ".local", "cdk.out")
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
+		return fmt.Errorf("find the synthesized stack: %w (make synthesizes it: make run, make up or make local)", err)
+	}
+	if e.Assembly, err = assembly.Load(dir, assembly.Place{Account: Account, Region: Region}); err != nil {
+		return err
+	}
+	queues := map[string]string{} // ARN to name
+	for _, r := range e.Assembly.Roles {
+		e.Cloud.PutRole(r.Path + r.Name)
+	}
+	for _, q := range e.Assembly.Queues {
+		e.Cloud.PutQueue(q.Name)
+		queues[q.ARN] = q.Name
+	}
+	for _, b := range e.Assembly.Buckets {
+		if err := e.Cloud.PutBucket(b.Name); err != nil {
+			return err
+		}
+	}
+	for _, a := range e.Assembly.AccessEntries {
+		e.Cloud.PutAccessEntry(cloud.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups, Username: a.Username, Type: a.Type})
+	}
+	for _, p := range e.Assembly.InstanceProfiles {
+		for _, r := range p.Roles {
+			e.Cloud.PutInstanceProfile(p.Name, r)
+		}
+	}
+	e.Host, err = host.Start(ctx, host.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(), Minute: o.Minute, Paused: o.Paused, Log: o.FunctionLog,
+		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
+			c := e.Cloud.Credentials(role, session, 0)
+			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil
+		},
+		SendToQueue: func(arn string, body []byte) error {
+			if !e.Cloud.Send(queues[arn], string(body)) {
+				return fmt.Errorf("send to queue %s: there is no such queue", arn)
+			}
+			return nil
+		}})
+	return err
+}
+
+func (e *Env) invoke(ctx context.Context, r cloud.InvokeRequest) cloud.InvokeResponse {
+	if e.Host == nil {
+		return cloud.InvokeResponse{Unknown: true}
+	}
+	res, err := e.Host.Invoke(ctx, r.Function, r.Type, r.Payload)
+	if h, ok := errors.AsType[*host.Error](err); ok {
+		return cloud.InvokeResponse{Unknown: h.Status == 404, Throttled: h.Status == 429}
+	}
+	if err != nil {
+		return cloud.InvokeResponse{Throttled: true}
+	}
+	return cloud.InvokeResponse{FunctionError: res.FunctionError, Payload: res.Payload}
+}
+
+// Function is the physical name of one of the stack's functions, such as provision.
+func (e *Env) Function(short string) string { return "joiner-" + ClusterName + "-" + short }
+
+// Close ends everything: functions first, so that none acts on what is going away.
+func (e *Env) Close() error {
+	var errs []error
+	if e.Host != nil {
+		errs = append(errs, e.Host.Close())
+	}
+	if e.Kubelets != nil {
+		e.Kubelets.Close()
+	}
+	if e.Cloud != nil {
+		errs = append(errs, e.Cloud.Close())
+	}
+	if e.Plane != nil && e.ownPlane {
+		errs = append(errs, e.Plane.Stop())
+	}
+	return errors.Join(errs...)
+}

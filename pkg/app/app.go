@@ -1,0 +1,131 @@
+// Package app makes the programs out of settings, adapters and control. It is the only place that reads the environment and
+// that knows which adapter stands behind which port.
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/discover"
+	"joiner/pkg/fleet"
+	"joiner/pkg/kube"
+	"joiner/pkg/launch"
+	"joiner/pkg/ledger"
+	"joiner/pkg/setting"
+	"joiner/pkg/wake"
+)
+
+// Limits of AWS calls.
+const (
+	awsAttempts = 4
+	awsTimeout  = 20 * time.Second
+	// reserve is the part of an invocation that is kept for ending it in order.
+	reserve = 5 * time.Second
+)
+
+// App holds what every function shares between invocations of one process.
+type App struct {
+	set     setting.Values
+	log     *slog.Logger
+	aws     aws.Config
+	kube    *kube.Client
+	cluster launch.Cluster
+	fleet   *fleet.Fleet
+	ledger  *ledger.Ledger
+	store   *discover.Store
+}
+
+// FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not
+// know the cluster.
+func FromEnv(ctx context.Context) (*App, error) {
+	set, err := setting.Parse(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.LoadDefaultConfig(ctx,
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)),
+		config.WithRetryer(func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), awsAttempts) }),
+		config.WithAppID("joiner"))
+	if err != nil {
+		return nil, fmt.Errorf("load aws configuration: %w", err)
+	}
+	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel)}
+	if err := a.connect(ctx); err != nil {
+		return nil, err
+	}
+	e := ec2.NewFromConfig(cfg)
+	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
+	a.ledger = ledger.New(a.kube, time.Now)
+	a.store = discover.NewStore(s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = os.Getenv("AWS_ENDPOINT_URL") != "" }),
+		set.CatalogBucket, set.CatalogMaxAge, time.Now)
+	return a, nil
+}
+
+// connect finds the API server, in the settings or by asking EKS, and makes the client for it.
+func (a *App) connect(ctx context.Context) error {
+	c := launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint, CABundle: a.set.ClusterCABundle, Region: a.aws.Region}
+	if c.Endpoint == "" || c.CABundle == "" {
+		found, err := discover.Describe(ctx, eks.NewFromConfig(a.aws), c.Name)
+		if err != nil {
+			return err
+		}
+		c.Endpoint, c.CABundle, c.ServiceCIDR, c.Version = found.Endpoint, found.CABundle, found.ServiceCIDR, found.Version
+	}
+	ca, err := base64.StdEncoding.DecodeString(c.CABundle)
+	if err != nil {
+		return fmt.Errorf("decode certificate authority of cluster %s: %w", c.Name, err)
+	}
+	a.kube, err = kube.New(kube.Config{Endpoint: c.Endpoint, CA: ca, UserAgent: "joiner",
+		Token: kube.EKSToken(sts.NewFromConfig(a.aws), c.Name, time.Now), Now: time.Now})
+	a.cluster = c
+	return err
+}
+
+func (a *App) rules() cluster.Rules {
+	return cluster.Rules{
+		IgnorePreferences:     a.set.PreferencePolicy == setting.PreferenceIgnore,
+		MaxClaims:             a.set.MaxClaimsPerTick,
+		LaunchTimeout:         a.set.LaunchTimeout,
+		RegistrationTimeout:   a.set.RegistrationTimeout,
+		InitializationTimeout: a.set.InitializationTimeout,
+		MinLeakAge:            a.set.MinLeakAge,
+		MemoryOverhead:        a.set.VMMemoryOverheadPercent,
+		ReservedENIs:          int64(a.set.ReservedENIs),
+	}
+}
+
+func (a *App) wake(name, by string) wake.Function {
+	return wake.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}
+}
+
+// until is when an invocation that found work stops watching for more.
+func (a *App) until(ctx context.Context) time.Time {
+	end := time.Now().Add(a.set.Stay)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-reserve).Before(end) {
+		end = deadline.Add(-reserve)
+	}
+	return end
+}
+
+func newLog(level string) *slog.Logger {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		l = slog.LevelInfo // the setting was checked; this is for an empty one
+	}
+	return slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: l}))
+}

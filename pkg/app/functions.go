@@ -1,0 +1,54 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"joiner/events"
+	"joiner/pkg/control"
+	"joiner/pkg/interrupt"
+)
+
+// Provision launches capacity for pods that have nowhere to run. What it is invoked with does not matter: it looks.
+func (a *App) Provision(ctx context.Context) error {
+	info, err := a.clusterInfo(ctx)
+	if err != nil {
+		return err
+	}
+	p := control.Provision{Read: a.kube, Claims: a.kube, Record: a.kube, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
+		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"), Cluster: info, Rules: a.rules(),
+		Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
+	return p.Run(ctx, a.until(ctx))
+}
+
+// Lifecycle takes the next step for every NodeClaim, node and instance.
+func (a *App) Lifecycle(ctx context.Context) error {
+	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Record: a.kube, Instances: a.fleet,
+		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
+	return l.Run(ctx, a.until(ctx))
+}
+
+// SpotInterruption handles one spot interruption warning. An event that is none is logged and not tried again.
+func (a *App) SpotInterruption(ctx context.Context, event json.RawMessage) error {
+	e, err := events.DecodeSpotInterruption(event)
+	if err != nil {
+		a.log.Error("ignored event", "error", err)
+		return nil
+	}
+	i := control.Interruption{Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, Record: a.kube, SoldOut: a.ledger,
+		Provision:  a.wake(a.set.ProvisionFunction, "spotinterruption"),
+		Lifecycle:  a.wake(a.set.LifecycleFunction, "spotinterruption"),
+		SoldOutFor: a.set.SoldOutFor, Log: a.log}
+	return i.Spot(ctx, interrupt.Notice{Instance: e.Detail.InstanceID, Reason: "SpotInterrupted"})
+}
+
+// holder names the invocation in the lease.
+func holder(ctx context.Context) string {
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		return lambdacontext.FunctionName + "/" + lc.AwsRequestID
+	}
+	return "local"
+}

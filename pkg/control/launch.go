@@ -1,0 +1,238 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+// AnnotationAttempt counts the CreateFleet requests of a claim that may have been carried out. With the claim's UID it makes
+// the ClientToken, so that a request whose answer was lost is repeated and not doubled.
+const AnnotationAttempt = "joiner.sh/launch-attempt"
+
+// maxAttempts bounds the requests for one claim in one pass; each one marks what was refused as sold out.
+const maxAttempts = 8
+
+// launcher launches claims of one pass. It may be used by several goroutines: what one learns to be sold out, all know.
+type launcher struct {
+	p *Provision
+	s cluster.Snapshot // read only
+
+	mu      sync.Mutex
+	soldOut []catalog.Mark
+	classes map[string]*awsv1.EC2NodeClass
+	market  map[string]market // by class
+}
+
+// market is what a class can buy when so many marks were known.
+type market struct {
+	marks int
+	types []catalog.Type
+}
+
+// claim launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
+// allows, the claim is deleted and comes back with an empty name: its pods are packed anew.
+func (l *launcher) claim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	class, err := l.class(ctx, c.Class)
+	if err != nil {
+		return c, err
+	}
+	for range maxAttempts {
+		order, err := l.choose(c, class)
+		if hopeless(err) {
+			return cluster.Claim{}, l.giveUp(ctx, c, err)
+		}
+		if err != nil {
+			return c, fmt.Errorf("launch for claim %s: %w", c.Name, err)
+		}
+		l.p.Log.Info(order.String())
+		instance, marks, err := l.p.Fleet.Launch(ctx, order, launch.Token(c.UID, attemptOf(c)))
+		if markErr := l.mark(ctx, marks); markErr != nil {
+			return c, markErr
+		}
+		no, refused := errors.AsType[*catalog.NoCapacityError](err)
+		switch {
+		case err == nil:
+			return l.launched(ctx, c, order, instance)
+		case refused:
+			l.p.Log.Warn("claim "+c.Name, "outcome", no.Error())
+			if err := l.mark(ctx, no.Marks); err != nil {
+				return c, err
+			}
+		case isTokenUsed(err):
+			l.p.Log.Warn("claim "+c.Name, "outcome", err.Error())
+		default:
+			return c, errors.Join(fmt.Errorf("launch for claim %s: %w", c.Name, err), l.failed(ctx, c, err))
+		}
+		// The next request differs, so it needs another token, and the token must be known before the request is sent.
+		next := map[string]string{AnnotationAttempt: strconv.Itoa(attemptOf(c) + 1)}
+		if c, err = l.p.Claims.AnnotateClaim(ctx, c, next); err != nil {
+			return c, err
+		}
+	}
+	return c, nil // the next pass goes on
+}
+
+// launched writes the instance into the claim: labels first, because the status ends the launch.
+func (l *launcher) launched(ctx context.Context, c cluster.Claim, o launch.Order, i cluster.Instance) (cluster.Claim, error) {
+	t, ok := l.typeOf(c.Class, i.Type)
+	if !ok {
+		return c, fmt.Errorf("launch for claim %s: EC2 started a %s, which the catalog does not know", c.Name, i.Type)
+	}
+	done := launch.Result(c, o, t, i)
+	var err error
+	if c, err = l.p.Claims.LabelClaim(ctx, c, done.Labels); err != nil {
+		return c, err
+	}
+	if c, err = l.p.Claims.AnnotateClaim(ctx, c, done.Annotations); err != nil {
+		return c, err
+	}
+	c.ProviderID, c.ImageID, c.Capacity, c.Allocatable = done.ProviderID, done.ImageID, done.Capacity, done.Allocatable
+	c.Conditions = withCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "True", Since: l.p.Now()})
+	if c, err = l.p.Claims.WriteClaimStatus(ctx, c); err != nil {
+		return c, err
+	}
+	l.p.Log.Info("launched", "claim", c.Name, "instance", i.ID, "type", i.Type, "zone", i.Zone, "capacityType", i.CapacityType)
+	return c, nil
+}
+
+// giveUp deletes a claim for which nothing can be bought now.
+func (l *launcher) giveUp(ctx context.Context, c cluster.Claim, why error) error {
+	l.p.Log.Warn("claim "+c.Name+" is given up", "why", why.Error())
+	reason := "InsufficientCapacityError"
+	if isNotReady(why) {
+		reason = "NodeClassNotReady"
+	}
+	err := l.p.Record.Event(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason, Message: why.Error()})
+	if err != nil {
+		l.p.Log.Warn("event on claim "+c.Name, "error", err)
+	}
+	return l.p.Claims.DeleteClaim(ctx, c)
+}
+
+// failed says on the claim why it is not launched yet.
+func (l *launcher) failed(ctx context.Context, c cluster.Claim, why error) error {
+	const most = 300
+	message := why.Error()
+	if len(message) > most {
+		message = message[:most] + "..."
+	}
+	c.Conditions = withCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
+		Reason: v1.ReasonLaunchFailed, Message: message, Since: c.Condition(v1.ConditionLaunched).Since})
+	_, err := l.p.Claims.WriteClaimStatus(context.WithoutCancel(ctx), c)
+	return err
+}
+
+func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass) (launch.Order, error) {
+	resolved, ok := l.s.ClassOf(c.Class)
+	if !ok {
+		return launch.Order{}, &launch.NotReadyError{Class: c.Class, Why: "it does not exist"}
+	}
+	return launch.Choose(launch.Input{Claim: c, Class: class, Resolved: resolved, Cluster: l.p.Cluster, Types: l.types(resolved)})
+}
+
+func (l *launcher) typeOf(class, name string) (catalog.Type, bool) {
+	resolved, _ := l.s.ClassOf(class)
+	for _, t := range l.types(resolved) {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return catalog.Type{}, false
+}
+
+// types resolves the catalog for a class, again only after new marks.
+func (l *launcher) types(class catalog.Class) []catalog.Type {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, ok := l.market[class.Name]
+	if !ok || m.marks != len(l.soldOut) {
+		m = market{marks: len(l.soldOut), types: catalog.Resolve(l.s.Catalog, class, l.soldOut, l.p.Now())}
+		if l.market == nil {
+			l.market = map[string]market{}
+		}
+		l.market[class.Name] = m
+	}
+	return m.types
+}
+
+// mark remembers refused offers, here and for every other invocation.
+func (l *launcher) mark(ctx context.Context, marks []catalog.Mark) error {
+	if len(marks) == 0 {
+		return nil
+	}
+	l.mu.Lock()
+	for _, m := range marks {
+		m.Until = l.p.Now().Add(l.p.SoldOutFor)
+		l.soldOut = append(l.soldOut, m)
+	}
+	l.mu.Unlock()
+	return l.p.SoldOut.Add(ctx, marks, l.p.SoldOutFor)
+}
+
+func (l *launcher) marks() []catalog.Mark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]catalog.Mark(nil), l.soldOut...)
+}
+
+func (l *launcher) class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c, ok := l.classes[name]; ok {
+		return c, nil
+	}
+	c, err := l.p.Read.Class(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if l.classes == nil {
+		l.classes = map[string]*awsv1.EC2NodeClass{}
+	}
+	l.classes[name] = c
+	return c, nil
+}
+
+func attemptOf(c cluster.Claim) int {
+	n, err := strconv.Atoi(c.Annotations[AnnotationAttempt])
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func withCondition(all []cluster.Condition, k cluster.Condition) []cluster.Condition {
+	out := make([]cluster.Condition, 0, len(all)+1)
+	for _, have := range all {
+		if have.Type != k.Type {
+			out = append(out, have)
+		} else if have.Status == k.Status {
+			k.Since = have.Since
+		}
+	}
+	return append(out, k)
+}
+
+// hopeless reports whether the claim cannot be launched as it is, so that its pods must be packed anew.
+func hopeless(err error) bool {
+	_, sold := errors.AsType[*catalog.NoCapacityError](err)
+	return sold || isNotReady(err)
+}
+
+func isNotReady(err error) bool {
+	_, ok := errors.AsType[*launch.NotReadyError](err)
+	return ok
+}
+
+func isTokenUsed(err error) bool {
+	_, ok := errors.AsType[*launch.TokenUsedError](err)
+	return ok
+}

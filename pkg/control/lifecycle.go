@@ -1,0 +1,131 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/lifecycle"
+	"joiner/pkg/plan"
+)
+
+// Limits of one pass of lifecycle.
+const (
+	parallelSteps  = 10
+	templateMaxAge = time.Hour
+)
+
+// Lifecycle takes the next step for every NodeClaim, node and instance.
+type Lifecycle struct {
+	Read      Reader
+	Claims    Claims
+	Nodes     Nodes
+	Pods      Pods
+	Record    Recorder
+	Instances Instances
+	Provision Waker // runs provision when pods are about to lose their node
+	Rules     cluster.Rules
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Run passes until nothing is left to do or until the time given.
+func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
+	if n, err := l.Instances.SweepTemplates(ctx, templateMaxAge); err != nil {
+		return fmt.Errorf("sweep launch templates: %w", err)
+	} else if n > 0 {
+		l.Log.Info("deleted launch templates", "count", n)
+	}
+	for {
+		busy, err := l.pass(ctx)
+		if err != nil {
+			return err
+		}
+		if !busy || !l.Now().Before(until) {
+			return nil
+		}
+		if err := wait(ctx, l.Read, until.Sub(l.Now())); err != nil {
+			return err
+		}
+	}
+}
+
+// pass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.
+func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
+	instances, err := l.Instances.Instances(ctx)
+	if err != nil {
+		return false, err
+	}
+	s, err := l.Read.Snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.Instances, s.Now, s.Rules = instances, l.Now(), l.Rules
+	next := lifecycle.Next(s)
+	if len(next.Actions) == 0 {
+		return next.Busy, nil
+	}
+	changed, err := l.carryOut(ctx, s, next.Actions)
+	return next.Busy || changed, err
+}
+
+// carryOut does the actions: those on one object in their order, those on different objects side by side. An object that
+// changed meanwhile is left to the next pass.
+func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool, err error) {
+	groups, keys := map[string][]plan.Action{}, []string{}
+	for _, a := range actions {
+		k := subject(a)
+		if _, ok := groups[k]; !ok {
+			keys = append(keys, k)
+		}
+		groups[k] = append(groups[k], a)
+	}
+	errs := make([]error, len(keys))
+	var g errgroup.Group
+	g.SetLimit(parallelSteps)
+	for i, k := range keys {
+		g.Go(func() error {
+			w := newWorker(l, s)
+			for _, a := range groups[k] {
+				if err := w.do(ctx, a); isConflict(err) {
+					l.Log.Info("left to the next pass", "action", a.String(), "because", err.Error())
+					return nil
+				} else if err != nil {
+					errs[i] = fmt.Errorf("%s: %w", a, err)
+					return nil
+				}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	if slices.ContainsFunc(actions, func(a plan.Action) bool { return a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode }) {
+		errs = append(errs, l.Provision.Wake(ctx))
+	}
+	return true, errors.Join(errs...)
+}
+
+// subject is the object whose actions must stay in order.
+func subject(a plan.Action) string {
+	switch {
+	case a.Pod != "":
+		return "pod " + a.Pod
+	case a.Claim != "":
+		return "claim " + a.Claim
+	case a.Node != "":
+		return "node " + a.Node
+	}
+	return "instance " + a.Instance
+}
+
+// isConflict reports whether a write changed nothing because the object was changed meanwhile.
+func isConflict(err error) bool {
+	var c interface{ Conflict() bool }
+	return errors.As(err, &c) && c.Conflict()
+}

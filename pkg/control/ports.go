@@ -1,0 +1,117 @@
+// Package control is the shell: it observes, asks a decision package what to do, and has it done through ports.
+//
+// To follow one pod read provision.go (the pod is found, packed, and a node launched for it), launch.go, lifecycle.go (the node is
+// brought into service and out of it again) and interruption.go (a notice condemns the node). Control decides nothing and knows
+// no SDK. Every port says whether repeating a call is safe.
+package control
+
+import (
+	"context"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+	"joiner/pkg/plan"
+)
+
+// Reader reads Kubernetes. All calls may be repeated.
+type Reader interface {
+	// Homeless lists the pods that need a node.
+	Homeless(ctx context.Context) ([]cluster.Pod, error)
+	// Claims lists our NodeClaims.
+	Claims(ctx context.Context) ([]cluster.Claim, error)
+	// Snapshot reads every Kubernetes object that a decision may see.
+	Snapshot(ctx context.Context) (cluster.Snapshot, error)
+	// Class reads one EC2NodeClass.
+	Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
+	// Wait returns when a waiting pod, a claim or a node changed, or with the error of ctx.
+	Wait(ctx context.Context) error
+}
+
+// Claims writes NodeClaims. A write to an object that changed since it was read has a method Conflict that reports true, and changes nothing.
+type Claims interface {
+	// CreateClaim stores the intent to launch, finalizer included. Repeating it makes a second claim.
+	CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error)
+	// AnnotateClaim sets annotations. May be repeated.
+	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
+	// LabelClaim sets labels. May be repeated.
+	LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
+	// WriteClaimStatus stores the status of the claim given. May be repeated.
+	WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
+	// DeleteClaim condemns the claim. May be repeated; a claim that is gone is no error.
+	DeleteClaim(ctx context.Context, c cluster.Claim) error
+	// ReleaseClaim removes our finalizer. May be repeated; a claim that is gone is no error.
+	ReleaseClaim(ctx context.Context, c cluster.Claim) error
+}
+
+// Nodes writes Node objects. All calls may be repeated; a node that is gone is no error.
+type Nodes interface {
+	// RegisterNode copies finalizer, owner, labels, annotations and taints of the claim onto its node.
+	RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error
+	// InitializeNode labels the node as initialized.
+	InitializeNode(ctx context.Context, n cluster.Node) error
+	// CondemnNode taints the node and takes it out of load balancers.
+	CondemnNode(ctx context.Context, n cluster.Node) error
+	// DeleteNode gives the node a deletion time; our finalizer keeps it until ReleaseNode.
+	DeleteNode(ctx context.Context, n cluster.Node) error
+	// ReleaseNode removes our finalizer.
+	ReleaseNode(ctx context.Context, n cluster.Node) error
+}
+
+// Pods removes pods from nodes. All calls may be repeated; they act on the pod of that UID only.
+type Pods interface {
+	// Evict asks the eviction API once.
+	Evict(ctx context.Context, p cluster.Pod) (cluster.Eviction, error)
+	// DeletePod deletes the pod with the given grace in seconds.
+	DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error
+}
+
+// Recorder writes Kubernetes events. Repeating a call counts the event up.
+type Recorder interface {
+	Event(ctx context.Context, e cluster.Event) error
+}
+
+// Lease keeps two passes from creating capacity at once.
+type Lease interface {
+	// Acquire takes the lease for ttl; ok is false while somebody else holds it. An own lease may be taken again.
+	Acquire(ctx context.Context, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error)
+}
+
+// Launcher starts instances.
+type Launcher interface {
+	// Launch starts one instance. The same token never starts a second one. It returns a *catalog.NoCapacityError when EC2
+	// has none, which may hold marks besides a started instance as well, or a *launch.TokenUsedError.
+	Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error)
+}
+
+// Instances sees and ends instances. All calls may be repeated.
+type Instances interface {
+	// Instances lists the cluster's instances that are not terminated for long.
+	Instances(ctx context.Context) ([]cluster.Instance, error)
+	// Terminate ends the instances; one that is gone is no error.
+	Terminate(ctx context.Context, ids []string) error
+	// Name tags an instance with the name of its node unless it has one.
+	Name(ctx context.Context, id, node string) error
+	// SweepTemplates deletes our launch templates that are older than age and returns how many.
+	SweepTemplates(ctx context.Context, age time.Duration) (int, error)
+}
+
+// SoldOut remembers what EC2 refused to sell, for all functions.
+type SoldOut interface {
+	// Marks lists the marks in force.
+	Marks(ctx context.Context) ([]catalog.Mark, error)
+	// Add marks offers for the given time or, when they keep failing, longer. May be repeated.
+	Add(ctx context.Context, marks []catalog.Mark, d time.Duration) error
+}
+
+// Prices gives the catalog: the stored one, or the built-in snapshot with a reason why.
+type Prices interface {
+	Catalog(ctx context.Context) (c catalog.Catalog, why string, err error)
+}
+
+// Waker runs another function soon. May be repeated.
+type Waker interface {
+	Wake(ctx context.Context) error
+}

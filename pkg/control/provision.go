@@ -1,0 +1,270 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+)
+
+// Limits of one pass of provision.
+const (
+	parallelLaunches = 8
+	maxEvents        = 50
+	leaseTTL         = 90 * time.Second
+	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
+)
+
+// Provision finds pods without a home and launches nodes for them. It is the one place that launches.
+type Provision struct {
+	Read        Reader
+	Claims      Claims
+	Record      Recorder
+	Lease       Lease
+	Fleet       Launcher
+	SoldOut     SoldOut
+	Prices      Prices
+	Lifecycle   Waker // runs lifecycle once instances were launched
+	Cluster     launch.Cluster
+	Rules       cluster.Rules
+	Holder      string // names this invocation as the holder of the lease
+	SoldOutFor  time.Duration
+	AlwaysWatch bool // stay although there is nothing to do
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// Run passes until nothing is left to do or until the time given; it then watches for more.
+func (p *Provision) Run(ctx context.Context, until time.Time) error {
+	for {
+		busy, err := p.pass(ctx)
+		if err != nil {
+			return err
+		}
+		if !busy && !p.AlwaysWatch || !p.Now().Before(until) {
+			return nil
+		}
+		if err := wait(ctx, p.Read, until.Sub(p.Now())); err != nil {
+			return err
+		}
+	}
+}
+
+// pass looks once. It reports whether something is on its way that is worth waiting for.
+func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
+	pods, err := p.Read.Homeless(ctx)
+	if err != nil {
+		return false, err
+	}
+	claims, err := p.Read.Claims(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(pods) == 0 && !unsettled(claims) {
+		return false, nil
+	}
+	release, ok, err := p.Lease.Acquire(ctx, p.Holder, leaseTTL)
+	if err != nil {
+		return false, err
+	}
+	if !ok {
+		p.Log.Info("another invocation provisions")
+		return true, nil
+	}
+	busy, err = p.locked(ctx)
+	return busy, errors.Join(err, release(context.WithoutCancel(ctx)))
+}
+
+// locked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods that
+// nothing can be done for are not worth staying for.
+func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
+	start := p.Now()
+	s, err := p.snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	launched, err := p.resume(ctx, &s)
+	if err != nil {
+		return false, err
+	}
+	decision := pack.Pods(s)
+	for _, line := range decision.Lines() {
+		p.Log.Info(line)
+	}
+	n, err := p.carryOut(ctx, &s, decision)
+	launched += n
+	p.Log.Info("pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
+		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
+	if launched > 0 {
+		err = errors.Join(err, p.Lifecycle.Wake(ctx))
+	}
+	p.tell(ctx, s, decision)
+	return len(decision.Launches)+len(decision.Existing) > 0 || unsettled(s.Claims), err
+}
+
+func (p *Provision) snapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, err := p.Read.Snapshot(ctx)
+	if err != nil {
+		return s, err
+	}
+	var why string
+	if s.Catalog, why, err = p.Prices.Catalog(ctx); err != nil {
+		return s, err
+	}
+	if why != "" {
+		p.Log.Warn("using the built-in catalog: " + why)
+	}
+	if s.SoldOut, err = p.SoldOut.Marks(ctx); err != nil {
+		return s, err
+	}
+	s.Now, s.Rules = p.Now(), p.Rules
+	for i := range s.Classes {
+		s.Classes[i].MemoryOverhead, s.Classes[i].ReservedENIs = p.Rules.MemoryOverhead, p.Rules.ReservedENIs
+	}
+	return s, nil
+}
+
+// resume launches claims that were stored and not launched, because an invocation died or EC2 failed. The claims in s are
+// brought up to date.
+func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched int, err error) {
+	l := p.launcher(s)
+	for i, c := range s.Claims {
+		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() {
+			continue
+		}
+		p.Log.Info("resume launch of claim " + c.Name)
+		done, launchErr := l.claim(ctx, c)
+		if launchErr != nil {
+			err = errors.Join(err, launchErr)
+			continue
+		}
+		s.Claims[i] = done
+		if done.ProviderID != "" {
+			launched++
+		}
+	}
+	s.SoldOut = l.marks()
+	s.Claims = existing(s.Claims)
+	return launched, err
+}
+
+// carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others.
+func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched int, err error) {
+	l := p.launcher(s)
+	errs := make([]error, len(decision.Launches))
+	ok := make([]bool, len(decision.Launches))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, want := range decision.Launches {
+		g.Go(func() error {
+			errs[i] = func() error {
+				pool, found := s.PoolOf(want.Pool)
+				if !found {
+					return fmt.Errorf("launch from pool %s: it is gone", want.Pool)
+				}
+				c, err := p.Claims.CreateClaim(ctx, want, pool)
+				if err != nil {
+					return err
+				}
+				done, err := l.claim(ctx, c)
+				ok[i] = err == nil && done.ProviderID != ""
+				return err
+			}()
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	for _, o := range ok {
+		if o {
+			launched++
+		}
+	}
+	return launched, errors.Join(errs...)
+}
+
+// tell writes events on pods without a home. An event that cannot be written is logged and costs nothing else.
+func (p *Provision) tell(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+	pods := map[string]cluster.Pod{}
+	for _, pod := range s.Pods {
+		pods[pod.Key()] = pod
+	}
+	for i, u := range decision.Unplaced {
+		if i == maxEvents {
+			p.Log.Warn("unplaced pods without an event", "pods", len(decision.Unplaced)-maxEvents)
+			return
+		}
+		pod, ok := pods[u.Pod]
+		if !ok {
+			continue
+		}
+		err := p.Record.Event(ctx, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
+			Reason: "FailedScheduling", Message: u.Message()})
+		if err != nil {
+			p.Log.Warn("event on pod "+u.Pod, "error", err)
+		}
+	}
+}
+
+func (p *Provision) launcher(s *cluster.Snapshot) *launcher {
+	return &launcher{p: p, s: *s, soldOut: append([]catalog.Mark(nil), s.SoldOut...)}
+}
+
+// unsettled reports whether a claim waits for a launch or is being deleted, so that its pods may need another node.
+func unsettled(claims []cluster.Claim) bool {
+	for _, c := range claims {
+		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
+			return true
+		}
+	}
+	return false
+}
+
+func waiting(s cluster.Snapshot) (n int) {
+	for _, p := range s.Pods {
+		if p.Provisionable() {
+			n++
+		}
+	}
+	return n
+}
+
+func existing(claims []cluster.Claim) []cluster.Claim {
+	var out []cluster.Claim
+	for _, c := range claims {
+		if c.Name != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// wait returns on a change in the cluster, at the latest after a second or when the time left is over, and lets a burst
+// arrive first.
+func wait(ctx context.Context, r Reader, left time.Duration) error {
+	limit, cancel := context.WithTimeout(ctx, min(left, time.Second))
+	defer cancel()
+	err := r.Wait(limit)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if err == nil {
+		select {
+		case <-limit.Done():
+		case <-time.After(mayTakeMore):
+		}
+	}
+	return ctx.Err()
+}

@@ -1,0 +1,137 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/lifecycle"
+	"joiner/pkg/plan"
+)
+
+// worker carries out the actions on one object. It keeps the claim as last written, for the next write's precondition.
+type worker struct {
+	l      *Lifecycle
+	claims map[string]cluster.Claim
+	nodes  map[string]cluster.Node
+	pods   map[string]cluster.Pod
+}
+
+func newWorker(l *Lifecycle, s cluster.Snapshot) *worker {
+	w := &worker{l: l, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}, pods: map[string]cluster.Pod{}}
+	for _, c := range s.Claims {
+		w.claims[c.Name] = c
+	}
+	for _, n := range s.Nodes {
+		w.nodes[n.Name] = n
+	}
+	for _, p := range s.Pods {
+		w.pods[p.Key()] = p
+	}
+	return w
+}
+
+// do carries out one action.
+func (w *worker) do(ctx context.Context, a plan.Action) error {
+	if a.Do != plan.WriteStatus && a.Do != plan.Evict {
+		w.l.Log.Info(a.String())
+	}
+	claim, node := w.claims[a.Claim], w.nodes[a.Node]
+	switch a.Do {
+	case plan.WriteStatus:
+		return w.writeStatus(ctx, claim, a)
+	case plan.SetDeadline:
+		return w.annotate(ctx, claim, map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
+	case plan.DeleteClaim:
+		w.event(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted", Message: a.Reason + ": " + a.Why})
+		return w.l.Claims.DeleteClaim(ctx, claim)
+	case plan.ReleaseClaim:
+		return w.l.Claims.ReleaseClaim(ctx, claim)
+	case plan.RegisterNode:
+		return w.l.Nodes.RegisterNode(ctx, node, claim)
+	case plan.InitializeNode:
+		return w.l.Nodes.InitializeNode(ctx, node)
+	case plan.CondemnNode:
+		return w.l.Nodes.CondemnNode(ctx, node)
+	case plan.DeleteNode:
+		return w.l.Nodes.DeleteNode(ctx, node)
+	case plan.ReleaseNode:
+		return w.l.Nodes.ReleaseNode(ctx, node)
+	case plan.Terminate:
+		return w.l.Instances.Terminate(ctx, []string{a.Instance})
+	case plan.TagInstance:
+		if err := w.l.Instances.Name(ctx, a.Instance, a.Node); err != nil {
+			return err
+		}
+		return w.annotate(ctx, claim, map[string]string{lifecycle.AnnotationTagged: "true"})
+	case plan.Evict, plan.DeletePod:
+		return w.remove(ctx, a)
+	}
+	return fmt.Errorf("action %q is unknown", a.Do)
+}
+
+func (w *worker) remove(ctx context.Context, a plan.Action) error {
+	pod, ok := w.pods[a.Pod]
+	if !ok {
+		return nil
+	}
+	about := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+	if a.Do == plan.DeletePod {
+		about.Reason, about.Message, about.Warning = "Disrupted", a.Why, true
+		w.event(ctx, about)
+		return w.l.Pods.DeletePod(ctx, pod, a.GraceSec)
+	}
+	e, err := w.l.Pods.Evict(ctx, pod)
+	switch {
+	case err != nil || e.Gone:
+		return err
+	case e.Refused:
+		w.l.Log.Info(a.String(), "outcome", "refused", "why", e.Message)
+		about.Reason, about.Message, about.Warning = "FailedDraining", e.Message, true
+	default:
+		w.l.Log.Info(a.String(), "outcome", "evicted")
+		about.Reason, about.Message = "Evicted", "Evicted pod from node "+a.Node+", which is being removed"
+	}
+	w.event(ctx, about)
+	return nil
+}
+
+func (w *worker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action) error {
+	for _, k := range a.Conditions {
+		if k.Since.IsZero() {
+			k.Since = w.l.Now()
+		}
+		if k.Reason == "" {
+			k.Reason = k.Type
+		}
+		if have := c.Condition(k.Type); have.Status != k.Status || have.Reason != k.Reason {
+			w.l.Log.Info(a.String())
+		}
+		c.Conditions = withCondition(c.Conditions, k)
+	}
+	if a.NodeName != "" {
+		c.NodeName = a.NodeName
+	}
+	written, err := w.l.Claims.WriteClaimStatus(ctx, c)
+	if err == nil {
+		w.claims[c.Name] = written
+	}
+	return err
+}
+
+func (w *worker) annotate(ctx context.Context, c cluster.Claim, set map[string]string) error {
+	written, err := w.l.Claims.AnnotateClaim(ctx, c, set)
+	if err == nil {
+		w.claims[c.Name] = written
+	}
+	return err
+}
+
+// event writes a Kubernetes event. One that cannot be written is logged and costs nothing else.
+func (w *worker) event(ctx context.Context, e cluster.Event) {
+	if err := w.l.Record.Event(ctx, e); err != nil {
+		w.l.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+	}
+}

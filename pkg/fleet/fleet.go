@@ -1,0 +1,234 @@
+// Package fleet has EC2 start, list and end instances.
+//
+// It is the one place that reads AWS error codes of launches. It decides nothing: an Order says all that is asked for. Every
+// call has a time limit from the SDK client and lists are bounded.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/smithy-go"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+// Limits of lists and waits.
+const (
+	pageSize    = 1000
+	maxPages    = 200
+	adoptTries  = 4
+	adoptPause  = 500 * time.Millisecond
+	terminateAt = 500 // ids in one call
+)
+
+// Fleet is EC2 for one cluster.
+type Fleet struct {
+	EC2     *ec2.Client
+	Cluster string
+	Now     func() time.Time
+
+	mu        sync.Mutex
+	templates map[string]bool // names known to exist
+}
+
+// LaunchError says that EC2 started nothing for another reason than lack of capacity.
+type LaunchError struct {
+	Code, Message string
+}
+
+// Error is the code and the message of EC2.
+func (e *LaunchError) Error() string { return e.Code + ": " + e.Message }
+
+// Launch starts one instance for the order; spec aws.md §3.4 to §3.7. The same token never starts a second one: when EC2 knows the
+// token from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When EC2
+// has no capacity the error is a *catalog.NoCapacityError. The marks are offers refused although an instance was started.
+func (f *Fleet) Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
+	for try := 0; ; try++ {
+		if err := f.ensureTemplates(ctx, o); err != nil {
+			return cluster.Instance{}, nil, err
+		}
+		out, err := f.EC2.CreateFleet(ctx, fleetInput(o, token))
+		switch {
+		case code(err) == "IdempotentParameterMismatch":
+			i, err := f.adopt(ctx, o.ClaimUID, token)
+			return i, nil, err
+		case templateGone(err, out) && try == 0:
+			f.forget(o)
+			continue
+		case err != nil:
+			return cluster.Instance{}, nil, fmt.Errorf("create fleet: %w", err)
+		}
+		return f.outcome(ctx, o, out)
+	}
+}
+
+// outcome reads the answer: errors teach what is sold out even when an instance was started.
+func (f *Fleet) outcome(ctx context.Context, o launch.Order, out *ec2.CreateFleetOutput) (cluster.Instance, []catalog.Mark, error) {
+	marks, other := refusals(o, out.Errors)
+	for _, i := range out.Instances {
+		if len(i.InstanceIds) == 0 {
+			continue
+		}
+		zone := aws.ToString(i.AvailabilityZone)
+		if v := i.LaunchTemplateAndOverrides; zone == "" && v != nil && v.Overrides != nil {
+			zone = aws.ToString(v.Overrides.AvailabilityZone)
+		}
+		in := cluster.Instance{ID: i.InstanceIds[0], State: "pending", Type: string(i.InstanceType), Zone: zone,
+			CapacityType: o.CapacityType, Launched: f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID}
+		in.ImageID, in.SubnetID = imageOf(o, in)
+		return in, marks, nil
+	}
+	switch {
+	case len(other) > 0:
+		return cluster.Instance{}, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode), Message: aws.ToString(other[0].ErrorMessage)}
+	case len(marks) > 0:
+		return cluster.Instance{}, nil, &catalog.NoCapacityError{Marks: marks}
+	}
+	return cluster.Instance{}, nil, &LaunchError{Code: "TooFewInstances", Message: "EC2 started no instance and gave no error"}
+}
+
+// adopt finds the instance that an earlier request with this token started.
+func (f *Fleet) adopt(ctx context.Context, uid, token string) (cluster.Instance, error) {
+	for try := range adoptTries {
+		if try > 0 {
+			if err := pause(ctx, adoptPause<<try); err != nil {
+				return cluster.Instance{}, err
+			}
+		}
+		found, err := f.list(ctx, types.Filter{Name: aws.String("tag:" + launch.TagClaimUID), Values: []string{uid}})
+		if err != nil {
+			return cluster.Instance{}, err
+		}
+		for _, i := range found {
+			if !i.Gone() {
+				return i, nil
+			}
+		}
+	}
+	return cluster.Instance{}, &launch.TokenUsedError{Token: token}
+}
+
+// Instances lists the cluster's instances that Joiner or Karpenter launched, sorted by id, recently terminated ones included.
+func (f *Fleet) Instances(ctx context.Context) ([]cluster.Instance, error) {
+	return f.list(ctx,
+		types.Filter{Name: aws.String("tag-key"), Values: []string{launch.TagNodePool}},
+		types.Filter{Name: aws.String("tag-key"), Values: []string{launch.TagNodeClass}})
+}
+
+func (f *Fleet) list(ctx context.Context, more ...types.Filter) ([]cluster.Instance, error) {
+	filters := append([]types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}}, more...)
+	var out []cluster.Instance
+	pages := ec2.NewDescribeInstancesPaginator(f.EC2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
+	for n := 0; pages.HasMorePages(); n++ {
+		if n == maxPages {
+			return nil, fmt.Errorf("describe instances: more than %d pages of %d", maxPages, pageSize)
+		}
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describe instances: %w", err)
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				out = append(out, instance(i))
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// Terminate ends the instances. Ids that EC2 does not know are no error.
+func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
+	for part := range slices.Chunk(ids, terminateAt) {
+		_, err := f.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
+		switch {
+		case code(err) == "InvalidInstanceID.NotFound" && len(part) > 1:
+			// One unknown id refuses the whole call.
+			for _, id := range part {
+				if err := f.Terminate(ctx, []string{id}); err != nil {
+					return err
+				}
+			}
+		case err != nil && code(err) != "InvalidInstanceID.NotFound":
+			return fmt.Errorf("terminate instances %v: %w", part, err)
+		}
+	}
+	return nil
+}
+
+// Name tags an instance with its node's name (spec aws.md §8.2) unless the user's tags gave it one.
+func (f *Fleet) Name(ctx context.Context, id, node string) error {
+	out, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return fmt.Errorf("describe instance %s: %w", id, err)
+	}
+	for _, r := range out.Reservations {
+		for _, i := range r.Instances {
+			if slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return aws.ToString(t.Key) == "Name" }) {
+				return nil
+			}
+		}
+	}
+	_, err = f.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id},
+		Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String(node)}}})
+	if err != nil {
+		return fmt.Errorf("tag instance %s: %w", id, err)
+	}
+	return nil
+}
+
+func instance(i types.Instance) cluster.Instance {
+	out := cluster.Instance{ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType), CapacityType: catalog.OnDemand,
+		ImageID: aws.ToString(i.ImageId), Launched: aws.ToTime(i.LaunchTime), NodeName: aws.ToString(i.PrivateDnsName),
+		SubnetID: aws.ToString(i.SubnetId)}
+	if i.State != nil {
+		out.State = string(i.State.Name)
+	}
+	if i.Placement != nil {
+		out.Zone = aws.ToString(i.Placement.AvailabilityZone)
+	}
+	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot || aws.ToString(i.SpotInstanceRequestId) != "" {
+		out.CapacityType = catalog.Spot
+	}
+	for _, t := range i.Tags {
+		out.Tags = append(out.Tags, aws.ToString(t.Key))
+		switch aws.ToString(t.Key) {
+		case launch.TagClaim:
+			out.Claim = aws.ToString(t.Value)
+		case launch.TagClaimUID:
+			out.ClaimUID = aws.ToString(t.Value)
+		}
+	}
+	slices.Sort(out.Tags)
+	return out
+}
+
+// code is the AWS error code of err, empty for none.
+func code(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

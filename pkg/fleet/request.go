@@ -1,0 +1,112 @@
+package fleet
+
+import (
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+// fleetInput is the CreateFleet request of an order (spec aws.md §3.5), with a ClientToken as our addition.
+func fleetInput(o launch.Order, token string) *ec2.CreateFleetInput {
+	in := &ec2.CreateFleetInput{
+		Type:        types.FleetTypeInstant,
+		ClientToken: aws.String(token),
+		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity:       aws.Int32(1),
+			DefaultTargetCapacityType: types.DefaultTargetCapacityTypeOnDemand,
+		},
+		TagSpecifications: []types.TagSpecification{
+			{ResourceType: types.ResourceTypeInstance, Tags: tags(o.InstanceTags)},
+			{ResourceType: types.ResourceTypeVolume, Tags: tags(o.Tags)},
+			{ResourceType: types.ResourceTypeFleet, Tags: tags(o.Tags)},
+		},
+	}
+	if o.Context != "" {
+		in.Context = aws.String(o.Context)
+	}
+	if o.CapacityType == catalog.Spot {
+		in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeSpot
+		in.SpotOptions = &types.SpotOptionsRequest{AllocationStrategy: types.SpotAllocationStrategy(o.Strategy)}
+	} else {
+		in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategy(o.Strategy)}
+	}
+	for _, t := range o.Templates {
+		in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, types.FleetLaunchTemplateConfigRequest{
+			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{
+				LaunchTemplateName: aws.String(t.Name), Version: aws.String("$Latest")},
+			Overrides: overrides(t),
+		})
+	}
+	return in
+}
+
+func overrides(t launch.Template) []types.FleetLaunchTemplateOverridesRequest {
+	var out []types.FleetLaunchTemplateOverridesRequest
+	for _, v := range t.Overrides {
+		out = append(out, types.FleetLaunchTemplateOverridesRequest{
+			InstanceType: types.InstanceType(v.Type), SubnetId: aws.String(v.SubnetID), ImageId: aws.String(v.ImageID),
+			AvailabilityZone: aws.String(v.Zone), Priority: aws.Float64(v.Price)})
+	}
+	return out
+}
+
+func tags(in []launch.Tag) []types.Tag {
+	var out []types.Tag
+	for _, t := range in {
+		out = append(out, types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value)})
+	}
+	return out
+}
+
+// refusals splits the errors of a CreateFleet answer into refused offers and others (spec aws.md §3.7).
+func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Mark, other []types.CreateFleetError) {
+	for _, e := range errs {
+		c := aws.ToString(e.ErrorCode)
+		if c == "AuthFailure.ServiceLinkedRoleCreationNotPermitted" {
+			marks = append(marks, catalog.Mark{Offer: catalog.Offer{CapacityType: catalog.Spot}, Why: c})
+			continue
+		}
+		if !noCapacity(c) {
+			other = append(other, e)
+			continue
+		}
+		offer := catalog.Offer{CapacityType: o.CapacityType}
+		if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
+			offer.Type, offer.Zone = string(v.Overrides.InstanceType), aws.ToString(v.Overrides.AvailabilityZone)
+		}
+		if offer.Type == "" || offer.Zone == "" {
+			// Without knowing which offer, all that were asked for are marked; a wildcard would shut out much more.
+			for _, all := range o.Offers() {
+				marks = append(marks, catalog.Mark{Offer: all, Why: c})
+			}
+			continue
+		}
+		marks = append(marks, catalog.Mark{Offer: offer, Why: c})
+	}
+	return marks, other
+}
+
+// noCapacity reports whether EC2 refuses an offer for lack of capacity or quota (spec aws.md §3.7, ICE codes).
+func noCapacity(code string) bool {
+	switch code {
+	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
+		"InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "ReservationCapacityExceeded":
+		return true
+	}
+	return false
+}
+
+func imageOf(o launch.Order, i cluster.Instance) (image, subnet string) {
+	for _, t := range o.Templates {
+		for _, v := range t.Overrides {
+			if v.Type == i.Type && (v.Zone == i.Zone || i.Zone == "") {
+				return v.ImageID, v.SubnetID
+			}
+		}
+	}
+	return "", ""
+}

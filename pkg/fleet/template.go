@@ -1,0 +1,204 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"joiner/pkg/launch"
+)
+
+// Codes of launch templates.
+const (
+	templateNameNotFound = "InvalidLaunchTemplateName.NotFoundException"
+	templateIDNotFound   = "InvalidLaunchTemplateId.NotFound"
+	templateExists       = "InvalidLaunchTemplateName.AlreadyExistsException"
+)
+
+// ensureTemplates makes the templates of the order that do not exist. Their names are hashes of their content, so one that
+// exists is right (spec aws.md §3.4).
+func (f *Fleet) ensureTemplates(ctx context.Context, o launch.Order) error {
+	for _, t := range o.Templates {
+		if f.known(t.Name) {
+			continue
+		}
+		out, err := f.EC2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{t.Name}})
+		if err != nil && code(err) != templateNameNotFound {
+			return fmt.Errorf("describe launch template %s: %w", t.Name, err)
+		}
+		if err != nil || len(out.LaunchTemplates) == 0 {
+			if err := f.createTemplate(ctx, t); err != nil {
+				return err
+			}
+		}
+		f.remember(t.Name)
+	}
+	return nil
+}
+
+func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
+	_, err := f.EC2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
+		LaunchTemplateName: aws.String(t.Name),
+		LaunchTemplateData: templateData(t),
+		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tags(t.Tags)}},
+	})
+	if err != nil && code(err) != templateExists {
+		return fmt.Errorf("create launch template %s: %w", t.Name, err)
+	}
+	return nil
+}
+
+// SweepTemplates deletes the cluster's launch templates that are older than age, and returns how many. One that is still
+// wanted is made anew by the next launch.
+func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, error) {
+	n := 0
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2, &ec2.DescribeLaunchTemplatesInput{
+		Filters:    []types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}},
+		MaxResults: aws.Int32(200)})
+	for page := 0; pages.HasMorePages() && page < maxPages; page++ {
+		out, err := pages.NextPage(ctx)
+		if err != nil {
+			return n, fmt.Errorf("describe launch templates: %w", err)
+		}
+		for _, t := range out.LaunchTemplates {
+			if f.Now().Sub(aws.ToTime(t.CreateTime)) < age {
+				continue
+			}
+			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
+			if err != nil && code(err) != templateIDNotFound && code(err) != templateNameNotFound {
+				return n, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
+			}
+			n++
+		}
+	}
+	return n, nil
+}
+
+// templateData is the content of a template (spec aws.md §3.4).
+func templateData(t launch.Template) *types.RequestLaunchTemplateData {
+	d := &types.RequestLaunchTemplateData{
+		ImageId:    aws.String(t.ImageID),
+		Monitoring: &types.LaunchTemplatesMonitoringRequest{Enabled: aws.Bool(t.Monitoring)},
+		MetadataOptions: &types.LaunchTemplateInstanceMetadataOptionsRequest{
+			HttpEndpoint:            types.LaunchTemplateInstanceMetadataEndpointState(t.Metadata.HTTPEndpoint),
+			HttpProtocolIpv6:        types.LaunchTemplateInstanceMetadataProtocolIpv6(t.Metadata.HTTPProtocol),
+			HttpPutResponseHopLimit: aws.Int32(t.Metadata.HopLimit),
+			HttpTokens:              types.LaunchTemplateHttpTokensState(t.Metadata.HTTPTokens),
+			InstanceMetadataTags:    types.LaunchTemplateInstanceMetadataTagsStateDisabled,
+		},
+		Placement:         &types.LaunchTemplatePlacementRequest{Tenancy: types.Tenancy(t.Tenancy)},
+		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags(t.Tags)}},
+	}
+	if t.UserData != "" {
+		d.UserData = aws.String(t.UserData)
+	}
+	if t.InstanceProfile != "" {
+		d.IamInstanceProfile = &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String(t.InstanceProfile)}
+	}
+	if t.NestedVirtual != "" {
+		d.CpuOptions = &types.LaunchTemplateCpuOptionsRequest{NestedVirtualization: types.NestedVirtualizationSpecification(t.NestedVirtual)}
+	}
+	if t.Enclave {
+		d.EnclaveOptions = &types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)}
+	}
+	if len(t.SpotTags) > 0 {
+		d.TagSpecifications = append(d.TagSpecifications,
+			types.LaunchTemplateTagSpecificationRequest{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: tags(t.SpotTags)})
+	}
+	if t.Reservation.Preference != "" {
+		d.CapacityReservationSpecification = reservation(t.Reservation)
+	}
+	if t.Reservation.Market != "" {
+		d.InstanceMarketOptions = &types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: types.MarketType(t.Reservation.Market)}
+	}
+	for _, b := range t.BlockDevices {
+		d.BlockDeviceMappings = append(d.BlockDeviceMappings, blockDevice(b))
+	}
+	for _, n := range t.NetworkInterfaces {
+		d.NetworkInterfaces = append(d.NetworkInterfaces, networkInterface(n))
+	}
+	return d
+}
+
+func reservation(r launch.ReservationSelection) *types.LaunchTemplateCapacityReservationSpecificationRequest {
+	out := &types.LaunchTemplateCapacityReservationSpecificationRequest{
+		CapacityReservationPreference: types.CapacityReservationPreference(r.Preference)}
+	if r.ID != "" {
+		out.CapacityReservationTarget = &types.CapacityReservationTarget{CapacityReservationId: aws.String(r.ID)}
+	}
+	return out
+}
+
+func blockDevice(b launch.BlockDevice) types.LaunchTemplateBlockDeviceMappingRequest {
+	return types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: aws.String(b.Device), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{
+		VolumeSize: set(b.SizeGiB), VolumeType: types.VolumeType(b.VolumeType), Iops: set(b.IOPS), Throughput: set(b.Throughput),
+		VolumeInitializationRate: set(b.VolumeInitializationRate), Encrypted: b.Encrypted, DeleteOnTermination: b.DeleteOnTermination,
+		KmsKeyId: set(b.KMSKeyID), SnapshotId: set(b.SnapshotID)}}
+}
+
+func networkInterface(n launch.NetworkInterface) types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
+	out := types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
+		NetworkCardIndex: aws.Int32(n.CardIndex), DeviceIndex: aws.Int32(n.DeviceIndex), InterfaceType: set(n.Type), Groups: n.SecurityGroupIDs,
+		AssociatePublicIpAddress: n.AssociatePublicIP, Ipv4PrefixCount: set(n.IPv4PrefixCount), Ipv6PrefixCount: set(n.IPv6PrefixCount),
+		Ipv6AddressCount: set(n.IPv6AddressCount)}
+	if n.PrimaryIPv6 {
+		out.PrimaryIpv6 = aws.Bool(true)
+	}
+	if c := n.ConnectionTracking; c != nil {
+		out.ConnectionTrackingSpecification = &types.ConnectionTrackingSpecificationRequest{
+			TcpEstablishedTimeout: set(c.TCPEstablishedSec), UdpStreamTimeout: set(c.UDPStreamSec), UdpTimeout: set(c.UDPSec)}
+	}
+	return out
+}
+
+// set is nil for a zero value, which EC2 takes as not given.
+func set[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// templateGone reports whether a launch failed because a template was deleted meanwhile.
+func templateGone(err error, out *ec2.CreateFleetOutput) bool {
+	if code(err) == templateNameNotFound {
+		return true
+	}
+	if err != nil || len(out.Instances) > 0 {
+		return false
+	}
+	for _, e := range out.Errors {
+		if aws.ToString(e.ErrorCode) == templateNameNotFound {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Fleet) known(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.templates[name]
+}
+
+func (f *Fleet) remember(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.templates == nil {
+		f.templates = map[string]bool{}
+	}
+	f.templates[name] = true
+}
+
+func (f *Fleet) forget(o launch.Order) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, t := range o.Templates {
+		delete(f.templates, t.Name)
+	}
+}

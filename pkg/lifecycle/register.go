@@ -1,0 +1,103 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// AnnotationTagged says that the instance of a claim carries its node's name (spec aws.md §8.2).
+const AnnotationTagged = "karpenter.k8s.aws/tagged"
+
+// register matches a launched claim with the one node of its provider id (spec core.md §4.3). The unregistered taint is
+// dropped if the user brought it; Joiner's own user data does not set it, so that pods need not wait for this step.
+func (v view) register(c cluster.Claim) []plan.Action {
+	nodes := v.nodes[c.ProviderID]
+	switch {
+	case len(nodes) == 0:
+		return v.note(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
+			Message: "no node with this provider id has joined the cluster yet"})
+	case len(nodes) > 1:
+		return v.note(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False", Reason: v1.ReasonMultipleNodesFound,
+			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
+	}
+	n := nodes[0]
+	if !n.Deleting.IsZero() {
+		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: "node_deleted", Why: "its node was deleted"}}
+	}
+	out := []plan.Action{
+		{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name},
+		{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
+			{Type: v1.ConditionRegistered, Status: "True"}}},
+	}
+	if i, ok := v.instances[c.ProviderID]; ok && c.Annotations[AnnotationTagged] != "true" {
+		out = append(out, plan.Action{Do: plan.TagInstance, Claim: c.Name, Node: n.Name, Instance: i.ID})
+	}
+	return out
+}
+
+// initialize checks a registered node in the order of spec core.md §4.4.
+func (v view) initialize(c cluster.Claim) []plan.Action {
+	unknown := func(reason, message string) []plan.Action {
+		return v.note(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason, Message: message})
+	}
+	nodes := v.nodes[c.ProviderID]
+	if len(nodes) != 1 {
+		return unknown(v1.ReasonNodeNotFound, fmt.Sprintf("%d nodes carry this provider id", len(nodes)))
+	}
+	n := nodes[0]
+	if !n.Deleting.IsZero() {
+		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: "node_deleted", Why: "its node was deleted"}}
+	}
+	if !n.Ready {
+		return unknown(v1.ReasonNodeNotReady, "the node is not Ready")
+	}
+	for _, t := range n.Taints {
+		for _, s := range c.StartupTaints {
+			if t.Key == s.Key && t.Effect == s.Effect {
+				return unknown(v1.ReasonStartupTaintsExist, "startup taint "+t.String()+" is still on the node")
+			}
+		}
+	}
+	for _, t := range n.Taints {
+		if ephemeral(t) {
+			return unknown(v1.ReasonKnownEphemeralTaintsExist, "taint "+t.String()+" is still on the node")
+		}
+	}
+	for _, name := range c.Requests.Names() {
+		if n.Allocatable.Get(name) == 0 {
+			return unknown(v1.ReasonResourceNotRegistered, "the node does not offer "+name+" yet")
+		}
+	}
+	return []plan.Action{
+		{Do: plan.InitializeNode, Claim: c.Name, Node: n.Name},
+		{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{{Type: v1.ConditionInitialized, Status: "True"}}},
+	}
+}
+
+// note writes a condition if it says something new.
+func (v view) note(c cluster.Claim, k cluster.Condition) []plan.Action {
+	have := c.Condition(k.Type)
+	if have.Status == k.Status && have.Reason == k.Reason && have.Message == k.Message {
+		return nil
+	}
+	return []plan.Action{{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{k}}}
+}
+
+// ephemeral reports whether a taint belongs to a node's start (spec core.md §3.2).
+func ephemeral(t cluster.Taint) bool {
+	switch t.Key {
+	case "node.kubernetes.io/not-ready":
+		return true
+	case "node.kubernetes.io/unreachable":
+		return t.Effect == "NoSchedule"
+	case "node.cloudprovider.kubernetes.io/uninitialized":
+		return t.Effect == "NoSchedule"
+	case v1.TaintUnregistered:
+		return t.Effect == "NoExecute"
+	}
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+}

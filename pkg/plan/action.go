@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"strings"
+	"time"
+
+	"joiner/pkg/cluster"
+)
+
+// Do says what an action does.
+type Do string
+
+// What lifecycle and drain may ask for. Repeating any of them is harmless.
+const (
+	WriteStatus    Do = "status"        // write Conditions onto the claim
+	SetDeadline    Do = "set deadline"  // annotate the claim with the time at which draining ends by force
+	RegisterNode   Do = "register"      // sync the claim onto its node
+	InitializeNode Do = "initialize"    // label the node as initialized
+	TagInstance    Do = "tag"           // name the instance after its node
+	DeleteClaim    Do = "delete claim"  // condemn: the claim gets a deletion time
+	ReleaseClaim   Do = "release claim" // drop our finalizer
+	DeleteNode     Do = "delete node"   // the node gets a deletion time
+	CondemnNode    Do = "condemn"       // taint the node and take it out of load balancers
+	ReleaseNode    Do = "release node"  // drop our finalizer
+	Terminate      Do = "terminate"     // terminate the instance
+	Evict          Do = "evict"         // ask the eviction API; a budget may refuse
+	DeletePod      Do = "delete pod"    // delete with GraceSec, past its budget
+	Notify         Do = "notify"        // a Kubernetes event
+)
+
+// Action is one step on one object. Empty fields are not involved.
+type Action struct {
+	Do         Do
+	Claim      string              // name
+	Node       string              // name
+	Pod        string              // namespace/name
+	Instance   string              // instance id
+	Reason     string              // a word for conditions, events and metrics
+	Why        string              // a sentence for people
+	Conditions []cluster.Condition // for WriteStatus: the conditions to set, Since is filled by the writer
+	NodeName   string              // for WriteStatus: the node to name in the status, when not empty
+	Deadline   time.Time           // for SetDeadline
+	GraceSec   int64               // for DeletePod
+}
+
+// String says the action in one line.
+func (a Action) String() string {
+	parts := []string{string(a.Do)}
+	for _, p := range []struct{ name, value string }{
+		{"pod", a.Pod}, {"node", a.Node}, {"claim", a.Claim}, {"instance", a.Instance},
+	} {
+		if p.value != "" {
+			parts = append(parts, p.name+" "+p.value)
+		}
+	}
+	for _, c := range a.Conditions {
+		s := c.Type + "=" + c.Status
+		if c.Reason != "" && c.Reason != c.Type {
+			s += "(" + c.Reason + ")"
+		}
+		parts = append(parts, s)
+	}
+	out := strings.Join(parts, " ")
+	switch {
+	case a.Reason != "" && a.Why != "":
+		return out + ": " + a.Reason + ", " + a.Why
+	case a.Reason+a.Why != "":
+		return out + ": " + a.Reason + a.Why
+	}
+	return out
+}
