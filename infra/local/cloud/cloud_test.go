@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"joiner/infra/local/cloud"
+	"joiner/infra/local/cloud/wire"
 )
 
 const account = "111122223333"
@@ -63,6 +64,9 @@ func (r *rig) with(c aws.Credentials) aws.Config {
 // wantCode fails unless err is an answer of the service with this code.
 func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
+	if f, ok := errors.AsType[*wire.Failure](err); ok && f.Code == code {
+		return
+	}
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok || api.ErrorCode() != code {
 		t.Fatalf("error is %v, want code %s", err, code)

@@ -127,7 +127,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if signed {
 		r.caller, v = c.verify(h, s, body)
 	}
-	out := &outcome{ResponseWriter: w}
+	out := &outcome{ResponseWriter: w, notBefore: r.started.Add(shortestAnswer)}
 	if v != authentic {
 		c.reply(out, r, nil, refusal(v, r.protocol))
 	} else {
@@ -234,24 +234,31 @@ func denied(r *call) *wire.Failure {
 	return wire.Fail(403, "AccessDenied", "%s", who)
 }
 
+// shortestAnswer is the least time from the request to its answer. smithy-go closes the body of a request as soon as
+// the answer comes; where that is before net/http has read the body's end, a moment after it sent the last byte,
+// net/http takes it for a failed write and drops the connection with the rest of the answer in it. AWS is never that fast.
+const shortestAnswer = 3 * time.Millisecond
+
 // outcome remembers what was answered, for the call log.
 type outcome struct {
 	http.ResponseWriter
-	status int
-	code   string
-	fault  FaultKind
+	notBefore time.Time
+	status    int
+	code      string
+	fault     FaultKind
 }
 
 func (o *outcome) WriteHeader(status int) {
 	if o.status == 0 {
 		o.status = status
+		time.Sleep(time.Until(o.notBefore))
 	}
 	o.ResponseWriter.WriteHeader(status)
 }
 
 func (o *outcome) Write(p []byte) (int, error) {
 	if o.status == 0 {
-		o.status = http.StatusOK
+		o.WriteHeader(http.StatusOK)
 	}
 	return o.ResponseWriter.Write(p)
 }
