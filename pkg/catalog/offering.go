@@ -60,14 +60,18 @@ func (m Mark) Covers(o Offer, now time.Time) bool {
 		(m.Type == "" || m.Type == o.Type) && (m.Zone == "" || m.Zone == o.Zone)
 }
 
-// NoCapacityError says that EC2 refused to sell any of the offers that a launch asked for.
+// NoCapacityError says that nothing can be bought: EC2 refused all offers that a launch asked for, or nothing was left to ask for.
 type NoCapacityError struct {
-	Marks []Mark // one for each refused offer, without Until
+	Marks []Mark // one for each offer that EC2 refused, without Until
+	Why   string // why nothing was asked for, in words
 }
 
 // Error lists the first refused offers and their codes.
 func (e *NoCapacityError) Error() string {
 	s := "no capacity"
+	if e.Why != "" {
+		s += ": " + e.Why
+	}
 	for i, m := range e.Marks {
 		if i == 3 {
 			return s + fmt.Sprintf(", and %d more offers", len(e.Marks)-i)

@@ -20,6 +20,8 @@ type Order struct {
 	Templates    []Template // at least one, each with at least one override, sorted by name
 	Tags         []Tag      // of the fleet and the volumes, sorted by key
 	InstanceTags []Tag      // of the instance: Tags and those that name the claim, sorted by key
+
+	Annotations map[string]string // of the claim, once an instance runs
 }
 
 // Template is a launch template with the overrides that use it. Its name is a hash of everything in it but the overrides,

@@ -1,0 +1,177 @@
+package launch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/bootstrap"
+	"joiner/pkg/catalog"
+)
+
+// Allocation strategies of CreateFleet (spec aws.md §3.5).
+const (
+	priceCapacity       = "price-capacity-optimized"
+	lowestPrice         = "lowest-price"
+	prioritizedSpot     = "capacity-optimized-prioritized"
+	prioritizedOnDemand = "prioritized"
+)
+
+const annotationProfile = "karpenter.k8s.aws/instance-profile-name"
+
+// Choose decides what to ask of EC2 for one claim (spec aws.md §2.8 and §3).
+//
+// The error is a *catalog.NoCapacityError when no offer is left, a *NotReadyError when the class must change first, and a
+// *ReadinessUnknownError when it is too early to tell.
+func Choose(in Input) (Order, error) {
+	if err := ready(in); err != nil {
+		return Order{}, err
+	}
+	candidates, err := filter(in)
+	if err != nil {
+		return Order{}, err
+	}
+	o := Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, CapacityType: capacityType(candidates)}
+	o.Strategy = strategy(o.CapacityType, in.Claim.Annotations[karpv1.AnnotationPriceOverlay] == "true")
+	if c := in.Class.Spec.Context; c != nil && in.Claim.Annotations[karpv1.AnnotationMinValuesRelaxed] != "true" {
+		o.Context = *c
+	}
+	tags := staticTags(in)
+	o.Tags = sortedTags(tags)
+	o.InstanceTags = sortedTags(claimTags(in, tags))
+	o.Annotations = map[string]string{
+		awsv1.AnnotationHash: in.Class.Hash(in.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion,
+		annotationProfile: profile(in.Class),
+	}
+	if o.Templates, err = templates(in, o, candidates); err != nil {
+		return Order{}, err
+	}
+	return o, nil
+}
+
+// ready refuses a class that cannot be launched with (spec aws.md §3.1), or that asks for what is not modelled.
+func ready(in Input) error {
+	no := func(format string, args ...any) error {
+		return &NotReadyError{Class: in.Claim.Class, Why: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case in.Class == nil:
+		return no("it does not exist")
+	case !in.Resolved.Ready && in.Class.DeletionTimestamp == nil && readinessUnknown(in.Class):
+		return &ReadinessUnknownError{Class: in.Class.Name}
+	case !in.Resolved.Ready:
+		return no("%s", cmp.Or(in.Resolved.Message, "the resolved class says so"))
+	case len(in.Class.Status.Subnets) == 0:
+		return no("it has no subnets")
+	case len(in.Class.Status.SecurityGroups) == 0:
+		return no("it has no security groups")
+	case profile(in.Class) == "":
+		return no("it has no instance profile")
+	case in.Class.Spec.PlacementGroupSelector != nil:
+		return no("spec.placementGroupSelector is not supported")
+	}
+	if key, found := restrictedTag(in.Class.Spec.Tags); found {
+		return no("tag %q in spec.tags is restricted", key)
+	}
+	return nil
+}
+
+func readinessUnknown(c *awsv1.EC2NodeClass) bool {
+	k, ok := c.StatusConditions().Get(awsv1.ConditionReady)
+	return !ok || k.Status == metav1.ConditionUnknown
+}
+
+func profile(c *awsv1.EC2NodeClass) string {
+	if c.Status.InstanceProfile == "" && c.Spec.InstanceProfile != nil {
+		return *c.Spec.InstanceProfile
+	}
+	return c.Status.InstanceProfile
+}
+
+// capacityType is spot as long as any candidate is to be had so, else on-demand. This is how spot falls back once the
+// refused offers are marked as sold out (spec aws.md §3.2).
+func capacityType(cs []candidate) string {
+	for _, c := range cs {
+		for _, o := range c.offers {
+			if o.CapacityType == catalog.Spot {
+				return catalog.Spot
+			}
+		}
+	}
+	return catalog.OnDemand
+}
+
+func strategy(capacityType string, pricesOverlaid bool) string {
+	switch {
+	case capacityType == catalog.Spot && pricesOverlaid:
+		return prioritizedSpot
+	case capacityType == catalog.Spot:
+		return priceCapacity
+	case pricesOverlaid:
+		return prioritizedOnDemand
+	}
+	return lowestPrice
+}
+
+// templates makes one template for each different content and gives it the offers that use it (spec aws.md §3.4, §3.5).
+func templates(in Input, o Order, cs []candidate) ([]Template, error) {
+	subnets := subnetOfZone(in.Class)
+	byGroup := map[group]int{}
+	byName := map[string]int{}
+	var out []Template
+	for _, c := range cs {
+		g := groupOf(in, c.t)
+		i, known := byGroup[g]
+		if !known {
+			t, err := newTemplate(in, o, g)
+			if err != nil {
+				return nil, templateError(in, err)
+			}
+			if i, known = byName[t.Name]; !known {
+				i = len(out)
+				out = append(out, t)
+				byName[t.Name] = i
+			}
+			byGroup[g] = i
+		}
+		for _, f := range c.offers {
+			if f.CapacityType == o.CapacityType {
+				out[i].Overrides = append(out[i].Overrides,
+					Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price})
+			}
+		}
+	}
+	out = slices.DeleteFunc(out, func(t Template) bool { return len(t.Overrides) == 0 })
+	for _, t := range out {
+		slices.SortFunc(t.Overrides, func(a, b Override) int {
+			return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
+		})
+	}
+	slices.SortFunc(out, func(a, b Template) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// templateError says that user data which cannot be made is the class's fault.
+func templateError(in Input, err error) error {
+	if bad, ok := errors.AsType[*bootstrap.Error](err); ok {
+		return &NotReadyError{Class: in.Class.Name, Why: bad.Reason + ": " + bad.Error()}
+	}
+	return err
+}
+
+// subnetOfZone picks one subnet for each zone: the first of the status, which lists those with most free addresses first
+// (spec aws.md §3.3).
+func subnetOfZone(c *awsv1.EC2NodeClass) map[string]string {
+	out := map[string]string{}
+	for _, s := range c.Status.Subnets {
+		if out[s.Zone] == "" {
+			out[s.Zone] = s.ID
+		}
+	}
+	return out
+}

@@ -1,0 +1,181 @@
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/require"
+)
+
+// maxTypes bounds the instance types in one request.
+const maxTypes = 60
+
+// candidate is a type that may be launched and what of it may be bought.
+type candidate struct {
+	t      *catalog.Type
+	offers []catalog.Offering // by price; never empty
+}
+
+// filter applies the launch-time filters in their order, each to what the one before left (spec aws.md §2.8). The result is
+// never empty.
+func filter(in Input) ([]candidate, error) {
+	cs, why := available(in)
+	if len(cs) == 0 {
+		return nil, &catalog.NoCapacityError{Why: why}
+	}
+	picky := wantsMinValues(in.Claim.Requirements)
+	if !picky {
+		cs = withoutExotic(cs)
+		if admits(in, catalog.Spot) && admits(in, catalog.OnDemand) {
+			cs = withoutDearSpot(cs)
+		}
+	}
+	slices.SortStableFunc(cs, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.offers[0].Price, b.offers[0].Price), cmp.Compare(a.t.Name, b.t.Name))
+	})
+	cs = cs[:min(len(cs), maxTypes)]
+	if why := fewerThanMinValues(in.Claim.Requirements, cs); why != "" && !in.RelaxMinValues {
+		return nil, &catalog.NoCapacityError{Why: why}
+	}
+	return cs, nil
+}
+
+// available keeps the types that the claim allows and that hold its requests, with the offers that it allows and that can be
+// bought. Otherwise it says why there are none.
+func available(in Input) (cs []candidate, why string) {
+	subnets := subnetOfZone(in.Class)
+	var refused []string
+	fits := 0
+	for i := range in.Types {
+		t := &in.Types[i]
+		if !t.Requirements.Intersects(in.Claim.Requirements) || !in.Claim.Requests.FitsIn(t.Allocatable) {
+			continue
+		}
+		fits++
+		c := candidate{t: t}
+		for _, o := range t.Offerings {
+			switch {
+			case !allows(in.Claim.Requirements, o):
+			case !o.Available:
+				refused = append(refused, fmt.Sprintf("%s: %s", o.Offer, o.Why))
+			case subnets[o.Zone] == "":
+				refused = append(refused, fmt.Sprintf("%s: the class has no subnet there", o.Offer))
+			default:
+				c.offers = append(c.offers, o)
+			}
+		}
+		if len(c.offers) > 0 {
+			cs = append(cs, c)
+		}
+	}
+	if fits == 0 {
+		why = "no instance type of class " + in.Resolved.Name + " has what the claim requires"
+		if !in.Claim.Requests.IsZero() {
+			why += " and room for " + in.Claim.Requests.String()
+		}
+		return nil, why
+	}
+	return cs, none(refused)
+}
+
+// none says why no offer is left.
+func none(refused []string) string {
+	const most = 3
+	if len(refused) == 0 {
+		return "no zone and capacity type that the claim allows is sold"
+	}
+	text := strings.Join(refused[:min(len(refused), most)], "; ")
+	if len(refused) > most {
+		text += fmt.Sprintf("; and %d more offers", len(refused)-most)
+	}
+	return text
+}
+
+// allows reports whether the claim may run on the offer.
+func allows(reqs require.Set, o catalog.Offering) bool {
+	return reqs.Has(catalog.LabelCapacityType, o.CapacityType) && reqs.Has(catalog.LabelZone, o.Zone) &&
+		(o.ZoneID == "" || reqs.Has(catalog.LabelZoneID, o.ZoneID))
+}
+
+func admits(in Input, capacityType string) bool {
+	return in.Claim.Requirements.Has(catalog.LabelCapacityType, capacityType)
+}
+
+// withoutExotic drops bare metal and types with accelerators, unless nothing else is left.
+func withoutExotic(cs []candidate) []candidate {
+	plain := slices.DeleteFunc(slices.Clone(cs), func(c candidate) bool { return exotic(c.t) })
+	if len(plain) == 0 {
+		return cs
+	}
+	return plain
+}
+
+func exotic(t *catalog.Type) bool {
+	if _, size, _ := strings.Cut(t.Name, "."); strings.Contains(size, "metal") {
+		return true
+	}
+	for _, r := range []string{
+		catalog.ResourceNVIDIA, catalog.ResourceAMD, catalog.ResourceNeuron, catalog.ResourceNeuronCore, catalog.ResourceGaudi,
+	} {
+		if t.Capacity.Get(r) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutDearSpot drops spot offers that cost more than the cheapest on-demand offer.
+func withoutDearSpot(cs []candidate) []candidate {
+	cheapest := math.Inf(1)
+	for _, c := range cs {
+		for _, o := range c.offers {
+			if o.CapacityType == catalog.OnDemand {
+				cheapest = min(cheapest, o.Price)
+			}
+		}
+	}
+	var out []candidate
+	for _, c := range cs {
+		c.offers = slices.DeleteFunc(slices.Clone(c.offers), func(o catalog.Offering) bool {
+			return o.CapacityType == catalog.Spot && o.Price > cheapest
+		})
+		if len(c.offers) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func wantsMinValues(reqs require.Set) bool {
+	return slices.ContainsFunc(reqs.All(), func(r require.Requirement) bool { return r.MinValues > 0 })
+}
+
+// fewerThanMinValues says which minValues of the claim the candidates do not reach, or nothing.
+func fewerThanMinValues(reqs require.Set, cs []candidate) string {
+	for _, r := range reqs.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, c := range cs {
+			have, _ := c.t.Requirements.Get(r.Key)
+			for _, v := range have.Values {
+				seen[v] = seen[v] || !have.Not && r.Has(v)
+			}
+		}
+		n := 0
+		for _, allowed := range seen {
+			if allowed {
+				n++
+			}
+		}
+		if n < r.MinValues {
+			return fmt.Sprintf("%s needs %d different values, %d are to be had", r.Key, r.MinValues, n)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,50 @@
+package launch
+
+import (
+	"cmp"
+	"maps"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/resource"
+)
+
+// Launched is what a launch writes into its claim (spec aws.md §3.7).
+type Launched struct {
+	ProviderID  string
+	ImageID     string
+	Labels      map[string]string // all that were not on the claim, or had another value
+	Annotations map[string]string
+	Capacity    resource.List
+	Allocatable resource.List
+}
+
+// Result tells what to write into the claim c, for which order o started, or had started before, the instance i of type t.
+func Result(c cluster.Claim, o Order, t catalog.Type, i cluster.Instance) Launched {
+	labels := t.Requirements.Labels()
+	labels[catalog.LabelCapacityType] = i.CapacityType
+	labels[catalog.LabelZone] = i.Zone
+	delete(labels, catalog.LabelZoneID)
+	for _, f := range t.Offerings {
+		if f.Zone == i.Zone && f.ZoneID != "" {
+			labels[catalog.LabelZoneID] = f.ZoneID
+		}
+	}
+	out := Launched{
+		ProviderID: i.ProviderID(), ImageID: cmp.Or(i.ImageID, t.ImageID),
+		Annotations: maps.Clone(o.Annotations), Capacity: t.Capacity, Allocatable: t.Allocatable,
+	}
+	efa := false
+	for _, m := range o.Templates {
+		labels[catalog.LabelTenancy] = m.Tenancy // one order has one tenancy
+		for _, v := range m.Overrides {
+			efa = efa || v.Type == i.Type && m.hasEFA()
+		}
+	}
+	if !efa { // the type could, but no such interface was attached
+		out.Capacity, out.Allocatable = out.Capacity.With(catalog.ResourceEFA, 0), out.Allocatable.With(catalog.ResourceEFA, 0)
+	}
+	maps.DeleteFunc(labels, func(k, v string) bool { have, ok := c.Labels[k]; return ok && have == v })
+	out.Labels = labels
+	return out
+}

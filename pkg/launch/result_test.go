@@ -1,0 +1,67 @@
+package launch_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+func TestResult(t *testing.T) {
+	w := newWorld(t)
+	w.addType(t, "c5n.18xlarge od=3 spot=1 efa=1")
+	launched := func() launch.Launched {
+		o, err := w.choose(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := cluster.Instance{ID: "i-1", Type: "c5n.18xlarge", Zone: "b", CapacityType: o.CapacityType}
+		return launch.Result(w.in.Claim, o, w.types[0], i)
+	}
+	got := launched()
+	if got.ProviderID != "aws:///b/i-1" || got.ImageID != "ami-1" {
+		t.Errorf("%s from %s", got.ProviderID, got.ImageID)
+	}
+	want := map[string]string{
+		"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": "c5n.18xlarge",
+		"topology.kubernetes.io/zone": "b", "topology.k8s.aws/zone-id": "r-2", "topology.kubernetes.io/region": "r",
+		"karpenter.sh/capacity-type": "spot", "karpenter.k8s.aws/instance-tenancy": "default",
+		"karpenter.k8s.aws/instance-category": "c", "karpenter.k8s.aws/instance-generation": "5",
+		"karpenter.k8s.aws/instance-family": "c5n", "karpenter.k8s.aws/instance-size": "18xlarge",
+		"karpenter.k8s.aws/instance-cpu": "2", "karpenter.k8s.aws/instance-memory": "8192",
+		"karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz":   "0",
+		"karpenter.k8s.aws/instance-capability-flex":                 "false",
+		"karpenter.k8s.aws/instance-hypervisor":                      "nitro",
+		"karpenter.k8s.aws/instance-encryption-in-transit-supported": "false",
+	}
+	if d := cmp.Diff(want, got.Labels); d != "" {
+		t.Errorf("labels:\n%s", d)
+	}
+	annotations := map[string]string{
+		"karpenter.k8s.aws/ec2nodeclass-hash": w.in.Class.Hash("Q0E="), "karpenter.k8s.aws/ec2nodeclass-hash-version": "v5",
+		"karpenter.k8s.aws/instance-profile-name": "demo-profile",
+	}
+	if d := cmp.Diff(annotations, got.Annotations); d != "" {
+		t.Errorf("annotations:\n%s", d)
+	}
+	if got.Capacity.CPU != 2000 || got.Allocatable.CPU != 1930 {
+		t.Errorf("capacity %s, allocatable %s", got.Capacity, got.Allocatable)
+	}
+	if got.Capacity.Get(catalog.ResourceEFA) != 0 || got.Allocatable.Get(catalog.ResourceEFA) != 0 {
+		t.Error("EFA without such an interface")
+	}
+
+	// What the claim has already is not written again; EFA counts where it was asked for.
+	w.in.Claim.Labels = map[string]string{"kubernetes.io/arch": "amd64", "kubernetes.io/os": "other", "karpenter.sh/nodepool": "general"}
+	w.in.Claim.Requests = w.in.Claim.Requests.With(catalog.ResourceEFA, 1)
+	got = launched()
+	if _, again := got.Labels["kubernetes.io/arch"]; again || got.Labels["kubernetes.io/os"] != "linux" {
+		t.Errorf("labels %v", got.Labels)
+	}
+	if got.Capacity.Get(catalog.ResourceEFA) != 1 || got.Allocatable.Get(catalog.ResourceEFA) != 1 {
+		t.Error("no EFA")
+	}
+}
