@@ -1,0 +1,326 @@
+package kubelet
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"joiner/infra/local/planectl"
+)
+
+func TestMain(m *testing.M) { os.Exit(planectl.Main(m)) }
+
+// lines is a log that a test can read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// stage is a bridge on the shared plane.
+type stage struct {
+	*Bridge
+	api   kubernetes.Interface
+	plane *planectl.Plane
+	log   *lines
+}
+
+func newStage(t *testing.T, change func(*Options)) stage {
+	t.Helper()
+	p := planectl.ForTest(t)
+	api, err := kubernetes.NewForConfig(p.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &lines{}
+	o := Options{
+		Config: p.RESTConfig(), Cluster: Cluster{Name: "demo", Endpoint: p.Server(), CA: p.CA()}, Region: "us-west-2", Log: log,
+		ZoneID: func(zone string) string { return map[string]string{"us-west-2b": "usw2-az2"}[zone] },
+		Facts: func(kind string) (Facts, bool) {
+			return Facts{VCPU: 2, MemoryMiB: 8192, Arch: "amd64", PodsByENI: 29}, kind == "m5.large"
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	b, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return stage{Bridge: b, api: api, plane: p, log: log}
+}
+
+// instance makes one with user data for the shared plane. Its node is deleted at the end of the test.
+func (s stage) instance(t *testing.T, extra string) Instance {
+	t.Helper()
+	name := fmt.Sprintf("ip-%08x.us-west-2.compute.internal", crc32.ChecksumIEEE([]byte(t.Name())))
+	t.Cleanup(func() {
+		err := s.api.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Error(err)
+		}
+	})
+	text := fmt.Sprintf(`apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec:
+  cluster: {name: demo, apiServerEndpoint: %q, certificateAuthority: %q, cidr: 10.100.0.0/16}
+  kubelet:
+    config:
+      maxPods: 20
+      registerWithTaints: [{key: dedicated, value: test, effect: NoSchedule}, {key: agent.example.com/wait, effect: NoExecute}]
+    flags: ['--node-labels="karpenter.sh/nodepool=default%s"']
+`, s.plane.Server(), base64.StdEncoding.EncodeToString(s.plane.CA()), extra)
+	return Instance{
+		ID: "i-" + name, Type: "m5.large", Zone: "us-west-2b", Lifecycle: "spot", PrivateDNS: name, PrivateIP: "10.0.1.7",
+		UserData: text, State: "running",
+	}
+}
+
+func (i Instance) in(state string) Instance {
+	i.State = state
+	return i
+}
+
+// awaitNode waits until the node fits; a nil node stands for none.
+func (s stage) awaitNode(t *testing.T, name, what string, fits func(*corev1.Node) bool) *corev1.Node {
+	t.Helper()
+	deadline := time.After(40 * time.Second)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		n, err := s.api.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			n, err = nil, nil
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fits(n) {
+			return n
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("%s: waited in vain for %s; it is %+v\n%s", name, what, n, s.log)
+		}
+	}
+}
+
+func readiness(n *corev1.Node) (corev1.ConditionStatus, string) {
+	if n == nil {
+		return "", ""
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status, c.Reason
+		}
+	}
+	return "", ""
+}
+
+func isReady(n *corev1.Node) bool {
+	status, _ := readiness(n)
+	return status == corev1.ConditionTrue
+}
+
+func taintKeys(n *corev1.Node) []string {
+	var out []string
+	for _, t := range n.Spec.Taints {
+		out = append(out, t.Key)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestInstanceBecomesANode(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, func(o *Options) {
+		o.Agents = []Agent{{TaintKey: "agent.example.com/wait", After: 50 * time.Millisecond}}
+	})
+	i := s.instance(t, ",team=a")
+	s.Announce(i.in("pending"))
+	s.Announce(i)
+	n := s.awaitNode(t, i.PrivateDNS, "readiness and its own taint only", func(n *corev1.Node) bool {
+		return isReady(n) && slices.Equal(taintKeys(n), []string{"dedicated"})
+	})
+	if n.Spec.ProviderID != "aws:///us-west-2b/"+i.ID {
+		t.Errorf("provider id = %s", n.Spec.ProviderID)
+	}
+	for key, want := range map[string]string{
+		"karpenter.sh/nodepool": "default", "team": "a", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
+		"kubernetes.io/hostname": i.PrivateDNS, "node.kubernetes.io/instance-type": "m5.large",
+		"topology.kubernetes.io/zone": "us-west-2b", "topology.kubernetes.io/region": "us-west-2", "topology.k8s.aws/zone-id": "usw2-az2",
+	} {
+		if n.Labels[key] != want {
+			t.Errorf("label %s = %q, want %q", key, n.Labels[key], want)
+		}
+	}
+	names := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourcePods}
+	if got := amounts(n.Status.Allocatable, names...); got != "1930m 7108Mi 20" {
+		t.Errorf("allocatable = %s", got)
+	}
+	if n.Status.NodeInfo.KubeletVersion != "v1.36.3-eks-local" {
+		t.Errorf("kubelet version = %s", n.Status.NodeInfo.KubeletVersion)
+	}
+
+	s.Announce(i.in("shutting-down"))
+	s.awaitNode(t, i.PrivateDNS, "NotReady with the taint of the node controller", func(n *corev1.Node) bool {
+		status, reason := readiness(n)
+		return status == corev1.ConditionFalse && reason == "KubeletNotReady" && slices.Contains(taintKeys(n), corev1.TaintNodeNotReady)
+	})
+	s.Announce(i.in("terminated"))
+	s.awaitNode(t, i.PrivateDNS, "its end", func(n *corev1.Node) bool { return n == nil })
+}
+
+func TestStoppedInstanceComesBack(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	i := s.instance(t, "")
+	s.Announce(i)
+	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
+	s.Announce(i.in("stopping"))
+	s.Announce(i.in("stopped"))
+	s.awaitNode(t, i.PrivateDNS, "the shutdown taint", func(n *corev1.Node) bool {
+		return !isReady(n) && slices.Contains(taintKeys(n), shutdownTaint)
+	})
+	s.Announce(i.in("pending"))
+	s.Announce(i)
+	s.awaitNode(t, i.PrivateDNS, "readiness again", func(n *corev1.Node) bool {
+		return isReady(n) && !slices.Contains(taintKeys(n), shutdownTaint)
+	})
+}
+
+// The Node is made under the kubelet's own name, so the API server's NodeRestriction has its say.
+func TestNodeRestrictionJudges(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	i := s.instance(t, "")
+	n, err := s.register(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Labels["node-restriction.kubernetes.io/x"] = "y"
+	if _, err := s.create(t.Context(), i, n); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "node-restriction.kubernetes.io/x") {
+		t.Errorf("restricted label: %v", err)
+	}
+	delete(n.Labels, "node-restriction.kubernetes.io/x")
+	n.Name = "another-name"
+	if _, err := s.create(t.Context(), i, n); !apierrors.IsForbidden(err) {
+		t.Errorf("another node's name: %v", err)
+	}
+}
+
+func TestInstancesThatDoNotJoin(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name    string
+		options func(*Options)
+		change  func(*Instance)
+		want    string
+	}{
+		{"told so", func(o *Options) { o.Behavior = func(Instance) Behavior { return Behavior{NeverJoin: true} } }, nil, "told so"},
+		{"cluster", nil, func(i *Instance) { i.UserData = strings.Replace(i.UserData, "name: demo", "name: prod", 1) }, `for cluster "prod"`},
+		{"user data", nil, func(i *Instance) { i.UserData = "hello" }, "parse user data"},
+		{"label", nil, func(i *Instance) {
+			i.UserData = strings.Replace(i.UserData, "karpenter.sh/nodepool", "node-restriction.kubernetes.io/pool", 1)
+		}, "unknown 'kubernetes.io' or 'k8s.io' label"},
+		{"type", nil, func(i *Instance) { i.Type = "x9.huge" }, `instance type "x9.huge" is unknown`},
+		{"role", func(o *Options) { o.Admit = func(Instance) error { return errors.New("no access entry") } }, nil, "unauthorized: no access entry"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, c.options)
+			i := s.instance(t, "")
+			if c.change != nil {
+				c.change(&i)
+			}
+			s.Announce(i)
+			s.work.Wait() // until the bridge has done what it does for this state
+			if got := s.Failures()[i.ID]; !strings.Contains(got, c.want) {
+				t.Errorf("failure = %q, want it to contain %q", got, c.want)
+			}
+			if !strings.Contains(s.log.String(), c.want) {
+				t.Errorf("log = %q", s.log)
+			}
+			if _, err := s.api.CoreV1().Nodes().Get(t.Context(), i.PrivateDNS, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("node: %v, want none", err)
+			}
+		})
+	}
+}
+
+func TestNeverReady(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	s.Behave(func(Instance) Behavior { return Behavior{NeverReady: true} })
+	i := s.instance(t, "")
+	s.Announce(i)
+	s.awaitNode(t, i.PrivateDNS, "registration and the taint of the node controller", func(n *corev1.Node) bool {
+		return n != nil && n.Labels[corev1.LabelTopologyZone] == "us-west-2b" && slices.Contains(taintKeys(n), corev1.TaintNodeNotReady) && !isReady(n)
+	})
+	if status, reason := readiness(s.awaitNode(t, i.PrivateDNS, "it", func(n *corev1.Node) bool { return n != nil })); status != corev1.ConditionFalse || reason != "KubeletNotReady" {
+		t.Errorf("ready = %s %s", status, reason)
+	}
+	s.Announce(i.in("terminated"))
+	s.awaitNode(t, i.PrivateDNS, "its end", func(n *corev1.Node) bool { return n == nil })
+}
+
+func TestTerminatedWhileBooting(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, func(o *Options) {
+		o.BootDelay = time.Minute
+		o.Behavior = func(Instance) Behavior { return Behavior{Late: time.Hour} }
+	})
+	i := s.instance(t, "")
+	s.Announce(i)
+	s.Announce(i.in("shutting-down"))
+	s.Announce(i.in("terminated"))
+	s.work.Wait() // returns long before the hour
+	if failure := s.Failures()[i.ID]; failure != "" {
+		t.Errorf("failure = %q", failure)
+	}
+	if _, err := s.api.CoreV1().Nodes().Get(t.Context(), i.PrivateDNS, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("node: %v, want none", err)
+	}
+}
+
+// A private name is used again by the next instance at the address; the old one's end must not touch its Node.
+func TestTerminationSparesTheNextInstance(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	i := s.instance(t, "")
+	s.Announce(i)
+	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
+	old := i.in("terminated")
+	old.ID = "i-before"
+	s.Announce(old)
+	s.work.Wait()
+	s.awaitNode(t, i.PrivateDNS, "survival", isReady)
+}

@@ -1,0 +1,239 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// shutdownTaint is what the cloud-controller-manager puts on the Node of a stopped instance.
+const shutdownTaint = "node.cloudprovider.kubernetes.io/shutdown"
+
+// join boots the instance and brings its Node into the cluster. An error is why it never will be there.
+func (b *Bridge) join(ctx context.Context, i Instance) error {
+	behavior := b.behaviorOf(i)
+	if !pause(ctx, b.options.BootDelay+behavior.Late) {
+		return ctx.Err()
+	}
+	if behavior.NeverJoin {
+		return errors.New("does not join: told so")
+	}
+	node, err := b.register(i)
+	if err != nil {
+		return fmt.Errorf("does not join: %w", err)
+	}
+	if behavior.NeverReady {
+		delete(node.Annotations, kwokKey)
+		node.Status.Conditions = []corev1.NodeCondition{networkDown()}
+	}
+	back, err := b.create(ctx, i, node)
+	if err != nil {
+		return fmt.Errorf("does not join: %w", err)
+	}
+	if back {
+		b.say(i, "is back")
+		return nil
+	}
+	b.say(i, "registered")
+	if err := b.initialize(ctx, i); err != nil {
+		return err
+	}
+	return b.runAgents(ctx, i)
+}
+
+func (b *Bridge) behaviorOf(i Instance) Behavior {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.behavior == nil {
+		return Behavior{}
+	}
+	return b.behavior(i)
+}
+
+// register works out the Node from the user data, and refuses what would keep the real kubelet out.
+func (b *Bridge) register(i Instance) (*corev1.Node, error) {
+	if i.RootGiB == 0 {
+		i.RootGiB = 20
+	}
+	boot, err := ParseUserData(i.UserData)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.options.Cluster.reaches(boot); err != nil {
+		return nil, err
+	}
+	if b.options.Admit != nil {
+		if err := b.options.Admit(i); err != nil {
+			return nil, fmt.Errorf("unauthorized: %w", err)
+		}
+	}
+	facts, ok := b.options.Facts(i.Type)
+	if !ok {
+		return nil, fmt.Errorf("instance type %q is unknown", i.Type)
+	}
+	return i.node(boot, facts)
+}
+
+// create registers the Node under the kubelet's name. A Node that this instance had before is taken into use again.
+func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (back bool, err error) {
+	config := rest.CopyConfig(b.options.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + i.PrivateDNS, Groups: []string{"system:nodes"}}
+	kubelet, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return false, fmt.Errorf("make kubelet's client: %w", err)
+	}
+	err = persist(ctx, func() error {
+		_, err := kubelet.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		if back = apierrors.IsAlreadyExists(err); back {
+			return nil
+		}
+		return err
+	})
+	if err != nil || !back {
+		return false, err
+	}
+	return true, b.change(ctx, i, func(n *corev1.Node) {
+		if n.Annotations == nil {
+			n.Annotations = map[string]string{}
+		}
+		n.Annotations[kwokKey] = "fake"
+		n.Spec.Taints = without(n.Spec.Taints, shutdownTaint)
+	})
+}
+
+// initialize does the cloud-controller-manager's part for a new Node.
+func (b *Bridge) initialize(ctx context.Context, i Instance) error {
+	labels := map[string]string{
+		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone, corev1.LabelTopologyRegion: b.options.Region,
+		corev1.LabelInstanceType: i.Type, corev1.LabelFailureDomainBetaZone: i.Zone, corev1.LabelFailureDomainBetaRegion: b.options.Region,
+	}
+	if b.options.ZoneID != nil {
+		labels["topology.k8s.aws/zone-id"] = b.options.ZoneID(i.Zone)
+	}
+	err := b.change(ctx, i, func(n *corev1.Node) {
+		if n.Spec.ProviderID == "" {
+			n.Spec.ProviderID = i.providerID()
+		}
+		maps.Copy(n.Labels, labels)
+		n.Spec.Taints = without(n.Spec.Taints, uninitialized)
+	})
+	if err != nil {
+		return fmt.Errorf("initialize: %w", err)
+	}
+	return nil
+}
+
+// runAgents takes off the startup taints of the node's agents, each in its time.
+func (b *Bridge) runAgents(ctx context.Context, i Instance) error {
+	agents := slices.SortedFunc(slices.Values(b.options.Agents), func(x, y Agent) int { return int(x.After - y.After) })
+	began := time.Now()
+	for _, agent := range agents {
+		if !pause(ctx, agent.After-time.Since(began)) {
+			return ctx.Err()
+		}
+		err := b.change(ctx, i, func(n *corev1.Node) { n.Spec.Taints = without(n.Spec.Taints, agent.TaintKey) })
+		if err != nil {
+			return fmt.Errorf("take off startup taint %s: %w", agent.TaintKey, err)
+		}
+	}
+	return nil
+}
+
+// silence makes the Node NotReady, as a kubelet does that is being shut down. kwok would make it Ready again at once, so
+// it is told first that the node is not its own any more. A stopped instance also gets the cloud provider's taint.
+func (b *Bridge) silence(ctx context.Context, i Instance, stopped bool) error {
+	err := b.change(ctx, i, func(n *corev1.Node) {
+		delete(n.Annotations, kwokKey)
+		if stopped && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == shutdownTaint }) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: shutdownTaint, Effect: corev1.TaintEffectNoSchedule})
+		}
+	})
+	if apierrors.IsNotFound(err) {
+		return nil // it never joined
+	}
+	if err != nil {
+		return fmt.Errorf("silence: %w", err)
+	}
+	err = persist(ctx, func() error {
+		n, err := b.get(ctx, i)
+		if err != nil {
+			return err
+		}
+		now := metav1.Now()
+		for k := range n.Status.Conditions {
+			c := &n.Status.Conditions[k]
+			if c.Type == corev1.NodeReady && c.Status != corev1.ConditionFalse {
+				c.Status, c.Reason, c.Message = corev1.ConditionFalse, "KubeletNotReady", "node is shutting down"
+				c.LastTransitionTime, c.LastHeartbeatTime = now, now
+			}
+		}
+		_, err = b.admin.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("silence: %w", err)
+	}
+	b.say(i, "is NotReady: "+i.State)
+	return nil
+}
+
+// remove deletes the Node of an instance that is no more, as the cloud-controller-manager does.
+func (b *Bridge) remove(ctx context.Context, i Instance) error {
+	if !pause(ctx, b.options.DeleteDelay) {
+		return ctx.Err()
+	}
+	err := persist(ctx, func() error {
+		n, err := b.get(ctx, i)
+		if err != nil {
+			return err
+		}
+		uid := n.UID
+		return b.admin.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete node: %w", err)
+	}
+	b.say(i, "deleted: the instance does not exist")
+	return nil
+}
+
+// get reads the instance's Node. A Node of the same name that belongs to another instance counts as not found.
+func (b *Bridge) get(ctx context.Context, i Instance) (*corev1.Node, error) {
+	n, err := b.admin.CoreV1().Nodes().Get(ctx, i.PrivateDNS, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if n.Spec.ProviderID != "" && n.Spec.ProviderID != i.providerID() {
+		return nil, apierrors.NewNotFound(corev1.Resource("nodes"), i.PrivateDNS+" of "+i.ID)
+	}
+	return n, nil
+}
+
+// change reads, changes and writes the instance's Node until nobody came in between.
+func (b *Bridge) change(ctx context.Context, i Instance, do func(*corev1.Node)) error {
+	return persist(ctx, func() error {
+		n, err := b.get(ctx, i)
+		if err != nil {
+			return err
+		}
+		do(n)
+		_, err = b.admin.CoreV1().Nodes().Update(ctx, n, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+func without(taints []corev1.Taint, key string) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key == key })
+}
