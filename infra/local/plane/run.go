@@ -60,7 +60,7 @@ func openRun(o options) (*run, error) {
 
 // takeDir locks the directory against a second plane and removes what an earlier one left.
 func (r *run) takeDir() error {
-	lock, err := os.OpenFile(r.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := os.OpenFile(r.path(planectl.LockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("open lock: %w", err)
 	}

@@ -92,6 +92,27 @@ func TestOwnPlaneWithTokenWebhook(t *testing.T) {
 	}
 }
 
+// A plane that was killed leaves a state file whose process id may be somebody else's by now.
+func TestStateOfAKilledPlaneIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stranger := exec.Command("sleep", "60")
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = stranger.Process.Kill(), stranger.Wait() }()
+	if err := (planectl.State{PID: stranger.Process.Pid, Dir: dir}).Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := planectl.Attach(dir); err == nil || !strings.Contains(err.Error(), "dead") {
+		t.Errorf("attach: %v, want it to call the plane dead", err)
+	}
+	if _, err := planectl.Start(t.Context(), planectl.Options{Binary: "/bin/false", Dir: dir}); err == nil ||
+		!strings.Contains(err.Error(), "exit status 1") {
+		t.Errorf("start: %v, want it to get as far as the program", err)
+	}
+}
+
 func startPlane(t *testing.T, o planectl.Options) *planectl.Plane {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -69,7 +69,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		return nil, fmt.Errorf("start plane: %w", err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // also reaps it whenever it ends, so that Stop can see it gone
+	go func() { ended <- cmd.Wait() }() // also reaps it whenever it ends
 	for {
 		if p, err := find(dir); err == nil {
 			return p, nil
@@ -103,7 +103,7 @@ func find(dir string) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !running(s.PID) {
+	if !living(dir) {
 		return nil, fmt.Errorf("plane in %s is dead: process %d is gone", dir, s.PID)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
@@ -131,13 +131,13 @@ func (p *Plane) CA() []byte { return bytes.Clone(p.state.CAData) }
 
 // Stop ends the plane and returns when its process is gone. Stopping a stopped plane is no error.
 func (p *Plane) Stop() error {
-	if !running(p.state.PID) {
+	if !living(p.state.Dir) {
 		return nil
 	}
 	if err := syscall.Kill(p.state.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stop plane: %w", err)
 	}
-	for deadline := time.Now().Add(stopPatience); running(p.state.PID); time.Sleep(poll) {
+	for deadline := time.Now().Add(stopPatience); living(p.state.Dir); time.Sleep(poll) {
 		if time.Now().After(deadline) {
 			_ = syscall.Kill(p.state.PID, syscall.SIGKILL)
 			return fmt.Errorf("stop plane: process %d had to be killed after %s", p.state.PID, stopPatience)
@@ -146,8 +146,16 @@ func (p *Plane) Stop() error {
 	return nil
 }
 
-// running says whether the process exists.
-func running(pid int) bool { return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+// living says whether a plane's process holds the directory. Unlike its process id, the lock is never somebody else's,
+// and a zombie does not hold it.
+func living(dir string) bool {
+	file, err := os.Open(filepath.Join(dir, LockFile))
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+}
 
 // tail is the end of a log for an error message.
 func tail(file string) string {
@@ -164,7 +172,7 @@ func refuseLiving(dir string) error {
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	if err == nil && running(s.PID) {
+	if err == nil && living(dir) {
 		return fmt.Errorf("start plane: process %d already runs one in %s", s.PID, dir)
 	}
 	if err := os.Remove(filepath.Join(dir, StateFile)); err != nil {

@@ -12,6 +12,7 @@ const (
 	StateFile      = "plane.json"       // there exactly while the plane is ready
 	KubeconfigFile = "admin.kubeconfig" // of a member of system:masters
 	LogFile        = "plane.log"        // of all components
+	LockFile       = "lock"             // locked by the plane as long as its process lives
 )
 
 // State is what a ready plane says of itself in StateFile.
