@@ -25,7 +25,7 @@ func waitReadyz(ctx context.Context, client kubernetes.Interface) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("wait for /readyz (last answer: %v): %w", last, err)
+		return fmt.Errorf("wait for /readyz (last answer: %w): %w", last, err)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func createKubeDNS(ctx context.Context, client kubernetes.Interface) error {
 		return last == nil || apierrors.IsAlreadyExists(last), nil
 	})
 	if err != nil {
-		return fmt.Errorf("create service kube-dns (last answer: %v): %w", last, err)
+		return fmt.Errorf("create service kube-dns (last answer: %w): %w", last, err)
 	}
 	return nil
 }

@@ -18,8 +18,10 @@ func watchParent(pid int) <-chan struct{} {
 	isParent := os.Getppid() == pid
 	go func() {
 		defer close(ended)
+		tick := time.NewTicker(parentPoll)
+		defer tick.Stop()
 		for alive(pid, isParent) {
-			time.Sleep(parentPoll)
+			<-tick.C
 		}
 	}()
 	return ended

@@ -80,16 +80,16 @@ func newAuthority(name string) (identity, error) {
 }
 
 // client issues a certificate that Kubernetes reads as the user and, unless empty, the group.
-func (ca identity) client(user, group string) (identity, error) {
+func (i identity) client(user, group string) (identity, error) {
 	subject := pkix.Name{CommonName: user}
 	if group != "" {
 		subject.Organization = []string{group}
 	}
-	return ca.issue(&x509.Certificate{Subject: subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return i.issue(&x509.Certificate{Subject: subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
 // issue completes and signs the template. The zero identity signs with the new key itself.
-func (ca identity) issue(template *x509.Certificate) (identity, error) {
+func (i identity) issue(template *x509.Certificate) (identity, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return identity{}, fmt.Errorf("make key of %s: %w", template.Subject.CommonName, err)
@@ -103,8 +103,8 @@ func (ca identity) issue(template *x509.Certificate) (identity, error) {
 	template.NotAfter = time.Now().AddDate(1, 0, 0)
 	template.KeyUsage |= x509.KeyUsageDigitalSignature
 	parent, signer := template, key
-	if ca.cert != nil {
-		parent, signer = ca.cert, ca.key
+	if i.cert != nil {
+		parent, signer = i.cert, i.key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
 	if err != nil {

@@ -83,7 +83,7 @@ func (r *run) redirectStderr() error {
 	if err != nil {
 		return fmt.Errorf("open log: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // descriptor 2 keeps it open
 	terminal, err := unix.Dup(2)
 	if err != nil {
 		return fmt.Errorf("duplicate stderr: %w", err)
@@ -217,8 +217,9 @@ func (r *run) client(name string) (*kubernetes.Clientset, error) {
 	return client, nil
 }
 
+// progress tells the terminal, which may be gone: that is no reason to end.
 func (r *run) progress(format string, args ...any) {
-	fmt.Fprintf(r.terminal, "plane %4.1f s  %s\n", time.Since(r.started).Seconds(), fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(r.terminal, "plane %4.1f s  %s\n", time.Since(r.started).Seconds(), fmt.Sprintf(format, args...))
 }
 
 func (r *run) port() int               { return r.listener.Addr().(*net.TCPAddr).Port }

@@ -79,8 +79,8 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 			return nil, fmt.Errorf("plane ended before it was ready: %w\n%s%s", err, said, tail(filepath.Join(dir, LogFile)))
 		case <-ctx.Done():
 			_ = cmd.Process.Kill()
-			<-ended
-			return nil, fmt.Errorf("wait for the plane: %w\n%s%s", context.Cause(ctx), said, tail(filepath.Join(dir, LogFile)))
+			err := <-ended
+			return nil, fmt.Errorf("wait for the plane: %w (%w)\n%s%s", context.Cause(ctx), err, said, tail(filepath.Join(dir, LogFile)))
 		case <-time.After(poll):
 		}
 	}
@@ -137,8 +137,13 @@ func (p *Plane) Stop() error {
 	if err := syscall.Kill(p.state.PID, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("stop plane: %w", err)
 	}
-	for deadline := time.Now().Add(stopPatience); living(p.state.Dir); time.Sleep(poll) {
-		if time.Now().After(deadline) {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	deadline := time.After(stopPatience)
+	for living(p.state.Dir) {
+		select {
+		case <-tick.C:
+		case <-deadline:
 			_ = syscall.Kill(p.state.PID, syscall.SIGKILL)
 			return fmt.Errorf("stop plane: process %d had to be killed after %s", p.state.PID, stopPatience)
 		}
@@ -153,7 +158,7 @@ func living(dir string) bool {
 	if err != nil {
 		return false
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	return errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
