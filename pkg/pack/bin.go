@@ -6,15 +6,17 @@ import (
 
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
+	"joiner/pkg/resource"
 )
 
 // bin is a node that pods can go to: one that exists, one on its way, or a new one.
 type bin struct {
 	name  string
-	known require.Set // of a host
-	exact bool        // known are all labels there are
-	offer *offer      // of a new node
-	open  require.Set // of a new node: custom labels whose values pods may still choose
+	known require.Set   // of a host
+	exact bool          // known are all labels there are
+	offer *offer        // of a new node
+	takes resource.List // what a new node takes of its pool's limits
+	open  require.Set   // of a new node: custom labels whose values pods may still choose
 
 	taints []cluster.Taint
 	room   []int64
@@ -59,6 +61,10 @@ func (b *bin) domain(key string) string {
 				return p.domain
 			}
 		}
+	}
+	if r, ok := b.open.Get(key); ok {
+		v, _ := r.Single()
+		return v
 	}
 	if d := b.offer.domains(key); len(d) == 1 {
 		return d[0]

@@ -28,6 +28,10 @@ func (a *attempt) divide(now []*kind) []*lot {
 	slices.SortStableFunc(sorted, func(x, y *kind) int {
 		return cmp.Or(cmp.Compare(a.view(x).rank(), a.view(y).rank()), cmp.Compare(x.id, y.id))
 	})
+	clear(a.stuck)
+	for _, k := range now {
+		clear(a.blocked[k.id])
+	}
 	t := a.tally.clone()
 	given := map[place]int{}
 	var out []*lot
@@ -104,10 +108,13 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 	rules := l.view.on(key)
 	parts := make([]int, len(names))
 	k := l.view.kind
-	for range l.left {
+	for i := range l.left {
 		d := a.choose(l.view, choice{key, rules, open, t, given})
 		if d < 0 {
 			a.blocked[k.id][a.w.whyDivided(l.view, key, names, open)] = true
+			for _, p := range l.pins {
+				a.stuck[place{k.id, p.key, p.domain}] += l.left - i
+			}
 			break
 		}
 		parts[d]++
@@ -283,88 +290,7 @@ func (w *world) whyDivided(v *view, key string, names []string, open []float64) 
 	}
 	where := "no value of it has room for the pod"
 	if len(can) > 0 {
-		where = "of its values " + strings.Join(can, ", ") + " could hold the pod"
+		where = "nodes for it could be made or found only in " + strings.Join(can, ", ")
 	}
 	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), key, where)
-}
-
-// remember notes how many pods each domain was given in vain.
-func (a *attempt) remember(lots []*lot) {
-	for _, l := range lots {
-		if l.left == 0 {
-			continue
-		}
-		for _, p := range l.pins {
-			a.stuck[place{l.view.kind.id, p.key, p.domain}] += l.left
-		}
-	}
-}
-
-// learn lowers the caps of domains that could not take what they were given; false when there is nothing to learn.
-func (a *attempt) learn(caps map[place]int) bool {
-	learned := false
-	for _, k := range a.w.kinds {
-		for _, key := range a.w.keysOf(k.last()) {
-			names := a.w.domains[key]
-			for _, d := range names {
-				p := place{k.id, key, d}
-				if a.stuck[p] == 0 || len(names) < 2 {
-					continue
-				}
-				if limit, ok := caps[p]; !ok || a.landed[p] < limit {
-					caps[p] = a.landed[p]
-					learned = true
-				}
-			}
-		}
-	}
-	return learned
-}
-
-// trim takes pods out of new nodes where a spread that must hold would be broken because others stayed without a home.
-func (a *attempt) trim() {
-	for again := true; again; {
-		again = false
-		for _, b := range slices.Backward(a.bins) {
-			for i := len(b.load) - 1; i >= 0; i-- {
-				if n := a.excess(b, b.load[i]); n > 0 {
-					a.takeOut(b, i, n)
-					again = true
-				}
-			}
-		}
-	}
-	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return b.offer != nil && len(b.load) == 0 })
-}
-
-// excess is how many pods of the load stand beyond what their spreads allow.
-func (a *attempt) excess(b *bin, l load) int {
-	n := 0
-	for _, r := range l.view.other {
-		d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
-		if r.what == spread && r.self && r.required && ok {
-			n = max(n, a.w.spread(r).Over(a.tally.count[r.counter], d, 0))
-		}
-	}
-	return min(n, len(l.pods))
-}
-
-func (a *attempt) takeOut(b *bin, i, n int) {
-	l := &b.load[i]
-	k := l.view.kind
-	keep := len(l.pods) - n
-	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)
-	for j, x := range k.need {
-		b.room[j] += x * int64(n)
-	}
-	for _, c := range k.matched {
-		key := a.w.counters[c].key
-		if d, ok := a.w.domainIDs[key][b.domain(key)]; ok && key != labelHost {
-			a.tally.count[c][d] -= n
-		}
-	}
-	a.blocked[k.id]["its spread would be broken, because too few of its pods found room in other domains"] = true
-	if l.pods = l.pods[:keep]; keep == 0 {
-		b.load = slices.Delete(b.load, i, i+1)
-	}
 }

@@ -135,6 +135,9 @@ func (a *attempt) useHosts(lots []*lot) {
 	for again := true; again; {
 		again = false
 		for _, b := range a.bins {
+			if b.offer != nil && b.offer.model.pool.minValues() {
+				continue // more pods could leave too few types
+			}
 			for _, l := range lots {
 				if l.left == 0 {
 					continue

@@ -110,11 +110,11 @@ func offered(set require.Set, o *offer) bool {
 }
 
 // flexible makes the takes smaller until enough types can hold them for the pool's minValues; nil when none is small
-// enough.
-func (a *attempt) flexible(o *offer, takes []take) []take {
+// enough. The capacity is what the node may take of the pool's limits: that of the largest type it must be able to become.
+func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List) {
 	p := o.model.pool
-	if !slices.ContainsFunc(p.req.All(), func(r require.Requirement) bool { return r.MinValues > 0 }) {
-		return takes
+	if !p.minValues() {
+		return takes, o.model.typ.Capacity
 	}
 	for {
 		var loads []load
@@ -123,17 +123,28 @@ func (a *attempt) flexible(o *offer, takes []take) []take {
 			loads = append(loads, load{view: t.lot.view, admit: t.lot.admit, alt: t.alt, pods: a.rest[k.id][:t.n]})
 		}
 		opts, set := a.w.options(p, loads)
+		opts = slices.DeleteFunc(opts, func(o option) bool { return len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 })
 		missing := lacking(set, opts)
 		if len(missing) == 0 {
-			return takes
+			most := o.model.typ.Capacity
+			for i, is := range needed(opts, set) {
+				if is {
+					most = most.Max(opts[i].model.typ.Capacity)
+				}
+			}
+			return takes, most
 		}
 		if len(takes) == 1 && takes[0].n == 1 {
 			k := takes[0].lot.view.kind
 			a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
-			return nil
+			return nil, resource.List{}
 		}
 		takes = halved(takes)
 	}
+}
+
+func (p *pool) minValues() bool {
+	return slices.ContainsFunc(p.req.All(), func(r require.Requirement) bool { return r.MinValues > 0 })
 }
 
 // halved keeps about half of the pods, whole lots first.
@@ -184,7 +195,7 @@ func (a *attempt) launches() []plan.Launch {
 		}
 		p := b.offer.model.pool
 		opts, set := a.w.options(p, b.load)
-		left[p.id].list = left[p.id].list.Sub(b.offer.model.typ.Capacity)
+		left[p.id].list = left[p.id].list.Sub(b.takes)
 		left[p.id].nodes--
 		opts = slices.DeleteFunc(opts, func(o option) bool { return len(p.exceeded(left[p.id], o.model.typ.Capacity)) > 0 })
 		opts = choose(opts, set)
@@ -205,34 +216,39 @@ func (a *attempt) launches() []plan.Launch {
 // choose keeps the cheapest options: those within the price margin, more where spot needs them, and those that the
 // pool's minValues need.
 func choose(opts []option, set require.Set) []option {
-	keep := make([]bool, len(opts))
+	keep := needed(opts, set)
 	n := 0
-	take := func(i int) {
-		if !keep[i] {
-			keep[i] = true
+	for _, is := range keep {
+		if is {
 			n++
 		}
 	}
-	for _, r := range set.All() {
-		seen := map[string]bool{}
-		for i, o := range opts {
-			for _, v := range o.values(r.Key) {
-				if !seen[v] && len(seen) < r.MinValues {
-					seen[v] = true
-					take(i)
-				}
-			}
-		}
-	}
 	for i, o := range opts {
-		if n < mostTypes && (o.best.Price <= opts[0].best.Price*priceMargin || o.spot && n < spotTypes) {
-			take(i)
+		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*priceMargin || o.spot && n < spotTypes) {
+			keep[i] = true
+			n++
 		}
 	}
 	var out []option
 	for i, o := range opts {
 		if keep[i] {
 			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// needed marks the cheapest options that together have the values which the set's minValues ask for.
+func needed(opts []option, set require.Set) []bool {
+	out := make([]bool, len(opts))
+	for _, r := range set.All() {
+		seen := map[string]bool{}
+		for i, o := range opts {
+			for _, v := range o.values(r.Key) {
+				if !seen[v] && len(seen) < r.MinValues {
+					seen[v], out[i] = true, true
+				}
+			}
 		}
 	}
 	return out

@@ -308,18 +308,19 @@ func (a *attempt) apply(o *offer, takes []take) (opened int, full bool) {
 			times = 1
 		}
 	}
-	if takes = a.flexible(o, takes); takes == nil {
+	takes, capacity := a.flexible(o, takes)
+	if takes == nil {
 		return 0, true
 	}
 	for range times {
-		if len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+		if len(p.exceeded(a.usage[p.id], capacity)) > 0 {
 			return opened, true
 		}
 		if a.atMost() {
 			return opened, false
 		}
 		b := &bin{
-			name: fmt.Sprintf("new-%05d", a.opened), offer: o, taints: p.Taints, open: o.model.openLabels(),
+			name: fmt.Sprintf("new-%05d", a.opened), offer: o, takes: capacity, taints: p.Taints, open: o.model.openLabels(),
 			room: slices.Clone(o.room), ports: slices.Clone(o.ports),
 			count: make([]int, len(a.w.counters)), anti: make([]int, len(a.w.counters)),
 		}
@@ -329,7 +330,7 @@ func (a *attempt) apply(o *offer, takes []take) (opened int, full bool) {
 		a.bins = append(a.bins, b)
 		a.opened++
 		opened++
-		a.usage[p.id].list = a.usage[p.id].list.Add(o.model.typ.Capacity)
+		a.usage[p.id].list = a.usage[p.id].list.Add(capacity)
 		a.usage[p.id].nodes++
 	}
 	return opened, false

@@ -63,6 +63,7 @@ func (w *world) pass(byPriority bool) *attempt {
 		a := w.attempt(caps)
 		a.run(byPriority)
 		if !a.learn(caps) {
+			a.trim()
 			return a
 		}
 	}
@@ -136,6 +137,7 @@ func (a *attempt) run(byPriority bool) {
 	for _, p := range slices.Compact(all) {
 		a.tier(func(k *kind) bool { return k.pod.Priority == p })
 	}
+	a.tier(func(*kind) bool { return true }) // some may have waited for pods of lower priority to be near to
 }
 
 // tier packs the kinds that in accepts, first with every preference as a rule, then ever more relaxed.
@@ -147,6 +149,7 @@ func (a *attempt) tier(in func(*kind) bool) {
 				now = append(now, k)
 			}
 		}
+		before := a.waiting(now)
 		lots := a.divide(now)
 		a.useHosts(lots)
 		a.open(lots)
@@ -157,11 +160,21 @@ func (a *attempt) tier(in func(*kind) bool) {
 				relaxed = true
 			}
 		}
-		if !relaxed {
+		// What was placed may be what others had to wait for, so the last word is a round that places nothing.
+		if left := a.waiting(now); !relaxed && (left == 0 || left == before) {
 			a.remember(lots)
 			return
 		}
 	}
+}
+
+// waiting counts the pods of the kinds that have no place yet.
+func (a *attempt) waiting(list []*kind) int {
+	n := 0
+	for _, k := range list {
+		n += len(a.rest[k.id])
+	}
+	return n
 }
 
 // short reports whether pods stayed without a home that some pool could have taken.

@@ -60,10 +60,14 @@ func (o *offer) domains(key string) []string {
 	case labelCapacity:
 		return []string{o.CapacityType}
 	}
-	if r, ok := o.model.known.Get(key); ok && !r.Not {
-		return r.Values
+	r, ok := o.model.known.Get(key)
+	switch {
+	case !ok:
+		return nil
+	case r.Not && !wellKnown(key):
+		return []string{anyValue(r)} // pods may choose; this is what they get when none does
 	}
-	return nil
+	return r.Values
 }
 
 // findPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything

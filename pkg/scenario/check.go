@@ -137,7 +137,7 @@ func (w *World) shapes(pool cluster.Pool, labels map[string]string, set require.
 			maps.Copy(l, t.Requirements.Labels())
 			maps.Copy(l, labels)
 			l[key("zone")], l[key("capacity")], l[key("pool")] = o.Zone, o.CapacityType, pool.Name
-			l["topology.ebs.csi.aws.com/zone"] = o.Zone // the CSI driver's name for it
+			l[labelEBSZone] = o.Zone
 			out = append(out, shape{l, t.Allocatable})
 		}
 	}
@@ -197,10 +197,14 @@ func anyHolds(terms [][]require.Requirement, labels map[string]string) bool {
 func portClashes(m *machine) []string {
 	seen := map[string]string{}
 	var bad []string
-	for _, p := range m.pods {
+	there := slices.DeleteFunc(slices.Clone(m.pods), func(p cluster.Pod) bool {
+		return slices.ContainsFunc(m.came, func(c cluster.Pod) bool { return c.Key() == p.Key() })
+	})
+	for _, p := range slices.Concat(there, m.came) {
 		for _, port := range p.HostPorts {
 			id := fmt.Sprintf("%s/%d", port.Protocol, port.Port)
-			if seen[id] != "" {
+			newcomer := slices.ContainsFunc(m.came, func(c cluster.Pod) bool { return c.Key() == p.Key() })
+			if seen[id] != "" && newcomer {
 				bad = append(bad, fmt.Sprintf("%s: %s and %s want port %s", m.name, seen[id], p.Name, id))
 			}
 			seen[id] = p.Name

@@ -13,6 +13,9 @@ import (
 	"joiner/pkg/require"
 )
 
+// labelEBSZone is the zone label that the EBS CSI driver puts on every node.
+const labelEBSZone = "topology.ebs.csi.aws.com/zone"
+
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T" and "label k=v". Words:
 // unmanaged (no claim), starting (registered, not initialized), unregistered, deleting, condemned (tainted).
 func (w *World) addNode(d directive) error {
@@ -25,7 +28,7 @@ func (w *World) addNode(d directive) error {
 		capacity = catalog.OnDemand
 	}
 	labels := t.Requirements.Labels()
-	maps.Copy(labels, map[string]string{key("zone"): d.str("zone"), key("capacity"): capacity, key("host"): d.name()})
+	maps.Copy(labels, map[string]string{key("zone"): d.str("zone"), key("capacity"): capacity, key("host"): d.name(), labelEBSZone: d.str("zone")})
 	n := cluster.Node{Name: d.name(), ProviderID: "aws:///" + d.name(), Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true}
 	for _, l := range d.lines {
 		word, rest, _ := strings.Cut(l, " ")
@@ -137,6 +140,7 @@ func (w *World) Launched(p plan.Plan) *World {
 		c.Labels = maps.Clone(c.Labels)
 		maps.Copy(c.Labels, t.Requirements.Labels())
 		c.Labels[key("zone")], c.Labels[key("capacity")] = l.Choice.Zone, l.Choice.CapacityType
+		c.Labels[labelEBSZone] = l.Choice.Zone
 		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable
 	}
 	return out

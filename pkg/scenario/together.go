@@ -163,12 +163,16 @@ func (w *World) values(pod cluster.Pod, c cluster.Spread) []string {
 		if !pool.Ready || pool.Deleting || pool.Static || c.HonorTaints && len(cluster.Untolerated(pool.Taints, pod.Tolerations)) > 0 {
 			continue
 		}
-		if r, ok := pool.Requirements.Get(c.Key); ok && !r.Not && c.Key != key("zone") && c.Key != key("capacity") {
-			out = append(out, r.Values...)
-		}
 		for _, s := range w.shapes(pool, nil, pool.Requirements) {
-			if v, ok := s.labels[c.Key]; ok && nodeSuits(bare, s.labels) {
-				out = append(out, v)
+			choices := []string{s.labels[c.Key]}
+			if r, ok := pool.Requirements.Get(c.Key); ok && choices[0] == "" {
+				choices = r.Values
+			}
+			for _, v := range choices {
+				s.labels[c.Key] = v
+				if v != "" && nodeSuits(bare, s.labels) {
+					out = append(out, v)
+				}
 			}
 		}
 	}

@@ -1,0 +1,104 @@
+package pack
+
+import "slices"
+
+// remember notes how many pods each domain was given in vain.
+func (a *attempt) remember(lots []*lot) {
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		for _, p := range l.pins {
+			a.stuck[place{l.view.kind.id, p.key, p.domain}] += l.left
+		}
+	}
+}
+
+// learn lowers the caps of domains that could not take what they were given; false when there is nothing to learn.
+func (a *attempt) learn(caps map[place]int) bool {
+	learned := false
+	for _, k := range a.w.kinds {
+		for _, key := range a.w.keysOf(k.last()) {
+			names := a.w.domains[key]
+			for _, d := range names {
+				p := place{k.id, key, d}
+				if a.stuck[p] == 0 || len(names) < 2 {
+					continue
+				}
+				if limit, ok := caps[p]; !ok || a.landed[p] < limit {
+					caps[p] = a.landed[p]
+					learned = true
+				}
+			}
+		}
+	}
+	for _, b := range a.bins {
+		for _, l := range b.load {
+			for _, r := range l.view.other {
+				p := place{l.view.kind.id, r.key, b.domain(r.key)}
+				if limit, ok := caps[p]; a.orphaned(b, r) && (!ok || limit > 0) {
+					caps[p] = 0
+					learned = true
+				}
+			}
+		}
+	}
+	return learned
+}
+
+// orphaned reports whether the rule wants pods near that in the end found no room in the bin's domain.
+func (a *attempt) orphaned(b *bin, r rule) bool {
+	d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
+	return r.what == follow && r.required && ok && a.tally.count[r.counter][d] == 0
+}
+
+// trim takes pods out of new nodes where a rule would be broken because others stayed without a home.
+func (a *attempt) trim() {
+	for again := true; again; {
+		again = false
+		for _, b := range slices.Backward(a.bins) {
+			for i := len(b.load) - 1; i >= 0; i-- {
+				if n := a.excess(b, b.load[i]); n > 0 {
+					a.takeOut(b, i, n)
+					again = true
+				}
+			}
+		}
+	}
+	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return b.offer != nil && len(b.load) == 0 })
+}
+
+// excess is how many pods of the load stand beyond what their spreads allow.
+func (a *attempt) excess(b *bin, l load) int {
+	n := 0
+	for _, r := range l.view.other {
+		d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
+		if r.what == spread && r.self && r.required && ok {
+			n = max(n, a.w.spread(r).Over(a.tally.count[r.counter], d, 0))
+		}
+		if a.orphaned(b, r) {
+			n = len(l.pods)
+		}
+	}
+	return min(n, len(l.pods))
+}
+
+func (a *attempt) takeOut(b *bin, i, n int) {
+	l := &b.load[i]
+	k := l.view.kind
+	keep := len(l.pods) - n
+	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)
+	for j, x := range k.need {
+		b.room[j] += x * int64(n)
+	}
+	for _, c := range k.matched {
+		key := a.w.counters[c].key
+		if d, ok := a.w.domainIDs[key][b.domain(key)]; ok && key != labelHost {
+			a.tally.count[c][d] -= n
+		}
+	}
+	a.blocked[k.id]["its spread or affinity would be broken, because too few pods found room in other domains"] = true
+	if l.pods = l.pods[:keep]; keep == 0 {
+		b.load = slices.Delete(b.load, i, i+1)
+	}
+}

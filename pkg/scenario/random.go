@@ -1,0 +1,87 @@
+package scenario
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// Random returns a world made of every kind of constraint by chance, the same one for the same seed.
+func Random(seed uint64) (*World, error) {
+	r := rand.New(rand.NewPCG(seed, 7))
+	w := New()
+	var script []string
+	say := func(format string, args ...any) { script = append(script, fmt.Sprintf(format, args...)) }
+	for _, t := range []string{
+		"type c.s cpu=2000 mem=4096 milliusd=80 spot=30", "type c.m cpu=4000 mem=8192 milliusd=160 spot=62", "type c.l cpu=8000 mem=16384 milliusd=320 spot=118",
+		"type m.s cpu=2000 mem=8192 milliusd=96 spot=41", "type m.m cpu=4000 mem=16384 milliusd=190 spot=75 zones=(a,b)", "type r.m cpu=4000 mem=32768 milliusd=250",
+		"type g.m cpu=4000 mem=16384 milliusd=77 arch=arm64 spot=20",
+	} {
+		say("%s", t)
+	}
+	if r.IntN(3) == 0 {
+		say("sold-out c.m zone=%c", 'a'+r.IntN(3))
+	}
+	for i := range 1 + r.IntN(3) {
+		say("%s", randomPool(r, i))
+	}
+	for i := range r.IntN(4) {
+		say("node n%d type=m.m zone=%c pool=p0 %s", i, 'a'+r.IntN(2), oneOf(r, "", "", "starting", "condemned", "deleting"))
+		for j := range r.IntN(3) {
+			say("%s", randomPods(r, fmt.Sprintf("old%d%d", i, j), fmt.Sprintf("on=n%d", i)))
+		}
+	}
+	if r.IntN(2) == 0 {
+		say("daemon agent cpu=100 mem=64\ntolerate all")
+	}
+	for i := range 1 + r.IntN(6) {
+		say("%s", randomPods(r, fmt.Sprintf("app%d", i), fmt.Sprintf("n=%d", 1+r.IntN(8))))
+	}
+	for _, s := range script {
+		head, rest, _ := strings.Cut(s, "\n")
+		cmd, args, err := datadriven.ParseLine(head)
+		if err != nil {
+			return nil, fmt.Errorf("random world %d: %q: %w", seed, head, err)
+		}
+		if _, err := w.Do(&datadriven.TestData{Cmd: cmd, CmdArgs: args, Input: rest}); err != nil {
+			return nil, fmt.Errorf("random world %d: %w", seed, err)
+		}
+	}
+	return w, nil
+}
+
+func oneOf(r *rand.Rand, words ...string) string { return words[r.IntN(len(words))] }
+
+func randomPool(r *rand.Rand, i int) string {
+	s := fmt.Sprintf("pool p%d weight=%d", i, r.IntN(3))
+	for _, line := range []string{
+		"require capacity In spot", "require capacity In on-demand", "require zone In a b", "require arch In amd64", "require team In red blue",
+		"require team Exists", "label team=red", "taint dedicated=x:NoSchedule", "taint spare:PreferNoSchedule", "startup cni:NoSchedule",
+		"limit cpu 12000", "limit nodes 3", "limit memory 65536", "require type Exists min=2",
+	} {
+		if r.IntN(7) == 0 {
+			s += "\n" + line
+		}
+	}
+	return s
+}
+
+func randomPods(r *rand.Rand, name, where string) string {
+	s := fmt.Sprintf("pods %s %s cpu=%d mem=%d priority=%d", name, where, 50+r.IntN(30)*50, 64+r.IntN(20)*128, r.IntN(2))
+	other := fmt.Sprintf("app%d", r.IntN(4))
+	for _, line := range []string{
+		"select zone=" + oneOf(r, "a", "b", "c"), "select capacity=" + oneOf(r, "spot", "on-demand"), "select team=" + oneOf(r, "red", "blue", "green"),
+		"tolerate dedicated=x:NoSchedule", "tolerate all", "spread zone skew=1 app=" + name, "spread zone skew=2 soft app=" + name,
+		"spread zone skew=1 min=3 app=" + name, "spread host skew=2 app=" + name, "apart host app=" + oneOf(r, name, other), "apart zone app=" + oneOf(r, name, other),
+		"near zone app=" + oneOf(r, name, other), "near host app=" + oneOf(r, name, other), "prefer-apart 5 host app=" + name, "prefer 5 zone In b",
+		"affinity zone In a & arch In amd64\naffinity capacity In on-demand", "port 80", "volume zone In " + oneOf(r, "a", "b", "c"), "affinity cpu Gt 2",
+		"affinity team NotIn red", "spread team skew=1 app=" + name, "spread capacity skew=1 app=" + name,
+	} {
+		if r.IntN(11) == 0 {
+			s += "\n" + line
+		}
+	}
+	return s
+}
