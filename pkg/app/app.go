@@ -80,11 +80,11 @@ func FromEnv(ctx context.Context) (*App, error) {
 func (a *App) connect(ctx context.Context) error {
 	c := launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint, CABundle: a.set.ClusterCABundle, Region: a.aws.Region}
 	if c.Endpoint == "" || c.CABundle == "" {
-		found, err := discover.Describe(ctx, eks.NewFromConfig(a.aws), c.Name)
+		found, err := a.describe(ctx)
 		if err != nil {
 			return err
 		}
-		c.Endpoint, c.CABundle, c.ServiceCIDR, c.Version = found.Endpoint, found.CABundle, found.ServiceCIDR, found.Version
+		c.Endpoint, c.CABundle, c.ServiceCIDR = found.Endpoint, found.CABundle, found.ServiceCIDR
 	}
 	ca, err := base64.StdEncoding.DecodeString(c.CABundle)
 	if err != nil {
@@ -94,6 +94,10 @@ func (a *App) connect(ctx context.Context) error {
 		Token: kube.EKSToken(sts.NewFromConfig(a.aws), c.Name, time.Now), Now: time.Now})
 	a.cluster = c
 	return err
+}
+
+func (a *App) describe(ctx context.Context) (discover.Cluster, error) {
+	return discover.Describe(ctx, eks.NewFromConfig(a.aws), a.set.ClusterName)
 }
 
 func (a *App) rules() cluster.Rules {

@@ -10,6 +10,7 @@ import (
 	"joiner/events"
 	"joiner/pkg/control"
 	"joiner/pkg/interrupt"
+	"joiner/pkg/launch"
 )
 
 // Provision launches capacity for pods that have nowhere to run. What it is invoked with does not matter: it looks.
@@ -18,7 +19,7 @@ func (a *App) Provision(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := control.Provision{Read: a.kube, Claims: a.kube, Record: a.kube, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
+	p := control.Provision{Read: a.kube, Claims: a.kube, Record: recorder{a.kube}, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
 		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"), Cluster: info, Rules: a.rules(),
 		Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
 	return p.Run(ctx, a.until(ctx))
@@ -26,7 +27,7 @@ func (a *App) Provision(ctx context.Context) error {
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context) error {
-	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Record: a.kube, Instances: a.fleet,
+	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: evictor{a.kube}, Record: recorder{a.kube}, Instances: a.fleet,
 		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
 	return l.Run(ctx, a.until(ctx))
 }
@@ -38,7 +39,7 @@ func (a *App) SpotInterruption(ctx context.Context, event json.RawMessage) error
 		a.log.Error("ignored event", "error", err)
 		return nil
 	}
-	i := control.Interruption{Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, Record: a.kube, SoldOut: a.ledger,
+	i := control.Interruption{Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, Record: recorder{a.kube}, SoldOut: a.ledger,
 		Provision:  a.wake(a.set.ProvisionFunction, "spotinterruption"),
 		Lifecycle:  a.wake(a.set.LifecycleFunction, "spotinterruption"),
 		SoldOutFor: a.set.SoldOutFor, Log: a.log}
@@ -51,4 +52,31 @@ func holder(ctx context.Context) string {
 		return lambdacontext.FunctionName + "/" + lc.AwsRequestID
 	}
 	return "local"
+}
+
+// clusterInfo is what a node has to know of the cluster. What the settings do not say is asked for once in a process. A cluster
+// without DNS leaves that to the kubelet.
+func (a *App) clusterInfo(ctx context.Context) (launch.Cluster, error) {
+	if a.cluster.ServiceCIDR == "" {
+		found, err := a.describe(ctx)
+		if err != nil {
+			return a.cluster, err
+		}
+		a.cluster.ServiceCIDR = found.ServiceCIDR
+	}
+	if a.cluster.Version == "" {
+		version, err := a.kube.Version(ctx)
+		if err != nil {
+			return a.cluster, err
+		}
+		a.cluster.Version = version
+	}
+	if a.cluster.DNSAddress == "" {
+		dns, err := a.kube.DNSAddress(ctx)
+		if err != nil {
+			return a.cluster, err
+		}
+		a.cluster.DNSAddress = dns
+	}
+	return a.cluster, nil
 }

@@ -12,8 +12,8 @@ import (
 
 // NodeReader finds one node. It may be repeated.
 type NodeReader interface {
-	// Node reads one node; ok is false when there is none.
-	Node(ctx context.Context, name string) (n cluster.Node, ok bool, err error)
+	// Node reads one node. When there is none the error has a method NotFound that reports true.
+	Node(ctx context.Context, name string) (cluster.Node, error)
 }
 
 // Interruption turns a notice about an instance into a condemned node. Handling a notice twice is harmless.
@@ -61,8 +61,11 @@ func (i *Interruption) condemn(ctx context.Context, c cluster.Claim) error {
 	if c.NodeName == "" {
 		return nil
 	}
-	n, ok, err := i.Node.Node(ctx, c.NodeName)
-	if err != nil || !ok {
+	n, err := i.Node.Node(ctx, c.NodeName)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return i.Nodes.CondemnNode(ctx, n)
@@ -74,4 +77,9 @@ func (i *Interruption) tell(ctx context.Context, c cluster.Claim, n interrupt.No
 	if err := i.Record.Event(ctx, e); err != nil {
 		i.Log.Warn("event on claim "+c.Name, "error", err)
 	}
+}
+
+func isNotFound(err error) bool {
+	var n interface{ NotFound() bool }
+	return errors.As(err, &n) && n.NotFound()
 }

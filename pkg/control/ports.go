@@ -75,8 +75,8 @@ type Recorder interface {
 
 // Lease keeps two passes from creating capacity at once.
 type Lease interface {
-	// Acquire takes the lease for ttl; ok is false while somebody else holds it. An own lease may be taken again.
-	Acquire(ctx context.Context, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error)
+	// Acquire takes the named lease for ttl; ok is false while somebody else holds it. An own lease may be taken again.
+	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error)
 }
 
 // Launcher starts instances.

@@ -22,6 +22,7 @@ const (
 	parallelLaunches = 8
 	maxEvents        = 50
 	leaseTTL         = 90 * time.Second
+	leaseName        = "joiner-capacity"      // shared by all who create capacity or condemn for cost
 	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
 )
 
@@ -73,7 +74,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 	if len(pods) == 0 && !unsettled(claims) {
 		return false, nil
 	}
-	release, ok, err := p.Lease.Acquire(ctx, p.Holder, leaseTTL)
+	release, ok, err := p.Lease.Acquire(ctx, leaseName, p.Holder, leaseTTL)
 	if err != nil {
 		return false, err
 	}

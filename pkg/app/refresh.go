@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/control"
+	"joiner/pkg/discover"
+	"joiner/pkg/kube"
+)
+
+// Refresh brings the catalog and the status of classes and pools up to date.
+func (a *App) Refresh(ctx context.Context) error {
+	info, err := a.clusterInfo(ctx)
+	if err != nil {
+		return err
+	}
+	finder := &discover.Finder{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
+		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Now: time.Now}
+	r := control.Refresh{Finder: finder, Classes: classWriter{a.kube}, Pools: a.kube, Market: a.market(), CABundle: info.CABundle,
+		Now: time.Now, Log: a.log}
+	return r.Run(ctx)
+}
+
+// classWriter writes EC2NodeClasses through the Kubernetes adapter.
+type classWriter struct{ *kube.Client }
+
+// MarkClass sets annotations and our finalizer.
+func (c classWriter) MarkClass(ctx context.Context, name string, annotations map[string]string) error {
+	return c.PatchClassMeta(ctx, name, kube.MetaChange{Annotations: annotations, AddFinalizer: awsv1.FinalizerTermination})
+}
+
+// ReleaseClass removes our finalizer.
+func (c classWriter) ReleaseClass(ctx context.Context, name string) error {
+	return c.PatchClassMeta(ctx, name, kube.MetaChange{DropFinalizer: awsv1.FinalizerTermination})
+}
+
+func (a *App) market() *discover.Market { return &discover.Market{Store: a.store} }

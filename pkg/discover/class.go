@@ -1,0 +1,159 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/smithy-go"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/nodeclass"
+)
+
+// Limits of lists.
+const (
+	subnetPage = 500
+	groupPage  = 500
+	maxPages   = 50
+)
+
+// Finder finds what the selectors of an EC2NodeClass stand for.
+type Finder struct {
+	EC2     *ec2.Client
+	SSM     *ssm.Client
+	IAM     *iam.Client
+	Region  string
+	Cluster string
+	Version string // of Kubernetes, such as 1.36
+	CIDR    string // of the cluster's services
+	Now     func() time.Time
+}
+
+// Find looks everything up for one class. A look-up that fails leaves its error in the result and does not stop the others.
+func (f *Finder) Find(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Found {
+	out := nodeclass.Found{ServiceCIDR: f.CIDR}
+	out.Images, out.ImagesErr = f.images(ctx, c)
+	out.Subnets, out.SubnetsErr = f.subnets(ctx, c)
+	out.SecurityGroups, out.GroupsErr = f.groups(ctx, c)
+	out.Profile, out.ProfileErr = f.profile(ctx, c)
+	return out
+}
+
+// subnets: terms are ORed; an id beats the tags of its term; all ids go into one query (spec aws.md §1.10).
+func (f *Finder) subnets(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclass.Subnet, error) {
+	var ids []string
+	var queries [][]types.Filter
+	for _, t := range c.Spec.SubnetSelectorTerms {
+		if t.ID != "" {
+			ids = append(ids, t.ID)
+		} else {
+			queries = append(queries, tagFilters(t.Tags))
+		}
+	}
+	if len(ids) > 0 {
+		queries = append(queries, []types.Filter{filter("subnet-id", ids...)})
+	}
+	found := map[string]nodeclass.Subnet{}
+	for _, q := range queries {
+		pages := ec2.NewDescribeSubnetsPaginator(f.EC2, &ec2.DescribeSubnetsInput{Filters: q, MaxResults: aws.Int32(subnetPage)})
+		for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("describe subnets: %w", err)
+			}
+			for _, s := range page.Subnets {
+				id := aws.ToString(s.SubnetId)
+				found[id] = nodeclass.Subnet{ID: id, Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
+					Free: int64(aws.ToInt32(s.AvailableIpAddressCount))}
+			}
+		}
+	}
+	return values(found), nil
+}
+
+// groups: inside a term an id beats a name, and a name beats tags (spec aws.md §1.10).
+func (f *Finder) groups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error) {
+	var ids, names []string
+	var queries [][]types.Filter
+	for _, t := range c.Spec.SecurityGroupSelectorTerms {
+		switch {
+		case t.ID != "":
+			ids = append(ids, t.ID)
+		case t.Name != "":
+			names = append(names, t.Name)
+		default:
+			queries = append(queries, tagFilters(t.Tags))
+		}
+	}
+	if len(ids) > 0 {
+		queries = append(queries, []types.Filter{filter("group-id", ids...)})
+	}
+	if len(names) > 0 {
+		queries = append(queries, []types.Filter{filter("group-name", names...)})
+	}
+	found := map[string]awsv1.SecurityGroup{}
+	for _, q := range queries {
+		pages := ec2.NewDescribeSecurityGroupsPaginator(f.EC2, &ec2.DescribeSecurityGroupsInput{Filters: q, MaxResults: aws.Int32(groupPage)})
+		for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("describe security groups: %w", err)
+			}
+			for _, g := range page.SecurityGroups {
+				id := aws.ToString(g.GroupId)
+				found[id] = awsv1.SecurityGroup{ID: id, Name: aws.ToString(g.GroupName)}
+			}
+		}
+	}
+	return values(found), nil
+}
+
+// tagFilters: the value * means that the key exists; any other value is EC2's own, wildcards included.
+func tagFilters(tags map[string]string) []types.Filter {
+	var out []types.Filter
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		if tags[k] == "*" {
+			out = append(out, filter("tag-key", k))
+		} else {
+			out = append(out, filter("tag:"+k, tags[k]))
+		}
+	}
+	return out
+}
+
+func filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: aws.String(name), Values: values}
+}
+
+func values[T any](m map[string]T) []T {
+	var out []T
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}
+
+// code is the AWS error code of err, empty for none.
+func code(err error) string {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+// isMissing reports whether AWS says that what was asked for does not exist (spec aws.md §3.7).
+func isMissing(err error) bool {
+	c := code(err)
+	return strings.HasSuffix(c, ".NotFound") || strings.HasSuffix(c, "NotFoundException") || c == "NoSuchEntity" || c == "ParameterNotFound" ||
+		c == "InvalidAMIID.Malformed"
+}
