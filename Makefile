@@ -32,7 +32,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export NODE_NO_WARNINGS := 1
 
 # infra/local is a module of its own. One set of flags for building, testing and linting it, or Kubernetes is compiled anew.
-LOCAL_FLAGS := GOFLAGS="-trimpath -buildvcs=false"
+LOCAL_FLAGS := GOFLAGS='-trimpath -buildvcs=false'
 V := k8s.io/component-base/version
 PLANE_LDFLAGS := -s -w -X $(V).gitVersion=$(KUBERNETES_VERSION) -X $(V).gitMajor=1 -X $(V).gitMinor=36 \
 	-X $(V).gitTreeState=clean -X $(V).gitCommit=local
@@ -73,6 +73,7 @@ test: ## everything that CI checks, ending with the main job
 	$(STEP) 'tests of the stack' '10 s, 2 minutes the first time' go test ./infra/...
 	$(STEP) 'everything the local environment needs' '30 s, 10 minutes the first time' $(MAKE) --no-print-directory local
 	$(STEP) 'vet the local environment' '30 s' env $(LOCAL_FLAGS) go -C infra/local vet ./...
+	$(STEP) 'lint the local environment' '20 s, 2 minutes the first time' $(SHELL) -c "cd infra/local && $(LOCAL_FLAGS) $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
 	$(STEP) 'tests of the local environment' '2 minutes' env $(LOCAL_FLAGS) go -C infra/local test ./...
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 	@printf '\n== make test passed. It proved that\n'
