@@ -26,9 +26,10 @@ const (
 
 // option is a model that can take the place of the one a node was opened with, by its cheapest offer.
 type option struct {
-	model *model
-	best  *offer
-	spot  bool
+	model  *model
+	offers []*offer
+	best   *offer
+	spot   bool
 }
 
 // demands is what a node of the pool must meet to hold the loads: the pool's own requirements and, of each load, the
@@ -50,13 +51,10 @@ func (p *pool) demands(loads []load) (id string, set require.Set) {
 // options lists the models that can hold the loads as things are sold now, cheapest first.
 func (w *world) options(p *pool, loads []load) ([]option, require.Set) {
 	id, set := p.demands(loads)
-	holds, ok := w.holderSets[id]
+	holders, ok := w.holders[id]
 	if !ok {
-		holds = make([]bool, len(p.models))
-		for i, m := range p.models {
-			holds[i] = m.meets(set)
-		}
-		w.holderSets[id] = holds
+		holders = p.holders(set)
+		w.holders[id] = holders
 	}
 	used := make([]int64, len(w.dims))
 	var ports []cluster.HostPort
@@ -67,18 +65,16 @@ func (w *world) options(p *pool, loads []load) ([]option, require.Set) {
 		ports = append(ports, l.view.kind.pod.HostPorts...)
 	}
 	var out []option
-	for i, m := range p.models {
-		if !holds[i] {
-			continue
-		}
-		opt := option{model: m}
-		for _, o := range m.sells {
-			if !o.Available || !offered(set, o) || !atLeast(o.room, used) || conflict(ports, o.ports) {
+	for _, h := range holders {
+		opt := option{model: h[0].model}
+		for _, o := range h {
+			if !atLeast(o.room, used) || conflict(ports, o.ports) {
 				continue
 			}
 			if opt.best == nil || o.Price < opt.best.Price {
 				opt.best = o
 			}
+			opt.offers = append(opt.offers, o)
 			opt.spot = opt.spot || o.CapacityType == catalog.Spot
 		}
 		if opt.best != nil {
@@ -89,6 +85,26 @@ func (w *world) options(p *pool, loads []load) ([]option, require.Set) {
 		return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
 	})
 	return out, set
+}
+
+// holders lists, model by model, the offers available now whose nodes can meet the set.
+func (p *pool) holders(set require.Set) [][]*offer {
+	var out [][]*offer
+	for _, m := range p.models {
+		if !m.meets(set) {
+			continue
+		}
+		var list []*offer
+		for _, o := range m.sells {
+			if o.Available && set.Has(labelZone, o.Zone) && set.Has(labelZoneID, o.ZoneID) && set.Has(labelCapacity, o.CapacityType) {
+				list = append(list, o)
+			}
+		}
+		if len(list) > 0 {
+			out = append(out, list)
+		}
+	}
+	return out
 }
 
 // meets reports whether the model's nodes can have labels that meet the set, offers aside.
@@ -103,10 +119,6 @@ func (m *model) meets(set require.Set) bool {
 		}
 	}
 	return true
-}
-
-func offered(set require.Set, o *offer) bool {
-	return set.Has(labelZone, o.Zone) && set.Has(labelZoneID, o.ZoneID) && set.Has(labelCapacity, o.CapacityType)
 }
 
 // flexible makes the takes smaller until enough types can hold them for the pool's minValues; nil when none is small
@@ -242,6 +254,9 @@ func choose(opts []option, set require.Set) []option {
 func needed(opts []option, set require.Set) []bool {
 	out := make([]bool, len(opts))
 	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
 		seen := map[string]bool{}
 		for i, o := range opts {
 			for _, v := range o.values(r.Key) {
@@ -269,10 +284,8 @@ func (p *pool) launch(b *bin, opts []option, set require.Set) plan.Launch {
 	var zones, capacities []string
 	for _, o := range opts {
 		l.Types = append(l.Types, o.model.typ.Name)
-		for _, x := range o.model.sells {
-			if x.Available && offered(set, x) {
-				zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
-			}
+		for _, x := range o.offers {
+			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
 		}
 	}
 	set = set.And(require.Of(labelType, l.Types...), require.Of(labelZone, zones...), require.Of(labelCapacity, capacities...))

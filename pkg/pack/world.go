@@ -34,7 +34,7 @@ type world struct {
 	admissions map[string]*admission
 	eligibles  map[string][]bool
 	prices     map[string]float64
-	holderSets map[string][]bool
+	holders    map[string][][]*offer
 	reasons    map[string]string
 }
 
@@ -54,7 +54,7 @@ func survey(s cluster.Snapshot, sells market) *world {
 	w := &world{
 		s: s, counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
 		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[string]float64{},
-		holderSets: map[string][]bool{}, reasons: map[string]string{},
+		holders: map[string][][]*offer{}, reasons: map[string]string{},
 	}
 	list, out := unmodelled(demand(s))
 	w.unmodelled = out
