@@ -122,15 +122,13 @@ func (in Input) nodeLabels() map[string]string {
 }
 
 // kubeletMaySet reports whether a kubelet may set the label on its own Node. It refuses to start with a label of the
-// Kubernetes domains that is not its own. Region and zone come from the cloud provider.
+// Kubernetes domains, node-restriction.kubernetes.io among them, that is not its own. Region and zone come from the cloud provider.
 func kubeletMaySet(key string) bool {
 	domain, name, found := strings.Cut(key, "/")
 	if !found {
 		return true
 	}
 	switch {
-	case within(domain, "node-restriction.kubernetes.io"):
-		return false
 	case within(domain, "kubelet.kubernetes.io"), within(domain, "node.kubernetes.io"):
 		return true
 	case domain == "kubernetes.io":

@@ -231,6 +231,9 @@ func TestAbsentLabels(t *testing.T) {
 			t.Errorf("%s: %v %v, want one that does not exist", k, r, ok)
 		}
 	}
+	if r, _ := x.Requirements.Get(catalog.LabelTenancy); !slices.Equal(r.Values, []string{"dedicated", "default"}) {
+		t.Errorf("tenancy: %v", r)
+	}
 	metal := one(t, catalog.DefaultClass(region(t)), "m5.metal")
 	if r, _ := metal.Requirements.Get(catalog.LabelHypervisor); !slices.Equal(r.Values, []string{""}) {
 		t.Errorf("hypervisor of bare metal: %v, want the empty value", r)
@@ -258,6 +261,33 @@ func TestCategoryAndGeneration(t *testing.T) {
 		l := catalog.Resolve(c, catalog.DefaultClass(c), nil, noTime)[0].Requirements.Labels()
 		if got := [2]string{l[catalog.LabelCategory], l[catalog.LabelGeneration]}; got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Accelerators make labels only where there is one kind, and Neuron counts before what EC2 calls inference accelerators.
+func TestOneKindOfDevice(t *testing.T) {
+	neuron, inference := catalog.Neuron{Name: "Trainium 2", Count: 4}, catalog.Accelerator{Manufacturer: "Some One", Name: "Chip", Count: 1}
+	gpu := catalog.Accelerator{Manufacturer: "NVIDIA", Name: "T4", Count: 1}
+	for _, v := range []struct {
+		name  string
+		facts func(*catalog.Facts)
+		want  [3]string // accelerator name, its manufacturer, GPU name
+	}{
+		{"neuron", func(f *catalog.Facts) {
+			f.Neuron, f.InferenceAccelerators = []catalog.Neuron{neuron}, []catalog.Accelerator{inference}
+		}, [3]string{"trainium-2", "aws", ""}},
+		{"inference", func(f *catalog.Facts) { f.InferenceAccelerators = []catalog.Accelerator{inference} }, [3]string{"chip", "some-one", ""}},
+		{"two", func(f *catalog.Facts) {
+			f.Neuron, f.InferenceAccelerators = []catalog.Neuron{neuron, neuron}, []catalog.Accelerator{inference}
+		}, [3]string{}},
+		{"GPU", func(f *catalog.Facts) { f.GPUs = []catalog.Accelerator{gpu} }, [3]string{"", "", "t4"}},
+		{"two GPUs", func(f *catalog.Facts) { f.GPUs = []catalog.Accelerator{gpu, gpu} }, [3]string{}},
+	} {
+		c := small(v.facts)
+		l := catalog.Resolve(c, catalog.DefaultClass(c), nil, noTime)[0].Requirements.Labels()
+		if got := [3]string{l[catalog.LabelAccelName], l[catalog.LabelAccelMaker], l[catalog.LabelGPUName]}; got != v.want {
+			t.Errorf("%s: %v, want %v", v.name, got, v.want)
 		}
 	}
 }

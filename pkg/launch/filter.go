@@ -29,10 +29,7 @@ func filter(in Input) ([]candidate, error) {
 	}
 	picky := wantsMinValues(in.Claim.Requirements)
 	if !picky {
-		cs = withoutExotic(cs)
-		if admits(in, catalog.Spot) && admits(in, catalog.OnDemand) {
-			cs = withoutDearSpot(cs)
-		}
+		cs = withoutDearSpot(withoutExotic(cs))
 	}
 	slices.SortStableFunc(cs, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.offers[0].Price, b.offers[0].Price), cmp.Compare(a.t.Name, b.t.Name))
@@ -101,10 +98,6 @@ func allows(reqs require.Set, o catalog.Offering) bool {
 		(o.ZoneID == "" || reqs.Has(catalog.LabelZoneID, o.ZoneID))
 }
 
-func admits(in Input, capacityType string) bool {
-	return in.Claim.Requirements.Has(catalog.LabelCapacityType, capacityType)
-}
-
 // withoutExotic drops bare metal and types with accelerators, unless nothing else is left.
 func withoutExotic(cs []candidate) []candidate {
 	plain := slices.DeleteFunc(slices.Clone(cs), func(c candidate) bool { return exotic(c.t) })
@@ -128,7 +121,8 @@ func exotic(t *catalog.Type) bool {
 	return false
 }
 
-// withoutDearSpot drops spot offers that cost more than the cheapest on-demand offer.
+// withoutDearSpot drops spot offers that cost more than the cheapest on-demand offer. Where the claim does not admit
+// on-demand there is none, and every spot offer stays.
 func withoutDearSpot(cs []candidate) []candidate {
 	cheapest := math.Inf(1)
 	for _, c := range cs {
@@ -164,7 +158,7 @@ func fewerThanMinValues(reqs require.Set, cs []candidate) string {
 		for _, c := range cs {
 			have, _ := c.t.Requirements.Get(r.Key)
 			for _, v := range have.Values {
-				seen[v] = seen[v] || !have.Not && r.Has(v)
+				seen[v] = r.Has(v)
 			}
 		}
 		n := 0

@@ -32,9 +32,6 @@ type group struct {
 
 func groupOf(in Input, t *catalog.Type) group {
 	g := group{image: t.ImageID, maxPods: t.MaxPods}
-	if k := in.Class.Spec.Kubelet; k != nil && k.MaxPods != nil {
-		g.maxPods = int64(*k.MaxPods)
-	}
 	if in.Claim.Requests.Get(catalog.ResourceEFA) > 0 && len(in.Class.Spec.NetworkInterfaces) == 0 {
 		g.efas = t.Capacity.Get(catalog.ResourceEFA)
 	}
