@@ -44,7 +44,7 @@ type Requirement struct {
 	Present bool `json:"present,omitempty"`
 }
 
-// New makes a requirement. It returns an error that names the key when the operator is unknown or its values do not fit it.
+// New makes a requirement. NotIn without values means Exists. It returns an error that names the key when the operator is unknown or its values do not fit it.
 func New(key string, op Operator, values ...string) (Requirement, error) {
 	r := Requirement{Key: key}
 	switch op {
