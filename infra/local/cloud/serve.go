@@ -127,7 +127,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 	if signed {
 		r.caller, v = c.verify(h, s, body)
 	}
-	out := &outcome{ResponseWriter: w, notBefore: r.started.Add(shortestAnswer)}
+	out := &outcome{ResponseWriter: w}
 	if v != authentic {
 		c.reply(out, r, nil, refusal(v, r.protocol))
 	} else {
@@ -234,24 +234,23 @@ func denied(r *call) *wire.Failure {
 	return wire.Fail(403, "AccessDenied", "%s", who)
 }
 
-// shortestAnswer is the least time from the request to its answer. smithy-go closes the body of a request as soon as
-// the answer comes; where that is before net/http has read the body's end, a moment after it sent the last byte,
-// net/http takes it for a failed write and drops the connection with the rest of the answer in it. AWS is never that fast.
-const shortestAnswer = 3 * time.Millisecond
+// breath is how long an answer that is ready waits. smithy-go closes the body of a request as soon as the answer
+// comes; where that is before net/http has read the body's end, a moment after it sent the last byte, net/http takes
+// it for a failed write and drops the connection with the rest of the answer in it. AWS is never that fast.
+const breath = 4 * time.Millisecond
 
 // outcome remembers what was answered, for the call log.
 type outcome struct {
 	http.ResponseWriter
-	notBefore time.Time
-	status    int
-	code      string
-	fault     FaultKind
+	status int
+	code   string
+	fault  FaultKind
 }
 
 func (o *outcome) WriteHeader(status int) {
 	if o.status == 0 {
 		o.status = status
-		time.Sleep(time.Until(o.notBefore))
+		time.Sleep(breath)
 	}
 	o.ResponseWriter.WriteHeader(status)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -141,7 +142,10 @@ func TestQueues(t *testing.T) {
 	r := start(t, cloud.Options{})
 	client, ctx := sqs.NewFromConfig(r.cfg), t.Context()
 	_, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("dead")})
-	wantCode(t, err, "QueueDoesNotExist")
+	wantCode(t, err, "AWS.SimpleQueueService.NonExistentQueue") // the old code wins, as with AWS
+	if _, ok := errors.AsType[*sqstypes.QueueDoesNotExist](err); !ok {
+		t.Errorf("error is %T, want QueueDoesNotExist", err)
+	}
 	url := must(client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("dead")}))(t).QueueUrl
 	must(client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: url, MessageBody: aws.String("one")}))(t)
 	receive := &sqs.ReceiveMessageInput{QueueUrl: url, MaxNumberOfMessages: 10}

@@ -58,7 +58,7 @@ const (
 // verify recomputes the signature of r with the secret that belongs to its access key.
 func (c *Cloud) verify(r *http.Request, s scope, body []byte) (Caller, verdict) {
 	k, ok := c.keys.find(s.key)
-	if !ok {
+	if !ok || r.Header.Get("X-Amz-Security-Token") != k.token {
 		return Caller{}, unknownKey
 	}
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
@@ -75,9 +75,6 @@ func (c *Cloud) verify(r *http.Request, s scope, body []byte) (Caller, verdict) 
 	}
 	if !hmac.Equal([]byte(s.signature), []byte(sign(r, s, k, payload, at))) {
 		return Caller{}, wrongSignature
-	}
-	if r.Header.Get("X-Amz-Security-Token") != k.token {
-		return Caller{}, unknownKey
 	}
 	if d := time.Since(at); d > 15*time.Minute || d < -15*time.Minute {
 		return Caller{}, skewedClock
