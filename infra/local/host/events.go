@@ -99,6 +99,28 @@ func (h *Host) fire(r *rule) ([]Delivery, error) {
 	return h.send(r, event), nil
 }
 
+// Deployed delivers CloudFormation's event that the stacks have been made, for which rules may wait.
+func (h *Host) Deployed() ([]Delivery, error) {
+	var out []Delivery
+	for _, id := range h.options.Assembly.StackIDs() {
+		envelope := h.scheduledEvent("aws.cloudformation", id, map[string]any{
+			"stack-id": id, "client-request-token": "",
+			"status-details": map[string]any{"status": "CREATE_COMPLETE", "status-reason": ""},
+		})
+		envelope["detail-type"] = "CloudFormation Stack Status Change"
+		event, err := json.Marshal(envelope)
+		if err != nil {
+			return out, fmt.Errorf("encode deployment event: %w", err)
+		}
+		delivered, err := h.Deliver(event)
+		out = append(out, delivered...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
 // scheduledEvent is the envelope of a schedule's event. Its time is the real one, however short a minute is here.
 func (h *Host) scheduledEvent(source, arn string, detail any) map[string]any {
 	place := h.options.Assembly.Place

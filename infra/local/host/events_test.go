@@ -1,9 +1,11 @@
 package host
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,6 +88,19 @@ func TestDeliverByPattern(t *testing.T) {
 	if _, err := h.Deliver([]byte("[]")); err == nil {
 		t.Error("an array was taken for an event")
 	}
+}
+
+func TestDeployed(t *testing.T) {
+	h, _ := startHost(t, func(o *Options) {
+		spot := slices.IndexFunc(o.Assembly.Rules, func(r assembly.Rule) bool { return r.Name == "joiner-demo-spotinterruption" })
+		o.Assembly.Rules[spot].Pattern = []byte(`{"source":["aws.cloudformation"],"detail-type":["CloudFormation Stack Status Change"],
+			"detail":{"stack-id":["` + o.Assembly.StackIDs()[0] + `"],"status-details":{"status":["CREATE_COMPLETE"]}}}`)
+	})
+	got, err := h.Deployed()
+	if err != nil || len(got) != 1 || got[0].Rule != "joiner-demo-spotinterruption" {
+		t.Errorf("deliveries = %+v, %v", got, err)
+	}
+	quiet(t, h)
 }
 
 func TestMissingPermission(t *testing.T) {
@@ -266,4 +281,38 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	if bytes.Contains([]byte(c.text()), []byte("given up")) {
 		t.Errorf("closing counted as a failure:\n%s", c.text())
 	}
+}
+
+func TestProcessesDieWithTheHost(t *testing.T) {
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), "HOST_TEST_PARENT=1")
+	stdin, err := parent.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	pid, failed, _ := strings.Cut(strings.TrimSpace(line), " ")
+	if err != nil || failed != "<nil>" {
+		t.Fatalf("the other host says %q, %v", line, err)
+	}
+	if _, err := os.Stat("/proc/" + pid + "/exe"); err != nil {
+		t.Fatalf("no process of the function: %v", err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the end of process "+pid, func() bool {
+		// A process that nobody waits for stays as a zombie, which has no memory map.
+		text, err := os.ReadFile("/proc/" + pid + "/statm")
+		return err != nil || strings.HasPrefix(string(text), "0 ")
+	})
+	_ = parent.Wait() // it was killed
+	_ = stdin.Close()
 }

@@ -22,12 +22,42 @@ const (
 
 // TestMain makes the demo assembly with a real binary in it, once for all tests.
 func TestMain(m *testing.M) {
+	if os.Getenv("HOST_TEST_PARENT") != "" {
+		playParent()
+	}
 	code, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// playParent is a program that runs a function and is then killed. It never returns.
+func playParent() {
+	pid, err := func() (int, error) {
+		a, err := Load(os.Getenv("DEMO_ASSEMBLY"))
+		if err != nil {
+			return 0, err
+		}
+		h, err := Start(context.Background(), Options{
+			Assembly: a, Paused: true, SendToQueue: func(string, []byte) error { return nil },
+			Credentials: func(context.Context, string, string) (string, string, string, error) { return "k", "s", "t", nil },
+		})
+		if err != nil {
+			return 0, err
+		}
+		result, err := h.Invoke(context.Background(), "joiner-demo-probe", RequestResponse, []byte("{}"))
+		if err != nil {
+			return 0, err
+		}
+		var r reply
+		err = json.Unmarshal(result.Payload, &r)
+		return r.PID, err
+	}()
+	fmt.Println(pid, err)
+	_, _ = os.Stdin.Read(make([]byte, 1)) // ends when the test is gone
+	os.Exit(1)
 }
 
 func runTests(m *testing.M) (int, error) {

@@ -3,8 +3,7 @@
 // It plays the part of the kubelet's registration, with the instance's user data as its only source and under the
 // kubelet's own user name, so that NodeRestriction judges it; and the little of the cloud-controller-manager that EKS
 // runs: provider id, zone and type labels, the end of the uninitialized taint, the end of the Node. kwok plays the
-// running kubelet after that. It knows nothing of EC2's API, NodeClaims or pods: what is left of the pods of a deleted Node
-// is the affair of the controller-manager's pod garbage collector.
+// running kubelet after that. It knows nothing of EC2's API or NodeClaims, and of pods only that they end with their Node.
 package kubelet
 
 import (
@@ -68,7 +67,10 @@ type Options struct {
 	Agents      []Agent
 	BootDelay   time.Duration // from running to the kubelet's registration
 	DeleteDelay time.Duration // from terminated to the end of the Node
-	Log         io.Writer     // one line for each step and each failure; nil: none
+	// CollectPods force-deletes the pods of a deleted Node at once. Without it the controller-manager's pod garbage
+	// collector does, about a minute later.
+	CollectPods bool
+	Log         io.Writer // one line for each step and each failure; nil: none
 }
 
 // Bridge follows instances until it is closed.

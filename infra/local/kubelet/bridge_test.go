@@ -311,6 +311,30 @@ func TestTerminatedWhileBooting(t *testing.T) {
 	}
 }
 
+func TestPodsEndWithTheirNode(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, func(o *Options) { o.CollectPods = true })
+	i := s.instance(t, "")
+	s.Announce(i)
+	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
+	pods := s.api.CoreV1().Pods(metav1.NamespaceDefault)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: strings.ToLower(t.Name())},
+		Spec: corev1.PodSpec{
+			NodeName: i.PrivateDNS, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			Containers: []corev1.Container{{Name: "main", Image: "example.com/main"}},
+		},
+	}
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.Announce(i.in("terminated"))
+	s.work.Wait()
+	if _, err := pods.Get(t.Context(), pod.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("pod: %v, want none", err)
+	}
+}
+
 // A private name is used again by the next instance at the address; the old one's end must not touch its Node.
 func TestTerminationSparesTheNextInstance(t *testing.T) {
 	t.Parallel()

@@ -206,6 +206,25 @@ func (b *Bridge) remove(ctx context.Context, i Instance) error {
 		return fmt.Errorf("delete node: %w", err)
 	}
 	b.say(i, "deleted: the instance does not exist")
+	if b.options.CollectPods {
+		return b.collectPods(ctx, i)
+	}
+	return nil
+}
+
+// collectPods force-deletes what was bound to the Node.
+func (b *Bridge) collectPods(ctx context.Context, i Instance) error {
+	pods, err := b.admin.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + i.PrivateDNS})
+	if err != nil {
+		return fmt.Errorf("collect pods: %w", err)
+	}
+	var now int64
+	for _, p := range pods.Items {
+		err := b.admin.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("collect pod %s/%s: %w", p.Namespace, p.Name, err)
+		}
+	}
 	return nil
 }
 

@@ -269,6 +269,29 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+func TestQueueAccepts(t *testing.T) {
+	const queue, rule = "arn:aws:sqs:r:1:q", "arn:aws:events:r:1:rule/x"
+	document := `{"Statement":[
+		{"Effect":"Deny","Action":"sqs:*","Principal":{"AWS":"*"},"Resource":"arn:aws:sqs:r:1:q","Condition":{"Bool":{"aws:SecureTransport":false}}},
+		{"Effect":"Allow","Action":"sqs:SendMessage","Principal":"*","Resource":"arn:aws:sqs:r:1:q"},
+		{"Effect":"Allow","Action":["sqs:SendMessage"],"Principal":{"Service":"events.amazonaws.com"},"Resource":"arn:aws:sqs:r:1:q",
+		 "Condition":{"ArnEquals":{"aws:SourceArn":"arn:aws:events:r:1:rule/x"}}}]}`
+	a := &Assembly{Queues: []Queue{{ARN: queue, Policies: []json.RawMessage{json.RawMessage(document)}}}}
+	cases := []struct {
+		service, source string
+		want            bool
+	}{
+		{"events.amazonaws.com", rule, true},
+		{"events.amazonaws.com", rule + "y", false},
+		{"sns.amazonaws.com", rule, false},
+	}
+	for _, c := range cases {
+		if got := a.QueueAccepts(queue, c.service, c.source); got != c.want {
+			t.Errorf("%s for %s: %v, want %v", c.service, c.source, got, c.want)
+		}
+	}
+}
+
 func TestLike(t *testing.T) {
 	cases := []struct {
 		pattern, text string

@@ -110,6 +110,20 @@ func (s *stack) property(r resource, name, otherwise string) (string, error) {
 	return s.text(raw)
 }
 
+// stackID is the ARN of a stack.
+func (p Place) stackID(name string) string {
+	return fmt.Sprintf("arn:aws:cloudformation:%s:%s:stack/%s/%s", p.Region, p.Account, name, stamp(name))
+}
+
+// StackIDs lists the ARNs of the stacks, as AWS::StackId gives them.
+func (a *Assembly) StackIDs() []string {
+	var out []string
+	for _, name := range a.Stacks {
+		out = append(out, a.Place.stackID(name))
+	}
+	return out
+}
+
 // stamp is 12 letters and digits that stand for CloudFormation's random ones.
 func stamp(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))

@@ -13,25 +13,42 @@ type statement struct {
 	Effect    string
 	Action    texts
 	Resource  texts
-	Principal struct{ Service texts }
+	Principal principal
 	Condition map[string]map[string]texts
 }
 
-// texts is a JSON string or list of strings.
+// texts is one JSON scalar or a list of them, as text.
 type texts []string
 
 // UnmarshalJSON takes both forms.
 func (t *texts) UnmarshalJSON(raw []byte) error {
-	var one string
-	if json.Unmarshal(raw, &one) == nil {
-		*t = texts{one}
+	var many []any
+	if json.Unmarshal(raw, &many) != nil {
+		var one any
+		if err := json.Unmarshal(raw, &one); err != nil {
+			return fmt.Errorf("read policy: %w", err)
+		}
+		many = []any{one}
+	}
+	for _, v := range many {
+		*t = append(*t, scalar(v))
+	}
+	return nil
+}
+
+// principal is who a statement speaks of. Only services matter here; "*" stands for accounts.
+type principal struct{ Service texts }
+
+// UnmarshalJSON takes an object by kind of principal, or the text "*".
+func (p *principal) UnmarshalJSON(raw []byte) error {
+	var byKind struct{ Service texts }
+	if len(raw) > 0 && raw[0] == '"' {
 		return nil
 	}
-	var many []string
-	if err := json.Unmarshal(raw, &many); err != nil {
-		return fmt.Errorf("read policy: %w", err)
+	if err := json.Unmarshal(raw, &byKind); err != nil {
+		return fmt.Errorf("read principal: %w", err)
 	}
-	*t = many
+	*p = principal(byKind)
 	return nil
 }
 

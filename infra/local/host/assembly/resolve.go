@@ -119,7 +119,7 @@ func (s *stack) ref(name string) (any, error) {
 	case "AWS::StackName":
 		return s.name, nil
 	case "AWS::StackId":
-		return fmt.Sprintf("arn:aws:cloudformation:%s:%s:stack/%s/%s", s.place.Region, s.place.Account, s.name, stamp(s.name)), nil
+		return s.place.stackID(s.name), nil
 	case "AWS::NotificationARNs":
 		return []any{}, nil
 	case "AWS::NoValue":
