@@ -133,3 +133,20 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("missing: %v", err)
 	}
 }
+
+// The class is read later than the types were resolved, so a zone may have lost its subnet meanwhile.
+func TestSubnetGoneMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	w.addType(t, "m5.large od=0.096")
+	if _, err := w.choose(t); err != nil {
+		t.Fatal(err)
+	}
+	w.in.Class.Status.Subnets = w.in.Class.Status.Subnets[:2] // both in zone a
+	o, err := launch.Choose(w.in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := offers(o); got != "on-demand by lowest-price\ntemplate 1: ami-1\n  m5.large a subnet-a1 0.096\n" {
+		t.Errorf("got %s", got)
+	}
+}

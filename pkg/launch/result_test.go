@@ -64,4 +64,14 @@ func TestResult(t *testing.T) {
 	if got.Capacity.Get(catalog.ResourceEFA) != 1 || got.Allocatable.Get(catalog.ResourceEFA) != 1 {
 		t.Error("no EFA")
 	}
+
+	// EFA interfaces of another type's template do not count.
+	o := launch.Order{Templates: []launch.Template{
+		{NetworkInterfaces: []launch.NetworkInterface{{Type: "efa"}}, Overrides: []launch.Override{{Offer: catalog.Offer{Type: "p5.48xlarge"}}}},
+		{Overrides: []launch.Override{{Offer: catalog.Offer{Type: "c5n.18xlarge"}}}},
+	}}
+	other := launch.Result(w.in.Claim, o, w.types[0], cluster.Instance{ID: "i-2", Type: "c5n.18xlarge", Zone: "a", CapacityType: "spot"})
+	if n := other.Capacity.Get(catalog.ResourceEFA); n != 0 {
+		t.Errorf("%d EFA interfaces of another type", n)
+	}
 }
