@@ -2,6 +2,8 @@ package kubetest_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,9 +35,8 @@ func (c env) applyText(t *testing.T, text string) {
 	if o.GetNamespace() != "" {
 		return
 	}
-	plural := map[string]string{"EC2NodeClass": "ec2nodeclasses", "NodePool": "nodepools", "StorageClass": "storageclasses"}[gvk.Kind]
 	t.Cleanup(func() {
-		_ = c.dynamic.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: plural}).
+		_ = c.dynamic.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: plural(gvk.Kind)}).
 			Delete(context.Background(), o.GetName(), metav1.DeleteOptions{})
 	})
 }
@@ -96,13 +97,13 @@ func (c env) addPod(t testing.TB, name, node string, change func(*corev1.Pod)) *
 	return out
 }
 
-// addNode makes a node as a kubelet with our user data registers, which a fake kubelet keeps ready.
-func (c env) addNode(t testing.TB, name string) *corev1.Node {
+// addNode makes a node as a kubelet registers it, which a fake kubelet keeps ready.
+func (c env) addNode(t testing.TB, name string, taints ...corev1.Taint) {
 	t.Helper()
 	size := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20"),
 	}
-	node, err := c.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
+	_, err := c.CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        name,
 			Labels:      map[string]string{"kubetest": c.name, "kubernetes.io/hostname": name},
@@ -110,7 +111,7 @@ func (c env) addNode(t testing.TB, name string) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{
 			ProviderID: "aws:///us-west-2a/i-" + name,
-			Taints:     []corev1.Taint{{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute}},
+			Taints:     taints,
 		},
 		Status: corev1.NodeStatus{Capacity: size, Allocatable: size},
 	}, metav1.CreateOptions{})
@@ -122,7 +123,11 @@ func (c env) addNode(t testing.TB, name string) *corev1.Node {
 			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		_ = c.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
 	})
-	return node
+}
+
+// unregistered is the taint that our user data gives a kubelet.
+func unregistered() corev1.Taint {
+	return corev1.Taint{Key: "karpenter.sh/unregistered", Effect: corev1.TaintEffectNoExecute}
 }
 
 // readyNode is the node as the client sees it once a fake kubelet has made it ready.
@@ -134,7 +139,8 @@ func (c env) readyNode(t testing.TB, k *kube.Client, name string) (out cluster.N
 			return err.Error(), false
 		}
 		out = n
-		return "not ready", n.Ready
+		fresh := slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == corev1.TaintNodeNotReady })
+		return fmt.Sprint(n.Ready, n.Taints), n.Ready && !fresh
 	})
 	return out
 }

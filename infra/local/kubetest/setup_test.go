@@ -103,19 +103,21 @@ func (c env) install(t *testing.T) {
 func (c env) apply(t *testing.T, o *unstructured.Unstructured) {
 	t.Helper()
 	gvk := o.GroupVersionKind()
-	plural := strings.ToLower(gvk.Kind) + "s"
-	if gvk.Kind == "EC2NodeClass" {
-		plural = "ec2nodeclasses"
-	}
-	var target dynamic.ResourceInterface = c.dynamic.Resource(schema.GroupVersionResource{
-		Group: gvk.Group, Version: gvk.Version, Resource: plural})
+	resource := c.dynamic.Resource(schema.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: plural(gvk.Kind)})
+	var target dynamic.ResourceInterface = resource
 	if o.GetNamespace() != "" {
-		target = c.dynamic.Resource(schema.GroupVersionResource{
-			Group: gvk.Group, Version: gvk.Version, Resource: plural}).Namespace(o.GetNamespace())
+		target = resource.Namespace(o.GetNamespace())
 	}
 	if _, err := target.Apply(t.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: tester, Force: true}); err != nil {
 		t.Fatalf("apply %s %s: %v", gvk.Kind, o.GetName(), err)
 	}
+}
+
+func plural(kind string) string {
+	if strings.HasSuffix(kind, "s") {
+		return strings.ToLower(kind) + "es"
+	}
+	return strings.ToLower(kind) + "s"
 }
 
 func (c env) waitEstablished(t *testing.T, name string) {
