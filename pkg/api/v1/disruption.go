@@ -58,7 +58,7 @@ type Budget struct {
 	// +required
 	Nodes string `json:"nodes"`
 	// Schedule is when the budget starts to count: five cron fields in UTC, or a name such as @daily. Needs duration.
-	// +kubebuilder:validation:Pattern=`^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$`
+	// +kubebuilder:validation:Pattern=`^@(annually|yearly|monthly|weekly|daily|midnight|hourly)|.+\s.+\s.+\s.+\s.+$`
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`
 	// Duration is how long it counts from each start, in hours and minutes. Needs schedule.

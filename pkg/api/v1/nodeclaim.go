@@ -31,7 +31,7 @@ type NodeClaim struct {
 	Spec NodeClaimSpec `json:"spec"`
 	// Status is how far the claim has come.
 	// +optional
-	Status NodeClaimStatus `json:"status,omitempty"`
+	Status NodeClaimStatus `json:"status,omitzero"`
 }
 
 // NodeClaimList is a list of NodeClaims.
@@ -55,7 +55,7 @@ type NodeClaimSpec struct {
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
 	// Requirements limit which instance types, zones and capacity types may be chosen.
 	// +kubebuilder:validation:XValidation:message="operator 'In' needs at least one value",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
-	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[-+]?[0-9]+$') && int(x.values[0]) >= 0))"
+	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))"
 	// +kubebuilder:validation:XValidation:message="operator 'In' with 'minValues' needs at least that many values",rule="self.all(x, x.operator != 'In' || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))"
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic

@@ -27,7 +27,7 @@ type NodePool struct {
 	Spec NodePoolSpec `json:"spec"`
 	// Status is what there is.
 	// +optional
-	Status NodePoolStatus `json:"status,omitempty"`
+	Status NodePoolStatus `json:"status,omitzero"`
 }
 
 // NodePoolList is a list of NodePools.
@@ -73,7 +73,7 @@ type Limits corev1.ResourceList
 type NodeClaimTemplate struct {
 	// ObjectMeta holds the labels and annotations of the claim and its node.
 	// +optional
-	ObjectMeta `json:"metadata,omitempty"`
+	ObjectMeta `json:"metadata,omitzero"`
 	// Spec is the claim's spec.
 	// +required
 	Spec NodeClaimTemplateSpec `json:"spec"`
@@ -107,7 +107,7 @@ type NodeClaimTemplateSpec struct {
 	// Requirements limit which instance types, zones and capacity types may be chosen. They take no part in the drift hash.
 	// +kubebuilder:validation:XValidation:message="label \"karpenter.sh/nodepool\" is restricted",rule="self.all(x, x.key != 'karpenter.sh/nodepool')"
 	// +kubebuilder:validation:XValidation:message="operator 'In' needs at least one value",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
-	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && x.values[0].matches('^[-+]?[0-9]+$') && int(x.values[0]) >= 0))"
+	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))"
 	// +kubebuilder:validation:XValidation:message="operator 'In' with 'minValues' needs at least that many values",rule="self.all(x, x.operator != 'In' || !has(x.minValues) || (has(x.values) && x.values.size() >= x.minValues))"
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic

@@ -26,7 +26,7 @@ type EC2NodeClass struct {
 	Spec EC2NodeClassSpec `json:"spec,omitempty"`
 	// Status is what the selectors found.
 	// +optional
-	Status EC2NodeClassStatus `json:"status,omitempty"`
+	Status EC2NodeClassStatus `json:"status,omitzero"`
 }
 
 // EC2NodeClassList is a list of EC2NodeClasses.

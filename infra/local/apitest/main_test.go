@@ -1,0 +1,127 @@
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/install"
+
+	"joiner/infra/local/planectl"
+)
+
+const (
+	poll     = 50 * time.Millisecond
+	patience = 30 * time.Second
+)
+
+func TestMain(m *testing.M) { os.Exit(planectl.Main(m)) }
+
+// cluster is a plane in which everything of pkg/install is applied.
+type cluster struct {
+	dynamic.Interface
+	config *rest.Config
+}
+
+func newCluster(t *testing.T) cluster {
+	t.Helper()
+	c := clusterAs(t, planectl.ForTest(t).RESTConfig())
+	c.install(t) // again for every test: it changes nothing the second time
+	return c
+}
+
+func clusterAs(t *testing.T, config *rest.Config) cluster {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster{Interface: client, config: config}
+}
+
+func (c cluster) install(t *testing.T) {
+	t.Helper()
+	all, err := install.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range all {
+		options := metav1.ApplyOptions{FieldManager: "apitest", Force: true}
+		_, err := c.Resource(resourceOf(t, o)).Namespace(o.GetNamespace()).Apply(t.Context(), o.GetName(), o, options)
+		if err != nil {
+			t.Fatalf("apply %s %s: %v", o.GetKind(), o.GetName(), err)
+		}
+	}
+	for _, r := range []schema.GroupVersionResource{pools(), claims(), classes()} {
+		err := wait.PollUntilContextTimeout(t.Context(), poll, patience, true, func(ctx context.Context) (bool, error) {
+			_, err := c.Resource(r).List(ctx, metav1.ListOptions{})
+			return err == nil, ignoreNotServed(err)
+		})
+		if err != nil {
+			t.Fatalf("wait for %s: %v", r.Resource, err)
+		}
+	}
+}
+
+func ignoreNotServed(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsTooManyRequests(err) {
+		return nil
+	}
+	return err
+}
+
+func pools() schema.GroupVersionResource {
+	return karpv1.GroupVersion().WithResource(karpv1.NodePoolResource)
+}
+
+func claims() schema.GroupVersionResource {
+	return karpv1.GroupVersion().WithResource(karpv1.NodeClaimResource)
+}
+
+func classes() schema.GroupVersionResource {
+	return awsv1.GroupVersion().WithResource(awsv1.EC2NodeClassResource)
+}
+
+// resourceOf is the plural of an object's kind; the plane need not be asked for those used here.
+func resourceOf(t *testing.T, o *unstructured.Unstructured) schema.GroupVersionResource {
+	t.Helper()
+	plurals := map[string]string{
+		karpv1.NodePoolKind: karpv1.NodePoolResource, karpv1.NodeClaimKind: karpv1.NodeClaimResource,
+		awsv1.EC2NodeClassKind: awsv1.EC2NodeClassResource, "CustomResourceDefinition": "customresourcedefinitions",
+		"Namespace": "namespaces", "ClusterRole": "clusterroles", "ClusterRoleBinding": "clusterrolebindings",
+		"Role": "roles", "RoleBinding": "rolebindings",
+	}
+	plural, ok := plurals[o.GetKind()]
+	if !ok {
+		t.Fatalf("no plural known of kind %q", o.GetKind())
+	}
+	return o.GroupVersionKind().GroupVersion().WithResource(plural)
+}
+
+// create stores an object until the end of the test.
+func (c cluster) create(t *testing.T, o *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	r := c.Resource(resourceOf(t, o))
+	got, err := r.Create(t.Context(), o, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	if err != nil {
+		t.Fatalf("create %s %s: %v", o.GetKind(), o.GetName(), err)
+	}
+	t.Cleanup(func() {
+		if err := r.Delete(context.Background(), got.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Error(fmt.Errorf("delete %s: %w", got.GetName(), err))
+		}
+	})
+	return got
+}

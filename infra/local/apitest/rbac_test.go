@@ -1,0 +1,190 @@
+package apitest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"joiner/pkg/install"
+)
+
+// rights are requests as "verb resource[/subresource][.group][ name][@namespace]".
+type rights struct{ may, mayNot []string }
+
+// everybody may not do these, whatever the group.
+func everybodyMayNot() []string {
+	return []string{
+		"get secrets@joiner-system", "list secrets@kube-system", "get secrets@default", "create pods@default",
+		"get configmaps@kube-system", "update configmaps@default", "get leases.coordination.k8s.io@kube-system",
+		"get services kubernetes@default", "get services other@kube-system", "list services@kube-system",
+		"create clusterrolebindings.rbac.authorization.k8s.io", "impersonate users", "create nodes", "patch pods@default",
+		"delete nodepools.karpenter.sh", "create nodepools.karpenter.sh", "delete ec2nodeclasses.karpenter.k8s.aws",
+		"create ec2nodeclasses.karpenter.k8s.aws", "create serviceaccounts/token@kube-system", "delete configmaps@joiner-system",
+	}
+}
+
+func rightsOf() map[string]rights {
+	reads := func(resources ...string) (all []string) {
+		for _, r := range resources {
+			all = append(all, "get "+r, "list "+r, "watch "+r)
+		}
+		return all
+	}
+	writes := func(verbs string, resource string) (all []string) {
+		for verb := range strings.FieldsSeq(verbs) {
+			all = append(all, verb+" "+resource)
+		}
+		return all
+	}
+	shared := reads("pods@default", "nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims@default",
+		"daemonsets.apps@default", "poddisruptionbudgets.policy@default", "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io",
+		"nodeclaims.karpenter.sh", "nodepools.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws")
+	events := writes("create patch", "events@default")
+	maps := writes("get list create update patch", "configmaps@joiner-system")
+	return map[string]rights{
+		install.GroupProvision: {
+			may: join(shared, events, maps,
+				writes("create update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
+				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
+				writes("get create update patch", "leases.coordination.k8s.io@joiner-system"),
+				[]string{"get services kube-dns@kube-system"}),
+			mayNot: []string{"delete nodes", "patch nodes", "update nodes", "delete pods@default", "create pods/eviction@default",
+				"patch ec2nodeclasses.karpenter.k8s.aws", "patch ec2nodeclasses/status.karpenter.k8s.aws"},
+		},
+		install.GroupLifecycle: {
+			may: join(shared, events, reads("volumeattachments.storage.k8s.io"),
+				writes("update patch delete", "nodes"), writes("delete", "pods@default"), writes("create", "pods/eviction@default"),
+				writes("update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
+				writes("patch", "nodepools/status.karpenter.sh")),
+			mayNot: []string{"create nodeclaims.karpenter.sh", "patch nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",
+				"update leases.coordination.k8s.io@joiner-system"},
+		},
+		install.GroupRefresh: {
+			may: join(events, maps, reads("ec2nodeclasses.karpenter.k8s.aws", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
+				writes("update patch", "ec2nodeclasses.karpenter.k8s.aws"), writes("update patch", "ec2nodeclasses/status.karpenter.k8s.aws"),
+				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
+				writes("patch", "nodeclaims.karpenter.sh"), []string{"get services kube-dns@kube-system"}),
+			mayNot: []string{"list pods@default", "list nodes", "patch nodes", "delete nodeclaims.karpenter.sh",
+				"create nodeclaims.karpenter.sh", "create pods/eviction@default", "update leases.coordination.k8s.io@joiner-system"},
+		},
+		install.GroupSpotInterruption: {
+			may: join(events, maps, writes("get list", "nodeclaims.karpenter.sh"), writes("patch delete", "nodeclaims.karpenter.sh"),
+				writes("get list patch", "nodes"), writes("list", "pods@default")),
+			mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodes", "delete pods@default", "create pods/eviction@default",
+				"list nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws", "update leases.coordination.k8s.io@joiner-system"},
+		},
+	}
+}
+
+// TestRights asks the API server, as each group, what it may do.
+func TestRights(t *testing.T) {
+	c := newCluster(t)
+	for group, r := range rightsOf() {
+		t.Run(group, func(t *testing.T) {
+			client := c.as(t, group)
+			for _, right := range r.may {
+				if !allowed(t, client, right) {
+					t.Errorf("may not %s", right)
+				}
+			}
+			for _, right := range join(r.mayNot, everybodyMayNot()) {
+				if allowed(t, client, right) {
+					t.Errorf("may %s", right)
+				}
+			}
+		})
+	}
+}
+
+// TestRefusedInDeed does not ask: the objects themselves are out of reach.
+func TestRefusedInDeed(t *testing.T) {
+	c := newCluster(t)
+	client := c.as(t, install.GroupProvision)
+	if err := client.CoreV1().Nodes().Delete(t.Context(), "any", metav1.DeleteOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("delete a node: %v", err)
+	}
+	if _, err := client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("list secrets: %v", err)
+	}
+	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("list pods of all namespaces: %v", err)
+	}
+	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	sold := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "apitest"}}
+	if _, err := client.CoreV1().ConfigMaps(install.Namespace).Create(t.Context(), sold, dry); err != nil {
+		t.Errorf("create a config map: %v", err)
+	}
+}
+
+// TestAdmins finds the rights on pools and classes in the cluster's own role `admin`, where the controller manager puts them.
+func TestAdmins(t *testing.T) {
+	c := newCluster(t)
+	client, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = wait.PollUntilContextTimeout(t.Context(), poll, patience, true, func(ctx context.Context) (bool, error) {
+		admin, err := client.RbacV1().ClusterRoles().Get(ctx, "admin", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(admin.Rules, func(r rbacv1.PolicyRule) bool {
+			return slices.Contains(r.Resources, "ec2nodeclasses") && slices.Contains(r.Verbs, "create")
+		}), nil
+	})
+	if err != nil {
+		t.Errorf("wait for the role admin to have the rights of joiner-admin: %v", err)
+	}
+}
+
+func (c cluster) as(t *testing.T, group string) *kubernetes.Clientset {
+	t.Helper()
+	config := rest.CopyConfig(c.config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "apitest", Groups: []string{group}}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func allowed(t *testing.T, client *kubernetes.Clientset, right string) bool {
+	t.Helper()
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	attributes := parseRight(right)
+	review.Spec.ResourceAttributes = &attributes
+	got, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(fmt.Errorf("ask for %s: %w", right, err))
+	}
+	return got.Status.Allowed
+}
+
+func parseRight(right string) authorizationv1.ResourceAttributes {
+	right, namespace, _ := strings.Cut(right, "@")
+	verb, rest, _ := strings.Cut(right, " ")
+	what, name, _ := strings.Cut(rest, " ")
+	what, group, _ := strings.Cut(what, ".")
+	resource, sub, _ := strings.Cut(what, "/")
+	return authorizationv1.ResourceAttributes{
+		Verb: verb, Group: group, Resource: resource, Subresource: sub, Name: name, Namespace: namespace,
+	}
+}
+
+func join(lists ...[]string) (all []string) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
