@@ -255,8 +255,7 @@ func (a *attempt) reach(v *view, pins []pin) float64 {
 	if len(adm.alternative) == 0 {
 		return noPrice
 	}
-	price := a.w.cheapest(v, pins)
-	if price < noPrice {
+	if price := a.w.cheapest(v, pins); price < noPrice && !a.roomOnly {
 		return price
 	}
 	for _, b := range a.bins {

@@ -104,8 +104,9 @@ func sellable(c cluster.Claim, offers []*offer) bool {
 }
 
 // nominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing twice.
-// Where they may stand was decided when the claim was made; only what the node itself allows is asked again.
-func (a *attempt) nominated() {
+// Where they may stand was decided when the claim was made; only what the node itself allows is asked again. It reports whether there were any.
+func (a *attempt) nominated() bool {
+	any := false
 	kindOf := map[string]*kind{}
 	for _, k := range a.w.kinds {
 		for _, p := range k.pods {
@@ -126,8 +127,10 @@ func (a *attempt) nominated() {
 			}
 			a.rest[k.id] = slices.Delete(slices.Clone(a.rest[k.id]), i, i+1)
 			a.book(load{view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
+			any = true
 		}
 	}
+	return any
 }
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.

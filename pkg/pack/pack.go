@@ -91,18 +91,19 @@ func (w *world) priorities() int {
 
 // attempt is one try to place everything; the world stays as it is.
 type attempt struct {
-	w       *world
-	caps    map[place]int
-	bins    []*bin
-	rest    [][]string // by kind: the pods without a place
-	level   []int      // by kind: how far it is relaxed
-	tally   tally
-	total   []int // by counter of hostnames: pods anywhere
-	usage   []usage
-	opened  int
-	blocked []map[string]bool // by kind: why it was held back, beside what a pool says
-	stuck   map[place]int     // pods that a domain was given and could not take
-	landed  map[place]int     // pods of a kind in a domain
+	w        *world
+	caps     map[place]int
+	bins     []*bin
+	rest     [][]string // by kind: the pods without a place
+	level    []int      // by kind: how far it is relaxed
+	tally    tally
+	total    []int // by counter of hostnames: pods anywhere
+	usage    []usage
+	opened   int
+	roomOnly bool              // make no new nodes
+	blocked  []map[string]bool // by kind: why it was held back, beside what a pool says
+	stuck    map[place]int     // pods that a domain was given and could not take
+	landed   map[place]int     // pods of a kind in a domain
 }
 
 func (w *world) attempt(caps map[place]int) *attempt {
@@ -124,7 +125,9 @@ func (w *world) attempt(caps map[place]int) *attempt {
 }
 
 func (a *attempt) run(byPriority bool) {
-	a.nominated()
+	if a.nominated() {
+		a.settle()
+	}
 	if !byPriority {
 		a.tier(func(*kind) bool { return true })
 		return
@@ -140,6 +143,15 @@ func (a *attempt) run(byPriority bool) {
 	a.tier(func(*kind) bool { return true }) // some may have waited for pods of lower priority to be near to
 }
 
+// settle uses the room there is, up to the last relaxation, before any new node is considered. It comes first while claims
+// of an earlier pass are on their way: pods that found room then find it again, and mere preferences make no more nodes.
+func (a *attempt) settle() {
+	a.roomOnly = true
+	a.tier(func(*kind) bool { return true })
+	a.roomOnly = false
+	clear(a.level)
+}
+
 // tier packs the kinds that in accepts, first with every preference as a rule, then ever more relaxed.
 func (a *attempt) tier(in func(*kind) bool) {
 	for {
@@ -152,7 +164,9 @@ func (a *attempt) tier(in func(*kind) bool) {
 		before := a.waiting(now)
 		lots := a.divide(now)
 		a.useHosts(lots)
-		a.open(lots)
+		if !a.roomOnly {
+			a.open(lots)
+		}
 		relaxed := false
 		for _, k := range now {
 			if len(a.rest[k.id]) > 0 && a.level[k.id] < len(k.views)-1 {

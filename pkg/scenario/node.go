@@ -123,7 +123,7 @@ func (w *World) Apply(p plan.Plan) *World {
 	out.Snapshot.Claims = slices.Clone(w.Snapshot.Claims)
 	for i, l := range p.Launches {
 		out.Snapshot.Claims = append(out.Snapshot.Claims, cluster.Claim{
-			Name: fmt.Sprintf("applied-%04d", i), Pool: l.Pool, Class: l.Class, Labels: l.Labels, Annotations: l.Annotations,
+			Name: fmt.Sprintf("applied-%04d", len(w.Snapshot.Claims)+i), Pool: l.Pool, Class: l.Class, Labels: l.Labels, Annotations: l.Annotations,
 			Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup,
 		})
 	}

@@ -38,8 +38,7 @@ func Run(t *testing.T, dir string, decide func(*World) plan.Plan) {
 }
 
 // Faults checks a plan in every way this package knows: by the rules, against shuffled input, and by packing again once
-// the claims are written and once they are launched, which must launch nothing more for pods that have a place. (Pods
-// without one may get one then: a claim may become a smaller type than the pool's limits had to reckon with.)
+// the claims are written and once they are launched.
 func (w *World) Faults(p plan.Plan, decide func(*World) plan.Plan) []string {
 	bad := w.Check(p)
 	for seed := range uint64(3) {
@@ -50,22 +49,34 @@ func (w *World) Faults(p plan.Plan, decide func(*World) plan.Plan) []string {
 	if w.Snapshot.Rules.MaxClaims > 0 {
 		return bad
 	}
-	homeless := map[string]bool{}
-	for _, u := range p.Unplaced {
-		homeless[u.Pod] = true
+	for name, apply := range map[string]func(*World, plan.Plan) *World{"written": (*World).Apply, "launched": (*World).Launched} {
+		bad = append(bad, w.unsettled(p, decide, name, apply)...)
 	}
-	for name, after := range map[string]*World{"written": w.Apply(p), "launched": w.Launched(p)} {
+	return bad
+}
+
+// unsettled checks the passes that follow a plan. When it gave every pod a place they must launch nothing. Pods without one
+// may get one later, because a claim may become a smaller type than the pool's limits had to reckon with; then it must come
+// to rest within a few passes.
+func (w *World) unsettled(p plan.Plan, decide func(*World) plan.Plan, name string, apply func(*World, plan.Plan) *World) []string {
+	const most = 4
+	var bad []string
+	after := w
+	for range most {
+		after = apply(after, p)
 		again := decide(after)
-		for _, l := range again.Launches {
-			if slices.ContainsFunc(l.Pods, func(pod string) bool { return !homeless[pod] }) {
-				bad = append(bad, fmt.Sprintf("once its claims are %s the plan goes on: %s", name, l))
-			}
-		}
 		for _, fault := range after.Check(again) {
 			bad = append(bad, fmt.Sprintf("once its claims are %s: %s", name, fault))
 		}
+		if len(again.Launches) == 0 {
+			return bad
+		}
+		if len(p.Unplaced) == 0 {
+			return append(bad, fmt.Sprintf("once its claims are %s the plan goes on: %s", name, again.Launches[0]))
+		}
+		p = again
 	}
-	return bad
+	return append(bad, fmt.Sprintf("it launches more in each of %d passes: %s", most, p.Launches[0]))
 }
 
 // Shuffled returns the world with its lists in another order.
