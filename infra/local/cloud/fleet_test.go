@@ -109,6 +109,31 @@ func TestALimitCountsTheLivingAndSplitsAFleet(t *testing.T) {
 	}
 }
 
+func TestALimitHoldsAcrossCallsUntilAnInstanceIsGone(t *testing.T) {
+	states := make(chan cloud.Instance, 100)
+	r := start(t, cloud.Options{OnInstance: func(i cloud.Instance) { states <- i }})
+	r.template(t, "nodes-v1")
+	r.LimitCapacity(cloud.Capacity{Limit: 1})
+	in := r.fleet(t, "on-demand", "m5.large")
+	config := &in.LaunchTemplateConfigs[0]
+	config.Overrides = config.Overrides[:1]
+	in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, *config) // the same offer twice
+	in.TargetCapacitySpecification.TotalTargetCapacity = aws.Int32(2)
+	out := must(r.ec2.CreateFleet(t.Context(), in))(t)
+	if len(out.Instances) != 1 || len(out.Instances[0].InstanceIds) != 1 {
+		t.Fatalf("instances %v, want one", out.Instances)
+	}
+	in.TargetCapacitySpecification.TotalTargetCapacity, in.ClientToken = aws.Int32(1), aws.String("second")
+	if out := must(r.ec2.CreateFleet(t.Context(), in))(t); len(out.Instances) != 0 {
+		t.Errorf("the offer is full, and the fleet gave %v", out.Instances)
+	}
+	must(r.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: out.Instances[0].InstanceIds}))(t)
+	for next(t, states).State != "terminated" {
+	}
+	in.ClientToken = aws.String("third")
+	r.launch(t, in)
+}
+
 func TestAllocationStrategies(t *testing.T) {
 	r := start(t, cloud.Options{})
 	r.template(t, "nodes-v1")

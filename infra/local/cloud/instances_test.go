@@ -108,6 +108,12 @@ func TestInstancesTakeTheirTimeToStartAndToStop(t *testing.T) {
 	r.template(t, "nodes-v1")
 	before := r.free(t)
 	id := r.launch(t, r.fleet(t, "on-demand", "m5.large"))
+	for all, want := range map[bool]int{false: 0, true: 1} { // only running instances have a status, unless all are asked for
+		out := must(r.ec2.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{IncludeAllInstances: aws.Bool(all)}))(t)
+		if len(out.InstanceStatuses) != want {
+			t.Errorf("%d statuses with all=%t, want %d", len(out.InstanceStatuses), all, want)
+		}
+	}
 	state := func() types.InstanceStateName {
 		out := must(r.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}}))(t)
 		return out.Reservations[0].Instances[0].State.Name
