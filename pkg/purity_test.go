@@ -36,7 +36,7 @@ func layers() map[string]layer {
 	return map[string]layer{
 		"api": noun, "catalog": noun, "cluster": noun, "install": noun, "plan": noun, "require": noun, "resource": noun, "setting": noun,
 		"bootstrap": decision, "disrupt": decision, "drain": decision, "drift": decision, "interrupt": decision,
-		"launch": decision, "lifecycle": decision, "pack": decision, "topology": decision,
+		"launch": decision, "lifecycle": decision, "nodeclass": decision, "pack": decision, "topology": decision,
 		"discover": adapter, "fleet": adapter, "kube": adapter, "ledger": adapter, "wake": adapter,
 		"control":     shell,
 		"app":         wiring,
