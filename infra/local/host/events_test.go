@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -283,36 +283,36 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 }
 
+// The function hangs in its handler, so that it does not notice by itself that the host is gone.
 func TestProcessesDieWithTheHost(t *testing.T) {
+	file := t.TempDir() + "/pid"
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), "HOST_TEST_PARENT=1")
-	stdin, err := parent.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := parent.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parent.Env = append(os.Environ(), "HOST_TEST_PARENT="+file)
+	parent.Stderr = os.Stderr
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	pid, failed, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if err != nil || failed != "<nil>" {
-		t.Fatalf("the other host says %q, %v", line, err)
+	awaitFile(t, file)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Stat("/proc/" + pid + "/exe"); err != nil {
-		t.Fatalf("no process of the function: %v", err)
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		t.Fatal(err)
 	}
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the end of process "+pid, func() bool {
-		// A process that nobody waits for stays as a zombie, which has no memory map.
-		text, err := os.ReadFile("/proc/" + pid + "/statm")
-		return err != nil || strings.HasPrefix(string(text), "0 ")
-	})
 	_ = parent.Wait() // it was killed
-	_ = stdin.Close()
+	t.Cleanup(func() {
+		if t.Failed() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	await(t, "the end of process "+string(text), func() bool {
+		// A process that nobody waits for stays as a zombie, which has no memory.
+		memory, err := os.ReadFile("/proc/" + string(text) + "/statm")
+		return err != nil || strings.HasPrefix(string(memory), "0 ")
+	})
 }

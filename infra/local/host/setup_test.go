@@ -22,8 +22,8 @@ const (
 
 // TestMain makes the demo assembly with a real binary in it, once for all tests.
 func TestMain(m *testing.M) {
-	if os.Getenv("HOST_TEST_PARENT") != "" {
-		playParent()
+	if file := os.Getenv("HOST_TEST_PARENT"); file != "" {
+		playParent(file)
 	}
 	code, err := runTests(m)
 	if err != nil {
@@ -33,30 +33,24 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// playParent is a program that runs a function and is then killed. It never returns.
-func playParent() {
-	pid, err := func() (int, error) {
+// playParent is a program that runs a function, which writes its pid to the file, and is then killed. It never returns.
+func playParent(file string) {
+	err := func() error {
 		a, err := Load(os.Getenv("DEMO_ASSEMBLY"))
 		if err != nil {
-			return 0, err
+			return err
 		}
 		h, err := Start(context.Background(), Options{
 			Assembly: a, Paused: true, SendToQueue: func(string, []byte) error { return nil },
 			Credentials: func(context.Context, string, string) (string, string, string, error) { return "k", "s", "t", nil },
 		})
 		if err != nil {
-			return 0, err
+			return err
 		}
-		result, err := h.Invoke(context.Background(), "joiner-demo-probe", RequestResponse, []byte("{}"))
-		if err != nil {
-			return 0, err
-		}
-		var r reply
-		err = json.Unmarshal(result.Payload, &r)
-		return r.PID, err
+		_, err = h.Invoke(context.Background(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"hang","signal":%q}`, file))
+		return err
 	}()
-	fmt.Println(pid, err)
-	_, _ = os.Stdin.Read(make([]byte, 1)) // ends when the test is gone
+	fmt.Fprintln(os.Stderr, "not killed in time:", err) // the function's time-out came first
 	os.Exit(1)
 }
 

@@ -189,6 +189,11 @@ func TestInstanceBecomesANode(t *testing.T) {
 		t.Errorf("kubelet version = %s", n.Status.NodeInfo.KubeletVersion)
 	}
 
+	s.Announce(i) // told twice
+	s.work.Wait()
+	if strings.Contains(s.log.String(), "is back") {
+		t.Errorf("it joined twice:\n%s", s.log)
+	}
 	s.Announce(i.in("shutting-down"))
 	s.awaitNode(t, i.PrivateDNS, "NotReady with the taint of the node controller", func(n *corev1.Node) bool {
 		status, reason := readiness(n)
