@@ -1,5 +1,6 @@
-// Command crdgen writes pkg/install/crds: what controller-gen makes of the types in pkg/api, refined by the rules that its markers
-// cannot say (see refine.go). `make crds` runs it from the top of the repository; the test beside it finds files that are out of date.
+// Command crdgen writes the deep copies in pkg/api and the CRDs in pkg/install/crds: what controller-gen makes of the types, and
+// for the CRDs the rules that its markers cannot say (see refine.go). `make crds` runs it from the top of the repository; the test
+// beside it finds files that are out of date.
 package main
 
 import (
@@ -20,6 +21,9 @@ func main() {
 	root := flag.String("root", ".", "top of the repository")
 	out := flag.String("out", "pkg/install/crds", "directory to write to")
 	flag.Parse()
+	if err := runTool(*root, "object", "paths=./pkg/api/..."); err != nil {
+		log.Fatalf("crdgen: %v", err)
+	}
 	if err := generate(*root, *out); err != nil {
 		log.Fatalf("crdgen: %v", err)
 	}
@@ -30,7 +34,7 @@ func toolIn(root string) string {
 	return filepath.Join(root, ".local", "bin", "controller-gen")
 }
 
-// generate writes one file per kind into out.
+// generate writes the CRDs into out, one file per kind.
 func generate(root, out string) error {
 	raw, err := os.MkdirTemp("", "crdgen")
 	if err != nil {
