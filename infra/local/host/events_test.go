@@ -283,7 +283,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// The function hangs in its handler, so that it does not notice by itself that the host is gone.
+// The function is busy in its handler, so that it does not notice by itself that the host is gone.
 func TestProcessesDieWithTheHost(t *testing.T) {
 	file := t.TempDir() + "/pid"
 	parent := exec.Command(os.Args[0])

@@ -83,7 +83,7 @@ func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
 	}
 	s.cmd = exec.Command(filepath.Join(f.dir, "bootstrap"))
 	s.cmd.Dir = f.dir
-	s.cmd.Env = append(env, "AWS_LAMBDA_RUNTIME_API="+listener.Addr().String(), "AWS_LAMBDA_LOG_STREAM_NAME="+stream)
+	s.cmd.Env = slices.Concat(env, []string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(), "AWS_LAMBDA_LOG_STREAM_NAME=" + stream})
 	s.cmd.Stdout, s.cmd.Stderr = write, write
 	s.server = &http.Server{Handler: s.api(), ReadHeaderTimeout: initLimit}
 	if err := f.host.spawner.start(s.cmd); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,7 +48,7 @@ func playParent(file string) {
 		if err != nil {
 			return err
 		}
-		_, err = h.Invoke(context.Background(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"hang","signal":%q}`, file))
+		_, err = h.Invoke(context.Background(), "joiner-demo-single", RequestResponse, fmt.Appendf(nil, `{"do":"wait","signal":%q,"until":"/nowhere"}`, file))
 		return err
 	}()
 	fmt.Fprintln(os.Stderr, "not killed in time:", err) // the function's time-out came first
@@ -188,7 +189,7 @@ func quiet(t *testing.T, h *Host) {
 }
 
 func asError(err error, into **Error) bool {
-	e, ok := err.(*Error)
+	e, ok := errors.AsType[*Error](err)
 	*into = e
 	return ok
 }

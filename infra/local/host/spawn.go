@@ -109,9 +109,12 @@ func checkBinary(path, architecture string) error {
 	if err != nil {
 		return fmt.Errorf("read bootstrap %s: %w", path, err)
 	}
-	defer binary.Close()
-	if binary.Machine != want {
-		return fmt.Errorf("%s is built for %v, the template says %s", path, binary.Machine, architecture)
+	machine := binary.Machine
+	if err := binary.Close(); err != nil {
+		return fmt.Errorf("read bootstrap %s: %w", path, err)
+	}
+	if machine != want {
+		return fmt.Errorf("%s is built for %v, the template says %s", path, machine, architecture)
 	}
 	if want != here {
 		return fmt.Errorf("%s is for %s, this machine runs %s: synthesize for this machine", path, architecture, runtime.GOARCH)

@@ -99,7 +99,7 @@ func sections(text string) ([]section, error) {
 	reader := multipart.NewReader(message.Body, parameters["boundary"])
 	for {
 		part, err := reader.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

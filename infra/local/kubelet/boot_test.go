@@ -161,7 +161,7 @@ func TestParseUserDataRefuses(t *testing.T) {
 		{"other TOML", "[settings.kernel]\nlockdown = 'none'\n", "it starts no kubelet"},
 		{"no cidr", change("    cidr: 10.100.0.0/16\n", ""), "spec.cluster.cidr is missing"},
 		{"no name", change("    name: demo\n", ""), "spec.cluster.name is missing"},
-		{"unknown field", change("    name: demo\n", "    name: demo\n    nmae: demo\n"), `NodeConfig 2: error unmarshaling JSON: while decoding JSON: json: unknown field "nmae"`},
+		{"unknown field", change("    name: demo\n", "    name: demo\n    color: blue\n"), `NodeConfig 2: error unmarshaling JSON: while decoding JSON: json: unknown field "color"`},
 		{"unknown kubelet field", change("maxPods: 29", "maxPod: 29"), `unknown field "maxPod"`},
 		{"text for a number", change("maxPods: 29", "maxPods: many"), "spec.kubelet.config"},
 		{"bad effect", change("effect: NoSchedule", "effect: NoWay"), `taint dedicated: "NoWay" is no effect`},

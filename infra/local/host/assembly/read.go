@@ -123,7 +123,8 @@ func readPermission(a *Assembly, _ *stack, i item) error {
 
 // targetProperties is a target as rules and schedules write it. What would change the event is refused.
 type targetProperties struct {
-	Id, Arn, RoleArn, Input     string
+	ID                          string `json:"Id"`
+	Arn, RoleArn, Input         string
 	InputPath, InputTransformer json.RawMessage
 	RetryPolicy                 struct {
 		MaximumRetryAttempts     *int
@@ -134,14 +135,14 @@ type targetProperties struct {
 
 func (p targetProperties) target() (Target, error) {
 	t := Target{
-		ID: p.Id, ARN: p.Arn, RoleARN: p.RoleArn, Input: p.Input, MaxRetries: p.RetryPolicy.MaximumRetryAttempts,
+		ID: p.ID, ARN: p.Arn, RoleARN: p.RoleArn, Input: p.Input, MaxRetries: p.RetryPolicy.MaximumRetryAttempts,
 		MaxAge: seconds(p.RetryPolicy.MaximumEventAgeInSeconds, 24*3600), DeadLetterARN: p.DeadLetterConfig.Arn,
 	}
 	if p.InputPath != nil || p.InputTransformer != nil {
-		return t, fmt.Errorf("target %s: input path and transformer are not known here", p.Id)
+		return t, fmt.Errorf("target %s: input path and transformer are not known here", p.ID)
 	}
 	if !strings.HasPrefix(p.Arn, "arn:aws:lambda:") && !strings.HasPrefix(p.Arn, "arn:aws:sqs:") {
-		return t, fmt.Errorf("target %s: %s is neither a function nor a queue", p.Id, p.Arn)
+		return t, fmt.Errorf("target %s: %s is neither a function nor a queue", p.ID, p.Arn)
 	}
 	return t, nil
 }
