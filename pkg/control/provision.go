@@ -43,6 +43,8 @@ type Provision struct {
 	AlwaysWatch bool // stay although there is nothing to do
 	Now         func() time.Time
 	Log         *slog.Logger
+
+	said string // the plan that was logged last
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
@@ -99,18 +101,16 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	decision := pack.Pods(s)
-	for _, line := range decision.Lines() {
-		p.Log.Info(line)
-	}
+	p.say(decision)
 	n, err := p.carryOut(ctx, &s, decision)
 	launched += n
-	p.Log.Info("pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
+	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
 	if launched > 0 {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	p.tell(ctx, s, decision)
-	return len(decision.Launches)+len(decision.Existing) > 0 || unsettled(s.Claims), err
+	return len(decision.Launches)+len(decision.Existing) > 0, err
 }
 
 func (p *Provision) snapshot(ctx context.Context) (cluster.Snapshot, error) {
@@ -193,6 +193,16 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 	return launched, errors.Join(errs...)
 }
 
+// say logs the plan unless the pass before had the same.
+func (p *Provision) say(decision plan.Plan) {
+	if text := decision.String(); text != p.said {
+		p.said = text
+		for _, line := range decision.Lines() {
+			p.Log.Info(line)
+		}
+	}
+}
+
 // tell writes events on pods without a home. An event that cannot be written is logged and costs nothing else.
 func (p *Provision) tell(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	pods := map[string]cluster.Pod{}
@@ -228,6 +238,14 @@ func unsettled(claims []cluster.Claim) bool {
 		}
 	}
 	return false
+}
+
+// levelOf keeps passes that changed nothing out of the log.
+func levelOf(decision plan.Plan) slog.Level {
+	if len(decision.Launches) == 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 func waiting(s cluster.Snapshot) (n int) {

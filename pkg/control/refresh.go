@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -24,6 +25,7 @@ type ClassFinder interface {
 // Classes reads and writes EC2NodeClasses. Writes are refused with a Conflict when the object changed since it was read.
 type Classes interface {
 	Classes(ctx context.Context) ([]awsv1.EC2NodeClass, error)
+	Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
 	WriteClassStatus(ctx context.Context, c *awsv1.EC2NodeClass) error
 	// MarkClass sets annotations and puts our finalizer on the class. May be repeated.
 	MarkClass(ctx context.Context, name string, annotations map[string]string) error
@@ -85,20 +87,35 @@ func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass) error {
 	if c.DeletionTimestamp != nil {
 		return r.release(ctx, c)
 	}
-	err := r.Classes.MarkClass(ctx, c.Name, map[string]string{
-		awsv1.AnnotationHash: c.Hash(r.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion})
+	c, err := r.mark(ctx, c)
 	if err != nil {
 		return err
 	}
 	found := r.Finder.Find(ctx, c)
 	if nodeclass.Update(c, found, r.Now()) {
-		if err := r.Classes.WriteClassStatus(ctx, c); err != nil && !isConflict(err) {
+		if err := r.Classes.WriteClassStatus(ctx, c); err != nil {
 			return err
 		}
 		r.Log.Info("EC2NodeClass "+c.Name, "ready", nodeclass.Ready(c), "images", len(c.Status.AMIs), "subnets", len(c.Status.Subnets),
 			"securityGroups", len(c.Status.SecurityGroups), "instanceProfile", c.Status.InstanceProfile)
 	}
 	return found.Err()
+}
+
+// mark writes hash and finalizer where they are missing, and returns the class as it is then.
+func (r *Refresh) mark(ctx context.Context, c *awsv1.EC2NodeClass) (*awsv1.EC2NodeClass, error) {
+	want := map[string]string{awsv1.AnnotationHash: c.Hash(r.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+	missing := !slices.Contains(c.Finalizers, awsv1.FinalizerTermination)
+	for k, v := range want {
+		missing = missing || c.Annotations[k] != v
+	}
+	if !missing {
+		return c, nil
+	}
+	if err := r.Classes.MarkClass(ctx, c.Name, want); err != nil {
+		return nil, err
+	}
+	return r.Classes.Class(ctx, c.Name)
 }
 
 // release cleans up behind a deleted class once no NodeClaim needs it (spec aws.md §1.9).
