@@ -29,11 +29,12 @@ type bin struct {
 
 // load is what an attempt put into a bin: some pods of one view.
 type load struct {
-	view  *view
-	pins  []pin
-	admit *admission
-	alt   int // the alternative of admit that holds here
-	pods  []string
+	view    *view
+	pins    []pin
+	admit   *admission
+	alt     int  // the alternative of admit that holds here
+	settled bool // an earlier pass put them here
+	pods    []string
 }
 
 // pin ties pods to one domain of a topology key.
@@ -99,8 +100,9 @@ func fits(need, room []int64) int {
 	return int(n)
 }
 
-// spot is what the host rules of a view need to know of a bin.
+// site is what the host rules of a view need to know of a bin.
 type site struct {
+	trusted     bool // whom to be near to was settled before
 	count, anti func(counter int) int
 	total       []int
 	ports       []cluster.HostPort
@@ -123,7 +125,7 @@ func (w *world) most(v *view, s site) int {
 			return 0
 		case r.what == avoid && r.self:
 			n = min(n, 1)
-		case r.what == follow && have == 0 && (!r.self || s.total[r.counter] > 0):
+		case r.what == follow && !s.trusted && have == 0 && (!r.self || s.total[r.counter] > 0):
 			return 0
 		}
 	}

@@ -104,33 +104,37 @@ func sellable(c cluster.Claim, offers []*offer) bool {
 }
 
 // nominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing twice.
-// Where they may stand was decided when the claim was made; only what the node itself allows is asked again. It reports whether there were any.
+// Where they may stand was decided when the claim was made; only the node itself and the pods that stand there already are
+// asked again. It reports whether there were any.
 func (a *attempt) nominated() bool {
-	any := false
 	kindOf := map[string]*kind{}
 	for _, k := range a.w.kinds {
 		for _, p := range k.pods {
 			kindOf[p] = k
 		}
 	}
-	for _, b := range a.bins {
+	taken := map[string]bool{}
+	for i, b := range a.bins {
+		standing := a.site(a.w.hosts[i]) // the others of the claim do not count against each other
+		standing.trusted = true
 		for _, name := range b.wanted {
 			k := kindOf[name]
-			if k == nil {
+			if k == nil || taken[name] {
 				continue
 			}
-			i := slices.Index(a.rest[k.id], name)
 			v := k.last()
 			alt := a.w.onHost(v.admit, b)
-			if i < 0 || alt < 0 || fits(k.need, b.room) == 0 || a.w.most(v, a.site(b)) == 0 {
+			if alt < 0 || fits(k.need, b.room) == 0 || a.w.most(v, standing) == 0 {
 				continue
 			}
-			a.rest[k.id] = slices.Delete(slices.Clone(a.rest[k.id]), i, i+1)
-			a.book(load{view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
-			any = true
+			taken[name] = true
+			a.book(load{settled: true, view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
 		}
 	}
-	return any
+	for i := range a.rest {
+		a.rest[i] = slices.DeleteFunc(slices.Clone(a.rest[i]), func(p string) bool { return taken[p] })
+	}
+	return len(taken) > 0
 }
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.

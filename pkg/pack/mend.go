@@ -71,6 +71,9 @@ func (a *attempt) trim() {
 // excess is how many pods of the load stand beyond what their spreads allow.
 func (a *attempt) excess(b *bin, l load) int {
 	n := 0
+	if l.settled {
+		return 0
+	}
 	for _, r := range l.view.other {
 		d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
 		if r.what == spread && r.self && r.required && ok {

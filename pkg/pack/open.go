@@ -61,13 +61,13 @@ func (a *attempt) openTier(pools []*pool, lots []*lot) bool {
 
 // loosen lets lots that found no node for all their pods together use one that holds some of them.
 func loosen(lots []*lot) bool {
-	any := false
+	found := false
 	for _, l := range lots {
 		if l.whole && l.left > 0 {
-			l.whole, any = false, true
+			l.whole, found = false, true
 		}
 	}
-	return any
+	return found
 }
 
 // atMost reports whether the pass may make no more nodes.

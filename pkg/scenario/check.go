@@ -20,6 +20,7 @@ type machine struct {
 	shapes []shape
 	pods   []cluster.Pod // all of them
 	came   []cluster.Pod // those that the plan put there
+	own    []string      // those that a claim was made for
 }
 
 type shape struct {
@@ -63,17 +64,8 @@ func (w *World) machines(p plan.Plan) ([]*machine, []string) {
 	}
 	var out []*machine
 	byName := map[string]*machine{}
-	for _, h := range w.Snapshot.Hosts() {
-		m := &machine{name: h.Name(), taints: h.Taints(), shapes: []shape{{h.Labels(), h.Allocatable()}}}
-		if h.Registered() && h.Node.Labels[key("host")] == "" {
-			m.shapes[0].labels = maps.Clone(m.shapes[0].labels)
-			m.shapes[0].labels[key("host")] = h.Name()
-		}
-		if h.Node == nil && h.Claim.ProviderID == "" {
-			pool, _ := w.Snapshot.PoolOf(h.Claim.Pool)
-			m.shapes = w.shapes(pool, h.Claim.Labels, h.Claim.Requirements)
-		}
-		byName[h.Name()] = m
+	for _, m := range w.standing() {
+		byName[m.name] = m
 		out = append(out, m)
 	}
 	moved := map[string]int{}
@@ -97,10 +89,13 @@ func (w *World) machines(p plan.Plan) ([]*machine, []string) {
 		out = append(out, m)
 	}
 	for _, e := range p.Existing {
-		if m := byName[e.Node]; m != nil {
-			put(m, e.Pod)
-		} else {
+		m := byName[e.Node]
+		if m == nil {
 			bad = append(bad, "no node "+e.Node)
+			continue
+		}
+		if put(m, e.Pod); slices.Contains(m.own, e.Pod) {
+			m.came = m.came[:len(m.came)-1] // it was checked when the claim was made
 		}
 	}
 	for _, u := range p.Unplaced {
@@ -117,6 +112,27 @@ func (w *World) machines(p plan.Plan) ([]*machine, []string) {
 		}
 	}
 	return out, bad
+}
+
+// standing are the machines that exist or are on their way, without pods.
+func (w *World) standing() []*machine {
+	var out []*machine
+	for _, h := range w.Snapshot.Hosts() {
+		m := &machine{name: h.Name(), taints: h.Taints(), shapes: []shape{{h.Labels(), h.Allocatable()}}}
+		if h.Registered() && h.Node.Labels[key("host")] == "" {
+			m.shapes[0].labels = maps.Clone(m.shapes[0].labels)
+			m.shapes[0].labels[key("host")] = h.Name()
+		}
+		if h.Node == nil && h.Claim.ProviderID == "" {
+			pool, _ := w.Snapshot.PoolOf(h.Claim.Pool)
+			m.shapes = w.shapes(pool, h.Claim.Labels, h.Claim.Requirements)
+		}
+		if h.Claim != nil {
+			m.own = strings.Split(h.Claim.Annotations["joiner.sh/nominated-pods"], ",")
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 // shapes lists what a claim with these requirements may become, by what is sold now.

@@ -15,8 +15,9 @@ func Random(seed uint64) (*World, error) {
 	var script []string
 	say := func(format string, args ...any) { script = append(script, fmt.Sprintf(format, args...)) }
 	for _, t := range []string{
-		"type c.s cpu=2000 mem=4096 milliusd=80 spot=30", "type c.m cpu=4000 mem=8192 milliusd=160 spot=62", "type c.l cpu=8000 mem=16384 milliusd=320 spot=118",
-		"type m.s cpu=2000 mem=8192 milliusd=96 spot=41", "type m.m cpu=4000 mem=16384 milliusd=190 spot=75 zones=(a,b)", "type r.m cpu=4000 mem=32768 milliusd=250",
+		"type c.s cpu=2000 mem=4096 milliusd=80 spot=30", "type c.m cpu=4000 mem=8192 milliusd=160 spot=62",
+		"type c.l cpu=8000 mem=16384 milliusd=320 spot=118", "type m.s cpu=2000 mem=8192 milliusd=96 spot=41",
+		"type m.m cpu=4000 mem=16384 milliusd=190 spot=75 zones=(a,b)", "type r.m cpu=4000 mem=32768 milliusd=250",
 		"type g.m cpu=4000 mem=16384 milliusd=77 arch=arm64 spot=20",
 	} {
 		say("%s", t)
