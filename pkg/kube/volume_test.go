@@ -1,0 +1,100 @@
+package kube
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"joiner/pkg/require"
+)
+
+// shelf is a storage with one claim in namespace ns, called as the claim is.
+func shelf(t *testing.T, claim, volume, class string) storage {
+	t.Helper()
+	return storage{
+		claims:  map[string]corev1.PersistentVolumeClaim{"ns/data": *read[corev1.PersistentVolumeClaim](t, claim)},
+		volumes: map[string]corev1.PersistentVolume{"pv": *read[corev1.PersistentVolume](t, volume)},
+		classes: map[string]storagev1.StorageClass{"gp3": *read[storagev1.StorageClass](t, class)},
+	}
+}
+
+const bound = `{metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: pv}}`
+
+func TestVolumeProblems(t *testing.T) {
+	for _, c := range []struct{ claim, volume, class, want string }{
+		{`{metadata: {deletionTimestamp: "2026-03-01T12:00:00Z"}}`, `{}`, `{}`, "persistentvolumeclaim ns/data is being deleted"},
+		{`{status: {phase: Lost}}`, `{}`, `{}`, "persistentvolumeclaim ns/data has lost its volume"},
+		{`{spec: {volumeName: pv}}`, `{}`, `{}`, "persistentvolumeclaim ns/data is being bound to volume pv"},
+		{`{metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes"}}, spec: {volumeName: other}}`, `{}`, `{}`, "persistentvolume other does not exist"},
+		{bound, `{metadata: {deletionTimestamp: "2026-03-01T12:00:00Z"}}`, `{}`, "persistentvolume pv is being deleted"},
+		{bound, `{spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}}`, `{}`,
+			"persistentvolume pv: node affinity by field (metadata.name in matchFields) is not supported"},
+		{`{}`, `{}`, `{}`, "persistentvolumeclaim ns/data is unbound and names no storage class"},
+		{`{spec: {storageClassName: ""}}`, `{}`, `{}`, "persistentvolumeclaim ns/data is unbound and names no storage class"},
+		{`{spec: {storageClassName: io2}}`, `{}`, `{}`, "storage class io2 of persistentvolumeclaim ns/data does not exist"},
+		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x, volumeBindingMode: Immediate}`,
+			"persistentvolumeclaim ns/data is unbound though its storage class gp3 binds immediately"},
+	} {
+		zones, problems := shelf(t, c.claim, c.volume, c.class).alternatives("ns", []string{"data"})
+		if diff := cmp.Diff([]string{c.want}, problems); diff != "" || zones != nil {
+			t.Errorf("claim %s: zones %v, problems (-want +got):\n%s", c.claim, zones, diff)
+		}
+	}
+	_, problems := storage{}.alternatives("ns", []string{"a", "b"})
+	if diff := cmp.Diff([]string{"persistentvolumeclaim ns/a does not exist", "persistentvolumeclaim ns/b does not exist"}, problems); diff != "" {
+		t.Errorf("problems of two volumes (-want +got):\n%s", diff)
+	}
+}
+
+func TestVolumeZones(t *testing.T) {
+	zone := func(names ...string) require.Requirement { return require.Of("topology.kubernetes.io/zone", names...) }
+	const topologies = `{provisioner: x, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [` +
+		`{matchLabelExpressions: [{key: topology.ebs.csi.aws.com/zone, values: [b, a]}]}, {matchLabelExpressions: [{key: failure-domain.beta.kubernetes.io/zone, values: [c]}]}]}`
+	for _, c := range []struct {
+		claim, volume, class string
+		want                 [][]require.Requirement
+	}{
+		{bound, `{}`, `{}`, nil},
+		{bound, `{spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.ebs.csi.aws.com/zone, operator: In, values: [a]}]}, ` +
+			`{matchExpressions: [{key: disk, operator: Exists}]}]}}}}`, `{}`, [][]require.Requirement{{zone("a")}, {require.Any("disk")}}},
+		{bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}]}}}}`,
+			`{}`, [][]require.Requirement{{}}},
+		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
+		{`{spec: {storageClassName: gp3}}`, `{}`, topologies, [][]require.Requirement{{zone("a", "b")}, {zone("c")}}},
+	} {
+		got, problems := shelf(t, c.claim, c.volume, c.class).alternatives("ns", []string{"data"})
+		if diff := cmp.Diff(c.want, got); diff != "" || problems != nil {
+			t.Errorf("claim %s, volume %s: problems %v, alternatives (-want +got):\n%s", c.claim, c.volume, problems, diff)
+		}
+	}
+}
+
+func TestAlternativesOfSeveralVolumes(t *testing.T) {
+	zone := func(names ...string) []require.Requirement {
+		return []require.Requirement{require.Of("topology.kubernetes.io/zone", names...)}
+	}
+	both := func(a, b []require.Requirement) []require.Requirement { return []require.Requirement{a[0], b[0]} }
+	a, b, c := zone("a"), zone("b"), zone("b", "c")
+	got := combine([][]require.Requirement{a, b}, [][]require.Requirement{b, c})
+	if diff := cmp.Diff([][]require.Requirement{both(b, b), both(b, c)}, got); diff != "" {
+		t.Errorf("those that contradict themselves are left out (-want +got):\n%s", diff)
+	}
+	got = combine([][]require.Requirement{a}, [][]require.Requirement{b, c})
+	if diff := cmp.Diff([][]require.Requirement{both(a, b), both(a, c)}, got); diff != "" {
+		t.Errorf("unless all do (-want +got):\n%s", diff)
+	}
+	if got = combine(nil, [][]require.Requirement{a}); len(got) != 1 {
+		t.Errorf("no limit and one: %v", got)
+	}
+}
+
+func TestClaimNames(t *testing.T) {
+	p := read[corev1.Pod](t, `
+metadata: {name: web}
+spec: {volumes: [{name: a, persistentVolumeClaim: {claimName: z}}, {name: b, ephemeral: {}}, {name: c, emptyDir: {}}, {name: d, persistentVolumeClaim: {claimName: z}}]}`)
+	if diff := cmp.Diff([]string{"web-b", "z"}, claimNames(p)); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
