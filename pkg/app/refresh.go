@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -14,17 +15,17 @@ import (
 	"joiner/pkg/kube"
 )
 
-// Refresh brings the catalog and the status of classes and pools up to date.
+// Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so it is
+// refreshed even when the cluster cannot be asked.
 func (a *App) Refresh(ctx context.Context) error {
+	r := control.Refresh{Classes: classWriter{a.kube}, Pools: a.kube, Market: a.market(), Record: recorder{a.kube}, Now: time.Now, Log: a.log}
 	info, err := a.clusterInfo(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		r.CABundle = info.CABundle
+		r.Finder = &discover.Finder{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
+			Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
 	}
-	finder := &discover.Finder{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
-		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Now: time.Now}
-	r := control.Refresh{Finder: finder, Classes: classWriter{a.kube}, Pools: a.kube, Market: a.market(), CABundle: info.CABundle,
-		Now: time.Now, Log: a.log}
-	return r.Run(ctx)
+	return errors.Join(err, r.Run(ctx))
 }
 
 // classWriter writes EC2NodeClasses through the Kubernetes adapter.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -14,18 +15,26 @@ import (
 	"joiner/pkg/nodeclass"
 )
 
+// Limits of a refresh.
+const (
+	conflictTries = 3 // of one class, which somebody else changes at the same time
+	namesInEvent  = 5
+)
+
 // ClassFinder looks up in AWS what a class stands for. All calls may be repeated.
 type ClassFinder interface {
 	// Find looks everything up, and makes the instance profile of a class that names a role.
 	Find(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Found
-	// DeleteProfiles deletes the instance profiles that Find made for the class.
-	DeleteProfiles(ctx context.Context, c *awsv1.EC2NodeClass) error
+	// Forget deletes what was made in AWS for the class: instance profiles and launch templates.
+	Forget(ctx context.Context, c *awsv1.EC2NodeClass) error
 }
 
 // Classes reads and writes EC2NodeClasses. Writes are refused with a Conflict when the object changed since it was read.
 type Classes interface {
 	Classes(ctx context.Context) ([]awsv1.EC2NodeClass, error)
+	// Class reads one class as it is now.
 	Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
+	// WriteClassStatus stores the status; the class given is then as stored.
 	WriteClassStatus(ctx context.Context, c *awsv1.EC2NodeClass) error
 	// MarkClass sets annotations and puts our finalizer on the class. May be repeated.
 	MarkClass(ctx context.Context, name string, annotations map[string]string) error
@@ -50,10 +59,11 @@ type Market interface {
 // Refresh keeps the catalog, the status of classes and the status of pools up to date. Each part is done whether or not the
 // others fail.
 type Refresh struct {
-	Finder   ClassFinder
+	Finder   ClassFinder // nil where the cluster could not be found out about: only the catalog is refreshed then
 	Classes  Classes
 	Pools    Pools
 	Market   Market
+	Record   Recorder
 	CABundle string // part of the classes' drift hash
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -61,7 +71,10 @@ type Refresh struct {
 
 // Run does all of it once. Classes and pools come first: a new class waits for them.
 func (r *Refresh) Run(ctx context.Context) error {
-	err := errors.Join(r.classes(ctx), r.pools(ctx))
+	var err error
+	if r.Finder != nil {
+		err = r.objects(ctx)
+	}
 	did, marketErr := r.Market.Refresh(ctx)
 	if did != "" {
 		r.Log.Info(did)
@@ -69,90 +82,119 @@ func (r *Refresh) Run(ctx context.Context) error {
 	return errors.Join(err, marketErr)
 }
 
-func (r *Refresh) classes(ctx context.Context) error {
+// objects refreshes classes, and then the pools by what the classes have become.
+func (r *Refresh) objects(ctx context.Context) error {
 	classes, err := r.Classes.Classes(ctx)
+	if err != nil {
+		return err
+	}
+	claims, err := r.Pools.Claims(ctx) // after the classes: nothing is launched with a class that is seen as deleted
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for i := range classes {
-		if err := r.class(ctx, &classes[i]); err != nil && !isConflict(err) {
+		c, err := r.settle(ctx, &classes[i], claims)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("refresh EC2NodeClass %s: %w", classes[i].Name, err))
 		}
+		classes[i] = *c
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.pools(ctx, classes, claims))...)
 }
 
-func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass) error {
-	if c.DeletionTimestamp != nil {
-		return r.release(ctx, c)
+// settle refreshes one class, anew when somebody else changed it meanwhile. It returns the class as it is stored.
+func (r *Refresh) settle(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) (*awsv1.EC2NodeClass, error) {
+	for try := 1; ; try++ {
+		got, err := r.class(ctx, c, claims)
+		if !isConflict(err) || try == conflictTries {
+			return got, err
+		}
+		fresh, err := r.Classes.Class(ctx, c.Name)
+		if isNotFound(err) {
+			return c, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		c = fresh
 	}
-	c, err := r.mark(ctx, c)
-	if err != nil {
-		return err
+}
+
+func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) (*awsv1.EC2NodeClass, error) {
+	if c.DeletionTimestamp != nil {
+		return c, r.release(ctx, c, claims)
+	}
+	hash := map[string]string{awsv1.AnnotationHash: c.Hash(r.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !holds(c.Annotations, hash) {
+		// The finalizer comes before anything is made for the class. The write changes the class's version, so it is read again.
+		if err := r.Classes.MarkClass(ctx, c.Name, hash); err != nil {
+			return c, err
+		}
+		marked, err := r.Classes.Class(ctx, c.Name)
+		if isNotFound(err) {
+			return c, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		if marked.DeletionTimestamp != nil || marked.Generation != c.Generation {
+			return r.class(ctx, marked, claims)
+		}
+		c = marked
 	}
 	found := r.Finder.Find(ctx, c)
-	if nodeclass.Update(c, found, r.Now()) {
-		if err := r.Classes.WriteClassStatus(ctx, c); err != nil {
-			return err
-		}
-		r.Log.Info("EC2NodeClass "+c.Name, "ready", nodeclass.Ready(c), "images", len(c.Status.AMIs), "subnets", len(c.Status.Subnets),
-			"securityGroups", len(c.Status.SecurityGroups), "instanceProfile", c.Status.InstanceProfile)
+	next := c.DeepCopy()
+	if !nodeclass.Update(next, found, r.Now()) {
+		return c, found.Err()
 	}
-	return found.Err()
-}
-
-// mark writes hash and finalizer where they are missing, and returns the class as it is then.
-func (r *Refresh) mark(ctx context.Context, c *awsv1.EC2NodeClass) (*awsv1.EC2NodeClass, error) {
-	want := map[string]string{awsv1.AnnotationHash: c.Hash(r.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
-	missing := !slices.Contains(c.Finalizers, awsv1.FinalizerTermination)
-	for k, v := range want {
-		missing = missing || c.Annotations[k] != v
+	if err := r.Classes.WriteClassStatus(ctx, next); err != nil {
+		return c, errors.Join(found.Err(), err)
 	}
-	if !missing {
-		return c, nil
-	}
-	if err := r.Classes.MarkClass(ctx, c.Name, want); err != nil {
-		return nil, err
-	}
-	return r.Classes.Class(ctx, c.Name)
+	r.Log.Info("EC2NodeClass "+c.Name, "ready", nodeclass.Ready(next), "images", len(next.Status.AMIs), "subnets", len(next.Status.Subnets),
+		"securityGroups", len(next.Status.SecurityGroups), "instanceProfile", next.Status.InstanceProfile)
+	return next, found.Err()
 }
 
 // release cleans up behind a deleted class once no NodeClaim needs it (spec aws.md §1.9).
-func (r *Refresh) release(ctx context.Context, c *awsv1.EC2NodeClass) error {
-	claims, err := r.Pools.Claims(ctx)
-	if err != nil {
-		return err
+func (r *Refresh) release(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) error {
+	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) {
+		return nil
 	}
+	var waiting []string
 	for _, claim := range claims {
 		if claim.Class == c.Name {
-			r.Log.Info("EC2NodeClass "+c.Name+" waits for its NodeClaims to end", "one", claim.Name)
-			return nil
+			waiting = append(waiting, claim.Name)
 		}
 	}
-	if err := r.Finder.DeleteProfiles(ctx, c); err != nil {
+	if len(waiting) > 0 {
+		message := "waiting for NodeClaims to end: " + few(waiting)
+		r.Log.Info("EC2NodeClass " + c.Name + " is " + message)
+		return r.Record.Event(ctx, cluster.Event{Kind: awsv1.EC2NodeClassKind, Name: c.Name, UID: string(c.UID),
+			Reason: "WaitingOnNodeClaimTermination", Message: message})
+	}
+	if err := r.Finder.Forget(ctx, c); err != nil {
+		return err
+	}
+	if err := r.Classes.ReleaseClass(ctx, c.Name); err != nil {
 		return err
 	}
 	r.Log.Info("EC2NodeClass " + c.Name + " is released")
-	return r.Classes.ReleaseClass(ctx, c.Name)
+	return nil
 }
 
-func (r *Refresh) pools(ctx context.Context) error {
-	classes, err := r.Classes.Classes(ctx)
-	if err != nil {
-		return err
-	}
+func (r *Refresh) pools(ctx context.Context, classes []awsv1.EC2NodeClass, claims []cluster.Claim) error {
 	pools, err := r.Pools.Pools(ctx)
-	if err != nil {
-		return err
-	}
-	claims, err := r.Pools.Claims(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for i := range pools {
-		if err := r.pool(ctx, &pools[i], classes, claims); err != nil && !isConflict(err) {
+		err := r.pool(ctx, &pools[i], classes, claims)
+		switch {
+		case isConflict(err):
+			r.Log.Info("NodePool "+pools[i].Name+" was changed meanwhile, the next refresh looks again", "error", err)
+		case err != nil:
 			errs = append(errs, fmt.Errorf("refresh NodePool %s: %w", pools[i].Name, err))
 		}
 	}
@@ -166,6 +208,27 @@ func (r *Refresh) pool(ctx context.Context, p *v1.NodePool, classes []awsv1.EC2N
 		}
 		r.Log.Info("NodePool "+p.Name, "ready", p.StatusConditions().IsTrue(v1.ConditionReady), "nodes", *p.Status.Nodes)
 	}
-	return r.Pools.PatchPoolMeta(ctx, p.Name, map[string]string{
-		v1.AnnotationNodePoolHash: p.Hash(), v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion})
+	hash := map[string]string{v1.AnnotationNodePoolHash: p.Hash(), v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}
+	if holds(p.Annotations, hash) {
+		return nil
+	}
+	return r.Pools.PatchPoolMeta(ctx, p.Name, hash)
+}
+
+// holds reports whether all of want is in have.
+func holds(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// few lists the first names and counts the rest.
+func few(names []string) string {
+	if len(names) <= namesInEvent {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d other(s)", strings.Join(names[:namesInEvent], ", "), len(names)-namesInEvent)
 }

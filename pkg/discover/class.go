@@ -36,7 +36,9 @@ type Finder struct {
 	Cluster string
 	Version string // of Kubernetes, such as 1.36
 	CIDR    string // of the cluster's services
-	Now     func() time.Time
+	// Isolated rules out calls of IAM, which has no private endpoint (setting isolatedVPC).
+	Isolated bool
+	Now      func() time.Time
 }
 
 // Find looks everything up for one class. A look-up that fails leaves its error in the result and does not stop the others.

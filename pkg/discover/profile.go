@@ -4,64 +4,119 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/nodeclass"
 )
 
 // profile returns the name of the class's instance profile and makes it when the class names a role (spec aws.md §5). Every call may
 // be repeated and the process may die after any: the name follows from class and role, so what is there is found again. A
-// changed role gives another profile, and old nodes keep theirs.
+// changed role gives another profile, and old nodes keep theirs. What the user has to mend is a *nodeclass.ProfileError.
 func (f *Finder) profile(ctx context.Context, c *awsv1.EC2NodeClass) (string, error) {
 	if c.Spec.InstanceProfile != nil && *c.Spec.InstanceProfile != "" {
 		return *c.Spec.InstanceProfile, nil
 	}
+	if f.Isolated {
+		return "", &nodeclass.ProfileError{Reason: nodeclass.ReasonNoProfileInIsolatedVPC,
+			Why: "the setting isolatedVPC rules out IAM calls: give spec.instanceProfile instead of spec.role"}
+	}
 	role := c.Spec.Role[strings.LastIndexByte(c.Spec.Role, '/')+1:]
 	name := f.profileName(c, role)
-	got, err := f.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
-	var have []types.Role
-	switch {
-	case isMissing(err):
+	if kept, err := f.keepsProfile(ctx, c, name, role); kept || err != nil {
+		return c.Status.InstanceProfile, err
+	}
+	have, ok, err := f.getProfile(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
 		if err := f.createProfile(ctx, c, name); err != nil {
 			return "", err
 		}
-	case err != nil:
-		return "", fmt.Errorf("get instance profile %s: %w", name, err)
-	default:
-		have = got.InstanceProfile.Roles
 	}
-	for _, r := range have {
+	for _, r := range have.Roles {
 		if aws.ToString(r.RoleName) == role {
 			return name, nil
 		}
-		_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
-			InstanceProfileName: aws.String(name), RoleName: r.RoleName})
-		if err != nil && !isMissing(err) {
-			return "", fmt.Errorf("remove role from instance profile %s: %w", name, err)
+		if err := f.removeRole(ctx, name, r); err != nil {
+			return "", err
 		}
 	}
-	_, err = f.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
-	if err != nil && code(err) != "LimitExceeded" { // it holds a role already: a repeated call
-		return "", fmt.Errorf("add role %s to instance profile %s: %w", role, name, err)
+	return name, f.addRole(ctx, name, role)
+}
+
+// keepsProfile reports whether the status names another profile of this class that has the role: one that Karpenter made
+// before the cluster moved here.
+func (f *Finder) keepsProfile(ctx context.Context, c *awsv1.EC2NodeClass, name, role string) (bool, error) {
+	if c.Status.InstanceProfile == "" || c.Status.InstanceProfile == name {
+		return false, nil
 	}
-	return name, nil
+	have, ok, err := f.getProfile(ctx, c.Status.InstanceProfile)
+	if !ok || err != nil || aws.ToString(have.Path) != f.profilePath(c) {
+		return false, err
+	}
+	return slices.ContainsFunc(have.Roles, func(r types.Role) bool { return aws.ToString(r.RoleName) == role }), nil
+}
+
+func (f *Finder) getProfile(ctx context.Context, name string) (types.InstanceProfile, bool, error) {
+	out, err := f.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	switch {
+	case isMissing(err):
+		return types.InstanceProfile{}, false, nil
+	case err != nil:
+		return types.InstanceProfile{}, false, fmt.Errorf("get instance profile %s: %w", name, err)
+	case out.InstanceProfile == nil:
+		return types.InstanceProfile{}, false, errors.New("get instance profile " + name + ": the answer is empty")
+	}
+	return *out.InstanceProfile, true, nil
+}
+
+func (f *Finder) addRole(ctx context.Context, name, role string) error {
+	_, err := f.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
+	switch {
+	case err == nil, code(err) == "LimitExceeded": // it holds a role already: a repeated call
+		return nil
+	case isMissing(err) && strings.Contains(strings.ToLower(err.Error()), "role"):
+		return &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotFound,
+			Why: "there is no IAM role " + role + ": create it or change spec.role"}
+	case code(err) == "AccessDenied":
+		return &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotAllowed,
+			Why: fmt.Sprintf("IAM does not let refresh give role %s to an instance profile: name the stack's node role in spec.role, or give spec.instanceProfile: %v", role, err)}
+	}
+	return fmt.Errorf("add role %s to instance profile %s: %w", role, name, err)
+}
+
+func (f *Finder) removeRole(ctx context.Context, name string, r types.Role) error {
+	_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: r.RoleName})
+	if err != nil && !isMissing(err) {
+		return fmt.Errorf("remove role from instance profile %s: %w", name, err)
+	}
+	return nil
 }
 
 func (f *Finder) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name string) error {
-	tags := []types.Tag{}
-	add := func(k, v string) { tags = append(tags, types.Tag{Key: aws.String(k), Value: aws.String(v)}) }
-	for k, v := range c.Spec.Tags {
-		add(k, v)
+	want := maps.Clone(c.Spec.Tags)
+	if want == nil {
+		want = map[string]string{}
 	}
-	add(awsv1.TagClusterPrefix+f.Cluster, "owned")
-	add(awsv1.TagClusterName, f.Cluster)
-	add(awsv1.TagEC2NodeClass, c.Name)
-	add("topology.kubernetes.io/region", f.Region)
+	want[awsv1.TagClusterPrefix+f.Cluster] = "owned"
+	want[awsv1.TagClusterName] = f.Cluster
+	want[awsv1.TagEC2NodeClass] = c.Name
+	want[corev1.LabelTopologyRegion] = f.Region
+	var tags []types.Tag
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		tags = append(tags, types.Tag{Key: aws.String(k), Value: aws.String(want[k])})
+	}
 	_, err := f.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name),
 		Path: aws.String(f.profilePath(c)), Tags: tags})
 	if err != nil && code(err) != "EntityAlreadyExists" {
@@ -70,8 +125,11 @@ func (f *Finder) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name 
 	return nil
 }
 
-// DeleteProfiles deletes every instance profile under the class's path. May be repeated.
-func (f *Finder) DeleteProfiles(ctx context.Context, c *awsv1.EC2NodeClass) error {
+// deleteProfiles deletes every instance profile under the class's path. May be repeated.
+func (f *Finder) deleteProfiles(ctx context.Context, c *awsv1.EC2NodeClass) error {
+	if f.Isolated {
+		return nil
+	}
 	pages := iam.NewListInstanceProfilesPaginator(f.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.profilePath(c))})
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
@@ -90,9 +148,8 @@ func (f *Finder) DeleteProfiles(ctx context.Context, c *awsv1.EC2NodeClass) erro
 func (f *Finder) deleteProfile(ctx context.Context, p types.InstanceProfile) error {
 	name := aws.ToString(p.InstanceProfileName)
 	for _, r := range p.Roles {
-		_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: p.InstanceProfileName, RoleName: r.RoleName})
-		if err != nil && !isMissing(err) {
-			return fmt.Errorf("remove role from instance profile %s: %w", name, err)
+		if err := f.removeRole(ctx, name, r); err != nil {
+			return err
 		}
 	}
 	_, err := f.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName})

@@ -39,17 +39,28 @@ func updateClassReady(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Tim
 		return
 	}
 	c := &classes[i]
+	resetHealth(p, c, now)
 	k, _ := c.StatusConditions().Get(awsv1.ConditionReady)
 	switch {
 	case c.DeletionTimestamp != nil:
 		conditions.SetFalse(v1.ConditionNodeClassReady, v1.ReasonNodeClassTerminating, "EC2NodeClass "+name+" is being deleted", now)
-	case k.Status == "True":
+	case Ready(c):
 		conditions.SetTrue(v1.ConditionNodeClassReady, now)
 	case k.Status == "False":
 		conditions.SetFalse(v1.ConditionNodeClassReady, k.Reason, classProblem(c, k.Message), now)
 	default:
-		conditions.SetUnknown(v1.ConditionNodeClassReady, v1.ReasonNodeClassReadinessUnknown, "EC2NodeClass "+name+" has not been looked at yet", now)
+		conditions.SetUnknown(v1.ConditionNodeClassReady, v1.ReasonNodeClassReadinessUnknown, "EC2NodeClass "+name+" has not been looked at since it changed", now)
 	}
+}
+
+// resetHealth forgets how registrations went when pool or class changed: the next nodes may fare otherwise (spec core.md §4.7).
+func resetHealth(p *v1.NodePool, c *awsv1.EC2NodeClass, now time.Time) {
+	k, ok := p.StatusConditions().Get(v1.ConditionNodeRegistrationHealthy)
+	if ok && k.ObservedGeneration == p.Generation && p.Status.NodeClassObservedGeneration == c.Generation {
+		return
+	}
+	p.StatusConditions().SetUnknown(v1.ConditionNodeRegistrationHealthy, v1.ReasonAwaitingReconciliation, v1.MessageAwaitingReconciliation, now)
+	p.Status.NodeClassObservedGeneration = c.Generation
 }
 
 // classProblem is the message of the first condition that is False, which says more than that of Ready.

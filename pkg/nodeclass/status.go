@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
@@ -45,13 +46,30 @@ type Found struct {
 	ImagesErr, SubnetsErr, GroupsErr, ProfileErr error
 }
 
-// Err joins what could not be looked up. An alias that does not exist for the cluster's version is a status, not an error.
+// Reasons of InstanceProfileReady=False. They are ours: Karpenter leaves the condition as it was.
+const (
+	ReasonRoleNotFound           = "RoleNotFound"
+	ReasonRoleNotAllowed         = "RoleNotAllowed"
+	ReasonNoProfileInIsolatedVPC = "NoProfileInIsolatedVPC"
+)
+
+// ProfileError says why a class cannot have an instance profile until its user, or who rules IAM, changes something.
+type ProfileError struct{ Reason, Why string }
+
+// Error is what to do about it.
+func (e *ProfileError) Error() string { return e.Why }
+
+// Err joins what could not be looked up. What the status tells the user to mend is no error: an alias that does not exist for
+// the cluster's version, and a role that there is not.
 func (f Found) Err() error {
-	images := f.ImagesErr
-	if _, ok := images.(*AliasError); ok {
+	images, profile := f.ImagesErr, f.ProfileErr
+	if _, ok := errors.AsType[*AliasError](images); ok {
 		images = nil
 	}
-	return errors.Join(images, f.SubnetsErr, f.GroupsErr, f.ProfileErr)
+	if _, ok := errors.AsType[*ProfileError](profile); ok {
+		profile = nil
+	}
+	return errors.Join(images, f.SubnetsErr, f.GroupsErr, profile)
 }
 
 // Update brings the status of the class up to date. It changes the class given and reports whether anything changed.
@@ -62,19 +80,21 @@ func Update(c *awsv1.EC2NodeClass, f Found, now time.Time) bool {
 	updateImages(c, f, now)
 	updateSubnets(c, f, now)
 	updateGroups(c, f, now)
-	if f.ProfileErr == nil {
-		c.Status.InstanceProfile = f.Profile
-		conditions.SetTrue(awsv1.ConditionInstanceProfileReady, now)
-	}
+	updateProfile(c, f, now)
 	conditions.SetTrue(awsv1.ConditionCapacityReservationsReady, now)
-	conditions.SetTrue(awsv1.ConditionPlacementGroupReady, now)
+	if c.Spec.PlacementGroupSelector == nil {
+		conditions.SetTrue(awsv1.ConditionPlacementGroupReady, now)
+	} else {
+		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupResolutionFailed,
+			"Joiner does not launch into placement groups: remove spec.placementGroupSelector", now)
+	}
 	validate(c, f, now)
 	return !equal(before, &c.Status)
 }
 
 func updateImages(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	conditions := c.StatusConditions()
-	if alias, ok := f.ImagesErr.(*AliasError); ok {
+	if alias, ok := errors.AsType[*AliasError](f.ImagesErr); ok {
 		c.Status.AMIs = nil
 		conditions.SetFalse(awsv1.ConditionAMIsReady, awsv1.ReasonUnsupportedAlias, alias.Why, now)
 		return
@@ -134,33 +154,57 @@ func updateGroups(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	conditions.SetTrue(awsv1.ConditionSecurityGroupsReady, now)
 }
 
+func updateProfile(c *awsv1.EC2NodeClass, f Found, now time.Time) {
+	conditions := c.StatusConditions()
+	if refused, ok := errors.AsType[*ProfileError](f.ProfileErr); ok {
+		conditions.SetFalse(awsv1.ConditionInstanceProfileReady, refused.Reason, refused.Why, now)
+		return
+	}
+	if f.ProfileErr != nil {
+		return
+	}
+	c.Status.InstanceProfile = f.Profile
+	conditions.SetTrue(awsv1.ConditionInstanceProfileReady, now)
+}
+
 // validate is spec aws.md §1.7 without the authorisation probes.
 func validate(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	conditions := c.StatusConditions()
-	if key := restricted(c.Spec.Tags); key != "" {
-		conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonTagValidationFailed,
-			"spec.tags may not hold "+key+": Joiner sets it", now)
-		return
-	}
-	for _, dependency := range []string{awsv1.ConditionAMIsReady, awsv1.ConditionInstanceProfileReady,
-		awsv1.ConditionSecurityGroupsReady, awsv1.ConditionSubnetsReady} {
-		k, _ := conditions.Get(dependency)
-		switch k.Status {
-		case "True":
-			continue
-		case "False":
-			conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady, dependency+": "+k.Message, now)
-		default:
-			conditions.SetUnknown(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady, dependency+" is not known yet", now)
-		}
-		return
-	}
 	if c.ResolvedAMIFamily() == awsv1.AMIFamilyAL2023 && f.ServiceCIDR == "" {
 		conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonClusterCIDRResolutionFailed,
 			"the service CIDR of the cluster is not known: eks:DescribeCluster must be allowed and give it", now)
 		return
 	}
+	if waits := slices.Concat(dependencies(c, metav1.ConditionFalse), dependencies(c, metav1.ConditionUnknown)); len(waits) > 0 {
+		first := waits[0]
+		if first.Status == metav1.ConditionFalse {
+			conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady, first.Type+": "+first.Message, now)
+		} else {
+			conditions.SetUnknown(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady, first.Type+" is not known yet", now)
+		}
+		return
+	}
+	if key := restricted(c.Spec.Tags); key != "" {
+		conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonTagValidationFailed,
+			"spec.tags may not hold "+key+": Joiner sets it", now)
+		return
+	}
 	conditions.SetTrue(awsv1.ConditionValidationSucceeded, now)
+}
+
+// dependencies are the conditions with that status that validation waits for.
+func dependencies(c *awsv1.EC2NodeClass, status metav1.ConditionStatus) []metav1.Condition {
+	var out []metav1.Condition
+	for _, t := range []string{awsv1.ConditionAMIsReady, awsv1.ConditionInstanceProfileReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionSubnetsReady} {
+		k, _ := c.StatusConditions().Get(t)
+		if k.ObservedGeneration != c.Generation {
+			k.Status = metav1.ConditionUnknown // it speaks of an older spec
+		}
+		if k.Type = t; k.Status == status {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // amis keeps one image for each set of requirements and sorts them newest first (spec aws.md §1.5, §1.10).

@@ -1,0 +1,40 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+)
+
+const templatePage = 200
+
+// Forget deletes what was made for the class: its launch templates and its instance profiles (spec aws.md §1.9). It may be
+// repeated. Both are tried when one fails.
+func (f *Finder) Forget(ctx context.Context, c *awsv1.EC2NodeClass) error {
+	return errors.Join(f.deleteTemplates(ctx, c), f.deleteProfiles(ctx, c))
+}
+
+// deleteTemplates deletes the launch templates that carry the tags of the cluster and of the class.
+func (f *Finder) deleteTemplates(ctx context.Context, c *awsv1.EC2NodeClass) error {
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatePage),
+		Filters: []types.Filter{filter("tag:"+awsv1.TagClusterName, f.Cluster), filter("tag:"+awsv1.TagEC2NodeClass, c.Name)}})
+	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("describe launch templates of class %s: %w", c.Name, err)
+		}
+		for _, t := range page.LaunchTemplates {
+			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
+			if err != nil && !isMissing(err) {
+				return fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
+			}
+		}
+	}
+	return nil
+}
