@@ -12,12 +12,14 @@ const (
 	// Version is the one version of them that is served and stored.
 	Version = "v1"
 
-	// NodePoolKind and NodeClaimKind are the kinds as they stand in manifests and owner references.
-	NodePoolKind  = "NodePool"
+	// NodePoolKind is the kind of a pool in manifests and owner references.
+	NodePoolKind = "NodePool"
+	// NodeClaimKind is the kind of a claim in manifests and owner references.
 	NodeClaimKind = "NodeClaim"
 
-	// NodePoolResource and NodeClaimResource are the plural names in request paths.
-	NodePoolResource  = "nodepools"
+	// NodePoolResource is the plural of NodePool in request paths.
+	NodePoolResource = "nodepools"
+	// NodeClaimResource is the plural of NodeClaim in request paths.
 	NodeClaimResource = "nodeclaims"
 )
 
