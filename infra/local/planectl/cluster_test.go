@@ -55,24 +55,45 @@ func TestPodsWaitForANodeAndRunOnIt(t *testing.T) {
 	}
 }
 
-func TestADeletedPodLivesForItsGracePeriod(t *testing.T) {
+// A deleted pod lives as long as its containers take to stop: pause ends at SIGTERM, after its preStop hook.
+func TestADeletedPodLivesUntilItsContainersStop(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, "grace")
-	c.addNode(t, "4", "10")
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "slow"}, Spec: c.podSpec(3)}
-	if _, err := c.CoreV1().Pods(c.name).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c.waitPods(t, 1, "running", isRunning)
-
-	deleted := time.Now()
-	if err := c.CoreV1().Pods(c.name).Delete(t.Context(), "slow", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c.waitPods(t, 0, "left", isRunning)
-	// The deletion timestamp has whole seconds, so up to one second of the three is lost.
-	if took := time.Since(deleted); took < 1900*time.Millisecond || took > 10*time.Second {
-		t.Errorf("a pod with 3 s of grace was gone after %s", took)
+	stubborn := map[string]string{"local.joiner.sh/ignores-sigterm": "true"}
+	for _, test := range []struct {
+		name        string
+		graceSec    int64
+		preStop     string
+		annotations map[string]string
+		least, most time.Duration // the deletion timestamp has whole seconds, so up to one second is lost
+	}{
+		{"prompt", 30, "", nil, 0, 4 * time.Second},
+		{"hook", 30, "sleep 3", nil, 1900 * time.Millisecond, 10 * time.Second},
+		{"cut", 3, "sleep 600", nil, 1900 * time.Millisecond, 10 * time.Second},
+		{"stubborn", 3, "", stubborn, 1900 * time.Millisecond, 10 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, "stop-"+test.name)
+			c.addNode(t, "4", "10")
+			spec := c.podSpec(test.graceSec)
+			if test.preStop != "" {
+				spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{
+					Exec: &corev1.ExecAction{Command: []string{"sh", "-c", test.preStop}}}}
+			}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "slow", Annotations: test.annotations}, Spec: spec}
+			if _, err := c.CoreV1().Pods(c.name).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			c.waitPods(t, 1, "running", isRunning)
+			deleted := time.Now()
+			if err := c.CoreV1().Pods(c.name).Delete(t.Context(), "slow", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			c.waitPods(t, 0, "left", isRunning)
+			if took := time.Since(deleted); took < test.least || took > test.most {
+				t.Errorf("the pod was gone after %s, want %s to %s", took, test.least, test.most)
+			}
+		})
 	}
 }
 
