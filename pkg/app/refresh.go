@@ -41,4 +41,6 @@ func (c classWriter) ReleaseClass(ctx context.Context, name string) error {
 	return c.PatchClassMeta(ctx, name, kube.MetaChange{DropFinalizer: awsv1.FinalizerTermination})
 }
 
-func (a *App) market() *discover.Market { return &discover.Market{Store: a.store} }
+func (a *App) market() *discover.Market {
+	return discover.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
+}

@@ -25,9 +25,14 @@ const maxDecoded = 64 << 20
 type Catalog struct {
 	Schema int               `json:"schema"`
 	Region string            `json:"region"`
-	Time   time.Time         `json:"time"`  // when the facts were read; zero for the built-in snapshot of an unknown time
+	Time   time.Time         `json:"time"`  // when it was stored; zero for the built-in snapshot of an unknown time
 	Zones  map[string]string `json:"zones"` // zone name to zone id
 	Types  []Facts           `json:"types"` // sorted by name
+
+	// When each part was last read from AWS; zero for a part that is still the snapshot's.
+	TypesTime    time.Time `json:"typesTime,omitzero"` // facts and offerings
+	OnDemandTime time.Time `json:"onDemandTime,omitzero"`
+	SpotTime     time.Time `json:"spotTime,omitzero"`
 }
 
 // Facts are what EC2 says about one instance type, and its prices.

@@ -2,21 +2,126 @@ package discover
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+
+	"joiner/pkg/catalog"
 )
 
-// Market keeps the stored catalog up to date.
+// How long what was read is good (spec aws.md §2.1 and §4). Spot prices, which move, are read at every refresh.
+const (
+	typesEvery    = 12 * time.Hour
+	onDemandEvery = 12 * time.Hour
+)
+
+// Market keeps the stored catalog up to date. It holds no state: when each part was read stands in the object.
 type Market struct {
-	Store *Store
+	ec2      *ec2.Client
+	pricing  *pricing.Client
+	store    *Store
+	region   string
+	isolated bool
+	now      func() time.Time
 }
 
-// Refresh stores the catalog that Store serves when none is stored yet.
+// NewMarket makes a market of the region of cfg. An isolated one never asks for the price list, which has no private endpoint.
+func NewMarket(cfg aws.Config, s *Store, isolated bool, now func() time.Time) *Market {
+	return &Market{ec2: ec2.NewFromConfig(cfg), store: s, region: cfg.Region, isolated: isolated, now: now,
+		pricing: pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = priceListRegion(cfg.Region) })}
+}
+
+// Refresh reads what is due and stores it. A part that cannot be read stays as it was, is tried again by the next refresh, and
+// does not stop the others. It may be repeated.
 func (m *Market) Refresh(ctx context.Context) (did string, err error) {
-	if _, ok := m.Store.Stored(ctx); ok {
-		return "", nil
-	}
-	c, _, err := m.Store.Catalog(ctx)
+	static, err := m.store.Snapshot()
 	if err != nil {
 		return "", err
 	}
-	return "stored the built-in catalog", m.Store.Put(ctx, c)
+	c, err := m.store.Stored(ctx)
+	if err != nil {
+		return "", fmt.Errorf("refresh catalog: %w", err)
+	}
+	if c.Region != m.region {
+		c = start(static, m.region)
+	}
+	now := m.now()
+	var done []string
+	var errs []error
+	note := func(what string, n int, err error) bool {
+		if err != nil {
+			errs = append(errs, err)
+			return false
+		}
+		done = append(done, fmt.Sprintf("%d %s", n, what))
+		return true
+	}
+	if due(c.TypesTime, now, typesEvery) {
+		facts, err := m.types(ctx)
+		if note("instance types", len(facts), err) {
+			c = withTypes(c, facts, static)
+			c.TypesTime = now
+		}
+	}
+	if m.listsPrices() && due(c.OnDemandTime, now, onDemandEvery) {
+		prices, err := m.onDemand(ctx)
+		if note("on-demand prices", len(prices), err) {
+			c = withOnDemand(c, prices)
+			c.OnDemandTime = now
+		}
+	}
+	spot, err := m.spot(ctx, now)
+	if note("spot prices", len(spot.prices), err) {
+		c = withSpot(c, spot)
+		c.SpotTime = now
+	}
+	if len(done) == 0 || len(c.Types) == 0 {
+		return "", errors.Join(errs...)
+	}
+	c.Schema, c.Region, c.Time = catalog.Schema, m.region, now
+	if err := m.store.Put(ctx, c); err != nil {
+		return "", errors.Join(append(errs, err)...)
+	}
+	return "catalog stored: read " + strings.Join(done, ", "), errors.Join(errs...)
+}
+
+// listsPrices reports whether the price list can be asked: not from an isolated VPC, and it does not know GovCloud.
+func (m *Market) listsPrices() bool { return !m.isolated && !strings.HasPrefix(m.region, "us-gov-") }
+
+func due(last, now time.Time, every time.Duration) bool {
+	return last.IsZero() || now.Sub(last) >= every || last.After(now)
+}
+
+// start is the catalog before anything was read: the snapshot, if it is of this region.
+func start(static catalog.Catalog, region string) catalog.Catalog {
+	if static.Region != region {
+		return catalog.Catalog{Region: region}
+	}
+	return catalog.Catalog{Region: region, Zones: static.Zones, Types: static.Types}
+}
+
+// withTypes replaces the facts. Prices are kept; a type without one gets the snapshot's until the price list was read. What no API
+// tells comes from the snapshot too.
+func withTypes(c catalog.Catalog, facts []catalog.Facts, static catalog.Catalog) catalog.Catalog {
+	types := slices.Clone(facts)
+	for i := range types {
+		f := &types[i]
+		if known, ok := static.Find(f.Name); ok {
+			f.BandwidthMbps, f.BranchENIs, f.OnDemandUSD = known.BandwidthMbps, known.BranchENIs, known.OnDemandUSD
+		}
+		if old, ok := c.Find(f.Name); ok {
+			f.SpotUSD = old.SpotUSD
+			if old.OnDemandUSD > 0 {
+				f.OnDemandUSD = old.OnDemandUSD
+			}
+		}
+	}
+	c.Types = types
+	return c
 }

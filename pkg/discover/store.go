@@ -37,6 +37,7 @@ type Store struct {
 	have    catalog.Catalog
 	etag    string
 	checked time.Time
+	problem error // of that check
 	builtin catalog.Catalog
 }
 
@@ -51,27 +52,41 @@ func NewStore(c *s3.Client, bucket string, maxAge time.Duration, now func() time
 func (s *Store) Catalog(ctx context.Context) (c catalog.Catalog, why string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	problem := s.refresh(ctx)
+	problem := s.look(ctx)
 	if len(s.have.Types) == 0 {
 		c, err = s.snapshot()
-		return c, problem, err
+		return c, fmt.Sprintf("using the built-in catalog of %s: %v", c.Region, problem), err
+	}
+	if problem != nil {
+		return s.have, fmt.Sprintf("using the catalog read before: %v", problem), nil
 	}
 	if age := s.now().Sub(s.have.Time); age > s.maxAge {
 		why = fmt.Sprintf("the stored catalog is %s old, is refresh running?", age.Round(time.Minute))
 	}
-	if problem != "" {
-		why = "using the catalog read before: " + problem
-	}
 	return s.have, why, nil
 }
 
-// Stored returns the stored catalog only; ok is false when there is none that can be read.
-func (s *Store) Stored(ctx context.Context) (c catalog.Catalog, ok bool) {
+// Stored returns the stored catalog as it is now, one without types when there is none or when it is damaged. It fails when
+// there may be one that cannot be read: whoever would write another in its place must not.
+func (s *Store) Stored(ctx context.Context) (catalog.Catalog, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checked = time.Time{}
-	_ = s.refresh(ctx) // without a readable object there is nothing stored
-	return s.have, len(s.have.Types) > 0
+	err := s.look(ctx)
+	if _, ok := errors.AsType[*nothingStoredError](err); ok {
+		return catalog.Catalog{}, nil
+	}
+	if err != nil {
+		return catalog.Catalog{}, err
+	}
+	return s.have, nil
+}
+
+// Snapshot returns the built-in catalog.
+func (s *Store) Snapshot() (catalog.Catalog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snapshot()
 }
 
 // Put stores the catalog. Repeating it is harmless.
@@ -94,37 +109,51 @@ func (s *Store) Put(ctx context.Context, c catalog.Catalog) error {
 	return nil
 }
 
-// refresh reads the object if it changed, and says why it could not.
-func (s *Store) refresh(ctx context.Context) (problem string) {
+// nothingStoredError says that the bucket holds no object that can be used.
+type nothingStoredError struct{ why string }
+
+// Error is the reason.
+func (e *nothingStoredError) Error() string { return e.why }
+
+// look reads the object if it may have changed, and says why it could not. What it found holds for a while, so that a
+// function that looks every second does not ask S3 every second.
+func (s *Store) look(ctx context.Context) error {
 	if s.bucket == "" {
-		return "no bucket is set (setting catalogBucket)"
+		return errors.New("no bucket is set (setting catalogBucket)")
 	}
 	if !s.checked.IsZero() && s.now().Sub(s.checked) < freshFor {
-		return ""
+		return s.problem
 	}
+	s.problem = s.read(ctx)
+	s.checked = s.now()
+	return s.problem
+}
+
+func (s *Store) read(ctx context.Context) error {
 	in := &s3.GetObjectInput{Bucket: aws.String(s.bucket), Key: aws.String(catalogKey)}
 	if s.etag != "" {
 		in.IfNoneMatch = aws.String(s.etag)
 	}
 	out, err := s.s3.GetObject(ctx, in)
-	if notModified(err) {
-		s.checked = s.now()
-		return ""
-	}
-	if err != nil {
-		return fmt.Sprintf("get catalog from bucket %s: %v", s.bucket, err)
+	switch {
+	case notModified(err):
+		return nil
+	case code(err) == "NoSuchKey":
+		return &nothingStoredError{"bucket " + s.bucket + " holds no " + catalogKey + " yet, refresh stores one"}
+	case err != nil:
+		return fmt.Errorf("get catalog from bucket %s: %w", s.bucket, err)
 	}
 	defer out.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(out.Body, maxObject))
 	if err != nil {
-		return fmt.Sprintf("read catalog from bucket %s: %v", s.bucket, err)
+		return fmt.Errorf("read catalog from bucket %s: %w", s.bucket, err)
 	}
 	c, err := catalog.Decode(b)
 	if err != nil {
-		return err.Error()
+		return &nothingStoredError{err.Error()}
 	}
-	s.have, s.etag, s.checked = c, aws.ToString(out.ETag), s.now()
-	return ""
+	s.have, s.etag = c, aws.ToString(out.ETag)
+	return nil
 }
 
 func (s *Store) snapshot() (catalog.Catalog, error) {
