@@ -70,11 +70,9 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim) (cluster.Claim, e
 		case isTokenUsed(err):
 			l.p.Log.Warn("claim "+c.Name, "outcome", err.Error())
 		default:
-			return c, errors.Join(fmt.Errorf("launch for claim %s: %w", c.Name, err), l.failed(ctx, c, err))
+			return l.failed(ctx, c, err)
 		}
-		// The next request differs, so it needs another token, and the token must be known before the request is sent.
-		next := map[string]string{AnnotationAttempt: strconv.Itoa(attemptOf(c) + 1)}
-		if c, err = l.p.Claims.AnnotateClaim(ctx, c, next); err != nil {
+		if c, err = l.nextAttempt(ctx, c); err != nil {
 			return c, err
 		}
 	}
@@ -118,8 +116,23 @@ func (l *launcher) giveUp(ctx context.Context, c cluster.Claim, why error) error
 	return l.p.Claims.DeleteClaim(ctx, c)
 }
 
-// failed says on the claim why it is not launched yet.
-func (l *launcher) failed(ctx context.Context, c cluster.Claim, why error) error {
+// nextAttempt gives the claim another token: the next request differs from the last one, or EC2 would only repeat its answer.
+// The token must be known before the request is sent.
+func (l *launcher) nextAttempt(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{AnnotationAttempt: strconv.Itoa(attemptOf(c) + 1)})
+}
+
+// failed says on the claim why it is not launched yet, and returns that as an error.
+func (l *launcher) failed(ctx context.Context, c cluster.Claim, why error) (cluster.Claim, error) {
+	err := fmt.Errorf("launch for claim %s: %w", c.Name, why)
+	ctx = context.WithoutCancel(ctx)
+	if isTokenSpent(why) {
+		next, markErr := l.nextAttempt(ctx, c)
+		if markErr != nil {
+			return c, errors.Join(err, markErr)
+		}
+		c = next
+	}
 	const most = 300
 	message := why.Error()
 	if len(message) > most {
@@ -127,8 +140,8 @@ func (l *launcher) failed(ctx context.Context, c cluster.Claim, why error) error
 	}
 	c.Conditions = withCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
 		Reason: v1.ReasonLaunchFailed, Message: message, Since: c.Condition(v1.ConditionLaunched).Since})
-	_, err := l.p.Claims.WriteClaimStatus(context.WithoutCancel(ctx), c)
-	return err
+	_, statusErr := l.p.Claims.WriteClaimStatus(ctx, c)
+	return c, errors.Join(err, statusErr)
 }
 
 func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass) (launch.Order, error) {
@@ -230,6 +243,12 @@ func hopeless(err error) bool {
 func isNotReady(err error) bool {
 	_, ok := errors.AsType[*launch.NotReadyError](err)
 	return ok
+}
+
+// isTokenSpent reports whether EC2 answered with an error that it would repeat for the same token.
+func isTokenSpent(err error) bool {
+	var s interface{ TokenSpent() bool }
+	return errors.As(err, &s) && s.TokenSpent()
 }
 
 func isTokenUsed(err error) bool {

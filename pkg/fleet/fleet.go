@@ -32,23 +32,29 @@ const (
 	terminateAt = 500 // ids in one call
 )
 
+const instanceNotFound = "InvalidInstanceID.NotFound"
+
 // Fleet is EC2 for one cluster.
 type Fleet struct {
 	EC2     *ec2.Client
 	Cluster string
 	Now     func() time.Time
 
-	mu        sync.Mutex
+	mu        sync.Mutex      // held while templates are made, so that parallel launches make each once
 	templates map[string]bool // names known to exist
 }
 
-// LaunchError says that EC2 started nothing for another reason than lack of capacity.
+// LaunchError says that EC2 answered a launch with no instance, for another reason than lack of capacity.
 type LaunchError struct {
 	Code, Message string
 }
 
 // Error is the code and the message of EC2.
 func (e *LaunchError) Error() string { return e.Code + ": " + e.Message }
+
+// TokenSpent reports true: EC2 would answer the same token with the same error for ever, so the next request needs another
+// one. It lets callers who may not know this package ask errors.As for an interface with this method.
+func (e *LaunchError) TokenSpent() bool { return true }
 
 // Launch starts one instance for the order; spec aws.md §3.4 to §3.7. The same token never starts a second one: when EC2 knows the
 // token from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When EC2
@@ -63,18 +69,33 @@ func (f *Fleet) Launch(ctx context.Context, o launch.Order, token string) (clust
 		case code(err) == "IdempotentParameterMismatch":
 			i, err := f.adopt(ctx, o.ClaimUID, token)
 			return i, nil, err
-		case templateGone(err, out) && try == 0:
+		case code(err) == templateNameNotFound && try == 0:
 			f.forget(o)
 			continue
 		case err != nil:
-			return cluster.Instance{}, nil, fmt.Errorf("create fleet: %w", err)
+			return cluster.Instance{}, nil, refused(o, err)
 		}
-		return f.outcome(ctx, o, out)
+		if templateGone(out) {
+			f.forget(o) // the answer spent the token: the next attempt makes the templates
+		}
+		return f.outcome(o, out)
 	}
 }
 
+// refused is the error of a request that EC2 refused as a whole. Quotas and a missing service-linked role may come this way
+// too, and mean the same as in an answer.
+func refused(o launch.Order, err error) error {
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		one := types.CreateFleetError{ErrorCode: aws.String(api.ErrorCode()), ErrorMessage: aws.String(api.ErrorMessage())}
+		if marks, _ := refusals(o, []types.CreateFleetError{one}); len(marks) > 0 {
+			return &catalog.NoCapacityError{Marks: marks}
+		}
+	}
+	return fmt.Errorf("create fleet: %w", err)
+}
+
 // outcome reads the answer: errors teach what is sold out even when an instance was started.
-func (f *Fleet) outcome(ctx context.Context, o launch.Order, out *ec2.CreateFleetOutput) (cluster.Instance, []catalog.Mark, error) {
+func (f *Fleet) outcome(o launch.Order, out *ec2.CreateFleetOutput) (cluster.Instance, []catalog.Mark, error) {
 	marks, other := refusals(o, out.Errors)
 	for _, i := range out.Instances {
 		if len(i.InstanceIds) == 0 {
@@ -82,7 +103,7 @@ func (f *Fleet) outcome(ctx context.Context, o launch.Order, out *ec2.CreateFlee
 		}
 		zone := aws.ToString(i.AvailabilityZone)
 		if v := i.LaunchTemplateAndOverrides; zone == "" && v != nil && v.Overrides != nil {
-			zone = aws.ToString(v.Overrides.AvailabilityZone)
+			zone = aws.ToString(v.Overrides.AvailabilityZone) // why every override names its zone
 		}
 		in := cluster.Instance{ID: i.InstanceIds[0], State: "pending", Type: string(i.InstanceType), Zone: zone,
 			CapacityType: o.CapacityType, Launched: f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID}
@@ -98,7 +119,8 @@ func (f *Fleet) outcome(ctx context.Context, o launch.Order, out *ec2.CreateFlee
 	return cluster.Instance{}, nil, &LaunchError{Code: "TooFewInstances", Message: "EC2 started no instance and gave no error"}
 }
 
-// adopt finds the instance that an earlier request with this token started.
+// adopt finds the instance that an earlier request with this token started. EC2 may not show a new instance at once, so it
+// looks several times, for seven seconds in all.
 func (f *Fleet) adopt(ctx context.Context, uid, token string) (cluster.Instance, error) {
 	for try := range adoptTries {
 		if try > 0 {
@@ -148,28 +170,31 @@ func (f *Fleet) list(ctx context.Context, more ...types.Filter) ([]cluster.Insta
 	return out, nil
 }
 
-// Terminate ends the instances. Ids that EC2 does not know are no error.
+// Terminate ends the instances. Ids that EC2 does not know are no error. When one call fails the others are still made.
 func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
+	var errs []error
 	for part := range slices.Chunk(ids, terminateAt) {
 		_, err := f.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
 		switch {
-		case code(err) == "InvalidInstanceID.NotFound" && len(part) > 1:
-			// One unknown id refuses the whole call.
+		case err == nil || code(err) == instanceNotFound && len(part) == 1:
+		case code(err) == instanceNotFound: // one unknown id refuses the whole call
 			for _, id := range part {
-				if err := f.Terminate(ctx, []string{id}); err != nil {
-					return err
-				}
+				errs = append(errs, f.Terminate(ctx, []string{id}))
 			}
-		case err != nil && code(err) != "InvalidInstanceID.NotFound":
-			return fmt.Errorf("terminate instances %v: %w", part, err)
+		default:
+			errs = append(errs, fmt.Errorf("terminate instances %v: %w", part, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// Name tags an instance with its node's name (spec aws.md §8.2) unless the user's tags gave it one.
+// Name tags an instance with its node's name (spec aws.md §8.2) unless the user's tags gave it one. An instance that EC2 does
+// not know is no error.
 func (f *Fleet) Name(ctx context.Context, id, node string) error {
 	out, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if code(err) == instanceNotFound {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("describe instance %s: %w", id, err)
 	}
@@ -182,7 +207,7 @@ func (f *Fleet) Name(ctx context.Context, id, node string) error {
 	}
 	_, err = f.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id},
 		Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String(node)}}})
-	if err != nil {
+	if err != nil && code(err) != instanceNotFound {
 		return fmt.Errorf("tag instance %s: %w", id, err)
 	}
 	return nil

@@ -3,6 +3,8 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,10 +22,15 @@ const (
 )
 
 // ensureTemplates makes the templates of the order that do not exist. Their names are hashes of their content, so one that
-// exists is right (spec aws.md §3.4).
+// exists is right (spec aws.md §3.4). A process remembers names for good: when a sweep deleted one meanwhile, CreateFleet says so.
 func (f *Fleet) ensureTemplates(ctx context.Context, o launch.Order) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.templates == nil {
+		f.templates = map[string]bool{}
+	}
 	for _, t := range o.Templates {
-		if f.known(t.Name) {
+		if f.templates[t.Name] {
 			continue
 		}
 		out, err := f.EC2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{t.Name}})
@@ -35,7 +42,7 @@ func (f *Fleet) ensureTemplates(ctx context.Context, o launch.Order) error {
 				return err
 			}
 		}
-		f.remember(t.Name)
+		f.templates[t.Name] = true
 	}
 	return nil
 }
@@ -52,8 +59,9 @@ func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
 	return nil
 }
 
-// SweepTemplates deletes the cluster's launch templates that are older than age, and returns how many. One that is still
-// wanted is made anew by the next launch.
+// SweepTemplates deletes the launch templates that Joiner made for the cluster and that are older than age, and returns how
+// many. One that is still wanted is made anew by the next launch. Those of a Karpenter beside us carry the same tags and are
+// not ours: the name tells.
 func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, error) {
 	n := 0
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2, &ec2.DescribeLaunchTemplatesInput{
@@ -65,7 +73,8 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 			return n, fmt.Errorf("describe launch templates: %w", err)
 		}
 		for _, t := range out.LaunchTemplates {
-			if f.Now().Sub(aws.ToTime(t.CreateTime)) < age {
+			if !strings.HasPrefix(aws.ToString(t.LaunchTemplateName), launch.TemplatePrefix(f.Cluster)) ||
+				f.Now().Sub(aws.ToTime(t.CreateTime)) < age {
 				continue
 			}
 			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
@@ -164,35 +173,11 @@ func set[T comparable](v T) *T {
 	return &v
 }
 
-// templateGone reports whether a launch failed because a template was deleted meanwhile.
-func templateGone(err error, out *ec2.CreateFleetOutput) bool {
-	if code(err) == templateNameNotFound {
-		return true
-	}
-	if err != nil || len(out.Instances) > 0 {
-		return false
-	}
-	for _, e := range out.Errors {
-		if aws.ToString(e.ErrorCode) == templateNameNotFound {
-			return true
-		}
-	}
-	return false
-}
-
-func (f *Fleet) known(name string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.templates[name]
-}
-
-func (f *Fleet) remember(name string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.templates == nil {
-		f.templates = map[string]bool{}
-	}
-	f.templates[name] = true
+// templateGone reports whether an answer without an instance says that a template was deleted meanwhile.
+func templateGone(out *ec2.CreateFleetOutput) bool {
+	return out != nil && len(out.Instances) == 0 && slices.ContainsFunc(out.Errors, func(e types.CreateFleetError) bool {
+		return aws.ToString(e.ErrorCode) == templateNameNotFound
+	})
 }
 
 func (f *Fleet) forget(o launch.Order) {

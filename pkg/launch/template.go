@@ -64,9 +64,12 @@ func newTemplate(in Input, o Order, g group) (Template, error) {
 		return Template{}, fmt.Errorf("hash launch template: %w", err)
 	}
 	sum := sha256.Sum256(content)
-	t.Name = "joiner/" + in.Cluster.Name + "/" + hex.EncodeToString(sum[:])[:hashLength]
+	t.Name = TemplatePrefix(in.Cluster.Name) + hex.EncodeToString(sum[:])[:hashLength]
 	return t, nil
 }
+
+// TemplatePrefix is how the names of all templates of a cluster begin, and of no others.
+func TemplatePrefix(cluster string) string { return "joiner/" + cluster + "/" }
 
 func userData(in Input, capacityType string, g group) (string, error) {
 	spec := in.Class.Spec
