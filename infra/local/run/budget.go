@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// budget follows every change of my-app's pods and remembers the fewest that were available at once. A pod counts until it is
+// gone or no longer Ready: one that is shutting down in its grace period does not count.
+type budget struct {
+	stop func()
+	done chan struct{}
+
+	mu    sync.Mutex
+	ready map[types.UID]bool
+	low   int
+}
+
+func (s *story) followBudget(ctx context.Context) (*budget, error) {
+	pods := s.Kube.CoreV1().Pods("default")
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=my-app"})
+	if err != nil {
+		return nil, err
+	}
+	w, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: "app=my-app", ResourceVersion: list.ResourceVersion})
+	if err != nil {
+		return nil, err
+	}
+	b := &budget{stop: w.Stop, done: make(chan struct{}), ready: map[types.UID]bool{}}
+	for i := range list.Items {
+		b.ready[list.Items[i].UID] = available(&list.Items[i])
+	}
+	b.low = b.count()
+	go b.follow(w)
+	return b, nil
+}
+
+func (b *budget) follow(w watch.Interface) {
+	defer close(b.done)
+	for e := range w.ResultChan() {
+		p, ok := e.Object.(*corev1.Pod)
+		if !ok {
+			return
+		}
+		b.mu.Lock()
+		b.ready[p.UID] = e.Type != watch.Deleted && available(p)
+		b.low = min(b.low, b.count())
+		b.mu.Unlock()
+	}
+}
+
+func (b *budget) count() (n int) {
+	for _, ready := range b.ready {
+		if ready {
+			n++
+		}
+	}
+	return n
+}
+
+// lowest is the fewest pods that were available since the start. It fails when that is below the budget or when the watch broke.
+func (b *budget) lowest() (int, error) {
+	select {
+	case <-b.done:
+		return 0, fmt.Errorf("the watch of my-app's pods ended, so its budget is not known to hold")
+	default:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.low < gracefulBudget {
+		return b.low, fmt.Errorf("my-app had only %d available pods, its budget demands %d", b.low, gracefulBudget)
+	}
+	return b.low, nil
+}
+
+func available(p *corev1.Pod) bool { return p.DeletionTimestamp == nil && isReady(p) }
