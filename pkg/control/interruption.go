@@ -80,6 +80,9 @@ func (i *Interruption) tell(ctx context.Context, c cluster.Claim, n interrupt.No
 }
 
 func isNotFound(err error) bool {
-	var n interface{ NotFound() bool }
-	return errors.As(err, &n) && n.NotFound()
+	n, ok := errors.AsType[interface {
+		error
+		NotFound() bool
+	}](err)
+	return ok && n.NotFound()
 }

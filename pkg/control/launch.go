@@ -247,8 +247,11 @@ func isNotReady(err error) bool {
 
 // isTokenSpent reports whether EC2 answered with an error that it would repeat for the same token.
 func isTokenSpent(err error) bool {
-	var s interface{ TokenSpent() bool }
-	return errors.As(err, &s) && s.TokenSpent()
+	s, ok := errors.AsType[interface {
+		error
+		TokenSpent() bool
+	}](err)
+	return ok && s.TokenSpent()
 }
 
 func isTokenUsed(err error) bool {

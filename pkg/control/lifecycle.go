@@ -126,6 +126,9 @@ func subject(a plan.Action) string {
 
 // isConflict reports whether a write changed nothing because the object was changed meanwhile.
 func isConflict(err error) bool {
-	var c interface{ Conflict() bool }
-	return errors.As(err, &c) && c.Conflict()
+	c, ok := errors.AsType[interface {
+		error
+		Conflict() bool
+	}](err)
+	return ok && c.Conflict()
 }

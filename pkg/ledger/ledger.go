@@ -175,6 +175,9 @@ func lasts(period time.Duration, times int) time.Duration {
 }
 
 func isConflict(err error) bool {
-	var c interface{ Conflict() bool }
-	return errors.As(err, &c) && c.Conflict()
+	c, ok := errors.AsType[interface {
+		error
+		Conflict() bool
+	}](err)
+	return ok && c.Conflict()
 }
