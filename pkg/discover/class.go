@@ -43,7 +43,7 @@ type Finder struct {
 
 // Find looks everything up for one class. A look-up that fails leaves its error in the result and does not stop the others.
 func (f *Finder) Find(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Found {
-	out := nodeclass.Found{ServiceCIDR: f.CIDR}
+	out := nodeclass.Found{ServiceCIDR: f.CIDR, Region: f.Region}
 	out.Images, out.ImagesErr = f.images(ctx, c)
 	out.Subnets, out.SubnetsErr = f.subnets(ctx, c)
 	out.SecurityGroups, out.GroupsErr = f.groups(ctx, c)

@@ -42,6 +42,7 @@ type Found struct {
 	SecurityGroups []awsv1.SecurityGroup
 	Profile        string
 	ServiceCIDR    string // of the cluster; empty when unknown
+	Region         string // where it was looked for
 
 	ImagesErr, SubnetsErr, GroupsErr, ProfileErr error
 }
@@ -105,7 +106,7 @@ func updateImages(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	c.Status.AMIs = amis(f.Images)
 	if len(c.Status.AMIs) == 0 {
 		conditions.SetFalse(awsv1.ConditionAMIsReady, awsv1.ReasonAMINotFound,
-			"no image matches amiSelectorTerms ("+imageTerms(c)+"): check the alias, ids, names and tags, and that the image is available in this region", now)
+			"no image in "+f.Region+" matches amiSelectorTerms ("+imageTerms(c)+"): check that it exists there and may be used by this account, or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionAMIsReady, now)
@@ -128,7 +129,7 @@ func updateSubnets(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 			terms = append(terms, term(t.ID, "", t.Tags))
 		}
 		conditions.SetFalse(awsv1.ConditionSubnetsReady, awsv1.ReasonSubnetsNotFound,
-			"no subnet matches subnetSelectorTerms ("+strings.Join(terms, "; ")+"): tag a subnet or change the terms", now)
+			"no subnet in "+f.Region+" matches subnetSelectorTerms ("+strings.Join(terms, "; ")+"): tag a subnet or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionSubnetsReady, now)
@@ -148,7 +149,7 @@ func updateGroups(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 			terms = append(terms, term(t.ID, t.Name, t.Tags))
 		}
 		conditions.SetFalse(awsv1.ConditionSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound,
-			"no security group matches securityGroupSelectorTerms ("+strings.Join(terms, "; ")+"): tag a group or change the terms", now)
+			"no security group in "+f.Region+" matches securityGroupSelectorTerms ("+strings.Join(terms, "; ")+"): tag a group or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionSecurityGroupsReady, now)
