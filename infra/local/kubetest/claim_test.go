@@ -2,7 +2,6 @@ package kubetest_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -124,7 +123,7 @@ func TestClaimWritesNeedTheLatestVersion(t *testing.T) {
 		"status":   func() error { _, err := k.WriteClaimStatus(t.Context(), old); return err },
 	} {
 		err := write()
-		if _, ok := errors.AsType[*kube.ConflictError](err); !ok || !strings.Contains(err.Error(), old.Name) {
+		if !isConflict(err) || !strings.Contains(err.Error(), old.Name) {
 			t.Errorf("%s with an old version: error %v, want a ConflictError that names the claim", name, err)
 		}
 	}
@@ -219,7 +218,7 @@ func TestClaimGoesAfterItsFinalizer(t *testing.T) {
 		t.Errorf("claims in the end: %v %v", read, err)
 	}
 	_, err = k.AnnotateClaim(t.Context(), claim, map[string]string{"a": "b"})
-	if _, ok := errors.AsType[*kube.ConflictError](err); !ok {
+	if !isConflict(err) {
 		t.Errorf("annotate a claim that is gone: error %v, want a ConflictError", err)
 	}
 }

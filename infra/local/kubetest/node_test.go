@@ -82,7 +82,7 @@ func (c env) endNode(t *testing.T, k *kube.Client, n cluster.Node) {
 		t.Errorf("a node of another UID: %v, want no error", err)
 	}
 	err := k.CondemnNode(t.Context(), stranger)
-	if _, ok := errors.AsType[*kube.ConflictError](err); !ok {
+	if !isConflict(err) {
 		t.Errorf("condemn a node of another UID: %v, want a ConflictError", err)
 	}
 	if err := k.DeleteNode(t.Context(), n); err != nil {
@@ -103,7 +103,7 @@ func (c env) endNode(t *testing.T, k *kube.Client, n cluster.Node) {
 		t.Errorf("delete a node that is gone: %v", err)
 	}
 	err = k.InitializeNode(t.Context(), n)
-	if _, ok := errors.AsType[*kube.ConflictError](err); !ok {
+	if !isConflict(err) {
 		t.Errorf("initialize a node that is gone: %v, want a ConflictError", err)
 	}
 }

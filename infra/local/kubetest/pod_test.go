@@ -2,6 +2,7 @@ package kubetest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -123,4 +124,13 @@ func (c env) events(t *testing.T, namespace, object string) []string {
 		}
 	}
 	return out
+}
+
+func podOf(p *corev1.Pod) cluster.Pod {
+	return cluster.Pod{Namespace: p.Namespace, Name: p.Name, UID: string(p.UID)}
+}
+
+func isConflict(err error) bool {
+	_, ok := errors.AsType[*kube.ConflictError](err)
+	return ok
 }

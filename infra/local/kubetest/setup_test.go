@@ -176,7 +176,7 @@ type recorder struct {
 	header http.Header
 
 	mu   sync.Mutex
-	seen []string // method, path and content type of the answer
+	seen []string // method (or WATCH), path and content type of the answer
 }
 
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -188,7 +188,11 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.mu.Lock()
-	r.seen = append(r.seen, req.Method+" "+req.URL.Path+" "+resp.Header.Get("Content-Type"))
+	verb := req.Method
+	if req.URL.Query().Get("watch") == "true" {
+		verb = "WATCH"
+	}
+	r.seen = append(r.seen, verb+" "+req.URL.Path+" "+resp.Header.Get("Content-Type"))
 	lose := r.lose != nil && r.lose(req)
 	r.mu.Unlock()
 	if lose {

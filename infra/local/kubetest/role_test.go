@@ -1,0 +1,138 @@
+package kubetest_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/install"
+	"joiner/pkg/kube"
+	"joiner/pkg/ledger"
+)
+
+// as is a client with the rights of one function's group.
+func (c env) as(t *testing.T, group string) *kube.Client {
+	t.Helper()
+	k, r := c.client(t)
+	r.header = http.Header{"Impersonate-User": {"arn:aws:sts::1:assumed-role/" + group}, "Impersonate-Group": {group, "system:authenticated"}}
+	return k
+}
+
+// Each function can do through the client what its job needs.
+func TestRightsOfTheFunctions(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	admin, _ := c.client(t)
+	c.addNode(t, c.name, unregistered())
+	node := c.readyNode(t, admin, c.name)
+	claim := c.addClaim(t, admin)
+	c.forgetSoldOut(t)
+	ctx := t.Context()
+	event := kube.Event{Kind: "NodeClaim", Name: claim.Name, Type: "Normal", Reason: "Test"}
+	told := func(k *kube.Client, who string) func() error {
+		return func() error { event.Message = who; return k.Event(ctx, event) }
+	}
+	must := func(who, what string, f func() error) {
+		t.Helper()
+		if err := f(); err != nil {
+			t.Errorf("%s: %s: %v", who, what, err)
+		}
+	}
+	p := c.as(t, install.GroupProvision)
+	must("provision", "homeless", func() error { _, err := p.Homeless(ctx); return err })
+	must("provision", "snapshot", func() error { _, err := p.Snapshot(ctx); return err })
+	must("provision", "event", told(p, "provision"))
+	must("provision", "claim", func() (err error) { claim, err = p.AnnotateClaim(ctx, claim, map[string]string{"a": "b"}); return err })
+	must("provision", "status", func() (err error) { claim.ImageID = "ami-1"; claim, err = p.WriteClaimStatus(ctx, claim); return err })
+	must("provision", "lease", func() error {
+		release, ok, err := p.Acquire(ctx, c.name, "me", time.Minute)
+		if err != nil || !ok {
+			return err
+		}
+		return release(ctx)
+	})
+	must("provision", "ledger", func() error { return ledger.New(p, time.Now).Add(ctx, []catalog.Mark{{}}, time.Minute) })
+	must("provision", "DNS", func() error { _, err := p.DNSAddress(ctx); return err })
+	must("provision", "version", func() error { _, err := p.Version(ctx); return err })
+
+	l := c.as(t, install.GroupLifecycle)
+	must("lifecycle", "snapshot", func() error { _, err := l.Snapshot(ctx); return err })
+	must("lifecycle", "register", func() error { return l.RegisterNode(ctx, node, claim) })
+	must("lifecycle", "status", func() (err error) {
+		claim.NodeName = node.Name
+		claim, err = l.WriteClaimStatus(ctx, claim)
+		return err
+	})
+	must("lifecycle", "event", told(l, "lifecycle"))
+
+	s := c.as(t, install.GroupSpotInterruption)
+	must("spotinterruption", "claims", func() error { _, err := s.Claims(ctx); return err })
+	must("spotinterruption", "node", func() error { _, err := s.Node(ctx, node.Name); return err })
+	must("spotinterruption", "condemn", func() error { return s.CondemnNode(ctx, node) })
+	must("spotinterruption", "delete", func() error { return s.DeleteClaim(ctx, claim) })
+	must("spotinterruption", "ledger", func() error { return ledger.New(s, time.Now).Add(ctx, []catalog.Mark{{}}, time.Minute) })
+	must("spotinterruption", "event", told(s, "spotinterruption"))
+
+	must("lifecycle", "evict", func() error {
+		pod := c.addPod(t, "web", "", nil)
+		_, err := l.Evict(ctx, podOf(pod))
+		return err
+	})
+	must("lifecycle", "end of the node", func() error { return l.DeleteNode(ctx, node) })
+	must("lifecycle", "release", func() error { return l.ReleaseNode(ctx, node) })
+	must("lifecycle", "release of the claim", func() error { return l.ReleaseClaim(ctx, claim) })
+	c.refreshWrites(t, c.as(t, install.GroupRefresh))
+}
+
+// refreshWrites is what the refresh function does, and that its writes are conditional.
+func (c env) refreshWrites(t *testing.T, k *kube.Client) {
+	t.Helper()
+	ctx := context.Background()
+	class, err := k.Class(ctx, c.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := class.DeepCopy()
+	class.Status.InstanceProfile = "profile"
+	if err := k.WriteClassStatus(ctx, class); err != nil {
+		t.Fatal(err)
+	}
+	if class.ResourceVersion == old.ResourceVersion || class.Status.InstanceProfile != "profile" {
+		t.Error("the class given is not as stored")
+	}
+	if err := k.WriteClassStatus(ctx, old); !isConflict(err) {
+		t.Errorf("status on an old version: %v, want a ConflictError", err)
+	}
+	m := kube.MetaChange{Annotations: map[string]string{"karpenter.k8s.aws/ec2nodeclass-hash": "1"}, AddFinalizer: "karpenter.k8s.aws/termination"}
+	for range 2 {
+		if err := k.PatchClassMeta(ctx, c.name, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if class, err = k.Class(ctx, c.name); err != nil || len(class.Finalizers) != 1 || class.Annotations["karpenter.k8s.aws/ec2nodeclass-hash"] != "1" {
+		t.Errorf("after the patch: %v %v %v", class.Finalizers, class.Annotations, err)
+	}
+	for _, name := range []string{c.name, "nobody"} {
+		if err := k.PatchClassMeta(ctx, name, kube.MetaChange{DropFinalizer: "karpenter.k8s.aws/termination"}); err != nil {
+			t.Errorf("drop the finalizer of %s: %v", name, err)
+		}
+	}
+	if class, err = k.Class(ctx, c.name); err != nil || len(class.Finalizers) != 0 {
+		t.Errorf("after dropping the finalizer: %v %v", class.Finalizers, err)
+	}
+	if err := k.PatchPoolMeta(ctx, c.name, map[string]string{"karpenter.sh/nodepool-hash": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	pools, err := k.Pools(ctx)
+	if err != nil || len(pools) != 1 {
+		t.Fatalf("pools %v %v", pools, err)
+	}
+	nodes := int64(3)
+	pools[0].Status.Nodes = &nodes
+	if err := k.WritePoolStatus(ctx, &pools[0]); err != nil || *pools[0].Status.Nodes != 3 || pools[0].Annotations["karpenter.sh/nodepool-hash"] != "1" {
+		t.Errorf("pool status: %v, pool %+v", err, pools[0].Status)
+	}
+}
