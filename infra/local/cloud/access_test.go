@@ -184,9 +184,9 @@ func TestATokenNamesItsAccessEntry(t *testing.T) {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 	// The same from a client that presigns for the real STS host.
-	real := r.cfg
-	real.BaseEndpoint = nil
-	if got := r.review(t, token(t, real, "demo")); !got.Authenticated {
+	good := r.cfg
+	good.BaseEndpoint = nil
+	if got := r.review(t, token(t, good, "demo")); !got.Authenticated {
 		t.Errorf("a token for the regional STS host: %s", got.Error)
 	}
 }

@@ -168,7 +168,7 @@ func (c *Cloud) describeImages(_ *call, in *describeImagesInput) (any, error) {
 	}
 	var found []xmlImage
 	for _, i := range c.images {
-		ok, err := fits(in.Filter, func(name string) ([]string, bool) { return i.attribute(name) })
+		ok, err := fits(in.Filter, i.attribute)
 		if err != nil {
 			return nil, err
 		}

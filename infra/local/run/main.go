@@ -35,7 +35,8 @@ func command(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(args) != 1 {
-		return errors.New("one command is needed\n" + usage)
+		fmt.Fprint(os.Stderr, usage)
+		return errors.New("one command is needed")
 	}
 	switch args[0] {
 	case "run":
@@ -47,7 +48,8 @@ func command(ctx context.Context, args []string) error {
 	case "down":
 		return down(root)
 	}
-	return fmt.Errorf("unknown command %q\n%s", args[0], usage)
+	fmt.Fprint(os.Stderr, usage)
+	return fmt.Errorf("unknown command %q", args[0])
 }
 
 // findRoot walks up to the folder that holds cdk.json.

@@ -53,7 +53,7 @@ func up(ctx context.Context, root string) error {
 	for {
 		select {
 		case err := <-ended:
-			return fmt.Errorf("the environment ended while starting (%v); its log is %s", err, logs.Name())
+			return fmt.Errorf("the environment ended while starting, its log is %s: %w", logs.Name(), err)
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), cmd.Process.Signal(syscall.SIGTERM))
 		case <-tick.C:
