@@ -29,6 +29,7 @@ type call struct {
 	place     place
 	namespace string
 	name      string
+	uid       string // of the object that is meant, for calls that look at it first; empty for any
 }
 
 // String says the call in words, such as "evict pod default/web-1".

@@ -25,9 +25,9 @@ type object interface {
 }
 
 // change reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the condition that the
-// object is still the one that was read; if it is not, it starts again. An object that is gone or has another UID is a
+// object is still the one that was read; if it is not, it starts again. An object that is gone or has another UID than the call names is a
 // *ConflictError.
-func change[O object](ctx context.Context, c *Client, what call, uid string, edit func(O) fields, fresh func() O) error {
+func change[O object](ctx context.Context, c *Client, what call, edit func(O) fields, fresh func() O) error {
 	var err error
 	for range maxConflicts {
 		obj := fresh()
@@ -37,8 +37,8 @@ func change[O object](ctx context.Context, c *Client, what call, uid string, edi
 		if err != nil {
 			return err
 		}
-		if uid != "" && string(obj.GetUID()) != uid {
-			return conflict(what, "it was replaced, its UID is %s and not %s", obj.GetUID(), uid)
+		if what.uid != "" && string(obj.GetUID()) != what.uid {
+			return conflict(what, "it was replaced, its UID is %s and not %s", obj.GetUID(), what.uid)
 		}
 		patch := edit(obj)
 		if patch == nil {
@@ -71,11 +71,11 @@ func versioned(patch fields, version string) fields {
 }
 
 // release removes our finalizer. An object that is gone, replaced or already released is no error.
-func release[O object](ctx context.Context, c *Client, what call, uid string, fresh func() O) error {
-	if uid == "" {
+func release[O object](ctx context.Context, c *Client, what call, fresh func() O) error {
+	if what.uid == "" {
 		return fmt.Errorf("%s: its UID is not known", what)
 	}
-	err := change(ctx, c, what, uid, func(obj O) fields {
+	err := change(ctx, c, what, func(obj O) fields {
 		return withoutFinalizer(obj.GetFinalizers(), karpv1.FinalizerTermination)
 	}, fresh)
 	if _, gone := errors.AsType[*ConflictError](err); gone && !isConflict(err) {

@@ -183,7 +183,7 @@ func (c *Client) DeleteClaim(ctx context.Context, claim cluster.Claim) error {
 
 // ReleaseClaim removes our finalizer, after which a deleted claim vanishes. A claim that is gone is no error.
 func (c *Client) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
-	return release(ctx, c, call{verb: "release", place: claims(), name: claim.Name}, claim.UID, newNodeClaim)
+	return release(ctx, c, call{verb: "release", place: claims(), name: claim.Name, uid: claim.UID}, newNodeClaim)
 }
 
 func newNodeClaim() *karpv1.NodeClaim { return &karpv1.NodeClaim{} }

@@ -42,11 +42,11 @@ func (c *Client) DeleteNode(ctx context.Context, n cluster.Node) error {
 
 // ReleaseNode removes our finalizer, after which a deleted node vanishes. A node that is gone is no error.
 func (c *Client) ReleaseNode(ctx context.Context, n cluster.Node) error {
-	return release(ctx, c, call{verb: "release", place: nodes(), name: n.Name}, n.UID, newNode)
+	return release(ctx, c, call{verb: "release", place: nodes(), name: n.Name, uid: n.UID}, newNode)
 }
 
 func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node, edit func(*corev1.Node) fields) error {
-	return change(ctx, c, call{verb: verb, place: nodes(), name: n.Name}, n.UID, edit, newNode)
+	return change(ctx, c, call{verb: verb, place: nodes(), name: n.Name, uid: n.UID}, edit, newNode)
 }
 
 func newNode() *corev1.Node { return &corev1.Node{} }

@@ -241,18 +241,14 @@ func (s *store) WriteData(_ context.Context, _ string, data map[string]string, v
 	if s.version > 0 {
 		current = fmt.Sprint(s.version)
 	}
-	if s.fault != nil || version != current {
-		return cmpOr(s.fault, changed{})
+	if s.fault != nil {
+		return s.fault
+	}
+	if version != current {
+		return changed{}
 	}
 	s.data, s.version = maps.Clone(data), s.version+1
 	return nil
-}
-
-func cmpOr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 type changed struct{}

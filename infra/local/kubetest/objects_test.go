@@ -158,13 +158,13 @@ func (c env) pool(t testing.TB) cluster.Pool {
 }
 
 func (c env) launch() plan.Launch {
-	min := int64(4)
+	least := int64(4)
 	return plan.Launch{
 		Pool: c.name, Class: c.name,
 		Requirements: require.NewSet(
 			require.Of("karpenter.sh/capacity-type", catalog.Spot, catalog.OnDemand),
 			require.Of("node.kubernetes.io/instance-type", "m5.large", "c5.large"),
-			require.Requirement{Key: "karpenter.k8s.aws/instance-cpu", Not: true, Min: &min, Values: []string{"6"}},
+			require.Requirement{Key: "karpenter.k8s.aws/instance-cpu", Not: true, Min: &least, Values: []string{"6"}},
 			require.Any("topology.kubernetes.io/zone"),
 		),
 		Labels:      map[string]string{"team": "a"},

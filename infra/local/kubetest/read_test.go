@@ -154,12 +154,12 @@ func (c env) checkPods(t *testing.T, s cluster.Snapshot) {
 func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 	t.Helper()
 	pool := s.Pools[0]
-	min := int64(4)
+	least := int64(4)
 	wantPool := cluster.Pool{
 		Name: c.name, UID: c.pool(t).UID, Weight: 7, Class: c.name, Message: "its EC2NodeClass " + c.name + " is not ready: it has not been looked at yet",
 		Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"note": "hello"},
 		Requirements: require.NewSet(require.Of("karpenter.sh/capacity-type", "on-demand", "spot"),
-			require.Requirement{Key: "karpenter.k8s.aws/instance-cpu", Not: true, Min: &min}),
+			require.Requirement{Key: "karpenter.k8s.aws/instance-cpu", Not: true, Min: &least}),
 		Taints:  []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}},
 		Limits:  units.List{CPU: 100_000, Extended: []units.Extended{{Name: "nodes", Count: 3}}},
 		Limited: []string{"cpu", "nodes"}, ExpireAfter: 48 * time.Hour, TerminationGrace: c.pool(t).TerminationGrace, Hash: pool.Hash,
