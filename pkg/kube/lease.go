@@ -11,8 +11,8 @@ import (
 )
 
 // Acquire takes the named lease for ttl (rounded up to seconds), or renews it if the holder has it. ok is false while another
-// holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must be much longer than clocks
-// differ. release gives the lease back if it is still the holder's, and may be called more than once.
+// holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must be much longer
+// than clocks differ. release gives the lease back if it is still the holder's, and may be called more than once.
 func (c *Client) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
 	what := call{verb: "acquire", place: leases(), namespace: Namespace, name: name}
 	if holder == "" || ttl <= 0 {

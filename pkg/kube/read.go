@@ -81,8 +81,8 @@ func (c *Client) Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, e
 
 // Snapshot reads everything about the cluster that a decision may see: pods that have not ended, nodes, claims, pools,
 // classes, daemons, namespaces and budgets, all sorted. Catalog, SoldOut, Instances and Rules are the caller's to fill, and of
-// the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Claims, volumes and the like are read only when a pod that
-// needs a node uses one.
+// the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Volumes, their claims and storage classes
+// are read only when a pod that needs a node uses one.
 func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	out := cluster.Snapshot{Now: c.now().UTC()}
 	var withVolumes map[string][]string
