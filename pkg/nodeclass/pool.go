@@ -99,30 +99,3 @@ func count(p *v1.NodePool, claims []cluster.Claim) {
 	}
 	p.Status.Resources, p.Status.Nodes = list, &nodes
 }
-
-// poolProblems are the rules that the schema cannot check (spec core.md §1.1).
-func poolProblems(p *v1.NodePool) []string {
-	var out []string
-	spec := p.Spec.Template.Spec
-	seen := map[string]bool{}
-	for _, t := range slices.Concat(spec.Taints, spec.StartupTaints) {
-		key := t.Key + ":" + string(t.Effect)
-		if seen[key] {
-			out = append(out, "taint "+key+" stands twice in taints and startupTaints: remove one")
-		}
-		seen[key] = true
-	}
-	for _, r := range spec.Requirements {
-		if r.Key == v1.LabelNodePool {
-			out = append(out, "requirements may not hold "+v1.LabelNodePool+": it is set for every node of the pool")
-		}
-		if r.Key == v1.LabelCapacityType && r.Operator == corev1.NodeSelectorOpIn && !slices.ContainsFunc(r.Values, knownCapacityType) {
-			out = append(out, fmt.Sprintf("requirement %s allows none of on-demand, spot and reserved: %v", r.Key, r.Values))
-		}
-	}
-	return out
-}
-
-func knownCapacityType(s string) bool {
-	return s == v1.CapacityTypeSpot || s == v1.CapacityTypeOnDemand || s == v1.CapacityTypeReserved
-}

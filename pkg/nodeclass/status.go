@@ -212,18 +212,19 @@ func dependencies(c *awsv1.EC2NodeClass, status metav1.ConditionStatus) []metav1
 func amis(images []Image) []awsv1.AMI {
 	sorted := slices.Clone(images)
 	slices.SortFunc(sorted, func(a, b Image) int {
-		return cmp.Or(before(!a.Deprecated, !b.Deprecated), b.Created.Compare(a.Created), cmp.Compare(b.Name, a.Name), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(before(!a.Deprecated, !b.Deprecated), b.Created.Compare(a.Created), cmp.Compare(b.Name, a.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.key(), b.key()))
 	})
 	seen := map[string]bool{}
 	var kept []Image
 	for _, i := range sorted {
-		key := fmt.Sprint(i.requirements())
-		if !seen[key] {
+		if key := i.key(); !seen[key] {
 			seen[key] = true
 			kept = append(kept, i)
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b Image) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(kept, func(a, b Image) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID), cmp.Compare(a.key(), b.key()))
+	})
 	var out []awsv1.AMI
 	for _, i := range kept {
 		out = append(out, awsv1.AMI{ID: i.ID, Name: i.Name, Deprecated: i.Deprecated, Requirements: i.requirements()})
@@ -239,6 +240,9 @@ func (i Image) requirements() []corev1.NodeSelectorRequirement {
 	})
 	return out
 }
+
+// key is the same for images with the same requirements.
+func (i Image) key() string { return fmt.Sprint(i.requirements()) }
 
 func before(a, b bool) int {
 	switch {
@@ -258,6 +262,8 @@ func imageTerms(c *awsv1.EC2NodeClass) string {
 			out = append(out, "alias "+t.Alias)
 		case t.SSMParameter != "":
 			out = append(out, "ssmParameter "+t.SSMParameter)
+		case t.Owner != "":
+			out = append(out, term(t.ID, t.Name, t.Tags)+" of owner "+t.Owner)
 		default:
 			out = append(out, term(t.ID, t.Name, t.Tags))
 		}
