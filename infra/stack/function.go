@@ -118,6 +118,7 @@ func (s *joiner) environment() *map[string]*string {
 		"CATALOG_BUCKET":     s.bucket.BucketName(),
 		"PROVISION_FUNCTION": jsii.String(s.functionName("provision")),
 		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle")),
+		"REFRESH_FUNCTION":   jsii.String(s.functionName("refresh")),
 	}
 	for _, key := range sortedKeys(s.props.Given) {
 		env[key] = jsii.String(s.props.Given[key])

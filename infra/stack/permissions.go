@@ -44,7 +44,7 @@ func provisionAllows(s *joiner) []statement {
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.passNodeRole(),
 		s.readCatalog(),
-		s.wake("lifecycle"),
+		s.wake("lifecycle", "refresh"),
 	)
 }
 
@@ -57,7 +57,7 @@ func lifecycleAllows(s *joiner) []statement {
 		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"}, resources: []string{s.ec2("instance/*")}, when: s.owned()},
 		{sid: "DeleteOwnLaunchTemplates", actions: []string{"ec2:DeleteLaunchTemplate"}, resources: []string{s.ec2("launch-template/*")}, when: s.owned()},
 		s.readCatalog(),
-		s.wake("provision"),
+		s.wake("provision", "refresh"),
 	}
 }
 

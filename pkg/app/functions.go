@@ -20,7 +20,8 @@ func (a *App) Provision(ctx context.Context) error {
 		return err
 	}
 	p := control.Provision{Read: a.kube, Claims: a.kube, Record: recorder{a.kube}, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
-		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"), Cluster: info, Rules: a.rules(),
+		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"),
+		Refresh: a.wake(a.set.RefreshFunction, "provision"), Cluster: info, Rules: a.rules(),
 		Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
 	return p.Run(ctx, a.until(ctx))
 }
@@ -28,7 +29,7 @@ func (a *App) Provision(ctx context.Context) error {
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context) error {
 	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: evictor{a.kube}, Record: recorder{a.kube}, Instances: a.fleet,
-		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
+		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
 	return l.Run(ctx, a.until(ctx))
 }
 

@@ -8,6 +8,7 @@ type Class struct {
 	Name    string `json:"name"`
 	Ready   bool   `json:"ready"`
 	Message string `json:"message,omitempty"` // why it is not ready
+	Unseen  bool   `json:"unseen,omitempty"`  // its status is not of its present spec: refresh has not looked at it yet
 
 	Family            string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
 	Images            []Image           `json:"images,omitempty"`

@@ -30,9 +30,12 @@ type Lifecycle struct {
 	Record    Recorder
 	Instances Instances
 	Provision Waker // runs provision when pods are about to lose their node
+	Refresh   Waker // runs refresh when a class is new or was changed
 	Rules     cluster.Rules
 	Now       func() time.Time
 	Log       *slog.Logger
+
+	seen unseen
 }
 
 // Run passes until nothing is left to do or until the time given.
@@ -67,6 +70,9 @@ func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	s.Instances, s.Now, s.Rules = instances, l.Now(), l.Rules
+	if _, err := l.seen.show(ctx, s, l.Refresh); err != nil {
+		return false, err
+	}
 	next := lifecycle.Next(s)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil

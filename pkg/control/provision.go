@@ -36,6 +36,7 @@ type Provision struct {
 	SoldOut     SoldOut
 	Prices      Prices
 	Lifecycle   Waker // runs lifecycle once instances were launched
+	Refresh     Waker // runs refresh when a class is new or was changed
 	Cluster     launch.Cluster
 	Rules       cluster.Rules
 	Holder      string // names this invocation as the holder of the lease
@@ -45,6 +46,7 @@ type Provision struct {
 	Log         *slog.Logger
 
 	said string // the plan that was logged last
+	seen unseen
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
@@ -110,7 +112,8 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	p.tell(ctx, s, decision)
-	return len(decision.Launches)+len(decision.Existing) > 0, err
+	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
+	return fresh || len(decision.Launches)+len(decision.Existing) > 0, errors.Join(err, wakeErr)
 }
 
 func (p *Provision) snapshot(ctx context.Context) (cluster.Snapshot, error) {

@@ -27,6 +27,7 @@ func classFrom(n *awsv1.EC2NodeClass) catalog.Class {
 		ConfiguresNetwork: len(n.Spec.NetworkInterfaces) > 0,
 	}
 	out.Ready = out.Message == ""
+	out.Unseen = unseen(n)
 	for _, s := range n.Status.Subnets {
 		if out.ZoneIDs == nil {
 			out.ZoneIDs = map[string]string{}
@@ -67,6 +68,12 @@ func imageFrom(a awsv1.AMI) catalog.Image {
 		}
 	}
 	return catalog.Image{ID: a.ID, Requirements: require.NewSet(rs...)}
+}
+
+// unseen reports whether refresh has not looked at the class as it is now.
+func unseen(n *awsv1.EC2NodeClass) bool {
+	ready, ok := n.StatusConditions().Get(awsv1.ConditionReady)
+	return n.DeletionTimestamp == nil && (!ok || ready.ObservedGeneration != n.Generation)
 }
 
 // classProblem says why nothing may be launched for the class now, or nothing (spec aws.md §1.6).

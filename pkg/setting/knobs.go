@@ -41,6 +41,10 @@ func wiringKnobs() []knob[Values] {
 			Allowed: "the name of a Lambda function",
 			Doc:     "The function to wake when a NodeClaim or a node has a next step to take."},
 			func(v *Values) *string { return &v.LifecycleFunction }, anyText),
+		text(Setting{Name: "refreshFunction", Env: "REFRESH_FUNCTION", Unit: "function name", ByStack: true,
+			Allowed: "the name of a Lambda function",
+			Doc:     "The function to wake when an EC2NodeClass is new or was changed."},
+			func(v *Values) *string { return &v.RefreshFunction }, anyText),
 	}
 }
 

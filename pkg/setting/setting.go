@@ -40,6 +40,7 @@ type Values struct {
 	CatalogBucket           string // empty outside the stack: use the built-in catalog
 	ProvisionFunction       string // empty: nobody to wake
 	LifecycleFunction       string // empty: nobody to wake
+	RefreshFunction         string // empty: nobody to wake
 	SoldOutFor              time.Duration
 	Stay                    time.Duration
 	AlwaysWatch             bool

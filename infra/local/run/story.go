@@ -64,6 +64,9 @@ func run(ctx context.Context, root string) (err error) {
 		}
 		fmt.Printf("   (%.0f s)\n", time.Since(began).Seconds())
 	}
+	if err := s.functions(); err != nil {
+		return err
+	}
 	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, a sold-out market and an interruption cost nobody his pod,\n"+
 		"   and nothing is left behind\n", time.Since(s.start).Seconds())
 	return nil

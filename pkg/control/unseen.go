@@ -1,0 +1,25 @@
+package control
+
+import (
+	"context"
+	"slices"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+)
+
+// unseen wakes refresh, once in an invocation, when there is a class that it has not looked at as it is now. Otherwise a new
+// class would wait for the next run of refresh.
+type unseen struct{ woken bool }
+
+// show reports whether there is such a class.
+func (u *unseen) show(ctx context.Context, s cluster.Snapshot, refresh Waker) (bool, error) {
+	if !slices.ContainsFunc(s.Classes, func(c catalog.Class) bool { return c.Unseen }) {
+		return false, nil
+	}
+	if u.woken {
+		return true, nil
+	}
+	u.woken = true
+	return true, refresh.Wake(ctx)
+}
