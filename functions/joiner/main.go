@@ -1,0 +1,12 @@
+// Command joiner is Joiner on a person's terminal: it plans as the functions do, without a cluster.
+package main
+
+import (
+	"os"
+
+	"joiner/pkg/cli"
+)
+
+func main() {
+	os.Exit(cli.Run(os.Args[1:], os.Stdout, os.Stderr))
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"sigs.k8s.io/yaml"
+
+	"joiner/pkg/workload"
+)
+
+// printer is how a placement is shown.
+func printer(output string) (func(io.Writer, workload.Placement) error, error) {
+	switch output {
+	case "table":
+		return showTable, nil
+	case "json":
+		return showJSON, nil
+	case "yaml":
+		return showYAML, nil
+	}
+	return nil, fmt.Errorf("--output %q: use table, json or yaml", output)
+}
+
+func showJSON(w io.Writer, p workload.Placement) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	if err := e.Encode(p); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+func showYAML(w io.Writer, p workload.Placement) error {
+	b, err := yaml.Marshal(p)
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	if err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+// mostNames is how many groups of pods a line of the table names.
+const mostNames = 3
+
+func showTable(w io.Writer, p workload.Placement) error {
+	var b strings.Builder
+	render := func(t table.Writer) { b.WriteString(t.Render() + "\n\n") }
+	if len(p.NodeClaims) > 0 {
+		render(newNodes(p))
+	}
+	if len(p.OnExisting) > 0 {
+		t := sheet("existing node", "pods", "of")
+		for _, n := range p.OnExisting {
+			t.AppendRow(table.Row{n.Node, total(n.Pods), named(n.Pods)})
+		}
+		render(t)
+	}
+	if len(p.Unplaced) > 0 {
+		t := sheet("unplaced", "pods", "why")
+		t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 110, WidthMaxEnforcer: text.WrapSoft}})
+		for _, u := range p.Unplaced {
+			t.AppendRow(table.Row{u.Group, u.Count, strings.Join(u.Reasons, "\n")})
+		}
+		render(t)
+	}
+	b.WriteString(lastLine(p) + "\n")
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write plan: %w", err)
+	}
+	return nil
+}
+
+func sheet(columns ...any) table.Writer {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Format.Header = text.FormatDefault
+	t.AppendHeader(table.Row(columns))
+	return t
+}
+
+// newNodes has one line for all new nodes that are alike.
+func newNodes(p workload.Placement) table.Writer {
+	type key struct{ pool, typ, zone, capacity string }
+	count, pods := map[key]int{}, map[key]map[string]int{}
+	price := map[key]float64{}
+	var order []key
+	for _, c := range p.NodeClaims {
+		k := key{c.NodePool, c.InstanceType, c.Zone, c.CapacityType}
+		if count[k]++; count[k] == 1 {
+			order = append(order, k)
+			pods[k] = map[string]int{}
+		}
+		price[k] += c.HourlyUSD
+		for g, n := range c.Pods { // sums do not depend on the order
+			pods[k][g] += n
+		}
+	}
+	slices.SortFunc(order, func(a, b key) int {
+		return slices.Compare([]string{a.pool, a.typ, a.capacity, a.zone}, []string{b.pool, b.typ, b.capacity, b.zone})
+	})
+	t := sheet("new nodes", "type", "capacity type", "zone", "pool", "USD/h", "pods", "of")
+	for _, k := range order {
+		t.AppendRow(table.Row{count[k], k.typ, k.capacity, k.zone, k.pool, fmt.Sprintf("%.4f", price[k]), total(pods[k]), named(pods[k])})
+	}
+	return t
+}
+
+func lastLine(p workload.Placement) string {
+	homeless := 0
+	for _, u := range p.Unplaced {
+		homeless += u.Count
+	}
+	s := fmt.Sprintf("%s: %d pods, %d new nodes, %.4f USD/h, %d unplaced; packed in %.3f s",
+		p.Workload, p.Pods, len(p.NodeClaims), p.HourlyUSD, homeless, p.PlanSeconds)
+	if p.Gap != nil {
+		s += fmt.Sprintf("; no plan is cheaper than %.4f USD/h, %.1f %% less", p.LowerBoundUSD, 100*(1-p.LowerBoundUSD/p.HourlyUSD))
+	}
+	return s
+}
+
+func total(pods map[string]int) int {
+	sum := 0
+	for _, n := range pods { // sums do not depend on the order
+		sum += n
+	}
+	return sum
+}
+
+// named names the largest groups and says how many more there are.
+func named(pods map[string]int) string {
+	names := slices.Sorted(maps.Keys(pods))
+	slices.SortStableFunc(names, func(a, b string) int { return pods[b] - pods[a] })
+	var parts []string
+	for _, n := range names[:min(len(names), mostNames)] {
+		parts = append(parts, fmt.Sprintf("%s %d", n, pods[n]))
+	}
+	if more := len(names) - len(parts); more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more groups", more))
+	}
+	return strings.Join(parts, ", ")
+}

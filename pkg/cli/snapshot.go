@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/kube"
+	"joiner/pkg/workload"
+)
+
+const labelHost = "kubernetes.io/hostname"
+
+// Snapshot is the cluster that the workload describes, with what c sells. Every class that a NodePool names is a plain
+// EC2NodeClass. Pods of one group share everything but name and UID. An error names the node that cannot be.
+//
+// Pods of DaemonSets on existing nodes are left out: the packer keeps their room free by itself.
+func Snapshot(f workload.File, c catalog.Catalog) (cluster.Snapshot, error) {
+	s := cluster.Snapshot{Now: workload.Created(), Catalog: c, Classes: classes(f, c)}
+	for i := range f.Pools {
+		s.Pools = append(s.Pools, kube.Pool(&f.Pools[i], s.Classes))
+	}
+	for _, d := range f.DaemonSets {
+		s.Daemons = append(s.Daemons, kube.Daemon(daemonSet(d)))
+	}
+	s.Pods = make([]cluster.Pod, 0, f.Pending())
+	for _, g := range f.Groups {
+		s.Pods = append(s.Pods, pending(g)...)
+	}
+	for i := range f.Pods {
+		s.Pods = append(s.Pods, waiting(&f.Pods[i]))
+	}
+	if err := addNodes(&s, f); err != nil {
+		return s, err
+	}
+	s.Namespaces = namespaces(s.Pods)
+	slices.SortFunc(s.Pods, byKey)
+	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Daemons, byKey)
+	slices.SortFunc(s.Nodes, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+func byKey(a, b cluster.Pod) int {
+	if n := strings.Compare(a.Namespace, b.Namespace); n != 0 {
+		return n
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// classes makes a plain class of every name that a pool refers to.
+func classes(f workload.File, c catalog.Catalog) []catalog.Class {
+	var names []string
+	for _, p := range f.Pools {
+		names = append(names, p.Spec.Template.Spec.NodeClassRef.Name)
+	}
+	slices.Sort(names)
+	var out []catalog.Class
+	for _, n := range slices.Compact(names) {
+		class := catalog.DefaultClass(c)
+		class.Name = n
+		out = append(out, class)
+	}
+	return out
+}
+
+func daemonSet(g workload.Group) *appsv1.DaemonSet {
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: g.Namespace(), Name: g.Name, UID: types.UID(workload.UID(g.Namespace(), g.Name)),
+			CreationTimestamp: metav1.NewTime(workload.Created()),
+		},
+		Spec: appsv1.DaemonSetSpec{Template: g.Pod},
+	}
+}
+
+// template is the pod of a group, without name.
+func template(g workload.Group) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: g.Namespace(), Labels: g.Pod.Labels, Annotations: g.Pod.Annotations,
+			CreationTimestamp: metav1.NewTime(workload.Created()),
+		},
+		Spec: g.Pod.Spec,
+	}
+}
+
+func pending(g workload.Group) []cluster.Pod {
+	if g.Count == 0 {
+		return nil
+	}
+	one := waiting(template(g))
+	out := make([]cluster.Pod, g.Count)
+	for i := range out {
+		out[i] = one
+		out[i].Name = g.PodName(i)
+		out[i].UID = workload.UID(one.Namespace, out[i].Name)
+	}
+	return out
+}
+
+// waiting is the pod as the scheduler leaves it that found no node for it.
+func waiting(p *corev1.Pod) cluster.Pod {
+	q := *p
+	if q.Namespace == "" {
+		q.Namespace = workload.DefaultNamespace
+	}
+	out := kube.Pod(&q)
+	out.Created = workload.Created()
+	out.UID = workload.UID(q.Namespace, q.Name)
+	if out.Phase == "" {
+		out.Phase = string(corev1.PodPending)
+	}
+	out.Unscheduled = true
+	if why := workload.Refusals(p.Spec); len(why) > 0 {
+		out.Unmodelled = append(out.Unmodelled, why...)
+		out.Need = out.Need.Times(0) // amounts that make no sense must not meet arithmetic
+	}
+	return out
+}
+
+// addNodes adds the nodes that exist with the pods on them.
+func addNodes(s *cluster.Snapshot, f workload.File) error {
+	if len(f.Nodes) == 0 {
+		return nil
+	}
+	sold := map[string]catalog.Type{}
+	for _, t := range catalog.Resolve(s.Catalog, catalog.DefaultClass(s.Catalog), nil, s.Now) {
+		sold[t.Name] = t
+	}
+	running := map[string]cluster.Pod{}
+	for _, g := range f.BoundGroups {
+		p := waiting(template(g))
+		p.Phase, p.Unscheduled, p.Ready, p.Unmodelled = string(corev1.PodRunning), false, true, nil
+		running[g.Name] = p
+	}
+	groups := map[string]workload.Group{}
+	for _, g := range f.BoundGroups {
+		groups[g.Name] = g
+	}
+	for i, n := range f.Nodes {
+		t, ok := sold[n.InstanceType]
+		if !ok {
+			return fmt.Errorf("nodes[%d] (%s).instanceType: the catalog has no %s", i, n.Name, n.InstanceType)
+		}
+		pool, _ := s.PoolOf(n.NodePool)
+		s.Nodes = append(s.Nodes, node(n, t, pool, s.Catalog.Zones[n.Zone]))
+		for _, name := range slices.Sorted(maps.Keys(n.Pods)) {
+			for j := range n.Pods[name] {
+				p := running[name]
+				p.Name = groups[name].BoundName(n.Name, j)
+				p.UID, p.NodeName = workload.UID(p.Namespace, p.Name), n.Name
+				s.Pods = append(s.Pods, p)
+			}
+		}
+	}
+	return nil
+}
+
+func node(n workload.Node, t catalog.Type, pool cluster.Pool, zoneID string) cluster.Node {
+	labels := t.Requirements.Labels()
+	delete(labels, catalog.LabelZone)
+	maps.Copy(labels, pool.Labels)
+	maps.Copy(labels, map[string]string{
+		catalog.LabelZone: n.Zone, catalog.LabelZoneID: zoneID, catalog.LabelCapacityType: n.CapacityType, labelHost: n.Name,
+		api.LabelRegistered: "true", api.LabelInitialized: "true",
+	})
+	if n.NodePool != "" {
+		labels[api.LabelNodePool] = n.NodePool
+	}
+	maps.Copy(labels, n.Labels)
+	id := sha256.Sum256([]byte("node/" + n.Name))
+	return cluster.Node{
+		Name: n.Name, ProviderID: fmt.Sprintf("aws:///%s/i-%x", n.Zone, id[:8]), Created: workload.Created(),
+		Labels: labels, Taints: slices.Concat(pool.Taints, kube.Taints(n.Taints)),
+		Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true, ReadySince: workload.Created(), Finalizer: n.NodePool != "",
+	}
+}
+
+func namespaces(pods []cluster.Pod) []cluster.Namespace {
+	seen := map[string]bool{}
+	for _, p := range pods {
+		seen[p.Namespace] = true
+	}
+	var out []cluster.Namespace
+	for _, n := range slices.Sorted(maps.Keys(seen)) {
+		out = append(out, cluster.Namespace{Name: n, Labels: map[string]string{"kubernetes.io/metadata.name": n}})
+	}
+	return out
+}

@@ -1,0 +1,22 @@
+package kube
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+)
+
+// Pod translates a pod that was read elsewhere than from a cluster. Its volumes are not looked at.
+func Pod(p *corev1.Pod) cluster.Pod { return podFrom(p) }
+
+// Daemon translates the pod that a DaemonSet makes for a node.
+func Daemon(d *appsv1.DaemonSet) cluster.Pod { return daemonFrom(d) }
+
+// Pool translates a NodePool whose class is one of classes.
+func Pool(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool { return poolFrom(p, classes) }
+
+// Taints translates taints.
+func Taints(in []corev1.Taint) []cluster.Taint { return taintsFrom(in) }

@@ -1,0 +1,216 @@
+package workload
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+
+	api "joiner/pkg/api/v1"
+)
+
+// mostBytes bounds an unpacked file.
+const mostBytes = 512 << 20
+
+// Parse reads a workload: JSON or YAML, packed with gzip or not. The NodePools it names are not read.
+func Parse(data []byte) (File, error) {
+	var f File
+	text, err := Unpack(data)
+	if err != nil {
+		return f, err
+	}
+	if text, err = toJSON(text); err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(text, &f); err != nil {
+		if where := locate(text); where != nil {
+			return f, where
+		}
+		return f, plain(err)
+	}
+	return f, f.check()
+}
+
+// ParsePools reads a stream of NodePools: YAML documents or one JSON object, packed with gzip or not.
+func ParsePools(data []byte) ([]api.NodePool, error) {
+	text, err := Unpack(data)
+	if err != nil {
+		return nil, err
+	}
+	var out []api.NodePool
+	for i, doc := range documents(text) {
+		body, err := toJSON(doc)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+		if string(bytes.TrimSpace(body)) == "null" {
+			continue
+		}
+		var p api.NodePool
+		if err := json.Unmarshal(body, &p); err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, plain(err))
+		}
+		if err := checkPool(p); err != nil {
+			return nil, fmt.Errorf("document %d: %w", i+1, err)
+		}
+		if slices.ContainsFunc(out, func(o api.NodePool) bool { return o.Name == p.Name }) {
+			return nil, fmt.Errorf("document %d: metadata.name: a NodePool %s was given before; give each its own name", i+1, p.Name)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func checkPool(p api.NodePool) error {
+	group, _, _ := strings.Cut(p.APIVersion, "/")
+	switch {
+	case p.Kind != "NodePool" || group != api.Group:
+		return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s; leave only those in the file", p.APIVersion, p.Kind, api.Group)
+	case p.Name == "":
+		return errors.New("metadata.name is missing")
+	case p.Spec.Template.Spec.NodeClassRef == nil:
+		return fmt.Errorf("NodePool %s: spec.template.spec.nodeClassRef is missing", p.Name)
+	}
+	return nil
+}
+
+// documents splits a YAML stream at its separators.
+func documents(text []byte) [][]byte {
+	var out [][]byte
+	var doc []byte
+	for line := range bytes.Lines(text) {
+		rest, cut := bytes.CutPrefix(line, []byte("---"))
+		if rest = bytes.TrimSpace(rest); cut && (len(rest) == 0 || rest[0] == '#') {
+			out, doc = append(out, doc), nil
+			continue
+		}
+		doc = append(doc, line...)
+	}
+	return append(out, doc)
+}
+
+// Unpack undoes gzip; what is not packed comes back as it is.
+func Unpack(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		return data, nil
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	out, err := io.ReadAll(io.LimitReader(zr, mostBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("unpack: %w", err)
+	}
+	if len(out) > mostBytes {
+		return nil, fmt.Errorf("unpack: larger than %d MiB", mostBytes>>20)
+	}
+	return out, nil
+}
+
+// toJSON leaves JSON alone, which is much faster than taking it for YAML.
+func toJSON(text []byte) ([]byte, error) {
+	if t := bytes.TrimSpace(text); bytes.HasPrefix(t, []byte("{")) && json.Valid(t) {
+		return t, nil
+	}
+	out, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("neither JSON nor YAML: %w", err)
+	}
+	return out, nil
+}
+
+// plain words an error of the decoder for people who did not write the Go types.
+func plain(err error) error {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s: a %s does not belong here", wrong.Field, wrong.Value)
+	}
+	return err
+}
+
+// locate finds the field that the decoder refused, nil when it cannot tell.
+func locate(text []byte) error {
+	var f struct {
+		Groups, DaemonSets, BoundGroups []struct {
+			Name string          `json:"name"`
+			Pod  json.RawMessage `json:"pod"`
+		}
+		Pods []json.RawMessage
+	}
+	if json.Unmarshal(text, &f) != nil {
+		return nil
+	}
+	for _, list := range []struct {
+		field string
+		in    []struct {
+			Name string          `json:"name"`
+			Pod  json.RawMessage `json:"pod"`
+		}
+	}{{"groups", f.Groups}, {"daemonSets", f.DaemonSets}, {"boundGroups", f.BoundGroups}} {
+		for i, g := range list.in {
+			if err := locateIn(g.Pod, &corev1.PodTemplateSpec{}); err != nil {
+				return fmt.Errorf("%s[%d] (%s): pod.%w", list.field, i, g.Name, err)
+			}
+		}
+	}
+	for i, p := range f.Pods {
+		if err := locateIn(p, &corev1.Pod{}); err != nil {
+			return fmt.Errorf("pods[%d]: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func locateIn(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	err := json.Unmarshal(raw, into)
+	if err == nil {
+		return nil
+	}
+	var tree any
+	if json.Unmarshal(raw, &tree) == nil {
+		if bad := badQuantity(tree, ""); bad != "" {
+			return errors.New(bad)
+		}
+	}
+	return plain(err)
+}
+
+// badQuantity looks through requests, limits and overhead for what is no quantity.
+func badQuantity(tree any, path string) string {
+	switch t := tree.(type) {
+	case []any:
+		for i, v := range t {
+			if bad := badQuantity(v, fmt.Sprintf("%s[%d]", path, i)); bad != "" {
+				return bad
+			}
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(t)) {
+			at := strings.TrimPrefix(path+"."+k, ".")
+			if amounts, ok := t[k].(map[string]any); ok && (k == "requests" || k == "limits" || k == "overhead") {
+				for _, name := range slices.Sorted(maps.Keys(amounts)) {
+					if _, err := resource.ParseQuantity(fmt.Sprint(amounts[name])); err != nil {
+						return fmt.Sprintf("%s.%s: %v is no quantity; write it like 500m or 2Gi", at, name, amounts[name])
+					}
+				}
+				continue
+			}
+			if bad := badQuantity(t[k], at); bad != "" {
+				return bad
+			}
+		}
+	}
+	return ""
+}

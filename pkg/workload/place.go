@@ -1,0 +1,100 @@
+package workload
+
+import (
+	"maps"
+	"slices"
+
+	"joiner/pkg/plan"
+)
+
+// notWaiting is the reason of pods that no plan speaks of.
+const notWaiting = "it waits for no node: it has ended, is being deleted or preempting, or belongs to a DaemonSet or to a node itself"
+
+// FromPlan says in groups what the plan says in pods. Claims and nodes keep the order of the plan, groups without a home
+// that of the file. Measurements are left to the caller.
+func FromPlan(f File, p plan.Plan) Placement {
+	names := f.Names()
+	out := Placement{
+		Tool: "joiner", Workload: f.Name, Pods: f.Pending(),
+		NodeClaims: []NodeClaim{}, OnExisting: []OnNode{}, Unplaced: []Unplaced{},
+	}
+	seen := map[string]int{}
+	for _, l := range p.Launches {
+		c := NodeClaim{
+			NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone, CapacityType: l.Choice.CapacityType,
+			HourlyUSD: l.Choice.Price, TypeOptions: l.Types, Pods: map[string]int{},
+		}
+		for _, pod := range l.Pods {
+			c.Pods[names.Group(pod)]++
+		}
+		count(seen, c.Pods)
+		out.NodeClaims = append(out.NodeClaims, c)
+		out.HourlyUSD += c.HourlyUSD
+	}
+	on := map[string]map[string]int{}
+	for _, e := range p.Existing {
+		if on[e.Node] == nil {
+			on[e.Node] = map[string]int{}
+		}
+		on[e.Node][names.Group(e.Pod)]++
+	}
+	for _, node := range slices.Sorted(maps.Keys(on)) {
+		count(seen, on[node])
+		out.OnExisting = append(out.OnExisting, OnNode{Node: node, Pods: on[node]})
+	}
+	out.Unplaced = f.homeless(p.Unplaced, names, seen)
+	return out
+}
+
+func count(into, from map[string]int) {
+	for g, n := range from { // sums do not depend on the order
+		into[g] += n
+	}
+}
+
+// homeless lists what was not placed by group; seen counts what was.
+func (f File) homeless(list []plan.Unplaced, names Names, seen map[string]int) []Unplaced {
+	byGroup := map[string]*Unplaced{}
+	for _, u := range list {
+		g := names.Group(u.Pod)
+		if byGroup[g] == nil {
+			byGroup[g] = &Unplaced{Group: g}
+		}
+		byGroup[g].Count++
+		for _, why := range u.Why {
+			if !slices.Contains(byGroup[g].Reasons, why) {
+				byGroup[g].Reasons = append(byGroup[g].Reasons, why)
+			}
+		}
+	}
+	out := []Unplaced{}
+	add := func(group string, count int) {
+		u := byGroup[group]
+		if u == nil {
+			u = &Unplaced{Group: group}
+		}
+		if rest := count - seen[group] - u.Count; rest > 0 {
+			u.Count += rest
+			u.Reasons = append(u.Reasons, notWaiting)
+		}
+		if u.Count > 0 {
+			out = append(out, *u)
+		}
+	}
+	for _, g := range f.Groups {
+		add(g.Name, g.Count)
+	}
+	for i := range f.Pods {
+		add(Key(&f.Pods[i]), 1)
+	}
+	return out
+}
+
+// SetBound fills in the bound, in USD per hour, and the gap to it. No bound is known when it is 0.
+func (p *Placement) SetBound(usd float64) {
+	p.LowerBoundUSD, p.Gap = usd, nil
+	if usd > 0 {
+		gap := p.HourlyUSD/usd - 1
+		p.Gap = &gap
+	}
+}

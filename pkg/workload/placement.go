@@ -1,0 +1,41 @@
+package workload
+
+// Placement says where the pods of a workload went. Times are seconds, prices USD per hour.
+type Placement struct {
+	Tool            string      `json:"tool"`
+	Workload        string      `json:"workload"`
+	Pods            int         `json:"pods"` // that were pending
+	PlanSeconds     float64     `json:"planSeconds"`
+	PlanUserSeconds float64     `json:"planUserSeconds"`
+	MaxRSSMiB       float64     `json:"maxRSSMiB"`
+	NodeClaims      []NodeClaim `json:"nodeClaims"`
+	OnExisting      []OnNode    `json:"onExisting"`
+	Unplaced        []Unplaced  `json:"unplaced"`
+	HourlyUSD       float64     `json:"hourlyUSD"`
+	LowerBoundUSD   float64     `json:"lowerBoundUSD"` // 0 when none was proven
+	Gap             *float64    `json:"gap,omitempty"` // HourlyUSD / LowerBoundUSD - 1, absent without a bound
+}
+
+// NodeClaim is a new node.
+type NodeClaim struct {
+	NodePool     string         `json:"nodePool"`
+	InstanceType string         `json:"instanceType"`
+	Zone         string         `json:"zone"`
+	CapacityType string         `json:"capacityType"`
+	HourlyUSD    float64        `json:"hourlyUSD"`
+	TypeOptions  []string       `json:"typeOptions"` // types left for the launch to choose from
+	Pods         map[string]int `json:"pods"`        // group to number
+}
+
+// OnNode is what went onto an existing node.
+type OnNode struct {
+	Node string         `json:"node"`
+	Pods map[string]int `json:"pods"` // group to number
+}
+
+// Unplaced is what has no home, and why.
+type Unplaced struct {
+	Group   string   `json:"group"`
+	Count   int      `json:"count"`
+	Reasons []string `json:"reasons"`
+}

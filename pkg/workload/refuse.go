@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// mostUnits bounds what a pod may ask for of anything in whole units: cores or devices. Bytes may be mostUnits MiB.
+const mostUnits = 1_000_000_000
+
+// fargateScheduler places pods that run on AWS Fargate.
+const fargateScheduler = "fargate-scheduler"
+
+// Refusals says what no API server would accept about a pod, or what a workload file cannot describe: such a pod stays
+// without a home, with these reasons.
+func Refusals(s corev1.PodSpec) []string {
+	var out []string
+	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
+		out = append(out, badAmounts("container "+c.Name+" requests", c.Resources.Requests)...)
+	}
+	out = append(out, badAmounts("its overhead has", s.Overhead)...)
+	for _, t := range s.Tolerations {
+		switch t.Operator {
+		case "", corev1.TolerationOpEqual, corev1.TolerationOpExists, "Gt", "Lt":
+		default:
+			out = append(out, fmt.Sprintf("toleration of %s: unknown operator %q, use Equal or Exists", t.Key, t.Operator))
+		}
+	}
+	for _, c := range s.TopologySpreadConstraints {
+		out = append(out, badSpread(c)...)
+	}
+	if a := s.Affinity; a != nil {
+		if a.PodAffinity != nil {
+			out = append(out, badTerms("pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+		}
+		if a.PodAntiAffinity != nil {
+			out = append(out, badTerms("pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+		}
+	}
+	for _, v := range s.Volumes {
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			out = append(out, fmt.Sprintf("volume %s: a workload file does not say where persistent volumes can be", v.Name))
+		}
+	}
+	if s.SchedulerName == fargateScheduler {
+		out = append(out, "it is scheduled by "+fargateScheduler+" and needs no node")
+	}
+	if len(s.SchedulingGates) > 0 {
+		out = append(out, fmt.Sprintf("it waits for its scheduling gate %s; nothing is launched for it before", s.SchedulingGates[0].Name))
+	}
+	return out
+}
+
+func badAmounts(what string, l corev1.ResourceList) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(l)) {
+		q, most := l[name], resource.NewQuantity(mostUnits, resource.DecimalSI)
+		switch name {
+		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+			most = resource.NewQuantity(mostUnits<<20, resource.BinarySI)
+		}
+		switch {
+		case q.Sign() < 0:
+			out = append(out, fmt.Sprintf("%s %s of %s; it cannot be negative", what, q.String(), name))
+		case q.Cmp(*most) > 0:
+			out = append(out, fmt.Sprintf("%s %s of %s; nothing has that much", what, q.String(), name))
+		}
+	}
+	return out
+}
+
+func badSpread(c corev1.TopologySpreadConstraint) []string {
+	var out []string
+	at := "topology spread over " + c.TopologyKey
+	switch {
+	case c.TopologyKey == "":
+		out = append(out, "topology spread: topologyKey is missing")
+	case c.MaxSkew <= 0:
+		out = append(out, fmt.Sprintf("%s: maxSkew is %d, it must be 1 or more", at, c.MaxSkew))
+	case c.WhenUnsatisfiable != corev1.DoNotSchedule && c.WhenUnsatisfiable != corev1.ScheduleAnyway:
+		out = append(out, fmt.Sprintf("%s: whenUnsatisfiable is %q, use DoNotSchedule or ScheduleAnyway", at, c.WhenUnsatisfiable))
+	case c.MinDomains != nil && *c.MinDomains <= 0:
+		out = append(out, fmt.Sprintf("%s: minDomains is %d, it must be 1 or more", at, *c.MinDomains))
+	}
+	if _, err := metav1.LabelSelectorAsSelector(c.LabelSelector); err != nil {
+		out = append(out, fmt.Sprintf("%s: %v", at, err))
+	}
+	return out
+}
+
+func badTerms(what string, terms []corev1.PodAffinityTerm) []string {
+	var out []string
+	for _, t := range terms {
+		if t.TopologyKey == "" {
+			out = append(out, what+": topologyKey is missing")
+		}
+		for _, s := range []*metav1.LabelSelector{t.LabelSelector, t.NamespaceSelector} {
+			if _, err := metav1.LabelSelectorAsSelector(s); err != nil {
+				out = append(out, fmt.Sprintf("%s over %s: %v", what, t.TopologyKey, err))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,161 @@
+// Package workload is the file formats of planning without a cluster: a workload file goes in, a placement comes out.
+//
+// It knows the two formats (Kubernetes' own types inside), reads JSON and YAML, packed or not, and refuses files that make
+// no sense, naming file, field and what to do. It refuses to know how files are opened and how pods are placed.
+package workload
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "joiner/pkg/api/v1"
+)
+
+// Schema is the version of the workload format that this code reads.
+const Schema = 1
+
+// MostPods bounds the pods of one workload, pending and running together.
+const MostPods = 2_000_000
+
+// DefaultNamespace is where pods are that name no namespace.
+const DefaultNamespace = "default"
+
+// File is a workload: pods that wait for nodes, and the cluster they wait in.
+type File struct {
+	Schema      int          `json:"schema"`
+	Name        string       `json:"name"`
+	Description string       `json:"description,omitempty"`
+	NodePools   string       `json:"nodePools,omitempty"` // path of a stream of NodePools, relative to the workload file
+	Groups      []Group      `json:"groups,omitempty"`
+	Pods        []corev1.Pod `json:"pods,omitempty"`
+	DaemonSets  []Group      `json:"daemonSets,omitempty"` // Count is not used
+	BoundGroups []Group      `json:"boundGroups,omitempty"`
+	Nodes       []Node       `json:"nodes,omitempty"`
+
+	Pools []api.NodePool `json:"-"` // what NodePools names, read
+}
+
+// Group is Count pods of one template.
+type Group struct {
+	Name  string                 `json:"name"`
+	Count int                    `json:"count"`
+	Pod   corev1.PodTemplateSpec `json:"pod"` // of its metadata namespace, labels and annotations count
+}
+
+// Node is a node that exists: initialized and ready.
+type Node struct {
+	Name         string            `json:"name"`
+	NodePool     string            `json:"nodePool,omitempty"`
+	InstanceType string            `json:"instanceType"`
+	Zone         string            `json:"zone"`
+	CapacityType string            `json:"capacityType"`
+	Labels       map[string]string `json:"labels,omitempty"` // beside those of its type and pool
+	Taints       []corev1.Taint    `json:"taints,omitempty"` // beside those of its pool
+	Pods         map[string]int    `json:"pods,omitempty"`   // bound group to number
+}
+
+// Opener reads a whole file.
+type Opener func(path string) ([]byte, error)
+
+// Load reads a workload and the NodePools it names. A path in pools, when not empty, replaces the latter.
+func Load(open Opener, path, pools string) (File, error) {
+	data, err := open(path)
+	if err != nil {
+		return File{}, fmt.Errorf("read workload: %w", err)
+	}
+	f, err := Parse(data)
+	if err != nil {
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if pools == "" {
+		if f.NodePools == "" {
+			return File{}, fmt.Errorf("%s: nodePools is empty: name a file of NodePools there or with --nodepools", path)
+		}
+		pools = f.NodePools
+		if !filepath.IsAbs(pools) {
+			pools = filepath.Join(filepath.Dir(path), pools)
+		}
+	}
+	data, err = open(pools)
+	if err != nil {
+		return File{}, fmt.Errorf("read nodePools of %s: %w", path, err)
+	}
+	if f.Pools, err = ParsePools(data); err != nil {
+		return File{}, fmt.Errorf("%s: %w", pools, err)
+	}
+	if err := f.checkPools(); err != nil {
+		return File{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// Created is when every pod of a workload was created.
+func Created() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// UID is the id of a pod: made from its name, so that it is the same in every run.
+func UID(namespace, name string) string {
+	h := sha256.Sum256([]byte("pod/" + namespace + "/" + name))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// Namespace is where the pods of the group are.
+func (g Group) Namespace() string { return namespaceOr(g.Pod.Namespace) }
+
+// PodName is the name of pod i of the group.
+func (g Group) PodName(i int) string { return g.Name + "-" + strconv.Itoa(i) }
+
+// BoundName is the name of the i-th pod of the bound group on a node.
+func (g Group) BoundName(node string, i int) string {
+	return g.Name + "-on-" + node + "-" + strconv.Itoa(i)
+}
+
+// Key names a full pod as a placement does: namespace/name.
+func Key(p *corev1.Pod) string { return namespaceOr(p.Namespace) + "/" + p.Name }
+
+func namespaceOr(ns string) string {
+	if ns == "" {
+		return DefaultNamespace
+	}
+	return ns
+}
+
+// Pending is how many pods wait for a node.
+func (f File) Pending() int {
+	n := len(f.Pods)
+	for _, g := range f.Groups {
+		n += g.Count
+	}
+	return n
+}
+
+// Names tells which group of a placement a pod belongs to.
+type Names struct{ groups, full map[string]bool }
+
+// Names indexes the pending pods of the workload.
+func (f File) Names() Names {
+	n := Names{groups: make(map[string]bool, len(f.Groups)), full: make(map[string]bool, len(f.Pods))}
+	for _, g := range f.Groups {
+		n.groups[g.Namespace()+"/"+g.Name] = true
+	}
+	for i := range f.Pods {
+		n.full[Key(&f.Pods[i])] = true
+	}
+	return n
+}
+
+// Group is the group of the pod with the key namespace/name; of a full pod the key itself.
+func (n Names) Group(key string) string {
+	if n.full[key] {
+		return key
+	}
+	if i := strings.LastIndexByte(key, '-'); i > 0 && n.groups[key[:i]] {
+		return key[strings.IndexByte(key, '/')+1 : i]
+	}
+	return key
+}
