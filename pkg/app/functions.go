@@ -19,7 +19,7 @@ func (a *App) Provision(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := control.Provision{Read: a.kube, Claims: a.kube, Record: recorder{a.kube}, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
+	p := control.Provision{Read: a.kube, Claims: a.kube, Record: a.kube, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
 		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"),
 		Refresh: a.wake(a.set.RefreshFunction, "provision"), Cluster: info, Rules: a.rules(),
 		Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
@@ -28,7 +28,7 @@ func (a *App) Provision(ctx context.Context) error {
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context) error {
-	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: evictor{a.kube}, Record: recorder{a.kube}, Instances: a.fleet,
+	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Record: a.kube, Instances: a.fleet,
 		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
 	return l.Run(ctx, a.until(ctx))
 }
@@ -40,7 +40,7 @@ func (a *App) SpotInterruption(ctx context.Context, event json.RawMessage) error
 		a.log.Error("ignored event", "error", err)
 		return nil
 	}
-	i := control.Interruption{Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, Record: recorder{a.kube}, SoldOut: a.ledger,
+	i := control.Interruption{Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, Record: a.kube, SoldOut: a.ledger,
 		Provision:  a.wake(a.set.ProvisionFunction, "spotinterruption"),
 		Lifecycle:  a.wake(a.set.LifecycleFunction, "spotinterruption"),
 		SoldOutFor: a.set.SoldOutFor, Log: a.log}

@@ -1,15 +1,28 @@
 package cluster
 
+// Outcome is what became of an eviction.
+type Outcome string
+
+// The outcomes of an eviction (spec core.md §5.3).
+const (
+	Evicted Outcome = "evicted" // the pod is being deleted
+	Refused Outcome = "refused" // a disruption budget does not allow it now
+	Gone    Outcome = "gone"    // the pod ended or was replaced by another of its name
+)
+
 // Eviction is the answer of the eviction API about one pod.
 type Eviction struct {
-	Refused bool   // a budget does not allow it now
-	Gone    bool   // the pod is gone or was replaced
-	Message string // why it was refused
+	Outcome Outcome
+	Message string // of a refusal, for people
 }
 
-// Event is a Kubernetes event about one object.
+// Event is something to tell about an object.
 type Event struct {
-	Kind, Namespace, Name, UID string // Pod, Node, NodeClaim, NodePool or EC2NodeClass
-	Warning                    bool
-	Reason, Message            string
+	Kind      string // Pod, Node, NodeClaim, NodePool or EC2NodeClass
+	Namespace string // empty for objects without
+	Name      string
+	UID       string
+	Warning   bool
+	Reason    string // one word
+	Message   string // a sentence
 }

@@ -85,9 +85,9 @@ func (w *worker) remove(ctx context.Context, a plan.Action) error {
 	}
 	e, err := w.l.Pods.Evict(ctx, pod)
 	switch {
-	case err != nil || e.Gone:
+	case err != nil || e.Outcome == cluster.Gone:
 		return err
-	case e.Refused:
+	case e.Outcome == cluster.Refused:
 		w.l.Log.Info(a.String(), "outcome", "refused", "why", e.Message)
 		about.Reason, about.Message, about.Warning = "FailedDraining", e.Message, true
 	default:

@@ -10,6 +10,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
 )
 
 const (
@@ -18,18 +22,6 @@ const (
 	longestMessage = 1000            // bytes; the API server takes 1024
 	longestPrefix  = 200
 )
-
-// Event is something to tell about an object.
-type Event struct {
-	Kind       string
-	APIVersion string
-	Namespace  string // empty for objects without
-	Name       string
-	UID        string
-	Type       string // Normal or Warning
-	Reason     string // one word
-	Message    string // a sentence, cut at 1000 bytes
-}
 
 // told is when each event was told last, so that a pass which finds the same as before costs no call.
 type told struct {
@@ -59,7 +51,7 @@ func (t *told) note(name string, now time.Time) {
 
 // Event stores an event for people to see. The same event of the same object is one Event object, whose count and last time
 // move on at most every two minutes, whoever tells it.
-func (c *Client) Event(ctx context.Context, e Event) error {
+func (c *Client) Event(ctx context.Context, e cluster.Event) error {
 	obj := eventFrom(e, c.now())
 	key := obj.Namespace + "/" + obj.Name
 	if c.told.lately(key, c.now()) {
@@ -93,20 +85,20 @@ func (c *Client) store(ctx context.Context, e *corev1.Event) error {
 	return err
 }
 
-func eventFrom(e Event, now time.Time) *corev1.Event {
+func eventFrom(e cluster.Event, now time.Time) *corev1.Event {
 	namespace := e.Namespace
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where events of objects without a namespace belong
 	}
 	message := cut(e.Message, longestMessage)
-	sum := sha256.Sum256([]byte(e.Kind + "\n" + e.Namespace + "\n" + e.Name + "\n" + e.UID + "\n" + e.Type + "\n" + e.Reason + "\n" + message))
+	sum := sha256.Sum256([]byte(e.Kind + "\n" + e.Namespace + "\n" + e.Name + "\n" + e.UID + "\n" + typeOf(e) + "\n" + e.Reason + "\n" + message))
 	at := metav1.NewTime(now)
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cut(e.Name, longestPrefix) + "." + hex.EncodeToString(sum[:8])},
 		InvolvedObject: corev1.ObjectReference{
-			Kind: e.Kind, APIVersion: e.APIVersion, Namespace: e.Namespace, Name: e.Name, UID: uidOf(e.UID),
+			Kind: e.Kind, APIVersion: versionOf(e.Kind), Namespace: e.Namespace, Name: e.Name, UID: uidOf(e.UID),
 		},
-		Type: e.Type, Reason: e.Reason, Message: message, Count: 1, FirstTimestamp: at, LastTimestamp: at,
+		Type: typeOf(e), Reason: e.Reason, Message: message, Count: 1, FirstTimestamp: at, LastTimestamp: at,
 		Source: corev1.EventSource{Component: component}, ReportingController: component, ReportingInstance: component,
 	}
 }
@@ -120,4 +112,22 @@ func cut(s string, most int) string {
 		most--
 	}
 	return s[:most]
+}
+
+func typeOf(e cluster.Event) string {
+	if e.Warning {
+		return corev1.EventTypeWarning
+	}
+	return corev1.EventTypeNormal
+}
+
+// versionOf is the API version of the kinds that we tell about.
+func versionOf(kind string) string {
+	switch kind {
+	case karpv1.NodeClaimKind, karpv1.NodePoolKind:
+		return karpv1.GroupVersion().String()
+	case awsv1.EC2NodeClassKind:
+		return awsv1.GroupVersion().String()
+	}
+	return corev1.SchemeGroupVersion.String()
 }

@@ -14,27 +14,11 @@ import (
 	"joiner/pkg/cluster"
 )
 
-// Outcome is what became of an eviction.
-type Outcome string
-
-// The outcomes of an eviction (spec core.md §5.3).
-const (
-	Evicted Outcome = "evicted" // the pod is being deleted
-	Refused Outcome = "refused" // a disruption budget does not allow it now
-	Gone    Outcome = "gone"    // the pod ended or was replaced by another of its name
-)
-
-// Eviction is the answer of the eviction API.
-type Eviction struct {
-	Outcome Outcome
-	Message string // of a refusal, for people
-}
-
 // Evict asks the API server to evict this very pod, once. A refusal is an answer, not an error. Repeating it is harmless.
-func (c *Client) Evict(ctx context.Context, p cluster.Pod) (Eviction, error) {
+func (c *Client) Evict(ctx context.Context, p cluster.Pod) (cluster.Eviction, error) {
 	what := call{verb: "evict", place: pods(), namespace: p.Namespace, name: p.Name}
 	if p.UID == "" {
-		return Eviction{}, fmt.Errorf("%s: its UID is not known", what)
+		return cluster.Eviction{}, fmt.Errorf("%s: its UID is not known", what)
 	}
 	uid := uidOf(p.UID)
 	body := &policyv1.Eviction{
@@ -45,22 +29,22 @@ func (c *Client) Evict(ctx context.Context, p cluster.Pod) (Eviction, error) {
 	return answered(what, err)
 }
 
-func answered(what call, err error) (Eviction, error) {
+func answered(what call, err error) (cluster.Eviction, error) {
 	if err == nil {
-		return Eviction{Outcome: Evicted}, nil
+		return cluster.Eviction{Outcome: cluster.Evicted}, nil
 	}
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		text := status.Status().Message
 		switch code := int(status.Status().Code); {
 		case code == http.StatusNotFound, code == http.StatusConflict:
-			return Eviction{Outcome: Gone}, nil
+			return cluster.Eviction{Outcome: cluster.Gone}, nil
 		case code == http.StatusTooManyRequests:
-			return Eviction{Outcome: Refused, Message: text}, nil
+			return cluster.Eviction{Outcome: cluster.Refused, Message: text}, nil
 		case code == http.StatusInternalServerError && strings.Contains(text, "more than one PodDisruptionBudget"):
-			return Eviction{Outcome: Refused, Message: "eviction does not support multiple PDBs: " + text}, nil
+			return cluster.Eviction{Outcome: cluster.Refused, Message: "eviction does not support multiple PDBs: " + text}, nil
 		}
 	}
-	return Eviction{}, failed(what, err)
+	return cluster.Eviction{}, failed(what, err)
 }
 
 // DeletePod deletes this very pod, past any budget, and gives it graceSec seconds (at least one: zero would remove it before

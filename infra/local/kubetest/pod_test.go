@@ -52,14 +52,14 @@ func TestEviction(t *testing.T) {
 	c.addBudget(t, "first", spec)
 	r.take()
 	got, err := k.Evict(t.Context(), pods[0])
-	if err != nil || got.Outcome != kube.Refused || !strings.Contains(got.Message, "disruption budget") {
+	if err != nil || got.Outcome != cluster.Refused || !strings.Contains(got.Message, "disruption budget") {
 		t.Errorf("against its budget: %+v %v, want a refusal that says why", got, err)
 	}
 	if calls := r.take(); len(calls) != 1 {
 		t.Errorf("a refusal cost %v, want one request", calls)
 	}
 	c.addBudget(t, "second", spec)
-	if got, err = k.Evict(t.Context(), pods[0]); err != nil || got.Outcome != kube.Refused || !strings.Contains(got.Message, "multiple PDBs") {
+	if got, err = k.Evict(t.Context(), pods[0]); err != nil || got.Outcome != cluster.Refused || !strings.Contains(got.Message, "multiple PDBs") {
 		t.Errorf("with two budgets: %+v %v, want a refusal that says so", got, err)
 	}
 	if err := c.PolicyV1().PodDisruptionBudgets(c.name).DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
@@ -67,14 +67,14 @@ func TestEviction(t *testing.T) {
 	}
 	stranger := pods[0]
 	stranger.UID = "11111111-2222-3333-4444-555555555555"
-	if got, err = k.Evict(t.Context(), stranger); err != nil || got.Outcome != kube.Gone {
+	if got, err = k.Evict(t.Context(), stranger); err != nil || got.Outcome != cluster.Gone {
 		t.Errorf("a pod of another UID: %+v %v, want gone", got, err)
 	}
-	if got, err = k.Evict(t.Context(), pods[0]); err != nil || got.Outcome != kube.Evicted {
+	if got, err = k.Evict(t.Context(), pods[0]); err != nil || got.Outcome != cluster.Evicted {
 		t.Errorf("without a budget: %+v %v, want evicted", got, err)
 	}
 	none := cluster.Pod{Namespace: c.name, Name: "nobody", UID: "x"}
-	if got, err = k.Evict(t.Context(), none); err != nil || got.Outcome != kube.Gone {
+	if got, err = k.Evict(t.Context(), none); err != nil || got.Outcome != cluster.Gone {
 		t.Errorf("a pod that does not exist: %+v %v, want gone", got, err)
 	}
 	if _, err := c.CoreV1().Pods(c.name).Get(t.Context(), "b", metav1.GetOptions{}); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
 	"joiner/pkg/install"
 	"joiner/pkg/kube"
 	"joiner/pkg/ledger"
@@ -31,7 +32,7 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	claim := c.addClaim(t, admin)
 	c.forgetSoldOut(t)
 	ctx := t.Context()
-	event := kube.Event{Kind: "NodeClaim", Name: claim.Name, Type: "Normal", Reason: "Test"}
+	event := cluster.Event{Kind: "NodeClaim", Name: claim.Name, Reason: "Test"}
 	told := func(k *kube.Client, who string) func() error {
 		return func() error { event.Message = who; return k.Event(ctx, event) }
 	}

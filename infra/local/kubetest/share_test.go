@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
 	"joiner/pkg/kube"
 	"joiner/pkg/ledger"
 )
@@ -23,7 +24,7 @@ func TestEventsAreToldOnce(t *testing.T) {
 	clock := func(k *kube.Config) { k.Now = func() time.Time { return now } }
 	first, r := c.clientWith(t, clock)
 	second, _ := c.clientWith(t, clock)
-	e := kube.Event{Kind: "Pod", APIVersion: "v1", Namespace: c.name, Name: "web", UID: "u1", Type: "Warning", Reason: "FailedScheduling", Message: "no zone"}
+	e := cluster.Event{Kind: "Pod", Namespace: c.name, Name: "web", UID: "u1", Warning: true, Reason: "FailedScheduling", Message: "no zone"}
 	tell := func(k *kube.Client) {
 		t.Helper()
 		if err := k.Event(t.Context(), e); err != nil {
@@ -51,7 +52,7 @@ func TestEventsAreToldOnce(t *testing.T) {
 	if got := c.events(t, c.name, "web"); len(got) != 2 {
 		t.Errorf("another message: %v, want an event of its own", got)
 	}
-	e = kube.Event{Kind: "Node", APIVersion: "v1", Name: c.name, Type: "Normal", Reason: "Registered", Message: "hello"}
+	e = cluster.Event{Kind: "Node", Name: c.name, Reason: "Registered", Message: "hello"}
 	tell(first)
 	if diff := cmp.Diff([]string{"Normal Registered x1: hello"}, c.events(t, "default", c.name)); diff != "" {
 		t.Errorf("of a node (-want +got):\n%s", diff)
