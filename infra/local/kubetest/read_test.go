@@ -168,7 +168,7 @@ func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 		t.Errorf("pool (-want +got):\n%s", diff)
 	}
 	maxPods := int64(42)
-	wantClass := catalog.Class{Name: c.name, Message: "it has not been looked at yet", Family: "AL2023", MaxPods: &maxPods,
+	wantClass := catalog.Class{Name: c.name, Message: "it has not been looked at yet", Unseen: true, Family: "AL2023", MaxPods: &maxPods,
 		KubeReserved: map[string]string{"cpu": "100m"}, EphemeralBytes: 100 << 30}
 	if diff := cmp.Diff(wantClass, s.Classes[0]); diff != "" {
 		t.Errorf("class (-want +got):\n%s", diff)
