@@ -2,8 +2,7 @@ package pack
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,16 +24,16 @@ func (k *kind) last() *view { return k.views[len(k.views)-1] }
 
 // demand finds the pods that need a place: those the scheduler gave up on, and those on condemned nodes (spec core.md
 // §2.1, §2.2).
-func demand(s cluster.Snapshot) []cluster.Pod {
+func demand(s cluster.Snapshot) []*cluster.Pod {
 	hosts := map[string]cluster.Host{}
 	for _, h := range s.Hosts() {
 		if h.Node != nil {
 			hosts[h.Node.Name] = h
 		}
 	}
-	var out []cluster.Pod
-	for _, p := range s.Pods {
-		if p.Provisionable() || displaced(s, p, hosts) {
+	var out []*cluster.Pod
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Provisionable() || displaced(s, p, hosts) {
 			out = append(out, p)
 		}
 	}
@@ -43,7 +42,7 @@ func demand(s cluster.Snapshot) []cluster.Pod {
 
 // displaced reports whether the pod runs on a condemned node and will need room elsewhere. On a node that is only tainted
 // a protected pod stays where it is; a node that is being deleted takes everything with it.
-func displaced(s cluster.Snapshot, p cluster.Pod, hosts map[string]cluster.Host) bool {
+func displaced(s cluster.Snapshot, p *cluster.Pod, hosts map[string]cluster.Host) bool {
 	h, ok := hosts[p.NodeName]
 	if !ok || !h.Condemned() || !p.Reschedulable() {
 		return false
@@ -51,14 +50,14 @@ func displaced(s cluster.Snapshot, p cluster.Pod, hosts map[string]cluster.Host)
 	return h.Deleting() || !p.Protected(s.Now) && !fullyBlocked(s, p)
 }
 
-func fullyBlocked(s cluster.Snapshot, p cluster.Pod) bool {
+func fullyBlocked(s cluster.Snapshot, p *cluster.Pod) bool {
 	return slices.ContainsFunc(s.Budgets, func(b cluster.Budget) bool {
 		return b.FullyBlocking && b.Namespace == p.Namespace && b.Selector.Matches(p.Labels)
 	})
 }
 
 // unmodelled takes the pods out of list that carry constraints nobody here understands.
-func unmodelled(list []cluster.Pod) (known []cluster.Pod, out []plan.Unplaced) {
+func unmodelled(list []*cluster.Pod) (known []*cluster.Pod, out []plan.Unplaced) {
 	for _, p := range list {
 		why := slices.Clone(p.Unmodelled)
 		if p.Need.Negative() {
@@ -73,36 +72,43 @@ func unmodelled(list []cluster.Pod) (known []cluster.Pod, out []plan.Unplaced) {
 	return known, out
 }
 
+// member is one pod of a kind in the making.
+type member struct {
+	pod *cluster.Pod
+	key string
+}
+
 // kinds groups pods that are alike, larger ones first.
-func kinds(list []cluster.Pod, labels map[string]bool) []*kind {
-	byText := map[string]*kind{}
-	members := map[string][]cluster.Pod{}
+func kinds(list []*cluster.Pod, labels []string) []*kind {
+	type group struct {
+		text    string
+		members []member
+	}
+	byText := map[string]*group{}
+	var all []*group
+	sig := signer{labels: labels}
 	for _, p := range list {
-		text := signature(p, labels)
-		if byText[text] == nil {
-			byText[text] = &kind{pod: p}
+		text := sig.pod(p)
+		g := byText[string(text)]
+		if g == nil {
+			g = &group{text: string(text)}
+			byText[g.text] = g
+			all = append(all, g)
 		}
-		members[text] = append(members[text], p)
+		g.members = append(g.members, member{p, p.Key()})
 	}
-	texts := make([]string, 0, len(byText))
-	for text := range byText { // sorted below
-		texts = append(texts, text)
-	}
-	slices.SortFunc(texts, func(x, y string) int {
-		a, b := byText[x].pod.Need, byText[y].pod.Need
-		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Memory, a.Memory), strings.Compare(x, y))
+	slices.SortFunc(all, func(x, y *group) int {
+		a, b := x.members[0].pod.Need, y.members[0].pod.Need
+		return cmp.Or(cmp.Compare(b.CPU, a.CPU), cmp.Compare(b.Memory, a.Memory), strings.Compare(x.text, y.text))
 	})
-	var out []*kind
-	for i, text := range texts {
-		k := byText[text]
-		k.id = i
-		all := members[text]
-		slices.SortFunc(all, func(a, b cluster.Pod) int { return cmp.Or(a.Created.Compare(b.Created), natural(a.Key(), b.Key())) })
-		k.pod = all[0]
-		for _, p := range all {
-			k.pods = append(k.pods, p.Key())
+	out := make([]*kind, len(all))
+	for i, g := range all {
+		slices.SortFunc(g.members, func(a, b member) int { return cmp.Or(a.pod.Created.Compare(b.pod.Created), natural(a.key, b.key)) })
+		k := &kind{id: i, pod: *g.members[0].pod, pods: make([]string, len(g.members))}
+		for j, m := range g.members {
+			k.pods[j] = m.key
 		}
-		out = append(out, k)
+		out[i] = k
 	}
 	return out
 }
@@ -112,27 +118,8 @@ func natural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// signature is everything about a pod that a rule may look at, as text. Of its labels only those count that some
-// selector names.
-func signature(p cluster.Pod, labels map[string]bool) string {
-	kept := map[string]string{}
-	for k, v := range p.Labels { // a map again, and written in order by json
-		if labels[k] {
-			kept[k] = v
-		}
-	}
-	b, err := json.Marshal([]any{
-		p.Namespace, kept, p.Priority, p.Need, p.NodeSelector, p.NodeAffinity, p.NodePrefers, p.Tolerations, p.Spread,
-		p.Affinity, p.AntiAffinity, p.Prefers, p.Avoids, p.HostPorts, p.VolumeZones,
-	})
-	if err != nil { // none of these types can fail; a pod of its own is the safe answer
-		return fmt.Sprintf("%s: %v", p.Key(), err)
-	}
-	return string(b)
-}
-
-// selected collects the label keys that any selector of a spread or affinity term looks at.
-func selected(s cluster.Snapshot) map[string]bool {
+// selected lists, sorted, the label keys that any selector of a spread or affinity term looks at.
+func selected(s cluster.Snapshot) []string {
 	keys := map[string]bool{}
 	add := func(sel *cluster.Selector) {
 		if sel == nil {
@@ -142,16 +129,21 @@ func selected(s cluster.Snapshot) map[string]bool {
 			keys[r.Key] = true
 		}
 	}
-	for _, p := range s.Pods {
+	for i := range s.Pods {
+		p := &s.Pods[i]
 		for _, c := range p.Spread {
 			add(c.Selector)
 		}
-		for _, t := range slices.Concat(p.Affinity, p.AntiAffinity) {
-			add(t.Selector)
+		for _, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
+			for _, t := range list {
+				add(t.Selector)
+			}
 		}
-		for _, t := range slices.Concat(p.Prefers, p.Avoids) {
-			add(t.Term.Selector)
+		for _, list := range [][]cluster.WeightedAffinityTerm{p.Prefers, p.Avoids} {
+			for _, t := range list {
+				add(t.Term.Selector)
+			}
 		}
 	}
-	return keys
+	return slices.Sorted(maps.Keys(keys))
 }

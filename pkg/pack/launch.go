@@ -48,13 +48,15 @@ func (p *pool) demands(loads []load) (id string, set require.Set) {
 	return strings.Join(parts, "&"), set
 }
 
-// options lists the models that can hold the loads as things are sold now, cheapest first.
-func (w *world) options(p *pool, loads []load) ([]option, require.Set) {
+// options lists the models that can hold the loads as things are sold now, cheapest first. The list may end where the rest
+// is so dear that no launch names it, unless all are asked for.
+func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Set) {
+	w := a.w
 	id, set := p.demands(loads)
-	holders, ok := w.holders[id]
+	held, ok := w.holders[id]
 	if !ok {
-		holders = p.holders(set)
-		w.holders[id] = holders
+		held = p.holders(set)
+		w.holders[id] = held
 	}
 	used := make([]int64, len(w.dims))
 	var ports []cluster.HostPort
@@ -65,45 +67,61 @@ func (w *world) options(p *pool, loads []load) ([]option, require.Set) {
 		ports = append(ports, l.view.kind.pod.HostPorts...)
 	}
 	var out []option
-	for _, h := range holders {
-		opt := option{model: h[0].model}
-		for _, o := range h {
+	sorted, kept := true, 0
+	for _, h := range held {
+		if !all && (kept >= mostTypes || kept >= spotTypes && h.best.Price > out[0].best.Price*priceMargin) {
+			break
+		}
+		opt := option{model: h.model}
+		for _, o := range h.offers { // cheapest first
 			if !atLeast(o.room, used) || conflict(ports, o.ports) {
 				continue
 			}
-			if opt.best == nil || o.Price < opt.best.Price {
+			if opt.best == nil {
 				opt.best = o
 			}
 			opt.offers = append(opt.offers, o)
 			opt.spot = opt.spot || o.CapacityType == catalog.Spot
 		}
-		if opt.best != nil {
-			out = append(out, opt)
+		if opt.best == nil || len(p.exceeded(a.usage[p.id], opt.model.typ.Capacity)) > 0 {
+			continue
+		}
+		sorted = sorted && opt.best == h.best
+		out = append(out, opt)
+		if opt.spot || opt.best.Price <= out[0].best.Price*priceMargin {
+			kept++
 		}
 	}
-	slices.SortFunc(out, func(a, b option) int {
-		return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
-	})
+	if !sorted {
+		slices.SortFunc(out, cheaper)
+	}
 	return out, set
 }
 
-// holders lists, model by model, the offers available now whose nodes can meet the set.
-func (p *pool) holders(set require.Set) [][]*offer {
-	var out [][]*offer
+func cheaper(a, b option) int {
+	return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
+}
+
+// holders lists the models, cheapest first, that have offers available now whose nodes can meet the set.
+func (p *pool) holders(set require.Set) []option {
+	var out []option
 	for _, m := range p.models {
 		if !m.meets(set) {
 			continue
 		}
-		var list []*offer
+		opt := option{model: m}
 		for _, o := range m.sells {
 			if o.Available && set.Has(labelZone, o.Zone) && set.Has(labelZoneID, o.ZoneID) && set.Has(labelCapacity, o.CapacityType) {
-				list = append(list, o)
+				opt.offers = append(opt.offers, o)
 			}
 		}
-		if len(list) > 0 {
-			out = append(out, list)
+		if len(opt.offers) > 0 {
+			slices.SortStableFunc(opt.offers, func(a, b *offer) int { return cmp.Compare(a.Price, b.Price) })
+			opt.best = opt.offers[0]
+			out = append(out, opt)
 		}
 	}
+	slices.SortFunc(out, cheaper)
 	return out
 }
 
@@ -134,8 +152,7 @@ func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List) {
 			k := t.lot.view.kind
 			loads = append(loads, load{view: t.lot.view, admit: t.lot.admit, alt: t.alt, pods: a.rest[k.id][:t.n]})
 		}
-		opts, set := a.w.options(p, loads)
-		opts = slices.DeleteFunc(opts, func(o option) bool { return len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 })
+		opts, set := a.options(p, loads, true)
 		missing := lacking(set, opts)
 		if len(missing) == 0 {
 			most := o.model.typ.Capacity
@@ -197,26 +214,27 @@ func (o option) values(key string) []string {
 	return r.Values
 }
 
-// launches writes down the new nodes, each with every type that may stand in for the cheapest one.
+// launches writes down the new nodes, each with every type that may stand in for the cheapest one. What the pools use is
+// counted anew meanwhile, node by node, with the types that each may become.
 func (a *attempt) launches() []plan.Launch {
 	var out []plan.Launch
-	left := slices.Clone(a.usage)
+	defer func(before []usage) { a.usage = before }(slices.Clone(a.usage))
 	for _, b := range a.bins {
 		if b.offer == nil {
 			continue
 		}
 		p := b.offer.model.pool
-		opts, set := a.w.options(p, b.load)
-		left[p.id].list = left[p.id].list.Sub(b.takes)
-		left[p.id].nodes--
-		opts = slices.DeleteFunc(opts, func(o option) bool { return len(p.exceeded(left[p.id], o.model.typ.Capacity)) > 0 })
+		u := &a.usage[p.id]
+		u.list = u.list.Sub(b.takes)
+		u.nodes--
+		opts, set := a.options(p, b.load, p.minValues())
 		opts = choose(opts, set)
 		var most resource.List
 		for _, o := range opts {
 			most = most.Max(o.model.typ.Capacity)
 		}
-		left[p.id].list = left[p.id].list.Add(most)
-		left[p.id].nodes++
+		u.list = u.list.Add(most)
+		u.nodes++
 		out = append(out, p.launch(b, opts, set))
 	}
 	slices.SortStableFunc(out, func(x, y plan.Launch) int {

@@ -122,6 +122,9 @@ func (w *world) skip(p cluster.Pool) string {
 
 // addModel adds the type to the pool if the pool's requirements leave any of its offers.
 func (w *world) addModel(p *pool, t catalog.Type) {
+	if !p.req.Intersects(t.Requirements) {
+		return
+	}
 	m := &model{id: len(p.models), pool: p, typ: t, known: p.req.AndSet(t.Requirements)}
 	for _, r := range p.req.All() {
 		_, defined := t.Requirements.Get(r.Key)
@@ -131,9 +134,6 @@ func (w *world) addModel(p *pool, t catalog.Type) {
 			}
 			m.known = m.known.Without(r.Key)
 		}
-	}
-	if len(p.req.Conflicts(t.Requirements)) > 0 {
-		return
 	}
 	for _, of := range t.Offerings {
 		if !p.req.Has(labelZone, of.Zone) || !p.req.Has(labelZoneID, of.ZoneID) || !p.req.Has(labelCapacity, of.CapacityType) {

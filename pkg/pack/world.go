@@ -34,7 +34,7 @@ type world struct {
 	admissions map[string]*admission
 	eligibles  map[string][]bool
 	prices     map[string]float64
-	holders    map[string][][]*offer
+	holders    map[string][]option
 	reasons    map[string]string
 }
 
@@ -54,11 +54,12 @@ func survey(s cluster.Snapshot, sells market) *world {
 	w := &world{
 		s: s, counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
 		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[string]float64{},
-		holders: map[string][][]*offer{}, reasons: map[string]string{},
+		holders: map[string][]option{}, reasons: map[string]string{},
 	}
 	list, out := unmodelled(demand(s))
 	w.unmodelled = out
-	w.kinds = kinds(list, selected(s))
+	labels := selected(s)
+	w.kinds = kinds(list, labels)
 	w.measure()
 	for _, d := range s.Daemons {
 		d.NodePrefers = nil
@@ -81,7 +82,7 @@ func survey(s cluster.Snapshot, sells market) *world {
 		}
 	}
 	w.findHosts(waiting)
-	w.count(waiting)
+	w.count(waiting, signer{labels: labels})
 	return w
 }
 
@@ -165,27 +166,24 @@ func (w *world) counter(key string, g topology.Group, filter *admission) int {
 }
 
 // count counts the pods that stand where they are, and notes which counters will count the pods that are to be placed.
-func (w *world) count(waiting map[string]bool) {
+func (w *world) count(waiting map[string]bool, sig signer) {
 	byName := map[string]*bin{}
 	for _, h := range w.hosts {
 		byName[h.name] = h
 	}
-	gone := map[string]*bin{}
 	for _, h := range w.s.Hosts() {
 		if h.Node != nil && byName[h.Node.Name] == nil {
-			gone[h.Node.Name] = w.hostBin(h, nil)
+			byName[h.Node.Name] = w.hostBin(h, nil)
 		}
 	}
 	type standing struct {
-		pod cluster.Pod
+		pod *cluster.Pod
 		on  *bin
 	}
 	var all []standing
-	for _, p := range w.s.Pods {
+	for i := range w.s.Pods {
+		p := &w.s.Pods[i]
 		on := byName[p.NodeName]
-		if on == nil {
-			on = gone[p.NodeName]
-		}
 		if p.NodeName == "" || on == nil || !p.Active() || waiting[p.Key()] {
 			continue
 		}
@@ -199,22 +197,33 @@ func (w *world) count(waiting map[string]bool) {
 	for _, h := range w.hosts {
 		h.count, h.anti = make([]int, len(w.counters)), make([]int, len(w.counters))
 	}
+	known := map[string][]int{}
+	matched := func(p *cluster.Pod) []int {
+		id := sig.identity(p)
+		list, ok := known[string(id)]
+		if !ok {
+			for i, c := range w.counters {
+				if c.group.Selects(p.Namespace, p.Labels) {
+					list = append(list, i)
+				}
+			}
+			known[string(id)] = list
+		}
+		return list
+	}
 	for _, x := range all {
-		w.stand(x.pod, x.on)
+		w.stand(x.pod, x.on, matched(x.pod))
 	}
 	for _, k := range w.kinds {
-		for i, c := range w.counters {
-			if c.group.Selects(k.pod.Namespace, k.pod.Labels) {
-				k.matched = append(k.matched, i)
-			}
-		}
+		k.matched = matched(&k.pod)
 	}
 }
 
 // stand counts one pod that stays on the host.
-func (w *world) stand(p cluster.Pod, on *bin) {
-	for i, c := range w.counters {
-		if !c.group.Selects(p.Namespace, p.Labels) || c.filter != nil && w.onHost(c.filter, on) < 0 {
+func (w *world) stand(p *cluster.Pod, on *bin, matched []int) {
+	for _, i := range matched {
+		c := w.counters[i]
+		if c.filter != nil && w.onHost(c.filter, on) < 0 {
 			continue
 		}
 		if c.key == labelHost {
@@ -229,7 +238,7 @@ func (w *world) stand(p cluster.Pod, on *bin) {
 	for _, t := range p.AntiAffinity {
 		key := canonicalKey(t.Key)
 		i := w.counter(key, topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil)
-		if key == labelHost && on.anti != nil {
+		if key == labelHost && on.count != nil {
 			on.anti[i]++
 		} else if d, ok := w.domainIDs[key][on.domain(key)]; ok {
 			w.tally.anti[i][d]++

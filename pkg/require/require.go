@@ -159,8 +159,25 @@ func (r Requirement) Overlaps(o Requirement) bool {
 	if r.AllowsAbsent() && o.AllowsAbsent() {
 		return true
 	}
-	i := r.Intersect(o)
-	return i.Not || len(i.Values) > 0
+	lo, hi := larger(r.Min, o.Min), smaller(r.Max, o.Max)
+	switch {
+	case lo != nil && hi != nil && *lo > *hi:
+		return false
+	case r.Not && o.Not:
+		return true
+	case r.Not:
+		return r.hasAny(o.Values)
+	}
+	return o.hasAny(r.Values)
+}
+
+func (r Requirement) hasAny(values []string) bool {
+	for _, v := range values {
+		if r.Has(v) {
+			return true
+		}
+	}
+	return false
 }
 
 // Matches reports whether a thing with these labels satisfies the requirement.

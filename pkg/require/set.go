@@ -30,7 +30,11 @@ func FromLabels(labels map[string]string) Set {
 
 // And returns s narrowed by rs. s itself is unchanged.
 func (s Set) And(rs ...Requirement) Set {
-	out := Set{list: slices.Clone(s.list)}
+	if len(rs) == 0 {
+		return s
+	}
+	out := Set{list: make([]Requirement, len(s.list), len(s.list)+len(rs))}
+	copy(out.list, s.list)
 	for _, r := range rs {
 		i, found := out.find(r.Key)
 		if found {
@@ -43,7 +47,27 @@ func (s Set) And(rs ...Requirement) Set {
 }
 
 // AndSet returns s narrowed by o.
-func (s Set) AndSet(o Set) Set { return s.And(o.list...) }
+func (s Set) AndSet(o Set) Set {
+	if len(o.list) == 0 {
+		return s
+	}
+	out := make([]Requirement, 0, len(s.list)+len(o.list))
+	i, j := 0, 0
+	for i < len(s.list) && j < len(o.list) {
+		switch c := cmp.Compare(s.list[i].Key, o.list[j].Key); {
+		case c < 0:
+			out = append(out, s.list[i])
+			i++
+		case c > 0:
+			out = append(out, o.list[j])
+			j++
+		default:
+			out = append(out, s.list[i].Intersect(o.list[j]))
+			i, j = i+1, j+1
+		}
+	}
+	return Set{list: append(append(out, s.list[i:]...), o.list[j:]...)}
+}
 
 // Get returns the requirement on key, and whether there is one.
 func (s Set) Get(key string) (Requirement, bool) {
@@ -206,7 +230,15 @@ func (s Set) Equal(o Set) bool {
 }
 
 func (s Set) find(key string) (int, bool) {
-	return slices.BinarySearchFunc(s.list, key, func(r Requirement, k string) int { return cmp.Compare(r.Key, k) })
+	lo, hi := 0, len(s.list)
+	for lo < hi {
+		if mid := (lo + hi) / 2; s.list[mid].Key < key {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < len(s.list) && s.list[lo].Key == key
 }
 
 func same(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }

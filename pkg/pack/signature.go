@@ -1,0 +1,154 @@
+package pack
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// signer writes everything about a pod that a rule may look at, as text: pods with equal texts are alike. Every part ends in
+// a byte that no name contains, and lists begin with their length, so different pods never write the same.
+type signer struct {
+	labels []string // of a pod's labels, those that some selector names
+	buf    []byte
+	keys   []string
+}
+
+// pod returns the text, valid until the next call.
+func (s *signer) pod(p *cluster.Pod) []byte {
+	s.identity(p)
+	s.number(int64(p.Priority))
+	s.need(p.Need)
+	s.dict(p.NodeSelector)
+	s.number(int64(len(p.NodeAffinity)))
+	for _, t := range p.NodeAffinity {
+		s.requirements(t)
+	}
+	s.number(int64(len(p.NodePrefers)))
+	for _, t := range p.NodePrefers {
+		s.number(int64(t.Weight))
+		s.requirements(t.Requirements)
+	}
+	s.number(int64(len(p.Tolerations)))
+	for _, t := range p.Tolerations {
+		s.strings(t.Key, t.Operator, t.Value, t.Effect)
+	}
+	s.number(int64(len(p.Spread)))
+	for _, c := range p.Spread {
+		s.strings(c.Key)
+		s.number(int64(c.MaxSkew), int64(c.MinDomains))
+		s.bools(c.Soft, c.IgnoreNodeAffinity, c.HonorTaints)
+		s.selector(c.Selector)
+	}
+	s.terms(p.Affinity)
+	s.terms(p.AntiAffinity)
+	s.weighted(p.Prefers)
+	s.weighted(p.Avoids)
+	s.number(int64(len(p.HostPorts)))
+	for _, h := range p.HostPorts {
+		s.strings(h.Protocol, h.IP)
+		s.number(int64(h.Port))
+	}
+	s.number(int64(len(p.VolumeZones)))
+	for _, z := range p.VolumeZones {
+		s.requirements(z)
+	}
+	return s.buf
+}
+
+// identity begins a text with what selectors see of the pod.
+func (s *signer) identity(p *cluster.Pod) []byte {
+	s.buf = s.buf[:0]
+	s.strings(p.Namespace)
+	for i, key := range s.labels {
+		if v, ok := p.Labels[key]; ok {
+			s.number(int64(i))
+			s.strings(v)
+		}
+	}
+	s.buf = append(s.buf, 1)
+	return s.buf
+}
+
+func (s *signer) strings(list ...string) {
+	for _, x := range list {
+		s.buf = append(append(s.buf, x...), 0)
+	}
+}
+
+func (s *signer) number(list ...int64) {
+	for _, n := range list {
+		s.buf = append(strconv.AppendInt(s.buf, n, 36), ',')
+	}
+}
+
+func (s *signer) bools(list ...bool) {
+	for _, b := range list {
+		if b {
+			s.buf = append(s.buf, 't')
+		} else {
+			s.buf = append(s.buf, 'f')
+		}
+	}
+}
+
+func (s *signer) need(l resource.List) {
+	s.number(l.CPU, l.Memory, l.Ephemeral, l.Pods, int64(len(l.Extended)))
+	for _, e := range l.Extended {
+		s.strings(e.Name)
+		s.number(e.Count)
+	}
+}
+
+func (s *signer) dict(m map[string]string) {
+	s.number(int64(len(m)))
+	s.keys = slices.AppendSeq(s.keys[:0], maps.Keys(m))
+	slices.Sort(s.keys)
+	for _, k := range s.keys {
+		s.strings(k, m[k])
+	}
+}
+
+func (s *signer) requirements(list []require.Requirement) {
+	s.number(int64(len(list)))
+	for _, r := range list {
+		s.strings(r.Key)
+		s.bools(r.Not, r.Present, r.Min != nil, r.Max != nil)
+		s.number(int64(r.MinValues), int64(len(r.Values)))
+		for _, n := range []*int64{r.Min, r.Max} {
+			if n != nil {
+				s.number(*n)
+			}
+		}
+		s.strings(r.Values...)
+	}
+}
+
+func (s *signer) selector(sel *cluster.Selector) {
+	if s.bools(sel != nil); sel != nil {
+		s.requirements(sel.Requirements)
+	}
+}
+
+func (s *signer) terms(list []cluster.AffinityTerm) {
+	s.number(int64(len(list)))
+	for _, t := range list {
+		s.strings(t.Key)
+		s.selector(t.Selector)
+		s.number(int64(len(t.Namespaces)))
+		s.strings(t.Namespaces...)
+		s.selector(t.NamespaceSelector)
+	}
+}
+
+func (s *signer) weighted(list []cluster.WeightedAffinityTerm) {
+	s.number(int64(len(list)))
+	for _, t := range list {
+		s.number(int64(t.Weight))
+		s.terms([]cluster.AffinityTerm{t.Term})
+	}
+}
