@@ -68,7 +68,10 @@ func (f *Finder) subnets(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclas
 	found := map[string]nodeclass.Subnet{}
 	for _, q := range queries {
 		pages := ec2.NewDescribeSubnetsPaginator(f.EC2, &ec2.DescribeSubnetsInput{Filters: q, MaxResults: aws.Int32(subnetPage)})
-		for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+		for n := 0; pages.HasMorePages(); n++ {
+			if n == maxPages {
+				return nil, fmt.Errorf("describe subnets: more than %d pages", maxPages)
+			}
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("describe subnets: %w", err)
@@ -106,7 +109,10 @@ func (f *Finder) groups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.Sec
 	found := map[string]awsv1.SecurityGroup{}
 	for _, q := range queries {
 		pages := ec2.NewDescribeSecurityGroupsPaginator(f.EC2, &ec2.DescribeSecurityGroupsInput{Filters: q, MaxResults: aws.Int32(groupPage)})
-		for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+		for n := 0; pages.HasMorePages(); n++ {
+			if n == maxPages {
+				return nil, fmt.Errorf("describe security groups: more than %d pages", maxPages)
+			}
 			page, err := pages.NextPage(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("describe security groups: %w", err)

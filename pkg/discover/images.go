@@ -118,7 +118,10 @@ func (f *Finder) describeImages(ctx context.Context, q ec2.DescribeImagesInput) 
 	q.IncludeDeprecated, q.MaxResults = aws.Bool(true), aws.Int32(imagePage)
 	var out []nodeclass.Image
 	pages := ec2.NewDescribeImagesPaginator(f.EC2, &q)
-	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+	for n := 0; pages.HasMorePages(); n++ {
+		if n == maxPages {
+			return nil, fmt.Errorf("describe images: more than %d pages, narrow amiSelectorTerms", maxPages)
+		}
 		page, err := pages.NextPage(ctx)
 		if isMissing(err) {
 			return nil, nil
