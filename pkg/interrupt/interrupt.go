@@ -30,24 +30,42 @@ type Outcome struct {
 
 // Spot decides about a spot interruption warning: the offer is sold out and the claim is condemned.
 func Spot(n Notice, claims []cluster.Claim) Outcome {
-	for _, c := range claims {
-		if !owns(c, n.Instance) {
-			continue
-		}
-		o := Outcome{Claim: c, Found: true, Condemn: c.Deleting.IsZero()}
-		offer := catalog.Offer{
-			CapacityType: catalog.Spot,
-			Type:         c.Labels[corev1.LabelInstanceTypeStable],
-			Zone:         c.Labels[corev1.LabelTopologyZone],
-		}
-		if offer.Type != "" && offer.Zone != "" && c.Labels[v1.LabelCapacityType] == catalog.Spot {
-			o.SoldOut = []catalog.Mark{{Offer: offer, Why: n.Reason}}
-		}
-		return o
+	c, found := owner(n.Instance, claims)
+	if !found {
+		return Outcome{}
 	}
-	return Outcome{}
+	o := Outcome{Claim: c, Found: true, Condemn: c.Deleting.IsZero()}
+	offer := catalog.Offer{
+		CapacityType: catalog.Spot,
+		Type:         c.Labels[corev1.LabelInstanceTypeStable],
+		Zone:         c.Labels[corev1.LabelTopologyZone],
+	}
+	if offer.Type != "" && offer.Zone != "" && c.Labels[v1.LabelCapacityType] == catalog.Spot {
+		o.SoldOut = []catalog.Mark{{Offer: offer, Why: n.Reason}}
+	}
+	return o
 }
 
-func owns(c cluster.Claim, instance string) bool {
-	return instance != "" && c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:] == instance
+// owner is the claim that has the instance; of several, as after restoring a backup, the first by name that is not being
+// deleted.
+func owner(instance string, claims []cluster.Claim) (best cluster.Claim, found bool) {
+	for _, c := range claims {
+		if instance == "" || c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:] != instance {
+			continue
+		}
+		if !found || deletingLast(c, best) < 0 {
+			best, found = c, true
+		}
+	}
+	return best, found
+}
+
+func deletingLast(a, b cluster.Claim) int {
+	if a.Deleting.IsZero() != b.Deleting.IsZero() {
+		if a.Deleting.IsZero() {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a.Name, b.Name)
 }

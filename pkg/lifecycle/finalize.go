@@ -1,128 +1,206 @@
 package lifecycle
 
 import (
+	"slices"
+	"strings"
 	"time"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/drain"
 	"joiner/pkg/plan"
 )
 
+// settle is how long a drained node is watched for pods that the scheduler was binding when the taint came (spec core.md §5.2).
+const settle = 5 * time.Second
+
 // finalize is the next step of a claim that is being deleted: deadline, drain, instance, finalizers, in this order (spec
-// core.md §5.1 and §5.2).
+// core.md §5.1 and §5.2). Everything is done under the claim's name, so that it is done in this order.
 func (v view) finalize(c cluster.Claim) []plan.Action {
-	if !c.Finalizer {
-		return nil // ours is gone; what remains belongs to others
-	}
-	var out []plan.Action
-	deadline := v.deadline(c)
-	if deadline.IsZero() && c.TerminationGrace != nil {
-		deadline = c.Deleting.Add(*c.TerminationGrace)
-		out = append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: deadline,
-			Reason: "TerminationGracePeriodExpiring", Why: "draining ends by force at " + deadline.UTC().Format(time.RFC3339)})
-	}
-	instance, exists := v.instanceOf(c)
-	nodes := v.nodes[c.ProviderID]
-	if c.ProviderID == "" {
-		nodes = nil
-	}
-	drained := true
-	for _, n := range nodes {
-		actions, done := v.drainNode(c, n, instance, deadline)
-		out = append(out, actions...)
-		drained = drained && done
-	}
-	switch {
-	case !drained:
+	out, deadline := v.deadline(c)
+	instances := v.instancesOf(c)
+	nodes := v.nodesOf(c, instances)
+	drained, done := v.drain(c, nodes, deadline)
+	out = append(out, drained...)
+	if !done {
 		return out
-	case exists && !instance.Gone():
-		out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: instance.ID, Why: "its NodeClaim is deleted and drained"})
-		return append(out, v.note(c, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True", Reason: v1.ConditionInstanceTerminating})...)
-	case exists && instance.State != "terminated":
-		return out // shutting down
+	}
+	ended, gone := v.end(c, instances)
+	out = append(out, ended...)
+	if !gone {
+		return out
 	}
 	for _, n := range nodes {
-		out = append(out, plan.Action{Do: plan.ReleaseNode, Node: n.Name})
+		if n.Finalizer {
+			out = append(out, plan.Action{Do: plan.ReleaseNode, Claim: c.Name, Node: n.Name})
+		}
 	}
 	return append(out, plan.Action{Do: plan.ReleaseClaim, Claim: c.Name})
 }
 
-// drainNode condemns and drains one node of a deleted claim. A node whose instance is gone is not drained: nothing runs there.
-func (v view) drainNode(c cluster.Claim, n cluster.Node, i cluster.Instance, deadline time.Time) (out []plan.Action, done bool) {
-	if n.Deleting.IsZero() {
-		if !n.Finalizer {
-			// Not registered: without our finalizer a deletion would take the node away before it is drained.
-			out = append(out, plan.Action{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name})
-		}
-		out = append(out, plan.Action{Do: plan.DeleteNode, Node: n.Name, Claim: c.Name})
+// deadline is when draining the claim's nodes ends by force, zero for never. It is fixed once, in an annotation.
+func (v view) deadline(c cluster.Claim) ([]plan.Action, time.Time) {
+	t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
+	if err == nil {
+		return nil, t
 	}
-	if i.Gone() || i.ID == "" && !n.Ready {
+	if c.TerminationGrace == nil {
+		return nil, time.Time{}
+	}
+	t = c.Deleting.Add(*c.TerminationGrace)
+	return []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: t, Reason: "TerminationGracePeriodExpiring",
+		Why: "draining ends by force at " + t.UTC().Format(time.RFC3339)}}, t
+}
+
+// drain takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs any more is
+// not drained. When no pod is left, late ones are waited for.
+func (v view) drain(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action, done bool) {
+	var waiting []string
+	running := false
+	for _, n := range nodes {
+		actions, left := v.clear(c, n, deadline)
+		out, waiting = append(out, actions...), append(waiting, left...)
+		running = running || !v.lifeless(n)
+	}
+	state := c.Condition(v1.ConditionDrained)
+	draining := cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown", Reason: v1.ReasonDraining}
+	switch {
+	case len(waiting) > 0:
+		draining.Message = drain.Message(waiting)
+		return append(out, v.note(c, draining)...), false
+	case !running || state.Status == "True":
 		return out, true
-	}
-	if !condemned(n) {
-		return append(out, plan.Action{Do: plan.CondemnNode, Node: n.Name}), false
-	}
-	step := drain.Next(v.s, n.Name, deadline)
-	for _, a := range step.Actions {
-		a.Claim = c.Name
-		out = append(out, a)
-	}
-	if !step.Done {
-		return append(out, v.note(c, cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown", Reason: v1.ReasonDraining,
-			Message: step.Message()})...), false
+	case state.Reason != v1.ReasonDraining || v.s.Now.Before(state.Since.Add(settle)):
+		draining.Message = "no pod is left; late ones are waited for"
+		return append(out, v.note(c, draining)...), false
 	}
 	return append(out, v.note(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True", Reason: v1.ConditionDrained})...), true
 }
 
-// orphan is the next step of a node of ours whose claim does not lead it: it was deleted by hand, or its claim is gone.
+// clear condemns a node and takes the next step of its drain, and says who is waited for. The taint comes first, so that no pod
+// arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
+func (v view) clear(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action, waiting []string) {
+	step := func(do plan.Do) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
+	idle := v.lifeless(n)
+	if !idle && !condemned(n) {
+		step(plan.CondemnNode)
+		waiting = append(waiting, "node "+n.Name+" is being taken out of service")
+	}
+	if n.Deleting.IsZero() {
+		if !idle && !n.Finalizer && c.Name != "" {
+			step(plan.RegisterNode)
+		}
+		step(plan.DeleteNode)
+	}
+	if idle || waiting != nil {
+		return out, waiting
+	}
+	next := drain.Next(v.pods[n.Name], v.s.Now, deadline)
+	for _, a := range next.Actions {
+		a.Claim = c.Name
+		out = append(out, a)
+	}
+	return out, next.Waiting
+}
+
+// lifeless reports whether nothing runs on the node any more: its instance ended, or it is unknown to EC2 and not Ready.
+func (v view) lifeless(n cluster.Node) bool {
+	if i, ok := v.instances[n.ProviderID]; ok {
+		return i.Gone()
+	}
+	return !n.Ready
+}
+
+// end terminates the instances of a drained claim and waits until they are gone. An instance that EC2 does not list, because
+// it is too new or lost its tags, is terminated by the id in the claim and not waited for.
+func (v view) end(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
+	gone = true
+	for _, i := range instances {
+		if !i.Gone() {
+			out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: i.ID, Why: "its NodeClaim is deleted and drained"})
+		}
+		gone = gone && i.State == "terminated"
+	}
+	asked := c.Is(v1.ConditionInstanceTerminating)
+	if _, listed := v.instances[c.ProviderID]; c.ProviderID != "" && !listed && !asked && !v.shared(c) {
+		id := c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]
+		out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: id, Why: "its NodeClaim is deleted, and EC2 does not list it"})
+	}
+	if len(out) > 0 && !gone {
+		k := cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True", Reason: v1.ConditionInstanceTerminating}
+		out = append(out, v.note(c, k)...)
+	}
+	return out, gone
+}
+
+// orphan is the next step of a node of ours that no claim leads: the claim is gone. Its instance is for leaks to end.
 func (v view) orphan(n cluster.Node) (actions []plan.Action, busy bool) {
-	if !n.Finalizer {
+	if !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" || v.led(n) {
 		return nil, false
 	}
-	if c, ok := v.owners[n.ProviderID]; ok {
-		if !n.Deleting.IsZero() && c.Deleting.IsZero() {
-			return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: "node_deleted", Why: "its node was deleted"}}, true
-		}
-		return nil, false
+	if i, ok := v.instances[n.ProviderID]; ok && !i.Gone() {
+		return nil, true
 	}
-	i, exists := v.instances[n.ProviderID]
-	switch {
-	case exists && !i.Gone():
-		return nil, true // the leak collector ends the instance first
-	case n.Deleting.IsZero():
-		return []plan.Action{{Do: plan.DeleteNode, Node: n.Name, Why: "its NodeClaim and its instance are gone"}}, true
+	if n.Deleting.IsZero() && !v.lifeless(n) {
+		return nil, false // something runs there that is not ours to end
 	}
-	return []plan.Action{{Do: plan.ReleaseNode, Node: n.Name}}, true
+	actions, waiting := v.clear(cluster.Claim{}, n, time.Time{})
+	if len(waiting) > 0 {
+		return actions, true
+	}
+	return append(actions, plan.Action{Do: plan.ReleaseNode, Node: n.Name}), true
 }
 
-// instanceOf finds the instance of a claim by its provider id, or, when the launch's reply was lost, by the tag.
-func (v view) instanceOf(c cluster.Claim) (cluster.Instance, bool) {
-	if c.ProviderID != "" {
-		i, ok := v.instances[c.ProviderID]
-		return i, ok
+// led reports whether a claim says what happens to the node.
+func (v view) led(n cluster.Node) bool {
+	if _, ok := v.owners[n.ProviderID]; ok && n.ProviderID != "" {
+		return true
 	}
+	_, ok := v.claims[v.instances[n.ProviderID].ClaimUID]
+	return ok
+}
+
+// instancesOf are the instances that end with the claim: that of its provider id, and those that were started for it without
+// its knowing, because the reply of a launch was lost. What another claim has is that claim's.
+func (v view) instancesOf(c cluster.Claim) []cluster.Instance {
+	var out []cluster.Instance
 	for _, i := range v.s.Instances {
-		if i.ClaimUID == c.UID && c.UID != "" && !i.Gone() {
-			return i, true
+		owner, owned := v.owners[i.ProviderID()]
+		switch {
+		case owned && (owner.UID == c.UID || i.ProviderID() == c.ProviderID && !v.shared(c)):
+			out = append(out, i)
+		case !owned && c.UID != "" && i.ClaimUID == c.UID:
+			out = append(out, i)
 		}
 	}
-	return cluster.Instance{}, false
+	return out
 }
 
-func (v view) deadline(c cluster.Claim) time.Time {
-	t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
-	if err != nil {
-		return time.Time{}
+// shared reports whether a claim that is not being deleted has the same provider id, as after restoring a backup.
+func (v view) shared(c cluster.Claim) bool {
+	o, ok := v.owners[c.ProviderID]
+	return ok && o.UID != c.UID && o.Deleting.IsZero()
+}
+
+// nodesOf are the nodes that end with the claim.
+func (v view) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
+	var ids []string
+	if c.ProviderID != "" && !v.shared(c) {
+		ids = append(ids, c.ProviderID)
 	}
-	return t
+	for _, i := range instances {
+		if !slices.Contains(ids, i.ProviderID()) {
+			ids = append(ids, i.ProviderID())
+		}
+	}
+	var out []cluster.Node
+	for _, id := range ids {
+		out = append(out, v.nodes[id]...)
+	}
+	return out
 }
 
 func condemned(n cluster.Node) bool {
-	for _, t := range n.Taints {
-		if t.Key == v1.TaintDisrupted && t.Effect == "NoSchedule" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted && t.Effect == "NoSchedule" })
 }

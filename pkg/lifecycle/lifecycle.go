@@ -7,6 +7,8 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
@@ -25,18 +27,18 @@ type Plan struct {
 func Next(s cluster.Snapshot) Plan {
 	v := newView(s)
 	var p Plan
-	for _, c := range s.Claims {
+	for _, c := range v.s.Claims {
 		switch {
-		case !c.Deleting.IsZero():
-			p.Busy = true
-			p.add(v.finalize(c)...)
-		default:
+		case c.Deleting.IsZero():
 			actions, busy := v.live(c)
 			p.Busy = p.Busy || busy
 			p.add(actions...)
+		case c.Finalizer:
+			p.Busy = true
+			p.add(v.finalize(c)...)
 		}
 	}
-	for _, n := range s.Nodes {
+	for _, n := range v.s.Nodes {
 		actions, busy := v.orphan(n)
 		p.Busy = p.Busy || busy
 		p.add(actions...)
@@ -47,21 +49,30 @@ func Next(s cluster.Snapshot) Plan {
 
 func (p *Plan) add(actions ...plan.Action) { p.Actions = append(p.Actions, actions...) }
 
-// view is the snapshot with the look-ups that every step needs.
+// view is the snapshot, sorted, with the look-ups that every step needs.
 type view struct {
 	s         cluster.Snapshot
 	nodes     map[string][]cluster.Node   // by provider id
+	pods      map[string][]cluster.Pod    // by node name
 	instances map[string]cluster.Instance // by provider id
 	claims    map[string]cluster.Claim    // by UID
-	owners    map[string]cluster.Claim    // by provider id
+	owners    map[string]cluster.Claim    // by provider id; of several the first that is not being deleted
 }
 
 func newView(s cluster.Snapshot) view {
-	v := view{s: s, nodes: map[string][]cluster.Node{}, instances: map[string]cluster.Instance{},
+	s.Claims = sorted(s.Claims, func(c cluster.Claim) string { return c.Name })
+	s.Nodes = sorted(s.Nodes, func(n cluster.Node) string { return n.Name })
+	s.Instances = sorted(s.Instances, func(i cluster.Instance) string { return i.ID })
+	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
 		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
 			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
+		}
+	}
+	for _, p := range s.Pods {
+		if p.NodeName != "" {
+			v.pods[p.NodeName] = append(v.pods[p.NodeName], p)
 		}
 	}
 	for _, i := range s.Instances {
@@ -69,11 +80,18 @@ func newView(s cluster.Snapshot) view {
 	}
 	for _, c := range s.Claims {
 		v.claims[c.UID] = c
-		if c.ProviderID != "" {
+		if c.ProviderID == "" {
+			continue
+		}
+		if o, taken := v.owners[c.ProviderID]; !taken || !o.Deleting.IsZero() && c.Deleting.IsZero() {
 			v.owners[c.ProviderID] = c
 		}
 	}
 	return v
+}
+
+func sorted[T any](list []T, name func(T) string) []T {
+	return slices.SortedFunc(slices.Values(list), func(a, b T) int { return strings.Compare(name(a), name(b)) })
 }
 
 // live is the step of a claim that nobody has deleted.
@@ -87,36 +105,34 @@ func (v view) live(c cluster.Claim) (actions []plan.Action, busy bool) {
 	case !c.Is(v1.ConditionRegistered):
 		return v.register(c), true
 	case !c.Is(v1.ConditionInitialized):
-		return v.initialize(c), true
+		return append(v.tag(c), v.initialize(c)...), true
 	}
-	return nil, false
+	return v.tag(c), false
 }
 
-// doomed says why a claim must go: time-outs, expiration, or its instance is gone (spec core.md §4.5, §4.6, §4.9). A node that
-// never initialises ends too, which the in-cluster original leaves running.
+// doomed says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs (spec core.md §4.5, §4.6,
+// §4.9, §5.2). A node that never initialises ends too, which the in-cluster original leaves running.
 func (v view) doomed(c cluster.Claim) (reason, why string) {
 	now, rules := v.s.Now, v.s.Rules
-	overdue := func(condition string, limit time.Duration) bool {
-		k := c.Condition(condition)
-		return limit > 0 && k.Status != "True" && !now.Before(k.Since.Add(limit))
+	overdue := func(condition string, since time.Time, limit time.Duration) bool {
+		return limit > 0 && !c.Is(condition) && !now.Before(since.Add(limit))
 	}
+	launched, registered := c.Condition(v1.ConditionLaunched), c.Condition(v1.ConditionRegistered)
 	switch {
+	case c.ProviderID != "" && slices.ContainsFunc(v.nodes[c.ProviderID], func(n cluster.Node) bool { return !n.Deleting.IsZero() }):
+		return "node_deleted", "its node was deleted"
 	case c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter)):
 		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
 	case v.vanished(c):
 		return "garbage_collected", "its instance is gone"
-	case overdue(v1.ConditionLaunched, rules.LaunchTimeout):
+	case overdue(v1.ConditionLaunched, launched.Since, rules.LaunchTimeout):
 		return "launch_timeout", fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
-	case c.Is(v1.ConditionLaunched) && overdue(v1.ConditionRegistered, rules.RegistrationTimeout):
+	case c.Is(v1.ConditionLaunched) && overdue(v1.ConditionRegistered, registered.Since, rules.RegistrationTimeout):
 		return "registration_timeout", fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
-	case c.Is(v1.ConditionRegistered) && v.uninitializedSince(c, rules.InitializationTimeout):
+	case c.Is(v1.ConditionRegistered) && overdue(v1.ConditionInitialized, registered.Since, rules.InitializationTimeout):
 		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering", rules.InitializationTimeout)
 	}
 	return "", ""
-}
-
-func (v view) uninitializedSince(c cluster.Claim, limit time.Duration) bool {
-	return limit > 0 && !c.Is(v1.ConditionInitialized) && !v.s.Now.Before(c.Condition(v1.ConditionRegistered).Since.Add(limit))
 }
 
 // vanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node contradicts the
@@ -140,21 +156,35 @@ func (v view) vanished(c cluster.Claim) bool {
 }
 
 // leaks terminates instances that carry the cluster's tag and belong to no claim: the claim is gone, or the claim has another
-// instance (spec aws.md §8.1).
+// instance; and deletes their nodes (spec aws.md §8.1).
 func (v view) leaks() []plan.Action {
 	var out []plan.Action
 	for _, i := range v.s.Instances {
-		if i.Gone() || v.s.Now.Before(i.Launched.Add(v.s.Rules.MinLeakAge)) {
+		if i.Gone() || v.s.Now.Before(i.Launched.Add(v.s.Rules.MinLeakAge)) || v.kept(i) {
 			continue
-		}
-		if _, owned := v.owners[i.ProviderID()]; owned {
-			continue
-		}
-		if c, ok := v.claims[i.ClaimUID]; ok && c.ProviderID == "" && c.Deleting.IsZero() {
-			continue // launched, but the claim does not say so yet: provision adopts it
 		}
 		out = append(out, plan.Action{Do: plan.Terminate, Instance: i.ID, Reason: "leaked",
 			Why: fmt.Sprintf("no NodeClaim owns it (it was launched for %q)", i.Claim)})
+		for _, n := range v.nodes[i.ProviderID()] {
+			if n.Deleting.IsZero() {
+				out = append(out, plan.Action{Do: plan.DeleteNode, Node: n.Name, Reason: "leaked", Why: "its instance belongs to no NodeClaim"})
+			}
+		}
 	}
 	return out
+}
+
+// kept reports whether a claim has the instance, will have it, or ends it in order.
+func (v view) kept(i cluster.Instance) bool {
+	if _, owned := v.owners[i.ProviderID()]; owned {
+		return true
+	}
+	c, ok := v.claims[i.ClaimUID]
+	if !ok || i.ClaimUID == "" {
+		return false
+	}
+	if c.Deleting.IsZero() {
+		return c.ProviderID == "" // launched, but the claim does not say so yet: provision adopts it
+	}
+	return c.Finalizer // finalize ends it
 }

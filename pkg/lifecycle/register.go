@@ -25,18 +25,21 @@ func (v view) register(c cluster.Claim) []plan.Action {
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
 	}
 	n := nodes[0]
-	if !n.Deleting.IsZero() {
-		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: "node_deleted", Why: "its node was deleted"}}
-	}
-	out := []plan.Action{
+	return []plan.Action{
 		{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name},
 		{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
 			{Type: v1.ConditionRegistered, Status: "True"}}},
 	}
-	if i, ok := v.instances[c.ProviderID]; ok && c.Annotations[AnnotationTagged] != "true" {
-		out = append(out, plan.Action{Do: plan.TagInstance, Claim: c.Name, Node: n.Name, Instance: i.ID})
+}
+
+// tag names the instance of a registered claim after its node, once.
+func (v view) tag(c cluster.Claim) []plan.Action {
+	i, ok := v.instances[c.ProviderID]
+	nodes := v.nodes[c.ProviderID]
+	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[AnnotationTagged] == "true" {
+		return nil
 	}
-	return out
+	return []plan.Action{{Do: plan.TagInstance, Claim: c.Name, Node: nodes[0].Name, Instance: i.ID}}
 }
 
 // initialize checks a registered node in the order of spec core.md §4.4.
@@ -49,9 +52,6 @@ func (v view) initialize(c cluster.Claim) []plan.Action {
 		return unknown(v1.ReasonNodeNotFound, fmt.Sprintf("%d nodes carry this provider id", len(nodes)))
 	}
 	n := nodes[0]
-	if !n.Deleting.IsZero() {
-		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: "node_deleted", Why: "its node was deleted"}}
-	}
 	if !n.Ready {
 		return unknown(v1.ReasonNodeNotReady, "the node is not Ready")
 	}
@@ -91,11 +91,11 @@ func (v view) note(c cluster.Claim, k cluster.Condition) []plan.Action {
 func ephemeral(t cluster.Taint) bool {
 	switch t.Key {
 	case "node.kubernetes.io/not-ready":
-		return true
+		return t.Effect == "NoSchedule" || t.Effect == "NoExecute"
 	case "node.kubernetes.io/unreachable":
 		return t.Effect == "NoSchedule"
 	case "node.cloudprovider.kubernetes.io/uninitialized":
-		return t.Effect == "NoSchedule"
+		return t.Effect == "NoSchedule" && t.Value == "true"
 	case v1.TaintUnregistered:
 		return t.Effect == "NoExecute"
 	}

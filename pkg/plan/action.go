@@ -25,7 +25,6 @@ const (
 	Terminate      Do = "terminate"     // terminate the instance
 	Evict          Do = "evict"         // ask the eviction API; a budget may refuse
 	DeletePod      Do = "delete pod"    // delete with GraceSec, past its budget
-	Notify         Do = "notify"        // a Kubernetes event
 )
 
 // Action is one step on one object. Empty fields are not involved.
@@ -45,13 +44,20 @@ type Action struct {
 
 // String says the action in one line.
 func (a Action) String() string {
-	parts := []string{string(a.Do)}
+	var parts []string
 	for _, p := range []struct{ name, value string }{
 		{"pod", a.Pod}, {"node", a.Node}, {"claim", a.Claim}, {"instance", a.Instance},
 	} {
-		if p.value != "" {
-			parts = append(parts, p.name+" "+p.value)
+		if p.value == "" {
+			continue
 		}
+		if parts == nil { // "delete claim" of claim c1 is said as delete claim c1
+			parts = append(parts, strings.TrimSuffix(string(a.Do), " "+p.name))
+		}
+		parts = append(parts, p.name+" "+p.value)
+	}
+	if parts == nil {
+		parts = append(parts, string(a.Do))
 	}
 	for _, c := range a.Conditions {
 		s := c.Type + "=" + c.Status
