@@ -55,7 +55,7 @@ func lifecycleAllows(s *joiner) []statement {
 			when: s.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, s.cluster).
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
 		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"}, resources: []string{s.ec2("instance/*")}, when: s.owned()},
-		{sid: "DeleteOwnLaunchTemplates", actions: []string{"ec2:DeleteLaunchTemplate"}, resources: []string{s.ec2("launch-template/*")}, when: s.owned()},
+		s.deleteTemplates(),
 		s.readCatalog(),
 		s.wake("provision", "refresh"),
 	}
@@ -70,6 +70,8 @@ func refreshAllows(s *joiner) []statement {
 			resources: []string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}},
 		// The price list lives in other regions, so no region can be asked for.
 		{sid: "ReadPrices", actions: []string{"pricing:GetProducts"}, resources: []string{"*"}},
+		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
+		s.deleteTemplates(),
 		s.passNodeRole(),
 		s.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
@@ -119,6 +121,8 @@ func (s *joiner) instanceProfiles() []statement {
 	return []statement{
 		{sid: "ReadInstanceProfiles", actions: []string{"iam:GetInstanceProfile"},
 			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
+		// Listing by path cannot be limited to the path.
+		{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}},
 		{sid: "CreateInstanceProfile", actions: []string{"iam:CreateInstanceProfile"}, resources: profiles, when: asked},
 		{sid: "TagInstanceProfile", actions: []string{"iam:TagInstanceProfile"}, resources: profiles, when: both},
 		{sid: "ChangeInstanceProfile", resources: profiles, when: mine("Resource"),
@@ -149,6 +153,12 @@ func (s *joiner) wake(functions ...string) statement {
 		st.resources = append(st.resources, s.arn("lambda", *s.Region(), *s.Account(), "function:"+s.functionName(f)))
 	}
 	return st
+}
+
+// deleteTemplates is for the ones that age out and for those of a deleted class.
+func (s *joiner) deleteTemplates() statement {
+	return statement{sid: "DeleteOwnLaunchTemplates", actions: []string{"ec2:DeleteLaunchTemplate"},
+		resources: []string{s.ec2("launch-template/*")}, when: s.owned()}
 }
 
 // owned holds for things that we tagged when we made them.
