@@ -1,0 +1,192 @@
+// Command bench packs workload files with Karpenter's scheduler and with Joiner's packer, one after the other in one
+// process, and prints time, CPU, price and nodes of both, what an independent checker says, and how far Joiner is from a
+// proven bound. It ends with 1 when the checker finds fault with Joiner's plan.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
+
+	"joiner/infra/bench/karpenter"
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/checker"
+	"joiner/pkg/cli"
+	"joiner/pkg/workload"
+)
+
+// bench is one run of the program.
+type bench struct {
+	folder   string
+	out      string
+	resolved string
+	alone    bool
+	patience time.Duration
+	catalog  catalog.Catalog
+	market   checker.Market
+}
+
+// row is one workload's outcome. A side that did not run is nil.
+type row struct {
+	workload          string
+	pods, nodes       int
+	joiner, karpenter *side
+}
+
+// side is what one packer made of a workload.
+type side struct {
+	plan   workload.Placement
+	report checker.Report
+}
+
+func main() {
+	b := bench{}
+	flag.StringVar(&b.folder, "workloads", envOr("WORKLOADS", "workloads"), "folder with workload files; WORKLOADS in the environment does the same")
+	flag.StringVar(&b.out, "out", "", "file for the Markdown table, none when empty")
+	flag.StringVar(&b.resolved, "resolved", "../../pkg/catalog/testdata/resolved-types.json.gz", "labels and amounts of every instance type, for the checker")
+	flag.BoolVar(&b.alone, "joiner-only", false, "leave Karpenter out")
+	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "how long Karpenter may take for one workload")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "bench [flags] [WORKLOAD FILE...]: all files of the folder when none is named\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if err := b.run(flag.Args()); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func envOr(name, def string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return def
+}
+
+func (b *bench) run(names []string) error {
+	var err error
+	if b.catalog, err = catalog.Decode(builtin.Data()); err != nil {
+		return err
+	}
+	resolved, err := os.ReadFile(b.resolved)
+	if err != nil {
+		return fmt.Errorf("read resolved types: %w", err)
+	}
+	if b.market, err = checker.NewMarket(builtin.Data(), resolved); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		if names, err = b.files(); err != nil {
+			return err
+		}
+	}
+	karpenter.Prepare()
+	var rows []row
+	for _, n := range names {
+		r, err := b.one(n)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, r)
+	}
+	fmt.Println(plainText(rows))
+	if b.out != "" {
+		if err := os.WriteFile(b.out, []byte(markdown(rows)), 0o644); err != nil {
+			return fmt.Errorf("write table: %w", err)
+		}
+	}
+	return faults(rows)
+}
+
+// files lists the workload files of the folder.
+func (b *bench) files() ([]string, error) {
+	var out []string
+	for _, pattern := range []string{"*.json", "*.json.gz", "*.yaml", "*.yaml.gz"} {
+		found, err := filepath.Glob(filepath.Join(b.folder, pattern))
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", b.folder, err)
+		}
+		out = append(out, found...)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("folder %s holds no workload files", b.folder)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// one packs a workload with both, Joiner first: what Karpenter leaves in memory must not help it.
+func (b *bench) one(path string) (row, error) {
+	f, err := workload.Load(os.ReadFile, path, "")
+	if err != nil {
+		return row{}, err
+	}
+	r := row{workload: f.Name, pods: f.Pending(), nodes: len(f.Nodes)}
+	runtime.GC()
+	p, err := cli.Plan(f, b.catalog)
+	if err != nil {
+		return row{}, fmt.Errorf("%s: %w", path, err)
+	}
+	r.joiner = b.judged(f, p)
+	if b.alone {
+		return r, nil
+	}
+	in, err := karpenter.Read(f, b.catalog)
+	if err != nil {
+		return row{}, fmt.Errorf("%s: %w", path, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), b.patience)
+	defer cancel()
+	var result scheduling.Results
+	runtime.GC()
+	took := cli.Measure(func() { result, err = in.Solve(ctx) })
+	if err != nil {
+		return row{}, fmt.Errorf("%s: Karpenter: %w", path, err)
+	}
+	p = in.Placement(result)
+	p.PlanSeconds, p.PlanUserSeconds, p.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
+	r.karpenter = b.judged(f, p)
+	return r, nil
+}
+
+func (b *bench) judged(f workload.File, p workload.Placement) *side {
+	s := &side{plan: p, report: checker.Check(f, b.market, p)}
+	fmt.Fprintf(os.Stderr, "%-10s %-9s %8.3f s %8.3f s CPU %10.4f USD/h %5d nodes %5d unplaced, checker: %s\n",
+		f.Name, p.Tool, p.PlanSeconds, p.PlanUserSeconds, s.report.HourlyUSD, s.report.Nodes, s.report.Unplaced, verdict(s.report))
+	for _, v := range s.report.Violations[:min(3, len(s.report.Violations))] {
+		fmt.Fprintf(os.Stderr, "  %s\n", v)
+	}
+	return s
+}
+
+func verdict(r checker.Report) string {
+	if len(r.Violations) == 0 {
+		return "valid"
+	}
+	return fmt.Sprintf("%d faults", len(r.Violations))
+}
+
+// faults is an error when Joiner broke a rule.
+func faults(rows []row) error {
+	var bad []string
+	for _, r := range rows {
+		if v := r.joiner.report.Violations; len(v) > 0 {
+			bad = append(bad, r.workload+": "+strings.Join(v[:min(5, len(v))], "; "))
+		}
+	}
+	if len(bad) > 0 {
+		return errors.New("the checker finds fault with Joiner's plans: " + strings.Join(bad, "\n"))
+	}
+	return nil
+}
