@@ -27,7 +27,7 @@ type Fault struct {
 	Action  string    `json:"action,omitempty"`  // "" or "*": every one; may hold * and ?
 	Kind    FaultKind `json:"kind"`
 	Times   int       `json:"times,omitempty"` // 0: until cleared
-	Delay   Duration  `json:"delay,omitempty"` // before the answer, for every kind
+	Delay   Duration  `json:"delay,omitempty"` // before the answer, for every kind; after the deed where the kind does it
 	// PerSecond and Burst make a token bucket for each action: a throttle hits only calls beyond it.
 	PerSecond float64 `json:"perSecond,omitempty"`
 	Burst     float64 `json:"burst,omitempty"`

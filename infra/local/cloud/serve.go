@@ -164,18 +164,21 @@ func (c *Cloud) perform(w *outcome, r *call, s service) {
 	if f.Kind != "" && c.opt.Log != nil {
 		c.opt.Log.Printf("fault %s played on %s:%s", f.Kind, r.service, r.action)
 	}
+	done := f.Kind == FailAfter || f.Kind == LoseReply
+	if done {
+		c.do(&outcome{ResponseWriter: &nowhere{header: http.Header{}}}, r, s)
+	}
 	if f.Delay > 0 {
 		select {
 		case <-time.After(time.Duration(f.Delay)):
 		case <-r.http.Context().Done():
 		}
 	}
-	switch f.Kind {
-	case Throttle, FailBefore:
+	switch {
+	case f.Kind == Throttle || f.Kind == FailBefore:
 		c.reply(w, r, nil, f.failure(r))
 		return
-	case FailAfter, LoseReply:
-		c.do(&outcome{ResponseWriter: &nowhere{header: http.Header{}}}, r, s)
+	case done:
 		if f.Kind == LoseReply {
 			w.hangUp()
 			return

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -41,8 +42,11 @@ type Options struct {
 	BootDelay   time.Duration   // from running to a kubelet that registers; default 2 s
 	SpotNotice  time.Duration   // default 2 minutes, as EC2 has it
 	Paused      bool            // start with the schedules paused
-	Progress    io.Writer       // one line for each part that came up
-	FunctionLog io.Writer       // log lines of the functions
+	CollectPods bool            // pods of a Node that is gone end at once, not by the controller-manager a minute later
+	// Env goes over the template's environment of every function: a setting as another deployment would have it.
+	Env         map[string]string
+	Progress    io.Writer // one line for each part that came up
+	FunctionLog io.Writer // log lines of the functions
 }
 
 // Env is a running environment.
@@ -175,6 +179,9 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	}
 	if e.Assembly, err = assembly.Load(dir, assembly.Place{Account: Account, Region: Region}); err != nil {
 		return err
+	}
+	for i := range e.Assembly.Functions {
+		maps.Copy(e.Assembly.Functions[i].Environment, o.Env)
 	}
 	queues := map[string]string{} // ARN to name
 	for _, r := range e.Assembly.Roles {

@@ -17,14 +17,15 @@ func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
 		return nil, err
 	}
 	return kubelet.New(context.Background(), kubelet.Options{
-		Config:    e.Plane.RESTConfig(),
-		Cluster:   kubelet.Cluster{Name: ClusterName, Endpoint: e.Plane.Server(), CA: e.Plane.CA()},
-		Region:    Region,
-		ZoneID:    func(zone string) string { return c.Zones[zone] },
-		Facts:     func(name string) (kubelet.Facts, bool) { return facts(c, name) },
-		Admit:     e.admit,
-		BootDelay: o.BootDelay,
-		Log:       o.FunctionLog,
+		Config:      e.Plane.RESTConfig(),
+		Cluster:     kubelet.Cluster{Name: ClusterName, Endpoint: e.Plane.Server(), CA: e.Plane.CA()},
+		Region:      Region,
+		ZoneID:      func(zone string) string { return c.Zones[zone] },
+		Facts:       func(name string) (kubelet.Facts, bool) { return facts(c, name) },
+		Admit:       e.admit,
+		BootDelay:   o.BootDelay,
+		CollectPods: o.CollectPods,
+		Log:         o.FunctionLog,
 	})
 }
 
