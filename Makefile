@@ -99,6 +99,11 @@ golden: ## rewrite the expected outputs of scenarios; read the diff as if it wer
 	@packages=$$(grep -rl --include='*_test.go' cockroachdb/datadriven events functions infra/stack pkg | xargs -n1 dirname | sort -u | sed 's|^|./|'); \
 	go test $$packages -rewrite; git status --short -- '*testdata*'
 
+.PHONY: bench
+bench: ## pack the sample workloads beside Karpenter and write infra/bench/results.md; another folder: WORKLOADS=folder
+	$(STEP) 'build the bench' '10 s, 3 minutes the first time' go -C infra/bench build -o $(BIN)/joiner-bench .
+	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS)))
+
 .PHONY: fmt
 fmt: ## format all Go files
 	@gofmt -l -w $(GO_FILES)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/workload"
+)
+
+// Amounts that a generated DaemonSet or two and some air take off each node, in millicores and MiB.
+const (
+	keptCPU    = 300
+	keptMemory = 500
+)
+
+// cluster adds nodes of the pool general, about two thirds full of pods of services that do not mind where they are.
+func (g *generator) cluster(f *workload.File, nodes, bound int) {
+	var easy []workload.Group
+	for i, s := range f.Groups {
+		plain := len(s.Pod.Spec.NodeSelector) == 0 && s.Pod.Spec.Affinity == nil && len(s.Pod.Spec.TopologySpreadConstraints) == 0 &&
+			len(s.Pod.Spec.Tolerations) == 0
+		if plain || i == 0 {
+			easy = append(easy, s)
+		}
+	}
+	for i := range easy[:min(len(easy), 40)] {
+		b := easy[i]
+		b.Count = 0
+		if i == 0 { // the first is always there; it must not mind either
+			b.Pod.Spec = pod("250m", "512Mi")
+		}
+		f.BoundGroups = append(f.BoundGroups, b)
+	}
+	sold := slices.DeleteFunc(slices.Clone(g.types), func(t catalog.Type) bool { return !slices.Contains(fleet(), t.Name) })
+	each := (bound + nodes - 1) / nodes
+	for i := range nodes {
+		t := sold[g.rand.IntN(len(sold))]
+		o := t.Offerings[g.rand.IntN(len(t.Offerings))]
+		for !o.Available {
+			o = t.Offerings[g.rand.IntN(len(t.Offerings))]
+		}
+		n := workload.Node{
+			Name: fmt.Sprintf("node-%05d", i), NodePool: "general", InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType,
+			Pods: map[string]int{},
+		}
+		g.fill(&n, t, f.BoundGroups, min(each, bound))
+		for _, count := range n.Pods { // a sum does not depend on the order
+			bound -= count
+		}
+		f.Nodes = append(f.Nodes, n)
+	}
+}
+
+// fill puts up to most pods onto the node, while a third of it stays free.
+func (g *generator) fill(n *workload.Node, t catalog.Type, groups []workload.Group, most int) {
+	cpu, memory, pods := t.Allocatable.CPU*2/3-keptCPU, t.Allocatable.Memory*2/3-keptMemory<<20, t.Allocatable.Pods-8
+	for misses := 0; most > 0 && pods > 0 && misses < 20; {
+		b := groups[g.rand.IntN(len(groups))]
+		r := b.Pod.Spec.Containers[0].Resources.Requests
+		if r.Cpu().MilliValue() > cpu || r.Memory().Value() > memory {
+			misses++
+			continue
+		}
+		cpu, memory = cpu-r.Cpu().MilliValue(), memory-r.Memory().Value()
+		n.Pods[b.Name]++
+		most--
+		pods--
+	}
+}
+
+// fleet are the types of generated nodes.
+func fleet() []string {
+	return []string{"m6a.2xlarge", "m6i.4xlarge", "c6i.4xlarge", "c7g.2xlarge", "r6g.2xlarge", "m7g.4xlarge", "m5.8xlarge", "m6a.8xlarge"}
+}
