@@ -98,14 +98,12 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	launched, err := p.resume(ctx, &s)
-	if err != nil {
-		return false, err
-	}
+	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
+	launched, resumeErr := p.resume(ctx, &s)
 	decision := pack.Pods(s)
 	p.say(decision)
 	n, err := p.carryOut(ctx, &s, decision)
-	launched += n
+	launched, err = launched+n, errors.Join(resumeErr, err)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
 	if launched > 0 {
@@ -126,7 +124,7 @@ func (p *Provision) snapshot(ctx context.Context) (cluster.Snapshot, error) {
 		return s, err
 	}
 	if why != "" {
-		p.Log.Warn("using the built-in catalog: " + why)
+		p.Log.Warn("catalog: " + why)
 	}
 	if s.SoldOut, err = p.SoldOut.Marks(ctx); err != nil {
 		return s, err
@@ -149,7 +147,7 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 		p.Log.Info("resume launch of claim " + c.Name)
 		done, launchErr := l.claim(ctx, c)
 		if launchErr != nil {
-			err = errors.Join(err, launchErr)
+			err = errors.Join(err, p.unlessConflict(launchErr))
 			continue
 		}
 		s.Claims[i] = done
@@ -182,7 +180,7 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 				}
 				done, err := l.claim(ctx, c)
 				ok[i] = err == nil && done.ProviderID != ""
-				return err
+				return p.unlessConflict(err)
 			}()
 			return nil
 		})
@@ -194,6 +192,15 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 		}
 	}
 	return launched, errors.Join(errs...)
+}
+
+// unlessConflict leaves a claim that changed meanwhile to the next pass, which sees the change.
+func (p *Provision) unlessConflict(err error) error {
+	if !isConflict(err) {
+		return err
+	}
+	p.Log.Info("left to the next pass", "because", err.Error())
+	return nil
 }
 
 // say logs the plan unless the pass before had the same.
