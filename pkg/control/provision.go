@@ -21,8 +21,6 @@ import (
 const (
 	parallelLaunches = 8
 	maxEvents        = 50
-	leaseTTL         = 90 * time.Second
-	leaseName        = "joiner-capacity"      // shared by all who create capacity or condemn for cost
 	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
 )
 
@@ -78,16 +76,12 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 	if len(pods) == 0 && !unsettled(claims) {
 		return false, nil
 	}
-	release, ok, err := p.Lease.Acquire(ctx, leaseName, p.Holder, leaseTTL)
-	if err != nil {
-		return false, err
-	}
-	if !ok {
+	busy, held, err := p.alone(ctx, p.locked)
+	if err == nil && !held {
 		p.Log.Info("another invocation provisions")
 		return true, nil
 	}
-	busy, err = p.locked(ctx)
-	return busy, errors.Join(err, release(context.WithoutCancel(ctx)))
+	return busy, err
 }
 
 // locked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods that

@@ -1,0 +1,67 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The lease is short and renewed, not as long as an invocation: a pass whose process died holds the next one up until it ends.
+const (
+	leaseName  = "joiner-capacity" // shared by all who create capacity or condemn for cost
+	leaseTTL   = 15 * time.Second
+	leaseRenew = 4 * time.Second
+)
+
+// alone runs the pass as the only one that creates capacity. held is false, and the pass not run, while another has the lease.
+// A pass whose lease cannot be renewed in time is canceled: somebody else may have taken it.
+func (p *Provision) alone(ctx context.Context, pass func(context.Context) (bool, error)) (busy, held bool, err error) {
+	release, ok, err := p.Lease.Acquire(ctx, leaseName, p.Holder, leaseTTL)
+	if err != nil || !ok {
+		return false, false, err
+	}
+	under, lose := context.WithCancelCause(ctx)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		p.renew(under, lose)
+	}()
+	busy, err = pass(under)
+	if lost := context.Cause(under); lost != nil && ctx.Err() == nil {
+		err = errors.Join(lost, err)
+	}
+	lose(nil)
+	<-renewed // or it would take the lease back after its release
+	return busy, true, errors.Join(err, release(context.WithoutCancel(ctx)))
+}
+
+// renew keeps the lease until the context ends, or ends the context when it is lost.
+func (p *Provision) renew(ctx context.Context, lose context.CancelCauseFunc) {
+	tick := time.NewTicker(leaseRenew)
+	defer tick.Stop()
+	until := time.Now().Add(leaseTTL)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asked := time.Now()
+		call, cancel := context.WithDeadline(ctx, until)
+		_, ok, err := p.Lease.Acquire(call, leaseName, p.Holder, leaseTTL)
+		cancel()
+		switch {
+		case err == nil && ok:
+			until = asked.Add(leaseTTL)
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			lose(fmt.Errorf("renew lease %s: another invocation has it", leaseName))
+			return
+		case !time.Now().Add(leaseRenew).Before(until): // the next try would come too late
+			lose(fmt.Errorf("renew lease %s: %w", leaseName, err))
+			return
+		}
+	}
+}
