@@ -1,0 +1,128 @@
+package control_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/cluster"
+	"joiner/pkg/control"
+	"joiner/pkg/controltest"
+	"joiner/pkg/launch"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// Every port of the functions under test is kept by controltest.Ports.
+var (
+	_ control.Reader     = (*controltest.Ports)(nil)
+	_ control.NodeReader = (*controltest.Ports)(nil)
+	_ control.Claims     = (*controltest.Ports)(nil)
+	_ control.Nodes      = (*controltest.Ports)(nil)
+	_ control.Pods       = (*controltest.Ports)(nil)
+	_ control.Recorder   = (*controltest.Ports)(nil)
+	_ control.Lease      = (*controltest.Ports)(nil)
+	_ control.Launcher   = (*controltest.Ports)(nil)
+	_ control.Instances  = (*controltest.Ports)(nil)
+	_ control.SoldOut    = (*controltest.Ports)(nil)
+	_ control.Prices     = (*controltest.Ports)(nil)
+	_ control.Waker      = (*controltest.Waker)(nil)
+)
+
+var fewTypes = sync.OnceValue(func() catalog.Catalog {
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		panic(err)
+	}
+	small := c
+	small.Types = nil
+	for _, t := range c.Types {
+		switch t.Name {
+		case "c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "r5.large":
+			small.Types = append(small.Types, t)
+		}
+	}
+	return small
+})
+
+func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// newWorld has six real types, so that a launch names few enough offers to reason about.
+func newWorld() *controltest.World { return controltest.New(fewTypes(), noon()) }
+
+// pattern asks for so many millicores and MiB.
+func pattern(cpu, memory int64) cluster.Pod {
+	return cluster.Pod{Need: resource.List{CPU: cpu, Memory: memory * resource.MiB}, GraceSec: 5}
+}
+
+func inZone(zone string, p cluster.Pod) cluster.Pod {
+	p.NodeSelector = map[string]string{"topology.kubernetes.io/zone": zone}
+	return p
+}
+
+func rules() cluster.Rules {
+	return cluster.Rules{MaxClaims: 100, LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
+		InitializationTimeout: 30 * time.Minute, MinLeakAge: 30 * time.Second, MemoryOverhead: 0.075}
+}
+
+// functions makes invocations on one world and counts them, to give each holder of the lease its own name.
+type functions struct {
+	w    *controltest.World
+	made int
+}
+
+func (f *functions) provision(p *controltest.Ports) *control.Provision {
+	f.made++
+	return &control.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
+		Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"), Rules: rules(), Holder: fmt.Sprintf("invocation-%d", f.made),
+		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
+			ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
+		SoldOutFor: 3 * time.Minute, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (f *functions) lifecycle(p *controltest.Ports) *control.Lifecycle {
+	return &control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Provision: p.Waker("provision"),
+		Rules: rules(), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (f *functions) interruption(p *controltest.Ports) *control.Interruption {
+	return &control.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Provision: p.Waker("provision"),
+		Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute, Log: slog.New(slog.DiscardHandler)}
+}
+
+// once is how long an invocation may stay for one pass: no time at all.
+func (f *functions) once() time.Time { return f.w.Now() }
+
+// rest lets the scheduled functions run until nothing is left to do, at most for so many rounds of twenty seconds. Their errors
+// fail the test: only the faulty invocation may have one.
+func (f *functions) rest(t *testing.T, rounds int) {
+	t.Helper()
+	for range rounds {
+		ctx := context.Background()
+		if err := f.provision(f.w.Ports(controltest.Fault{})).Run(ctx, f.once()); err != nil {
+			t.Fatalf("provision: %v", err)
+		}
+		if err := f.lifecycle(f.w.Ports(controltest.Fault{})).Run(ctx, f.w.Now().Add(10*time.Second)); err != nil {
+			t.Fatalf("lifecycle: %v", err)
+		}
+		f.w.Tick(20 * time.Second)
+	}
+}
+
+func noProblems(t *testing.T, w *controltest.World) {
+	t.Helper()
+	for _, p := range w.Problems() {
+		t.Error(p)
+	}
+}
+
+func capacityType(values ...string) func(*cluster.Pool) {
+	return func(p *cluster.Pool) {
+		p.Requirements = p.Requirements.And(require.Of("karpenter.sh/capacity-type", values...))
+	}
+}

@@ -1,0 +1,173 @@
+package controltest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+// Launch starts one instance. A token that was used for the same order gives the first answer again; one that was used for
+// another order finds the claim's instance or is refused.
+func (p *Ports) Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
+	type reply struct {
+		instance cluster.Instance
+		marks    []catalog.Mark
+	}
+	r, err := do(ctx, p, "launch", func() (reply, error) {
+		i, marks, err := p.w.launch(o, token)
+		return reply{i, marks}, err
+	})
+	return r.instance, r.marks, err
+}
+
+func (w *World) launch(o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
+	asked := fmt.Sprintf("%+v", o.Offers())
+	if a, known := w.tokens[token]; known {
+		if a.asked != asked {
+			return w.adopt(o, token)
+		}
+		if a.err != nil {
+			return cluster.Instance{}, nil, a.err
+		}
+		return w.instances[a.id].Instance, nil, nil
+	}
+	if w.FailLaunch != nil {
+		if err := w.FailLaunch(o); err != nil {
+			return cluster.Instance{}, nil, err
+		}
+	}
+	var all []launch.Override
+	for _, t := range o.Templates {
+		all = append(all, t.Overrides...)
+	}
+	slices.SortStableFunc(all, func(a, b launch.Override) int { return cmp.Compare(a.Price, b.Price) })
+	var marks []catalog.Mark
+	for _, v := range all {
+		if w.Refuse != nil && w.Refuse(v.Offer) {
+			marks = append(marks, catalog.Mark{Offer: v.Offer, Why: "InsufficientInstanceCapacity"})
+			continue
+		}
+		i := w.start(o, v)
+		w.tokens[token] = answer{asked: asked, id: i.ID}
+		return i, marks, nil
+	}
+	err := &catalog.NoCapacityError{Marks: marks}
+	w.tokens[token] = answer{asked: asked, err: err}
+	return cluster.Instance{}, nil, err
+}
+
+func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
+	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
+		if i := w.instances[id].Instance; i.ClaimUID == o.ClaimUID && !i.Gone() {
+			return i, nil, nil
+		}
+	}
+	return cluster.Instance{}, nil, &launch.TokenUsedError{Token: token}
+}
+
+// start runs an instance. Its user data gives the node what the claim says.
+func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
+	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.next()), State: "pending", Type: v.Type, Zone: v.Zone,
+		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: w.now, Claim: o.ClaimName, ClaimUID: o.ClaimUID}}
+	m.labels = map[string]string{catalog.LabelType: v.Type, catalog.LabelZone: v.Zone, catalog.LabelCapacityType: v.CapacityType}
+	if c, ok := w.claims[o.ClaimName]; ok {
+		m.labels, m.taints = merged(c.Labels, m.labels), slices.Concat(c.Taints, c.StartupTaints)
+	}
+	for _, other := range w.instances {
+		if other.ClaimUID == o.ClaimUID && !other.Gone() {
+			w.doubled = append(w.doubled, fmt.Sprintf("%s and %s both run for claim %s", other.ID, m.ID, o.ClaimName))
+		}
+	}
+	w.instances[m.ID] = m
+	return m.Instance
+}
+
+// Instances lists the instances that EC2 shows by now, ended ones for an hour.
+func (p *Ports) Instances(ctx context.Context) ([]cluster.Instance, error) {
+	return do(ctx, p, "list instances", func() ([]cluster.Instance, error) {
+		var out []cluster.Instance
+		for _, id := range slices.Sorted(maps.Keys(p.w.instances)) {
+			m := p.w.instances[id]
+			if m.State == "terminated" && p.w.now.After(m.ended.Add(time.Hour)) || p.w.now.Before(m.Launched.Add(listLag)) {
+				continue
+			}
+			out = append(out, m.Instance)
+		}
+		return out, nil
+	})
+}
+
+// Terminate ends instances.
+func (p *Ports) Terminate(ctx context.Context, ids []string) error {
+	return try(ctx, p, "terminate", func() error {
+		for _, id := range ids {
+			if m, ok := p.w.instances[id]; ok && !m.Gone() {
+				m.State = "shutting-down"
+			}
+		}
+		return nil
+	})
+}
+
+// Name gives an instance the tag Name.
+func (p *Ports) Name(ctx context.Context, id, node string) error {
+	return try(ctx, p, "tag instance", func() error {
+		if m, ok := p.w.instances[id]; ok && m.name == "" {
+			m.name = node
+		}
+		return nil
+	})
+}
+
+// SweepTemplates finds nothing to delete.
+func (p *Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error) {
+	return do(ctx, p, "sweep launch templates", func() (int, error) { return 0, nil })
+}
+
+// Catalog gives the catalog.
+func (p *Ports) Catalog(ctx context.Context) (c catalog.Catalog, why string, err error) {
+	c, err = do(ctx, p, "read catalog", func() (catalog.Catalog, error) { return p.w.Catalog, nil })
+	return c, "", err
+}
+
+// Waker wakes the function of that name.
+func (p *Ports) Waker(name string) *Waker { return &Waker{p, name} }
+
+// Waker counts how often a function was woken.
+type Waker struct {
+	p    *Ports
+	name string
+}
+
+// Wake counts.
+func (w *Waker) Wake(ctx context.Context) error {
+	return try(ctx, w.p, "wake "+w.name, func() error {
+		w.p.w.wakes[w.name]++
+		return nil
+	})
+}
+
+// Interrupt ends an instance as EC2 does when it takes spot capacity back.
+func (w *World) Interrupt(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.instances[id].State = "shutting-down"
+}
+
+// join makes the node of an instance that has booted.
+func (w *World) join(m *machine) {
+	m.joined = true
+	t := w.types[m.Type]
+	name := "node-" + strings.TrimPrefix(m.ID, "i-")
+	w.nodes[name] = &cluster.Node{Name: name, UID: "uid-" + name, ProviderID: m.ProviderID(), Created: w.now, Ready: true,
+		ReadySince: w.now, Labels: merged(m.labels, map[string]string{"kubernetes.io/hostname": name}), Taints: slices.Clone(m.taints),
+		Capacity: t.Capacity, Allocatable: t.Allocatable}
+}
