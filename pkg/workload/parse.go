@@ -132,7 +132,11 @@ func toJSON(text []byte) ([]byte, error) {
 // plain words an error of the decoder for people who did not write the Go types.
 func plain(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s: a %s does not belong here", wrong.Field, wrong.Value)
+		hint := ""
+		if wrong.Value == "bool" {
+			hint = "; in YAML a bare n, no, off, y, yes or on is one, quote it"
+		}
+		return fmt.Errorf("%s: a %s does not belong here%s", wrong.Field, wrong.Value, hint)
 	}
 	return err
 }
