@@ -1,0 +1,191 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"joiner/infra/local/cloud"
+	"joiner/infra/local/env"
+	"joiner/infra/local/host"
+)
+
+const (
+	patience = 60 * time.Second // for whatever a test waits for
+	poll     = 100 * time.Millisecond
+)
+
+// world is one environment.
+type world struct {
+	*env.Env
+	t    *testing.T
+	ctx  context.Context
+	logs *logBook
+}
+
+// start brings up an environment whose schedules are paused and whose functions leave soon, so that a test fires each pass.
+func start(t *testing.T, change ...func(*env.Options)) *world {
+	t.Helper()
+	t.Parallel()
+	w := &world{t: t, ctx: t.Context(), logs: &logBook{}}
+	o := env.Options{Root: root(t), Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
+		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true, Env: map[string]string{"STAY": "1s"}}
+	for _, f := range change {
+		f(&o)
+	}
+	var err error
+	w.Env, err = env.Start(t.Context(), o)
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Log("the functions' log:\n" + w.logs.said())
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../../..")
+	if err == nil {
+		_, err = os.Stat(filepath.Join(dir, "cdk.json"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// logBook keeps what the functions log.
+type logBook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write takes lines.
+func (l *logBook) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+// String is all that was written.
+func (l *logBook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// said is all that was written but Lambda's own lines.
+func (l *logBook) said() string {
+	var out strings.Builder
+	for line := range strings.Lines(l.String()) {
+		if !strings.Contains(line, " RequestId: ") {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+// invoke runs a function and waits for its end. One that runs already is waited for first.
+func (w *world) invoke(function string) host.Result {
+	w.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		res, err := w.Host.Invoke(w.ctx, w.Function(function), host.RequestResponse, nil)
+		if err == nil {
+			return res
+		}
+		if busy, ok := errors.AsType[*host.Error](err); !ok || busy.Status != 429 || time.Now().After(end) {
+			w.t.Fatalf("invoke %s: %v", function, err)
+		}
+		w.rest()
+	}
+}
+
+// tick runs functions one after the other, as their schedules would, and wants each to succeed.
+func (w *world) tick(functions ...string) {
+	w.t.Helper()
+	for _, f := range functions {
+		if res := w.invoke(f); res.FunctionError != "" {
+			w.t.Fatalf("%s ended with %s", f, res.Payload)
+		}
+	}
+}
+
+// fails runs a function and wants it to end with an error that says all of this.
+func (w *world) fails(function string, says ...string) {
+	w.t.Helper()
+	res := w.invoke(function)
+	if res.FunctionError == "" {
+		w.t.Fatalf("%s succeeded, want an error that says %q", function, says)
+	}
+	for _, word := range says {
+		if !strings.Contains(string(res.Payload), word) {
+			w.t.Errorf("%s ended with %s, want an error that says %q", function, res.Payload, word)
+		}
+	}
+}
+
+// rest waits until it is worth looking again.
+func (w *world) rest() {
+	w.t.Helper()
+	timer := time.NewTimer(poll)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-w.ctx.Done():
+		w.t.Fatal(w.ctx.Err())
+	}
+}
+
+// until looks, and ticks the functions in between, until the look is satisfied.
+func (w *world) until(what string, look func() (saw string, ok bool), functions ...string) {
+	w.t.Helper()
+	for end := time.Now().Add(patience); ; {
+		saw, ok := look()
+		if ok {
+			return
+		}
+		if time.Now().After(end) {
+			w.t.Fatalf("%s: not within %s; last seen: %s", what, patience, saw)
+		}
+		w.tick(functions...)
+		w.rest()
+	}
+}
+
+// living are the instances that have not ended.
+func (w *world) living() []cloud.Instance {
+	var out []cloud.Instance
+	for _, i := range w.Cloud.Instances() {
+		if i.State == "pending" || i.State == "running" {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// started fails unless so many instances were started since the beginning.
+func (w *world) started(want int) {
+	w.t.Helper()
+	if n := len(w.Cloud.Instances()); n != want {
+		w.t.Errorf("%d instances were started, want %d", n, want)
+	}
+}
+
+// fault makes calls of EC2 go wrong.
+func (w *world) fault(f cloud.Fault) {
+	f.Service = "ec2"
+	w.Cloud.AddFault(f)
+}
