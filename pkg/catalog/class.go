@@ -27,6 +27,7 @@ type Class struct {
 	EFAOnDefaultCard  int64             `json:"efaOnDefaultCard,omitempty"`  // those of them on network card 0, which pods cannot use
 	ConfiguresNetwork bool              `json:"configuresNetwork,omitempty"` // networkInterfaces is set
 	LearnedMemoryMiB  map[string]int64  `json:"learnedMemoryMiB,omitempty"`  // type to the memory its registered nodes reported
+	Reservations      []Reservation     `json:"reservations,omitempty"`      // sorted by id
 }
 
 // Image is an AMI of a class with the requirements an instance type must meet to run it. Images are sorted newest first.

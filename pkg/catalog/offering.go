@@ -1,7 +1,11 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"time"
 
 	"joiner/pkg/require"
@@ -32,6 +36,19 @@ type Offering struct {
 	Price     float64 `json:"price"` // USD per hour
 	Available bool    `json:"available"`
 	Why       string  `json:"why,omitempty"` // why it is not available, for people
+
+	Reservation *Reservation `json:"reservation,omitempty"` // of capacity type reserved: where it comes from
+}
+
+// Reservation is a capacity reservation of an EC2NodeClass (spec aws.md §1.16).
+type Reservation struct {
+	ID            string `json:"id"`
+	Type          string `json:"type"` // instance type it is for
+	Zone          string `json:"zone"`
+	Kind          string `json:"kind"` // default or capacity-block
+	Interruptible bool   `json:"interruptible,omitempty"`
+	Expiring      bool   `json:"expiring,omitempty"` // a capacity block that is about to end
+	Remaining     int64  `json:"remaining"`          // instances it still has room for; 0 also while that is not known
 }
 
 // Type is an instance type as one EC2NodeClass sees it.
@@ -43,6 +60,86 @@ type Type struct {
 	Offerings    []Offering // sorted by price, then zone, then capacity type
 	MaxPods      int64
 	ImageID      string // of the class's AMIs the first that fits; empty when none does
+
+	PriceOverlaid    bool // a NodeOverlay changed the price of an offering
+	CapacityOverlaid bool // a NodeOverlay changed what the type holds
+}
+
+// SortOfferings puts the offerings in the order of Type: by price, zone, capacity type and reservation. Those that cannot be
+// had because nobody knows their price are last.
+func SortOfferings(list []Offering) {
+	slices.SortFunc(list, func(a, b Offering) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType),
+			cmp.Compare(a.reservation(), b.reservation()))
+	})
+}
+
+func (o Offering) rank() float64 {
+	if o.Price <= 0 && !o.Available {
+		return math.MaxFloat64
+	}
+	return o.Price
+}
+
+func (o Offering) reservation() string {
+	if o.Reservation == nil {
+		return ""
+	}
+	return o.Reservation.ID
+}
+
+// Priced returns the offering at another price. One that was not to be had only because its price is unknown now is.
+func (o Offering) Priced(usd float64) Offering {
+	if !o.PriceKnown() {
+		o.Available, o.Why = true, ""
+	}
+	o.Price = usd
+	return o
+}
+
+// PriceKnown reports whether the price is known. Where it is not, that is the only thing in the way of the offering.
+func (o Offering) PriceKnown() bool {
+	return o.Why != spotPriceUnknown && o.Why != onDemandPriceUnknown
+}
+
+// Label returns the value of a label in which the offerings of one type differ: zone, zone id, capacity type and those of
+// reservations. own is false for every other label; of those a value of "" says that nodes of the offering do not carry it.
+func (o Offering) Label(key string) (value string, own bool) {
+	switch key {
+	case LabelZone:
+		return o.Zone, true
+	case LabelZoneID:
+		return o.ZoneID, true
+	case LabelCapacityType:
+		return o.CapacityType, true
+	case LabelReservationID, LabelReservation, LabelInterruptible:
+		if o.Reservation == nil {
+			return "", true
+		}
+		switch key {
+		case LabelReservationID:
+			return o.Reservation.ID, true
+		case LabelReservation:
+			return o.Reservation.Kind, true
+		}
+		return strconv.FormatBool(o.Reservation.Interruptible), true
+	}
+	return "", false
+}
+
+// Meets reports whether a node of the offering meets the set as far as the offerings of one type differ (see Label).
+func (o Offering) Meets(s require.Set) bool {
+	for _, r := range s.All() {
+		v, own := o.Label(r.Key)
+		switch {
+		case !own:
+		case v == "" && !r.AllowsAbsent():
+			return false
+		case v != "" && !r.Has(v):
+			return false
+		}
+	}
+	return true
 }
 
 // Mark says that an offer was refused by EC2, so that nobody asks for it again before Until.

@@ -43,6 +43,8 @@ type resolver struct {
 	soldOut marks
 	limits  limits
 	why     string // why no type of the class can be used
+
+	booked map[string][]*Reservation // of the class, by instance type
 }
 
 // zone is a zone of the region as the class sees it.
@@ -64,6 +66,13 @@ func newResolver(c Catalog, class Class, soldOut []Mark, now time.Time) *resolve
 			name: name, id: id, hasSubnet: ok,
 			notSold: "not sold in " + name, noSubnet: "the class has no subnet in " + name,
 		})
+	}
+	for i := range class.Reservations {
+		if r.booked == nil {
+			r.booked = map[string][]*Reservation{}
+		}
+		res := class.Reservations[i] // a copy: the caller may go on with its own
+		r.booked[res.Type] = append(r.booked[res.Type], &res)
 	}
 	var err error
 	if r.limits, err = newLimits(class); err != nil {

@@ -20,9 +20,8 @@ func (r *resolver) requirements(f *Facts, arch string) require.Set {
 	b.devices(f)
 	b.set(LabelType, f.Name)
 	b.set(LabelTenancy, TenancyDedicated, TenancyDefault)
-	for _, key := range []string{LabelReservationID, LabelReservation, LabelInterruptible, LabelPlacement, LabelPartition} {
-		b.set(key)
-	}
+	b.reservations(r.booked[f.Name])
+	b.absent(LabelPlacement, LabelPartition)
 	slices.SortFunc(b.list, func(x, y require.Requirement) int { return strings.Compare(x.Key, y.Key) })
 	return require.NewSet(b.list...)
 }
@@ -70,8 +69,29 @@ func (b *builder) place(r *resolver, f *Facts) {
 		b.set(LabelZoneID, ids...)
 	}
 	b.set(LabelRegion, r.region)
-	var sold [2]string
-	b.set(LabelCapacityType, capacityTypes(f, sold[:0])...)
+	var sold [3]string
+	types := capacityTypes(f, sold[:0])
+	if len(r.booked[f.Name]) > 0 {
+		types = append(types[:len(types):len(types)], Reserved)
+		slices.Sort(types)
+	}
+	b.set(LabelCapacityType, types...)
+}
+
+// reservations are the labels that instances of the class's reservations of this type carry.
+func (b *builder) reservations(list []*Reservation) {
+	var ids, kinds, interruptible []string
+	for _, r := range list {
+		ids, kinds, interruptible = append(ids, r.ID), append(kinds, r.Kind), append(interruptible, strconv.FormatBool(r.Interruptible))
+	}
+	b.set(LabelReservationID, distinct(ids)...)
+	b.set(LabelReservation, distinct(kinds)...)
+	b.set(LabelInterruptible, distinct(interruptible)...)
+}
+
+func distinct(values []string) []string {
+	slices.Sort(values)
+	return slices.Compact(values)
 }
 
 // capacityTypes appends the ways in which the type is sold without a reservation, sorted.

@@ -3,7 +3,6 @@ package catalog
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 )
@@ -43,12 +42,21 @@ func (m marks) why(o Offer) string {
 	return ""
 }
 
+// Why an offering cannot be had although it is sold, and nothing else is in the way.
+const (
+	spotPriceUnknown     = "spot price unknown"
+	onDemandPriceUnknown = "on-demand price unknown"
+)
+
+// reservedDiscount makes a reserved instance, which is paid for already, cheaper than any other and keeps their order.
+const reservedDiscount = 10_000_000
+
 // offerings lists every zone of the region and every way in which the type is sold (spec aws.md §2.7). refused, when not
 // empty, says why the class cannot use any of them. Offerings of unknown price, which is 0, are last.
 func (r *resolver) offerings(f *Facts, refused string) []Offering {
 	var sold [2]string
-	types := capacityTypes(f, sold[:0])
-	out := make([]Offering, 0, len(types)*len(r.zones))
+	types, reserved := capacityTypes(f, sold[:0]), r.booked[f.Name]
+	out := make([]Offering, 0, len(types)*len(r.zones)+len(reserved))
 	for i := range r.zones {
 		for _, c := range types {
 			o := Offering{Offer: Offer{CapacityType: c, Type: f.Name, Zone: r.zones[i].name}, ZoneID: r.zones[i].id}
@@ -62,18 +70,11 @@ func (r *resolver) offerings(f *Facts, refused string) []Offering {
 			out = append(out, o)
 		}
 	}
-	slices.SortFunc(out, func(a, b Offering) int {
-		return cmp.Or(cmp.Compare(rank(a.Price), rank(b.Price)), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType))
-	})
-	return out
-}
-
-// rank orders prices with the unknown one last.
-func rank(price float64) float64 {
-	if price <= 0 {
-		return math.MaxFloat64
+	for _, res := range reserved {
+		out = append(out, r.reservedOffering(f, res, refused))
 	}
-	return price
+	SortOfferings(out)
+	return out
 }
 
 func (r *resolver) refuseOffer(f *Facts, z *zone, o Offering) string {
@@ -82,10 +83,41 @@ func (r *resolver) refuseOffer(f *Facts, z *zone, o Offering) string {
 		return z.notSold
 	case !z.hasSubnet:
 		return z.noSubnet
-	case o.Price <= 0 && o.CapacityType == Spot:
-		return "spot price unknown"
-	case o.Price <= 0:
-		return "on-demand price unknown"
 	}
-	return r.soldOut.why(o.Offer)
+	if why := r.soldOut.why(o.Offer); why != "" {
+		return why
+	}
+	switch {
+	case o.Price <= 0 && o.CapacityType == Spot:
+		return spotPriceUnknown
+	case o.Price <= 0:
+		return onDemandPriceUnknown
+	}
+	return ""
+}
+
+// reservedOffering is what a reservation of the class gives. Its price may be 0: it can be had although nobody knows what the
+// type costs.
+func (r *resolver) reservedOffering(f *Facts, res *Reservation, refused string) Offering {
+	o := Offering{Offer: Offer{CapacityType: Reserved, Type: f.Name, Zone: res.Zone}, Price: f.OnDemandUSD / reservedDiscount, Reservation: res}
+	i := slices.IndexFunc(r.zones, func(z zone) bool { return z.name == res.Zone })
+	switch {
+	case refused != "":
+		o.Why = refused
+	case i < 0:
+		o.Why = "reservation " + res.ID + " is in " + res.Zone + ", which the region does not have"
+	case !r.zones[i].hasSubnet:
+		o.Why = r.zones[i].noSubnet
+	case res.Expiring:
+		o.Why = "reservation " + res.ID + " is about to end"
+	case res.Remaining <= 0:
+		o.Why = "reservation " + res.ID + " is not known to have room"
+	default:
+		o.Why = r.soldOut.why(o.Offer)
+	}
+	if i >= 0 {
+		o.ZoneID = r.zones[i].id
+	}
+	o.Available = o.Why == ""
+	return o
 }

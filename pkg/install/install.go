@@ -28,12 +28,18 @@ const (
 	GroupSpotInterruption = "joiner-spotinterruption"
 )
 
-//go:embed crds/*.yaml rbac/*.yaml
+//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml
 var files embed.FS
 
-// CRDs are NodePool, NodeClaim and EC2NodeClass. The files are part of the program, so an error is a mistake in them.
+// CRDs are NodePool, NodeClaim, NodeOverlay and EC2NodeClass. The files are part of the program, so an error is a mistake in them.
 func CRDs() ([]*unstructured.Unstructured, error) {
 	return objects("crds")
+}
+
+// Borrowed are CRDs of other projects whose objects Joiner reads when they are there: CapacityBuffer. Whoever wants them in a
+// cluster without them creates them; one that exists, of whatever version, is to be left as it is. Joiner works without.
+func Borrowed() ([]*unstructured.Unstructured, error) {
+	return objects("borrowed")
 }
 
 // RBAC is the namespace, then the rights of every group in it and in the cluster, then what cluster admins get.

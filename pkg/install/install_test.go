@@ -22,6 +22,7 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 	want := []string{
 		"CustomResourceDefinition /ec2nodeclasses.karpenter.k8s.aws",
 		"CustomResourceDefinition /nodeclaims.karpenter.sh",
+		"CustomResourceDefinition /nodeoverlays.karpenter.sh",
 		"CustomResourceDefinition /nodepools.karpenter.sh",
 		"Namespace /joiner-system",
 		"ClusterRole /joiner-admin",
@@ -55,6 +56,11 @@ func TestNoObjectHasAnUnknownField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	borrowed, err := Borrowed()
+	if err != nil || len(borrowed) != 1 {
+		t.Fatalf("%d borrowed objects: %v", len(borrowed), err)
+	}
+	all = append(all, borrowed...)
 	for _, o := range all {
 		var into any
 		switch o.GetKind() {

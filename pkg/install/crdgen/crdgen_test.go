@@ -16,14 +16,16 @@ func TestFilesAreWhatTheTypesSay(t *testing.T) {
 	if err := generate(root, fresh); err != nil {
 		t.Fatal(err)
 	}
-	want, got := readAll(t, fresh), readAll(t, filepath.Join(root, "pkg/install/crds"))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("pkg/install/crds is out of date, run `make crds` (-fresh +stored):\n%s", diff)
+	for _, dir := range []string{"crds", "borrowed"} {
+		want, got := readAll(t, filepath.Join(fresh, dir)), readAll(t, filepath.Join(root, "pkg/install", dir))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("pkg/install/%s is out of date, run `make crds` (-fresh +stored):\n%s", dir, diff)
+		}
 	}
 }
 
 func TestDeepCopyIsWhatTheTypesSay(t *testing.T) {
-	for _, dir := range []string{"pkg/api/v1", "pkg/api/aws/v1"} {
+	for _, dir := range []string{"pkg/api/v1", "pkg/api/v1alpha1", "pkg/api/aws/v1", "pkg/api/autoscaling/v1beta1"} {
 		fresh := t.TempDir()
 		if err := runTool(root, "object", "paths=./"+dir, "output:object:dir="+fresh); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-// Command crdgen writes the deep copies in pkg/api and the CRDs in pkg/install/crds: what controller-gen makes of the types, and
+// Command crdgen writes the deep copies in pkg/api and the CRDs in pkg/install: what controller-gen makes of the types, and
 // for the CRDs the rules that its markers cannot say (see refine.go). `make crds` runs it from the top of the repository; the test
 // beside it finds files that are out of date.
 package main
@@ -13,13 +13,15 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	autoscalingv1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 )
 
 const banner = "# Made by `make crds` from the types in pkg/api. Do not edit.\n"
 
 func main() {
 	root := flag.String("root", ".", "top of the repository")
-	out := flag.String("out", "pkg/install/crds", "directory to write to")
+	out := flag.String("out", "pkg/install", "directory to write to")
 	flag.Parse()
 	if err := runTool(*root, "object", "paths=./pkg/api/..."); err != nil {
 		log.Fatalf("crdgen: %v", err)
@@ -34,7 +36,7 @@ func toolIn(root string) string {
 	return filepath.Join(root, ".local", "bin", "controller-gen")
 }
 
-// generate writes the CRDs into out, one file per kind.
+// generate writes the CRDs into folders of out, one file per kind: our own into crds, another project's into borrowed.
 func generate(root, out string) error {
 	raw, err := os.MkdirTemp("", "crdgen")
 	if err != nil {
@@ -56,11 +58,23 @@ func generate(root, out string) error {
 		if text, err = refineText(text); err != nil {
 			return fmt.Errorf("refine %s: %w", filepath.Base(f), err)
 		}
-		if err := os.WriteFile(filepath.Join(out, filepath.Base(f)), text, 0o644); err != nil {
+		dir := filepath.Join(out, folderOf(filepath.Base(f)))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(f)), text, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// folderOf tells our own CRDs, which pkg/install keeps up to date in a cluster, from those that belong to somebody else.
+func folderOf(file string) string {
+	if strings.HasPrefix(file, autoscalingv1beta1.Group) {
+		return "borrowed"
+	}
+	return "crds"
 }
 
 // runTool runs controller-gen at the top of the repository.

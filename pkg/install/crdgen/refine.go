@@ -37,6 +37,9 @@ func refine(crd map[string]any) error {
 		for _, field := range []string{"evictionHard", "evictionSoft"} {
 			r.set("spec.kubelet."+field+"{}", "pattern", "^("+percentage+"|"+quantity+")$")
 		}
+	case "NodeOverlay":
+		r.set("spec.requirements[].key", "pattern", qualifiedName)
+	case "CapacityBuffer": // another project's: no rules of ours
 	default:
 		return fmt.Errorf("no rules for kind %q", kind)
 	}

@@ -1,0 +1,104 @@
+package catalog_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/require"
+)
+
+// reserving is the default class of a region that sells one small type, with reservations.
+func reserving(change func(*catalog.Facts), list ...catalog.Reservation) catalog.Type {
+	c := small(change)
+	class := catalog.DefaultClass(c)
+	class.Reservations = list
+	return catalog.Resolve(c, class, nil, noTime)[0]
+}
+
+func reservation(id, zone string, remaining int64) catalog.Reservation {
+	return catalog.Reservation{ID: id, Type: "m5.large", Zone: zone, Kind: "default", Remaining: remaining}
+}
+
+// Each reservation of a type is an offering of its own, cheaper than all others.
+func TestReservedOfferings(t *testing.T) {
+	expiring := reservation("cr-4", "a", 3)
+	expiring.Kind, expiring.Expiring = "capacity-block", true
+	other := reservation("cr-5", "a", 3)
+	other.Type = "other.large"
+	x := reserving(func(f *catalog.Facts) { f.OnDemandUSD = 2 },
+		reservation("cr-1", "a", 2), reservation("cr-2", "a", 0), reservation("cr-3", "elsewhere", 2), expiring, other)
+	got := map[string]string{}
+	for _, o := range x.Offerings {
+		if o.CapacityType != catalog.Reserved {
+			continue
+		}
+		got[o.Reservation.ID] = o.Why
+		if o.Price != 0.0000002 || o.Available != (o.Why == "") {
+			t.Errorf("%s costs %g and is available: %t", o.Reservation.ID, o.Price, o.Available)
+		}
+	}
+	want := map[string]string{
+		"cr-1": "", "cr-2": "reservation cr-2 is not known to have room",
+		"cr-3": "reservation cr-3 is in elsewhere, which the region does not have", "cr-4": "reservation cr-4 is about to end",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("why not (-want +got):\n%s", d)
+	}
+	if first := x.Offerings[0]; first.Reservation == nil || first.Reservation.ID != "cr-1" || first.Reservation.Remaining != 2 {
+		t.Errorf("the first offering is %+v, want that of cr-1", first)
+	}
+}
+
+// A reserved instance can be had although nobody knows what the type costs.
+func TestReservedWithoutAPrice(t *testing.T) {
+	x := reserving(func(f *catalog.Facts) { f.OnDemandUSD, f.SpotUSD = 0, nil }, reservation("cr-1", "a", 1))
+	if o := x.Offerings[0]; o.CapacityType != catalog.Reserved || !o.Available || o.Price != 0 {
+		t.Errorf("first offering %+v", o)
+	}
+}
+
+func TestReservedLabels(t *testing.T) {
+	block := reservation("cr-2", "a", 1)
+	block.Kind, block.Interruptible = "capacity-block", true
+	x := reserving(func(*catalog.Facts) {}, block, reservation("cr-1", "a", 0))
+	for key, want := range map[string][]string{
+		catalog.LabelCapacityType:  {"on-demand", "reserved", "spot"},
+		catalog.LabelReservationID: {"cr-1", "cr-2"},
+		catalog.LabelReservation:   {"capacity-block", "default"},
+		catalog.LabelInterruptible: {"false", "true"},
+	} {
+		if r, _ := x.Requirements.Get(key); !cmp.Equal(r.Values, want) || r.Not {
+			t.Errorf("%s: %v, want %v", key, r, want)
+		}
+	}
+}
+
+func TestOfferingMeets(t *testing.T) {
+	spot := catalog.Offering{Offer: catalog.Offer{CapacityType: catalog.Spot, Zone: "a"}, ZoneID: "z1"}
+	block := catalog.Offering{Offer: catalog.Offer{CapacityType: catalog.Reserved, Zone: "a"}, Reservation: &catalog.Reservation{ID: "cr-1", Kind: "capacity-block"}}
+	for _, c := range []struct {
+		o    catalog.Offering
+		r    require.Requirement
+		want bool
+	}{
+		{spot, require.Of(catalog.LabelZone, "a", "b"), true},
+		{spot, require.Of(catalog.LabelZone, "b"), false},
+		{spot, require.Of(catalog.LabelZoneID, "z1"), true},
+		{block, require.Of(catalog.LabelZoneID, "z1"), false},
+		{spot, require.Of(catalog.LabelCapacityType, "reserved"), false},
+		{spot, require.Of(catalog.LabelType, "any"), true},
+		{spot, require.None(catalog.LabelReservationID), true},
+		{spot, require.Any(catalog.LabelReservationID), false},
+		{block, require.None(catalog.LabelReservationID), false},
+		{block, require.Of(catalog.LabelReservationID, "cr-1"), true},
+		{block, require.Of(catalog.LabelReservation, "capacity-block"), true},
+		{block, require.Of(catalog.LabelInterruptible, "true"), false},
+		{block, require.Of(catalog.LabelInterruptible, "false"), true},
+	} {
+		if got := c.o.Meets(require.NewSet(c.r)); got != c.want {
+			t.Errorf("%s meets %s: %t", c.o.Offer, c.r, got)
+		}
+	}
+}
