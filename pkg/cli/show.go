@@ -51,6 +51,9 @@ func showYAML(w io.Writer, p workload.Placement) error {
 // mostNames is how many groups of pods a line of the table names.
 const mostNames = 3
 
+// width is that of reasons in the table, in characters.
+const width = 110
+
 func showTable(w io.Writer, p workload.Placement) error {
 	var b strings.Builder
 	render := func(t table.Writer) { b.WriteString(t.Render() + "\n\n") }
@@ -66,9 +69,12 @@ func showTable(w io.Writer, p workload.Placement) error {
 	}
 	if len(p.Unplaced) > 0 {
 		t := sheet("unplaced", "pods", "why")
-		t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 110, WidthMaxEnforcer: text.WrapSoft}})
 		for _, u := range p.Unplaced {
-			t.AppendRow(table.Row{u.Group, u.Count, strings.Join(u.Reasons, "\n")})
+			var why []string
+			for _, r := range u.Reasons { // each on lines of its own
+				why = append(why, text.WrapSoft(r, width))
+			}
+			t.AppendRow(table.Row{u.Group, u.Count, strings.Join(why, "\n")})
 		}
 		render(t)
 	}

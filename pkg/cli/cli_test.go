@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"sigs.k8s.io/yaml"
+
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/checker"
+	"joiner/pkg/workload"
+)
+
+// run is the command line with what it printed.
+func run(args ...string) (code int, out, progress string) {
+	var o, p bytes.Buffer
+	code = Run(args, &o, &p)
+	return code, o.String(), p.String()
+}
+
+func wanted() workload.Placement {
+	return workload.Placement{
+		Tool: "joiner", Workload: "shop", Pods: 7, HourlyUSD: 0.096,
+		NodeClaims: []workload.NodeClaim{{NodePool: "general", InstanceType: "m5.large", Zone: "us-west-2a", CapacityType: "on-demand",
+			HourlyUSD: 0.096, TypeOptions: []string{"m5.large"}, Pods: map[string]int{"web": 2}}},
+		OnExisting: []workload.OnNode{{Node: "node-1", Pods: map[string]int{"web": 2}}},
+		Unplaced: []workload.Unplaced{
+			{Group: "giant", Count: 2, Reasons: []string{"pool general: no instance type is big enough for cpu=64"}},
+			{Group: "default/broken", Count: 1, Reasons: []string{"container a requests -1 of cpu; it cannot be negative"}},
+		},
+	}
+}
+
+func TestPlan(t *testing.T) {
+	measured := cmpopts.IgnoreFields(workload.Placement{}, "PlanSeconds", "PlanUserSeconds", "MaxRSSMiB", "LowerBoundUSD", "Gap")
+	options := cmpopts.IgnoreFields(workload.NodeClaim{}, "TypeOptions") // the packer's affair, and the checker's
+	for output, read := range map[string]func([]byte, any) error{
+		"json": json.Unmarshal,
+		"yaml": func(b []byte, into any) error { return yaml.Unmarshal(b, into) },
+	} {
+		code, out, progress := run("plan", "-f", "testdata/shop.yaml", "--output", output)
+		if code != 0 || !strings.Contains(progress, "7 pods in 3 groups, 1 existing nodes") {
+			t.Fatalf("exit %d, says %s", code, progress)
+		}
+		var got workload.Placement
+		if err := read([]byte(out), &got); err != nil {
+			t.Fatalf("%s on standard output: %v", output, err)
+		}
+		if why := got.Unplaced[0].Reasons; len(why) == 1 && strings.HasPrefix(why[0], wanted().Unplaced[0].Reasons[0]) {
+			got.Unplaced[0].Reasons = wanted().Unplaced[0].Reasons // what else it says is the packer's affair
+		}
+		if diff := cmp.Diff(wanted(), got, measured, options); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", output, diff)
+		}
+		if got.PlanSeconds <= 0 || got.MaxRSSMiB <= 0 {
+			t.Errorf("not measured: %+v", got)
+		}
+		f, err := workload.Load(os.ReadFile, "testdata/shop.yaml", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := checker.Check(f, market(t), got); len(r.Violations) > 0 {
+			t.Errorf("the checker says %v", r.Violations)
+		}
+	}
+}
+
+func market(t *testing.T) checker.Market {
+	t.Helper()
+	resolved, err := os.ReadFile("../catalog/testdata/resolved-types.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := checker.NewMarket(builtin.Data(), resolved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestTable(t *testing.T) {
+	p := wanted()
+	p.PlanSeconds = 0.25
+	p.SetBound(0.08)
+	p.Unplaced[0].Reasons = append(p.Unplaced[0].Reasons, "pool other: "+strings.Repeat("long words ", 11))
+	var b bytes.Buffer
+	if err := showTable(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	want := `┌───────────┬──────────┬───────────────┬────────────┬─────────┬────────┬──────┬───────┐
+│ new nodes │ type     │ capacity type │ zone       │ pool    │ USD/h  │ pods │ of    │
+├───────────┼──────────┼───────────────┼────────────┼─────────┼────────┼──────┼───────┤
+│         1 │ m5.large │ on-demand     │ us-west-2a │ general │ 0.0960 │    2 │ web 2 │
+└───────────┴──────────┴───────────────┴────────────┴─────────┴────────┴──────┴───────┘
+
+┌───────────────┬──────┬───────┐
+│ existing node │ pods │ of    │
+├───────────────┼──────┼───────┤
+│ node-1        │    2 │ web 2 │
+└───────────────┴──────┴───────┘
+
+┌────────────────┬──────┬────────────────────────────────────────────────────────────────────────────────────────────────────────────────┐
+│ unplaced       │ pods │ why                                                                                                            │
+├────────────────┼──────┼────────────────────────────────────────────────────────────────────────────────────────────────────────────────┤
+│ giant          │    2 │ pool general: no instance type is big enough for cpu=64                                                        │
+│                │      │ pool other: long words long words long words long words long words long words long words long words long words │
+│                │      │ long words long words                                                                                          │
+│ default/broken │    1 │ container a requests -1 of cpu; it cannot be negative                                                          │
+└────────────────┴──────┴────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+
+shop: 7 pods, 1 new nodes, 0.0960 USD/h, 3 unplaced; packed in 0.250 s; no plan is cheaper than 0.0800 USD/h, 16.7 % less
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+func TestInputThatCannotBeUsed(t *testing.T) {
+	broken := filepath.Join(t.TempDir(), "types.json")
+	if err := os.WriteFile(broken, []byte(`{"schema": 9}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"plan"}, "no workload given; name one with -f"},
+		{[]string{"plan", "-f", "testdata/none.json"}, "no such file"},
+		{[]string{"plan", "testdata/shop.yaml"}, `"testdata/shop.yaml" is not expected`},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--output", "xml"}, `--output "xml": use table, json or yaml`},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--colour"}, "unknown flag: --colour"},
+		{[]string{"plan", "-f", "testdata/pools.yaml"}, "nodePools is empty"},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--nodepools", "testdata/shop.yaml"}, "is no NodePool"},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--types", broken}, "schema is 9"},
+		{[]string{"plam"}, `unknown command "plam"`},
+	} {
+		code, out, progress := run(c.args...)
+		if code != 2 || out != "" || !strings.Contains(progress, c.want) {
+			t.Errorf("%v: exit %d, prints %q, says %q, want %q", c.args, code, out, progress, c.want)
+		}
+	}
+}
+
+// A catalog given unpacked replaces the one built in.
+func TestTypes(t *testing.T) {
+	text, err := workload.Unpack(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "types.json")
+	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte(`"onDemandUSD":0.096,`), []byte(`"onDemandUSD":0.5,`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, progress := run("plan", "-f", "testdata/shop.yaml", "--types", path, "-o", "json")
+	if code != 0 || !strings.Contains(out, `"hourlyUSD": 0.192`) {
+		t.Errorf("exit %d, %s%s", code, progress, out)
+	}
+}
