@@ -71,6 +71,9 @@ type Node struct {
 	Ready       bool              `json:"ready"`
 	ReadySince  time.Time         `json:"readySince,omitzero"` // last transition of the Ready condition
 	Finalizer   bool              `json:"finalizer,omitempty"` // carries karpenter.sh/termination
+
+	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no limit.
+	VolumeLimits map[string]int64 `json:"volumeLimits,omitempty"`
 }
 
 // Claim is a NodeClaim as read.

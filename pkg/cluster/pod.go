@@ -39,7 +39,18 @@ type Pod struct {
 	Avoids       []WeightedAffinityTerm  `json:"avoids,omitempty"`       // preferred pod anti-affinity
 	HostPorts    []HostPort              `json:"hostPorts,omitempty"`
 	VolumeZones  [][]require.Requirement `json:"volumeZones,omitempty"` // alternatives that its volumes allow, none for no limit
+	Volumes      []Volume                `json:"volumes,omitempty"`     // sorted by driver and id; read only where a node has a limit
 	Unmodelled   []string                `json:"unmodelled,omitempty"`  // constraints that Joiner does not model, in words
+
+	// Virtual says that there is no such pod: it stands for room that a CapacityBuffer keeps free. It is packed as any other, but
+	// nothing is written about it, and no node is spared for its sake (spec core.md §1.9).
+	Virtual bool `json:"virtual,omitempty"`
+}
+
+// Volume is what one persistent volume takes of a node's limit. Two pods with the same volume take it once.
+type Volume struct {
+	Driver string `json:"driver"` // CSI driver
+	ID     string `json:"id"`     // of the volume, or of its claim while there is none
 }
 
 // Owner is the kind of controller a pod belongs to.

@@ -20,7 +20,8 @@ type Snapshot struct {
 	Claims     []Claim         `json:"claims,omitempty"`
 	Pools      []Pool          `json:"pools,omitempty"`
 	Classes    []catalog.Class `json:"classes,omitempty"`
-	Daemons    []Pod           `json:"daemons,omitempty"` // one pod of each DaemonSet, as its template makes it
+	Overlays   []Overlay       `json:"overlays,omitempty"`
+	Daemons    []Pod           `json:"daemons,omitempty"` // one pod of each DaemonSet: its newest, or as its template makes it
 	Namespaces []Namespace     `json:"namespaces,omitempty"`
 	Budgets    []Budget        `json:"budgets,omitempty"`   // PodDisruptionBudgets
 	Instances  []Instance      `json:"instances,omitempty"` // only where the pass asked EC2
@@ -32,7 +33,8 @@ type Snapshot struct {
 // Rules are the settings that change decisions.
 type Rules struct {
 	IgnorePreferences     bool          `json:"ignorePreferences,omitempty"`
-	MaxClaims             int           `json:"maxClaims,omitempty"` // new claims in one pass, 0 for no limit
+	RelaxMinValues        bool          `json:"relaxMinValues,omitempty"` // a minValues that cannot be met is lowered, instead of refusing the pool
+	MaxClaims             int           `json:"maxClaims,omitempty"`      // new claims in one pass, 0 for no limit
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
 	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`
@@ -77,6 +79,23 @@ type Pool struct {
 	ExpireAfter      time.Duration     `json:"expireAfter,omitempty"` // 0 for Never
 	TerminationGrace *time.Duration    `json:"terminationGrace,omitempty"`
 	Hash             string            `json:"hash,omitempty"` // static drift hash of the template
+}
+
+// Overlay is a NodeOverlay as read: a correction of what instance types cost or hold (spec core.md §1.8).
+type Overlay struct {
+	Name         string              `json:"name"`
+	Weight       int32               `json:"weight,omitempty"`
+	Requirements require.Set         `json:"requirements"`       // on types, offerings, the template's labels and the pool's name
+	Price        *float64            `json:"price,omitempty"`    // USD per hour, instead of what AWS says
+	Change       *PriceChange        `json:"change,omitempty"`   // or what to add to that
+	Capacity     []resource.Extended `json:"capacity,omitempty"` // resources that a type has, sorted by name; zero counts are meant
+	Message      string              `json:"message,omitempty"`  // why it is not valid
+}
+
+// PriceChange is an addition to a price; one that is below zero lowers it.
+type PriceChange struct {
+	USD     float64 `json:"usd,omitempty"`     // per hour
+	Percent float64 `json:"percent,omitempty"` // of the price
 }
 
 // ClassOf returns the resolved class of that name.

@@ -70,6 +70,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		w.Snapshot.Budgets = append(w.Snapshot.Budgets, cluster.Budget{
 			Namespace: "default", Name: dir.name(), FullyBlocking: dir.has("blocking"), Selector: selector(dir.lines),
 		})
+	case "overlay":
+		err = w.addOverlay(dir)
 	case "sold-out":
 		w.soldOut(dir)
 	case "class":

@@ -1,0 +1,177 @@
+package overlay_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+	"joiner/pkg/scenario"
+)
+
+// TestScenarios plays testdata in the words of pkg/scenario. "show" prints what became of the overlays and what each pool sells
+// under them, types that no overlay touched left out.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		w := scenario.New()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "show" {
+				out := show(w.Snapshot, w.Market)
+				backwards := w.Snapshot
+				backwards.Overlays, backwards.Pools = slices.Clone(backwards.Overlays), slices.Clone(backwards.Pools)
+				slices.Reverse(backwards.Overlays)
+				if again := show(backwards, w.Market); again != out {
+					t.Errorf("%s: in another order it is\n%s", d.Pos, again)
+				}
+				return out
+			}
+			known, err := w.Do(d)
+			if err != nil || !known {
+				d.Fatalf(t, "%s: %v", d.Cmd, err)
+			}
+			return "ok\n"
+		})
+	})
+}
+
+func show(s cluster.Snapshot, types func(string) []catalog.Type) string {
+	var b strings.Builder
+	for _, v := range overlay.Judge(s.Overlays, overlay.Shelves(s, types)) {
+		switch {
+		case v.InForce():
+			fmt.Fprintf(&b, "%s is in force\n", v.Overlay)
+		case v.Invalid != "":
+			fmt.Fprintf(&b, "%s is invalid: %s\n", v.Overlay, v.Invalid)
+		default:
+			fmt.Fprintf(&b, "%s is in conflict: %s\n", v.Overlay, v.Conflict)
+		}
+	}
+	market := overlay.Market(s, types)
+	for _, p := range s.Pools {
+		for _, x := range market(p) {
+			if !x.PriceOverlaid && !x.CapacityOverlaid {
+				continue
+			}
+			fmt.Fprintf(&b, "%s %s", p.Name, x.Name)
+			if x.CapacityOverlaid {
+				fmt.Fprintf(&b, " with %s, for pods %s", x.Capacity, x.Allocatable)
+			}
+			b.WriteByte('\n')
+			for _, o := range x.Offerings {
+				if x.PriceOverlaid {
+					fmt.Fprintf(&b, "  %s %s %.4g\n", o.CapacityType, o.Zone, o.Price)
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// facts is a market of one type: on-demand at a known price, spot at a price that nobody knows.
+func facts(t *testing.T, soldOut ...catalog.Mark) []catalog.Type {
+	t.Helper()
+	c := catalog.Catalog{Region: "r", Zones: map[string]string{"a": "r-1", "b": "r-2"}, Types: []catalog.Facts{{
+		Name: "m5.large", Arch: []string{"amd64"}, VCPU: 2, MemoryMiB: 8192, DefaultCardENIs: 3, IPv4PerENI: 10, Hypervisor: "nitro",
+		Virtualization: []string{"hvm"}, UsageClasses: []string{"on-demand", "spot"}, Zones: []string{"a"}, OnDemandUSD: 0.1}}}
+	return catalog.Resolve(c, catalog.DefaultClass(c), soldOut, cluster.Snapshot{}.Now)
+}
+
+// A price that an overlay gives stands in for one that nobody knows; what is not for sale stays so.
+func TestUnknownPrice(t *testing.T) {
+	half := 0.5
+	change := cluster.Overlay{Name: "x", Change: &cluster.PriceChange{USD: 1}}
+	price := cluster.Overlay{Name: "x", Price: &half}
+	sold := catalog.Mark{Offer: catalog.Offer{CapacityType: catalog.Spot}, Until: cluster.Snapshot{}.Now.AddDate(1, 0, 0), Why: "ICE"}
+	for _, c := range []struct {
+		name    string
+		types   []catalog.Type
+		overlay cluster.Overlay
+		want    string
+	}{
+		{"price", facts(t), price, "on-demand a 0.5, spot a 0.5, on-demand b 0.5 not sold in b, spot b 0.5 not sold in b"},
+		{"change", facts(t), change, "on-demand a 1.1, on-demand b 1.1 not sold in b, spot a 0 spot price unknown, spot b 1 not sold in b"},
+		{"sold out", facts(t, sold), price,
+			"on-demand a 0.5, spot a 0.5 sold out until 0002-01-01T00:00:00Z (ICE), on-demand b 0.5 not sold in b, spot b 0.5 not sold in b"},
+	} {
+		before := fmt.Sprint(c.types)
+		var got []string
+		for _, o := range overlay.Apply(c.types, cluster.Pool{Name: "p"}, []cluster.Overlay{c.overlay})[0].Offerings {
+			if o.Available != (o.Why == "") {
+				t.Errorf("%s: %s is available: %t, but %q", c.name, o.Offer, o.Available, o.Why)
+			}
+			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %g %s", o.CapacityType, o.Zone, o.Price, o.Why)))
+		}
+		slices.Sort(got)
+		want := strings.Split(c.want, ", ")
+		slices.Sort(want)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, d)
+		}
+		if fmt.Sprint(c.types) != before {
+			t.Errorf("%s: the types given were changed", c.name)
+		}
+	}
+}
+
+// An overlay can be about one reservation.
+func TestReservation(t *testing.T) {
+	c := catalog.Catalog{Region: "r", Zones: map[string]string{"a": "r-1"}, Types: []catalog.Facts{{Name: "m5.large", Arch: []string{"amd64"},
+		VCPU: 2, MemoryMiB: 8192, Virtualization: []string{"hvm"}, UsageClasses: []string{"on-demand"}, Zones: []string{"a"}, OnDemandUSD: 1}}}
+	class := catalog.DefaultClass(c)
+	for _, id := range []string{"cr-1", "cr-2"} {
+		class.Reservations = append(class.Reservations, catalog.Reservation{ID: id, Type: "m5.large", Zone: "a", Kind: "default", Remaining: 1})
+	}
+	half := 0.5
+	o := cluster.Overlay{Name: "x", Price: &half, Requirements: require.NewSet(require.Of(catalog.LabelReservationID, "cr-2"))}
+	got := map[string]float64{}
+	for _, f := range overlay.Apply(catalog.Resolve(c, class, nil, cluster.Snapshot{}.Now), cluster.Pool{}, []cluster.Overlay{o})[0].Offerings {
+		id := ""
+		if f.Reservation != nil {
+			id = f.Reservation.ID
+		}
+		got[id] = f.Price
+	}
+	if d := cmp.Diff(map[string]float64{"": 1, "cr-1": 1e-7, "cr-2": 0.5}, got); d != "" {
+		t.Errorf("prices by reservation (-want +got):\n%s", d)
+	}
+}
+
+// Huge pages come out of the memory that pods may use, and not twice.
+func TestHugePages(t *testing.T) {
+	x := catalog.Type{Name: "t", Offerings: []catalog.Offering{{}}, Allocatable: resource.List{Memory: 1000}.With("hugepages-2Mi", 100)}
+	for n, want := range map[int64]int64{100: 1000, 300: 800, 5000: 0} {
+		o := cluster.Overlay{Name: "x", Capacity: []resource.Extended{{Name: "hugepages-2Mi", Count: n}}}
+		got := overlay.Apply([]catalog.Type{x}, cluster.Pool{}, []cluster.Overlay{o})[0].Allocatable
+		if got.Memory != want || got.Get("hugepages-2Mi") != n {
+			t.Errorf("%d: %s, want %d of memory", n, got, want)
+		}
+	}
+}
+
+func BenchmarkMarket(b *testing.B) {
+	w := scenario.New()
+	for i := range 1200 {
+		w.Types = append(w.Types, catalog.Type{Name: fmt.Sprint("t", i), Offerings: make([]catalog.Offering, 8)})
+	}
+	for i := range 10 {
+		w.Snapshot.Pools = append(w.Snapshot.Pools, cluster.Pool{Name: fmt.Sprint("p", i), Class: "default"})
+		w.Snapshot.Overlays = append(w.Snapshot.Overlays, cluster.Overlay{Name: fmt.Sprint("o", i), Weight: int32(i), Change: &cluster.PriceChange{Percent: 1}})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		market := overlay.Market(w.Snapshot, w.Market)
+		for _, p := range w.Snapshot.Pools {
+			if !market(p)[0].PriceOverlaid {
+				b.Fatal("not overlaid")
+			}
+		}
+	}
+}
