@@ -33,6 +33,8 @@ func (f Fault) String() string {
 
 // Ports is the world as one invocation sees it. It implements the ports of control.
 type Ports struct {
+	Before func(call string) // what others do just before a call; nil for nothing. It may use other Ports.
+
 	w     *World
 	fault Fault
 	calls []string
@@ -51,6 +53,9 @@ func (p *Ports) Calls() []string {
 
 // do makes one call: the deed is done with the world locked, unless the fault prevents it.
 func do[T any](ctx context.Context, p *Ports, call string, deed func() (T, error)) (T, error) {
+	if p.Before != nil {
+		p.Before(call)
+	}
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	var none T

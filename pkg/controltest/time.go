@@ -162,3 +162,16 @@ func (w *World) Nodes() string {
 	defer w.mu.Unlock()
 	return strings.Join(slices.Sorted(maps.Keys(w.nodes)), " ")
 }
+
+// Taints lists a node's taints as kubectl prints them.
+func (w *World) Taints(node string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	if n, ok := w.nodes[node]; ok {
+		for _, t := range n.Taints {
+			out = append(out, t.String())
+		}
+	}
+	return out
+}

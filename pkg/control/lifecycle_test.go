@@ -1,0 +1,165 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/controltest"
+	"joiner/pkg/interrupt"
+)
+
+func TestDeletionsWakeProvision(t *testing.T) {
+	f := running(t)
+	before := f.w.Woken("provision")
+	f.w.DeleteClaims()
+	if err := f.lifecycle(f.w.Ports(controltest.Fault{})).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.w.Woken("provision") - before; got != 1 {
+		t.Errorf("provision was woken %d times by one pass", got)
+	}
+}
+
+func TestLaunchesWakeLifecycle(t *testing.T) {
+	w := newWorld()
+	w.Run("web", 1, pattern(1500, 3000))
+	if _, err := invoke(t, w, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Woken("lifecycle"); got != 1 {
+		t.Errorf("lifecycle was woken %d times", got)
+	}
+}
+
+func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
+	f := running(t)
+	n := notice(f.w)
+	p, l := f.w.Woken("provision"), f.w.Woken("lifecycle")
+	for range 2 { // a notice may come twice
+		if err := f.interruption(f.w.Ports(controltest.Fault{})).Spot(context.Background(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.w.Woken("provision") != p+2 || f.w.Woken("lifecycle") != l+2 {
+		t.Errorf("woken: provision %d, lifecycle %d", f.w.Woken("provision")-p, f.w.Woken("lifecycle")-l)
+	}
+	condemned := 0
+	for _, c := range f.w.Claims() {
+		if !c.Deleting.IsZero() {
+			condemned++
+			if instanceOf(c) != n.Instance {
+				t.Errorf("claim %s was condemned for %s", c.Name, n.Instance)
+			}
+			if k := f.w.Taints(c.NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
+				t.Errorf("taints of its node: %v", k)
+			}
+		}
+	}
+	if condemned != 1 {
+		t.Errorf("%d claims are condemned", condemned)
+	}
+	for _, o := range f.w.Marks() {
+		if i := f.w.Instances()[0]; o.Type != i.Type || o.Zone != i.Zone || o.CapacityType != "spot" {
+			t.Errorf("marked %s, of %+v", o, i)
+		}
+	}
+	if events := f.w.Events("NodeClaim"); len(events) == 0 || !strings.HasPrefix(events[0], "SpotInterrupted: ") {
+		t.Errorf("events %q", events)
+	}
+}
+
+func TestNoticeAboutAForeignInstanceDoesNothing(t *testing.T) {
+	f := running(t)
+	p := f.w.Ports(controltest.Fault{})
+	if err := f.interruption(p).Spot(context.Background(), interrupt.Notice{Instance: "i-foreign", Reason: "SpotInterrupted"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Calls(), ", "); got != "list claims" {
+		t.Errorf("calls %s", got)
+	}
+}
+
+// TestCapacityComesBeforeAnInterruptedInstanceGoes gives the functions the two minutes of a notice.
+func TestCapacityComesBeforeAnInterruptedInstanceGoes(t *testing.T) {
+	f := running(t)
+	f.w.Protect("web", 2)
+	f.w.Protect("db", 0)
+	n := notice(f.w)
+	if err := f.interruption(f.w.Ports(controltest.Fault{})).Spot(context.Background(), n); err != nil {
+		t.Fatal(err)
+	}
+	end := f.w.Now().Add(2 * time.Minute)
+	f.rest(t, 4)
+	if f.w.Now().After(end) {
+		t.Fatalf("it took until %s", f.w.Now())
+	}
+	f.w.Interrupt(n.Instance)
+	noProblems(t, f.w)
+}
+
+// TestChangedClaimIsLeftToTheNextPass has somebody else write the claim between the read and the write.
+func TestChangedClaimIsLeftToTheNextPass(t *testing.T) {
+	f := waiting(t)
+	if _, err := invoke(t, f.w, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.w.Tick(30 * time.Second)
+	p := f.w.Ports(controltest.Fault{})
+	meddled := false
+	p.Before = func(call string) {
+		if call != "write status of claim" || meddled {
+			return
+		}
+		meddled = true
+		for _, c := range f.w.Claims() {
+			if _, err := f.w.Ports(controltest.Fault{}).AnnotateClaim(context.Background(), c, map[string]string{"somebody": "else"}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := f.lifecycle(p).Run(context.Background(), f.w.Now().Add(5*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if !meddled {
+		t.Fatal("nothing was written")
+	}
+	for _, c := range f.w.Claims() {
+		if !c.Is("Initialized") || c.Annotations["somebody"] != "else" {
+			t.Errorf("claim %s: initialized %t, annotations %v", c.Name, c.Is("Initialized"), c.Annotations)
+		}
+	}
+}
+
+// TestOneFailedStepStopsNoOther fails the taint of one node of three.
+func TestOneFailedStepStopsNoOther(t *testing.T) {
+	f := running(t)
+	f.w.DeleteClaims()
+	err := f.lifecycle(f.w.Ports(controltest.Fault{Call: 4})).Run(context.Background(), f.once())
+	if fault, ok := errors.AsType[*controltest.FaultError](err); !ok || fault.Call != "condemn node" || !strings.Contains(err.Error(), "condemn node") {
+		t.Fatalf("error %v", err)
+	}
+	condemned := 0
+	for name := range strings.FieldsSeq(f.w.Nodes()) {
+		if slices.Contains(f.w.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
+			condemned++
+		}
+	}
+	if condemned != 2 {
+		t.Errorf("%d of 3 nodes were condemned, 1 was to fail", condemned)
+	}
+}
+
+// TestLeaseIsReleased shows that the next invocation need not wait for the lease of one that ended well or with an error.
+func TestLeaseIsReleased(t *testing.T) {
+	for _, call := range []int{0, 5, 6, 7} {
+		f := waiting(t)
+		_ = f.provision(f.w.Ports(controltest.Fault{Call: call})).Run(context.Background(), f.once())
+		if _, ok, err := f.w.Ports(controltest.Fault{}).Acquire(context.Background(), "joiner-capacity", "next", time.Minute); !ok || err != nil {
+			t.Errorf("after a fault of call %d the lease is held: %t %v", call, ok, err)
+		}
+	}
+}
