@@ -6,6 +6,7 @@ replace joiner => ../..
 
 require (
 	github.com/go-logr/logr v1.4.3
+	github.com/google/go-cmp v0.7.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	joiner v0.0.0
 	k8s.io/api v0.36.3

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/checker"
+	"joiner/pkg/cli"
+	"joiner/pkg/workload"
+)
+
+// A generated workload is the same for the same seed, can be loaded, and its running pods fit their nodes: otherwise no plan
+// for it could be valid.
+func TestGenerate(t *testing.T) {
+	pools, err := filepath.Abs("../workloads/nodepools/mixed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wish{pods: 800, nodes: 60, bound: 900, seed: 5, name: "made", pools: pools}
+	var files []workload.File
+	for _, name := range []string{"a.json", "b.json.gz"} {
+		w.out = filepath.Join(t.TempDir(), name)
+		if err := w.run(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := workload.Load(os.ReadFile, w.out, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	if diff := cmp.Diff(files[0], files[1]); diff != "" {
+		t.Errorf("two files of one seed differ:\n%s", diff)
+	}
+	f := files[0]
+	bound := 0
+	for _, n := range f.Nodes {
+		for _, count := range n.Pods {
+			bound += count
+		}
+	}
+	if f.Pending() != 800 || len(f.Nodes) != 60 || bound < 500 || bound > 900 {
+		t.Errorf("%d pods, %d nodes, %d running", f.Pending(), len(f.Nodes), bound)
+	}
+	c, err := cli.Catalog("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := cli.Plan(f, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, err := os.ReadFile("../../../pkg/catalog/testdata/resolved-types.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := checker.NewMarket(builtin.Data(), resolved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := checker.Check(f, m, p); len(r.Violations) > 0 {
+		t.Errorf("the plan is not valid: %v", r.Violations)
+	}
+	if len(p.OnExisting) == 0 {
+		t.Error("no pod went onto the nodes that are there")
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"joiner/pkg/checker"
+	"joiner/pkg/workload"
+)
+
+// The whole program on one small workload: both sides run, are judged, and the table is written.
+func TestBench(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "results.md")
+	b := bench{out: out, resolved: "../../pkg/catalog/testdata/resolved-types.json.gz", patience: 1 << 40}
+	if err := b.run([]string{"../../pkg/cli/testdata/shop.yaml"}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Karpenter v1.14.1", "| shop | 7 | 1 |", "| 0.10 | 1 | 3 | valid |", "| 1.00 |"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
+func TestFolder(t *testing.T) {
+	b := bench{folder: "workloads"}
+	got, err := b.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "workloads/w1-od.json workloads/w1.json workloads/w2-2000.json.gz workloads/w2-500.json.gz workloads/w2-5000.json.gz workloads/w3.json.gz"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("samples: %s", s)
+	}
+	b.folder = t.TempDir()
+	if _, err := b.files(); err == nil {
+		t.Error("an empty folder gives no error")
+	}
+}
+
+func TestFaultsAndMeans(t *testing.T) {
+	side := func(usd, cpu float64, bad ...string) *side {
+		return &side{plan: workload.Placement{PlanUserSeconds: cpu}, report: checker.Report{HourlyUSD: usd, Violations: bad}}
+	}
+	rows := []row{
+		{workload: "a", pods: 5000, joiner: side(1, 0.1), karpenter: side(2, 10, "Karpenter's are its own affair")},
+		{workload: "b", pods: 5000, joiner: side(1, 0.1), karpenter: side(8, 40)},
+		{workload: "small", pods: 10, joiner: side(1, 1), karpenter: side(4, 1)},
+		{workload: "alone", pods: 9000, joiner: side(1, 1)},
+	}
+	if err := faults(rows); err != nil {
+		t.Errorf("faults: %v", err)
+	}
+	want := "In the geometric mean Karpenter's fleets cost 4.00 times Joiner's; with 2000 pods and more it takes 200 times the CPU."
+	if got := summary(rows); got != want {
+		t.Errorf("summary: %s", got)
+	}
+	rows[3].joiner = side(1, 1, "too full")
+	if err := faults(rows); err == nil || !strings.Contains(err.Error(), "alone: too full") {
+		t.Errorf("a fault of ours gives %v", err)
+	}
+}
