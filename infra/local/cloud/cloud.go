@@ -34,8 +34,9 @@ type Options struct {
 	OnInstance func(Instance)
 	// Invoke runs a Lambda function. Nil: no function exists.
 	Invoke func(ctx context.Context, r InvokeRequest) InvokeResponse
-	// Authorize says whether a caller may do an action ("ec2:CreateFleet"). Nil: everybody may do everything.
-	Authorize func(caller Caller, action string) bool
+	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy allows
+	// …"). It must not call the account. Nil: everybody may do everything.
+	Authorize func(Access) error
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
 }

@@ -117,6 +117,13 @@ func (c *Cloud) createFleet(r *call, in *createFleetInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	asked := map[string]*wire.Failure{}
+	for i, p := range pools {
+		if p.broken == nil && c.opt.Authorize != nil {
+			questions := c.launchAccess(p, in.TargetCapacity.DefaultTargetCapacityType, in.Specifications)
+			pools[i].broken = c.mayLaunch(r, questions, asked)
+		}
+	}
 	if err := r.dry(); err != nil {
 		return nil, err
 	}

@@ -112,6 +112,18 @@ func (c *Cloud) LimitAddresses(subnetID string, n int) bool {
 	return true
 }
 
+// TagSubnet sets a tag of a subnet, as its owner would; false if there is no such subnet.
+func (c *Cloud) TagSubnet(subnetID, key, value string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.vpc.subnet(subnetID)
+	if s == nil {
+		return false
+	}
+	s.Tags[key] = value
+	return true
+}
+
 type xmlZone struct {
 	Name   string `xml:"zoneName"`
 	ID     string `xml:"zoneId"`

@@ -226,6 +226,9 @@ func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
 	if f := c.resolve(&p, fleetOverride{SubnetID: in.SubnetID}, capacityType); f != nil {
 		return nil, f
 	}
+	if f := c.mayLaunch(r, c.launchAccess(p, capacityType), map[string]*wire.Failure{}); f != nil {
+		return nil, f
+	}
 	if err := r.dry(); err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ type call struct {
 	service, action string
 	protocol        wire.Protocol
 	caller          Caller
+	region          string // that the request was signed for
 	http            *http.Request
 	body            []byte
 	form            url.Values // query protocols
@@ -118,7 +119,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
 		http.Error(w, "the emulator has no service "+s.service, http.StatusNotFound)
 		return
 	}
-	r.service, r.protocol = s.service, service.protocol
+	r.service, r.protocol, r.region = s.service, service.protocol, s.region
 	if !signed {
 		r.service, r.protocol = "sts", wire.Query
 	}
@@ -155,8 +156,8 @@ func (r *call) name() {
 
 // perform plays the faults that are set for the call around its deed.
 func (c *Cloud) perform(w *outcome, r *call, s service) {
-	if c.opt.Authorize != nil && !c.opt.Authorize(r.caller, r.service+":"+r.action) {
-		c.reply(w, r, nil, denied(r))
+	if err := c.authorize(r); err != nil {
+		c.reply(w, r, nil, err)
 		return
 	}
 	f := c.faults.take(r.service, r.action)
@@ -223,18 +224,6 @@ func (c *Cloud) reply(w *outcome, r *call, body any, err error) {
 		return
 	}
 	wire.WriteReply(w, r.protocol, r.action, body, r.id)
-}
-
-// denied is the refusal of an action that the caller has no permission for.
-func denied(r *call) *wire.Failure {
-	who := "User: " + r.caller.ARN() + " is not authorized to perform: " + r.service + ":" + r.action
-	switch r.protocol {
-	case wire.EC2Query:
-		return wire.Fail(403, "UnauthorizedOperation", "You are not authorized to perform this operation. %s", who)
-	case wire.JSON, wire.RestJSON:
-		return wire.Fail(400, "AccessDeniedException", "%s", who)
-	}
-	return wire.Fail(403, "AccessDenied", "%s", who)
 }
 
 // breath is how long an answer that is ready waits. smithy-go closes the body of a request as soon as the answer

@@ -13,11 +13,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"joiner/infra/local/cloud"
 	"joiner/infra/local/host"
 	"joiner/infra/local/host/assembly"
+	"joiner/infra/local/iam"
 	"joiner/infra/local/kubelet"
 	"joiner/infra/local/planectl"
 	"joiner/pkg/install"
@@ -59,6 +62,7 @@ type Env struct {
 	Assembly *assembly.Assembly
 
 	ownPlane bool
+	policies atomic.Pointer[iam.Policies] // of the stack's roles, once it is deployed
 }
 
 // Start brings everything up. On an error what was started is ended again.
@@ -147,7 +151,14 @@ func (e *Env) startCloud(o Options) (err error) {
 				e.Kubelets.Announce(instanceOf(i))
 			}
 		},
-		Invoke: e.invoke,
+		Invoke:    e.invoke,
+		Authorize: func(a cloud.Access) error {
+			err := e.authorize(a)
+			if err != nil {
+				fmt.Fprintf(o.FunctionLog, "IAM refuses %s %s on %s %v\n", a.Caller.ARN(), a.Action, a.Resource, err)
+			}
+			return err
+		},
 	})
 	if err != nil {
 		return err
@@ -183,9 +194,14 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	for i := range e.Assembly.Functions {
 		maps.Copy(e.Assembly.Functions[i].Environment, o.Env)
 	}
+	policies, err := iam.Of(e.Assembly.Roles)
+	if err != nil {
+		return fmt.Errorf("read the stack's policies: %w", err)
+	}
+	e.policies.Store(policies)
 	queues := map[string]string{} // ARN to name
 	for _, r := range e.Assembly.Roles {
-		e.Cloud.PutRole(r.Path + r.Name)
+		e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
 	}
 	for _, q := range e.Assembly.Queues {
 		e.Cloud.PutQueue(q.Name)
@@ -215,6 +231,16 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 			}
 			return nil
 		}})
+	return err
+}
+
+// authorize weighs every call by the policies of the synthesized stack, as IAM does.
+func (e *Env) authorize(a cloud.Access) error {
+	policies := e.policies.Load()
+	if policies == nil {
+		return errors.New("because no stack is deployed yet")
+	}
+	_, err := policies.Decide(iam.Request{Role: a.Caller.Role, Action: a.Action, Resource: a.Resource, Keys: a.Keys})
 	return err
 }
 
