@@ -1,0 +1,154 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"joiner/pkg/workload"
+)
+
+// view is where the pods of the workload are.
+type view struct {
+	exists map[string]bool
+	on     map[string]string // pods with a node, to its name
+	said   map[string]string // pods without one, to what the scheduler said last
+}
+
+// look reads the pods of every namespace. Pods that are going away do not exist any more.
+func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
+	v := view{exists: map[string]bool{}, on: map[string]string{}, said: map[string]string{}}
+	ours := map[string]bool{}
+	for _, p := range pods {
+		ours[workload.Key(p)] = true
+	}
+	list, err := c.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return v, fmt.Errorf("list pods: %w", err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		key := workload.Key(p)
+		if !ours[key] || p.DeletionTimestamp != nil {
+			continue
+		}
+		v.exists[key] = true
+		if p.Spec.NodeName != "" {
+			v.on[key] = p.Spec.NodeName
+		} else {
+			v.said[key] = unschedulable(p)
+		}
+	}
+	return v, nil
+}
+
+// settle waits until every pod has a node, or no pod got one for the idle time. It returns the seconds from began to the last
+// pod that got one.
+func (t *trial) settle(ctx context.Context, began time.Time) (float64, error) {
+	left, moved := -1, time.Now()
+	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		list, err := t.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
+		if err != nil {
+			return false, fmt.Errorf("list pending pods: %w", err)
+		}
+		if n := len(list.Items); n != left {
+			left, moved = n, time.Now()
+		}
+		return left == 0 || time.Since(moved) > t.Idle, nil
+	})
+	return moved.Sub(began).Seconds(), err
+}
+
+// judge compares what the scheduler did with what the plan said.
+func (t *trial) judge(r *Round, v view) {
+	pending := map[string]int{}
+	reasons := map[string]*Reason{}
+	for _, p := range t.pods {
+		key := workload.Key(p)
+		if _, ok := v.on[key]; ok {
+			r.Scheduled++
+			continue
+		}
+		pending[t.names.Group(key)]++
+		r.Pending++
+		said := v.said[key]
+		switch why, refused := t.refused[key]; {
+		case refused:
+			said = "refused by the API server: " + why
+		case !v.exists[key]:
+			said = "pre-empted by a pod of higher priority"
+		}
+		why := wording(said)
+		if reasons[why] == nil {
+			reasons[why] = &Reason{Why: why, Pod: key, Said: said}
+		}
+		reasons[why].Pods++
+	}
+	for group, n := range pending {
+		r.Stranded += max(0, n-t.homeless[group])
+	}
+	for group, n := range t.homeless {
+		r.Surprising += max(0, n-pending[group])
+	}
+	r.Moved = t.moved(v)
+	for _, why := range slices.SortedFunc(maps.Values(reasons), func(a, b *Reason) int {
+		return cmp.Or(cmp.Compare(b.Pods, a.Pods), strings.Compare(a.Why, b.Why))
+	}) {
+		r.Reasons = append(r.Reasons, *why)
+	}
+	r.TotalUSD = r.AddedUSD
+	if n := len(t.report.Rounds); n > 0 {
+		r.TotalUSD += t.report.Rounds[n-1].TotalUSD
+	}
+}
+
+// moved counts pods on another node than the plan had for them; pods of one group may swap.
+func (t *trial) moved(v view) int {
+	sit := map[string]seating{}
+	for key, node := range v.on {
+		if sit[node] == nil {
+			sit[node] = seating{}
+		}
+		sit[node][t.names.Group(key)]++
+	}
+	n := 0
+	for node, groups := range sit {
+		for group, count := range groups {
+			n += max(0, count-t.seats[node][group])
+		}
+	}
+	return n
+}
+
+// wording is the scheduler's message without numbers of nodes, so that like pods have like words.
+func wording(said string) string {
+	if strings.HasPrefix(said, "refused") || strings.HasPrefix(said, "pre-empted") {
+		return said
+	}
+	if said == "" {
+		return "the scheduler said nothing"
+	}
+	said, _, _ = strings.Cut(said, ". ") // what it tried beside filtering
+	if _, rest, ok := strings.Cut(said, " nodes are available: "); ok {
+		said = rest
+	}
+	var parts []string
+	counted := regexp.MustCompile(`^\d+ (.*)$`)
+	for part := range strings.SplitSeq(strings.TrimRight(strings.TrimSpace(said), "."), ", ") {
+		if m := counted.FindStringSubmatch(part); m != nil {
+			part = m[1]
+		}
+		parts = append(parts, part)
+	}
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), "; ")
+}

@@ -1,0 +1,150 @@
+// Command verify-plan plans workload files and lets the real kube-scheduler place their pods on the planned nodes, in a
+// local control plane of its own for each file.
+//
+// Exit code 0: every pod that a plan placed has a node. 1: some have not, or a trial could not be held. 2: bad flags.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"joiner/infra/local/planectl"
+	"joiner/infra/local/verify"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cli"
+	"joiner/pkg/pack"
+	"joiner/pkg/workload"
+)
+
+const startPatience = 2 * time.Minute
+
+// wish is what the flags say.
+type wish struct {
+	plane, pools, types string
+	rounds              int
+	idle                time.Duration
+	shuffle             uint64
+	nominate            bool
+	most                int
+}
+
+func main() {
+	var w wish
+	flag.StringVar(&w.plane, "plane", ".local/bin/joiner-plane", "the local control plane's program (make plane)")
+	flag.StringVar(&w.pools, "nodepools", "", "NodePools, instead of those a workload names")
+	flag.StringVar(&w.types, "types", "", "instance types and prices, instead of those built in")
+	flag.IntVar(&w.rounds, "rounds", 3, "most plans for one workload, each for the pods that the one before left pending")
+	flag.DurationVar(&w.idle, "idle", 15*time.Second, "scheduling is over when nothing was placed for so long")
+	flag.Uint64Var(&w.shuffle, "shuffle", 0, "seed of the order in which pods arrive; 0 for that of the file")
+	flag.BoolVar(&w.nominate, "nominate", false, "tell the scheduler in each pod's status.nominatedNodeName which node the plan has for it")
+	flag.IntVar(&w.most, "most", 0, "leave out workloads of more pods; 0 for no limit")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "verify-plan [flags] WORKLOAD...: files, or folders of files\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := w.run(ctx, flag.Args())
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "verify-plan: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func (w wish) run(ctx context.Context, paths []string) error {
+	files, err := workloadFiles(paths)
+	if err != nil {
+		return err
+	}
+	types, err := cli.Catalog(w.types)
+	if err != nil {
+		return err
+	}
+	var bad []string
+	for _, path := range files {
+		f, err := workload.Load(os.ReadFile, path, w.pools)
+		if err != nil {
+			return err
+		}
+		if w.most > 0 && f.Pending() > w.most {
+			fmt.Printf("%s: left out, it has %d pods\n\n", path, f.Pending())
+			continue
+		}
+		if f.Name == "" {
+			f.Name = filepath.Base(path)
+		}
+		r, err := w.try(ctx, f, types)
+		if err != nil {
+			return err
+		}
+		if err := r.Write(os.Stdout); err != nil {
+			return err
+		}
+		fmt.Println()
+		if r.Failed() {
+			bad = append(bad, r.Workload)
+		}
+	}
+	if len(bad) > 0 {
+		return fmt.Errorf("pods that were planned have no node: %s", strings.Join(bad, ", "))
+	}
+	return nil
+}
+
+// try holds one trial in a fresh control plane.
+func (w wish) try(ctx context.Context, f workload.File, types catalog.Catalog) (r verify.Report, err error) {
+	dir, err := os.MkdirTemp("", "joiner-verify-")
+	if err != nil {
+		return r, fmt.Errorf("make room for the control plane: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	starting, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	p, err := planectl.Start(starting, planectl.Options{Binary: w.plane, Dir: dir})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, p.Stop()) }()
+	return verify.Run(ctx, verify.Options{
+		Config: p.RESTConfig(), Workload: f, Catalog: types, Plan: pack.Pods, Rounds: w.rounds, Idle: w.idle, Shuffle: w.shuffle, Nominate: w.nominate,
+		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
+	})
+}
+
+// workloadFiles are the files named, and of folders those that look like workloads, sorted.
+func workloadFiles(paths []string) ([]string, error) {
+	var out []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("find workload: %w", err)
+		}
+		if !info.IsDir() {
+			out = append(out, path)
+			continue
+		}
+		for _, pattern := range []string{"*.json", "*.json.gz", "*.yaml", "*.yaml.gz"} {
+			found, err := filepath.Glob(filepath.Join(path, pattern))
+			if err != nil {
+				return nil, fmt.Errorf("find workloads in %s: %w", path, err)
+			}
+			out = append(out, found...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
