@@ -51,31 +51,47 @@ func (i *Interruption) Spot(ctx context.Context, n interrupt.Notice) error {
 			return err
 		}
 	}
-	err = errors.Join(i.Provision.Wake(ctx), i.condemn(ctx, o.Claim), i.Lifecycle.Wake(ctx))
-	i.tell(ctx, o.Claim, n)
+	woken := i.Provision.Wake(ctx)
+	node, condemned := i.condemn(ctx, o.Claim)
+	err = errors.Join(woken, condemned, i.Lifecycle.Wake(ctx))
+	i.tell(ctx, o, node, n)
 	return err
 }
 
-// condemn keeps new pods off the node at once; the drain is lifecycle's.
-func (i *Interruption) condemn(ctx context.Context, c cluster.Claim) error {
+// condemn keeps new pods off the node at once; the drain is lifecycle's. It returns the node, without a name if there is none.
+func (i *Interruption) condemn(ctx context.Context, c cluster.Claim) (cluster.Node, error) {
 	if c.NodeName == "" {
-		return nil
+		return cluster.Node{}, nil
 	}
 	n, err := i.Node.Node(ctx, c.NodeName)
 	if isNotFound(err) {
-		return nil
+		return cluster.Node{}, nil
 	}
 	if err != nil {
-		return err
+		return cluster.Node{}, err
 	}
-	return i.Nodes.CondemnNode(ctx, n)
+	return n, i.Nodes.CondemnNode(ctx, n)
 }
 
-func (i *Interruption) tell(ctx context.Context, c cluster.Claim, n interrupt.Notice) {
-	e := cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: n.Reason,
-		Message: "EC2 takes the spot instance " + n.Instance + " back in two minutes"}
+// tell writes the events of spec aws.md §6.2 on the claim and its node.
+func (i *Interruption) tell(ctx context.Context, o interrupt.Outcome, node cluster.Node, n interrupt.Notice) {
+	about := []cluster.Event{{Kind: "NodeClaim", Name: o.Claim.Name, UID: o.Claim.UID}}
+	if node.Name != "" {
+		about = append(about, cluster.Event{Kind: "Node", Name: node.Name, UID: node.UID})
+	}
+	for _, e := range about {
+		e.Warning, e.Reason, e.Message = true, n.Reason, "EC2 takes the spot instance "+n.Instance+" back in two minutes"
+		i.event(ctx, e)
+		if o.Condemn {
+			e.Reason, e.Message = "TerminatingOnInterruption", "it is drained and ended because of "+n.Reason
+			i.event(ctx, e)
+		}
+	}
+}
+
+func (i *Interruption) event(ctx context.Context, e cluster.Event) {
 	if err := i.Record.Event(ctx, e); err != nil {
-		i.Log.Warn("event on claim "+c.Name, "error", err)
+		i.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 	}
 }
 

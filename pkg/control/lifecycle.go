@@ -40,23 +40,30 @@ type Lifecycle struct {
 
 // Run passes until nothing is left to do or until the time given.
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
-	if n, err := l.Instances.SweepTemplates(ctx, templateMaxAge); err != nil {
-		return fmt.Errorf("sweep launch templates: %w", err)
-	} else if n > 0 {
-		l.Log.Info("deleted launch templates", "count", n)
-	}
+	swept := l.sweep(ctx) // that it fails must not keep a drain waiting
 	for {
 		busy, err := l.pass(ctx)
 		if err != nil {
-			return err
+			return errors.Join(err, swept)
 		}
 		if !busy || !l.Now().Before(until) {
-			return nil
+			return swept
 		}
 		if err := wait(ctx, l.Read, until.Sub(l.Now())); err != nil {
-			return err
+			return errors.Join(err, swept)
 		}
 	}
+}
+
+func (l *Lifecycle) sweep(ctx context.Context) error {
+	n, err := l.Instances.SweepTemplates(ctx, templateMaxAge)
+	if err != nil {
+		return fmt.Errorf("sweep launch templates: %w", err)
+	}
+	if n > 0 {
+		l.Log.Info("deleted launch templates", "count", n)
+	}
+	return nil
 }
 
 // pass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
 	"joiner/pkg/interrupt"
 )
@@ -67,8 +68,11 @@ func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
 			t.Errorf("marked %s, of %+v", o, i)
 		}
 	}
-	if events := f.w.Events("NodeClaim"); len(events) == 0 || !strings.HasPrefix(events[0], "SpotInterrupted: ") {
-		t.Errorf("events %q", events)
+	for kind, events := range map[string][]string{"NodeClaim": f.w.Events("NodeClaim"), "Node": f.w.Events("Node")} {
+		if len(events) != 3 || !strings.HasPrefix(events[0], "SpotInterrupted: ") || !strings.HasPrefix(events[1], "TerminatingOnInterruption: ") ||
+			!strings.HasPrefix(events[2], "SpotInterrupted: ") {
+			t.Errorf("events on the %s: %q", kind, events)
+		}
 	}
 }
 
@@ -160,6 +164,54 @@ func TestLeaseIsReleased(t *testing.T) {
 		_ = f.provision(f.w.Ports(controltest.Fault{Call: call})).Run(context.Background(), f.once())
 		if _, ok, err := f.w.Ports(controltest.Fault{}).Acquire(context.Background(), "joiner-capacity", "next", time.Minute); !ok || err != nil {
 			t.Errorf("after a fault of call %d the lease is held: %t %v", call, ok, err)
+		}
+	}
+}
+
+// TestTerminationGracePeriodEndsABlockedDrain has a budget that allows nothing.
+func TestTerminationGracePeriodEndsABlockedDrain(t *testing.T) {
+	f := &functions{w: newWorld()}
+	grace := time.Minute
+	f.w.ChangePool(func(p *cluster.Pool) { p.TerminationGrace = &grace })
+	f.w.Run("web", 1, pattern(1500, 3000))
+	f.rest(t, 4)
+	f.w.Protect("web", 1)
+	old := f.w.Instances()[0]
+	f.w.DeleteClaims()
+	f.rest(t, 1)
+	if got := f.w.Instances()[0]; got.ID != old.ID {
+		t.Fatalf("%s went before its time", old.ID)
+	}
+	f.rest(t, 5)
+	for _, i := range f.w.Instances() {
+		if i.ID == old.ID {
+			t.Errorf("%s is kept beyond its time", i.ID)
+		}
+	}
+	if events := f.w.Events("NodeClaim"); !slices.ContainsFunc(events, hasReason("TerminationGracePeriodExpiring")) {
+		t.Errorf("events on the claim: %q", events)
+	}
+	events := f.w.Events("Pod")
+	if !slices.ContainsFunc(events, hasReason("FailedDraining")) || !slices.ContainsFunc(events, hasReason("Disrupted")) {
+		t.Errorf("events on pods: %q", events)
+	}
+}
+
+func hasReason(reason string) func(string) bool {
+	return func(e string) bool { return strings.HasPrefix(e, reason+": ") }
+}
+
+// TestFailedSweepStopsNoStep has the very first call fail.
+func TestFailedSweepStopsNoStep(t *testing.T) {
+	f := running(t)
+	f.w.DeleteClaims()
+	err := f.lifecycle(f.w.Ports(controltest.Fault{Call: 1})).Run(context.Background(), f.once())
+	if fault, ok := errors.AsType[*controltest.FaultError](err); !ok || fault.Call != "sweep launch templates" {
+		t.Fatalf("error %v", err)
+	}
+	for name := range strings.FieldsSeq(f.w.Nodes()) {
+		if !slices.Contains(f.w.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
+			t.Errorf("node %s was not condemned", name)
 		}
 	}
 }

@@ -43,6 +43,7 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 	case plan.WriteStatus:
 		return w.writeStatus(ctx, claim, a)
 	case plan.SetDeadline:
+		w.event(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true, Reason: a.Reason, Message: a.Why})
 		return w.annotate(ctx, claim, map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
 	case plan.DeleteClaim:
 		w.event(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted", Message: a.Reason + ": " + a.Why})
@@ -79,7 +80,7 @@ func (w *worker) remove(ctx context.Context, a plan.Action) error {
 	}
 	about := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
 	if a.Do == plan.DeletePod {
-		about.Reason, about.Message, about.Warning = "Disrupted", a.Why, true
+		about.Reason, about.Message = "Disrupted", a.Why
 		w.event(ctx, about)
 		return w.l.Pods.DeletePod(ctx, pod, a.GraceSec)
 	}
