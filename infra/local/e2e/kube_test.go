@@ -186,13 +186,13 @@ func (w *world) claims() []unstructured.Unstructured {
 }
 
 // oneClaim is the only claim there is.
-func (w *world) oneClaim() unstructured.Unstructured {
+func (w *world) oneClaim() *unstructured.Unstructured {
 	w.t.Helper()
 	all := w.claims()
 	if len(all) != 1 {
 		w.t.Fatalf("%d NodeClaims, want 1", len(all))
 	}
-	return all[0]
+	return &all[0]
 }
 
 // nodes are all Nodes.
@@ -206,7 +206,7 @@ func (w *world) nodes() []corev1.Node {
 }
 
 // providerID is what the claim says it launched.
-func providerID(c unstructured.Unstructured) string {
+func providerID(c *unstructured.Unstructured) string {
 	id, _, _ := unstructured.NestedString(c.Object, "status", "providerID")
 	return id
 }
@@ -239,7 +239,8 @@ func (w *world) told(app string) string {
 		w.t.Fatal(err)
 	}
 	for _, e := range list.Items {
-		if strings.HasPrefix(e.InvolvedObject.Name, app+"-") && e.InvolvedObject.Kind == "Pod" && !strings.Contains(e.Message, "nodes are available") {
+		if strings.HasPrefix(e.InvolvedObject.Name, app+"-") && e.InvolvedObject.Kind == "Pod" &&
+			e.ReportingController != "default-scheduler" && e.Source.Component != "default-scheduler" {
 			return e.Message
 		}
 	}

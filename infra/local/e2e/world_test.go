@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,15 @@ const (
 	patience = 60 * time.Second // for whatever a test waits for
 	poll     = 100 * time.Millisecond
 )
+
+// TestMain lets more tests run at once than there are processors: most of their time is waiting.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "5"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // world is one environment.
 type world struct {

@@ -1,0 +1,92 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/infra/local/cloud"
+	"joiner/infra/local/env"
+)
+
+const budget = `
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
+`
+
+// Deleting a Node or a NodeClaim by hand drains the node within budgets, ends the instance, and the pods run elsewhere.
+func TestWhatIsDeletedByHandIsDrainedFirst(t *testing.T) {
+	for kind, remove := range map[string]func(w *world, node, claim string) error{
+		"node": func(w *world, node, _ string) error {
+			return w.Kube.CoreV1().Nodes().Delete(w.ctx, node, metav1.DeleteOptions{})
+		},
+		"nodeclaim": func(w *world, _, claim string) error {
+			return w.Kube.Dynamic.Resource(env.NodeClaims()).Delete(w.ctx, claim, metav1.DeleteOptions{})
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := start(t)
+			w.ready()
+			w.apply(text(budget))
+			w.run(deployment{name: "web", replicas: 3})
+			node, old := w.pods("web")[0].Spec.NodeName, w.living()
+			if len(old) != 1 {
+				t.Fatalf("%d instances, want all three pods on one", len(old))
+			}
+			claim := w.oneClaim().GetName()
+			w.until("the budget is met", func() (string, bool) {
+				b, err := w.Kube.PolicyV1().PodDisruptionBudgets("default").Get(w.ctx, "web", metav1.GetOptions{})
+				return fmt.Sprint(b.Status.DisruptionsAllowed, err), err == nil && b.Status.DisruptionsAllowed == 1
+			})
+			if err := remove(w, node, claim); err != nil {
+				t.Fatal(err)
+			}
+			w.until("the node is replaced", func() (string, bool) {
+				if n := w.up("web"); n < 2 {
+					t.Fatalf("%d pods are up, the budget wants 2", n)
+				}
+				return w.evacuated(node, claim, old[0])
+			}, "lifecycle", "provision")
+			w.started(2)
+		})
+	}
+}
+
+// evacuated reports whether nothing is left of a node and its three pods run elsewhere.
+func (w *world) evacuated(node, claim string, instance cloud.Instance) (saw string, ok bool) {
+	w.t.Helper()
+	_, nodeErr := w.Kube.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
+	_, claimErr := w.Kube.Dynamic.Resource(env.NodeClaims()).Get(w.ctx, claim, metav1.GetOptions{})
+	up, state := w.up("web"), ""
+	for _, i := range w.Cloud.Instances() {
+		if i.ID == instance.ID {
+			state = i.State
+		}
+	}
+	for _, p := range w.pods("web") {
+		if p.Spec.NodeName == node {
+			up--
+		}
+	}
+	gone := apierrors.IsNotFound(nodeErr) && apierrors.IsNotFound(claimErr)
+	return fmt.Sprintf("node and claim gone: %v (%v, %v), instance %s, %d pods elsewhere", gone, nodeErr, claimErr, state, up),
+		gone && state == "terminated" && up == 3
+}
+
+// An instance that ends behind our back takes its claim and node with it, and the pods come up elsewhere.
+func TestAnInstanceThatEndsBehindOurBackIsReplaced(t *testing.T) {
+	w := start(t)
+	w.ready()
+	w.run(deployment{name: "web", replicas: 3})
+	node, claim, old := w.pods("web")[0].Spec.NodeName, w.oneClaim().GetName(), w.living()[0]
+	if err := w.Cloud.Kill(old.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the instance is replaced", func() (string, bool) { return w.evacuated(node, claim, old) }, "lifecycle", "provision")
+	w.started(2)
+}

@@ -1,0 +1,70 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"joiner/infra/local/env"
+	"joiner/infra/local/kubelet"
+)
+
+// A node that never joins costs its claim and its instance after the registration timeout, 15 minutes by default; the claim's
+// clock is put back instead of waiting. The pod gets another node.
+func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
+	w := start(t)
+	w.ready()
+	w.Kubelets.Behave(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })
+	w.apply(deployment{name: "web", replicas: 1})
+	w.exist("web", 1)
+	w.until("an instance is launched", func() (string, bool) {
+		n := len(w.claims())
+		return fmt.Sprint(n, " claims"), n == 1 && status(w.claims()[0], "Launched")["status"] == "True"
+	}, "provision")
+	w.Kubelets.Behave(nil)
+	old := w.oneClaim()
+
+	w.age(old.GetName(), "Registered", 14*time.Minute)
+	w.tick("lifecycle", "provision")
+	if c := w.oneClaim(); c.GetUID() != old.GetUID() || c.GetDeletionTimestamp() != nil || len(w.living()) != 1 {
+		t.Fatal("the claim did not live for 15 minutes, or the pod did not wait for it")
+	}
+	w.age(old.GetName(), "Registered", 15*time.Minute)
+	w.serve("web", 1)
+	w.until("the first instance is gone", func() (string, bool) {
+		all := w.Cloud.Instances()
+		return all[0].State, all[0].State == "terminated" && len(w.claims()) == 1
+	}, "lifecycle")
+	if c := w.oneClaim(); c.GetUID() == old.GetUID() {
+		t.Error("the claim of the node that never joined is still there")
+	}
+	w.started(2)
+}
+
+// age puts the time at which a claim's condition changed back.
+func (w *world) age(claim, condition string, by time.Duration) {
+	w.t.Helper()
+	r := w.Kube.Dynamic.Resource(env.NodeClaims())
+	obj, err := r.Get(w.ctx, claim, metav1.GetOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	all, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, c := range all {
+		if m, ok := c.(map[string]any); ok && m["type"] == condition {
+			m["lastTransitionTime"] = time.Now().Add(-by).UTC().Format(time.RFC3339)
+		}
+	}
+	if err := unstructured.SetNestedSlice(obj.Object, all, "status", "conditions"); err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := r.UpdateStatus(w.ctx, obj, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,56 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"joiner/infra/local/env"
+	"joiner/infra/local/kubelet"
+)
+
+// minLeakAge is the shortest that the setting allows.
+const minLeakAge = 10 * time.Second
+
+// An instance whose claim is lost is nobody's: it ends, but not before it is old enough to be no launch under way.
+func TestALeakedInstanceIsTerminatedOnceItIsOldEnough(t *testing.T) {
+	w := start(t, func(o *env.Options) { o.Env["MIN_LEAK_AGE"] = minLeakAge.String() })
+	w.ready()
+	w.Kubelets.Behave(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })
+	w.apply(deployment{name: "web", replicas: 1})
+	w.exist("web", 1)
+	w.until("an instance is launched", func() (string, bool) { n := len(w.living()); return fmt.Sprint(n, " instances"), n == 1 }, "provision")
+	leaked := w.living()[0]
+	if err := w.Kube.AppsV1().Deployments("default").Delete(w.ctx, "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.lose(w.oneClaim().GetName())
+	if n := len(w.claims()); n != 0 {
+		t.Fatalf("%d claims are left, want none", n)
+	}
+
+	w.tick("lifecycle")
+	if age := time.Since(leaked.Launched); age < minLeakAge && len(w.living()) != 1 {
+		t.Fatalf("the instance was ended when it was %s old, want not before %s", age, minLeakAge)
+	}
+	w.until("the leaked instance ends", func() (string, bool) { n := len(w.living()); return fmt.Sprint(n, " instances"), n == 0 }, "lifecycle")
+	if age := time.Since(leaked.Launched); age < minLeakAge {
+		t.Errorf("the instance was ended when it was %s old, want not before %s", age, minLeakAge)
+	}
+	w.started(1)
+}
+
+// lose takes a claim away as somebody does who removes finalizers by hand.
+func (w *world) lose(claim string) {
+	w.t.Helper()
+	r := w.Kube.Dynamic.Resource(env.NodeClaims())
+	if _, err := r.Patch(w.ctx, claim, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := r.Delete(w.ctx, claim, metav1.DeleteOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
