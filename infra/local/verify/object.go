@@ -18,6 +18,7 @@ import (
 
 const (
 	kwokKey     = "kwok.x-k8s.io/node" // kwok plays the kubelet of nodes with this annotation
+	gate        = "joiner.sh/nomination"
 	daemonLabel = "joiner.sh/verified-daemon"
 )
 
@@ -32,6 +33,23 @@ func launched(round int, list []plan.Launch) []workload.Node {
 			Name: nodeName(round, i), NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone,
 			CapacityType: l.Choice.CapacityType, Labels: l.Labels,
 		})
+	}
+	return out
+}
+
+// seat is the node that a plan has for a pod.
+type seat struct{ pod, node string }
+
+// seatsOf lists the pods that the plan of a round places.
+func seatsOf(round int, p plan.Plan) []seat {
+	var out []seat
+	for i, l := range p.Launches {
+		for _, pod := range l.Pods {
+			out = append(out, seat{pod: pod, node: nodeName(round, i)})
+		}
+	}
+	for _, e := range p.Existing {
+		out = append(out, seat{pod: e.Pod, node: e.Node})
 	}
 	return out
 }
@@ -119,6 +137,19 @@ func podObject(g workload.Group, name string) *corev1.Pod {
 	}
 	complete(&p.Spec)
 	return p
+}
+
+// gated are the pods with a gate of ours, those excepted that wait for one of their own.
+func gated(pods []*corev1.Pod) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range pods {
+		p = p.DeepCopy()
+		if len(p.Spec.SchedulingGates) == 0 {
+			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 func namespaceOf(p *corev1.Pod) string {

@@ -206,17 +206,29 @@ func (c *plane) createPods(ctx context.Context, pods []*corev1.Pod) (refused map
 	return refused, err
 }
 
-// seat is the node that a plan has for a pod.
-type seat struct{ pod, node string }
-
 // nominate writes the nodes of pods that exist into their status. Pods that have got a node meanwhile keep it.
 func (c *plane) nominate(ctx context.Context, seats []seat) error {
 	return each(seats, func(s seat) error {
 		namespace, name, _ := strings.Cut(s.pod, "/")
 		patch := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, s.node)
 		_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) { // refused, or bound meanwhile
 			return fmt.Errorf("nominate node %s for pod %s: %w", s.node, s.pod, err)
+		}
+		return nil
+	})
+}
+
+// ungate lets the scheduler have the pods that gated held back, in about their order.
+func (c *plane) ungate(ctx context.Context, pods []*corev1.Pod) error {
+	patch := []byte(`{"spec":{"schedulingGates":null}}`)
+	return each(pods, func(p *corev1.Pod) error {
+		if p.Spec.SchedulingGates[0].Name != gate {
+			return nil
+		}
+		_, err := c.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) { // one that was refused
+			return fmt.Errorf("release pod %s: %w", workload.Key(p), err)
 		}
 		return nil
 	})

@@ -20,7 +20,6 @@ type Round struct {
 	NewNodes        int
 	AddedUSD        float64 // price of the new nodes
 	TotalUSD        float64 // price of the nodes of this round and those before
-	LowerBoundUSD   float64 // what the plan proves, 0 when nothing
 	OnExisting      int     // pods that the plan put on nodes there were
 	Unplaced        int     // pods that the plan had no place for
 	Scheduled       int

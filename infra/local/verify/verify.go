@@ -137,7 +137,7 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 	p := t.Plan(s)
 	r := Round{
 		Number: n, PlanSeconds: time.Since(began).Seconds(), NewNodes: len(p.Launches), AddedUSD: p.Price(),
-		OnExisting: len(p.Existing), Unplaced: len(p.Unplaced), LowerBoundUSD: p.LowerBoundUSD,
+		OnExisting: len(p.Existing), Unplaced: len(p.Unplaced),
 	}
 	t.note(n, p)
 	t.Log("%s, round %d: %d new nodes for %d pods, %d pods on nodes that exist, %d unplaced",
@@ -174,48 +174,36 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 	return r, err
 }
 
-// release opens the new nodes and makes the pods. Nominated pods must be there first, or the scheduler would be faster.
+// release opens the new nodes and makes the pods. Pods to be nominated are held back by a gate until they all are: the
+// scheduler keeps room for them only then.
 func (t *trial) release(ctx context.Context, n int, p plan.Plan, nodes []*corev1.Node, pods []*corev1.Pod) error {
-	if !t.Nominate {
-		if err := t.openNodes(ctx, nodes); err != nil {
+	if t.Nominate {
+		pods = gated(pods)
+		if err := t.nominate(ctx, seatsOf(n, p)); err != nil { // those that exist since an earlier round
 			return err
 		}
+	}
+	if err := t.openNodes(ctx, nodes); err != nil {
+		return err
 	}
 	refused, err := t.createPods(ctx, pods)
 	maps.Copy(t.refused, refused)
 	if err != nil || !t.Nominate {
 		return err
 	}
-	var seats []seat
-	for i, l := range p.Launches {
-		for _, pod := range l.Pods {
-			seats = append(seats, seat{pod: pod, node: nodeName(n, i)})
-		}
-	}
-	for _, e := range p.Existing {
-		seats = append(seats, seat{pod: e.Pod, node: e.Node})
-	}
-	if err := t.nominate(ctx, seats); err != nil {
+	if err := t.nominate(ctx, seatsOf(n, p)); err != nil {
 		return err
 	}
-	return t.openNodes(ctx, nodes)
+	return t.ungate(ctx, pods)
 }
 
 // note remembers whom the plan seats where, and, of the first plan, who has no place in it.
 func (t *trial) note(n int, p plan.Plan) {
-	seat := func(node, pod string) {
-		if t.seats[node] == nil {
-			t.seats[node] = seating{}
+	for _, s := range seatsOf(n, p) {
+		if t.seats[s.node] == nil {
+			t.seats[s.node] = seating{}
 		}
-		t.seats[node][t.names.Group(pod)]++
-	}
-	for i, l := range p.Launches {
-		for _, pod := range l.Pods {
-			seat(nodeName(n, i), pod)
-		}
-	}
-	for _, e := range p.Existing {
-		seat(e.Node, e.Pod)
+		t.seats[s.node][t.names.Group(s.pod)]++
 	}
 	if n > 1 {
 		return
