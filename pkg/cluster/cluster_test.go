@@ -40,6 +40,7 @@ func TestTolerates(t *testing.T) {
 func TestWhichPodsCount(t *testing.T) {
 	pending := Pod{Phase: "Pending", Unscheduled: true}
 	with := func(f func(*Pod)) Pod { p := pending; f(&p); return p }
+	outside := require.None("karpenter.sh/nodepool")
 	for _, c := range []struct {
 		name                         string
 		pod                          Pod
@@ -54,11 +55,32 @@ func TestWhichPodsCount(t *testing.T) {
 		{"terminating, of a StatefulSet", with(func(p *Pod) { p.Deleting, p.Owner = noon, OwnerStatefulSet }), false, true},
 		{"of a DaemonSet", with(func(p *Pod) { p.Owner = OwnerDaemonSet }), false, false},
 		{"static", with(func(p *Pod) { p.Owner = OwnerNode }), false, false},
+		{"of no pool", with(func(p *Pod) { p.NodeAffinity = terms(outside) }), false, true},
+		{"of no pool in one of two ways", with(func(p *Pod) { p.NodeAffinity = terms(outside, require.Any("x")) }), true, true},
+		{"of no pool if it can be", with(func(p *Pod) { p.NodePrefers = prefers(outside, require.Any("x")) }), false, true},
+		{"of no pool if all else fails", with(func(p *Pod) { p.NodePrefers = prefers(require.Any("x"), outside) }), true, true},
+		{"of some pool", with(func(p *Pod) { p.NodeAffinity = terms(require.Any("karpenter.sh/nodepool")) }), true, true},
 	} {
 		if c.pod.Provisionable() != c.provisionable || c.pod.Reschedulable() != c.reschedulable {
 			t.Errorf("%s: provisionable %t, reschedulable %t", c.name, c.pod.Provisionable(), c.pod.Reschedulable())
 		}
 	}
+}
+
+// terms are required terms of one requirement each.
+func terms(rs ...require.Requirement) (out [][]require.Requirement) {
+	for _, r := range rs {
+		out = append(out, []require.Requirement{r})
+	}
+	return out
+}
+
+// prefers are preferred terms of one requirement each, the heaviest first.
+func prefers(rs ...require.Requirement) (out []WeightedRequirements) {
+	for i, t := range terms(rs...) {
+		out = append(out, WeightedRequirements{Weight: int32(len(rs) - i), Requirements: t})
+	}
+	return out
 }
 
 func TestProtected(t *testing.T) {

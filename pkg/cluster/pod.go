@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
 )
@@ -39,7 +41,7 @@ type Pod struct {
 	Avoids       []WeightedAffinityTerm  `json:"avoids,omitempty"`       // preferred pod anti-affinity
 	HostPorts    []HostPort              `json:"hostPorts,omitempty"`
 	VolumeZones  [][]require.Requirement `json:"volumeZones,omitempty"` // alternatives that its volumes allow, none for no limit
-	Volumes      []Volume                `json:"volumes,omitempty"`     // sorted by driver and id; read only where a node has a limit
+	Volumes      []Volume                `json:"volumes,omitempty"`     // sorted by driver and id; filled in once a pod that waits uses any
 	Unmodelled   []string                `json:"unmodelled,omitempty"`  // constraints that Joiner does not model, in words
 
 	// Virtual says that there is no such pod: it stands for room that a CapacityBuffer keeps free. It is packed as any other, but
@@ -81,7 +83,26 @@ func (p Pod) Active() bool { return !p.Terminal() && !p.Terminating() }
 // original it leaves out pods that are being deleted.
 func (p Pod) Provisionable() bool {
 	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Active() &&
-		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode
+		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode && !p.optsOut()
+}
+
+// optsOut reports whether the pod asks for nodes of no pool: with each of its required terms, or with its heaviest preference
+// (spec core.md §2.3).
+func (p Pod) optsOut() bool {
+	outside := func(r require.Requirement) bool {
+		return r.Key == api.LabelNodePool && r.Operator() == require.DoesNotExist
+	}
+	stays := func(term []require.Requirement) bool { return !slices.ContainsFunc(term, outside) }
+	if len(p.NodeAffinity) > 0 && !slices.ContainsFunc(p.NodeAffinity, stays) {
+		return true
+	}
+	var heaviest WeightedRequirements
+	for _, w := range p.NodePrefers {
+		if w.Weight > heaviest.Weight {
+			heaviest = w
+		}
+	}
+	return slices.ContainsFunc(heaviest.Requirements, outside)
 }
 
 // Reschedulable reports whether the pod will need another node when its own goes away (spec core.md §2.1).

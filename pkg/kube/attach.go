@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/cluster"
 )
 
-// addVolumes fills in what the volumes of pods allow. withVolumes has the claims of each pod that uses any. Nothing is read
-// unless one of these pods needs a node, now or because its own is going away.
+// addVolumes fills in what the volumes of pods allow, and how many a node can have. withVolumes has the claims of each pod that
+// uses any. Nothing is read unless one of these pods needs a node, now or because its own is going away.
 func (c *Client) addVolumes(ctx context.Context, s cluster.Snapshot, withVolumes map[string][]string) error {
 	going := map[string]bool{}
 	for _, n := range s.Nodes {
@@ -30,6 +30,9 @@ func (c *Client) addVolumes(ctx context.Context, s cluster.Snapshot, withVolumes
 	if err != nil {
 		return err
 	}
+	if err := c.addVolumeLimits(ctx, s.Nodes); err != nil {
+		return err
+	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		names := withVolumes[p.Key()]
@@ -38,11 +41,53 @@ func (c *Client) addVolumes(ctx context.Context, s cluster.Snapshot, withVolumes
 		}
 		var problems []string
 		p.VolumeZones, problems = st.alternatives(p.Namespace, names)
+		p.Volumes = st.attached(p.Namespace, names)
 		if p.Provisionable() { // a pod that has run before is not judged again (spec core.md §2.3)
 			p.Unmodelled = append(p.Unmodelled, problems...)
 		}
 	}
 	return nil
+}
+
+// addVolumeLimits fills in how many volumes the CSI drivers of each node say they can attach to it.
+func (c *Client) addVolumeLimits(ctx context.Context, nodes []cluster.Node) error {
+	type limits struct {
+		node string
+		most map[string]int64
+	}
+	all, _, err := list(ctx, c, query{place: csiNodes()}, func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
+		func(l *storagev1.CSINodeList) []limits {
+			return translated(l.Items, func(n *storagev1.CSINode) limits { return limits{n.Name, volumeLimits(n)} })
+		})
+	if err != nil {
+		return err
+	}
+	byNode := make(map[string]map[string]int64, len(all))
+	for _, l := range all {
+		byNode[l.node] = l.most
+	}
+	for i := range nodes {
+		nodes[i].VolumeLimits = byNode[nodes[i].Name]
+	}
+	return nil
+}
+
+func volumeLimits(n *storagev1.CSINode) map[string]int64 {
+	var out map[string]int64
+	for _, d := range n.Spec.Drivers {
+		if d.Allocatable == nil || d.Allocatable.Count == nil {
+			continue
+		}
+		if out == nil {
+			out = map[string]int64{}
+		}
+		name := d.Name
+		if name == inTreeEBS {
+			name = driverEBS
+		}
+		out[name] = int64(*d.Allocatable.Count)
+	}
+	return out
 }
 
 // storage reads claims, volumes and storage classes, of which only the parts that matter are kept.
@@ -99,5 +144,9 @@ func slimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 func slimVolume(in *corev1.PersistentVolume) corev1.PersistentVolume {
 	out := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: in.Name, DeletionTimestamp: in.DeletionTimestamp}}
 	out.Spec.NodeAffinity, out.Spec.Local, out.Spec.HostPath = in.Spec.NodeAffinity, in.Spec.Local, in.Spec.HostPath
+	out.Spec.AWSElasticBlockStore = in.Spec.AWSElasticBlockStore
+	if in.Spec.CSI != nil {
+		out.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: in.Spec.CSI.Driver}
+	}
 	return out
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,8 +15,8 @@ import (
 // gib is a gibibyte in bytes.
 const gib = int64(1) << 30
 
-// classFrom translates an EC2NodeClass as its status resolves it. MemoryOverhead, ReservedENIs and LearnedMemoryMiB do not
-// come from the object; the caller fills them in.
+// classFrom translates an EC2NodeClass as its status resolves it. MemoryOverhead, ReservedENIs, LearnedMemoryMiB
+// and what reservations have room for do not come from the object; the caller fills them in.
 func classFrom(n *awsv1.EC2NodeClass) catalog.Class {
 	out := catalog.Class{
 		Name:              n.Name,
@@ -37,6 +38,10 @@ func classFrom(n *awsv1.EC2NodeClass) catalog.Class {
 	for _, a := range n.Status.AMIs {
 		out.Images = append(out.Images, imageFrom(a))
 	}
+	for _, r := range n.Status.CapacityReservations {
+		out.Reservations = append(out.Reservations, reservationFrom(r))
+	}
+	slices.SortFunc(out.Reservations, func(a, b catalog.Reservation) int { return cmp.Compare(a.ID, b.ID) })
 	for _, i := range n.Spec.NetworkInterfaces {
 		if i != nil && i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
 			out.EFAInterfaces++
@@ -57,6 +62,15 @@ func addKubelet(out *catalog.Class, k *awsv1.KubeletConfiguration) {
 		out.PodsPerCore = int64(*k.PodsPerCore)
 	}
 	out.KubeReserved, out.SystemReserved, out.EvictionHard = k.KubeReserved, k.SystemReserved, k.EvictionHard
+}
+
+// reservationFrom has no room: the status does not say how much is left, so that is the caller's to fill in.
+func reservationFrom(r awsv1.CapacityReservation) catalog.Reservation {
+	return catalog.Reservation{
+		ID: r.ID, Type: r.InstanceType, Zone: r.AvailabilityZone, Interruptible: r.Interruptible,
+		Kind:     cmp.Or(string(r.ReservationType), string(awsv1.CapacityReservationTypeDefault)),
+		Expiring: r.State == awsv1.CapacityReservationStateExpiring,
+	}
 }
 
 // imageFrom leaves out requirements that cannot be understood; the status is written by the refresh function, which knows them.

@@ -23,8 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
 	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
 )
 
 // Namespace is where Joiner's own objects live: its leases and its data.
@@ -107,7 +109,7 @@ func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme,
-		karpv1.AddToScheme, awsv1.AddToScheme,
+		karpv1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			return nil, err
@@ -154,7 +156,14 @@ func volumes() place { return place{"persistentvolume", "/api/v1", "persistentvo
 func storageTypes() place {
 	return place{"storageclass", "/apis/storage.k8s.io/v1", "storageclasses", false}
 }
-func daemonSets() place { return place{"daemonset", "/apis/apps/v1", "daemonsets", false} }
+func csiNodes() place    { return place{"csinode", "/apis/storage.k8s.io/v1", "csinodes", false} }
+func daemonSets() place  { return place{"daemonset", "/apis/apps/v1", "daemonsets", false} }
+func deployments() place { return place{"deployment", "/apis/apps/v1", "deployments", false} }
+func replicaSets() place { return place{"replicaset", "/apis/apps/v1", "replicasets", false} }
+func statefulSets() place {
+	return place{"statefulset", "/apis/apps/v1", "statefulsets", false}
+}
+func podTemplates() place { return place{"podtemplate", "/api/v1", "podtemplates", false} }
 func budgets() place {
 	return place{"poddisruptionbudget", "/apis/policy/v1", "poddisruptionbudgets", false}
 }
@@ -165,6 +174,12 @@ func claims() place {
 func pools() place { return place{"nodepool", "/apis/karpenter.sh/v1", karpv1.NodePoolResource, true} }
 func classes() place {
 	return place{"ec2nodeclass", "/apis/karpenter.k8s.aws/v1", awsv1.EC2NodeClassResource, true}
+}
+func overlays() place {
+	return place{"nodeoverlay", "/apis/karpenter.sh/v1alpha1", v1alpha1.NodeOverlayResource, true}
+}
+func capacityBuffers() place {
+	return place{"capacitybuffer", "/apis/autoscaling.x-k8s.io/v1beta1", v1beta1.CapacityBufferResource, true}
 }
 
 func (c *Client) rest(p place) rest.Interface {

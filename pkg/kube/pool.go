@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,48 +78,6 @@ func poolProblem(p *karpv1.NodePool, classes []catalog.Class) string {
 		return "its EC2NodeClass " + name + " is not ready: " + classes[i].Message
 	}
 	return ""
-}
-
-// daemonFrom is a pod as the DaemonSet makes it for a node: limits stand in for requests that are not given, and the
-// tolerations that the controller adds are there (spec core.md §2.7).
-func daemonFrom(d *appsv1.DaemonSet) cluster.Pod {
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: d.Namespace, Name: d.Name, UID: d.UID, Labels: d.Spec.Template.Labels,
-			Annotations: d.Spec.Template.Annotations, CreationTimestamp: d.CreationTimestamp,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: d.Name, UID: d.UID}},
-		},
-		Spec: *d.Spec.Template.Spec.DeepCopy(),
-	}
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			limitsForRequests(&list[i].Resources)
-		}
-	}
-	for key, effect := range map[string]corev1.TaintEffect{
-		corev1.TaintNodeNotReady: corev1.TaintEffectNoExecute, corev1.TaintNodeUnreachable: corev1.TaintEffectNoExecute,
-		corev1.TaintNodeDiskPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeMemoryPressure: corev1.TaintEffectNoSchedule,
-		corev1.TaintNodePIDPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeUnschedulable: corev1.TaintEffectNoSchedule,
-	} {
-		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
-			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
-	}
-	slices.SortStableFunc(pod.Spec.Tolerations, func(a, b corev1.Toleration) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
-	})
-	return podFrom(pod)
-}
-
-func limitsForRequests(r *corev1.ResourceRequirements) {
-	for name, q := range r.Limits {
-		if _, ok := r.Requests[name]; ok {
-			continue
-		}
-		if r.Requests == nil {
-			r.Requests = corev1.ResourceList{}
-		}
-		r.Requests[name] = q
-	}
 }
 
 // budgetFrom translates a PodDisruptionBudget.

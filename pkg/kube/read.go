@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/version"
@@ -24,9 +23,25 @@ const (
 	withoutOne = "spec.nodeName=," + notEnded // pods without a node, which the API server finds by index
 )
 
-// Homeless lists the pods for which a node should be found or made, sorted. It costs one page of the pods without a node,
-// however large the cluster is, and is the question to ask first. Volumes are not looked at.
+// Homeless lists the pods for which a node should be found or made, sorted, and those that capacity buffers keep room for. It
+// costs one page of the pods without a node and one of buffers, however large the cluster is, and is the question to ask first.
+// Volumes are not looked at.
 func (c *Client) Homeless(ctx context.Context) ([]cluster.Pod, error) {
+	out, err := c.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	room, err := c.virtual(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, room...)
+	slices.SortFunc(out, comparePods)
+	return out, nil
+}
+
+// waiting lists the pods that exist and need a node.
+func (c *Client) waiting(ctx context.Context) ([]cluster.Pod, error) {
 	out, version, err := list(ctx, c, query{place: pods(), fields: withoutOne}, newPods, func(l *corev1.PodList) []cluster.Pod {
 		return slices.DeleteFunc(translated(l.Items, podFrom), func(p cluster.Pod) bool { return !p.Provisionable() })
 	})
@@ -34,7 +49,6 @@ func (c *Client) Homeless(ctx context.Context) ([]cluster.Pod, error) {
 		return nil, err
 	}
 	c.seen.pods(version, out)
-	slices.SortFunc(out, comparePods)
 	return out, nil
 }
 
@@ -79,23 +93,31 @@ func (c *Client) Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, e
 	return out, nil
 }
 
-// Snapshot reads everything about the cluster that a decision may see: pods that have not ended, nodes, claims, pools,
-// classes, daemons, namespaces and budgets, all sorted. Catalog, SoldOut, Instances and Rules are the caller's to fill, and of
+// Snapshot reads everything about the cluster that a decision may see: pods that have not ended, those that capacity buffers keep
+// room for, nodes, claims, pools, classes, overlays, daemons, namespaces and budgets, all sorted. Catalog, SoldOut, Instances and Rules are the caller's to fill, and of
 // the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Volumes, their claims and storage classes
 // are read only when a pod that needs a node uses one.
 func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	out := cluster.Snapshot{Now: c.now().UTC()}
-	var withVolumes map[string][]string
+	var found podList
+	var room []cluster.Pod
+	var templates []daemon
 	var nodePools []karpv1.NodePool
 	g, gctx := errgroup.WithContext(ctx)
 	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
-	read(func(ctx context.Context) (err error) { out.Pods, withVolumes, err = c.pods(ctx); return err })
+	read(func(ctx context.Context) (err error) { found, err = c.pods(ctx); return err })
+	read(func(ctx context.Context) (err error) { room, err = c.virtual(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Nodes, err = c.Nodes(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Claims, err = c.Claims(ctx); return err })
 	read(func(ctx context.Context) (err error) { nodePools, err = c.Pools(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.Daemons, err = c.daemons(ctx); return err })
+	read(func(ctx context.Context) (err error) { templates, err = c.daemons(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Namespaces, err = c.namespaces(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Budgets, err = c.budgets(ctx); return err })
+	read(func(ctx context.Context) error {
+		all, err := c.Overlays(ctx)
+		out.Overlays = translated(all, overlayFrom)
+		return err
+	})
 	read(func(ctx context.Context) error {
 		all, err := c.Classes(ctx)
 		out.Classes = translated(all, classFrom)
@@ -105,30 +127,35 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 		return cluster.Snapshot{}, err
 	}
 	out.Pools = translated(nodePools, func(p *karpv1.NodePool) cluster.Pool { return poolFrom(p, out.Classes) })
-	if err := c.addVolumes(ctx, out, withVolumes); err != nil {
+	out.Pods, out.Daemons = found.pods, found.samples(templates)
+	if err := c.addVolumes(ctx, out, found.withVolumes); err != nil {
 		return cluster.Snapshot{}, err
 	}
+	out.Pods = append(out.Pods, room...)
+	slices.SortFunc(out.Pods, comparePods)
 	return out, nil
 }
 
-// pods reads all pods that have not ended, and of each pod that uses claims of volumes their names.
-func (c *Client) pods(ctx context.Context) ([]cluster.Pod, map[string][]string, error) {
-	withVolumes := map[string][]string{}
-	out, version, err := list(ctx, c, query{place: pods(), fields: notEnded}, newPods, func(l *corev1.PodList) []cluster.Pod {
+// pods reads all pods that have not ended.
+func (c *Client) pods(ctx context.Context) (podList, error) {
+	out := podList{withVolumes: map[string][]string{}, newest: map[string]liveDaemon{}}
+	all, version, err := list(ctx, c, query{place: pods(), fields: notEnded}, newPods, func(l *corev1.PodList) []cluster.Pod {
 		return translated(l.Items, func(p *corev1.Pod) cluster.Pod {
 			pod := podFrom(p)
 			if names := claimNames(p); len(names) > 0 {
-				withVolumes[pod.Key()] = names
+				out.withVolumes[pod.Key()] = names
 			}
+			out.notice(p, pod)
 			return pod
 		})
 	})
 	if err != nil {
-		return nil, nil, err
+		return podList{}, err
 	}
-	c.seen.pods(version, out)
-	slices.SortFunc(out, comparePods)
-	return out, withVolumes, nil
+	c.seen.pods(version, all)
+	slices.SortFunc(all, comparePods)
+	out.pods = all
+	return out, nil
 }
 
 // Nodes lists all nodes, sorted by name.
@@ -150,13 +177,6 @@ func (c *Client) Node(ctx context.Context, name string) (cluster.Node, error) {
 		return cluster.Node{}, err
 	}
 	return nodeFrom(n), nil
-}
-
-func (c *Client) daemons(ctx context.Context) ([]cluster.Pod, error) {
-	out, _, err := list(ctx, c, query{place: daemonSets()}, func() *appsv1.DaemonSetList { return &appsv1.DaemonSetList{} },
-		func(l *appsv1.DaemonSetList) []cluster.Pod { return translated(l.Items, daemonFrom) })
-	slices.SortFunc(out, comparePods)
-	return out, err
 }
 
 func (c *Client) namespaces(ctx context.Context) ([]cluster.Namespace, error) {

@@ -197,6 +197,9 @@ spec:
 status:
   subnets: [{id: subnet-1, zone: us-west-2a, zoneID: usw2-az1}, {id: subnet-2, zone: us-west-2b, zoneID: usw2-az2}]
   amis: [{id: ami-2, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}, {id: ami-1, requirements: []}]
+  capacityReservations:
+  - {id: cr-2, availabilityZone: us-west-2b, instanceType: p5.48xlarge, instanceMatchCriteria: targeted, ownerID: "111122223333", reservationType: capacity-block, state: expiring}
+  - {id: cr-1, availabilityZone: us-west-2a, instanceType: m5.large, instanceMatchCriteria: open, ownerID: "111122223333", interruptible: true, state: active}
   conditions: [{type: Ready, status: "True", observedGeneration: 3, reason: Ready}]
 `)
 	maxPods := int64(50)
@@ -207,6 +210,9 @@ status:
 		ZoneIDs:      map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
 		KubeReserved: map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
 		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, EFAInterfaces: 1, ConfiguresNetwork: true,
+		Reservations: []catalog.Reservation{
+			{ID: "cr-1", Type: "m5.large", Zone: "us-west-2a", Kind: "default", Interruptible: true},
+			{ID: "cr-2", Type: "p5.48xlarge", Zone: "us-west-2b", Kind: "capacity-block", Expiring: true}},
 	}
 	if diff := cmp.Diff(want, classFrom(n)); diff != "" {
 		t.Errorf("class (-want +got):\n%s", diff)

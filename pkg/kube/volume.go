@@ -1,16 +1,25 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/require"
 )
 
 const bindCompleted = "pv.kubernetes.io/bind-completed"
+
+// Names of the driver of EBS volumes, as old volumes and storage classes call it and as it is.
+const (
+	inTreeEBS = "kubernetes.io/aws-ebs"
+	driverEBS = "ebs.csi.aws.com"
+)
 
 // storage is what pods' volumes need to be understood, by name (claims by namespace/name).
 type storage struct {
@@ -31,6 +40,47 @@ func (s storage) alternatives(namespace string, names []string) (out [][]require
 		out = combine(out, one)
 	}
 	return out, problems
+}
+
+// attached are the volumes of a pod that count against a node's limits, sorted, one for each claim. What is not known to be
+// attached by a CSI driver does not count (spec core.md §2.6).
+func (s storage) attached(namespace string, names []string) []cluster.Volume {
+	var out []cluster.Volume
+	for _, name := range names {
+		key := namespace + "/" + name
+		if d := s.driver(key); d != "" {
+			out = append(out, cluster.Volume{Driver: d, ID: key})
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Volume) int {
+		return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// driver is that of the claim's volume or, while it has none, of its storage class.
+func (s storage) driver(claim string) string {
+	c, ok := s.claims[claim]
+	if !ok {
+		return ""
+	}
+	if v, ok := s.volumes[c.Spec.VolumeName]; ok {
+		switch {
+		case v.Spec.CSI != nil:
+			return v.Spec.CSI.Driver
+		case v.Spec.AWSElasticBlockStore != nil:
+			return driverEBS
+		}
+		return ""
+	}
+	if c.Spec.StorageClassName == nil {
+		return ""
+	}
+	name := s.classes[*c.Spec.StorageClassName].Provisioner
+	if name == inTreeEBS {
+		return driverEBS
+	}
+	return name
 }
 
 func (s storage) ofClaim(namespace, name string) ([][]require.Requirement, error) {

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/require"
 )
 
@@ -96,5 +97,36 @@ metadata: {name: web}
 spec: {volumes: [{name: a, persistentVolumeClaim: {claimName: z}}, {name: b, ephemeral: {}}, {name: c, emptyDir: {}}, {name: d, persistentVolumeClaim: {claimName: z}}]}`)
 	if diff := cmp.Diff([]string{"web-b", "z"}, claimNames(p)); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestAttachedVolumes(t *testing.T) {
+	const class = `{metadata: {name: gp3}, provisioner: kubernetes.io/aws-ebs, volumeBindingMode: WaitForFirstConsumer}`
+	ebs := []cluster.Volume{{Driver: "ebs.csi.aws.com", ID: "ns/data"}}
+	for _, c := range []struct {
+		claim, volume, class string
+		want                 []cluster.Volume
+	}{
+		{bound, `{spec: {csi: {driver: ebs.csi.aws.com, volumeHandle: vol-1}}}`, class, ebs},
+		{bound, `{spec: {csi: {driver: efs.csi.aws.com, volumeHandle: fs-1}}}`, class, []cluster.Volume{{Driver: "efs.csi.aws.com", ID: "ns/data"}}},
+		{bound, `{spec: {awsElasticBlockStore: {volumeID: vol-1}}}`, class, ebs},
+		{bound, `{spec: {nfs: {server: s, path: /}}}`, class, nil},
+		{`{spec: {storageClassName: gp3}}`, `{}`, class, ebs},
+		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x.example}`, []cluster.Volume{{Driver: "x.example", ID: "ns/data"}}},
+		{`{spec: {storageClassName: other}}`, `{}`, class, nil},
+		{`{}`, `{}`, class, nil},
+	} {
+		if diff := cmp.Diff(c.want, shelf(t, c.claim, c.volume, c.class).attached("ns", []string{"data", "missing"})); diff != "" {
+			t.Errorf("claim %s, volume %s, class %s (-want +got):\n%s", c.claim, c.volume, c.class, diff)
+		}
+	}
+	for text, want := range map[string]map[string]int64{
+		`{}`: nil,
+		`{spec: {drivers: [{name: a, nodeID: n}, {name: b, nodeID: n, allocatable: {}}]}}`:                                                 nil,
+		`{spec: {drivers: [{name: ebs.csi.aws.com, nodeID: n, allocatable: {count: 25}}, {name: x, nodeID: n, allocatable: {count: 0}}]}}`: {"ebs.csi.aws.com": 25, "x": 0},
+	} {
+		if diff := cmp.Diff(want, volumeLimits(read[storagev1.CSINode](t, text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
 	}
 }

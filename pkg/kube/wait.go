@@ -57,7 +57,7 @@ func (c *Client) Wait(ctx context.Context) error {
 // look reads what no list has read yet, so that there is something to compare with.
 func (c *Client) look(ctx context.Context) error {
 	if c.seen.podsAt() == "" {
-		if _, err := c.Homeless(ctx); err != nil {
+		if _, err := c.waiting(ctx); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,131 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/pkg/cluster"
+)
+
+// labelGeneration is on the pods of a DaemonSet, annotationGeneration on the DaemonSet itself: which template they are of.
+const (
+	labelGeneration      = "pod-template-generation"
+	annotationGeneration = appsv1.DeprecatedTemplateGeneration
+)
+
+// podList is all pods, and what else was seen of them on the way.
+type podList struct {
+	pods        []cluster.Pod
+	withVolumes map[string][]string   // by pod: names of the claims of volumes that it uses
+	newest      map[string]liveDaemon // by UID of the DaemonSet
+}
+
+// liveDaemon is a pod of a DaemonSet.
+type liveDaemon struct {
+	pod        cluster.Pod
+	generation string // of the template it was made from; empty if it does not say
+}
+
+// notice remembers the newest pod of each DaemonSet.
+func (l *podList) notice(p *corev1.Pod, pod cluster.Pod) {
+	if pod.Owner != cluster.OwnerDaemonSet || !pod.Active() {
+		return
+	}
+	owner := metav1.GetControllerOf(p)
+	if owner == nil {
+		return
+	}
+	have, ok := l.newest[string(owner.UID)]
+	if ok && cmp.Or(have.pod.Created.Compare(pod.Created), strings.Compare(have.pod.Name, pod.Name)) >= 0 {
+		return
+	}
+	l.newest[string(owner.UID)] = liveDaemon{pod, p.Labels[labelGeneration]}
+}
+
+// samples are the pods that DaemonSets will add to a new node: like their newest pod, which shows what admission made of the
+// template, with the template's required node affinity, for the pod's own names its node (spec core.md §2.7). A pod of an older
+// template is no sample.
+func (l *podList) samples(templates []daemon) []cluster.Pod {
+	var out []cluster.Pod
+	for _, d := range templates {
+		live, ok := l.newest[d.pod.UID]
+		if ok && (live.generation == "" || d.generation == "" || live.generation == d.generation) {
+			out = append(out, d.like(live.pod))
+		} else {
+			out = append(out, d.pod)
+		}
+	}
+	return out
+}
+
+// daemon is a DaemonSet as the pod that its template makes.
+type daemon struct {
+	pod        cluster.Pod
+	generation string // of the template
+}
+
+func (d daemon) like(live cluster.Pod) cluster.Pod {
+	out := d.pod
+	out.Labels, out.Priority, out.Critical, out.GraceSec = live.Labels, live.Priority, live.Critical, live.GraceSec
+	out.Need, out.NodeSelector, out.Tolerations, out.HostPorts = live.Need, live.NodeSelector, live.Tolerations, live.HostPorts
+	out.NodePrefers, out.Spread = live.NodePrefers, live.Spread
+	out.Affinity, out.AntiAffinity, out.Prefers, out.Avoids = live.Affinity, live.AntiAffinity, live.Prefers, live.Avoids
+	return out
+}
+
+func (c *Client) daemons(ctx context.Context) ([]daemon, error) {
+	out, _, err := list(ctx, c, query{place: daemonSets()}, func() *appsv1.DaemonSetList { return &appsv1.DaemonSetList{} },
+		func(l *appsv1.DaemonSetList) []daemon {
+			return translated(l.Items, func(d *appsv1.DaemonSet) daemon { return daemon{daemonFrom(d), d.Annotations[annotationGeneration]} })
+		})
+	slices.SortFunc(out, func(a, b daemon) int { return comparePods(a.pod, b.pod) })
+	return out, err
+}
+
+// daemonFrom is a pod as the DaemonSet makes it for a node: limits stand in for requests that are not given, and the
+// tolerations that the controller adds are there (spec core.md §2.7).
+func daemonFrom(d *appsv1.DaemonSet) cluster.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: d.Namespace, Name: d.Name, UID: d.UID, Labels: d.Spec.Template.Labels,
+			Annotations: d.Spec.Template.Annotations, CreationTimestamp: d.CreationTimestamp,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: d.Name, UID: d.UID}},
+		},
+		Spec: *d.Spec.Template.Spec.DeepCopy(),
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			limitsForRequests(&list[i].Resources)
+		}
+	}
+	for key, effect := range map[string]corev1.TaintEffect{
+		corev1.TaintNodeNotReady: corev1.TaintEffectNoExecute, corev1.TaintNodeUnreachable: corev1.TaintEffectNoExecute,
+		corev1.TaintNodeDiskPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeMemoryPressure: corev1.TaintEffectNoSchedule,
+		corev1.TaintNodePIDPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeUnschedulable: corev1.TaintEffectNoSchedule,
+	} {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
+			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})
+	}
+	slices.SortStableFunc(pod.Spec.Tolerations, func(a, b corev1.Toleration) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Effect, b.Effect), cmp.Compare(a.Value, b.Value))
+	})
+	return podFrom(pod)
+}
+
+func limitsForRequests(r *corev1.ResourceRequirements) {
+	for name, q := range r.Limits {
+		if _, ok := r.Requests[name]; ok {
+			continue
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Requests[name] = q
+	}
+}
