@@ -56,15 +56,13 @@ func lifecycleAllows(s *joiner) []statement {
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
 		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"}, resources: []string{s.ec2("instance/*")}, when: s.owned()},
 		s.deleteTemplates(),
-		s.readCatalog(),
 		s.wake("provision", "refresh"),
 	}
 }
 
 func refreshAllows(s *joiner) []statement {
 	return append([]statement{
-		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages",
-			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
+		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages"),
 		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
 		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
 			resources: []string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}},

@@ -1,0 +1,256 @@
+package iamtest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/discover"
+	"joiner/pkg/launch"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/wake"
+)
+
+// deed is something that a function does through its adapters. Its error is what the function would see; prepare is done
+// before, by others.
+type deed struct {
+	prepare func(t *testing.T, r *rig)
+	do      func(t *testing.T, r *rig) error
+}
+
+// deeds are all that the functions do in AWS, by function and name.
+func deeds() map[string]map[string]deed {
+	return map[string]map[string]deed{
+		"provision": {
+			"finds the cluster":    findsCluster("provision"),
+			"launches":             {do: launches},
+			"adopts":               {prepare: lostReply, do: launches},
+			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("provision")},
+			"learns there is none": {do: learnsThereIsNone("provision")},
+			"wakes lifecycle":      wakes("provision", "lifecycle"),
+			"wakes refresh":        wakes("provision", "refresh"),
+		},
+		"lifecycle": {
+			"finds the cluster": findsCluster("lifecycle"),
+			"lists instances": {do: func(t *testing.T, r *rig) error {
+				_, err := r.fleet("lifecycle").Instances(t.Context())
+				return err
+			}},
+			"names an instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				return r.fleet("lifecycle").Name(t.Context(), r.Instances()[0].ID, "node-1")
+			}},
+			"terminates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				return r.fleet("lifecycle").Terminate(t.Context(), []string{r.Instances()[0].ID})
+			}},
+			"sweeps templates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				n, err := r.fleet("lifecycle").SweepTemplates(t.Context(), -time.Hour)
+				if err == nil && n != 1 {
+					return errors.New("no template was swept")
+				}
+				return err
+			}},
+			"wakes provision": wakes("lifecycle", "provision"),
+			"wakes refresh":   wakes("lifecycle", "refresh"),
+		},
+		"refresh": {
+			"finds the cluster": findsCluster("refresh"),
+			"refreshes the catalog": {do: func(t *testing.T, r *rig) error {
+				_, err := discover.NewMarket(r.of("refresh"), r.store("refresh"), false, time.Now).Refresh(t.Context())
+				return err
+			}},
+			"learns there is none":          {do: learnsThereIsNone("refresh")},
+			"looks a class up":              {do: looksUp},
+			"moves a class to another role": {prepare: profileHeldBy("Admin"), do: looksUp},
+			"forgets a class":               {prepare: classLeft, do: func(t *testing.T, r *rig) error { return r.finder("refresh").Forget(t.Context(), class()) }},
+		},
+		"spotinterruption": {
+			"finds the cluster": findsCluster("spotinterruption"),
+			"wakes provision":   wakes("spotinterruption", "provision"),
+			"wakes lifecycle":   wakes("spotinterruption", "lifecycle"),
+		},
+	}
+}
+
+func findsCluster(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		_, err := discover.Describe(t.Context(), eks.NewFromConfig(r.of(function)), "demo")
+		return err
+	}}
+}
+
+func wakes(function, other string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		return wake.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: "joiner-demo-" + other, Reason: function}.Wake(t.Context())
+	}}
+}
+
+func launches(t *testing.T, r *rig) error {
+	_, _, err := r.fleet("provision").Launch(t.Context(), r.order(t), token)
+	return err
+}
+
+func instanceLaunched(t *testing.T, r *rig) {
+	f := r.fleet("provision")
+	f.EC2 = r.admin
+	if _, _, err := f.Launch(t.Context(), r.order(t), token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lostReply: the token was used for another order, so that its instance has to be found by its tag.
+func lostReply(t *testing.T, r *rig) {
+	f, o := r.fleet("provision"), r.order(t)
+	f.EC2 = r.admin
+	o.Context = "another"
+	if _, _, err := f.Launch(t.Context(), o, token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) store(function string) *discover.Store {
+	return discover.NewStore(s3.NewFromConfig(r.of(function), pathStyle), r.bucket, 24*time.Hour, time.Now)
+}
+
+func catalogStored(t *testing.T, r *rig) {
+	own := discover.NewStore(s3.NewFromConfig(r.as("admin", region), pathStyle), r.bucket, 24*time.Hour, time.Now)
+	c, err := own.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Time = time.Now()
+	if err := own.Put(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readsCatalog(function string) func(t *testing.T, r *rig) error {
+	return func(t *testing.T, r *rig) error {
+		c, err := r.store(function).Stored(t.Context())
+		if err == nil && len(c.Types) == 0 {
+			return errors.New("the stored catalog was not found")
+		}
+		return err
+	}
+}
+
+// learnsThereIsNone: without the right to list, S3 hides that the object is missing.
+func learnsThereIsNone(function string) func(t *testing.T, r *rig) error {
+	return func(t *testing.T, r *rig) error {
+		_, err := r.store(function).Stored(t.Context())
+		return err
+	}
+}
+
+func (r *rig) finder(function string) *discover.Finder {
+	cfg := r.of(function)
+	return &discover.Finder{EC2: ec2.NewFromConfig(cfg), SSM: ssm.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
+		Region: region, Cluster: "demo", Version: "1.36", CIDR: "10.100.0.0/16", Now: time.Now}
+}
+
+func class() *awsv1.EC2NodeClass {
+	tags := map[string]string{"karpenter.sh/discovery": "demo"}
+	return &awsv1.EC2NodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", UID: claimUID, Generation: 1},
+		Spec: awsv1.EC2NodeClassSpec{
+			SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: tags}},
+			SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: tags}},
+			AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
+			Role:                       nodeRole,
+		},
+	}
+}
+
+// looksUp counts a refused role as an error too: to the class it is only a condition.
+func looksUp(t *testing.T, r *rig) error {
+	found := r.finder("refresh").Find(t.Context(), class())
+	if refused, ok := errors.AsType[*nodeclass.ProfileError](found.ProfileErr); ok && strings.Contains(refused.Why, "not authorized") {
+		return &deniedRole{refused.Why}
+	}
+	return errors.Join(found.Err(), found.ProfileErr)
+}
+
+type deniedRole struct{ why string }
+
+func (d *deniedRole) Error() string { return d.why }
+
+// profileHeldBy leaves the class's profile with another role in it, as when a call was lost.
+func profileHeldBy(role string) func(t *testing.T, r *rig) {
+	return func(t *testing.T, r *rig) {
+		name := r.lookedUp(t)
+		own := iam.NewFromConfig(r.as("admin", region))
+		_, err := own.RemoveRoleFromInstanceProfile(t.Context(), &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(nodeRole)})
+		if err == nil {
+			_, err = own.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// classLeft leaves what a class leaves: a launch template, and an instance profile with its role.
+func classLeft(t *testing.T, r *rig) {
+	instanceLaunched(t, r)
+	r.lookedUp(t)
+}
+
+// lookedUp has an administrator look the class up, and returns the name of its instance profile.
+func (r *rig) lookedUp(t *testing.T) string {
+	t.Helper()
+	cfg := r.as("admin", region)
+	own := r.finder("refresh")
+	own.EC2, own.SSM, own.IAM = ec2.NewFromConfig(cfg), ssm.NewFromConfig(cfg), iam.NewFromConfig(cfg)
+	found := own.Find(t.Context(), class())
+	if err := errors.Join(found.Err(), found.ProfileErr); err != nil {
+		t.Fatal(err)
+	}
+	return found.Profile
+}
+
+// run prepares and does a deed in a fresh account.
+func (d deed) run(t *testing.T, r *rig) error {
+	t.Helper()
+	if d.prepare != nil {
+		d.prepare(t, r)
+	}
+	r.mu.Lock()
+	r.allowed = nil // what was prepared is not the deed
+	r.mu.Unlock()
+	return d.do(t, r)
+}
+
+// without is a copy of the order's tags without one.
+func without(tags []launch.Tag, key string) []launch.Tag {
+	var out []launch.Tag
+	for _, t := range tags {
+		if t.Key != key {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func tagged(ctx context.Context, c *ec2.Client, id, key string) bool {
+	out, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return false
+	}
+	for _, t := range out.Reservations[0].Instances[0].Tags {
+		if *t.Key == key {
+			return true
+		}
+	}
+	return false
+}
