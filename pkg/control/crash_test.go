@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
+	"joiner/pkg/require"
 )
 
 // faults are the four ways in which the n-th call of an invocation can fail.
@@ -69,8 +71,7 @@ func TestProvisionSurvivesEveryFault(t *testing.T) {
 		},
 		func(t *testing.T, f *functions) {
 			f.w.Tick(2 * time.Minute) // the lease of an invocation that died runs out
-			f.rest(t, 6)
-			noProblems(t, f.w)
+			f.comeToRest(t)
 			if n := len(f.w.Claims()); claims < 0 {
 				claims = n
 			} else if n != claims {
@@ -92,8 +93,7 @@ func TestProvisionSurvivesFaultsWhileOffersAreSoldOut(t *testing.T) {
 		},
 		func(t *testing.T, f *functions) {
 			f.w.Tick(2 * time.Minute)
-			f.rest(t, 6)
-			noProblems(t, f.w)
+			f.comeToRest(t)
 		})
 }
 
@@ -120,8 +120,7 @@ func TestLifecycleSurvivesEveryFaultOfRegistration(t *testing.T) {
 			return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(4*time.Second))
 		},
 		func(t *testing.T, f *functions) {
-			f.rest(t, 6)
-			noProblems(t, f.w)
+			f.comeToRest(t)
 			for _, c := range f.w.Claims() {
 				if !c.Is("Initialized") {
 					t.Errorf("claim %s is not initialized", c.Name)
@@ -137,8 +136,13 @@ func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachFault(t,
 				func(t *testing.T) *functions {
-					f := running(t)
-					f.w.Protect("web", 2)
+					f := &functions{w: newWorld()} // one pod for each of two nodes, so that the budget matters
+					f.w.ChangePool(func(p *cluster.Pool) {
+						p.Requirements = p.Requirements.And(require.Of("node.kubernetes.io/instance-type", "c5.large", "m5.large"))
+					})
+					f.w.Run("web", 2, pattern(1500, 3000))
+					f.comeToRest(t)
+					f.w.Protect("web", 1)
 					condemn(f.w)
 					return f
 				},
@@ -146,12 +150,10 @@ func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
 					return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(12*time.Second))
 				},
 				func(t *testing.T, f *functions) {
-					f.rest(t, 14)
-					noProblems(t, f.w) // the pods run on new nodes, and the budget held
+					f.comeToRest(t) // the pods run on new nodes, and the budget held
 					f.w.Stop("web")
-					f.w.Stop("db")
 					f.w.DeleteClaims()
-					f.rest(t, 8)
+					f.rest(t, 3)
 					if left := f.w.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
 						t.Errorf("left are %s", left)
 					}
@@ -182,8 +184,7 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 			}
 			f.rest(t, 6)
 			f.w.Interrupt(again.Instance)
-			f.rest(t, 6)
-			noProblems(t, f.w)
+			f.comeToRest(t)
 			if len(f.w.Marks()) == 0 {
 				t.Error("the offer was not marked")
 			}

@@ -98,8 +98,8 @@ func (f *functions) interruption(p *controltest.Ports) *control.Interruption {
 // once is how long an invocation may stay for one pass: no time at all.
 func (f *functions) once() time.Time { return f.w.Now() }
 
-// rest lets the scheduled functions run until nothing is left to do, at most for so many rounds of twenty seconds. Their errors
-// fail the test: only the faulty invocation may have one.
+// rest lets the scheduled functions run for so many rounds of twenty seconds. Their errors fail the test: only the faulty
+// invocation may have one.
 func (f *functions) rest(t *testing.T, rounds int) {
 	t.Helper()
 	for range rounds {
@@ -112,6 +112,22 @@ func (f *functions) rest(t *testing.T, rounds int) {
 		}
 		f.w.Tick(20 * time.Second)
 	}
+}
+
+// comeToRest lets the scheduled functions run until two rounds in a row leave no problem, for at most seven minutes.
+func (f *functions) comeToRest(t *testing.T) {
+	t.Helper()
+	good := 0
+	for range 21 {
+		f.rest(t, 1)
+		if good++; len(f.w.Problems()) > 0 {
+			good = 0
+		}
+		if good == 2 {
+			return
+		}
+	}
+	noProblems(t, f.w)
 }
 
 func noProblems(t *testing.T, w *controltest.World) {
