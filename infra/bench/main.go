@@ -1,6 +1,6 @@
 // Command bench packs workload files with Karpenter's scheduler and with Joiner's packer, one after the other in one
 // process, and prints time, CPU, price and nodes of both, what an independent checker says, and how far Joiner is from a
-// proven bound. It ends with 1 when the checker finds fault with Joiner's plan.
+// proven bound. It ends with 1 when Joiner's plan has a fault: see faults.
 package main
 
 import (
@@ -177,16 +177,34 @@ func verdict(r checker.Report) string {
 	return fmt.Sprintf("%d faults", len(r.Violations))
 }
 
-// faults is an error when Joiner broke a rule.
+// faults is an error when Joiner broke a rule, left pods without a home that Karpenter found one for, or claimed a bound that
+// a valid plan of either side undercuts.
 func faults(rows []row) error {
 	var bad []string
+	add := func(r row, format string, args ...any) {
+		bad = append(bad, r.workload+": "+fmt.Sprintf(format, args...))
+	}
 	for _, r := range rows {
 		if v := r.joiner.report.Violations; len(v) > 0 {
-			bad = append(bad, r.workload+": "+strings.Join(v[:min(5, len(v))], "; "))
+			add(r, "%s", strings.Join(v[:min(5, len(v))], "; "))
+		}
+		for _, s := range []*side{r.joiner, r.karpenter} {
+			if s == nil || len(s.report.Violations) > 0 {
+				continue
+			}
+			if s.report.Unplaced < r.joiner.report.Unplaced {
+				add(r, "%s finds a home for %d pods more", s.plan.Tool, r.joiner.report.Unplaced-s.report.Unplaced)
+			}
+			if b := r.joiner.plan.LowerBoundUSD; s.report.Unplaced <= r.joiner.report.Unplaced && s.report.HourlyUSD < b*(1-tiny) {
+				add(r, "the bound is %.6f USD/h, %s needs %.6f", b, s.plan.Tool, s.report.HourlyUSD)
+			}
 		}
 	}
 	if len(bad) > 0 {
-		return errors.New("the checker finds fault with Joiner's plans: " + strings.Join(bad, "\n"))
+		return errors.New("Joiner's plans have faults: " + strings.Join(bad, "\n"))
 	}
 	return nil
 }
+
+// tiny is how much of a price may be lost in adding up.
+const tiny = 1e-9

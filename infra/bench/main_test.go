@@ -65,4 +65,14 @@ func TestFaultsAndMeans(t *testing.T) {
 	if err := faults(rows); err == nil || !strings.Contains(err.Error(), "alone: too full") {
 		t.Errorf("a fault of ours gives %v", err)
 	}
+	rows[3].joiner = side(1, 1)
+	rows[0].joiner.plan.LowerBoundUSD = 1.5
+	if err := faults(rows); err == nil || !strings.Contains(err.Error(), "a: the bound is 1.500000 USD/h") {
+		t.Errorf("a bound above our own price gives %v", err)
+	}
+	rows[0].joiner.plan.LowerBoundUSD = 0.5
+	rows[1].joiner.report.Unplaced = 2
+	if err := faults(rows); err == nil || !strings.Contains(err.Error(), "finds a home for 2 pods more") {
+		t.Errorf("pods that only Karpenter places give %v", err)
+	}
 }

@@ -23,6 +23,7 @@ type wish struct {
 	pods, nodes, bound int
 	seed               uint64
 	name, pools, out   string
+	batch              bool
 }
 
 func main() {
@@ -34,6 +35,7 @@ func main() {
 	flag.StringVar(&w.name, "name", "services", "name of the workload")
 	flag.StringVar(&w.pools, "nodepools", "nodepools/mixed.yaml", "file of NodePools to name, relative to the workload")
 	flag.StringVar(&w.out, "out", "", "file to write, packed when it ends in .gz; standard output when empty")
+	flag.BoolVar(&w.batch, "batch", false, "jobs with GPUs and Neuron devices instead of services, for nodepools/accelerated.yaml")
 	flag.Parse()
 	if err := w.run(); err != nil {
 		log.Fatalf("generate: %v", err)
@@ -51,6 +53,9 @@ func (w wish) run() error {
 		Description: fmt.Sprintf("%d pods of services with mixed constraints, %d nodes, seed %d", w.pods, w.nodes, w.seed),
 	}
 	f.Groups = g.services(w.pods)
+	if w.batch {
+		f.Groups = g.jobs(w.pods)
+	}
 	if w.nodes > 0 {
 		g.cluster(&f, w.nodes, w.bound)
 	}

@@ -81,7 +81,7 @@ func (g *generator) place(s *corev1.PodSpec) {
 	switch {
 	case g.chance(4):
 		s.Affinity = nodeAffinity(labelAWS+"category", corev1.NodeSelectorOpIn, "r", "m")
-	case g.chance(4):
+	case g.chance(5):
 		s.Affinity = nodeAffinity(labelAWS+"generation", corev1.NodeSelectorOpGt, "5")
 	case g.chance(3):
 		s.Affinity = nodeAffinity(labelAWS+"local-nvme", corev1.NodeSelectorOpGt, "100")
@@ -110,7 +110,7 @@ func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 	switch {
 	case g.chance(4):
 		over(labelHost, corev1.DoNotSchedule)
-	case g.chance(4):
+	case g.chance(5):
 		if s.Affinity == nil {
 			s.Affinity = &corev1.Affinity{}
 		}
