@@ -51,7 +51,7 @@ func (w *World) tick(d time.Duration) {
 }
 
 // Problems lists what must not be when everything has come to rest: pods without a living home, claims without exactly one
-// living instance of their own, instances without a claim, and instances that ever ran side by side for one claim.
+// living instance of their own or whose labels do not tell of it, instances without a claim, and instances that ever ran side by side for one claim.
 func (w *World) Problems() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,6 +76,8 @@ func (w *World) Problems() []string {
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		if c := w.claims[name]; alive[c.ProviderID] == "" || !c.Deleting.IsZero() {
 			bad = append(bad, fmt.Sprintf("claim %s has no instance that lives, or is being deleted", name))
+		} else if m := w.instances[alive[c.ProviderID]]; c.Labels[catalog.LabelType] != m.Type || c.Labels[catalog.LabelZone] != m.Zone {
+			bad = append(bad, fmt.Sprintf("claim %s does not say that it is %s in %s", name, m.Type, m.Zone))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
