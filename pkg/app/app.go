@@ -103,6 +103,7 @@ func (a *App) describe(ctx context.Context) (discover.Cluster, error) {
 func (a *App) rules() cluster.Rules {
 	return cluster.Rules{
 		IgnorePreferences:     a.set.PreferencePolicy == setting.PreferenceIgnore,
+		RelaxMinValues:        a.set.MinValuesPolicy == setting.MinValuesBestEffort,
 		MaxClaims:             a.set.MaxClaimsPerTick,
 		LaunchTimeout:         a.set.LaunchTimeout,
 		RegistrationTimeout:   a.set.RegistrationTimeout,

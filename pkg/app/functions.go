@@ -22,7 +22,7 @@ func (a *App) Provision(ctx context.Context) error {
 	p := control.Provision{Read: a.kube, Claims: a.kube, Record: a.kube, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
 		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"),
 		Refresh: a.wake(a.set.RefreshFunction, "provision"), Cluster: info, Rules: a.rules(),
-		Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
+		Buffers: a.kube, Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
 	return p.Run(ctx, a.until(ctx))
 }
 

@@ -18,7 +18,8 @@ import (
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so it is
 // refreshed even when the cluster cannot be asked.
 func (a *App) Refresh(ctx context.Context) error {
-	r := control.Refresh{Classes: classWriter{a.kube}, Pools: a.kube, Market: a.market(), Record: a.kube, Now: time.Now, Log: a.log}
+	r := control.Refresh{Classes: classWriter{a.kube}, Pools: a.kube, Market: a.market(), Record: a.kube,
+		Overlays: a.kube, Buffers: a.kube, Prices: a.store, Now: time.Now, Log: a.log}
 	info, err := a.clusterInfo(ctx)
 	if err == nil {
 		r.CABundle = info.CABundle

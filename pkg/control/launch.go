@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
+	"joiner/pkg/overlay"
 )
 
 // AnnotationAttempt counts the CreateFleet requests of a claim that may have been carried out. With the claim's UID it makes
@@ -29,13 +30,8 @@ type launcher struct {
 	mu      sync.Mutex
 	soldOut []catalog.Mark
 	classes map[string]*awsv1.EC2NodeClass
-	market  map[string]market // by class
-}
-
-// market is what a class can buy when so many marks were known.
-type market struct {
-	marks int
-	types []catalog.Type
+	market  func(cluster.Pool) []catalog.Type // what a pool can buy; nil if nobody asked yet
+	marked  int                               // how many marks it reckons with
 }
 
 // claim launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
@@ -81,7 +77,7 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim) (cluster.Claim, e
 
 // launched writes the instance into the claim: labels first, because the status ends the launch.
 func (l *launcher) launched(ctx context.Context, c cluster.Claim, o launch.Order, i cluster.Instance) (cluster.Claim, error) {
-	t, ok := l.typeOf(c.Class, i.Type)
+	t, ok := l.typeOf(c, i.Type)
 	if !ok {
 		return c, fmt.Errorf("launch for claim %s: EC2 started a %s, which the catalog does not know", c.Name, i.Type)
 	}
@@ -149,12 +145,12 @@ func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass) (launch.Or
 	if !ok {
 		return launch.Order{}, &launch.NotReadyError{Class: c.Class, Why: "it does not exist"}
 	}
-	return launch.Choose(launch.Input{Claim: c, Class: class, Resolved: resolved, Cluster: l.p.Cluster, Types: l.types(resolved)})
+	return launch.Choose(launch.Input{Claim: c, Class: class, Resolved: resolved, Cluster: l.p.Cluster, Types: l.types(c),
+		RelaxMinValues: l.p.Rules.RelaxMinValues})
 }
 
-func (l *launcher) typeOf(class, name string) (catalog.Type, bool) {
-	resolved, _ := l.s.ClassOf(class)
-	for _, t := range l.types(resolved) {
+func (l *launcher) typeOf(c cluster.Claim, name string) (catalog.Type, bool) {
+	for _, t := range l.types(c) {
 		if t.Name == name {
 			return t, true
 		}
@@ -162,19 +158,24 @@ func (l *launcher) typeOf(class, name string) (catalog.Type, bool) {
 	return catalog.Type{}, false
 }
 
-// types resolves the catalog for a class, again only after new marks.
-func (l *launcher) types(class catalog.Class) []catalog.Type {
+// types are what the claim's pool can buy under the overlays. The catalog is resolved again only after new marks.
+func (l *launcher) types(c cluster.Claim) []catalog.Type {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	m, ok := l.market[class.Name]
-	if !ok || m.marks != len(l.soldOut) {
-		m = market{marks: len(l.soldOut), types: catalog.Resolve(l.s.Catalog, class, l.soldOut, l.p.Now())}
-		if l.market == nil {
-			l.market = map[string]market{}
-		}
-		l.market[class.Name] = m
+	if l.market == nil || l.marked != len(l.soldOut) {
+		resolved := map[string][]catalog.Type{}
+		soldOut := l.soldOut
+		l.marked, l.market = len(soldOut), overlay.Market(l.s, func(name string) []catalog.Type {
+			class, found := l.s.ClassOf(name)
+			if _, done := resolved[name]; found && !done {
+				resolved[name] = catalog.Resolve(l.s.Catalog, class, soldOut, l.p.Now())
+			}
+			return resolved[name]
+		})
 	}
-	return m.types
+	pool, _ := l.s.PoolOf(c.Pool)
+	pool.Name, pool.Class = c.Pool, c.Class
+	return l.market(pool)
 }
 
 // mark remembers refused offers, here and for every other invocation.

@@ -35,6 +35,7 @@ type Provision struct {
 	Prices      Prices
 	Lifecycle   Waker // runs lifecycle once instances were launched
 	Refresh     Waker // runs refresh when a class is new or was changed
+	Buffers     Buffers
 	Cluster     launch.Cluster
 	Rules       cluster.Rules
 	Holder      string // names this invocation as the holder of the lease
@@ -104,8 +105,9 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	p.tell(ctx, s, decision)
+	p.settleBuffers(ctx, s, decision)
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
-	return fresh || len(decision.Launches)+len(decision.Existing) > 0, errors.Join(err, wakeErr)
+	return fresh || len(decision.Launches) > 0 || placesReal(s, decision), errors.Join(err, wakeErr)
 }
 
 func (p *Provision) snapshot(ctx context.Context) (cluster.Snapshot, error) {
@@ -219,7 +221,7 @@ func (p *Provision) tell(ctx context.Context, s cluster.Snapshot, decision plan.
 			return
 		}
 		pod, ok := pods[u.Pod]
-		if !ok {
+		if !ok || pod.Virtual {
 			continue
 		}
 		err := p.Record.Event(ctx, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
@@ -254,7 +256,7 @@ func levelOf(decision plan.Plan) slog.Level {
 
 func waiting(s cluster.Snapshot) (n int) {
 	for _, p := range s.Pods {
-		if p.Provisionable() {
+		if p.Provisionable() && !p.Virtual {
 			n++
 		}
 	}

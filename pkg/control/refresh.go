@@ -56,7 +56,7 @@ type Market interface {
 	Refresh(ctx context.Context) (did string, err error)
 }
 
-// Refresh keeps the catalog, the status of classes and the status of pools up to date. Each part is done whether or not the
+// Refresh keeps the catalog and the status of classes, pools, overlays and buffers up to date. Each part is done whether or not the
 // others fail.
 type Refresh struct {
 	Finder   ClassFinder // nil where the cluster could not be found out about: only the catalog is refreshed then
@@ -64,6 +64,9 @@ type Refresh struct {
 	Pools    Pools
 	Market   Market
 	Record   Recorder
+	Overlays Overlays
+	Buffers  Buffers
+	Prices   Prices
 	CABundle string // part of the classes' drift hash
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -78,6 +81,9 @@ func (r *Refresh) Run(ctx context.Context) error {
 	did, marketErr := r.Market.Refresh(ctx)
 	if did != "" {
 		r.Log.Info(did)
+	}
+	if r.Finder != nil {
+		err = errors.Join(err, r.overlays(ctx), r.buffers(ctx))
 	}
 	return errors.Join(err, marketErr)
 }

@@ -16,6 +16,8 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
+	"joiner/pkg/buffer"
 	"joiner/pkg/cluster"
 	"joiner/pkg/control"
 	"joiner/pkg/nodeclass"
@@ -38,6 +40,11 @@ type shop struct {
 	pools   map[string]*v1.NodePool
 	claims  []cluster.Claim
 	version int
+
+	overlays []*v1alpha1.NodeOverlay
+	shelves  cluster.Snapshot // with the overlays as they are read
+	meddled  string           // overlay that somebody else writes to at the same time
+	buffers  []buffer.Buffer
 
 	found     map[string]nodeclass.Found // by class, instead of everything
 	forgetErr error
@@ -180,7 +187,7 @@ func (s *shop) Event(_ context.Context, e cluster.Event) error {
 func (s *shop) run(t *testing.T) ([]string, error) {
 	t.Helper()
 	s.did = nil
-	r := control.Refresh{Finder: s, Classes: s, Pools: s, Market: s, Record: s, CABundle: "ca",
+	r := control.Refresh{Finder: s, Classes: s, Pools: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, CABundle: "ca",
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)}
 	err := r.Run(t.Context())
 	return s.did, err

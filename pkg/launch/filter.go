@@ -57,6 +57,8 @@ func available(in Input) (cs []candidate, why string) {
 		for _, o := range t.Offerings {
 			switch {
 			case !allows(in.Claim.Requirements, o):
+			case o.CapacityType == catalog.Reserved:
+				refused = append(refused, fmt.Sprintf("%s: launching into a capacity reservation is not supported", o.Offer))
 			case !o.Available:
 				refused = append(refused, fmt.Sprintf("%s: %s", o.Offer, o.Why))
 			case subnets[o.Zone] == "":

@@ -146,7 +146,7 @@ func price(t *testing.T, s string) float64 {
 	return p
 }
 
-// addType reads "m5.large cpu=2 od=0.096 spot=0.04 spot.b=0.05 gpu=1 efa=2 eni=3".
+// addType reads "m5.large cpu=2 od=0.096 spot=0.04 spot.b=0.05 gpu=1 efa=2 eni=3 reserved=cr-1".
 func (w *world) addType(t *testing.T, line string) {
 	words := strings.Fields(line)
 	f := catalog.Facts{
@@ -164,6 +164,8 @@ func (w *world) addType(t *testing.T, line string) {
 			f.OnDemandUSD = price(t, v)
 		case k == "gpu":
 			f.GPUs = []catalog.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: int64(number(t, v))}}
+		case k == "reserved":
+			w.in.Resolved.Reservations = []catalog.Reservation{{ID: v, Type: f.Name, Zone: "a", Kind: "default", Remaining: 1}}
 		case k == "efa":
 			f.MaxEFAs = int64(number(t, v))
 		case k == "spot":

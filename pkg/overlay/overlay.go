@@ -65,7 +65,7 @@ func Shelves(s cluster.Snapshot, types func(class string) []catalog.Type) []Shel
 }
 
 // Market returns what each pool of the snapshot may launch under the snapshot's overlays; types gives what a class may launch
-// without. A pool that is not in the snapshot, or is being deleted, gets the class's types as they are. Without overlays it costs
+// without. A pool that the snapshot does not have, or has with another class or as one that is being deleted, gets the types as they are. Without overlays it costs
 // nothing.
 func Market(s cluster.Snapshot, types func(class string) []catalog.Type) func(pool cluster.Pool) []catalog.Type {
 	if len(s.Overlays) == 0 {
@@ -75,12 +75,12 @@ func Market(s cluster.Snapshot, types func(class string) []catalog.Type) func(po
 	b := lay(s.Overlays, shelves)
 	done := map[string][]catalog.Type{}
 	return func(p cluster.Pool) []catalog.Type {
-		if out, ok := done[p.Name]; ok {
-			return out
-		}
-		i := slices.IndexFunc(shelves, func(h Shelf) bool { return h.Pool.Name == p.Name })
+		i := slices.IndexFunc(shelves, func(h Shelf) bool { return h.Pool.Name == p.Name && h.Pool.Class == p.Class })
 		if i < 0 {
 			return types(p.Class)
+		}
+		if out, ok := done[p.Name]; ok {
+			return out
 		}
 		done[p.Name] = b.types(i)
 		return done[p.Name]

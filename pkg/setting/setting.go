@@ -32,6 +32,15 @@ const (
 	PreferenceIgnore  PreferencePolicy = "Ignore"  // place the pod by its hard requirements only
 )
 
+// MinValuesPolicy says what becomes of a minValues that cannot be met.
+type MinValuesPolicy string
+
+// The two policies of spec/core.md §1.5.
+const (
+	MinValuesStrict     MinValuesPolicy = "Strict"     // the pool cannot be used
+	MinValuesBestEffort MinValuesPolicy = "BestEffort" // a new node takes as many values as there are
+)
+
 // Values are the knobs a function runs with, parsed.
 type Values struct {
 	ClusterName             string
@@ -52,6 +61,7 @@ type Values struct {
 	ReservedENIs            int
 	MaxClaimsPerTick        int
 	PreferencePolicy        PreferencePolicy
+	MinValuesPolicy         MinValuesPolicy
 	CatalogMaxAge           time.Duration
 	IsolatedVPC             bool
 	LogLevel                string // debug, info, warn or error

@@ -30,7 +30,8 @@ func everybodyMayNot() []string {
 		"get services kubernetes@default", "get services other@kube-system", "list services@kube-system",
 		"create clusterrolebindings.rbac.authorization.k8s.io", "impersonate users", "create nodes", "patch pods@default",
 		"delete nodepools.karpenter.sh", "create nodepools.karpenter.sh", "delete ec2nodeclasses.karpenter.k8s.aws",
-		"create ec2nodeclasses.karpenter.k8s.aws", "create serviceaccounts/token@kube-system", "delete configmaps@joiner-system",
+		"create ec2nodeclasses.karpenter.k8s.aws", "create nodeoverlays.karpenter.sh", "patch nodeoverlays.karpenter.sh",
+		"patch capacitybuffers.autoscaling.x-k8s.io@default", "patch deployments.apps@default", "create serviceaccounts/token@kube-system", "delete configmaps@joiner-system",
 	}
 }
 
@@ -50,28 +51,34 @@ func rightsOf() map[string]rights {
 	shared := reads("pods@default", "nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims@default",
 		"daemonsets.apps@default", "poddisruptionbudgets.policy@default", "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io",
 		"nodeclaims.karpenter.sh", "nodepools.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws")
+	wishes := join(reads("nodeoverlays.karpenter.sh", "capacitybuffers.autoscaling.x-k8s.io@default"),
+		writes("get", "podtemplates@default"), writes("get", "deployments.apps@default"), writes("get", "replicasets.apps@default"),
+		writes("get", "statefulsets.apps@default"))
+	bufferStatus := writes("update patch", "capacitybuffers/status.autoscaling.x-k8s.io@default")
 	events := writes("create patch", "events@default")
 	maps := writes("get list create update patch", "configmaps@joiner-system")
 	return map[string]rights{
 		install.GroupProvision: {
-			may: join(shared, events, maps,
+			may: join(shared, wishes, bufferStatus, events, maps,
 				writes("create update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
 				writes("get create update patch", "leases.coordination.k8s.io@joiner-system"),
 				[]string{"get services kube-dns@kube-system"}),
 			mayNot: []string{"delete nodes", "patch nodes", "update nodes", "delete pods@default", "create pods/eviction@default",
-				"patch ec2nodeclasses.karpenter.k8s.aws", "patch ec2nodeclasses/status.karpenter.k8s.aws"},
+				"patch ec2nodeclasses.karpenter.k8s.aws", "patch ec2nodeclasses/status.karpenter.k8s.aws",
+				"patch nodeoverlays/status.karpenter.sh", "list deployments.apps@default"},
 		},
 		install.GroupLifecycle: {
-			may: join(shared, events, reads("volumeattachments.storage.k8s.io"),
+			may: join(shared, wishes, events, reads("volumeattachments.storage.k8s.io"),
 				writes("update patch delete", "nodes"), writes("delete", "pods@default"), writes("create", "pods/eviction@default"),
 				writes("update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
 				writes("patch", "nodepools/status.karpenter.sh")),
 			mayNot: []string{"create nodeclaims.karpenter.sh", "patch nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",
+				"patch nodeoverlays/status.karpenter.sh", "patch capacitybuffers/status.autoscaling.x-k8s.io@default",
 				"update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupRefresh: {
-			may: join(events, maps, reads("ec2nodeclasses.karpenter.k8s.aws", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
+			may: join(wishes, bufferStatus, writes("update patch", "nodeoverlays/status.karpenter.sh"), events, maps, reads("ec2nodeclasses.karpenter.k8s.aws", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
 				writes("update patch", "ec2nodeclasses.karpenter.k8s.aws"), writes("update patch", "ec2nodeclasses/status.karpenter.k8s.aws"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
 				writes("patch", "nodeclaims.karpenter.sh"), []string{"get services kube-dns@kube-system"}),
@@ -82,7 +89,7 @@ func rightsOf() map[string]rights {
 			may: join(events, maps, writes("get list", "nodeclaims.karpenter.sh"), writes("patch delete", "nodeclaims.karpenter.sh"),
 				writes("get list patch", "nodes"), writes("list", "pods@default")),
 			mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodes", "delete pods@default", "create pods/eviction@default",
-				"list nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws", "update leases.coordination.k8s.io@joiner-system"},
+				"list nodepools.karpenter.sh", "list nodeoverlays.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws", "update leases.coordination.k8s.io@joiner-system"},
 		},
 	}
 }

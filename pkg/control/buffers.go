@@ -1,0 +1,73 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	"joiner/pkg/buffer"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// Buffers reads and writes CapacityBuffers. A write is refused with a Conflict when the object changed since it was read.
+type Buffers interface {
+	// Buffers lists the buffers of our strategy with what they refer to.
+	Buffers(ctx context.Context) ([]buffer.Buffer, error)
+	// WriteBufferStatus stores the status; the buffer given is then as stored.
+	WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error
+}
+
+// buffers writes onto each buffer what it comes to. Whether there is room is provision's to say.
+func (r *Refresh) buffers(ctx context.Context) error {
+	return tellBuffers(ctx, r.Buffers, nil, r.Now(), r.Log)
+}
+
+// settleBuffers writes onto each buffer whether there is room for its pods. That is for people only: what fails is logged.
+func (p *Provision) settleBuffers(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Virtual }) {
+		return
+	}
+	if err := tellBuffers(ctx, p.Buffers, buffer.Placed(decision), p.Now(), p.Log); err != nil {
+		p.Log.Warn("status of capacity buffers", "error", err)
+	}
+}
+
+func tellBuffers(ctx context.Context, port Buffers, placed map[string]bool, now time.Time, log *slog.Logger) error {
+	all, err := port.Buffers(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, b := range all {
+		if !buffer.Update(b, placed, now) {
+			continue
+		}
+		name := b.Object.Namespace + "/" + b.Object.Name
+		err := port.WriteBufferStatus(ctx, b.Object)
+		switch {
+		case isConflict(err):
+			log.Info("CapacityBuffer "+name+" was changed meanwhile, the next pass looks again", "error", err)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("write status of CapacityBuffer %s: %w", name, err))
+		default:
+			log.Info("CapacityBuffer "+name, "replicas", b.Object.Status.Replicas)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// placesReal reports whether the plan gives room that is there to a pod that exists. Room for virtual pods is nothing to wait for.
+func placesReal(s cluster.Snapshot, decision plan.Plan) bool {
+	virtual := map[string]bool{}
+	for _, p := range s.Pods {
+		if p.Virtual {
+			virtual[p.Key()] = true
+		}
+	}
+	return slices.ContainsFunc(decision.Existing, func(e plan.Placement) bool { return !virtual[e.Pod] })
+}
