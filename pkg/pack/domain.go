@@ -17,7 +17,8 @@ type lot struct {
 	admit *admission
 	left  int
 	whole bool    // all must stand on one node
-	value float64 // what one pod costs at least, USD per hour
+	value float64 // what one pod is worth, USD per hour
+	least float64 // the price of its share of a node, of the node where that is lowest
 }
 
 // divide turns the waiting pods of the kinds into lots and ties those to a domain that take part in a topology rule. Each

@@ -4,18 +4,25 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"math"
 	"slices"
 
-	"joiner/pkg/cluster"
+	"joiner/pkg/cover"
 	"joiner/pkg/require"
 )
 
 // open makes new nodes for the lots, in the heaviest pools that take them.
 func (a *attempt) open(lots []*lot) {
+	if a.w.worth == nil {
+		a.w.worth = a.w.price(func(k *kind) int { return len(a.rest[k.id]) })
+	}
 	for start := 0; start < len(a.w.pools); {
 		end := start
 		for end < len(a.w.pools) && a.w.pools[end].Weight == a.w.pools[start].Weight {
 			end++
+		}
+		if a.guide {
+			a.guided(a.w.pools[start:end], lots)
 		}
 		for a.openTier(a.w.pools[start:end], lots) {
 		}
@@ -46,7 +53,7 @@ func (a *attempt) openTier(pools []*pool, lots []*lot) bool {
 			heap.Push(q, c)
 			continue
 		}
-		n, full := a.apply(c.offer, takes)
+		n, full := a.apply(c.offer, takes, math.MaxInt)
 		opened += n
 		limited = limited || full
 		if a.atMost() {
@@ -75,78 +82,36 @@ func (a *attempt) atMost() bool {
 	return a.w.s.Rules.MaxClaims > 0 && a.opened >= a.w.s.Rules.MaxClaims
 }
 
-// candidates are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one that
-// admits as much and holds as much.
+// candidates are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one of the
+// pool that admits as much and holds as much.
 func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
-	bit := map[*admission]int{}
 	var asks []*admission
 	for _, l := range lots {
-		if _, ok := bit[l.admit]; !ok && l.left > 0 {
-			bit[l.admit] = len(asks)
+		if l.left > 0 {
 			asks = append(asks, l.admit)
 		}
 	}
 	var out []*offer
 	for _, p := range pools {
-		type entry struct {
-			offer *offer
-			bits  []uint64
-		}
-		var all, kept []entry
+		var all []*offer
 		for _, m := range p.models {
-			if len(p.exceeded(a.usage[p.id], m.typ.Capacity)) > 0 {
-				continue
-			}
-			for _, o := range m.sells {
-				if !o.Available {
-					continue
-				}
-				e := entry{o, make([]uint64, (len(asks)+63)/64)}
-				some := false
-				for i, ask := range asks {
-					if ask.check(o) >= 0 {
-						e.bits[i/64] |= 1 << (i % 64)
-						some = true
-					}
-				}
-				if some {
-					all = append(all, e)
-				}
+			if len(p.exceeded(a.usage[p.id], m.typ.Capacity)) == 0 {
+				all = append(all, m.sells...)
 			}
 		}
-		slices.SortFunc(all, func(x, y entry) int {
-			return cmp.Or(cmp.Compare(x.offer.Price, y.offer.Price), slices.Compare(y.offer.room, x.offer.room), cmp.Compare(x.offer.id, y.offer.id))
-		})
-		for _, e := range all {
-			if !slices.ContainsFunc(kept, func(k entry) bool { return covers(k.bits, e.bits) && atLeast(k.offer.room, e.offer.room) }) {
-				kept = append(kept, e)
-				out = append(out, e.offer)
-			}
+		for _, e := range undominated(all, asks) {
+			out = append(out, e.offer)
 		}
 	}
 	a.value(out, lots)
 	return out
 }
 
-func covers(a, b []uint64) bool {
-	for i := range b {
-		if b[i]&^a[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
+// leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for pods
+// that would come for free beside others, once those others are gone.
+const leastValue = 0.1
 
-func atLeast(a, b []int64) bool {
-	for i := range b {
-		if a[i] < b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// value tells for each lot the lowest price at which one of its pods gets its part of a node.
+// value tells for each lot what one of its pods is worth.
 func (a *attempt) value(cands []*offer, lots []*lot) {
 	for _, l := range lots {
 		l.value = noPrice
@@ -161,6 +126,13 @@ func (a *attempt) value(cands []*offer, lots []*lot) {
 				l.value = min(l.value, max(o.Price, 1e-6)*s)
 			}
 		}
+		p := a.w.worth
+		if y := p.prices.Value[p.of(l.view.kind, l.pins)]; l.value < noPrice {
+			l.least = l.value
+			if a.guide {
+				l.value = max(y, leastValue*l.value)
+			}
+		}
 	}
 }
 
@@ -170,6 +142,11 @@ type candidate struct {
 	offer *offer
 	order []*lot
 	score float64 // USD per hour for each USD per hour of value
+
+	room  []float64 // of the offer, in units of prices
+	items []int32   // what may be on it, of the guide's items
+	fits  []int     // how many of each
+	basis cover.Basis
 }
 
 func (a *attempt) candidate(i int, o *offer, lots []*lot) *candidate {
@@ -224,52 +201,79 @@ type take struct {
 
 // draft is a new node while it is being filled.
 type draft struct {
+	a     *attempt
+	offer *offer
 	room  []int64
 	count map[int]int
 	anti  map[int]int
-	ports []cluster.HostPort
 	open  require.Set
+	site  site
+	takes []take
+	value float64
+	near  bool // some lot could join once others are there
+}
+
+func (a *attempt) draft(o *offer) *draft {
+	d := &draft{a: a, offer: o, room: slices.Clone(o.room), open: o.model.openLabels()}
+	d.site = site{
+		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total, ports: slices.Clone(o.ports),
+	}
+	return d
+}
+
+// take puts up to n more pods of the lot on the node, and returns how many.
+func (d *draft) take(l *lot, n int) int {
+	have := -1
+	for i, t := range d.takes {
+		if t.lot == l {
+			have = i
+			n = min(n, l.left-t.n)
+		}
+	}
+	if n = min(n, l.left, fits(l.view.kind.need, d.room)); n <= 0 || have >= 0 && l.whole {
+		return 0
+	}
+	if n = min(n, d.a.w.most(l.view, d.site)); n == 0 || l.whole && n < l.left {
+		d.near = d.near || len(l.view.host) > 0
+		return 0
+	}
+	alt := l.admit.into(d.offer, d.open)
+	if alt < 0 || have >= 0 && d.takes[have].alt != alt {
+		return 0
+	}
+	d.add(l, alt, n)
+	d.value += float64(n) * l.value
+	if have >= 0 {
+		d.takes[have].n += n
+	} else {
+		d.takes = append(d.takes, take{l, alt, n})
+	}
+	return n
 }
 
 // fill tells what a new node of the candidate's offer would hold of what is left, and what that is worth.
 func (a *attempt) fill(c *candidate) ([]take, float64) {
-	d := draft{room: slices.Clone(c.offer.room), ports: slices.Clone(c.offer.ports), open: c.offer.model.openLabels()}
-	s := site{count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total}
-	var takes []take
-	var value float64
-	near := false
-	for round := 0; round == 0 || round == 1 && near; round++ {
+	d := a.draft(c.offer)
+	for _, l := range c.order {
+		d.take(l, l.left)
+	}
+	if d.near {
 		for _, l := range c.order {
-			n := min(l.left, fits(l.view.kind.need, d.room))
-			if n == 0 || round == 1 && slices.ContainsFunc(takes, func(t take) bool { return t.lot == l }) {
-				continue
-			}
-			s.ports = d.ports
-			if n = min(n, a.w.most(l.view, s)); n == 0 || l.whole && n < l.left {
-				near = near || len(l.view.host) > 0
-				continue
-			}
-			alt := l.admit.into(c.offer, d.open)
-			if alt < 0 {
-				continue
-			}
-			d.add(a.w, l, alt, n)
-			takes = append(takes, take{l, alt, n})
-			value += float64(n) * l.value
+			d.take(l, l.left)
 		}
 	}
-	return takes, value
+	return d.takes, d.value
 }
 
-func (d *draft) add(w *world, l *lot, alt, n int) {
+func (d *draft) add(l *lot, alt, n int) {
 	k := l.view.kind
 	for i, x := range k.need {
 		d.room[i] -= x * int64(n)
 	}
-	d.ports = append(d.ports, k.pod.HostPorts...)
+	d.site.ports = append(d.site.ports, k.pod.HostPorts...)
 	d.open, _ = narrow(d.open, l.admit.alternative[alt])
 	for _, c := range k.matched {
-		if w.counters[c].key == labelHost {
+		if d.a.w.counters[c].key == labelHost {
 			if d.count == nil {
 				d.count = map[int]int{}
 			}
@@ -297,11 +301,11 @@ func (m *model) openLabels() require.Set {
 	return s
 }
 
-// apply makes nodes like this one while there are pods for more. It returns how many, and whether the pool's limits or
+// apply makes nodes like this one, up to most, while there are pods for more. It returns how many, and whether the pool's limits or
 // its minValues stopped it.
-func (a *attempt) apply(o *offer, takes []take) (opened int, full bool) {
+func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool) {
 	p := o.model.pool
-	times := takes[0].lot.left / takes[0].n
+	times := most
 	for _, t := range takes {
 		times = min(times, t.lot.left/t.n)
 		if slices.ContainsFunc(t.lot.view.host, func(r rule) bool { return r.what == follow }) {

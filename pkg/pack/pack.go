@@ -5,8 +5,8 @@
 // Pods that are alike form one kind, so the work grows with kinds, offers and nodes and hardly with pods.
 //
 // The path of a pod: demand.go makes kinds of pods, relax.go their views from strict to relaxed, domain.go divides them over
-// zones and other domains, host.go uses the room there is, open.go chooses new nodes by price, launch.go writes them
-// down, reason.go explains who stays without a home.
+// zones and other domains, host.go uses the room there is, price.go tells what pods are worth and what any plan costs at
+// least, guide.go and open.go choose new nodes, launch.go writes them down, reason.go explains who stays without a home.
 package pack
 
 import (
@@ -43,31 +43,69 @@ func Pods(s cluster.Snapshot) plan.Plan {
 // pods is Pods with the market given.
 func pods(s cluster.Snapshot, sells market) plan.Plan {
 	w := survey(s, sells)
-	best := w.pass(false)
+	best := w.best(false)
 	if best.short() && w.priorities() > 1 {
-		best = w.pass(true)
+		best = w.best(true)
 	}
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
 	out.Launches = best.launches()
+	out.LowerBoundUSD = best.bound()
 	out.Existing = best.placements()
 	out.Unplaced = append(out.Unplaced, best.unplaced()...)
 	slices.SortFunc(out.Unplaced, func(a, b plan.Unplaced) int { return strings.Compare(a.Pod, b.Pod) })
 	return out
 }
 
+// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is better.
+const fewNodes = 120
+
+// best packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price of each
+// pod's share of a node too. The second has to place as many pods for less.
+func (w *world) best(byPriority bool) *attempt {
+	first := w.pass(byPriority, true)
+	if first.opened == 0 || first.opened > fewNodes || first.price() <= first.bound()*(1+smallGap) {
+		return first
+	}
+	second := w.pass(byPriority, false)
+	a, b := first.waiting(w.kinds), second.waiting(w.kinds)
+	if b < a || b == a && second.price() < first.price()*(1-1e-9) {
+		return second
+	}
+	return first
+}
+
+// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
+const smallGap = 0.005
+
+// price is what the new nodes cost, each as the cheapest offer that holds what is on it.
+func (a *attempt) price() float64 {
+	sum := 0.0
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		price := b.offer.Price
+		if opts, _ := a.options(b.offer.model.pool, b.load, false); len(opts) > 0 {
+			price = min(price, opts[0].best.Price)
+		}
+		sum += price
+	}
+	return sum
+}
+
 // pass packs everything, at once or one priority after the other. It starts again while some domain (a zone, say) takes
 // fewer pods than planned, so that the others are not filled beyond what a spread allows.
-func (w *world) pass(byPriority bool) *attempt {
+func (w *world) pass(byPriority, guided bool) *attempt {
 	caps := map[place]int{}
 	for range mostRestarts {
-		a := w.attempt(caps)
+		a := w.attempt(caps, guided)
 		a.run(byPriority)
 		if !a.learn(caps) {
 			a.trim()
 			return a
 		}
 	}
-	a := w.attempt(caps)
+	a := w.attempt(caps, guided)
 	a.run(byPriority)
 	a.trim()
 	return a
@@ -101,14 +139,15 @@ type attempt struct {
 	usage    []usage
 	opened   int
 	roomOnly bool              // make no new nodes
+	guide    bool              // choose new nodes by the prices of pods
 	blocked  []map[string]bool // by kind: why it was held back, beside what a pool says
 	stuck    map[place]int     // pods that a domain was given and could not take
 	landed   map[place]int     // pods of a kind in a domain
 }
 
-func (w *world) attempt(caps map[place]int) *attempt {
+func (w *world) attempt(caps map[place]int, guided bool) *attempt {
 	a := &attempt{
-		w: w, caps: caps, level: make([]int, len(w.kinds)), rest: make([][]string, len(w.kinds)),
+		w: w, caps: caps, guide: guided, level: make([]int, len(w.kinds)), rest: make([][]string, len(w.kinds)),
 		blocked: make([]map[string]bool, len(w.kinds)), stuck: map[place]int{}, landed: map[place]int{},
 		tally: w.tally.clone(), total: slices.Clone(w.total),
 	}

@@ -14,7 +14,7 @@ func TestScenarios(t *testing.T) { scenario.Run(t, "testdata", decide) }
 // Whatever the cluster looks like: the plan keeps the rules, does not depend on the order of its input, and is complete
 // once its claims are on their way.
 func TestRandomWorlds(t *testing.T) {
-	placed := 0
+	placed, bounded := 0, 0
 	for seed := range uint64(300) {
 		w, err := scenario.Random(seed)
 		if err != nil {
@@ -24,9 +24,46 @@ func TestRandomWorlds(t *testing.T) {
 		for _, fault := range w.Faults(p, decide) {
 			t.Errorf("seed %d: %s", seed, fault)
 		}
+		if p.LowerBoundUSD > p.Price()*(1+1e-9) {
+			t.Errorf("seed %d: the plan costs %v, less than its bound %v", seed, p.Price(), p.LowerBoundUSD)
+		}
+		if p.LowerBoundUSD > 0.5*p.Price() && p.Price() > 0 {
+			bounded++
+		}
 		placed += len(p.Existing) + len(p.Launches)
+	}
+	if bounded < 50 {
+		t.Errorf("only %d plans have a bound of more than half their price", bounded)
 	}
 	if placed < 300 {
 		t.Errorf("only %d placements in all worlds, which tests nothing", placed)
+	}
+}
+
+// The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each kind.
+func TestBoundHoldsForOtherPlans(t *testing.T) {
+	compared := 0
+	for seed := range uint64(1500) {
+		world, err := scenario.Random(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := survey(world.Snapshot, world.Market)
+		first := w.pass(false, true)
+		second := survey(world.Snapshot, world.Market).pass(false, false)
+		same := first.opened > 0
+		for i := range first.rest {
+			same = same && len(first.rest[i]) == len(second.rest[i])
+		}
+		if !same {
+			continue
+		}
+		compared++
+		if b := first.bound(); b > min(first.price(), second.price())*(1+1e-9) {
+			t.Errorf("seed %d: bound %v, but plans cost %v and %v", seed, b, first.price(), second.price())
+		}
+	}
+	if compared < 500 {
+		t.Errorf("only %d worlds compared", compared)
 	}
 }

@@ -36,6 +36,8 @@ type world struct {
 	prices     map[string]float64
 	holders    map[string][]option
 	reasons    map[string]string
+	worth      *worth  // once a node was wanted
+	lone       []*kind // by counter: see alone
 }
 
 // counter counts the pods of a group by domain of a key, on nodes that pass the filter.

@@ -1,0 +1,300 @@
+package cover
+
+import (
+	"math"
+	"slices"
+)
+
+// column is a node with a fill: the price of the node and how many pods of which classes it holds.
+type column struct {
+	cost   float64
+	class  []int32
+	amount []float64
+}
+
+// master is the linear program that covers all classes with the columns known so far, at the lowest cost: a revised simplex
+// method with the inverse of the basis in full.
+type master struct {
+	row     []int32 // by class: its row, -1 for one without pods or offers
+	class   []int32 // by row
+	demand  []float64
+	columns []column
+	basic   []int32 // by row: the basic column, or -1 - row for a surplus
+	inside  []bool  // by column
+	inverse []float64
+	has     []float64 // by row: how much of its basic variable
+	prices  []float64 // by row
+	step    []float64
+	first   []float64 // the demand in the beginning
+}
+
+func newMaster(classes []Class, first []column) *master {
+	m := &master{row: make([]int32, len(classes))}
+	for k, c := range classes {
+		m.row[k] = -1
+		if c.Count > 0 && first[k].amount != nil {
+			m.row[k] = int32(len(m.class))
+			m.class = append(m.class, int32(k))
+			m.demand = append(m.demand, c.Count)
+			m.basic = append(m.basic, int32(len(m.columns)))
+			m.columns = append(m.columns, first[k])
+			m.inside = append(m.inside, true)
+		}
+	}
+	n := len(m.class)
+	m.inverse, m.has, m.prices, m.step = make([]float64, n*n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for r := range n {
+		c := m.columns[r]
+		m.inverse[r*n+r] = 1 / c.amount[0]
+		m.has[r] = m.demand[r] / c.amount[0]
+		m.prices[r] = c.cost / c.amount[0]
+	}
+	return m
+}
+
+func (m *master) rows() int { return len(m.class) }
+
+func (m *master) add(c column) {
+	m.columns = append(m.columns, c)
+	m.inside = append(m.inside, false)
+}
+
+// cost of the fleet.
+func (m *master) cost() float64 {
+	sum := 0.0
+	for r, j := range m.basic {
+		if j >= 0 {
+			sum += m.columns[j].cost * m.has[r]
+		}
+	}
+	return sum
+}
+
+// values writes the price of one pod of each class into out, and returns a copy.
+func (m *master) values(out []float64) []float64 {
+	for k, r := range m.row {
+		out[k] = 0
+		if r >= 0 {
+			out[k] = max(0, m.prices[r])
+		}
+	}
+	return append([]float64(nil), out...)
+}
+
+// improve takes columns into the basis while that lowers the cost.
+func (m *master) improve() {
+	for range 4*m.rows() + 50 {
+		enter, gain := int32(math.MinInt32), 1e-9
+		for j := range m.columns {
+			if m.inside[j] {
+				continue
+			}
+			c := &m.columns[j]
+			worth := 0.0
+			for i, k := range c.class {
+				worth += m.prices[m.row[k]] * c.amount[i]
+			}
+			if c.cost == 0 {
+				worth /= max(1e-12, m.prices[m.row[c.class[len(c.class)-1]]])
+			} else {
+				worth = (worth - c.cost) / c.cost
+			}
+			if g := worth; g > gain {
+				enter, gain = int32(j), g
+			}
+		}
+		if enter < 0 {
+			for r, y := range m.prices {
+				if -y > 1e-9 {
+					enter = int32(-1 - r)
+					break
+				}
+			}
+		}
+		if enter == math.MinInt32 || !m.pivot(enter) {
+			return
+		}
+	}
+}
+
+// pivot takes the column, or the surplus of a row, into the basis, in place of what it uses up first.
+func (m *master) pivot(enter int32) bool {
+	m.steps(enter)
+	leave, length := -1, math.Inf(1)
+	for r, w := range m.step {
+		if w <= 1e-9 {
+			continue
+		}
+		if t := max(0, m.has[r]) / w; t < length || t == length && w > m.step[leave] {
+			leave, length = r, t
+		}
+	}
+	if leave < 0 {
+		return false
+	}
+	m.exchange(enter, leave, length)
+	return true
+}
+
+// steps computes how much of each basic variable one of what enters uses up.
+func (m *master) steps(enter int32) {
+	n := m.rows()
+	if enter < 0 {
+		for r := range n {
+			m.step[r] = -m.inverse[r*n+int(-1-enter)]
+		}
+		return
+	}
+	c := &m.columns[enter]
+	for r := range n {
+		row := m.inverse[r*n : r*n+n]
+		x := 0.0
+		for i, k := range c.class {
+			x += row[m.row[k]] * c.amount[i]
+		}
+		m.step[r] = x
+	}
+}
+
+// exchange makes what enters basic instead of the variable of the row, and brings inverse and prices up to date.
+func (m *master) exchange(enter int32, leave int, length float64) {
+	n := m.rows()
+	for r := range n {
+		m.has[r] -= length * m.step[r]
+	}
+	m.has[leave] = length
+	if j := m.basic[leave]; j >= 0 {
+		m.inside[j] = false
+	}
+	m.basic[leave] = enter
+	gain := m.reduced(enter)
+	if enter >= 0 {
+		m.inside[enter] = true
+	}
+	pivotRow := m.inverse[leave*n : leave*n+n]
+	d := 1 / m.step[leave]
+	for k := range pivotRow {
+		pivotRow[k] *= d
+		m.prices[k] += gain * pivotRow[k]
+	}
+	for r := range n {
+		x := m.step[r]
+		if r == leave || x == 0 {
+			continue
+		}
+		row := m.inverse[r*n : r*n+n]
+		for k, p := range pivotRow {
+			row[k] -= x * p
+		}
+	}
+}
+
+// reduced is what one of the variable costs beyond the worth of what it covers.
+func (m *master) reduced(enter int32) float64 {
+	if enter < 0 {
+		return m.prices[-1-enter]
+	}
+	c := &m.columns[enter]
+	x := c.cost
+	for i, k := range c.class {
+		x -= m.prices[m.row[k]] * c.amount[i]
+	}
+	return x
+}
+
+// demandIs changes how many pods there are, and mends the fleet by the dual simplex method.
+func (m *master) demandIs(count []float64) {
+	n := m.rows()
+	if m.first == nil {
+		m.first = slices.Clone(m.demand)
+		m.forget()
+	}
+	for r, k := range m.class { // never quite 0, and never alike, or the simplex would go round in circles
+		m.demand[r] = count[k] + m.first[r]*1e-3*(1+float64(r%17)/17)
+	}
+	for r := range n {
+		m.has[r] = 0
+		for k, x := range m.inverse[r*n : r*n+n] {
+			m.has[r] += x * m.demand[k]
+		}
+	}
+	for range 2*n + 20 {
+		leave, least := -1, -1e-7
+		for r, x := range m.has {
+			if x < least {
+				leave, least = r, x
+			}
+		}
+		if leave < 0 {
+			break
+		}
+		enter := m.dualRatio(m.inverse[leave*n : leave*n+n])
+		if enter == math.MinInt32 {
+			break
+		}
+		m.steps(enter)
+		m.exchange(enter, leave, m.has[leave]/m.step[leave])
+	}
+	m.improve()
+}
+
+// forget drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no two the
+// same, so that there are few ties between columns.
+func (m *master) forget() {
+	var columns []column
+	var inside []bool
+	at := make([]int32, len(m.columns))
+	for j, c := range m.columns {
+		if !m.inside[j] && m.reduced(int32(j)) > 0.08*c.cost && c.cost > 0 {
+			continue
+		}
+		if c.cost == 0 {
+			c.cost = 1e-3 * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
+		}
+		at[j] = int32(len(columns))
+		columns, inside = append(columns, c), append(inside, m.inside[j])
+	}
+	m.columns, m.inside = columns, inside
+	for r, j := range m.basic {
+		if j >= 0 {
+			m.basic[r] = at[j]
+		}
+	}
+	n := m.rows()
+	clear(m.prices)
+	for r, j := range m.basic {
+		if j >= 0 {
+			for k, x := range m.inverse[r*n : r*n+n] {
+				m.prices[k] += m.columns[j].cost * x
+			}
+		}
+	}
+}
+
+// dualRatio chooses what enters so that all prices stay right.
+func (m *master) dualRatio(row []float64) int32 {
+	enter, best := int32(math.MinInt32), math.Inf(1)
+	for j := range m.columns {
+		if m.inside[j] {
+			continue
+		}
+		c := &m.columns[j]
+		alpha := 0.0
+		for i, k := range c.class {
+			alpha += row[m.row[k]] * c.amount[i]
+		}
+		if alpha < -1e-7 {
+			if t := max(0, m.reduced(int32(j))) / -alpha; t < best {
+				enter, best = int32(j), t
+			}
+		}
+	}
+	for k, x := range row {
+		if x > 1e-7 {
+			if t := max(0, m.prices[k]) / x; t < best {
+				enter, best = int32(-1-k), t
+			}
+		}
+	}
+	return enter
+}

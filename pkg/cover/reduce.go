@@ -1,0 +1,206 @@
+package cover
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// mostRays is how many shapes stand for the classes of one kind and size.
+	mostRays = 6
+	// fewClasses of one kind and size are priced each for itself.
+	fewClasses = 4
+)
+
+// part is how much of a class of the reduced problem stands for one pod.
+type part struct {
+	class  int32
+	amount float64
+}
+
+// reduction is a smaller problem whose prices give valid prices of the original: many classes that may be on the same offers
+// and need two resources in different ratios are told as parts of a few shapes, their rays. What a fractional node can hold
+// of pods it can hold of their parts, so prices under which no node holds too much worth of parts are good for pods.
+type reduction struct {
+	problem Problem
+	parts   [][]part // by original class
+}
+
+func reduce(p Problem) reduction {
+	r := reduction{parts: make([][]part, len(p.Classes))}
+	r.problem = Problem{Caps: p.Caps, Rounds: p.Rounds}
+	x, y := p.scarcest()
+	groups := map[[2]int32][]int32{}
+	var keys [][2]int32
+	largest := p.largest()
+	for k, c := range p.Classes {
+		if x == y || !p.plain(c, x, y) {
+			r.keep(p, int32(k))
+			continue
+		}
+		key := [2]int32{c.Kind, level(c.Need, largest)}
+		if groups[key] == nil {
+			keys = append(keys, key)
+		}
+		groups[key] = append(groups[key], int32(k))
+	}
+	holds := make([][]int32, len(p.Classes)) // by original class: offers
+	for i, o := range p.Offers {
+		for _, k := range o.Holds {
+			holds[k] = append(holds[k], int32(i))
+		}
+	}
+	offers := make([][]int32, len(p.Offers)) // by offer: classes of the reduced problem
+	for _, key := range keys {
+		if list := groups[key]; len(list) <= fewClasses {
+			for _, k := range list {
+				r.keep(p, k)
+			}
+		} else {
+			first := len(r.problem.Classes)
+			r.rays(p, list, x, y)
+			var on []int32
+			for _, k := range list {
+				on = append(on, holds[k]...)
+			}
+			slices.Sort(on)
+			for _, o := range slices.Compact(on) {
+				for c := first; c < len(r.problem.Classes); c++ {
+					offers[o] = append(offers[o], int32(c))
+				}
+			}
+		}
+	}
+	for i, o := range p.Offers {
+		for _, k := range o.Holds {
+			if parts := r.parts[k]; len(parts) == 1 && parts[0].amount == 1 && !r.problem.Classes[parts[0].class].parts {
+				offers[i] = append(offers[i], parts[0].class)
+			}
+		}
+		r.problem.Offers = append(r.problem.Offers, Offer{Price: o.Price, Room: o.Room, Holds: offers[i]})
+	}
+	return r
+}
+
+// plain reports whether the class asks for nothing but the two resources and those of which all classes need the same.
+func (p Problem) plain(c Class, x, y int) bool {
+	if c.Group >= 0 || c.Most > 0 || c.Need[x]+c.Need[y] <= 0 {
+		return false
+	}
+	for i, n := range c.Need {
+		if i != x && i != y && n != 0 && p.varies(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p Problem) varies(r int) bool {
+	return slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Need[r] != p.Classes[0].Need[r] })
+}
+
+// largest is the most of each resource that any offer has.
+func (p Problem) largest() []float64 {
+	var out []float64
+	for _, o := range p.Offers {
+		if out == nil {
+			out = make([]float64, len(o.Room))
+		}
+		for r, x := range o.Room {
+			out[r] = max(out[r], x)
+		}
+	}
+	return out
+}
+
+// level puts pods of about the same size together: large ones do not fit on small nodes, and are dearer for it.
+func level(need, largest []float64) int32 {
+	part := 0.0
+	for r, x := range need {
+		if largest != nil && largest[r] > 0 {
+			part = max(part, x/largest[r])
+		}
+	}
+	n := int32(0)
+	for size := 0.25; n < 3 && part < size; size /= 4 {
+		n++
+	}
+	return n
+}
+
+func (r *reduction) keep(p Problem, k int32) {
+	r.parts[k] = []part{{int32(len(r.problem.Classes)), 1}}
+	r.problem.Classes = append(r.problem.Classes, p.Classes[k])
+}
+
+// rays makes shapes for the listed classes. All are as large as the largest class, so that what stands for one pod is never
+// more than one of them together, and never takes more of what all need alike.
+func (r *reduction) rays(p Problem, list []int32, x, y int) {
+	var sumX, sumY, all float64
+	for _, k := range list {
+		c := p.Classes[k]
+		sumX, sumY = sumX+c.Count*c.Need[x], sumY+c.Count*c.Need[y]
+	}
+	unitX, unitY := max(sumX, 1e-12), max(sumY, 1e-12)
+	size := func(need []float64) float64 { return need[x]/unitX + need[y]/unitY }
+	slant := func(k int32) float64 { n := p.Classes[k].Need; return n[x] / unitX / size(n) }
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, func(a, b int32) int { return cmp.Or(cmp.Compare(slant(a), slant(b)), cmp.Compare(a, b)) })
+	most := 0.0
+	for _, k := range sorted {
+		most = max(most, size(p.Classes[k].Need))
+		all += p.Classes[k].Count * size(p.Classes[k].Need)
+	}
+	slants := []float64{slant(sorted[0])}
+	passed := 0.0
+	for _, k := range sorted {
+		passed += p.Classes[k].Count * size(p.Classes[k].Need)
+		if passed >= all*float64(len(slants))/(mostRays-1) && len(slants) < mostRays-1 {
+			slants = append(slants, slant(k))
+		}
+	}
+	slants = append(slants, slant(sorted[len(sorted)-1]))
+	slants = slices.CompactFunc(slants, func(a, b float64) bool { return math.Abs(b-a) < 1e-6 })
+	first := int32(len(r.problem.Classes))
+	for _, s := range slants {
+		need := slices.Clone(p.Classes[list[0]].Need)
+		need[x], need[y] = s*most*unitX, (1-s)*most*unitY
+		r.problem.Classes = append(r.problem.Classes, Class{Need: need, Group: -1, parts: true})
+	}
+	for _, k := range list {
+		amount, s := size(p.Classes[k].Need)/most, slant(k)
+		i := 0
+		for i+2 < len(slants) && s > slants[i+1] {
+			i++
+		}
+		if len(slants) == 1 {
+			r.parts[k] = []part{{first, amount}}
+		} else {
+			t := min(1, max(0, (s-slants[i])/(slants[i+1]-slants[i])))
+			r.parts[k] = []part{{first + int32(i), amount * (1 - t)}, {first + int32(i) + 1, amount * t}}
+		}
+	}
+}
+
+// counts are the counts of the reduced classes.
+func (r *reduction) counts(original []float64) []float64 {
+	out := make([]float64, len(r.problem.Classes))
+	for k, parts := range r.parts {
+		for _, x := range parts {
+			out[x.class] += x.amount * original[k]
+		}
+	}
+	return out
+}
+
+// values are the values of the original classes.
+func (r *reduction) values(reduced []float64) []float64 {
+	out := make([]float64, len(r.parts))
+	for k, parts := range r.parts {
+		for _, x := range parts {
+			out[k] += x.amount * reduced[x.class]
+		}
+	}
+	return out
+}

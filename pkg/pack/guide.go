@@ -1,0 +1,231 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner/pkg/cover"
+)
+
+const (
+	// batch is the part of what is left that is placed at most before pods are priced anew.
+	batch = 0.04
+	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
+	stale = 0.9
+	// looks is how many of the offers that seem best are tried with whole pods.
+	looks = 6
+	// most is how many offers are looked at in each batch.
+	most = 60
+	// refresh is how many batches pass until all offers are looked at again.
+	refresh = 12
+)
+
+// guide makes nodes by the prices of pods: again and again it prices what is left, asks which offer could hold the most
+// worth for its price, and makes a few such nodes.
+type guide struct {
+	a      *attempt
+	items  []item
+	filler *cover.Filler
+	cands  []*candidate
+	active []*candidate
+	most   []float64
+}
+
+// item is lots that are alike to the guide: of one class, and tied to the same places.
+type item struct {
+	lots  []*lot
+	caps  []int // by lot: how many the rules allow on one node
+	class int32
+	all   int     // pods that are left
+	left  int     // of them, as many as one node may hold
+	value float64 // of one pod
+}
+
+// guided places lots on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
+func (a *attempt) guided(pools []*pool, lots []*lot) {
+	g := &guide{a: a}
+	offers := a.candidates(pools, lots)
+	g.prepare(offers, lots)
+	sift, priced := true, math.Inf(1)
+	for round := 1; !a.atMost() && g.count(); round++ {
+		if g.worth() < priced*stale {
+			g.reprice()
+			priced = g.worth()
+		}
+		best, takes := g.best(sift)
+		switch {
+		case best == nil && sift:
+			return
+		case best == nil:
+			sift = true
+			continue
+		}
+		sift = round%refresh == 0
+		times := max(1, int(batch*g.worth()/max(best.offer.Price, 1e-9)))
+		if _, full := a.apply(best.offer, takes, times); full {
+			return
+		}
+	}
+}
+
+func (g *guide) prepare(offers []*offer, lots []*lot) {
+	p := g.a.w.worth
+	type alike struct {
+		class int32
+		admit *admission
+	}
+	ids := map[alike]int{}
+	g.filler = cover.NewFiller(len(g.a.w.dims), p.problem.Caps)
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		id := alike{p.of(l.view.kind, l.pins), l.admit}
+		i, ok := ids[id]
+		if !ok {
+			i = len(g.items)
+			ids[id] = i
+			g.items = append(g.items, item{class: id.class})
+			g.filler.Need = append(g.filler.Need, p.problem.Classes[id.class].Need...)
+			g.filler.Group = append(g.filler.Group, p.problem.Classes[id.class].Group)
+		}
+		it := &g.items[i]
+		it.lots = append(it.lots, l)
+		it.caps = append(it.caps, g.a.w.most(l.view, site{count: none, anti: none, total: g.a.total}))
+	}
+	g.filler.Value = make([]float64, len(g.items))
+	for i, o := range offers {
+		c := &candidate{index: i, offer: o, room: scaled(o.room, p.units)}
+		for i, it := range g.items {
+			if n := fits(it.lots[0].view.kind.need, o.room); n > 0 && it.lots[0].admit.check(o) >= 0 {
+				c.items, c.fits = append(c.items, int32(i)), append(c.fits, n)
+			}
+		}
+		if len(c.items) > 0 {
+			g.cands = append(g.cands, c)
+		}
+	}
+}
+
+func none(int) int { return 0 }
+
+// count counts what is left; false when nothing is.
+func (g *guide) count() bool {
+	some := false
+	for i := range g.items {
+		it := &g.items[i]
+		it.left, it.all = 0, 0
+		for j, l := range it.lots {
+			it.all += l.left
+			it.left += min(l.left, it.caps[j])
+		}
+		some = some || it.all > 0
+	}
+	return some
+}
+
+// reprice asks what the pods that are left are worth.
+func (g *guide) reprice() {
+	p := g.a.w.worth
+	count := make([]float64, len(p.classes))
+	for _, it := range g.items {
+		count[it.class] += float64(it.all)
+	}
+	y := p.solver.Reprice(count, 1)
+	for i := range g.items {
+		it := &g.items[i]
+		it.value = max(y[it.class], leastValue*it.lots[0].least)
+		g.filler.Value[i] = it.value
+		for _, l := range it.lots {
+			l.value = it.value
+		}
+	}
+}
+
+// worth is what all pods that are left are worth.
+func (g *guide) worth() float64 {
+	sum := 0.0
+	for _, it := range g.items {
+		sum += float64(it.all) * it.value
+	}
+	return sum
+}
+
+// best returns the candidate whose node would hold the most worth for its price, and what it would hold.
+func (g *guide) best(sift bool) (*candidate, []take) {
+	if sift {
+		g.active = append(g.active[:0], g.cands...)
+	}
+	for _, c := range g.active {
+		g.ask(c)
+	}
+	slices.SortFunc(g.active, func(x, y *candidate) int { return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.index, y.index)) })
+	if sift && len(g.active) > most {
+		g.active = g.active[:most]
+	}
+	var best *candidate
+	var takes []take
+	score := math.Inf(1)
+	for _, c := range g.active[:min(looks, len(g.active))] {
+		g.ask(c)
+		t, value := g.fill(c)
+		if value > 0 && c.offer.Price/value < score {
+			best, takes, score = c, t, c.offer.Price/value
+		}
+	}
+	return best, takes
+}
+
+// ask finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what that is worth.
+func (g *guide) ask(c *candidate) {
+	g.most = g.most[:0]
+	for i, it := range c.items {
+		g.most = append(g.most, float64(min(g.items[it].left, c.fits[i])))
+	}
+	c.score = c.offer.Price / max(1e-12, g.filler.Fill(c.items, g.most, c.room, &c.basis))
+}
+
+// fill tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the filler found last.
+func (g *guide) fill(c *candidate) ([]take, float64) {
+	type ranked struct {
+		item    int32
+		first   int
+		density float64
+	}
+	list := make([]ranked, 0, len(c.items))
+	for i, id := range c.items {
+		if g.items[id].left == 0 {
+			continue
+		}
+		cost := 1e-9
+		for r, x := range g.filler.Need[int(id)*len(c.room) : (int(id)+1)*len(c.room)] {
+			cost += g.filler.Price[r] * x
+		}
+		list = append(list, ranked{id, int(g.filler.N[i] + 1e-6), g.items[id].value / cost})
+	}
+	slices.SortFunc(list, func(x, y ranked) int {
+		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.item, y.item))
+	})
+	d := g.a.draft(c.offer)
+	for _, x := range list {
+		n := x.first
+		for _, l := range g.items[x.item].lots {
+			if n > 0 && l.left > 0 && !l.whole {
+				n -= d.take(l, n)
+			}
+		}
+	}
+	for round := 0; round == 0 || round == 1 && d.near; round++ {
+		for _, x := range list {
+			need := g.items[x.item].lots[0].view.kind.need
+			for _, l := range g.items[x.item].lots {
+				if fits(need, d.room) == 0 {
+					break
+				}
+				d.take(l, l.left)
+			}
+		}
+	}
+	return d.takes, d.value
+}

@@ -1,0 +1,298 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+
+	"joiner/pkg/cover"
+	"joiner/pkg/resource"
+)
+
+// rounds is how often the prices of pods are improved at most.
+const rounds = 60
+
+// mostGroups is how many groups of several kinds that keep apart on nodes the prices reckon with.
+const mostGroups = 8
+
+// worth is what pods are worth: the least that one of each kind adds to the price of any fleet. A kind that must spread over
+// zones has a price in each of them.
+type worth struct {
+	kinds   []belonging
+	classes []class
+	problem cover.Problem
+	solver  *cover.Solver
+	prices  cover.Prices
+	units   []float64
+}
+
+// class is what the prices know of some pods.
+type class struct {
+	need  []int64
+	admit *admission
+}
+
+// belonging is how the pods of a kind belong to classes.
+type belonging struct {
+	class   int32 // where no rule ties them to a domain
+	key     string
+	domains []string
+	tied    []int32 // by domain: the class
+	skew    int
+}
+
+// price finds what pods are worth, where count tells how many of each kind are to be placed on new nodes.
+func (w *world) price(count func(*kind) int) *worth {
+	out := &worth{units: w.units()}
+	p := &out.problem
+	p.Rounds = rounds
+	g := w.apart()
+	p.Caps = g.caps
+	byID := map[string]int32{}
+	kinds := map[*admission]int32{}
+	kindOf := func(admit *admission) int32 {
+		if _, ok := kinds[admit]; !ok {
+			kinds[admit] = int32(len(kinds))
+		}
+		return kinds[admit]
+	}
+	classOf := func(k *kind, admit *admission) int32 {
+		id := fmt.Sprintf("%s|%v|%d", admit.id, k.need, g.group[k.id])
+		if g.most[k.id] > 0 {
+			id = fmt.Sprintf("%s|%d", admit.id, k.id) // kinds that keep apart from themselves alone do not share a class
+		}
+		c, ok := byID[id]
+		if !ok {
+			c = int32(len(p.Classes))
+			byID[id] = c
+			p.Classes = append(p.Classes, cover.Class{Need: scaled(k.need, out.units), Kind: kindOf(admit), Group: g.group[k.id], Most: g.most[k.id]})
+			out.classes = append(out.classes, class{k.need, admit})
+		}
+		return c
+	}
+	for _, k := range w.kinds {
+		x := w.tied(k)
+		n := count(k)
+		if x.key == "" {
+			x.class = classOf(k, k.last().admit)
+			p.Classes[x.class].Count += float64(n)
+		}
+		for d, domain := range x.domains {
+			x.tied = append(x.tied, classOf(k, w.pinned(k.last().admit, []pin{{x.key, domain}})))
+			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
+		}
+		out.kinds = append(out.kinds, x)
+	}
+	var asks []*admission
+	for _, c := range out.classes {
+		asks = append(asks, c.admit)
+	}
+	for _, e := range undominated(w.offers, asks) {
+		o := cover.Offer{Price: e.offer.Price, Room: scaled(e.offer.room, out.units)}
+		for i, c := range out.classes {
+			if p.Classes[i].Count > 0 && c.admit.check(e.offer) >= 0 && fits(c.need, e.offer.room) > 0 {
+				o.Holds = append(o.Holds, int32(i))
+			}
+		}
+		if len(o.Holds) > 0 {
+			p.Offers = append(p.Offers, o)
+		}
+	}
+	out.solver = cover.NewSolver(*p)
+	out.prices = out.solver.Solve()
+	return out
+}
+
+// tied tells whether a spread makes each of several domains take its part of the kind's pods: one that counts nobody else,
+// in domains that the kind can reach.
+func (w *world) tied(k *kind) belonging {
+	if slices.ContainsFunc(w.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
+		return belonging{} // where pods of an earlier pass stand is not asked again
+	}
+	for _, r := range k.last().other {
+		if r.what != spread || !r.self || !r.required || r.min > 0 || w.alone(r.counter) != k {
+			continue
+		}
+		x := belonging{key: r.key, skew: r.maxSkew}
+		eligible := w.spread(r).Eligible
+		for d, domain := range w.domains[r.key] {
+			if eligible[d] && w.tally.count[r.counter][d] == 0 {
+				x.domains = append(x.domains, domain)
+			} else if w.tally.count[r.counter][d] > 0 {
+				return belonging{}
+			}
+		}
+		if len(x.domains) > 1 {
+			return x
+		}
+	}
+	return belonging{}
+}
+
+// alone returns the kind that is the only one the counter counts, nil when there are several.
+func (w *world) alone(counter int) *kind {
+	if w.lone == nil {
+		w.lone = make([]*kind, len(w.counters))
+		seen := make([]int, len(w.counters))
+		for _, k := range w.kinds {
+			for _, c := range k.matched {
+				seen[c]++
+				w.lone[c] = k
+			}
+		}
+		for c, n := range seen {
+			if n != 1 {
+				w.lone[c] = nil
+			}
+		}
+	}
+	return w.lone[counter]
+}
+
+// of returns the class of the kind's pods that the pins tie.
+func (p *worth) of(k *kind, pins []pin) int32 {
+	x := p.kinds[k.id]
+	if x.key == "" {
+		return x.class
+	}
+	for _, y := range pins {
+		if i := slices.Index(x.domains, y.domain); y.key == x.key && i >= 0 {
+			return x.tied[i]
+		}
+	}
+	return x.tied[0]
+}
+
+// least adds to counts how many pods of which class n placed pods of the kind are at least, whatever plan places them, and
+// returns how many are left that may be anywhere, and what one of those is worth.
+func (x belonging) least(n int, value []float64, counts []float64) (loose int, each float64) {
+	if x.key == "" {
+		counts[x.class] += float64(n)
+		return 0, 0
+	}
+	domains := len(x.domains)
+	// The fullest domains hold the skew more than the emptiest, so this many are in that one at least.
+	low := max(0, (n-(domains-1)*x.skew+domains-1)/domains)
+	each = value[x.tied[0]]
+	for _, c := range x.tied {
+		counts[c] += float64(low)
+		each = min(each, value[c])
+	}
+	return n - low*domains, each
+}
+
+// units are the amounts by which resources are counted in prices, so that all numbers are of about the same size.
+func (w *world) units() []float64 {
+	out := make([]float64, len(w.dims))
+	for i, name := range w.dims {
+		switch name {
+		case resource.CPU:
+			out[i] = 1000
+		case resource.Memory, resource.Ephemeral:
+			out[i] = 1 << 30
+		default:
+			out[i] = 1
+		}
+	}
+	return out
+}
+
+func scaled(amounts []int64, units []float64) []float64 {
+	out := make([]float64, len(amounts))
+	for i, x := range amounts {
+		out[i] = float64(x) / units[i]
+	}
+	return out
+}
+
+// apart are the groups of kinds of which a node takes a few pods only: those that spread over hostnames or keep away from
+// each other.
+type apart struct {
+	group []int32   // by kind: the group of several kinds, -1 for none
+	most  []float64 // by kind: how many of it a node takes, 0 for no such limit
+	caps  []float64 // by group
+}
+
+func (w *world) apart() apart {
+	type ground struct{ counter, limit int }
+	out := apart{group: make([]int32, len(w.kinds)), most: make([]float64, len(w.kinds))}
+	members := map[ground]int{}
+	each := func(k *kind, do func(ground)) {
+		for _, r := range k.last().host {
+			switch {
+			case !r.self || !r.required:
+			case r.what == spread:
+				do(ground{r.counter, r.maxSkew})
+			case r.what == avoid:
+				do(ground{r.counter, 1})
+			}
+		}
+	}
+	pods, all := map[ground]int{}, 0
+	for _, k := range w.kinds {
+		all += len(k.pods)
+		each(k, func(g ground) {
+			members[g]++
+			pods[g] += len(k.pods)
+		})
+	}
+	ids := map[ground]int32{}
+	for i, k := range w.kinds {
+		out.group[i] = -1
+		if len(k.pod.HostPorts) > 0 {
+			out.most[i] = 1
+		}
+		each(k, func(g ground) {
+			id, ok := ids[g]
+			switch {
+			case members[g] == 1:
+				if out.most[i] == 0 || float64(g.limit) < out.most[i] {
+					out.most[i] = float64(g.limit)
+				}
+			case ok:
+				out.group[i] = id
+			case len(ids) < mostGroups && pods[g] >= all/20:
+				ids[g] = int32(len(ids))
+				out.group[i] = ids[g]
+				out.caps = append(out.caps, float64(g.limit))
+			}
+		})
+	}
+	return out
+}
+
+// bound is what any plan costs at least that gives a place to all pods that the attempt gives one, new nodes priced by their
+// cheapest offer: what the pods are worth, less what those can be worth that the room there is could hold.
+func (a *attempt) bound() float64 {
+	if a.opened == 0 || a.w.worth == nil {
+		return 0
+	}
+	p := a.w.worth
+	counts := make([]float64, len(p.classes))
+	value := p.prices.Value
+	sum := 0.0
+	for i, k := range a.w.kinds {
+		loose, each := p.kinds[i].least(len(k.pods)-len(a.rest[i]), value, counts)
+		sum += float64(loose) * each
+	}
+	f := cover.NewFiller(len(a.w.dims), nil)
+	f.Value = value
+	for c, n := range counts {
+		f.Need = append(f.Need, p.problem.Classes[c].Need...)
+		f.Group = append(f.Group, -1)
+		sum += n * value[c]
+	}
+	var items []int32
+	var most []float64
+	for _, b := range a.w.hosts {
+		items, most = items[:0], most[:0]
+		for i, c := range p.classes {
+			if n := fits(c.need, b.room); n > 0 && value[i] > 0 && a.w.onHost(c.admit, b) >= 0 {
+				items, most = append(items, int32(i)), append(most, float64(n))
+			}
+		}
+		if len(items) > 0 {
+			sum -= f.Fill(items, most, scaled(b.room, p.units), &cover.Basis{})
+		}
+	}
+	return max(0, sum*(1-1e-9))
+}
