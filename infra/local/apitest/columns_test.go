@@ -26,11 +26,14 @@ func TestColumns(t *testing.T) {
 		c.store(t, given)
 	}
 	got := map[string]string{}
-	for _, r := range []schema.GroupVersionResource{pools(), claims(), classes()} {
-		got[r.Resource] = c.table(t, r, "shown")
+	for _, r := range []schema.GroupVersionResource{pools(), claims(), classes(), overlays()} {
+		got[r.Resource] = c.table(t, r, "", "shown")
 	}
+	got["capacitybuffers"] = c.table(t, buffers(), "/namespaces/default", "shown")
 	want := map[string]string{
-		"nodepools": "Name=shown NodeClass=blue Nodes=2 Ready=True Age=<age> | Weight=7 CPU=6 Memory=15Gi",
+		"nodeoverlays":    "Name=shown Ready=False Age=<age> | Weight=10",
+		"capacitybuffers": "Name=shown Strategy=buffer.x-k8s.io/active-capacity Replicas=2 Ready=True Provisioned=False Age=<age>",
+		"nodepools":       "Name=shown NodeClass=blue Nodes=2 Ready=True Age=<age> | Weight=7 CPU=6 Memory=15Gi",
 		"nodeclaims": "Name=shown Type=m5.large Capacity=spot Zone=us-west-2a Node=ip-10-0-0-1 Ready=False Age=<age> | " +
 			"ImageID=ami-1 ID=aws:///us-west-2a/i-1 NodePool=shown NodeClass=blue Drifted=True",
 		"ec2nodeclasses": "Name=shown Ready=Unknown Age=<age> | Role=nodes",
@@ -41,13 +44,13 @@ func TestColumns(t *testing.T) {
 }
 
 // table asks for one object as kubectl does and writes its cells with the names of their columns.
-func (c cluster) table(t *testing.T, r schema.GroupVersionResource, name string) string {
+func (c cluster) table(t *testing.T, r schema.GroupVersionResource, namespace, name string) string {
 	t.Helper()
 	client, err := rest.HTTPClientFor(c.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := fmt.Sprintf("%s/apis/%s/%s/%s/%s", c.config.Host, r.Group, r.Version, r.Resource, name)
+	url := fmt.Sprintf("%s/apis/%s/%s%s/%s/%s", c.config.Host, r.Group, r.Version, namespace, r.Resource, name)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +112,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestNames is what kubectl accepts for the kinds, and that none has a namespace.
+// TestNames is what kubectl accepts for the kinds, and which have a namespace.
 func TestNames(t *testing.T) {
 	c := newCluster(t)
 	client, err := discovery.NewDiscoveryClientForConfig(c.config)
@@ -117,7 +120,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, group := range []string{"karpenter.sh/v1", "karpenter.k8s.aws/v1"} {
+	for _, group := range []string{"karpenter.sh/v1", "karpenter.k8s.aws/v1", "karpenter.sh/v1alpha1", "autoscaling.x-k8s.io/v1beta1"} {
 		resources, err := client.ServerResourcesForGroupVersion(group)
 		if err != nil {
 			t.Fatal(err)
@@ -127,13 +130,17 @@ func TestNames(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"nodepools":             "NodePool nodepool [] [karpenter] namespaced=false",
-		"nodepools/status":      "NodePool  [] [] namespaced=false",
-		"nodepools/scale":       "Scale  [] [] namespaced=false",
-		"nodeclaims":            "NodeClaim nodeclaim [] [karpenter] namespaced=false",
-		"nodeclaims/status":     "NodeClaim  [] [] namespaced=false",
-		"ec2nodeclasses":        "EC2NodeClass ec2nodeclass [ec2nc ec2ncs] [karpenter] namespaced=false",
-		"ec2nodeclasses/status": "EC2NodeClass  [] [] namespaced=false",
+		"nodepools":              "NodePool nodepool [] [karpenter] namespaced=false",
+		"nodepools/status":       "NodePool  [] [] namespaced=false",
+		"nodepools/scale":        "Scale  [] [] namespaced=false",
+		"nodeclaims":             "NodeClaim nodeclaim [] [karpenter] namespaced=false",
+		"nodeclaims/status":      "NodeClaim  [] [] namespaced=false",
+		"ec2nodeclasses":         "EC2NodeClass ec2nodeclass [ec2nc ec2ncs] [karpenter] namespaced=false",
+		"ec2nodeclasses/status":  "EC2NodeClass  [] [] namespaced=false",
+		"nodeoverlays":           "NodeOverlay nodeoverlay [overlays] [karpenter] namespaced=false",
+		"nodeoverlays/status":    "NodeOverlay  [] [] namespaced=false",
+		"capacitybuffers":        "CapacityBuffer capacitybuffer [cb] [] namespaced=true",
+		"capacitybuffers/status": "CapacityBuffer  [] [] namespaced=true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -75,13 +75,13 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 func (s *scenario) create(t *testing.T, o *unstructured.Unstructured) string {
 	t.Helper()
 	options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
-	_, err := s.cluster.Resource(resourceOf(t, o)).Create(t.Context(), o, options)
+	_, err := s.cluster.of(t, o).Create(t.Context(), o, options)
 	return verdict(t, err)
 }
 
 func (s *scenario) change(t *testing.T, before, after *unstructured.Unstructured) string {
 	t.Helper()
-	r := s.cluster.Resource(resourceOf(t, before))
+	r := s.cluster.of(t, before)
 	stored, err := r.Create(t.Context(), before, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
 	if err != nil {
 		t.Fatalf("create what shall be changed: %v", err)

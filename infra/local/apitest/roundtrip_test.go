@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
 	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
 )
 
 // TestAcceptedComesBack stores every manifest of testdata/accepted, reads it into our types, writes it out again and expects what
@@ -48,7 +50,8 @@ func TestAcceptedComesBack(t *testing.T) {
 			})
 		}
 	}
-	for _, field := range slices.Concat(fieldsOf[karpv1.NodePool](), fieldsOf[karpv1.NodeClaim](), fieldsOf[awsv1.EC2NodeClass]()) {
+	for _, field := range slices.Concat(fieldsOf[karpv1.NodePool](), fieldsOf[karpv1.NodeClaim](), fieldsOf[awsv1.EC2NodeClass](),
+		fieldsOf[v1alpha1.NodeOverlay](), fieldsOf[v1beta1.CapacityBuffer]()) {
 		if !set[field] {
 			t.Errorf("no manifest sets %s", field)
 		}
@@ -62,7 +65,7 @@ func (c cluster) store(t *testing.T, given *unstructured.Unstructured) *unstruct
 	finalizers := given.GetFinalizers()
 	status, hasStatus := given.Object["status"]
 	got := c.create(t, given)
-	r := c.Resource(resourceOf(t, given))
+	r := c.of(t, given)
 	if hasStatus {
 		got.Object["status"] = status
 		var err error
@@ -85,7 +88,7 @@ func (c cluster) store(t *testing.T, given *unstructured.Unstructured) *unstruct
 func throughTypes(t *testing.T, o *unstructured.Unstructured) (typed runtime.Object, again map[string]any) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{karpv1.AddToScheme, awsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{karpv1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
