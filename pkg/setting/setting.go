@@ -41,6 +41,12 @@ const (
 	MinValuesBestEffort MinValuesPolicy = "BestEffort" // a new node takes as many values as there are
 )
 
+// What becomes of the nodes when the stack is deleted.
+const (
+	OnDeleteKeep  = "keep"
+	OnDeleteDrain = "drain"
+)
+
 // Values are the knobs a function runs with, parsed.
 type Values struct {
 	ClusterName             string
@@ -72,6 +78,7 @@ type StackValues struct {
 	Architecture     string // arm64 or x86_64, as Lambda names them
 	NodeRole         string // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
 	LogRetentionDays int
+	OnDelete         string // keep or drain
 	DistFolder       string // holds <GOARCH>/<function>/bootstrap
 }
 

@@ -112,7 +112,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, DistFolder: ".local/dist"}
+	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", DistFolder: ".local/dist"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}

@@ -1,0 +1,14 @@
+// Command setup answers CloudFormation for the stack's custom resources: it checks the cluster, puts CRDs and RBAC into it, and
+// takes Joiner's hold off it when the stack is deleted.
+package main
+
+import (
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"joiner/pkg/app"
+)
+
+func main() {
+	lambda.Start(cfn.LambdaWrap(app.Setup))
+}

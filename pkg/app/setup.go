@@ -1,0 +1,136 @@
+package app
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/aws/aws-lambda-go/cfn"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"joiner/pkg/discover"
+	"joiner/pkg/kube"
+	"joiner/pkg/setting"
+	"joiner/pkg/setup"
+	"joiner/pkg/wake"
+)
+
+// Resource types of the stack that setup answers for.
+const (
+	preflightType = "Custom::JoinerPreflight"
+	setupType     = "Custom::JoinerSetup"
+)
+
+const (
+	// notInstalled is the physical id of a setup that failed to come into being: deleting it does nothing, so that a
+	// rollback does not fail for the same reason.
+	notInstalled  = "joiner-setup-not-installed"
+	setupPoll     = 2 * time.Second
+	setupPatience = 90 * time.Second
+	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
+)
+
+// Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never fails to
+// start: CloudFormation waits an hour for a function that does not answer.
+func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
+	set, err := setting.Parse(os.Getenv)
+	if err != nil {
+		return failedID(e, ""), nil, err
+	}
+	log := newLog(set.LogLevel)
+	log.Info("custom resource", "request", e.RequestType, "type", e.ResourceType, "id", e.PhysicalResourceID)
+	own := map[string]string{preflightType: "joiner-preflight-", setupType: "joiner-setup-"}[e.ResourceType]
+	if own == "" {
+		return failedID(e, ""), nil, fmt.Errorf("resource type %q: setup knows %s and %s", e.ResourceType, preflightType, setupType)
+	}
+	id = own + set.ClusterName
+	nothing := e.ResourceType == preflightType || e.PhysicalResourceID == notInstalled
+	if e.RequestType == cfn.RequestDelete && nothing {
+		return e.PhysicalResourceID, nil, nil
+	}
+	s, err := newSetup(ctx, set, e, log)
+	if err == nil {
+		data, err = answer(ctx, s, e)
+	}
+	if err != nil {
+		return failedID(e, id), nil, err
+	}
+	return id, data, nil
+}
+
+// failedID keeps the id of what is there: another one would have CloudFormation delete it.
+func failedID(e cfn.Event, id string) string {
+	switch {
+	case e.PhysicalResourceID != "":
+		return e.PhysicalResourceID
+	case e.ResourceType == preflightType && id != "":
+		return id
+	}
+	return notInstalled
+}
+
+// answer does what the request asks for.
+func answer(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
+	switch {
+	case e.ResourceType == preflightType:
+		return nil, s.Access.Check()
+	case e.RequestType != cfn.RequestDelete:
+		n, err := s.Install(ctx)
+		return map[string]any{"Objects": n}, err
+	}
+	return nil, s.Remove(ctx, property(e, "OnDelete") == setting.OnDeleteDrain, timeLeft(ctx))
+}
+
+func newSetup(ctx context.Context, set setting.Values, e cfn.Event, log *slog.Logger) (*setup.Setup, error) {
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
+	if err != nil {
+		return nil, fmt.Errorf("load aws configuration: %w", err)
+	}
+	a, found, err := discover.DescribeAccess(ctx, eks.NewFromConfig(cfg), set.ClusterName)
+	if err != nil {
+		return nil, err
+	}
+	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log,
+		Lifecycle: wake.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
+		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: property(e, "RoleArn"), Found: found, Status: a.Status, Mode: a.Mode,
+			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs}}
+	if !found || a.Endpoint == "" {
+		return s, nil // the check says it better
+	}
+	s.Cluster, err = objects(cfg, a, set.ClusterName)
+	return s, err
+}
+
+func objects(cfg aws.Config, a discover.Access, name string) (kube.Objects, error) {
+	ca, err := base64.StdEncoding.DecodeString(a.CABundle)
+	if err != nil {
+		return kube.Objects{}, fmt.Errorf("decode certificate authority of cluster %s: %w", name, err)
+	}
+	c, err := kube.New(kube.Config{Endpoint: a.Endpoint, CA: ca, UserAgent: "joiner-setup",
+		Token: kube.EKSToken(sts.NewFromConfig(cfg), name, time.Now), Now: time.Now})
+	if err != nil {
+		return kube.Objects{}, err
+	}
+	return c.Objects(), nil
+}
+
+func property(e cfn.Event, name string) string {
+	text, _ := e.ResourceProperties[name].(string) // CloudFormation sends texts; what is missing is empty
+	return text
+}
+
+// timeLeft is the time of the invocation without what the answer needs.
+func timeLeft(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return setupPatience
+	}
+	return time.Until(end) - answerReserve
+}

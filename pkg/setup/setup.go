@@ -1,0 +1,140 @@
+// Package setup puts into a cluster what Joiner's functions need there, and takes Joiner's hold off it again.
+//
+// It knows the order in which things go in, how a CRD that is there already is upgraded, and what to tell a person when the
+// cluster cannot be reached. It refuses to know CloudFormation and how objects travel. What it installed stays in the cluster
+// when the stack goes: deleting a CRD would delete the user's NodePools.
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"joiner/pkg/install"
+)
+
+// Cluster reads and writes objects by the path under which the API server serves them. All calls may be repeated.
+type Cluster interface {
+	// Apply makes the object what it says by server-side apply.
+	Apply(ctx context.Context, path string, o *unstructured.Unstructured) error
+	// Get reads one object; found is false when there is none.
+	Get(ctx context.Context, path string) (o *unstructured.Unstructured, found bool, err error)
+	// List calls each for every object; a kind that is not there has none.
+	List(ctx context.Context, path string, each func(*unstructured.Unstructured) error) error
+	// Patch merges a change in; a resourceVersion in it is the precondition.
+	Patch(ctx context.Context, path string, change map[string]any) error
+	// Replace writes the object as it is, its resourceVersion being the precondition.
+	Replace(ctx context.Context, path string, o *unstructured.Unstructured) error
+	// Delete begins a deletion; an object that is gone is no error.
+	Delete(ctx context.Context, path string) error
+}
+
+// Waker runs the lifecycle function soon. May be repeated.
+type Waker interface {
+	Wake(ctx context.Context) error
+}
+
+// Setup works on one cluster.
+type Setup struct {
+	Cluster   Cluster
+	Lifecycle Waker
+	Access    Access        // to say what is wrong
+	Poll      time.Duration // between two looks
+	Patience  time.Duration // for what EKS and the API server need a moment for
+	Log       *slog.Logger
+}
+
+// Install applies CRDs and RBAC and returns how many objects. It may be repeated, with the same manifests or newer ones.
+func (s *Setup) Install(ctx context.Context) (int, error) {
+	if err := s.reach(ctx); err != nil {
+		return 0, err
+	}
+	crds, err := install.CRDs()
+	if err != nil {
+		return 0, err
+	}
+	rbac, err := install.RBAC()
+	if err != nil {
+		return 0, err
+	}
+	for _, crd := range crds {
+		if err := s.prepare(ctx, crd); err != nil {
+			return 0, err
+		}
+		if err := s.apply(ctx, crd); err != nil {
+			return 0, err
+		}
+	}
+	for _, crd := range crds {
+		if err := s.established(ctx, crd.GetName()); err != nil {
+			return 0, err
+		}
+	}
+	for _, o := range rbac {
+		if err := s.apply(ctx, o); err != nil {
+			return 0, err
+		}
+	}
+	return len(crds) + len(rbac), nil
+}
+
+func (s *Setup) apply(ctx context.Context, o *unstructured.Unstructured) error {
+	path, err := Path(o)
+	if err != nil {
+		return err
+	}
+	return s.Cluster.Apply(ctx, path, o)
+}
+
+// Path is where an object of pkg/install is served. Another kind is an error: then this table needs an entry.
+func Path(o *unstructured.Unstructured) (string, error) {
+	const rbac = "/apis/rbac.authorization.k8s.io/v1"
+	at := map[string]string{
+		"v1 Namespace": "/api/v1/namespaces",
+		"apiextensions.k8s.io/v1 CustomResourceDefinition": definitions,
+		"rbac.authorization.k8s.io/v1 ClusterRole":         rbac + "/clusterroles",
+		"rbac.authorization.k8s.io/v1 ClusterRoleBinding":  rbac + "/clusterrolebindings",
+		"rbac.authorization.k8s.io/v1 Role":                rbac + "/namespaces/" + o.GetNamespace() + "/roles",
+		"rbac.authorization.k8s.io/v1 RoleBinding":         rbac + "/namespaces/" + o.GetNamespace() + "/rolebindings",
+	}[o.GetAPIVersion()+" "+o.GetKind()]
+	if at == "" || o.GetName() == "" {
+		return "", fmt.Errorf("apply %s %s %s: setup does not know where it is served", o.GetAPIVersion(), o.GetKind(), o.GetName())
+	}
+	return at + "/" + o.GetName(), nil
+}
+
+// until looks again and again until done, an error, or the time given is over; then it returns what was seen last.
+func (s *Setup) until(ctx context.Context, patience time.Duration, look func(context.Context) (seen error, done bool, err error)) error {
+	end := time.NewTimer(patience)
+	defer end.Stop()
+	for {
+		seen, done, err := look(ctx)
+		if done || err != nil {
+			return err
+		}
+		tick := time.NewTimer(s.Poll)
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return errors.Join(seen, ctx.Err())
+		case <-end.C:
+			tick.Stop()
+			return seen
+		case <-tick.C:
+		}
+	}
+}
+
+// values are the texts of a list inside an object; what is no text is left out.
+func values(o map[string]any, fields ...string) []string {
+	list, _, err := unstructured.NestedStringSlice(o, fields...)
+	if err != nil {
+		return nil
+	}
+	return slices.Clone(list)
+}
