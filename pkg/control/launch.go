@@ -163,14 +163,13 @@ func (l *launcher) types(c cluster.Claim) []catalog.Type {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.market == nil || l.marked != len(l.soldOut) {
-		resolved := map[string][]catalog.Type{}
 		soldOut := l.soldOut
 		l.marked, l.market = len(soldOut), overlay.Market(l.s, func(name string) []catalog.Type {
 			class, found := l.s.ClassOf(name)
-			if _, done := resolved[name]; found && !done {
-				resolved[name] = catalog.Resolve(l.s.Catalog, class, soldOut, l.p.Now())
+			if !found {
+				return nil
 			}
-			return resolved[name]
+			return catalog.Resolve(l.s.Catalog, class, soldOut, l.p.Now())
 		})
 	}
 	pool, _ := l.s.PoolOf(c.Pool)

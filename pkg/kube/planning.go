@@ -5,6 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 )
@@ -17,6 +18,9 @@ func Daemon(d *appsv1.DaemonSet) cluster.Pod { return daemonFrom(d) }
 
 // Pool translates a NodePool whose class is one of classes.
 func Pool(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool { return poolFrom(p, classes) }
+
+// Overlay translates a NodeOverlay.
+func Overlay(o *v1alpha1.NodeOverlay) cluster.Overlay { return overlayFrom(o) }
 
 // Taints translates taints.
 func Taints(in []corev1.Taint) []cluster.Taint { return taintsFrom(in) }

@@ -49,25 +49,22 @@ func Apply(types []catalog.Type, pool cluster.Pool, overlays []cluster.Overlay) 
 // Shelves are what the pools of the snapshot may launch from, sorted by pool; types gives that of a class. Pools that are being deleted or whose
 // class is gone have none.
 func Shelves(s cluster.Snapshot, types func(class string) []catalog.Type) []Shelf {
-	known := map[string][]catalog.Type{}
+	types = once(types)
 	var out []Shelf
 	for _, p := range s.Pools {
-		if p.Deleting {
-			continue
+		if !p.Deleting {
+			out = append(out, Shelf{p, types(p.Class)})
 		}
-		if _, ok := known[p.Class]; !ok {
-			known[p.Class] = types(p.Class)
-		}
-		out = append(out, Shelf{p, known[p.Class]})
 	}
 	slices.SortFunc(out, func(a, b Shelf) int { return strings.Compare(a.Pool.Name, b.Pool.Name) })
 	return out
 }
 
 // Market returns what each pool of the snapshot may launch under the snapshot's overlays; types gives what a class may launch
-// without. A pool that the snapshot does not have, or has with another class or as one that is being deleted, gets the types as they are. Without overlays it costs
-// nothing.
+// without. A pool that the snapshot does not have, or has with another class or as one that is being deleted, gets the types as they are. types
+// is asked once for a class. The function returned may not be called concurrently.
 func Market(s cluster.Snapshot, types func(class string) []catalog.Type) func(pool cluster.Pool) []catalog.Type {
+	types = once(types)
 	if len(s.Overlays) == 0 {
 		return func(p cluster.Pool) []catalog.Type { return types(p.Class) }
 	}
@@ -84,6 +81,29 @@ func Market(s cluster.Snapshot, types func(class string) []catalog.Type) func(po
 		}
 		done[p.Name] = b.types(i)
 		return done[p.Name]
+	}
+}
+
+// once remembers the answers.
+func once(types func(class string) []catalog.Type) func(class string) []catalog.Type {
+	known := map[string][]catalog.Type{}
+	return func(class string) []catalog.Type {
+		out, ok := known[class]
+		if !ok {
+			out = types(class)
+			known[class] = out
+		}
+		return out
+	}
+}
+
+// Mark adds the annotations of a claim that may become a node of the type (spec core.md §0.1).
+func Mark(annotations map[string]string, t catalog.Type) {
+	if t.PriceOverlaid {
+		annotations[api.AnnotationPriceOverlay] = "true"
+	}
+	if t.CapacityOverlaid {
+		annotations[api.AnnotationCapacityOverlay] = "true"
 	}
 }
 

@@ -175,3 +175,47 @@ func BenchmarkMarket(b *testing.B) {
 		}
 	}
 }
+
+func TestMark(t *testing.T) {
+	for _, c := range []struct {
+		t    catalog.Type
+		want map[string]string
+	}{
+		{catalog.Type{}, map[string]string{}},
+		{catalog.Type{PriceOverlaid: true}, map[string]string{"karpenter.sh/price-overlay-applied": "true"}},
+		{catalog.Type{CapacityOverlaid: true}, map[string]string{"karpenter.sh/capacity-overlay-applied": "true"}},
+	} {
+		got := map[string]string{}
+		overlay.Mark(got, c.t)
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.t, d)
+		}
+	}
+}
+
+// A pool that has changed its class since, or is being deleted, gets the types of the class that is asked for.
+func TestMarketOfAnotherClass(t *testing.T) {
+	half := 0.5
+	s := cluster.Snapshot{Overlays: []cluster.Overlay{{Name: "x", Price: &half}},
+		Pools: []cluster.Pool{{Name: "p", Class: "now"}, {Name: "q", Class: "now", Deleting: true}}}
+	asked := map[string]int{}
+	market := overlay.Market(s, func(class string) []catalog.Type {
+		asked[class]++
+		return []catalog.Type{{Name: "of-" + class, Offerings: []catalog.Offering{{Price: 1, Available: true}}}}
+	})
+	for _, c := range []struct {
+		pool cluster.Pool
+		want string
+	}{
+		{s.Pools[0], "of-now 0.5"}, {cluster.Pool{Name: "p", Class: "before"}, "of-before 1"}, {s.Pools[1], "of-now 1"}, {cluster.Pool{Name: "z", Class: "now"}, "of-now 1"},
+		{s.Pools[0], "of-now 0.5"},
+	} {
+		x := market(c.pool)[0]
+		if got := fmt.Sprint(x.Name, " ", x.Offerings[0].Price); got != c.want {
+			t.Errorf("pool %s with class %s: %s, want %s", c.pool.Name, c.pool.Class, got, c.want)
+		}
+	}
+	if d := cmp.Diff(map[string]int{"now": 1, "before": 1}, asked); d != "" {
+		t.Errorf("asked (-want +got):\n%s", d)
+	}
+}

@@ -16,12 +16,12 @@ func TestProblems(t *testing.T) {
 	for spec, want := range map[string][]string{
 		`{requirements: [{key: karpenter.sh/nodepool, operator: In, values: [p]}, {key: karpenter.k8s.aws/instance-cpu, operator: Gt, values: ["3"]}]}`: nil,
 		`{requirements: [{key: team.example/x, operator: Exists}], capacity: {smarter-devices/fuse: 1, nvidia.com/gpu: 0}}`:                             nil,
-		`{requirements: [{key: a b, operator: Exists}]}`:                                       {`requirement key "a b" is no label key`},
-		`{requirements: [{key: a, operator: In, values: [x, "-"]}]}`:                           {`requirement a has a value that no label can have: "-"`},
-		`{requirements: [{key: karpenter.sh/registered, operator: Exists}]}`:                   {`requirement karpenter.sh/registered is about a label that no instance type has`},
-		`{requirements: [{key: x.karpenter.k8s.aws/y, operator: Exists}]}`:                     {`requirement x.karpenter.k8s.aws/y is about a label that no instance type has`},
-		`{requirements: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}`:           {`requirement kubernetes.io/hostname is about a label that no instance type has`},
-		`{requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [cheap]}]}`:   {`requirement karpenter.sh/capacity-type allows none of on-demand, reserved and spot: [cheap]`},
+		`{requirements: [{key: a b, operator: Exists}]}`:                                        {`requirement key "a b" is no label key`},
+		`{requirements: [{key: a, operator: In, values: [x, "-"]}]}`:                            {`requirement a has a value that no label can have: "-"`},
+		`{requirements: [{key: karpenter.sh/registered, operator: Exists}]}`:                    {`requirement karpenter.sh/registered is about a label that no instance type has`},
+		`{requirements: [{key: x.karpenter.k8s.aws/y, operator: Exists}]}`:                      {`requirement x.karpenter.k8s.aws/y is about a label that no instance type has`},
+		`{requirements: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}`:            {`requirement kubernetes.io/hostname is about a label that no instance type has`},
+		`{requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [cheap]}]}`:    {`requirement karpenter.sh/capacity-type allows none of on-demand, reserved and spot: [cheap]`},
 		`{requirements: [{key: karpenter.sh/capacity-type, operator: NotIn, values: [cheap]}]}`: nil,
 		`{capacity: {vpc.amazonaws.com/efa: 1, aws.amazon.com/neuron: 2, example.com/x: -1}}`: {
 			"capacity may not hold aws.amazon.com/neuron: the instance type gives it", "capacity example.com/x is below zero: -1",
