@@ -56,7 +56,7 @@ func available(in Input) (cs []candidate, why string) {
 		c := candidate{t: t}
 		for _, o := range t.Offerings {
 			switch {
-			case !allows(in.Claim.Requirements, o):
+			case !o.Meets(in.Claim.Requirements):
 			case o.CapacityType == catalog.Reserved:
 				refused = append(refused, fmt.Sprintf("%s: launching into a capacity reservation is not supported", o.Offer))
 			case !o.Available:
@@ -92,12 +92,6 @@ func none(refused []string) string {
 		text += fmt.Sprintf("; and %d more offers", len(refused)-most)
 	}
 	return text
-}
-
-// allows reports whether the claim may run on the offer.
-func allows(reqs require.Set, o catalog.Offering) bool {
-	return reqs.Has(catalog.LabelCapacityType, o.CapacityType) && reqs.Has(catalog.LabelZone, o.Zone) &&
-		(o.ZoneID == "" || reqs.Has(catalog.LabelZoneID, o.ZoneID))
 }
 
 // withoutExotic drops bare metal and types with accelerators, unless nothing else is left.

@@ -24,7 +24,9 @@ func Result(c cluster.Claim, o Order, t catalog.Type, i cluster.Instance) Launch
 	labels := t.Requirements.Labels()
 	labels[catalog.LabelCapacityType] = i.CapacityType
 	labels[catalog.LabelZone] = i.Zone
-	delete(labels, catalog.LabelZoneID)
+	for _, offered := range []string{catalog.LabelZoneID, catalog.LabelReservationID, catalog.LabelReservation, catalog.LabelInterruptible} {
+		delete(labels, offered) // the type tells what it can have, the instance what it has
+	}
 	for _, f := range t.Offerings {
 		if f.Zone == i.Zone && f.ZoneID != "" {
 			labels[catalog.LabelZoneID] = f.ZoneID

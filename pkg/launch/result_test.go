@@ -12,7 +12,7 @@ import (
 
 func TestResult(t *testing.T) {
 	w := newWorld(t)
-	w.addType(t, "c5n.18xlarge od=3 spot=1 efa=1")
+	w.addType(t, "c5n.18xlarge od=3 spot=1 efa=1 reserved=cr-1")
 	launched := func() launch.Launched {
 		o, err := w.choose(t)
 		if err != nil {
