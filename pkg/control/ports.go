@@ -82,7 +82,8 @@ type Lease interface {
 // Launcher starts instances.
 type Launcher interface {
 	// Launch starts one instance. The same token never starts a second one. It returns a *catalog.NoCapacityError when EC2
-	// has none, which may hold marks besides a started instance as well, or a *launch.TokenUsedError.
+	// has none, which may hold marks besides a started instance as well, or a *launch.TokenUsedError. After an error whose method TokenSpent reports
+	// true the same token would bring the same error for ever.
 	Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error)
 }
 

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,38 +119,49 @@ func (w *world) ready() {
 // pods are those of a Deployment that are not being deleted.
 func (w *world) pods(app string) []corev1.Pod {
 	w.t.Helper()
-	list, err := w.Kube.CoreV1().Pods("default").List(w.ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	out, err := w.list(w.ctx, app)
 	if err != nil {
 		w.t.Fatal(err)
-	}
-	var out []corev1.Pod
-	for _, p := range list.Items {
-		if p.DeletionTimestamp == nil {
-			out = append(out, p)
-		}
 	}
 	return out
 }
 
+func (w *world) list(ctx context.Context, app string) ([]corev1.Pod, error) {
+	list, err := w.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }), nil
+}
+
 // up counts the pods of a Deployment that are ready.
-func (w *world) up(app string) (n int) {
+func (w *world) up(app string) int {
 	w.t.Helper()
-	for _, p := range w.pods(app) {
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-				n++
-			}
+	return ready(w.pods(app))
+}
+
+func ready(pods []corev1.Pod) (n int) {
+	for _, p := range pods {
+		if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}) {
+			n++
 		}
 	}
 	return n
 }
 
-// wait waits until a Deployment's pods exist.
+// exist waits until a Deployment's pods exist and the scheduler has judged each of them.
 func (w *world) exist(app string, want int) {
 	w.t.Helper()
 	w.until(app+" exists", func() (string, bool) {
-		n := len(w.pods(app))
-		return fmt.Sprintf("%d pods", n), n == want
+		pods, judged := w.pods(app), 0
+		for _, p := range pods {
+			if slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled }) {
+				judged++
+			}
+		}
+		return fmt.Sprintf("%d pods, %d judged", len(pods), judged), len(pods) == want && judged == want
 	})
 }
 
