@@ -43,6 +43,7 @@ func FromPlan(f File, p plan.Plan) Placement {
 		out.OnExisting = append(out.OnExisting, OnNode{Node: node, Pods: on[node]})
 	}
 	out.Unplaced = f.homeless(p.Unplaced, names, seen)
+	out.SetBound(p.LowerBoundUSD)
 	return out
 }
 
