@@ -12,7 +12,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 CONTROLLER_GEN_VERSION := v0.21.0
 KUBERNETES_VERSION := v1.36.3
 
-FUNCTIONS := provision lifecycle refresh spotinterruption
+FUNCTIONS := provision lifecycle refresh spotinterruption setup
 
 BIN := $(CURDIR)/.local/bin
 STEP := @.ci/step
@@ -103,6 +103,12 @@ golden: ## rewrite the expected outputs of scenarios; read the diff as if it wer
 bench: ## pack the sample workloads beside Karpenter and write infra/bench/results.md; another folder: WORKLOADS=folder
 	$(STEP) 'build the bench' '10 s, 3 minutes the first time' go -C infra/bench build -o $(BIN)/joiner-bench .
 	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS)))
+
+.PHONY: verify-plan
+verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
+	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \
+		env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/verify-plan ./verify/program
+	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/bench/workloads)
 
 .PHONY: fmt
 fmt: ## format all Go files

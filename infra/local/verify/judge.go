@@ -17,6 +17,12 @@ import (
 	"joiner/pkg/workload"
 )
 
+// What is said of pods that the scheduler says nothing about.
+const (
+	refusal   = "refused by the API server: "
+	preempted = "pre-empted by a pod of higher priority"
+)
+
 // view is where the pods of the workload are.
 type view struct {
 	exists map[string]bool
@@ -83,9 +89,9 @@ func (t *trial) judge(r *Round, v view) {
 		said := v.said[key]
 		switch why, refused := t.refused[key]; {
 		case refused:
-			said = "refused by the API server: " + why
+			said = refusal + why
 		case !v.exists[key]:
-			said = "pre-empted by a pod of higher priority"
+			said = preempted
 		}
 		why := wording(said)
 		if reasons[why] == nil {
@@ -131,11 +137,14 @@ func (t *trial) moved(v view) int {
 
 // wording is the scheduler's message without numbers of nodes, so that like pods have like words.
 func wording(said string) string {
-	if strings.HasPrefix(said, "refused") || strings.HasPrefix(said, "pre-empted") {
-		return said
-	}
-	if said == "" {
+	switch {
+	case said == "":
 		return "the scheduler said nothing"
+	case strings.HasPrefix(said, refusal):
+		_, why, _ := strings.Cut(said, " is invalid: ") // it begins with the pod's name
+		return refusal + cmp.Or(why, said[len(refusal):])
+	case said == preempted:
+		return said
 	}
 	said, _, _ = strings.Cut(said, ". ") // what it tried beside filtering
 	if _, rest, ok := strings.Cut(said, " nodes are available: "); ok {

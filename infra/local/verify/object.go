@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,23 +34,6 @@ func launched(round int, list []plan.Launch) []workload.Node {
 			Name: nodeName(round, i), NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone,
 			CapacityType: l.Choice.CapacityType, Labels: l.Labels,
 		})
-	}
-	return out
-}
-
-// seat is the node that a plan has for a pod.
-type seat struct{ pod, node string }
-
-// seatsOf lists the pods that the plan of a round places.
-func seatsOf(round int, p plan.Plan) []seat {
-	var out []seat
-	for i, l := range p.Launches {
-		for _, pod := range l.Pods {
-			out = append(out, seat{pod: pod, node: nodeName(round, i)})
-		}
-	}
-	for _, e := range p.Existing {
-		out = append(out, seat{pod: e.Pod, node: e.Node})
 	}
 	return out
 }
@@ -139,19 +123,6 @@ func podObject(g workload.Group, name string) *corev1.Pod {
 	return p
 }
 
-// gated are the pods with a gate of ours, those excepted that wait for one of their own.
-func gated(pods []*corev1.Pod) []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, p := range pods {
-		p = p.DeepCopy()
-		if len(p.Spec.SchedulingGates) == 0 {
-			p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
 func namespaceOf(p *corev1.Pod) string {
 	if p.Namespace == "" {
 		return workload.DefaultNamespace
@@ -175,12 +146,21 @@ func complete(s *corev1.PodSpec) {
 	}
 }
 
-func completeContainer(c *corev1.Container, name string) {
+func completeContainer(c *corev1.Container, called string) {
 	if c.Name == "" {
-		c.Name = name
+		c.Name = called
 	}
 	if c.Image == "" {
 		c.Image = "app"
+	}
+	for name, amount := range c.Resources.Requests { // of devices and huge pages the limit has to be the request
+		if _, ok := c.Resources.Limits[name]; ok || !strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), "hugepages-") {
+			continue
+		}
+		if c.Resources.Limits == nil {
+			c.Resources.Limits = corev1.ResourceList{}
+		}
+		c.Resources.Limits[name] = amount
 	}
 }
 

@@ -219,19 +219,19 @@ func (c *plane) nominate(ctx context.Context, seats []seat) error {
 	})
 }
 
-// ungate lets the scheduler have the pods that gated held back, in about their order.
+// ungate lets the scheduler have the pods that gated held back, one by one so that it gets them in their order.
 func (c *plane) ungate(ctx context.Context, pods []*corev1.Pod) error {
 	patch := []byte(`{"spec":{"schedulingGates":null}}`)
-	return each(pods, func(p *corev1.Pod) error {
+	for _, p := range pods {
 		if p.Spec.SchedulingGates[0].Name != gate {
-			return nil
+			continue
 		}
 		_, err := c.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) { // one that was refused
 			return fmt.Errorf("release pod %s: %w", workload.Key(p), err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // each does the work for every item, several at once, beginning in order. It returns the first error.

@@ -155,7 +155,7 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 		return r, err
 	}
 	began = time.Now()
-	if err := t.release(ctx, n, p, nodes, t.missing(before)); err != nil {
+	if err := t.release(ctx, nodes, t.missing(before), t.seatsOf(n, p)); err != nil {
 		return r, err
 	}
 	if r.ScheduleSeconds, err = t.settle(ctx, began); err != nil {
@@ -176,10 +176,10 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 
 // release opens the new nodes and makes the pods. Pods to be nominated are held back by a gate until they all are: the
 // scheduler keeps room for them only then.
-func (t *trial) release(ctx context.Context, n int, p plan.Plan, nodes []*corev1.Node, pods []*corev1.Pod) error {
+func (t *trial) release(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod, seats []seat) error {
 	if t.Nominate {
-		pods = gated(pods)
-		if err := t.nominate(ctx, seatsOf(n, p)); err != nil { // those that exist since an earlier round
+		pods, seats = gated(pods), t.alternate(seats)
+		if err := t.nominate(ctx, seats); err != nil { // those that exist since an earlier round
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (t *trial) release(ctx context.Context, n int, p plan.Plan, nodes []*corev1
 	if err != nil || !t.Nominate {
 		return err
 	}
-	if err := t.nominate(ctx, seatsOf(n, p)); err != nil {
+	if err := t.nominate(ctx, seats); err != nil {
 		return err
 	}
 	return t.ungate(ctx, pods)
@@ -199,7 +199,7 @@ func (t *trial) release(ctx context.Context, n int, p plan.Plan, nodes []*corev1
 
 // note remembers whom the plan seats where, and, of the first plan, who has no place in it.
 func (t *trial) note(n int, p plan.Plan) {
-	for _, s := range seatsOf(n, p) {
+	for _, s := range t.seatsOf(n, p) {
 		if t.seats[s.node] == nil {
 			t.seats[s.node] = seating{}
 		}
