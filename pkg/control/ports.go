@@ -82,8 +82,8 @@ type Lease interface {
 // Launcher starts instances.
 type Launcher interface {
 	// Launch starts one instance. The same token never starts a second one. It returns a *catalog.NoCapacityError when EC2
-	// has none, which may hold marks besides a started instance as well, or a *launch.TokenUsedError. After an error whose method TokenSpent reports
-	// true the same token would bring the same error for ever.
+	// has none, or a *launch.TokenUsedError. After another error, if it has a method TokenSpent that reports true, the same token
+	// would bring the same error for ever. Marks may come with an instance and with an error.
 	Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error)
 }
 
