@@ -21,6 +21,7 @@ type machine struct {
 	pods   []cluster.Pod // all of them
 	came   []cluster.Pod // those that the plan put there
 	own    []string      // those that a claim was made for
+	limits map[string]int64
 }
 
 type shape struct {
@@ -48,6 +49,7 @@ func (w *World) Check(p plan.Plan) []string {
 			}
 		}
 		bad = append(bad, portClashes(m)...)
+		bad = append(bad, tooManyVolumes(m)...)
 	}
 	bad = append(bad, w.together(machines)...)
 	bad = append(bad, w.limits(p)...)
@@ -119,6 +121,9 @@ func (w *World) standing() []*machine {
 	var out []*machine
 	for _, h := range w.Snapshot.Hosts() {
 		m := &machine{name: h.Name(), taints: h.Taints(), shapes: []shape{{h.Labels(), h.Allocatable()}}}
+		if h.Node != nil {
+			m.limits = h.Node.VolumeLimits
+		}
 		if h.Registered() && h.Node.Labels[key("host")] == "" {
 			m.shapes[0].labels = maps.Clone(m.shapes[0].labels)
 			m.shapes[0].labels[key("host")] = h.Name()
@@ -138,7 +143,7 @@ func (w *World) standing() []*machine {
 // shapes lists what a claim with these requirements may become, by what is sold now.
 func (w *World) shapes(pool cluster.Pool, labels map[string]string, set require.Set) []shape {
 	var out []shape
-	for _, t := range w.Types {
+	for _, t := range w.sold(pool.Name) {
 		if !set.Has(key("type"), t.Name) || !set.Intersects(t.Requirements) {
 			continue
 		}
@@ -239,7 +244,7 @@ func (w *World) limits(p plan.Plan) []string {
 		}
 		has := h.Capacity()
 		if has.IsZero() {
-			for _, t := range w.Types {
+			for _, t := range w.sold(h.Pool()) {
 				if h.Claim.Requirements.Has(key("type"), t.Name) && h.Claim.Requirements.Intersects(t.Requirements) {
 					has = has.Max(t.Capacity)
 				}
@@ -252,7 +257,7 @@ func (w *World) limits(p plan.Plan) []string {
 		var most resource.List
 		values := map[string]map[string]bool{}
 		for _, name := range l.Types {
-			t, _ := w.typeOf(name)
+			t, _ := w.typeIn(l.Pool, name)
 			most = most.Max(t.Capacity)
 			for k, v := range t.Requirements.Labels() {
 				if values[k] == nil {

@@ -23,6 +23,7 @@ func TestCheckFinds(t *testing.T) {
 		{"wrong zone", "pods web cpu=100 mem=100\nselect zone=b", map[string][]string{"n1": {"web-1"}}, "may not be on a node"},
 		{"taint", "pods web cpu=100 mem=100", map[string][]string{"n3": {"web-1"}}, "does not tolerate dedicated:NoSchedule"},
 		{"ports", "pods web n=2 cpu=100 mem=100\nport 80", map[string][]string{"n1": {"web-1", "web-2"}}, "want port TCP/80"},
+		{"volumes", "pods web n=2 cpu=100 mem=100\nattach ebs", map[string][]string{"n1": {"web-1", "web-2"}}, "2 volumes of ebs, at most 1 can be attached"},
 		{"together", "pods web n=2 cpu=100 mem=100\napart host app=web", map[string][]string{"n1": {"web-1", "web-2"}}, "share a value of kubernetes.io/hostname"},
 		{"one zone", "pods web n=2 cpu=100 mem=100\napart zone app=web", map[string][]string{"n1": {"web-1"}, "n3": {"web-2"}}, "share a value of topology"},
 		{"far", "pods web n=2 cpu=100 mem=100\nnear zone app=web", map[string][]string{"n1": {"web-1"}, "n2": {"web-2"}}, "away from web"},
@@ -30,7 +31,7 @@ func TestCheckFinds(t *testing.T) {
 	} {
 		w := New()
 		for _, s := range []string{
-			"type m cpu=2000 mem=8192 milliusd=96", "pool default", "node n1 type=m zone=a pool=default", "node n2 type=m zone=b pool=default",
+			"type m cpu=2000 mem=8192 milliusd=96", "pool default", "node n1 type=m zone=a pool=default\nattaches ebs 1", "node n2 type=m zone=b pool=default",
 			"node n3 type=m zone=a pool=default\ntaint dedicated:NoSchedule", c.world,
 		} {
 			head, rest, _ := strings.Cut(s, "\n")

@@ -16,7 +16,8 @@ import (
 // labelEBSZone is the zone label that the EBS CSI driver puts on every node.
 const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
-// addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T" and "label k=v". Words:
+// addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
+// DRIVER COUNT". Words:
 // unmanaged (no claim), starting (registered, not initialized), unregistered, deleting, condemned (tainted).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
@@ -38,6 +39,10 @@ func (w *World) addNode(d directive) error {
 			n.Taints = append(n.Taints, taint(rest))
 		case "label":
 			labels[k] = v
+		case "attaches":
+			if err := addVolumeLimit(&n, rest); err != nil {
+				return err
+			}
 		default:
 			return fmt.Errorf("node %s: unknown line %q", n.Name, l)
 		}
@@ -136,7 +141,7 @@ func (w *World) Launched(p plan.Plan) *World {
 	n := len(w.Snapshot.Claims)
 	for i, l := range p.Launches {
 		c := &out.Snapshot.Claims[n+i]
-		t, _ := w.typeOf(l.Choice.Type)
+		t, _ := w.typeIn(l.Pool, l.Choice.Type)
 		c.Labels = maps.Clone(c.Labels)
 		maps.Copy(c.Labels, t.Requirements.Labels())
 		c.Labels[key("zone")], c.Labels[key("capacity")] = l.Choice.Zone, l.Choice.CapacityType

@@ -5,7 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
 	"joiner/pkg/resource"
 )
 
@@ -53,4 +55,19 @@ func (w *World) addOverlay(d directive) error {
 	}
 	w.Snapshot.Overlays = append(w.Snapshot.Overlays, o)
 	return nil
+}
+
+// sold is what the pool sells under the world's overlays. This is what nodes of the world really turn out to be.
+func (w *World) sold(pool string) []catalog.Type {
+	p, _ := w.Snapshot.PoolOf(pool)
+	return overlay.Market(w.Snapshot, w.Market)(p)
+}
+
+func (w *World) typeIn(pool, name string) (catalog.Type, bool) {
+	for _, t := range w.sold(pool) {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return catalog.Type{}, false
 }

@@ -27,7 +27,7 @@ func (w *World) addPods(d directive) error {
 		if d.has("protected") {
 			p.DoNotDisrupt = "true"
 		}
-		p.Owner = cluster.Owner(d.str("owner"))
+		p.Owner, p.Virtual = cluster.Owner(d.str("owner")), d.has("virtual")
 		p.Nominated = d.str("nominated")
 		w.Snapshot.Pods = append(w.Snapshot.Pods, p)
 	}
@@ -78,6 +78,12 @@ func podLine(p *cluster.Pod, line string) error {
 		p.Affinity = append(p.Affinity, term(f))
 	case "apart":
 		p.AntiAffinity = append(p.AntiAffinity, term(f))
+	case "attach":
+		v := cluster.Volume{Driver: f[0], ID: p.Name} // a volume of its own, or the one that is named
+		if len(f) > 1 {
+			v.ID = f[1]
+		}
+		p.Volumes = append(p.Volumes, v)
 	case "unmodelled":
 		p.Unmodelled = append(p.Unmodelled, rest)
 	case "port":
