@@ -42,7 +42,7 @@ func (c env) waitHomeless(t testing.TB, k *kube.Client, n int) (out []cluster.Po
 }
 
 // With more than one page of pods without a node beside others that have one, the question costs two pages of the former, in
-// protobuf, and all is read.
+// protobuf, and one of capacity buffers; and all is read.
 func TestHomelessCostsOnlyThePodsWithoutANode(t *testing.T) {
 	c := newEnv(t)
 	const pods, bound = 505, 25
@@ -67,7 +67,8 @@ func TestHomelessCostsOnlyThePodsWithoutANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"GET /api/v1/pods application/vnd.kubernetes.protobuf", "GET /api/v1/pods application/vnd.kubernetes.protobuf"}
+	want := []string{"GET /api/v1/pods application/vnd.kubernetes.protobuf", "GET /api/v1/pods application/vnd.kubernetes.protobuf",
+		"GET /apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers application/json"}
 	if diff := cmp.Diff(want, r.take()); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -121,6 +122,7 @@ func TestSnapshot(t *testing.T) {
 		t.Errorf("a pod without its volume: %q", got)
 	}
 	c.addVolumeClaim(t)
+	c.addVolumeLimit(t, 25)
 	r.take()
 	if s, err = k.Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
@@ -137,6 +139,7 @@ func (c env) checkPods(t *testing.T, s cluster.Snapshot) {
 		Need:         units.List{CPU: 250, Memory: 64 << 20, Pods: 1},
 		NodeSelector: map[string]string{"kubernetes.io/arch": "arm64"},
 		VolumeZones:  [][]require.Requirement{{require.Of("topology.kubernetes.io/zone", "us-west-2a", "us-west-2b")}},
+		Volumes:      []cluster.Volume{{Driver: "ebs.csi.aws.com", ID: c.name + "/data"}},
 		Tolerations: []cluster.Toleration{
 			{Key: "node.kubernetes.io/not-ready", Operator: "Exists", Effect: "NoExecute"},
 			{Key: "node.kubernetes.io/unreachable", Operator: "Exists", Effect: "NoExecute"},
@@ -182,6 +185,7 @@ func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 		Labels:   map[string]string{"kubetest": c.name, "kubernetes.io/hostname": c.name},
 		Taints:   []cluster.Taint{{Key: "karpenter.sh/unregistered", Effect: "NoExecute"}},
 		Capacity: units.List{CPU: 4000, Memory: 8 << 30, Pods: 20}, Allocatable: units.List{CPU: 4000, Memory: 8 << 30, Pods: 20}, Ready: true,
+		VolumeLimits: map[string]int64{"ebs.csi.aws.com": 25},
 	}
 	if diff := cmp.Diff(wantNode, n, cmpopts.IgnoreFields(cluster.Node{}, "UID", "Created", "ReadySince")); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)

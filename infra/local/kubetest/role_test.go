@@ -42,9 +42,10 @@ func TestRightsOfTheFunctions(t *testing.T) {
 			t.Errorf("%s: %s: %v", who, what, err)
 		}
 	}
-	p := c.as(t, install.GroupProvision)
+	p, l, f := c.as(t, install.GroupProvision), c.as(t, install.GroupLifecycle), c.as(t, install.GroupRefresh)
 	must("provision", "homeless", func() error { _, err := p.Homeless(ctx); return err })
 	must("provision", "snapshot", func() error { _, err := p.Snapshot(ctx); return err })
+	c.rightsOfWishes(t, p, l, f)
 	must("provision", "event", told(p, "provision"))
 	must("provision", "claim", func() (err error) { claim, err = p.AnnotateClaim(ctx, claim, map[string]string{"a": "b"}); return err })
 	must("provision", "status", func() (err error) { claim.ImageID = "ami-1"; claim, err = p.WriteClaimStatus(ctx, claim); return err })
@@ -59,7 +60,6 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	must("provision", "DNS", func() error { _, err := p.DNSAddress(ctx); return err })
 	must("provision", "version", func() error { _, err := p.Version(ctx); return err })
 
-	l := c.as(t, install.GroupLifecycle)
 	must("lifecycle", "snapshot", func() error { _, err := l.Snapshot(ctx); return err })
 	must("lifecycle", "register", func() error { return l.RegisterNode(ctx, node, claim) })
 	must("lifecycle", "status", func() (err error) {
@@ -85,7 +85,7 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	must("lifecycle", "end of the node", func() error { return l.DeleteNode(ctx, node) })
 	must("lifecycle", "release", func() error { return l.ReleaseNode(ctx, node) })
 	must("lifecycle", "release of the claim", func() error { return l.ReleaseClaim(ctx, claim) })
-	c.refreshWrites(t, c.as(t, install.GroupRefresh))
+	c.refreshWrites(t, f)
 }
 
 // refreshWrites is what the refresh function does, and that its writes are conditional.

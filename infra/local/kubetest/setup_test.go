@@ -77,6 +77,11 @@ func (c env) install(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	borrowed, err := install.Borrowed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects = append(objects, borrowed...)
 	for _, o := range objects {
 		c.apply(t, o)
 	}
