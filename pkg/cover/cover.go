@@ -126,7 +126,7 @@ func (s *solver) solve() Prices {
 }
 
 func (s *solver) reprice(count []float64, more int) []float64 {
-	s.m.demandIs(count)
+	s.m.demandIs(count, mend)
 	pure := s.m.values(s.filler.Value)
 	for range more {
 		if s.price(pure, false) == 0 {
@@ -139,6 +139,8 @@ func (s *solver) reprice(count []float64, more int) []float64 {
 }
 
 const (
+	// mend is how many steps a repricing may take before it begins anew.
+	mend = 500
 	// calm is the part of the best prices so far in those that offers are asked with.
 	calm = 0.5
 	// every is how many rounds pass at most until all offers are asked again.

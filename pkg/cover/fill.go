@@ -51,8 +51,8 @@ func (f *Filler) Fill(items []int32, most, room []float64, b *Basis) float64 {
 		f.invert(items, b)
 	}
 	f.amounts(items, most, room, b)
-	for _, x := range f.has {
-		if x < -1e-7 { // the room shrank since: begin with nothing
+	for r, x := range f.has {
+		if p := b.rows[r]; x < -1e-7 || p >= 0 && x > most[p]+1e-7 { // there is less now: begin with nothing
 			*b = Basis{}
 			f.start(items, b)
 			f.invert(items, b)

@@ -19,6 +19,7 @@ type master struct {
 	class   []int32 // by row
 	demand  []float64
 	columns []column
+	alone   []int32 // by row: the column of the class alone
 	basic   []int32 // by row: the basic column, or -1 - row for a surplus
 	inside  []bool  // by column
 	inverse []float64
@@ -26,6 +27,9 @@ type master struct {
 	prices  []float64 // by row
 	step    []float64
 	first   []float64 // the demand in the beginning
+	ratios  []ratio
+	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
+	norm    []float64 // by row: the sum of the squares of the inverse's row
 }
 
 func newMaster(classes []Class, first []column) *master {
@@ -36,15 +40,17 @@ func newMaster(classes []Class, first []column) *master {
 			m.row[k] = int32(len(m.class))
 			m.class = append(m.class, int32(k))
 			m.demand = append(m.demand, c.Count)
-			m.basic = append(m.basic, int32(len(m.columns)))
+			m.basic, m.alone = append(m.basic, int32(len(m.columns))), append(m.alone, int32(len(m.columns)))
 			m.columns = append(m.columns, first[k])
 			m.inside = append(m.inside, true)
 		}
 	}
 	n := len(m.class)
 	m.inverse, m.has, m.prices, m.step = make([]float64, n*n), make([]float64, n), make([]float64, n), make([]float64, n)
+	m.norm = make([]float64, n)
 	for r := range n {
 		c := m.columns[r]
+		m.norm[r] = 1 / (c.amount[0] * c.amount[0])
 		m.inverse[r*n+r] = 1 / c.amount[0]
 		m.has[r] = m.demand[r] / c.amount[0]
 		m.prices[r] = c.cost / c.amount[0]
@@ -173,18 +179,40 @@ func (m *master) exchange(enter int32, leave int, length float64) {
 	}
 	pivotRow := m.inverse[leave*n : leave*n+n]
 	d := 1 / m.step[leave]
-	for k := range pivotRow {
-		pivotRow[k] *= d
-		m.prices[k] += gain * pivotRow[k]
+	sum := 0.0
+	m.filled = m.filled[:0]
+	for k, p := range pivotRow {
+		if p == 0 {
+			continue
+		}
+		if p *= d; math.Abs(p) < 1e-13 {
+			p = 0
+		} else {
+			m.filled = append(m.filled, int32(k))
+		}
+		pivotRow[k] = p
+		m.prices[k] += gain * p
+		sum += p * p
 	}
+	m.norm[leave] = sum
 	for r := range n {
 		x := m.step[r]
-		if r == leave || x == 0 {
+		if r == leave || math.Abs(x) < 1e-13 {
 			continue
 		}
 		row := m.inverse[r*n : r*n+n]
-		for k, p := range pivotRow {
-			row[k] -= x * p
+		more := 0.0
+		for _, k := range m.filled { // most rows of the inverse are mostly 0
+			old := row[k]
+			v := old - x*pivotRow[k]
+			row[k] = v
+			more += v*v - old*old
+		}
+		if m.norm[r] += more; m.norm[r] < 10*math.Abs(more) { // what is left may be rounding
+			m.norm[r] = 0
+			for _, v := range row {
+				m.norm[r] += v * v
+			}
 		}
 	}
 }
@@ -202,8 +230,9 @@ func (m *master) reduced(enter int32) float64 {
 	return x
 }
 
-// demandIs changes how many pods there are, and mends the fleet by the dual simplex method.
-func (m *master) demandIs(count []float64) {
+// demandIs changes how many pods there are, and mends the fleet by the dual simplex method, or anew when that
+// takes more than so many steps.
+func (m *master) demandIs(count []float64, steps int) {
 	n := m.rows()
 	if m.first == nil {
 		m.first = slices.Clone(m.demand)
@@ -218,24 +247,27 @@ func (m *master) demandIs(count []float64) {
 			m.has[r] += x * m.demand[k]
 		}
 	}
-	for range 2*n + 20 {
-		leave, least := -1, -1e-7
-		for r, x := range m.has {
-			if x < least {
-				leave, least = r, x
+	for range steps {
+		leave, most := -1, 0.0
+		for r, x := range m.has { // the steepest edge
+			if x < -1e-7 && x*x > most*m.norm[r] {
+				leave, most = r, x*x/m.norm[r]
 			}
 		}
 		if leave < 0 {
-			break
+			return
 		}
 		enter := m.dualRatio(m.inverse[leave*n : leave*n+n])
 		if enter == math.MinInt32 {
 			break
 		}
 		m.steps(enter)
+		if m.step[leave] > -1e-9 { // the row and the column disagree: rounding has spoilt the inverse
+			break
+		}
 		m.exchange(enter, leave, m.has[leave]/m.step[leave])
 	}
-	m.improve()
+	m.restart()
 }
 
 // forget drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no two the
@@ -245,7 +277,7 @@ func (m *master) forget() {
 	var inside []bool
 	at := make([]int32, len(m.columns))
 	for j, c := range m.columns {
-		if !m.inside[j] && m.reduced(int32(j)) > 0.08*c.cost && c.cost > 0 {
+		if j >= m.rows() && !m.inside[j] && m.reduced(int32(j)) > 0.02*c.cost && c.cost > 0 {
 			continue
 		}
 		if c.cost == 0 {
@@ -271,9 +303,26 @@ func (m *master) forget() {
 	}
 }
 
-// dualRatio chooses what enters so that all prices stay right.
+// restart begins anew with a node for each class alone, and all columns known.
+func (m *master) restart() {
+	n := m.rows()
+	clear(m.inverse)
+	clear(m.inside)
+	for r := range n {
+		m.basic[r] = m.alone[r]
+		m.inside[m.alone[r]] = true
+		c := m.columns[m.alone[r]]
+		m.inverse[r*n+r], m.norm[r] = 1/c.amount[0], 1/(c.amount[0]*c.amount[0])
+		m.has[r], m.prices[r] = m.demand[r]/c.amount[0], c.cost/c.amount[0]
+	}
+	m.improve()
+}
+
+// dualRatio chooses what enters so that all prices stay right: of what would be wrong first, about equally, the variable with
+// the largest pivot, because small ones spoil the inverse.
 func (m *master) dualRatio(row []float64) int32 {
-	enter, best := int32(math.MinInt32), math.Inf(1)
+	m.ratios = m.ratios[:0]
+	bar := math.Inf(1)
 	for j := range m.columns {
 		if m.inside[j] {
 			continue
@@ -284,17 +333,32 @@ func (m *master) dualRatio(row []float64) int32 {
 			alpha += row[m.row[k]] * c.amount[i]
 		}
 		if alpha < -1e-7 {
-			if t := max(0, m.reduced(int32(j))) / -alpha; t < best {
-				enter, best = int32(j), t
-			}
+			d := max(0, m.reduced(int32(j)))
+			m.ratios = append(m.ratios, ratio{int32(j), -alpha, d})
+			bar = min(bar, (d+slack)/-alpha)
 		}
 	}
 	for k, x := range row {
 		if x > 1e-7 {
-			if t := max(0, m.prices[k]) / x; t < best {
-				enter, best = int32(-1-k), t
-			}
+			d := max(0, m.prices[k])
+			m.ratios = append(m.ratios, ratio{int32(-1 - k), x, d})
+			bar = min(bar, (d+slack)/x)
+		}
+	}
+	enter, largest := int32(math.MinInt32), 0.0
+	for _, t := range m.ratios {
+		if t.reduced <= bar*t.pivot && t.pivot > largest {
+			enter, largest = t.enter, t.pivot
 		}
 	}
 	return enter
 }
+
+// ratio is a variable that could enter, and what decides whether it does.
+type ratio struct {
+	enter          int32
+	pivot, reduced float64
+}
+
+// slack is by how much prices may be wrong for the sake of a larger pivot, in USD per hour.
+const slack = 1e-7

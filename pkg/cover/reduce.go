@@ -8,9 +8,9 @@ import (
 
 const (
 	// mostRays is how many shapes stand for the classes of one kind and size.
-	mostRays = 6
+	mostRays = 4
 	// fewClasses of one kind and size are priced each for itself.
-	fewClasses = 4
+	fewClasses = 3
 )
 
 // part is how much of a class of the reduced problem stands for one pod.

@@ -14,7 +14,7 @@ const (
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9
 	// looks is how many of the offers that seem best are tried with whole pods.
-	looks = 6
+	looks = 12
 	// most is how many offers are looked at in each batch.
 	most = 60
 	// refresh is how many batches pass until all offers are looked at again.
@@ -132,7 +132,7 @@ func (g *guide) reprice() {
 	for _, it := range g.items {
 		count[it.class] += float64(it.all)
 	}
-	y := p.solver.Reprice(count, 1)
+	y := p.solver.Reprice(count, 0)
 	for i := range g.items {
 		it := &g.items[i]
 		it.value = max(y[it.class], leastValue*it.lots[0].least)
