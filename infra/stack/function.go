@@ -24,6 +24,7 @@ type function struct {
 	everyMin   float64       // 0: no schedule
 	rules      []events.Kind // events that invoke it, besides the schedule
 	alone      bool          // never two at a time
+	admin      bool          // administers the cluster, instead of being in a group of its own
 	// Asynchronous invocations: retries after an error, and the age at which an event is not worth handling any more.
 	retries   float64
 	maxAgeSec float64
@@ -44,6 +45,9 @@ func functions() []function {
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
 			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: spotInterruptionAllows,
 			rules: []events.Kind{events.KindSpotInterruption}},
+		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the first answer.
+		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
+			timeoutSec: 900, admin: true, retries: 1, maxAgeSec: 900, allows: setupAllows},
 	}
 }
 
@@ -63,7 +67,7 @@ func (s *joiner) addFunction(f function) error {
 		Retention:     retention(s.props.Stack.LogRetentionDays),
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY, // a name of our own: left behind, it would stop the next deployment
 	})
-	role := s.addRole(f, *logs.LogGroupArn(), *deadLetters.QueueArn())
+	role, entry := s.addRole(f, *logs.LogGroupArn(), *deadLetters.QueueArn())
 	props := &awslambda.FunctionProps{
 		FunctionName:  &name,
 		Description:   jsii.String("Joiner " + f.name + ": " + f.doc),
@@ -84,25 +88,27 @@ func (s *joiner) addFunction(f function) error {
 		props.ReservedConcurrentExecutions = jsii.Number(1)
 	}
 	fn := awslambda.NewFunction(s.Stack, &f.id, props)
+	s.made[f.name] = madeFunction{fn, entry}
+	s.entries = append(s.entries, entry)
 	fn.Node().AddDependency(role) // so that the first invocation has its permissions
 	return s.addRules(f, fn, deadLetters)
 }
 
-// addRole makes the execution role and lets it into the cluster as the group joiner-<function>.
-func (s *joiner) addRole(f function, logGroup, deadLetters string) awsiam.Role {
+// addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator.
+func (s *joiner) addRole(f function, logGroup, deadLetters string) (awsiam.Role, awscdk.CfnResource) {
 	statements := append(s.commonAllows(logGroup, deadLetters), f.allows(s)...)
 	role := awsiam.NewRole(s.Stack, jsii.String(f.id+"Role"), &awsiam.RoleProps{
 		AssumedBy:      awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 		Description:    jsii.String("Joiner " + f.name + " in cluster " + s.cluster),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(statements)},
 	})
-	awseks.NewCfnAccessEntry(s.Stack, jsii.String(f.id+"Access"), &awseks.CfnAccessEntryProps{
-		ClusterName:      &s.cluster,
-		PrincipalArn:     role.RoleArn(),
-		Type:             jsii.String("STANDARD"),
-		KubernetesGroups: jsii.Strings("joiner-" + f.name),
-	})
-	return role
+	access := &awseks.CfnAccessEntryProps{ClusterName: &s.cluster, PrincipalArn: role.RoleArn(), Type: jsii.String("STANDARD")}
+	if f.admin {
+		access.AccessPolicies = s.adminPolicy()
+	} else {
+		access.KubernetesGroups = jsii.Strings("joiner-" + f.name)
+	}
+	return role, awseks.NewCfnAccessEntry(s.Stack, jsii.String(f.id+"Access"), access)
 }
 
 func (s *joiner) architecture() awslambda.Architecture {

@@ -24,11 +24,12 @@ func (s *joiner) addNodeRole() {
 			managed("AmazonSSMManagedInstanceCore"),
 		},
 	})
-	awseks.NewCfnAccessEntry(s.Stack, jsii.String("NodeAccess"), &awseks.CfnAccessEntryProps{
+	entry := awseks.NewCfnAccessEntry(s.Stack, jsii.String("NodeAccess"), &awseks.CfnAccessEntryProps{
 		ClusterName:  &s.cluster,
 		PrincipalArn: role.RoleArn(),
 		Type:         jsii.String("EC2_LINUX"),
 	})
+	s.entries = append(s.entries, entry)
 	s.nodeRole = *role.RoleArn()
 }
 

@@ -81,6 +81,11 @@ func spotInterruptionAllows(s *joiner) []statement {
 	return []statement{s.wake("provision", "lifecycle")}
 }
 
+// Setup works in the cluster. To drain it, it has lifecycle do its work.
+func setupAllows(s *joiner) []statement {
+	return []statement{s.wake("lifecycle")}
+}
+
 // launch is W1 to W4 of the spec: what a launch may use, and that all it makes is tagged as ours.
 func (s *joiner) launch() []statement {
 	run := []string{"ec2:RunInstances", "ec2:CreateFleet"}

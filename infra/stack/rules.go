@@ -24,22 +24,24 @@ func (s *joiner) addRules(f function, fn awslambda.Function, deadLetters awssqs.
 		RetryAttempts:   jsii.Number(10), // of the delivery, within the age
 	})
 	if f.everyMin > 0 {
-		awsevents.NewRule(s.Stack, jsii.String(f.id+"Tick"), &awsevents.RuleProps{
+		tick := awsevents.NewRule(s.Stack, jsii.String(f.id+"Tick"), &awsevents.RuleProps{
 			Description: jsii.String("Wakes " + s.functionName(f.name)),
 			Schedule:    awsevents.Schedule_Rate(awscdk.Duration_Minutes(&f.everyMin)),
 			Targets:     &[]awsevents.IRuleTarget{target},
 		})
+		s.rules = append(s.rules, resource(tick))
 	}
 	for _, kind := range f.rules {
 		pattern, err := s.pattern(kind)
 		if err != nil {
 			return err
 		}
-		awsevents.NewRule(s.Stack, jsii.String(f.id+"On"+ruleID(kind)), &awsevents.RuleProps{
+		rule := awsevents.NewRule(s.Stack, jsii.String(f.id+"On"+ruleID(kind)), &awsevents.RuleProps{
 			Description:  jsii.String("Sends " + string(kind) + " events to " + s.functionName(f.name)),
 			EventPattern: pattern,
 			Targets:      &[]awsevents.IRuleTarget{target},
 		})
+		s.rules = append(s.rules, resource(rule))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -25,6 +26,22 @@ type joiner struct {
 	cluster  string
 	bucket   awss3.Bucket
 	nodeRole string // ARN
+
+	// What addSetup brings into order.
+	made    map[string]madeFunction // by name
+	entries []awscdk.CfnResource    // access entries
+	rules   []awscdk.CfnResource
+}
+
+// madeFunction is a function of the template with its way into the cluster.
+type madeFunction struct {
+	fn    awslambda.Function
+	entry awscdk.CfnResource
+}
+
+// resource is the one resource of the template that a construct is about.
+func resource(c constructs.IConstruct) awscdk.CfnResource {
+	return c.Node().DefaultChild().(awscdk.CfnResource)
 }
 
 // New adds the stack to the app. It fails, before anything is made, when a function has not been built.
@@ -38,7 +55,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	}
 	// Stack names know no underscore. The rule about the bootstrap version would add a parameter that serves nothing here.
 	name := "joiner-" + strings.ReplaceAll(cluster, "_", "-")
-	s := &joiner{props: props, cluster: cluster, Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
+	s := &joiner{props: props, cluster: cluster, made: map[string]madeFunction{}, Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
 		Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
 		Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
 			GenerateBootstrapVersionRule: jsii.Bool(false),
@@ -50,6 +67,9 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 		if err := s.addFunction(f); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.addSetup(); err != nil {
+		return nil, err
 	}
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRole, "The role of the nodes; name it in spec.role of an EC2NodeClass")

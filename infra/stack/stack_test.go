@@ -29,7 +29,7 @@ func placeholders(t *testing.T) string {
 	t.Helper()
 	dist := t.TempDir()
 	for _, arch := range []string{"arm64", "amd64"} {
-		for _, f := range []string{"provision", "lifecycle", "refresh", "spotinterruption"} {
+		for _, f := range []string{"provision", "lifecycle", "refresh", "spotinterruption", "setup"} {
 			dir := filepath.Join(dist, arch, f)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func TestTemplate(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			show, ok := map[string]func() string{
 				"resources": demo.resources, "functions": demo.functions, "rules": demo.rules, "access": demo.access,
-				"storage": demo.storage, "environment": demo.environment,
+				"storage": demo.storage, "order": demo.order, "environment": demo.environment,
 				"permissions": func() string {
 					var id string
 					d.ScanArgs(t, "role", &id)

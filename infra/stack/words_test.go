@@ -19,6 +19,7 @@ type template struct {
 		Type           string
 		Properties     map[string]any
 		DeletionPolicy string
+		DependsOn      []string
 	}
 }
 
@@ -108,10 +109,38 @@ func (t template) access() string {
 	var b strings.Builder
 	t.each("AWS::EKS::AccessEntry", func(id string, p map[string]any) {
 		fmt.Fprintf(&b, "%s: cluster %s, %s as %v in groups %s\n", id, text(p["ClusterName"]), text(p["PrincipalArn"]), p["Type"], text(p["KubernetesGroups"]))
+		if p["AccessPolicies"] != nil {
+			fmt.Fprintf(&b, "  with %s\n", text(p["AccessPolicies"]))
+		}
 	})
 	t.each("AWS::IAM::Role", func(id string, p map[string]any) {
 		fmt.Fprintf(&b, "%s: name=%v trust=%s managed=%s\n", id, p["RoleName"], text(p["AssumeRolePolicyDocument"]), text(p["ManagedPolicyArns"]))
 	})
+	return b.String()
+}
+
+// order is what setup is asked, and what waits for it.
+func (t template) order() string {
+	var b strings.Builder
+	for _, kind := range []string{"Custom::JoinerPreflight", "Custom::JoinerSetup"} {
+		t.each(kind, func(id string, p map[string]any) {
+			if hash, ok := p["Manifests"].(string); ok && len(hash) == 16 {
+				p["Manifests"] = "(hash)"
+			}
+			fmt.Fprintf(&b, "%s: %s\n", id, text(p))
+		})
+	}
+	for _, id := range slices.Sorted(maps.Keys(t.Resources)) {
+		var after []string
+		for _, d := range t.Resources[id].DependsOn {
+			if !strings.HasSuffix(plainID(d), "Role") { // every function waits for its role
+				after = append(after, plainID(d))
+			}
+		}
+		if after != nil {
+			fmt.Fprintf(&b, "%s after %s\n", plainID(id), strings.Join(after, " "))
+		}
+	}
 	return b.String()
 }
 

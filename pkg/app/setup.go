@@ -32,7 +32,7 @@ const (
 	// notInstalled is the physical id of a setup that failed to come into being: deleting it does nothing, so that a
 	// rollback does not fail for the same reason.
 	notInstalled  = "joiner-setup-not-installed"
-	setupPoll     = 2 * time.Second
+	setupPoll     = 500 * time.Millisecond
 	setupPatience = 90 * time.Second
 	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
 )

@@ -22,7 +22,7 @@ const (
 )
 
 // looksPerWake spares lifecycle, which does all there is to do each time, and queues what comes meanwhile.
-const looksPerWake = 5
+const looksPerWake = 10
 
 // Remove takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first, within the time
 // given. May be repeated.

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"encoding/base64"
 	"maps"
 	"net/http"
@@ -17,7 +18,12 @@ type clusterFacts struct {
 	endpoint string
 	ca       []byte
 	cidr     string
+	mode     string // of authentication; empty: API
+	private  bool   // no public endpoint
 }
+
+// clusterAdmin is the access policy that gives every right.
+const clusterAdmin = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
 // AccessEntry says who a principal is to the cluster.
 type AccessEntry struct {
@@ -28,6 +34,7 @@ type AccessEntry struct {
 	Username         string            `json:"username"` // {{SessionName}} stands for the session; empty: EKS' default
 	Type             string            `json:"type"`     // STANDARD or EC2_LINUX
 	Tags             map[string]string `json:"tags"`
+	Policies         []string          `json:"-"` // ARNs of associated access policies, on the whole cluster
 	CreatedAt        float64           `json:"createdAt"`
 	ModifiedAt       float64           `json:"modifiedAt"`
 }
@@ -36,7 +43,24 @@ type AccessEntry struct {
 func (c *Cloud) SetCluster(endpoint string, caPEM []byte, serviceCIDR string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cluster = clusterFacts{endpoint, caPEM, serviceCIDR}
+	c.cluster.endpoint, c.cluster.ca, c.cluster.cidr = endpoint, caPEM, serviceCIDR
+}
+
+// SetClusterAccess changes the authentication mode (API, API_AND_CONFIG_MAP, CONFIG_MAP) and whether DescribeCluster shows a
+// public endpoint. The API server goes on listening.
+func (c *Cloud) SetClusterAccess(mode string, public bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster.mode, c.cluster.private = mode, !public
+}
+
+// groups are who the principal of an entry is to RBAC. EKS has an authorizer of its own for access policies; here the one that
+// gives every right is the group that may do everything.
+func (e AccessEntry) groups() []string {
+	if slices.Contains(e.Policies, clusterAdmin) {
+		return append(slices.Clone(e.KubernetesGroups), "system:masters")
+	}
+	return e.KubernetesGroups
 }
 
 // PutAccessEntry makes an access entry exist, filling in what EKS would.
@@ -136,10 +160,10 @@ func (c *Cloud) describeCluster(_ *call, _ *struct{}) (any, error) {
 		"endpoint":                c.cluster.endpoint,
 		"certificateAuthority":    map[string]string{"data": base64.StdEncoding.EncodeToString(c.cluster.ca)},
 		"kubernetesNetworkConfig": map[string]string{"serviceIpv4Cidr": c.cluster.cidr, "ipFamily": "ipv4"},
-		"accessConfig":            map[string]any{"authenticationMode": "API"},
+		"accessConfig":            map[string]any{"authenticationMode": cmp.Or(c.cluster.mode, "API")},
 		"resourcesVpcConfig": map[string]any{
 			"vpcId": c.vpc.id, "clusterSecurityGroupId": c.vpc.group("eks-cluster-sg-" + c.opt.ClusterName).ID,
-			"endpointPublicAccess": true,
+			"endpointPublicAccess": !c.cluster.private, "publicAccessCidrs": []string{"0.0.0.0/0"},
 		},
 	}}, nil
 }

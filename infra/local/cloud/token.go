@@ -57,7 +57,7 @@ func (c *Cloud) authenticate(token string) (authentication.UserInfo, error) {
 	return authentication.UserInfo{
 		Username: strings.ReplaceAll(entry.Username, "{{SessionName}}", caller.Session),
 		UID:      "aws-iam-authenticator:" + c.opt.Account + ":" + caller.UserID,
-		Groups:   entry.KubernetesGroups,
+		Groups:   entry.groups(),
 		Extra: map[string]authentication.ExtraValue{
 			"arn": {caller.ARN()}, "canonicalArn": {caller.Role},
 			"sessionName": {caller.Session}, "accessKeyId": {caller.Key},

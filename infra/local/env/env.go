@@ -23,7 +23,6 @@ import (
 	"joiner/infra/local/iam"
 	"joiner/infra/local/kubelet"
 	"joiner/infra/local/planectl"
-	"joiner/pkg/install"
 )
 
 // Names of the environment. The stack is synthesized for this cluster.
@@ -63,6 +62,7 @@ type Env struct {
 
 	ownPlane bool
 	policies atomic.Pointer[iam.Policies] // of the stack's roles, once it is deployed
+	physical map[string]string            // ids of custom resources, by logical id
 }
 
 // Start brings everything up. On an error what was started is ended again.
@@ -86,19 +86,6 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 	if e.Kube, err = NewKube(e.Plane.RESTConfig()); err != nil {
 		return e, err
 	}
-	objects, err := install.Objects()
-	if err != nil {
-		return e, err
-	}
-	for _, obj := range objects {
-		if err := e.Kube.ApplyObject(ctx, obj); err != nil {
-			return e, err
-		}
-	}
-	if err := e.Kube.WaitEstablished(ctx); err != nil {
-		return e, err
-	}
-	say(fmt.Sprintf("CRDs and RBAC applied: %d objects", len(objects)))
 	if e.Kubelets, err = e.newKubelets(o); err != nil {
 		return e, err
 	}
@@ -107,6 +94,14 @@ func Start(ctx context.Context, o Options) (e *Env, err error) {
 	}
 	say(fmt.Sprintf("stack deployed: %d functions, %d rules, %d roles, %d access entries",
 		len(e.Assembly.Functions), len(e.Assembly.Rules), len(e.Assembly.Roles), len(e.Assembly.AccessEntries)))
+	data, err := e.createResources(ctx)
+	if err != nil {
+		return e, err
+	}
+	say(fmt.Sprintf("setup answered CloudFormation: CRDs and RBAC applied, %v objects", data["Objects"]))
+	if !o.Paused {
+		e.Host.Resume()
+	}
 	return e, nil
 }
 
@@ -151,7 +146,7 @@ func (e *Env) startCloud(o Options) (err error) {
 				e.Kubelets.Announce(instanceOf(i))
 			}
 		},
-		Invoke:    e.invoke,
+		Invoke: e.invoke,
 		Authorize: func(a cloud.Access) error {
 			err := e.authorize(a)
 			if err != nil {
@@ -213,14 +208,14 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		}
 	}
 	for _, a := range e.Assembly.AccessEntries {
-		e.Cloud.PutAccessEntry(cloud.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups, Username: a.Username, Type: a.Type})
+		e.Cloud.PutAccessEntry(cloud.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups, Username: a.Username, Type: a.Type, Policies: a.Policies})
 	}
 	for _, p := range e.Assembly.InstanceProfiles {
 		for _, r := range p.Roles {
 			e.Cloud.PutInstanceProfile(p.Name, r)
 		}
 	}
-	e.Host, err = host.Start(ctx, host.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(), Minute: o.Minute, Paused: o.Paused, Log: o.FunctionLog,
+	e.Host, err = host.Start(ctx, host.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(), Minute: o.Minute, Paused: true, Log: o.FunctionLog,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
 			c := e.Cloud.Credentials(role, session, 0)
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil

@@ -80,6 +80,13 @@ func deeds() map[string]map[string]deed {
 			"wakes provision":   wakes("spotinterruption", "provision"),
 			"wakes lifecycle":   wakes("spotinterruption", "lifecycle"),
 		},
+		"setup": {
+			"looks how to get in": {do: func(t *testing.T, r *rig) error {
+				_, _, err := discover.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("setup")), "demo")
+				return err
+			}},
+			"wakes lifecycle": wakes("setup", "lifecycle"),
+		},
 	}
 }
 

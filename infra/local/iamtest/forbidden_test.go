@@ -32,7 +32,7 @@ func TestInstancesOfOthersCannotBeTerminated(t *testing.T) {
 			t.Errorf("%s instance: %v, want a refusal", name, err)
 		}
 	}
-	for _, function := range []string{"provision", "refresh", "spotinterruption"} {
+	for _, function := range []string{"provision", "refresh", "spotinterruption", "setup"} {
 		if err := r.fleet(function).Terminate(t.Context(), []string{ours}); !isDenied(err) {
 			t.Errorf("%s: %v, want a refusal", function, err)
 		}
@@ -103,7 +103,7 @@ func TestLaunchesOutsideTheClusterAreDenied(t *testing.T) {
 	if _, _, err := r.fleet("provision").Launch(t.Context(), mine, token+"x"); !isDenied(err) {
 		t.Errorf("a launch from the template of another cluster: %v, want a refusal", err)
 	}
-	for _, function := range []string{"lifecycle", "refresh", "spotinterruption"} {
+	for _, function := range []string{"lifecycle", "refresh", "spotinterruption", "setup"} {
 		if _, _, err := r.fleet(function).Launch(t.Context(), mine, token+"y"); !isDenied(err) {
 			t.Errorf("a launch by %s: %v, want a refusal", function, err)
 		}

@@ -55,6 +55,10 @@ func needs() map[string]map[string]string {
 			"FindCluster":   "finds the cluster",
 			"WakeFunctions": "wakes provision",
 		},
+		"setup": {
+			"FindCluster":   "looks how to get in",
+			"WakeFunctions": "wakes lifecycle",
+		},
 	}
 }
 

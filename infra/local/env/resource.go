@@ -1,0 +1,132 @@
+package env
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"joiner/infra/local/host"
+	"joiner/infra/local/host/assembly"
+)
+
+// Request is what CloudFormation asks the function behind a custom resource, in its own form.
+type Request struct {
+	RequestType           string
+	RequestID             string `json:"RequestId"`
+	ResponseURL           string
+	ResourceType          string
+	PhysicalResourceID    string `json:"PhysicalResourceId,omitempty"`
+	LogicalResourceID     string `json:"LogicalResourceId"`
+	StackID               string `json:"StackId"`
+	ResourceProperties    map[string]any
+	OldResourceProperties map[string]any `json:",omitempty"`
+}
+
+// Answer is what the function put to the URL of the request.
+type Answer struct {
+	Status             string // SUCCESS or FAILED
+	Reason             string
+	PhysicalResourceID string `json:"PhysicalResourceId"`
+	RequestID          string `json:"RequestId"`
+	Data               map[string]any
+}
+
+// createResources asks for all custom resources of the stack to be created, in the order of their logical ids, which is that of
+// their dependencies. It returns what they answered, together.
+func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
+	e.physical = map[string]string{}
+	data := map[string]any{}
+	for _, r := range e.Assembly.CustomResources {
+		a, err := e.Ask(ctx, "Create", r.Type, nil)
+		if err != nil {
+			return nil, err
+		}
+		if a.Status != "SUCCESS" {
+			return nil, fmt.Errorf("create %s: %s", r.LogicalID, a.Reason)
+		}
+		maps.Copy(data, a.Data)
+	}
+	return data, nil
+}
+
+// Ask sends a request (Create, Update or Delete) for the custom resource of a type to its function, as CloudFormation does, and
+// returns the answer. The properties given go over those of the template.
+func (e *Env) Ask(ctx context.Context, request, resourceType string, properties map[string]any) (Answer, error) {
+	r, err := e.customResource(resourceType)
+	if err != nil {
+		return Answer{}, err
+	}
+	all := map[string]any{}
+	if err := json.Unmarshal(r.Properties, &all); err != nil {
+		return Answer{}, fmt.Errorf("read properties of %s: %w", r.LogicalID, err)
+	}
+	ask := Request{RequestType: request, RequestID: uuid.NewString(), ResourceType: r.Type, LogicalResourceID: r.LogicalID,
+		StackID:            "arn:aws:cloudformation:" + Region + ":" + Account + ":stack/" + r.Stack + "/1",
+		PhysicalResourceID: e.physical[r.LogicalID], ResourceProperties: all}
+	if request == "Update" {
+		ask.OldResourceProperties = maps.Clone(all)
+	}
+	maps.Copy(all, properties)
+	answer, err := e.answered(ctx, ask, *r)
+	if err == nil && answer.Status == "SUCCESS" {
+		e.physical[r.LogicalID] = answer.PhysicalResourceID
+	}
+	return answer, err
+}
+
+func (e *Env) customResource(resourceType string) (*assembly.CustomResource, error) {
+	for i := range e.Assembly.CustomResources {
+		if e.Assembly.CustomResources[i].Type == resourceType {
+			return &e.Assembly.CustomResources[i], nil
+		}
+	}
+	return nil, fmt.Errorf("the stack has no resource of type %s", resourceType)
+}
+
+// answered invokes the function and waits for what it puts to the response URL, or for the time-out of the resource.
+func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResource) (Answer, error) {
+	const mostPatience = 5 * time.Minute // CloudFormation has an hour
+	answers := make(chan Answer, 1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return Answer{}, fmt.Errorf("listen for the answer of %s: %w", r.LogicalID, err)
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		var a Answer
+		if err := json.NewDecoder(req.Body).Decode(&a); err != nil || req.Method != http.MethodPut || a.RequestID != ask.RequestID {
+			http.Error(w, "not the answer to the request", http.StatusBadRequest)
+			return
+		}
+		select {
+		case answers <- a:
+		default: // the first answer counts
+		}
+	})}
+	go func() { _ = server.Serve(l) }() // ends with ErrServerClosed
+	defer func() { _ = server.Shutdown(context.WithoutCancel(ctx)) }()
+	ask.ResponseURL = "http://" + l.Addr().String() + "/" + ask.RequestID
+	event, err := json.Marshal(ask)
+	if err != nil {
+		return Answer{}, fmt.Errorf("encode request for %s: %w", r.LogicalID, err)
+	}
+	if _, err := e.Host.Invoke(ctx, r.ServiceToken, host.Event, event); err != nil {
+		return Answer{}, fmt.Errorf("invoke the function of %s: %w", r.LogicalID, err)
+	}
+	end := time.NewTimer(mostPatience)
+	defer end.Stop()
+	select {
+	case a := <-answers:
+		return a, nil
+	case <-end.C:
+		return Answer{}, errors.New("the function of " + r.LogicalID + " did not answer within " + mostPatience.String())
+	case <-ctx.Done():
+		return Answer{}, fmt.Errorf("wait for the answer of %s: %w", r.LogicalID, ctx.Err())
+	}
+}

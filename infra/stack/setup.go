@@ -1,0 +1,83 @@
+package stack
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/jsii-runtime-go"
+
+	"joiner/pkg/install"
+)
+
+// setupTimeout is how long CloudFormation waits for an answer, in seconds: somewhat longer than the function may take.
+const setupTimeout = 960
+
+// addSetup makes the custom resources that setup answers for, and puts everything into the order that they need.
+//
+// Created: the preflight, before any access entry, so that a cluster that cannot have them is told from others by a message and
+// not by a failure halfway; then the functions and entries; then setup puts CRDs and RBAC into the cluster; then provision and all
+// rules, so that nothing runs before there is something to run on. Deleted, the other way round: nothing launches or fires any
+// more when setup begins to drain, and lifecycle, which it wakes for that, is still there.
+func (s *joiner) addSetup() error {
+	hash, err := manifestHash()
+	if err != nil {
+		return err
+	}
+	fn := s.made["setup"].fn
+	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster})
+	for _, entry := range s.entries {
+		entry.AddResourceDependency(preflight, nil)
+	}
+	setup := s.customResource("Setup", fn, map[string]any{
+		"ClusterName": s.cluster,
+		"Manifests":   hash, // a change of it has CloudFormation call setup again
+		"OnDelete":    s.props.Stack.OnDelete,
+		"RoleArn":     fn.Role().RoleArn(),
+	})
+	setup.AddResourceDependency(s.made["setup"].entry, nil)
+	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
+	setup.AddResourceDependency(resource(s.made["lifecycle"].fn), nil)
+	resource(s.made["provision"].fn).AddResourceDependency(setup, nil)
+	for _, rule := range s.rules {
+		rule.AddResourceDependency(setup, nil)
+	}
+	return nil
+}
+
+// customResource makes a resource of type Custom::Joiner<name> whose id in the template is name with Resource behind it.
+func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CfnResource {
+	r := awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
+		ServiceToken:   fn.FunctionArn(),
+		ServiceTimeout: awscdk.Duration_Seconds(jsii.Number(setupTimeout)),
+		ResourceType:   jsii.String("Custom::Joiner" + name),
+		Properties:     &properties,
+	})
+	return resource(r)
+}
+
+// adminPolicy lets setup make CRDs, and roles with rights that it would have to hold itself otherwise. No other function has it.
+func (s *joiner) adminPolicy() []*awseks.CfnAccessEntry_AccessPolicyProperty {
+	return []*awseks.CfnAccessEntry_AccessPolicyProperty{{
+		PolicyArn:   jsii.String(fmt.Sprintf("arn:%s:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", *s.Partition())),
+		AccessScope: &awseks.CfnAccessEntry_AccessScopeProperty{Type: jsii.String("cluster")},
+	}}
+}
+
+// manifestHash stands for all that setup installs.
+func manifestHash() (string, error) {
+	objects, err := install.Objects()
+	if err != nil {
+		return "", fmt.Errorf("read what setup installs: %w", err)
+	}
+	text, err := json.Marshal(objects)
+	if err != nil {
+		return "", fmt.Errorf("encode what setup installs: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
+}
