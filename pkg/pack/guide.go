@@ -14,11 +14,15 @@ const (
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9
 	// looks is how many of the offers that seem best are tried with whole pods.
-	looks = 12
+	looks = 8
+	// thorough is how many times offers are looked at again until all are, not only the hopeful.
+	thorough = 8
+	// hopeful is what an offer's best fill costs at most, as a part of what it is worth, for the offer to be looked at again.
+	hopeful = 1.15
 	// most is how many offers are looked at in each batch.
-	most = 60
+	most = 40
 	// refresh is how many batches pass until all offers are looked at again.
-	refresh = 12
+	refresh = 5
 )
 
 // guide makes nodes by the prices of pods: again and again it prices what is left, asks which offer could hold the most
@@ -30,6 +34,7 @@ type guide struct {
 	cands  []*candidate
 	active []*candidate
 	most   []float64
+	sifts  int
 }
 
 // item is lots that are alike to the guide: of one class, and tied to the same places.
@@ -55,10 +60,10 @@ func (a *attempt) guided(pools []*pool, lots []*lot) {
 		}
 		best, takes := g.best(sift)
 		switch {
-		case best == nil && sift:
+		case best == nil && sift && g.sifts%thorough == 1:
 			return
 		case best == nil:
-			sift = true
+			sift, g.sifts = true, 0
 			continue
 		}
 		sift = round%refresh == 0
@@ -155,7 +160,13 @@ func (g *guide) worth() float64 {
 // best returns the candidate whose node would hold the most worth for its price, and what it would hold.
 func (g *guide) best(sift bool) (*candidate, []take) {
 	if sift {
-		g.active = append(g.active[:0], g.cands...)
+		g.active = g.active[:0]
+		for _, c := range g.cands {
+			if g.sifts%thorough == 0 || c.score < hopeful {
+				g.active = append(g.active, c)
+			}
+		}
+		g.sifts++
 	}
 	for _, c := range g.active {
 		g.ask(c)

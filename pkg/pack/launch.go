@@ -32,32 +32,47 @@ type option struct {
 	spot   bool
 }
 
-// demands is what a node of the pool must meet to hold the loads: the pool's own requirements and, of each load, the
-// alternative that was chosen for it.
-func (p *pool) demands(loads []load) (id string, set require.Set) {
-	parts := []string{p.Name}
-	set = p.req
+// held is what a node of a pool must meet to hold some loads, and the models that can, cheapest first.
+type held struct {
+	set     require.Set
+	options []option
+}
+
+// held tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each load, the
+// alternative that was chosen for it) and what can.
+func (w *world) held(p *pool, loads []load) held {
+	w.asked = w.asked[:0]
 	for _, l := range loads {
-		part := fmt.Sprintf("%s#%d", l.admit.id, l.alt)
-		if !slices.Contains(parts, part) {
-			parts = append(parts, part)
-			set = set.AndSet(l.admit.alternative[l.alt])
+		w.asked = append(w.asked, int32(l.admit.number)<<8|int32(min(l.alt, 255)))
+	}
+	slices.Sort(w.asked)
+	w.asked = slices.Compact(w.asked)
+	id := strconv.AppendInt(nil, int64(p.id), 10)
+	for _, x := range w.asked {
+		id = strconv.AppendInt(append(id, ' '), int64(x), 36)
+	}
+	if h, ok := w.holders[string(id)]; ok && !slices.ContainsFunc(loads, func(l load) bool { return l.alt >= 255 }) {
+		return h
+	}
+	set := p.req
+	keys := map[string]bool{}
+	for _, l := range loads {
+		alt := l.admit.alternative[l.alt]
+		set = set.AndSet(alt)
+		for _, r := range alt.All() {
+			keys[r.Key] = true
 		}
 	}
-	slices.Sort(parts)
-	return strings.Join(parts, "&"), set
+	h := held{set, p.holders(set, keys)}
+	w.holders[string(id)] = h
+	return h
 }
 
 // options lists the models that can hold the loads as things are sold now, cheapest first. The list may end where the rest
 // is so dear that no launch names it, unless all are asked for.
 func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Set) {
 	w := a.w
-	id, set := p.demands(loads)
-	held, ok := w.holders[id]
-	if !ok {
-		held = p.holders(set)
-		w.holders[id] = held
-	}
+	h := w.held(p, loads)
 	used := make([]int64, len(w.dims))
 	var ports []cluster.HostPort
 	for _, l := range loads {
@@ -68,7 +83,7 @@ func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Se
 	}
 	var out []option
 	sorted, kept := true, 0
-	for _, h := range held {
+	for _, h := range h.options {
 		if !all && (kept >= mostTypes || kept >= spotTypes && h.best.Price > out[0].best.Price*priceMargin) {
 			break
 		}
@@ -95,18 +110,25 @@ func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Se
 	if !sorted {
 		slices.SortFunc(out, cheaper)
 	}
-	return out, set
+	return out, h.set
 }
 
 func cheaper(a, b option) int {
 	return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
 }
 
-// holders lists the models, cheapest first, that have offers available now whose nodes can meet the set.
-func (p *pool) holders(set require.Set) []option {
+// holders lists the models, cheapest first, that have offers available now whose nodes can meet the set, which differs from
+// the pool's own requirements in the keys.
+func (p *pool) holders(set require.Set, keys map[string]bool) []option {
+	var asked []require.Requirement
+	for _, r := range set.All() {
+		if keys[r.Key] && !perOffer(r.Key) {
+			asked = append(asked, r)
+		}
+	}
 	var out []option
 	for _, m := range p.models {
-		if !m.meets(set) {
+		if !m.meets(asked) {
 			continue
 		}
 		opt := option{model: m}
@@ -125,12 +147,9 @@ func (p *pool) holders(set require.Set) []option {
 	return out
 }
 
-// meets reports whether the model's nodes can have labels that meet the set, offers aside.
-func (m *model) meets(set require.Set) bool {
-	for _, r := range set.All() {
-		if perOffer(r.Key) {
-			continue
-		}
+// meets reports whether the model's nodes can have labels that meet the requirements.
+func (m *model) meets(list []require.Requirement) bool {
+	for _, r := range list {
 		mine, ok := m.known.Get(r.Key)
 		if !ok && !r.AllowsAbsent() || ok && !mine.Overlaps(r) {
 			return false

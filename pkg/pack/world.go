@@ -34,7 +34,8 @@ type world struct {
 	admissions map[string]*admission
 	eligibles  map[string][]bool
 	prices     map[string]float64
-	holders    map[string][]option
+	holders    map[string]held
+	asked      []int32
 	reasons    map[string]string
 	worth      *worth  // once a node was wanted
 	lone       []*kind // by counter: see alone
@@ -56,7 +57,7 @@ func survey(s cluster.Snapshot, sells market) *world {
 	w := &world{
 		s: s, counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
 		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[string]float64{},
-		holders: map[string][]option{}, reasons: map[string]string{},
+		holders: map[string]held{}, reasons: map[string]string{},
 	}
 	list, out := unmodelled(demand(s))
 	w.unmodelled = out
@@ -272,6 +273,7 @@ func (t tally) clone() tally {
 // admission is one answer to "may a pod with these demands be on that node", asked for many nodes.
 type admission struct {
 	id          string
+	number      int
 	alternative []require.Set
 	tolerations []cluster.Toleration
 	byOffer     []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
@@ -287,7 +289,7 @@ func (w *world) admission(alternatives []require.Set, tolerations []cluster.Tole
 	if a, ok := w.admissions[id]; ok {
 		return a
 	}
-	a := &admission{id: id, alternative: alternatives, tolerations: tolerations, byModel: make([]map[*model]bool, len(alternatives))}
+	a := &admission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, byModel: make([]map[*model]bool, len(alternatives))}
 	for i := range a.byModel {
 		a.byModel[i] = map[*model]bool{}
 	}
