@@ -35,6 +35,9 @@ type Rules struct {
 	IgnorePreferences     bool          `json:"ignorePreferences,omitempty"`
 	RelaxMinValues        bool          `json:"relaxMinValues,omitempty"` // a minValues that cannot be met is lowered, instead of refusing the pool
 	MaxClaims             int           `json:"maxClaims,omitempty"`      // new claims in one pass, 0 for no limit
+	NodeCostUSD           float64       `json:"nodeCostUSD,omitempty"`    // what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
+	PriceMargin           float64       `json:"priceMargin,omitempty"`    // how much dearer than the chosen type another may be that a launch names, as a factor; 0 for 1.2
+	SpotTypes             int           `json:"spotTypes,omitempty"`      // types that a spot launch names at least where there are so many, at any price; 0 for 15
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
 	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`

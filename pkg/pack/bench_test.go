@@ -2,6 +2,7 @@ package pack
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"joiner/pkg/catalog"
@@ -52,19 +53,109 @@ func services(b *testing.B, n int) cluster.Snapshot {
 	return s
 }
 
-func benchmark(b *testing.B, n int) {
-	s := services(b, n)
+// identical is a cluster of n pods of 1 cpu and 2 GiB.
+func identical(b *testing.B, n int) cluster.Snapshot {
+	s := services(b, 0)
+	for i := range n {
+		s.Pods = append(s.Pods, cluster.Pod{
+			Namespace: "default", Name: fmt.Sprintf("web-%d", i), Phase: "Pending", Unscheduled: true,
+			Need: resource.List{CPU: 1000, Memory: 2048 * resource.MiB, Pods: 1},
+		})
+	}
+	return s
+}
+
+// mixed is a cluster of n pods in thirty sizes, of which a fifth each keep apart from one another on nodes, stay near one
+// another in a zone, spread over hostnames, spread over zones, and do not care.
+func mixed(b *testing.B, n int) cluster.Snapshot {
+	s := services(b, 0)
+	cpus, mems := []int64{100, 250, 500, 1000, 1500}, []int64{100, 256, 512, 1024, 2048, 4096}
+	for i := range n {
+		letter := string(rune('a' + i/5%7))
+		p := cluster.Pod{
+			Namespace: "default", Name: fmt.Sprintf("pod-%d", i), Phase: "Pending", Unscheduled: true, Labels: map[string]string{"my": letter},
+			Need: resource.List{CPU: cpus[i*7/3%5], Memory: mems[i*11/5%6] * resource.MiB, Pods: 1},
+		}
+		mine := &cluster.Selector{Requirements: []require.Requirement{require.Of("my", letter)}}
+		switch i % 5 {
+		case 0:
+			p.Labels = map[string]string{"app": "lonely"}
+			p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", "lonely")}}}}
+		case 1:
+			p.Labels = map[string]string{"near": letter}
+			p.Affinity = []cluster.AffinityTerm{{Key: labelZone, Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("near", letter)}}}}
+		case 2:
+			p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 1, Selector: mine}}
+		case 3:
+			p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
+		}
+		s.Pods = append(s.Pods, p)
+	}
+	return s
+}
+
+// standing adds nodes with 28 pods each that run already.
+func standing(b *testing.B, s cluster.Snapshot, nodes int) cluster.Snapshot {
+	b.Helper()
 	types := catalog.Resolve(s.Catalog, s.Classes[0], nil, s.Now)
-	var price float64
+	i := slices.IndexFunc(types, func(t catalog.Type) bool { return t.Name == "m6g.8xlarge" })
+	if i < 0 {
+		b.Fatal("the catalog has no m6g.8xlarge")
+	}
+	waiting := s.Pods
+	for n := range nodes {
+		labels := types[i].Requirements.Labels()
+		labels[labelZone] = fmt.Sprintf("us-west-2%c", 'a'+n%4)
+		name := fmt.Sprintf("node-%05d", n)
+		s.Nodes = append(s.Nodes, cluster.Node{Name: name, Labels: labels, Capacity: types[i].Capacity, Allocatable: types[i].Allocatable})
+		for j := range 28 {
+			p := waiting[(n*28+j*53)%len(waiting)]
+			p.AntiAffinity, p.Name, p.NodeName, p.Phase, p.Unscheduled = nil, fmt.Sprintf("old-%05d-%d", n, j), name, "Running", false
+			p.Need = resource.List{CPU: 1000, Memory: 2048 * resource.MiB, Pods: 1}
+			s.Pods = append(s.Pods, p)
+		}
+	}
+	return s
+}
+
+func benchmark(b *testing.B, s cluster.Snapshot) {
+	b.ReportAllocs()
+	types := catalog.Resolve(s.Catalog, s.Classes[0], nil, s.Now)
+	var price, gap float64
 	for b.Loop() {
 		p := pods(s, func(string) []catalog.Type { return types })
 		if len(p.Unplaced) > 0 {
 			b.Fatal(p.Unplaced[0])
 		}
-		price = p.Price()
+		price, gap = p.Price(), p.Gap()
 	}
 	b.ReportMetric(price, "USD/h")
+	b.ReportMetric(gap*100, "%gap")
 }
 
-func BenchmarkPods1000(b *testing.B)  { benchmark(b, 1000) }
-func BenchmarkPods10000(b *testing.B) { benchmark(b, 10000) }
+func BenchmarkIdentical5000(b *testing.B)  { benchmark(b, identical(b, 5000)) }
+func BenchmarkMixed2000(b *testing.B)      { benchmark(b, mixed(b, 2000)) }
+func BenchmarkMixed5000(b *testing.B)      { benchmark(b, mixed(b, 5000)) }
+func BenchmarkServices1000(b *testing.B)   { benchmark(b, services(b, 1000)) }
+func BenchmarkServices10000(b *testing.B)  { benchmark(b, services(b, 10000)) }
+func BenchmarkServices50000(b *testing.B)  { benchmark(b, services(b, 50000)) }
+func BenchmarkStanding150000(b *testing.B) { benchmark(b, standing(b, services(b, 10000), 5000)) }
+
+func BenchmarkSurvey(b *testing.B) {
+	s := services(b, 10000)
+	types := catalog.Resolve(s.Catalog, s.Classes[0], nil, s.Now)
+	b.ReportAllocs()
+	for b.Loop() {
+		survey(s, func(string) []catalog.Type { return types })
+	}
+}
+
+func BenchmarkPrice(b *testing.B) {
+	s := services(b, 10000)
+	types := catalog.Resolve(s.Catalog, s.Classes[0], nil, s.Now)
+	w := survey(s, func(string) []catalog.Type { return types })
+	b.ReportAllocs()
+	for b.Loop() {
+		w.price(func(k *kind) int { return len(k.pods) })
+	}
+}

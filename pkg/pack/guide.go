@@ -181,8 +181,8 @@ func (g *guide) best(sift bool) (*candidate, []take) {
 	for _, c := range g.active[:min(looks, len(g.active))] {
 		g.ask(c)
 		t, value := g.fill(c)
-		if value > 0 && c.offer.Price/value < score {
-			best, takes, score = c, t, c.offer.Price/value
+		if value > 0 && g.a.w.cost(c.offer)/value < score {
+			best, takes, score = c, t, g.a.w.cost(c.offer)/value
 		}
 	}
 	return best, takes
@@ -194,7 +194,7 @@ func (g *guide) ask(c *candidate) {
 	for i, it := range c.items {
 		g.most = append(g.most, float64(min(g.items[it].left, c.fits[i])))
 	}
-	c.score = c.offer.Price / max(1e-12, g.filler.Fill(c.items, g.most, c.room, &c.basis))
+	c.score = g.a.w.cost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.most, c.room, &c.basis))
 }
 
 // fill tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the filler found last.

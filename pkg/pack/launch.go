@@ -15,14 +15,21 @@ import (
 	"joiner/pkg/resource"
 )
 
+// Defaults of the rules about price.
 const (
-	// priceMargin is how much dearer than the chosen offer another type may be and still be launched instead.
-	priceMargin = 1.2
-	// spotTypes is the number of types that a spot launch should have to choose from, at any price.
-	spotTypes = 15
-	// mostTypes is the number of types that one launch can name.
-	mostTypes = 60
+	defaultNodeCost    = 0.0002
+	defaultPriceMargin = 1.2
+	defaultSpotTypes   = 15
 )
+
+// mostTypes is the number of types that one launch can name.
+const mostTypes = 60
+
+// nodeCost is what a node costs beside its price, in USD per hour, where plans are compared.
+func (w *world) nodeCost() float64 { return cmp.Or(w.s.Rules.NodeCostUSD, defaultNodeCost) }
+
+// cost is the price of the offer with what any node costs.
+func (w *world) cost(o *offer) float64 { return o.Price + w.nodeCost() }
 
 // option is a model that can take the place of the one a node was opened with, by its cheapest offer.
 type option struct {
@@ -34,6 +41,7 @@ type option struct {
 
 // held is what a node of a pool must meet to hold some loads, and the models that can, cheapest first.
 type held struct {
+	id      string
 	set     require.Set
 	options []option
 }
@@ -63,8 +71,8 @@ func (w *world) held(p *pool, loads []load) held {
 			keys[r.Key] = true
 		}
 	}
-	h := held{set, p.holders(set, keys)}
-	w.holders[string(id)] = h
+	h := held{string(id), set, p.holders(set, keys)}
+	w.holders[h.id] = h
 	return h
 }
 
@@ -81,10 +89,15 @@ func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Se
 		}
 		ports = append(ports, l.view.kind.pod.HostPorts...)
 	}
+	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
+	if alone && w.last.id == h.id && w.last.all == all && slices.Equal(w.last.used, used) {
+		return w.last.options, h.set
+	}
+	margin, spotTypes := w.flexibility()
 	var out []option
 	sorted, kept := true, 0
 	for _, h := range h.options {
-		if !all && (kept >= mostTypes || kept >= spotTypes && h.best.Price > out[0].best.Price*priceMargin) {
+		if !all && (kept >= mostTypes || kept >= spotTypes && h.best.Price > out[0].best.Price*margin) {
 			break
 		}
 		opt := option{model: h.model}
@@ -103,14 +116,31 @@ func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Se
 		}
 		sorted = sorted && opt.best == h.best
 		out = append(out, opt)
-		if opt.spot || opt.best.Price <= out[0].best.Price*priceMargin {
+		if opt.spot || opt.best.Price <= out[0].best.Price*margin {
 			kept++
 		}
 	}
 	if !sorted {
 		slices.SortFunc(out, cheaper)
 	}
+	if alone {
+		w.last = asked{h.id, all, used, out}
+	}
 	return out, h.set
+}
+
+// asked is what options answered last.
+type asked struct {
+	id      string
+	all     bool
+	used    []int64
+	options []option
+}
+
+// flexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how many types a
+// spot launch names at any price.
+func (w *world) flexibility() (margin float64, spotTypes int) {
+	return cmp.Or(w.s.Rules.PriceMargin, defaultPriceMargin), cmp.Or(w.s.Rules.SpotTypes, defaultSpotTypes)
 }
 
 func cheaper(a, b option) int {
@@ -247,7 +277,7 @@ func (a *attempt) launches() []plan.Launch {
 		u.list = u.list.Sub(b.takes)
 		u.nodes--
 		opts, set := a.options(p, b.load, p.minValues())
-		opts = choose(opts, set)
+		opts = a.w.choose(opts, set)
 		var most resource.List
 		for _, o := range opts {
 			most = most.Max(o.model.typ.Capacity)
@@ -264,7 +294,8 @@ func (a *attempt) launches() []plan.Launch {
 
 // choose keeps the cheapest options: those within the price margin, more where spot needs them, and those that the
 // pool's minValues need.
-func choose(opts []option, set require.Set) []option {
+func (w *world) choose(opts []option, set require.Set) []option {
+	margin, spotTypes := w.flexibility()
 	keep := needed(opts, set)
 	n := 0
 	for _, is := range keep {
@@ -273,7 +304,7 @@ func choose(opts []option, set require.Set) []option {
 		}
 	}
 	for i, o := range opts {
-		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*priceMargin || o.spot && n < spotTypes) {
+		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*margin || o.spot && n < spotTypes) {
 			keep[i] = true
 			n++
 		}

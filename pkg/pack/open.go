@@ -49,7 +49,7 @@ func (a *attempt) openTier(pools []*pool, lots []*lot) bool {
 			continue
 		}
 		// Scores only get worse while pods are placed, so an old score that is not the best needs no second look.
-		if c.score = c.offer.Price / value; q.Len() > 0 && less((*q)[0], c) {
+		if c.score = a.w.cost(c.offer) / value; q.Len() > 0 && less((*q)[0], c) {
 			heap.Push(q, c)
 			continue
 		}
@@ -165,7 +165,7 @@ func (a *attempt) candidate(i int, o *offer, lots []*lot) *candidate {
 		return cmp.Or(cmp.Compare(density[y.id], density[x.id]), cmp.Compare(x.id, y.id))
 	})
 	if _, value := a.fill(c); value > 0 {
-		c.score = o.Price / value
+		c.score = a.w.cost(o) / value
 	} else {
 		c.order = nil
 	}

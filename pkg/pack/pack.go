@@ -68,7 +68,7 @@ func (w *world) best(byPriority bool) *attempt {
 	}
 	second := w.pass(byPriority, false)
 	a, b := first.waiting(w.kinds), second.waiting(w.kinds)
-	if b < a || b == a && second.price() < first.price()*(1-1e-9) {
+	if b < a || b == a && second.cost() < first.cost()*(1-1e-9) {
 		return second
 	}
 	return first
@@ -77,16 +77,36 @@ func (w *world) best(byPriority bool) *attempt {
 // smallGap is how near to the lower bound, as a part of it, a plan is good enough.
 const smallGap = 0.005
 
+// cost is the price of the new nodes with what any node costs.
+func (a *attempt) cost() float64 { return a.price() + float64(a.opened)*a.w.nodeCost() }
+
 // price is what the new nodes cost, each as the cheapest offer that holds what is on it.
 func (a *attempt) price() float64 {
 	sum := 0.0
+	used := make([]int64, len(a.w.dims))
 	for _, b := range a.bins {
 		if b.offer == nil {
 			continue
 		}
+		clear(used)
+		ports := false
+		for _, l := range b.load {
+			ports = ports || len(l.view.kind.pod.HostPorts) > 0
+			for i, x := range l.view.kind.need {
+				used[i] += x * int64(len(l.pods))
+			}
+		}
 		price := b.offer.Price
-		if opts, _ := a.options(b.offer.model.pool, b.load, false); len(opts) > 0 {
-			price = min(price, opts[0].best.Price)
+		for _, o := range a.w.held(b.offer.model.pool, b.load).options {
+			if ports || o.best.Price >= price {
+				break
+			}
+			for _, x := range o.offers { // cheapest first
+				if atLeast(x.room, used) {
+					price = min(price, x.Price)
+					break
+				}
+			}
 		}
 		sum += price
 	}

@@ -3,6 +3,7 @@ package pack
 import (
 	"testing"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
 	"joiner/pkg/scenario"
 )
@@ -65,5 +66,34 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 	}
 	if compared < 500 {
 		t.Errorf("only %d worlds compared", compared)
+	}
+}
+
+// What a node costs beside its price makes fewer of them, and a narrow margin leaves launches fewer types.
+func TestRulesOfPrice(t *testing.T) {
+	count := func(rules cluster.Rules) (nodes, types int) {
+		for seed := range uint64(100) {
+			w, err := scenario.Random(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Snapshot.Rules = rules
+			for _, l := range decide(w).Launches {
+				nodes++
+				types += len(l.Types)
+			}
+		}
+		return nodes, types
+	}
+	nodes, types := count(cluster.Rules{})
+	fewer, _ := count(cluster.Rules{NodeCostUSD: 10})
+	if fewer >= nodes {
+		t.Errorf("%d nodes though each costs 10 USD per hour more, %d otherwise", fewer, nodes)
+	}
+	if _, narrow := count(cluster.Rules{PriceMargin: 1, SpotTypes: 1}); narrow >= types {
+		t.Errorf("%d types with a narrow margin, %d otherwise", narrow, types)
+	}
+	if _, wide := count(cluster.Rules{PriceMargin: 3}); wide <= types {
+		t.Errorf("%d types with a wide margin, %d otherwise", wide, types)
 	}
 }

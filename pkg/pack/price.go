@@ -269,10 +269,11 @@ func (a *attempt) bound() float64 {
 	p := a.w.worth
 	counts := make([]float64, len(p.classes))
 	value := p.prices.Value
-	sum := 0.0
+	sum, loosened := 0.0, 0.0
 	for i, k := range a.w.kinds {
 		loose, each := p.kinds[i].least(len(k.pods)-len(a.rest[i]), value, counts)
 		sum += float64(loose) * each
+		loosened += float64(loose) * each
 	}
 	f := cover.NewFiller(len(a.w.dims), nil)
 	f.Value = value
@@ -283,16 +284,23 @@ func (a *attempt) bound() float64 {
 	}
 	var items []int32
 	var most []float64
+	room := 0.0                            // what the hosts can hold is worth
+	hosted := make([]float64, len(counts)) // by class: how many pods they can hold, each class alone
 	for _, b := range a.w.hosts {
 		items, most = items[:0], most[:0]
 		for i, c := range p.classes {
 			if n := fits(c.need, b.room); n > 0 && value[i] > 0 && a.w.onHost(c.admit, b) >= 0 {
 				items, most = append(items, int32(i)), append(most, float64(n))
+				hosted[i] += float64(n)
 			}
 		}
 		if len(items) > 0 {
-			sum -= f.Fill(items, most, scaled(b.room, p.units), &cover.Basis{})
+			room += f.Fill(items, most, scaled(b.room, p.units), &cover.Basis{})
 		}
 	}
-	return max(0, sum*(1-1e-9))
+	each := 0.0 // the same, where no class has more pods than it has
+	for i, n := range hosted {
+		each += value[i] * min(n, counts[i])
+	}
+	return max(0, (sum-min(room, each+loosened))*(1-1e-9))
 }

@@ -36,6 +36,7 @@ type world struct {
 	prices     map[string]float64
 	holders    map[string]held
 	asked      []int32
+	last       asked
 	reasons    map[string]string
 	worth      *worth  // once a node was wanted
 	lone       []*kind // by counter: see alone
