@@ -116,7 +116,7 @@ func (o Objects) Delete(ctx context.Context, path string) error {
 // send is do for bytes.
 func (o Objects) send(ctx context.Context, what string, request func() *rest.Request) ([]byte, error) {
 	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
-		body, err := rawOnce(ctx, request())
+		body, err := sendOnce(ctx, request())
 		if err == nil {
 			return body, nil
 		}
@@ -125,4 +125,15 @@ func (o Objects) send(ctx context.Context, what string, request func() *rest.Req
 			return nil, fmt.Errorf("%s: %w", what, err)
 		}
 	}
+}
+
+// sendOnce keeps what the API server says is wrong, unlike a raw read.
+func sendOnce(ctx context.Context, r *rest.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	res := r.MaxRetries(0).Do(ctx)
+	if err := res.Error(); err != nil {
+		return nil, err
+	}
+	return res.Raw()
 }

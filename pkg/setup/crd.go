@@ -78,7 +78,7 @@ func versions(crd *unstructured.Unstructured) (storage string, all []string) {
 
 // established waits until the API server serves the kind.
 func (s *Setup) established(ctx context.Context, name string) error {
-	return s.until(ctx, s.Patience, func(ctx context.Context) (error, bool, error) { //nolint:revive,staticcheck // what was seen is not what failed
+	return s.until(ctx, s.Patience, func(ctx context.Context) (error, bool, error) {
 		o, found, err := s.Cluster.Get(ctx, definitions+"/"+name)
 		if err != nil {
 			return nil, false, err

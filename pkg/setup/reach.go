@@ -45,7 +45,7 @@ func (s *Setup) reach(ctx context.Context) error {
 	if err := s.Access.Check(); err != nil {
 		return err
 	}
-	return s.until(ctx, s.Patience, func(ctx context.Context) (error, bool, error) { //nolint:revive,staticcheck // what was seen is not what failed
+	return s.until(ctx, s.Patience, func(ctx context.Context) (error, bool, error) {
 		_, _, err := s.Cluster.Get(ctx, definitions+"/nodepools.karpenter.sh")
 		if err == nil {
 			return nil, true, nil

@@ -92,7 +92,7 @@ func (s *Setup) strip(ctx context.Context, path string, o *unstructured.Unstruct
 // does what keep does for what is left, the classes. Its error names the claims that were not done.
 func (s *Setup) drain(ctx context.Context, within time.Duration) error {
 	looks := 0
-	err := s.until(ctx, within, func(ctx context.Context) (error, bool, error) { //nolint:revive,staticcheck // what was seen is not what failed
+	err := s.until(ctx, within, func(ctx context.Context) (error, bool, error) {
 		left, err := s.deleteClaims(ctx)
 		if err != nil || len(left) == 0 {
 			return nil, err == nil, err
