@@ -179,7 +179,7 @@ func newSolver(p Problem) *solver {
 		for j, k := range o.Holds {
 			n := p.mostOn(k, o.Room)
 			s.most[i][j] = n
-			if n > 0 && (first[k].amount == nil || o.Price*first[k].amount[0] < first[k].cost*n) {
+			if n > 0 && (len(first[k].amount) == 0 || o.Price*first[k].amount[0] < first[k].cost*n) {
 				first[k] = column{cost: o.Price, class: []int32{k}, amount: []float64{n}}
 			}
 		}

@@ -118,7 +118,7 @@ func (p Problem) largest() []float64 {
 func level(need, largest []float64) int32 {
 	part := 0.0
 	for r, x := range need {
-		if largest != nil && largest[r] > 0 {
+		if r < len(largest) && largest[r] > 0 {
 			part = max(part, x/largest[r])
 		}
 	}

@@ -11,8 +11,6 @@ type entry struct {
 	bits  []uint64
 }
 
-func (e entry) has(bit int) bool { return e.bits[bit/64]&(1<<(bit%64)) != 0 }
-
 // undominated leaves out the offers that are not available, admit nothing, or are beaten by one that costs no more, admits as
 // much and holds as much. The bits of the rest are by the order in which the admissions first come.
 func undominated(offers []*offer, asks []*admission) []entry {
