@@ -5,6 +5,7 @@ import (
 
 	aws "joiner/pkg/api/aws/v1"
 	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 )
 
 // Labels the packer looks at.
@@ -34,4 +35,7 @@ func wellKnown(key string) bool {
 }
 
 // perOffer reports whether offers of one instance type differ in the label.
-func perOffer(key string) bool { return key == labelZone || key == labelZoneID || key == labelCapacity }
+func perOffer(key string) bool {
+	_, own := catalog.Offering{}.Label(key)
+	return own
+}

@@ -10,6 +10,7 @@ import (
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
 	"joiner/pkg/plan"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
@@ -163,7 +164,7 @@ func (p *pool) holders(set require.Set, keys map[string]bool) []option {
 		}
 		opt := option{model: m}
 		for _, o := range m.sells {
-			if o.Available && set.Has(labelZone, o.Zone) && set.Has(labelZoneID, o.ZoneID) && set.Has(labelCapacity, o.CapacityType) {
+			if o.Available && o.Meets(set) {
 				opt.offers = append(opt.offers, o)
 			}
 		}
@@ -352,6 +353,7 @@ func (p *pool) launch(b *bin, opts []option, set require.Set) plan.Launch {
 	var zones, capacities []string
 	for _, o := range opts {
 		l.Types = append(l.Types, o.model.typ.Name)
+		overlay.Mark(l.Annotations, o.model.typ)
 		for _, x := range o.offers {
 			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
 		}

@@ -9,6 +9,7 @@ import (
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
 	"joiner/pkg/plan"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
@@ -73,16 +74,13 @@ func (o *offer) domains(key string) []string {
 // findPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
 // they can launch.
 func (w *world) findPools(sells market) {
-	types := map[string][]catalog.Type{}
+	sold := overlay.Market(w.s, sells)
 	for _, p := range w.s.Pools {
 		if why := w.skip(p); why != "" {
 			w.skipped = append(w.skipped, plan.Skip{Pool: p.Name, Why: why})
 			continue
 		}
 		w.pools = append(w.pools, &pool{Pool: p})
-		if _, ok := types[p.Class]; !ok {
-			types[p.Class] = sells(p.Class)
-		}
 	}
 	slices.SortFunc(w.skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
 	slices.SortFunc(w.pools, func(a, b *pool) int {
@@ -96,10 +94,11 @@ func (w *world) findPools(sells market) {
 				p.open = append(p.open, r.Key)
 			}
 		}
-		for _, t := range types[p.Class] {
+		types := sold(p.Pool)
+		for _, t := range types {
 			w.addModel(p, t)
 		}
-		p.used = w.usage(p, types[p.Class])
+		p.used = w.usage(p, types)
 	}
 }
 
@@ -136,7 +135,7 @@ func (w *world) addModel(p *pool, t catalog.Type) {
 		}
 	}
 	for _, of := range t.Offerings {
-		if !p.req.Has(labelZone, of.Zone) || !p.req.Has(labelZoneID, of.ZoneID) || !p.req.Has(labelCapacity, of.CapacityType) {
+		if !of.Meets(p.req) {
 			continue
 		}
 		o := &offer{id: len(w.offers), model: m, Offering: of}
@@ -221,7 +220,7 @@ func (a *admission) check(o *offer) int {
 // holds reports whether alternative i holds on the offer; what does not differ between a model's offers is asked once.
 func (a *admission) holds(i int, o *offer) bool {
 	alt := a.alternative[i]
-	if !alt.Has(labelZone, o.Zone) || !alt.Has(labelZoneID, o.ZoneID) || !alt.Has(labelCapacity, o.CapacityType) {
+	if !o.Meets(alt) {
 		return false
 	}
 	ok, asked := a.byModel[i][o.model]
