@@ -40,7 +40,7 @@ func layers() map[string]layer {
 		"launch": decision, "cover": decision, "lifecycle": decision, "nodeclass": decision, "overlay": decision, "pack": decision, "topology": decision,
 		"discover": adapter, "fleet": adapter, "kube": adapter, "ledger": adapter, "wake": adapter,
 		"control": shell, "setup": shell,
-		"app":     wiring, "cli": wiring,
+		"app": wiring, "cli": wiring,
 		"checker": support, "controltest": support, "scenario": support, "sim": support,
 	}
 }
