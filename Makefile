@@ -75,12 +75,14 @@ test: ## everything that CI checks, ending with the main job
 	$(STEP) 'vet the local environment' '30 s' env $(LOCAL_FLAGS) go -C infra/local vet ./...
 	$(STEP) 'lint the local environment' '20 s, 2 minutes the first time' $(SHELL) -c "cd infra/local && $(LOCAL_FLAGS) $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
 	$(STEP) 'tests of the local environment' '4 minutes' env $(LOCAL_FLAGS) go -C infra/local test -count=1 -p 1 ./...
+	$(STEP) 'vet and test the bench' '10 s, 4 minutes the first time' $(SHELL) -c 'go -C infra/bench vet ./... && go -C infra/bench test ./...'
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 	@printf '\n== make test passed. It proved that\n'
 	@printf '   - the code is formatted, vetted, linted, and the decisions are pure;\n'
 	@printf '   - decisions, adapters, events and settings behave as their tests say;\n'
 	@printf '   - the stack synthesizes, and each function may do what testdata lists and nothing more;\n'
 	@printf '   - the local control plane, the emulated AWS and the Lambda host behave as their tests say;\n'
+	@printf '   - plans are judged by a checker of their own, and the bench beside Karpenter builds;\n'
 	@printf '   - the deployed binaries, wired by the synthesized template, do the main job from no node to no node.\n'
 
 .PHONY: check
