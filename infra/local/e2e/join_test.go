@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
+	"cmp"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,14 +19,21 @@ import (
 func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
 	w := start(t)
 	w.ready()
-	w.Kubelets.Behave(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })
+	// Asked when an instance runs, which may be after the claim says that it is launched.
+	var mu sync.Mutex
+	var first string
+	w.Kubelets.Behave(func(i kubelet.Instance) kubelet.Behavior {
+		mu.Lock()
+		defer mu.Unlock()
+		first = cmp.Or(first, i.ID)
+		return kubelet.Behavior{NeverJoin: i.ID == first}
+	})
 	w.apply(deployment{name: "web", replicas: 1})
 	w.exist("web", 1)
 	w.until("an instance is launched", func() (string, bool) {
 		n := len(w.claims())
 		return fmt.Sprint(n, " claims"), n == 1 && status(w.claims()[0], "Launched")["status"] == "True"
 	}, "provision")
-	w.Kubelets.Behave(nil)
 	old := w.oneClaim()
 
 	w.age(old.GetName(), "Registered", 14*time.Minute)
