@@ -24,6 +24,7 @@ type bin struct {
 	anti   []int // by counter of hostnames: pods that keep the group away
 	ports  []cluster.HostPort
 	wanted []string // pods a claim was made for
+	disks  attached // volumes of a host
 	load   []load
 }
 
@@ -44,6 +45,7 @@ func (b *bin) clone() *bin {
 	c := *b
 	c.room, c.count, c.anti = slices.Clone(b.room), slices.Clone(b.count), slices.Clone(b.anti)
 	c.ports = slices.Clone(b.ports)
+	c.disks = b.disks.clone()
 	return &c
 }
 
@@ -106,6 +108,7 @@ type site struct {
 	count, anti func(counter int) int
 	total       []int
 	ports       []cluster.HostPort
+	disks       attached
 }
 
 // most is how many pods of the view the host rules allow in addition on the site.
@@ -135,7 +138,7 @@ func (w *world) most(v *view, s site) int {
 			return 0
 		}
 	}
-	return n
+	return min(n, s.disks.takes(v.kind.disks))
 }
 
 func conflict(a, b []cluster.HostPort) bool {
@@ -154,7 +157,7 @@ func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
 func (a *attempt) site(b *bin) site {
 	return site{
 		count: func(c int) int { return b.count[c] }, anti: func(c int) int { return b.anti[c] },
-		total: a.total, ports: b.ports,
+		total: a.total, ports: b.ports, disks: b.disks,
 	}
 }
 
@@ -174,6 +177,7 @@ func (a *attempt) book(l load, b *bin) {
 		b.room[i] -= x * int64(n)
 	}
 	b.ports = append(b.ports, k.pod.HostPorts...)
+	b.disks.add(k.disks, n)
 	if b.offer != nil {
 		b.open, _ = narrow(b.open, l.admit.alternative[l.alt])
 	}

@@ -18,6 +18,7 @@ type kind struct {
 	need    []int64     // by dimension
 	views   []*view     // from strict to relaxed
 	matched []int       // counters that count its pods
+	disks   volumes
 }
 
 func (k *kind) last() *view { return k.views[len(k.views)-1] }
@@ -79,14 +80,13 @@ type member struct {
 }
 
 // kinds groups pods that are alike, larger ones first.
-func kinds(list []*cluster.Pod, labels []string) []*kind {
+func kinds(list []*cluster.Pod, sig signer) []*kind {
 	type group struct {
 		text    string
 		members []member
 	}
 	byText := map[string]*group{}
 	var all []*group
-	sig := signer{labels: labels}
 	for _, p := range list {
 		text := sig.pod(p)
 		g := byText[string(text)]
@@ -104,7 +104,7 @@ func kinds(list []*cluster.Pod, labels []string) []*kind {
 	out := make([]*kind, len(all))
 	for i, g := range all {
 		slices.SortFunc(g.members, func(a, b member) int { return cmp.Or(a.pod.Created.Compare(b.pod.Created), natural(a.key, b.key)) })
-		k := &kind{id: i, pod: *g.members[0].pod, pods: make([]string, len(g.members))}
+		k := &kind{id: i, pod: *g.members[0].pod, pods: make([]string, len(g.members)), disks: volumesOf(g.members[0].pod, sig.shared)}
 		for j, m := range g.members {
 			k.pods[j] = m.key
 		}

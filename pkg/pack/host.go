@@ -38,7 +38,7 @@ func (w *world) findHosts(waiting map[string]bool) {
 
 // hostBin is the host with the room that its pods and its daemons leave.
 func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
-	b := &bin{name: h.Name(), known: h.Known(), exact: h.Registered(), taints: h.Taints()}
+	b := &bin{name: h.Name(), known: h.Known(), exact: h.Registered(), taints: h.Taints(), disks: attach(h.Node, pods)}
 	if h.Node != nil {
 		if _, ok := b.known.Get(labelHost); !ok {
 			b.known = b.known.And(require.Of(labelHost, h.Node.Name))
@@ -115,8 +115,8 @@ func (a *attempt) nominated() bool {
 	}
 	taken := map[string]bool{}
 	for i, b := range a.bins {
-		standing := a.site(a.w.hosts[i]) // the others of the claim do not count against each other
-		standing.trusted = true
+		standing := a.site(a.w.hosts[i])                 // the others of the claim do not count against each other
+		standing.trusted, standing.disks = true, b.disks // but their volumes do
 		for _, name := range b.wanted {
 			k := kindOf[name]
 			if k == nil || taken[name] {

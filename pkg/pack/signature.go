@@ -14,6 +14,7 @@ import (
 // a byte that no name contains, and lists begin with their length, so different pods never write the same.
 type signer struct {
 	labels []string // of a pod's labels, those that some selector names
+	shared map[cluster.Volume]bool
 	buf    []byte
 	keys   []string
 }
@@ -56,6 +57,15 @@ func (s *signer) pod(p *cluster.Pod) []byte {
 	s.number(int64(len(p.VolumeZones)))
 	for _, z := range p.VolumeZones {
 		s.requirements(z)
+	}
+	disks := volumesOf(p, s.shared)
+	s.number(int64(len(disks.own)), int64(len(disks.shared)))
+	for i, v := range disks.own {
+		s.strings(v.Driver)
+		s.number(disks.count[i])
+	}
+	for _, v := range disks.shared {
+		s.strings(v.Driver, v.ID)
 	}
 	return s.buf
 }

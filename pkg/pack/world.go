@@ -62,8 +62,8 @@ func survey(s cluster.Snapshot, sells market) *world {
 	}
 	list, out := unmodelled(demand(s))
 	w.unmodelled = out
-	labels := selected(s)
-	w.kinds = kinds(list, labels)
+	sig := signer{labels: selected(s), shared: sharedVolumes(s.Pods)}
+	w.kinds = kinds(list, sig)
 	w.measure()
 	for _, d := range s.Daemons {
 		d.NodePrefers = nil
@@ -86,7 +86,7 @@ func survey(s cluster.Snapshot, sells market) *world {
 		}
 	}
 	w.findHosts(waiting)
-	w.count(waiting, signer{labels: labels})
+	w.count(waiting, sig)
 	return w
 }
 

@@ -18,7 +18,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
 // DRIVER COUNT". Words:
-// unmanaged (no claim), starting (registered, not initialized), unregistered, deleting, condemned (tainted).
+// unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, condemned (tainted).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -67,6 +67,9 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 		StartupTaints: pool.StartupTaints, Capacity: t.Capacity, Allocatable: t.Allocatable, Labels: maps.Clone(n.Labels),
 	}
 	delete(c.Labels, key("host"))
+	if d.has("nominated") {
+		c.Annotations = map[string]string{"joiner.sh/nominated-pods": strings.Join(d.list("nominated"), ",")}
+	}
 	if d.has("deleting") {
 		c.Deleting = w.Snapshot.Now
 	}

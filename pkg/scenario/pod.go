@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +86,9 @@ func podLine(p *cluster.Pod, line string) error {
 			v.ID = f[1]
 		}
 		p.Volumes = append(p.Volumes, v)
+		slices.SortFunc(p.Volumes, func(a, b cluster.Volume) int {
+			return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.ID, b.ID))
+		})
 	case "unmodelled":
 		p.Unmodelled = append(p.Unmodelled, rest)
 	case "port":
