@@ -16,6 +16,7 @@ type bin struct {
 	exact bool          // known are all labels there are
 	offer *offer        // of a new node
 	takes resource.List // what a new node takes of its pool's limits
+	low   lowered       // minValues of a new node
 	open  require.Set   // of a new node: custom labels whose values pods may still choose
 
 	taints []cluster.Taint

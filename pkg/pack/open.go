@@ -312,7 +312,7 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 			times = 1
 		}
 	}
-	takes, capacity := a.flexible(o, takes)
+	takes, capacity, low := a.flexible(o, takes)
 	if takes == nil {
 		return 0, true
 	}
@@ -324,7 +324,7 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 			return opened, false
 		}
 		b := &bin{
-			name: fmt.Sprintf("new-%05d", a.opened), offer: o, takes: capacity, taints: p.Taints, open: o.model.openLabels(),
+			name: fmt.Sprintf("new-%05d", a.opened), offer: o, takes: capacity, low: low, taints: p.Taints, open: o.model.openLabels(),
 			room: slices.Clone(o.room), ports: slices.Clone(o.ports),
 			count: make([]int, len(a.w.counters)), anti: make([]int, len(a.w.counters)),
 		}

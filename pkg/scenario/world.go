@@ -78,6 +78,7 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		w.Snapshot.Classes = append(w.Snapshot.Classes, catalog.Class{Name: dir.name(), Ready: !dir.has("broken"), Message: dir.str("broken")})
 	case "rules":
 		w.Snapshot.Rules.IgnorePreferences = dir.has("ignore-preferences")
+		w.Snapshot.Rules.RelaxMinValues = dir.has("best-effort")
 		w.Snapshot.Rules.MaxClaims = int(dir.num("max-claims", 0))
 	default:
 		return false, nil

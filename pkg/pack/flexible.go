@@ -1,0 +1,186 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// flexible makes the takes smaller until enough types can hold them for the pool's minValues; nil when none is small
+// enough. Where minValues may be lowered (spec core.md §1.5, BestEffort) they are, to what the first pod leaves possible, and no
+// further for those that join it. The capacity is what the node may take of the pool's limits: that of the largest type it must
+// be able to become.
+func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List, lowered) {
+	p := o.model.pool
+	if !p.minValues() {
+		return takes, o.model.typ.Capacity, nil
+	}
+	var low lowered
+	if a.w.s.Rules.RelaxMinValues {
+		first := takes[0]
+		first.n = 1
+		opts, set := a.options(p, a.loads([]take{first}), true)
+		low = lower(set, opts)
+	}
+	for {
+		opts, set := a.options(p, a.loads(takes), true)
+		set = low.apply(set)
+		missing := lacking(set, opts)
+		if len(missing) == 0 {
+			most := o.model.typ.Capacity
+			for i, is := range needed(opts, set) {
+				if is {
+					most = most.Max(opts[i].model.typ.Capacity)
+				}
+			}
+			return takes, most, low
+		}
+		if len(takes) == 1 && takes[0].n == 1 {
+			k := takes[0].lot.view.kind
+			a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
+			return nil, resource.List{}, nil
+		}
+		takes = halved(takes)
+	}
+}
+
+// loads are the takes as a bin would have them.
+func (a *attempt) loads(takes []take) []load {
+	out := make([]load, len(takes))
+	for i, t := range takes {
+		k := t.lot.view.kind
+		out[i] = load{view: t.lot.view, admit: t.lot.admit, alt: t.alt, pods: a.rest[k.id][:t.n]}
+	}
+	return out
+}
+
+// lowered are, by key, the minValues of a new node that are less than its pool asks for.
+type lowered map[string]int
+
+// lower finds what the options leave possible, nil when that is enough.
+func lower(set require.Set, opts []option) lowered {
+	var out lowered
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		if n := distinctValues(r.Key, opts); n < r.MinValues {
+			if out == nil {
+				out = lowered{}
+			}
+			out[r.Key] = n
+		}
+	}
+	return out
+}
+
+// apply is the set with the minValues that are left.
+func (l lowered) apply(set require.Set) require.Set {
+	if len(l) == 0 {
+		return set
+	}
+	for _, r := range set.All() {
+		if n, ok := l[r.Key]; ok {
+			r.MinValues = n
+			set = set.Without(r.Key).And(r)
+		}
+	}
+	return set
+}
+
+func (p *pool) minValues() bool {
+	return slices.ContainsFunc(p.req.All(), func(r require.Requirement) bool { return r.MinValues > 0 })
+}
+
+// halved keeps about half of the pods, whole lots first.
+func halved(takes []take) []take {
+	if len(takes) > 1 {
+		return slices.Clone(takes[:(len(takes)+1)/2])
+	}
+	t := takes[0]
+	t.n /= 2
+	return []take{t}
+}
+
+// lacking names the keys for which the options have fewer distinct values than the set asks for.
+func lacking(set require.Set, opts []option) []string {
+	var out []string
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		if n := distinctValues(r.Key, opts); n < r.MinValues {
+			out = append(out, fmt.Sprintf("%s has %d of %d values", r.Key, n, r.MinValues))
+		}
+	}
+	return out
+}
+
+func distinctValues(key string, opts []option) int {
+	seen := map[string]bool{}
+	for _, o := range opts {
+		for _, v := range o.values(key) {
+			seen[v] = true
+		}
+	}
+	return len(seen)
+}
+
+func (o option) values(key string) []string {
+	if key == labelType {
+		return []string{o.model.typ.Name}
+	}
+	r, _ := o.model.typ.Requirements.Get(key)
+	if r.Not {
+		return nil
+	}
+	return r.Values
+}
+
+// choose keeps the cheapest options: those within the price margin, more where spot needs them, and those that the
+// pool's minValues need.
+func (w *world) choose(opts []option, set require.Set) []option {
+	margin, spotTypes := w.flexibility()
+	keep := needed(opts, set)
+	n := 0
+	for _, is := range keep {
+		if is {
+			n++
+		}
+	}
+	for i, o := range opts {
+		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*margin || o.spot && n < spotTypes) {
+			keep[i] = true
+			n++
+		}
+	}
+	var out []option
+	for i, o := range opts {
+		if keep[i] {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// needed marks the cheapest options that together have the values which the set's minValues ask for.
+func needed(opts []option, set require.Set) []bool {
+	out := make([]bool, len(opts))
+	for _, r := range set.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		seen := map[string]bool{}
+		for i, o := range opts {
+			for _, v := range o.values(r.Key) {
+				if !seen[v] && len(seen) < r.MinValues {
+					seen[v], out[i] = true, true
+				}
+			}
+		}
+	}
+	return out
+}
