@@ -82,6 +82,29 @@ type Pool struct {
 	ExpireAfter      time.Duration     `json:"expireAfter,omitempty"` // 0 for Never
 	TerminationGrace *time.Duration    `json:"terminationGrace,omitempty"`
 	Hash             string            `json:"hash,omitempty"` // static drift hash of the template
+	Disruption       Disruption        `json:"disruption,omitzero"`
+}
+
+// Disruption is when, how fast and what for nodes of a pool are replaced by choice (spec core.md §1.6, §6).
+type Disruption struct {
+	Policy       string        `json:"policy,omitempty"` // WhenEmpty, WhenEmptyOrUnderutilized or Balanced
+	After        time.Duration `json:"after,omitempty"`  // how long a node must be quiet before it is consolidated
+	Never        bool          `json:"never,omitempty"`  // instead of After: not at all
+	Budgets      []NodeBudget  `json:"budgets,omitempty"`
+	TimeZone     string        `json:"timeZone,omitempty"`     // IANA name in which the budgets' schedules are read, empty for UTC
+	ReportOnly   bool          `json:"reportOnly,omitempty"`   // decide and tell, change nothing
+	SavesUSD     float64       `json:"savesUSD,omitempty"`     // per hour: a consolidation that saves less is not worth it
+	SavesPercent float64       `json:"savesPercent,omitempty"` // the same, of the price of the nodes that go
+	Message      string        `json:"message,omitempty"`      // what of this cannot be understood; then ReportOnly is true
+}
+
+// NodeBudget bounds how many nodes of a pool are disrupted at a time.
+type NodeBudget struct {
+	Every    bool          `json:"every,omitempty"`    // it is for every reason, and Reasons is not read
+	Reasons  []string      `json:"reasons,omitempty"`  // Underutilized, Empty, Drifted
+	Nodes    string        `json:"nodes"`              // a count or a percentage
+	Schedule string        `json:"schedule,omitempty"` // cron; empty for always
+	Duration time.Duration `json:"duration,omitempty"` // how long it counts from each start
 }
 
 // Overlay is a NodeOverlay as read: a correction of what instance types cost or hold (spec core.md §1.8).

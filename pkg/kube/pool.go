@@ -31,6 +31,7 @@ func poolFrom(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool {
 		Taints:        taintsFrom(t.Spec.Taints),
 		StartupTaints: taintsFrom(t.Spec.StartupTaints),
 		Hash:          p.Hash(),
+		Disruption:    disruptionFrom(p),
 	}
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight

@@ -1,0 +1,96 @@
+// Package budget tells how many nodes of a pool may be disrupted now.
+//
+// It knows the arithmetic, the schedules and which nodes count (spec core.md §1.6, §9.4). It refuses to know why a node would
+// be disrupted, and which one.
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	_ "time/tzdata" // the time zones of budgets, which a Lambda does not bring
+
+	"github.com/robfig/cron/v3"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+// Unlimited is what a pool without an active budget allows.
+const Unlimited = math.MaxInt32
+
+// Allowed is how many of the pool's total nodes may be out of service at a time for the reason, whoever took them out. It is the
+// least of the active budgets, and 0 with an error while any budget cannot be understood, whatever its reasons are.
+func Allowed(d cluster.Disruption, reason v1.DisruptionReason, total int, now time.Time) (int, error) {
+	least := Unlimited
+	var problems []error
+	for i, b := range d.Budgets {
+		active, err := active(b, d.TimeZone, now)
+		n, countErr := count(b.Nodes, total)
+		if err = errors.Join(err, countErr); err != nil {
+			problems = append(problems, fmt.Errorf("budget %d: %w", i+1, err))
+			continue
+		}
+		if active && (b.Every || slices.Contains(b.Reasons, string(reason))) {
+			least = min(least, n)
+		}
+	}
+	if len(problems) > 0 {
+		return 0, errors.Join(problems...)
+	}
+	return least, nil
+}
+
+// Check says what is wrong with the budgets of a pool, or nil.
+func Check(d cluster.Disruption) error {
+	_, err := Allowed(d, v1.DisruptionEmpty, 0, time.Time{})
+	return err
+}
+
+// count reads a number of nodes, or a percentage of total, rounded up.
+func count(nodes string, total int) (int, error) {
+	text, percent := strings.CutSuffix(nodes, "%")
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || percent && n > 100 {
+		return 0, fmt.Errorf("nodes %q is neither a count nor a percentage up to 100%%", nodes)
+	}
+	if percent {
+		return (total*n + 99) / 100, nil
+	}
+	return n, nil
+}
+
+// active reports whether a start of the budget lies within its duration before now, the start included and the end not.
+func active(b cluster.NodeBudget, zone string, now time.Time) (bool, error) {
+	if b.Schedule == "" && b.Duration == 0 {
+		return true, nil
+	}
+	if b.Schedule == "" || b.Duration <= 0 {
+		return false, errors.New("schedule and duration go together")
+	}
+	if zone == "" {
+		zone = "UTC"
+	}
+	if _, err := time.LoadLocation(zone); err != nil {
+		return false, fmt.Errorf("time zone %q is not known: use an IANA name such as Europe/Berlin", zone)
+	}
+	if strings.Contains(b.Schedule, "TZ=") {
+		return false, fmt.Errorf("schedule %q names a time zone of its own: use the annotation %s", b.Schedule, AnnotationTimeZone)
+	}
+	s, err := cron.ParseStandard("CRON_TZ=" + zone + " " + b.Schedule)
+	if err != nil {
+		return false, fmt.Errorf("schedule %q: %w", b.Schedule, err)
+	}
+	next := s.Next(now.Add(-b.Duration))
+	if next.IsZero() {
+		return false, fmt.Errorf("schedule %q never comes", b.Schedule)
+	}
+	return !next.After(now), nil
+}
+
+// AnnotationTimeZone on a NodePool is the IANA time zone in which its budgets' schedules are read. Karpenter knows UTC only.
+const AnnotationTimeZone = "joiner.sh/time-zone"
