@@ -38,6 +38,7 @@ type Rules struct {
 	NodeCostUSD           float64       `json:"nodeCostUSD,omitempty"`    // what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
 	PriceMargin           float64       `json:"priceMargin,omitempty"`    // how much dearer than the chosen type another may be that a launch names, as a factor; 0 for 1.2
 	SpotTypes             int           `json:"spotTypes,omitempty"`      // types that a spot launch names at least where there are so many, at any price; 0 for 15
+	SpotPoolShare         float64       `json:"spotPoolShare,omitempty"`  // part of all spot capacity (vCPU) that may be in one instance type in one zone, where others are to be had; 0 for 0.8, 1 for all
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
 	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`

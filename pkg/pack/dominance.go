@@ -11,16 +11,22 @@ type entry struct {
 	bits  []uint64
 }
 
-// undominated leaves out the offers that are not available, admit nothing, or are beaten by one that costs no more, admits as
-// much and holds as much. The bits of the rest are by the order in which the admissions first come.
+// forSale are the offers that are available, the cheapest first, among equals those with more room.
+func forSale(offers []*offer) []*offer {
+	out := slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !o.Available })
+	slices.SortFunc(out, func(x, y *offer) int {
+		return cmp.Or(cmp.Compare(x.Price, y.Price), slices.Compare(y.room, x.room), cmp.Compare(x.id, y.id))
+	})
+	return out
+}
+
+// undominated leaves out, of offers in the order of forSale, those that admit nothing or are beaten by one that costs no more, admits
+// as much and holds as much. The bits of the rest are by the order in which the admissions first come.
 func undominated(offers []*offer, asks []*admission) []entry {
 	asks = distinct(asks)
 	words := (len(asks) + 63) / 64
 	var all []entry
 	for _, o := range offers {
-		if !o.Available {
-			continue
-		}
 		e := entry{o, make([]uint64, words)}
 		some := false
 		for i, ask := range asks {
@@ -33,9 +39,6 @@ func undominated(offers []*offer, asks []*admission) []entry {
 			all = append(all, e)
 		}
 	}
-	slices.SortFunc(all, func(x, y entry) int {
-		return cmp.Or(cmp.Compare(x.offer.Price, y.offer.Price), slices.Compare(y.offer.room, x.offer.room), cmp.Compare(x.offer.id, y.offer.id))
-	})
 	kept := all[:0]
 	for _, e := range all {
 		beaten := false

@@ -47,8 +47,9 @@ type item struct {
 	value float64 // of one pod
 }
 
-// guided places lots on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
-func (a *attempt) guided(pools []*pool, lots []*lot) {
+// guided places lots on new nodes in the pools as long as that goes well. What it leaves over is for openTier. It returns true when an
+// offer came to the ceiling of its pool of capacity and others have to be looked at.
+func (a *attempt) guided(pools []*pool, lots []*lot) bool {
 	g := &guide{a: a}
 	offers := a.candidates(pools, lots)
 	g.prepare(offers, lots)
@@ -61,7 +62,7 @@ func (a *attempt) guided(pools []*pool, lots []*lot) {
 		best, takes := g.best(sift)
 		switch {
 		case best == nil && sift && g.sifts%thorough == 1:
-			return
+			return false
 		case best == nil:
 			sift, g.sifts = true, 0
 			continue
@@ -69,9 +70,10 @@ func (a *attempt) guided(pools []*pool, lots []*lot) {
 		sift = round%refresh == 0
 		times := max(1, int(batch*g.worth()/max(best.offer.Price, 1e-9)))
 		if _, full := a.apply(best.offer, takes, times); full {
-			return
+			return a.allowance(best.offer, 1) == 0
 		}
 	}
+	return false
 }
 
 func (g *guide) prepare(offers []*offer, lots []*lot) {

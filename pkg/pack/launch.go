@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/overlay"
 	"joiner/pkg/plan"
 	"joiner/pkg/require"
@@ -33,7 +34,7 @@ func (w *world) cost(o *offer) float64 { return o.Price + w.nodeCost() }
 // launches writes down the new nodes, each with every type that may stand in for the cheapest one. What the pools use is
 // counted anew meanwhile, node by node, with the types that each may become.
 func (a *attempt) launches() []plan.Launch {
-	var out []plan.Launch
+	var list []opening
 	defer func(before []usage) { a.usage = before }(slices.Clone(a.usage))
 	for _, b := range a.bins {
 		if b.offer == nil {
@@ -52,7 +53,12 @@ func (a *attempt) launches() []plan.Launch {
 		}
 		u.list = u.list.Add(most)
 		u.nodes++
-		out = append(out, p.launch(b, opts, set))
+		list = append(list, opening{bin: b, opts: opts, set: set, choice: opts[0].best})
+	}
+	a.disperse(list)
+	out := make([]plan.Launch, len(list))
+	for i, x := range list {
+		out[i] = x.launch()
 	}
 	slices.SortStableFunc(out, func(x, y plan.Launch) int {
 		return cmp.Or(strings.Compare(x.Pool, y.Pool), natural(x.Pods[0], y.Pods[0]), slices.Compare(x.Pods, y.Pods))
@@ -60,11 +66,22 @@ func (a *attempt) launches() []plan.Launch {
 	return out
 }
 
-// launch is the bin as a node to make.
-func (p *pool) launch(b *bin, opts []option, set require.Set) plan.Launch {
+// opening is a new node with what may stand in for its offer.
+type opening struct {
+	bin    *bin
+	opts   []option    // cheapest first
+	set    require.Set // what a node must meet
+	choice *offer
+	avoid  []catalog.Offer // pools of capacity that it is to stay out of
+}
+
+// launch is the opening as a node to make.
+func (x opening) launch() plan.Launch {
+	b, opts, set := x.bin, x.opts, x.set
+	p := b.offer.model.pool
 	l := plan.Launch{
-		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: opts[0].best.Offering,
-		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: opts[0].best.list,
+		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: x.choice.Offering,
+		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: x.choice.list,
 	}
 	if l.Labels == nil {
 		l.Labels = map[string]string{}

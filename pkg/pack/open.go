@@ -16,13 +16,22 @@ func (a *attempt) open(lots []*lot) {
 	if a.w.worth == nil {
 		a.w.worth = a.w.price(func(k *kind) int { return len(a.rest[k.id]) })
 	}
+	a.openAll(lots)
+	if a.w.ceiling > 0 && slices.ContainsFunc(lots, func(l *lot) bool { return l.left > 0 }) {
+		before := a.w.ceiling
+		a.w.ceiling = 0 // it never leaves a pod without a home
+		a.openAll(lots)
+		a.w.ceiling = before
+	}
+}
+
+func (a *attempt) openAll(lots []*lot) {
 	for start := 0; start < len(a.w.pools); {
 		end := start
 		for end < len(a.w.pools) && a.w.pools[end].Weight == a.w.pools[start].Weight {
 			end++
 		}
-		if a.guide {
-			a.guided(a.w.pools[start:end], lots)
+		for a.guide && a.guided(a.w.pools[start:end], lots) {
 		}
 		for a.openTier(a.w.pools[start:end], lots) {
 		}
@@ -93,11 +102,11 @@ func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
 	}
 	var out []*offer
 	for _, p := range pools {
-		var all []*offer
-		for _, m := range p.models {
-			if len(p.exceeded(a.usage[p.id], m.typ.Capacity)) == 0 {
-				all = append(all, m.sells...)
-			}
+		all := p.sale
+		if len(p.Limited) > 0 || a.w.ceiling > 0 {
+			all = slices.DeleteFunc(slices.Clone(all), func(o *offer) bool {
+				return a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0
+			})
 		}
 		for _, e := range undominated(all, asks) {
 			out = append(out, e.offer)
@@ -312,6 +321,9 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 			times = 1
 		}
 	}
+	if times = a.allowance(o, times); times == 0 {
+		return 0, true
+	}
 	takes, capacity, low := a.flexible(o, takes)
 	if takes == nil {
 		return 0, true
@@ -334,6 +346,9 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 		a.bins = append(a.bins, b)
 		a.opened++
 		opened++
+		if a.w.ceiling > 0 {
+			a.spot.add(o.Offer, o.model.typ.Capacity.CPU, 1)
+		}
 		a.usage[p.id].list = a.usage[p.id].list.Add(capacity)
 		a.usage[p.id].nodes++
 	}

@@ -43,10 +43,13 @@ func Pods(s cluster.Snapshot) plan.Plan {
 // pods is Pods with the market given.
 func pods(s cluster.Snapshot, sells market) plan.Plan {
 	w := survey(s, sells)
-	best := w.best(false)
+	byPriority := false
+	best := w.best(byPriority)
 	if best.short() && w.priorities() > 1 {
-		best = w.best(true)
+		byPriority = true
+		best = w.best(byPriority)
 	}
+	best = w.dispersed(best, byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
 	out.Launches = best.launches()
 	out.LowerBoundUSD = best.bound()
@@ -159,6 +162,7 @@ type attempt struct {
 	usage    []usage
 	opened   int
 	roomOnly bool              // make no new nodes
+	spot     spotUse           // where the world has a ceiling
 	guide    bool              // choose new nodes by the prices of pods
 	blocked  []map[string]bool // by kind: why it was held back, beside what a pool says
 	stuck    map[place]int     // pods that a domain was given and could not take
@@ -179,6 +183,9 @@ func (w *world) attempt(caps map[place]int, guided bool) *attempt {
 	}
 	for _, p := range w.pools {
 		a.usage = append(a.usage, p.used)
+	}
+	if w.ceiling > 0 {
+		a.spot = w.standingSpot()
 	}
 	return a
 }

@@ -22,6 +22,7 @@ type pool struct {
 	req    require.Set // requirements and template labels
 	open   []string    // custom keys for which pods may choose the value
 	models []*model
+	sale   []*offer // those available now, see forSale
 	used   usage
 }
 
@@ -99,6 +100,11 @@ func (w *world) findPools(sells market) {
 			w.addModel(p, t)
 		}
 		p.used = w.usage(p, types)
+		var all []*offer
+		for _, m := range p.models {
+			all = append(all, m.sells...)
+		}
+		p.sale = forSale(all)
 	}
 }
 

@@ -39,6 +39,7 @@ type world struct {
 	last       asked
 	reasons    map[string]string
 	worth      *worth  // once a node was wanted
+	ceiling    int64   // of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	lone       []*kind // by counter: see alone
 }
 

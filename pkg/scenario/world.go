@@ -80,6 +80,7 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		w.Snapshot.Rules.IgnorePreferences = dir.has("ignore-preferences")
 		w.Snapshot.Rules.RelaxMinValues = dir.has("best-effort")
 		w.Snapshot.Rules.MaxClaims = int(dir.num("max-claims", 0))
+		w.Snapshot.Rules.SpotPoolShare = float64(dir.num("spot-pool-share", 0)) / 100
 	default:
 		return false, nil
 	}

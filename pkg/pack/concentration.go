@@ -1,0 +1,188 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+
+	"joiner/pkg/catalog"
+)
+
+const (
+	// defaultSpotPoolShare is the part of all spot capacity that may be in one instance type in one zone.
+	defaultSpotPoolShare = 0.8
+	// fewSpotNodes is up to how many spot nodes there is no such limit.
+	fewSpotNodes = 4
+)
+
+// spotUse is the spot capacity of a cluster, in millicores.
+type spotUse struct {
+	byPool map[catalog.Offer]int64
+	total  int64
+	nodes  int
+}
+
+func (u *spotUse) add(o catalog.Offer, cpu int64, nodes int) {
+	if o.CapacityType == catalog.Spot {
+		u.byPool[o] += cpu
+		u.total += cpu
+		u.nodes += nodes
+	}
+}
+
+// spotPoolShare is how much of all spot capacity may be in one pool of capacity, that is one type in one zone.
+func (w *world) spotPoolShare() float64 {
+	return cmp.Or(w.s.Rules.SpotPoolShare, defaultSpotPoolShare)
+}
+
+// over reports whether the pool of capacity has more than its share.
+func (w *world) over(u spotUse, o catalog.Offer) bool {
+	return o.CapacityType == catalog.Spot && u.nodes > fewSpotNodes && float64(u.byPool[o]) > w.spotPoolShare()*float64(u.total)
+}
+
+// standingSpot is the spot capacity of the nodes that stay.
+func (w *world) standingSpot() spotUse {
+	u := spotUse{byPool: map[catalog.Offer]int64{}}
+	for _, h := range w.s.Hosts() {
+		if h.Condemned() {
+			continue
+		}
+		l := h.Labels()
+		u.add(catalog.Offer{CapacityType: l[labelCapacity], Type: l[labelType], Zone: l[labelZone]}, h.Capacity().CPU, 1)
+	}
+	return u
+}
+
+// spotUse is the spot capacity once the attempt's new nodes are there, each as the offer it was opened with.
+func (a *attempt) spotUse() spotUse {
+	u := a.w.standingSpot()
+	for _, b := range a.bins {
+		if b.offer != nil {
+			u.add(b.offer.Offer, b.offer.model.typ.Capacity.CPU, 1)
+		}
+	}
+	return u
+}
+
+// dispersed is the attempt again with less in one pool of capacity, where it has more than that pool's share in it: with other
+// types, which may be cheaper than the same type elsewhere. What comes out must place as many pods, and as many of them on spot;
+// else launches finds other zones and types for the nodes that there are.
+func (w *world) dispersed(a *attempt, byPriority bool) *attempt {
+	use := a.spotUse()
+	crowded := false
+	for o := range use.byPool {
+		crowded = crowded || w.over(use, o)
+	}
+	if !crowded {
+		return a
+	}
+	w.ceiling = int64(w.spotPoolShare() * float64(use.total))
+	again := w.pass(byPriority, a.guide)
+	w.ceiling = 0
+	if again.waiting(w.kinds) > a.waiting(w.kinds) || again.paid(catalog.OnDemand) > a.paid(catalog.OnDemand) {
+		return a
+	}
+	return again
+}
+
+// paid is what the new nodes of a capacity type cost.
+func (a *attempt) paid(capacityType string) float64 {
+	sum := 0.0
+	for _, b := range a.bins {
+		if b.offer != nil && b.offer.CapacityType == capacityType {
+			sum += b.offer.Price
+		}
+	}
+	return sum
+}
+
+// allowance is how many more nodes of the offer the ceiling leaves.
+func (a *attempt) allowance(o *offer, most int) int {
+	cpu := o.model.typ.Capacity.CPU
+	if a.w.ceiling == 0 || o.CapacityType != catalog.Spot || cpu <= 0 {
+		return most
+	}
+	return int(min(int64(most), max(0, a.w.ceiling-a.spot.byPool[o.Offer])/cpu))
+}
+
+// disperse gives nodes of pools of capacity that have more than their share another choice, the cheapest spot offer that
+// there is. A node that has none stays.
+func (a *attempt) disperse(list []opening) {
+	use := a.w.standingSpot()
+	for i := range list {
+		use.add(list[i].choice.Offer, list[i].choice.model.typ.Capacity.CPU, 1)
+	}
+	var full []catalog.Offer
+	for i := len(list) - 1; i >= 0; i-- {
+		x := &list[i]
+		from := x.choice.Offer
+		if !a.w.over(use, from) {
+			continue
+		}
+		if !slices.Contains(full, from) {
+			full = append(full, from)
+		}
+		use.add(from, -x.choice.model.typ.Capacity.CPU, 0)
+		var best *offer
+		for _, opt := range x.opts {
+			for _, o := range opt.offers { // cheapest first
+				if best != nil && o.Price >= best.Price {
+					break
+				}
+				cpu := o.model.typ.Capacity.CPU
+				use.add(o.Offer, cpu, 0)
+				if o.CapacityType == catalog.Spot && !slices.Contains(full, o.Offer) && !a.w.over(use, o.Offer) {
+					best = o
+				}
+				use.add(o.Offer, -cpu, 0)
+			}
+		}
+		if best != nil {
+			x.choice, x.avoid = best, full
+		}
+		use.add(x.choice.Offer, x.choice.model.typ.Capacity.CPU, 0)
+	}
+	for i := range list {
+		list[i].keepOut(a.w)
+	}
+}
+
+// keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where enough others are
+// left, else the zone. Where neither can be missed the choice of EC2 has to do.
+func (x *opening) keepOut(w *world) {
+	_, enough := w.flexibility()
+	strict := x.bin.offer.model.pool.minValues() // then every type may be needed
+	for _, from := range x.avoid {
+		types := slices.DeleteFunc(slices.Clone(x.opts), func(o option) bool { return o.model.typ.Name == from.Type })
+		zones := without(x.opts, from.Zone)
+		switch {
+		case from.Type != x.choice.model.typ.Name && spots(types) >= enough && !strict:
+			x.opts = types
+		case from.Zone != x.choice.Zone && spots(zones) >= min(enough, spots(x.opts)) && (!strict || len(zones) == len(x.opts)):
+			x.opts = zones
+		}
+	}
+}
+
+func spots(opts []option) int {
+	n := 0
+	for _, o := range opts {
+		if o.spot {
+			n++
+		}
+	}
+	return n
+}
+
+// without are the options outside the zone.
+func without(opts []option, zone string) []option {
+	var out []option
+	for _, opt := range opts {
+		opt.offers = slices.DeleteFunc(slices.Clone(opt.offers), func(o *offer) bool { return o.Zone == zone })
+		if len(opt.offers) > 0 {
+			opt.best = opt.offers[0]
+			opt.spot = slices.ContainsFunc(opt.offers, func(o *offer) bool { return o.CapacityType == catalog.Spot })
+			out = append(out, opt)
+		}
+	}
+	return out
+}
