@@ -17,6 +17,9 @@ type span struct{ least, most time.Duration }
 // bounds is an inclusive range of whole numbers.
 type bounds struct{ least, most int }
 
+// reach is an inclusive range of numbers.
+type reach struct{ least, most float64 }
+
 // text is a knob whose value is taken as it is written, if ok accepts it.
 func text[V any](s Setting, field func(*V) *string, ok func(string) bool) knob[V] {
 	return knob[V]{s, func(v *V, in string) error {
@@ -97,6 +100,19 @@ func fraction[V any](s Setting, field func(*V) *float64) knob[V] {
 	return knob[V]{s, func(v *V, in string) error {
 		f, err := strconv.ParseFloat(in, 64)
 		if err != nil || !(f >= 0 && f <= 0.99) { // the negation refuses NaN too
+			return errNotAllowed()
+		}
+		*field(v) = f
+		return nil
+	}}
+}
+
+// number is a knob counted in parts of a unit.
+func number[V any](s Setting, allowed reach, field func(*V) *float64) knob[V] {
+	s.Allowed = fmt.Sprintf("a number from %v to %v", allowed.least, allowed.most)
+	return knob[V]{s, func(v *V, in string) error {
+		f, err := strconv.ParseFloat(in, 64)
+		if err != nil || !(f >= allowed.least && f <= allowed.most) { // the negation refuses NaN too
 			return errNotAllowed()
 		}
 		*field(v) = f

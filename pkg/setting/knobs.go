@@ -7,7 +7,7 @@ import (
 
 // functionKnobs is the one place where the settings of the functions are written down.
 func functionKnobs() []knob[Values] {
-	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), operationKnobs())
+	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(), operationKnobs())
 }
 
 func clusterKnobs() []knob[Values] {
@@ -93,6 +93,23 @@ func sizingKnobs() []knob[Values] {
 		whole(Setting{Name: "maxClaimsPerTick", Env: "MAX_CLAIMS_PER_TICK", Default: "100", Unit: "NodeClaims",
 			Doc: "The most nodes one pass may ask for; the rest waits for the next pass."},
 			bounds{1, 1000}, func(v *Values) *int { return &v.MaxClaimsPerTick }),
+	}
+}
+
+func priceKnobs() []knob[Values] {
+	return []knob[Values]{
+		number(Setting{Name: "nodeCostUSD", Env: "NODE_COST_USD", Default: "0.0002", Unit: "USD per hour",
+			Doc: "What one more node costs beside its price, where plans are compared; more makes fewer, larger nodes."},
+			reach{0.000001, 10}, func(v *Values) *float64 { return &v.NodeCostUSD }),
+		number(Setting{Name: "priceMargin", Env: "PRICE_MARGIN", Default: "1.2", Unit: "factor",
+			Doc: "How much dearer than the cheapest type others may be that a NodeClaim names as well."},
+			reach{1, 10}, func(v *Values) *float64 { return &v.PriceMargin }),
+		whole(Setting{Name: "spotTypes", Env: "SPOT_TYPES", Default: "15", Unit: "instance types",
+			Doc: "How many types a NodeClaim that may be spot names at least where there are so many, at any price."},
+			bounds{1, 60}, func(v *Values) *int { return &v.SpotTypes }),
+		number(Setting{Name: "spotPoolShare", Env: "SPOT_POOL_SHARE", Default: "0.8", Unit: "fraction",
+			Doc: "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
+			reach{0.05, 1}, func(v *Values) *float64 { return &v.SpotPoolShare }),
 	}
 }
 
