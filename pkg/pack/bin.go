@@ -107,17 +107,25 @@ func fits(need, room []int64) int {
 type site struct {
 	trusted     bool // whom to be near to was settled before
 	count, anti func(counter int) int
+	limit       func(counter int) int // most pods of the counter that pods there bear; nil for no pods there
 	total       []int
 	ports       []cluster.HostPort
 	disks       attached
 }
 
-// most is how many pods of the view the host rules allow in addition on the site.
+// most is how many pods of the view the host rules allow in addition on the site, whichever of its pods comes last: the
+// scheduler takes them in an order of its own.
 func (w *world) most(v *view, s site) int {
 	n := math.MaxInt32
 	for _, c := range v.kind.matched {
-		if w.counters[c].key == labelHost && s.anti(c) > 0 {
+		if w.counters[c].key != labelHost {
+			continue
+		}
+		if s.anti(c) > 0 {
 			return 0
+		}
+		if w.counters[c].limited && s.limit != nil {
+			n = min(n, max(0, s.limit(c)-s.count(c)))
 		}
 	}
 	for _, r := range v.host {
@@ -158,8 +166,26 @@ func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
 func (a *attempt) site(b *bin) site {
 	return site{
 		count: func(c int) int { return b.count[c] }, anti: func(c int) int { return b.anti[c] },
+		limit: func(c int) int {
+			n := math.MaxInt32
+			for _, l := range b.load {
+				n = min(n, l.view.limit(c))
+			}
+			return n
+		},
 		total: a.total, ports: b.ports, disks: b.disks,
 	}
+}
+
+// limit is how many pods of the counter a node may have for the scheduler to add one of the view.
+func (v *view) limit(counter int) int {
+	n := math.MaxInt32
+	for _, r := range v.host {
+		if r.what == spread && r.required && r.counter == counter {
+			n = min(n, r.maxSkew)
+		}
+	}
+	return n
 }
 
 // put places the first n waiting pods of the lot in the bin.

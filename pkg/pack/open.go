@@ -225,6 +225,13 @@ type draft struct {
 func (a *attempt) draft(o *offer) *draft {
 	d := &draft{a: a, offer: o, room: slices.Clone(o.room), open: o.model.openLabels()}
 	d.site = site{
+		limit: func(i int) int {
+			n := math.MaxInt32
+			for _, t := range d.takes {
+				n = min(n, t.lot.view.limit(i))
+			}
+			return n
+		},
 		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total, ports: slices.Clone(o.ports),
 	}
 	return d

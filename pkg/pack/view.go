@@ -76,6 +76,7 @@ func (w *world) spreadRule(k *kind, x wish, c cluster.Spread) rule {
 	r.self = g.Selects(k.pod.Namespace, k.pod.Labels)
 	if r.key == labelHost {
 		r.counter = w.counter(r.key, g, nil)
+		w.counters[r.counter].limited = w.counters[r.counter].limited || r.required
 		return r
 	}
 	bare := wish{pod: x.pod}

@@ -48,6 +48,8 @@ type counter struct {
 	key    string
 	group  topology.Group
 	filter *admission // nil for all nodes
+
+	limited bool // a required spread over hostnames counts it
 }
 
 type daemon struct {
