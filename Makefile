@@ -149,15 +149,15 @@ synth: package $(CDK) ## write the CloudFormation template to cdk.out
 
 .PHONY: diff
 diff: package $(CDK) ## show what a deployment would change
-	$(CDK) diff $(CDK_FLAGS)
+	$(CDK) diff --all $(CDK_FLAGS)
 
 .PHONY: deploy
 deploy: package $(CDK) ## create or update the stack in the AWS account of the credentials
-	$(CDK) deploy $(CDK_FLAGS)
+	$(CDK) deploy --all $(CDK_FLAGS)
 
 .PHONY: destroy
 destroy: package $(CDK) ## delete the stack; nodes and the catalog bucket stay
-	$(CDK) destroy $(CDK_FLAGS)
+	$(CDK) destroy --all $(CDK_FLAGS)
 
 # What follows is made by the targets above.
 

@@ -1,4 +1,4 @@
-// Command infra is the CDK app: it turns the settings in cdk.json into the CloudFormation template of Joiner for one cluster.
+// Command infra is the CDK app: it turns the settings in cdk.json into the CloudFormation templates of Joiner, one for each cluster.
 // Run it through the CDK command line (make synth, make deploy), which tells it where to write.
 package main
 
@@ -20,12 +20,14 @@ func main() {
 func synth() error {
 	defer jsii.Close()
 	app := awscdk.NewApp(nil)
-	props, err := stack.FromContext(app.Node())
+	clusters, err := stack.FromContext(app.Node())
 	if err != nil {
 		return err
 	}
-	if _, err := stack.New(app, props); err != nil {
-		return err
+	for _, props := range clusters {
+		if _, err := stack.New(app, props); err != nil {
+			return err
+		}
 	}
 	app.Synth(nil)
 	return nil

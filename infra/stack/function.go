@@ -28,8 +28,16 @@ type function struct {
 	// Asynchronous invocations: retries after an error, and the age at which an event is not worth handling any more.
 	retries   float64
 	maxAgeSec float64
+	direct    bool // invoked as the code that is deployed last, not by its alias
 	allows    func(*joiner) []statement
 }
+
+// ticks reports whether a schedule invokes the function. What such a function missed or failed on, its next tick does, so it has
+// no dead letters: a tick that aged behind a busy function is no lost work.
+func (f function) ticks() bool { return f.everyMin > 0 }
+
+// aliasName is what everything invokes a function by. Moving it to an older version is the way back from a bad deployment.
+const aliasName = "live"
 
 // A scheduled function is not retried and drops ticks older than a minute: the next tick does the same work. Events come once,
 // so they are retried, and kept longer than the two-minute notice because a late clean-up is still one.
@@ -47,55 +55,84 @@ func functions() []function {
 			rules: []events.Kind{events.KindSpotInterruption}},
 		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the first answer.
 		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
-			timeoutSec: 900, admin: true, retries: 1, maxAgeSec: 900, allows: setupAllows},
+			timeoutSec: 900, admin: true, direct: true, retries: 1, maxAgeSec: 900, allows: setupAllows},
 	}
 }
 
 const memoryMiB = 512
 
-// addFunction makes a function with everything that belongs to it alone: role, access entry, log group, dead-letter queue,
+// addFunction makes a function with everything that belongs to it alone: role, access entry, log group, alias, dead-letter queue,
 // schedule and rules.
 func (s *joiner) addFunction(f function) error {
 	name := s.functionName(f.name)
-	deadLetters := awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), &awssqs.QueueProps{
-		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
-		EnforceSSL:      jsii.Bool(true),
-		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
-	})
 	logs := awslogs.NewLogGroup(s.Stack, jsii.String(f.id+"Logs"), &awslogs.LogGroupProps{
 		LogGroupName:  jsii.String("/aws/lambda/" + name),
 		Retention:     retention(s.props.Stack.LogRetentionDays),
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY, // a name of our own: left behind, it would stop the next deployment
 	})
-	role, entry := s.addRole(f, *logs.LogGroupArn(), *deadLetters.QueueArn())
+	made := madeFunction{function: f, deadLetters: s.addDeadLetters(f)}
+	role, entry := s.addRole(f, *logs.LogGroupArn(), made.deadLetters)
 	props := &awslambda.FunctionProps{
-		FunctionName:  &name,
-		Description:   jsii.String("Joiner " + f.name + ": " + f.doc),
-		Runtime:       awslambda.Runtime_PROVIDED_AL2023(),
-		Architecture:  s.architecture(),
-		Handler:       jsii.String("bootstrap"),
-		Code:          awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
-		MemorySize:    jsii.Number(memoryMiB),
-		Timeout:       awscdk.Duration_Seconds(&f.timeoutSec),
-		Environment:   s.environment(),
-		LogGroup:      logs,
-		Role:          role.WithoutPolicyUpdates(nil), // every permission is written in permissions.go, none added behind our back
-		RetryAttempts: &f.retries,
-		MaxEventAge:   awscdk.Duration_Seconds(&f.maxAgeSec),
-		OnFailure:     awslambdadestinations.NewSqsDestination(deadLetters),
+		FunctionName:          &name,
+		Description:           jsii.String("Joiner " + f.name + ": " + f.doc),
+		Runtime:               awslambda.Runtime_PROVIDED_AL2023(),
+		Architecture:          s.architecture(),
+		Handler:               jsii.String("bootstrap"),
+		Code:                  awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
+		MemorySize:            jsii.Number(memoryMiB),
+		Timeout:               awscdk.Duration_Seconds(&f.timeoutSec),
+		Environment:           s.environment(),
+		LogGroup:              logs,
+		Role:                  role.WithoutPolicyUpdates(nil), // every permission is written in permissions.go, none added behind our back
+		Tracing:               awslambda.Tracing_DISABLED,
+		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}, // to go back to
+	}
+	if s.props.Stack.Tracing {
+		props.Tracing = awslambda.Tracing_ACTIVE
 	}
 	if f.alone {
 		props.ReservedConcurrentExecutions = jsii.Number(1)
 	}
-	fn := awslambda.NewFunction(s.Stack, &f.id, props)
-	s.made[f.name] = madeFunction{fn, entry}
+	made.fn, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), entry
+	made.fn.Node().AddDependency(role) // so that the first invocation has its permissions
+	made.entrance = s.addEntrance(made)
+	s.made[f.name] = made
 	s.entries = append(s.entries, entry)
-	fn.Node().AddDependency(role) // so that the first invocation has its permissions
-	return s.addRules(f, fn, deadLetters)
+	return s.addRules(made)
+}
+
+// addDeadLetters makes the queue for events that a function could not handle; nil for one that ticks.
+func (s *joiner) addDeadLetters(f function) awssqs.Queue {
+	if f.ticks() {
+		return nil
+	}
+	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), &awssqs.QueueProps{
+		Encryption:      awssqs.QueueEncryption_SQS_MANAGED,
+		EnforceSSL:      jsii.Bool(true),
+		RetentionPeriod: awscdk.Duration_Days(jsii.Number(14)),
+	})
+}
+
+// addEntrance makes what invokes the function: its alias, or the function itself. How asynchronous invocations are treated belongs to it.
+func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
+	age := awscdk.Duration_Seconds(&m.maxAgeSec)
+	var failures awslambda.IDestination
+	if m.deadLetters != nil {
+		failures = awslambdadestinations.NewSqsDestination(m.deadLetters)
+	}
+	if m.direct {
+		m.fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{RetryAttempts: &m.retries, MaxEventAge: age, OnFailure: failures})
+		return m.fn
+	}
+	return awslambda.NewAlias(s.Stack, jsii.String(m.id+"Alias"), &awslambda.AliasProps{
+		AliasName: jsii.String(aliasName), Version: m.fn.CurrentVersion(),
+		Description:   jsii.String("What schedule, events and the other functions invoke"),
+		RetryAttempts: &m.retries, MaxEventAge: age, OnFailure: failures,
+	})
 }
 
 // addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator.
-func (s *joiner) addRole(f function, logGroup, deadLetters string) (awsiam.Role, awscdk.CfnResource) {
+func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) (awsiam.Role, awscdk.CfnResource) {
 	statements := append(s.commonAllows(logGroup, deadLetters), f.allows(s)...)
 	role := awsiam.NewRole(s.Stack, jsii.String(f.id+"Role"), &awsiam.RoleProps{
 		AssumedBy:      awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
@@ -122,9 +159,9 @@ func (s *joiner) architecture() awslambda.Architecture {
 func (s *joiner) environment() *map[string]*string {
 	env := map[string]*string{
 		"CATALOG_BUCKET":     s.bucket.BucketName(),
-		"PROVISION_FUNCTION": jsii.String(s.functionName("provision")),
-		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle")),
-		"REFRESH_FUNCTION":   jsii.String(s.functionName("refresh")),
+		"PROVISION_FUNCTION": jsii.String(s.functionName("provision") + ":" + aliasName),
+		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle") + ":" + aliasName),
+		"REFRESH_FUNCTION":   jsii.String(s.functionName("refresh") + ":" + aliasName),
 	}
 	for _, key := range sortedKeys(s.props.Given) {
 		env[key] = jsii.String(s.props.Given[key])

@@ -1,36 +1,60 @@
 package stack
 
 import (
+	"strings"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/jsii-runtime-go"
 )
 
-// addNodeRole makes the role of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). A role that the
-// user names is left alone, with its access entry: a cluster that moves here from Karpenter has both.
-func (s *joiner) addNodeRole() {
+// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). A role that the
+// user names is left alone, with its access entry: a cluster that moves here from Karpenter has both. An access entry has one
+// type, so Windows nodes have a role of their own.
+func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
-		s.nodeRole = s.arn("iam", "", *s.Account(), "role/"+name)
-		return
+		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
+	} else {
+		s.addNodeRole("Node", "KarpenterNodeRole-"+s.cluster, "EC2_LINUX")
 	}
-	role := awsiam.NewRole(s.Stack, jsii.String("NodeRole"), &awsiam.RoleProps{
-		RoleName:    jsii.String("KarpenterNodeRole-" + s.cluster),
-		Description: jsii.String("Nodes that Joiner launches for cluster " + s.cluster),
-		AssumedBy:   awsiam.NewServicePrincipal(jsii.String("ec2.amazonaws.com"), nil),
-		ManagedPolicies: &[]awsiam.IManagedPolicy{
-			managed("AmazonEKSWorkerNodePolicy"),
-			managed("AmazonEC2ContainerRegistryPullOnly"),
-			managed("AmazonEKS_CNI_Policy"),
-			managed("AmazonSSMManagedInstanceCore"),
-		},
+	if s.props.Stack.WindowsNodes {
+		s.addNodeRole("WindowsNode", "KarpenterNodeRole-"+s.cluster+"-windows", "EC2_WINDOWS")
+	}
+}
+
+// addNodeRole makes one role with an instance profile of its name, for EC2NodeClasses that name a profile instead of a role.
+func (s *joiner) addNodeRole(id, name, entryType string) {
+	policies := []awsiam.IManagedPolicy{
+		managed("AmazonEKSWorkerNodePolicy"),
+		managed("AmazonEC2ContainerRegistryPullOnly"),
+		managed("AmazonEKS_CNI_Policy"),
+		managed("AmazonSSMManagedInstanceCore"),
+	}
+	for _, p := range s.props.Stack.NodePolicies {
+		if strings.HasPrefix(p, "arn:") {
+			policies = append(policies, awsiam.ManagedPolicy_FromManagedPolicyArn(s.Stack, jsii.String(id+p[strings.LastIndex(p, "/")+1:]), &p))
+		} else {
+			policies = append(policies, managed(p))
+		}
+	}
+	role := awsiam.NewRole(s.Stack, jsii.String(id+"Role"), &awsiam.RoleProps{
+		RoleName:        &name,
+		Description:     jsii.String("Nodes that Joiner launches for cluster " + s.cluster),
+		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2.amazonaws.com"), nil),
+		ManagedPolicies: &policies,
 	})
-	entry := awseks.NewCfnAccessEntry(s.Stack, jsii.String("NodeAccess"), &awseks.CfnAccessEntryProps{
+	awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"), &awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role})
+	for _, t := range s.props.Stack.NodeTags {
+		awscdk.Tags_Of(role).Add(&t.Key, &t.Value, nil)
+	}
+	entry := awseks.NewCfnAccessEntry(s.Stack, jsii.String(id+"Access"), &awseks.CfnAccessEntryProps{
 		ClusterName:  &s.cluster,
 		PrincipalArn: role.RoleArn(),
-		Type:         jsii.String("EC2_LINUX"),
+		Type:         &entryType,
 	})
 	s.entries = append(s.entries, entry)
-	s.nodeRole = *role.RoleArn()
+	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
 }
 
 func managed(name string) awsiam.IManagedPolicy {

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 )
 
@@ -29,14 +30,20 @@ const (
 // tagCluster is the tag of everything that belongs to the cluster; its value is "owned".
 func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.cluster }
 
-// commonAllows is what every function needs.
-func (s *joiner) commonAllows(logGroup, deadLetters string) []statement {
-	return []statement{
+// commonAllows is what every function needs. Lambda itself uses all but the last in the name of the role.
+func (s *joiner) commonAllows(logGroup string, deadLetters awssqs.Queue) []statement {
+	out := []statement{
 		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resources: []string{logGroup}},
-		{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"}, resources: []string{deadLetters}},
-		{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
-			resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}},
 	}
+	if deadLetters != nil {
+		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"}, resources: []string{*deadLetters.QueueArn()}})
+	}
+	if s.props.Stack.Tracing {
+		// X-Ray knows no resources.
+		out = append(out, statement{sid: "SendTraces", actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
+	}
+	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
+		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}})
 }
 
 func provisionAllows(s *joiner) []statement {
@@ -134,7 +141,7 @@ func (s *joiner) instanceProfiles() []statement {
 }
 
 func (s *joiner) passNodeRole() statement {
-	return statement{sid: "PassNodeRole", actions: []string{"iam:PassRole"}, resources: []string{s.nodeRole},
+	return statement{sid: "PassNodeRole", actions: []string{"iam:PassRole"}, resources: s.nodeRoles,
 		when: conditions{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}}
 }
 
@@ -153,7 +160,7 @@ func (s *joiner) readCatalog() statement {
 func (s *joiner) wake(functions ...string) statement {
 	st := statement{sid: "WakeFunctions", actions: []string{"lambda:InvokeFunction"}}
 	for _, f := range functions {
-		st.resources = append(st.resources, s.arn("lambda", *s.Region(), *s.Account(), "function:"+s.functionName(f)))
+		st.resources = append(st.resources, s.arn("lambda", *s.Region(), *s.Account(), "function:"+s.functionName(f)+":"+aliasName))
 	}
 	return st
 }

@@ -8,22 +8,23 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsevents"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseventstargets"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
-	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/events"
 )
 
-// addRules lets the schedule and the events of a function invoke it. What EventBridge cannot deliver goes to the same
+// addRules lets the schedule and the events of a function invoke it. Events that EventBridge cannot deliver go to the same
 // dead-letter queue as what the function could not handle.
-func (s *joiner) addRules(f function, fn awslambda.Function, deadLetters awssqs.Queue) error {
-	target := awseventstargets.NewLambdaFunction(fn, &awseventstargets.LambdaFunctionProps{
-		DeadLetterQueue: deadLetters,
-		MaxEventAge:     awscdk.Duration_Seconds(&f.maxAgeSec),
-		RetryAttempts:   jsii.Number(10), // of the delivery, within the age
-	})
-	if f.everyMin > 0 {
+func (s *joiner) addRules(f madeFunction) error {
+	props := &awseventstargets.LambdaFunctionProps{
+		MaxEventAge:   awscdk.Duration_Seconds(&f.maxAgeSec),
+		RetryAttempts: jsii.Number(10), // of the delivery, within the age
+	}
+	if f.deadLetters != nil {
+		props.DeadLetterQueue = f.deadLetters
+	}
+	target := awseventstargets.NewLambdaFunction(f.entrance, props)
+	if f.ticks() {
 		tick := awsevents.NewRule(s.Stack, jsii.String(f.id+"Tick"), &awsevents.RuleProps{
 			Description: jsii.String("Wakes " + s.functionName(f.name)),
 			Schedule:    awsevents.Schedule_Rate(awscdk.Duration_Minutes(&f.everyMin)),

@@ -3,6 +3,7 @@ package stack
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,14 +22,98 @@ type Props struct {
 	Given map[string]string
 }
 
-// FromContext reads and checks the settings: the context of cdk.json and of -c on the command line. The error names every
-// context key that is wrong, unknown or computed by the stack, and what is allowed.
-func FromContext(node constructs.Node) (Props, error) {
+// clustersKey holds a list of objects with settings, one for each stack of the app.
+const clustersKey = "clusters"
+
+// FromContext reads and checks the settings: the context of cdk.json and of -c on the command line. With the key clusters it gives
+// one Props for each cluster, else a single one. The error names every context key that is wrong, unknown or computed by the
+// stack, and what is allowed.
+func FromContext(node constructs.Node) ([]Props, error) {
 	context, ok := node.GetAllContext(nil).(map[string]any)
 	if !ok {
-		return Props{}, errors.New("read context: it is no JSON object")
+		return nil, errors.New("read context: it is no JSON object")
 	}
-	return fromMap(context)
+	context, _ = plainJSON(context).(map[string]any)
+	list, many := context[clustersKey]
+	if !many {
+		p, err := fromMap(context)
+		if err != nil {
+			return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
+		}
+		return []Props{p}, nil
+	}
+	entries, ok := list.([]any)
+	if !ok || len(entries) == 0 {
+		return nil, errors.New("check the context of cdk.json: key clusters: want a list of objects, each with the settings of one cluster")
+	}
+	return fromEntries(context, entries)
+}
+
+// plainJSON takes the wrapping off that CDK's Go runtime leaves on objects within the context.
+func plainJSON(v any) any {
+	const wrapping = "$jsii.map"
+	switch v := v.(type) {
+	case map[string]any:
+		if inner, ok := v[wrapping]; ok && len(v) == 1 {
+			return plainJSON(inner)
+		}
+		out := map[string]any{}
+		for key, value := range v {
+			out[key] = plainJSON(value)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = plainJSON(v[i])
+		}
+		return out
+	}
+	return v
+}
+
+// fromEntries makes the props of several clusters. What an entry does not say the settings beside the list say. A clusterName beside
+// the list, as -c gives it, picks one.
+func fromEntries(context map[string]any, entries []any) ([]Props, error) {
+	const name = "clusterName"
+	wanted, err := plainText(context[name])
+	if err != nil {
+		return nil, fmt.Errorf("check the context: key %s: %w", name, err)
+	}
+	var out []Props
+	var names []string
+	var problems []error
+	for i, entry := range entries {
+		own, ok := entry.(map[string]any)
+		if !ok {
+			problems = append(problems, fmt.Errorf("clusters[%d]: want an object with the settings of one cluster", i))
+			continue
+		}
+		merged := maps.Clone(context)
+		delete(merged, clustersKey)
+		delete(merged, name)
+		maps.Copy(merged, own)
+		p, err := fromMap(merged)
+		cluster := p.Functions.ClusterName
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("clusters[%d]:\n%w", i, err))
+			continue
+		case slices.Contains(names, cluster):
+			problems = append(problems, fmt.Errorf("clusters[%d]: clusterName %s is there twice", i, cluster))
+		}
+		names = append(names, cluster)
+		if wanted == "" || wanted == cluster {
+			out = append(out, p)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("find cluster %s: the key clusters of cdk.json has only %s", wanted, strings.Join(names, ", "))
+	}
+	return out, nil
 }
 
 func fromMap(context map[string]any) (Props, error) {
@@ -47,7 +132,7 @@ func fromMap(context map[string]any) (Props, error) {
 			problems = append(problems, fmt.Errorf("context key %s: the stack sets it itself; remove it", key))
 			continue
 		}
-		value, err := plainText(context[key])
+		value, err := valueText(s, context[key])
 		if err != nil {
 			problems = append(problems, fmt.Errorf("context key %s: %w", key, err))
 			continue
@@ -62,7 +147,7 @@ func fromMap(context map[string]any) (Props, error) {
 	own, err := setting.ParseStack(func(name string) string { return named[name] })
 	problems = append(problems, err)
 	if err := errors.Join(problems...); err != nil {
-		return Props{}, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
+		return Props{Functions: functions}, err
 	}
 	return Props{Functions: functions, Stack: own, Given: given}, nil
 }
@@ -96,6 +181,33 @@ func plainText(v any) (string, error) {
 	default:
 		return "", errors.New("it is a list or an object, where a string, a number or a truth value belongs")
 	}
+}
+
+// valueText also takes a list of texts, or an object with texts, for a setting that is one; without them it is as on the command line.
+func valueText(s setting.Setting, v any) (string, error) {
+	var parts []string
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			t, err := plainText(e)
+			if err != nil || strings.Contains(t, ",") {
+				return "", errors.New("it is a list with something in it that is no plain text")
+			}
+			parts = append(parts, t)
+		}
+	case map[string]any:
+		for _, key := range sortedKeys(v) {
+			t, err := plainText(v[key])
+			if err != nil || strings.Contains(t, ",") {
+				return "", errors.New("it is an object with something in it that is no plain text")
+			}
+			parts = append(parts, key+"="+t)
+		}
+	}
+	if parts == nil || !strings.HasPrefix(s.Unit, "list of") {
+		return plainText(v)
+	}
+	return strings.Join(parts, ","), nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -41,7 +41,7 @@ func (s *joiner) addSetup() error {
 	})
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
-	setup.AddResourceDependency(resource(s.made["lifecycle"].fn), nil)
+	setup.AddResourceDependency(resource(s.made["lifecycle"].entrance), nil)
 	resource(s.made["provision"].fn).AddResourceDependency(setup, nil)
 	for _, rule := range s.rules {
 		rule.AddResourceDependency(setup, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 )
@@ -19,13 +20,16 @@ import (
 // CatalogKey is the name of the catalog object in its bucket.
 const CatalogKey = "catalog.json.gz"
 
+// catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted stack left behind.
+const catalogExpiryDays = 90
+
 // joiner is the stack while it is being built.
 type joiner struct {
 	awscdk.Stack
-	props    Props
-	cluster  string
-	bucket   awss3.Bucket
-	nodeRole string // ARN
+	props     Props
+	cluster   string
+	bucket    awss3.Bucket
+	nodeRoles []string // ARNs, that of Linux nodes first
 
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
@@ -33,10 +37,13 @@ type joiner struct {
 	rules   []awscdk.CfnResource
 }
 
-// madeFunction is a function of the template with its way into the cluster.
+// madeFunction is a function of the template with its way into the cluster and what others invoke it by.
 type madeFunction struct {
-	fn    awslambda.Function
-	entry awscdk.CfnResource
+	function
+	fn          awslambda.Function
+	entrance    awslambda.IFunction
+	deadLetters awssqs.Queue // nil: none
+	entry       awscdk.CfnResource
 }
 
 // resource is the one resource of the template that a construct is about.
@@ -62,7 +69,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 		}),
 	})}
 	s.addBucket()
-	s.addNodeRole()
+	s.addNodeRoles()
 	for _, f := range functions {
 		if err := s.addFunction(f); err != nil {
 			return nil, err
@@ -72,7 +79,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 		return nil, err
 	}
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
-	s.output("NodeRoleArn", s.nodeRole, "The role of the nodes; name it in spec.role of an EC2NodeClass")
+	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
 	return s.Stack, nil
 }
 
@@ -84,6 +91,10 @@ func (s *joiner) addBucket() {
 		Encryption:        awss3.BucketEncryption_S3_MANAGED,
 		EnforceSSL:        jsii.Bool(true),
 		RemovalPolicy:     awscdk.RemovalPolicy_RETAIN,
+		LifecycleRules: &[]*awss3.LifecycleRule{{
+			Id: jsii.String("leftovers"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
+			Expiration: awscdk.Duration_Days(jsii.Number(catalogExpiryDays)),
+		}},
 	})
 }
 

@@ -3,6 +3,7 @@ package stack_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 
 	"joiner/infra/stack"
 	"joiner/pkg/setting"
@@ -45,12 +47,29 @@ func placeholders(t *testing.T) string {
 // synth makes the stack from a context as cdk.json would give it.
 func synth(t *testing.T, context map[string]any) (awscdk.Stack, error) {
 	t.Helper()
-	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, AnalyticsReporting: jsii.Bool(false)})
-	props, err := stack.FromContext(app.Node())
+	all, err := synthAll(t, context)
 	if err != nil {
 		return nil, err
 	}
-	return stack.New(app, props)
+	return all[0], nil
+}
+
+func synthAll(t *testing.T, context map[string]any) ([]awscdk.Stack, error) {
+	t.Helper()
+	app := awscdk.NewApp(&awscdk.AppProps{Context: &context, AnalyticsReporting: jsii.Bool(false)})
+	clusters, err := stack.FromContext(app.Node())
+	if err != nil {
+		return nil, err
+	}
+	var out []awscdk.Stack
+	for _, props := range clusters {
+		s, err := stack.New(app, props)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 func mustSynth(t *testing.T, context map[string]any) assertions.Template {
@@ -98,6 +117,69 @@ func TestAGivenNodeRoleIsPassedAndNotMade(t *testing.T) {
 	want := "PassNodeRole: iam:PassRole\n  on arn:${AWS::Partition}:iam::${AWS::AccountId}:role/workers\n"
 	if !strings.Contains(got, want) {
 		t.Errorf("permissions of provision lack\n%s\nthey are\n%s", want, got)
+	}
+}
+
+func TestSeveralClusters(t *testing.T) {
+	context := func(more map[string]any) map[string]any {
+		out := map[string]any{"distFolder": placeholders(t), "logRetentionDays": 30,
+			"clusters": []any{map[string]any{"clusterName": "blue"}, map[string]any{"clusterName": "green", "logRetentionDays": 7}}}
+		maps.Copy(out, more)
+		return out
+	}
+	all, err := synthAll(t, context(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range all {
+		logs := words(t, assertions.Template_FromStack(s, nil))
+		logs.each("AWS::Logs::LogGroup", func(id string, p map[string]any) {
+			if id == "RefreshLogs" {
+				got = append(got, fmt.Sprintf("%s %v %v", *s.StackName(), p["LogGroupName"], p["RetentionInDays"]))
+			}
+		})
+	}
+	want := []string{"joiner-blue /aws/lambda/joiner-blue-refresh 30", "joiner-green /aws/lambda/joiner-green-refresh 7"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("stacks (-want +got):\n%s", diff)
+	}
+	one, err := synthAll(t, context(map[string]any{"clusterName": "green"}))
+	if err != nil || len(one) != 1 || *one[0].StackName() != "joiner-green" {
+		t.Errorf("with -c clusterName=green: %d stacks, error %v; want joiner-green alone", len(one), err)
+	}
+	for want, more := range map[string]map[string]any{
+		"find cluster red: the key clusters of cdk.json has only blue, green":                      {"clusterName": "red"},
+		"key clusters: want a list of objects":                                                     {"clusters": "blue"},
+		"clusters[1]: clusterName a is there twice":                                                {"clusters": []any{map[string]any{"clusterName": "a"}, map[string]any{"clusterName": "a"}}},
+		"clusters[0]:\ncontext key stai: there is no such setting; infra/README.md lists the sett": {"clusters": []any{map[string]any{"clusterName": "a", "stai": "1s"}}},
+		"clusters[0]: want an object with the settings of one cluster":                             {"clusters": []any{"blue"}},
+	} {
+		if _, err := synthAll(t, context(more)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestNodeRolesAreAsTheSettingsSay(t *testing.T) {
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "windowsNodes": true,
+		"nodePolicies": []any{"CloudWatchAgentServerPolicy", "arn:aws:iam::123456789012:policy/team/own"}, "nodeTags": map[string]any{"team": "red", "cost": "7"}})
+	got := words(t, tmpl).access()
+	for _, want := range []string{
+		"NodeAccess: cluster demo, ${NodeRole.Arn} as EC2_LINUX in groups <nil>\n",
+		"WindowsNodeAccess: cluster demo, ${WindowsNodeRole.Arn} as EC2_WINDOWS in groups <nil>\n",
+		"WindowsNodeRole: name=KarpenterNodeRole-demo-windows ",
+		"arn:${AWS::Partition}:iam::aws:policy/CloudWatchAgentServerPolicy arn:aws:iam::123456789012:policy/team/own\n",
+		"WindowsNodeProfile: instance profile KarpenterNodeRole-demo-windows of WindowsNodeRole\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("access lacks\n%s\nit is\n%s", want, got)
+		}
+	}
+	tmpl.HasResourceProperties(jsii.String("AWS::IAM::Role"), map[string]any{"RoleName": "KarpenterNodeRole-demo",
+		"Tags": []any{map[string]any{"Key": "cost", "Value": "7"}, map[string]any{"Key": "team", "Value": "red"}}})
+	if got := words(t, tmpl).permissions("Provision"); !strings.Contains(got, "iam:PassRole\n  on ${NodeRole.Arn}\n  on ${WindowsNodeRole.Arn}\n") {
+		t.Errorf("provision may not pass both roles:\n%s", got)
 	}
 }
 

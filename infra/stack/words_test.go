@@ -60,15 +60,21 @@ func (t template) resources() string {
 func (t template) functions() string {
 	async := map[string]string{}
 	t.each("AWS::Lambda::EventInvokeConfig", func(_ string, p map[string]any) {
-		async[text(p["FunctionName"])] = fmt.Sprintf("async: %v retries, at most %vs old, failures to %s",
-			p["MaximumRetryAttempts"], p["MaximumEventAgeInSeconds"],
-			text(p["DestinationConfig"].(map[string]any)["OnFailure"].(map[string]any)["Destination"]))
+		failures := "nobody"
+		if to, ok := p["DestinationConfig"].(map[string]any); ok {
+			failures = text(to["OnFailure"].(map[string]any)["Destination"])
+		}
+		async[text(p["FunctionName"])] = fmt.Sprintf("%s async: %v retries, at most %vs old, failures to %s",
+			text(p["Qualifier"]), p["MaximumRetryAttempts"], p["MaximumEventAgeInSeconds"], failures)
 	})
 	var b strings.Builder
 	t.each("AWS::Lambda::Function", func(id string, p map[string]any) {
-		fmt.Fprintf(&b, "%s: %v %v handler=%v memory=%v timeout=%v alone=%v role=%s log=%s\n  %s\n", text(p["FunctionName"]),
+		fmt.Fprintf(&b, "%s: %v %v handler=%v memory=%v timeout=%v alone=%v tracing=%s role=%s log=%s\n  %s\n", text(p["FunctionName"]),
 			p["Runtime"], text(p["Architectures"]), p["Handler"], p["MemorySize"], p["Timeout"],
-			p["ReservedConcurrentExecutions"], text(p["Role"]), text(p["LoggingConfig"].(map[string]any)["LogGroup"]), async[id])
+			p["ReservedConcurrentExecutions"], text(p["TracingConfig"]), text(p["Role"]), text(p["LoggingConfig"].(map[string]any)["LogGroup"]), async[plainID(id)])
+	})
+	t.each("AWS::Lambda::Alias", func(_ string, p map[string]any) {
+		fmt.Fprintf(&b, "%s:%s is version %s\n", text(p["FunctionName"]), p["Name"], text(p["FunctionVersion"]))
 	})
 	return b.String()
 }
@@ -115,6 +121,9 @@ func (t template) access() string {
 	})
 	t.each("AWS::IAM::Role", func(id string, p map[string]any) {
 		fmt.Fprintf(&b, "%s: name=%v trust=%s managed=%s\n", id, p["RoleName"], text(p["AssumeRolePolicyDocument"]), text(p["ManagedPolicyArns"]))
+	})
+	t.each("AWS::IAM::InstanceProfile", func(id string, p map[string]any) {
+		fmt.Fprintf(&b, "%s: instance profile %v of %s\n", id, p["InstanceProfileName"], text(p["Roles"]))
 	})
 	return b.String()
 }
@@ -236,8 +245,10 @@ func reference(name string) string {
 	return plainID(name)
 }
 
-// plainID drops the eight digits of hash at the end of an id of CDK.
-func plainID(id string) string { return regexp.MustCompile(`[0-9A-F]{8}$`).ReplaceAllString(id, "") }
+// plainID drops the eight digits of hash at the end of an id of CDK, and those of what a version stands for.
+func plainID(id string) string {
+	return regexp.MustCompile(`[0-9A-F]{8}([0-9a-f]{32})?$`).ReplaceAllString(id, "")
+}
 
 func list(v any) []any {
 	if l, ok := v.([]any); ok {

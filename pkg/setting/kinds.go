@@ -93,6 +93,39 @@ func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) knob[V] {
 	}}
 }
 
+// list is a knob with several texts, separated by commas.
+func list[V any](s Setting, field func(*V) *[]string, ok func(string) bool) knob[V] {
+	return knob[V]{s, func(v *V, in string) error {
+		var out []string
+		for part := range strings.SplitSeq(in, ",") {
+			part = strings.TrimSpace(part)
+			if !ok(part) || slices.Contains(out, part) {
+				return errNotAllowed()
+			}
+			out = append(out, part)
+		}
+		*field(v) = out
+		return nil
+	}}
+}
+
+// pairs is a knob with several keys and their values, separated by commas.
+func pairs[V any](s Setting, field func(*V) *[]Pair, ok func(Pair) bool) knob[V] {
+	return knob[V]{s, func(v *V, in string) error {
+		var out []Pair
+		for part := range strings.SplitSeq(in, ",") {
+			key, value, found := strings.Cut(part, "=")
+			p := Pair{strings.TrimSpace(key), strings.TrimSpace(value)}
+			if !found || !ok(p) || slices.ContainsFunc(out, func(o Pair) bool { return o.Key == p.Key }) {
+				return errNotAllowed()
+			}
+			out = append(out, p)
+		}
+		*field(v) = out
+		return nil
+	}}
+}
+
 // fraction is a knob that is a part of a whole, from 0 up to but not including 1.
 func fraction[V any](s Setting, field func(*V) *float64) knob[V] {
 	s.Unit = "fraction"
@@ -128,6 +161,15 @@ func isClusterName(s string) bool {
 
 func isRoleName(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
+}
+
+func isPolicy(s string) bool {
+	return regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9a-z]*:policy/)?[A-Za-z0-9_+=,.@/-]{1,128}$`).MatchString(s)
+}
+
+func isTag(p Pair) bool {
+	return regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}$`).MatchString(p.Key) && !strings.HasPrefix(p.Key, "aws:") &&
+		regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{0,256}$`).MatchString(p.Value)
 }
 
 func isHTTPS(s string) bool {

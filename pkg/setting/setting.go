@@ -79,12 +79,19 @@ type Values struct {
 
 // StackValues are the knobs that only the stack reads, parsed.
 type StackValues struct {
-	Architecture     string // arm64 or x86_64, as Lambda names them
-	NodeRole         string // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
+	Architecture     string   // arm64 or x86_64, as Lambda names them
+	NodeRole         string   // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
+	NodePolicies     []string // names or ARNs of managed policies
+	NodeTags         []Pair
+	WindowsNodes     bool
+	Tracing          bool
 	LogRetentionDays int
 	OnDelete         string // keep or drain
 	DistFolder       string // holds <GOARCH>/<function>/bootstrap
 }
+
+// Pair is a key with a value.
+type Pair struct{ Key, Value string }
 
 // InvalidError lists every value that cannot be used.
 type InvalidError struct {

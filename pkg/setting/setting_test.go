@@ -119,7 +119,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", DistFolder: ".local/dist"}
+	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", DistFolder: ".local/dist", Tracing: true}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}
@@ -129,6 +129,26 @@ func TestStackSettings(t *testing.T) {
 		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365"
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("got error\n%v\nwant\n%s", err, wantErr)
+	}
+}
+
+func TestListsInSettings(t *testing.T) {
+	got, err := setting.ParseStack(env(map[string]string{"nodePolicies": "A, arn:aws:iam::123456789012:policy/b/c", "nodeTags": "team=red, cost center="}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"A", "arn:aws:iam::123456789012:policy/b/c"}, got.NodePolicies); d != "" {
+		t.Errorf("nodePolicies (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]setting.Pair{{Key: "team", Value: "red"}, {Key: "cost center", Value: ""}}, got.NodeTags); d != "" {
+		t.Errorf("nodeTags (-want +got):\n%s", d)
+	}
+	for name, bad := range map[string][]string{"nodePolicies": {"A,A", "A,,B", "a b"}, "nodeTags": {"team", "aws:x=1", "a=1,a=2", "=1"}} {
+		for _, text := range bad {
+			if _, err := setting.ParseStack(env(map[string]string{name: text})); err == nil {
+				t.Errorf("%s %q was accepted", name, text)
+			}
+		}
 	}
 }
 

@@ -219,7 +219,7 @@ func (c *Cloud) askBus(*call) ([]access, error) {
 }
 
 func (c *Cloud) askFunction(r *call) ([]access, error) {
-	return []access{{"lambda:InvokeFunction", c.arn("lambda", "function:"+functionName(r.part(2))), nil}}, nil
+	return []access{{"lambda:InvokeFunction", c.arn("lambda", "function:"+qualifiedName(r.part(2))), nil}}, nil
 }
 
 func (c *Cloud) askCluster(r *call) ([]access, error) {

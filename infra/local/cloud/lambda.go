@@ -10,7 +10,7 @@ import (
 
 // InvokeRequest is a Lambda invocation that somebody asked the account for.
 type InvokeRequest struct {
-	Function string // name, without the rest of an ARN
+	Function string // name, or name:alias, without the rest of an ARN
 	Type     string // RequestResponse, Event or DryRun
 	Payload  []byte
 	Caller   Caller
@@ -28,18 +28,17 @@ func lambdaOperations() map[string]operation {
 	return map[string]operation{"Invoke": (*Cloud).invoke}
 }
 
-// functionName is the name in a bare name, a partial or a whole ARN, without a qualifier.
-func functionName(ref string) string {
+// qualifiedName is the name in a bare name, a partial or a whole ARN, with the version or alias if there is one.
+func qualifiedName(ref string) string {
 	if _, after, ok := strings.Cut(ref, "function:"); ok {
-		ref = after
+		return after
 	}
-	name, _, _ := strings.Cut(ref, ":")
-	return name
+	return ref
 }
 
 // invoke hands the invocation to Options.Invoke. For type Event the callback must return once it has queued it.
 func (c *Cloud) invoke(r *call) (any, error) {
-	in := InvokeRequest{Function: functionName(r.part(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"), Payload: r.body, Caller: r.caller}
+	in := InvokeRequest{Function: qualifiedName(r.part(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"), Payload: r.body, Caller: r.caller}
 	if in.Type == "" {
 		in.Type = "RequestResponse"
 	}

@@ -66,6 +66,7 @@ func needs() map[string]map[string]string {
 func platform() map[string]string {
 	return map[string]string{
 		"WriteOwnLog":          "Lambda writes the function's log",
+		"SendTraces":           "Lambda records the invocation in X-Ray",
 		"SendToOwnDeadLetters": "Lambda sends what the function gave up; the host refuses to load a stack without it",
 	}
 }

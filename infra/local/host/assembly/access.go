@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -116,13 +117,15 @@ func (a *Assembly) attach() error {
 	return errors.Join(append(problems, a.verify()...)...)
 }
 
-// Function finds a function by name, ARN or partial ARN, with or without the qualifier $LATEST. Nil: there is none.
+// Function finds a function by name, ARN or partial ARN, with or without the qualifier $LATEST or an alias. Nil: there is none.
 func (a *Assembly) Function(ref string) *Function {
-	ref = strings.TrimSuffix(ref, ":$LATEST")
 	for i := range a.Functions {
 		f := &a.Functions[i]
-		if ref == f.Name || ref == f.ARN || ref == a.Place.Account+":function:"+f.Name {
-			return f
+		for _, name := range []string{f.Name, f.ARN, a.Place.Account + ":function:" + f.Name} {
+			qualifier, qualified := strings.CutPrefix(ref, name+":")
+			if ref == name || qualified && (qualifier == "$LATEST" || slices.Contains(f.Aliases, qualifier)) {
+				return f
+			}
 		}
 	}
 	return nil

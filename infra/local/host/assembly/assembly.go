@@ -212,6 +212,7 @@ func inertTypes() []string {
 		"AWS::SNS::Topic", "AWS::SNS::TopicPolicy", "AWS::SNS::Subscription",
 		"AWS::S3::BucketPolicy",
 		"AWS::Scheduler::ScheduleGroup",
+		"AWS::Lambda::Version", // there is one, the one that was built
 	}
 }
 

@@ -82,7 +82,7 @@ func TestLoadFunction(t *testing.T) {
 		},
 		Timeout: 2 * time.Second, MemoryMB: 256, Code: f.Code,
 		DeadLetterARN: "arn:aws:sqs:us-west-2:111122223333:joiner-demo-dead-letters",
-		Async:         Async{Retries: 1, MaxAge: time.Hour, OnFailureARN: onFailure},
+		Async:         Async{Retries: 1, MaxAge: time.Hour, OnFailureARN: onFailure, Qualifier: "$LATEST"},
 	}
 	if diff := cmp.Diff(want, *f); diff != "" {
 		t.Errorf("function (-want +got):\n%s", diff)

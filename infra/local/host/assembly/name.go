@@ -33,6 +33,13 @@ func (s *stack) attributes(id string, r resource) (map[string]any, error) {
 	switch r.Type {
 	case "AWS::Lambda::Function":
 		return map[string]any{"Ref": name, "Arn": arn("lambda", "function:"+name)}, nil
+	case "AWS::Lambda::Version":
+		function, err := s.property(r, "FunctionName", "")
+		return map[string]any{"Ref": arn("lambda", "function:"+function+":1"), "Version": "1", "FunctionArn": arn("lambda", "function:"+function)}, err
+	case "AWS::Lambda::Alias":
+		function, err := s.property(r, "FunctionName", "")
+		alias := arn("lambda", "function:"+function+":"+name)
+		return map[string]any{"Ref": alias, "AliasArn": alias}, err
 	case "AWS::IAM::Role", "AWS::IAM::InstanceProfile":
 		path, err := s.property(r, "Path", "/")
 		if err != nil {
@@ -79,7 +86,7 @@ func (s *stack) physical(id string, r resource) (string, error) {
 		property = "RoleName"
 	case "AWS::IAM::InstanceProfile":
 		property, limit = "InstanceProfileName", 128
-	case "AWS::Events::Rule", "AWS::Scheduler::Schedule", "AWS::Scheduler::ScheduleGroup":
+	case "AWS::Events::Rule", "AWS::Scheduler::Schedule", "AWS::Scheduler::ScheduleGroup", "AWS::Lambda::Alias":
 		property = "Name"
 	case "AWS::SQS::Queue":
 		property, limit = "QueueName", 80

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,6 +15,7 @@ type reader func(a *Assembly, s *stack, i item) error
 func readers() map[string]reader {
 	return map[string]reader{
 		"AWS::Lambda::Function":          readFunction,
+		"AWS::Lambda::Alias":             readAlias,
 		"AWS::Lambda::EventInvokeConfig": readInvokeConfig,
 		"AWS::Lambda::Permission":        readPermission,
 		"AWS::Events::Rule":              readRule,
@@ -68,6 +70,24 @@ func readFunction(a *Assembly, s *stack, i item) error {
 	return nil
 }
 
+// readAlias notes the alias on its function. Every alias is the version that was built: there is no other here.
+func readAlias(a *Assembly, _ *stack, i item) error {
+	var p struct{ FunctionName, Name string }
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	find := func(a *Assembly) error {
+		f := a.Function(p.FunctionName)
+		if f == nil {
+			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
+		}
+		f.Aliases = append(f.Aliases, p.Name)
+		return nil
+	}
+	a.pending = slices.Insert(a.pending, 0, find) // before what goes by the alias
+	return nil
+}
+
 // readInvokeConfig only notes the settings; attach gives them to the function, which may come later in the template.
 func readInvokeConfig(a *Assembly, s *stack, i item) error {
 	var p struct {
@@ -81,20 +101,20 @@ func readInvokeConfig(a *Assembly, s *stack, i item) error {
 	if err := i.decode(&p); err != nil {
 		return err
 	}
-	if p.Qualifier != "$LATEST" {
-		return fmt.Errorf("qualifier %q: only $LATEST exists here", p.Qualifier)
-	}
 	if p.DestinationConfig.OnSuccess.Destination != "" {
 		return errors.New("on-success destinations are not known here")
 	}
-	async := Async{Retries: 2, MaxAge: seconds(p.MaximumEventAgeInSeconds, 6*3600), OnFailureARN: p.DestinationConfig.OnFailure.Destination}
+	async := Async{Retries: 2, MaxAge: seconds(p.MaximumEventAgeInSeconds, 6*3600), OnFailureARN: p.DestinationConfig.OnFailure.Destination, Qualifier: p.Qualifier}
 	if p.MaximumRetryAttempts != nil {
 		async.Retries = *p.MaximumRetryAttempts
 	}
 	a.pending = append(a.pending, func(a *Assembly) error {
-		f := a.Function(p.FunctionName)
+		f := a.Function(p.FunctionName + ":" + p.Qualifier)
 		if f == nil {
-			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, p.FunctionName)
+			return fmt.Errorf("%s: function %s:%s is not in the assembly", i.LogicalID, p.FunctionName, p.Qualifier)
+		}
+		if f.Async.Qualifier != "" {
+			return fmt.Errorf("%s: function %s has settings for %s already; here all of its aliases are one", i.LogicalID, f.Name, f.Async.Qualifier)
 		}
 		f.Async = async
 		return nil

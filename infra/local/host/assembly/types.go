@@ -22,6 +22,7 @@ type Function struct {
 	Reserved      *int   // reserved concurrency; nil: none
 	DeadLetterARN string
 	Async         Async
+	Aliases       []string // all of them are the version that was built
 }
 
 // Async is what AWS::Lambda::EventInvokeConfig says, or Lambda's defaults.
@@ -29,6 +30,7 @@ type Async struct {
 	Retries      int
 	MaxAge       time.Duration
 	OnFailureARN string
+	Qualifier    string // what it was written for; empty: nobody wrote any
 }
 
 // Rule is an AWS::Events::Rule on the default bus. It has a schedule, a pattern, or both.
