@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"joiner/pkg/awscode"
 )
 
 // Access is how a cluster lets in who comes from outside.
@@ -20,7 +22,7 @@ type Access struct {
 // DescribeAccess asks EKS how to get into the cluster; found is false when there is no such cluster in the region.
 func DescribeAccess(ctx context.Context, c *eks.Client, name string) (a Access, found bool, err error) {
 	out, err := c.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
-	if code(err) == "ResourceNotFoundException" {
+	if awscode.Of(err) == "ResourceNotFoundException" {
 		return Access{}, false, nil
 	}
 	if err != nil {

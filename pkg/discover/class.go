@@ -2,11 +2,9 @@ package discover
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
-	"github.com/aws/smithy-go"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/nodeclass"
@@ -149,19 +146,4 @@ func values[T any](m map[string]T) []T {
 		out = append(out, m[k])
 	}
 	return out
-}
-
-// code is the AWS error code of err, empty for none.
-func code(err error) string {
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		return api.ErrorCode()
-	}
-	return ""
-}
-
-// isMissing reports whether AWS says that what was asked for does not exist (spec aws.md §3.7).
-func isMissing(err error) bool {
-	c := code(err)
-	return strings.HasSuffix(c, ".NotFound") || strings.HasSuffix(c, "NotFoundException") || c == "NoSuchEntity" || c == "ParameterNotFound" ||
-		c == "InvalidAMIID.Malformed"
 }

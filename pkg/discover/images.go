@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/awscode"
 	"joiner/pkg/nodeclass"
 )
 
@@ -123,7 +124,7 @@ func (f *Finder) describeImages(ctx context.Context, q ec2.DescribeImagesInput) 
 			return nil, fmt.Errorf("describe images: more than %d pages, narrow amiSelectorTerms", maxPages)
 		}
 		page, err := pages.NextPage(ctx)
-		if isMissing(err) {
+		if awscode.Missing(err) {
 			return nil, nil
 		}
 		if err != nil {
@@ -156,7 +157,7 @@ func (f *Finder) image(i types.Image) (nodeclass.Image, bool) {
 func (f *Finder) parameter(ctx context.Context, name string) (string, error) {
 	out, err := f.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
 	switch {
-	case isMissing(err):
+	case awscode.Missing(err):
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("get parameter %s: %w", name, err)

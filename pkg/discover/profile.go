@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/awscode"
 	"joiner/pkg/nodeclass"
 )
 
@@ -71,7 +72,7 @@ func (f *Finder) keepsProfile(ctx context.Context, c *awsv1.EC2NodeClass, name, 
 func (f *Finder) getProfile(ctx context.Context, name string) (types.InstanceProfile, bool, error) {
 	out, err := f.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	switch {
-	case isMissing(err):
+	case awscode.Missing(err):
 		return types.InstanceProfile{}, false, nil
 	case err != nil:
 		return types.InstanceProfile{}, false, fmt.Errorf("get instance profile %s: %w", name, err)
@@ -84,12 +85,12 @@ func (f *Finder) getProfile(ctx context.Context, name string) (types.InstancePro
 func (f *Finder) addRole(ctx context.Context, name, role string) error {
 	_, err := f.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
 	switch {
-	case err == nil, code(err) == "LimitExceeded": // it holds a role already: a repeated call
+	case err == nil, awscode.Of(err) == "LimitExceeded": // it holds a role already: a repeated call
 		return nil
-	case isMissing(err) && strings.Contains(strings.ToLower(err.Error()), "role"):
+	case awscode.Missing(err) && strings.Contains(strings.ToLower(err.Error()), "role"):
 		return &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotFound,
 			Why: "there is no IAM role " + role + ": create it or change spec.role"}
-	case code(err) == "AccessDenied":
+	case awscode.Of(err) == "AccessDenied":
 		return &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotAllowed,
 			Why: fmt.Sprintf("IAM does not let refresh give role %s to an instance profile: name the stack's node role in spec.role, or give spec.instanceProfile: %v", role, err)}
 	}
@@ -98,7 +99,7 @@ func (f *Finder) addRole(ctx context.Context, name, role string) error {
 
 func (f *Finder) removeRole(ctx context.Context, name string, r types.Role) error {
 	_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: r.RoleName})
-	if err != nil && !isMissing(err) {
+	if err != nil && !awscode.Missing(err) {
 		return fmt.Errorf("remove role from instance profile %s: %w", name, err)
 	}
 	return nil
@@ -119,7 +120,7 @@ func (f *Finder) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name 
 	}
 	_, err := f.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name),
 		Path: aws.String(f.profilePath(c)), Tags: tags})
-	if err != nil && code(err) != "EntityAlreadyExists" {
+	if err != nil && awscode.Of(err) != "EntityAlreadyExists" {
 		return fmt.Errorf("create instance profile %s: %w", name, err)
 	}
 	return nil
@@ -153,7 +154,7 @@ func (f *Finder) deleteProfile(ctx context.Context, p types.InstanceProfile) err
 		}
 	}
 	_, err := f.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName})
-	if err != nil && !isMissing(err) {
+	if err != nil && !awscode.Missing(err) {
 		return fmt.Errorf("delete instance profile %s: %w", name, err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"joiner/pkg/awscode"
 	"joiner/pkg/catalog"
 	"joiner/pkg/catalog/builtin"
 )
@@ -138,7 +139,7 @@ func (s *Store) read(ctx context.Context) error {
 	switch {
 	case notModified(err):
 		return nil
-	case code(err) == "NoSuchKey":
+	case awscode.Of(err) == "NoSuchKey":
 		return &nothingStoredError{"bucket " + s.bucket + " holds no " + catalogKey + " yet, refresh stores one"}
 	case err != nil:
 		return fmt.Errorf("get catalog from bucket %s: %w", s.bucket, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/awscode"
 )
 
 const templatePage = 200
@@ -31,7 +32,7 @@ func (f *Finder) deleteTemplates(ctx context.Context, c *awsv1.EC2NodeClass) err
 		}
 		for _, t := range page.LaunchTemplates {
 			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
-			if err != nil && !isMissing(err) {
+			if err != nil && !awscode.Missing(err) {
 				return fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
-	"github.com/aws/smithy-go"
 
+	"joiner/pkg/awscode"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
@@ -66,10 +66,10 @@ func (f *Fleet) Launch(ctx context.Context, o launch.Order, token string) (clust
 		}
 		out, err := f.EC2.CreateFleet(ctx, fleetInput(o, token))
 		switch {
-		case code(err) == "IdempotentParameterMismatch":
+		case awscode.Of(err) == "IdempotentParameterMismatch":
 			i, err := f.adopt(ctx, o.ClaimUID, token)
 			return i, nil, err
-		case code(err) == templateNameNotFound && try == 0:
+		case awscode.Of(err) == templateNameNotFound && try == 0:
 			f.forget(o)
 			continue
 		case err != nil:
@@ -85,11 +85,9 @@ func (f *Fleet) Launch(ctx context.Context, o launch.Order, token string) (clust
 // refused is the error of a request that EC2 refused as a whole. Quotas and a missing service-linked role may come this way
 // too, and mean the same as in an answer.
 func refused(o launch.Order, err error) error {
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		one := types.CreateFleetError{ErrorCode: aws.String(api.ErrorCode()), ErrorMessage: aws.String(api.ErrorMessage())}
-		if marks, _ := refusals(o, []types.CreateFleetError{one}); len(marks) > 0 {
-			return &catalog.NoCapacityError{Marks: marks}
-		}
+	one := types.CreateFleetError{ErrorCode: aws.String(awscode.Of(err)), ErrorMessage: aws.String(awscode.Message(err))}
+	if marks, _ := refusals(o, []types.CreateFleetError{one}); len(marks) > 0 {
+		return &catalog.NoCapacityError{Marks: marks}
 	}
 	return fmt.Errorf("create fleet: %w", err)
 }
@@ -176,8 +174,8 @@ func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
 	for part := range slices.Chunk(ids, terminateAt) {
 		_, err := f.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
 		switch {
-		case err == nil || code(err) == instanceNotFound && len(part) == 1:
-		case code(err) == instanceNotFound: // one unknown id refuses the whole call
+		case err == nil || awscode.Of(err) == instanceNotFound && len(part) == 1:
+		case awscode.Of(err) == instanceNotFound: // one unknown id refuses the whole call
 			for _, id := range part {
 				errs = append(errs, f.Terminate(ctx, []string{id}))
 			}
@@ -192,7 +190,7 @@ func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
 // not know is no error.
 func (f *Fleet) Name(ctx context.Context, id, node string) error {
 	out, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	if code(err) == instanceNotFound {
+	if awscode.Of(err) == instanceNotFound {
 		return nil
 	}
 	if err != nil {
@@ -207,7 +205,7 @@ func (f *Fleet) Name(ctx context.Context, id, node string) error {
 	}
 	_, err = f.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id},
 		Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String(node)}}})
-	if err != nil && code(err) != instanceNotFound {
+	if err != nil && awscode.Of(err) != instanceNotFound {
 		return fmt.Errorf("tag instance %s: %w", id, err)
 	}
 	return nil
@@ -237,14 +235,6 @@ func instance(i types.Instance) cluster.Instance {
 	}
 	slices.Sort(out.Tags)
 	return out
-}
-
-// code is the AWS error code of err, empty for none.
-func code(err error) string {
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		return api.ErrorCode()
-	}
-	return ""
 }
 
 func pause(ctx context.Context, d time.Duration) error {

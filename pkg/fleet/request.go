@@ -5,6 +5,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"joiner/pkg/awscode"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
@@ -66,11 +67,11 @@ func tags(in []launch.Tag) []types.Tag {
 func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Mark, other []types.CreateFleetError) {
 	for _, e := range errs {
 		c := aws.ToString(e.ErrorCode)
-		if c == "AuthFailure.ServiceLinkedRoleCreationNotPermitted" {
+		if c == awscode.SpotRoleMissing {
 			marks = append(marks, catalog.Mark{Offer: catalog.Offer{CapacityType: catalog.Spot}, Why: c})
 			continue
 		}
-		if !noCapacity(c) {
+		if !awscode.NoCapacity(c) {
 			other = append(other, e)
 			continue
 		}
@@ -88,16 +89,6 @@ func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Ma
 		marks = append(marks, catalog.Mark{Offer: offer, Why: c})
 	}
 	return marks, other
-}
-
-// noCapacity reports whether EC2 refuses an offer for lack of capacity or quota (spec aws.md §3.7, ICE codes).
-func noCapacity(code string) bool {
-	switch code {
-	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
-		"InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "ReservationCapacityExceeded":
-		return true
-	}
-	return false
 }
 
 func imageOf(o launch.Order, i cluster.Instance) (image, subnet string) {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"joiner/pkg/awscode"
 	"joiner/pkg/launch"
 )
 
@@ -34,7 +35,7 @@ func (f *Fleet) ensureTemplates(ctx context.Context, o launch.Order) error {
 			continue
 		}
 		out, err := f.EC2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{t.Name}})
-		if err != nil && code(err) != templateNameNotFound {
+		if err != nil && awscode.Of(err) != templateNameNotFound {
 			return fmt.Errorf("describe launch template %s: %w", t.Name, err)
 		}
 		if err != nil || len(out.LaunchTemplates) == 0 {
@@ -53,7 +54,7 @@ func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
 		LaunchTemplateData: templateData(t),
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tags(t.Tags)}},
 	})
-	if err != nil && code(err) != templateExists {
+	if err != nil && awscode.Of(err) != templateExists {
 		return fmt.Errorf("create launch template %s: %w", t.Name, err)
 	}
 	return nil
@@ -78,7 +79,7 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 				continue
 			}
 			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
-			if err != nil && code(err) != templateIDNotFound && code(err) != templateNameNotFound {
+			if err != nil && awscode.Of(err) != templateIDNotFound && awscode.Of(err) != templateNameNotFound {
 				return n, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
 			}
 			n++

@@ -75,7 +75,7 @@ func ready(in Input) error {
 	case in.Class.Spec.PlacementGroupSelector != nil:
 		return no("spec.placementGroupSelector is not supported")
 	}
-	if key, found := restrictedTag(in.Class.Spec.Tags); found {
+	if key, found := awsv1.RestrictedTag(in.Class.Spec.Tags); found {
 		return no("tag %q in spec.tags is restricted", key)
 	}
 	return nil

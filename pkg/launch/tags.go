@@ -3,7 +3,6 @@ package launch
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	karpv1 "joiner/pkg/api/v1"
@@ -16,7 +15,7 @@ const (
 	TagNodePool    = awsv1.TagNodePool
 	TagNodeClass   = awsv1.TagEC2NodeClass
 	TagClaim       = awsv1.TagNodeClaim
-	TagClaimUID    = "joiner.sh/nodeclaim-uid"
+	TagClaimUID    = awsv1.TagNodeClaimUID
 )
 
 // staticTags are the tags of everything that a launch makes; ours beat the user's.
@@ -39,17 +38,6 @@ func claimTags(in Input, static map[string]string) map[string]string {
 	out := maps.Clone(static)
 	out[TagClaim], out[TagClaimUID] = in.Claim.Name, in.Claim.UID
 	return out
-}
-
-// restrictedTag finds a user's tag that only we may set.
-func restrictedTag(tags map[string]string) (string, bool) {
-	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		if slices.Contains([]string{TagClusterName, TagNodePool, TagNodeClass, TagClaim, TagClaimUID}, k) ||
-			strings.HasPrefix(k, awsv1.TagClusterPrefix) {
-			return k, true
-		}
-	}
-	return "", false
 }
 
 func sortedTags(m map[string]string) []Tag {

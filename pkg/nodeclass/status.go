@@ -185,7 +185,7 @@ func validate(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 		}
 		return
 	}
-	if key := restricted(c.Spec.Tags); key != "" {
+	if key, found := awsv1.RestrictedTag(c.Spec.Tags); found {
 		conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonTagValidationFailed,
 			"spec.tags may not hold "+key+": Joiner sets it", now)
 		return
@@ -284,17 +284,6 @@ func term(id, name string, tags map[string]string) string {
 		parts = append(parts, "tag "+k+"="+tags[k])
 	}
 	return strings.Join(parts, " and ")
-}
-
-// restricted finds a tag of the user's that only we may set (spec aws.md §1.2).
-func restricted(tags map[string]string) string {
-	for _, k := range sortedKeys(tags) {
-		switch {
-		case strings.HasPrefix(k, awsv1.TagClusterPrefix), k == awsv1.TagClusterName, k == awsv1.TagNodePool, k == awsv1.TagNodeClaim, k == awsv1.TagEC2NodeClass:
-			return k
-		}
-	}
-	return ""
 }
 
 // Ready reports whether the class can be launched with now.

@@ -65,10 +65,11 @@ const (
 // FinalizerTermination stands on an EC2NodeClass while it has instance profiles and launch templates of its own in AWS.
 const FinalizerTermination = "karpenter.k8s.aws/termination"
 
-// Tags on what is made in AWS (aws.md 3.6). User tags may not use these keys.
+// Tags on what is made in AWS (aws.md 3.6). User tags may not use these keys but Name, see RestrictedTag.
 const (
 	TagNodePool      = "karpenter.sh/nodepool"
 	TagNodeClaim     = "karpenter.sh/nodeclaim"
+	TagNodeClaimUID  = "joiner.sh/nodeclaim-uid" // from the launch on, so that an instance whose launch reply was lost is found
 	TagEC2NodeClass  = "karpenter.k8s.aws/ec2nodeclass"
 	TagClusterName   = "eks:eks-cluster-name"
 	TagClusterPrefix = "kubernetes.io/cluster/"

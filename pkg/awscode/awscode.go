@@ -1,0 +1,117 @@
+// Package awscode knows what the error codes of AWS mean to us.
+//
+// It reads them off errors by their methods, so it needs no SDK, and is the one place that spells codes which more than one
+// adapter meets. It refuses to know what is done about them.
+package awscode
+
+import (
+	"errors"
+	"strings"
+)
+
+// coded is what the SDK's errors with an answer of AWS have in common.
+type coded interface {
+	error
+	ErrorCode() string
+	ErrorMessage() string
+}
+
+// Of is the AWS error code of err, empty for an error that is no answer of AWS.
+func Of(err error) string {
+	if c, ok := errors.AsType[coded](err); ok {
+		return c.ErrorCode()
+	}
+	return ""
+}
+
+// Message is what AWS says beside the code, empty for an error that is no answer of AWS.
+func Message(err error) string {
+	if c, ok := errors.AsType[coded](err); ok {
+		return c.ErrorMessage()
+	}
+	return ""
+}
+
+// Missing reports whether AWS says that what was asked for does not exist (spec aws.md §3.7).
+func Missing(err error) bool {
+	c := Of(err)
+	return strings.HasSuffix(c, ".NotFound") || strings.HasSuffix(c, "NotFoundException") || c == "NoSuchEntity" || c == "ParameterNotFound" ||
+		c == "InvalidAMIID.Malformed"
+}
+
+// SpotRoleMissing is the code for a spot request in an account without the service-linked role for spot and without the right to make it.
+const SpotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+
+// NoCapacity reports whether the code means that an offer is refused for lack of capacity or quota (spec aws.md §3.7, ICE codes).
+func NoCapacity(code string) bool {
+	switch code {
+	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
+		"InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "ReservationCapacityExceeded":
+		return true
+	}
+	return false
+}
+
+// longest is how many bytes of an error that is not understood people are shown (spec core.md §1.2).
+const longest = 300
+
+// LaunchFailed is the reason of a launch that failed in a way we know no word for.
+const LaunchFailed = "LaunchFailed"
+
+// verdict is what an error text means.
+type verdict struct {
+	all     []string // that the text holds
+	reason  string
+	message string
+}
+
+// Reason says in one word and one sentence why a launch failed, by the text of its error; the first match counts (spec aws.md
+// §3.7). Refused images come before other refusals, which their code would count them among.
+func Reason(err error) (reason, message string) {
+	text := err.Error()
+	for _, v := range verdicts() {
+		hit := true
+		for _, part := range v.all {
+			hit = hit && strings.Contains(text, part)
+		}
+		if hit {
+			return v.reason, v.message
+		}
+	}
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "..."
+	}
+	return LaunchFailed, text
+}
+
+func verdicts() []verdict {
+	const boundary, policy = "explicit deny in a permissions boundary", "explicit deny in a service control policy"
+	out := []verdict{
+		{[]string{SpotRoleMissing}, "SpotSLRCreationFailed", "the account has no service-linked role for spot, and we may not create it"},
+		{[]string{"Not authorized for images"}, "AMIAuthorizationFailure", "the account may not use the AMI"},
+	}
+	for _, code := range []string{"UnauthorizedOperation", "AccessDenied", "AuthFailure"} {
+		out = append(out,
+			verdict{[]string{code, boundary}, "Unauthorized", "a permissions boundary denies the call"},
+			verdict{[]string{code, policy}, "Unauthorized", "a service control policy denies the call"},
+			verdict{[]string{code}, "Unauthorized", "no policy allows the call"})
+	}
+	return append(out,
+		verdict{[]string{"Security group", "belong to different networks"}, "SecurityGroupSubnetVPCMismatch", "security groups and subnet are of different VPCs"},
+		verdict{[]string{"iamInstanceProfile.name is invalid"}, "InstanceProfileNameInvalid", "the instance profile does not exist"},
+		verdict{[]string{"Invalid IAM Instance Profile name"}, "InstanceProfileNameInvalid", "the instance profile does not exist"},
+		verdict{[]string{"InvalidLaunchTemplateName.NotFoundException"}, "LaunchTemplateNotFound", "the launch template is gone"},
+		verdict{[]string{"InvalidLaunchTemplateId.NotFound"}, "LaunchTemplateNotFound", "the launch template is gone"},
+		verdict{[]string{"User data is limited to"}, "UserDataSizeLimitExceeded", "the user data is longer than EC2 takes"},
+		verdict{[]string{"InvalidAMIID.Malformed"}, "InvalidAMIID", "the AMI's id is none"},
+		verdict{[]string{"InvalidAMIID.NotFound"}, "AMINotFound", "the AMI does not exist"},
+		verdict{[]string{"RequestLimitExceeded"}, "RequestLimitExceeded", "EC2 takes no more requests for now"},
+		verdict{[]string{"InternalError"}, "InternalError", "EC2 failed"},
+		verdict{[]string{"not eligible for Free Tier"}, "FreeTierIneligible", "the account may only launch types of the free tier"},
+		verdict{[]string{"MaxFleetCountExceeded"}, "FleetQuotaExceeded", "the account has as many fleets as it may have"},
+		verdict{[]string{"PendingVerification"}, "AccountPendingVerification", "AWS has not verified the account for the region yet"},
+		verdict{[]string{"MaxSpotInstanceCountExceeded"}, "SpotQuotaExceeded", "the account has as many spot instances as it may have"},
+		verdict{[]string{"VcpuLimitExceeded"}, "VCPULimitExceeded", "the account has as many vCPUs as it may have"},
+		verdict{[]string{"InsufficientFreeAddressesInSubnet"}, "InsufficientFreeAddressesInSubnet", "the subnet has no address left"},
+	)
+}
