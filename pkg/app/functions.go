@@ -29,6 +29,7 @@ func (a *App) Provision(ctx context.Context) error {
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context) error {
 	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Record: a.kube, Instances: a.fleet,
+		Pools: a.kube, Volumes: a.kube,
 		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
 	return l.Run(ctx, a.until(ctx))
 }

@@ -69,8 +69,9 @@ type Node struct {
 	Capacity    resource.List     `json:"capacity"`
 	Allocatable resource.List     `json:"allocatable"`
 	Ready       bool              `json:"ready"`
-	ReadySince  time.Time         `json:"readySince,omitzero"` // last transition of the Ready condition
-	Finalizer   bool              `json:"finalizer,omitempty"` // carries karpenter.sh/termination
+	ReadySince  time.Time         `json:"readySince,omitzero"`  // last transition of the Ready condition
+	Finalizer   bool              `json:"finalizer,omitempty"`  // carries karpenter.sh/termination
+	Conditions  []Condition       `json:"conditions,omitempty"` // type, status and since only, sorted by type
 
 	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no limit.
 	VolumeLimits map[string]int64 `json:"volumeLimits,omitempty"`
@@ -82,7 +83,8 @@ type Claim struct {
 	UID              string            `json:"uid,omitempty"`
 	Version          string            `json:"version,omitempty"` // resourceVersion, for optimistic concurrency
 	Generation       int64             `json:"generation,omitempty"`
-	Pool             string            `json:"pool,omitempty"` // label karpenter.sh/nodepool
+	Pool             string            `json:"pool,omitempty"`    // label karpenter.sh/nodepool
+	PoolUID          string            `json:"poolUID,omitempty"` // of the NodePool that owns it, empty for a claim made by hand
 	Class            string            `json:"class"`
 	Created          time.Time         `json:"created"`
 	Deleting         time.Time         `json:"deleting,omitzero"`

@@ -1,5 +1,7 @@
 package cluster
 
+import "time"
+
 // Outcome is what became of an eviction.
 type Outcome string
 
@@ -25,4 +27,15 @@ type Event struct {
 	Warning   bool
 	Reason    string // one word
 	Message   string // a sentence
+
+	// Every is how often the same event is told at most; zero for every two minutes.
+	Every time.Duration
+}
+
+// Registration is how it ended for a NodeClaim that its node should join the cluster.
+type Registration struct {
+	ClaimUID string
+	OK       bool
+	Reason   string // of a failure: one word
+	Message  string // of a failure: a sentence
 }

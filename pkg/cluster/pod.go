@@ -44,6 +44,9 @@ type Pod struct {
 	Volumes      []Volume                `json:"volumes,omitempty"`     // sorted by driver and id; filled in once a pod that waits uses any
 	Unmodelled   []string                `json:"unmodelled,omitempty"`  // constraints that Joiner does not model, in words
 
+	// AskAgain is set when the eviction API refused this pod lately: the time before which it is not asked again.
+	AskAgain time.Time `json:"askAgain,omitzero"`
+
 	// Virtual says that there is no such pod: it stands for room that a CapacityBuffer keeps free. It is packed as any other, but
 	// nothing is written about it, and no node is spared for its sake (spec core.md §1.9).
 	Virtual bool `json:"virtual,omitempty"`

@@ -25,9 +25,12 @@ type Snapshot struct {
 	Namespaces []Namespace     `json:"namespaces,omitempty"`
 	Budgets    []Budget        `json:"budgets,omitempty"`   // PodDisruptionBudgets
 	Instances  []Instance      `json:"instances,omitempty"` // only where the pass asked EC2
-	Catalog    catalog.Catalog `json:"catalog"`
-	SoldOut    []catalog.Mark  `json:"soldOut,omitempty"`
-	Rules      Rules           `json:"rules"`
+
+	Attachments []Attachment `json:"attachments,omitempty"` // of nodes that are drained, only where the pass asked for them
+
+	Catalog catalog.Catalog `json:"catalog"`
+	SoldOut []catalog.Mark  `json:"soldOut,omitempty"`
+	Rules   Rules           `json:"rules"`
 }
 
 // Rules are the settings that change decisions.
@@ -51,6 +54,14 @@ type Rules struct {
 type Namespace struct {
 	Name   string            `json:"name"`
 	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Attachment is a persistent volume attached to a node. Those of volumes that no PersistentVolume stands for are left out.
+type Attachment struct {
+	Node   string `json:"node"`
+	Volume string `json:"volume"`           // of the PersistentVolume
+	Claim  string `json:"claim,omitempty"`  // namespace/name of the claim that it is bound to
+	Shared bool   `json:"shared,omitempty"` // other nodes may attach it at the same time
 }
 
 // Budget is a PodDisruptionBudget.
@@ -82,7 +93,9 @@ type Pool struct {
 	Limited          []string          `json:"limited,omitempty"`     // names of the resources that Limits holds, zero limits included; may hold "nodes"
 	ExpireAfter      time.Duration     `json:"expireAfter,omitempty"` // 0 for Never
 	TerminationGrace *time.Duration    `json:"terminationGrace,omitempty"`
-	Hash             string            `json:"hash,omitempty"` // static drift hash of the template
+	Hash             string            `json:"hash,omitempty"`      // static drift hash of the template
+	Counted          resource.List     `json:"counted"`             // status.resources: what its nodes have, "nodes" included
+	Uncounted        bool              `json:"uncounted,omitempty"` // status.resources was never written
 	Disruption       Disruption        `json:"disruption,omitzero"`
 }
 

@@ -1,11 +1,13 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,6 +31,8 @@ type Lifecycle struct {
 	Pods      Pods
 	Record    Recorder
 	Instances Instances
+	Pools     PoolStatus
+	Volumes   Volumes
 	Provision Waker // runs provision when pods are about to lose their node
 	Refresh   Waker // runs refresh when a class is new or was changed
 	Rules     cluster.Rules
@@ -99,6 +103,22 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 		}
 		groups[k] = append(groups[k], a)
 	}
+	// What pools remember of their claims comes first: the claims' own steps are what tells it.
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	pools := slices.IndexFunc(keys, func(k string) bool { return rank(k) > 0 })
+	if pools < 0 {
+		pools = len(keys)
+	}
+	errs := l.sideBySide(ctx, s, groups, keys[:pools])
+	errs = append(errs, l.sideBySide(ctx, s, groups, keys[pools:])...)
+	if slices.ContainsFunc(actions, func(a plan.Action) bool { return a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode }) {
+		errs = append(errs, l.Provision.Wake(ctx))
+	}
+	return true, errors.Join(errs...)
+}
+
+// sideBySide does the actions on each of the objects, and returns the error of each.
+func (l *Lifecycle) sideBySide(ctx context.Context, s cluster.Snapshot, groups map[string][]plan.Action, keys []string) []error {
 	errs := make([]error, len(keys))
 	var g errgroup.Group
 	g.SetLimit(parallelSteps)
@@ -118,15 +138,22 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 		})
 	}
 	_ = g.Wait() // every error is in errs
-	if slices.ContainsFunc(actions, func(a plan.Action) bool { return a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode }) {
-		errs = append(errs, l.Provision.Wake(ctx))
+	return errs
+}
+
+// rank is 0 for pools and 1 for everything else.
+func rank(subject string) int {
+	if strings.HasPrefix(subject, "pool ") {
+		return 0
 	}
-	return true, errors.Join(errs...)
+	return 1
 }
 
 // subject is the object whose actions must stay in order.
 func subject(a plan.Action) string {
 	switch {
+	case a.Pool != "":
+		return "pool " + a.Pool
 	case a.Pod != "":
 		return "pod " + a.Pod
 	case a.Claim != "":

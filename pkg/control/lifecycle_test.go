@@ -142,7 +142,7 @@ func TestChangedClaimIsLeftToTheNextPass(t *testing.T) {
 func TestOneFailedStepStopsNoOther(t *testing.T) {
 	f := running(t)
 	f.w.DeleteClaims()
-	err := f.lifecycle(f.w.Ports(controltest.Fault{Call: 4})).Run(context.Background(), f.once())
+	err := f.lifecycle(f.w.Ports(controltest.Fault{Call: 5})).Run(context.Background(), f.once())
 	if fault, ok := errors.AsType[*controltest.FaultError](err); !ok || fault.Call != "condemn node" || !strings.Contains(err.Error(), "condemn node") {
 		t.Fatalf("error %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
 	"joiner/pkg/plan"
+	"joiner/pkg/resource"
 )
 
 // Reader reads Kubernetes. All calls may be repeated.
@@ -34,6 +35,9 @@ type Reader interface {
 type Claims interface {
 	// CreateClaim stores the intent to launch, finalizer included. Repeating it makes a second claim.
 	CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error)
+	// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them. May be repeated. A claim that is being
+	// deleted is a conflict.
+	AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// AnnotateClaim sets annotations. May be repeated.
 	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
 	// LabelClaim sets labels. May be repeated.
@@ -68,6 +72,20 @@ type Pods interface {
 	DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error
 }
 
+// PoolStatus writes what lifecycle learns about NodePools. All calls may be repeated; a pool that is gone is no error.
+type PoolStatus interface {
+	// CountPool stores what the nodes of the pool have; the resource "nodes" is their number.
+	CountPool(ctx context.Context, pool string, has resource.List) error
+	// RecordRegistrations notes how registrations of the pool's claims went. Each claim counts once.
+	RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error
+}
+
+// Volumes tells what is attached to nodes. It may be repeated.
+type Volumes interface {
+	// Attachments lists the persistent volumes that are attached to one of the nodes.
+	Attachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error)
+}
+
 // Recorder writes Kubernetes events. Repeating a call counts the event up.
 type Recorder interface {
 	Event(ctx context.Context, e cluster.Event) error
@@ -93,8 +111,8 @@ type Instances interface {
 	Instances(ctx context.Context) ([]cluster.Instance, error)
 	// Terminate ends the instances; one that is gone is no error.
 	Terminate(ctx context.Context, ids []string) error
-	// Name tags an instance with the name of its node unless it has one.
-	Name(ctx context.Context, id, node string) error
+	// Name tags an instance with the names of its node, claim and cluster, those that it lacks.
+	Name(ctx context.Context, id, node, claim string) error
 	// SweepTemplates deletes our launch templates that are older than age and returns how many.
 	SweepTemplates(ctx context.Context, age time.Duration) (int, error)
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
@@ -141,6 +142,11 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 			continue
 		}
 		p.Log.Info("resume launch of claim " + c.Name)
+		c, adoptErr := p.adopted(ctx, c)
+		if adoptErr != nil {
+			err = errors.Join(err, p.unlessConflict(adoptErr))
+			continue
+		}
 		done, launchErr := l.claim(ctx, c)
 		if launchErr != nil {
 			err = errors.Join(err, p.unlessConflict(launchErr))
@@ -154,6 +160,14 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 	s.SoldOut = l.marks()
 	s.Claims = existing(s.Claims)
 	return launched, err
+}
+
+// adopted makes sure that a claim carries our finalizer before anything is launched for it: one that a user made by hand does not.
+func (p *Provision) adopted(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	if c.Finalizer && c.Labels[awsv1.LabelEC2NodeClass] == c.Class {
+		return c, nil
+	}
+	return p.Claims.AdoptClaim(ctx, c)
 }
 
 // carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others.

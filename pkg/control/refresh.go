@@ -48,6 +48,8 @@ type Pools interface {
 	WritePoolStatus(ctx context.Context, p *v1.NodePool) error
 	PatchPoolMeta(ctx context.Context, name string, annotations map[string]string) error
 	Claims(ctx context.Context) ([]cluster.Claim, error)
+	// AnnotateClaim sets annotations. May be repeated.
+	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
 }
 
 // Market reads what EC2 sells and stores it.
@@ -133,6 +135,11 @@ func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass, claims []clu
 	}
 	hash := map[string]string{awsv1.AnnotationHash: c.Hash(r.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
 	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !holds(c.Annotations, hash) {
+		if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
+			if err := r.rehash(ctx, claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
+				return c, err
+			}
+		}
 		// The finalizer comes before anything is made for the class. The write changes the class's version, so it is read again.
 		if err := r.Classes.MarkClass(ctx, c.Name, hash); err != nil {
 			return c, err
@@ -208,17 +215,39 @@ func (r *Refresh) pools(ctx context.Context, classes []awsv1.EC2NodeClass, claim
 }
 
 func (r *Refresh) pool(ctx context.Context, p *v1.NodePool, classes []awsv1.EC2NodeClass, claims []cluster.Claim) error {
-	if nodeclass.UpdatePool(p, classes, claims, r.Now()) {
+	if nodeclass.UpdatePool(p, classes, r.Now()) {
 		if err := r.Pools.WritePoolStatus(ctx, p); err != nil {
 			return err
 		}
-		r.Log.Info("NodePool "+p.Name, "ready", p.StatusConditions().IsTrue(v1.ConditionReady), "nodes", *p.Status.Nodes)
+		r.Log.Info("NodePool "+p.Name, "ready", p.StatusConditions().IsTrue(v1.ConditionReady))
 	}
 	hash := map[string]string{v1.AnnotationNodePoolHash: p.Hash(), v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}
 	if holds(p.Annotations, hash) {
 		return nil
 	}
+	if p.Annotations[v1.AnnotationNodePoolHashVersion] != v1.NodePoolHashVersion {
+		if err := r.rehash(ctx, claims, hash, func(claim cluster.Claim) bool { return claim.Pool == p.Name }); err != nil {
+			return err
+		}
+	}
 	return r.Pools.PatchPoolMeta(ctx, p.Name, hash)
+}
+
+// rehash carries the claims along when the way a drift hash is made has changed. It comes before the owner's own annotations: an
+// owner with the new version says that its claims have it. The claims given are then as stored.
+func (r *Refresh) rehash(ctx context.Context, claims []cluster.Claim, hash map[string]string, mine func(cluster.Claim) bool) error {
+	for i, c := range claims {
+		set := nodeclass.Rehash(c, hash)
+		if !mine(c) || len(set) == 0 {
+			continue
+		}
+		written, err := r.Pools.AnnotateClaim(ctx, c, set)
+		if err != nil {
+			return err
+		}
+		claims[i] = written
+	}
+	return nil
 }
 
 // holds reports whether all of want is in have.

@@ -35,7 +35,7 @@ func newWorker(l *Lifecycle, s cluster.Snapshot) *worker {
 
 // do carries out one action.
 func (w *worker) do(ctx context.Context, a plan.Action) error {
-	if a.Do != plan.WriteStatus && a.Do != plan.Evict {
+	if a.Do != plan.WriteStatus && a.Do != plan.Evict && a.Do != plan.Tell {
 		w.l.Log.Info(a.String())
 	}
 	claim, node := w.claims[a.Claim], w.nodes[a.Node]
@@ -63,10 +63,19 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 	case plan.Terminate:
 		return w.l.Instances.Terminate(ctx, []string{a.Instance})
 	case plan.TagInstance:
-		if err := w.l.Instances.Name(ctx, a.Instance, a.Node); err != nil {
+		if err := w.l.Instances.Name(ctx, a.Instance, a.Node, a.Claim); err != nil {
 			return err
 		}
 		return w.annotate(ctx, claim, map[string]string{lifecycle.AnnotationTagged: "true"})
+	case plan.AdoptClaim:
+		return w.keep(w.l.Claims.AdoptClaim(ctx, claim))
+	case plan.CountPool:
+		return w.l.Pools.CountPool(ctx, a.Pool, a.Has)
+	case plan.Registrations:
+		return w.l.Pools.RecordRegistrations(ctx, a.Pool, a.Outcomes)
+	case plan.Tell:
+		w.tell(ctx, claim, node, a)
+		return nil
 	case plan.Evict, plan.DeletePod:
 		return w.remove(ctx, a)
 	}
@@ -115,19 +124,28 @@ func (w *worker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action
 	if a.NodeName != "" {
 		c.NodeName = a.NodeName
 	}
-	written, err := w.l.Claims.WriteClaimStatus(ctx, c)
+	return w.keep(w.l.Claims.WriteClaimStatus(ctx, c))
+}
+
+func (w *worker) annotate(ctx context.Context, c cluster.Claim, set map[string]string) error {
+	return w.keep(w.l.Claims.AnnotateClaim(ctx, c, set))
+}
+
+// keep remembers the claim as written.
+func (w *worker) keep(written cluster.Claim, err error) error {
 	if err == nil {
-		w.claims[c.Name] = written
+		w.claims[written.Name] = written
 	}
 	return err
 }
 
-func (w *worker) annotate(ctx context.Context, c cluster.Claim, set map[string]string) error {
-	written, err := w.l.Claims.AnnotateClaim(ctx, c, set)
-	if err == nil {
-		w.claims[c.Name] = written
+// tell writes the event of an action, on its node or else on its claim.
+func (w *worker) tell(ctx context.Context, c cluster.Claim, n cluster.Node, a plan.Action) {
+	e := cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: a.Warning, Reason: a.Reason, Message: a.Why, Every: a.Every}
+	if a.Node != "" {
+		e.Kind, e.Name, e.UID = "Node", n.Name, n.UID
 	}
-	return err
+	w.event(ctx, e)
 }
 
 // event writes a Kubernetes event. One that cannot be written is logged and costs nothing else.

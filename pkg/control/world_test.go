@@ -29,6 +29,8 @@ var (
 	_ control.Lease      = (*controltest.Ports)(nil)
 	_ control.Launcher   = (*controltest.Ports)(nil)
 	_ control.Instances  = (*controltest.Ports)(nil)
+	_ control.PoolStatus = (*controltest.Ports)(nil)
+	_ control.Volumes    = (*controltest.Ports)(nil)
 	_ control.SoldOut    = (*controltest.Ports)(nil)
 	_ control.Prices     = (*controltest.Ports)(nil)
 	_ control.Waker      = (*controltest.Waker)(nil)
@@ -86,7 +88,7 @@ func (f *functions) provision(p *controltest.Ports) *control.Provision {
 }
 
 func (f *functions) lifecycle(p *controltest.Ports) *control.Lifecycle {
-	return &control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Provision: p.Waker("provision"),
+	return &control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Pools: p, Volumes: p, Provision: p.Waker("provision"),
 		Rules: rules(), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
 }
 

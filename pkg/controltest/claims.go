@@ -17,11 +17,26 @@ func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Poo
 	return do(ctx, p, "create claim", func() (cluster.Claim, error) {
 		id := p.w.next()
 		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id), Pool: pool.Name, Class: l.Class,
-			Created: p.w.now, Finalizer: true, Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
+			PoolUID: pool.UID, Created: p.w.now, Finalizer: true, Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
 			Annotations: maps.Clone(l.Annotations), Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints,
 			StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
 		p.w.claims[c.Name] = c
 		return p.w.stored(c), nil
+	})
+}
+
+// AdoptClaim puts our finalizer and the class's label on the claim.
+func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return do(ctx, p, "adopt claim", func() (cluster.Claim, error) {
+		have, ok := p.w.claims[c.Name]
+		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
+			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		}
+		if have.Finalizer && have.Labels[labelClass] == have.Class {
+			return copyOf(have), nil
+		}
+		have.Finalizer, have.Labels = true, merged(have.Labels, map[string]string{labelClass: have.Class})
+		return p.w.stored(have), nil
 	})
 }
 

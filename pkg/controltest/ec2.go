@@ -117,8 +117,8 @@ func (p *Ports) Terminate(ctx context.Context, ids []string) error {
 	})
 }
 
-// Name gives an instance the tag Name.
-func (p *Ports) Name(ctx context.Context, id, node string) error {
+// Name gives an instance the tag Name. It has the others from the launch.
+func (p *Ports) Name(ctx context.Context, id, node, _ string) error {
 	return try(ctx, p, "tag instance", func() error {
 		if m, ok := p.w.instances[id]; ok && m.name == "" {
 			m.name = node

@@ -53,6 +53,9 @@ type World struct {
 	tokens    map[string]answer
 	wakes     map[string]int
 	doubled   []string
+
+	registrations map[string][]cluster.Registration // by pool
+	attachments   []cluster.Attachment
 }
 
 type budget struct {
@@ -90,7 +93,7 @@ func New(c catalog.Catalog, now time.Time) *World {
 		Catalog: c, Cluster: "demo", now: now, claims: map[string]*cluster.Claim{}, nodes: map[string]*cluster.Node{},
 		pods: map[string]*cluster.Pod{}, classes: map[string]*awsv1.EC2NodeClass{}, types: map[string]catalog.Type{},
 		apps: map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{}, tokens: map[string]answer{},
-		wakes: map[string]int{},
+		wakes: map[string]int{}, registrations: map[string][]cluster.Registration{},
 	}
 	class := catalog.Class{Name: "default", Ready: true, Family: catalog.AL2023, ZoneIDs: c.Zones, MemoryOverhead: 0.075,
 		Images: []catalog.Image{{ID: "ami-1"}}}
@@ -109,7 +112,7 @@ func New(c catalog.Catalog, now time.Time) *World {
 		object.Status.Subnets = append(object.Status.Subnets, awsv1.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: c.Zones[zone]})
 	}
 	w.classes[class.Name] = object
-	w.pools = []cluster.Pool{{Name: "general", UID: "uid-general", Class: "default", Ready: true}}
+	w.pools = []cluster.Pool{{Name: "general", UID: "uid-general", Class: "default", Ready: true, Uncounted: true}}
 	return w
 }
 

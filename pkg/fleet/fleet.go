@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/awscode"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
@@ -186,9 +187,10 @@ func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
 	return errors.Join(errs...)
 }
 
-// Name tags an instance with its node's name (spec aws.md §8.2) unless the user's tags gave it one. An instance that EC2 does
+// Name tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks: the user's tags may
+// have named it, and of an instance that Joiner launched only the first is missing (spec aws.md §8.2). An instance that EC2 does
 // not know is no error.
-func (f *Fleet) Name(ctx context.Context, id, node string) error {
+func (f *Fleet) Name(ctx context.Context, id, node, claim string) error {
 	out, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
 	if awscode.Of(err) == instanceNotFound {
 		return nil
@@ -196,15 +198,20 @@ func (f *Fleet) Name(ctx context.Context, id, node string) error {
 	if err != nil {
 		return fmt.Errorf("describe instance %s: %w", id, err)
 	}
+	missing := []launch.Tag{{Key: awsv1.TagName, Value: node}, {Key: launch.TagClaim, Value: claim}, {Key: launch.TagClusterName, Value: f.Cluster}}
+	found := false
 	for _, r := range out.Reservations {
 		for _, i := range r.Instances {
-			if slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return aws.ToString(t.Key) == "Name" }) {
-				return nil
-			}
+			found = true
+			missing = slices.DeleteFunc(missing, func(want launch.Tag) bool {
+				return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return aws.ToString(t.Key) == want.Key })
+			})
 		}
 	}
-	_, err = f.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id},
-		Tags: []types.Tag{{Key: aws.String("Name"), Value: aws.String(node)}}})
+	if !found || len(missing) == 0 {
+		return nil
+	}
+	_, err = f.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags(missing)})
 	if err != nil && awscode.Of(err) != instanceNotFound {
 		return fmt.Errorf("tag instance %s: %w", id, err)
 	}

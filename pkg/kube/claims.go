@@ -98,6 +98,37 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 	return out
 }
 
+// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them, because a user made it by hand or took
+// them off. Repeating it changes nothing. A claim that is gone, was replaced or is being deleted is a *ConflictError.
+func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+	what := call{verb: "adopt", place: claims(), name: claim.Name, uid: claim.UID}
+	got := newNodeClaim()
+	err := change(ctx, c, what, func(o *karpv1.NodeClaim) fields {
+		got = o
+		if o.DeletionTimestamp != nil {
+			return nil
+		}
+		meta := fields{}
+		if set := missing(o.Labels, map[string]string{awsv1.LabelEC2NodeClass: claim.Class}); set != nil {
+			meta["labels"] = set
+		}
+		if !slices.Contains(o.Finalizers, karpv1.FinalizerTermination) {
+			meta["finalizers"] = append(slices.Clone(o.Finalizers), karpv1.FinalizerTermination)
+		}
+		if len(meta) == 0 {
+			return nil
+		}
+		return fields{"metadata": meta}
+	}, newNodeClaim)
+	if err == nil && got.DeletionTimestamp != nil {
+		err = conflict(what, "it is being deleted")
+	}
+	if err != nil {
+		return cluster.Claim{}, err
+	}
+	return claimFrom(got), nil
+}
+
 // AnnotateClaim sets annotations, on the condition that the claim is still as given. The returned claim is as stored.
 func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	return c.patchClaim(ctx, "annotate", claim, fields{"metadata": fields{"annotations": set}})

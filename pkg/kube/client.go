@@ -156,6 +156,9 @@ func volumes() place { return place{"persistentvolume", "/api/v1", "persistentvo
 func storageTypes() place {
 	return place{"storageclass", "/apis/storage.k8s.io/v1", "storageclasses", false}
 }
+func attachments() place {
+	return place{"volumeattachment", "/apis/storage.k8s.io/v1", "volumeattachments", false}
+}
 func csiNodes() place    { return place{"csinode", "/apis/storage.k8s.io/v1", "csinodes", false} }
 func daemonSets() place  { return place{"daemonset", "/apis/apps/v1", "daemonsets", false} }
 func deployments() place { return place{"deployment", "/apis/apps/v1", "deployments", false} }

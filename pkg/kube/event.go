@@ -31,12 +31,12 @@ type told struct {
 
 func newTold() *told { return &told{at: map[string]time.Time{}} }
 
-// lately reports whether the event was told within the last two minutes.
-func (t *told) lately(name string, now time.Time) bool {
+// lately reports whether the event was told within that time.
+func (t *told) lately(name string, now time.Time, every time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at, ok := t.at[name]
-	return ok && now.Sub(at) < eventEvery
+	return ok && now.Sub(at) < every
 }
 
 func (t *told) note(name string, now time.Time) {
@@ -50,23 +50,24 @@ func (t *told) note(name string, now time.Time) {
 }
 
 // Event stores an event for people to see. The same event of the same object is one Event object, whose count and last time
-// move on at most every two minutes, whoever tells it.
+// move on at most every two minutes, or as the event says, whoever tells it.
 func (c *Client) Event(ctx context.Context, e cluster.Event) error {
 	obj := eventFrom(e, c.now())
 	key := obj.Namespace + "/" + obj.Name
-	if c.told.lately(key, c.now()) {
+	every := max(e.Every, eventEvery)
+	if c.told.lately(key, c.now(), every) {
 		return nil
 	}
-	if err := c.store(ctx, obj); err != nil {
+	if err := c.store(ctx, obj, every); err != nil {
 		return err
 	}
 	c.told.note(key, c.now())
 	return nil
 }
 
-// store makes the event, or moves the one that is there on if it was told more than two minutes ago. Losing against somebody
+// store makes the event, or moves the one that is there on if it was told longer ago than every. Losing against somebody
 // who tells the same is fine.
-func (c *Client) store(ctx context.Context, e *corev1.Event) error {
+func (c *Client) store(ctx context.Context, e *corev1.Event, every time.Duration) error {
 	what := call{verb: "store", place: events(), namespace: e.Namespace, name: e.Name}
 	err := c.create(ctx, what, e, &corev1.Event{})
 	if !apierrors.IsAlreadyExists(err) {
@@ -74,7 +75,7 @@ func (c *Client) store(ctx context.Context, e *corev1.Event) error {
 	}
 	old := &corev1.Event{}
 	err = c.patch(ctx, what, "", fields{}, old) // changes nothing and answers with the object; functions may not read events
-	if err == nil && c.now().Sub(old.LastTimestamp.Time) >= eventEvery {
+	if err == nil && c.now().Sub(old.LastTimestamp.Time) >= every {
 		err = c.patch(ctx, what, "", versioned(fields{
 			"count": old.Count + 1, "lastTimestamp": e.LastTimestamp,
 		}, old.ResourceVersion), &corev1.Event{})

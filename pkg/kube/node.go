@@ -30,10 +30,12 @@ func nodeFrom(n *corev1.Node) cluster.Node {
 		Finalizer:   slices.Contains(n.Finalizers, karpv1.FinalizerTermination),
 	}
 	for _, c := range n.Status.Conditions {
+		out.Conditions = append(out.Conditions, cluster.Condition{Type: string(c.Type), Status: string(c.Status), Since: c.LastTransitionTime.UTC()})
 		if c.Type == corev1.NodeReady {
 			out.Ready, out.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.UTC()
 		}
 	}
+	slices.SortFunc(out.Conditions, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
 	return out
 }
 
@@ -59,6 +61,11 @@ func claimFrom(n *karpv1.NodeClaim) cluster.Claim {
 		Capacity:      amounts(n.Status.Capacity),
 		Allocatable:   amounts(n.Status.Allocatable),
 		Conditions:    conditionsFrom(n.Status.Conditions),
+	}
+	for _, o := range n.OwnerReferences {
+		if o.Kind == karpv1.NodePoolKind {
+			out.PoolUID = string(o.UID)
+		}
 	}
 	out.Requirements, _ = requirementsFrom(n.Spec.Requirements)
 	if n.Spec.NodeClassRef != nil {

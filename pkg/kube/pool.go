@@ -33,6 +33,7 @@ func poolFrom(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool {
 		Hash:          p.Hash(),
 		Disruption:    disruptionFrom(p),
 	}
+	out.Counted, out.Uncounted = amounts(p.Status.Resources), len(p.Status.Resources) == 0
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
 	}

@@ -10,6 +10,8 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/nodeclass"
 	"joiner/pkg/resource"
 )
 
@@ -103,11 +105,65 @@ func (c *Client) PatchClassMeta(ctx context.Context, name string, m MetaChange) 
 	return err
 }
 
+// CountPool stores in the status of a pool what its nodes have, "nodes" included. It writes nothing if that is there already. A
+// pool that is gone is no error.
+func (c *Client) CountPool(ctx context.Context, pool string, has resource.List) error {
+	return c.changePoolStatus(ctx, pool, func(p *karpv1.NodePool) bool { return nodeclass.Count(p, has) })
+}
+
+// RecordRegistrations notes in a pool how registrations of its claims went (spec core.md §4.7). Repeating it changes nothing:
+// each claim counts once. A pool that is gone is no error.
+func (c *Client) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
+	// The condition comes first: what is in the annotation counts as done.
+	err := c.changePoolStatus(ctx, pool, func(p *karpv1.NodePool) bool {
+		_, news := nodeclass.RecordRegistrations(p, outcomes, c.now())
+		return news
+	})
+	if err != nil {
+		return err
+	}
+	err = change(ctx, c, call{verb: "patch", place: pools(), name: pool}, func(o *karpv1.NodePool) fields {
+		record, news := nodeclass.RecordRegistrations(o.DeepCopy(), outcomes, c.now())
+		if !news {
+			return nil
+		}
+		return MetaChange{Annotations: map[string]string{nodeclass.AnnotationRegistrations: record}}.patch(o)
+	}, newPool)
+	return unlessGone(err)
+}
+
+// changePoolStatus edits the status of a pool as it is, anew when somebody else was faster. edit says whether it changed anything.
+func (c *Client) changePoolStatus(ctx context.Context, name string, edit func(*karpv1.NodePool) bool) error {
+	var err error
+	for range maxConflicts {
+		p := newPool()
+		if err = c.get(ctx, call{verb: "get", place: pools(), name: name}, p); err != nil {
+			return unlessGone(err)
+		}
+		if !edit(p) {
+			return nil
+		}
+		if err = c.WritePoolStatus(ctx, p); !isConflict(err) {
+			return unlessGone(err)
+		}
+	}
+	return err
+}
+
+func newPool() *karpv1.NodePool { return &karpv1.NodePool{} }
+
+func unlessGone(err error) error {
+	if isNotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // PatchPoolMeta sets annotations of a pool. It writes nothing if they are there already.
 func (c *Client) PatchPoolMeta(ctx context.Context, name string, annotations map[string]string) error {
 	m := MetaChange{Annotations: annotations}
 	return change(ctx, c, call{verb: "patch", place: pools(), name: name},
-		func(o *karpv1.NodePool) fields { return m.patch(o) }, func() *karpv1.NodePool { return &karpv1.NodePool{} })
+		func(o *karpv1.NodePool) fields { return m.patch(o) }, newPool)
 }
 
 func (m MetaChange) patch(o object) fields {

@@ -27,12 +27,16 @@ type Plan struct {
 func Next(s cluster.Snapshot) Plan {
 	v := newView(s)
 	var p Plan
+	outcomes := map[string][]cluster.Registration{} // by pool
 	for _, c := range v.s.Claims {
 		switch {
 		case c.Deleting.IsZero():
 			actions, busy := v.live(c)
 			p.Busy = p.Busy || busy
 			p.add(actions...)
+			if o, ended := v.outcome(c, actions); ended {
+				outcomes[c.Pool] = append(outcomes[c.Pool], o)
+			}
 		case c.Finalizer:
 			p.Busy = true
 			p.add(v.finalize(c)...)
@@ -44,6 +48,12 @@ func Next(s cluster.Snapshot) Plan {
 		p.add(actions...)
 	}
 	p.add(v.leaks()...)
+	for _, pool := range v.s.Pools {
+		if list := outcomes[pool.Name]; len(list) > 0 {
+			p.add(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
+		}
+	}
+	p.add(v.count()...)
 	return p
 }
 
@@ -61,6 +71,7 @@ type view struct {
 
 func newView(s cluster.Snapshot) view {
 	s.Claims = sorted(s.Claims, func(c cluster.Claim) string { return c.Name })
+	s.Pools = sorted(s.Pools, func(p cluster.Pool) string { return p.Name })
 	s.Nodes = sorted(s.Nodes, func(n cluster.Node) string { return n.Name })
 	s.Instances = sorted(s.Instances, func(i cluster.Instance) string { return i.ID })
 	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
@@ -126,9 +137,9 @@ func (v view) doomed(c cluster.Claim) (reason, why string) {
 	case v.vanished(c):
 		return "garbage_collected", "its instance is gone"
 	case overdue(v1.ConditionLaunched, launched.Since, rules.LaunchTimeout):
-		return "launch_timeout", fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
+		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
 	case c.Is(v1.ConditionLaunched) && overdue(v1.ConditionRegistered, registered.Since, rules.RegistrationTimeout):
-		return "registration_timeout", fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
+		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
 	case c.Is(v1.ConditionRegistered) && overdue(v1.ConditionInitialized, registered.Since, rules.InitializationTimeout):
 		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering", rules.InitializationTimeout)
 	}

@@ -11,12 +11,12 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
+	units "joiner/pkg/resource"
 )
 
-// UpdatePool brings the status of the pool up to date (spec core.md §1.1). classes are all EC2NodeClasses, claims all NodeClaims. It
-// changes the pool given and reports whether anything changed.
-func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, claims []cluster.Claim, now time.Time) bool {
+// UpdatePool brings the conditions of the pool up to date (spec core.md §1.1). classes are all EC2NodeClasses. It changes the pool
+// given and reports whether anything changed. Its nodes are counted by lifecycle, see Count.
+func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) bool {
 	before := p.Status.DeepCopy()
 	conditions := p.StatusConditions()
 	conditions.Initialize()
@@ -26,7 +26,6 @@ func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, claims []cluster.C
 		conditions.SetTrue(v1.ConditionValidationSucceeded, now)
 	}
 	updateClassReady(p, classes, now)
-	count(p, claims)
 	return !equal(before, &p.Status)
 }
 
@@ -73,29 +72,25 @@ func classProblem(c *awsv1.EC2NodeClass, message string) string {
 	return message
 }
 
-// count sums the capacity of the pool's claims that are not being deleted; the five usual resources are always there.
-func count(p *v1.NodePool, claims []cluster.Claim) {
-	sums := map[corev1.ResourceName]int64{corev1.ResourceCPU: 0, corev1.ResourceMemory: 0, corev1.ResourcePods: 0, corev1.ResourceEphemeralStorage: 0}
-	var nodes int64
-	for _, c := range claims {
-		if c.Pool != p.Name || !c.Deleting.IsZero() || c.ProviderID == "" {
-			continue
-		}
-		nodes++
-		for _, name := range c.Capacity.Names() {
-			sums[corev1.ResourceName(name)] += c.Capacity.Get(name)
+// Count stores in the status what the nodes of the pool have, "nodes" included, and reports whether that is news. The five usual
+// resources are always there (spec core.md §1.1).
+func Count(p *v1.NodePool, has units.List) bool {
+	names := append(has.Names(), units.CPU, units.Memory, units.Pods, units.Ephemeral, string(v1.LimitNodes))
+	list := corev1.ResourceList{}
+	for _, name := range names {
+		switch n := has.Get(name); name {
+		case units.CPU:
+			list[corev1.ResourceCPU] = *resource.NewMilliQuantity(n, resource.DecimalSI)
+		case units.Memory, units.Ephemeral:
+			list[corev1.ResourceName(name)] = *resource.NewQuantity(n, resource.BinarySI)
+		default:
+			list[corev1.ResourceName(name)] = *resource.NewQuantity(n, resource.DecimalSI)
 		}
 	}
-	list := corev1.ResourceList{v1.LimitNodes: *resource.NewQuantity(nodes, resource.DecimalSI)}
-	for name, n := range sums {
-		switch name {
-		case corev1.ResourceCPU:
-			list[name] = *resource.NewMilliQuantity(n, resource.DecimalSI)
-		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
-			list[name] = *resource.NewQuantity(n, resource.BinarySI)
-		default:
-			list[name] = *resource.NewQuantity(n, resource.DecimalSI)
-		}
+	nodes := has.Get(string(v1.LimitNodes))
+	if p.Status.Nodes != nil && *p.Status.Nodes == nodes && equal(p.Status.Resources, list) {
+		return false
 	}
 	p.Status.Resources, p.Status.Nodes = list, &nodes
+	return true
 }

@@ -10,7 +10,6 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
 	"joiner/pkg/nodeclass"
 	"joiner/pkg/resource"
 )
@@ -30,7 +29,7 @@ func classes() []awsv1.EC2NodeClass {
 
 func TestAPoolOfAReadyClassIsReady(t *testing.T) {
 	p := pool()
-	if !nodeclass.UpdatePool(p, classes(), nil, noon()) {
+	if !nodeclass.UpdatePool(p, classes(), noon()) {
 		t.Error("nothing changed")
 	}
 	want := []string{"NodeRegistrationHealthy=Unknown AwaitingReconciliation: object is awaiting reconciliation"}
@@ -40,7 +39,7 @@ func TestAPoolOfAReadyClassIsReady(t *testing.T) {
 	if p.Status.NodeClassObservedGeneration != 3 {
 		t.Errorf("generation of the class is %d, want 3", p.Status.NodeClassObservedGeneration)
 	}
-	if nodeclass.UpdatePool(p, classes(), nil, noon().Add(time.Hour)) {
+	if nodeclass.UpdatePool(p, classes(), noon().Add(time.Hour)) {
 		t.Error("the second update changed something")
 	}
 }
@@ -65,7 +64,7 @@ func TestTheClassDecidesWhetherThePoolIsReady(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p, c := pool(), classes()
 			test.change(&c[0])
-			nodeclass.UpdatePool(p, c, nil, noon())
+			nodeclass.UpdatePool(p, c, noon())
 			if got := conditions(p.Status.Conditions); got[0] != test.want || p.StatusConditions().IsTrue("Ready") {
 				t.Errorf("got  %v\nwant %s", got, test.want)
 			}
@@ -104,7 +103,7 @@ func TestProblemsOfAPool(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := pool()
 			test.change(&p.Spec.Template)
-			nodeclass.UpdatePool(p, classes(), nil, noon())
+			nodeclass.UpdatePool(p, classes(), noon())
 			k, _ := p.StatusConditions().Get(v1.ConditionValidationSucceeded)
 			if k.Status != "False" || k.Reason != "NodePoolValidationFailed" || k.Message != test.want || p.StatusConditions().IsTrue("Ready") {
 				t.Errorf("got  %s %s: %s\nwant %s", k.Status, k.Reason, k.Message, test.want)
@@ -123,22 +122,18 @@ func TestWhatPoolsUsuallyAskForIsNoProblem(t *testing.T) {
 		{Key: "node.kubernetes.io/instance-type", Operator: "In", Values: []string{"m5.large"}},
 	}
 	p.Spec.Template.Spec.Taints = []corev1.Taint{{Key: "a", Effect: "NoSchedule"}, {Key: "a", Effect: "NoExecute"}}
-	nodeclass.UpdatePool(p, classes(), nil, noon())
+	nodeclass.UpdatePool(p, classes(), noon())
 	if k, _ := p.StatusConditions().Get(v1.ConditionValidationSucceeded); k.Status != "True" {
 		t.Error(k.Message)
 	}
 }
 
-func TestAPoolCountsItsNodesButNoneThatLeaves(t *testing.T) {
-	capacity := resource.List{CPU: 1500, Memory: 2 << 30, Pods: 10}.With("nvidia.com/gpu", 2)
-	claim := func(name, pool, id string, deleting time.Time) cluster.Claim {
-		return cluster.Claim{Name: name, Pool: pool, ProviderID: id, Capacity: capacity, Deleting: deleting}
-	}
+func TestThePoolSaysWhatItsNodesHave(t *testing.T) {
 	p := pool()
-	nodeclass.UpdatePool(p, classes(), []cluster.Claim{
-		claim("a", "general", "i-1", time.Time{}), claim("b", "general", "i-2", time.Time{}), claim("leaving", "general", "i-3", noon()),
-		claim("unlaunched", "general", "", time.Time{}), claim("foreign", "other", "i-4", time.Time{}),
-	}, noon())
+	has := resource.List{CPU: 3000, Memory: 4 << 30, Pods: 20}.With("nvidia.com/gpu", 4).With("nodes", 2)
+	if !nodeclass.Count(p, has) || nodeclass.Count(p, has) {
+		t.Error("the first count is news and the second is not")
+	}
 	got := map[string]string{}
 	for name, q := range p.Status.Resources {
 		got[string(name)] = q.String()
@@ -147,7 +142,7 @@ func TestAPoolCountsItsNodesButNoneThatLeaves(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || *p.Status.Nodes != 2 {
 		t.Errorf("%d nodes, resources (-want +got):\n%s", *p.Status.Nodes, diff)
 	}
-	nodeclass.UpdatePool(p, classes(), nil, noon())
+	nodeclass.Count(p, resource.List{})
 	if cpu := p.Status.Resources["cpu"]; len(p.Status.Resources) != 5 || !cpu.IsZero() || *p.Status.Nodes != 0 {
 		t.Errorf("an empty pool has %v", p.Status.Resources)
 	}
@@ -164,10 +159,10 @@ func TestHealthIsForgottenWhenPoolOrClassChanges(t *testing.T) {
 		{"class", func(_ *v1.NodePool, c *awsv1.EC2NodeClass) { c.Generation++ }, "Unknown"},
 	} {
 		p, c := pool(), classes()
-		nodeclass.UpdatePool(p, c, nil, noon())
+		nodeclass.UpdatePool(p, c, noon())
 		p.StatusConditions().SetFalse(v1.ConditionNodeRegistrationHealthy, v1.ReasonRegistrationFailed, "x", noon())
 		test.change(p, &c[0])
-		nodeclass.UpdatePool(p, c, nil, noon())
+		nodeclass.UpdatePool(p, c, noon())
 		if k, _ := p.StatusConditions().Get(v1.ConditionNodeRegistrationHealthy); k.Status != test.want {
 			t.Errorf("%s changed: %s, want %s", test.name, k.Status, test.want)
 		}

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/resource"
 )
 
 // Do says what an action does.
@@ -13,6 +15,7 @@ type Do string
 // What lifecycle and drain may ask for. Repeating any of them is harmless.
 const (
 	WriteStatus    Do = "status"        // write Conditions onto the claim
+	AdoptClaim     Do = "adopt"         // put our finalizer and the label of its class on the claim
 	SetDeadline    Do = "set deadline"  // annotate the claim with the time at which draining ends by force
 	RegisterNode   Do = "register"      // sync the claim onto its node
 	InitializeNode Do = "initialize"    // label the node as initialized
@@ -25,11 +28,15 @@ const (
 	Terminate      Do = "terminate"     // terminate the instance
 	Evict          Do = "evict"         // ask the eviction API; a budget may refuse
 	DeletePod      Do = "delete pod"    // delete with GraceSec, past its budget
+	CountPool      Do = "count"         // store in the pool what its nodes have
+	Registrations  Do = "registrations" // note in the pool how registrations went
+	Tell           Do = "tell"          // an event on the node or, without one, on the claim
 )
 
 // Action is one step on one object. Empty fields are not involved.
 type Action struct {
 	Do         Do
+	Pool       string              // name
 	Claim      string              // name
 	Node       string              // name
 	Pod        string              // namespace/name
@@ -40,13 +47,17 @@ type Action struct {
 	NodeName   string              // for WriteStatus: the node to name in the status, when not empty
 	Deadline   time.Time           // for SetDeadline
 	GraceSec   int64               // for DeletePod
+	Has        resource.List       // for CountPool: what the nodes have, "nodes" included
+	Outcomes   []cluster.Registration
+	Warning    bool          // for Tell
+	Every      time.Duration // for Tell: how often it is told at most, zero for every two minutes
 }
 
 // String says the action in one line.
 func (a Action) String() string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{
-		{"pod", a.Pod}, {"node", a.Node}, {"claim", a.Claim}, {"instance", a.Instance},
+		{"pod", a.Pod}, {"pool", a.Pool}, {"node", a.Node}, {"claim", a.Claim}, {"instance", a.Instance},
 	} {
 		if p.value == "" {
 			continue
@@ -65,6 +76,16 @@ func (a Action) String() string {
 			s += "(" + c.Reason + ")"
 		}
 		parts = append(parts, s)
+	}
+	for _, o := range a.Outcomes {
+		if o.OK {
+			parts = append(parts, o.ClaimUID+"=ok")
+		} else {
+			parts = append(parts, o.ClaimUID+"="+o.Reason)
+		}
+	}
+	if a.Do == CountPool {
+		parts = append(parts, cmp.Or(a.Has.String(), "nothing"))
 	}
 	out := strings.Join(parts, " ")
 	switch {

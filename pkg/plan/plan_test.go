@@ -9,6 +9,7 @@ import (
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
+	"joiner/pkg/resource"
 )
 
 func TestActionsAsText(t *testing.T) {
@@ -25,6 +26,11 @@ func TestActionsAsText(t *testing.T) {
 			{Type: "Registered", Status: "True", Reason: "Registered"}, {Type: "Drained", Status: "Unknown", Reason: "Draining"}}},
 			"status claim c1 Registered=True Drained=Unknown(Draining)"},
 		{plan.Action{Do: plan.Terminate}, "terminate"},
+		{plan.Action{Do: plan.CountPool, Pool: "p", Has: resource.List{CPU: 1500}.With("nodes", 2)}, "count pool p cpu=1500m nodes=2"},
+		{plan.Action{Do: plan.CountPool, Pool: "p"}, "count pool p nothing"},
+		{plan.Action{Do: plan.Registrations, Pool: "p", Outcomes: []cluster.Registration{{ClaimUID: "u1", OK: true}, {ClaimUID: "u2", Reason: "LaunchFailed"}}},
+			"registrations pool p u1=ok u2=LaunchFailed"},
+		{plan.Action{Do: plan.Tell, Claim: "c1", Node: "n1", Reason: "FailedDraining", Why: "x"}, "tell node n1 claim c1: FailedDraining, x"},
 	} {
 		if got := c.action.String(); got != c.want {
 			t.Errorf("got  %q\nwant %q", got, c.want)

@@ -117,7 +117,7 @@ func TestAnInstanceIsNamedUnlessTheUserNamedIt(t *testing.T) {
 	o.InstanceTags = append(o.InstanceTags, launch.Tag{Key: "Name", Value: "web"})
 	named := r.launch(t, o, "b")
 	for _, id := range []string{plain, named, plain, "i-0123456789abcdef0"} { // the last is gone, which is no error
-		if err := r.Name(t.Context(), id, "ip-10-0-0-4"); err != nil {
+		if err := r.Name(t.Context(), id, "ip-10-0-0-4", claimName); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,5 +126,19 @@ func TestAnInstanceIsNamedUnlessTheUserNamedIt(t *testing.T) {
 	}
 	if n := r.CallCounts()["ec2:CreateTags"]; n != 1 {
 		t.Errorf("%d calls of CreateTags, want 1", n)
+	}
+}
+
+// An instance that Karpenter launched learns its claim's name and the cluster's only now.
+func TestAnInstanceLearnsTheTagsThatItLacks(t *testing.T) {
+	r := start(t, 1)
+	o := r.order("on-demand", "m5.large")
+	o.InstanceTags = slices.DeleteFunc(slices.Clone(o.InstanceTags), func(g launch.Tag) bool { return g.Key == "karpenter.sh/nodeclaim" })
+	id := r.launch(t, o, "a")
+	if err := r.Name(t.Context(), id, "ip-10-0-0-4", "default-abcde"); err != nil {
+		t.Fatal(err)
+	}
+	if tags := r.Cloud.Instances()[0].Tags; tags["karpenter.sh/nodeclaim"] != "default-abcde" || tags["eks:eks-cluster-name"] != "demo" || tags["Name"] != "ip-10-0-0-4" {
+		t.Errorf("tags %v", tags)
 	}
 }

@@ -49,7 +49,7 @@ func deeds() map[string]map[string]deed {
 				return err
 			}},
 			"names an instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
-				return r.fleet("lifecycle").Name(t.Context(), r.Instances()[0].ID, "node-1")
+				return r.fleet("lifecycle").Name(t.Context(), r.Instances()[0].ID, "node-1", "default-abcde")
 			}},
 			"terminates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				return r.fleet("lifecycle").Terminate(t.Context(), []string{r.Instances()[0].ID})
