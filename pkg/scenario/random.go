@@ -10,8 +10,23 @@ import (
 
 // Random returns a world made of every kind of constraint by chance, the same one for the same seed.
 func Random(seed uint64) (*World, error) {
-	r := rand.New(rand.NewPCG(seed, 7))
 	w := New()
+	for _, s := range RandomText(seed) {
+		head, rest, _ := strings.Cut(s, "\n")
+		cmd, args, err := datadriven.ParseLine(head)
+		if err != nil {
+			return nil, fmt.Errorf("random world %d: %q: %w", seed, head, err)
+		}
+		if _, err := w.Do(&datadriven.TestData{Cmd: cmd, CmdArgs: args, Input: rest}); err != nil {
+			return nil, fmt.Errorf("random world %d: %w", seed, err)
+		}
+	}
+	return w, nil
+}
+
+// RandomText is the world of the seed as the directives of a scenario file.
+func RandomText(seed uint64) []string {
+	r := rand.New(rand.NewPCG(seed, 7))
 	var script []string
 	say := func(format string, args ...any) { script = append(script, fmt.Sprintf(format, args...)) }
 	for _, t := range []string{
@@ -40,17 +55,7 @@ func Random(seed uint64) (*World, error) {
 	for i := range 1 + r.IntN(6) {
 		say("%s", randomPods(r, fmt.Sprintf("app%d", i), fmt.Sprintf("n=%d", 1+r.IntN(8))))
 	}
-	for _, s := range script {
-		head, rest, _ := strings.Cut(s, "\n")
-		cmd, args, err := datadriven.ParseLine(head)
-		if err != nil {
-			return nil, fmt.Errorf("random world %d: %q: %w", seed, head, err)
-		}
-		if _, err := w.Do(&datadriven.TestData{Cmd: cmd, CmdArgs: args, Input: rest}); err != nil {
-			return nil, fmt.Errorf("random world %d: %w", seed, err)
-		}
-	}
-	return w, nil
+	return script
 }
 
 func oneOf(r *rand.Rand, words ...string) string { return words[r.IntN(len(words))] }

@@ -1,0 +1,201 @@
+package checker
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/pkg/cluster"
+)
+
+const (
+	labelRegistered  = "karpenter.sh/registered"
+	labelInitialized = "karpenter.sh/initialized"
+	taintDisrupted   = "karpenter.sh/disrupted"
+	nominatedPods    = "joiner.sh/nominated-pods"
+)
+
+// stand makes the machines that exist or are on their way, with the pods that stay on them, and notes the pods that need a
+// place (spec core.md §2.1, §3.2 and §9.4).
+func (t *trial) stand() {
+	s := &t.Snapshot
+	taken := map[int]bool{}
+	onNode := map[string]*machine{}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		claim := -1
+		for j := range s.Claims {
+			if c := &s.Claims[j]; !taken[j] && (n.ProviderID != "" && c.ProviderID == n.ProviderID || claim < 0 && c.NodeName == n.Name) {
+				claim = j
+			}
+		}
+		var c *cluster.Claim
+		if claim >= 0 {
+			c, taken[claim] = &s.Claims[claim], true
+		}
+		m := t.standing(n, c)
+		onNode[n.Name] = m
+		t.machines = append(t.machines, m)
+	}
+	for j := range s.Claims {
+		if !taken[j] {
+			t.machines = append(t.machines, t.standing(nil, &s.Claims[j]))
+		}
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		m := onNode[p.NodeName]
+		ended := p.Phase == "Succeeded" || p.Phase == "Failed"
+		switch {
+		case waits(p), m != nil && m.closed && t.mustMove(p, m):
+			t.byKey[p.Namespace+"/"+p.Name] = p
+			if m != nil {
+				m.leaving = append(m.leaving, p)
+			}
+		case m != nil && !ended:
+			m.there = append(m.there, p)
+		}
+	}
+}
+
+// waits reports whether the scheduler found no node for the pod and one has to be found or made.
+func waits(p *cluster.Pod) bool {
+	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Deleting.IsZero() && p.Phase != "Succeeded" && p.Phase != "Failed" &&
+		p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode && !stranger(p)
+}
+
+// stranger reports whether the pod wants nodes of no pool, with all its required terms or its heaviest preference.
+func stranger(p *cluster.Pod) bool {
+	away := func(w wish) bool { return w.Key == labelPool && !w.Not && len(w.Values) == 0 }
+	stays := len(p.NodeAffinity) == 0
+	for _, term := range p.NodeAffinity {
+		stays = stays || !slices.ContainsFunc(wishes(term), away)
+	}
+	heaviest := int32(0)
+	var first []wish
+	for _, x := range p.NodePrefers {
+		if x.Weight > heaviest {
+			heaviest, first = x.Weight, wishes(x.Requirements)
+		}
+	}
+	return !stays || slices.ContainsFunc(first, away)
+}
+
+// mustMove reports whether the pod on a machine that goes away needs a place (spec core.md §2.1).
+func (t *trial) mustMove(p *cluster.Pod, m *machine) bool {
+	lasts := p.Deleting.IsZero() || p.Owner == cluster.OwnerStatefulSet
+	if !lasts || p.Phase == "Succeeded" || p.Phase == "Failed" || p.Owner == cluster.OwnerDaemonSet || p.Owner == cluster.OwnerNode {
+		return false
+	}
+	if t.deleting(m) {
+		return true
+	}
+	if p.Protected(t.Snapshot.Now) {
+		return false
+	}
+	return !slices.ContainsFunc(t.Snapshot.Budgets, func(b cluster.Budget) bool {
+		return b.FullyBlocking && b.Namespace == p.Namespace && selects(b.Selector, p.Labels)
+	})
+}
+
+func (t *trial) deleting(m *machine) bool {
+	return slices.ContainsFunc(t.Snapshot.Nodes, func(n cluster.Node) bool { return n.Name == m.name && !n.Deleting.IsZero() }) ||
+		slices.ContainsFunc(t.Snapshot.Claims, func(c cluster.Claim) bool {
+			return (c.Name == m.name || c.NodeName == m.name || m.id != "" && c.ProviderID == m.id) && !c.Deleting.IsZero()
+		})
+}
+
+// standing is the machine of a node, of a node with its claim, or of a claim alone.
+func (t *trial) standing(n *cluster.Node, c *cluster.Claim) *machine {
+	m := &machine{own: map[string]bool{}}
+	if c != nil {
+		m.pool, m.id, m.closed = c.Pool, c.ProviderID, !c.Deleting.IsZero()
+		for name := range strings.SplitSeq(c.Annotations[nominatedPods], ",") {
+			m.own[name] = name != ""
+		}
+	}
+	if n == nil {
+		m.name, m.taints, m.shapes = c.Name, c.Taints, t.onTheWay(c)
+		return m
+	}
+	m.name, m.limits = n.Name, n.VolumeLimits
+	m.closed = m.closed || !n.Deleting.IsZero() || slices.ContainsFunc(n.Taints, func(x cluster.Taint) bool { return x.Key == taintDisrupted })
+	is := func(condition string) bool {
+		return c == nil || slices.ContainsFunc(c.Conditions, func(x cluster.Condition) bool { return x.Type == condition && x.Status == "True" })
+	}
+	registered := n.Labels[labelRegistered] == "true" || is("Registered")
+	initialized := n.Labels[labelInitialized] == "true" || is("Initialized")
+	s := shape{labels: maps.Clone(n.Labels), room: amountsOf(n.Allocatable), capacity: amountsOf(n.Capacity)}
+	if s.labels == nil {
+		s.labels = map[string]string{}
+	}
+	m.taints = n.Taints
+	if c == nil {
+		m.pool = n.Labels[labelPool]
+	} else if !initialized {
+		fill(s.room, amountsOf(c.Allocatable))
+		fill(s.capacity, amountsOf(c.Capacity))
+		m.taints = slices.DeleteFunc(slices.Clone(n.Taints), func(x cluster.Taint) bool { return passing(x, c.StartupTaints) })
+	}
+	if !registered {
+		m.taints, s.labels = c.Taints, sure(c)
+	}
+	if s.labels[labelHost] == "" {
+		s.labels[labelHost] = n.Name
+	}
+	beta(s.labels)
+	m.shapes = []shape{s}
+	return m
+}
+
+// sure are the labels that a claim's node will have for certain.
+func sure(c *cluster.Claim) map[string]string {
+	out := maps.Clone(c.Labels)
+	if out == nil {
+		out = map[string]string{}
+	}
+	for _, w := range wishes(c.Requirements.All()) {
+		if v, single := w.only(); single && out[w.Key] == "" {
+			out[w.Key] = v
+		}
+	}
+	return out
+}
+
+// onTheWay is what a claim without a node may become: what it was launched as, else all that its requirements leave.
+func (t *trial) onTheWay(c *cluster.Claim) []shape {
+	if c.ProviderID != "" {
+		l := sure(c)
+		beta(l)
+		return []shape{{labels: l, room: amountsOf(c.Allocatable), capacity: amountsOf(c.Capacity)}}
+	}
+	pool, _ := t.Snapshot.PoolOf(c.Pool)
+	out := t.shapes(pool, c.Labels, wishes(c.Requirements.All()), false)
+	if len(out) == 0 {
+		out = t.shapes(pool, c.Labels, wishes(c.Requirements.All()), true)
+	}
+	return out
+}
+
+func fill(into, from amounts) {
+	for k, v := range from { // each key on its own
+		if into[k] == 0 {
+			into[k] = v
+		}
+	}
+}
+
+// passing reports whether the taint goes away while a node starts (spec core.md §3.2).
+func passing(t cluster.Taint, startup []cluster.Taint) bool {
+	if slices.ContainsFunc(startup, func(s cluster.Taint) bool { return s.Key == t.Key && s.Effect == t.Effect }) {
+		return true
+	}
+	switch t.Key + ":" + t.Effect {
+	case "node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute", "node.kubernetes.io/unreachable:NoSchedule",
+		"karpenter.sh/unregistered:NoExecute":
+		return true
+	case "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule":
+		return t.Value == "true"
+	}
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+}

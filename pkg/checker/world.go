@@ -1,0 +1,289 @@
+package checker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// World is a snapshot with what each EC2NodeClass may launch, before any NodeOverlay.
+type World struct {
+	Snapshot cluster.Snapshot
+	Sells    func(class string) []catalog.Type
+}
+
+// Plan judges a plan for the world, looking at every shape that a new node may take. It returns what is wrong, sorted.
+// Between pods it wants an order of arrival in which the scheduler would put each where the plan wants it. It does not judge
+// preferences, nor whether a pod without a home could have had one.
+func Plan(w World, p plan.Plan) []string {
+	t := &trial{World: w, plan: p, byKey: map[string]*cluster.Pod{}, sold: map[string][]catalog.Type{}}
+	t.price()
+	t.stand()
+	t.put()
+	for _, m := range t.machines {
+		t.lone(m)
+	}
+	t.arrive()
+	t.pools()
+	slices.Sort(t.faults)
+	return slices.Compact(t.faults)
+}
+
+// trial is one judgement of a plan.
+type trial struct {
+	World
+	plan     plan.Plan
+	machines []*machine
+	byKey    map[string]*cluster.Pod
+	sold     map[string][]catalog.Type // by pool, overlays applied
+	faults   []string
+}
+
+func (t *trial) bad(format string, args ...any) {
+	t.faults = append(t.faults, fmt.Sprintf(format, args...))
+}
+
+// machine is a node with its pods, as it may turn out: a new one in each type, zone and capacity type that its claim allows.
+type machine struct {
+	name   string
+	pool   string
+	id     string // provider id
+	taints []cluster.Taint
+	shapes []shape
+	limits map[string]int64 // volumes that can be attached, by driver
+	launch *plan.Launch     // of a new one
+	closed bool             // it is going away and takes nobody
+	own    map[string]bool  // pods that its claim was made for
+
+	there   []*cluster.Pod // stand on it and stay
+	came    []*cluster.Pod // the plan puts them here
+	leaving []*cluster.Pod // stand on it and have to go
+}
+
+// shape is one thing that a machine may be.
+type shape struct {
+	labels   map[string]string
+	room     amounts
+	capacity amounts
+	price    float64
+	offer    catalog.Offering
+}
+
+// put gives every pod of the plan its machine, and wants each pod that needs a place in exactly one.
+func (t *trial) put() {
+	byName := map[string]*machine{}
+	for _, m := range t.machines {
+		byName[m.name] = m
+	}
+	times := map[string]int{}
+	place := func(m *machine, key string) {
+		pod := t.byKey[key]
+		if pod == nil {
+			t.bad("%s: no pod %s waits for a place", m.name, key)
+			return
+		}
+		times[key]++
+		m.came = append(m.came, pod)
+	}
+	for i := range t.plan.Launches {
+		m := t.newMachine(i)
+		for _, key := range t.plan.Launches[i].Pods {
+			place(m, key)
+		}
+		if len(m.came) == 0 {
+			t.bad("%s: it has no pods", m.name)
+		}
+		t.machines = append(t.machines, m)
+	}
+	for _, e := range t.plan.Existing {
+		m := byName[e.Node]
+		if m == nil || m.closed {
+			t.bad("%s goes to %s, which does not take pods", e.Pod, e.Node)
+			continue
+		}
+		place(m, e.Pod)
+	}
+	for _, u := range t.plan.Unplaced {
+		if t.byKey[u.Pod] == nil {
+			t.bad("%s is unplaced, but waits for no place", u.Pod)
+		}
+		if len(u.Why) == 0 || slices.Contains(u.Why, "") {
+			t.bad("%s is unplaced without a reason", u.Pod)
+		}
+		times[u.Pod]++
+	}
+	for _, key := range slices.Sorted(maps.Keys(t.byKey)) {
+		if times[key] != 1 {
+			t.bad("%s has %d places in the plan, it wants one", key, times[key])
+		}
+		if pod := t.byKey[key]; len(pod.Unmodelled) > 0 && !slices.ContainsFunc(t.plan.Unplaced, func(u plan.Unplaced) bool { return u.Pod == key }) {
+			t.bad("%s is placed although %s", key, pod.Unmodelled[0])
+		}
+	}
+}
+
+// newMachine is the machine of launch i, and checks what the launch says of itself.
+func (t *trial) newMachine(i int) *machine {
+	l := &t.plan.Launches[i]
+	m := &machine{name: fmt.Sprintf("launch %d", i), pool: l.Pool, taints: l.Taints, launch: l}
+	pool, ok := t.Snapshot.PoolOf(l.Pool)
+	if class, found := t.Snapshot.ClassOf(pool.Class); !ok || !pool.Ready || pool.Deleting || pool.Static || !found || !class.Ready {
+		t.bad("%s: pool %s may launch nothing", m.name, l.Pool)
+		return m
+	}
+	if l.Class != pool.Class || !slices.Equal(l.Taints, pool.Taints) || !slices.Equal(l.Startup, pool.StartupTaints) {
+		t.bad("%s: class or taints are not those of pool %s", m.name, pool.Name)
+	}
+	m.shapes = t.shapes(pool, l.Labels, wishes(l.Requirements.All()), false)
+	for k, v := range pool.Labels { // violations are sorted later
+		if l.Labels[k] != v {
+			t.bad("%s: label %s of pool %s is missing", m.name, k, pool.Name)
+		}
+	}
+	t.flexible(m, pool)
+	return m
+}
+
+// flexible checks the types of a launch and its choice among them.
+func (t *trial) flexible(m *machine, pool cluster.Pool) {
+	const most = 60 // that a launch may name
+	l := m.launch
+	cheapest := map[string]float64{}
+	chosen := false
+	for _, s := range m.shapes {
+		name := s.labels[labelType]
+		if p, ok := cheapest[name]; !ok || s.price < p {
+			cheapest[name] = s.price
+		}
+		chosen = chosen || s.offer.Offer == l.Choice.Offer && s.price == l.Choice.Price && reservation(s.offer) == reservation(l.Choice)
+		for _, r := range wishes(pool.Requirements.All()) {
+			if !r.met(s.labels) {
+				t.bad("%s as %s: pool %s wants %s", m.name, s, pool.Name, r)
+			}
+		}
+	}
+	if got := slices.Sorted(maps.Keys(cheapest)); !slices.Equal(got, slices.Sorted(slices.Values(l.Types))) {
+		t.bad("%s: it names the types %v, its requirements leave %v", m.name, l.Types, got)
+	}
+	if len(l.Types) == 0 || len(l.Types) > most {
+		t.bad("%s: it names %d types", m.name, len(l.Types))
+		return
+	}
+	if !slices.IsSortedFunc(l.Types, func(a, b string) int { return compareUSD(cheapest[a], cheapest[b]) }) {
+		t.bad("%s: its types are not sorted by price: %v", m.name, l.Types)
+	}
+	if !chosen {
+		t.bad("%s: its choice %s at %g USD/h is not among what it may become", m.name, l.Choice.Offer, l.Choice.Price)
+	} else if l.Choice.Price > cheapest[l.Types[0]] {
+		t.bad("%s: its choice costs %g USD/h, it may become one for %g", m.name, l.Choice.Price, cheapest[l.Types[0]])
+	}
+}
+
+func compareUSD(a, b float64) int {
+	switch {
+	case a < b-1e-12:
+		return -1
+	case a > b+1e-12:
+		return 1
+	}
+	return 0
+}
+
+func reservation(o catalog.Offering) string {
+	if o.Reservation == nil {
+		return ""
+	}
+	return o.Reservation.ID
+}
+
+func (s shape) String() string {
+	return strings.Join([]string{s.labels[labelCapacity], s.labels[labelType], s.labels[labelZone]}, " ")
+}
+
+// shapes lists what a claim with these requirements may become. What is not to be had now counts when any is asked for.
+func (t *trial) shapes(pool cluster.Pool, labels map[string]string, rules []wish, anyOffer bool) []shape {
+	var out []shape
+	for _, typ := range t.sold[pool.Name] {
+		for _, o := range typ.Offerings {
+			if !o.Available && !anyOffer {
+				continue
+			}
+			for _, l := range t.labelled(pool, typ, o, labels, rules) {
+				if !slices.ContainsFunc(rules, func(r wish) bool { return !r.met(l) }) {
+					out = append(out, shape{labels: l, room: amountsOf(typ.Allocatable), capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// labelled are the labels that a node of the offering may have: one for each value of those that the type leaves open and a
+// rule speaks of.
+func (t *trial) labelled(pool cluster.Pool, typ catalog.Type, o catalog.Offering, own map[string]string, rules []wish) []map[string]string {
+	base := maps.Clone(pool.Labels)
+	if base == nil {
+		base = map[string]string{}
+	}
+	for _, r := range wishes(pool.Requirements.All()) {
+		if v, single := r.only(); single && !decidedByType(r.Key) {
+			base[r.Key] = v
+		}
+	}
+	open := map[string][]string{}
+	for _, r := range wishes(typ.Requirements.All()) {
+		if v, single := r.only(); single {
+			base[r.Key] = v
+		} else if len(r.Values) > 1 && slices.ContainsFunc(rules, func(x wish) bool { return x.Key == r.Key }) {
+			open[r.Key] = r.Values
+		}
+	}
+	maps.Copy(base, map[string]string{labelPool: pool.Name, labelClass: pool.Class, "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"})
+	maps.Copy(base, own)
+	for _, k := range []string{labelReservation, labelReservationKind, labelInterruptible} {
+		delete(base, k)
+	}
+	if r := o.Reservation; r != nil {
+		base[labelReservation], base[labelReservationKind], base[labelInterruptible] = r.ID, r.Kind, fmt.Sprint(r.Interruptible)
+	}
+	base[labelZone], base[labelCapacity], base[labelEBSZone] = o.Zone, o.CapacityType, o.Zone
+	if o.ZoneID != "" {
+		base[labelZoneID] = o.ZoneID
+	}
+	out := []map[string]string{base}
+	for _, k := range slices.Sorted(maps.Keys(open)) {
+		if k == labelZone || k == labelZoneID || k == labelCapacity || base[k] != "" || len(out) > mostChoices {
+			continue
+		}
+		var next []map[string]string
+		for _, v := range open[k] {
+			for _, l := range out {
+				l = maps.Clone(l)
+				l[k] = v
+				next = append(next, l)
+			}
+		}
+		out = next
+	}
+	for _, l := range out {
+		beta(l)
+	}
+	return out
+}
+
+// beta adds the old names under which nodes carry some labels too.
+func beta(l map[string]string) {
+	for old, now := range map[string]string{
+		"beta.kubernetes.io/arch": labelArch, "beta.kubernetes.io/os": labelOS, "beta.kubernetes.io/instance-type": labelType,
+		"failure-domain.beta.kubernetes.io/zone": labelZone, "failure-domain.beta.kubernetes.io/region": labelRegion,
+	} {
+		if v, ok := l[now]; ok && l[old] == "" {
+			l[old] = v
+		}
+	}
+}
