@@ -54,18 +54,18 @@ func touches(o *cluster.Overlay, pools []cluster.Pool, sold map[string][]catalog
 	var out []string
 	for _, p := range pools {
 		for _, typ := range sold[p.Name] {
-			any := false
+			hit := false
 			for _, f := range typ.Offerings {
 				if !concerns(o, p, typ, f) {
 					continue
 				}
-				any = true
+				hit = true
 				if o.Price != nil || o.Change != nil {
 					out = append(out, priceOf(p.Name, typ.Name, f))
 				}
 			}
 			for _, c := range o.Capacity {
-				if any {
+				if hit {
 					out = append(out, amountOf(p.Name, typ.Name, c.Name))
 				}
 			}

@@ -161,6 +161,10 @@ func (x *opening) keepOut(w *world) {
 			x.opts = zones
 		}
 	}
+	slices.SortFunc(x.opts, cheaper)
+	if best := x.opts[0].best; x.choice.Price > best.Price {
+		x.choice = best // the price of a claim is that of the cheapest it may become, crowded or not
+	}
 }
 
 func spots(opts []option) int {

@@ -206,7 +206,29 @@ func (a *attempt) allows(v *view, c choice, d int) bool {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(v.host, func(r rule) bool { return r.what == follow && !r.self && !a.beside(r, c, d) })
+}
+
+// beside reports whether pods that the rule wants on the same node are in domain d, as far as it is known where they go.
+func (a *attempt) beside(r rule, c choice, d int) bool {
+	name := a.w.domains[c.key][d]
+	tied := false
+	for _, k := range a.w.kinds {
+		if !slices.Contains(k.matched, r.counter) {
+			continue
+		}
+		p := place{k.id, c.key, name}
+		if a.landed[p]+c.given[p] > 0 {
+			return true
+		}
+		tied = tied || slices.Contains(a.w.keysOf(a.view(k)), c.key)
+	}
+	for _, b := range a.bins {
+		if b.count[r.counter] > 0 && b.domain(c.key) == name {
+			return true
+		}
+	}
+	return !tied
 }
 
 func sum(list []int) int {

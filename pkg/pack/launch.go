@@ -99,7 +99,7 @@ func (x opening) launch() plan.Launch {
 	}
 	set = set.And(require.Of(labelType, l.Types...), require.Of(labelZone, zones...), require.Of(labelCapacity, capacities...))
 	for _, r := range b.open.All() {
-		set = set.And(require.Of(r.Key, anyValue(r)))
+		set = set.And(require.Of(r.Key, p.choices(r)[0]))
 	}
 	for _, r := range set.All() {
 		if v, ok := r.Single(); ok && !wellKnown(r.Key) {

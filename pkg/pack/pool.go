@@ -19,8 +19,9 @@ import (
 type pool struct {
 	cluster.Pool
 	id     int
-	req    require.Set // requirements and template labels
-	open   []string    // custom keys for which pods may choose the value
+	req    require.Set         // requirements and template labels
+	open   []string            // custom keys for which pods may choose the value
+	named  map[string][]string // for those: the values that any pod names, sorted
 	models []*model
 	sale   []*offer // those available now, see forSale
 	used   usage
@@ -67,7 +68,7 @@ func (o *offer) domains(key string) []string {
 	case !ok:
 		return nil
 	case r.Not && !wellKnown(key):
-		return []string{anyValue(r)} // pods may choose; this is what they get when none does
+		return o.model.pool.choices(r) // pods may choose
 	}
 	return r.Values
 }
@@ -87,6 +88,7 @@ func (w *world) findPools(sells market) {
 	slices.SortFunc(w.pools, func(a, b *pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
+	named := w.namedValues()
 	for i, p := range w.pools {
 		p.id = i
 		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))
@@ -95,6 +97,7 @@ func (w *world) findPools(sells market) {
 				p.open = append(p.open, r.Key)
 			}
 		}
+		p.named = named
 		types := sold(p.Pool)
 		for _, t := range types {
 			w.addModel(p, t)
@@ -106,6 +109,39 @@ func (w *world) findPools(sells market) {
 		}
 		p.sale = forSale(all)
 	}
+}
+
+// namedValues lists the label values that pods name for labels that nobody but a pool decides.
+func (w *world) namedValues() map[string][]string {
+	out := map[string][]string{}
+	for _, k := range w.kinds {
+		for key, v := range k.pod.NodeSelector { // sorted below
+			out[key] = append(out[key], v)
+		}
+		for _, r := range slices.Concat(k.pod.NodeAffinity...) {
+			if r.Not {
+				out[r.Key] = append(out[r.Key], anyValue(r)) // a node that keeps to it may get this
+			} else {
+				out[r.Key] = append(out[r.Key], r.Values...)
+			}
+		}
+	}
+	for key, list := range out { // each on its own
+		slices.Sort(list)
+		if out[key] = slices.Compact(list); wellKnown(key) {
+			delete(out, key)
+		}
+	}
+	return out
+}
+
+// choices are the values that nodes of the pool may get for a custom label: those that pods name, else one that is made up.
+func (p *pool) choices(r require.Requirement) []string {
+	out := slices.DeleteFunc(slices.Clone(p.named[r.Key]), func(v string) bool { return !r.Has(v) })
+	if len(out) == 0 || !r.Not {
+		return []string{anyValue(r)}
+	}
+	return out
 }
 
 func (w *world) skip(p cluster.Pool) string {

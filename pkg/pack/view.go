@@ -59,8 +59,8 @@ func (w *world) view(k *kind, x wish) *view {
 	for _, t := range x.avoids {
 		add(w.termRule(k, t.Term, avoid, false))
 	}
-	for _, t := range x.pod.Affinity {
-		add(w.termRule(k, t, follow, true))
+	for _, r := range w.followRules(k, x.pod.Affinity) {
+		add(r)
 	}
 	for _, t := range x.prefers {
 		add(w.termRule(k, t.Term, follow, false))
@@ -100,6 +100,24 @@ func (w *world) termRule(k *kind, t cluster.AffinityTerm, how what, required boo
 	}
 }
 
+// followRules are those of required affinity. The scheduler counts a pod only when all the terms select it, whatever the key.
+func (w *world) followRules(k *kind, terms []cluster.AffinityTerm) []rule {
+	var all topology.Group
+	for i, t := range terms {
+		if g := topology.OfTerm(t, k.pod.Namespace, w.s.Namespaces); i == 0 {
+			all = g
+		} else {
+			all = all.And(g)
+		}
+	}
+	var out []rule
+	for _, t := range terms {
+		key := canonicalKey(t.Key)
+		out = append(out, rule{what: follow, key: key, counter: w.counter(key, all, nil), required: true, self: all.Selects(k.pod.Namespace, k.pod.Labels)})
+	}
+	return out
+}
+
 // on returns the rules of the view for the key.
 func (v *view) on(key string) []rule {
 	var out []rule
@@ -120,6 +138,11 @@ func (v *view) rank() int {
 			rank = max(rank, 3)
 		case r.what == follow:
 			rank = max(rank, 4)
+		}
+	}
+	for _, r := range v.host {
+		if r.what == follow && !r.self {
+			rank = 4 // it goes where they go
 		}
 	}
 	if rank > 2 {

@@ -90,6 +90,7 @@ func survey(s cluster.Snapshot, sells market) *world {
 	}
 	w.findHosts(waiting)
 	w.count(waiting, sig)
+	w.dropCircles()
 	return w
 }
 

@@ -17,16 +17,16 @@ func TestCheckFinds(t *testing.T) {
 		existing    map[string][]string // node to pods
 		want        string              // part of some fault
 	}{
-		{"too much", "pods web n=3 cpu=900 mem=100", map[string][]string{"n1": {"web-1", "web-2", "web-3"}}, "do not fit in"},
-		{"forgotten", "pods web n=2 cpu=100 mem=100", map[string][]string{"n1": {"web-1"}}, "web-2 is neither placed nor unplaced"},
-		{"twice", "pods web cpu=100 mem=100", map[string][]string{"n1": {"web-1"}, "n2": {"web-1"}}, "placed twice"},
-		{"wrong zone", "pods web cpu=100 mem=100\nselect zone=b", map[string][]string{"n1": {"web-1"}}, "may not be on a node"},
+		{"too much", "pods web n=3 cpu=900 mem=100", map[string][]string{"n1": {"web-1", "web-2", "web-3"}}, "want 2700 of cpu, there is 2000"},
+		{"forgotten", "pods web n=2 cpu=100 mem=100", map[string][]string{"n1": {"web-1"}}, "web-2 has 0 places in the plan"},
+		{"twice", "pods web cpu=100 mem=100", map[string][]string{"n1": {"web-1"}, "n2": {"web-1"}}, "web-1 has 2 places in the plan"},
+		{"wrong zone", "pods web cpu=100 mem=100\nselect zone=b", map[string][]string{"n1": {"web-1"}}, "its labels keep web-1 away"},
 		{"taint", "pods web cpu=100 mem=100", map[string][]string{"n3": {"web-1"}}, "does not tolerate dedicated:NoSchedule"},
 		{"ports", "pods web n=2 cpu=100 mem=100\nport 80", map[string][]string{"n1": {"web-1", "web-2"}}, "want port TCP/80"},
 		{"volumes", "pods web n=2 cpu=100 mem=100\nattach ebs", map[string][]string{"n1": {"web-1", "web-2"}}, "2 volumes of ebs, at most 1 can be attached"},
-		{"together", "pods web n=2 cpu=100 mem=100\napart host app=web", map[string][]string{"n1": {"web-1", "web-2"}}, "share a value of kubernetes.io/hostname"},
-		{"one zone", "pods web n=2 cpu=100 mem=100\napart zone app=web", map[string][]string{"n1": {"web-1"}, "n3": {"web-2"}}, "share a value of topology"},
-		{"far", "pods web n=2 cpu=100 mem=100\nnear zone app=web", map[string][]string{"n1": {"web-1"}, "n2": {"web-2"}}, "away from web"},
+		{"together", "pods web n=2 cpu=100 mem=100\napart host app=web", map[string][]string{"n1": {"web-1", "web-2"}}, "web-1 must not share a value of kubernetes.io/hostname with web"},
+		{"one zone", "pods web n=2 cpu=100 mem=100\napart zone app=web", map[string][]string{"n1": {"web-1"}, "n3": {"web-2"}}, "must not share a value of topology"},
+		{"far", "pods web n=2 cpu=100 mem=100\nnear zone app=web", map[string][]string{"n1": {"web-1"}, "n2": {"web-2"}}, "nobody to be near to in [b]"},
 		{"uneven", "pods web n=2 cpu=100 mem=100\nspread zone skew=1 app=web", map[string][]string{"n1": {"web-1", "web-2"}}, "0 in the least"},
 	} {
 		w := New()

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/require"
 )
 
 // Group is a set of pods: those of some namespaces that a selector selects.
@@ -40,6 +41,17 @@ func OfTerm(t cluster.AffinityTerm, namespace string, all []cluster.Namespace) G
 	}
 	slices.Sort(names)
 	return Group{Namespaces: slices.Compact(names), Selector: t.Selector}
+}
+
+// And is the group of the pods that belong to both.
+func (g Group) And(o Group) Group {
+	out := Group{Namespaces: slices.DeleteFunc(slices.Clone(g.Namespaces), func(n string) bool { return !slices.Contains(o.Namespaces, n) })}
+	if g.Selector != nil && o.Selector != nil {
+		rs := slices.Concat(g.Selector.Requirements, o.Selector.Requirements)
+		slices.SortStableFunc(rs, func(a, b require.Requirement) int { return strings.Compare(a.Key, b.Key) })
+		out.Selector = &cluster.Selector{Requirements: rs}
+	}
+	return out
 }
 
 // Selects reports whether a pod with these labels in namespace belongs to the group.
