@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -105,6 +106,7 @@ func (a *App) rules() cluster.Rules {
 		IgnorePreferences:     a.set.PreferencePolicy == setting.PreferenceIgnore,
 		RelaxMinValues:        a.set.MinValuesPolicy == setting.MinValuesBestEffort,
 		MaxClaims:             a.set.MaxClaimsPerTick,
+		SearchSteps:           cmp.Or(a.set.SearchSteps, cluster.NoSearch),
 		NodeCostUSD:           a.set.NodeCostUSD,
 		PriceMargin:           a.set.PriceMargin,
 		SpotTypes:             a.set.SpotTypes,

@@ -2,22 +2,29 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/cluster"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
+	"joiner/pkg/setting"
 	"joiner/pkg/workload"
 )
 
 // planFlags are the flags of `joiner plan`.
-type planFlags struct{ file, types, pools, output string }
+type planFlags struct {
+	file, types, pools, output string
+	steps                      int
+}
 
 const planHelp = `Plan which nodes a workload needs and which pods go where, without a cluster and without launching anything.
 
@@ -36,8 +43,20 @@ func planCommand(out, progress io.Writer) *cobra.Command {
 	cmd.Flags().StringVarP(&f.file, "file", "f", "", "workload file (required)")
 	cmd.Flags().StringVar(&f.types, "types", "", "instance types and prices, instead of those built in")
 	cmd.Flags().StringVar(&f.pools, "nodepools", "", "NodePools, instead of those the workload names")
+	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSteps(), "steps that may make the plan cheaper, at most; 0 for none")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, json or yaml")
 	return cmd
+}
+
+// defaultSteps is what the setting is unless somebody changes it.
+func defaultSteps() int {
+	for _, s := range setting.All() {
+		if s.Name == "searchSteps" {
+			n, _ := strconv.Atoi(s.Default)
+			return n
+		}
+	}
+	return 0
 }
 
 func noArgs(_ *cobra.Command, args []string) error {
@@ -55,6 +74,9 @@ func runPlan(f planFlags, out, progress io.Writer) error {
 	if f.file == "" {
 		return &inputError{fmt.Errorf("no workload given; name one with -f")}
 	}
+	if f.steps < 0 {
+		return &inputError{fmt.Errorf("--search-steps is %d; it cannot be less than 0", f.steps)}
+	}
 	load, err := Catalog(f.types)
 	if err != nil {
 		return &inputError{err}
@@ -65,7 +87,7 @@ func runPlan(f planFlags, out, progress io.Writer) error {
 	}
 	fmt.Fprintf(progress, "%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types\n",
 		f.file, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
-	p, err := Plan(w, load)
+	p, err := PlanBy(w, load, cluster.Rules{SearchSteps: cmp.Or(f.steps, cluster.NoSearch)})
 	if err != nil {
 		return &inputError{fmt.Errorf("%s: %w", f.file, err)}
 	}
@@ -73,12 +95,18 @@ func runPlan(f planFlags, out, progress io.Writer) error {
 	return show(out, p)
 }
 
-// Plan packs the workload with what c sells. The placement carries what packing alone took.
+// Plan packs the workload with what c sells by the rules that settings have by default. The placement carries what packing alone took.
 func Plan(w workload.File, c catalog.Catalog) (workload.Placement, error) {
+	return PlanBy(w, c, cluster.Rules{})
+}
+
+// PlanBy is Plan with the rules given.
+func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.Placement, error) {
 	s, err := Snapshot(w, c)
 	if err != nil {
 		return workload.Placement{}, err
 	}
+	s.Rules = rules
 	var made plan.Plan
 	took := Measure(func() { made = pack.Pods(s) })
 	p := workload.FromPlan(w, made)

@@ -41,6 +41,7 @@ type Rules struct {
 	NodeCostUSD           float64       `json:"nodeCostUSD,omitempty"`    // what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
 	PriceMargin           float64       `json:"priceMargin,omitempty"`    // how much dearer than the chosen type another may be that a launch names, as a factor; 0 for 1.2
 	SpotTypes             int           `json:"spotTypes,omitempty"`      // types that a spot launch names at least where there are so many, at any price; 0 for 15
+	SearchSteps           int           `json:"searchSteps,omitempty"`    // steps that make a plan cheaper, at most; 0 for 400, NoSearch for none
 	SpotPoolShare         float64       `json:"spotPoolShare,omitempty"`  // part of all spot capacity (vCPU) that may be in one instance type in one zone, where others are to be had; 0 for 0.8, 1 for all
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
@@ -49,6 +50,9 @@ type Rules struct {
 	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"` // part of an instance's memory that the VM keeps
 	ReservedENIs          int64         `json:"reservedENIs,omitempty"`   // network interfaces that pods do not get
 }
+
+// NoSearch as the number of search steps takes plans as they come first.
+const NoSearch = -1
 
 // Namespace is a namespace with its labels.
 type Namespace struct {

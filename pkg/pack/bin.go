@@ -197,8 +197,32 @@ func (a *attempt) put(l *lot, b *bin, alt, n int) {
 	a.book(load{view: l.view, pins: l.pins, admit: l.admit, alt: alt, pods: pods}, b)
 }
 
-// book counts what goes into the bin.
+// book counts what goes into the bin, there and everywhere.
 func (a *attempt) book(l load, b *bin) {
+	k, n := l.view.kind, len(l.pods)
+	a.stow(l, b)
+	for _, c := range k.matched {
+		key := a.w.counters[c].key
+		if key == labelHost {
+			a.total[c] += n
+			continue
+		}
+		if d, ok := a.w.domainIDs[key][b.domain(key)]; ok {
+			a.tally.count[c][d] += n
+		}
+	}
+	for _, r := range l.view.other {
+		if d, ok := a.w.domainIDs[r.key][b.domain(r.key)]; ok && r.what == avoid && r.required {
+			a.tally.anti[r.counter][d] += n
+		}
+	}
+	for _, p := range l.pins {
+		a.landed[place{k.id, p.key, p.domain}] += n
+	}
+}
+
+// stow counts what goes into the bin in the bin alone.
+func (a *attempt) stow(l load, b *bin) {
 	k, n := l.view.kind, len(l.pods)
 	for i, x := range k.need {
 		b.room[i] -= x * int64(n)
@@ -210,28 +234,14 @@ func (a *attempt) book(l load, b *bin) {
 	}
 	b.load = append(b.load, l)
 	for _, c := range k.matched {
-		key := a.w.counters[c].key
-		if key == labelHost {
+		if a.w.counters[c].key == labelHost {
 			b.count[c] += n
-			a.total[c] += n
-			continue
-		}
-		if d, ok := a.w.domainIDs[key][b.domain(key)]; ok {
-			a.tally.count[c][d] += n
 		}
 	}
 	for _, r := range l.view.host {
 		if r.what == avoid && r.required {
 			b.anti[r.counter] += n
 		}
-	}
-	for _, r := range l.view.other {
-		if d, ok := a.w.domainIDs[r.key][b.domain(r.key)]; ok && r.what == avoid && r.required {
-			a.tally.anti[r.counter][d] += n
-		}
-	}
-	for _, p := range l.pins {
-		a.landed[place{k.id, p.key, p.domain}] += n
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/cover"
 	"joiner/pkg/require"
+	"joiner/pkg/resource"
 )
 
 // open makes new nodes for the lots, in the heaviest pools that take them.
@@ -342,11 +343,9 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 		if a.atMost() {
 			return opened, false
 		}
-		b := &bin{
-			name: fmt.Sprintf("new-%05d", a.opened), offer: o, takes: capacity, low: low, taints: p.Taints, open: o.model.openLabels(),
-			room: slices.Clone(o.room), ports: slices.Clone(o.ports),
-			count: make([]int, len(a.w.counters)), anti: make([]int, len(a.w.counters)),
-		}
+		b := a.newBin(o, capacity)
+		b.name = fmt.Sprintf("new-%05d", a.opened)
+		b.low = low
 		for _, t := range takes {
 			a.put(t.lot, b, t.alt, t.n)
 		}
@@ -360,4 +359,12 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 		a.usage[p.id].nodes++
 	}
 	return opened, false
+}
+
+// newBin is an empty new node that takes the capacity of its pool's limits.
+func (a *attempt) newBin(o *offer, capacity resource.List) *bin {
+	return &bin{
+		offer: o, takes: capacity, taints: o.model.pool.Taints, open: o.model.openLabels(), room: slices.Clone(o.room),
+		ports: slices.Clone(o.ports), count: make([]int, len(a.w.counters)), anti: make([]int, len(a.w.counters)),
+	}
 }

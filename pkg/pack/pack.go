@@ -51,6 +51,9 @@ func pods(s cluster.Snapshot, sells market) plan.Plan {
 	}
 	best = w.dispersed(best, byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
+	if steps := cmp.Or(w.s.Rules.SearchSteps, defaultSearchSteps); steps > 0 && best.opened > 0 {
+		best.improve(steps)
+	}
 	out.Launches = best.launches()
 	out.LowerBoundUSD = best.bound()
 	out.Existing = best.placements()
@@ -86,34 +89,37 @@ func (a *attempt) cost() float64 { return a.price() + float64(a.opened)*a.w.node
 // price is what the new nodes cost, each as the cheapest offer that holds what is on it.
 func (a *attempt) price() float64 {
 	sum := 0.0
-	used := make([]int64, len(a.w.dims))
 	for _, b := range a.bins {
-		if b.offer == nil {
-			continue
+		if b.offer != nil {
+			sum += a.priceOf(b)
 		}
-		clear(used)
-		ports := false
-		for _, l := range b.load {
-			ports = ports || len(l.view.kind.pod.HostPorts) > 0
-			for i, x := range l.view.kind.need {
-				used[i] += x * int64(len(l.pods))
-			}
-		}
-		price := b.offer.Price
-		for _, o := range a.w.held(b.offer.model.pool, b.load).options {
-			if ports || o.best.Price >= price {
-				break
-			}
-			for _, x := range o.offers { // cheapest first
-				if atLeast(x.room, used) {
-					price = min(price, x.Price)
-					break
-				}
-			}
-		}
-		sum += price
 	}
 	return sum
+}
+
+// priceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.
+func (a *attempt) priceOf(b *bin) float64 {
+	used := make([]int64, len(a.w.dims))
+	ports := false
+	for _, l := range b.load {
+		ports = ports || len(l.view.kind.pod.HostPorts) > 0
+		for i, x := range l.view.kind.need {
+			used[i] += x * int64(len(l.pods))
+		}
+	}
+	price := b.offer.Price
+	for _, o := range a.w.held(b.offer.model.pool, b.load).options {
+		if ports || o.best.Price >= price {
+			break
+		}
+		for _, x := range o.offers { // cheapest first
+			if atLeast(x.room, used) {
+				price = min(price, x.Price)
+				break
+			}
+		}
+	}
+	return price
 }
 
 // pass packs everything, at once or one priority after the other. It starts again while some domain (a zone, say) takes

@@ -93,6 +93,9 @@ func sizingKnobs() []knob[Values] {
 		whole(Setting{Name: "maxClaimsPerTick", Env: "MAX_CLAIMS_PER_TICK", Default: "100", Unit: "NodeClaims",
 			Doc: "The most nodes one pass may ask for; the rest waits for the next pass."},
 			bounds{1, 1000}, func(v *Values) *int { return &v.MaxClaimsPerTick }),
+		whole(Setting{Name: "searchSteps", Env: "SEARCH_STEPS", Default: "400", Unit: "steps",
+			Doc: "How many steps the packer may take to make a plan cheaper, each a few nodes packed anew; it stops before where that no longer pays. 0: none."},
+			bounds{0, 100000}, func(v *Values) *int { return &v.SearchSteps }),
 	}
 }
 

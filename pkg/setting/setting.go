@@ -66,6 +66,7 @@ type Values struct {
 	VMMemoryOverheadPercent float64 // a fraction of the advertised memory: 0.075 is 7.5 %
 	ReservedENIs            int
 	MaxClaimsPerTick        int
+	SearchSteps             int     // 0 for no search
 	NodeCostUSD             float64 // per hour
 	PriceMargin             float64 // a factor: 1.2 is 20 % more
 	SpotTypes               int

@@ -31,6 +31,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		MinLeakAge:              30 * time.Second,
 		VMMemoryOverheadPercent: 0.075,
 		MaxClaimsPerTick:        100,
+		SearchSteps:             400,
 		NodeCostUSD:             0.0002,
 		PriceMargin:             1.2,
 		SpotTypes:               15,
@@ -52,7 +53,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
 		"SOLD_OUT_FOR": "1m", "STAY": "0s", "ALWAYS_WATCH": "true", "LAUNCH_TIMEOUT": "2m",
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "MIN_LEAK_AGE": "1m30s",
-		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7",
+		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "LOG_LEVEL": "debug",
 	}))
@@ -64,7 +65,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
 		SoldOutFor: time.Minute, AlwaysWatch: true, LaunchTimeout: 2 * time.Minute,
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, MinLeakAge: 90 * time.Second,
-		ReservedENIs: 2, MaxClaimsPerTick: 7, NodeCostUSD: 0.01, PriceMargin: 1.5, SpotTypes: 9, SpotPoolShare: 0.4, PreferencePolicy: setting.PreferenceIgnore, MinValuesPolicy: setting.MinValuesBestEffort,
+		ReservedENIs: 2, MaxClaimsPerTick: 7, SearchSteps: 90, NodeCostUSD: 0.01, PriceMargin: 1.5, SpotTypes: 9, SpotPoolShare: 0.4, PreferencePolicy: setting.PreferenceIgnore, MinValuesPolicy: setting.MinValuesBestEffort,
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -76,7 +77,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := setting.Parse(env(map[string]string{
 		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "STAY": "2m", "ALWAYS_WATCH": "yes",
 		"SOLD_OUT_FOR": "3 minutes", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
-		"MAX_CLAIMS_PER_TICK": "0", "PRICE_MARGIN": "0.9", "SPOT_POOL_SHARE": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
+		"MAX_CLAIMS_PER_TICK": "0", "SEARCH_STEPS": "many", "PRICE_MARGIN": "0.9", "SPOT_POOL_SHARE": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
 	var invalid *setting.InvalidError
 	if !errors.As(err, &invalid) {
@@ -92,6 +93,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`vmMemoryOverheadPercent (VM_MEMORY_OVERHEAD_PERCENT) is "NaN"; allowed: a number from 0 to 0.99, where 0.075 means 7.5 %`,
 		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,
 		`maxClaimsPerTick (MAX_CLAIMS_PER_TICK) is "0"; allowed: a whole number from 1 to 1000`,
+		`searchSteps (SEARCH_STEPS) is "many"; allowed: a whole number from 0 to 100000`,
 		`priceMargin (PRICE_MARGIN) is "0.9"; allowed: a number from 1 to 10`,
 		`spotPoolShare (SPOT_POOL_SHARE) is "NaN"; allowed: a number from 0.05 to 1`,
 		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,

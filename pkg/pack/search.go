@@ -1,0 +1,201 @@
+package pack
+
+import (
+	"cmp"
+	"slices"
+)
+
+const (
+	// defaultSearchSteps is how many steps a search takes at most.
+	defaultSearchSteps = 400
+	// patience is how many steps a search goes on without having saved enough.
+	patience = 60
+	// enoughSaved is the part of the price that steps have to save while patience lasts.
+	enoughSaved = 0.0005
+)
+
+// search makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods anew by the
+// same exact rules, and keeps that only where it costs less. Pods stay in the domains (zones, say) that they were given, so
+// rules that count by domain hold all the time. What it does depends on nothing but the attempt, and it counts in steps.
+type search struct {
+	a       *attempt
+	nodes   []*node // the new nodes that may be taken apart
+	tiers   []*tier
+	step    int
+	made    int
+	want    []int64
+	current []*lot
+}
+
+// node is a new node as the search sees it.
+type node struct {
+	bin   *bin
+	parts []part
+	tier  *tier
+	cost  float64
+	waste float64 // what it costs beyond what its pods are worth
+	tries int     // steps that began with it
+}
+
+// part is some pods of a lot on a node.
+type part struct {
+	lot  *lot
+	pods []string
+}
+
+// tier is the pools of one weight: pods on their nodes stay on nodes of that weight.
+type tier struct {
+	pools  []*pool
+	lots   []*lot
+	supply [][]string // by lot: the pods of the step
+	offers []*offer   // worth a look, cheapest first
+	marked []int      // by offer: the step that looked at it last
+	score  []float64
+	best   [][]int32 // by lot: a few offers that suit it, once asked
+}
+
+// improve searches for a cheaper plan in so many steps.
+func (a *attempt) improve(steps int) {
+	s := &search{a: a}
+	s.read()
+	total := 0.0
+	for _, n := range s.nodes {
+		total += n.cost
+	}
+	goal := a.bound() * (1 + smallGap)
+	saved, since := 0.0, 0
+	for s.step = 1; s.step <= steps && len(s.nodes) > 0 && total > goal; s.step++ {
+		gain := s.try(s.pick())
+		total -= gain
+		saved += gain
+		if since++; saved > enoughSaved*total {
+			saved, since = 0, 0
+		}
+		if since > patience {
+			break
+		}
+	}
+}
+
+// read finds the nodes that may be taken apart and the lots of their pods.
+func (s *search) read() {
+	a := s.a
+	type alike struct {
+		tier  *tier
+		view  *view
+		admit *admission
+	}
+	ids := map[alike]*lot{}
+	tierOf := map[int32]*tier{}
+	for _, p := range a.w.pools {
+		t := tierOf[p.Weight]
+		if t == nil {
+			t = &tier{}
+			tierOf[p.Weight] = t
+			s.tiers = append(s.tiers, t)
+		}
+		if !p.minValues() {
+			t.pools = append(t.pools, p)
+		}
+	}
+	for _, b := range a.bins {
+		if b.offer == nil || b.offer.model.pool.minValues() || slices.ContainsFunc(b.load, bound) {
+			continue
+		}
+		n := &node{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
+		for _, l := range b.load {
+			id := alike{n.tier, l.view, l.admit}
+			x := ids[id]
+			if x == nil {
+				x = &lot{id: len(n.tier.lots), view: l.view, pins: l.pins, admit: l.admit}
+				ids[id] = x
+				n.tier.lots = append(n.tier.lots, x)
+			}
+			x.left += len(l.pods)
+			n.parts = append(n.parts, part{x, l.pods})
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	for _, t := range s.tiers {
+		t.offers = a.candidates(t.pools, t.lots)
+		t.best = make([][]int32, len(t.lots))
+		t.supply = make([][]string, len(t.lots))
+		t.score = make([]float64, len(t.offers))
+		t.marked = make([]int, len(t.offers))
+	}
+	for _, n := range s.nodes {
+		n.cost = a.priceOf(n.bin) + a.w.nodeCost()
+		n.waste = n.cost - n.worth()
+	}
+	for _, t := range s.tiers {
+		for _, l := range t.lots {
+			l.left = 0
+		}
+	}
+}
+
+// bound reports whether the load's pods must stay near others on the node.
+func bound(l load) bool {
+	return l.settled || slices.ContainsFunc(l.view.host, func(r rule) bool { return r.what == follow })
+}
+
+func (n *node) worth() float64 {
+	sum := 0.0
+	for _, p := range n.parts {
+		sum += float64(len(p.pods)) * p.lot.value
+	}
+	return sum
+}
+
+// pick chooses the nodes of the next step: the one that wastes most among those tried least, and some that could hold its
+// pods or whose pods it could hold.
+func (s *search) pick() []*node {
+	seed := slices.MaxFunc(s.nodes, func(x, y *node) int {
+		return cmp.Compare(x.waste/float64(1+x.tries), y.waste/float64(1+y.tries))
+	})
+	seed.tries++
+	size := 1 + int(mix(s.step)%5)
+	type mate struct {
+		n    *node
+		rank float64
+	}
+	var mates []mate
+	for i, n := range s.nodes {
+		if n == seed || n.tier != seed.tier {
+			continue
+		}
+		fit := seed.suits(n) + n.suits(seed)
+		if fit == 0 {
+			continue
+		}
+		chance := 0.5 + float64(mix(s.step*len(s.nodes)+i)%1000)/1000
+		mates = append(mates, mate{n, fit * (n.waste + 0.02*n.cost) / n.cost * chance})
+	}
+	slices.SortStableFunc(mates, func(x, y mate) int { return cmp.Compare(y.rank, x.rank) })
+	out := []*node{seed}
+	for _, m := range mates[:min(size, len(mates))] {
+		out = append(out, m.n)
+	}
+	return out
+}
+
+// suits is the part of the other's pods, by worth, that could be on the node.
+func (n *node) suits(other *node) float64 {
+	some, all := 0.0, 0.0
+	for _, p := range other.parts {
+		w := float64(len(p.pods)) * p.lot.value
+		all += w
+		if p.lot.admit.check(n.bin.offer) >= 0 && fits(p.lot.view.kind.need, n.bin.offer.room) > 0 {
+			some += w
+		}
+	}
+	return some / max(all, 1e-12)
+}
+
+// mix turns a number into one that looks like chance, always the same.
+func mix(n int) uint64 {
+	x := uint64(n) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,235 @@
+package pack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"joiner/pkg/cover"
+)
+
+const (
+	// suited is how many offers of best score a step looks at for each of its lots.
+	suited = 10
+	// single is how many offers that are the cheapest for a pod of the lot alone it looks at beside them.
+	single = 3
+)
+
+// opening is a new node that a step would make.
+type opening struct {
+	offer *offer
+	takes []take
+}
+
+// try packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
+func (s *search) try(group []*node) float64 {
+	a, t := s.a, group[0].tier
+	before := slices.Clone(a.usage)
+	budget := 0.0
+	s.current = s.current[:0]
+	for _, n := range group {
+		budget += n.cost
+		u := &a.usage[n.bin.offer.model.pool.id]
+		u.list, u.nodes = u.list.Sub(n.bin.takes), u.nodes-1
+		for _, p := range n.parts {
+			if p.lot.left == 0 {
+				s.current = append(s.current, p.lot)
+				t.supply[p.lot.id] = t.supply[p.lot.id][:0]
+			}
+			p.lot.left += len(p.pods)
+			t.supply[p.lot.id] = append(t.supply[p.lot.id], p.pods...)
+		}
+	}
+	slices.SortFunc(s.current, func(x, y *lot) int { return cmp.Compare(x.id, y.id) })
+	plan, cost := s.recreate(t, budget*(1-1e-6)-1e-9)
+	for _, l := range s.current {
+		l.left = 0
+	}
+	a.usage = before
+	if most := a.w.s.Rules.MaxClaims; plan == nil || most > 0 && a.opened+len(plan)-len(group) > most {
+		return 0
+	}
+	s.accept(group, plan, t)
+	return budget - cost
+}
+
+// recreate finds new nodes for what is left of the current lots that cost less than the budget together, nil when it finds none.
+func (s *search) recreate(t *tier, budget float64) (best []opening, cost float64) {
+	a := s.a
+	g := &guide{a: a}
+	g.prepare(s.offersFor(t), s.current)
+	shake := 0.0
+	if mix(s.step)%4 != 0 {
+		shake = 0.2
+	}
+	for i := range g.items {
+		it := &g.items[i]
+		it.value = it.lots[0].value * (1 + shake*(float64(mix(s.step*7919+it.lots[0].id)%1000)/1000-0.5))
+		g.filler.Value[i] = it.value
+	}
+	cost = budget
+	var now []opening
+	spent := 0.0
+	for g.count() {
+		if last := s.finish(t, cost-spent); last != nil {
+			best = append(slices.Clone(now), *last)
+			cost = spent + a.w.cost(last.offer)
+		}
+		g.sifts = 0
+		c, takes := g.best(true)
+		if c == nil {
+			break
+		}
+		if spent += a.w.cost(c.offer); spent >= cost {
+			break
+		}
+		p := c.offer.model.pool
+		if len(p.exceeded(a.usage[p.id], c.offer.model.typ.Capacity)) > 0 {
+			break
+		}
+		a.usage[p.id].list = a.usage[p.id].list.Add(c.offer.model.typ.Capacity)
+		a.usage[p.id].nodes++
+		now = append(now, opening{c.offer, takes})
+		for _, x := range takes {
+			x.lot.left -= x.n
+		}
+	}
+	return best, cost
+}
+
+// finish finds the cheapest node below the price that holds all that is left.
+func (s *search) finish(t *tier, below float64) *opening {
+	a := s.a
+	if s.want == nil {
+		s.want = make([]int64, len(a.w.dims))
+	}
+	clear(s.want)
+	for _, l := range s.current {
+		for i, x := range l.view.kind.need {
+			s.want[i] += x * int64(l.left)
+		}
+	}
+	for _, o := range t.offers {
+		if a.w.cost(o) >= below {
+			return nil
+		}
+		if !atLeast(o.room, s.want) || !s.admits(o) {
+			continue
+		}
+		if p := o.model.pool; len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+			continue
+		}
+		d := a.draft(o)
+		all := true
+		for _, l := range s.current {
+			if l.left > 0 && d.take(l, l.left) < l.left {
+				all = false
+				break
+			}
+		}
+		if all {
+			return &opening{o, d.takes}
+		}
+	}
+	return nil
+}
+
+func (s *search) admits(o *offer) bool {
+	for _, l := range s.current {
+		if l.left > 0 && l.admit.check(o) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// offersFor are the offers that suit any of the current lots.
+func (s *search) offersFor(t *tier) []*offer {
+	var list []int32
+	for _, l := range s.current {
+		if t.best[l.id] == nil {
+			t.best[l.id] = s.suited(t, l)
+		}
+		for _, i := range t.best[l.id] {
+			if t.marked[i] != s.step {
+				t.marked[i] = s.step
+				list = append(list, i)
+			}
+		}
+	}
+	slices.Sort(list)
+	out := make([]*offer, len(list))
+	for i, x := range list {
+		out[i] = t.offers[x]
+	}
+	return out
+}
+
+// suited ranks the offers that hold the lot's pods.
+func (s *search) suited(t *tier, l *lot) []int32 {
+	var all []int32
+	for i, o := range t.offers {
+		if l.admit.check(o) >= 0 && fits(l.view.kind.need, o.room) > 0 {
+			if t.score[i] == 0 {
+				t.score[i] = s.rate(t, o)
+			}
+			all = append(all, int32(i))
+		}
+	}
+	byScore := slices.Clone(all)
+	slices.SortStableFunc(byScore, func(x, y int32) int { return cmp.Compare(t.score[x], t.score[y]) })
+	out := byScore[:min(suited, len(byScore))]
+	slices.SortStableFunc(all, func(x, y int32) int {
+		return cmp.Compare(s.a.w.cost(t.offers[x])*share(l.view.kind.need, t.offers[x].room), s.a.w.cost(t.offers[y])*share(l.view.kind.need, t.offers[y].room))
+	})
+	return append(out, all[:min(single, len(all))]...)
+}
+
+// rate is what the offer costs for the worth of its best fill of all lots.
+func (s *search) rate(t *tier, o *offer) float64 {
+	p := s.a.w.worth
+	f := cover.NewFiller(len(s.a.w.dims), nil)
+	var items []int32
+	var most []float64
+	for _, l := range t.lots {
+		if n := fits(l.view.kind.need, o.room); n > 0 && l.admit.check(o) >= 0 {
+			items, most = append(items, int32(len(items))), append(most, float64(n))
+			f.Need = append(f.Need, scaled(l.view.kind.need, p.units)...)
+			f.Group = append(f.Group, -1)
+			f.Value = append(f.Value, l.value)
+		}
+	}
+	return s.a.w.cost(o) / max(1e-12, f.Fill(items, most, scaled(o.room, p.units), &cover.Basis{}))
+}
+
+// accept puts the pods onto the new nodes in place of the old ones.
+func (s *search) accept(group []*node, plan []opening, t *tier) {
+	a := s.a
+	gone := map[*bin]bool{}
+	for _, n := range group {
+		gone[n.bin] = true
+		u := &a.usage[n.bin.offer.model.pool.id]
+		u.list, u.nodes = u.list.Sub(n.bin.takes), u.nodes-1
+	}
+	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return gone[b] })
+	s.nodes = slices.DeleteFunc(s.nodes, func(n *node) bool { return gone[n.bin] })
+	for _, o := range plan {
+		p := o.offer.model.pool
+		b := a.newBin(o.offer, o.offer.model.typ.Capacity)
+		b.name = fmt.Sprintf("again-%05d", s.made)
+		s.made++
+		n := &node{bin: b, tier: t, cost: a.w.cost(o.offer)}
+		for _, x := range o.takes {
+			pods := slices.Clone(t.supply[x.lot.id][:x.n])
+			t.supply[x.lot.id] = t.supply[x.lot.id][x.n:]
+			a.stow(load{view: x.lot.view, pins: x.lot.pins, admit: x.lot.admit, alt: x.alt, pods: pods}, b)
+			n.parts = append(n.parts, part{x.lot, pods})
+		}
+		n.waste = n.cost - n.worth()
+		a.bins = append(a.bins, b)
+		s.nodes = append(s.nodes, n)
+		a.usage[p.id].list = a.usage[p.id].list.Add(b.takes)
+		a.usage[p.id].nodes++
+	}
+	a.opened += len(plan) - len(group)
+}
