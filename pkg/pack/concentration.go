@@ -39,6 +39,16 @@ func (w *world) over(u spotUse, o catalog.Offer) bool {
 	return o.CapacityType == catalog.Spot && u.nodes > fewSpotNodes && float64(u.byPool[o]) > w.spotPoolShare()*float64(u.total)
 }
 
+// crowded reports whether any pool of capacity has more than its share.
+func (w *world) crowded(u spotUse) bool {
+	for o := range u.byPool {
+		if w.over(u, o) {
+			return true
+		}
+	}
+	return false
+}
+
 // standingSpot is the spot capacity of the nodes that stay.
 func (w *world) standingSpot() spotUse {
 	u := spotUse{byPool: map[catalog.Offer]int64{}}
@@ -68,11 +78,7 @@ func (a *attempt) spotUse() spotUse {
 // else launches finds other zones and types for the nodes that there are.
 func (w *world) dispersed(a *attempt, byPriority bool) *attempt {
 	use := a.spotUse()
-	crowded := false
-	for o := range use.byPool {
-		crowded = crowded || w.over(use, o)
-	}
-	if !crowded {
+	if !w.crowded(use) {
 		return a
 	}
 	w.ceiling = int64(w.spotPoolShare() * float64(use.total))

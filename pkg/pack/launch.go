@@ -31,9 +31,9 @@ func (w *world) nodeCost() float64 { return cmp.Or(w.s.Rules.NodeCostUSD, defaul
 // cost is the price of the offer with what any node costs.
 func (w *world) cost(o *offer) float64 { return o.Price + w.nodeCost() }
 
-// launches writes down the new nodes, each with every type that may stand in for the cheapest one. What the pools use is
+// openings are the new nodes, each with every type that may stand in for the cheapest one. What the pools use is
 // counted anew meanwhile, node by node, with the types that each may become.
-func (a *attempt) launches() []plan.Launch {
+func (a *attempt) openings() []opening {
 	var list []opening
 	defer func(before []usage) { a.usage = before }(slices.Clone(a.usage))
 	for _, b := range a.bins {
@@ -56,6 +56,12 @@ func (a *attempt) launches() []plan.Launch {
 		list = append(list, opening{bin: b, opts: opts, set: set, choice: opts[0].best})
 	}
 	a.disperse(list)
+	return list
+}
+
+// launches writes down the new nodes.
+func (a *attempt) launches() []plan.Launch {
+	list := a.openings()
 	out := make([]plan.Launch, len(list))
 	for i, x := range list {
 		out[i] = x.launch()

@@ -51,9 +51,7 @@ func pods(s cluster.Snapshot, sells market) plan.Plan {
 	}
 	best = w.dispersed(best, byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
-	if steps := cmp.Or(w.s.Rules.SearchSteps, defaultSearchSteps); steps > 0 && best.opened > 0 {
-		best.improve(steps)
-	}
+	best.improve(cmp.Or(w.s.Rules.SearchSteps, defaultSearchSteps))
 	out.Launches = best.launches()
 	out.LowerBoundUSD = best.bound()
 	out.Existing = best.placements()

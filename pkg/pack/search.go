@@ -23,6 +23,8 @@ type search struct {
 	tiers   []*tier
 	step    int
 	made    int
+	use     spotUse // of the plan as it is
+	ceiling int64   // of one pool of spot capacity, in millicores
 	want    []int64
 	current []*lot
 }
@@ -56,14 +58,44 @@ type tier struct {
 
 // improve searches for a cheaper plan in so many steps.
 func (a *attempt) improve(steps int) {
-	s := &search{a: a}
-	s.read()
+	if steps <= 0 || a.opened == 0 {
+		return
+	}
+	goal := a.bound() * (1 + smallGap)
+	if a.price() <= goal {
+		return
+	}
+	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.usage), a.opened
+	s := &search{a: a, use: a.spotUse()}
+	s.ceiling = int64(a.w.spotPoolShare() * float64(s.use.total))
+	if s.read(); !s.run(steps, goal) || !a.w.crowded(s.use) {
+		return
+	}
+	// Nodes that have to be something else than the cheapest may eat up what was saved.
+	after := a.planned()
+	newBins, newUsage, newOpened := a.bins, a.usage, a.opened
+	a.bins, a.usage, a.opened = bins, usage, opened
+	if after < a.planned() {
+		a.bins, a.usage, a.opened = newBins, newUsage, newOpened
+	}
+}
+
+// planned is what the new nodes cost as they would be launched.
+func (a *attempt) planned() float64 {
+	sum := 0.0
+	for _, x := range a.openings() {
+		sum += x.choice.Price + a.w.nodeCost()
+	}
+	return sum
+}
+
+// run takes the steps until the plan costs no more than the goal or steps do not pay; false when nothing was saved.
+func (s *search) run(steps int, goal float64) bool {
 	total := 0.0
 	for _, n := range s.nodes {
 		total += n.cost
 	}
-	goal := a.bound() * (1 + smallGap)
-	saved, since := 0.0, 0
+	first, since, saved := total, 0, 0.0
 	for s.step = 1; s.step <= steps && len(s.nodes) > 0 && total > goal; s.step++ {
 		gain := s.try(s.pick())
 		total -= gain
@@ -75,6 +107,7 @@ func (a *attempt) improve(steps int) {
 			break
 		}
 	}
+	return total < first
 }
 
 // read finds the nodes that may be taken apart and the lots of their pods.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"joiner/pkg/catalog"
 	"joiner/pkg/cover"
+	"joiner/pkg/resource"
 )
 
 const (
@@ -15,8 +17,8 @@ const (
 	single = 3
 )
 
-// opening is a new node that a step would make.
-type opening struct {
+// redo is a new node that a step would make of another.
+type redo struct {
 	offer *offer
 	takes []take
 }
@@ -24,13 +26,11 @@ type opening struct {
 // try packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
 func (s *search) try(group []*node) float64 {
 	a, t := s.a, group[0].tier
-	before := slices.Clone(a.usage)
 	budget := 0.0
 	s.current = s.current[:0]
 	for _, n := range group {
 		budget += n.cost
-		u := &a.usage[n.bin.offer.model.pool.id]
-		u.list, u.nodes = u.list.Sub(n.bin.takes), u.nodes-1
+		s.count(n.bin.offer, n.bin.takes, -1)
 		for _, p := range n.parts {
 			if p.lot.left == 0 {
 				s.current = append(s.current, p.lot)
@@ -45,7 +45,9 @@ func (s *search) try(group []*node) float64 {
 	for _, l := range s.current {
 		l.left = 0
 	}
-	a.usage = before
+	for _, n := range group {
+		s.count(n.bin.offer, n.bin.takes, 1)
+	}
 	if most := a.w.s.Rules.MaxClaims; plan == nil || most > 0 && a.opened+len(plan)-len(group) > most {
 		return 0
 	}
@@ -54,7 +56,7 @@ func (s *search) try(group []*node) float64 {
 }
 
 // recreate finds new nodes for what is left of the current lots that cost less than the budget together, nil when it finds none.
-func (s *search) recreate(t *tier, budget float64) (best []opening, cost float64) {
+func (s *search) recreate(t *tier, budget float64) (best []redo, cost float64) {
 	a := s.a
 	g := &guide{a: a}
 	g.prepare(s.offersFor(t), s.current)
@@ -68,7 +70,7 @@ func (s *search) recreate(t *tier, budget float64) (best []opening, cost float64
 		g.filler.Value[i] = it.value
 	}
 	cost = budget
-	var now []opening
+	var now []redo
 	spent := 0.0
 	for g.count() {
 		if last := s.finish(t, cost-spent); last != nil {
@@ -83,22 +85,44 @@ func (s *search) recreate(t *tier, budget float64) (best []opening, cost float64
 		if spent += a.w.cost(c.offer); spent >= cost {
 			break
 		}
-		p := c.offer.model.pool
-		if len(p.exceeded(a.usage[p.id], c.offer.model.typ.Capacity)) > 0 {
+		if !s.allowed(c.offer) {
 			break
 		}
-		a.usage[p.id].list = a.usage[p.id].list.Add(c.offer.model.typ.Capacity)
-		a.usage[p.id].nodes++
-		now = append(now, opening{c.offer, takes})
+		s.count(c.offer, c.offer.model.typ.Capacity, 1)
+		now = append(now, redo{c.offer, takes})
 		for _, x := range takes {
 			x.lot.left -= x.n
 		}
 	}
+	for _, x := range now {
+		s.count(x.offer, x.offer.model.typ.Capacity, -1)
+	}
 	return best, cost
 }
 
+// count adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
+func (s *search) count(o *offer, capacity resource.List, nodes int) {
+	u := &s.a.usage[o.model.pool.id]
+	u.nodes += int64(nodes)
+	if nodes > 0 {
+		u.list = u.list.Add(capacity)
+	} else {
+		u.list = u.list.Sub(capacity)
+	}
+	s.use.add(o.Offer, int64(nodes)*o.model.typ.Capacity.CPU, nodes)
+}
+
+// allowed reports whether limits and the share of a pool of spot capacity leave one more node of the offer.
+func (s *search) allowed(o *offer) bool {
+	p := o.model.pool
+	if len(p.exceeded(s.a.usage[p.id], o.model.typ.Capacity)) > 0 {
+		return false
+	}
+	return o.CapacityType != catalog.Spot || s.use.nodes < fewSpotNodes || s.use.byPool[o.Offer]+o.model.typ.Capacity.CPU <= s.ceiling
+}
+
 // finish finds the cheapest node below the price that holds all that is left.
-func (s *search) finish(t *tier, below float64) *opening {
+func (s *search) finish(t *tier, below float64) *redo {
 	a := s.a
 	if s.want == nil {
 		s.want = make([]int64, len(a.w.dims))
@@ -113,10 +137,7 @@ func (s *search) finish(t *tier, below float64) *opening {
 		if a.w.cost(o) >= below {
 			return nil
 		}
-		if !atLeast(o.room, s.want) || !s.admits(o) {
-			continue
-		}
-		if p := o.model.pool; len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+		if !atLeast(o.room, s.want) || !s.admits(o) || !s.allowed(o) {
 			continue
 		}
 		d := a.draft(o)
@@ -128,7 +149,7 @@ func (s *search) finish(t *tier, below float64) *opening {
 			}
 		}
 		if all {
-			return &opening{o, d.takes}
+			return &redo{o, d.takes}
 		}
 	}
 	return nil
@@ -203,18 +224,16 @@ func (s *search) rate(t *tier, o *offer) float64 {
 }
 
 // accept puts the pods onto the new nodes in place of the old ones.
-func (s *search) accept(group []*node, plan []opening, t *tier) {
+func (s *search) accept(group []*node, plan []redo, t *tier) {
 	a := s.a
 	gone := map[*bin]bool{}
 	for _, n := range group {
 		gone[n.bin] = true
-		u := &a.usage[n.bin.offer.model.pool.id]
-		u.list, u.nodes = u.list.Sub(n.bin.takes), u.nodes-1
+		s.count(n.bin.offer, n.bin.takes, -1)
 	}
 	a.bins = slices.DeleteFunc(a.bins, func(b *bin) bool { return gone[b] })
 	s.nodes = slices.DeleteFunc(s.nodes, func(n *node) bool { return gone[n.bin] })
 	for _, o := range plan {
-		p := o.offer.model.pool
 		b := a.newBin(o.offer, o.offer.model.typ.Capacity)
 		b.name = fmt.Sprintf("again-%05d", s.made)
 		s.made++
@@ -228,8 +247,7 @@ func (s *search) accept(group []*node, plan []opening, t *tier) {
 		n.waste = n.cost - n.worth()
 		a.bins = append(a.bins, b)
 		s.nodes = append(s.nodes, n)
-		a.usage[p.id].list = a.usage[p.id].list.Add(b.takes)
-		a.usage[p.id].nodes++
+		s.count(o.offer, b.takes, 1)
 	}
 	a.opened += len(plan) - len(group)
 }
