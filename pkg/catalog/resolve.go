@@ -45,6 +45,10 @@ type resolver struct {
 	why     string // why no type of the class can be used
 
 	booked map[string][]*Reservation // of the class, by instance type
+
+	list  []require.Requirement // of the last type, as they were found
+	keys  []string              // theirs
+	order []int                 // of them by key
 }
 
 // zone is a zone of the region as the class sees it.

@@ -12,7 +12,7 @@ import (
 // requirements returns the values that a node of the type can have for each label an instance type decides. A label that
 // the type does not give is there as one that does not exist, so that asking for it is refused (spec aws.md §2.2).
 func (r *resolver) requirements(f *Facts, arch string) require.Set {
-	b := builder{values: make([]string, 0, 48), list: make([]require.Requirement, 0, 40)}
+	b := builder{values: make([]string, 0, 48), list: r.list[:0]}
 	b.place(r, f)
 	b.system(r.class.Family, arch)
 	b.name(f.Name)
@@ -22,8 +22,28 @@ func (r *resolver) requirements(f *Facts, arch string) require.Set {
 	b.set(LabelTenancy, TenancyDedicated, TenancyDefault)
 	b.reservations(r.booked[f.Name])
 	b.absent(LabelPlacement, LabelPartition)
-	slices.SortFunc(b.list, func(x, y require.Requirement) int { return strings.Compare(x.Key, y.Key) })
-	return require.NewSet(b.list...)
+	r.list = b.list
+	return require.Sorted(r.sorted(b.list))
+}
+
+// sorted returns the requirements by key. Nearly all types have the same keys in the same order, so how to sort them is remembered.
+func (r *resolver) sorted(list []require.Requirement) []require.Requirement {
+	same := len(list) == len(r.keys)
+	for i := 0; same && i < len(list); i++ {
+		same = list[i].Key == r.keys[i]
+	}
+	if !same {
+		r.keys, r.order = make([]string, len(list)), make([]int, len(list))
+		for i := range list {
+			r.keys[i], r.order[i] = list[i].Key, i
+		}
+		slices.SortFunc(r.order, func(x, y int) int { return strings.Compare(r.keys[x], r.keys[y]) })
+	}
+	out := make([]require.Requirement, len(list))
+	for i, from := range r.order {
+		out[i] = list[from]
+	}
+	return out
 }
 
 // builder collects requirements whose values share one array, because there are thousands of them.

@@ -16,6 +16,7 @@ type kind struct {
 	pod     cluster.Pod // any one of them
 	pods    []string    // namespace/name, oldest first
 	need    []int64     // by dimension
+	shape   int         // kinds of equal need have the same
 	views   []*view     // from strict to relaxed
 	matched []int       // counters that count its pods
 	disks   volumes

@@ -15,7 +15,10 @@ type entry struct {
 func forSale(offers []*offer) []*offer {
 	out := slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !o.Available })
 	slices.SortFunc(out, func(x, y *offer) int {
-		return cmp.Or(cmp.Compare(x.Price, y.Price), slices.Compare(y.room, x.room), cmp.Compare(x.id, y.id))
+		if x.Price != y.Price { // mostly: what follows takes its time
+			return cmp.Compare(x.Price, y.Price)
+		}
+		return cmp.Or(slices.Compare(y.room, x.room), cmp.Compare(x.id, y.id))
 	})
 	return out
 }

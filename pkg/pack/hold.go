@@ -160,7 +160,7 @@ func (p *pool) holders(set require.Set, keys map[string]bool) []option {
 // meets reports whether the model's nodes can have labels that meet the requirements.
 func (m *model) meets(list []require.Requirement) bool {
 	for _, r := range list {
-		mine, ok := m.known.Get(r.Key)
+		mine, ok := m.label(r.Key)
 		if !ok && !r.AllowsAbsent() || ok && !mine.Overlaps(r) {
 			return false
 		}

@@ -199,24 +199,33 @@ func (a *admission) into(o *offer, open require.Set) int {
 // noPrice is the price of what nobody sells, in USD per hour.
 const noPrice = 1e18
 
+// priced is a question that cheapest has answered.
+type priced struct {
+	admit *admission
+	shape int
+}
+
 // cheapest is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all offers
 // that are available now.
 func (w *world) cheapest(v *view, pins []pin) float64 {
-	adm := w.pinned(v.admit, pins)
-	key := adm.id + "|" + v.kind.pod.Need.String()
-	if p, ok := w.prices[key]; ok {
+	adm, need := w.pinned(v.admit, pins), v.kind.need
+	id := priced{adm, v.kind.shape}
+	if p, ok := w.prices[id]; ok {
 		return p
 	}
-	best := noPrice
-	for _, o := range w.offers {
-		if !o.Available || o.Price >= best*1e3 || adm.check(o) < 0 {
+	best, least := noPrice, share(need, w.largest)
+	for _, o := range w.sale {
+		if o.Price*least > best {
+			break
+		}
+		if adm.check(o) < 0 {
 			continue
 		}
-		if s := share(v.kind.need, o.room); s <= 1 {
+		if s := share(need, o.room); s <= 1 {
 			best = min(best, o.Price*s)
 		}
 	}
-	w.prices[key] = best
+	w.prices[id] = best
 	return best
 }
 
@@ -236,17 +245,22 @@ func share(need, room []int64) float64 {
 
 // pinned is the admission with every alternative tied to the domains.
 func (w *world) pinned(a *admission, pins []pin) *admission {
-	if len(pins) == 0 {
-		return a
-	}
-	var alts []require.Set
-	for _, s := range a.alternative {
-		for _, p := range pins {
-			s = s.And(require.Of(p.key, p.domain))
+	for _, p := range pins {
+		next := a.pinned[p]
+		if next == nil {
+			var alts []require.Set
+			for _, s := range a.alternative {
+				if s = s.And(require.Of(p.key, p.domain)); len(s.Impossible()) == 0 {
+					alts = append(alts, s)
+				}
+			}
+			next = w.admission(alts, a.tolerations)
+			if a.pinned == nil {
+				a.pinned = map[pin]*admission{}
+			}
+			a.pinned[p] = next
 		}
-		if len(s.Impossible()) == 0 {
-			alts = append(alts, s)
-		}
+		a = next
 	}
-	return w.admission(alts, a.tolerations)
+	return a
 }

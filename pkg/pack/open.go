@@ -311,7 +311,7 @@ func (d *draft) add(l *lot, alt, n int) {
 func (m *model) openLabels() require.Set {
 	var s require.Set
 	for _, key := range m.pool.open {
-		if r, ok := m.known.Get(key); ok {
+		if r, ok := m.label(key); ok {
 			s = s.And(r)
 		}
 	}

@@ -35,11 +35,11 @@ type usage struct {
 
 // model is an instance type as a node of one pool.
 type model struct {
-	id    int // within the pool
-	pool  *pool
-	typ   catalog.Type
-	known require.Set // everything known of its labels, many-valued where offers or pods decide
-	sells []*offer
+	id     int // within the pool
+	pool   *pool
+	number int // over all pools
+	typ    catalog.Type
+	sells  []*offer
 }
 
 // offer is a model in a zone under a capacity type: a node that could be made.
@@ -63,7 +63,7 @@ func (o *offer) domains(key string) []string {
 	case labelCapacity:
 		return []string{o.CapacityType}
 	}
-	r, ok := o.model.known.Get(key)
+	r, ok := o.model.label(key)
 	switch {
 	case !ok:
 		return nil
@@ -108,6 +108,16 @@ func (w *world) findPools(sells market) {
 			all = append(all, m.sells...)
 		}
 		p.sale = forSale(all)
+		w.sale = append(w.sale, p.sale...)
+	}
+	if len(w.pools) > 1 {
+		w.sale = forSale(w.sale)
+	}
+	w.largest = make([]int64, len(w.dims))
+	for _, o := range w.sale {
+		for i, x := range o.room {
+			w.largest[i] = max(w.largest[i], x)
+		}
 	}
 }
 
@@ -166,21 +176,21 @@ func (w *world) addModel(p *pool, t catalog.Type) {
 	if !p.req.Intersects(t.Requirements) {
 		return
 	}
-	m := &model{id: len(p.models), pool: p, typ: t, known: p.req.AndSet(t.Requirements)}
+	m := &model{id: len(p.models), number: w.models, pool: p, typ: t}
 	for _, r := range p.req.All() {
-		_, defined := t.Requirements.Get(r.Key)
-		if !defined && wellKnown(r.Key) && r.Key != labelPool && r.Key != labelClass {
-			if !r.AllowsAbsent() {
-				return
-			}
-			m.known = m.known.Without(r.Key)
+		if _, defined := t.Requirements.Get(r.Key); !defined && decided(r.Key) && !r.AllowsAbsent() {
+			return
 		}
 	}
+	w.models++
+	all := make([]offer, 0, len(t.Offerings))
+	m.sells = make([]*offer, 0, len(t.Offerings))
 	for _, of := range t.Offerings {
 		if !of.Meets(p.req) {
 			continue
 		}
-		o := &offer{id: len(w.offers), model: m, Offering: of}
+		all = append(all, offer{id: len(w.offers), model: m, Offering: of})
+		o := &all[len(all)-1]
 		m.sells = append(m.sells, o)
 		w.offers = append(w.offers, o)
 		for _, d := range w.daemons {
@@ -196,6 +206,22 @@ func (w *world) addModel(p *pool, t catalog.Type) {
 		p.models = append(p.models, m)
 	}
 }
+
+// label is what is known of a label of the model's nodes, many-valued where offers or pods decide.
+func (m *model) label(key string) (require.Requirement, bool) {
+	r, wanted := m.pool.req.Get(key)
+	mine, has := m.typ.Requirements.Get(key)
+	switch {
+	case wanted && has:
+		return r.Intersect(mine), true
+	case has:
+		return mine, true
+	}
+	return r, wanted && !decided(key)
+}
+
+// decided reports whether neither pool nor pods have a say in the label: what the type does not tell does not exist.
+func decided(key string) bool { return wellKnown(key) && key != labelPool && key != labelClass }
 
 // usage counts the capacity of the pool's nodes and claims that are not being deleted. A claim that is not launched yet
 // counts as the largest type it may become, so that limits hold whatever EC2 gives.
@@ -240,7 +266,7 @@ func (p *pool) exceeded(u usage, capacity resource.List) []string {
 // check returns the first alternative that lets the pod run on a node of the offer, -1 for none.
 func (a *admission) check(o *offer) int {
 	if o.id >= len(a.byOffer) {
-		a.byOffer = append(a.byOffer, make([]int16, o.id+1-len(a.byOffer))...)
+		a.byOffer = append(a.byOffer, make([]int16, max(o.id+1, len(a.w.offers))-len(a.byOffer))...)
 	}
 	if a.byOffer[o.id] == 0 {
 		a.byOffer[o.id] = -1
@@ -265,21 +291,27 @@ func (a *admission) holds(i int, o *offer) bool {
 	if !o.Meets(alt) {
 		return false
 	}
-	ok, asked := a.byModel[i][o.model]
-	if !asked {
-		ok = true
+	number := o.model.number
+	if number >= len(a.byModel[i]) {
+		a.byModel[i] = append(a.byModel[i], make([]int8, max(number+1, a.w.models)-len(a.byModel[i]))...)
+	}
+	if a.byModel[i][number] == 0 {
+		ok := true
 		for _, r := range alt.All() {
 			if perOffer(r.Key) {
 				continue
 			}
-			mine, defined := o.model.known.Get(r.Key)
+			mine, defined := o.model.label(r.Key)
 			if !defined {
 				ok = ok && (r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized)
 				continue
 			}
 			ok = ok && mine.Overlaps(r)
 		}
-		a.byModel[i][o.model] = ok
+		a.byModel[i][number] = -1
+		if ok {
+			a.byModel[i][number] = 1
+		}
 	}
-	return ok
+	return a.byModel[i][number] > 0
 }

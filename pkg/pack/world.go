@@ -3,6 +3,7 @@ package pack
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"joiner/pkg/cluster"
@@ -33,7 +34,10 @@ type world struct {
 
 	admissions map[string]*admission
 	eligibles  map[string][]bool
-	prices     map[string]float64
+	prices     map[priced]float64
+	models     int
+	largest    []int64  // by dimension: the most room that any offer has
+	sale       []*offer // all that is available now, see forSale
 	holders    map[string]held
 	asked      []int32
 	last       asked
@@ -60,7 +64,7 @@ type daemon struct {
 func survey(s cluster.Snapshot, sells market) *world {
 	w := &world{
 		s: s, counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
-		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[string]float64{},
+		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[priced]float64{},
 		holders: map[string]held{}, reasons: map[string]string{},
 	}
 	list, out := unmodelled(demand(s))
@@ -107,8 +111,18 @@ func (w *world) measure() {
 		}
 	}
 	slices.Sort(w.dims)
+	shapes := map[string]int{}
+	var text []byte
 	for _, k := range w.kinds {
 		k.need = w.vector(k.pod.Need)
+		text = text[:0]
+		for _, x := range k.need {
+			text = strconv.AppendInt(append(text, ' '), x, 36)
+		}
+		if _, ok := shapes[string(text)]; !ok {
+			shapes[string(text)] = len(shapes)
+		}
+		k.shape = shapes[string(text)]
 	}
 }
 
@@ -281,8 +295,10 @@ type admission struct {
 	number      int
 	alternative []require.Set
 	tolerations []cluster.Toleration
-	byOffer     []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
-	byModel     []map[*model]bool
+	byOffer     []int16  // 0 unknown, -1 no, else 1 + the alternative that holds
+	byModel     [][]int8 // by alternative and model: 0 unknown, 1 yes, -1 no
+	pinned      map[pin]*admission
+	w           *world
 }
 
 func (w *world) admission(alternatives []require.Set, tolerations []cluster.Toleration) *admission {
@@ -294,10 +310,7 @@ func (w *world) admission(alternatives []require.Set, tolerations []cluster.Tole
 	if a, ok := w.admissions[id]; ok {
 		return a
 	}
-	a := &admission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, byModel: make([]map[*model]bool, len(alternatives))}
-	for i := range a.byModel {
-		a.byModel[i] = map[*model]bool{}
-	}
+	a := &admission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, byModel: make([][]int8, len(alternatives)), w: w}
 	w.admissions[id] = a
 	return a
 }

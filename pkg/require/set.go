@@ -19,6 +19,9 @@ func NewSet(rs ...Requirement) Set {
 	return s.And(rs...)
 }
 
+// Sorted returns the conjunction of rs, which are sorted by key, each key once. It takes them over.
+func Sorted(rs []Requirement) Set { return Set{list: rs} }
+
 // FromLabels returns the set that demands exactly these labels.
 func FromLabels(labels map[string]string) Set {
 	s := Set{list: make([]Requirement, 0, len(labels))}
