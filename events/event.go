@@ -7,6 +7,9 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
 	"time"
 )
 
@@ -19,49 +22,138 @@ type Event[D any] struct {
 	Account    string    `json:"account"`
 	Time       time.Time `json:"time"`
 	Region     string    `json:"region"`
-	Resources  []string  `json:"resources"`
+	Resources  Resources `json:"resources"`
 	Detail     D         `json:"detail"`
 }
 
-// Kind is what we keep about one kind of event. Its files are <name>.sample.json and <name>.pattern.json.
+// Resources are the ARNs that an event names. AWS' own documentation shows some events with a single text in place of the list.
+type Resources []string
+
+// UnmarshalJSON reads a list or a single text.
+func (r *Resources) UnmarshalJSON(data []byte) error {
+	var one *string
+	if json.Unmarshal(data, &one) == nil {
+		*r = nil
+		if one != nil {
+			*r = Resources{*one}
+		}
+		return nil
+	}
+	var many []string
+	if err := json.Unmarshal(data, &many); err != nil {
+		return err
+	}
+	*r = many
+	return nil
+}
+
+// When is a time of which an event can do without, such as Mon, 28 Sep 2026 03:00:00 GMT or 2026-09-28T03:00:00Z. A text that is
+// no time is the zero time: the event counts, only the date is not known.
+type When time.Time
+
+const healthTime = "Mon, 02 Jan 2006 15:04:05 GMT"
+
+// UnmarshalText reads the time.
+func (w *When) UnmarshalText(text []byte) error {
+	*w = When{}
+	for _, layout := range []string{healthTime, time.RFC1123Z, time.RFC3339} {
+		if t, err := time.Parse(layout, string(text)); err == nil {
+			*w = When(t.UTC())
+			return nil
+		}
+	}
+	return nil
+}
+
+// Time is the time in UTC, zero if it is not known.
+func (w When) Time() time.Time { return time.Time(w) }
+
+// Kind is what we keep about one kind of event. Its files are <name>.pattern.json, <name>.sample.json and, where events of the
+// kind differ, <name>.<variant>.sample.json.
 type Kind string
 
 // The events that Joiner handles.
 const (
-	KindSpotInterruption Kind = "spot-interruption"
-	KindTick             Kind = "tick"
-	KindDeployed         Kind = "deployed"
+	KindDeployed                Kind = "deployed"
+	KindRebalance               Kind = "rebalance"
+	KindReservationInterruption Kind = "reservation-interruption"
+	KindScheduledChange         Kind = "scheduled-change"
+	KindSpotInterruption        Kind = "spot-interruption"
+	KindStateChange             Kind = "state-change"
+	KindTick                    Kind = "tick"
 )
 
-//go:embed *.sample.json *.pattern.json
+//go:embed *.sample.json *.pattern.json foreign/*.json
 var files embed.FS
 
 // Kinds are all kinds, sorted by name.
-func Kinds() []Kind { return []Kind{KindDeployed, KindSpotInterruption, KindTick} }
+func Kinds() []Kind {
+	return []Kind{KindDeployed, KindRebalance, KindReservationInterruption, KindScheduledChange, KindSpotInterruption, KindStateChange, KindTick}
+}
 
 // Sample is one event of the kind, as a function receives it.
-func (k Kind) Sample() ([]byte, error) { return k.read("sample") }
+func (k Kind) Sample() ([]byte, error) { return read(string(k) + ".sample.json") }
+
+// Samples are all samples of the kind, by file name.
+func (k Kind) Samples() (map[string][]byte, error) {
+	others, err := fs.Glob(files, string(k)+".*.sample.json")
+	if err != nil {
+		return nil, fmt.Errorf("find samples of event %s: %w", k, err)
+	}
+	return readAll(append(others, string(k)+".sample.json"))
+}
 
 // Pattern is the EventBridge pattern that matches every event of the kind and no other.
-func (k Kind) Pattern() ([]byte, error) { return k.read("pattern") }
+func (k Kind) Pattern() ([]byte, error) { return read(string(k) + ".pattern.json") }
 
-func (k Kind) read(what string) ([]byte, error) {
-	b, err := files.ReadFile(string(k) + "." + what + ".json")
+// Foreign are events, by file name, that come from the same sources and that no rule of ours may match.
+func Foreign() (map[string][]byte, error) {
+	names, err := fs.Glob(files, "foreign/*.json")
 	if err != nil {
-		return nil, fmt.Errorf("read %s of event %s: %w", what, k, err)
+		return nil, fmt.Errorf("find foreign events: %w", err)
+	}
+	return readAll(names)
+}
+
+func readAll(names []string) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for _, name := range names {
+		b, err := read(name)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = b
+	}
+	return out, nil
+}
+
+func read(name string) ([]byte, error) {
+	b, err := files.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read event file: %w", err)
 	}
 	return b, nil
 }
 
 // decode reads an event and checks that it is of the kind that the caller handles: a Lambda may be invoked by anybody with
 // the right to, with anything.
-func decode[D any](data []byte, source, detailType string) (Event[D], error) {
+func decode[D any](data []byte, source string, detailTypes ...string) (Event[D], error) {
 	var e Event[D]
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, fmt.Errorf("decode event: %w", err)
 	}
-	if e.Source != source || e.DetailType != detailType {
-		return e, fmt.Errorf("decode event %q: it is %q from %q, not %q from %q", e.ID, e.DetailType, e.Source, detailType, source)
+	if e.Source != source || !slices.Contains(detailTypes, e.DetailType) {
+		return e, fmt.Errorf("decode event %q: it is %q from %q, not %q from %q", e.ID, e.DetailType, e.Source, detailTypes[0], source)
 	}
 	return e, nil
 }
+
+// checkInstance refuses what is no instance id.
+func checkInstance(event, id string) error {
+	if !isInstanceID(id) {
+		return fmt.Errorf("decode event %q: %q is no instance id", event, id)
+	}
+	return nil
+}
+
+func isInstanceID(s string) bool { return regexp.MustCompile(`^i-[0-9a-f]{8,17}$`).MatchString(s) }

@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -55,23 +56,54 @@ func TestDeployedSampleDecodes(t *testing.T) {
 
 func TestForeignAndMalformedEventsAreRefused(t *testing.T) {
 	spot := string(sample(t, events.KindSpotInterruption))
-	for name, c := range map[string]struct{ data, want string }{
-		"not JSON":    {"{", "decode event: unexpected end of JSON input"},
-		"wrong shape": {`{"detail":"x"}`, "decode event: json: cannot unmarshal"},
-		"other kind":  {string(sample(t, events.KindTick)), `it is "Scheduled Event" from "aws.events"`},
-		"no id":       {strings.Replace(spot, `"i-0f3c9a7d51be2846c"`, `""`, 1), `"" is no instance id`},
-		"strange id":  {strings.Replace(spot, `"instance-id": "i-0f3c9a7d51be2846c"`, `"instance-id": "../x"`, 1), `"../x" is no instance id`},
+	state, health := string(sample(t, events.KindStateChange)), string(sample(t, events.KindScheduledChange))
+	decoders := map[events.Kind]func(data string) error{
+		events.KindSpotInterruption:        func(s string) error { _, err := events.DecodeSpotInterruption([]byte(s)); return err },
+		events.KindRebalance:               func(s string) error { _, err := events.DecodeRebalance([]byte(s)); return err },
+		events.KindStateChange:             func(s string) error { _, err := events.DecodeStateChange([]byte(s)); return err },
+		events.KindScheduledChange:         func(s string) error { _, err := events.DecodeScheduledChange([]byte(s)); return err },
+		events.KindReservationInterruption: func(s string) error { _, err := events.DecodeReservationInterruption([]byte(s)); return err },
+	}
+	for kind, decode := range decoders {
+		for data, want := range map[string]string{
+			"{":                                   "decode event: unexpected end of JSON input",
+			"[]":                                  "decode event: json: cannot unmarshal array",
+			`{"detail":"x"}`:                      "decode event: json: cannot unmarshal",
+			`{}`:                                  `it is "" from ""`,
+			`null`:                                `it is "" from ""`,
+			string(sample(t, events.KindTick)):    `it is "Scheduled Event" from "aws.events"`,
+			`{"resources":5}`:                     "decode event: json: cannot unmarshal number",
+			`{"source":"aws.ec2","time":"later"}`: "decode event: parsing time",
+		} {
+			if err := decode(data); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s from %s: got error %v, want one with %q", kind, data, err, want)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		kind           events.Kind
+		old, new, want string
+	}{
+		"no id":            {events.KindSpotInterruption, `"i-0f3c9a7d51be2846c"`, `""`, `"" is no instance id`},
+		"strange id":       {events.KindSpotInterruption, `"instance-id": "i-0f3c9a7d51be2846c"`, `"instance-id": "../x"`, `"../x" is no instance id`},
+		"unknown state":    {events.KindStateChange, `"running"`, `"rebooting"`, `"rebooting" is no state of an instance`},
+		"another service":  {events.KindScheduledChange, `"EC2"`, `"RDS"`, `not a scheduledChange of EC2`},
+		"another category": {events.KindScheduledChange, `"scheduledChange"`, `"issue"`, `it is about "issue" of "EC2"`},
 	} {
-		_, err := events.DecodeSpotInterruption([]byte(c.data))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		text := map[events.Kind]string{events.KindSpotInterruption: spot, events.KindStateChange: state, events.KindScheduledChange: health}[c.kind]
+		if err := decoders[c.kind](strings.Replace(text, c.old, c.new, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want one with %q", name, err, c.want)
 		}
 	}
 }
 
-// TestPatternsMatchTheirSampleAndNoOther holds for patterns made of exact values, which is all we use: each leaf is a list
+// TestPatternsMatchTheirSamplesAndNoOther holds for patterns made of exact values, which is all we use: each leaf is a list
 // of strings, and the sample has one of them at the same place.
-func TestPatternsMatchTheirSampleAndNoOther(t *testing.T) {
+func TestPatternsMatchTheirSamplesAndNoOther(t *testing.T) {
+	foreign, err := events.Foreign()
+	if err != nil || len(foreign) != 3 {
+		t.Fatalf("%d foreign events, %v", len(foreign), err)
+	}
 	for _, p := range events.Kinds() {
 		raw, err := p.Pattern()
 		if err != nil {
@@ -81,15 +113,94 @@ func TestPatternsMatchTheirSampleAndNoOther(t *testing.T) {
 		if err := json.Unmarshal(raw, &pattern); err != nil {
 			t.Fatalf("pattern of %s: %v", p, err)
 		}
-		for _, s := range events.Kinds() {
-			var event map[string]any
-			if err := json.Unmarshal(sample(t, s), &event); err != nil {
-				t.Fatalf("sample of %s: %v", s, err)
+		check := func(name string, event []byte, want bool) {
+			var e map[string]any
+			if err := json.Unmarshal(event, &e); err != nil {
+				t.Fatalf("%s: %v", name, err)
 			}
-			if got, want := matches(pattern, event), p == s; got != want {
-				t.Errorf("pattern of %s matches sample of %s: %t, want %t", p, s, got, want)
+			if got := matches(pattern, e); got != want {
+				t.Errorf("pattern of %s matches %s: %t, want %t", p, name, got, want)
 			}
 		}
+		for _, s := range events.Kinds() {
+			for name, event := range samples(t, s) {
+				check(name, event, p == s)
+			}
+		}
+		for name, event := range foreign {
+			check(name, event, false)
+		}
+	}
+}
+
+func TestRebalanceSampleDecodes(t *testing.T) {
+	got, err := events.DecodeRebalance(sample(t, events.KindRebalance))
+	if err != nil || got.Detail.InstanceID != "i-0f3c9a7d51be2846c" || !got.Time.Equal(time.Date(2026, 9, 14, 17, 31, 55, 0, time.UTC)) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestStateChangeSamplesDecode(t *testing.T) {
+	var got []string
+	all := samples(t, events.KindStateChange)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		e, err := events.DecodeStateChange(all[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Detail.State+" "+e.Detail.InstanceID)
+	}
+	want := []string{"running i-07d25e81b4c96fa30", "shutting-down i-0f3c9a7d51be2846c", "stopped i-0a96b3f27ce41d58e",
+		"stopping i-0a96b3f27ce41d58e", "terminated i-0f3c9a7d51be2846c"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("states (-want +got):\n%s", d)
+	}
+}
+
+func TestReservationInterruptionDecodesUnderBothNames(t *testing.T) {
+	text := string(sample(t, events.KindReservationInterruption))
+	for _, c := range []string{text,
+		strings.Replace(text, "EC2 Capacity Reservation", "EC2 Interruptible Capacity Reservation", 1),
+		strings.NewReplacer("[\n    \"arn", "\"arn", "\"\n  ],", "\",").Replace(text), // resources as AWS' guide prints them
+		strings.Replace(text, `"resources": [`, `"resources": null, "more": [`, 1),
+	} {
+		got, err := events.DecodeReservationInterruption([]byte(c))
+		want := events.ReservationInterruptionDetail{InstanceID: "i-0e8b4a6f3d19c7052", InstanceAction: "terminate",
+			Termination: events.When(time.Date(2026, 9, 14, 20, 17, 3, 0, time.UTC)), ZoneID: "usw2-az1"}
+		if d := cmp.Diff(want, got.Detail, cmp.Comparer(func(a, b events.When) bool { return a.Time().Equal(b.Time()) })); d != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s\nof %s", err, d, c)
+		}
+	}
+}
+
+func TestScheduledChangeSamplesDecode(t *testing.T) {
+	got := map[string][]string{}
+	for name, text := range samples(t, events.KindScheduledChange) {
+		e, err := events.DecodeScheduledChange(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := e.Detail
+		got[name] = append([]string{d.StatusCode, d.EventRegion, d.EventTypeCode, d.StartTime.Time().Format(time.RFC3339)}, d.Instances()...)
+	}
+	want := map[string][]string{
+		"scheduled-change.sample.json": {"upcoming", "us-west-2", "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", "2026-09-28T03:00:00Z",
+			"i-0c41f8e9d72b5a603", "i-0be57d2140fa96c83"},
+		"scheduled-change.arn.sample.json": {"open", "us-west-2", "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED", "2026-09-28T03:00:00Z",
+			"i-0c41f8e9d72b5a603"},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("scheduled changes (-want +got):\n%s", d)
+	}
+}
+
+// TestScheduledChangeOfOtherThings: hosts are no instances, and a date that nobody can read is none.
+func TestScheduledChangeOfOtherThings(t *testing.T) {
+	text := strings.NewReplacer("i-0be57d2140fa96c83", "h-0123456789abcdef0", "Mon, 28 Sep 2026 03:00:00 GMT", "soon").
+		Replace(string(sample(t, events.KindScheduledChange)))
+	e, err := events.DecodeScheduledChange([]byte(text))
+	if err != nil || !e.Detail.StartTime.Time().IsZero() || !slices.Equal(e.Detail.Instances(), []string{"i-0c41f8e9d72b5a603"}) {
+		t.Errorf("start %s, instances %v, %v", e.Detail.StartTime.Time(), e.Detail.Instances(), err)
 	}
 }
 
@@ -133,4 +244,13 @@ func sample(t *testing.T, k events.Kind) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+func samples(t *testing.T, k events.Kind) map[string][]byte {
+	t.Helper()
+	out, err := k.Samples()
+	if err != nil || out[string(k)+".sample.json"] == nil {
+		t.Fatalf("samples of %s: %v, %d found", k, err, len(out))
+	}
+	return out
 }

@@ -1,10 +1,5 @@
 package events
 
-import (
-	"fmt"
-	"regexp"
-)
-
 // SpotInterruption is the notice that EC2 takes a spot instance back, in most cases two minutes later.
 type SpotInterruption = Event[SpotInterruptionDetail]
 
@@ -21,8 +16,5 @@ func DecodeSpotInterruption(data []byte) (SpotInterruption, error) {
 	if err != nil {
 		return e, err
 	}
-	if !regexp.MustCompile(`^i-[0-9a-f]{8,17}$`).MatchString(e.Detail.InstanceID) {
-		return e, fmt.Errorf("decode event %q: %q is no instance id", e.ID, e.Detail.InstanceID)
-	}
-	return e, nil
+	return e, checkInstance(e.ID, e.Detail.InstanceID)
 }
