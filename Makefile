@@ -12,7 +12,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 CONTROLLER_GEN_VERSION := v0.21.0
 KUBERNETES_VERSION := v1.36.3
 
-FUNCTIONS := provision lifecycle refresh spotinterruption setup
+FUNCTIONS := provision lifecycle refresh spotinterruption reservationinterruption rebalance scheduledchange statechange setup
 
 BIN := $(CURDIR)/.local/bin
 STEP := @.ci/step

@@ -1,4 +1,4 @@
-// Command spotinterruption condemns the node of a spot instance that EC2 takes back. Triggered by the interruption warning.
+// Command spotinterruption has the pods of a spot instance that EC2 takes back moved in time. Triggered by the interruption warning.
 package main
 
 import (

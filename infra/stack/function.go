@@ -51,8 +51,22 @@ func functions() []function {
 			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
-			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: spotInterruptionAllows,
+			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindSpotInterruption}},
+		{name: "reservationinterruption", id: "ReservationInterruption", doc: "moves pods off an instance that loses its capacity reservation",
+			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			rules: []events.Kind{events.KindReservationInterruption}},
+		// A state that is older has been seen by lifecycle meanwhile. A recommendation of an hour ago says little.
+		{name: "statechange", id: "StateChange", doc: "brings running instances into service and lets go of ended ones",
+			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			rules: []events.Kind{events.KindStateChange}},
+		{name: "rebalance", id: "Rebalance", doc: "tells of recommendations to leave a spot instance, or has its node replaced",
+			timeoutSec: 60, retries: 2, maxAgeSec: 3600, allows: wakesProvision,
+			rules: []events.Kind{events.KindRebalance}},
+		// Announced days ahead and delivered once.
+		{name: "scheduledchange", id: "ScheduledChange", doc: "has nodes left before EC2 reboots, stops or retires their instances",
+			timeoutSec: 60, retries: 2, maxAgeSec: 21600, allows: wakesBoth,
+			rules: []events.Kind{events.KindScheduledChange}},
 		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the first answer.
 		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
 			timeoutSec: 900, admin: true, direct: true, retries: 1, maxAgeSec: 900, allows: setupAllows},

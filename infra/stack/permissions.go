@@ -83,9 +83,14 @@ func refreshAllows(s *joiner) []statement {
 	}, s.instanceProfiles()...)
 }
 
-// Interruptions are handled in the cluster; EC2 is told by lifecycle and provision.
-func spotInterruptionAllows(s *joiner) []statement {
+// Notices about instances are handled in the cluster; EC2 is told by lifecycle and provision.
+func wakesBoth(s *joiner) []statement {
 	return []statement{s.wake("provision", "lifecycle")}
+}
+
+// Nobody is condemned on a recommendation until there is a replacement, so that there is nothing for lifecycle.
+func wakesProvision(s *joiner) []statement {
+	return []statement{s.wake("provision")}
 }
 
 // Setup works in the cluster. To drain it, it has lifecycle do its work.

@@ -74,12 +74,12 @@ func (s *joiner) pattern(kind events.Kind) (*awsevents.EventPattern, error) {
 }
 
 func ruleID(kind events.Kind) string {
-	switch kind {
-	case events.KindSpotInterruption:
-		return "SpotInterruption"
-	case events.KindDeployed:
-		return "Deployed"
-	default:
+	id, ok := map[events.Kind]string{
+		events.KindDeployed: "Deployed", events.KindRebalance: "Rebalance", events.KindReservationInterruption: "ReservationInterruption",
+		events.KindScheduledChange: "ScheduledChange", events.KindSpotInterruption: "SpotInterruption", events.KindStateChange: "StateChange",
+	}[kind]
+	if !ok {
 		panic("no rule is made for events of kind " + string(kind))
 	}
+	return id
 }

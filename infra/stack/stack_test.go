@@ -31,7 +31,8 @@ func placeholders(t *testing.T) string {
 	t.Helper()
 	dist := t.TempDir()
 	for _, arch := range []string{"arm64", "amd64"} {
-		for _, f := range []string{"provision", "lifecycle", "refresh", "spotinterruption", "setup"} {
+		for _, f := range []string{"provision", "lifecycle", "refresh", "spotinterruption", "reservationinterruption",
+			"rebalance", "scheduledchange", "statechange", "setup"} {
 			dir := filepath.Join(dist, arch, f)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/control"
 	"joiner/pkg/discover"
 	"joiner/pkg/fleet"
 	"joiner/pkg/kube"
@@ -49,6 +50,7 @@ type App struct {
 	fleet   *fleet.Fleet
 	ledger  *ledger.Ledger
 	store   *discover.Store
+	foreign control.Foreign // instances that earlier notices of this process were about
 }
 
 // FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not

@@ -2,14 +2,11 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/events"
 	"joiner/pkg/control"
-	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
 )
 
@@ -32,20 +29,6 @@ func (a *App) Lifecycle(ctx context.Context) error {
 		Pools: a.kube, Volumes: a.kube,
 		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
 	return l.Run(ctx, a.until(ctx))
-}
-
-// SpotInterruption handles one spot interruption warning. An event that is none is logged and not tried again.
-func (a *App) SpotInterruption(ctx context.Context, event json.RawMessage) error {
-	e, err := events.DecodeSpotInterruption(event)
-	if err != nil {
-		a.log.Error("ignored event", "error", err)
-		return nil
-	}
-	i := control.Interruption{Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, Record: a.kube, SoldOut: a.ledger,
-		Provision:  a.wake(a.set.ProvisionFunction, "spotinterruption"),
-		Lifecycle:  a.wake(a.set.LifecycleFunction, "spotinterruption"),
-		SoldOutFor: a.set.SoldOutFor, Log: a.log}
-	return i.Spot(ctx, interrupt.Notice{Instance: e.Detail.InstanceID, Reason: "SpotInterrupted"})
 }
 
 // holder names the invocation in the lease.

@@ -170,7 +170,7 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 			return f
 		},
 		func(f *functions, p *controltest.Ports) error {
-			return f.interruption(p).Spot(context.Background(), notice(f.w))
+			return f.interruption(p).Notices(context.Background(), notice(f.w))
 		},
 		func(t *testing.T, f *functions) {
 			again := notice(f.w) // an asynchronous invocation that failed is tried again
@@ -179,7 +179,7 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 					again.Instance = instanceOf(c)
 				}
 			}
-			if err := f.interruption(f.w.Ports(controltest.Fault{})).Spot(context.Background(), again); err != nil {
+			if err := f.interruption(f.w.Ports(controltest.Fault{})).Notices(context.Background(), again); err != nil {
 				t.Fatal(err)
 			}
 			f.rest(t, 6)

@@ -6,9 +6,24 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"joiner/events"
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/interrupt"
 )
+
+const (
+	parallelNotices = 8
+	noticeTries     = 4 // against others who change the same claim
+)
+
+// ClaimReader lists claims. It may be repeated.
+type ClaimReader interface {
+	// Claims lists our NodeClaims.
+	Claims(ctx context.Context) ([]cluster.Claim, error)
+}
 
 // NodeReader finds one node. It may be repeated.
 type NodeReader interface {
@@ -16,82 +31,197 @@ type NodeReader interface {
 	Node(ctx context.Context, name string) (cluster.Node, error)
 }
 
-// Interruption turns a notice about an instance into a condemned node. Handling a notice twice is harmless.
+// Interruption turns notices about instances into what they mean for the cluster. Handling a notice twice, late or out of order is
+// harmless. Ports that the kinds of a function do not need may be nil.
 type Interruption struct {
-	Read       Reader
-	Node       NodeReader
-	Claims     Claims
-	Nodes      Nodes
-	Record     Recorder
-	SoldOut    SoldOut
-	Provision  Waker // launches capacity for the pods
-	Lifecycle  Waker // drains
-	SoldOutFor time.Duration
-	Log        *slog.Logger
+	Read      ClaimReader
+	Node      NodeReader
+	Claims    Claims
+	Nodes     Nodes
+	Record    Recorder
+	SoldOut   SoldOut
+	Pods      NodePods   // for state changes
+	Pools     PoolReader // for recommendations
+	Quota     Quota      // for recommendations
+	Provision Waker      // launches capacity for the pods
+	Lifecycle Waker      // brings into service, drains
+	Foreign   *Foreign   // what earlier notices of this process were about, nil for nothing
+
+	Place         Place
+	SoldOutFor    time.Duration
+	Rebalance     interrupt.Choice // for pools that do not say
+	QuarantineFor time.Duration    // an offer that was left on a recommendation
+	Now           func() time.Time
+	Log           *slog.Logger
 }
 
-// Spot handles a spot interruption warning: mark, condemn, and wake those who launch and drain.
-func (i *Interruption) Spot(ctx context.Context, n interrupt.Notice) error {
-	claims, err := i.Read.Claims(ctx)
+// Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried again.
+func (i *Interruption) Handle(ctx context.Context, kind events.Kind, event []byte) error {
+	notices, why, err := i.Place.notices(kind, event)
+	if err != nil {
+		i.Log.Error("ignored event", "kind", string(kind), "error", err)
+		return nil
+	}
+	if why != "" {
+		i.Log.Info("dropped event", "kind", string(kind), "why", why)
+		return nil
+	}
+	known := i.Foreign.without(notices, i.Now())
+	if dropped := len(notices) - len(known); dropped > 0 {
+		i.Log.Info("dropped notices about instances that are not ours", "kind", string(kind), "count", dropped)
+	}
+	return i.Notices(ctx, known...)
+}
+
+// Notices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times.
+func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice) error {
+	var done error
+	for try := 1; len(notices) > 0; try++ {
+		claims, err := i.Read.Claims(ctx)
+		if err != nil {
+			return errors.Join(done, err)
+		}
+		errs := make([]error, len(notices))
+		var g errgroup.Group
+		g.SetLimit(parallelNotices)
+		for k, n := range notices {
+			g.Go(func() error { errs[k] = i.one(ctx, n, claims); return nil })
+		}
+		_ = g.Wait() // every error is in errs
+		var again []interrupt.Notice
+		for k, err := range errs {
+			if isConflict(err) && try < noticeTries {
+				i.Log.Info("notice is decided anew", "instance", notices[k].Instance, "because", err.Error())
+				again = append(again, notices[k])
+			} else {
+				done = errors.Join(done, err)
+			}
+		}
+		notices = again
+	}
+	return done
+}
+
+// one decides about a notice and has it done.
+func (i *Interruption) one(ctx context.Context, n interrupt.Notice, claims []cluster.Claim) error {
+	o, err := i.decide(ctx, n, claims)
 	if err != nil {
 		return err
 	}
-	o := interrupt.Spot(n, claims)
-	if !o.Found {
-		i.Log.Info("notice about an instance that is not ours", "instance", n.Instance)
-		return nil
+	i.noticed(n, o)
+	switch {
+	case o.Found:
+		return i.carryOut(ctx, n, o)
+	case o.Final:
+		i.Foreign.add(n.Instance, i.Now())
+	case o.Provide:
+		return i.Provision.Wake(ctx)
 	}
-	i.Log.Info("notice", "instance", n.Instance, "reason", n.Reason, "claim", o.Claim.Name, "condemn", o.Condemn)
-	// The mark comes first: whoever replaces the node must not buy the same offer again.
-	if err := i.SoldOut.Add(ctx, o.SoldOut, i.SoldOutFor); err != nil {
+	return nil
+}
+
+func (i *Interruption) decide(ctx context.Context, n interrupt.Notice, claims []cluster.Claim) (interrupt.Outcome, error) {
+	switch n.Kind {
+	case interrupt.Spot, interrupt.Reservation:
+		return interrupt.Interrupted(n, claims, i.Now()), nil
+	case interrupt.Rebalance:
+		return i.recommended(ctx, n, claims)
+	case interrupt.Scheduled:
+		return interrupt.ScheduledChange(n, claims, i.Now()), nil
+	}
+	return interrupt.StateChanged(n, claims, i.Now()), nil
+}
+
+// noticed logs the notice. It is the one place that every notice of ours and of others passes once it was decided.
+func (i *Interruption) noticed(n interrupt.Notice, o interrupt.Outcome) {
+	if !o.Found {
+		i.Log.Info("notice about an instance that is not ours", "kind", string(n.Kind), "instance", n.Instance, "outcome", o.Why)
+		return
+	}
+	i.Log.Info("notice", "kind", string(n.Kind), "instance", n.Instance, "claim", o.Claim.Name, "condemn", o.Condemn,
+		"outcome", o.Why, "age", i.Now().Sub(n.Time).Round(time.Millisecond).String())
+}
+
+// carryOut has an outcome done. What later steps and other functions rely on comes first: the mark, so that whoever replaces the
+// node does not buy the same offer again; what is written onto the claim, for it must be there when the claim is condemned; the
+// condemnation, which makes provision look for room. Provision is woken before anybody is asked to drain.
+func (i *Interruption) carryOut(ctx context.Context, n interrupt.Notice, o interrupt.Outcome) error {
+	if err := i.mark(ctx, n, o); err != nil {
 		return err
+	}
+	if set := annotations(o); len(set) > 0 {
+		if _, err := i.Claims.AnnotateClaim(ctx, o.Claim, set); err != nil {
+			return err
+		}
 	}
 	if o.Condemn {
 		if err := i.Claims.DeleteClaim(ctx, o.Claim); err != nil {
 			return err
 		}
 	}
-	woken := i.Provision.Wake(ctx)
-	node, condemned := i.condemn(ctx, o.Claim)
-	err = errors.Join(woken, condemned, i.Lifecycle.Wake(ctx))
-	i.tell(ctx, o, node, n)
-	return err
+	var errs []error
+	if o.Provide {
+		errs = append(errs, i.Provision.Wake(ctx))
+	}
+	node, err := i.node(ctx, o)
+	errs = append(errs, err)
+	if err == nil {
+		errs = append(errs, i.clear(ctx, o, node))
+	}
+	if o.Drain {
+		errs = append(errs, i.Lifecycle.Wake(ctx))
+	}
+	i.tell(ctx, o, node)
+	return errors.Join(errs...)
 }
 
-// condemn keeps new pods off the node at once; the drain is lifecycle's. It returns the node, without a name if there is none.
-func (i *Interruption) condemn(ctx context.Context, c cluster.Claim) (cluster.Node, error) {
-	if c.NodeName == "" {
+func (i *Interruption) mark(ctx context.Context, n interrupt.Notice, o interrupt.Outcome) error {
+	if len(o.SoldOut) == 0 {
+		return nil
+	}
+	period := i.SoldOutFor
+	if n.Kind == interrupt.Rebalance {
+		period = i.QuarantineFor
+	}
+	return i.SoldOut.Add(ctx, o.SoldOut, period)
+}
+
+func annotations(o interrupt.Outcome) map[string]string {
+	set := map[string]string{}
+	if !o.Deadline.IsZero() {
+		set[v1.AnnotationTerminationTimestamp] = o.Deadline.UTC().Format(time.RFC3339)
+	}
+	if o.Leave.Cause != "" {
+		set[interrupt.AnnotationLeave] = o.Leave.String()
+	}
+	return set
+}
+
+// node reads the claim's node; it has no name if there is none.
+func (i *Interruption) node(ctx context.Context, o interrupt.Outcome) (cluster.Node, error) {
+	if o.Claim.NodeName == "" || !o.Condemn && len(o.Tell) == 0 && o.Pods == interrupt.LeaveToDrain && !o.Drain {
 		return cluster.Node{}, nil
 	}
-	n, err := i.Node.Node(ctx, c.NodeName)
+	n, err := i.Node.Node(ctx, o.Claim.NodeName)
 	if isNotFound(err) {
 		return cluster.Node{}, nil
 	}
-	if err != nil {
-		return cluster.Node{}, err
-	}
-	return n, i.Nodes.CondemnNode(ctx, n)
+	return n, err
 }
 
 // tell writes the events of spec aws.md §6.2 on the claim and its node.
-func (i *Interruption) tell(ctx context.Context, o interrupt.Outcome, node cluster.Node, n interrupt.Notice) {
+func (i *Interruption) tell(ctx context.Context, o interrupt.Outcome, node cluster.Node) {
 	about := []cluster.Event{{Kind: "NodeClaim", Name: o.Claim.Name, UID: o.Claim.UID}}
 	if node.Name != "" {
 		about = append(about, cluster.Event{Kind: "Node", Name: node.Name, UID: node.UID})
 	}
 	for _, e := range about {
-		e.Warning, e.Reason, e.Message = true, n.Reason, "EC2 takes the spot instance "+n.Instance+" back in two minutes"
-		i.event(ctx, e)
-		if o.Condemn {
-			e.Reason, e.Message = "TerminatingOnInterruption", "it is drained and ended because of "+n.Reason
-			i.event(ctx, e)
+		for _, t := range o.Tell {
+			e.Warning, e.Reason, e.Message = t.Warning, t.Reason, t.Message
+			if err := i.Record.Event(ctx, e); err != nil {
+				i.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+			}
 		}
-	}
-}
-
-func (i *Interruption) event(ctx context.Context, e cluster.Event) {
-	if err := i.Record.Event(ctx, e); err != nil {
-		i.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 	}
 }
 

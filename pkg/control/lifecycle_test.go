@@ -41,7 +41,7 @@ func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
 	n := notice(f.w)
 	p, l := f.w.Woken("provision"), f.w.Woken("lifecycle")
 	for range 2 { // a notice may come twice
-		if err := f.interruption(f.w.Ports(controltest.Fault{})).Spot(context.Background(), n); err != nil {
+		if err := f.interruption(f.w.Ports(controltest.Fault{})).Notices(context.Background(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
 func TestNoticeAboutAForeignInstanceDoesNothing(t *testing.T) {
 	f := running(t)
 	p := f.w.Ports(controltest.Fault{})
-	if err := f.interruption(p).Spot(context.Background(), interrupt.Notice{Instance: "i-foreign", Reason: "SpotInterrupted"}); err != nil {
+	if err := f.interruption(p).Notices(context.Background(), interrupt.Notice{Kind: interrupt.Spot, Instance: "i-foreign"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(p.Calls(), ", "); got != "list claims" {
@@ -93,7 +93,7 @@ func TestCapacityComesBeforeAnInterruptedInstanceGoes(t *testing.T) {
 	f.w.Protect("web", 2)
 	f.w.Protect("db", 0)
 	n := notice(f.w)
-	if err := f.interruption(f.w.Ports(controltest.Fault{})).Spot(context.Background(), n); err != nil {
+	if err := f.interruption(f.w.Ports(controltest.Fault{})).Notices(context.Background(), n); err != nil {
 		t.Fatal(err)
 	}
 	end := f.w.Now().Add(2 * time.Minute)

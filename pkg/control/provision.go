@@ -13,6 +13,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
@@ -75,7 +76,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if len(pods) == 0 && !unsettled(claims) {
+	if len(pods) == 0 && !unsettled(claims) && !p.leaving(claims) {
 		return false, nil
 	}
 	busy, held, err := p.alone(ctx, p.locked)
@@ -96,16 +97,19 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	}
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resume(ctx, &s)
-	decision := pack.Pods(s)
+	going := interrupt.Admit(s)
+	decision := pack.Pods(interrupt.Empty(s, going))
 	p.say(decision)
 	n, err := p.carryOut(ctx, &s, decision)
 	launched, err = launched+n, errors.Join(resumeErr, err)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
-	if launched > 0 {
+	condemned, leaveErr := p.leave(ctx, s, going, decision)
+	err = errors.Join(err, leaveErr)
+	if launched+condemned > 0 {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
-	p.tell(ctx, s, decision)
+	p.tell(ctx, s, interrupt.Homeless(s, going, decision))
 	p.settleBuffers(ctx, s, decision)
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
 	return fresh || len(decision.Launches) > 0 || placesReal(s, decision), errors.Join(err, wakeErr)

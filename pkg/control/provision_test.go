@@ -22,7 +22,7 @@ func instanceOf(c cluster.Claim) string {
 
 // notice is about the first instance that lives.
 func notice(w *controltest.World) interrupt.Notice {
-	return interrupt.Notice{Instance: w.Instances()[0].ID, Reason: "SpotInterrupted"}
+	return interrupt.Notice{Kind: interrupt.Spot, Instance: w.Instances()[0].ID, Time: w.Now()}
 }
 
 // cheapest refuses the first offer that anybody asks for, for ever.

@@ -13,6 +13,7 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/control"
 	"joiner/pkg/controltest"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
@@ -33,6 +34,9 @@ var (
 	_ control.Volumes    = (*controltest.Ports)(nil)
 	_ control.SoldOut    = (*controltest.Ports)(nil)
 	_ control.Prices     = (*controltest.Ports)(nil)
+	_ control.NodePods   = (*controltest.Ports)(nil)
+	_ control.PoolReader = (*controltest.Ports)(nil)
+	_ control.Quota      = (*controltest.Ports)(nil)
 	_ control.Waker      = (*controltest.Waker)(nil)
 )
 
@@ -93,8 +97,9 @@ func (f *functions) lifecycle(p *controltest.Ports) *control.Lifecycle {
 }
 
 func (f *functions) interruption(p *controltest.Ports) *control.Interruption {
-	return &control.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Provision: p.Waker("provision"),
-		Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute, Log: slog.New(slog.DiscardHandler)}
+	return &control.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+		Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute, Rebalance: interrupt.Tell,
+		QuarantineFor: 30 * time.Minute, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 // once is how long an invocation may stay for one pass: no time at all.

@@ -33,6 +33,7 @@ type World struct {
 
 	Refuse     func(catalog.Offer) bool   // offers that EC2 has no capacity for; nil for none
 	FailLaunch func(o launch.Order) error // another error of CreateFleet; nil for none
+	Quota      int                        // how many things Take lets through
 
 	mu        sync.Mutex
 	now       time.Time
@@ -52,6 +53,8 @@ type World struct {
 	instances map[string]*machine
 	tokens    map[string]answer
 	wakes     map[string]int
+	taken     []string
+	poolNotes map[string]string // annotations of the one pool itself
 	doubled   []string
 
 	registrations map[string][]cluster.Registration // by pool

@@ -22,10 +22,14 @@ const Namespace = "joiner-system"
 
 // Groups that the access entry of each function's IAM role must name.
 const (
-	GroupProvision        = "joiner-provision"
-	GroupLifecycle        = "joiner-lifecycle"
-	GroupRefresh          = "joiner-refresh"
-	GroupSpotInterruption = "joiner-spotinterruption"
+	GroupProvision               = "joiner-provision"
+	GroupLifecycle               = "joiner-lifecycle"
+	GroupRefresh                 = "joiner-refresh"
+	GroupSpotInterruption        = "joiner-spotinterruption"
+	GroupReservationInterruption = "joiner-reservationinterruption"
+	GroupRebalance               = "joiner-rebalance"
+	GroupScheduledChange         = "joiner-scheduledchange"
+	GroupStateChange             = "joiner-statechange"
 )
 
 //go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml

@@ -34,16 +34,28 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"RoleBinding joiner-system/joiner-provision",
 		"Role kube-system/joiner-provision",
 		"RoleBinding kube-system/joiner-provision",
+		"ClusterRole /joiner-rebalance",
+		"ClusterRoleBinding /joiner-rebalance",
+		"Role joiner-system/joiner-rebalance",
+		"RoleBinding joiner-system/joiner-rebalance",
 		"ClusterRole /joiner-refresh",
 		"ClusterRoleBinding /joiner-refresh",
 		"Role joiner-system/joiner-refresh",
 		"RoleBinding joiner-system/joiner-refresh",
 		"Role kube-system/joiner-refresh",
 		"RoleBinding kube-system/joiner-refresh",
+		"ClusterRole /joiner-reservationinterruption",
+		"ClusterRoleBinding /joiner-reservationinterruption",
+		"Role joiner-system/joiner-reservationinterruption",
+		"RoleBinding joiner-system/joiner-reservationinterruption",
+		"ClusterRole /joiner-scheduledchange",
+		"ClusterRoleBinding /joiner-scheduledchange",
 		"ClusterRole /joiner-spotinterruption",
 		"ClusterRoleBinding /joiner-spotinterruption",
 		"Role joiner-system/joiner-spotinterruption",
 		"RoleBinding joiner-system/joiner-spotinterruption",
+		"ClusterRole /joiner-statechange",
+		"ClusterRoleBinding /joiner-statechange",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -105,7 +117,8 @@ func TestEveryBindingIsForItsOwnGroup(t *testing.T) {
 		}
 		bound[o.GetName()] = true
 	}
-	want := map[string]bool{GroupProvision: true, GroupLifecycle: true, GroupRefresh: true, GroupSpotInterruption: true}
+	want := map[string]bool{GroupProvision: true, GroupLifecycle: true, GroupRefresh: true, GroupSpotInterruption: true,
+		GroupReservationInterruption: true, GroupRebalance: true, GroupScheduledChange: true, GroupStateChange: true}
 	if diff := cmp.Diff(want, bound); diff != "" {
 		t.Errorf("groups with rights (-want +got):\n%s", diff)
 	}

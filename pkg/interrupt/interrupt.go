@@ -1,11 +1,13 @@
 // Package interrupt decides what a notice about an instance means for the cluster.
 //
-// It knows which claim an instance belongs to and what is marked and condemned (spec aws.md §6.2). It refuses to know how a
-// notice arrives.
+// It knows which claim an instance belongs to, what is marked and condemned and by when its pods must be gone (spec aws.md §6.2),
+// and in leave.go when a node that is to be left with a replacement first may go. It refuses to know how a notice arrives. Notices
+// may be late, repeated and out of order: a decision depends on what the cluster says now and never makes a date later.
 package interrupt
 
 import (
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,36 +16,202 @@ import (
 	"joiner/pkg/cluster"
 )
 
+// Kind is what a notice is about, in the words of the metrics (spec aws.md §6.1).
+type Kind string
+
+// The kinds of notices.
+const (
+	Spot        Kind = "spot_interrupted"
+	Reservation Kind = "capacity_reservation_interrupted"
+	Rebalance   Kind = "rebalance_recommendation"
+	Scheduled   Kind = "scheduled_change"
+	Running     Kind = "instance_running"
+	Stopping    Kind = "instance_stopping"
+	Stopped     Kind = "instance_stopped"
+	Ending      Kind = "instance_shutting_down"
+	Ended       Kind = "instance_terminated"
+)
+
+const (
+	noticeTime = 2 * time.Minute  // between an interruption warning and the end (spec aws.md §6.2)
+	safety     = 10 * time.Second // by which a drain ends before the instance does
+	least      = 5 * time.Second  // that a drain gets however late the notice is
+)
+
 // Notice is one warning about one instance.
 type Notice struct {
-	Instance string // instance id
-	Reason   string // the reason of the Kubernetes event, such as SpotInterrupted
+	Kind     Kind
+	Instance string    // instance id
+	Time     time.Time // of the event, by the clock of AWS
+	At       time.Time // when EC2 acts, zero if the notice does not say
+	Action   string    // terminate, stop or hibernate; empty if the notice does not say
 }
 
-// Outcome is what a notice asks for. The zero value asks for nothing: the instance is not ours.
+// Rest says what becomes of the pods of a node on which nothing can be drained any more.
+type Rest int
+
+// What to do with the pods.
+const (
+	LeaveToDrain Rest = iota // lifecycle drains
+	EndPods                  // the kubelet goes down: delete them, so that others are made in their place
+	ForgetPods               // nothing runs there any more: remove them
+)
+
+// Outcome is what a notice asks for. The zero value asks for nothing.
 type Outcome struct {
-	Claim   cluster.Claim
-	Found   bool
-	Condemn bool           // false when the claim is being deleted already
-	SoldOut []catalog.Mark // offers not to be bought for a while, without Until
+	Claim    cluster.Claim
+	Found    bool
+	Final    bool           // not found, and the instance cannot turn out to be ours later
+	Condemn  bool           // delete the claim; false when it is being deleted already
+	Deadline time.Time      // by when its pods must be gone, to be written onto the claim before; zero for no change
+	SoldOut  []catalog.Mark // offers not to be bought for a while, without Until
+	Leave    Leave          // the node is to be left, replacement first; zero for not
+	Pods     Rest
+	Release  bool // the instance is gone: let go of node and claim
+	Drain    bool // lifecycle has something to do now
+	Provide  bool // provision has something to do now
+	Tell     []Told
+	Why      string // what was decided, for the log
 }
 
-// Spot decides about a spot interruption warning: the offer is sold out and the claim is condemned.
-func Spot(n Notice, claims []cluster.Claim) Outcome {
-	c, found := owner(n.Instance, claims)
-	if !found {
-		return Outcome{}
+// Told is an event to write onto the claim and its node.
+type Told struct {
+	Warning         bool
+	Reason, Message string
+}
+
+// Interrupted decides about a warning that EC2 takes an instance back: the offer is sold out, the claim is condemned, and its pods
+// get until shortly before the end, whatever budgets and do-not-disrupt say.
+func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
+	o := found(n, claims)
+	if !o.Found {
+		return o
 	}
-	o := Outcome{Claim: c, Found: true, Condemn: c.Deleting.IsZero()}
-	offer := catalog.Offer{
-		CapacityType: catalog.Spot,
-		Type:         c.Labels[corev1.LabelInstanceTypeStable],
-		Zone:         c.Labels[corev1.LabelTopologyZone],
+	o.Deadline = earlier(o.Claim, deadline(n, now), now)
+	o.Condemn, o.Drain, o.Provide = o.Claim.Deleting.IsZero(), true, true
+	o.Why = "its pods get until " + text(deadline(n, now))
+	offer := offerOf(o.Claim)
+	told := Told{true, "SpotInterrupted", "EC2 takes the spot instance " + n.Instance + " back in two minutes"}
+	bought := catalog.Spot
+	if n.Kind == Reservation {
+		told.Reason, bought = "CapacityReservationInstanceInterrupted", catalog.Reserved
+		told.Message = "the capacity reservation of instance " + n.Instance + " is taken back in two minutes"
 	}
-	if offer.Type != "" && offer.Zone != "" && c.Labels[v1.LabelCapacityType] == catalog.Spot {
-		o.SoldOut = []catalog.Mark{{Offer: offer, Why: n.Reason}}
+	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == bought {
+		o.SoldOut = []catalog.Mark{{Offer: offer, Why: told.Reason}}
+	}
+	return o.tell(told)
+}
+
+// StateChanged decides about the new state of an instance. Running is to be brought into service; everything else ends the claim,
+// whoever brought it about, and its pods do not wait for a drain that no kubelet can carry out.
+func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
+	o := found(n, claims)
+	switch {
+	case n.Kind == Running && !o.Found:
+		o.Provide = !o.Final // a launch whose reply was lost is adopted
+		return o
+	case !o.Found:
+		return o
+	case n.Kind == Running:
+		o.Drain = o.Claim.Deleting.IsZero() && !o.Claim.Is(v1.ConditionInitialized)
+		o.Why = "it is in service already, or is leaving it"
+		if o.Drain {
+			o.Why = "its node is about to join"
+		}
+		return o
+	}
+	o.Condemn, o.Drain = o.Claim.Deleting.IsZero(), true
+	o.Release = n.Kind == Ended
+	o.Pods = EndPods
+	if n.Kind == Ended || n.Kind == Stopped {
+		o.Pods = ForgetPods
+	}
+	if o.Claim.Is(v1.ConditionInstanceTerminating) {
+		o.Drain, o.Why = false, "we ended it"
+		if n.Kind != Ended {
+			o.Pods = LeaveToDrain // it was drained
+		}
+		return o
+	}
+	o.Deadline, o.Provide = earlier(o.Claim, now, now), true
+	o.Why = "nothing can be drained there any more"
+	told := Told{true, "InstanceTerminating", "instance " + n.Instance + " is being terminated, and not by us"}
+	if n.Kind == Stopping || n.Kind == Stopped {
+		told.Reason, told.Message = "InstanceStopping", "instance "+n.Instance+" is being stopped"
+	}
+	return o.tell(told)
+}
+
+// found is the outcome so far: whose instance it is.
+func found(n Notice, claims []cluster.Claim) Outcome {
+	c, ok := owner(n.Instance, claims)
+	if ok {
+		return Outcome{Claim: c, Found: true}
+	}
+	for _, c := range claims {
+		if c.ProviderID == "" && c.Deleting.IsZero() {
+			return Outcome{Why: "it is not ours, unless it is one that is being launched"}
+		}
+	}
+	return Outcome{Final: true, Why: "it is not ours"}
+}
+
+func (o Outcome) tell(t Told) Outcome {
+	o.Tell = append(o.Tell, t)
+	if o.Condemn {
+		o.Tell = append(o.Tell, Told{true, "TerminatingOnInterruption", "it is drained and ended because of " + t.Reason})
 	}
 	return o
+}
+
+// deadline is when the pods of an instance that is taken back must have ended. A clock that is ahead of ours and a notice that
+// comes late change no more than what is left: never more than the notice time from now, never less than a few seconds.
+func deadline(n Notice, now time.Time) time.Time {
+	end := now
+	if !n.Time.IsZero() && n.Time.Before(now) {
+		end = n.Time
+	}
+	end = end.Add(noticeTime)
+	if !n.At.IsZero() && n.At.Before(end) {
+		end = n.At
+	}
+	if n.Action == "hibernate" {
+		end = now // that begins with the notice
+	}
+	if soonest := now.Add(least); end.Add(-safety).Before(soonest) {
+		return soonest
+	}
+	return end.Add(-safety)
+}
+
+// earlier is the deadline to write onto a claim: zero when it has one that is as early, and never later than what the grace period
+// of its pool allows.
+func earlier(c cluster.Claim, deadline, now time.Time) time.Time {
+	deadline = deadline.Truncate(time.Second) // as the annotation has it
+	if have, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err == nil {
+		if !deadline.Before(have) {
+			return time.Time{}
+		}
+		return deadline
+	}
+	if c.TerminationGrace == nil {
+		return deadline
+	}
+	from := c.Deleting
+	if from.IsZero() {
+		from = now
+	}
+	if own := from.Add(*c.TerminationGrace); own.Before(deadline) {
+		return time.Time{} // lifecycle writes that one
+	}
+	return deadline
+}
+
+// offerOf is what the claim's instance was bought as, as far as the claim says.
+func offerOf(c cluster.Claim) catalog.Offer {
+	return catalog.Offer{CapacityType: c.Labels[v1.LabelCapacityType], Type: c.Labels[corev1.LabelInstanceTypeStable],
+		Zone: c.Labels[corev1.LabelTopologyZone]}
 }
 
 // owner is the claim that has the instance; of several, as after restoring a backup, the first by name that is not being
@@ -69,3 +237,5 @@ func deletingLast(a, b cluster.Claim) int {
 	}
 	return strings.Compare(a.Name, b.Name)
 }
+
+func text(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -8,58 +8,131 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/interrupt"
 )
 
-// TestScenarios plays the files in testdata. Each line of "claims" is "NAME id=i-1 [deleting] [type=..] [zone=..] [capacity=..]";
-// "notice ID" prints what is made of a spot interruption warning.
+func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]] [type=..] [zone=..]
+// [capacity=..] [grace=1h] [deadline=1m] [age=1h] [initialized] [terminating] [leave=CAUSE,-5m,10m]". Then
+// "spot|reservation ID [sent=-10s] [at=2m] [action=hibernate]", "state ID STATE", "rebalance ID [choice=replace]" and
+// "scheduled ID [at=48h]" print what is made of a notice; all dates are from noon.
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/notice", func(t *testing.T, path string) {
 		var claims []cluster.Claim
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			switch d.Cmd {
-			case "claims":
+			if d.Cmd == "claims" {
 				claims = nil
 				for l := range strings.SplitSeq(strings.TrimSpace(d.Input), "\n") {
 					claims = append(claims, claim(t, l))
 				}
 				return ""
-			case "notice":
-				n := interrupt.Notice{Reason: "SpotInterrupted"}
-				if len(d.CmdArgs) > 0 {
-					n.Instance = d.CmdArgs[0].Key
-				}
-				out := text(interrupt.Spot(n, claims))
-				slices.Reverse(claims)
-				if again := text(interrupt.Spot(n, claims)); again != out {
-					t.Errorf("%s: with the claims in another order: %s", d.Pos, again)
-				}
-				return out
 			}
-			t.Fatalf("%s: unknown word %q", d.Pos, d.Cmd)
-			return ""
+			decide := decision(t, d)
+			out := decide(claims)
+			slices.Reverse(claims)
+			if diff := cmp.Diff(out, decide(claims)); diff != "" {
+				t.Errorf("%s: with the claims in another order: %s", d.Pos, diff)
+			}
+			return show(out)
 		})
 	})
 }
 
+// decision is what the command asks for.
+func decision(t *testing.T, d *datadriven.TestData) func([]cluster.Claim) interrupt.Outcome {
+	n := interrupt.Notice{Time: noon(), At: date(t, d, "at")}
+	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
+		n.Instance = d.CmdArgs[0].Key
+	}
+	if sent := date(t, d, "sent"); !sent.IsZero() {
+		n.Time = sent
+	}
+	n.Action = word(d, "action", "")
+	switch d.Cmd {
+	case "spot", "reservation":
+		n.Kind = map[string]interrupt.Kind{"spot": interrupt.Spot, "reservation": interrupt.Reservation}[d.Cmd]
+		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.Interrupted(n, c, noon()) }
+	case "state":
+		n.Kind = map[string]interrupt.Kind{"running": interrupt.Running, "stopping": interrupt.Stopping, "stopped": interrupt.Stopped,
+			"shutting-down": interrupt.Ending, "terminated": interrupt.Ended}[d.CmdArgs[1].Key]
+		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.StateChanged(n, c, noon()) }
+	case "rebalance":
+		n.Kind = interrupt.Rebalance
+		choice := interrupt.Choice(word(d, "choice", "replace"))
+		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.Recommended(n, c, choice, noon()) }
+	case "scheduled":
+		n.Kind = interrupt.Scheduled
+		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.ScheduledChange(n, c, noon()) }
+	}
+	t.Fatalf("%s: unknown word %q", d.Pos, d.Cmd)
+	return nil
+}
+
+func word(d *datadriven.TestData, key, otherwise string) string {
+	for _, a := range d.CmdArgs {
+		if a.Key == key {
+			return strings.Join(a.Vals, ",")
+		}
+	}
+	return otherwise
+}
+
+// date is noon and the duration of a word, zero without the word.
+func date(t *testing.T, d *datadriven.TestData, key string) time.Time {
+	t.Helper()
+	if v := word(d, key, ""); v != "" {
+		return at(t, v)
+	}
+	return time.Time{}
+}
+
+func at(t *testing.T, after string) time.Time {
+	t.Helper()
+	d, err := time.ParseDuration(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return noon().Add(d)
+}
+
 func claim(t *testing.T, line string) cluster.Claim {
 	f := strings.Fields(line)
-	c := cluster.Claim{Name: f[0], Labels: map[string]string{}}
+	c := cluster.Claim{Name: f[0], UID: "uid-" + f[0], Pool: "general", Created: noon().Add(-time.Hour), Labels: map[string]string{},
+		Annotations: map[string]string{}}
 	for _, w := range f[1:] {
 		k, v, _ := strings.Cut(w, "=")
 		switch k {
 		case "id":
 			c.ProviderID = "aws:///us-west-2a/" + v
 		case "deleting":
-			c.Deleting = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+			c.Deleting = noon()
+			if v != "" {
+				c.Deleting = at(t, v)
+			}
 		case "type":
 			c.Labels["node.kubernetes.io/instance-type"] = v
 		case "zone":
 			c.Labels["topology.kubernetes.io/zone"] = v
 		case "capacity":
 			c.Labels["karpenter.sh/capacity-type"] = v
+		case "grace":
+			g := at(t, v).Sub(noon())
+			c.TerminationGrace = &g
+		case "deadline":
+			c.Annotations[v1.AnnotationTerminationTimestamp] = at(t, v).Format(time.RFC3339)
+		case "age":
+			c.Created = at(t, "-"+v)
+		case "initialized":
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInitialized, Status: "True"})
+		case "terminating":
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True"})
+		case "leave":
+			c.Annotations[interrupt.AnnotationLeave] = leave(t, v)
 		default:
 			t.Fatalf("claim %s: unknown word %q", f[0], w)
 		}
@@ -67,16 +140,80 @@ func claim(t *testing.T, line string) cluster.Claim {
 	return c
 }
 
-func text(o interrupt.Outcome) string {
-	if !o.Found {
-		return "not ours\n"
+// leave is the annotation for CAUSE,SINCE,UNTIL; a text of another form is taken as it is.
+func leave(t *testing.T, v string) string {
+	f := strings.Split(v, ",")
+	if len(f) != 3 {
+		return v
 	}
-	out := "claim " + o.Claim.Name
-	if o.Condemn {
-		out += ", condemn"
+	return fmt.Sprintf("%s %s %s", f[0], at(t, f[1]).Format(time.RFC3339), at(t, f[2]).Format(time.RFC3339))
+}
+
+// show prints every field that asks for something.
+func show(o interrupt.Outcome) string {
+	var b strings.Builder
+	say := func(ok bool, format string, args ...any) {
+		if ok {
+			fmt.Fprintf(&b, format+"\n", args...)
+		}
 	}
+	say(!o.Found && o.Final, "not ours for ever")
+	say(!o.Found && !o.Final, "not ours yet")
+	say(o.Found, "claim %s: %s", o.Claim.Name, o.Why)
 	for _, m := range o.SoldOut {
-		out += fmt.Sprintf(", sold out: %s (%s)", m.Offer, m.Why)
+		say(true, "  sold out: %s (%s)", m.Offer, m.Why)
 	}
-	return out + "\n"
+	say(!o.Deadline.IsZero(), "  deadline %s", o.Deadline.Format(time.RFC3339))
+	say(o.Leave.Cause != "", "  leave: %s", o.Leave)
+	say(o.Condemn, "  condemn")
+	say(o.Provide, "  wake provision")
+	say(o.Pods == interrupt.EndPods, "  end the pods")
+	say(o.Pods == interrupt.ForgetPods, "  remove the pods")
+	say(o.Release, "  release node and claim")
+	say(o.Drain, "  wake lifecycle")
+	for _, e := range o.Tell {
+		say(true, "  tell %s: %s (warning: %t)", e.Reason, e.Message, e.Warning)
+	}
+	return b.String()
+}
+
+func TestChosen(t *testing.T) {
+	for _, c := range []struct {
+		annotation string
+		stack      interrupt.Choice
+		want       interrupt.Choice
+	}{
+		{"", interrupt.Tell, interrupt.Tell}, {"replace", interrupt.Tell, interrupt.Replace}, {"ignore", interrupt.Replace, interrupt.Ignore},
+		{"event", interrupt.Replace, interrupt.Tell}, {"Replace!", interrupt.Ignore, interrupt.Ignore},
+	} {
+		if got := interrupt.Chosen(map[string]string{"joiner.sh/rebalance": c.annotation}, c.stack); got != c.want {
+			t.Errorf("%q over %s: %s, want %s", c.annotation, c.stack, got, c.want)
+		}
+	}
+}
+
+// TestLeavingIsLookedAtLessOftenInTheEnd: a node that has to wait for weeks costs a look every ten minutes.
+func TestLeavingIsLookedAtLessOftenInTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		claim string
+		after string
+		want  bool
+	}{
+		{"a", "0s", false},
+		{"a leave=nonsense", "0s", false},
+		{"a leave=spot_interrupted,0s,1h", "0s", false},
+		{"a leave=rebalance_recommendation,0s,15m", "1m", true},
+		{"a leave=rebalance_recommendation,0s,15m", "15m", false},
+		{"a leave=rebalance_recommendation,0s,15m deleting", "1m", false},
+		{"a leave=scheduled_change,0s,72h", "14m", true},
+		{"a leave=scheduled_change,0s,72h", "16m", false},
+		{"a leave=scheduled_change,0s,72h", "20m", true},
+		{"a leave=scheduled_change,0s,72h", "70h59m", false},
+		{"a leave=scheduled_change,0s,72h", "71h1m", true},
+		{"a leave=scheduled_change,0s,72h", "100h1m", true},
+	} {
+		if got := interrupt.Leaving(claim(t, c.claim), at(t, c.after)); got != c.want {
+			t.Errorf("%q after %s: %t, want %t", c.claim, c.after, got, c.want)
+		}
+	}
 }

@@ -7,7 +7,7 @@ import (
 
 // functionKnobs is the one place where the settings of the functions are written down.
 func functionKnobs() []knob[Values] {
-	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(), operationKnobs())
+	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(), rebalanceKnobs(), operationKnobs())
 }
 
 func clusterKnobs() []knob[Values] {
@@ -113,6 +113,21 @@ func priceKnobs() []knob[Values] {
 		number(Setting{Name: "spotPoolShare", Env: "SPOT_POOL_SHARE", Default: "0.8", Unit: "fraction",
 			Doc: "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
 			reach{0.05, 1}, func(v *Values) *float64 { return &v.SpotPoolShare }),
+	}
+}
+
+func rebalanceKnobs() []knob[Values] {
+	return []knob[Values]{
+		choice(Setting{Name: "rebalance", Env: "REBALANCE", Default: string(RebalanceEvent), Unit: "word",
+			Doc: "What a rebalance recommendation of EC2 does where the NodePool's annotation joiner.sh/rebalance does not say: nothing, a Kubernetes event, or a replacement from another pool of capacity before the node is drained."},
+			[]string{string(RebalanceIgnore), string(RebalanceEvent), string(RebalanceReplace)},
+			func(v *Values, s string) { v.Rebalance = Rebalance(s) }),
+		duration(Setting{Name: "rebalanceQuarantine", Env: "REBALANCE_QUARANTINE", Default: "30m",
+			Doc: "How long an offer that was left on a recommendation is not bought again."},
+			span{time.Minute, 24 * time.Hour}, func(v *Values) *time.Duration { return &v.RebalanceQuarantine }),
+		whole(Setting{Name: "rebalancesPerHour", Env: "REBALANCES_PER_HOUR", Default: "20", Unit: "nodes",
+			Doc: "The most nodes that are replaced on recommendations within an hour; further ones are told as events."},
+			bounds{0, 1000}, func(v *Values) *int { return &v.RebalancesPerHour }),
 	}
 }
 

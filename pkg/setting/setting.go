@@ -41,6 +41,16 @@ const (
 	MinValuesBestEffort MinValuesPolicy = "BestEffort" // a new node takes as many values as there are
 )
 
+// Rebalance says what a rebalance recommendation does to a node whose NodePool does not say.
+type Rebalance string
+
+// What a recommendation does.
+const (
+	RebalanceIgnore  Rebalance = "ignore"  // nothing
+	RebalanceEvent   Rebalance = "event"   // a Kubernetes event
+	RebalanceReplace Rebalance = "replace" // and a replacement from another pool of capacity, after which the node is drained
+)
+
 // What becomes of the nodes when the stack is deleted.
 const (
 	OnDeleteKeep  = "keep"
@@ -57,6 +67,9 @@ type Values struct {
 	LifecycleFunction       string // empty: nobody to wake
 	RefreshFunction         string // empty: nobody to wake
 	SoldOutFor              time.Duration
+	Rebalance               Rebalance
+	RebalanceQuarantine     time.Duration
+	RebalancesPerHour       int
 	Stay                    time.Duration
 	AlwaysWatch             bool
 	LaunchTimeout           time.Duration

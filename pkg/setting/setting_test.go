@@ -24,6 +24,9 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 	want := setting.Values{
 		ClusterName:             "demo",
 		SoldOutFor:              3 * time.Minute,
+		Rebalance:               setting.RebalanceEvent,
+		RebalanceQuarantine:     30 * time.Minute,
+		RebalancesPerHour:       20,
 		Stay:                    50 * time.Second,
 		LaunchTimeout:           5 * time.Minute,
 		RegistrationTimeout:     15 * time.Minute,
@@ -56,6 +59,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "LOG_LEVEL": "debug",
+		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCES_PER_HOUR": "3",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +71,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, MinLeakAge: 90 * time.Second,
 		ReservedENIs: 2, MaxClaimsPerTick: 7, SearchSteps: 90, NodeCostUSD: 0.01, PriceMargin: 1.5, SpotTypes: 9, SpotPoolShare: 0.4, PreferencePolicy: setting.PreferenceIgnore, MinValuesPolicy: setting.MinValuesBestEffort,
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
+		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalancesPerHour: 3,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)

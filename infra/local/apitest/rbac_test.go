@@ -57,6 +57,13 @@ func rightsOf() map[string]rights {
 	bufferStatus := writes("update patch", "capacitybuffers/status.autoscaling.x-k8s.io@default")
 	events := writes("create patch", "events@default")
 	maps := writes("get list create update patch", "configmaps@joiner-system")
+	marks := writes("get create update", "configmaps@joiner-system")
+	claims := writes("get list patch delete", "nodeclaims.karpenter.sh")
+	interrupts := rights{
+		may: join(events, marks, claims, writes("get patch", "nodes")),
+		mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default", "create pods/eviction@default",
+			"list nodepools.karpenter.sh", "list nodeoverlays.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws", "update leases.coordination.k8s.io@joiner-system"},
+	}
 	return map[string]rights{
 		install.GroupProvision: {
 			may: join(shared, wishes, bufferStatus, events, maps,
@@ -85,11 +92,22 @@ func rightsOf() map[string]rights {
 			mayNot: []string{"list pods@default", "list nodes", "patch nodes", "delete nodeclaims.karpenter.sh",
 				"create nodeclaims.karpenter.sh", "create pods/eviction@default", "update leases.coordination.k8s.io@joiner-system"},
 		},
-		install.GroupSpotInterruption: {
-			may: join(events, maps, writes("get list", "nodeclaims.karpenter.sh"), writes("patch delete", "nodeclaims.karpenter.sh"),
-				writes("get list patch", "nodes"), writes("list", "pods@default")),
-			mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodes", "delete pods@default", "create pods/eviction@default",
-				"list nodepools.karpenter.sh", "list nodeoverlays.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws", "update leases.coordination.k8s.io@joiner-system"},
+		install.GroupSpotInterruption:        interrupts,
+		install.GroupReservationInterruption: interrupts,
+		install.GroupScheduledChange: {
+			may: join(events, claims, writes("get patch", "nodes")),
+			mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default",
+				"get configmaps@joiner-system", "update leases.coordination.k8s.io@joiner-system"},
+		},
+		install.GroupRebalance: {
+			may: join(events, marks, writes("get list patch", "nodeclaims.karpenter.sh"), writes("get", "nodepools.karpenter.sh"), writes("get", "nodes")),
+			mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodeclaims.karpenter.sh", "patch nodes", "list pods@default",
+				"patch nodepools.karpenter.sh", "update leases.coordination.k8s.io@joiner-system"},
+		},
+		install.GroupStateChange: {
+			may: join(events, claims, writes("get patch delete", "nodes"), writes("list delete", "pods@default")),
+			mayNot: []string{"create nodeclaims.karpenter.sh", "create pods/eviction@default", "get configmaps@joiner-system",
+				"list nodepools.karpenter.sh", "update leases.coordination.k8s.io@joiner-system"},
 		},
 	}
 }

@@ -80,6 +80,25 @@ func deeds() map[string]map[string]deed {
 			"wakes provision":   wakes("spotinterruption", "provision"),
 			"wakes lifecycle":   wakes("spotinterruption", "lifecycle"),
 		},
+		"reservationinterruption": {
+			"finds the cluster": findsCluster("reservationinterruption"),
+			"wakes provision":   wakes("reservationinterruption", "provision"),
+			"wakes lifecycle":   wakes("reservationinterruption", "lifecycle"),
+		},
+		"rebalance": {
+			"finds the cluster": findsCluster("rebalance"),
+			"wakes provision":   wakes("rebalance", "provision"),
+		},
+		"scheduledchange": {
+			"finds the cluster": findsCluster("scheduledchange"),
+			"wakes provision":   wakes("scheduledchange", "provision"),
+			"wakes lifecycle":   wakes("scheduledchange", "lifecycle"),
+		},
+		"statechange": {
+			"finds the cluster": findsCluster("statechange"),
+			"wakes provision":   wakes("statechange", "provision"),
+			"wakes lifecycle":   wakes("statechange", "lifecycle"),
+		},
 		"setup": {
 			"looks how to get in": {do: func(t *testing.T, r *rig) error {
 				_, _, err := discover.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("setup")), "demo")

@@ -1,0 +1,179 @@
+package interrupt
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/budget"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// Going is a node that is to be left, and whether it may be now.
+type Going struct {
+	Claim string
+	Node  string // empty while there is none
+	Leave Leave
+	Wait  string // why not now; empty if it may go as soon as its pods have room on nodes that are ready
+}
+
+// Admit says of every claim that is to be left whether it may be now, the most urgent first. A node that EC2 disturbs soon may go
+// always. The others go like drifted ones: within the budgets of their pool, and not while a pod or the node itself must not be
+// disrupted (spec core.md §1.6, §9.5).
+func Admit(s cluster.Snapshot) []Going {
+	var out []Going
+	for _, h := range s.Hosts() {
+		if h.Claim == nil || !h.Claim.Deleting.IsZero() {
+			continue
+		}
+		l := LeaveOf(*h.Claim)
+		if l.Cause == "" || l.over(s.Now) {
+			continue
+		}
+		g := Going{Claim: h.Claim.Name, Leave: l}
+		if h.Node != nil {
+			g.Node = h.Node.Name
+		}
+		if !l.due(s.Now) {
+			g.Wait = blocked(s, h)
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b Going) int {
+		return cmp.Or(a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since), cmp.Compare(a.Claim, b.Claim))
+	})
+	spend(s, out)
+	return out
+}
+
+// spend lets the first ones go that budgets leave room for. What must go counts too, but is not refused.
+func spend(s cluster.Snapshot, going []Going) {
+	pools, left := map[string]string{}, map[string]int{}
+	for _, c := range s.Claims {
+		pools[c.Name] = c.Pool
+	}
+	for _, p := range s.Pools {
+		n, err := budget.Left(s, p, v1.DisruptionDrifted)
+		if left[p.Name] = n; err != nil {
+			left[p.Name] = 0
+		}
+	}
+	for i, g := range going {
+		pool := pools[g.Claim]
+		if g.Wait != "" {
+			continue
+		}
+		if left[pool] <= 0 && !g.Leave.due(s.Now) {
+			going[i].Wait = "the budgets of NodePool " + pool + " allow no more nodes now"
+			continue
+		}
+		left[pool]--
+	}
+}
+
+// blocked says who must not be disrupted, or nothing.
+func blocked(s cluster.Snapshot, h cluster.Host) string {
+	if h.Node == nil {
+		return ""
+	}
+	if h.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" || h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+		return "the node is annotated " + v1.AnnotationDoNotDisrupt
+	}
+	for _, p := range s.Pods {
+		if p.NodeName != h.Node.Name || !p.Active() || p.Owner == cluster.OwnerNode {
+			continue
+		}
+		if p.Protected(s.Now) {
+			return "pod " + p.Key() + " is annotated " + v1.AnnotationDoNotDisrupt
+		}
+		for _, b := range s.Budgets {
+			if b.Namespace == p.Namespace && b.DisruptionsAllowed == 0 && p.Reschedulable() && b.Selector.Matches(p.Labels) {
+				return "PodDisruptionBudget " + b.Namespace + "/" + b.Name + " allows no disruption of pod " + p.Key()
+			}
+		}
+	}
+	return ""
+}
+
+// Empty is the snapshot in which the nodes that may go are condemned, so that packing finds room for their pods elsewhere. The
+// snapshot given is not changed.
+func Empty(s cluster.Snapshot, going []Going) cluster.Snapshot {
+	nodes := slices.Clone(s.Nodes)
+	for i, n := range nodes {
+		if slices.ContainsFunc(going, func(g Going) bool { return g.Node == n.Name && g.Wait == "" }) {
+			nodes[i].Taints = append(slices.Clip(n.Taints), cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"})
+		}
+	}
+	s.Nodes = nodes
+	return s
+}
+
+// Condemned are the actions for the nodes that go now: all their pods have room on nodes that are ready, or there is no time left.
+// The plan is that of packing Empty.
+func Condemned(s cluster.Snapshot, going []Going, p plan.Plan) []plan.Action {
+	room := places(s, p)
+	var out []plan.Action
+	for _, g := range going {
+		due := g.Leave.due(s.Now)
+		if g.Wait != "" || !due && !moved(s, g.Node, room) {
+			continue
+		}
+		why := "its pods have room on nodes that are ready"
+		if due {
+			why = "EC2 disturbs it at " + text(g.Leave.Until)
+		}
+		if by := end(s, g); !by.IsZero() {
+			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: g.Claim, Deadline: by, Reason: string(g.Leave.Cause), Why: why})
+		}
+		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: g.Claim, Reason: string(g.Leave.Cause), Why: why})
+	}
+	return out
+}
+
+// end is by when the drain must end: before EC2's date, if that is still to come.
+func end(s cluster.Snapshot, g Going) time.Time {
+	if g.Leave.Cause != Scheduled || !g.Leave.Until.After(s.Now) {
+		return time.Time{}
+	}
+	for _, c := range s.Claims {
+		if c.Name == g.Claim {
+			return earlier(c, g.Leave.Until.Add(-safety), s.Now)
+		}
+	}
+	return time.Time{}
+}
+
+// places are the pods, by namespace/name, for which the plan has room on a node that is ready.
+func places(s cluster.Snapshot, p plan.Plan) map[string]bool {
+	ready := map[string]bool{}
+	for _, h := range s.Hosts() {
+		ready[h.Name()] = h.Node != nil && h.Node.Ready && h.Initialized()
+	}
+	out := map[string]bool{}
+	for _, e := range p.Existing {
+		out[e.Pod] = ready[e.Node]
+	}
+	return out
+}
+
+// moved reports whether every pod of the node that needs another has room.
+func moved(s cluster.Snapshot, node string, room map[string]bool) bool {
+	for _, p := range s.Pods {
+		if p.NodeName == node && node != "" && p.Reschedulable() && !room[p.Key()] {
+			return false
+		}
+	}
+	return true
+}
+
+// Homeless is the plan without the pods that have no room elsewhere but run where they are: on a node that waits to be left.
+func Homeless(s cluster.Snapshot, going []Going, p plan.Plan) plan.Plan {
+	home := map[string]bool{}
+	for _, pod := range s.Pods {
+		home[pod.Key()] = slices.ContainsFunc(going, func(g Going) bool { return g.Node != "" && g.Node == pod.NodeName })
+	}
+	p.Unplaced = slices.DeleteFunc(slices.Clone(p.Unplaced), func(u plan.Unplaced) bool { return home[u.Pod] })
+	return p
+}
