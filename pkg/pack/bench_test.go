@@ -14,7 +14,7 @@ import (
 
 // services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some want
 // on-demand and some arm64, before one pool that may launch nearly everything.
-func services(b *testing.B, n int) cluster.Snapshot {
+func services(b testing.TB, n int) cluster.Snapshot {
 	b.Helper()
 	c, err := catalog.Decode(builtin.Data())
 	if err != nil {

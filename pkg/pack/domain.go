@@ -247,6 +247,9 @@ func (w *world) spread(r rule) topology.Spread {
 	if !ok {
 		eligible = make([]bool, len(w.domains[r.key]))
 		for _, o := range w.offers {
+			if filter.never(o.model.pool) {
+				continue
+			}
 			for _, name := range o.domains(r.key) {
 				d := w.domainIDs[r.key][name]
 				eligible[d] = eligible[d] || filter.check(o) >= 0 && filter.pinnable(r.key, name)

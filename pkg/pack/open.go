@@ -101,15 +101,19 @@ func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
 			asks = append(asks, l.admit)
 		}
 	}
+	asks = distinct(asks)
 	var out []*offer
 	for _, p := range pools {
+		if len(p.sale) == 0 {
+			continue
+		}
 		all := p.sale
 		if len(p.Limited) > 0 || a.w.ceiling > 0 {
 			all = slices.DeleteFunc(slices.Clone(all), func(o *offer) bool {
 				return a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0
 			})
 		}
-		for _, e := range undominated(all, asks) {
+		for _, e := range undominated(all, p.concerned(asks)) {
 			out = append(out, e.offer)
 		}
 	}

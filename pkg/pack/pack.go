@@ -42,7 +42,11 @@ func Pods(s cluster.Snapshot) plan.Plan {
 
 // pods is Pods with the market given.
 func pods(s cluster.Snapshot, sells market) plan.Plan {
-	w := survey(s, sells)
+	return decided(survey(s, sells))
+}
+
+// decided is the plan for the world.
+func decided(w *world) plan.Plan {
 	byPriority := false
 	best := w.best(byPriority)
 	if best.short() && w.priorities() > 1 {
