@@ -80,6 +80,15 @@ func (h Host) Condemned() bool {
 	return h.Deleting() || h.Node != nil && slices.ContainsFunc(h.Node.Taints, func(t Taint) bool { return t.Key == api.TaintDisrupted })
 }
 
+// AnnotationDisruption on a NodeClaim says that a disruption brings what its pods need before it goes; package disrupt writes it.
+const AnnotationDisruption = "joiner.sh/disruption"
+
+// Moving reports whether the host is condemned by a disruption that can be taken back, and that brings its replacements itself:
+// its pods may take room elsewhere, and no node is made for them.
+func (h Host) Moving() bool {
+	return h.Condemned() && !h.Deleting() && h.Claim != nil && h.Claim.Annotations[AnnotationDisruption] != ""
+}
+
 // Registered reports whether what the Node object says counts, instead of the claim.
 func (h Host) Registered() bool {
 	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelRegistered] == "true" || h.Claim.Is(api.ConditionRegistered))

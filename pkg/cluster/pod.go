@@ -28,6 +28,7 @@ type Pod struct {
 	Deleting     time.Time         `json:"deleting,omitzero"`      // deletionTimestamp, which already contains the grace period
 	GraceSec     int64             `json:"graceSec,omitempty"`     // terminationGracePeriodSeconds
 	DoNotDisrupt string            `json:"doNotDisrupt,omitempty"` // value of the annotation karpenter.sh/do-not-disrupt
+	DeletionCost int32             `json:"deletionCost,omitempty"` // annotation controller.kubernetes.io/pod-deletion-cost
 
 	Need         resource.List           `json:"need"` // requests, one pods unit included (spec core.md §2.4)
 	NodeSelector map[string]string       `json:"nodeSelector,omitempty"`

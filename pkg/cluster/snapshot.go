@@ -46,9 +46,15 @@ type Rules struct {
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
 	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`
-	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"`     // an instance younger than this is never called leaked
-	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"` // part of an instance's memory that the VM keeps
-	ReservedENIs          int64         `json:"reservedENIs,omitempty"`   // network interfaces that pods do not get
+	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"`       // an instance younger than this is never called leaked
+	ConfirmAfter          time.Duration `json:"confirmAfter,omitempty"`     // how old a proposed disruption is before it is begun; 0 for 15 s
+	ReplaceTimeout        time.Duration `json:"replaceTimeout,omitempty"`   // a disruption not done by then is taken back; 0 for 10 min
+	Payback               time.Duration `json:"payback,omitempty"`          // within this a move of pods must earn what it costs; 0 for 1 h
+	MoveUSD               float64       `json:"moveUSD,omitempty"`          // what moving one ordinary pod costs; 0 for 0.0005
+	DisruptionSteps       int           `json:"disruptionSteps,omitempty"`  // what-if questions of one search for disruptions; 0 for 24
+	ReportDisruption      bool          `json:"reportDisruption,omitempty"` // decide about disruption and tell, begin nothing
+	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"`   // part of an instance's memory that the VM keeps
+	ReservedENIs          int64         `json:"reservedENIs,omitempty"`     // network interfaces that pods do not get
 }
 
 // NoSearch as the number of search steps takes plans as they come first.

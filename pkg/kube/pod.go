@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,9 @@ func podFrom(p *corev1.Pod) cluster.Pod {
 		Tolerations:  tolerationsFrom(p.Spec.Tolerations),
 		Spread:       spreadFrom(p),
 		HostPorts:    hostPortsOf(p.Spec),
+	}
+	if cost, err := strconv.ParseInt(p.Annotations[corev1.PodDeletionCost], 10, 32); err == nil { // else it has none, as spec core.md §6.3 says
+		out.DeletionCost = int32(cost)
 	}
 	if p.Spec.Priority != nil {
 		out.Priority = *p.Spec.Priority

@@ -14,7 +14,7 @@ import (
 
 // services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some want
 // on-demand and some arm64, before one pool that may launch nearly everything.
-func services(b testing.TB, n int) cluster.Snapshot {
+func services(b *testing.B, n int) cluster.Snapshot {
 	b.Helper()
 	c, err := catalog.Decode(builtin.Data())
 	if err != nil {
@@ -123,7 +123,7 @@ func benchmark(b *testing.B, s cluster.Snapshot) {
 	types := catalog.Resolve(s.Catalog, s.Classes[0], nil, s.Now)
 	var price, gap float64
 	for b.Loop() {
-		p := pods(s, func(string) []catalog.Type { return types })
+		p := PodsFrom(s, func(string) []catalog.Type { return types })
 		if len(p.Unplaced) > 0 {
 			b.Fatal(p.Unplaced[0])
 		}

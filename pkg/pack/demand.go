@@ -18,6 +18,7 @@ type kind struct {
 	need    []int64     // by dimension
 	shape   int         // kinds of equal need have the same
 	views   []*view     // from strict to relaxed
+	stays   bool        // gets no new node
 	matched []int       // counters that count its pods
 	disks   volumes
 }
@@ -26,9 +27,9 @@ func (k *kind) last() *view { return k.views[len(k.views)-1] }
 
 // demand finds the pods that need a place: those the scheduler gave up on, and those on condemned nodes (spec core.md
 // §2.1, §2.2).
-func demand(s cluster.Snapshot, all []cluster.Host) []*cluster.Pod {
+func demand(s cluster.Snapshot) []*cluster.Pod {
 	hosts := map[string]cluster.Host{}
-	for _, h := range all {
+	for _, h := range s.Hosts() {
 		if h.Node != nil {
 			hosts[h.Node.Name] = h
 		}
@@ -50,6 +51,17 @@ func displaced(s cluster.Snapshot, p *cluster.Pod, hosts map[string]cluster.Host
 		return false
 	}
 	return h.Deleting() || !p.Protected(s.Now) && !fullyBlocked(s, p)
+}
+
+// moving names the nodes whose pods may take room elsewhere and get no new nodes: what replaces those was decided already.
+func moving(s cluster.Snapshot) map[string]bool {
+	out := map[string]bool{}
+	for _, h := range s.Hosts() {
+		if h.Moving() {
+			out[h.Name()] = true
+		}
+	}
+	return out
 }
 
 func fullyBlocked(s cluster.Snapshot, p *cluster.Pod) bool {
@@ -105,7 +117,8 @@ func kinds(list []*cluster.Pod, sig signer) []*kind {
 	out := make([]*kind, len(all))
 	for i, g := range all {
 		slices.SortFunc(g.members, func(a, b member) int { return cmp.Or(a.pod.Created.Compare(b.pod.Created), natural(a.key, b.key)) })
-		k := &kind{id: i, pod: *g.members[0].pod, pods: make([]string, len(g.members)), disks: volumesOf(g.members[0].pod, sig.shared)}
+		k := &kind{id: i, pod: *g.members[0].pod, pods: make([]string, len(g.members)), disks: volumesOf(g.members[0].pod, sig.shared),
+			stays: sig.moving[g.members[0].pod.NodeName]}
 		for j, m := range g.members {
 			k.pods[j] = m.key
 		}

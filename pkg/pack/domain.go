@@ -109,8 +109,9 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 	rules := l.view.on(key)
 	parts := make([]int, len(names))
 	k := l.view.kind
+	room := a.roomIn(l, key)
 	for i := range l.left {
-		d := a.choose(l.view, choice{key, rules, open, t, given})
+		d := a.choose(l.view, choice{key, rules, open, room, t, given})
 		if d < 0 {
 			a.blocked[k.id][a.w.whyDivided(l.view, key, names, open)] = true
 			for _, p := range l.pins {
@@ -119,6 +120,7 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 			break
 		}
 		parts[d]++
+		room[d]--
 		given[place{k.id, key, names[d]}]++
 		for _, c := range k.matched {
 			if a.w.counters[c].key == key {
@@ -144,6 +146,7 @@ type choice struct {
 	key   string
 	rules []rule
 	open  []float64
+	room  []int // how many pods the hosts of each domain could take
 	tally tally
 	given map[place]int
 }
@@ -153,6 +156,7 @@ type choice struct {
 func (a *attempt) choose(v *view, c choice) int {
 	best := -1
 	var bestCrowd int
+	var bestPrice float64
 	gather := slices.ContainsFunc(c.rules, func(r rule) bool { return r.what == follow })
 	for d, price := range c.open {
 		p := place{v.kind.id, c.key, a.w.domains[c.key][d]}
@@ -163,8 +167,11 @@ func (a *attempt) choose(v *view, c choice) int {
 		if gather {
 			crowd = -crowd
 		}
-		if best < 0 || crowd < bestCrowd || crowd == bestCrowd && price < c.open[best] {
-			best, bestCrowd = d, crowd
+		if c.room[d] > 0 {
+			price = 0
+		}
+		if best < 0 || crowd < bestCrowd || crowd == bestCrowd && price < bestPrice {
+			best, bestCrowd, bestPrice = d, crowd, price
 		}
 	}
 	return best
@@ -247,9 +254,6 @@ func (w *world) spread(r rule) topology.Spread {
 	if !ok {
 		eligible = make([]bool, len(w.domains[r.key]))
 		for _, o := range w.offers {
-			if filter.never(o.model.pool) {
-				continue
-			}
 			for _, name := range o.domains(r.key) {
 				d := w.domainIDs[r.key][name]
 				eligible[d] = eligible[d] || filter.check(o) >= 0 && filter.pinnable(r.key, name)
@@ -290,6 +294,27 @@ func (a *attempt) reach(v *view, pins []pin) float64 {
 		}
 	}
 	return noPrice
+}
+
+// roomIn is how many pods of the lot the hosts of each domain of the key could take, were they alone; more than there are do not
+// count.
+func (a *attempt) roomIn(l *lot, key string) []int {
+	out := make([]int, len(a.w.domains[key]))
+	for _, b := range a.bins {
+		if b.offer != nil {
+			continue
+		}
+		d, ok := a.w.domainIDs[key][b.domain(key)]
+		if !ok || out[d] >= l.left {
+			continue
+		}
+		n := fits(l.view.kind.need, b.room)
+		if n == 0 || slices.ContainsFunc(l.pins, func(p pin) bool { return b.domain(p.key) != p.domain }) || a.w.onHost(l.view.admit, b) < 0 {
+			continue
+		}
+		out[d] += min(n, a.w.most(l.view, a.site(b)), l.left)
+	}
+	return out
 }
 
 func (w *world) whyDivided(v *view, key string, names []string, open []float64) string {

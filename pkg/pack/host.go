@@ -18,7 +18,7 @@ func (w *world) findHosts(waiting map[string]bool) {
 		}
 	}
 	var young []*bin
-	for _, h := range w.all {
+	for _, h := range w.s.Hosts() {
 		if h.Condemned() {
 			continue
 		}

@@ -14,6 +14,9 @@ import (
 
 // open makes new nodes for the lots, in the heaviest pools that take them.
 func (a *attempt) open(lots []*lot) {
+	if slices.ContainsFunc(lots, func(l *lot) bool { return l.view.kind.stays }) {
+		lots = slices.DeleteFunc(slices.Clone(lots), func(l *lot) bool { return l.view.kind.stays })
+	}
 	if a.w.worth == nil {
 		a.w.worth = a.w.price(func(k *kind) int { return len(a.rest[k.id]) })
 	}
@@ -101,19 +104,15 @@ func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
 			asks = append(asks, l.admit)
 		}
 	}
-	asks = distinct(asks)
 	var out []*offer
 	for _, p := range pools {
-		if len(p.sale) == 0 {
-			continue
-		}
 		all := p.sale
 		if len(p.Limited) > 0 || a.w.ceiling > 0 {
 			all = slices.DeleteFunc(slices.Clone(all), func(o *offer) bool {
 				return a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0
 			})
 		}
-		for _, e := range undominated(all, p.concerned(asks)) {
+		for _, e := range undominated(all, asks) {
 			out = append(out, e.offer)
 		}
 	}

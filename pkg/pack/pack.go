@@ -25,28 +25,29 @@ const AnnotationNominated = "joiner.sh/nominated-pods"
 // mostRestarts bounds how often a pass starts again because a domain turned out to hold fewer pods than it was given.
 const mostRestarts = 6
 
-// market tells the instance types that a class may launch.
-type market func(class string) []catalog.Type
+// Market tells the instance types that a class may launch.
+type Market func(class string) []catalog.Type
+
+// Sells is the market of the snapshot's catalog. It resolves each class once and may not be used concurrently.
+func Sells(s cluster.Snapshot) Market {
+	known := map[string][]catalog.Type{}
+	return func(class string) []catalog.Type {
+		types, ok := known[class]
+		if c, exists := s.ClassOf(class); !ok && exists {
+			types = catalog.Resolve(s.Catalog, c, s.SoldOut, s.Now)
+			known[class] = types
+		}
+		return types
+	}
+}
 
 // Pods decides where every pod without a place goes. It depends on nothing but the snapshot: equal snapshots give equal
 // plans, in whatever order their lists are.
-func Pods(s cluster.Snapshot) plan.Plan {
-	return pods(s, func(class string) []catalog.Type {
-		c, ok := s.ClassOf(class)
-		if !ok {
-			return nil
-		}
-		return catalog.Resolve(s.Catalog, c, s.SoldOut, s.Now)
-	})
-}
+func Pods(s cluster.Snapshot) plan.Plan { return PodsFrom(s, Sells(s)) }
 
-// pods is Pods with the market given.
-func pods(s cluster.Snapshot, sells market) plan.Plan {
-	return decided(survey(s, sells))
-}
-
-// decided is the plan for the world.
-func decided(w *world) plan.Plan {
+// PodsFrom is Pods with the market given, which is worth keeping where the same question is asked of many snapshots.
+func PodsFrom(s cluster.Snapshot, sells Market) plan.Plan {
+	w := survey(s, sells)
 	byPriority := false
 	best := w.best(byPriority)
 	if best.short() && w.priorities() > 1 {

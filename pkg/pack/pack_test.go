@@ -8,7 +8,7 @@ import (
 	"joiner/pkg/scenario"
 )
 
-func decide(w *scenario.World) plan.Plan { return pods(w.Snapshot, w.Market) }
+func decide(w *scenario.World) plan.Plan { return PodsFrom(w.Snapshot, w.Market) }
 
 func TestScenarios(t *testing.T) { scenario.Run(t, "testdata", decide) }
 

@@ -31,28 +31,26 @@ func (a *attempt) why(k *kind) []string {
 	if len(k.last().wish.alternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}
+	if k.stays {
+		return []string{"it stays on its node, which is being replaced, until there is room elsewhere"}
+	}
 	out := slices.Sorted(maps.Keys(a.blocked[k.id]))
 	held := len(out) > 0
-	var pools refusals
-	for _, p := range a.w.inOrder(k.last().admit) {
-		if !pools.wants() {
-			continue
-		}
+	for _, p := range a.w.pools {
 		if why := a.refusal(k.last(), p); why != "" {
-			pools.add(p.Name, why)
+			out = append(out, why)
 			continue
 		}
 		switch {
 		case a.atMost():
-			pools.add(p.Name, fmt.Sprintf("the %d new nodes that one pass may make are used up, the next pass goes on", a.w.s.Rules.MaxClaims))
+			out = append(out, fmt.Sprintf("pool %s: the %d new nodes that one pass may make are used up, the next pass goes on", p.Name, a.w.s.Rules.MaxClaims))
 		case !held:
-			pools.add(p.Name, a.crowded(k.last()))
+			out = append(out, fmt.Sprintf("pool %s: %s", p.Name, a.crowded(k.last())))
 		}
 	}
 	for _, s := range a.w.skipped {
-		pools.add(s.Pool, s.Why)
+		out = append(out, fmt.Sprintf("pool %s: %s", s.Pool, s.Why))
 	}
-	out = append(out, pools.lines()...)
 	if len(a.w.pools)+len(a.w.skipped) == 0 {
 		out = append(out, "there is no NodePool")
 	}
@@ -71,18 +69,15 @@ func (a *attempt) crowded(v *view) string {
 
 // refusal is why the pool makes no node for the view, empty when it could.
 func (a *attempt) refusal(v *view, p *pool) string {
-	var parts []string
-	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
-		parts = append(parts, "taint "+t.String()+" is not tolerated")
+	if bad := cluster.Untolerated(p.Taints, v.admit.tolerations); len(bad) > 0 {
+		var parts []string
+		for _, t := range bad {
+			parts = append(parts, "taint "+t.String()+" is not tolerated")
+		}
+		return fmt.Sprintf("pool %s: %s", p.Name, strings.Join(parts, " and "))
 	}
 	if why := v.disagrees(p); why != "" {
-		parts = append(parts, why)
-	}
-	if len(parts) > 0 {
-		return strings.Join(parts, " and ")
-	}
-	if p.aside != "" {
-		return p.aside
+		return fmt.Sprintf("pool %s: %s", p.Name, why)
 	}
 	var fitting, all []*offer
 	for _, m := range p.models {
@@ -98,11 +93,11 @@ func (a *attempt) refusal(v *view, p *pool) string {
 	}
 	switch {
 	case len(p.models) == 0:
-		return "no instance type meets its requirements"
+		return fmt.Sprintf("pool %s: no instance type meets its requirements", p.Name)
 	case len(all) == 0:
-		return "no instance type meets " + wants(v)
+		return fmt.Sprintf("pool %s: no instance type meets %s", p.Name, wants(v))
 	case len(fitting) == 0:
-		return tooBig(v, all)
+		return tooBig(v, p, all)
 	}
 	var now []*offer
 	for _, o := range fitting {
@@ -111,7 +106,7 @@ func (a *attempt) refusal(v *view, p *pool) string {
 		}
 	}
 	if len(now) == 0 {
-		return "nothing that holds the pod is to be had now: " + notSold(fitting)
+		return fmt.Sprintf("pool %s: nothing that holds the pod is to be had now: %s", p.Name, notSold(fitting))
 	}
 	return a.overLimit(p, now)
 }
@@ -152,7 +147,7 @@ func wants(v *view) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func tooBig(v *view, all []*offer) string {
+func tooBig(v *view, p *pool, all []*offer) string {
 	need := v.kind.pod.Need
 	var most resource.List
 	var daemons bool
@@ -167,13 +162,13 @@ func tooBig(v *view, all []*offer) string {
 	}
 	short := need.Short(most)
 	if len(short) == 0 {
-		return fmt.Sprintf("no instance type is big enough for %s at once%s", what, less)
+		return fmt.Sprintf("pool %s: no instance type is big enough for %s at once%s", p.Name, what, less)
 	}
 	var parts []string
 	for _, name := range short {
 		parts = append(parts, name+"="+resource.Format(name, most.Get(name)))
 	}
-	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "), less)
+	return fmt.Sprintf("pool %s: no instance type is big enough for %s; the largest has %s%s", p.Name, what, strings.Join(parts, " "), less)
 }
 
 // notSold sums up why offers are not available.
@@ -211,11 +206,8 @@ func (a *attempt) overLimit(p *pool, offers []*offer) string {
 		if name == limitNodes {
 			used = a.usage[p.id].nodes
 		}
-		parts = append(parts, overText(p, name, used))
+		parts = append(parts, fmt.Sprintf("limit %s %s would be exceeded: %s used", name,
+			resource.Format(name, p.Limits.Get(name)), resource.Format(name, used)))
 	}
-	return strings.Join(parts, " and ")
-}
-
-func overText(p *pool, name string, used int64) string {
-	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resource.Format(name, p.Limits.Get(name)), resource.Format(name, used))
+	return fmt.Sprintf("pool %s: %s", p.Name, strings.Join(parts, " and "))
 }

@@ -15,6 +15,7 @@ import (
 type signer struct {
 	labels []string // of a pod's labels, those that some selector names
 	shared map[cluster.Volume]bool
+	moving map[string]bool // nodes whose pods get no new ones, by name
 	buf    []byte
 	keys   []string
 }
@@ -67,6 +68,7 @@ func (s *signer) pod(p *cluster.Pod) []byte {
 	for _, v := range disks.shared {
 		s.strings(v.Driver, v.ID)
 	}
+	s.bools(s.moving[p.NodeName])
 	return s.buf
 }
 

@@ -18,7 +18,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
 // DRIVER COUNT". Words:
-// unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, condemned (tainted).
+// unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, condemned (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -69,6 +69,9 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 	delete(c.Labels, key("host"))
 	if d.has("nominated") {
 		c.Annotations = map[string]string{"joiner.sh/nominated-pods": strings.Join(d.list("nominated"), ",")}
+	}
+	if d.has("moving") {
+		c.Annotations = map[string]string{cluster.AnnotationDisruption: "{}"}
 	}
 	if d.has("deleting") {
 		c.Deleting = w.Snapshot.Now

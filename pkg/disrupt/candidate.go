@@ -1,0 +1,179 @@
+package disrupt
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+// screen decides which nodes may go, gracefully and because they drifted (spec core.md §6.2).
+func (v *view) screen() {
+	nominated := map[string]bool{}
+	for _, x := range v.base.Existing {
+		nominated[x.Node] = nominated[x.Node] || !v.virtual[x.Pod]
+	}
+	pdbs := map[string][]cluster.Budget{}
+	for _, b := range v.s.Budgets {
+		pdbs[b.Namespace] = append(pdbs[b.Namespace], b)
+	}
+	for _, n := range v.nodes {
+		n.barred = v.standing(n, nominated)
+		n.barredE = n.barred
+		if n.barred.word != "" {
+			continue
+		}
+		n.barred = v.held(n, pdbs)
+		if n.Claim.TerminationGrace == nil {
+			n.barredE = n.barred
+		}
+	}
+}
+
+// standing is what keeps a node whatever its pods are.
+func (v *view) standing(n *node, nominated map[string]bool) refuse {
+	_, marked := markOf(*n.Claim)
+	switch {
+	case n.Node == nil:
+		return refuse{"launching", "its node has not come yet"}
+	case n.Condemned() || n.Claim.Is(v1.ConditionInstanceTerminating):
+		return refuse{"leaving", "it is leaving already"}
+	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && v.building[n.Claim.Annotations[AnnotationReplaces]]:
+		return refuse{"underway", "a disruption that it takes part in is under way"}
+	case !v.failedAt[n.Claim.Name].IsZero():
+		return refuse{"failed", "a disruption of it came to nothing less than " + v.rules().payback.String() + " ago"}
+	case !n.Initialized():
+		return refuse{"starting", "it is not initialized yet"}
+	case nominated[n.Name()]:
+		return refuse{"nominated", "pods that wait are about to run on it"}
+	case n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true":
+		return refuse{"protected", "its node carries " + v1.AnnotationDoNotDisrupt}
+	case n.Pool() == "":
+		return refuse{"pool", "it belongs to no NodePool"}
+	case n.pool == nil:
+		return refuse{"pool", "its NodePool " + n.Pool() + " does not exist"}
+	case len(v.types(*n.pool)) == 0:
+		return refuse{"pool", "its NodePool " + n.Pool() + " has no instance types"}
+	}
+	return refuse{}
+}
+
+// held is what its pods have against it.
+func (v *view) held(n *node, pdbs map[string][]cluster.Budget) refuse {
+	for _, p := range n.pods {
+		if p.Active() && p.Protected(v.now()) {
+			return refuse{"protected", fmt.Sprintf("pod %s carries %s", p.Key(), v1.AnnotationDoNotDisrupt)}
+		}
+	}
+	taint := []cluster.Taint{{Key: v1.TaintDisrupted, Effect: "NoSchedule"}}
+	for _, p := range n.pods {
+		if !p.Active() || p.Owner == cluster.OwnerNode || len(cluster.Untolerated(taint, p.Tolerations)) == 0 {
+			continue
+		}
+		var mine []cluster.Budget
+		for _, b := range pdbs[p.Namespace] {
+			if b.Selector != nil && b.Selector.Matches(p.Labels) {
+				mine = append(mine, b)
+			}
+		}
+		if len(mine) > 1 {
+			return refuse{"pdb", fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(), len(mine))}
+		}
+		if i := slices.IndexFunc(mine, func(b cluster.Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 && (p.Ready || !mine[i].AlwaysAllowUnready) {
+			return refuse{"pdb", fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace, mine[i].Name, p.Key())}
+		}
+	}
+	return refuse{}
+}
+
+// open reports whether the node may go for the reason, is a case for it, and nothing else has it yet. It notes what keeps it.
+func (v *view) open(n *node, reason v1.DisruptionReason) bool {
+	switch {
+	case n.taken, v.reports(n) != v.reporting:
+		return false
+	case reason == v1.DisruptionDrifted:
+		return n.barredE.word == "" && !n.pool.Static && n.Claim.Is(v1.ConditionDrifted)
+	case n.barred.word != "", n.empty != (reason == v1.DisruptionEmpty), n.empty && v.keeps[n.Name()]:
+		return false
+	}
+	n.kept = v.lone(n)
+	return n.kept.word == ""
+}
+
+// lone is what keeps a node from consolidation, whatever it would save (spec core.md §6.4).
+func (v *view) lone(n *node) refuse {
+	d := n.pool.Disruption
+	switch until, settled := n.settled(); {
+	case n.pool.Static:
+		return refuse{"static", "its NodePool is static"}
+	case d.Never:
+		return refuse{"never", "its NodePool consolidates never"}
+	case v.settling(n):
+		return refuse{"young", fmt.Sprintf("its pods have changed less than %s ago", d.After)}
+	case !n.empty && d.Policy == string(v1.ConsolidationWhenEmpty):
+		return refuse{"policy", "its NodePool consolidates empty nodes only"}
+	case !n.empty && n.price <= 0:
+		return refuse{"price", fmt.Sprintf("nobody knows what %s costs", n.offer)}
+	case !n.empty && settled && v.now().Before(until):
+		return refuse{"settled", "it replaced others and has not paid for that yet"}
+	}
+	return refuse{}
+}
+
+// within leaves so many of the nodes as the budgets of their pools allow, in the order given.
+func (v *view) within(set []*node, reason v1.DisruptionReason) []*node {
+	used := map[string]int{}
+	var out []*node
+	for _, n := range set {
+		if used[n.pool.Name] >= v.left[n.pool.Name][reason] {
+			if n.kept.word == "" {
+				n.kept = refuse{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
+			}
+			continue
+		}
+		used[n.pool.Name]++
+		out = append(out, n)
+	}
+	return out
+}
+
+// claim takes the nodes of the command, and their share of the budgets for every reason.
+func (v *view) claim(c Command) {
+	v.moving = v.moving || c.Moves+len(c.Launches) > 0
+	for _, name := range c.Claims {
+		n := v.byClaim[name]
+		n.taken = true
+		for r := range v.left[n.pool.Name] {
+			v.left[n.pool.Name][r]--
+		}
+	}
+}
+
+// reports reports whether the node is of a pool that wants to know and not to act.
+func (v *view) reports(n *node) bool {
+	return v.s.Rules.ReportDisruption || n.pool != nil && n.pool.Disruption.ReportOnly
+}
+
+// spared tells of every node that stays why it does.
+func (v *view) spared() []Spared {
+	var out []Spared
+	for _, n := range v.nodes {
+		if n.taken {
+			continue
+		}
+		why := n.barred
+		if why.word == "" {
+			why = n.kept
+		}
+		if why.word == "" {
+			why = refuse{"worth", "nothing cheaper was found for its pods"}
+		}
+		s := Spared{Claim: n.Claim.Name, Pool: n.Pool(), Word: why.word, Why: why.why}
+		if n.Node != nil {
+			s.Node = n.Node.Name
+		}
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/plan"
+)
+
+// findCheaper finds nodes whose pods can run for less. It asks about sets of nodes, the most wasteful first: all that the budgets
+// allow, half of them, a quarter and so on, and takes what earns most; else about single nodes, going on in the next pass where
+// this one stopped (spec core.md §6.4 says what the in-cluster original does: prefixes up to 100 nodes, one replacement at most).
+func (v *view) findCheaper(m *Memory) (best Command, found bool) {
+	set := v.within(v.candidates(), v1.DisruptionUnderutilized)
+	for size := len(set); size > 0 && v.asked < v.rules().steps; size /= 2 {
+		if c, ok := v.worthIt(set[:size]); ok && (!found || v.earns(c) > v.earns(best)) {
+			best, found = c, true
+		}
+	}
+	if found {
+		m.Cursor = ""
+		return best, true
+	}
+	m.Cursor = v.single(set, m.Cursor, func(c Command) { best, found = c, true })
+	return best, found
+}
+
+// single asks about one node after the other, from the one after the cursor on, until one is worth it or the questions are used up.
+// It returns the new cursor.
+func (v *view) single(set []*node, cursor string, take func(Command)) string {
+	byName := slices.SortedFunc(slices.Values(set), func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+	i, _ := slices.BinarySearchFunc(byName, cursor, func(n *node, name string) int { return strings.Compare(n.Claim.Name, name) })
+	if i < len(byName) && byName[i].Claim.Name == cursor {
+		i++
+	}
+	for k := range byName {
+		n := byName[(i+k)%len(byName)]
+		if v.asked >= v.rules().steps {
+			return cursor
+		}
+		cursor = n.Claim.Name
+		if c, ok := v.worthIt([]*node{n}); ok {
+			take(c)
+			return cursor
+		}
+	}
+	return ""
+}
+
+// candidates are the nodes that consolidation may look at, those first that waste most for each pod that would move.
+func (v *view) candidates() []*node {
+	var out []*node
+	for _, n := range v.nodes {
+		if v.open(n, v1.DisruptionUnderutilized) {
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b *node) int {
+		return cmp.Or(cmp.Compare(b.waste/b.cost, a.waste/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
+	})
+	return out
+}
+
+// mostRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
+const mostRetries = 3
+
+// worthIt is the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
+// are left out, and so are those that a launch would only bring back: the same offer for the same pool.
+func (v *view) worthIt(set []*node) (Command, bool) {
+	for range mostRetries {
+		if len(set) == 0 {
+			return Command{}, false
+		}
+		p := v.without(set, false)
+		word, out := "stuck", v.stuck(set, p)
+		if len(out) == 0 {
+			word, out = "alike", alike(set, p.Launches)
+		}
+		if len(out) == 0 {
+			return v.paying(set, p.Launches)
+		}
+		for n, why := range out {
+			n.kept = refuse{word, why}
+		}
+		set = slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return out[n] != "" })
+	}
+	return Command{}, false
+}
+
+// stuck says of which nodes some pod has no room elsewhere, and why.
+func (v *view) stuck(set []*node, p plan.Plan) map[*node]string {
+	out := map[*node]string{}
+	if len(p.Unplaced) == 0 {
+		return out
+	}
+	why := map[string]string{}
+	for _, u := range p.Unplaced {
+		why[u.Pod] = u.Message()
+	}
+	for _, n := range set {
+		for _, pod := range n.moving {
+			if w, ok := why[pod.Key()]; ok {
+				out[n] = "pod " + pod.Key() + " has no room elsewhere: " + w
+				break
+			}
+		}
+	}
+	return out
+}
+
+// alike pairs launches with nodes that go and are the same offer of the same pool.
+func alike(set []*node, launches []plan.Launch) map[*node]string {
+	out := map[*node]string{}
+	for _, l := range launches {
+		for i := len(set) - 1; i >= 0; i-- { // the least wasteful first
+			if n := set[i]; out[n] == "" && n.offer == l.Choice.Offer && n.pool.Name == l.Pool {
+				out[n] = "it would be replaced by its like"
+				break
+			}
+		}
+	}
+	return out
+}
+
+// paying is the command if what it saves pays for the moves within the payback time and passes the thresholds of the pools.
+func (v *view) paying(set []*node, launches []plan.Launch) (Command, bool) {
+	launches, ok := v.guard(set, launches)
+	if !ok {
+		return Command{}, false
+	}
+	c := v.command(set, v1.DisruptionUnderutilized, launches)
+	var refused refuse
+	switch {
+	case c.SavesUSD <= 0 || v.earns(c) <= 0:
+		refused = refuse{"payback", "moving its pods costs more than the cheaper nodes save within " + v.rules().payback.String()}
+	case !v.enough(set, c):
+		refused = refuse{"threshold", "it would save less than its NodePool asks for"}
+	case !v.balanced(set, c):
+		refused = refuse{"balanced", "it would save too little for the disruption, as the policy Balanced weighs it"}
+	default:
+		return c, true
+	}
+	for _, n := range set {
+		n.kept = refused
+	}
+	return Command{}, false
+}
+
+// earns is what a command has earned when its payback time is over, in USD: the saving, less the moves and less the time in which
+// old and new nodes run side by side.
+func (v *view) earns(c Command) float64 {
+	const sideBySide = 0.05 // hours that a new node runs before the old one is gone
+	out := c.SavesUSD * v.rules().payback.Hours()
+	for _, name := range c.Claims {
+		out -= (v.byClaim[name].cost - 1) * v.rules().moveUSD
+	}
+	for _, l := range c.Launches {
+		out -= l.Choice.Price * sideBySide
+	}
+	return out
+}
+
+// enough reports whether the saving passes the thresholds of all pools whose nodes go.
+func (v *view) enough(set []*node, c Command) bool {
+	before := 0.0
+	for _, n := range set {
+		before += n.price
+	}
+	return !slices.ContainsFunc(set, func(n *node) bool {
+		d := n.pool.Disruption
+		return c.SavesUSD < d.SavesUSD || c.SavesUSD*100 < before*d.SavesPercent
+	})
+}
+
+// balanced is the rule of the policy Balanced for each pool that has it: the part of the pool's price that is saved must be at
+// least half of the part of the pool's disruption cost that is spent (spec core.md §6.4).
+func (v *view) balanced(set []*node, c Command) bool {
+	const least = 0.5
+	type share struct{ price, moves, allPrice, allMoves float64 }
+	pools := map[string]*share{}
+	total := 0.0
+	for _, n := range set {
+		total += n.price
+		if n.pool.Disruption.Policy == string(v1.ConsolidationBalanced) && pools[n.pool.Name] == nil {
+			pools[n.pool.Name] = &share{}
+		}
+	}
+	for _, n := range v.nodes {
+		if p := pools[n.Pool()]; p != nil && n.Node != nil {
+			p.allPrice += n.price
+			p.allMoves += n.cost
+		}
+	}
+	for _, n := range set {
+		if p := pools[n.pool.Name]; p != nil {
+			p.price += n.price
+			p.moves += n.cost
+		}
+	}
+	for _, p := range pools { // each on its own, so the order does not matter
+		saved := c.SavesUSD * p.price / total
+		if saved/p.allPrice < least*p.moves/p.allMoves {
+			return false
+		}
+	}
+	return true
+}

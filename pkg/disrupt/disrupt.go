@@ -1,0 +1,206 @@
+// Package disrupt decides which nodes go by choice: because they are empty, because they are not what their pool asks for any
+// more, or because their pods can run for less (spec core.md §6).
+//
+// What-if is the packer on a snapshot without the nodes. A disruption is proposed in one pass and begun in a later one if it still
+// holds; it ends, nodes gone, once all their pods fit on nodes that are ready, or is taken back. The package keeps no state: what
+// is under way stands on the NodeClaims (see Mark), the rest in the Memory that each pass gets and returns.
+//
+// The path of a decision: view.go reads the snapshot once, candidate.go says who may go, progress.go looks after what is under way,
+// empty.go, drift.go and consolidate.go find what to do next, guard.go keeps replacements from costing more than they save.
+package disrupt
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+)
+
+// Command is one disruption: nodes that go together, and what must be ready before.
+type Command struct {
+	ID       string // names the command on the objects it touches
+	Reason   v1.DisruptionReason
+	Claims   []string      // NodeClaims that go, sorted
+	Launches []plan.Launch // replacements
+	SavesUSD float64       // per hour; below zero where drift makes a node dearer
+	Moves    int           // pods that will be evicted
+}
+
+// String says the command in one line.
+func (c Command) String() string {
+	out := fmt.Sprintf("%s: %s", c.Reason, strings.Join(c.Claims, ","))
+	switch len(c.Launches) {
+	case 0:
+		out += " without replacement"
+	default:
+		var with []string
+		for _, l := range c.Launches {
+			with = append(with, l.Choice.String())
+		}
+		out += " for " + strings.Join(with, ", ")
+	}
+	return fmt.Sprintf("%s, saves %.4f USD/h, moves %d pods", out, c.SavesUSD, c.Moves)
+}
+
+// Ended is a command that ends in this pass.
+type Ended struct {
+	Command string   // its id
+	Claims  []string // NodeClaims that it is about and that still exist, sorted
+	Unused  []string // of a command taken back: replacements that nothing runs on, sorted
+	Why     string
+}
+
+// Spared is a node that stays, with the reason.
+type Spared struct {
+	Claim, Node string
+	Pool        string
+	Word        string // for metrics, one of few
+	Why         string // a sentence
+}
+
+// Plan is what one pass does about disruption.
+type Plan struct {
+	Begin    []Command // confirmed: mark, replace, taint
+	Finish   []Ended   // replaced: delete the claims
+	Undo     []Ended   // failed: take the taint and the marks away
+	Proposed []Command // held back until a later pass confirms them
+	Reported []Command // of pools that only report
+	Waiting  []string  // commands under way, and what each waits for
+	Spared   []Spared  // sorted by claim
+}
+
+// Lines is the plan as text, one line for each decision.
+func (p Plan) Lines() []string {
+	var out []string
+	list := func(verb string, all []Command) {
+		for _, c := range all {
+			out = append(out, verb+" "+c.String())
+		}
+	}
+	ends := func(verb string, all []Ended) {
+		for _, e := range all {
+			out = append(out, fmt.Sprintf("%s %s: %s", verb, strings.Join(e.Claims, ","), e.Why))
+		}
+	}
+	ends("finish", p.Finish)
+	ends("undo", p.Undo)
+	list("begin", p.Begin)
+	list("propose", p.Proposed)
+	list("report", p.Reported)
+	for _, w := range p.Waiting {
+		out = append(out, "wait "+w)
+	}
+	for _, s := range p.Spared {
+		out = append(out, fmt.Sprintf("spare %s: %s", s.Claim, s.Why))
+	}
+	return out
+}
+
+// Memory is what a pass tells the next one. Without it nothing is decided wrongly, only later.
+type Memory struct {
+	Quiet     map[string]Quiet     `json:"quiet,omitempty"` // by NodeClaim
+	Proposals []Proposal           `json:"proposals,omitempty"`
+	Failed    map[string]time.Time `json:"failed,omitempty"` // by NodeClaim: when a command about it was taken back last
+	Cursor    string               `json:"cursor,omitempty"` // the NodeClaim that consolidation looked at last on its own
+}
+
+// Quiet says since when the pods of a node are the same.
+type Quiet struct {
+	Sum   uint32    `json:"sum"` // of the pods
+	Since time.Time `json:"since"`
+}
+
+// Proposal is a disruption that waits to be confirmed.
+type Proposal struct {
+	Reason v1.DisruptionReason `json:"reason"`
+	Claims []string            `json:"claims"` // sorted
+	Since  time.Time           `json:"since"`
+}
+
+// Next decides what to disrupt.
+func Next(s cluster.Snapshot, m Memory) (Plan, Memory) { return next(s, m, pack.Sells(s)) }
+
+func next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
+	v := look(s, m, sells)
+	var p Plan
+	v.progress(&p)
+	v.screen()
+	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Failed: v.failedAt}
+	v.confirm(m.Proposals, &p, &after)
+	v.search(&p, &after)
+	p.Spared = v.spared()
+	return p, after
+}
+
+// confirm begins what was proposed long enough ago and still holds. What does not hold any more is forgotten; what is too young
+// waits on.
+func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
+	for _, old := range all {
+		if v.now().Before(old.Since.Add(v.rules().confirmAfter)) {
+			if c, ok := v.again(old); ok {
+				after.Proposals = append(after.Proposals, old)
+				p.Proposed = append(p.Proposed, c)
+				v.claim(c)
+			}
+			continue
+		}
+		c, ok := v.again(old)
+		switch {
+		case !ok:
+		case v.together(p.Begin, c):
+			v.claim(c)
+			p.Begin = append(p.Begin, c)
+		default:
+			v.fail(c.Claims, "its pods have room elsewhere only while no others move")
+		}
+	}
+}
+
+// again decides about the nodes of a proposal anew. Of empty nodes those that still are go; else all must, as proposed.
+func (v *view) again(old Proposal) (Command, bool) {
+	var set []*node
+	for _, name := range old.Claims {
+		n := v.byClaim[name]
+		if n != nil && v.open(n, old.Reason) {
+			set = append(set, n)
+		}
+	}
+	if old.Reason == v1.DisruptionEmpty {
+		return v.remove(v.within(set, old.Reason), old.Reason)
+	}
+	if len(set) < len(old.Claims) || len(v.within(set, old.Reason)) < len(set) {
+		return Command{}, false
+	}
+	if old.Reason == v1.DisruptionDrifted {
+		return v.drifted(set)
+	}
+	return v.worthIt(set)
+}
+
+// search looks for new disruptions, those that matter most first, and then for what pools that only report would have.
+func (v *view) search(p *Plan, after *Memory) {
+	for _, c := range v.find(after) {
+		p.Proposed = append(p.Proposed, c)
+		after.Proposals = append(after.Proposals, Proposal{Reason: c.Reason, Claims: c.Claims, Since: v.now()})
+	}
+	v.reporting, v.moving = true, false
+	p.Reported = v.find(&Memory{})
+}
+
+// find returns at most one command that moves pods, because two could be after the same room, and one about empty nodes.
+func (v *view) find(m *Memory) (out []Command) {
+	for _, next := range []func(*Memory) (Command, bool){v.findEmpty, v.findDrifted, v.findCheaper} {
+		if v.moving {
+			break
+		}
+		if c, ok := next(m); ok {
+			v.claim(c)
+			out = append(out, c)
+		}
+	}
+	return out
+}

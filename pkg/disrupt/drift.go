@@ -1,0 +1,49 @@
+package disrupt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+)
+
+// mostDrifted is how many drifted nodes one command replaces: enough to go on, few enough that one of them fails little.
+const mostDrifted = 5
+
+// findDrifted finds drifted nodes: the oldest drift first, and nodes without pods before others (spec core.md §6.4, Drift).
+func (v *view) findDrifted(*Memory) (Command, bool) {
+	var set []*node
+	for _, n := range v.nodes {
+		if v.open(n, v1.DisruptionDrifted) {
+			set = append(set, n)
+		}
+	}
+	slices.SortStableFunc(set, func(a, b *node) int {
+		return cmp.Or(cmp.Compare(min(len(a.moving), 1), min(len(b.moving), 1)),
+			a.Claim.Condition(v1.ConditionDrifted).Since.Compare(b.Claim.Condition(v1.ConditionDrifted).Since),
+			strings.Compare(a.Claim.Name, b.Claim.Name))
+	})
+	for batch := range slices.Chunk(v.within(set, v1.DisruptionDrifted), mostDrifted) {
+		if v.asked >= v.rules().steps {
+			break // the next pass goes on: these will not be drifted any more, or still be first
+		}
+		if c, ok := v.drifted(batch); ok {
+			return c, true
+		}
+	}
+	return Command{}, false
+}
+
+// drifted is the command that replaces the nodes, whatever it costs, without those whose pods nobody can take.
+func (v *view) drifted(set []*node) (Command, bool) {
+	for len(set) > 0 {
+		p := v.without(set, true)
+		stuck := v.stuck(set, p)
+		if len(stuck) == 0 {
+			return v.command(set, v1.DisruptionDrifted, p.Launches), true
+		}
+		set = slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return stuck[n] != "" })
+	}
+	return Command{}, false
+}

@@ -1,0 +1,125 @@
+package disrupt
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+	"joiner/pkg/require"
+)
+
+// guard narrows the replacements so that whatever EC2 gives of what they name, the pods run for less than before. A replacement is
+// bought as chosen, spot or on-demand: falling back to the dearer one would be a loss (spec core.md §6.4). It is false where a
+// spot node would be replaced by spot with so few types to choose from that EC2 would take it away soon, or where a minValues of
+// the pool does not hold any more.
+func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) {
+	before, after := 0.0, 0.0
+	allSpot := true
+	for _, n := range set {
+		before += n.price
+		allSpot = allSpot && n.offer.CapacityType == catalog.Spot
+	}
+	for _, l := range launches {
+		after += l.Choice.Price
+	}
+	if after >= before {
+		for _, n := range set {
+			n.kept = refuse{"worth", "nothing cheaper was found for its pods"}
+		}
+		return nil, false
+	}
+	out := make([]plan.Launch, len(launches))
+	for i, l := range launches {
+		narrow, ok := v.narrowed(l, l.Choice.Price*before/after)
+		switch {
+		case !ok:
+		case allSpot && l.Choice.CapacityType == catalog.Spot && len(narrow.Types) < v.rules().spotTypes:
+			ok = false
+		}
+		if !ok {
+			for _, n := range set {
+				n.kept = refuse{"flexibility", "too few cheaper instance types could replace it"}
+			}
+			return nil, false
+		}
+		narrow.Annotations = maps.Clone(narrow.Annotations)
+		if narrow.Annotations == nil {
+			narrow.Annotations = map[string]string{}
+		}
+		narrow.Annotations[AnnotationSettled] = v.now().Add(v.rules().payback).UTC().Format(time.RFC3339)
+		out[i] = narrow
+	}
+	return out, true
+}
+
+// narrowed leaves the launch the types that cost less than most USD per hour in every zone that they can come in; where that leaves
+// none, in the zone of the choice.
+func (v *view) narrowed(l plan.Launch, most float64) (plan.Launch, bool) {
+	p, ok := v.s.PoolOf(l.Pool)
+	if !ok {
+		return l, false
+	}
+	req := l.Requirements.And(require.Of(v1.LabelCapacityType, l.Choice.CapacityType))
+	types := v.below(p, l.Types, req, most)
+	if !slices.Contains(types, l.Choice.Type) {
+		req = req.And(require.Of(corev1.LabelTopologyZone, l.Choice.Zone))
+		types = v.below(p, l.Types, req, most)
+	}
+	if len(types) == 0 {
+		return l, false
+	}
+	l.Types = types
+	l.Requirements = req.And(require.Of(corev1.LabelInstanceTypeStable, slices.Sorted(slices.Values(types))...))
+	return l, v.diverse(p, l)
+}
+
+// below are the types of which every offering that the requirements leave costs less than most.
+func (v *view) below(p cluster.Pool, types []string, req require.Set, most float64) []string {
+	var out []string
+	for _, name := range types {
+		t, _ := v.typeIn(p, name)
+		worst := 0.0
+		for _, o := range t.Offerings {
+			if o.Available && o.Meets(req) {
+				worst = max(worst, o.Price)
+			}
+		}
+		if worst > 0 && worst < most {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// diverse reports whether the types of the launch still have as many values as each minValues asks for.
+func (v *view) diverse(p cluster.Pool, l plan.Launch) bool {
+	for _, r := range l.Requirements.All() {
+		if r.MinValues == 0 || l.Annotations[v1.AnnotationMinValuesRelaxed] == "true" {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, name := range l.Types {
+			t, _ := v.typeIn(p, name)
+			q, _ := t.Requirements.Get(r.Key)
+			for _, value := range q.Values {
+				seen[value] = seen[value] || r.Has(value)
+			}
+		}
+		n := 0
+		for _, has := range seen {
+			if has {
+				n++
+			}
+		}
+		if n < int(r.MinValues) {
+			return false
+		}
+	}
+	return true
+}

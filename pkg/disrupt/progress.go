@@ -1,0 +1,175 @@
+package disrupt
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+// running is a command under way, as its objects tell.
+type running struct {
+	mark   Mark
+	claims []*node // that go and are not being deleted yet
+	with   []*node // replacements
+}
+
+// progress looks after the commands under way (spec core.md §6.8): one whose pods all fit on nodes that are ready is finished, one
+// that cannot end well is taken back, the others wait.
+func (v *view) progress(p *Plan) {
+	late := v.homeless()
+	for _, r := range v.underWay() {
+		e := Ended{Command: r.mark.ID, Claims: namesOf(r.claims)}
+		fault := v.failed(r)
+		missing := late(r)
+		switch {
+		case fault != "":
+			e.Why = fault
+			for _, n := range r.with {
+				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() {
+					e.Unused = append(e.Unused, n.Claim.Name)
+				}
+			}
+			p.Undo = append(p.Undo, e)
+			v.fail(e.Claims, fault)
+		case missing == "":
+			e.Why = fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason)
+			p.Finish = append(p.Finish, e)
+			v.building[r.mark.ID] = true
+		default:
+			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)
+			v.building[r.mark.ID] = true
+		}
+	}
+}
+
+// fail remembers for the payback time about which nodes a command came to nothing: what has just failed fails again.
+func (v *view) fail(claims []string, why string) {
+	for _, name := range claims {
+		v.failedAt[name] = v.now()
+		if n := v.byClaim[name]; n != nil && n.kept.word == "" {
+			n.kept = refuse{"failed", why}
+		}
+	}
+}
+
+// remember takes the failures that still count from the pass before.
+func (v *view) remember(failed map[string]time.Time) {
+	for name, at := range failed {
+		if v.byClaim[name] != nil && v.now().Before(at.Add(v.rules().payback)) {
+			v.failedAt[name] = at
+		}
+	}
+}
+
+// underWay groups marked claims and replacements by command, sorted by the first claim. Claims that are being deleted are past it.
+func (v *view) underWay() []*running {
+	byID := map[string]*running{}
+	var out []*running
+	for _, n := range v.nodes {
+		m, marked := markOf(*n.Claim)
+		if !marked || n.Deleting() {
+			continue
+		}
+		r := byID[m.ID]
+		if r == nil {
+			r = &running{mark: m}
+			byID[m.ID] = r
+			out = append(out, r)
+		}
+		r.claims = append(r.claims, n)
+	}
+	for _, n := range v.nodes {
+		if r := byID[n.Claim.Annotations[AnnotationReplaces]]; r != nil {
+			r.with = append(r.with, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b *running) int { return cmp.Compare(a.claims[0].Claim.Name, b.claims[0].Claim.Name) })
+	return out
+}
+
+// failed says why a command cannot end well, or nothing.
+func (v *view) failed(r *running) string {
+	alive := 0
+	for _, n := range r.with {
+		if !n.Deleting() {
+			alive++
+		}
+	}
+	switch {
+	case r.mark.ID == "":
+		return "its mark cannot be read"
+	case alive < r.mark.Replacements:
+		return fmt.Sprintf("%d of %d replacements are gone", r.mark.Replacements-alive, r.mark.Replacements)
+	case !v.now().Before(r.mark.Since.Add(v.rules().replaceTimeout)):
+		return fmt.Sprintf("its pods had no room elsewhere within %s", v.rules().replaceTimeout)
+	}
+	for _, n := range r.claims {
+		if n.Node == nil || !tainted(n.Node) {
+			return "node " + n.Name() + " was not tainted, or the taint was removed"
+		}
+		if r.mark.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil {
+			continue
+		}
+		for _, p := range n.pods {
+			if p.Active() && p.Protected(v.now()) {
+				return fmt.Sprintf("pod %s carries %s meanwhile", p.Key(), v1.AnnotationDoNotDisrupt)
+			}
+		}
+	}
+	return ""
+}
+
+func tainted(n *cluster.Node) bool {
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
+}
+
+// homeless returns a function that says which pod of a command still has no room on a node that is ready, or nothing.
+func (v *view) homeless() func(*running) string {
+	why := map[string]string{}
+	for _, u := range v.base.Unplaced {
+		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere"
+	}
+	for _, l := range v.base.Launches {
+		for _, p := range l.Pods {
+			why[p] = "pod " + p + " waits for a node to be launched"
+		}
+	}
+	ready := map[string]bool{}
+	for _, h := range v.s.Hosts() {
+		ready[h.Name()] = h.Initialized() && h.Node.Ready
+	}
+	for _, x := range v.base.Existing {
+		if !ready[x.Node] {
+			why[x.Pod] = fmt.Sprintf("pod %s waits for node %s to be ready", x.Pod, x.Node)
+		}
+	}
+	return func(r *running) string {
+		for _, n := range r.claims {
+			for _, p := range n.moving {
+				if w := why[p.Key()]; w != "" {
+					return w
+				}
+			}
+		}
+		for _, n := range r.with {
+			if !n.Initialized() {
+				return "replacement " + n.Claim.Name + " is not ready"
+			}
+		}
+		return ""
+	}
+}
+
+func namesOf(list []*node) []string {
+	var out []string
+	for _, n := range list {
+		out = append(out, n.Claim.Name)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,338 @@
+package disrupt
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/budget"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+	"joiner/pkg/resource"
+)
+
+// rules are the settings, with their defaults filled in.
+type rules struct {
+	confirmAfter   time.Duration // a proposal is this old before it is begun
+	replaceTimeout time.Duration // a command that is not done by then is taken back
+	payback        time.Duration // a move must earn its cost within this
+	moveUSD        float64       // what moving one ordinary pod costs
+	steps          int           // what-if questions of one search
+	spotTypes      int           // types that a spot replacement for spot nodes names at least
+}
+
+func rulesOf(r cluster.Rules) rules {
+	return rules{
+		confirmAfter:   cmp.Or(r.ConfirmAfter, 15*time.Second),
+		replaceTimeout: cmp.Or(r.ReplaceTimeout, 10*time.Minute),
+		payback:        cmp.Or(r.Payback, time.Hour),
+		moveUSD:        cmp.Or(r.MoveUSD, 0.0005),
+		steps:          cmp.Or(r.DisruptionSteps, 24),
+		spotTypes:      cmp.Or(r.SpotTypes, 15),
+	}
+}
+
+// node is a node of ours with what a decision about it needs.
+type node struct {
+	cluster.Host
+	pool   *cluster.Pool // nil when it is gone
+	pods   []cluster.Pod // that stand on it and have not ended
+	moving []cluster.Pod // of these, those that will need room elsewhere
+	offer  catalog.Offer
+	price  float64 // USD per hour, 0 when nobody knows
+	cost   float64 // of moving its pods (spec core.md §6.3), in ordinary pods
+	empty  bool    // nothing on it needs room elsewhere
+	waste  float64 // price less what its pods would cost by their share of the best nodes
+
+	taken   bool   // a command or proposal has it
+	barred  refuse // why it may not go gracefully; the zero value lets it go
+	barredE refuse // why it may not go although it drifted
+	kept    refuse // why it is not consolidated, found on the way
+}
+
+// refuse is a reason why a node stays.
+type refuse struct{ word, why string }
+
+// view is a snapshot with what a pass knows about it.
+type view struct {
+	s         cluster.Snapshot
+	r         rules
+	sells     pack.Market
+	types     func(cluster.Pool) []catalog.Type
+	base      plan.Plan        // where pods go as it is
+	calm      cluster.Snapshot // with every pod where base puts it, and room on nodes that may take moved pods only
+	nodes     []*node          // ours, sorted by claim
+	byClaim   map[string]*node
+	byNode    map[string]*node
+	quiet     map[string]Quiet
+	left      map[string]map[v1.DisruptionReason]int // by pool: how many more of its nodes may go
+	prices    map[string]map[string]catalog.Type     // by pool and name
+	shelf     []shelf
+	worths    map[amounts]float64
+	asked     int                  // what-if questions in this pass
+	moving    bool                 // a command of this pass moves pods
+	reporting bool                 // it is about pools that only report
+	building  map[string]bool      // by id: commands under way that go on
+	failedAt  map[string]time.Time // by NodeClaim
+	virtual   map[string]bool      // pods that stand for room to be kept free
+	keeps     map[string]bool      // by host: it has such room
+}
+
+func (v *view) now() time.Time { return v.s.Now }
+func (v *view) rules() rules   { return v.r }
+
+func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
+	v := &view{
+		s: s, r: rulesOf(s.Rules), sells: sells, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
+		left: map[string]map[v1.DisruptionReason]int{}, prices: map[string]map[string]catalog.Type{}, worths: map[amounts]float64{},
+		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{},
+	}
+	v.base = pack.PodsFrom(s, sells)
+	on := map[string][]cluster.Pod{}
+	for _, p := range s.Pods {
+		v.virtual[p.Key()] = p.Virtual
+		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
+			on[p.NodeName] = append(on[p.NodeName], p)
+		}
+	}
+	for _, h := range s.Hosts() {
+		if h.Claim == nil {
+			continue
+		}
+		n := &node{Host: h}
+		if h.Node != nil {
+			n.pods = on[h.Node.Name]
+			slices.SortFunc(n.pods, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+		}
+		v.add(n, m)
+	}
+	for _, x := range v.base.Existing {
+		v.keeps[x.Node] = v.keeps[x.Node] || v.virtual[x.Pod]
+	}
+	slices.SortFunc(v.nodes, func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+	v.remember(m.Failed)
+	v.budgets()
+	v.calm = v.settled()
+	return v
+}
+
+func (v *view) add(n *node, m Memory) {
+	if p, ok := v.s.PoolOf(n.Pool()); ok {
+		n.pool = &p
+		n.offer, n.price = v.priceOf(n.Host, p)
+	}
+	n.cost = 1
+	for _, p := range n.pods {
+		if p.Reschedulable() {
+			n.moving = append(n.moving, p)
+			n.cost += max(0, evictionCost(p))
+		}
+	}
+	n.empty = n.cost <= 1
+	for _, p := range n.moving {
+		n.waste -= v.worthOf(p.Need)
+	}
+	n.waste += n.price
+	v.nodes = append(v.nodes, n)
+	v.byClaim[n.Claim.Name] = n
+	v.byNode[n.Name()] = n
+	q := Quiet{Sum: sum(n.pods)}
+	if old, known := m.Quiet[n.Claim.Name]; !known {
+		q.Since = n.Claim.Condition(v1.ConditionInitialized).Since
+	} else if q.Since = old.Since; old.Sum != q.Sum {
+		q.Since = v.s.Now
+	}
+	v.quiet[n.Claim.Name] = q
+}
+
+// sum tells whether pods came, ended or began to end on a node (spec core.md §4.10). DaemonSets do not count.
+func sum(pods []cluster.Pod) uint32 {
+	var total uint32
+	for _, p := range pods {
+		if p.Owner == cluster.OwnerDaemonSet {
+			continue
+		}
+		h := fnv.New32a()
+		h.Write([]byte(p.UID + "/" + p.Key()))
+		if p.Terminating() {
+			h.Write([]byte("!"))
+		}
+		total += h.Sum32()
+	}
+	return total
+}
+
+// budgets counts how many more nodes of every pool may go, by reason.
+func (v *view) budgets() {
+	counts := budget.Counts(v.s)
+	for _, p := range v.s.Pools {
+		v.left[p.Name] = map[v1.DisruptionReason]int{}
+		for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
+			n, err := budget.Allowed(p.Disruption, r, counts[p.Name].Total, v.s.Now)
+			if err != nil {
+				n = 0
+			}
+			v.left[p.Name][r] = max(n-counts[p.Name].Gone, 0)
+		}
+	}
+}
+
+// settled is the snapshot with every pod where the base plan puts it, so that a question about some nodes is about their pods only.
+// Pods that wait for new nodes are left out: their nodes are on their way. Nodes that may not take moved pods have no room.
+func (v *view) settled() cluster.Snapshot {
+	s := v.s
+	to := map[string]string{}
+	for _, x := range v.base.Existing {
+		to[x.Pod] = x.Node
+	}
+	gone := map[string]bool{}
+	for _, u := range v.base.Unplaced {
+		gone[u.Pod] = true
+	}
+	for _, l := range v.base.Launches {
+		for _, p := range l.Pods {
+			gone[p] = true
+		}
+	}
+	s.Pods = make([]cluster.Pod, 0, len(v.s.Pods))
+	leaving := map[string]bool{}
+	for _, n := range v.nodes {
+		if n.Node != nil && n.Condemned() {
+			leaving[n.Node.Name] = true
+		}
+	}
+	for _, p := range v.s.Pods {
+		host, found := to[p.Key()]
+		if gone[p.Key()] || leaving[p.NodeName] && !found {
+			continue
+		}
+		if found {
+			p.NodeName, p.Unscheduled, p.Nominated = host, false, ""
+		}
+		s.Pods = append(s.Pods, p)
+	}
+	s = v.drop(s, leaving, false)
+	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
+	node, claim := map[string]int{}, map[string]int{}
+	for i := range s.Nodes {
+		node[s.Nodes[i].Name] = i
+	}
+	for i := range s.Claims {
+		claim[s.Claims[i].Name] = i
+	}
+	for _, n := range v.nodes {
+		if n.Initialized() && !v.settling(n) || n.Node != nil && leaving[n.Node.Name] {
+			continue
+		}
+		s.Claims[claim[n.Claim.Name]].Allocatable = nothing()
+		if n.Node != nil {
+			s.Nodes[node[n.Node.Name]].Allocatable = nothing()
+		}
+	}
+	return s
+}
+
+// nothing is an allocatable into which no pod fits, and which is not mistaken for one that nobody knows.
+func nothing() resource.List { return resource.List{CPU: 1} }
+
+// settling reports whether the node is within its own pool's consolidateAfter, so that consolidation puts nothing more on it
+// (spec core.md §6.5).
+func (v *view) settling(n *node) bool {
+	if n.pool == nil || !n.pool.Ready || n.pool.Static || n.pool.Disruption.Never || n.pool.Disruption.After == 0 {
+		return false
+	}
+	return v.now().Before(v.quiet[n.Claim.Name].Since.Add(n.pool.Disruption.After))
+}
+
+// together reports whether all pods that have a place or get one as it is still get one when the nodes of these commands go at
+// once: what each command needs was asked for with all other pods standing still.
+func (v *view) together(begun []Command, c Command) bool {
+	s := v.s
+	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
+	going := map[string]bool{}
+	for _, x := range append(slices.Clone(begun), c) {
+		for _, name := range x.Claims {
+			going[v.byClaim[name].Node.Name] = true
+		}
+		for i, l := range x.Launches {
+			s.Claims = append(s.Claims, cluster.Claim{Name: fmt.Sprintf("%s-%d", x.ID, i), Pool: l.Pool, Class: l.Class, Created: v.now(),
+				Labels: l.Labels, Annotations: l.Annotations, Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup})
+		}
+	}
+	condemn(s.Nodes, going)
+	homeless := map[string]bool{}
+	for _, u := range v.base.Unplaced {
+		homeless[u.Pod] = true
+	}
+	p := pack.PodsFrom(s, v.sells)
+	return len(p.Launches) <= len(v.base.Launches) && !slices.ContainsFunc(p.Unplaced, func(u plan.Unplaced) bool { return !homeless[u.Pod] })
+}
+
+// condemn taints the nodes of those names. The list must be a copy.
+func condemn(nodes []cluster.Node, names map[string]bool) {
+	for i := range nodes {
+		if names[nodes[i].Name] {
+			nodes[i].Taints = append(slices.Clone(nodes[i].Taints), cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"})
+		}
+	}
+}
+
+// without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
+// go for good the nodes count for the limits of their pools still: both run while pods move.
+func (v *view) without(set []*node, forGood bool) plan.Plan {
+	v.asked++
+	s := v.calm
+	out := map[string]bool{}
+	for _, n := range v.nodes {
+		if n.taken && n.Node != nil { // goes as well
+			out[n.Node.Name] = true
+		}
+	}
+	s = v.drop(s, out, false)
+	clear(out)
+	for _, n := range set {
+		out[n.Node.Name] = true
+	}
+	return pack.PodsFrom(v.drop(s, out, forGood), v.sells)
+}
+
+// drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone.
+func (v *view) drop(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
+	if len(out) == 0 {
+		return s
+	}
+	pods := make([]cluster.Pod, 0, len(s.Pods))
+	for _, p := range s.Pods {
+		switch {
+		case !out[p.NodeName]:
+		case p.Reschedulable() && !p.Protected(v.now()):
+			p.NodeName, p.Unscheduled, p.Deleting = "", true, time.Time{}
+		default:
+			continue
+		}
+		pods = append(pods, p)
+	}
+	s.Pods = pods
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return out[n.Name] })
+	s.Claims = slices.Clone(s.Claims)
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		n := v.byClaim[c.Name]
+		if n == nil || n.Node == nil || !out[n.Node.Name] {
+			continue
+		}
+		gone := cluster.Claim{Name: c.Name, Pool: c.Pool, Capacity: n.Capacity(), Allocatable: nothing(), Deleting: c.Deleting}
+		if forGood {
+			gone.Deleting = v.now()
+		}
+		*c = gone
+	}
+	return s
+}

@@ -1,0 +1,294 @@
+package disrupt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/budget"
+	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+	"joiner/pkg/scenario"
+)
+
+// world is a cluster in which disruptions are carried out: what a command asks for is done at once, and pods that are evicted run
+// where the packer puts them.
+type world struct {
+	*scenario.World
+	memory Memory
+	begun  map[string]Command // by id
+}
+
+func newWorld() *world { return &world{World: scenario.New(), begun: map[string]Command{}} }
+
+func (w *world) next() Plan {
+	p, m := next(w.Snapshot, w.memory, w.Market)
+	w.memory = m
+	return p
+}
+
+// act carries out a plan.
+func (w *world) act(p Plan) {
+	s := &w.Snapshot
+	for _, c := range p.Begin {
+		w.begun[c.ID] = c
+		w.annotate(c.Claims, AnnotationMark, c.Mark(s.Now).String())
+		w.taint(c.Claims)
+		before := len(s.Claims)
+		*w.World = *w.Launched(plan.Plan{Launches: c.Launches})
+		for i := before; i < len(s.Claims); i++ {
+			s.Claims[i].Name = fmt.Sprintf("new-%s-%d", s.Now.Format("150405"), i)
+			s.Claims[i].ProviderID = "aws:///" + s.Claims[i].Name
+			w.annotate([]string{s.Claims[i].Name}, AnnotationReplaces, c.ID)
+		}
+	}
+	for _, e := range p.Undo {
+		w.annotate(e.Claims, AnnotationMark, "")
+		w.untaint(e.Claims)
+		w.remove(e.Unused)
+	}
+	for _, e := range p.Finish {
+		w.remove(e.Claims)
+		w.settle()
+	}
+}
+
+// initialize makes nodes of the claims that have none.
+func (w *world) initialize() {
+	s := &w.Snapshot
+	for _, h := range s.Hosts() {
+		if h.Node != nil {
+			continue
+		}
+		for i := range s.Claims {
+			c := &s.Claims[i]
+			if c.Name != h.Claim.Name {
+				continue
+			}
+			n := cluster.Node{Name: "node-" + c.Name, ProviderID: c.ProviderID, Capacity: c.Capacity, Allocatable: c.Allocatable, Ready: true,
+				Labels: maps.Clone(c.Labels), Taints: slices.Clone(c.Taints)}
+			n.Labels[v1.LabelRegistered], n.Labels[v1.LabelInitialized], n.Labels["kubernetes.io/hostname"] = "true", "true", n.Name
+			c.NodeName = n.Name
+			s.Nodes = append(s.Nodes, n)
+		}
+	}
+}
+
+// settle runs the pods that have no node where the packer puts them, and those that it would rather make a node for where there is
+// room for them: preferences leave no pod waiting.
+func (w *world) settle() {
+	for _, ignore := range []bool{false, true} {
+		s := w.Snapshot
+		s.Rules.IgnorePreferences = ignore
+		at := map[string]string{}
+		for _, x := range pack.PodsFrom(s, w.Market).Existing {
+			at[x.Pod] = x.Node
+		}
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.NodeName == "" && at[p.Key()] != "" {
+				p.NodeName, p.Unscheduled = at[p.Key()], false
+			}
+		}
+	}
+}
+
+func (w *world) annotate(claims []string, key, value string) {
+	for i := range w.Snapshot.Claims {
+		if c := &w.Snapshot.Claims[i]; slices.Contains(claims, c.Name) {
+			c.Annotations = maps.Clone(c.Annotations)
+			if c.Annotations == nil {
+				c.Annotations = map[string]string{}
+			}
+			if c.Annotations[key] = value; value == "" {
+				delete(c.Annotations, key)
+			}
+		}
+	}
+}
+
+func (w *world) taint(claims []string) {
+	w.eachNode(claims, func(n *cluster.Node) {
+		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"})
+	})
+}
+
+func (w *world) untaint(claims []string) {
+	w.eachNode(claims, func(n *cluster.Node) {
+		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
+	})
+}
+
+func (w *world) eachNode(claims []string, do func(*cluster.Node)) {
+	for _, c := range w.Snapshot.Claims {
+		for i := range w.Snapshot.Nodes {
+			if slices.Contains(claims, c.Name) && w.Snapshot.Nodes[i].Name == c.NodeName {
+				do(&w.Snapshot.Nodes[i])
+			}
+		}
+	}
+}
+
+// remove takes claims away with their nodes; their pods are pending again.
+func (w *world) remove(claims []string) {
+	s := &w.Snapshot
+	w.eachNode(claims, func(n *cluster.Node) {
+		for i := range s.Pods {
+			if p := &s.Pods[i]; p.NodeName == n.Name {
+				p.NodeName, p.Unscheduled = "", true
+			}
+		}
+		n.Name = ""
+	})
+	s.Nodes = slices.DeleteFunc(s.Nodes, func(n cluster.Node) bool { return n.Name == "" })
+	s.Claims = slices.DeleteFunc(s.Claims, func(c cluster.Claim) bool { return slices.Contains(claims, c.Name) })
+}
+
+// price is what all nodes of ours cost.
+func (w *world) price() (usd float64) {
+	v := look(w.Snapshot, Memory{}, w.Market)
+	for _, n := range v.nodes {
+		usd += n.price
+	}
+	return usd
+}
+
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		w := newWorld()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			out, err := w.do(d)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			return out
+		})
+	})
+}
+
+// do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out), "wait 20s", "ready" (what
+// was launched is a node), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
+// "claim NAME" lines drifted, protected, expired; "pod NAME" lines; and "price".
+func (w *world) do(d *datadriven.TestData) (string, error) {
+	arg := ""
+	if len(d.CmdArgs) > 0 {
+		arg = d.CmdArgs[0].Key
+	}
+	lines := strings.Split(d.Input, "\n")
+	switch d.Cmd {
+	case "disrupt":
+		p := w.next()
+		w.act(p)
+		if !d.HasArg("all") {
+			p.Spared = nil
+		}
+		return strings.Join(p.Lines(), "\n") + "\n", nil
+	case "wait":
+		span, err := time.ParseDuration(arg)
+		w.Snapshot.Now = w.Snapshot.Now.Add(span)
+		return "ok\n", err
+	case "ready":
+		w.initialize()
+		return "ok\n", nil
+	case "price":
+		return fmt.Sprintf("%.4f USD/h on %d nodes\n", w.price(), len(w.Snapshot.Nodes)), nil
+	case "lost":
+		w.remove([]string{arg})
+		return "ok\n", nil
+	case "spot-types":
+		n, err := strconv.Atoi(arg)
+		w.Snapshot.Rules.SpotTypes = n
+		return "ok\n", err
+	case "disruption":
+		return "ok\n", w.disruption(arg, lines)
+	case "change":
+		return "ok\n", w.change(arg, lines)
+	}
+	known, err := w.Do(d)
+	if !known {
+		err = fmt.Errorf("unknown word %q", d.Cmd)
+	}
+	return "ok\n", err
+}
+
+func (w *world) disruption(pool string, lines []string) (err error) {
+	i := slices.IndexFunc(w.Snapshot.Pools, func(p cluster.Pool) bool { return p.Name == pool })
+	d := cluster.Disruption{Policy: string(v1.ConsolidationWhenEmptyOrUnderutilized)}
+	for _, l := range lines {
+		f := append(strings.Fields(l), "")
+		switch f[0] {
+		case "":
+		case "policy":
+			d.Policy = f[1]
+		case "after":
+			d.After, err = time.ParseDuration(f[1])
+		case "never":
+			d.Never = true
+		case "budget":
+			d.Budgets = append(d.Budgets, cluster.NodeBudget{Nodes: f[1], Every: len(f) == 3, Reasons: f[2 : len(f)-1]})
+		case "report":
+			d.ReportOnly = true
+		case "saves":
+			_, err = fmt.Sscanf(l, "saves %f %f%%", &d.SavesUSD, &d.SavesPercent)
+		default:
+			return fmt.Errorf("unknown line %q", l)
+		}
+	}
+	w.Snapshot.Pools[i].Disruption = d
+	return errorsOr(err, budget.Check(d))
+}
+
+func errorsOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// change changes the node, claim or pod of that name.
+func (w *world) change(name string, lines []string) error {
+	s := &w.Snapshot
+	c := slices.IndexFunc(s.Claims, func(c cluster.Claim) bool { return c.Name == name || c.NodeName == name })
+	n := slices.IndexFunc(s.Nodes, func(n cluster.Node) bool { return n.Name == name })
+	p := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == name })
+	for _, l := range lines {
+		f := strings.Fields(l)
+		switch {
+		case f[0] == "drifted" && c >= 0:
+			since := s.Now
+			if len(f) > 1 {
+				span, err := time.ParseDuration(f[1])
+				if err != nil {
+					return err
+				}
+				since = since.Add(-span)
+			}
+			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Since: since})
+		case f[0] == "grace" && c >= 0:
+			grace := time.Hour
+			s.Claims[c].TerminationGrace = &grace
+		case f[0] == "protected" && n >= 0:
+			s.Nodes[n].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: "true"}
+		case f[0] == "unready" && n >= 0:
+			s.Nodes[n].Ready = false
+		case f[0] == "protected" && p >= 0:
+			s.Pods[p].DoNotDisrupt = "true"
+		case f[0] == "protected" && len(f) == 2 && p >= 0:
+			s.Pods[p].DoNotDisrupt = f[1]
+		case f[0] == "gone" && p >= 0:
+			s.Pods = slices.Delete(slices.Clone(s.Pods), p, p+1)
+		case f[0] == "cheap" && p >= 0:
+			s.Pods[p].DeletionCost = -1 << 27
+		default:
+			return fmt.Errorf("cannot change %s: %q", name, l)
+		}
+	}
+	return nil
+}
