@@ -124,21 +124,30 @@ func (x opening) launch() plan.Launch {
 	return l
 }
 
-// anyValue is a value for a custom label that no pod has chosen.
+// anyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement allows,
+// else one below, else one written with zeros before it.
 func anyValue(r require.Requirement) string {
 	if !r.Not && len(r.Values) > 0 {
 		return r.Values[0]
 	}
-	n := int64(1)
+	from := int64(1)
 	if r.Min != nil {
-		n = *r.Min
+		from = *r.Min
 	} else if r.Max != nil {
-		n = min(n, *r.Max)
+		from = min(from, *r.Max)
 	}
-	for step := int64(1); !r.Has(strconv.FormatInt(n, 10)); n += step {
-		if r.Max != nil && n >= *r.Max {
-			step = -1
+	tries := int64(len(r.Values)) + 1 // so many values cannot all be refused
+	for n := from; n < from+tries && n >= from; n++ {
+		if v := strconv.FormatInt(n, 10); r.Has(v) {
+			return v
 		}
 	}
-	return strconv.FormatInt(n, 10)
+	if v := strconv.FormatInt(from-1, 10); from > 0 && r.Has(v) {
+		return v
+	}
+	v := strconv.FormatInt(from, 10)
+	for ; tries > 0 && !r.Has(v); tries-- {
+		v = "0" + v
+	}
+	return v
 }

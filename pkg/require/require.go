@@ -238,6 +238,9 @@ func (r Requirement) bounded(op Operator, n int64) Requirement {
 	case Gte:
 		r.Min = &n
 	case Lt:
+		if n == 0 { // label values have no sign
+			return Requirement{Key: r.Key, Present: true}
+		}
 		n--
 		r.Max = &n
 	case Lte:
