@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
 	"joiner/pkg/require"
 )
 
@@ -61,14 +60,7 @@ func (w *world) held(p *pool, loads []load) held {
 func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Set) {
 	w := a.w
 	h := w.held(p, loads)
-	used := make([]int64, len(w.dims))
-	var ports []cluster.HostPort
-	for _, l := range loads {
-		for i, x := range l.view.kind.need {
-			used[i] += x * int64(len(l.pods))
-		}
-		ports = append(ports, l.view.kind.pod.HostPorts...)
-	}
+	used, ports := w.sum(loads)
 	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
 	if alone && w.last.id == h.id && w.last.all == all && slices.Equal(w.last.used, used) {
 		return w.last.options, h.set

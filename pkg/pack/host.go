@@ -62,11 +62,10 @@ func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
 			b.ports = append(b.ports, p.HostPorts...)
 		}
 	}
-	has := h.Allocatable()
-	if has.IsZero() && h.Claim != nil {
-		has = w.leastAllocatable(*h.Claim)
+	left := h.Allocatable().Sub(used).Sub(daemons.Sub(running).Max(resource.List{}))
+	if h.Claim != nil && h.Allocatable().IsZero() {
+		left, b.ports = w.leastRoom(*h.Claim)
 	}
-	left := has.Sub(used).Sub(daemons.Sub(running).Max(resource.List{}))
 	b.room = w.vector(left)
 	if left.Negative() { // an overcommitted node takes nothing
 		b.room = make([]int64, len(w.dims))
@@ -74,33 +73,38 @@ func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
 	return b
 }
 
-// leastAllocatable is what a claim that is not launched yet will have at least: the smallest amount among the types it
-// may become, and never less than it was made for.
-func (w *world) leastAllocatable(c cluster.Claim) resource.List {
-	var out resource.List
+// leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers it may become,
+// less their daemons, and never less than what it was made for. The ports are those that daemons may take.
+func (w *world) leastRoom(c cluster.Claim) (room resource.List, ports []cluster.HostPort) {
+	var daemons resource.List
 	found := false
 	for _, p := range w.pools {
 		if p.Name != c.Pool {
 			continue
 		}
 		for _, m := range p.models {
-			if !c.Requirements.Has(labelType, m.typ.Name) || !c.Requirements.Intersects(m.typ.Requirements) || !sellable(c, m.sells) {
+			if !c.Requirements.Has(labelType, m.typ.Name) || !c.Requirements.Intersects(m.typ.Requirements) {
 				continue
 			}
-			if !found {
-				out, found = m.typ.Allocatable, true
+			for _, o := range m.sells {
+				if !c.Requirements.Has(labelZone, o.Zone) || !c.Requirements.Has(labelCapacity, o.CapacityType) {
+					continue
+				}
+				if left := m.typ.Allocatable.Sub(o.list); found {
+					room = room.Min(left)
+				} else {
+					room, found = left, true
+				}
+				daemons = daemons.Max(o.list)
+				for _, x := range o.ports {
+					if !slices.Contains(ports, x) {
+						ports = append(ports, x)
+					}
+				}
 			}
-			out = out.Min(m.typ.Allocatable)
 		}
 	}
-	return out.Max(c.Requests)
-}
-
-// sellable reports whether one of the offers meets the claim's zones and capacity types.
-func sellable(c cluster.Claim, offers []*offer) bool {
-	return slices.ContainsFunc(offers, func(o *offer) bool {
-		return c.Requirements.Has(labelZone, o.Zone) && c.Requirements.Has(labelCapacity, o.CapacityType)
-	})
+	return room.Max(c.Requests.Sub(daemons)), ports
 }
 
 // nominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing twice.

@@ -56,6 +56,9 @@ func (a *attempt) openings() []opening {
 		list = append(list, opening{bin: b, opts: opts, set: set, choice: opts[0].best})
 	}
 	a.disperse(list)
+	for i := range list {
+		list[i].uncross(a)
+	}
 	return list
 }
 

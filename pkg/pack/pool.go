@@ -98,7 +98,7 @@ func (w *world) findPools(sells Market) {
 			}
 		}
 		p.named = named
-		types := sold(p.Pool)
+		types := slices.SortedFunc(slices.Values(sold(p.Pool)), func(a, b catalog.Type) int { return strings.Compare(a.Name, b.Name) })
 		for _, t := range types {
 			w.addModel(p, t)
 		}

@@ -128,7 +128,8 @@ func (w *World) typeOf(name string) (catalog.Type, bool) {
 	return catalog.Type{}, false
 }
 
-// Apply returns the world after the plan's claims were written, before anything is launched.
+// Apply returns the world after the plan's claims were written and the pods that go to running nodes were bound, before anything
+// is launched.
 func (w *World) Apply(p plan.Plan) *World {
 	out := *w
 	out.Snapshot.Claims = slices.Clone(w.Snapshot.Claims)
@@ -137,6 +138,22 @@ func (w *World) Apply(p plan.Plan) *World {
 			Name: fmt.Sprintf("applied-%04d", len(w.Snapshot.Claims)+i), Pool: l.Pool, Class: l.Class, Labels: l.Labels, Annotations: l.Annotations,
 			Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup,
 		})
+	}
+	runs := map[string]bool{}
+	for _, h := range w.Snapshot.Hosts() {
+		runs[h.Name()] = h.Initialized()
+	}
+	to := map[string]string{}
+	for _, e := range p.Existing {
+		if runs[e.Node] {
+			to[e.Pod] = e.Node
+		}
+	}
+	out.Snapshot.Pods = slices.Clone(w.Snapshot.Pods)
+	for i := range out.Snapshot.Pods {
+		if q := &out.Snapshot.Pods[i]; to[q.Key()] != "" && !q.Virtual {
+			q.NodeName, q.Phase, q.Unscheduled = to[q.Key()], "Running", false
+		}
 	}
 	return &out
 }

@@ -9,16 +9,19 @@ import (
 )
 
 // Random returns a world made of every kind of constraint by chance, the same one for the same seed.
-func Random(seed uint64) (*World, error) {
+func Random(seed uint64) (*World, error) { return FromText(RandomText(seed)) }
+
+// FromText returns the world of directives as a scenario file has them, each with its lines.
+func FromText(script []string) (*World, error) {
 	w := New()
-	for _, s := range RandomText(seed) {
+	for _, s := range script {
 		head, rest, _ := strings.Cut(s, "\n")
 		cmd, args, err := datadriven.ParseLine(head)
 		if err != nil {
-			return nil, fmt.Errorf("random world %d: %q: %w", seed, head, err)
+			return nil, fmt.Errorf("%q: %w", head, err)
 		}
-		if _, err := w.Do(&datadriven.TestData{Cmd: cmd, CmdArgs: args, Input: rest}); err != nil {
-			return nil, fmt.Errorf("random world %d: %w", seed, err)
+		if known, err := w.Do(&datadriven.TestData{Cmd: cmd, CmdArgs: args, Input: rest}); err != nil || !known {
+			return nil, fmt.Errorf("%q, known %t: %w", head, known, err)
 		}
 	}
 	return w, nil

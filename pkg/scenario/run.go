@@ -68,6 +68,9 @@ func (w *World) unsettled(p plan.Plan, decide func(*World) plan.Plan, name strin
 		for _, fault := range after.Check(again) {
 			bad = append(bad, fmt.Sprintf("once its claims are %s: %s", name, fault))
 		}
+		for _, pod := range lost(p, again) {
+			bad = append(bad, fmt.Sprintf("once its claims are %s %s has no place any more", name, pod))
+		}
 		if len(again.Launches) == 0 {
 			return bad
 		}
@@ -79,6 +82,21 @@ func (w *World) unsettled(p plan.Plan, decide func(*World) plan.Plan, name strin
 	return append(bad, fmt.Sprintf("it launches more in each of %d passes: %s", most, p.Launches[0]))
 }
 
+// lost are the pods for which the plan makes nodes and which then have no place any more.
+func lost(before, after plan.Plan) []string {
+	var made []string
+	for _, l := range before.Launches {
+		made = append(made, l.Pods...)
+	}
+	var out []string
+	for _, u := range after.Unplaced {
+		if slices.Contains(made, u.Pod) {
+			out = append(out, u.Pod+" ("+u.Message()+")")
+		}
+	}
+	return out
+}
+
 // Shuffled returns the world with its lists in another order.
 func (w *World) Shuffled(seed uint64) *World {
 	out := *w
@@ -86,7 +104,8 @@ func (w *World) Shuffled(seed uint64) *World {
 	s := &out.Snapshot
 	s.Pods, s.Nodes, s.Claims = mixed(r, s.Pods), mixed(r, s.Nodes), mixed(r, s.Claims)
 	s.Pools, s.Daemons, s.Budgets = mixed(r, s.Pools), mixed(r, s.Daemons), mixed(r, s.Budgets)
-	s.Namespaces, out.Types = mixed(r, s.Namespaces), mixed(r, w.Types)
+	s.Namespaces, s.Overlays, s.Classes = mixed(r, s.Namespaces), mixed(r, s.Overlays), mixed(r, s.Classes)
+	out.Types = mixed(r, w.Types)
 	return &out
 }
 

@@ -1,0 +1,129 @@
+package pack
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+	"joiner/pkg/require"
+	"joiner/pkg/scenario"
+)
+
+// worlds is how many random worlds are played, and firstWorld the seed of the first.
+func worlds() (n *int, first *uint64) { return worldFlags.n, worldFlags.first }
+
+var worldFlags = struct {
+	n     *int
+	first *uint64
+}{flag.Int("worlds", 200, "random worlds to play"), flag.Uint64("first-world", 0, "seed of the first random world")}
+
+// inWorlds plays the property in every world. A fault comes with the world as text, to be pasted into a scenario file.
+func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
+	n, first := worlds()
+	shown := 0
+	for i := range *n {
+		seed := *first + uint64(i)
+		w, err := scenario.Wild(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := property(w)
+		if len(bad) == 0 {
+			continue
+		}
+		if shown++; shown > 40 {
+			t.Fatal("and more")
+		}
+		t.Errorf("world %d: %s", seed, strings.Join(bad[:min(3, len(bad))], "\n  "))
+		if testing.Verbose() {
+			t.Logf("%s\n\n%s", strings.Join(scenario.WildText(seed), "\n----\nok\n\n"), decide(w))
+		}
+	}
+}
+
+// Whatever the cluster looks like: the plan keeps every rule that the judge knows, costs no less than its bound, does not depend
+// on the order of its input, is complete once its claims are on their way, and leaves the snapshot as it was.
+func TestWildWorlds(t *testing.T) {
+	placed := 0
+	inWorlds(t, func(w *scenario.World) []string {
+		before := stored(t, w.Snapshot)
+		p := decide(w)
+		placed += len(p.Existing) + len(p.Launches)
+		bad := w.Faults(p, decide)
+		if stored(t, w.Snapshot) != before {
+			bad = append(bad, "the snapshot is another after packing")
+		}
+		if again := decide(w); again.String() != p.String() || again.LowerBoundUSD != p.LowerBoundUSD {
+			bad = append(bad, "packed again the plan is another")
+		}
+		return bad
+	})
+	if n, _ := worlds(); placed < *n {
+		t.Errorf("%d placements in %d worlds test nothing", placed, *n)
+	}
+}
+
+func stored(t *testing.T, s cluster.Snapshot) string {
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// tolerance is how much dearer, as a part of the price, the search may end up because there is more to choose from.
+const tolerance = 0.15
+
+// Whoever offers more makes nothing dearer: with one type more, at a price nobody else has, the same pods cost no more, but for what
+// the search may miss.
+func TestMoreOffersCostNoMore(t *testing.T) {
+	compared, cheaper := 0, 0
+	inWorlds(t, func(w *scenario.World) []string {
+		p := decide(w)
+		if len(p.Launches) == 0 {
+			return nil
+		}
+		more := *w
+		more.Types = slices.Concat(w.Types, []catalog.Type{offered(w.Types[1], "x.m", 0.055)})
+		q := decide(&more)
+		if !slices.Equal(homeless(p), homeless(q)) {
+			return nil
+		}
+		compared++
+		if q.Price() < p.Price() {
+			cheaper++
+		}
+		if q.Price() > p.Price()*(1+tolerance)+1e-9 {
+			return []string{fmt.Sprintf("%.4f USD/h, with one more type %.4f\n%s", p.Price(), q.Price(), q)}
+		}
+		return nil
+	})
+	if n, _ := worlds(); compared < *n/3 || cheaper == 0 {
+		t.Errorf("%d of %d worlds compared, %d cheaper", compared, *n, cheaper)
+	}
+}
+
+// offered is the type under another name and price, on-demand and spot alike.
+func offered(t catalog.Type, name string, usd float64) catalog.Type {
+	t.Requirements = t.Requirements.Without(labelType).And(require.Of(labelType, name))
+	t.Name, t.Offerings = name, slices.Clone(t.Offerings)
+	for i := range t.Offerings {
+		t.Offerings[i].Type, t.Offerings[i].Price, t.Offerings[i].Available = name, usd, true
+	}
+	return t
+}
+
+func homeless(p plan.Plan) []string {
+	all := map[string]bool{}
+	for _, u := range p.Unplaced {
+		all[u.Pod] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
