@@ -105,6 +105,7 @@ func (a *App) describe(ctx context.Context) (discover.Cluster, error) {
 
 func (a *App) rules() cluster.Rules {
 	return cluster.Rules{
+		Hold:                  a.set.HoldNodes,
 		IgnorePreferences:     a.set.PreferencePolicy == setting.PreferenceIgnore,
 		RelaxMinValues:        a.set.MinValuesPolicy == setting.MinValuesBestEffort,
 		MaxClaims:             a.set.MaxClaimsPerTick,

@@ -19,13 +19,13 @@ func (a *App) Provision(ctx context.Context) error {
 	p := control.Provision{Read: a.kube, Claims: a.kube, Record: a.kube, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
 		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"),
 		Refresh: a.wake(a.set.RefreshFunction, "provision"), Cluster: info, Rules: a.rules(),
-		Buffers: a.kube, Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
+		Buffers: a.kube, Holds: a.kube, Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
 	return p.Run(ctx, a.until(ctx))
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context) error {
-	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Record: a.kube, Instances: a.fleet,
+	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Holds: a.kube, Pods: a.kube, Record: a.kube, Instances: a.fleet,
 		Pools: a.kube, Volumes: a.kube,
 		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
 	return l.Run(ctx, a.until(ctx))

@@ -35,6 +35,7 @@ type Pod struct {
 	NodeAffinity [][]require.Requirement `json:"nodeAffinity,omitempty"` // required terms, any one of which must hold
 	NodePrefers  []WeightedRequirements  `json:"nodePrefers,omitempty"`
 	Tolerations  []Toleration            `json:"tolerations,omitempty"`
+	Holds        []string                `json:"holds,omitempty"` // values of the taint joiner.sh/hold that it tolerates, beside Tolerations
 	Spread       []Spread                `json:"spread,omitempty"`
 	Affinity     []AffinityTerm          `json:"affinity,omitempty"`     // required
 	AntiAffinity []AffinityTerm          `json:"antiAffinity,omitempty"` // required

@@ -35,6 +35,7 @@ type Snapshot struct {
 
 // Rules are the settings that change decisions.
 type Rules struct {
+	Hold                  bool          `json:"hold,omitempty"` // keep new nodes for the pods they were planned for, see package hold
 	IgnorePreferences     bool          `json:"ignorePreferences,omitempty"`
 	RelaxMinValues        bool          `json:"relaxMinValues,omitempty"` // a minValues that cannot be met is lowered, instead of refusing the pool
 	MaxClaims             int           `json:"maxClaims,omitempty"`      // new claims in one pass, 0 for no limit

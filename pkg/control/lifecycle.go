@@ -28,6 +28,7 @@ type Lifecycle struct {
 	Read      Reader
 	Claims    Claims
 	Nodes     Nodes
+	Holds     Opener
 	Pods      Pods
 	Record    Recorder
 	Instances Instances

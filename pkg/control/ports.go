@@ -86,6 +86,18 @@ type Volumes interface {
 	Attachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error)
 }
 
+// Tolerator lets pods onto held nodes. It may be repeated; a pod that is gone is no error.
+type Tolerator interface {
+	// Tolerate makes the pod tolerate the taint.
+	Tolerate(ctx context.Context, p cluster.Pod, t cluster.Taint) error
+}
+
+// Opener ends holds. It may be repeated.
+type Opener interface {
+	// OpenNode takes the hold off the node.
+	OpenNode(ctx context.Context, n cluster.Node) error
+}
+
 // Recorder writes Kubernetes events. Repeating a call counts the event up.
 type Recorder interface {
 	Event(ctx context.Context, e cluster.Event) error

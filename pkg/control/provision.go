@@ -13,6 +13,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
 	"joiner/pkg/pack"
@@ -38,6 +39,7 @@ type Provision struct {
 	Lifecycle   Waker // runs lifecycle once instances were launched
 	Refresh     Waker // runs refresh when a class is new or was changed
 	Buffers     Buffers
+	Holds       Tolerator
 	Cluster     launch.Cluster
 	Rules       cluster.Rules
 	Holder      string // names this invocation as the holder of the lease
@@ -98,10 +100,11 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resume(ctx, &s)
 	going := interrupt.Admit(s)
-	decision := pack.Pods(interrupt.Empty(s, going))
+	decision := hold.Mark(s, pack.Pods(interrupt.Empty(s, going)))
 	p.say(decision)
 	n, err := p.carryOut(ctx, &s, decision)
 	launched, err = launched+n, errors.Join(resumeErr, err)
+	p.admit(ctx, s, decision)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
 	condemned, leaveErr := p.leave(ctx, s, going, decision)

@@ -54,6 +54,8 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 		return w.l.Nodes.RegisterNode(ctx, node, claim)
 	case plan.InitializeNode:
 		return w.l.Nodes.InitializeNode(ctx, node)
+	case plan.OpenNode:
+		return w.l.Holds.OpenNode(ctx, node)
 	case plan.CondemnNode:
 		return w.l.Nodes.CondemnNode(ctx, node)
 	case plan.DeleteNode:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
@@ -75,6 +76,16 @@ func (p *Ports) Evict(ctx context.Context, pod cluster.Pod) (cluster.Eviction, e
 	})
 }
 
+// Tolerate lets the pod onto a held node.
+func (p *Ports) Tolerate(ctx context.Context, pod cluster.Pod, t cluster.Taint) error {
+	return try(ctx, p, "let pod tolerate", func() error {
+		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID && !slices.Contains(have.Holds, t.Value) {
+			have.Holds = append(slices.Clone(have.Holds), t.Value)
+		}
+		return nil
+	})
+}
+
 // DeletePod ends the pod within the grace given.
 func (p *Ports) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
 	return try(ctx, p, "delete pod", func() error {
@@ -136,7 +147,9 @@ func (w *World) schedule() {
 }
 
 func (w *World) takes(n *cluster.Node, pod *cluster.Pod) bool {
-	hard := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" })
+	hard := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
+		return t.Effect == "PreferNoSchedule" || t.Key == v1.TaintHold && slices.Contains(pod.Holds, t.Value)
+	})
 	used := pod.Need
 	for _, other := range w.pods {
 		if other.NodeName == n.Name && !other.Terminal() {

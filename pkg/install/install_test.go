@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,6 +29,8 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"ClusterRole /joiner-admin",
 		"ClusterRole /joiner-lifecycle",
 		"ClusterRoleBinding /joiner-lifecycle",
+		"ValidatingAdmissionPolicy /joiner-provision",
+		"ValidatingAdmissionPolicyBinding /joiner-provision",
 		"ClusterRole /joiner-provision",
 		"ClusterRoleBinding /joiner-provision",
 		"Role joiner-system/joiner-provision",
@@ -86,6 +89,10 @@ func TestNoObjectHasAnUnknownField(t *testing.T) {
 			into = &rbacv1.Role{}
 		case "RoleBinding":
 			into = &rbacv1.RoleBinding{}
+		case "ValidatingAdmissionPolicy":
+			into = &admissionv1.ValidatingAdmissionPolicy{}
+		case "ValidatingAdmissionPolicyBinding":
+			into = &admissionv1.ValidatingAdmissionPolicyBinding{}
 		default:
 			continue
 		}

@@ -34,6 +34,7 @@ func podFrom(p *corev1.Pod) cluster.Pod {
 		Need:         needOf(p),
 		NodeSelector: stableKeys(p.Spec.NodeSelector),
 		Tolerations:  tolerationsFrom(p.Spec.Tolerations),
+		Holds:        holdsOf(p.Spec.Tolerations),
 		Spread:       spreadFrom(p),
 		HostPorts:    hostPortsOf(p.Spec),
 	}
@@ -93,11 +94,12 @@ func ownerOf(refs []metav1.OwnerReference) cluster.Owner {
 	return out
 }
 
-// tolerationsFrom leaves out tolerations that compare numbers: a taint they are meant for counts as not tolerated.
+// tolerationsFrom leaves out tolerations that compare numbers: a taint they are meant for counts as not tolerated. Those of
+// holds are no property of the pod: see holdsOf.
 func tolerationsFrom(in []corev1.Toleration) []cluster.Toleration {
 	var out []cluster.Toleration
 	for _, t := range in {
-		if t.Operator != "" && t.Operator != corev1.TolerationOpEqual && t.Operator != corev1.TolerationOpExists {
+		if t.Operator != "" && t.Operator != corev1.TolerationOpEqual && t.Operator != corev1.TolerationOpExists || t.Key == karpv1.TaintHold {
 			continue
 		}
 		out = append(out, cluster.Toleration{

@@ -13,6 +13,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/plan"
 )
 
@@ -66,6 +67,7 @@ type view struct {
 	pods      map[string][]cluster.Pod    // by node name
 	instances map[string]cluster.Instance // by provider id
 	claims    map[string]cluster.Claim    // by UID
+	waiting   map[string]int              // pods without a node, by the hold they tolerate
 	owners    map[string]cluster.Claim    // by provider id; of several the first that is not being deleted
 }
 
@@ -75,7 +77,8 @@ func newView(s cluster.Snapshot) view {
 	s.Nodes = sorted(s.Nodes, func(n cluster.Node) string { return n.Name })
 	s.Instances = sorted(s.Instances, func(i cluster.Instance) string { return i.ID })
 	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
-		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}}
+		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{},
+		waiting: hold.Waiting(s.Pods)}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
 			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)

@@ -2,10 +2,12 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/plan"
 )
 
@@ -54,6 +56,11 @@ func (v view) initialize(c cluster.Claim) []plan.Action {
 	n := nodes[0]
 	if !n.Ready {
 		return unknown(v1.ReasonNodeNotReady, "the node is not Ready")
+	}
+	if t, held := hold.Of(c); held && slices.Contains(n.Taints, t) {
+		if why := hold.Over(t, n, v.waiting, v.s.Now); why != "" {
+			return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
+		}
 	}
 	for _, t := range n.Taints {
 		for _, s := range c.StartupTaints {

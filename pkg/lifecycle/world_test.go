@@ -143,12 +143,12 @@ func claimFrom(a args) cluster.Claim {
 	return c
 }
 
-// nodeFrom reads "node n1 id=i-1 not-ready deleting=5s no-finalizer foreign" with lines "taint T" and "offer NAME AMOUNT". A
+// nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign" with lines "taint T" and "offer NAME AMOUNT". A
 // node says 4 cpu and 8Gi unless it has offer lines.
 func nodeFrom(a args) cluster.Node {
-	a.only("id", "not-ready", "deleting", "no-finalizer", "foreign")
+	a.only("id", "not-ready", "ready", "deleting", "no-finalizer", "foreign")
 	n := cluster.Node{Name: a.name, UID: "uid-" + a.name, Ready: !a.has("not-ready"), Deleting: a.ago("deleting"),
-		Finalizer: !a.has("no-finalizer"), Labels: map[string]string{}}
+		ReadySince: a.ago("ready"), Finalizer: !a.has("no-finalizer"), Labels: map[string]string{}}
 	if id := a.str("id", ""); id != "" {
 		n.ProviderID = providerID(id)
 	}
@@ -172,10 +172,10 @@ func nodeFrom(a args) cluster.Node {
 	return n
 }
 
-// podFrom reads "pod web-1 on=n1 owner=DaemonSet critical deleting=5s grace=30 phase=Succeeded protect=true started=1m" with
+// podFrom reads "pod web-1 on=n1 owner=DaemonSet critical deleting=5s grace=30 phase=Succeeded protect=true started=1m hold=h" with
 // lines "tolerate T" or "tolerate all".
 func podFrom(a args) cluster.Pod {
-	a.only("on", "owner", "critical", "deleting", "grace", "phase", "protect", "started")
+	a.only("on", "owner", "critical", "deleting", "grace", "phase", "protect", "started", "hold")
 	grace, err := strconv.ParseInt(a.str("grace", "30"), 10, 64)
 	if err != nil {
 		a.t.Fatal(err)
@@ -183,6 +183,9 @@ func podFrom(a args) cluster.Pod {
 	p := cluster.Pod{Namespace: "default", Name: a.name, UID: "uid-" + a.name, NodeName: a.str("on", ""), Phase: a.str("phase", "Running"),
 		Owner: cluster.Owner(a.str("owner", "Other")), Critical: a.has("critical"), Deleting: a.ago("deleting"), GraceSec: grace,
 		DoNotDisrupt: a.str("protect", ""), Started: a.ago("started")}
+	if a.has("hold") {
+		p.Holds = []string{a.str("hold", "")}
+	}
 	for _, l := range a.lines {
 		_, rest, _ := strings.Cut(l, " ")
 		if rest == "all" {

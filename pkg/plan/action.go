@@ -19,6 +19,7 @@ const (
 	SetDeadline    Do = "set deadline"  // annotate the claim with the time at which draining ends by force
 	RegisterNode   Do = "register"      // sync the claim onto its node
 	InitializeNode Do = "initialize"    // label the node as initialized
+	OpenNode       Do = "open"          // take the node's hold off, so that any pod may use it
 	TagInstance    Do = "tag"           // name the instance after its node
 	DeleteClaim    Do = "delete claim"  // condemn: the claim gets a deletion time
 	ReleaseClaim   Do = "release claim" // drop our finalizer

@@ -72,6 +72,7 @@ type Values struct {
 	RebalancesPerHour       int
 	Stay                    time.Duration
 	AlwaysWatch             bool
+	HoldNodes               bool
 	LaunchTimeout           time.Duration
 	RegistrationTimeout     time.Duration
 	InitializationTimeout   time.Duration

@@ -23,6 +23,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 	}
 	want := setting.Values{
 		ClusterName:             "demo",
+		HoldNodes:               true,
 		SoldOutFor:              3 * time.Minute,
 		Rebalance:               setting.RebalanceEvent,
 		RebalanceQuarantine:     30 * time.Minute,
@@ -54,7 +55,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	got, err := setting.Parse(env(map[string]string{
 		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
-		"SOLD_OUT_FOR": "1m", "STAY": "0s", "ALWAYS_WATCH": "true", "LAUNCH_TIMEOUT": "2m",
+		"SOLD_OUT_FOR": "1m", "STAY": "0s", "ALWAYS_WATCH": "true", "HOLD_NODES": "false", "LAUNCH_TIMEOUT": "2m",
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "MIN_LEAK_AGE": "1m30s",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",

@@ -93,14 +93,16 @@ func (s *Setup) apply(ctx context.Context, o *unstructured.Unstructured) error {
 
 // Path is where an object of pkg/install is served. Another kind is an error: then this table needs an entry.
 func Path(o *unstructured.Unstructured) (string, error) {
-	const rbac = "/apis/rbac.authorization.k8s.io/v1"
+	const rbac, admission = "/apis/rbac.authorization.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"
 	at := map[string]string{
 		"v1 Namespace": "/api/v1/namespaces",
-		"apiextensions.k8s.io/v1 CustomResourceDefinition": definitions,
-		"rbac.authorization.k8s.io/v1 ClusterRole":         rbac + "/clusterroles",
-		"rbac.authorization.k8s.io/v1 ClusterRoleBinding":  rbac + "/clusterrolebindings",
-		"rbac.authorization.k8s.io/v1 Role":                rbac + "/namespaces/" + o.GetNamespace() + "/roles",
-		"rbac.authorization.k8s.io/v1 RoleBinding":         rbac + "/namespaces/" + o.GetNamespace() + "/rolebindings",
+		"apiextensions.k8s.io/v1 CustomResourceDefinition":                 definitions,
+		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":        admission + "/validatingadmissionpolicies",
+		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": admission + "/validatingadmissionpolicybindings",
+		"rbac.authorization.k8s.io/v1 ClusterRole":                         rbac + "/clusterroles",
+		"rbac.authorization.k8s.io/v1 ClusterRoleBinding":                  rbac + "/clusterrolebindings",
+		"rbac.authorization.k8s.io/v1 Role":                                rbac + "/namespaces/" + o.GetNamespace() + "/roles",
+		"rbac.authorization.k8s.io/v1 RoleBinding":                         rbac + "/namespaces/" + o.GetNamespace() + "/rolebindings",
 	}[o.GetAPIVersion()+" "+o.GetKind()]
 	if at == "" || o.GetName() == "" {
 		return "", fmt.Errorf("apply %s %s %s: setup does not know where it is served", o.GetAPIVersion(), o.GetKind(), o.GetName())

@@ -28,7 +28,7 @@ func everybodyMayNot() []string {
 		"get secrets@joiner-system", "list secrets@kube-system", "get secrets@default", "create pods@default",
 		"get configmaps@kube-system", "update configmaps@default", "get leases.coordination.k8s.io@kube-system",
 		"get services kubernetes@default", "get services other@kube-system", "list services@kube-system",
-		"create clusterrolebindings.rbac.authorization.k8s.io", "impersonate users", "create nodes", "patch pods@default",
+		"create clusterrolebindings.rbac.authorization.k8s.io", "impersonate users", "create nodes", "update pods@default", "patch pods/status@default",
 		"delete nodepools.karpenter.sh", "create nodepools.karpenter.sh", "delete ec2nodeclasses.karpenter.k8s.aws",
 		"create ec2nodeclasses.karpenter.k8s.aws", "create nodeoverlays.karpenter.sh", "patch nodeoverlays.karpenter.sh",
 		"patch capacitybuffers.autoscaling.x-k8s.io@default", "patch deployments.apps@default", "create serviceaccounts/token@kube-system", "delete configmaps@joiner-system",
@@ -61,7 +61,7 @@ func rightsOf() map[string]rights {
 	claims := writes("get list patch delete", "nodeclaims.karpenter.sh")
 	interrupts := rights{
 		may: join(events, marks, claims, writes("get patch", "nodes")),
-		mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default", "create pods/eviction@default",
+		mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default", "create pods/eviction@default",
 			"list nodepools.karpenter.sh", "list nodeoverlays.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws", "update leases.coordination.k8s.io@joiner-system"},
 	}
 	return map[string]rights{
@@ -70,7 +70,7 @@ func rightsOf() map[string]rights {
 				writes("create update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
 				writes("get create update patch", "leases.coordination.k8s.io@joiner-system"),
-				[]string{"get services kube-dns@kube-system"}),
+				[]string{"get services kube-dns@kube-system", "patch pods@default"}),
 			mayNot: []string{"delete nodes", "patch nodes", "update nodes", "delete pods@default", "create pods/eviction@default",
 				"patch ec2nodeclasses.karpenter.k8s.aws", "patch ec2nodeclasses/status.karpenter.k8s.aws",
 				"patch nodeoverlays/status.karpenter.sh", "list deployments.apps@default"},
@@ -80,7 +80,7 @@ func rightsOf() map[string]rights {
 				writes("update patch delete", "nodes"), writes("delete", "pods@default"), writes("create", "pods/eviction@default"),
 				writes("update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
 				writes("patch", "nodepools/status.karpenter.sh")),
-			mayNot: []string{"create nodeclaims.karpenter.sh", "patch nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",
+			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "patch nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",
 				"patch nodeoverlays/status.karpenter.sh", "patch capacitybuffers/status.autoscaling.x-k8s.io@default",
 				"update leases.coordination.k8s.io@joiner-system"},
 		},
@@ -89,24 +89,24 @@ func rightsOf() map[string]rights {
 				writes("update patch", "ec2nodeclasses.karpenter.k8s.aws"), writes("update patch", "ec2nodeclasses/status.karpenter.k8s.aws"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
 				writes("patch", "nodeclaims.karpenter.sh"), []string{"get services kube-dns@kube-system"}),
-			mayNot: []string{"list pods@default", "list nodes", "patch nodes", "delete nodeclaims.karpenter.sh",
+			mayNot: []string{"patch pods@default", "list pods@default", "list nodes", "patch nodes", "delete nodeclaims.karpenter.sh",
 				"create nodeclaims.karpenter.sh", "create pods/eviction@default", "update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupSpotInterruption:        interrupts,
 		install.GroupReservationInterruption: interrupts,
 		install.GroupScheduledChange: {
 			may: join(events, claims, writes("get patch", "nodes")),
-			mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default",
+			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default",
 				"get configmaps@joiner-system", "update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupRebalance: {
 			may: join(events, marks, writes("get list patch", "nodeclaims.karpenter.sh"), writes("get", "nodepools.karpenter.sh"), writes("get", "nodes")),
-			mayNot: []string{"create nodeclaims.karpenter.sh", "delete nodeclaims.karpenter.sh", "patch nodes", "list pods@default",
+			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "delete nodeclaims.karpenter.sh", "patch nodes", "list pods@default",
 				"patch nodepools.karpenter.sh", "update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupStateChange: {
 			may: join(events, claims, writes("get patch delete", "nodes"), writes("list delete", "pods@default")),
-			mayNot: []string{"create nodeclaims.karpenter.sh", "create pods/eviction@default", "get configmaps@joiner-system",
+			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "create pods/eviction@default", "get configmaps@joiner-system",
 				"list nodepools.karpenter.sh", "update leases.coordination.k8s.io@joiner-system"},
 		},
 	}

@@ -122,6 +122,9 @@ func plural(kind string) string {
 	if strings.HasSuffix(kind, "s") {
 		return strings.ToLower(kind) + "es"
 	}
+	if rest, ok := strings.CutSuffix(kind, "cy"); ok {
+		return strings.ToLower(rest) + "cies"
+	}
 	return strings.ToLower(kind) + "s"
 }
 

@@ -51,6 +51,9 @@ const (
 	AnnotationProviderCompatibility = "compatibility.karpenter.sh/provider"
 )
 
+// TaintHold is the key of the taint that keeps a new node for the pods it was planned for; its value stands for those pods.
+const TaintHold = "joiner.sh/hold"
+
 // Taint keys, neither of which carries a value.
 const (
 	// TaintDisrupted has effect NoSchedule and stands on a node that is being disrupted or drained.

@@ -1,0 +1,163 @@
+// Package hold keeps new nodes free for the pods they were planned for.
+//
+// The scheduler fills the node that comes first with whatever fits there, and a plan that was tight ends with pods that have
+// no node. A held node is born with a taint of its own. The pods planned for it are made to tolerate that taint while the node
+// boots, so they start as soon as it is ready and wait for nobody; others keep off until the node is opened, which is when its
+// pods are there, or after a minute.
+//
+// It knows plans, claims and pods. It refuses to know how tolerations are written, and it changes no plan but by the taint.
+package hold
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// Limits.
+const (
+	MostPods   = 5000        // that one pass writes a toleration for
+	mostOfAPod = 8           // tolerations that a pod collects, since none can be taken back
+	longest    = time.Minute // from Ready on that a node is held
+)
+
+// Wish is a toleration that a pod should get.
+type Wish struct {
+	Pod   cluster.Pod
+	Taint cluster.Taint
+}
+
+// Mark returns the plan with a hold on the nodes that another pod of the plan could fill up. There is none where all pods are
+// alike, nor for pods that run elsewhere yet: those that come in their stead have other names.
+func Mark(s cluster.Snapshot, p plan.Plan) plan.Plan {
+	pods := byKey(s.Pods)
+	if !s.Rules.Hold || alike(pods, p) {
+		return p
+	}
+	p.Launches = slices.Clone(p.Launches)
+	left := MostPods
+	for i := range p.Launches {
+		l := &p.Launches[i]
+		if len(l.Pods) > left || !holdable(pods, l.Pods) {
+			continue
+		}
+		left -= len(l.Pods)
+		id := sha256.Sum256([]byte(strings.Join(l.Pods, ",")))
+		l.Startup = append(slices.Clone(l.Startup), cluster.Taint{Key: api.TaintHold, Value: hex.EncodeToString(id[:8]), Effect: "NoSchedule"})
+	}
+	return p
+}
+
+// alike reports whether it does not matter which pod of the plan goes where.
+func alike(pods map[string]cluster.Pod, p plan.Plan) bool {
+	var names []string
+	for _, l := range p.Launches {
+		names = append(names, l.Pods...)
+	}
+	for _, e := range p.Existing {
+		names = append(names, e.Pod)
+	}
+	for _, n := range names {
+		if !reflect.DeepEqual(nameless(pods[n]), nameless(pods[names[0]])) {
+			return false
+		}
+	}
+	return true
+}
+
+func nameless(p cluster.Pod) cluster.Pod {
+	p.Name, p.UID, p.Created, p.Holds = "", "", time.Time{}, nil
+	return p
+}
+
+// holdable reports whether some of the pods exist and none has a node.
+func holdable(pods map[string]cluster.Pod, names []string) bool {
+	some := false
+	for _, n := range names {
+		p, ok := pods[n]
+		if ok && p.NodeName != "" {
+			return false
+		}
+		some = some || ok && !p.Virtual
+	}
+	return some
+}
+
+// Of returns the taint that holds the claim's node; ok is false when it is not held from its birth.
+func Of(c cluster.Claim) (t cluster.Taint, ok bool) {
+	for _, t := range c.StartupTaints {
+		if t.Key == api.TaintHold {
+			return t, true
+		}
+	}
+	return t, false
+}
+
+// Wishes lists the tolerations that the plan's pods lack for the held nodes it has them on, at most MostPods.
+func Wishes(s cluster.Snapshot, p plan.Plan) []Wish {
+	held := map[string]cluster.Taint{}
+	for _, h := range s.Hosts() {
+		if h.Claim == nil || h.Condemned() {
+			continue
+		}
+		if t, ok := Of(*h.Claim); ok && (h.Node == nil || slices.Contains(h.Node.Taints, t)) {
+			held[h.Name()] = t
+		}
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	pods := byKey(s.Pods)
+	var out []Wish
+	for _, e := range p.Existing {
+		t, ok := held[e.Node]
+		pod := pods[e.Pod]
+		if !ok || pod.Name == "" || pod.Virtual || pod.NodeName != "" || slices.Contains(pod.Holds, t.Value) || len(pod.Holds) >= mostOfAPod {
+			continue
+		}
+		if len(out) == MostPods {
+			break
+		}
+		out = append(out, Wish{Pod: pod, Taint: t})
+	}
+	return out
+}
+
+// Waiting counts the pods without a node by the value of the holds they tolerate.
+func Waiting(pods []cluster.Pod) map[string]int {
+	out := map[string]int{}
+	for _, p := range pods {
+		if p.NodeName == "" && p.Active() {
+			for _, v := range p.Holds {
+				out[v]++
+			}
+		}
+	}
+	return out
+}
+
+// Over says why a Ready node need not be held any longer, empty if it must.
+func Over(t cluster.Taint, n cluster.Node, waiting map[string]int, now time.Time) string {
+	switch {
+	case waiting[t.Value] == 0:
+		return "no pod that it was planned for waits"
+	case !now.Before(n.ReadySince.Add(longest)):
+		return "it has been ready for " + longest.String()
+	}
+	return ""
+}
+
+func byKey(pods []cluster.Pod) map[string]cluster.Pod {
+	out := make(map[string]cluster.Pod, len(pods))
+	for _, p := range pods {
+		out[p.Key()] = p
+	}
+	return out
+}

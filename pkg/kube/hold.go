@@ -1,0 +1,64 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+// holdsOf lists the values of the hold taints that the tolerations name.
+func holdsOf(in []corev1.Toleration) []string {
+	var out []string
+	for _, t := range in {
+		if t.Key == karpv1.TaintHold {
+			out = append(out, t.Value)
+		}
+	}
+	return out
+}
+
+// Tolerate makes the pod tolerate the taint of a held node; nothing else of a pod can be changed once it exists, and nothing else is
+// changed. A pod that is gone is no error, one that was replaced by another of its name is.
+func (c *Client) Tolerate(ctx context.Context, p cluster.Pod, t cluster.Taint) error {
+	what := call{verb: "let tolerate", place: pods(), namespace: p.Namespace, name: p.Name, uid: p.UID}
+	more := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}
+	var path string
+	var value any
+	if path, value = "/spec/tolerations/-", more; len(p.Tolerations)+len(p.Holds) == 0 {
+		path, value = "/spec/tolerations", []corev1.Toleration{more} // there is no list to add to
+	}
+	body, err := json.Marshal([]fields{
+		{"op": "test", "path": "/metadata/uid", "value": p.UID}, {"op": "add", "path": path, "value": value},
+	})
+	if err != nil {
+		return fmt.Errorf("%s: encode: %w", what, err)
+	}
+	at := what.place.to(what.namespace, what.name, "")
+	err = c.do(ctx, what, func() *rest.Request {
+		return c.rest(what.place).Patch(types.JSONPatchType).AbsPath(at...).Body(body)
+	}, nil)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// OpenNode takes the hold off the node. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) OpenNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "open", n, func(o *corev1.Node) fields {
+		taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintHold })
+		if len(taints) == len(o.Spec.Taints) {
+			return nil
+		}
+		return fields{"spec": fields{"taints": taints}}
+	})
+}
