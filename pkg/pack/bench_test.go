@@ -14,7 +14,7 @@ import (
 
 // services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some want
 // on-demand and some arm64, before one pool that may launch nearly everything.
-func services(b *testing.B, n int) cluster.Snapshot {
+func services(b testing.TB, n int) cluster.Snapshot {
 	b.Helper()
 	c, err := catalog.Decode(builtin.Data())
 	if err != nil {
@@ -159,3 +159,21 @@ func BenchmarkPrice(b *testing.B) {
 		w.price(func(k *kind) int { return len(k.pods) })
 	}
 }
+
+// partlyFree is services before nodes, every other of them on-demand, that are free to a good part: what their room is used for
+// decides what has to be launched.
+func partlyFree(b *testing.B, pods, nodes int) cluster.Snapshot {
+	s := standing(b, services(b, pods), nodes)
+	for i := range s.Nodes {
+		s.Nodes[i].Labels[labelCapacity] = []string{catalog.Spot, catalog.OnDemand}[i%2]
+	}
+	// Of the 28 pods of each node every third stays.
+	n := 0
+	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool {
+		n++
+		return p.NodeName != "" && n%3 != 0
+	})
+	return s
+}
+
+func BenchmarkPartlyFree(b *testing.B) { benchmark(b, partlyFree(b, 5000, 100)) }

@@ -52,7 +52,7 @@ func (w *world) crowded(u spotUse) bool {
 // standingSpot is the spot capacity of the nodes that stay.
 func (w *world) standingSpot() spotUse {
 	u := spotUse{byPool: map[catalog.Offer]int64{}}
-	for _, h := range w.s.Hosts() {
+	for _, h := range w.all {
 		if h.Condemned() {
 			continue
 		}

@@ -27,9 +27,9 @@ func (k *kind) last() *view { return k.views[len(k.views)-1] }
 
 // demand finds the pods that need a place: those the scheduler gave up on, and those on condemned nodes (spec core.md
 // §2.1, §2.2).
-func demand(s cluster.Snapshot) []*cluster.Pod {
+func demand(s cluster.Snapshot, all []cluster.Host) []*cluster.Pod {
 	hosts := map[string]cluster.Host{}
-	for _, h := range s.Hosts() {
+	for _, h := range all {
 		if h.Node != nil {
 			hosts[h.Node.Name] = h
 		}
@@ -54,9 +54,9 @@ func displaced(s cluster.Snapshot, p *cluster.Pod, hosts map[string]cluster.Host
 }
 
 // moving names the nodes whose pods may take room elsewhere and get no new nodes: what replaces those was decided already.
-func moving(s cluster.Snapshot) map[string]bool {
+func moving(all []cluster.Host) map[string]bool {
 	out := map[string]bool{}
-	for _, h := range s.Hosts() {
+	for _, h := range all {
 		if h.Moving() {
 			out[h.Name()] = true
 		}

@@ -170,7 +170,8 @@ func (a *attempt) choose(v *view, c choice) int {
 		if c.room[d] > 0 {
 			price = 0
 		}
-		if best < 0 || crowd < bestCrowd || crowd == bestCrowd && price < bestPrice {
+		if best < 0 || crowd < bestCrowd || crowd == bestCrowd && (gather && c.room[d] > c.room[best] ||
+			(!gather || c.room[d] == c.room[best]) && price < bestPrice) {
 			best, bestCrowd, bestPrice = d, crowd, price
 		}
 	}
@@ -254,6 +255,9 @@ func (w *world) spread(r rule) topology.Spread {
 	if !ok {
 		eligible = make([]bool, len(w.domains[r.key]))
 		for _, o := range w.offers {
+			if filter.never(o.model.pool) {
+				continue
+			}
 			for _, name := range o.domains(r.key) {
 				d := w.domainIDs[r.key][name]
 				eligible[d] = eligible[d] || filter.check(o) >= 0 && filter.pinnable(r.key, name)
@@ -312,7 +316,7 @@ func (a *attempt) roomIn(l *lot, key string) []int {
 		if n == 0 || slices.ContainsFunc(l.pins, func(p pin) bool { return b.domain(p.key) != p.domain }) || a.w.onHost(l.view.admit, b) < 0 {
 			continue
 		}
-		out[d] += min(n, a.w.most(l.view, a.site(b)), l.left)
+		out[d] = min(out[d]+min(n, a.w.most(l.view, a.site(b))), l.left)
 	}
 	return out
 }

@@ -18,15 +18,17 @@ func forSale(offers []*offer) []*offer {
 		if x.Price != y.Price { // mostly: what follows takes its time
 			return cmp.Compare(x.Price, y.Price)
 		}
-		return cmp.Or(slices.Compare(y.room, x.room), cmp.Compare(x.id, y.id))
+		return cmp.Or(slices.Compare(y.room, x.room), cmp.Compare(x.model.pool.id, y.model.pool.id), cmp.Compare(x.index, y.index))
 	})
 	return out
 }
 
 // undominated leaves out, of offers in the order of forSale, those that admit nothing or are beaten by one that costs no more, admits
-// as much and holds as much. The bits of the rest are by the order in which the admissions first come.
+// as much and holds as much. The bits of the rest are by the order of the admissions, which must be distinct.
 func undominated(offers []*offer, asks []*admission) []entry {
-	asks = distinct(asks)
+	if len(asks) == 0 {
+		return nil
+	}
 	words := (len(asks) + 63) / 64
 	var all []entry
 	for _, o := range offers {
@@ -53,6 +55,26 @@ func undominated(offers []*offer, asks []*admission) []entry {
 		}
 	}
 	return kept
+}
+
+// undominatedOf is undominated of everything that is available. Each pool is gone through by itself first.
+func (w *world) undominatedOf(asks []*admission) []entry {
+	asks = distinct(asks)
+	if len(w.pools) == 1 {
+		return undominated(w.pools[0].sale, asks)
+	}
+	var some []*offer
+	for _, p := range w.pools {
+		for _, e := range undominated(p.sale, p.concerned(asks)) {
+			some = append(some, e.offer)
+		}
+	}
+	return undominated(forSale(some), asks)
+}
+
+// concerned are the admissions that may hold on nodes of the pool.
+func (p *pool) concerned(asks []*admission) []*admission {
+	return slices.DeleteFunc(slices.Clone(asks), func(a *admission) bool { return a.never(p) })
 }
 
 // distinct keeps the first of equal admissions.

@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,7 +20,7 @@ func (w *world) findHosts(waiting map[string]bool) {
 		}
 	}
 	var young []*bin
-	for _, h := range w.s.Hosts() {
+	for _, h := range w.all {
 		if h.Condemned() {
 			continue
 		}
@@ -143,6 +145,7 @@ func (a *attempt) nominated() bool {
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.
 func (a *attempt) useHosts(lots []*lot) {
+	lots = a.dearest(lots)
 	for again := true; again; {
 		again = false
 		for _, b := range a.bins {
@@ -170,6 +173,34 @@ func (a *attempt) useHosts(lots []*lot) {
 		}
 	}
 }
+
+// dearest sorts lots so that those come first that can be nowhere else, then those that would cost most on new nodes for what they
+// take of the room there is. Small differences do not count: then the order of the lots, in which large pods are first, packs better.
+func (a *attempt) dearest(lots []*lot) []*lot {
+	total := make([]int64, len(a.w.dims))
+	for _, b := range a.bins {
+		if b.offer == nil {
+			for i, x := range b.room {
+				total[i] += x
+			}
+		}
+	}
+	class := make([]float64, len(lots)) // by id
+	for _, l := range lots {
+		price := a.w.cheapest(l.view, l.pins)
+		if price >= noPrice {
+			class[l.id] = math.Inf(1)
+			continue
+		}
+		if s := share(l.view.kind.need, total); s > 0 {
+			class[l.id] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(lots), func(x, y *lot) int { return cmp.Compare(class[y.id], class[x.id]) })
+}
+
+// notable is the factor between prices that changes who gets room first.
+const notable = 1.5
 
 // into returns the alternative under which the lot may join the bin, -1 for none.
 func (a *attempt) into(l *lot, b *bin) int {

@@ -101,7 +101,7 @@ func (x opening) launch() plan.Launch {
 	var zones, capacities []string
 	for _, o := range opts {
 		l.Types = append(l.Types, o.model.typ.Name)
-		overlay.Mark(l.Annotations, o.model.typ)
+		overlay.Mark(l.Annotations, *o.model.typ)
 		for _, x := range o.offers {
 			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
 		}

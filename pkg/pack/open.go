@@ -104,15 +104,19 @@ func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
 			asks = append(asks, l.admit)
 		}
 	}
+	asks = distinct(asks)
 	var out []*offer
 	for _, p := range pools {
+		if len(p.sale) == 0 {
+			continue
+		}
 		all := p.sale
 		if len(p.Limited) > 0 || a.w.ceiling > 0 {
 			all = slices.DeleteFunc(slices.Clone(all), func(o *offer) bool {
 				return a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0
 			})
 		}
-		for _, e := range undominated(all, asks) {
+		for _, e := range undominated(all, p.concerned(asks)) {
 			out = append(out, e.offer)
 		}
 	}
@@ -216,6 +220,7 @@ type take struct {
 type draft struct {
 	a     *attempt
 	offer *offer
+	host  *bin // instead of an offer: room that there is
 	room  []int64
 	count map[int]int
 	anti  map[int]int
@@ -257,7 +262,12 @@ func (d *draft) take(l *lot, n int) int {
 		d.near = d.near || len(l.view.host) > 0
 		return 0
 	}
-	alt := l.admit.into(d.offer, d.open)
+	alt := -1
+	if d.host != nil {
+		alt = d.a.w.onHost(l.admit, d.host)
+	} else {
+		alt = l.admit.into(d.offer, d.open)
+	}
 	if alt < 0 || have >= 0 && d.takes[have].alt != alt {
 		return 0
 	}

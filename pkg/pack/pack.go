@@ -47,7 +47,11 @@ func Pods(s cluster.Snapshot) plan.Plan { return PodsFrom(s, Sells(s)) }
 
 // PodsFrom is Pods with the market given, which is worth keeping where the same question is asked of many snapshots.
 func PodsFrom(s cluster.Snapshot, sells Market) plan.Plan {
-	w := survey(s, sells)
+	return decided(survey(s, sells))
+}
+
+// decided is the plan for the world.
+func decided(w *world) plan.Plan {
 	byPriority := false
 	best := w.best(byPriority)
 	if best.short() && w.priorities() > 1 {
@@ -128,16 +132,18 @@ func (a *attempt) priceOf(b *bin) float64 {
 // pass packs everything, at once or one priority after the other. It starts again while some domain (a zone, say) takes
 // fewer pods than planned, so that the others are not filled beyond what a spread allows.
 func (w *world) pass(byPriority, guided bool) *attempt {
-	caps := map[place]int{}
+	caps, groups := map[place]int{}, map[int]bool{}
 	for range mostRestarts {
 		a := w.attempt(caps, guided)
+		a.groups = groups
 		a.run(byPriority)
-		if !a.learn(caps) {
+		if learned, found := a.learn(caps), a.scattered(groups); !learned && !found {
 			a.trim()
 			return a
 		}
 	}
 	a := w.attempt(caps, guided)
+	a.groups = groups
 	a.run(byPriority)
 	a.trim()
 	return a
@@ -171,6 +177,7 @@ type attempt struct {
 	usage    []usage
 	opened   int
 	roomOnly bool              // make no new nodes
+	groups   map[int]bool      // counters of pods to be near to, on nodes, that an earlier attempt scattered
 	spot     spotUse           // where the world has a ceiling
 	guide    bool              // choose new nodes by the prices of pods
 	blocked  []map[string]bool // by kind: why it was held back, beside what a pool says
@@ -238,6 +245,7 @@ func (a *attempt) tier(in func(*kind) bool) {
 		}
 		before := a.waiting(now)
 		lots := a.divide(now)
+		a.gather(lots)
 		a.useHosts(lots)
 		if !a.roomOnly {
 			a.open(lots)

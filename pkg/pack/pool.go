@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	api "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/overlay"
@@ -18,13 +17,16 @@ import (
 // pool is a NodePool that takes part.
 type pool struct {
 	cluster.Pool
-	id     int
-	req    require.Set         // requirements and template labels
-	open   []string            // custom keys for which pods may choose the value
-	named  map[string][]string // for those: the values that any pod names, sorted
-	models []*model
-	sale   []*offer // those available now, see forSale
-	used   usage
+	id      int
+	req     require.Set         // requirements and template labels
+	open    []string            // custom keys for which pods may choose the value
+	named   map[string][]string // for those: the values that any pod names, sorted
+	refused *answers            // of those that may never be here
+	aside   string              // why nobody looks what it can launch, empty when somebody does
+	models  []*model
+	offers  []*offer
+	sale    []*offer // those available now, see forSale
+	used    usage
 }
 
 // usage is what a pool has already.
@@ -38,13 +40,13 @@ type model struct {
 	id     int // within the pool
 	pool   *pool
 	number int // over all pools
-	typ    catalog.Type
+	typ    *catalog.Type
 	sells  []*offer
 }
 
 // offer is a model in a zone under a capacity type: a node that could be made.
 type offer struct {
-	id    int
+	index int // within the pool
 	model *model
 	catalog.Offering
 	list    resource.List // of the daemons that it would run
@@ -77,48 +79,76 @@ func (o *offer) domains(key string) []string {
 // they can launch.
 func (w *world) findPools(sells Market) {
 	sold := overlay.Market(w.s, sells)
+	classes := map[string]catalog.Class{}
+	for _, c := range w.s.Classes {
+		classes[c.Name] = c
+	}
+	refused := &answers{no: true}
 	for _, p := range w.s.Pools {
-		if why := w.skip(p); why != "" {
+		if why := skip(p, classes); why != "" {
 			w.skipped = append(w.skipped, plan.Skip{Pool: p.Name, Why: why})
 			continue
 		}
-		w.pools = append(w.pools, &pool{Pool: p})
+		w.pools = append(w.pools, &pool{Pool: p, refused: refused})
 	}
 	slices.SortFunc(w.skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
 	slices.SortFunc(w.pools, func(a, b *pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
+	standing := map[string][]cluster.Host{}
+	for _, h := range w.all {
+		standing[h.Pool()] = append(standing[h.Pool()], h)
+	}
 	named := w.namedValues()
 	for i, p := range w.pools {
-		p.id = i
+		p.id, p.named = i, named
 		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))
 		for _, r := range p.req.All() {
 			if _, single := r.Single(); !single && !wellKnown(r.Key) {
 				p.open = append(p.open, r.Key)
 			}
 		}
-		p.named = named
-		types := slices.SortedFunc(slices.Values(sold(p.Pool)), func(a, b catalog.Type) int { return strings.Compare(a.Name, b.Name) })
-		for _, t := range types {
-			w.addModel(p, t)
-		}
-		p.used = w.usage(p, types)
-		var all []*offer
-		for _, m := range p.models {
-			all = append(all, m.sells...)
-		}
-		p.sale = forSale(all)
-		w.sale = append(w.sale, p.sale...)
+		p.used = use(standing[p.Name], func() []catalog.Type { return sold(p.Pool) })
 	}
-	if len(w.pools) > 1 {
-		w.sale = forSale(w.sale)
-	}
+	w.setAside()
+	w.stockAll(sold)
+	w.sale = forSale(w.offers)
 	w.largest = make([]int64, len(w.dims))
 	for _, o := range w.sale {
 		for i, x := range o.room {
 			w.largest[i] = max(w.largest[i], x)
 		}
 	}
+}
+
+// stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.
+func (w *world) stockAll(sold func(cluster.Pool) []catalog.Type) {
+	list := slices.DeleteFunc(slices.Clone(w.pools), func(p *pool) bool { return p.aside != "" })
+	first := 0
+	if len(w.pools) > w.few && len(list) > 0 {
+		minute := uint64(w.s.Now.Unix() / 60)
+		first = int(minute * fittingPools % uint64(len(list)))
+	}
+	for i := range list {
+		p := list[(first+i)%len(list)]
+		if len(w.offers) >= mostOffers {
+			p.aside = "one pass cannot look at so many pools, a later one will look at this one"
+			continue
+		}
+		w.stock(p, sold(p.Pool))
+	}
+}
+
+// stock finds what the pool can launch.
+func (w *world) stock(p *pool, types []catalog.Type) {
+	byName := func(a, b catalog.Type) int { return strings.Compare(a.Name, b.Name) }
+	if !slices.IsSortedFunc(types, byName) {
+		types = slices.SortedFunc(slices.Values(types), byName)
+	}
+	for i := range types {
+		w.addModel(p, &types[i])
+	}
+	p.sale = forSale(p.offers)
 }
 
 // namedValues lists the label values that pods name for labels that nobody but a pool decides.
@@ -154,8 +184,8 @@ func (p *pool) choices(r require.Requirement) []string {
 	return out
 }
 
-func (w *world) skip(p cluster.Pool) string {
-	c, found := w.s.ClassOf(p.Class)
+func skip(p cluster.Pool, classes map[string]catalog.Class) string {
+	c, found := classes[p.Class]
 	switch {
 	case p.Deleting:
 		return "it is being deleted"
@@ -172,16 +202,16 @@ func (w *world) skip(p cluster.Pool) string {
 }
 
 // addModel adds the type to the pool if the pool's requirements leave any of its offers.
-func (w *world) addModel(p *pool, t catalog.Type) {
+func (w *world) addModel(p *pool, t *catalog.Type) {
 	if !p.req.Intersects(t.Requirements) {
 		return
 	}
-	m := &model{id: len(p.models), number: w.models, pool: p, typ: t}
 	for _, r := range p.req.All() {
-		if _, defined := t.Requirements.Get(r.Key); !defined && decided(r.Key) && !r.AllowsAbsent() {
+		if _, defined := t.Requirements.Get(r.Key); !defined && ofInstance(r.Key) && !r.AllowsAbsent() {
 			return
 		}
 	}
+	m := &model{id: len(p.models), number: w.models, pool: p, typ: t}
 	w.models++
 	all := make([]offer, 0, len(t.Offerings))
 	m.sells = make([]*offer, 0, len(t.Offerings))
@@ -189,10 +219,9 @@ func (w *world) addModel(p *pool, t catalog.Type) {
 		if !of.Meets(p.req) {
 			continue
 		}
-		all = append(all, offer{id: len(w.offers), model: m, Offering: of})
+		all = append(all, offer{index: len(p.offers), model: m, Offering: of})
 		o := &all[len(all)-1]
-		m.sells = append(m.sells, o)
-		w.offers = append(w.offers, o)
+		m.sells, p.offers, w.offers = append(m.sells, o), append(p.offers, o), append(w.offers, o)
 		for _, d := range w.daemons {
 			if d.admit.check(o) >= 0 {
 				o.list = o.list.Add(d.pod.Need)
@@ -207,34 +236,35 @@ func (w *world) addModel(p *pool, t catalog.Type) {
 	}
 }
 
-// label is what is known of a label of the model's nodes, many-valued where offers or pods decide.
+// ofInstance reports whether the instance alone, and neither the pool nor a pod, decides the label's value.
+func ofInstance(key string) bool { return wellKnown(key) && key != labelPool && key != labelClass }
+
+// label is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when they do not carry
+// it.
 func (m *model) label(key string) (require.Requirement, bool) {
-	r, wanted := m.pool.req.Get(key)
-	mine, has := m.typ.Requirements.Get(key)
+	mine, ok := m.pool.req.Get(key)
+	theirs, defined := m.typ.Requirements.Get(key)
 	switch {
-	case wanted && has:
-		return r.Intersect(mine), true
-	case has:
-		return mine, true
+	case ok && defined:
+		return mine.Intersect(theirs), true
+	case defined:
+		return theirs, true
 	}
-	return r, wanted && !decided(key)
+	return mine, ok && !ofInstance(key)
 }
 
-// decided reports whether neither pool nor pods have a say in the label: what the type does not tell does not exist.
-func decided(key string) bool { return wellKnown(key) && key != labelPool && key != labelClass }
-
-// usage counts the capacity of the pool's nodes and claims that are not being deleted. A claim that is not launched yet
-// counts as the largest type it may become, so that limits hold whatever EC2 gives.
-func (w *world) usage(p *pool, types []catalog.Type) usage {
+// use counts the capacity of a pool's hosts that are not being deleted. A claim that is not launched yet counts as the largest
+// type it may become, so that limits hold whatever EC2 gives.
+func use(hosts []cluster.Host, types func() []catalog.Type) usage {
 	var u usage
-	for _, h := range w.s.Hosts() {
-		if h.Pool() != p.Name || h.Deleting() {
+	for _, h := range hosts {
+		if h.Deleting() {
 			continue
 		}
 		u.nodes++
 		c := h.Capacity()
 		if c.IsZero() && h.Claim != nil {
-			for _, t := range types {
+			for _, t := range types() {
 				if h.Claim.Requirements.Has(labelType, t.Name) && h.Claim.Requirements.Intersects(t.Requirements) {
 					c = c.Max(t.Capacity)
 				}
@@ -261,57 +291,4 @@ func (p *pool) exceeded(u usage, capacity resource.List) []string {
 		}
 	}
 	return out
-}
-
-// check returns the first alternative that lets the pod run on a node of the offer, -1 for none.
-func (a *admission) check(o *offer) int {
-	if o.id >= len(a.byOffer) {
-		a.byOffer = append(a.byOffer, make([]int16, max(o.id+1, len(a.w.offers))-len(a.byOffer))...)
-	}
-	if a.byOffer[o.id] == 0 {
-		a.byOffer[o.id] = -1
-		if len(cluster.Untolerated(o.model.pool.Taints, a.tolerations)) == 0 {
-			for i := range a.alternative {
-				if a.holds(i, o) {
-					a.byOffer[o.id] = int16(min(i, 1<<14)) + 1
-					break
-				}
-			}
-		}
-	}
-	if n := a.byOffer[o.id]; n > 0 {
-		return int(n) - 1
-	}
-	return -1
-}
-
-// holds reports whether alternative i holds on the offer; what does not differ between a model's offers is asked once.
-func (a *admission) holds(i int, o *offer) bool {
-	alt := a.alternative[i]
-	if !o.Meets(alt) {
-		return false
-	}
-	number := o.model.number
-	if number >= len(a.byModel[i]) {
-		a.byModel[i] = append(a.byModel[i], make([]int8, max(number+1, a.w.models)-len(a.byModel[i]))...)
-	}
-	if a.byModel[i][number] == 0 {
-		ok := true
-		for _, r := range alt.All() {
-			if perOffer(r.Key) {
-				continue
-			}
-			mine, defined := o.model.label(r.Key)
-			if !defined {
-				ok = ok && (r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized)
-				continue
-			}
-			ok = ok && mine.Overlaps(r)
-		}
-		a.byModel[i][number] = -1
-		if ok {
-			a.byModel[i][number] = 1
-		}
-	}
-	return a.byModel[i][number] > 0
 }

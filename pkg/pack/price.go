@@ -86,7 +86,7 @@ func (w *world) price(count func(*kind) int) *worth {
 	for _, c := range out.classes {
 		asks = append(asks, c.admit)
 	}
-	for _, e := range undominated(w.sale, asks) {
+	for _, e := range w.undominatedOf(asks) {
 		o := cover.Offer{Price: e.offer.Price, Room: scaled(e.offer.room, out.units)}
 		for i, c := range out.classes {
 			if p.Classes[i].Count > 0 && c.admit.check(e.offer) >= 0 && fits(c.need, e.offer.room) > 0 {

@@ -36,21 +36,26 @@ func (a *attempt) why(k *kind) []string {
 	}
 	out := slices.Sorted(maps.Keys(a.blocked[k.id]))
 	held := len(out) > 0
-	for _, p := range a.w.pools {
+	var pools refusals
+	for _, p := range a.w.inOrder(k.last().admit) {
+		if !pools.wants() {
+			continue
+		}
 		if why := a.refusal(k.last(), p); why != "" {
-			out = append(out, why)
+			pools.add(p.Name, why)
 			continue
 		}
 		switch {
 		case a.atMost():
-			out = append(out, fmt.Sprintf("pool %s: the %d new nodes that one pass may make are used up, the next pass goes on", p.Name, a.w.s.Rules.MaxClaims))
+			pools.add(p.Name, fmt.Sprintf("the %d new nodes that one pass may make are used up, the next pass goes on", a.w.s.Rules.MaxClaims))
 		case !held:
-			out = append(out, fmt.Sprintf("pool %s: %s", p.Name, a.crowded(k.last())))
+			pools.add(p.Name, a.crowded(k.last()))
 		}
 	}
 	for _, s := range a.w.skipped {
-		out = append(out, fmt.Sprintf("pool %s: %s", s.Pool, s.Why))
+		pools.add(s.Pool, s.Why)
 	}
+	out = append(out, pools.lines()...)
 	if len(a.w.pools)+len(a.w.skipped) == 0 {
 		out = append(out, "there is no NodePool")
 	}
@@ -69,15 +74,18 @@ func (a *attempt) crowded(v *view) string {
 
 // refusal is why the pool makes no node for the view, empty when it could.
 func (a *attempt) refusal(v *view, p *pool) string {
-	if bad := cluster.Untolerated(p.Taints, v.admit.tolerations); len(bad) > 0 {
-		var parts []string
-		for _, t := range bad {
-			parts = append(parts, "taint "+t.String()+" is not tolerated")
-		}
-		return fmt.Sprintf("pool %s: %s", p.Name, strings.Join(parts, " and "))
+	var parts []string
+	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
+		parts = append(parts, "taint "+t.String()+" is not tolerated")
 	}
 	if why := v.disagrees(p); why != "" {
-		return fmt.Sprintf("pool %s: %s", p.Name, why)
+		parts = append(parts, why)
+	}
+	if len(parts) > 0 {
+		return strings.Join(parts, " and ")
+	}
+	if p.aside != "" {
+		return p.aside
 	}
 	var fitting, all []*offer
 	for _, m := range p.models {
@@ -93,11 +101,11 @@ func (a *attempt) refusal(v *view, p *pool) string {
 	}
 	switch {
 	case len(p.models) == 0:
-		return fmt.Sprintf("pool %s: no instance type meets its requirements", p.Name)
+		return "no instance type meets its requirements"
 	case len(all) == 0:
-		return fmt.Sprintf("pool %s: no instance type meets %s", p.Name, wants(v))
+		return "no instance type meets " + wants(v)
 	case len(fitting) == 0:
-		return tooBig(v, p, all)
+		return tooBig(v, all)
 	}
 	var now []*offer
 	for _, o := range fitting {
@@ -106,7 +114,7 @@ func (a *attempt) refusal(v *view, p *pool) string {
 		}
 	}
 	if len(now) == 0 {
-		return fmt.Sprintf("pool %s: nothing that holds the pod is to be had now: %s", p.Name, notSold(fitting))
+		return "nothing that holds the pod is to be had now: " + notSold(fitting)
 	}
 	return a.overLimit(p, now)
 }
@@ -147,7 +155,7 @@ func wants(v *view) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func tooBig(v *view, p *pool, all []*offer) string {
+func tooBig(v *view, all []*offer) string {
 	need := v.kind.pod.Need
 	var most resource.List
 	var daemons bool
@@ -162,13 +170,13 @@ func tooBig(v *view, p *pool, all []*offer) string {
 	}
 	short := need.Short(most)
 	if len(short) == 0 {
-		return fmt.Sprintf("pool %s: no instance type is big enough for %s at once%s", p.Name, what, less)
+		return fmt.Sprintf("no instance type is big enough for %s at once%s", what, less)
 	}
 	var parts []string
 	for _, name := range short {
 		parts = append(parts, name+"="+resource.Format(name, most.Get(name)))
 	}
-	return fmt.Sprintf("pool %s: no instance type is big enough for %s; the largest has %s%s", p.Name, what, strings.Join(parts, " "), less)
+	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "), less)
 }
 
 // notSold sums up why offers are not available.
@@ -206,8 +214,11 @@ func (a *attempt) overLimit(p *pool, offers []*offer) string {
 		if name == limitNodes {
 			used = a.usage[p.id].nodes
 		}
-		parts = append(parts, fmt.Sprintf("limit %s %s would be exceeded: %s used", name,
-			resource.Format(name, p.Limits.Get(name)), resource.Format(name, used)))
+		parts = append(parts, overText(p, name, used))
 	}
-	return fmt.Sprintf("pool %s: %s", p.Name, strings.Join(parts, " and "))
+	return strings.Join(parts, " and ")
+}
+
+func overText(p *pool, name string, used int64) string {
+	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resource.Format(name, p.Limits.Get(name)), resource.Format(name, used))
 }

@@ -1,14 +1,11 @@
 package pack
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
-	"joiner/pkg/require"
 	"joiner/pkg/resource"
 	"joiner/pkg/topology"
 )
@@ -16,11 +13,13 @@ import (
 // world is what every attempt of a pass starts from. It is not changed after survey, except that it remembers answers.
 type world struct {
 	s          cluster.Snapshot
+	all        []cluster.Host
 	dims       []string // names of the resources that anybody asks for
 	kinds      []*kind
 	pools      []*pool
 	offers     []*offer
 	hosts      []*bin
+	few        int // up to how many pools are all looked at
 	daemons    []daemon
 	skipped    []plan.Skip
 	unmodelled []plan.Unplaced
@@ -54,6 +53,7 @@ type counter struct {
 	filter *admission // nil for all nodes
 
 	limited bool // a required spread over hostnames counts it
+
 }
 
 type daemon struct {
@@ -61,15 +61,19 @@ type daemon struct {
 	admit *admission
 }
 
-func survey(s cluster.Snapshot, sells Market) *world {
+func survey(s cluster.Snapshot, sells Market) *world { return surveyed(s, sells, manyPools) }
+
+// surveyed is survey where up to few pools are all looked at.
+func surveyed(s cluster.Snapshot, sells Market, few int) *world {
 	w := &world{
-		s: s, counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
+		few: few,
+		s:   s, all: s.Hosts(), counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
 		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[priced]float64{},
 		holders: map[string]held{}, reasons: map[string]string{},
 	}
-	list, out := unmodelled(demand(s))
+	list, out := unmodelled(demand(s, w.all))
 	w.unmodelled = out
-	sig := signer{labels: selected(s), shared: sharedVolumes(s.Pods), moving: moving(s)}
+	sig := signer{labels: selected(s), shared: sharedVolumes(s.Pods), moving: moving(w.all)}
 	w.kinds = kinds(list, sig)
 	w.measure()
 	for _, d := range s.Daemons {
@@ -79,8 +83,7 @@ func survey(s cluster.Snapshot, sells Market) *world {
 	}
 	w.findPools(sells)
 	w.findKeys()
-	softTaint := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return slices.ContainsFunc(p.Taints, soft) })
-	softTaint = softTaint || slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, soft) })
+	softTaint := w.softTaints()
 	for _, k := range w.kinds {
 		for _, x := range wishes(k.pod, s.Rules.IgnorePreferences, softTaint) {
 			k.views = append(k.views, w.view(k, x))
@@ -96,6 +99,12 @@ func survey(s cluster.Snapshot, sells Market) *world {
 	w.count(waiting, sig)
 	w.dropCircles()
 	return w
+}
+
+// softTaints reports whether any node or pool has a taint that pods may have to put up with.
+func (w *world) softTaints() bool {
+	return slices.ContainsFunc(w.s.Pools, func(p cluster.Pool) bool { return slices.ContainsFunc(p.Taints, soft) }) ||
+		slices.ContainsFunc(w.s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, soft) })
 }
 
 func soft(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
@@ -137,16 +146,8 @@ func (w *world) vector(l resource.List) []int64 {
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
 func (w *world) findKeys() {
 	keys := map[string]bool{}
-	for _, p := range w.s.Pods {
-		for _, c := range p.Spread {
-			keys[canonicalKey(c.Key)] = true
-		}
-		for _, t := range slices.Concat(p.Affinity, p.AntiAffinity) {
-			keys[canonicalKey(t.Key)] = true
-		}
-		for _, t := range slices.Concat(p.Prefers, p.Avoids) {
-			keys[canonicalKey(t.Term.Key)] = true
-		}
+	for i := range w.s.Pods {
+		topologyKeys(&w.s.Pods[i], keys)
 	}
 	delete(keys, labelHost)
 	for key := range keys { // each key on its own, so the order does not matter
@@ -158,7 +159,7 @@ func (w *world) findKeys() {
 				all = slices.Compact(all)
 			}
 		}
-		for _, h := range w.s.Hosts() {
+		for _, h := range w.all {
 			if v, ok := h.Labels()[key]; ok {
 				all = append(all, v)
 			}
@@ -168,6 +169,23 @@ func (w *world) findKeys() {
 		w.domainIDs[key] = map[string]int{}
 		for i, d := range w.domains[key] {
 			w.domainIDs[key][d] = i
+		}
+	}
+}
+
+// topologyKeys adds the keys over which the pod spreads, or is near to or apart from others.
+func topologyKeys(p *cluster.Pod, keys map[string]bool) {
+	for _, c := range p.Spread {
+		keys[canonicalKey(c.Key)] = true
+	}
+	for _, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
+		for _, t := range list {
+			keys[canonicalKey(t.Key)] = true
+		}
+	}
+	for _, list := range [][]cluster.WeightedAffinityTerm{p.Prefers, p.Avoids} {
+		for _, t := range list {
+			keys[canonicalKey(t.Term.Key)] = true
 		}
 	}
 }
@@ -193,7 +211,7 @@ func (w *world) count(waiting map[string]bool, sig signer) {
 	for _, h := range w.hosts {
 		byName[h.name] = h
 	}
-	for _, h := range w.s.Hosts() {
+	for _, h := range w.all {
 		if h.Node != nil && byName[h.Node.Name] == nil {
 			byName[h.Node.Name] = w.hostBin(h, nil)
 		}
@@ -287,47 +305,4 @@ func (t tally) clone() tally {
 		out.count[i], out.anti[i] = slices.Clone(t.count[i]), slices.Clone(t.anti[i])
 	}
 	return out
-}
-
-// admission is one answer to "may a pod with these demands be on that node", asked for many nodes.
-type admission struct {
-	id          string
-	number      int
-	alternative []require.Set
-	tolerations []cluster.Toleration
-	byOffer     []int16  // 0 unknown, -1 no, else 1 + the alternative that holds
-	byModel     [][]int8 // by alternative and model: 0 unknown, 1 yes, -1 no
-	pinned      map[pin]*admission
-	w           *world
-}
-
-func (w *world) admission(alternatives []require.Set, tolerations []cluster.Toleration) *admission {
-	parts := make([]string, len(alternatives))
-	for i, s := range alternatives {
-		parts[i] = text(s)
-	}
-	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), tolerations)
-	if a, ok := w.admissions[id]; ok {
-		return a
-	}
-	a := &admission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, byModel: make([][]int8, len(alternatives)), w: w}
-	w.admissions[id] = a
-	return a
-}
-
-// text is a requirement set in full; its String is shortened for people.
-func text(s require.Set) string {
-	var b strings.Builder
-	for _, r := range s.All() {
-		fmt.Fprintf(&b, "%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
-		for _, n := range []*int64{r.Min, r.Max} {
-			if n != nil {
-				fmt.Fprintf(&b, " %d", *n)
-			} else {
-				b.WriteString(" -")
-			}
-		}
-		b.WriteByte(';')
-	}
-	return b.String()
 }

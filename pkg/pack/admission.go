@@ -1,0 +1,133 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+)
+
+// admission is one answer to "may a pod with these demands be on that node", asked for many nodes.
+type admission struct {
+	id          string
+	number      int
+	alternative []require.Set
+	tolerations []cluster.Toleration
+	byPool      []*answers // nil until a pool is asked
+	byModel     [][]int8   // by alternative and model: 0 unknown, 1 yes, -1 no
+	pinned      map[pin]*admission
+	w           *world
+}
+
+// answers are those about the offers of one pool.
+type answers struct {
+	no      bool    // the pool's taints or labels keep the pod from all of them
+	byOffer []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
+}
+
+func (w *world) admission(alternatives []require.Set, tolerations []cluster.Toleration) *admission {
+	parts := make([]string, len(alternatives))
+	for i, s := range alternatives {
+		parts[i] = text(s)
+	}
+	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), tolerations)
+	if a, ok := w.admissions[id]; ok {
+		return a
+	}
+	a := &admission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, byModel: make([][]int8, len(alternatives)), w: w}
+	w.admissions[id] = a
+	return a
+}
+
+// text is a requirement set in full; its String is shortened for people.
+func text(s require.Set) string {
+	var b strings.Builder
+	for _, r := range s.All() {
+		fmt.Fprintf(&b, "%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
+		for _, n := range []*int64{r.Min, r.Max} {
+			if n != nil {
+				fmt.Fprintf(&b, " %d", *n)
+			} else {
+				b.WriteString(" -")
+			}
+		}
+		b.WriteByte(';')
+	}
+	return b.String()
+}
+
+// check returns the first alternative that lets the pod run on a node of the offer, -1 for none.
+func (a *admission) check(o *offer) int {
+	x := a.about(o.model.pool)
+	if x.no {
+		return -1
+	}
+	if o.index >= len(x.byOffer) { // the pool is still being stocked
+		x.byOffer = append(x.byOffer, make([]int16, o.index+1-len(x.byOffer))...)
+	}
+	if x.byOffer[o.index] == 0 {
+		x.byOffer[o.index] = -1
+		for i := range a.alternative {
+			if a.holds(i, o) {
+				x.byOffer[o.index] = int16(min(i, 1<<14)) + 1
+				break
+			}
+		}
+	}
+	if n := x.byOffer[o.index]; n > 0 {
+		return int(n) - 1
+	}
+	return -1
+}
+
+func (a *admission) about(p *pool) *answers {
+	if p.id < len(a.byPool) && a.byPool[p.id] != nil {
+		return a.byPool[p.id]
+	}
+	if p.id >= len(a.byPool) {
+		a.byPool = append(a.byPool, make([]*answers, p.id+1-len(a.byPool))...)
+	}
+	x := p.refused
+	if len(cluster.Untolerated(p.Taints, a.tolerations)) == 0 && slices.ContainsFunc(a.alternative, p.req.Intersects) {
+		x = &answers{byOffer: make([]int16, len(p.offers))}
+	}
+	a.byPool[p.id] = x
+	return x
+}
+
+// never reports that no offer of the pool admits the pod, whatever it sells.
+func (a *admission) never(p *pool) bool { return a.about(p).no }
+
+// holds reports whether alternative i holds on the offer; what does not differ between a model's offers is asked once.
+func (a *admission) holds(i int, o *offer) bool {
+	alt := a.alternative[i]
+	if !o.Meets(alt) {
+		return false
+	}
+	number := o.model.number
+	if number >= len(a.byModel[i]) {
+		a.byModel[i] = append(a.byModel[i], make([]int8, max(number+1, a.w.models)-len(a.byModel[i]))...)
+	}
+	if a.byModel[i][number] == 0 {
+		ok := true
+		for _, r := range alt.All() {
+			if perOffer(r.Key) {
+				continue
+			}
+			mine, defined := o.model.label(r.Key)
+			if !defined {
+				ok = ok && (r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized)
+				continue
+			}
+			ok = ok && mine.Overlaps(r)
+		}
+		a.byModel[i][number] = -1
+		if ok {
+			a.byModel[i][number] = 1
+		}
+	}
+	return a.byModel[i][number] > 0
+}

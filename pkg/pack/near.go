@@ -1,0 +1,181 @@
+package pack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// scattered notes the groups of pods that had to be near each other on one node and were not all placed: another attempt puts each
+// group on its node before anything else. False when there is nothing new to note.
+func (a *attempt) scattered(groups map[int]bool) bool {
+	found := false
+	for i, k := range a.w.kinds {
+		if len(a.rest[i]) == 0 || a.w.cheapest(k.last(), nil) >= noPrice {
+			continue
+		}
+		for _, r := range k.last().host {
+			if r.what == follow && !groups[r.counter] {
+				groups[r.counter] = true
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// party is a group of pods that want to be near each other on nodes.
+type party struct {
+	hosts  []*lot // whom the others follow, and who follow nobody
+	guests []*lot
+}
+
+// gather places the groups that an earlier attempt scattered: everybody on one node where all follow each other, else as many nodes
+// as it takes, each with one pod that is followed and its part of those that follow.
+func (a *attempt) gather(lots []*lot) {
+	counters := make([]int, 0, len(a.groups))
+	for c := range a.groups {
+		counters = append(counters, c)
+	}
+	slices.Sort(counters)
+	for _, c := range counters {
+		var p party
+		for _, l := range lots {
+			follows := slices.ContainsFunc(l.view.host, func(r rule) bool { return r.what == follow && r.counter == c })
+			switch {
+			case l.left == 0 || l.view.kind.stays:
+			case follows:
+				p.guests = append(p.guests, l)
+			case slices.Contains(l.view.kind.matched, c):
+				p.hosts = append(p.hosts, l)
+			}
+		}
+		if a.total[c] == 0 && len(p.guests) > 0 {
+			a.seat(p)
+		}
+	}
+}
+
+// seat places a party.
+func (a *attempt) seat(p party) {
+	together := slices.ContainsFunc(p.guests, func(l *lot) bool { return l.whole })
+	for {
+		left := 0
+		for _, l := range p.hosts {
+			left += l.left
+		}
+		if together {
+			left = min(left, 1)
+		}
+		table := a.table(p, max(1, left))
+		if len(table) == 0 || len(p.hosts) > 0 && left == 0 || !a.seatAt(table) {
+			return
+		}
+	}
+}
+
+// table is what one node is to take of the party: of those that follow their part for each that is followed.
+func (a *attempt) table(p party, hosts int) []take {
+	var out []take
+	for _, l := range p.hosts {
+		if l.left > 0 {
+			out = append(out, take{lot: l, n: 1})
+			break
+		}
+	}
+	guests := false
+	for _, l := range p.guests {
+		if l.left > 0 {
+			out = append(out, take{lot: l, n: (l.left + hosts - 1) / hosts})
+			guests = true
+		}
+	}
+	if !guests {
+		return nil
+	}
+	slices.SortStableFunc(out[min(1, len(p.hosts)):], func(x, y take) int { // who follows only others comes after those
+		return cmp.Compare(followsOthers(x.lot.view), followsOthers(y.lot.view))
+	})
+	return out
+}
+
+func followsOthers(v *view) int {
+	n := 0
+	for _, r := range v.host {
+		if r.what == follow && !r.self {
+			n++
+		}
+	}
+	return n
+}
+
+// seatAt puts the takes together on the first host with room, else on the new node that is cheapest for them.
+func (a *attempt) seatAt(table []take) bool {
+	for _, b := range a.bins {
+		if b.offer != nil {
+			continue
+		}
+		if d := a.guestsOf(b); d.takeAll(table) {
+			for _, t := range d.takes {
+				a.put(t.lot, b, t.alt, t.n)
+			}
+			return true
+		}
+	}
+	if a.roomOnly {
+		return false
+	}
+	for start := 0; start < len(a.w.pools); {
+		end := start
+		var best *draft
+		price := math.Inf(1)
+		for ; end < len(a.w.pools) && a.w.pools[end].Weight == a.w.pools[start].Weight; end++ {
+			p := a.w.pools[end]
+			for _, o := range p.sale {
+				if a.w.cost(o) >= price {
+					break
+				}
+				if a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+					continue
+				}
+				if d := a.draft(o); d.takeAll(table) {
+					best, price = d, a.w.cost(o)
+				}
+			}
+		}
+		if best != nil {
+			before := a.opened
+			a.apply(best.offer, best.takes, 1)
+			return a.opened > before
+		}
+		start = end
+	}
+	return false
+}
+
+// guestsOf is a draft of what a host takes in addition.
+func (a *attempt) guestsOf(b *bin) *draft {
+	d := &draft{a: a, host: b, room: slices.Clone(b.room)}
+	d.site = site{
+		limit: func(i int) int {
+			n := a.site(b).limit(i)
+			for _, t := range d.takes {
+				n = min(n, t.lot.view.limit(i))
+			}
+			return n
+		},
+		count: func(i int) int { return b.count[i] + d.count[i] }, anti: func(i int) int { return b.anti[i] + d.anti[i] },
+		total: a.total, ports: slices.Clone(b.ports), disks: b.disks,
+	}
+	return d
+}
+
+// takeAll takes exactly the takes, or reports false.
+func (d *draft) takeAll(table []take) bool {
+	for _, t := range table {
+		if d.take(t.lot, t.n) != t.n {
+			return false
+		}
+	}
+	return true
+}
