@@ -42,6 +42,12 @@ func Admit(s cluster.Snapshot) []Going {
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b Going) int {
+		if due := a.Leave.due(s.Now); due != b.Leave.due(s.Now) {
+			if due {
+				return -1
+			}
+			return 1
+		}
 		return cmp.Or(a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since), cmp.Compare(a.Claim, b.Claim))
 	})
 	spend(s, out)
