@@ -30,7 +30,7 @@ func TestGoing(t *testing.T) {
 				s = world(t, d.Input)
 				return ""
 			case "admit":
-				return twice(t, s, func(s cluster.Snapshot) string { return admitted(s) })
+				return twice(t, s, admitted)
 			case "room":
 				return twice(t, s, func(s cluster.Snapshot) string { return condemned(s, d.CmdArgs) })
 			}

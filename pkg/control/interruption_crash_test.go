@@ -1,0 +1,203 @@
+package control_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/controltest"
+	"joiner/pkg/interrupt"
+)
+
+// first is the instance that web's notices are about.
+func first(f *functions) string { return f.w.Instances()[0].ID }
+
+// again delivers the notices once more, as Lambda does after an error, and fails on an error of its own.
+func again(t *testing.T, f *functions, notices ...interrupt.Notice) {
+	t.Helper()
+	if err := f.interruption(f.w.Ports(controltest.Fault{})).Notices(context.Background(), notices...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStateChangesSurviveEveryFault: an instance goes behind our back, in every way and order that EC2 has.
+func TestStateChangesSurviveEveryFault(t *testing.T) {
+	for name, c := range map[string]struct {
+		state   string
+		kind    interrupt.Kind
+		more    []interrupt.Kind // that come later
+		release bool             // nothing is left of it after the notice
+	}{
+		"stopping":              {state: "stopping", kind: interrupt.Stopping, more: []interrupt.Kind{interrupt.Stopped}},
+		"stopped":               {state: "stopped", kind: interrupt.Stopped, more: []interrupt.Kind{interrupt.Stopping}},
+		"shutting-down":         {state: "shutting-down", kind: interrupt.Ending, more: []interrupt.Kind{interrupt.Ended, interrupt.Ending}},
+		"terminated":            {state: "terminated", kind: interrupt.Ended, more: []interrupt.Kind{interrupt.Ending}, release: true},
+		"running after the end": {state: "terminated", kind: interrupt.Ended, more: []interrupt.Kind{interrupt.Running}, release: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n interrupt.Notice
+			eachFault(t,
+				func(t *testing.T) *functions {
+					f := running(t)
+					n = interrupt.Notice{Kind: c.kind, Instance: first(f), Time: f.w.Now()}
+					f.w.StopInstance(n.Instance, c.state)
+					return f
+				},
+				func(f *functions, p *controltest.Ports) error {
+					return f.interruption(p).Notices(context.Background(), n)
+				},
+				func(t *testing.T, f *functions) {
+					again(t, f, n)
+					if claimOf(f, n.Instance).Name != "" && c.release {
+						t.Error("the claim of an instance that is gone is still there")
+					}
+					for _, k := range c.more {
+						n.Kind = k
+						again(t, f, n)
+					}
+					n.Kind = c.kind
+					f.comeToRest(t)
+					for _, i := range f.w.Instances() {
+						if i.ID == n.Instance {
+							t.Errorf("instance %s is %s", i.ID, i.State)
+						}
+					}
+				})
+		})
+	}
+}
+
+// claimOf is the claim of an instance, without a name if there is none.
+func claimOf(f *functions, instance string) cluster.Claim {
+	for _, c := range f.w.Claims() {
+		if c.ProviderID != "" && instanceOf(c) == instance {
+			return c
+		}
+	}
+	return cluster.Claim{}
+}
+
+func TestRunningSurvivesEveryFault(t *testing.T) {
+	eachFault(t,
+		func(t *testing.T) *functions {
+			f := waiting(t)
+			if err := f.provision(f.w.Ports(controltest.Fault{})).Run(context.Background(), f.once()); err != nil {
+				t.Fatal(err)
+			}
+			f.w.Tick(10 * time.Second)
+			return f
+		},
+		func(f *functions, p *controltest.Ports) error {
+			before := len(p.Calls())
+			err := f.interruption(p).Notices(context.Background(), interrupt.Notice{Kind: interrupt.Running, Instance: first(f)},
+				interrupt.Notice{Kind: interrupt.Running, Instance: first(f)}, interrupt.Notice{Kind: interrupt.Running, Instance: first(f)},
+				interrupt.Notice{Kind: interrupt.Running, Instance: first(f)}) // eachFault wants some calls
+			if before+5 != len(p.Calls()) && err == nil {
+				t.Errorf("calls %v", p.Calls())
+			}
+			return err
+		},
+		func(t *testing.T, f *functions) {
+			if f.w.Woken("lifecycle") < 1 {
+				t.Error("lifecycle was not woken")
+			}
+			f.comeToRest(t)
+		})
+}
+
+// aged is a world in service whose nodes are old enough to be left, and whose pool replaces on recommendations.
+func aged(t *testing.T) *functions {
+	t.Helper()
+	f := running(t)
+	f.w.Quota = 5
+	f.w.AnnotatePool(interrupt.AnnotationRebalance, "replace")
+	f.w.Protect("web", 2)
+	f.w.Tick(16 * time.Minute)
+	return f
+}
+
+func TestRebalanceSurvivesEveryFault(t *testing.T) {
+	survivesLeaving(t, func(f *functions) interrupt.Notice {
+		return interrupt.Notice{Kind: interrupt.Rebalance, Instance: first(f), Time: f.w.Now()}
+	})
+}
+
+func TestScheduledChangeSurvivesEveryFault(t *testing.T) {
+	survivesLeaving(t, func(f *functions) interrupt.Notice {
+		return interrupt.Notice{Kind: interrupt.Scheduled, Instance: first(f), Time: f.w.Now(), At: f.w.Now().Add(72 * time.Hour)}
+	})
+}
+
+func TestUrgentScheduledChangeSurvivesEveryFault(t *testing.T) {
+	survivesLeaving(t, func(f *functions) interrupt.Notice {
+		return interrupt.Notice{Kind: interrupt.Scheduled, Instance: first(f), Time: f.w.Now(), At: f.w.Now().Add(30 * time.Minute)}
+	})
+}
+
+func TestReservationInterruptionSurvivesEveryFault(t *testing.T) {
+	survivesLeaving(t, func(f *functions) interrupt.Notice {
+		return interrupt.Notice{Kind: interrupt.Reservation, Instance: first(f), Time: f.w.Now(), At: f.w.Now().Add(2 * time.Minute)}
+	})
+}
+
+// survivesLeaving has the notice handled with every fault, then once more, and expects another node in the instance's place.
+func survivesLeaving(t *testing.T, about func(f *functions) interrupt.Notice) {
+	t.Helper()
+	var n interrupt.Notice
+	eachFault(t,
+		func(t *testing.T) *functions {
+			f := aged(t)
+			n = about(f)
+			return f
+		},
+		func(f *functions, p *controltest.Ports) error {
+			return f.interruption(p).Notices(context.Background(), n)
+		},
+		func(t *testing.T, f *functions) {
+			again(t, f, n)
+			f.rest(t, 6)
+			f.comeToRest(t)
+			if c := claimOf(f, n.Instance); c.Name != "" {
+				t.Errorf("claim %s was not left; its annotations: %v", c.Name, c.Annotations)
+			}
+		})
+}
+
+// TestLeavingSurvivesEveryFaultOfProvision lets the invocation fail that condemns the node once its replacement is ready.
+func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
+	var n interrupt.Notice
+	eachFault(t,
+		func(t *testing.T) *functions {
+			f := aged(t)
+			n = interrupt.Notice{Kind: interrupt.Scheduled, Instance: first(f), At: f.w.Now().Add(72 * time.Hour)}
+			again(t, f, n)
+			ctx := context.Background()
+			if err := f.provision(f.w.Ports(controltest.Fault{})).Run(ctx, f.once()); err != nil {
+				t.Fatal(err)
+			}
+			f.w.Tick(30 * time.Second)
+			if err := f.lifecycle(f.w.Ports(controltest.Fault{})).Run(ctx, f.w.Now().Add(3*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if c := claimOf(f, n.Instance); !c.Deleting.IsZero() {
+				t.Fatal("the node was condemned before its replacement was in service")
+			}
+			return f
+		},
+		func(f *functions, p *controltest.Ports) error {
+			err := f.provision(p).Run(context.Background(), f.once())
+			if err == nil && claimOf(f, n.Instance).Deleting.IsZero() {
+				t.Error("the node was not condemned although its replacement is in service")
+			}
+			return err
+		},
+		func(t *testing.T, f *functions) {
+			f.w.Tick(2 * time.Minute)
+			f.rest(t, 4)
+			f.comeToRest(t)
+			if c := claimOf(f, n.Instance); c.Name != "" {
+				t.Errorf("claim %s was not left", c.Name)
+			}
+		})
+}
