@@ -113,7 +113,7 @@ func aged(t *testing.T) *functions {
 	f.w.Quota = 5
 	f.w.AnnotatePool(interrupt.AnnotationRebalance, "replace")
 	f.w.Protect("web", 2)
-	f.w.Tick(16 * time.Minute)
+	f.w.Skip(16 * time.Minute)
 	return f
 }
 

@@ -35,17 +35,19 @@ func TestRecommendationReplacesFirst(t *testing.T) {
 	}
 	noProblems(t, f.w)
 	now := f.w.Instances()
-	if len(now) != len(was) || now[0].ID != was[1].ID {
+	if len(now) < len(was) || now[0].ID != was[1].ID || now[1].ID != was[2].ID {
 		t.Fatalf("instances were %v and are %v", was, now)
 	}
-	fresh := now[len(now)-1]
-	if fresh.CapacityType == was[0].CapacityType && fresh.Type == was[0].Type && fresh.Zone == was[0].Zone {
-		t.Errorf("the replacement is %s %s in %s again", fresh.CapacityType, fresh.Type, fresh.Zone)
+	for _, fresh := range now[2:] {
+		if fresh.CapacityType == was[0].CapacityType && fresh.Type == was[0].Type && fresh.Zone == was[0].Zone {
+			t.Errorf("the replacement is %s %s in %s again", fresh.CapacityType, fresh.Type, fresh.Zone)
+		}
 	}
+	fresh := now[2]
 	// A recommendation for the replacement follows at once: it is told, and that is all.
 	again(t, f, interrupt.Notice{Kind: interrupt.Rebalance, Instance: fresh.ID, Time: f.w.Now()})
 	f.rest(t, 5)
-	if got := f.w.Instances(); len(got) != len(now) || got[len(got)-1].ID != fresh.ID {
+	if got := f.w.Instances(); len(got) != len(now) || got[2].ID != fresh.ID {
 		t.Errorf("instances are %v after a recommendation for the replacement", got)
 	}
 }
@@ -209,7 +211,7 @@ func TestForeignInstancesCostOneCall(t *testing.T) {
 	if got := strings.Join(p.Calls(), ", "); got != "list claims" {
 		t.Errorf("calls %s", got)
 	}
-	f.w.Tick(61 * time.Minute)
+	f.w.Skip(61 * time.Minute)
 	handle()
 	if got := strings.Join(p.Calls(), ", "); got != "list claims, list claims" {
 		t.Errorf("calls %s an hour later", got)

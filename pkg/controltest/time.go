@@ -21,6 +21,13 @@ func (w *World) Tick(d time.Duration) {
 	w.tick(d)
 }
 
+// Skip lets time go by in one go: what would happen in it happens at its end.
+func (w *World) Skip(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tick(d)
+}
+
 func (w *World) tick(d time.Duration) {
 	w.now = w.now.Add(d)
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
