@@ -5,11 +5,16 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
 )
+
+// bindsWithin is how long the scheduler may take for the pods of a node that has become ready for them.
+const bindsWithin = 10 * time.Second
 
 // findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name.
 func (w *world) findHosts(waiting map[string]bool) {
@@ -46,7 +51,7 @@ func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
 			b.known = b.known.And(require.Of(labelHost, h.Node.Name))
 		}
 	}
-	if h.Claim != nil && h.Claim.Annotations[AnnotationNominated] != "" {
+	if h.Claim != nil && h.Claim.Annotations[AnnotationNominated] != "" && !w.settled(h) {
 		b.wanted = strings.Split(h.Claim.Annotations[AnnotationNominated], ",")
 	}
 	var daemons, running, used resource.List
@@ -73,6 +78,13 @@ func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
 		b.room = make([]int64, len(w.dims))
 	}
 	return b
+}
+
+// settled reports whether the scheduler has had the time to put the pods of a claim onto its node. Those that it did not put there
+// are packed by what is true now: a rule may have come to keep them away.
+func (w *world) settled(h cluster.Host) bool {
+	k := h.Claim.Condition(api.ConditionInitialized)
+	return h.Initialized() && (k.Status != "True" || !w.s.Now.Before(k.Since.Add(bindsWithin)))
 }
 
 // leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers it may become,
