@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
@@ -27,6 +29,7 @@ type launcher struct {
 	p *Provision
 	s cluster.Snapshot // read only
 
+	reading singleflight.Group // of classes; no lock is held while a port is asked
 	mu      sync.Mutex
 	soldOut []catalog.Mark
 	classes map[string]*awsv1.EC2NodeClass
@@ -197,21 +200,25 @@ func (l *launcher) marks() []catalog.Mark {
 	return append([]catalog.Mark(nil), l.soldOut...)
 }
 
+// class reads the class once, for all that ask meanwhile.
 func (l *launcher) class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if c, ok := l.classes[name]; ok {
-		return c, nil
+	known := l.classes[name]
+	l.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
-	c, err := l.p.Read.Class(ctx, name)
+	c, err, _ := l.reading.Do(name, func() (any, error) { return l.p.Read.Class(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.classes == nil {
 		l.classes = map[string]*awsv1.EC2NodeClass{}
 	}
-	l.classes[name] = c
-	return c, nil
+	l.classes[name] = c.(*awsv1.EC2NodeClass)
+	return l.classes[name], nil
 }
 
 func attemptOf(c cluster.Claim) int {

@@ -24,6 +24,7 @@ import (
 const (
 	parallelLaunches = 8
 	maxEvents        = 50
+	freshFor         = 2 * time.Second        // a snapshot on which a node may be condemned by choice; an older one waits for the next pass
 	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
 )
 
@@ -102,12 +103,15 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	going := interrupt.Admit(s)
 	decision := hold.Mark(s, pack.Pods(interrupt.Empty(s, going)))
 	p.say(decision)
+	condemned, leaveErr := 0, error(nil)
+	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
+		condemned, leaveErr = p.leave(ctx, s, going, decision)
+	}
 	n, err := p.carryOut(ctx, &s, decision)
 	launched, err = launched+n, errors.Join(resumeErr, err)
 	p.admit(ctx, s, decision)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
-	condemned, leaveErr := p.leave(ctx, s, going, decision)
 	err = errors.Join(err, leaveErr)
 	if launched+condemned > 0 {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
