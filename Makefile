@@ -91,6 +91,7 @@ check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
 	@$(MAKE) --no-print-directory lint
 	$(STEP) 'purity and unit tests' '20 s' go test $(ROOT_PACKAGES)
+	$(STEP) 'simulation of 300 seeds' '15 s' go test ./pkg/sim -run 'TestSeeds$$' -args -seeds 300
 
 .PHONY: lint
 lint: $(GOLANGCI_LINT)
@@ -100,6 +101,11 @@ lint: $(GOLANGCI_LINT)
 golden: ## rewrite the expected outputs of scenarios; read the diff as if it were code
 	@packages=$$(grep -rl --include='*_test.go' cockroachdb/datadriven events functions infra/stack pkg | xargs -n1 dirname | sort -u | sed 's|^|./|'); \
 	go test $$packages -rewrite; git status --short -- '*testdata*'
+
+.PHONY: sim
+sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_SEED=s (one seed prints its whole story)
+	@go test ./pkg/sim -run 'TestSeeds$$' -v -count=1 -timeout 0 -args -progress -seeds $(or $(SEEDS),1000) -first $(or $(FIRST_SEED),1) \
+		$(if $(filter 1,$(SEEDS)),-story)
 
 .PHONY: bench
 bench: ## pack the sample workloads beside Karpenter and write infra/bench/results.md; another folder: WORKLOADS=folder

@@ -1,0 +1,272 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+	decided "joiner/pkg/plan"
+
+	v1 "joiner/pkg/api/v1"
+)
+
+// seconds are how old what a decision read may be when it is carried out.
+const seconds = 5 * time.Second
+
+// late is how much older than the world an invocation may be when it acts: what it read, its lists, its way.
+const late = 15 * time.Second
+
+// checkIssued looks at a call when it is made.
+func (w *world) checkIssued(r *request) {
+	if r.call != "create claim" && r.call != "launch" {
+		return
+	}
+	if w.held.holder != r.inv.String() || !time.Now().Before(w.held.until) {
+		w.violate("capacity without the lease", "%s calls %s %s while the lease is %q's until %s", r.inv, r.call, r.key,
+			w.held.holder, w.held.until.Sub(w.began))
+	}
+}
+
+// checkNewClaim looks at a claim that is about to be stored: the pods it is for must not all be waiting for others already.
+func (w *world) checkNewClaim(c *claim, l decided.Launch) {
+	w.mutated("create claim")
+	if len(c.pods) == 0 {
+		return
+	}
+	waiting := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		have := w.claims[name]
+		if !have.Deleting.IsZero() || w.nodeOf(have) != nil {
+			continue
+		}
+		for _, uid := range have.pods {
+			waiting[uid] = have.Name
+		}
+	}
+	for _, uid := range c.pods {
+		if waiting[uid] == "" {
+			return
+		}
+	}
+	w.violate("capacity counted twice", "a claim is made for %v, which wait for claim %s already", l.Pods, waiting[c.pods[0]])
+}
+
+func (w *world) nodeOf(c *claim) *node {
+	for _, n := range w.nodes {
+		if n.machine != nil && n.machine.ClaimUID == c.UID {
+			return n
+		}
+	}
+	return nil
+}
+
+// checkOrder looks at what is asked of EC2: nothing that was marked as sold out before the invocation began.
+func (w *world) checkOrder(by *invocation, o launch.Order) {
+	now := time.Now()
+	for _, offer := range o.Offers() {
+		for _, m := range w.marks {
+			if m.Offer == offer && m.made.Before(by.started) && m.Until.After(now.Add(2*w.plan.skew+time.Second)) {
+				w.violate("asks for what is sold out", "%s asks for %s, which is marked until %s", by, offer, m.Until.Sub(w.began))
+			}
+		}
+	}
+}
+
+// checkStart looks at an instance that starts.
+func (w *world) checkStart(m *machine, o launch.Order) {
+	c := w.byUID[o.ClaimUID]
+	if c == nil {
+		w.violate("launch without a claim", "instance %s starts for claim %s, which was never stored", m.ID, o.ClaimName)
+		return
+	}
+	for _, other := range w.living() {
+		if other.ClaimUID == m.ClaimUID {
+			w.violate("doubled instance", "%s and %s both run for claim %s", other.ID, m.ID, m.Claim)
+		}
+	}
+	pool, ok := w.poolOf(c.Pool)
+	if !ok || len(pool.Limited) == 0 || !c.Deleting.IsZero() {
+		return
+	}
+	for _, over := range w.overLimit(pool, c.UID, w.types[m.Type]) {
+		w.violate("limit of the pool", "with %s pool %s has %s", m.ID, pool.Name, over)
+	}
+}
+
+func (w *world) poolOf(name string) (cluster.Pool, bool) {
+	for _, p := range w.pools {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return cluster.Pool{}, false
+}
+
+// checkStatus looks at a claim that is given an instance.
+func (w *world) checkStatus(c *claim, before cluster.Claim) {
+	if before.ProviderID != "" && c.ProviderID != before.ProviderID {
+		w.violate("claim changed its instance", "claim %s had %s and is given %s", c.Name, before.ProviderID, c.ProviderID)
+	}
+	if c.ProviderID == "" || before.ProviderID != "" {
+		return
+	}
+	m := w.machines[c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]]
+	if m == nil || m.ClaimUID != c.UID {
+		w.violate("adopted the wrong instance", "claim %s is given %s, which was not launched for it", c.Name, c.ProviderID)
+	}
+}
+
+// checkRelease looks at a claim that loses our finalizer: its instance must be gone, or at least be told to go.
+func (w *world) checkRelease(c *claim) {
+	for _, m := range w.living() {
+		if m.ClaimUID == c.UID && !m.asked && time.Since(m.showAt) > late {
+			w.violate("finalizer gone before the instance", "claim %s is released while %s runs", c.Name, m.ID)
+		}
+		if m.ClaimUID == c.UID && c.ProviderID == m.ProviderID() && !m.asked {
+			w.violate("finalizer gone before the instance", "claim %s is released while %s runs, which it names", c.Name, m.ID)
+		}
+	}
+}
+
+// checkNodeRelease looks at a node that loses our finalizer: nothing may run there any more.
+func (w *world) checkNodeRelease(n *node) {
+	w.checkOurs(n, "released")
+	if n.machine != nil && !n.machine.Gone() {
+		w.violate("node released alive", "node %s is released while %s runs", n.Name, n.machine.ID)
+	}
+}
+
+// checkOurs looks at a node that is changed: it must be one of ours.
+func (w *world) checkOurs(n *node, what string) {
+	if n.machine == nil || n.machine.foreign {
+		w.violate("foreign node", "node %s of somebody else is %s", n.Name, what)
+	}
+}
+
+// checkEviction looks at an eviction: the node takes no pods any more, and the pod is not protected.
+func (w *world) checkEviction(p *pod) {
+	n := w.nodes[p.NodeName]
+	if n == nil {
+		return
+	}
+	if !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted }) {
+		w.violate("eviction before the taint", "pod %s is evicted from %s, which still takes pods", p.Key(), n.Name)
+	}
+	if p.Protected(time.Now().Add(w.plan.skew)) && !w.dying(n) {
+		w.violate("protected pod evicted", "pod %s is evicted from %s", p.Key(), n.Name)
+	}
+}
+
+// dying reports whether the node ends whatever anybody does: its instance is noticed, or its grace period is over.
+func (w *world) dying(n *node) bool {
+	if n.down || n.machine == nil || n.machine.Gone() || n.machine.noticed && time.Until(n.machine.dies) < time.Hour+late {
+		return true
+	}
+	c := w.byUID[n.machine.ClaimUID]
+	if c == nil || c.TerminationGrace == nil || c.Deleting.IsZero() {
+		return false
+	}
+	return time.Now().After(c.Deleting.Add(*c.TerminationGrace - 2*time.Minute))
+}
+
+// checkDeletion looks at a pod that is deleted past its budget, which only a node that dies excuses.
+func (w *world) checkDeletion(p *pod) {
+	n := w.nodes[p.NodeName]
+	if n == nil || w.dying(n) || p.Terminating() {
+		return
+	}
+	w.violate("pod deleted past its budget", "pod %s on %s", p.Key(), n.Name)
+}
+
+// checkRemoval looks at a pod that is removed without asking its kubelet: nothing runs there any more.
+func (w *world) checkRemoval(p *pod) {
+	if n := w.nodes[p.NodeName]; n != nil && !n.down {
+		w.violate("pod removed alive", "pod %s is removed while it runs on %s", p.Key(), n.Name)
+	}
+}
+
+// checkLeave looks at a claim that provision condemns without need: there is a place for its pods on nodes that are ready, and the
+// pool's budget holds. Pods that were bound just now may have taken a place since provision looked.
+func (w *world) checkLeave(c *claim) {
+	var n *node
+	if n = w.nodeOf(c); n == nil || w.dying(n) {
+		return
+	}
+	for _, p := range w.podsOn(n.Name) {
+		if p.Terminating() || p.app.daemon || p.Owner == cluster.OwnerNode || time.Since(p.Started) < seconds {
+			continue
+		}
+		free := false
+		for _, other := range w.nodes {
+			free = free || other != n && (w.fits(p, other) || time.Since(other.bound) < late)
+		}
+		if !free {
+			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place", c.Name, p.Key())
+		}
+	}
+	pool, _ := w.poolOf(c.Pool)
+	away := 1
+	for _, other := range w.claims {
+		if host := w.nodeOf(other); other != c && other.Pool == c.Pool && !other.Deleting.IsZero() && host != nil &&
+			!other.Is(v1.ConditionInstanceTerminating) { // its pods have moved
+			away++
+		}
+	}
+	if most := w.plan.budget; most > 0 && away > most {
+		w.violate("budget of the pool", "with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
+	}
+}
+
+// checkTerminate looks at an instance that we end: it is ours, and nothing runs there that the drain waits for.
+func (w *world) checkTerminate(by *invocation, m *machine) {
+	if m.foreign {
+		w.violate("foreign instance", "%s ends %s of somebody else", by, m.ID)
+		return
+	}
+	n := m.node
+	c := w.byUID[m.ClaimUID]
+	if n == nil || n.down || !n.Ready || w.nodes[n.Name] != n || c == nil || w.claims[c.Name] != c || w.forced(c) {
+		return
+	}
+	if c.Deleting.IsZero() {
+		w.violate("instance of a living claim ended", "%s ends %s, which claim %s needs", by, m.ID, c.Name)
+	}
+	for _, p := range w.podsOn(n.Name) {
+		stuck := p.Terminating() && time.Now().After(p.Deleting.Add(50*time.Second))
+		taint := []cluster.Taint{{Key: v1.TaintDisrupted, Effect: "NoSchedule"}}
+		if p.Terminal() || p.Owner == cluster.OwnerNode || stuck || len(cluster.Untolerated(taint, p.Tolerations)) == 0 {
+			continue
+		}
+		w.violate("instance ended before its drain", "%s ends %s while pod %s runs there", by, m.ID, p.Key())
+		return
+	}
+}
+
+// forced reports whether the grace period of a claim is over.
+func (w *world) forced(c *claim) bool {
+	return c.TerminationGrace != nil && !c.Deleting.IsZero() && !time.Now().Before(c.Deleting.Add(*c.TerminationGrace-5*time.Second))
+}
+
+// checkEnded looks at an invocation that has come to its end without any fault: what it learned is written down.
+func (w *world) checkEnded(inv *invocation) {
+	if inv.faulty || inv.err != nil {
+		return
+	}
+	for _, l := range inv.learned {
+		if !slices.ContainsFunc(w.marks, func(m mark) bool { return m.Offer == l.offer && !m.made.Before(l.at) }) {
+			w.violate("sold out and not marked", "%s was refused %s and did not mark it", inv, l.offer)
+			return
+		}
+	}
+}
+
+// learn remembers what an invocation was told is sold out.
+func (w *world) learn(inv *invocation, marks []catalog.Mark) {
+	for _, m := range marks {
+		inv.learned = append(inv.learned, refusal{m.Offer, time.Now()})
+	}
+}

@@ -1,0 +1,247 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+// machine is an EC2 instance.
+type machine struct {
+	cluster.Instance
+	labels  map[string]string // that its user data gives the node
+	taints  []cluster.Taint
+	tagged  bool      // it has a tag Name
+	showAt  time.Time // from then on it is listed
+	states  []state
+	noticed bool      // EC2 has said that it ends or stops the instance
+	dies    time.Time // when
+	asked   bool      // we asked to end it
+	endedBy string    // who ended it
+	foreign bool      // somebody else launched it
+	node    *node     // the last node that it made
+	ended   time.Time // when it was terminated
+}
+
+// state is a state of an instance from when on lists show it.
+type state struct {
+	name   string
+	showAt time.Time
+}
+
+// fleetAnswer is what EC2 said to a token, which it says again.
+type fleetAnswer struct {
+	asked    string
+	instance cluster.Instance // as it was launched
+	marks    []catalog.Mark
+	err      error
+}
+
+// refusal is an offer that an invocation was told is sold out.
+type refusal struct {
+	offer catalog.Offer
+	at    time.Time
+}
+
+// spentError is an error of CreateFleet that its token brings for ever.
+type spentError struct{}
+
+func (spentError) Error() string    { return "InvalidParameterValue: made up by the simulation" }
+func (spentError) TokenSpent() bool { return true }
+
+// mismatchError is how EC2 answers a token that it knows from another request.
+type mismatchError struct{}
+
+func (mismatchError) Error() string { return "IdempotentParameterMismatch" }
+
+// Launch starts one instance, in the way of the real adapter: a token that is known from another request is looked up by tag.
+func (p *Ports) Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
+	got, err := do(ctx, p, "launch", o.ClaimName+" "+token, func() (fleetAnswer, error) {
+		a := p.w.createFleet(p.inv, o, token)
+		return a, a.err
+	})
+	if _, other := errors.AsType[mismatchError](err); !other {
+		if err != nil {
+			return cluster.Instance{}, nil, err
+		}
+		return got.instance, got.marks, nil
+	}
+	for try := range 4 {
+		if try > 0 {
+			select {
+			case <-ctx.Done():
+				return cluster.Instance{}, nil, ctx.Err()
+			case <-time.After(500 * time.Millisecond << try):
+			}
+		}
+		i, err := do(ctx, p, "look for the instance", o.ClaimName, func() (cluster.Instance, error) { return p.w.visible(o.ClaimUID), nil })
+		if err != nil || i.ID != "" {
+			return i, nil, err
+		}
+	}
+	return cluster.Instance{}, nil, &launch.TokenUsedError{Token: token}
+}
+
+// visible is the instance that lists show for a claim.
+func (w *world) visible(uid string) cluster.Instance {
+	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
+		if m := w.machines[id]; m.ClaimUID == uid && !m.Gone() && !time.Now().Before(m.showAt) {
+			return m.Instance
+		}
+	}
+	return cluster.Instance{}
+}
+
+func (w *world) createFleet(by *invocation, o launch.Order, token string) fleetAnswer {
+	var asked strings.Builder
+	fmt.Fprint(&asked, o.CapacityType, o.Strategy)
+	for _, t := range o.Templates {
+		fmt.Fprint(&asked, t.Name, t.Overrides)
+	}
+	if a, known := w.tokens[token]; known {
+		if a.asked != asked.String() {
+			return fleetAnswer{err: mismatchError{}}
+		}
+		_, spent := errors.AsType[spentError](a.err)
+		by.faulty = by.faulty || spent
+		return a
+	}
+	if w.troubles(w.plan.throttle) {
+		by.faulty = true
+		return fleetAnswer{err: errors.New("RequestLimitExceeded")}
+	}
+	a := fleetAnswer{asked: asked.String()}
+	if w.troubles(w.plan.spent) {
+		by.faulty = true
+		a.err = spentError{}
+		w.tokens[token] = a
+		return a
+	}
+	w.checkOrder(by, o)
+	best, marks := w.sell(o)
+	if best == nil {
+		a.err = &catalog.NoCapacityError{Marks: marks}
+	} else {
+		m := w.start(o, *best)
+		a.instance, a.marks = m.Instance, marks
+	}
+	w.tokens[token] = a
+	return a
+}
+
+// sell picks what EC2 gives: of on-demand the cheapest, of spot any of the cheaper half.
+func (w *world) sell(o launch.Order) (best *launch.Override, marks []catalog.Mark) {
+	var all, left []launch.Override
+	for _, t := range o.Templates {
+		all = append(all, t.Overrides...)
+	}
+	slices.SortStableFunc(all, func(a, b launch.Override) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
+	})
+	for _, v := range all {
+		if w.scarce[v.Offer] {
+			marks = append(marks, catalog.Mark{Offer: v.Offer, Why: "InsufficientInstanceCapacity"})
+		} else {
+			left = append(left, v)
+		}
+	}
+	if len(left) == 0 {
+		return nil, marks
+	}
+	if o.CapacityType == catalog.Spot {
+		return &left[w.rng.IntN(len(left)/2+1)], marks
+	}
+	return &left[0], marks
+}
+
+// start runs an instance. Its user data gives the node what the claim says.
+func (w *world) start(o launch.Order, v launch.Override) *machine {
+	w.made++
+	now := time.Now()
+	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.made), State: "pending", Type: v.Type, Zone: v.Zone,
+		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: w.second(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, SubnetID: v.SubnetID},
+		showAt: now.Add(w.between(0, w.plan.listLag))}
+	m.states = []state{{"pending", now}}
+	m.labels = map[string]string{catalog.LabelType: v.Type, catalog.LabelZone: v.Zone, catalog.LabelCapacityType: v.CapacityType}
+	if c, ok := w.byUID[o.ClaimUID]; ok {
+		m.labels, m.taints = merged(c.Labels, m.labels), slices.Concat(c.Taints, c.StartupTaints)
+	}
+	w.checkStart(m, o)
+	w.machines[m.ID] = m
+	w.tell("instance %s is a %s %s in %s for %s", m.ID, m.CapacityType, m.Type, m.Zone, m.Claim)
+	w.mutated("launch")
+	w.boot(m)
+	return m
+}
+
+// Instances lists the instances that EC2 shows by now, in states that may be a little old; ended ones for an hour.
+func (p *Ports) Instances(ctx context.Context) ([]cluster.Instance, error) {
+	return do(ctx, p, "list instances", "", func() ([]cluster.Instance, error) {
+		var out []cluster.Instance
+		now := time.Now()
+		for _, id := range slices.Sorted(maps.Keys(p.w.machines)) {
+			m := p.w.machines[id]
+			if m.foreign || now.Before(m.showAt) || m.State == "terminated" && now.After(m.ended.Add(time.Hour)) {
+				continue
+			}
+			i := m.Instance
+			for _, s := range m.states {
+				if !now.Before(s.showAt) {
+					i.State = s.name
+				}
+			}
+			out = append(out, i)
+		}
+		return out, nil
+	})
+}
+
+// Terminate ends instances.
+func (p *Ports) Terminate(ctx context.Context, ids []string) error {
+	return try(ctx, p, "terminate", strings.Join(ids, " "), func() error {
+		for _, id := range ids {
+			m, ok := p.w.machines[id]
+			if !ok {
+				continue
+			}
+			m.asked = true
+			if c := p.w.byUID[m.ClaimUID]; c != nil {
+				c.asked = true
+			}
+			if !m.Gone() {
+				p.w.checkTerminate(p.inv, m)
+				p.w.mutated("terminate")
+				p.w.stop(m, "joiner")
+			}
+		}
+		return nil
+	})
+}
+
+// Name gives an instance the tag Name. It has the others from the launch.
+func (p *Ports) Name(ctx context.Context, id, node, _ string) error {
+	return try(ctx, p, "tag instance", id+" "+node, func() error {
+		if m, ok := p.w.machines[id]; ok && !m.tagged {
+			p.w.mutated("tag instance")
+			m.tagged = true
+		}
+		return nil
+	})
+}
+
+// SweepTemplates finds nothing to delete.
+func (p *Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error) {
+	return do(ctx, p, "sweep launch templates", "", func() (int, error) { return 0, nil })
+}
+
+// troubles is a chance while things go wrong.
+func (w *world) troubles(p float64) bool { return w.faults.on && w.chance(p) }

@@ -1,0 +1,61 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/control"
+	"joiner/pkg/interrupt"
+	"joiner/pkg/launch"
+)
+
+// Functions are the programs as the stack runs them.
+func Functions(rules cluster.Rules) []Function {
+	return []Function{
+		{Name: "provision", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
+			Run: func(ctx context.Context, in Invocation) error {
+				p := in.Ports
+				f := control.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
+					Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"), Rules: rules, Holder: in.Holder,
+					Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
+						ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
+					SoldOutFor: soldOutFor, Now: in.Now, Log: in.Log}
+				return f.Run(ctx, in.Until)
+			}},
+		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
+			Run: func(ctx context.Context, in Invocation) error {
+				p := in.Ports
+				f := control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Pools: p, Volumes: p,
+					Provision: p.Waker("provision"),
+					Refresh:   p.Waker("refresh"), Rules: rules, Now: in.Now, Log: in.Log}
+				return f.Run(ctx, in.Until)
+			}},
+		handler("spotinterruption", EventSpot, 5*time.Minute),
+		handler("statechange", EventState, 5*time.Minute),
+		handler("rebalance", EventRebalance, time.Hour),
+		handler("scheduledchange", EventHealth, 6*time.Hour),
+	}
+}
+
+// handler is a function that handles notices of one kind.
+func handler(name, event string, maxAge time.Duration) Function {
+	return Function{Name: name, Event: event, Retries: 2, MaxAge: maxAge, Timeout: time.Minute,
+		Run: func(ctx context.Context, in Invocation) error {
+			p := in.Ports
+			f := control.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+				Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: soldOutFor, Rebalance: interrupt.Replace,
+				QuarantineFor: quarantineFor, Now: in.Now, Log: in.Log}
+			return f.Notices(ctx, notice(in.Event))
+		}}
+}
+
+// notice is what control makes of the event.
+func notice(e Event) interrupt.Notice {
+	kind := map[string]interrupt.Kind{EventSpot: interrupt.Spot, EventRebalance: interrupt.Rebalance, EventHealth: interrupt.Scheduled}[e.Kind]
+	if e.Kind == EventState {
+		kind = map[string]interrupt.Kind{"running": interrupt.Running, "stopping": interrupt.Stopping, "stopped": interrupt.Stopped,
+			"shutting-down": interrupt.Ending, "terminated": interrupt.Ended}[e.State]
+	}
+	return interrupt.Notice{Kind: kind, Instance: e.Instance, Time: e.Time, At: e.From}
+}

@@ -1,0 +1,183 @@
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+// node is a Node object, and what makes it go.
+type node struct {
+	cluster.Node
+	owner   string    // UID of the NodeClaim it belongs to, from registration on
+	machine *machine  // nil for a node that somebody else runs
+	down    bool      // its kubelet is silent
+	bound   time.Time // when it got its last pod
+}
+
+// RegisterNode makes the node the claim's.
+func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error {
+	return p.changeNode(ctx, "register node", n, func(have *node) bool {
+		p.w.checkOurs(have, "registered")
+		labels := merged(c.Labels, map[string]string{v1.LabelRegistered: "true"})
+		taints := slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		if have.Finalizer && have.owner == c.UID && within(labels, have.Labels) && len(taints) == len(have.Taints) {
+			return false
+		}
+		// Finalizers cannot be added to an object that is being deleted.
+		have.Finalizer = have.Finalizer || have.Deleting.IsZero()
+		have.owner, have.Taints = c.UID, taints
+		have.Labels = merged(have.Labels, labels)
+		have.Annotations = merged(have.Annotations, c.Annotations)
+		if _, there := p.w.byUID[c.UID]; !there || p.w.claims[c.Name] == nil {
+			p.w.in(p.w.between(time.Second, 5*time.Second), func() { p.w.orphaned(c.UID) })
+		}
+		return true
+	})
+}
+
+// InitializeNode labels the node.
+func (p *Ports) InitializeNode(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "initialize node", n, func(have *node) bool {
+		if have.Labels[v1.LabelInitialized] == "true" {
+			return false
+		}
+		have.Labels = merged(have.Labels, map[string]string{v1.LabelInitialized: "true"})
+		return true
+	})
+}
+
+// CondemnNode taints the node.
+func (p *Ports) CondemnNode(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "condemn node", n, func(have *node) bool {
+		p.w.checkOurs(have, "condemned")
+		t := cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
+		if slices.Contains(have.Taints, t) {
+			return false
+		}
+		have.Taints = append(slices.Clone(have.Taints), t)
+		have.Labels = merged(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
+		return true
+	})
+}
+
+// DeleteNode gives the node a deletion time.
+func (p *Ports) DeleteNode(ctx context.Context, n cluster.Node) error {
+	return try(ctx, p, "delete node", n.Name, func() error {
+		if have, ok := p.w.nodes[n.Name]; ok && have.UID == n.UID {
+			p.w.checkOurs(have, "deleted")
+			p.w.deleteNode(have, p.inv)
+		}
+		return nil
+	})
+}
+
+// ReleaseNode removes our finalizer.
+func (p *Ports) ReleaseNode(ctx context.Context, n cluster.Node) error {
+	return try(ctx, p, "release node", n.Name, func() error {
+		if have, ok := p.w.nodes[n.Name]; ok && have.UID == n.UID && have.Finalizer {
+			p.w.checkNodeRelease(have)
+			p.w.mutated("release node")
+			have.Finalizer = false
+			p.w.changed(aNode, p.inv)
+			p.w.collect()
+		}
+		return nil
+	})
+}
+
+// changeNode changes a node that is still the one given; one that is gone is a conflict, as with the real adapter.
+func (p *Ports) changeNode(ctx context.Context, call string, n cluster.Node, edit func(*node) bool) error {
+	return try(ctx, p, call, n.Name, func() error {
+		have, ok := p.w.nodes[n.Name]
+		if !ok || have.UID != n.UID {
+			return &ConflictError{"node " + n.Name}
+		}
+		if edit(have) {
+			p.w.mutated(call)
+			p.w.changed(aNode, p.inv)
+		}
+		return nil
+	})
+}
+
+// Node reads one node.
+func (p *Ports) Node(ctx context.Context, name string) (cluster.Node, error) {
+	return do(ctx, p, "get node", name, func() (cluster.Node, error) {
+		n, ok := p.w.nodes[name]
+		if !ok {
+			return cluster.Node{}, &NotFoundError{"node " + name}
+		}
+		return n.Node, nil
+	})
+}
+
+func (p *Ports) listNodes() []cluster.Node {
+	p.seen[aNode] = p.w.version
+	var out []cluster.Node
+	for _, name := range slices.Sorted(maps.Keys(p.w.nodes)) {
+		out = append(out, p.w.nodes[name].Node)
+	}
+	return out
+}
+
+// deleteNode is what the API server does when somebody deletes a node.
+func (w *world) deleteNode(n *node, by *invocation) {
+	if n.Deleting.IsZero() {
+		w.mutatedBy(by, "delete node")
+		n.Deleting = w.second()
+		w.changed(aNode, by)
+	}
+	w.collect()
+}
+
+// removeNode takes the object away. The pods on it are collected, whether they run or not.
+func (w *world) removeNode(n *node) {
+	delete(w.nodes, n.Name)
+	w.tell("node %s is gone", n.Name)
+	w.changed(aNode, nil)
+	w.in(w.between(5*time.Second, 20*time.Second), func() {
+		for _, pod := range w.podsOn(n.Name) {
+			w.removePod(pod)
+		}
+	})
+}
+
+// setReady is a change of the Ready condition. The node lifecycle controller taints a node that is silent, and evicts its pods
+// after five minutes.
+func (w *world) setReady(n *node, ready bool) {
+	if w.nodes[n.Name] != n || n.Ready == ready {
+		return
+	}
+	n.Ready, n.ReadySince = ready, w.second()
+	n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
+		return t.Key == taintUnreachable || t.Key == taintNotReady
+	})
+	w.tell("node %s ready=%t", n.Name, ready)
+	if !ready {
+		n.Taints = append(n.Taints, cluster.Taint{Key: taintUnreachable, Effect: "NoSchedule"},
+			cluster.Taint{Key: taintUnreachable, Effect: "NoExecute"})
+		for _, pod := range w.podsOn(n.Name) {
+			w.setPodReady(pod, false)
+		}
+		since := n.ReadySince
+		w.in(5*time.Minute, func() {
+			if w.nodes[n.Name] == n && !n.Ready && n.ReadySince.Equal(since) {
+				for _, pod := range w.podsOn(n.Name) {
+					w.endPod(pod, pod.GraceSec)
+				}
+			}
+		})
+	}
+	w.changed(aNode, nil)
+	w.trySchedule()
+}
+
+const (
+	taintUnreachable = "node.kubernetes.io/unreachable"
+	taintNotReady    = "node.kubernetes.io/not-ready"
+)

@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+)
+
+// pod is a Pod object and what runs behind it.
+type pod struct {
+	cluster.Pod
+	app    *app
+	starts int // counts the starts and ends under way, so that a late one is known as stale
+}
+
+// budget is a PodDisruptionBudget of one app.
+type budget struct {
+	minAvailable int
+	unhealthy    bool // unhealthyPodEvictionPolicy AlwaysAllow
+}
+
+// allowed is how many pods of the app may go now.
+func (w *world) allowed(a *app) int { return w.healthy(a) - a.budget.minAvailable }
+
+func (w *world) healthy(a *app) (n int) {
+	for _, p := range w.pods {
+		if p.app == a && p.Ready && !p.Terminating() {
+			n++
+		}
+	}
+	return n
+}
+
+// Homeless lists the pods that need a node.
+func (p *Ports) Homeless(ctx context.Context) ([]cluster.Pod, error) {
+	return do(ctx, p, "list homeless pods", "", func() ([]cluster.Pod, error) {
+		return slices.DeleteFunc(p.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() }), nil
+	})
+}
+
+// Snapshot reads everything but what AWS knows. Its lists are of different moments, in no certain order.
+func (p *Ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s := cluster.Snapshot{}
+	reads := []struct {
+		name string
+		deed func()
+	}{
+		{"read pods", func() { s.Pods = p.listPods() }},
+		{"read nodes", func() { s.Nodes = p.listNodes() }},
+		{"read claims", func() { s.Claims = p.listClaims() }},
+		{"read the rest", func() { p.readRest(&s) }},
+	}
+	errs := make(chan error, len(reads))
+	for _, r := range reads {
+		go func() { errs <- try(ctx, p, r.name, "", func() error { r.deed(); return nil }) }()
+	}
+	var first error
+	for range reads {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	s.Now = p.w.second()
+	return s, first
+}
+
+func (p *Ports) readRest(s *cluster.Snapshot) {
+	w := p.w
+	s.Pools, s.Classes = slices.Clone(w.pools), slices.Clone(w.classes)
+	s.Namespaces = []cluster.Namespace{{Name: namespace}}
+	for _, a := range w.apps {
+		if a.daemon {
+			s.Daemons = append(s.Daemons, a.pattern)
+		}
+		if a.budget != nil {
+			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: namespace, Name: a.name, Selector: a.selector(),
+				DisruptionsAllowed: max(int32(w.allowed(a)), 0), AlwaysAllowUnready: a.budget.unhealthy})
+		}
+	}
+}
+
+func (p *Ports) listPods() []cluster.Pod {
+	p.seen[aPod] = p.w.version
+	out := make([]cluster.Pod, 0, len(p.w.pods))
+	for _, key := range slices.Sorted(maps.Keys(p.w.pods)) {
+		if pod := p.w.pods[key]; !pod.Terminal() {
+			out = append(out, pod.Pod)
+		}
+	}
+	return out
+}
+
+// Class reads one class.
+func (p *Ports) Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	return do(ctx, p, "get class", name, func() (*awsv1.EC2NodeClass, error) {
+		c, ok := p.w.objects[name]
+		if !ok {
+			return nil, &NotFoundError{"class " + name}
+		}
+		return c.DeepCopy(), nil
+	})
+}
+
+// Evict ends the pod unless a budget forbids it.
+func (p *Ports) Evict(ctx context.Context, pod cluster.Pod) (cluster.Eviction, error) {
+	return do(ctx, p, "evict pod", pod.Key(), func() (cluster.Eviction, error) {
+		w := p.w
+		have, ok := w.pods[pod.Key()]
+		if !ok || have.UID != pod.UID {
+			return cluster.Eviction{Outcome: cluster.Gone}, nil
+		}
+		if have.Terminating() {
+			return cluster.Eviction{Outcome: cluster.Evicted}, nil
+		}
+		w.checkEviction(have)
+		if b := have.app.budget; b != nil && have.Phase != "Pending" {
+			free := have.Ready || !b.unhealthy && w.healthy(have.app) < b.minAvailable
+			if free && w.allowed(have.app) <= 0 {
+				w.tell("eviction of %s is refused", have.Key())
+				return cluster.Eviction{Outcome: cluster.Refused, Message: "budget " + have.app.name}, nil
+			}
+		}
+		w.mutated("evict pod")
+		w.endPod(have, have.GraceSec)
+		return cluster.Eviction{Outcome: cluster.Evicted}, nil
+	})
+}
+
+// DeletePod ends the pod within the grace given.
+func (p *Ports) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
+	return try(ctx, p, "delete pod", fmt.Sprintf("%s in %d s", pod.Key(), graceSec), func() error {
+		if have, ok := p.w.pods[pod.Key()]; ok && have.UID == pod.UID {
+			p.w.checkDeletion(have)
+			p.w.mutated("delete pod")
+			p.w.endPod(have, graceSec)
+		}
+		return nil
+	})
+}
+
+// endPod is a graceful deletion: the object stays until the kubelet has ended the processes.
+func (w *world) endPod(pod *pod, graceSec int64) {
+	if w.pods[pod.Key()] != pod {
+		return
+	}
+	end := w.second().Add(time.Duration(graceSec) * time.Second)
+	if !pod.Terminating() || end.Before(pod.Deleting) {
+		pod.Deleting = end
+	} else {
+		return
+	}
+	w.setPodReady(pod, false)
+	if pod.NodeName == "" {
+		w.removePod(pod)
+		return
+	}
+	pod.starts++
+	mine := pod.starts
+	stop := min(time.Duration(graceSec)*time.Second, pod.app.stopTime) + w.between(0, time.Second)
+	w.in(stop, func() {
+		if pod.starts == mine {
+			w.finish(pod)
+		}
+	})
+	w.in(0, func() { w.control(pod.app) })
+}
+
+// finish removes a pod whose processes have ended, if its kubelet is there to say so.
+func (w *world) finish(pod *pod) {
+	n := w.nodes[pod.NodeName]
+	switch {
+	case w.pods[pod.Key()] != pod:
+	case n == nil || !n.down:
+		w.removePod(pod)
+	}
+}
+
+// removePod takes the object away.
+func (w *world) removePod(pod *pod) {
+	if w.pods[pod.Key()] != pod {
+		return
+	}
+	pod.starts++
+	delete(w.pods, pod.Key())
+	w.in(w.between(10*time.Millisecond, 300*time.Millisecond), func() { w.control(pod.app) })
+	w.trySchedule()
+}
+
+func (w *world) setPodReady(pod *pod, ready bool) { pod.Ready = ready }
+
+func (w *world) podsOn(name string) []*pod {
+	var out []*pod
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		if p := w.pods[key]; p.NodeName == name {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (a *app) selector() *cluster.Selector {
+	return &cluster.Selector{Requirements: []require.Requirement{require.Of("app", a.name)}}
+}

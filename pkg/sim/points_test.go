@@ -1,0 +1,47 @@
+package sim_test
+
+import "joiner/pkg/sim"
+
+// crashPoints are all places where an invocation can be hit: before and after every port call of every function, deadly or not.
+func crashPoints() []sim.CrashPoint {
+	var out []sim.CrashPoint
+	for _, f := range []struct {
+		name  string
+		calls []string
+	}{
+		{"provision", []string{"acquire lease", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch",
+			"list claims", "list homeless pods", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
+			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "write event",
+			"write status of claim"}},
+		{"lifecycle", []string{"annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",
+			"initialize node", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
+			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision",
+			"write event", "write status of claim"}},
+		{"spotinterruption", []string{"annotate claim", "condemn node", "delete claim", "get node", "list claims", "mark sold out",
+			"wake lifecycle", "wake provision", "write event"}},
+		{"statechange", []string{"annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims",
+			"list pods of node", "release claim", "release node", "remove pod", "wake lifecycle", "wake provision", "write event"}},
+		{"rebalance", []string{"annotate claim", "condemn node", "get node", "get pool", "list claims", "mark sold out", "take of quota",
+			"wake provision", "write event"}},
+		{"scheduledchange", []string{"annotate claim", "condemn node", "delete claim", "get node", "list claims", "wake lifecycle",
+			"wake provision", "write event"}},
+	} {
+		for _, call := range f.calls {
+			for _, fault := range []string{"dies before", "dies after", "fails before", "fails after"} {
+				out = append(out, sim.CrashPoint{Function: f.name, Call: call, Fault: fault})
+			}
+		}
+	}
+	return out
+}
+
+// aims gives a seed its crash points, so that any two hundred seeds in a row aim at each of them several times.
+func aims(seed uint64) []sim.CrashPoint {
+	all := crashPoints()
+	const each = 12
+	var out []sim.CrashPoint
+	for i := range uint64(each) {
+		out = append(out, all[(seed*each+i)*37%uint64(len(all))])
+	}
+	return out
+}

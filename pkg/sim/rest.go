@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
+	"joiner/pkg/resource"
+)
+
+// problems lists what must not be when everything has come to rest.
+func (w *world) problems() []string {
+	var bad []string
+	owners := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		c := w.claims[name]
+		switch {
+		case !c.Deleting.IsZero():
+			bad = append(bad, fmt.Sprintf("claim %s is still being deleted", name))
+		case c.ProviderID == "":
+			bad = append(bad, fmt.Sprintf("claim %s has no instance", name))
+		case owners[c.ProviderID] != "":
+			bad = append(bad, fmt.Sprintf("claims %s and %s have the same instance", owners[c.ProviderID], name))
+		case !c.Is("Initialized"):
+			bad = append(bad, fmt.Sprintf("claim %s is not initialized", name))
+		}
+		if l := interrupt.LeaveOf(c.Claim); l.Cause != "" && time.Now().Before(l.Until) && !w.limited() {
+			bad = append(bad, fmt.Sprintf("claim %s is to be left", name))
+		}
+		owners[c.ProviderID] = name
+	}
+	alive := map[string]*machine{}
+	for _, m := range w.living() {
+		alive[m.ProviderID()] = m
+		owner := owners[m.ProviderID()]
+		if owner == "" {
+			bad = append(bad, fmt.Sprintf("instance %s of claim %s belongs to no claim", m.ID, m.Claim))
+		} else if c := w.claims[owner]; c.Labels[catalog.LabelType] != m.Type || c.Labels[catalog.LabelZone] != m.Zone ||
+			c.Labels[catalog.LabelCapacityType] != m.CapacityType {
+			bad = append(bad, fmt.Sprintf("claim %s does not say that it is a %s %s in %s", owner, m.CapacityType, m.Type, m.Zone))
+		}
+		if m.noticed && time.Until(m.dies) < time.Hour {
+			bad = append(bad, fmt.Sprintf("EC2 is about to take %s", m.ID))
+		}
+		if !m.tagged {
+			bad = append(bad, fmt.Sprintf("instance %s has no name", m.ID))
+		}
+	}
+	for id, name := range owners {
+		if id != "" && alive[id] == nil {
+			bad = append(bad, fmt.Sprintf("claim %s has %s, which does not run", name, id))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		n := w.nodes[name]
+		if n.machine != nil && !n.machine.foreign && (owners[n.ProviderID] == "" || !n.Ready || !n.Deleting.IsZero()) {
+			bad = append(bad, fmt.Sprintf("node %s: claim %q, ready %t, deleting %t", name, owners[n.ProviderID], n.Ready, !n.Deleting.IsZero()))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		if p := w.pods[key]; !p.Ready && !w.hopeless(p) {
+			bad = append(bad, fmt.Sprintf("pod %s on %q does not run%s", key, p.NodeName, w.whyNot(p)))
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+// whyNot says of each node why it does not take the pod.
+func (w *world) whyNot(p *pod) string {
+	var out string
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		if p.NodeName == "" {
+			out += fmt.Sprintf("; %s: %s", name, cmp.Or(w.refuses(p, w.nodes[name]), "would"))
+		}
+	}
+	return out
+}
+
+// patience is how long a pod waits at most until a scheduled provision has looked at it in vain.
+const patience = 150 * time.Second
+
+func (w *world) limited() bool {
+	return slices.ContainsFunc(w.pools, func(p cluster.Pool) bool { return len(p.Limited) > 0 })
+}
+
+// hopeless reports whether no node may be made for the pod, because with any that holds it its pool would be above its limits. Of pods
+// that a limit keeps from being spread, all may have to wait.
+func (w *world) hopeless(p *pod) bool {
+	if p.NodeName != "" || time.Since(p.Created) < patience || time.Since(w.calmed) < patience {
+		return false
+	}
+	pool := w.pools[0]
+	for _, other := range w.pools {
+		if p.NodeSelector["team"] == other.Labels["team"] {
+			pool = other
+		}
+	}
+	if len(pool.Limited) > 0 && len(p.Spread) > 0 {
+		return true
+	}
+	need := p.Need
+	for _, a := range w.apps {
+		if a.daemon {
+			need = need.Add(a.pattern.Need)
+		}
+	}
+	for _, t := range w.types {
+		if need.FitsIn(t.Allocatable) && w.sells(t, p.NodeSelector[labelZone]) && len(w.overLimit(pool, "", t)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) sells(t catalog.Type, zone string) bool {
+	return slices.ContainsFunc(t.Offerings, func(o catalog.Offering) bool { return zone == "" || o.Zone == zone })
+}
+
+// overLimit says which limits of the pool one more instance of the type would break. Claims and nodes that are being deleted do not
+// count, and neither does the claim of that UID.
+func (w *world) overLimit(pool cluster.Pool, except string, t catalog.Type) []string {
+	sum, nodes := t.Capacity, int64(1)
+	for _, m := range w.living() {
+		c := w.byUID[m.ClaimUID]
+		if c == nil || c.UID == except || c.Pool != pool.Name || !c.Deleting.IsZero() || m.node != nil && !m.node.Deleting.IsZero() {
+			continue
+		}
+		sum, nodes = sum.Add(w.types[m.Type].Capacity), nodes+1
+	}
+	sum = sum.With("nodes", nodes)
+	var out []string
+	for _, name := range pool.Limited {
+		if have, most := sum.Get(name), pool.Limits.Get(name); have > most {
+			out = append(out, fmt.Sprintf("%s of %s, %s are allowed", resource.Format(name, have), name, resource.Format(name, most)))
+		}
+	}
+	return out
+}
+
+// left lists what exists of ours.
+func (w *world) left() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		out = append(out, "claim "+name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		if n := w.nodes[name]; n.machine != nil && !n.machine.foreign {
+			out = append(out, "node "+name)
+		}
+	}
+	for _, m := range w.living() {
+		out = append(out, "instance "+m.ID)
+	}
+	return out
+}
+
+// settle runs until the list stays empty for a while, and says that an invariant is broken when it does not become so in time.
+func (w *world) settle(limit time.Duration, invariant string, list func() []string) {
+	const look = 10 * time.Second
+	good := 0
+	for end := time.Now().Add(limit); len(w.bad) == 0; {
+		w.run(time.Now().Add(look), w.admit)
+		w.dropLate()
+		left := list()
+		if good++; len(left) > 0 {
+			good = 0
+		}
+		if good == 3 {
+			return
+		}
+		if len(w.bad) == 0 && time.Now().After(end) {
+			w.violate(invariant, "after %s: %v", limit, left)
+		}
+	}
+}
+
+// silent runs on for a while, in which nobody may change anything.
+func (w *world) silent(d time.Duration) {
+	before := w.total()
+	w.run(time.Now().Add(d), w.admit)
+	if n := w.total() - before; n > 0 {
+		w.violate("no silence", "%d calls changed something at rest, the last was %s", n, w.lastDeed)
+	}
+}

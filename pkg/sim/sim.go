@@ -1,0 +1,108 @@
+// Package sim runs the functions against a simulated cluster and EC2 in virtual time, where everything goes wrong that can.
+//
+// A seed decides all of it: how long calls take, which fail, when an invocation dies, what users do and what EC2 has. The same seed gives
+// the same story, line for line. Invariants are checked at every step and at rest; see check.go and rest.go. The world knows the
+// rules of Kubernetes and EC2, and refuses to know our decisions: its scheduler binds pods to whatever node takes them.
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"joiner/pkg/catalog"
+)
+
+// Scenario is one run. All but Seed and Catalog may be left out.
+type Scenario struct {
+	Seed    uint64
+	Catalog catalog.Catalog
+	Aims    []CrashPoint // where invocations are to be hit, each once
+	KeepAll bool         // the whole trace, not only its end
+}
+
+// Result is what a run showed.
+type Result struct {
+	Violations []Violation
+	Trace      string // its end, or all of it
+	Sum        uint64 // of the whole trace
+	Lines      int    // of the whole trace
+	Virtual    time.Duration
+	Calls      []CrashPoint // the calls that were made, Fault empty
+	Hit        []CrashPoint
+	Mutations  map[string]int
+}
+
+// Times of a run.
+const (
+	restFor   = 12 * time.Minute
+	silentFor = 130 * time.Second
+)
+
+// Run plays a scenario. It fails t only when the simulation itself is broken; what it found is in the result.
+func Run(t *testing.T, s Scenario) (out Result) {
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(s.Seed, s.Catalog, s.KeepAll)
+		w.setUp(s)
+		w.play()
+		w.close()
+		out = Result{Violations: w.bad, Trace: w.story.text(), Sum: w.story.sum, Lines: w.story.count, Virtual: time.Since(w.began),
+			Calls: sortedPoints(w.faults.calls), Hit: sortedPoints(w.faults.hit), Mutations: w.mutations}
+	})
+	return out
+}
+
+// setUp draws what the seed is about, and starts the schedules.
+func (w *world) setUp(s Scenario) {
+	w.plan, w.rules = drawPlan(w.engine), drawRules(w.engine)
+	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
+	w.drawPools()
+	for _, f := range Functions(w.rules) {
+		w.order = append(w.order, &f)
+		w.functions[f.Name] = &f
+		if f.Every > 0 {
+			w.schedule(&f, w.between(0, f.Every))
+		}
+	}
+}
+
+// play is the story of every run: a storm, rest, silence, and the end of everything.
+func (w *world) play() {
+	w.drawDaemons()
+	end := time.Now().Add(w.plan.storm)
+	w.storm(end)
+	w.run(end, w.admit)
+	w.calm()
+	w.settle(restFor, "not at rest", w.problems)
+	w.silent(silentFor)
+	if len(w.bad) > 0 {
+		return
+	}
+	w.tell("-- the end of everything --")
+	for len(w.apps) > 0 {
+		w.stopApp(w.apps[0])
+	}
+	w.run(time.Now().Add(time.Minute), w.admit)
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		w.deleteClaim(w.claims[name], nil)
+	}
+	w.settle(restFor/2, "something is left", w.left)
+}
+
+// close ends all invocations, so that no goroutine is left.
+func (w *world) close() {
+	w.over = true
+	for len(w.alive) > 0 {
+		w.kill(w.alive[0], "is stopped with the simulation")
+	}
+	synctest.Wait()
+	w.take(func(r *request) {
+		if !r.ending {
+			r.reply <- answer{err: context.Canceled}
+		}
+	})
+	synctest.Wait()
+}

@@ -1,0 +1,171 @@
+package sim_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/sim"
+)
+
+// The flags of make sim. Without them a test run plays enough seeds to hit every crash point.
+var (
+	seeds    = flag.Int("seeds", 60, "how many seeds to play")
+	first    = flag.Uint64("first", 1, "the first of them")
+	progress = flag.Bool("progress", false, "say every few seconds how far it is, and at the end what it proved")
+	story    = flag.Bool("story", false, "print the whole trace of the first seed")
+)
+
+// market has a few real types, so that offers run out.
+var market = sync.OnceValue(func() catalog.Catalog {
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		panic(err)
+	}
+	small := c
+	small.Types = nil
+	for _, t := range c.Types {
+		switch t.Name {
+		case "c5.large", "c5.xlarge", "m5.large", "m5.xlarge", "m5.2xlarge", "r5.large":
+			small.Types = append(small.Types, t)
+		}
+	}
+	return small
+})
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // thousands of short-lived snapshots
+	m.Run()
+}
+
+// TestSeeds plays seeds on all cores. Every violation names its seed; `make sim FIRST_SEED=s SEEDS=1` plays it again.
+func TestSeeds(t *testing.T) {
+	if *story {
+		fmt.Println(sim.Run(t, sim.Scenario{Seed: *first, Catalog: market(), Aims: aims(*first), KeepAll: true}).Trace)
+	}
+	c := &campaign{t: t, began: time.Now(), calls: map[sim.CrashPoint]bool{}, hit: map[sim.CrashPoint]int{}, mutations: map[string]int{},
+		broken: map[string]int{}}
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for seed, ok := c.next(); ok; seed, ok = c.next() {
+				c.add(seed, sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aims(seed)}))
+			}
+		})
+	}
+	wg.Wait()
+	c.conclude()
+}
+
+// campaign is many seeds together.
+type campaign struct {
+	t     *testing.T
+	began time.Time
+
+	mu        sync.Mutex
+	given     int
+	done      int
+	spoke     time.Time
+	virtual   time.Duration
+	lines     int
+	calls     map[sim.CrashPoint]bool
+	hit       map[sim.CrashPoint]int
+	mutations map[string]int
+	broken    map[string]int // by invariant
+}
+
+// maxTold is how many violations of one invariant are told in full.
+const maxTold = 3
+
+func (c *campaign) next() (uint64, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.given == *seeds {
+		return 0, false
+	}
+	c.given++
+	return *first + uint64(c.given-1), true
+}
+
+func (c *campaign) add(seed uint64, r sim.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done++
+	c.virtual += r.Virtual
+	c.lines += r.Lines
+	for _, p := range r.Calls {
+		c.calls[p] = true
+	}
+	for _, p := range r.Hit {
+		c.hit[p]++
+	}
+	for k, n := range r.Mutations {
+		c.mutations[k] += n
+	}
+	for _, v := range r.Violations[:min(1, len(r.Violations))] {
+		if c.broken[v.Invariant]++; c.broken[v.Invariant] <= maxTold {
+			c.t.Errorf("seed %d, %s\n%s\nplay it again: make sim SEEDS=1 FIRST_SEED=%d", seed, v, r.Trace, seed)
+		}
+	}
+	if *progress && time.Since(c.spoke) > 5*time.Second {
+		c.spoke = time.Now()
+		fmt.Printf("%d of %d seeds, %s\n", c.done, *seeds, time.Since(c.began).Round(time.Second))
+	}
+}
+
+// conclude says what was proved, and fails when a call was made that was never hit although there were seeds enough.
+func (c *campaign) conclude() {
+	for _, name := range slices.Sorted(maps.Keys(c.broken)) {
+		c.t.Errorf("%s: %d of %d seeds", name, c.broken[name], c.done)
+	}
+	points := crashPoints()
+	for p := range c.calls {
+		if !slices.ContainsFunc(points, func(known sim.CrashPoint) bool { return known.Function == p.Function && known.Call == p.Call }) {
+			c.t.Errorf("%s calls %q, which crashPoints does not list", p.Function, p.Call)
+		}
+	}
+	missed := slices.DeleteFunc(points, func(p sim.CrashPoint) bool { return c.hit[p] > 0 })
+	if enough := 200; *seeds >= enough && len(missed) > 0 {
+		c.t.Errorf("%d crash points were not hit by %d seeds: %v", len(missed), *seeds, missed)
+	}
+	if !*progress || c.t.Failed() {
+		return
+	}
+	var deeds []string
+	for _, k := range slices.Sorted(maps.Keys(c.mutations)) {
+		deeds = append(deeds, fmt.Sprintf("%s %d", k, c.mutations[k]))
+	}
+	fmt.Printf("%d seeds, %s of virtual time in %s. No invariant was broken at any step or at rest; %d of %d crash points were hit.\n%s\n",
+		c.done, c.virtual.Round(time.Hour), time.Since(c.began).Round(time.Second), len(crashPoints())-len(missed), len(crashPoints()),
+		strings.Join(deeds, ", "))
+}
+
+// TestSameSeedSameStory plays seeds twice: every line is the same.
+func TestSameSeedSameStory(t *testing.T) {
+	for seed := uint64(1); seed <= 6; seed++ {
+		one := sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aims(seed), KeepAll: true})
+		two := sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aims(seed), KeepAll: true})
+		if one.Trace != two.Trace {
+			a, b := strings.Split(one.Trace, "\n"), strings.Split(two.Trace, "\n")
+			for i := range min(len(a), len(b)) {
+				if a[i] != b[i] {
+					t.Fatalf("seed %d differs in line %d:\n%s\n%s", seed, i, a[i], b[i])
+				}
+			}
+			t.Fatalf("seed %d has %d lines and then %d", seed, len(a), len(b))
+		}
+		other := sim.Run(t, sim.Scenario{Seed: seed + 100, Catalog: market()})
+		if other.Sum == one.Sum {
+			t.Errorf("seeds %d and %d have the same story", seed, seed+100)
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	decided "joiner/pkg/plan"
+)
+
+// kind is a kind of object that is watched.
+type kind string
+
+const (
+	aPod   kind = "pod"
+	aClaim kind = "claim"
+	aNode  kind = "node"
+)
+
+// change is news for those who watch.
+type change struct {
+	kind kind
+	by   *invocation // nil for somebody else
+	at   int
+}
+
+// watcher is an invocation that waits for news.
+type watcher struct {
+	r   *request
+	lag time.Duration
+}
+
+// changed remembers news and wakes those who have not seen it, after the lag of their watch.
+func (w *world) changed(k kind, by *invocation) {
+	w.version++
+	w.news = append(w.news, change{k, by, w.version})
+	if len(w.news) > 400 {
+		w.news = append([]change(nil), w.news[200:]...)
+	}
+	w.look()
+}
+
+// look answers the watchers for whom there is news.
+func (w *world) look() {
+	w.watchers = slices.DeleteFunc(w.watchers, func(x watcher) bool {
+		if w.abandoned(x.r) {
+			return true
+		}
+		if !w.isNews(x.r) {
+			return false
+		}
+		w.in(x.lag, func() { w.answer(x.r, answer{value: struct{}{}}) })
+		return true
+	})
+}
+
+func (w *world) isNews(r *request) bool {
+	for i := len(w.news) - 1; i >= 0; i-- {
+		if c := w.news[i]; c.by != r.inv && c.at > r.seen[c.kind] {
+			return true
+		}
+	}
+	return false
+}
+
+// Wait returns on news that no read of this invocation has shown.
+func (p *Ports) Wait(ctx context.Context) error {
+	_, err := do[struct{}](ctx, p, "wait", "", nil)
+	return err
+}
+
+// claim is a NodeClaim as it is stored, and what the checks know of it.
+type claim struct {
+	cluster.Claim
+	pods     []string // UIDs of the pods it was made for
+	released bool     // we removed our finalizer
+	asked    bool     // its instance was to be ended
+}
+
+// CreateClaim stores a claim with our finalizer.
+func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.Pool) (cluster.Claim, error) {
+	return do(ctx, p, "create claim", fmt.Sprint(l.Pods), func() (cluster.Claim, error) {
+		w := p.w
+		w.made++
+		c := &claim{Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made), UID: fmt.Sprintf("uid-claim-%d", w.made),
+			Generation: 1, Pool: pool.Name, PoolUID: pool.UID, Class: l.Class, Created: w.second(), Finalizer: true,
+			Labels:      merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class}),
+			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash}), Requirements: l.Requirements,
+			Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter,
+			TerminationGrace: pool.TerminationGrace}}
+		for _, key := range l.Pods {
+			if pod := w.pods[key]; pod != nil {
+				c.pods = append(c.pods, pod.UID)
+			}
+		}
+		w.checkNewClaim(c, l)
+		w.claims[c.Name], w.byUID[c.UID] = c, c
+		return w.write(c, p.inv), nil
+	})
+}
+
+// second is the time as Kubernetes stores it.
+func (w *world) second() time.Time { return time.Now().Truncate(time.Second) }
+
+// write gives the claim a new version and returns a copy.
+func (w *world) write(c *claim, by *invocation) cluster.Claim {
+	w.changed(aClaim, by)
+	c.Version = strconv.Itoa(w.version)
+	return c.Claim
+}
+
+// AnnotateClaim sets annotations of the claim given.
+func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "annotate claim", c, func(have *claim) bool {
+		if within(set, have.Annotations) {
+			return false
+		}
+		have.Annotations = merged(have.Annotations, set)
+		return true
+	})
+}
+
+// LabelClaim sets labels of the claim given.
+func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "label claim", c, func(have *claim) bool {
+		if within(set, have.Labels) {
+			return false
+		}
+		have.Labels = merged(have.Labels, set)
+		return true
+	})
+}
+
+// WriteClaimStatus replaces the status. The time of a condition moves with its status only.
+func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "write status of claim", c, func(have *claim) bool {
+		before := have.Claim
+		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
+		have.Capacity, have.Allocatable = c.Capacity, c.Allocatable
+		var next []cluster.Condition
+		for _, k := range c.Conditions {
+			old := before.Condition(k.Type)
+			if k.Since = old.Since; old.Status != k.Status || !slices.ContainsFunc(before.Conditions, isType(k.Type)) {
+				k.Since = p.w.second()
+			}
+			next = append(next, k)
+		}
+		slices.SortFunc(next, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
+		have.Conditions = next
+		p.w.checkStatus(have, before)
+		return before.ProviderID != have.ProviderID || before.NodeName != have.NodeName || !slices.Equal(before.Conditions, next)
+	})
+}
+
+func isType(name string) func(cluster.Condition) bool {
+	return func(k cluster.Condition) bool { return k.Type == name }
+}
+
+// changeClaim changes a claim that is still as given. A change that changes nothing makes no new version.
+func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, edit func(*claim) bool) (cluster.Claim, error) {
+	return do(ctx, p, call, c.Name, func() (cluster.Claim, error) {
+		have, ok := p.w.claims[c.Name]
+		if !ok || have.UID != c.UID || have.Version != c.Version {
+			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		}
+		if !edit(have) {
+			return have.Claim, nil
+		}
+		p.w.mutated(call)
+		return p.w.write(have, p.inv), nil
+	})
+}
+
+// AdoptClaim puts our finalizer and the class's label on the claim.
+func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return do(ctx, p, "adopt claim", c.Name, func() (cluster.Claim, error) {
+		have, ok := p.w.claims[c.Name]
+		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
+			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		}
+		if have.Finalizer && have.Labels[awsv1.LabelEC2NodeClass] == have.Class {
+			return have.Claim, nil
+		}
+		have.Finalizer, have.Labels = true, merged(have.Labels, map[string]string{awsv1.LabelEC2NodeClass: have.Class})
+		p.w.mutated("adopt claim")
+		return p.w.write(have, p.inv), nil
+	})
+}
+
+// DeleteClaim gives the claim a deletion time.
+func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
+	return try(ctx, p, "delete claim", c.Name, func() error {
+		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
+			if p.inv.fn.Name == "provision" && have.Deleting.IsZero() {
+				p.w.checkLeave(have)
+			}
+			p.w.deleteClaim(have, p.inv)
+		}
+		return nil
+	})
+}
+
+// ReleaseClaim removes our finalizer.
+func (p *Ports) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
+	return try(ctx, p, "release claim", c.Name, func() error {
+		have, ok := p.w.claims[c.Name]
+		if !ok || have.UID != c.UID || !have.Finalizer {
+			return nil
+		}
+		p.w.checkRelease(have)
+		p.w.mutated("release claim")
+		have.Finalizer, have.released = false, true
+		p.w.write(have, p.inv)
+		p.w.collect()
+		return nil
+	})
+}
+
+// Claims lists the claims.
+func (p *Ports) Claims(ctx context.Context) ([]cluster.Claim, error) {
+	return do(ctx, p, "list claims", "", func() ([]cluster.Claim, error) { return p.listClaims(), nil })
+}
+
+func (p *Ports) listClaims() []cluster.Claim {
+	p.seen[aClaim] = p.w.version
+	var out []cluster.Claim
+	for _, name := range slices.Sorted(maps.Keys(p.w.claims)) {
+		out = append(out, p.w.claims[name].Claim)
+	}
+	return out
+}
+
+// deleteClaim is what the API server does when somebody deletes a claim.
+func (w *world) deleteClaim(c *claim, by *invocation) {
+	if c.Deleting.IsZero() {
+		w.mutatedBy(by, "delete claim")
+		c.Deleting = w.second()
+		w.write(c, by)
+	}
+	w.collect()
+}
+
+// collect removes what is being deleted and has no finalizer left, and has the garbage collector look at what they owned.
+func (w *world) collect() {
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		c := w.claims[name]
+		if c.Deleting.IsZero() || c.Finalizer {
+			continue
+		}
+		delete(w.claims, name)
+		w.changed(aClaim, nil)
+		w.in(w.between(time.Second, 5*time.Second), func() { w.orphaned(c.UID) })
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		if n := w.nodes[name]; !n.Deleting.IsZero() && !n.Finalizer {
+			w.removeNode(n)
+		}
+	}
+}
+
+// orphaned deletes the nodes that a claim owned.
+func (w *world) orphaned(uid string) {
+	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+		if n := w.nodes[name]; n.owner == uid {
+			w.deleteNode(n, nil)
+		}
+	}
+}
+
+func merged(base, top map[string]string) map[string]string {
+	out := make(map[string]string, len(base)+len(top))
+	maps.Copy(out, base)
+	maps.Copy(out, top)
+	return out
+}
+
+func within(part, all map[string]string) bool {
+	for k, v := range part {
+		if have, ok := all[k]; !ok || have != v {
+			return false
+		}
+	}
+	return true
+}

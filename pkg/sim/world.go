@@ -1,0 +1,191 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+)
+
+// world is a cluster and an AWS account. The loop alone touches it.
+type world struct {
+	*engine
+	plan      plan
+	rules     cluster.Rules
+	faults    faults
+	functions map[string]*Function
+	order     []*Function // as given
+
+	alive   []*invocation
+	started int
+	over    bool // nothing is invoked any more
+	calmed  time.Time
+
+	version  int // of the last change; also a resourceVersion
+	made     int // for names and UIDs
+	news     []change
+	watchers []watcher
+
+	claims  map[string]*claim // by name
+	byUID   map[string]*claim // every claim there ever was
+	nodes   map[string]*node
+	pods    map[string]*pod
+	apps    []*app
+	pools   []cluster.Pool
+	classes []catalog.Class
+	objects map[string]*awsv1.EC2NodeClass
+	held    lease
+
+	registrations map[string][]cluster.Registration // by pool
+	attachments   []cluster.Attachment
+	taken         []string // of the quota
+
+	events int
+
+	market     catalog.Catalog
+	types      map[string]catalog.Type
+	machines   map[string]*machine
+	tokens     map[string]fleetAnswer
+	scarce     map[catalog.Offer]bool // sold out just now
+	marks      []mark
+	scheduling bool
+
+	mutations map[string]int // calls that changed something, by name
+	lastDeed  string         // the last of them
+}
+
+type lease struct {
+	holder string
+	until  time.Time
+}
+
+// mark is a sold-out mark and when it was made.
+type mark struct {
+	catalog.Mark
+	made time.Time
+}
+
+func newWorld(seed uint64, market catalog.Catalog, keepAll bool) *world {
+	w := &world{engine: newEngine(seed, keepAll), functions: map[string]*Function{}, claims: map[string]*claim{}, byUID: map[string]*claim{},
+		nodes: map[string]*node{}, pods: map[string]*pod{}, objects: map[string]*awsv1.EC2NodeClass{}, market: market,
+		types: map[string]catalog.Type{}, machines: map[string]*machine{}, tokens: map[string]fleetAnswer{},
+		scarce: map[catalog.Offer]bool{}, mutations: map[string]int{}, registrations: map[string][]cluster.Registration{},
+		faults: faults{calls: map[CrashPoint]bool{}, hit: map[CrashPoint]bool{}}}
+	class := catalog.Class{Name: "default", Ready: true, Family: catalog.AL2023, ZoneIDs: market.Zones, MemoryOverhead: 0.075,
+		Images: []catalog.Image{{ID: "ami-1"}}}
+	w.classes = []catalog.Class{class}
+	for _, t := range catalog.Resolve(market, class, nil, time.Now()) {
+		w.types[t.Name] = t
+	}
+	object := &awsv1.EC2NodeClass{}
+	object.Name = class.Name
+	object.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
+	object.Status.Conditions = []metav1.Condition{{Type: awsv1.ConditionReady, Status: metav1.ConditionTrue, Reason: awsv1.ConditionReady}}
+	object.Status.InstanceProfile = "demo-profile"
+	object.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
+	object.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
+	for _, zone := range slices.Sorted(maps.Keys(market.Zones)) {
+		object.Status.Subnets = append(object.Status.Subnets, awsv1.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: market.Zones[zone]})
+	}
+	w.objects[class.Name] = object
+	return w
+}
+
+// mutated counts a call that changed something.
+func (w *world) mutated(call string) {
+	w.mutations[call]++
+	w.lastDeed = fmt.Sprintf("%s at %s", call, time.Since(w.began))
+}
+
+// mutatedBy is mutated for changes that somebody else may have made.
+func (w *world) mutatedBy(by *invocation, call string) {
+	if by != nil {
+		w.mutated(call)
+	}
+}
+
+// total is how many calls changed something so far.
+func (w *world) total() (n int) {
+	for _, c := range w.mutations {
+		n += c
+	}
+	return n
+}
+
+// Event records an event.
+func (p *Ports) Event(ctx context.Context, e cluster.Event) error {
+	return try(ctx, p, "write event", fmt.Sprintf("%s %s %s: %s", e.Kind, e.Name, e.Reason, e.Message), func() error {
+		p.w.events++
+		return nil
+	})
+}
+
+// Acquire takes the lease. It goes by the clock of the caller, as the real one.
+func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error) {
+	ok, err := do(ctx, p, "acquire lease", name, func() (bool, error) {
+		w := p.w
+		if w.held.holder != "" && w.held.holder != holder && time.Now().Before(w.held.until) {
+			return false, nil
+		}
+		w.held = lease{holder: holder, until: time.Now().Add(ttl)}
+		return true, nil
+	})
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	release := func(ctx context.Context) error {
+		return try(ctx, p, "release lease", name, func() error {
+			if p.w.held.holder == holder {
+				p.w.held = lease{}
+			}
+			return nil
+		})
+	}
+	return release, true, nil
+}
+
+// Marks lists what is sold out.
+func (p *Ports) Marks(ctx context.Context) ([]catalog.Mark, error) {
+	return do(ctx, p, "read sold-out marks", "", func() ([]catalog.Mark, error) {
+		var out []catalog.Mark
+		for _, m := range p.w.marks {
+			if time.Now().Before(m.Until) {
+				out = append(out, m.Mark)
+			}
+		}
+		return out, nil
+	})
+}
+
+// Add marks offers as sold out.
+func (p *Ports) Add(ctx context.Context, marks []catalog.Mark, d time.Duration) error {
+	return try(ctx, p, "mark sold out", offersOf(marks), func() error {
+		for _, m := range marks {
+			m.Until = time.Now().Add(d)
+			p.w.marks = append(p.w.marks, mark{m, time.Now()})
+		}
+		return nil
+	})
+}
+
+func offersOf(marks []catalog.Mark) string {
+	var out []string
+	for _, m := range marks {
+		out = append(out, m.Offer.String())
+	}
+	slices.Sort(out)
+	return fmt.Sprint(out)
+}
+
+// Catalog gives the catalog.
+func (p *Ports) Catalog(ctx context.Context) (c catalog.Catalog, why string, err error) {
+	c, err = do(ctx, p, "read catalog", "", func() (catalog.Catalog, error) { return p.w.market, nil })
+	return c, "", err
+}
