@@ -14,10 +14,16 @@ const (
 	leaseRenew = 4 * time.Second
 )
 
-// alone runs the pass as the only one that creates capacity. held is false, and the pass not run, while another has the lease.
+// sole lets one pass at a time create capacity or condemn for cost.
+type sole struct {
+	lease  Lease
+	holder string
+}
+
+// alone runs the pass as the only one. held is false, and the pass not run, while another has the lease.
 // A pass whose lease cannot be renewed in time is canceled: somebody else may have taken it.
-func (p *Provision) alone(ctx context.Context, pass func(context.Context) (bool, error)) (busy, held bool, err error) {
-	release, ok, err := p.Lease.Acquire(ctx, leaseName, p.Holder, leaseTTL)
+func (p sole) alone(ctx context.Context, pass func(context.Context) (bool, error)) (busy, held bool, err error) {
+	release, ok, err := p.lease.Acquire(ctx, leaseName, p.holder, leaseTTL)
 	if err != nil || !ok {
 		return false, false, err
 	}
@@ -37,7 +43,7 @@ func (p *Provision) alone(ctx context.Context, pass func(context.Context) (bool,
 }
 
 // renew keeps the lease until the context ends, or ends the context when it is lost.
-func (p *Provision) renew(ctx context.Context, lose context.CancelCauseFunc) {
+func (p sole) renew(ctx context.Context, lose context.CancelCauseFunc) {
 	tick := time.NewTicker(leaseRenew)
 	defer tick.Stop()
 	until := time.Now().Add(leaseTTL)
@@ -49,7 +55,7 @@ func (p *Provision) renew(ctx context.Context, lose context.CancelCauseFunc) {
 		}
 		asked := time.Now()
 		call, cancel := context.WithDeadline(ctx, until)
-		_, ok, err := p.Lease.Acquire(call, leaseName, p.Holder, leaseTTL)
+		_, ok, err := p.lease.Acquire(call, leaseName, p.holder, leaseTTL)
 		cancel()
 		switch {
 		case err == nil && ok:

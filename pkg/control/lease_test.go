@@ -29,7 +29,7 @@ func TestALongPassKeepsItsLease(t *testing.T) {
 			asked++
 			return true, nil
 		}}
-		p := &Provision{Lease: l}
+		p := sole{lease: l}
 		busy, held, err := p.alone(t.Context(), func(ctx context.Context) (bool, error) {
 			time.Sleep(time.Minute)
 			return true, ctx.Err()
@@ -67,7 +67,7 @@ func TestAPassEndsWhenItsLeaseIsLost(t *testing.T) {
 					}
 					return c.then()
 				}}
-				p, began := &Provision{Lease: l}, time.Now()
+				p, began := sole{lease: l}, time.Now()
 				_, _, err := p.alone(t.Context(), func(ctx context.Context) (bool, error) {
 					<-ctx.Done()
 					return false, ctx.Err()
@@ -90,7 +90,7 @@ func TestOneFailedRenewalIsRepeated(t *testing.T) {
 			}
 			return true, nil
 		}}
-		_, _, err := (&Provision{Lease: l}).alone(t.Context(), func(ctx context.Context) (bool, error) {
+		_, _, err := sole{lease: l}.alone(t.Context(), func(ctx context.Context) (bool, error) {
 			time.Sleep(30 * time.Second)
 			return false, ctx.Err()
 		})

@@ -82,7 +82,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 	if len(pods) == 0 && !unsettled(claims) && !p.leaving(claims) {
 		return false, nil
 	}
-	busy, held, err := p.alone(ctx, p.locked)
+	busy, held, err := sole{p.Lease, p.Holder}.alone(ctx, p.locked)
 	if err == nil && !held {
 		p.Log.Info("another invocation provisions")
 		return true, nil
@@ -94,7 +94,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 // nothing can be done for are not worth staying for.
 func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	start := p.Now()
-	s, err := p.snapshot(ctx)
+	s, err := market{p.Read, p.Prices, p.SoldOut, p.Rules, p.Now, p.Log}.snapshot(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -120,28 +120,6 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	p.settleBuffers(ctx, s, decision)
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
 	return fresh || len(decision.Launches) > 0 || placesReal(s, decision), errors.Join(err, wakeErr)
-}
-
-func (p *Provision) snapshot(ctx context.Context) (cluster.Snapshot, error) {
-	s, err := p.Read.Snapshot(ctx)
-	if err != nil {
-		return s, err
-	}
-	var why string
-	if s.Catalog, why, err = p.Prices.Catalog(ctx); err != nil {
-		return s, err
-	}
-	if why != "" {
-		p.Log.Warn("catalog: " + why)
-	}
-	if s.SoldOut, err = p.SoldOut.Marks(ctx); err != nil {
-		return s, err
-	}
-	s.Now, s.Rules = p.Now(), p.Rules
-	for i := range s.Classes {
-		s.Classes[i].MemoryOverhead, s.Classes[i].ReservedENIs = p.Rules.MemoryOverhead, p.Rules.ReservedENIs
-	}
-	return s, nil
 }
 
 // resume launches claims that were stored and not launched, because an invocation died or EC2 failed. The claims in s are

@@ -16,6 +16,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
 	"joiner/pkg/launch"
 	"joiner/pkg/require"
 )
@@ -56,6 +57,7 @@ type World struct {
 	taken     []string
 	poolNotes map[string]string // annotations of the one pool itself
 	doubled   []string
+	memory    disrupt.Memory
 
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment

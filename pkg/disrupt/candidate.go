@@ -6,6 +6,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 )
 
 // screen decides which nodes may go, gracefully and because they drifted (spec core.md §6.2).
@@ -14,10 +15,7 @@ func (v *view) screen() {
 	for _, x := range v.base.Existing {
 		nominated[x.Node] = nominated[x.Node] || !v.virtual[x.Pod]
 	}
-	pdbs := map[string][]cluster.Budget{}
-	for _, b := range v.s.Budgets {
-		pdbs[b.Namespace] = append(pdbs[b.Namespace], b)
-	}
+	pdbs := v.pdbs()
 	for _, n := range v.nodes {
 		n.barred = v.standing(n, nominated)
 		n.barredE = n.barred
@@ -31,6 +29,15 @@ func (v *view) screen() {
 	}
 }
 
+// pdbs are the PodDisruptionBudgets by namespace.
+func (v *view) pdbs() map[string][]cluster.Budget {
+	out := map[string][]cluster.Budget{}
+	for _, b := range v.s.Budgets {
+		out[b.Namespace] = append(out[b.Namespace], b)
+	}
+	return out
+}
+
 // standing is what keeps a node whatever its pods are.
 func (v *view) standing(n *node, nominated map[string]bool) refuse {
 	_, marked := markOf(*n.Claim)
@@ -41,6 +48,8 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"leaving", "it is leaving already"}
 	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && v.building[n.Claim.Annotations[AnnotationReplaces]]:
 		return refuse{"underway", "a disruption that it takes part in is under way"}
+	case interrupt.LeaveOf(*n.Claim).Cause != "":
+		return refuse{"notice", "a notice of EC2 has it replaced already"}
 	case !v.failedAt[n.Claim.Name].IsZero():
 		return refuse{"failed", "a disruption of it came to nothing less than " + v.rules().payback.String() + " ago"}
 	case !n.Initialized():

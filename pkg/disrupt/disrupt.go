@@ -204,3 +204,28 @@ func (v *view) find(m *Memory) (out []Command) {
 	}
 	return out
 }
+
+// Changed says what has changed on the nodes of a command since it was decided, from a snapshot read just now and what the deciding pass
+// remembered, or nothing. It does not look at prices or room.
+func Changed(s cluster.Snapshot, c Command, decided Memory) string {
+	v := &view{s: s, r: rulesOf(s.Rules), byClaim: map[string]*node{}, failedAt: map[string]time.Time{}, building: map[string]bool{}}
+	v.sight()
+	pdbs := v.pdbs()
+	for _, name := range c.Claims {
+		n := v.byClaim[name]
+		switch {
+		case n == nil || n.Node == nil:
+			return name + " or its node is gone"
+		case n.Condemned():
+			return name + ": it is leaving already"
+		case sum(n.pods) != decided.Quiet[name].Sum:
+			return name + ": its pods are others by now"
+		case c.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil:
+			continue
+		}
+		if r := v.held(n, pdbs); r.word != "" {
+			return name + ": " + r.why
+		}
+	}
+	return ""
+}

@@ -47,8 +47,8 @@ func (m Mark) String() string {
 
 // markOf reads the mark of a claim. One that cannot be read is a command without a name, to be taken back.
 func markOf(c cluster.Claim) (m Mark, marked bool) {
-	text, marked := c.Annotations[AnnotationMark]
-	if marked && json.Unmarshal([]byte(text), &m) != nil {
+	text := c.Annotations[AnnotationMark]
+	if marked = text != ""; marked && json.Unmarshal([]byte(text), &m) != nil {
 		m = Mark{}
 	}
 	return m, marked

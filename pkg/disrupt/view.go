@@ -89,20 +89,38 @@ func (v *view) now() time.Time { return v.s.Now }
 func (v *view) rules() rules   { return v.r }
 
 func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
+	s.Rules.SearchSteps = cluster.NoSearch // many plans that are good tell more than a few that are a little better
 	v := &view{
 		s: s, r: rulesOf(s.Rules), sells: sells, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left: map[string]map[v1.DisruptionReason]int{}, prices: map[string]map[string]catalog.Type{}, worths: map[amounts]float64{},
 		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{},
 	}
 	v.base = pack.PodsFrom(s, sells)
+	v.sight()
+	for _, n := range v.nodes {
+		v.appraise(n, m)
+	}
+	for _, x := range v.base.Existing {
+		v.keeps[x.Node] = v.keeps[x.Node] || v.virtual[x.Pod]
+	}
+	v.remember(m.Failed)
+	v.budgets()
+	v.calm = v.settled()
+	return v
+}
+
+// sight finds our nodes and the pods on them.
+func (v *view) sight() {
 	on := map[string][]cluster.Pod{}
-	for _, p := range s.Pods {
-		v.virtual[p.Key()] = p.Virtual
+	for _, p := range v.s.Pods {
+		if p.Virtual && v.virtual != nil {
+			v.virtual[p.Key()] = true
+		}
 		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
 			on[p.NodeName] = append(on[p.NodeName], p)
 		}
 	}
-	for _, h := range s.Hosts() {
+	for _, h := range v.s.Hosts() {
 		if h.Claim == nil {
 			continue
 		}
@@ -111,19 +129,15 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 			n.pods = on[h.Node.Name]
 			slices.SortFunc(n.pods, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
 		}
-		v.add(n, m)
-	}
-	for _, x := range v.base.Existing {
-		v.keeps[x.Node] = v.keeps[x.Node] || v.virtual[x.Pod]
+		v.nodes = append(v.nodes, n)
+		v.byClaim[n.Claim.Name] = n
 	}
 	slices.SortFunc(v.nodes, func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
-	v.remember(m.Failed)
-	v.budgets()
-	v.calm = v.settled()
-	return v
 }
 
-func (v *view) add(n *node, m Memory) {
+// appraise adds what the node costs, what moving its pods costs, and since when they are the same.
+func (v *view) appraise(n *node, m Memory) {
+	v.byNode[n.Name()] = n
 	if p, ok := v.s.PoolOf(n.Pool()); ok {
 		n.pool = &p
 		n.offer, n.price = v.priceOf(n.Host, p)
@@ -136,13 +150,10 @@ func (v *view) add(n *node, m Memory) {
 		}
 	}
 	n.empty = n.cost <= 1
+	n.waste = n.price
 	for _, p := range n.moving {
 		n.waste -= v.worthOf(p.Need)
 	}
-	n.waste += n.price
-	v.nodes = append(v.nodes, n)
-	v.byClaim[n.Claim.Name] = n
-	v.byNode[n.Name()] = n
 	q := Quiet{Sum: sum(n.pods)}
 	if old, known := m.Quiet[n.Claim.Name]; !known {
 		q.Since = n.Claim.Condition(v1.ConditionInitialized).Since

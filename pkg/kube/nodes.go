@@ -35,6 +35,18 @@ func (c *Client) CondemnNode(ctx context.Context, n cluster.Node) error {
 	return c.changeNode(ctx, "condemn", n, condemnation)
 }
 
+// TaintNode keeps new pods off the node. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) TaintNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) fields { return withTaints(o, disrupted(o)) })
+}
+
+// UntaintNode takes back what TaintNode did. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) UntaintNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "untaint", n, func(o *corev1.Node) fields {
+		return withTaints(o, slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintDisrupted }))
+	})
+}
+
 // DeleteNode gives the node its deletion time. A node that is gone is no error.
 func (c *Client) DeleteNode(ctx context.Context, n cluster.Node) error {
 	return c.remove(ctx, call{verb: "delete", place: nodes(), name: n.Name}, n.UID, nil)
@@ -98,25 +110,33 @@ func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 	return out
 }
 
-// condemnation is the patch that CondemnNode writes, nil if the node is condemned already.
-func condemnation(o *corev1.Node) fields {
-	taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool {
-		return t.Key == karpv1.TaintDisrupted && t.Effect != corev1.TaintEffectNoSchedule
-	})
+// disrupted are the node's taints with the one that says it is disrupted.
+func disrupted(o *corev1.Node) []corev1.Taint {
 	want := karpv1.DisruptedTaint()
+	taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == want.Key && t.Effect != want.Effect })
 	if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == want.Key }) {
 		taints = append(taints, want)
 	}
-	out := fields{}
-	if !slices.Equal(taints, o.Spec.Taints) {
-		out["spec"] = fields{"taints": taints}
+	return taints
+}
+
+// withTaints is the patch that gives the node these taints, nil if it has them.
+func withTaints(o *corev1.Node, taints []corev1.Taint) fields {
+	if slices.Equal(taints, o.Spec.Taints) {
+		return nil
 	}
+	return fields{"spec": fields{"taints": taints}}
+}
+
+// condemnation is the patch that CondemnNode writes, nil if the node is condemned already.
+func condemnation(o *corev1.Node) fields {
+	out := withTaints(o, disrupted(o))
 	label := map[string]string{karpv1.LabelExcludeBalancers: karpv1.ExcludeBalancersValue}
 	if _, ok := o.Labels[karpv1.LabelExcludeBalancers]; !ok { // one that a user set stays as it is
+		if out == nil {
+			out = fields{}
+		}
 		out["metadata"] = fields{"labels": missing(o.Labels, label)}
-	}
-	if len(out) == 0 {
-		return nil
 	}
 	return out
 }

@@ -1,0 +1,287 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
+	"joiner/pkg/plan"
+)
+
+// betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.
+const betweenPasses = 5 * time.Second
+
+// Moves keeps new pods off nodes that are about to go, as long as that can be taken back. All calls may be repeated; a node that is
+// gone or was replaced has a method Conflict that reports true.
+type Moves interface {
+	// TaintNode keeps new pods off the node.
+	TaintNode(ctx context.Context, n cluster.Node) error
+	// UntaintNode lets pods on it again.
+	UntaintNode(ctx context.Context, n cluster.Node) error
+}
+
+// Notes keeps what one pass about disruption tells the next.
+type Notes interface {
+	// Recall returns what was remembered last. May be repeated.
+	Recall(ctx context.Context) (disrupt.Memory, error)
+	// Remember stores it. May be repeated.
+	Remember(ctx context.Context, m disrupt.Memory) error
+}
+
+// Disrupt begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements, and provision
+// launches them. What is under way stands on the objects, so it may die after any call.
+type Disrupt struct {
+	Read      Reader
+	Claims    Claims
+	Moves     Moves
+	Record    Recorder
+	Lease     Lease
+	SoldOut   SoldOut
+	Prices    Prices
+	Notes     Notes
+	Provision Waker // launches replacements
+	Lifecycle Waker // drains
+	Rules     cluster.Rules
+	Holder    string // names this invocation as the holder of the lease
+	Now       func() time.Time
+	Log       *slog.Logger
+
+	said string
+}
+
+// Run passes until nothing is proposed or under way, or until the time given.
+func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
+	for {
+		busy, held, err := sole{d.Lease, d.Holder}.alone(ctx, d.pass)
+		if err != nil {
+			return err
+		}
+		if held && !busy || !d.Now().Add(betweenPasses).Before(until) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(betweenPasses):
+		}
+	}
+}
+
+// pass decides once and has it done: first what ends, then what begins.
+func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
+	claims, err := d.Read.Claims(ctx)
+	if err != nil || len(claims) == 0 {
+		return false, err
+	}
+	memory, err := d.Notes.Recall(ctx)
+	if err != nil {
+		return false, err
+	}
+	s, err := d.snapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	decision, next := disrupt.Next(s, memory)
+	d.say(decision)
+	w := mover{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
+	for _, h := range s.Hosts() {
+		if h.Claim == nil {
+			continue
+		}
+		w.claims[h.Claim.Name] = *h.Claim
+		if h.Node != nil {
+			w.nodes[h.Claim.Name] = *h.Node
+		}
+	}
+	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
+	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
+	return busy, errors.Join(err, d.Notes.Remember(ctx, next))
+}
+
+func (d *Disrupt) snapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return market{d.Read, d.Prices, d.SoldOut, d.Rules, d.Now, d.Log}.snapshot(ctx)
+}
+
+// say logs the plan unless the pass before had the same.
+func (d *Disrupt) say(p disrupt.Plan) {
+	lines := p.Lines()
+	text := fmt.Sprint(lines)
+	if text == d.said {
+		return
+	}
+	d.said = text
+	for _, line := range lines {
+		d.Log.Info(line)
+	}
+	words := map[string]int{}
+	for _, s := range p.Spared {
+		words[s.Word]++
+	}
+	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed", len(p.Proposed),
+		"reported", len(p.Reported), "waiting", len(p.Waiting), "spared", words)
+}
+
+// mover carries out the plan of one pass.
+type mover struct {
+	d      *Disrupt
+	s      cluster.Snapshot
+	claims map[string]cluster.Claim
+	nodes  map[string]cluster.Node // by claim
+}
+
+// ends finishes and takes back commands. One that fails does not stop the others.
+func (m *mover) ends(ctx context.Context, p disrupt.Plan) error {
+	var errs []error
+	for _, e := range p.Finish {
+		errs = append(errs, m.unlessConflict(m.finish(ctx, e)))
+	}
+	if len(p.Finish) > 0 {
+		errs = append(errs, m.d.Lifecycle.Wake(ctx))
+	}
+	for _, e := range p.Undo {
+		errs = append(errs, m.unlessConflict(m.undo(ctx, e)))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *mover) finish(ctx context.Context, e disrupt.Ended) error {
+	for _, name := range e.Claims {
+		m.tell(ctx, name, false, "DisruptionTerminating", "Disrupting NodeClaim: "+e.Why)
+		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undo lets pods on the nodes again before it takes the marks away: a mark without a taint is taken back once more.
+func (m *mover) undo(ctx context.Context, e disrupt.Ended) error {
+	for _, name := range e.Claims {
+		m.tell(ctx, name, true, "DisruptionFailed", "the disruption is taken back: "+e.Why)
+		if n, ok := m.nodes[name]; ok {
+			if err := m.d.Moves.UntaintNode(ctx, n); err != nil && !isConflict(err) {
+				return err
+			}
+		}
+	}
+	for _, name := range e.Unused {
+		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range e.Claims {
+		if err := m.mark(ctx, name, "", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begins begins commands, if what stands on their nodes is the same now as it was when they were decided.
+func (m *mover) begins(ctx context.Context, p disrupt.Plan, next disrupt.Memory) error {
+	if len(p.Begin) == 0 {
+		return nil
+	}
+	live, err := m.d.Read.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	live.Now, live.Rules = m.d.Now(), m.d.Rules
+	var errs []error
+	launches := false
+	for _, c := range p.Begin {
+		if why := disrupt.Changed(live, c, next); why != "" {
+			m.d.Log.Info("not begun: "+c.String(), "because", why)
+			continue
+		}
+		launches = launches || len(c.Launches) > 0
+		errs = append(errs, m.unlessConflict(m.begin(ctx, c)))
+	}
+	if launches {
+		errs = append(errs, m.d.Provision.Wake(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// begin writes the intent down, stores the replacements, and then keeps pods off the nodes. A command of which a part is missing is
+// taken back by the next pass.
+func (m *mover) begin(ctx context.Context, c disrupt.Command) error {
+	mark := c.Mark(m.d.Now())
+	for _, name := range c.Claims {
+		cond := &cluster.Condition{Type: v1.ConditionDisruptionReason, Status: "True", Reason: string(c.Reason), Message: c.String()}
+		if err := m.mark(ctx, name, mark.String(), cond); err != nil {
+			return err
+		}
+	}
+	for _, l := range c.Launches {
+		if err := m.replacement(ctx, l, c.ID); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.Claims {
+		m.tell(ctx, name, false, "DisruptionLaunching", "Disrupting NodeClaim: "+c.String())
+		if err := m.d.Moves.TaintNode(ctx, m.nodes[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replacement stores the NodeClaim of one replacement, which provision launches.
+func (m *mover) replacement(ctx context.Context, l plan.Launch, id string) error {
+	pool, ok := m.s.PoolOf(l.Pool)
+	if !ok {
+		return fmt.Errorf("replacement from pool %s: it is gone", l.Pool)
+	}
+	l.Annotations[disrupt.AnnotationReplaces] = id
+	_, err := m.d.Claims.CreateClaim(ctx, l, pool)
+	return err
+}
+
+// mark writes or, when it is empty, removes what says that the claim takes part in a command.
+func (m *mover) mark(ctx context.Context, name, mark string, cond *cluster.Condition) error {
+	c, err := m.d.Claims.AnnotateClaim(ctx, m.claims[name], map[string]string{disrupt.AnnotationMark: mark})
+	if err != nil {
+		return err
+	}
+	var kept []cluster.Condition
+	for _, k := range c.Conditions {
+		if k.Type != v1.ConditionDisruptionReason {
+			kept = append(kept, k)
+		}
+	}
+	if c.Conditions = kept; cond != nil {
+		c.Conditions = append(c.Conditions, *cond)
+	}
+	c, err = m.d.Claims.WriteClaimStatus(ctx, c)
+	m.claims[name] = c
+	return err
+}
+
+// tell writes an event on the claim and its node. One that cannot be written is logged and costs nothing else.
+func (m *mover) tell(ctx context.Context, name string, warning bool, reason, why string) {
+	about := []cluster.Event{{Kind: "NodeClaim", Name: name, UID: m.claims[name].UID}}
+	if n, ok := m.nodes[name]; ok {
+		about = append(about, cluster.Event{Kind: "Node", Name: n.Name, UID: n.UID})
+	}
+	for _, e := range about {
+		e.Warning, e.Reason, e.Message = warning, reason, why
+		if err := m.d.Record.Event(ctx, e); err != nil {
+			m.d.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+		}
+	}
+}
+
+// unlessConflict leaves what changed meanwhile to the next pass, which sees the change.
+func (m *mover) unlessConflict(err error) error {
+	if !isConflict(err) {
+		return err
+	}
+	m.d.Log.Info("left to the next pass", "because", err.Error())
+	return nil
+}

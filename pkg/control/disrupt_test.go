@@ -1,0 +1,129 @@
+package control_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/control"
+	"joiner/pkg/controltest"
+)
+
+var (
+	_ control.Moves = (*controltest.Ports)(nil)
+	_ control.Notes = (*controltest.Ports)(nil)
+)
+
+func (f *functions) disrupt(p *controltest.Ports) *control.Disrupt {
+	f.made++
+	return &control.Disrupt{Read: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p, Provision: p.Waker("provision"),
+		Lifecycle: p.Waker("lifecycle"), Rules: rules(), Holder: fmt.Sprintf("invocation-%d", f.made), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+// half is a world whose pods became so few that their nodes are worth looking at: four nodes or one big one with a pod on each, and
+// a budget that lets all of them go.
+func half(t *testing.T) *functions {
+	t.Helper()
+	w := newWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
+	})
+	w.Run("web", 8, inZone("us-west-2b", pattern(1500, 3000)))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	noProblems(t, w)
+	w.Scale("web", 3)
+	w.Tick(time.Second)
+	return f
+}
+
+// consolidate lets disrupt run beside the other functions for so many rounds, or until it changes nothing in two of them.
+func (f *functions) consolidate(t *testing.T, rounds int) {
+	t.Helper()
+	for idle := 0; rounds > 0 && idle < 3; rounds-- {
+		p := f.w.Ports(controltest.Fault{})
+		if err := f.disrupt(p).Run(context.Background(), f.once()); err != nil {
+			t.Fatalf("disrupt: %v", err)
+		}
+		if idle++; changes(p.Calls()) != "" {
+			idle = 0
+		}
+		f.rest(t, 1)
+	}
+}
+
+// changes is the first call that changes a NodeClaim or a node, or nothing.
+func changes(calls []string) string {
+	for _, c := range calls {
+		for _, verb := range []string{"taint", "untaint", "delete", "create", "annotate"} {
+			if strings.HasPrefix(c, verb) {
+				return c
+			}
+		}
+	}
+	return ""
+}
+
+func TestDisruptMakesAClusterCheaper(t *testing.T) {
+	f := half(t)
+	before := f.w.Price()
+	f.consolidate(t, 12)
+	noProblems(t, f.w)
+	if after := f.w.Price(); after > before*0.65 {
+		t.Errorf("%.4f USD/h after %.4f USD/h", after, before)
+	}
+	calls := f.w.Ports(controltest.Fault{})
+	if err := f.disrupt(calls).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if c := changes(calls.Calls()); c != "" {
+		t.Errorf("at rest it still makes the call %s", c)
+	}
+}
+
+// Whatever call of whichever pass fails, before or after the deed and with or without the invocation: in the end every pod runs, no node
+// is tainted for nothing, nothing is left over, and the cluster is as cheap as without the fault.
+func TestDisruptSurvivesEveryFault(t *testing.T) {
+	price := 0.0
+	for _, pass := range []int{1, 3} { // in which it begins and ends
+		eachFault(t,
+			func(t *testing.T) *functions {
+				f := half(t)
+				f.consolidate(t, pass)
+				return f
+			},
+			func(f *functions, p *controltest.Ports) error {
+				return f.disrupt(p).Run(context.Background(), f.once())
+			},
+			func(t *testing.T, f *functions) {
+				f.w.Tick(20 * time.Second) // the lease of an invocation that died runs out
+				f.consolidate(t, 12)
+				f.w.Tick(2 * time.Hour) // what failed once may be tried again
+				f.consolidate(t, 12)
+				noProblems(t, f.w)
+				if strings.Contains(f.w.Nodes(), "disrupted") {
+					t.Errorf("a node stays tainted:\n%s", f.w.Nodes())
+				}
+				if got := f.w.Price(); price == 0 {
+					price = got
+				} else if got > price*1.0001 {
+					t.Errorf("pass %d: %.4f USD/h instead of %.4f", pass, got, price)
+				}
+			})
+	}
+}
+
+func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
+	f := half(t)
+	f.consolidate(t, 1)
+	f.w.Refuse = cheapest(f.w)
+	f.consolidate(t, 6)
+	f.w.Refuse = nil
+	f.w.Tick(2 * time.Hour)
+	f.consolidate(t, 12)
+	noProblems(t, f.w)
+}
