@@ -40,6 +40,7 @@ type Problem struct {
 type Prices struct {
 	Value  []float64 // by class: the price of one pod; no offer can hold pods of more worth than it costs
 	Bound  float64   // what any fleet for all classes costs at least: the sum of count times value
+	Fill   []float64 // by offer: about the most worth that it can hold, as last asked
 	Least  float64   // the cost of the fractional fleet that was found; Bound <= optimum of the relaxation <= Least
 	Rounds int       // that were needed
 }
@@ -72,7 +73,7 @@ func NewSolver(p Problem) *Solver {
 // Solve prices the classes.
 func (s *Solver) Solve() Prices {
 	out := s.s.solve()
-	out.Value = s.reduced.values(out.Value)
+	out.Value, out.Fill = s.reduced.values(out.Value), s.s.upper
 	return out
 }
 
@@ -158,8 +159,9 @@ type solver struct {
 	m      *master
 	most   [][]float64 // by offer and position: how many of the class fit
 	basis  []Basis
-	near   []int32 // offers to ask
-	over   []int32 // of those asked, the ones that could hold more worth than they cost
+	near   []int32   // offers to ask
+	upper  []float64 // by offer: the most worth when last asked
+	over   []int32   // of those asked, the ones that could hold more worth than they cost
 }
 
 func newSolver(p Problem) *solver {
@@ -167,7 +169,7 @@ func newSolver(p Problem) *solver {
 	if len(p.Classes) > 0 {
 		dims = len(p.Classes[0].Need)
 	}
-	s := &solver{Problem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)), basis: make([]Basis, len(p.Offers))}
+	s := &solver{Problem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)), upper: make([]float64, len(p.Offers)), basis: make([]Basis, len(p.Offers))}
 	s.filler.Value = make([]float64, len(p.Classes))
 	for _, c := range p.Classes {
 		s.filler.Need = append(s.filler.Need, c.Need...)
@@ -227,6 +229,7 @@ func (s *solver) price(pure []float64, all bool) int {
 	for _, i := range s.near {
 		o := &s.Offers[i]
 		upper := s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
+		s.upper[i] = upper
 		if !all || upper >= near*o.Price {
 			kept = append(kept, i)
 		}

@@ -19,6 +19,8 @@ type admission struct {
 	byPool      []*answers // nil until a pool is asked
 	byModel     [][]int8   // by alternative and model: 0 unknown, 1 yes, -1 no
 	pinned      map[pin]*admission
+	wider       *admission // what it was pinned from, nil when it was not; where that says no, this does
+	pin         pin
 	w           *world
 }
 
@@ -70,6 +72,9 @@ func (a *admission) check(o *offer) int {
 	}
 	if x.byOffer[o.index] == 0 {
 		x.byOffer[o.index] = -1
+		if a.wider != nil && a.wider.check(o) < 0 {
+			return -1
+		}
 		for i := range a.alternative {
 			if a.holds(i, o) {
 				x.byOffer[o.index] = int16(min(i, 1<<14)) + 1
@@ -101,10 +106,21 @@ func (a *admission) about(p *pool) *answers {
 // never reports that no offer of the pool admits the pod, whatever it sells.
 func (a *admission) never(p *pool) bool { return a.about(p).no }
 
+// tied reports whether the offer is in the domain to which the admission is tied, as far as offers of a type differ in that.
+func (a *admission) tied(o *offer) bool {
+	switch a.pin.key {
+	case labelZone:
+		return o.Zone == a.pin.domain
+	case labelCapacity:
+		return o.CapacityType == a.pin.domain
+	}
+	return true
+}
+
 // holds reports whether alternative i holds on the offer; what does not differ between a model's offers is asked once.
 func (a *admission) holds(i int, o *offer) bool {
 	alt := a.alternative[i]
-	if !o.Meets(alt) {
+	if !a.tied(o) || !o.Meets(alt) {
 		return false
 	}
 	number := o.model.number

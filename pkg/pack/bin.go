@@ -27,6 +27,7 @@ type bin struct {
 	wanted []string // pods a claim was made for
 	disks  attached // volumes of a host
 	load   []load
+	paid   float64 // what priceOf found, 0 when it has to look again
 }
 
 // load is what an attempt put into a bin: some pods of one view.
@@ -224,6 +225,7 @@ func (a *attempt) book(l load, b *bin) {
 // stow counts what goes into the bin in the bin alone.
 func (a *attempt) stow(l load, b *bin) {
 	k, n := l.view.kind, len(l.pods)
+	b.paid = 0
 	for i, x := range k.need {
 		b.room[i] -= x * int64(n)
 	}

@@ -35,6 +35,8 @@ type guide struct {
 	active []*candidate
 	most   []float64
 	sifts  int
+	fresh  bool // values are new since the active were asked
+	moved  bool // values are new since all hopeful ones were asked
 }
 
 // item is lots that are alike to the guide: of one class, and tied to the same places.
@@ -53,11 +55,14 @@ func (a *attempt) guided(pools []*pool, lots []*lot) bool {
 	g := &guide{a: a}
 	offers := a.candidates(pools, lots)
 	g.prepare(offers, lots)
-	sift, priced := true, math.Inf(1)
-	for round := 1; !a.atMost() && g.count(); round++ {
+	sift, priced, since := true, math.Inf(1), 0
+	for !a.atMost() && g.count() {
 		if g.worth() < priced*stale {
 			g.reprice()
 			priced = g.worth()
+		}
+		if sift {
+			since = 0
 		}
 		best, takes := g.best(sift)
 		switch {
@@ -67,7 +72,8 @@ func (a *attempt) guided(pools []*pool, lots []*lot) bool {
 			sift, g.sifts = true, 0
 			continue
 		}
-		sift = round%refresh == 0
+		since++
+		sift = since >= refresh && g.moved
 		times := max(1, int(batch*g.worth()/max(best.offer.Price, 1e-9)))
 		if _, full := a.apply(best.offer, takes, times); full {
 			return a.allowance(best.offer, 1) == 0
@@ -140,6 +146,7 @@ func (g *guide) reprice() {
 		count[it.class] += float64(it.all)
 	}
 	y := p.solver.Reprice(count, 0)
+	g.fresh, g.moved = true, true
 	for i := range g.items {
 		it := &g.items[i]
 		it.value = max(y[it.class], leastValue*it.lots[0].least)
@@ -159,35 +166,56 @@ func (g *guide) worth() float64 {
 	return sum
 }
 
-// best returns the candidate whose node would hold the most worth for its price, and what it would hold.
+// best returns the candidate whose node would hold the most worth for its price, and what it would hold. Scores get worse only
+// while values stay, so candidates whose old score is no match for what was found need no second look.
 func (g *guide) best(sift bool) (*candidate, []take) {
 	if sift {
-		g.active = g.active[:0]
-		for _, c := range g.cands {
-			if g.sifts%thorough == 0 || c.score < hopeful {
-				g.active = append(g.active, c)
-			}
+		g.sift()
+		g.moved = false
+	} else if g.fresh {
+		for _, c := range g.active {
+			g.ask(c)
 		}
-		g.sifts++
+		slices.SortFunc(g.active, better)
 	}
-	for _, c := range g.active {
-		g.ask(c)
-	}
-	slices.SortFunc(g.active, func(x, y *candidate) int { return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.index, y.index)) })
-	if sift && len(g.active) > most {
-		g.active = g.active[:most]
-	}
+	g.fresh = false
 	var best *candidate
 	var takes []take
 	score := math.Inf(1)
-	for _, c := range g.active[:min(looks, len(g.active))] {
+	for i, c := range g.active {
+		if i >= looks || c.score >= score {
+			break
+		}
 		g.ask(c)
 		t, value := g.fill(c)
 		if value > 0 && g.a.w.cost(c.offer)/value < score {
 			best, takes, score = c, t, g.a.w.cost(c.offer)/value
 		}
 	}
+	slices.SortFunc(g.active, better)
 	return best, takes
+}
+
+// sift asks all candidates, or all hopeful ones, and keeps those of the best scores.
+func (g *guide) sift() {
+	g.active = g.active[:0]
+	for _, c := range g.cands {
+		if g.sifts%thorough == 0 || c.score < hopeful {
+			g.active = append(g.active, c)
+		}
+	}
+	g.sifts++
+	for _, c := range g.active {
+		g.ask(c)
+	}
+	slices.SortFunc(g.active, better)
+	if len(g.active) > most {
+		g.active = g.active[:most]
+	}
+}
+
+func better(x, y *candidate) int {
+	return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.index, y.index))
 }
 
 // ask finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what that is worth.

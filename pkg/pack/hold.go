@@ -41,16 +41,25 @@ func (w *world) held(p *pool, loads []load) held {
 	if h, ok := w.holders[string(id)]; ok && !slices.ContainsFunc(loads, func(l load) bool { return l.alt >= 255 }) {
 		return h
 	}
-	set := p.req
-	keys := map[string]bool{}
-	for _, l := range loads {
+	h := held{id: string(id), set: p.req}
+	keys := map[string]int{} // how many ask for it
+	for i, l := range loads {
+		if slices.ContainsFunc(loads[:i], func(o load) bool { return o.admit == l.admit && o.alt == l.alt }) {
+			continue
+		}
 		alt := l.admit.alternative[l.alt]
-		set = set.AndSet(alt)
+		h.set = h.set.AndSet(alt)
 		for _, r := range alt.All() {
-			keys[r.Key] = true
+			keys[r.Key]++
 		}
 	}
-	h := held{string(id), set, p.holders(set, keys)}
+	var joint []require.Requirement // what one alone may leave room for, and all together not
+	for _, r := range h.set.All() {
+		if keys[r.Key] > 1 && !perOffer(r.Key) {
+			joint = append(joint, r)
+		}
+	}
+	h.options = p.holders(loads, joint)
 	w.holders[h.id] = h
 	return h
 }
@@ -119,34 +128,39 @@ func cheaper(a, b option) int {
 	return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
 }
 
-// holders lists the models, cheapest first, that have offers available now whose nodes can meet the set, which differs from
-// the pool's own requirements in the keys.
-func (p *pool) holders(set require.Set, keys map[string]bool) []option {
-	var asked []require.Requirement
-	for _, r := range set.All() {
-		if keys[r.Key] && !perOffer(r.Key) {
-			asked = append(asked, r)
-		}
-	}
+// holders lists the models, cheapest first, that have offers available now which every load and the joint requirements of all
+// allow.
+func (p *pool) holders(loads []load, joint []require.Requirement) []option {
 	var out []option
-	for _, m := range p.models {
-		if !m.meets(asked) {
+	at := make([]int, len(p.models)) // by model: 1 + its place in out, -1 when it cannot be
+	for _, o := range p.sale {
+		i := at[o.model.id]
+		if i < 0 || !allow(loads, o) {
 			continue
 		}
-		opt := option{model: m}
-		for _, o := range m.sells {
-			if o.Available && o.Meets(set) {
-				opt.offers = append(opt.offers, o)
+		if i == 0 {
+			if !o.model.meets(joint) {
+				at[o.model.id] = -1
+				continue
 			}
+			out = append(out, option{model: o.model, best: o})
+			i = len(out)
+			at[o.model.id] = i
 		}
-		if len(opt.offers) > 0 {
-			slices.SortStableFunc(opt.offers, func(a, b *offer) int { return cmp.Compare(a.Price, b.Price) })
-			opt.best = opt.offers[0]
-			out = append(out, opt)
-		}
+		out[i-1].offers = append(out[i-1].offers, o)
 	}
 	slices.SortFunc(out, cheaper)
 	return out
+}
+
+// allow reports whether each of the loads may be on a node of the offer.
+func allow(loads []load, o *offer) bool {
+	for _, l := range loads {
+		if !l.admit.holds(l.alt, o) {
+			return false
+		}
+	}
+	return true
 }
 
 // meets reports whether the model's nodes can have labels that meet the requirements.

@@ -302,6 +302,9 @@ func (w *world) pinned(a *admission, pins []pin) *admission {
 				}
 			}
 			next = w.admission(alts, a.tolerations)
+			if next.wider == nil && next != a {
+				next.wider, next.pin = a, p
+			}
 			if a.pinned == nil {
 				a.pinned = map[pin]*admission{}
 			}

@@ -90,6 +90,7 @@ func (a *attempt) takeOut(b *bin, i, n int) {
 	l := &b.load[i]
 	k := l.view.kind
 	keep := len(l.pods) - n
+	b.paid = 0
 	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)
 	for j, x := range k.need {
 		b.room[j] += x * int64(n)

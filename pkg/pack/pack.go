@@ -106,6 +106,9 @@ func (a *attempt) price() float64 {
 
 // priceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.
 func (a *attempt) priceOf(b *bin) float64 {
+	if b.paid > 0 {
+		return b.paid
+	}
 	used := make([]int64, len(a.w.dims))
 	ports := false
 	for _, l := range b.load {
@@ -115,17 +118,15 @@ func (a *attempt) priceOf(b *bin) float64 {
 		}
 	}
 	price := b.offer.Price
-	for _, o := range a.w.held(b.offer.model.pool, b.load).options {
-		if ports || o.best.Price >= price {
+	for _, o := range b.offer.model.pool.sale { // cheapest first
+		if ports || o.Price >= price {
 			break
 		}
-		for _, x := range o.offers { // cheapest first
-			if atLeast(x.room, used) {
-				price = min(price, x.Price)
-				break
-			}
+		if atLeast(o.room, used) && allow(b.load, o) {
+			price = o.Price
 		}
 	}
+	b.paid = price
 	return price
 }
 

@@ -22,6 +22,7 @@ type worth struct {
 	problem cover.Problem
 	solver  *cover.Solver
 	prices  cover.Prices
+	fill    map[*model]float64 // about the most worth that a node of the model can hold
 	units   []float64
 }
 
@@ -82,10 +83,24 @@ func (w *world) price(count func(*kind) int) *worth {
 		}
 		out.kinds = append(out.kinds, x)
 	}
+	asked := w.buyable(out)
+	out.solver = cover.NewSolver(*p)
+	out.prices = out.solver.Solve()
+	out.fill = make(map[*model]float64, len(asked))
+	for i, o := range asked {
+		out.fill[o.model] = max(out.fill[o.model], out.prices.Fill[i])
+	}
+	return out
+}
+
+// buyable adds the offers to the problem that may be the best for some class, and returns them.
+func (w *world) buyable(out *worth) []*offer {
+	p := &out.problem
 	var asks []*admission
 	for _, c := range out.classes {
 		asks = append(asks, c.admit)
 	}
+	var added []*offer
 	for _, e := range w.undominatedOf(asks) {
 		o := cover.Offer{Price: e.offer.Price, Room: scaled(e.offer.room, out.units)}
 		for i, c := range out.classes {
@@ -95,11 +110,10 @@ func (w *world) price(count func(*kind) int) *worth {
 		}
 		if len(o.Holds) > 0 {
 			p.Offers = append(p.Offers, o)
+			added = append(added, e.offer)
 		}
 	}
-	out.solver = cover.NewSolver(*p)
-	out.prices = out.solver.Solve()
-	return out
+	return added
 }
 
 // tied tells whether a spread makes each of several domains take its part of the kind's pods: one that counts nobody else,

@@ -9,7 +9,9 @@ const (
 	// defaultSearchSteps is how many steps a search takes at most.
 	defaultSearchSteps = 400
 	// patience is how many steps a search goes on without having saved enough.
-	patience = 60
+	patience = 120
+	// mostParts is how many different pods the nodes of one step have, about, if they are more than two.
+	mostParts = 60
 	// enoughSaved is the part of the price that steps have to save while patience lasts.
 	enoughSaved = 0.0005
 )
@@ -184,10 +186,10 @@ func (n *node) worth() float64 {
 // pods or whose pods it could hold.
 func (s *search) pick() []*node {
 	seed := slices.MaxFunc(s.nodes, func(x, y *node) int {
-		return cmp.Compare(x.waste/float64(1+x.tries), y.waste/float64(1+y.tries))
+		return cmp.Compare(x.waste/float64((1+x.tries)*(1+x.tries)), y.waste/float64((1+y.tries)*(1+y.tries)))
 	})
 	seed.tries++
-	size := 1 + int(mix(s.step)%5)
+	size := 1 + int(mix(s.step)%8)
 	type mate struct {
 		n    *node
 		rank float64
@@ -206,7 +208,11 @@ func (s *search) pick() []*node {
 	}
 	slices.SortStableFunc(mates, func(x, y mate) int { return cmp.Compare(y.rank, x.rank) })
 	out := []*node{seed}
+	parts := len(seed.parts)
 	for _, m := range mates[:min(size, len(mates))] {
+		if parts += len(m.n.parts); parts > mostParts && len(out) > 1 {
+			break
+		}
 		out = append(out, m.n)
 	}
 	return out

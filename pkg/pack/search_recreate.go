@@ -66,19 +66,22 @@ func (s *search) recreate(t *tier, budget float64) (best []redo, cost float64) {
 	}
 	for i := range g.items {
 		it := &g.items[i]
-		it.value = it.lots[0].value * (1 + shake*(float64(mix(s.step*7919+it.lots[0].id)%1000)/1000-0.5))
+		base := it.lots[0].value
+		if mix(s.step)%3 == 1 {
+			base = it.lots[0].least
+		}
+		it.value = base * (1 + shake*(float64(mix(s.step*7919+it.lots[0].id)%1000)/1000-0.5))
 		g.filler.Value[i] = it.value
 	}
 	cost = budget
 	var now []redo
 	spent := 0.0
-	for g.count() {
+	for sift := true; g.count(); sift = false {
 		if last := s.finish(t, cost-spent); last != nil {
 			best = append(slices.Clone(now), *last)
 			cost = spent + a.w.cost(last.offer)
 		}
-		g.sifts = 0
-		c, takes := g.best(true)
+		c, takes := g.best(sift)
 		if c == nil {
 			break
 		}
@@ -186,29 +189,53 @@ func (s *search) offersFor(t *tier) []*offer {
 	return out
 }
 
-// suited ranks the offers that hold the lot's pods.
+// suited finds the offers that hold the lot's pods: the best of all, and those that are the cheapest for one of its pods alone.
 func (s *search) suited(t *tier, l *lot) []int32 {
-	var all []int32
+	need := l.view.kind.need
+	var good, cheap shortlist
 	for i, o := range t.offers {
-		if l.admit.check(o) >= 0 && fits(l.view.kind.need, o.room) > 0 {
-			if t.score[i] == 0 {
-				t.score[i] = s.rate(t, o)
-			}
-			all = append(all, int32(i))
+		if l.admit.check(o) < 0 {
+			continue
 		}
+		part := share(need, o.room)
+		if part > 1 {
+			continue
+		}
+		if t.score[i] == 0 {
+			t.score[i] = s.rate(t, o)
+		}
+		good.add(int32(i), t.score[i], suited)
+		cheap.add(int32(i), s.a.w.cost(o)*part, single)
 	}
-	byScore := slices.Clone(all)
-	slices.SortStableFunc(byScore, func(x, y int32) int { return cmp.Compare(t.score[x], t.score[y]) })
-	out := byScore[:min(suited, len(byScore))]
-	slices.SortStableFunc(all, func(x, y int32) int {
-		return cmp.Compare(s.a.w.cost(t.offers[x])*share(l.view.kind.need, t.offers[x].room), s.a.w.cost(t.offers[y])*share(l.view.kind.need, t.offers[y].room))
-	})
-	return append(out, all[:min(single, len(all))]...)
+	return append(good.index, cheap.index...)
 }
 
-// rate is what the offer costs for the worth of its best fill of all lots.
+// shortlist is the few that have the lowest scores, the first among equals.
+type shortlist struct {
+	index []int32
+	score []float64
+}
+
+func (s *shortlist) add(index int32, score float64, most int) {
+	at := len(s.index)
+	for at > 0 && score < s.score[at-1] {
+		at--
+	}
+	if at >= most {
+		return
+	}
+	if len(s.index) == most {
+		s.index, s.score = s.index[:most-1], s.score[:most-1]
+	}
+	s.index, s.score = slices.Insert(s.index, at, index), slices.Insert(s.score, at, score)
+}
+
+// rate is what the offer costs for the worth of its best fill.
 func (s *search) rate(t *tier, o *offer) float64 {
 	p := s.a.w.worth
+	if fill := p.fill[o.model]; fill > 0 {
+		return s.a.w.cost(o) / fill
+	}
 	f := cover.NewFiller(len(s.a.w.dims), nil)
 	var items []int32
 	var most []float64
