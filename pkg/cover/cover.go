@@ -48,6 +48,9 @@ type Prices struct {
 // enough is how close, relative to the bound, the fractional fleet has to come.
 const enough = 5e-4
 
+// wrong is by how much fleets cost more without exchanges, as a part of it, where those are wrong.
+const wrong = 1e-3
+
 // Solve prices the classes. Classes that no offer holds get the value 0.
 func Solve(p Problem) Prices { return NewSolver(p).Solve() }
 
@@ -93,8 +96,9 @@ func (s *solver) solve() Prices {
 	for _, c := range s.exchanges() {
 		s.m.add(c)
 	}
+	exchanged, last, with := true, max(1, p.Rounds), 0.0
 	all := true // ask every offer, which alone can prove a bound, or only those that came near lately
-	for mix := calm; best.Rounds < max(1, p.Rounds); {
+	for mix := calm; best.Rounds < last; {
 		best.Rounds++
 		s.m.improve()
 		best.Least = s.m.cost()
@@ -103,6 +107,9 @@ func (s *solver) solve() Prices {
 			for i := range s.filler.Value {
 				s.filler.Value[i] = (1-mix)*s.filler.Value[i] + mix*best.Value[i]
 			}
+		}
+		if !exchanged && best.Least < with*(1+wrong) {
+			break // exchanges were right all along
 		}
 		added := s.price(pure, all)
 		if all {
@@ -119,9 +126,16 @@ func (s *solver) solve() Prices {
 			all = true
 		case best.Least-best.Bound > enough*best.Bound && mix > 0.01:
 			mix /= 4
+		case exchanged:
+			exchanged, last, with = false, best.Rounds+last/2, best.Least
+			s.m.setExchanges(false)
+			mix, all = calm, false
 		default:
-			return best
+			last = 0
 		}
+	}
+	if !exchanged && best.Bound < with*(1+wrong) { // they will be of use when counts change
+		s.m.setExchanges(true)
 	}
 	return best
 }
@@ -155,13 +169,14 @@ const (
 // solver is one problem as it is worked on.
 type solver struct {
 	Problem
-	filler *Filler
-	m      *master
-	most   [][]float64 // by offer and position: how many of the class fit
-	basis  []Basis
-	near   []int32   // offers to ask
-	upper  []float64 // by offer: the most worth when last asked
-	over   []int32   // of those asked, the ones that could hold more worth than they cost
+	filler  *Filler
+	m       *master
+	differs []bool      // by resource: not all pods need the same
+	most    [][]float64 // by offer and position: how many of the class fit
+	basis   []Basis
+	near    []int32   // offers to ask
+	upper   []float64 // by offer: the most worth when last asked
+	over    []int32   // of those asked, the ones that could hold more worth than they cost
 }
 
 func newSolver(p Problem) *solver {
@@ -187,6 +202,10 @@ func newSolver(p Problem) *solver {
 		}
 	}
 	s.m = newMaster(p.Classes, first)
+	s.differs = make([]bool, dims)
+	for r := range dims {
+		s.differs[r] = p.varies(r)
+	}
 	return s
 }
 

@@ -48,12 +48,24 @@ func (s *solver) exchanges() []column {
 			p, q, n := s.Classes[below].Need, s.Classes[above].Need, s.Classes[j].Need
 			det := p[x]*q[y] - p[y]*q[x]
 			t, u := (n[x]*q[y]-n[y]*q[x])/det, (p[x]*n[y]-p[y]*n[x])/det
-			if det > 1e-9 && t > 1e-9 && u > 1e-9 {
+			if det > 1e-9 && t > 1e-9 && u > 1e-9 && s.enough(j, [2]int32{below, above}, [2]float64{t, u}) {
 				out = append(out, column{class: []int32{below, above, j}, amount: []float64{t, u, -1}})
 			}
 		}
 	}
 	return slices.DeleteFunc(out, func(c column) bool { return c.amount[0] <= 1e-9 })
+}
+
+// enough reports whether what a pod of class j needs is enough for the parts of the others, in every resource of which pods need
+// different amounts.
+func (s *solver) enough(j int32, others [2]int32, parts [2]float64) bool {
+	for r, has := range s.Classes[j].Need {
+		a, b := s.Classes[others[0]].Need[r], s.Classes[others[1]].Need[r]
+		if s.differs[r] && parts[0]*a+parts[1]*b > has+1e-9*(1+has) {
+			return false
+		}
+	}
+	return true
 }
 
 // scarcest returns the two resources that most pods need, and need different amounts of; among equals those of which all

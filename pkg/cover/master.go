@@ -28,6 +28,8 @@ type master struct {
 	step    []float64
 	first   []float64 // the demand in the beginning
 	ratios  []ratio
+	hopeful []int32 // columns that gained most when all were looked at
+	gains   []float64
 	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
 	norm    []float64 // by row: the sum of the squares of the inverse's row
 }
@@ -87,40 +89,91 @@ func (m *master) values(out []float64) []float64 {
 	return append([]float64(nil), out...)
 }
 
+// mostHopeful is how many columns are looked at again and again before all are.
+const mostHopeful = 8
+
 // improve takes columns into the basis while that lowers the cost.
 func (m *master) improve() {
-	for range 4*m.rows() + 50 {
-		enter, gain := int32(math.MinInt32), 1e-9
-		for j := range m.columns {
-			if m.inside[j] {
-				continue
+	for left := 12*m.rows() + 100; left > 0; left-- {
+		enter := m.hopefulOnes()
+		for range mostHopeful {
+			if enter < 0 {
+				break
 			}
-			c := &m.columns[j]
-			worth := 0.0
-			for i, k := range c.class {
-				worth += m.prices[m.row[k]] * c.amount[i]
+			if !m.pivot(enter) {
+				return
 			}
-			if c.cost == 0 {
-				worth /= max(1e-12, m.prices[m.row[c.class[len(c.class)-1]]])
-			} else {
-				worth = (worth - c.cost) / c.cost
-			}
-			if g := worth; g > gain {
-				enter, gain = int32(j), g
-			}
+			left--
+			enter = m.bestHopeful()
 		}
-		if enter < 0 {
-			for r, y := range m.prices {
-				if -y > 1e-9 {
-					enter = int32(-1 - r)
-					break
-				}
+		if len(m.hopeful) > 0 {
+			continue
+		}
+		for r, y := range m.prices {
+			if -y > 1e-9 {
+				enter = int32(-1 - r)
+				break
 			}
 		}
 		if enter == math.MinInt32 || !m.pivot(enter) {
 			return
 		}
 	}
+}
+
+// gain is how much more the column covers by worth than it costs, as a part of what it costs; an exchange, which costs nothing, as a
+// part of what it takes the place of.
+func (m *master) gain(j int32) float64 {
+	c := &m.columns[j]
+	worth := 0.0
+	for i, k := range c.class {
+		worth += m.prices[m.row[k]] * c.amount[i]
+	}
+	if c.cost == 0 {
+		return worth / max(1e-12, m.prices[m.row[c.class[len(c.class)-1]]])
+	}
+	return (worth - c.cost) / c.cost
+}
+
+// hopefulOnes notes the columns that gain most, and returns the best of them, math.MinInt32 for none.
+func (m *master) hopefulOnes() int32 {
+	m.hopeful = m.hopeful[:0]
+	m.gains = m.gains[:0]
+	for j := range m.columns {
+		if m.inside[j] {
+			continue
+		}
+		g := m.gain(int32(j))
+		if n := len(m.gains); g <= 1e-9 || n == mostHopeful && g <= m.gains[n-1] {
+			continue
+		}
+		at := len(m.gains)
+		for at > 0 && m.gains[at-1] < g {
+			at--
+		}
+		if len(m.gains) == mostHopeful {
+			m.gains, m.hopeful = m.gains[:mostHopeful-1], m.hopeful[:mostHopeful-1]
+		}
+		m.gains, m.hopeful = slices.Insert(m.gains, at, g), slices.Insert(m.hopeful, at, int32(j))
+	}
+	if len(m.hopeful) == 0 {
+		return math.MinInt32
+	}
+	return m.hopeful[0]
+}
+
+// bestHopeful returns the noted column that gains most now, math.MinInt32 when none gains.
+func (m *master) bestHopeful() int32 {
+	enter, most := int32(math.MinInt32), 1e-9
+	for _, j := range m.hopeful {
+		if m.inside[j] {
+			continue
+		}
+		if g := m.gain(j); g > most {
+			enter, most = j, g
+		}
+	}
+	return enter
 }
 
 // pivot takes the column, or the surplus of a row, into the basis, in place of what it uses up first.
@@ -292,6 +345,11 @@ func (m *master) forget() {
 			m.basic[r] = at[j]
 		}
 	}
+	m.price()
+}
+
+// price computes the prices from the inverse.
+func (m *master) price() {
 	n := m.rows()
 	clear(m.prices)
 	for r, j := range m.basic {
@@ -301,6 +359,22 @@ func (m *master) forget() {
 			}
 		}
 	}
+}
+
+// setExchanges makes exchanges cost nothing, or so much that none is worth while.
+func (m *master) setExchanges(on bool) {
+	for j := range m.columns {
+		c := &m.columns[j]
+		if c.amount[len(c.amount)-1] >= 0 {
+			continue
+		}
+		c.cost = 0
+		if !on {
+			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + 1e-6
+		}
+	}
+	m.price()
+	m.improve()
 }
 
 // restart begins anew with a node for each class alone, and all columns known.
