@@ -29,7 +29,8 @@ type planFlags struct {
 const planHelp = `Plan which nodes a workload needs and which pods go where, without a cluster and without launching anything.
 
 A workload file holds groups of pods, DaemonSets, existing nodes and the name of a file of NodePools; JSON or YAML, packed
-with gzip or not. A pod that no node can take is part of the result, with the reasons.
+with gzip or not. Beside NodePools that file may hold NodeOverlays, and CapacityBuffers with their PodTemplates; a scalableRef
+names a group of pods. A pod that no node can take is part of the result, with the reasons.
 
 Exit code 0: the plan was made. 2: the input cannot be used; the message says which file and field.`
 
@@ -81,12 +82,15 @@ func runPlan(f planFlags, out, progress io.Writer) error {
 	if err != nil {
 		return &inputError{err}
 	}
-	w, err := workload.Load(os.ReadFile, f.file, f.pools)
+	w, err := workload.Load(readFile, f.file, f.pools)
 	if err != nil {
 		return &inputError{err}
 	}
 	fmt.Fprintf(progress, "%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types\n",
 		f.file, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
+	for _, text := range warnings(w, load) {
+		fmt.Fprintln(progress, text)
+	}
 	p, err := PlanBy(w, load, cluster.Rules{SearchSteps: cmp.Or(f.steps, cluster.NoSearch)})
 	if err != nil {
 		return &inputError{fmt.Errorf("%s: %w", f.file, err)}
@@ -114,12 +118,26 @@ func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.P
 	return p, nil
 }
 
+// readFile reads a file of any sort, but not one that cannot be meant.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, workload.MostBytes+1))
+	if err == nil && len(data) > workload.MostBytes {
+		err = fmt.Errorf("%s: larger than %d MiB; plan parts of it", path, workload.MostBytes>>20)
+	}
+	return data, err
+}
+
 // Catalog reads instance types and prices from the file, packed or not, or takes those built in when path is empty.
 func Catalog(path string) (catalog.Catalog, error) {
 	if path == "" {
 		return catalog.Decode(builtin.Data())
 	}
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	if err != nil {
 		return catalog.Catalog{}, fmt.Errorf("read instance types: %w", err)
 	}

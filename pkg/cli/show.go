@@ -127,7 +127,7 @@ func lastLine(p workload.Placement) string {
 	}
 	s := fmt.Sprintf("%s: %d pods, %d new nodes, %.4f USD/h, %d unplaced; packed in %.3f s",
 		p.Workload, p.Pods, len(p.NodeClaims), p.HourlyUSD, homeless, p.PlanSeconds)
-	if p.Gap != nil {
+	if p.Gap != nil && p.LowerBoundUSD > 0 {
 		s += fmt.Sprintf("; no plan is cheaper than %.4f USD/h, %.1f %% less", p.LowerBoundUSD, 100*(1-p.LowerBoundUSD/p.HourlyUSD))
 	}
 	return s

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -13,9 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "joiner/pkg/api/v1"
+	"joiner/pkg/buffer"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/kube"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/overlay"
 	"joiner/pkg/workload"
 )
 
@@ -28,7 +32,14 @@ const labelHost = "kubernetes.io/hostname"
 func Snapshot(f workload.File, c catalog.Catalog) (cluster.Snapshot, error) {
 	s := cluster.Snapshot{Now: workload.Created(), Catalog: c, Classes: classes(f, c)}
 	for i := range f.Pools {
-		s.Pools = append(s.Pools, kube.Pool(&f.Pools[i], s.Classes))
+		p := kube.Pool(&f.Pools[i], s.Classes)
+		if why := nodeclass.PoolProblems(&f.Pools[i]); len(why) > 0 {
+			p.Ready, p.Message = false, strings.Join(why, "; ")
+		}
+		s.Pools = append(s.Pools, p)
+	}
+	for i := range f.Overlays {
+		s.Overlays = append(s.Overlays, kube.Overlay(&f.Overlays[i]))
 	}
 	for _, d := range f.DaemonSets {
 		s.Daemons = append(s.Daemons, kube.Daemon(daemonSet(d)))
@@ -40,6 +51,11 @@ func Snapshot(f workload.File, c catalog.Catalog) (cluster.Snapshot, error) {
 	for i := range f.Pods {
 		s.Pods = append(s.Pods, waiting(&f.Pods[i]))
 	}
+	kept, err := room(f)
+	if err != nil {
+		return s, err
+	}
+	s.Pods = append(s.Pods, kept...)
 	if err := addNodes(&s, f); err != nil {
 		return s, err
 	}
@@ -56,6 +72,51 @@ func byKey(a, b cluster.Pod) int {
 		return n
 	}
 	return strings.Compare(a.Name, b.Name)
+}
+
+// room are the pods that CapacityBuffers keep room for.
+func room(f workload.File) ([]cluster.Pod, error) {
+	var all []buffer.Buffer
+	for i := range f.Buffers {
+		b := buffer.Buffer{Object: f.Buffers[i].DeepCopy()}
+		t, scale := f.BufferTemplate(b.Object)
+		if t == nil {
+			return nil, fmt.Errorf("CapacityBuffer %s: there is neither a PodTemplate nor a group of pods in namespace %s of the name that it refers to", b.Object.Name, b.Object.Namespace)
+		}
+		b.Template, b.Scale = kube.Template(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
+		b.Object.UID = types.UID(workload.UID(b.Object.Namespace, b.Object.Name))
+		b.Object.CreationTimestamp = metav1.NewTime(workload.Created())
+		if why := workload.Refusals(t.Spec); len(why) > 0 {
+			b.Template.Unmodelled, b.Template.Need = append(b.Template.Unmodelled, why...), b.Template.Need.Times(0)
+		}
+		all = append(all, b)
+	}
+	return buffer.Pods(all), nil
+}
+
+// warnings tell what of the workload's manifests is not applied, and why. Mistakes in buffers are errors of Snapshot.
+func warnings(f workload.File, c catalog.Catalog) []string {
+	f = workload.File{Manifests: f.Manifests}
+	f.Buffers = nil
+	s, err := Snapshot(f, c)
+	if err != nil {
+		return nil // packing says so
+	}
+	var out []string
+	for _, v := range overlay.Judge(s.Overlays, overlay.Shelves(s, func(class string) []catalog.Type {
+		k, _ := s.ClassOf(class)
+		return catalog.Resolve(c, k, nil, s.Now)
+	})) {
+		if !v.InForce() {
+			out = append(out, fmt.Sprintf("NodeOverlay %s is not applied: %s", v.Overlay, cmp.Or(v.Invalid, v.Conflict)))
+		}
+	}
+	for _, p := range s.Pools {
+		if !p.Ready {
+			out = append(out, fmt.Sprintf("NodePool %s is not used: %s", p.Name, p.Message))
+		}
+	}
+	return out
 }
 
 // classes makes a plain class of every name that a pool refers to.

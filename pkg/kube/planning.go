@@ -13,6 +13,12 @@ import (
 // Pod translates a pod that was read elsewhere than from a cluster. Its volumes are not looked at.
 func Pod(p *corev1.Pod) cluster.Pod { return podFrom(p) }
 
+// Template translates the pod that a PodTemplate or a workload makes, with limits in place of requests that are not given. Volumes do
+// not count.
+func Template(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
+	return templateFrom(namespace, t)
+}
+
 // Daemon translates the pod that a DaemonSet makes for a node.
 func Daemon(d *appsv1.DaemonSet) cluster.Pod { return daemonFrom(d) }
 

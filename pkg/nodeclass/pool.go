@@ -20,7 +20,7 @@ func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) boo
 	before := p.Status.DeepCopy()
 	conditions := p.StatusConditions()
 	conditions.Initialize()
-	if problems := poolProblems(p); len(problems) > 0 {
+	if problems := PoolProblems(p); len(problems) > 0 {
 		conditions.SetFalse(v1.ConditionValidationSucceeded, v1.ReasonNodePoolValidationFailed, strings.Join(problems, "; "), now)
 	} else {
 		conditions.SetTrue(v1.ConditionValidationSucceeded, now)

@@ -16,8 +16,8 @@ const (
 	maxLabelPrefix = 253
 )
 
-// poolProblems are the rules that the schema cannot check (spec core.md §1.1, §1.4).
-func poolProblems(p *v1.NodePool) []string {
+// PoolProblems are the rules that the schema cannot check (spec core.md §1.1, §1.4).
+func PoolProblems(p *v1.NodePool) []string {
 	spec := p.Spec.Template.Spec
 	var out []string
 	seen := map[string]bool{}

@@ -22,8 +22,8 @@ func FuzzParse(f *testing.F) {
 				}
 			}
 		}
-		if list, err := ParsePools(data); err == nil {
-			for _, p := range list {
+		if list, err := ParseManifests(data); err == nil {
+			for _, p := range list.Pools {
 				if p.Spec.Template.Spec.NodeClassRef == nil {
 					t.Error("a NodePool without a class")
 				}

@@ -14,12 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
-
-	api "joiner/pkg/api/v1"
 )
 
-// mostBytes bounds an unpacked file.
-const mostBytes = 512 << 20
+const (
+	// MostBytes bounds a file, unpacked.
+	MostBytes = 512 << 20
+	// mostYAML bounds what is not JSON, which takes a hundred times its size in memory while it is read.
+	mostYAML = 64 << 20
+)
 
 // Parse reads a workload: JSON or YAML, packed with gzip or not. The NodePools it names are not read.
 func Parse(data []byte) (File, error) {
@@ -31,6 +33,9 @@ func Parse(data []byte) (File, error) {
 	if text, err = toJSON(text); err != nil {
 		return f, err
 	}
+	if t := bytes.TrimSpace(text); !bytes.HasPrefix(t, []byte("{")) {
+		return f, errors.New("it holds no workload: want an object with groups, pods and nodePools")
+	}
 	if err := json.Unmarshal(text, &f); err != nil {
 		if where := locate(text); where != nil {
 			return f, where
@@ -38,49 +43,6 @@ func Parse(data []byte) (File, error) {
 		return f, plain(err)
 	}
 	return f, f.check()
-}
-
-// ParsePools reads a stream of NodePools: YAML documents or one JSON object, packed with gzip or not.
-func ParsePools(data []byte) ([]api.NodePool, error) {
-	text, err := Unpack(data)
-	if err != nil {
-		return nil, err
-	}
-	var out []api.NodePool
-	for i, doc := range documents(text) {
-		body, err := toJSON(doc)
-		if err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
-		}
-		if string(bytes.TrimSpace(body)) == "null" {
-			continue
-		}
-		var p api.NodePool
-		if err := json.Unmarshal(body, &p); err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, plain(err))
-		}
-		if err := checkPool(p); err != nil {
-			return nil, fmt.Errorf("document %d: %w", i+1, err)
-		}
-		if slices.ContainsFunc(out, func(o api.NodePool) bool { return o.Name == p.Name }) {
-			return nil, fmt.Errorf("document %d: metadata.name: a NodePool %s was given before; give each its own name", i+1, p.Name)
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-func checkPool(p api.NodePool) error {
-	group, _, _ := strings.Cut(p.APIVersion, "/")
-	switch {
-	case p.Kind != "NodePool" || group != api.Group:
-		return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s; leave only those in the file", p.APIVersion, p.Kind, api.Group)
-	case p.Name == "":
-		return errors.New("metadata.name is missing")
-	case p.Spec.Template.Spec.NodeClassRef == nil:
-		return fmt.Errorf("NodePool %s: spec.template.spec.nodeClassRef is missing", p.Name)
-	}
-	return nil
 }
 
 // documents splits a YAML stream at its separators.
@@ -107,12 +69,12 @@ func Unpack(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
-	out, err := io.ReadAll(io.LimitReader(zr, mostBytes+1))
+	out, err := io.ReadAll(io.LimitReader(zr, MostBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
 	}
-	if len(out) > mostBytes {
-		return nil, fmt.Errorf("unpack: larger than %d MiB", mostBytes>>20)
+	if len(out) > MostBytes {
+		return nil, fmt.Errorf("unpack: larger than %d MiB", MostBytes>>20)
 	}
 	return out, nil
 }
@@ -121,6 +83,18 @@ func Unpack(data []byte) ([]byte, error) {
 func toJSON(text []byte) ([]byte, error) {
 	if t := bytes.TrimSpace(text); bytes.HasPrefix(t, []byte("{")) && json.Valid(t) {
 		return t, nil
+	}
+	if len(text) > mostYAML {
+		return nil, fmt.Errorf("neither JSON nor less than %d MiB of YAML; convert it to JSON", mostYAML>>20)
+	}
+	full := 0
+	for _, doc := range documents(text) {
+		if len(bytes.TrimSpace(doc)) > 0 {
+			full++
+		}
+	}
+	if full > 1 {
+		return nil, fmt.Errorf("it holds %d YAML documents, want one", full)
 	}
 	out, err := yaml.YAMLToJSON(text)
 	if err != nil {

@@ -88,14 +88,20 @@ func (f File) homeless(list []plan.Unplaced, names Names, seen map[string]int) [
 	for i := range f.Pods {
 		add(Key(&f.Pods[i]), 1)
 	}
+	for i := range f.Buffers {
+		add(BufferGroup(&f.Buffers[i]), 0) // only what the plan speaks of
+	}
 	return out
 }
 
-// SetBound fills in the bound, in USD per hour, and the gap to it. No bound is known when it is 0.
+// SetBound fills in the bound, in USD per hour, and the gap to it. No bound is known when it is 0, but where nothing is bought nothing can
+// be saved.
 func (p *Placement) SetBound(usd float64) {
 	p.LowerBoundUSD, p.Gap = usd, nil
-	if usd > 0 {
-		gap := p.HourlyUSD/usd - 1
+	if gap := 0.0; usd > 0 || p.HourlyUSD == 0 {
+		if usd > 0 {
+			gap = p.HourlyUSD/usd - 1
+		}
 		p.Gap = &gap
 	}
 }

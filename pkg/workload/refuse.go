@@ -36,10 +36,10 @@ func Refusals(s corev1.PodSpec) []string {
 	}
 	if a := s.Affinity; a != nil {
 		if a.PodAffinity != nil {
-			out = append(out, badTerms("pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+			out = append(out, badTerms("pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 		}
 		if a.PodAntiAffinity != nil {
-			out = append(out, badTerms("pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)...)
+			out = append(out, badTerms("pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 		}
 	}
 	for _, v := range s.Volumes {
@@ -93,8 +93,12 @@ func badSpread(c corev1.TopologySpreadConstraint) []string {
 	return out
 }
 
-func badTerms(what string, terms []corev1.PodAffinityTerm) []string {
+func badTerms(what string, terms []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) []string {
 	var out []string
+	terms = slices.Clone(terms)
+	for _, w := range preferred {
+		terms = append(terms, w.PodAffinityTerm)
+	}
 	for _, t := range terms {
 		if t.TopologyKey == "" {
 			out = append(out, what+": topologyKey is missing")

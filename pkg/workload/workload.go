@@ -14,7 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	api "joiner/pkg/api/v1"
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 )
 
 // Schema is the version of the workload format that this code reads.
@@ -31,14 +31,14 @@ type File struct {
 	Schema      int          `json:"schema"`
 	Name        string       `json:"name"`
 	Description string       `json:"description,omitempty"`
-	NodePools   string       `json:"nodePools,omitempty"` // path of a stream of NodePools, relative to the workload file
+	NodePools   string       `json:"nodePools,omitempty"` // path of a stream of NodePools and the like, relative to the workload file
 	Groups      []Group      `json:"groups,omitempty"`
 	Pods        []corev1.Pod `json:"pods,omitempty"`
 	DaemonSets  []Group      `json:"daemonSets,omitempty"` // Count is not used
 	BoundGroups []Group      `json:"boundGroups,omitempty"`
 	Nodes       []Node       `json:"nodes,omitempty"`
 
-	Pools []api.NodePool `json:"-"` // what NodePools names, read
+	Manifests `json:"-"` // what NodePools names, read
 }
 
 // Group is Count pods of one template.
@@ -86,7 +86,7 @@ func Load(open Opener, path, pools string) (File, error) {
 	if err != nil {
 		return File{}, fmt.Errorf("read nodePools of %s: %w", path, err)
 	}
-	if f.Pools, err = ParsePools(data); err != nil {
+	if f.Manifests, err = ParseManifests(data); err != nil {
 		return File{}, fmt.Errorf("%s: %w", pools, err)
 	}
 	if err := f.checkPools(); err != nil {
@@ -135,7 +135,7 @@ func (f File) Pending() int {
 }
 
 // Names tells which group of a placement a pod belongs to.
-type Names struct{ groups, full map[string]bool }
+type Names struct{ groups, full, buffers map[string]bool }
 
 // Names indexes the pending pods of the workload.
 func (f File) Names() Names {
@@ -146,7 +146,16 @@ func (f File) Names() Names {
 	for i := range f.Pods {
 		n.full[Key(&f.Pods[i])] = true
 	}
+	n.buffers = make(map[string]bool, len(f.Buffers))
+	for i := range f.Buffers {
+		n.buffers[BufferGroup(&f.Buffers[i])] = true
+	}
 	return n
+}
+
+// BufferGroup is the name under which a placement counts the pods that a buffer stands for.
+func BufferGroup(b *v1beta1.CapacityBuffer) string {
+	return namespaceOr(b.Namespace) + "/capacity-buffer-" + b.Name
 }
 
 // Group is the group of the pod with the key namespace/name; of a full pod the key itself.
@@ -156,6 +165,8 @@ func (n Names) Group(key string) string {
 	}
 	if i := strings.LastIndexByte(key, '-'); i > 0 && n.groups[key[:i]] {
 		return key[strings.IndexByte(key, '/')+1 : i]
+	} else if i > 0 && n.buffers[key[:i]] {
+		return key[:i]
 	}
 	return key
 }

@@ -128,7 +128,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{strings.Replace(pools, "{name: gpu}", "{}", 1), "document 2: metadata.name is missing"},
 		{"apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: a}", "nodeClassRef is missing"},
 	} {
-		if _, err := ParsePools([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ParseManifests([]byte(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\n gives %v\n want %s", c.in, err, c.want)
 		}
 	}
@@ -195,7 +195,7 @@ func TestFromPlan(t *testing.T) {
 	got = FromPlan(f, plan.Plan{Unplaced: []plan.Unplaced{{Pod: "shop/web-2", Why: []string{"a", "b"}}, {Pod: "shop/web-1", Why: []string{"a"}}}})
 	if diff := cmp.Diff([]Unplaced{
 		{Group: "web", Count: 3, Reasons: []string{"a", "b", notWaiting}}, {Group: "default/once", Count: 1, Reasons: []string{notWaiting}},
-	}, got.Unplaced); diff != "" || got.Gap != nil {
+	}, got.Unplaced); diff != "" || got.Gap == nil || *got.Gap != 0 {
 		t.Errorf("unplaced (-want +got), gap %v:\n%s", got.Gap, diff)
 	}
 }

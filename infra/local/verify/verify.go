@@ -245,7 +245,7 @@ func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 
 // nodes are the objects of workload nodes: labels, taints and amounts as the catalog and the pools say.
 func (t *trial) nodes(list []workload.Node) ([]*corev1.Node, error) {
-	s, err := cli.Snapshot(workload.File{Pools: t.Workload.Pools, Nodes: withoutPods(list)}, t.Catalog)
+	s, err := cli.Snapshot(workload.File{Manifests: workload.Manifests{Pools: t.Workload.Pools}, Nodes: withoutPods(list)}, t.Catalog)
 	if err != nil {
 		return nil, fmt.Errorf("describe nodes: %w", err)
 	}

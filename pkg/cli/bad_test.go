@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"joiner/pkg/workload"
+)
+
+const plainPool = "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {name: general}\nspec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}, requirements: []}}}\n"
+
+// written puts the files into a folder and returns the path of the workload.
+func written(t *testing.T, w, pools string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"w.yaml": w, "pools.yaml": pools} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "w.yaml")
+}
+
+// grouped is a workload of one pod with the spec.
+func grouped(spec string) string {
+	return "name: bad\nnodePools: pools.yaml\ngroups:\n- {name: g, count: 1, pod: {metadata: {labels: {app: g}}, spec: {" + spec + "}}}\n"
+}
+
+const small = "containers: [{name: a, resources: {requests: {cpu: 100m, memory: 64Mi}}}]"
+
+// A pod that cannot be meant, or that nothing can hold, stays without a home and says why. Nothing is launched for it.
+func TestPodsThatMakeNoSense(t *testing.T) {
+	term := func(kind, term string) string {
+		return small + ", affinity: {" + kind + ": {requiredDuringSchedulingIgnoredDuringExecution: " + term + "}}"
+	}
+	for name, c := range map[string]struct{ spec, why string }{
+		"negative":             {`containers: [{name: a, resources: {requests: {memory: "-1Gi"}}}]`, "container a requests -1Gi of memory; it cannot be negative"},
+		"absurd":               {`containers: [{name: a, resources: {requests: {cpu: 1e15}}}]`, "nothing has that much"},
+		"larger than any type": {`containers: [{name: a, resources: {requests: {cpu: "5000"}}}]`, "no instance type is big enough for cpu=5000"},
+		"unknown resource":     {`containers: [{name: a, resources: {requests: {example.com/warp: 1}}}]`, "example.com/warp"},
+		"unknown operator":     {term("nodeAffinity", "{nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Near, values: [b]}]}]}"), `unknown operator "Near"`},
+		"empty In":             {term("nodeAffinity", "{nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In}]}]}"), "In needs at least one value"},
+		"no term":              {term("nodeAffinity", "{nodeSelectorTerms: []}"), "node"},
+		"toleration":           {small + ", tolerations: [{key: a, operator: Perhaps}]", `unknown operator "Perhaps"`},
+		"selector operator":    {term("podAffinity", "[{topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}]"), "Like"},
+		"preferred operator":   {small + ", affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}}]}}", "Like"},
+		"nobody to be near to": {term("podAffinity", "[{topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: nobody}}}]"), "pod affinity over topology.kubernetes.io/zone"},
+		"selector of no node":  {small + ", nodeSelector: {disk: fast}", "gives its nodes no label disk"},
+		"contradiction":        {small + ", nodeSelector: {kubernetes.io/arch: amd64}, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}]}}}", "contradict each other"},
+		"spread of no skew":    {small + ", topologySpreadConstraints: [{maxSkew: -1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]", "maxSkew is -1"},
+		"spread over no label": {small + ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: no.such/label, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}]", "no.such/label"},
+		"claim of a device":    {small + ", resourceClaims: [{name: gpu}]", "dynamic resource allocation is not supported"},
+	} {
+		code, out, progress := run("plan", "-f", written(t, grouped(c.spec), plainPool), "-o", "json")
+		var p workload.Placement
+		if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil {
+			t.Errorf("%s: exit %d, %v, says %s", name, code, err, progress)
+			continue
+		}
+		if len(p.NodeClaims) > 0 || len(p.Unplaced) != 1 || !strings.Contains(strings.Join(p.Unplaced[0].Reasons, "; "), c.why) {
+			t.Errorf("%s: want the reason %q, got %s", name, c.why, out)
+		}
+	}
+}
+
+// Pods that follow each other in a circle get nothing.
+func TestAffinityInACircle(t *testing.T) {
+	follow := func(name, whom string) string {
+		return fmt.Sprintf("- {name: %s, count: 3, pod: {metadata: {labels: {app: %s}}, spec: {%s, affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: %s}}}]}}}}}\n",
+			name, name, small, whom)
+	}
+	code, out, _ := run("plan", "-f", written(t, "nodePools: pools.yaml\ngroups:\n"+follow("a", "b")+follow("b", "c")+follow("c", "a"), plainPool), "-o", "json")
+	if code != 0 || !strings.Contains(out, `"nodeClaims": []`) || strings.Count(out, "wait for others in turn") != 3 {
+		t.Errorf("exit %d, %s", code, out)
+	}
+}
+
+// Files that cannot be used end the program with 2, nothing on standard output, and words that say where the fault is.
+func TestFilesThatMakeNoSense(t *testing.T) {
+	good := grouped(small)
+	for name, c := range map[string]struct{ w, pools, want string }{
+		"broken JSON":          {`{"groups": [`, plainPool, "w.yaml: neither JSON nor YAML: yaml: line 1"},
+		"broken YAML":          {"groups:\n- {name: g\n  count: [", plainPool, "w.yaml: neither JSON nor YAML: yaml: line"},
+		"a list":               {"- a\n- b\n", plainPool, "w.yaml: it holds no workload"},
+		"nothing":              {"", plainPool, "w.yaml: it holds no workload"},
+		"two documents":        {good + "---\n" + good, plainPool, "w.yaml: it holds 2 YAML documents, want one"},
+		"a word for a number":  {"nodePools: pools.yaml\ngroups: [{name: g, count: many}]", plainPool, "w.yaml: groups"},
+		"a broken number":      {grouped(`containers: [{name: a, resources: {requests: {cpu: lots}}}]`), plainPool, "groups[0] (g): pod.spec.containers[0].resources.requests.cpu: lots is no quantity"},
+		"another schema":       {"schema: 7\n" + good, plainPool, "w.yaml: schema: it is 7"},
+		"one name for two":     {good + "- {name: g, count: 1, pod: {spec: {" + small + "}}}\n", plainPool, "groups[1] (g).name was used before"},
+		"too many pods":        {strings.Replace(good, "count: 1", "count: 2000001", 1), plainPool, "groups[0] (g).count is 2000001; allowed: 0 to 2000000"},
+		"aliases without end":  {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", plainPool, "excessive aliasing"},
+		"broken pools":         {good, plainPool + "---\nkind: [", "pools.yaml: document 2: neither JSON nor YAML: yaml: line 1"},
+		"an unknown kind":      {good, "apiVersion: v1\nkind: Secret\nmetadata: {name: x}", `pools.yaml: document 1: apiVersion, kind: "v1", "Secret" is no NodePool`},
+		"an old version":       {good, strings.Replace(plainPool, "sh/v1", "sh/v1beta1", 1), `"karpenter.sh/v1beta1", "NodePool" is no NodePool of karpenter.sh/v1`},
+		"one pool twice":       {good, plainPool + "---\n" + plainPool, "document 2: metadata.name: a NodePool general was given before"},
+		"no pool, no node":     {good, "\n", "there is neither a NodePool nor a node"},
+		"two prices":           {good, plainPool + "---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: o}\nspec: {price: '1', priceAdjustment: '+1%', requirements: []}", "document 2: NodeOverlay o: spec.price and priceAdjustment are both given"},
+		"a price in words":     {good, plainPool + "---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: o}\nspec: {price: cheap, requirements: []}", `spec.price is "cheap"; write USD per hour like 0.05`},
+		"a buffer of nothing":  {good, plainPool + "---\napiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: b}\nspec: {replicas: 1}", "document 2: CapacityBuffer b: spec.podTemplateRef and scalableRef are both missing"},
+		"a buffer of a ghost":  {good, plainPool + "---\napiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: b}\nspec: {replicas: 1, scalableRef: {kind: Deployment, name: ghost}}", "CapacityBuffer b: there is neither a PodTemplate nor a group of pods in namespace default"},
+		"a limit that is none": {good, strings.Replace(plainPool, "spec: {", "spec: {limits: {cpu: much}, ", 1), "much is no quantity"},
+	} {
+		code, out, progress := run("plan", "-f", written(t, c.w, c.pools), "-o", "json")
+		if code != 2 || out != "" || !strings.Contains(progress, c.want) {
+			t.Errorf("%s: exit %d, prints %q, says %q, want %q", name, code, out, progress, c.want)
+		}
+	}
+	empty := filepath.Join(t.TempDir(), "types.json")
+	if err := os.WriteFile(empty, []byte(`{"schema": 1, "types": []}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, progress := run("plan", "-f", written(t, good, plainPool), "--types", empty); code != 2 || out != "" || !strings.Contains(progress, "it holds no instance types") {
+		t.Errorf("an empty catalog: exit %d, %s%s", code, out, progress)
+	}
+}
+
+// NodePools that break a rule are not used, and the pod says so.
+func TestPoolsThatMakeNoSense(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, why string }{
+		"unknown operator":    {"requirements: []", "requirements: [{key: a, operator: Near, values: [b]}]", `unknown operator "Near"`},
+		"no class":            {"requirements: []", "requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [free]}]", "karpenter.sh/capacity-type"},
+		"nothing is left":     {"requirements: []", "requirements: [{key: kubernetes.io/arch, operator: In, values: [s390x]}]", "no instance type meets its requirements"},
+		"static":              {"spec: {template", "spec: {replicas: 3, template", "it is static"},
+		"taint twice":         {"requirements: []", "requirements: [], taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule}]", "stands twice"},
+		"a limit of zero":     {"spec: {template", "spec: {limits: {cpu: 0}, template", "limit cpu 0 would be exceeded"},
+		"a limit below zero":  {"spec: {template", "spec: {limits: {nodes: -1}, template", "limit nodes -1 would be exceeded"},
+		"minValues too large": {"requirements: []", "requirements: [{key: kubernetes.io/arch, operator: Exists, minValues: 50}]", "minValues"},
+	} {
+		code, out, progress := run("plan", "-f", written(t, grouped(small), strings.Replace(plainPool, c.from, c.to, 1)), "-o", "json")
+		if code != 0 || !strings.Contains(out, `"nodeClaims": []`) || !strings.Contains(out, strings.ReplaceAll(c.why, `"`, `\"`)) {
+			t.Errorf("%s: exit %d, want the reason %q, got %s%s", name, code, c.why, out, progress)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/workload"
+)
+
+// NodeOverlays change prices and capacity, and CapacityBuffers keep room, by a template or in proportion to a group.
+func TestOverlaysAndBuffers(t *testing.T) {
+	pools := strings.Replace(plainPool, "requirements: []", "requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large, c5.large]}, {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]", 1) + `---
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: agreed}
+spec: {price: "0.01", requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}]}
+---
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: fuse}
+spec: {requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [c5.large]}], capacity: {example.com/fuse: 2}}
+---
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: quarrel-1}
+spec: {price: "0.02", requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [r5.large]}]}
+---
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: quarrel-2}
+spec: {priceAdjustment: "-10%", requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [r5.large, r5.xlarge]}]}
+---
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: spare}
+template: {spec: {containers: [{name: a, resources: {requests: {cpu: 1500m}}}]}}
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: two}
+spec: {podTemplateRef: {name: spare}, replicas: 2}
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: half}
+spec: {scalableRef: {apiGroup: apps, kind: Deployment, name: fused}, percentage: 50}
+`
+	w := "nodePools: pools.yaml\ngroups:\n- {name: fused, count: 2, pod: {spec: {containers: [{name: a, resources: {requests: {cpu: 800m, example.com/fuse: 1}}}]}}}\n"
+	code, out, progress := run("plan", "-f", written(t, w, pools), "-o", "json")
+	var p workload.Placement
+	if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v, says %s", code, err, progress)
+	}
+	var got []string
+	for _, c := range p.NodeClaims {
+		got = append(got, fmt.Sprint(c.InstanceType, " ", c.HourlyUSD, " ", c.Pods))
+	}
+	want := []string{
+		"c5.large 0.085 map[default/capacity-buffer-half:1 fused:1]", "c5.large 0.085 map[fused:1]",
+		"m5.large 0.01 map[default/capacity-buffer-two:1]", "m5.large 0.01 map[default/capacity-buffer-two:1]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || p.Pods != 2 {
+		t.Errorf("%d pods, claims (-want +got):\n%s", p.Pods, diff)
+	}
+	if !strings.Contains(progress, "NodeOverlay quarrel-1 is not applied: NodeOverlay quarrel-2 of the same weight sets the price of r5.large") {
+		t.Errorf("nothing is said about overlays that contradict each other: %s", progress)
+	}
+}
+
+// Ten thousand NodePools are many, but no reason to give up.
+func TestManyPools(t *testing.T) {
+	var b strings.Builder
+	for i := range 10_000 {
+		b.WriteString(strings.Replace(plainPool, "{name: general}", fmt.Sprintf("{name: pool-%d}", i), 1))
+		b.WriteString("---\n")
+	}
+	code, out, progress := run("plan", "-f", written(t, grouped(small), b.String()), "-o", "json")
+	if code != 0 || strings.Count(out, `"instanceType"`) != 1 {
+		t.Errorf("exit %d, %s%s", code, out, progress)
+	}
+}

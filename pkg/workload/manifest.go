@@ -1,0 +1,205 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
+)
+
+// Manifests are what a stream beside a workload file may hold.
+type Manifests struct {
+	Pools     []api.NodePool
+	Overlays  []v1alpha1.NodeOverlay
+	Buffers   []v1beta1.CapacityBuffer // with their namespace
+	Templates []corev1.PodTemplate     // that buffers name, with their namespace
+}
+
+// mostManifests bounds the documents of a stream.
+const mostManifests = 100_000
+
+// ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers and the PodTemplates that these name: YAML documents or one
+// JSON object, packed with gzip or not. An error names document and field.
+func ParseManifests(data []byte) (Manifests, error) {
+	text, err := Unpack(data)
+	if err != nil {
+		return Manifests{}, err
+	}
+	r := reader{seen: map[string]bool{}}
+	docs := documents(text)
+	if len(docs) > mostManifests {
+		return Manifests{}, fmt.Errorf("%d documents; at most %d are read", len(docs), mostManifests)
+	}
+	for i, doc := range docs {
+		body, err := toJSON(doc)
+		if err != nil {
+			return Manifests{}, fmt.Errorf("document %d: %w", i+1, err)
+		}
+		if string(bytes.TrimSpace(body)) == "null" {
+			continue
+		}
+		if err := r.read(body); err != nil {
+			return Manifests{}, fmt.Errorf("document %d: %w", i+1, err)
+		}
+	}
+	return r.Manifests, nil
+}
+
+type reader struct {
+	Manifests
+	seen map[string]bool // kind, namespace and name
+}
+
+func (r *reader) read(body []byte) error {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := json.Unmarshal(body, &head); err != nil {
+		return plain(err)
+	}
+	switch head.APIVersion + " " + head.Kind {
+	case api.Group + "/v1 NodePool":
+		return add(r, head.Kind, &r.Pools, body, checkPool)
+	case v1alpha1.GroupVersion().String() + " NodeOverlay":
+		return add(r, head.Kind, &r.Overlays, body, checkOverlay)
+	case v1beta1.GroupVersion().String() + " CapacityBuffer":
+		return add(r, head.Kind, &r.Buffers, body, checkBuffer)
+	case "v1 PodTemplate":
+		return add(r, head.Kind, &r.Templates, body, checkTemplate)
+	}
+	return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s/v1, no NodeOverlay, CapacityBuffer or PodTemplate; leave only those in the file",
+		head.APIVersion, head.Kind, api.Group)
+}
+
+// add reads one object into the list. check refuses what makes no sense.
+func add[T any, P interface {
+	*T
+	metav1.Object
+}](r *reader, kind string, list *[]T, body []byte, check func(P) error) error {
+	var one T
+	if err := json.Unmarshal(body, &one); err != nil {
+		return locateAny(body, err)
+	}
+	o := P(&one)
+	if o.GetName() == "" {
+		return errors.New("metadata.name is missing")
+	}
+	if kind == "CapacityBuffer" || kind == "PodTemplate" { // the others have no namespace
+		o.SetNamespace(namespaceOr(o.GetNamespace()))
+	}
+	if err := check(o); err != nil {
+		return err
+	}
+	id := strings.Join([]string{kind, o.GetNamespace(), o.GetName()}, " ")
+	if r.seen[id] {
+		return fmt.Errorf("metadata.name: a %s %s was given before; give each its own name", kind, o.GetName())
+	}
+	r.seen[id] = true
+	*list = append(*list, one)
+	return nil
+}
+
+// locateAny words the error of a decoder, with the quantity that is none if that is the reason.
+func locateAny(body []byte, err error) error {
+	var tree any
+	if json.Unmarshal(body, &tree) == nil {
+		if bad := badQuantity(tree, ""); bad != "" {
+			return errors.New(bad)
+		}
+	}
+	return plain(err)
+}
+
+func checkPool(p *api.NodePool) error {
+	if p.Spec.Template.Spec.NodeClassRef == nil {
+		return fmt.Errorf("NodePool %s: spec.template.spec.nodeClassRef is missing", p.Name)
+	}
+	return nil
+}
+
+// checkOverlay is what the schema of NodeOverlays says (spec core.md §1.8).
+func checkOverlay(o *v1alpha1.NodeOverlay) error {
+	bad := func(field, why string, args ...any) error {
+		return fmt.Errorf("NodeOverlay %s: spec.%s %s", o.Name, field, fmt.Sprintf(why, args...))
+	}
+	s := o.Spec
+	switch {
+	case s.Price != nil && s.PriceAdjustment != nil:
+		return bad("price", "and priceAdjustment are both given; leave one")
+	case s.Price != nil && !regexp.MustCompile(`^\d+(\.\d+)?$`).MatchString(*s.Price):
+		return bad("price", "is %q; write USD per hour like 0.05", *s.Price)
+	case s.PriceAdjustment != nil && !regexp.MustCompile(`^([+-]\d*\.?\d+|\+\d*\.?\d+%|-(\d{1,2}(\.\d+)?|100)%)$`).MatchString(*s.PriceAdjustment):
+		return bad("priceAdjustment", "is %q; write it like -0.01, +0.5 or -10%%", *s.PriceAdjustment)
+	case s.Weight != nil && (*s.Weight < 1 || *s.Weight > 10_000):
+		return bad("weight", "is %d; allowed: 1 to 10000", *s.Weight)
+	case len(s.Requirements) > 100:
+		return bad("requirements", "has %d entries; at most 100 are allowed", len(s.Requirements))
+	}
+	return nil
+}
+
+func checkBuffer(b *v1beta1.CapacityBuffer) error {
+	bad := func(field, why string) error { return fmt.Errorf("CapacityBuffer %s: spec.%s %s", b.Name, field, why) }
+	s := b.Spec
+	switch {
+	case s.PodTemplateRef == nil && s.ScalableRef == nil:
+		return bad("podTemplateRef", "and scalableRef are both missing; name one")
+	case s.PodTemplateRef != nil && s.ScalableRef != nil:
+		return bad("podTemplateRef", "and scalableRef are both given; leave one")
+	case s.Replicas != nil && *s.Replicas < 0:
+		return bad("replicas", "is below zero")
+	case s.Percentage != nil && *s.Percentage < 0:
+		return bad("percentage", "is below zero")
+	case s.PodTemplateRef != nil && s.Replicas == nil && len(s.Limits) == 0:
+		return bad("replicas", "and limits are both missing; a podTemplateRef needs one of them")
+	}
+	return nil
+}
+
+func checkTemplate(t *corev1.PodTemplate) error {
+	if len(t.Template.Spec.Containers) == 0 {
+		return fmt.Errorf("PodTemplate %s: template.spec.containers is empty; a pod has at least one", t.Name)
+	}
+	if why := Refusals(t.Template.Spec); len(why) > 0 {
+		return fmt.Errorf("PodTemplate %s: %s", t.Name, why[0])
+	}
+	return nil
+}
+
+// BufferTemplate is what a buffer of the workload stands for: the PodTemplate that it names, or the group of pods with the name of its
+// scalableRef, and how many pods that group has. It is nil if there is none.
+func (f File) BufferTemplate(b *v1beta1.CapacityBuffer) (template *corev1.PodTemplateSpec, scale int) {
+	if ref := b.Spec.PodTemplateRef; ref != nil {
+		i := slices.IndexFunc(f.Templates, func(t corev1.PodTemplate) bool { return t.Name == ref.Name && t.Namespace == b.Namespace })
+		if i < 0 {
+			return nil, 0
+		}
+		return &f.Templates[i].Template, 0
+	}
+	name := b.Spec.ScalableRef.Name
+	for i := range f.Groups {
+		if g := &f.Groups[i]; g.Name == name && g.Namespace() == b.Namespace {
+			template, scale = &g.Pod, scale+g.Count
+		}
+	}
+	for i := range f.BoundGroups {
+		if g := &f.BoundGroups[i]; g.Name == name && g.Namespace() == b.Namespace {
+			for _, n := range f.Nodes {
+				scale += n.Pods[name]
+			}
+			template = &g.Pod
+		}
+	}
+	return template, scale
+}
