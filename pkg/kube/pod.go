@@ -56,7 +56,7 @@ func podFrom(p *corev1.Pod) cluster.Pod {
 	for _, c := range p.Status.Conditions {
 		switch c.Type {
 		case corev1.PodScheduled:
-			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable
+			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !onFargate(p)
 		case corev1.PodReady:
 			out.Ready = c.Status == corev1.ConditionTrue
 		}
@@ -64,6 +64,12 @@ func podFrom(p *corev1.Pod) cluster.Pod {
 	addAffinity(&out, p)
 	addUnmodelled(&out, p)
 	return out
+}
+
+// onFargate reports whether AWS Fargate runs the pod, which makes a node for it alone.
+func onFargate(p *corev1.Pod) bool {
+	_, profile := p.Labels["eks.amazonaws.com/fargate-profile"]
+	return profile || p.Spec.SchedulerName == "fargate-scheduler"
 }
 
 // needOf is what a node must have free for the pod (spec core.md §2.4).

@@ -149,6 +149,22 @@ func TestUnmodelled(t *testing.T) {
 	}
 }
 
+// Pods of AWS Fargate get nodes of their own, whether the webhook of EKS gave them its label or its scheduler.
+func TestFargatePodsNeedNoNode(t *testing.T) {
+	for text, want := range map[string]bool{
+		`metadata: {name: a, namespace: b}`:                                                             true,
+		`metadata: {name: a, namespace: b, labels: {eks.amazonaws.com/fargate-profile: p}}`:             false,
+		`{metadata: {name: a, namespace: b}, spec: {schedulerName: fargate-scheduler, containers: []}}`: false,
+		`{metadata: {name: a, namespace: b}, spec: {schedulerName: other-scheduler, containers: []}}`:   true,
+	} {
+		p := read[corev1.Pod](t, text)
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+		if got := podFrom(p).Provisionable(); got != want {
+			t.Errorf("%s: needs a node %t, want %t", text, got, want)
+		}
+	}
+}
+
 func TestOwner(t *testing.T) {
 	for want, refs := range map[cluster.Owner][]metav1.OwnerReference{
 		cluster.OwnerNone:        nil,

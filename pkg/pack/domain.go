@@ -99,7 +99,16 @@ func (w *world) keysOf(v *view) []string {
 	return slices.Compact(keys)
 }
 
-// split divides a lot over the domains of the key.
+// everywhere reports whether every node has the label.
+func everywhere(key string) bool {
+	switch key {
+	case labelZone, labelCapacity, labelArch, labelOS, labelType, labelRegion:
+		return true
+	}
+	return false
+}
+
+// split divides a lot over the domains of the key. Pods that have no rule of their own for it may also go where no node has the label.
 func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot {
 	names := a.w.domains[key]
 	open := make([]float64, len(names)) // the price there, noPrice where it cannot go
@@ -109,18 +118,26 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 	rules := l.view.on(key)
 	parts := make([]int, len(names))
 	k := l.view.kind
-	room := a.roomIn(l, key)
+	c := choice{key, rules, open, a.roomIn(l, key), t, given}
+	away, outside := noPrice, 0
+	if len(rules) == 0 && !everywhere(key) {
+		away = a.reach(l.view, append(slices.Clone(l.pins), pin{key, ""}))
+	}
 	for i := range l.left {
-		d := a.choose(l.view, choice{key, rules, open, room, t, given})
+		d := a.choose(l.view, c)
+		if away < noPrice && (d < 0 || away < open[d]) {
+			outside++
+			continue
+		}
 		if d < 0 {
-			a.blocked[k.id][a.w.whyDivided(l.view, key, names, open)] = true
+			a.blocked[k.id][a.w.whyDivided(l.view, c)] = true
 			for _, p := range l.pins {
 				a.stuck[place{k.id, p.key, p.domain}] += l.left - i
 			}
 			break
 		}
 		parts[d]++
-		room[d]--
+		c.room[d]--
 		given[place{k.id, key, names[d]}]++
 		for _, c := range k.matched {
 			if a.w.counters[c].key == key {
@@ -134,6 +151,9 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 		}
 	}
 	var out []*lot
+	if outside > 0 {
+		out = append(out, &lot{view: l.view, pins: append(slices.Clone(l.pins), pin{key, ""}), left: outside})
+	}
 	for d, n := range parts {
 		if n > 0 {
 			out = append(out, &lot{view: l.view, pins: append(slices.Clone(l.pins), pin{key, names[d]}), left: n})
@@ -321,15 +341,15 @@ func (a *attempt) roomIn(l *lot, key string) []int {
 	return out
 }
 
-func (w *world) whyDivided(v *view, key string, names []string, open []float64) string {
+func (w *world) whyDivided(v *view, c choice) string {
 	var can []string
-	for d, name := range names {
-		if open[d] < noPrice {
+	for d, name := range w.domains[c.key] {
+		if c.open[d] < noPrice {
 			can = append(can, name)
 		}
 	}
 	var words []string
-	for _, r := range v.on(key) {
+	for _, r := range c.rules {
 		switch r.what {
 		case spread:
 			words = append(words, fmt.Sprintf("spread with maxSkew %d", r.maxSkew))
@@ -337,6 +357,9 @@ func (w *world) whyDivided(v *view, key string, names []string, open []float64) 
 			words = append(words, "pod anti-affinity")
 		case follow:
 			words = append(words, "pod affinity")
+			if sum(c.tally.count[r.counter]) == 0 && !r.self {
+				return "pod affinity over " + c.key + ": none of the pods that it has to be near runs or has found a place"
+			}
 		}
 	}
 	if len(words) == 0 {
@@ -346,5 +369,5 @@ func (w *world) whyDivided(v *view, key string, names []string, open []float64) 
 	if len(can) > 0 {
 		where = "nodes for it could be made or found only in " + strings.Join(can, ", ")
 	}
-	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), key, where)
+	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), c.key, where)
 }

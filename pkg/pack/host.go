@@ -296,8 +296,12 @@ func (w *world) pinned(a *admission, pins []pin) *admission {
 		next := a.pinned[p]
 		if next == nil {
 			var alts []require.Set
+			at := require.Of(p.key, p.domain)
+			if p.domain == "" {
+				at = require.None(p.key) // outside of every domain
+			}
 			for _, s := range a.alternative {
-				if s = s.And(require.Of(p.key, p.domain)); len(s.Impossible()) == 0 {
+				if s = s.And(at); len(s.Impossible()) == 0 {
 					alts = append(alts, s)
 				}
 			}

@@ -176,6 +176,9 @@ func tooBig(v *view, all []*offer) string {
 	for _, name := range short {
 		parts = append(parts, name+"="+resource.Format(name, most.Get(name)))
 	}
+	if need.CPU >= 1_000_000*1000 {
+		less += "; it asks for a million cores or more: is M (million) written where m (thousandth) is meant?"
+	}
 	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "), less)
 }
 

@@ -93,7 +93,11 @@ func podLine(p *cluster.Pod, line string) error {
 		p.Unmodelled = append(p.Unmodelled, rest)
 	case "port":
 		n, err := strconv.ParseInt(f[0], 10, 32)
-		p.HostPorts = append(p.HostPorts, cluster.HostPort{Protocol: "TCP", IP: "0.0.0.0", Port: int32(n)})
+		h := cluster.HostPort{Protocol: "TCP", IP: "0.0.0.0", Port: int32(n)}
+		for i, word := range f[1:] {
+			*[]*string{&h.Protocol, &h.IP}[min(i, 1)] = word
+		}
+		p.HostPorts = append(p.HostPorts, h)
 		return err
 	case "resource":
 		n, err := strconv.ParseInt(f[len(f)-1], 10, 64)
