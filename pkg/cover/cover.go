@@ -45,8 +45,12 @@ type Prices struct {
 	Rounds int       // that were needed
 }
 
-// enough is how close, relative to the bound, the fractional fleet has to come.
-const enough = 5e-4
+// How close, relative to the bound, the fractional fleet has to come, and where there are many classes.
+const (
+	enough      = 5e-4
+	enoughOf    = 2e-3
+	manyClasses = 200
+)
 
 // wrong is by how much fleets cost more without exchanges, as a part of it, where those are wrong.
 const wrong = 1e-3
@@ -73,6 +77,9 @@ func NewSolver(p Problem) *Solver {
 	return &Solver{r, newSolver(r.problem)}
 }
 
+// Size is how many classes the problem has that it works with, by whose third power the work grows.
+func (s *Solver) Size() int { return s.s.m.rows() }
+
 // Solve prices the classes.
 func (s *Solver) Solve() Prices {
 	out := s.s.solve()
@@ -97,6 +104,10 @@ func (s *solver) solve() Prices {
 		s.m.add(c)
 	}
 	exchanged, last, with := true, max(1, p.Rounds), 0.0
+	enough := enough
+	if s.m.rows() > manyClasses {
+		enough = enoughOf
+	}
 	all := true // ask every offer, which alone can prove a bound, or only those that came near lately
 	for mix := calm; best.Rounds < last; {
 		best.Rounds++

@@ -124,7 +124,7 @@ func small(r *rand.Rand) Problem {
 // alike has so many classes that may be on the same offers that they are priced by shapes.
 func alike(r *rand.Rand) Problem {
 	p := Problem{Rounds: 1 + r.IntN(12)}
-	for range fewClasses + 1 + r.IntN(2) {
+	for range 4 + r.IntN(2) {
 		p.Classes = append(p.Classes, Class{Need: []float64{float64(1 + r.IntN(5)), float64(1 + r.IntN(5)), 1}, Count: float64(r.IntN(3)), Group: -1})
 	}
 	for range 1 + r.IntN(2) {

@@ -6,12 +6,21 @@ import (
 	"slices"
 )
 
-const (
-	// mostRays is how many shapes stand for the classes of one kind and size.
-	mostRays = 4
-	// fewClasses of one kind and size are priced each for itself.
-	fewClasses = 3
-)
+// detail is how closely the classes are looked at.
+type detail struct {
+	rays   int  // shapes that stand for the classes of one kind and size
+	few    int  // so many classes of one kind and size are priced each for itself
+	levels bool // classes of one kind are told apart by size
+	apart  int  // of so many classes, the largest, limits on how many one node holds are kept to
+}
+
+// details are the steps from close to coarse.
+func details() []detail {
+	return []detail{{4, 3, true, math.MaxInt}, {4, 3, true, 80}, {3, 3, true, 60}, {3, 3, true, 30}, {3, 2, false, 20}, {2, 1, false, 0}}
+}
+
+// mostRows is how many classes the smaller problem has at most, if it can be helped: the work grows with their third power.
+const mostRows = 300
 
 // part is how much of a class of the reduced problem stands for one pod.
 type part struct {
@@ -27,19 +36,34 @@ type reduction struct {
 	parts   [][]part // by original class
 }
 
+// reduce makes the problem as small as it has to be.
 func reduce(p Problem) reduction {
+	var out reduction
+	for _, d := range details() {
+		if out = p.reduced(d); len(out.problem.Classes) <= mostRows {
+			break
+		}
+	}
+	return out
+}
+
+func (p Problem) reduced(d detail) reduction {
 	r := reduction{parts: make([][]part, len(p.Classes))}
 	r.problem = Problem{Caps: p.Caps, Rounds: p.Rounds}
 	x, y := p.scarcest()
 	groups := map[[2]int32][]int32{}
 	var keys [][2]int32
 	largest := p.largest()
+	least := p.leastApart(d.apart)
 	for k, c := range p.Classes {
-		if x == y || !p.plain(c, x, y) {
+		if x == y || c.Most > 0 && c.Count >= least || !p.plain(c, x, y) {
 			r.keep(p, int32(k))
 			continue
 		}
-		key := [2]int32{c.Kind, level(c.Need, largest)}
+		key := [2]int32{c.Kind, 0}
+		if d.levels {
+			key[1] = level(c.Need, largest)
+		}
 		if groups[key] == nil {
 			keys = append(keys, key)
 		}
@@ -53,13 +77,13 @@ func reduce(p Problem) reduction {
 	}
 	offers := make([][]int32, len(p.Offers)) // by offer: classes of the reduced problem
 	for _, key := range keys {
-		if list := groups[key]; len(list) <= fewClasses {
+		if list := groups[key]; len(list) <= d.few {
 			for _, k := range list {
 				r.keep(p, k)
 			}
 		} else {
 			first := len(r.problem.Classes)
-			r.rays(p, list, x, y)
+			r.rays(p, list, d.rays, x, y)
 			var on []int32
 			for _, k := range list {
 				on = append(on, holds[k]...)
@@ -85,7 +109,7 @@ func reduce(p Problem) reduction {
 
 // plain reports whether the class asks for nothing but the two resources and those of which all classes need the same.
 func (p Problem) plain(c Class, x, y int) bool {
-	if c.Group >= 0 || c.Most > 0 || c.Need[x]+c.Need[y] <= 0 {
+	if c.Group >= 0 || c.Need[x]+c.Need[y] <= 0 {
 		return false
 	}
 	for i, n := range c.Need {
@@ -98,6 +122,21 @@ func (p Problem) plain(c Class, x, y int) bool {
 
 func (p Problem) varies(r int) bool {
 	return slices.ContainsFunc(p.Classes, func(c Class) bool { return c.Need[r] != p.Classes[0].Need[r] })
+}
+
+// leastApart is how many pods a class has at least to be among the so many largest of which one node holds a few only.
+func (p Problem) leastApart(many int) float64 {
+	var counts []float64
+	for _, c := range p.Classes {
+		if c.Most > 0 {
+			counts = append(counts, c.Count)
+		}
+	}
+	if len(counts) <= many {
+		return 0
+	}
+	slices.Sort(counts)
+	return counts[len(counts)-1-many] + 1e-9
 }
 
 // largest is the most of each resource that any offer has.
@@ -136,7 +175,7 @@ func (r *reduction) keep(p Problem, k int32) {
 
 // rays makes shapes for the listed classes. All are as large as the largest class, so that what stands for one pod is never
 // more than one of them together, and never takes more of what all need alike.
-func (r *reduction) rays(p Problem, list []int32, x, y int) {
+func (r *reduction) rays(p Problem, list []int32, most, x, y int) {
 	var sumX, sumY, all float64
 	for _, k := range list {
 		c := p.Classes[k]
@@ -147,16 +186,16 @@ func (r *reduction) rays(p Problem, list []int32, x, y int) {
 	slant := func(k int32) float64 { n := p.Classes[k].Need; return n[x] / unitX / size(n) }
 	sorted := slices.Clone(list)
 	slices.SortFunc(sorted, func(a, b int32) int { return cmp.Or(cmp.Compare(slant(a), slant(b)), cmp.Compare(a, b)) })
-	most := 0.0
+	largest := 0.0
 	for _, k := range sorted {
-		most = max(most, size(p.Classes[k].Need))
+		largest = max(largest, size(p.Classes[k].Need))
 		all += p.Classes[k].Count * size(p.Classes[k].Need)
 	}
 	slants := []float64{slant(sorted[0])}
 	passed := 0.0
 	for _, k := range sorted {
 		passed += p.Classes[k].Count * size(p.Classes[k].Need)
-		if passed >= all*float64(len(slants))/(mostRays-1) && len(slants) < mostRays-1 {
+		if passed >= all*float64(len(slants))/float64(most-1) && len(slants) < most-1 {
 			slants = append(slants, slant(k))
 		}
 	}
@@ -165,11 +204,11 @@ func (r *reduction) rays(p Problem, list []int32, x, y int) {
 	first := int32(len(r.problem.Classes))
 	for _, s := range slants {
 		need := slices.Clone(p.Classes[list[0]].Need)
-		need[x], need[y] = s*most*unitX, (1-s)*most*unitY
+		need[x], need[y] = s*largest*unitX, (1-s)*largest*unitY
 		r.problem.Classes = append(r.problem.Classes, Class{Need: need, Group: -1, parts: true})
 	}
 	for _, k := range list {
-		amount, s := size(p.Classes[k].Need)/most, slant(k)
+		amount, s := size(p.Classes[k].Need)/largest, slant(k)
 		i := 0
 		for i+2 < len(slants) && s > slants[i+1] {
 			i++

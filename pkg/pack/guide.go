@@ -13,6 +13,8 @@ const (
 	batch = 0.04
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9
+	// staler is the same where there are many classes, and pricing them takes its time.
+	staler, manyClasses = 0.8, 200
 	// looks is how many of the offers that seem best are tried with whole pods.
 	looks = 8
 	// thorough is how many times offers are looked at again until all are, not only the hopeful.
@@ -55,9 +57,12 @@ func (a *attempt) guided(pools []*pool, lots []*lot) bool {
 	g := &guide{a: a}
 	offers := a.candidates(pools, lots)
 	g.prepare(offers, lots)
-	sift, priced, since := true, math.Inf(1), 0
+	sift, priced, since, again := true, math.Inf(1), 0, stale
+	if a.w.worth.solver.Size() > manyClasses {
+		again = staler
+	}
 	for !a.atMost() && g.count() {
-		if g.worth() < priced*stale {
+		if g.worth() < priced*again {
 			g.reprice()
 			priced = g.worth()
 		}
