@@ -11,9 +11,9 @@ type entry struct {
 	bits  []uint64
 }
 
-// forSale are the offers that are available, the cheapest first, among equals those with more room.
+// forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
 func forSale(offers []*offer) []*offer {
-	out := slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !o.Available })
+	out := slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !o.Available || o.Reservation != nil })
 	slices.SortFunc(out, func(x, y *offer) int {
 		if x.Price != y.Price { // mostly: what follows takes its time
 			return cmp.Compare(x.Price, y.Price)

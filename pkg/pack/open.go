@@ -35,6 +35,7 @@ func (a *attempt) openAll(lots []*lot) {
 		for end < len(a.w.pools) && a.w.pools[end].Weight == a.w.pools[start].Weight {
 			end++
 		}
+		a.openReserved(a.w.pools[start:end], lots)
 		for a.guide && a.guided(a.w.pools[start:end], lots) {
 		}
 		for a.openTier(a.w.pools[start:end], lots) {

@@ -180,6 +180,7 @@ type attempt struct {
 	roomOnly bool              // make no new nodes
 	groups   map[int]bool      // counters of pods to be near to, on nodes, that an earlier attempt scattered
 	spot     spotUse           // where the world has a ceiling
+	slots    map[string]int64  // by capacity reservation: instances it has room for
 	guide    bool              // choose new nodes by the prices of pods
 	blocked  []map[string]bool // by kind: why it was held back, beside what a pool says
 	stuck    map[place]int     // pods that a domain was given and could not take
@@ -201,6 +202,7 @@ func (w *world) attempt(caps map[place]int, guided bool) *attempt {
 	for _, p := range w.pools {
 		a.usage = append(a.usage, p.used)
 	}
+	a.slots = w.slots()
 	if w.ceiling > 0 {
 		a.spot = w.standingSpot()
 	}

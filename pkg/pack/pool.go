@@ -17,16 +17,17 @@ import (
 // pool is a NodePool that takes part.
 type pool struct {
 	cluster.Pool
-	id      int
-	req     require.Set         // requirements and template labels
-	open    []string            // custom keys for which pods may choose the value
-	named   map[string][]string // for those: the values that any pod names, sorted
-	refused *answers            // of those that may never be here
-	aside   string              // why nobody looks what it can launch, empty when somebody does
-	models  []*model
-	offers  []*offer
-	sale    []*offer // those available now, see forSale
-	used    usage
+	id       int
+	req      require.Set         // requirements and template labels
+	open     []string            // custom keys for which pods may choose the value
+	named    map[string][]string // for those: the values that any pod names, sorted
+	refused  *answers            // of those that may never be here
+	aside    string              // why nobody looks what it can launch, empty when somebody does
+	models   []*model
+	offers   []*offer
+	sale     []*offer // those available now, see forSale
+	reserved []*offer // of them, those in capacity reservations, which sale does not have
+	used     usage
 }
 
 // usage is what a pool has already.
@@ -149,6 +150,11 @@ func (w *world) stock(p *pool, types []catalog.Type) {
 		w.addModel(p, &types[i])
 	}
 	p.sale = forSale(p.offers)
+	for _, o := range p.offers {
+		if o.Reservation != nil && o.Available {
+			p.reserved = append(p.reserved, o)
+		}
+	}
 }
 
 // namedValues lists the label values that pods name for labels that nobody but a pool decides.

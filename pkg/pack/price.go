@@ -312,6 +312,20 @@ func (a *attempt) bound() float64 {
 			room += f.Fill(items, most, scaled(b.room, p.units), &cover.Basis{})
 		}
 	}
+	for _, pool := range a.w.pools { // what is reserved is paid for already
+		for _, o := range pool.reserved {
+			items, most = items[:0], most[:0]
+			for i, c := range p.classes {
+				if n := fits(c.need, o.room); n > 0 && value[i] > 0 && c.admit.check(o) >= 0 {
+					items, most = append(items, int32(i)), append(most, float64(n))
+					hosted[i] += float64(n) * float64(o.Reservation.Remaining)
+				}
+			}
+			if len(items) > 0 {
+				room += f.Fill(items, most, scaled(o.room, p.units), &cover.Basis{}) * float64(o.Reservation.Remaining)
+			}
+		}
+	}
 	each := 0.0 // the same, where no class has more pods than it has
 	for i, n := range hosted {
 		each += value[i] * min(n, counts[i])

@@ -116,6 +116,9 @@ func (a *attempt) refusal(v *view, p *pool) string {
 	if len(now) == 0 {
 		return "nothing that holds the pod is to be had now: " + notSold(fitting)
 	}
+	if taken(now) {
+		return "the capacity reservations that the pod may use have no room left"
+	}
 	return a.overLimit(p, now)
 }
 

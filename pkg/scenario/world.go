@@ -129,7 +129,7 @@ func (d directive) amounts() resource.List {
 	return resource.List{CPU: d.num("cpu", 0), Memory: d.num("mem", 0) * resource.MiB, Pods: d.num("pods", 0)}
 }
 
-// addType reads "type m5.large cpu=2000 mem=8192 milliusd=96 spot=40 zones=(a,b) arch=arm64" with lines such as
+// addType reads "type m5.large cpu=2000 mem=8192 milliusd=96 spot=40 zones=(a,b) arch=arm64 reserved=(cr-1,a,3)" with lines such as
 // "resource nvidia.com/gpu 1" and "label category m".
 func (w *World) addType(d directive) error {
 	t := catalog.Type{Name: d.name(), Capacity: d.amounts()}
@@ -178,8 +178,22 @@ func (w *World) addType(d directive) error {
 			})
 		}
 	}
+	if d.has("reserved") {
+		t.Offerings = append(t.Offerings, reserved(t, d.list("reserved")))
+		t.Requirements = t.Requirements.Without(key("capacity")).And(require.Of(key("capacity"), append(capacities, catalog.Reserved)...))
+	}
 	w.Types = append(w.Types, t)
 	return nil
+}
+
+// reserved reads "(cr-1,a,3)": a reservation's id, its zone and how many instances it has room for.
+func reserved(t catalog.Type, words []string) catalog.Offering {
+	words = append(slices.Clone(words), "", "", "")
+	n, _ := strconv.ParseInt(words[2], 10, 64)
+	return catalog.Offering{
+		Offer: catalog.Offer{CapacityType: catalog.Reserved, Type: t.Name, Zone: words[1]}, Available: n > 0,
+		Reservation: &catalog.Reservation{ID: words[0], Type: t.Name, Zone: words[1], Kind: "default", Remaining: n},
+	}
 }
 
 // soldOut reads "sold-out m5.large zone=a capacity=spot"; what is left out means all.

@@ -1,0 +1,95 @@
+package pack
+
+import (
+	"math"
+	"slices"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+)
+
+// slots is how many instances the capacity reservations have room for, by their ids. Claims that are not launched yet and are bound
+// to one reservation have taken theirs.
+func (w *world) slots() map[string]int64 {
+	out := map[string]int64{}
+	for _, o := range w.offers {
+		if r := o.Reservation; r != nil {
+			if have, ok := out[r.ID]; !ok || r.Remaining < have {
+				out[r.ID] = r.Remaining // the least that is said anywhere (spec core.md §3.8)
+			}
+		}
+	}
+	for _, h := range w.all {
+		if len(out) == 0 || h.Claim == nil || h.Claim.ProviderID != "" || h.Deleting() {
+			continue
+		}
+		if id := reservationOf(*h.Claim); id != "" {
+			out[id]--
+		}
+	}
+	return out
+}
+
+func reservationOf(c cluster.Claim) string {
+	r, _ := c.Requirements.Get(catalog.LabelReservationID)
+	id, _ := r.Single()
+	return id
+}
+
+// openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time those that would
+// save most.
+func (a *attempt) openReserved(pools []*pool, lots []*lot) {
+	var offers []*offer
+	for _, p := range pools {
+		if !p.minValues() { // a reservation is of one type
+			offers = append(offers, p.reserved...)
+		}
+	}
+	if len(offers) == 0 {
+		return
+	}
+	for _, l := range lots {
+		if l.value = a.w.cheapest(l.view, l.pins); l.value >= noPrice {
+			l.value = dear
+		}
+	}
+	for !a.atMost() {
+		var best *candidate
+		var takes []take
+		most := 0.0
+		for i, o := range offers {
+			p := o.model.pool
+			if a.slots[o.Reservation.ID] <= 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+				continue
+			}
+			c := a.candidate(i, o, lots)
+			if t, value := a.fill(c); value > most {
+				best, takes, most = c, t, value
+			}
+		}
+		if best == nil {
+			return
+		}
+		id := best.offer.Reservation.ID
+		n, _ := a.apply(best.offer, takes, int(min(a.slots[id], math.MaxInt32)))
+		if a.slots[id] -= int64(n); n == 0 {
+			return
+		}
+	}
+}
+
+// dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
+const dear = 1e6
+
+// reservedOpening is a new node in reserved capacity: it can be nothing else.
+func reservedOpening(b *bin, set require.Set) opening {
+	r := b.offer.Reservation
+	set = set.And(require.Of(catalog.LabelReservationID, r.ID))
+	return opening{bin: b, set: set, choice: b.offer, opts: []option{{model: b.offer.model, offers: []*offer{b.offer}, best: b.offer}}}
+}
+
+// taken reports whether the offers are all reserved, so that only other pods can be in the way.
+func taken(offers []*offer) bool {
+	return !slices.ContainsFunc(offers, func(o *offer) bool { return o.Reservation == nil })
+}
