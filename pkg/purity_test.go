@@ -39,7 +39,7 @@ func layers() map[string]layer {
 		"bootstrap": decision, "budget": decision, "buffer": decision, "disrupt": decision, "drain": decision, "drift": decision, "interrupt": decision,
 		"hold": decision, "launch": decision, "cover": decision, "lifecycle": decision, "nodeclass": decision, "overlay": decision, "pack": decision, "topology": decision,
 		"discover": adapter, "fleet": adapter, "kube": adapter, "ledger": adapter, "wake": adapter,
-		"control": shell, "setup": shell,
+		"control": shell, "gate": shell, "setup": shell,
 		"app": wiring, "cli": wiring,
 		"checker": support, "controltest": support, "scenario": support, "sim": support,
 	}

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
@@ -13,6 +14,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/events"
+	"joiner/pkg/setting"
 )
 
 // function says what one Lambda function is given; what is the same for all is in addFunction.
@@ -148,6 +150,9 @@ func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 // addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator.
 func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) (awsiam.Role, awscdk.CfnResource) {
 	statements := append(s.commonAllows(logGroup, deadLetters), f.allows(s)...)
+	if s.props.Functions.Mode == setting.ModeObserve {
+		statements = slices.DeleteFunc(statements, func(st statement) bool { return st.changes })
+	}
 	role := awsiam.NewRole(s.Stack, jsii.String(f.id+"Role"), &awsiam.RoleProps{
 		AssumedBy:      awsiam.NewServicePrincipal(jsii.String("lambda.amazonaws.com"), nil),
 		Description:    jsii.String("Joiner " + f.name + " in cluster " + s.cluster),

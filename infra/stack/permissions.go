@@ -12,6 +12,7 @@ type statement struct {
 	actions   []string
 	resources []string
 	when      conditions
+	changes   bool // EC2 or IAM, so that it is left out in mode observe
 }
 
 // conditions are operator, then key, then values.
@@ -58,10 +59,10 @@ func provisionAllows(s *joiner) []statement {
 func lifecycleAllows(s *joiner) []statement {
 	return []statement{
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
-		{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")},
+		{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")}, changes: true,
 			when: s.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, s.cluster).
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
-		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"}, resources: []string{s.ec2("instance/*")}, when: s.owned()},
+		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"}, resources: []string{s.ec2("instance/*")}, when: s.owned(), changes: true},
 		s.deleteTemplates(),
 		s.wake("provision", "refresh"),
 	}
@@ -106,14 +107,14 @@ func (s *joiner) launch() []statement {
 		s.ec2("network-interface/*"), s.ec2("launch-template/*"), s.ec2("spot-instances-request/*"),
 	}
 	return []statement{
-		{sid: "LaunchFrom", actions: run, resources: []string{
+		{sid: "LaunchFrom", changes: true, actions: run, resources: []string{
 			s.arn("ec2", *s.Region(), "", "image/*"), s.arn("ec2", *s.Region(), "", "snapshot/*"),
 			s.anyAccount("security-group/*"), s.anyAccount("subnet/*"),
 			s.anyAccount("capacity-reservation/*"), s.anyAccount("placement-group/*"),
 		}},
-		{sid: "LaunchFromOwnTemplate", actions: run, resources: []string{s.ec2("launch-template/*")}, when: s.owned()},
-		{sid: "LaunchTagged", actions: append(run, "ec2:CreateLaunchTemplate"), resources: made, when: s.requestedAsOwned()},
-		{sid: "TagWhatIsLaunched", actions: []string{"ec2:CreateTags"}, resources: made,
+		{sid: "LaunchFromOwnTemplate", changes: true, actions: run, resources: []string{s.ec2("launch-template/*")}, when: s.owned()},
+		{sid: "LaunchTagged", changes: true, actions: append(run, "ec2:CreateLaunchTemplate"), resources: made, when: s.requestedAsOwned()},
+		{sid: "TagWhatIsLaunched", changes: true, actions: []string{"ec2:CreateTags"}, resources: made,
 			when: s.requestedAsOwned().and("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet", "CreateLaunchTemplate")},
 	}
 }
@@ -138,15 +139,15 @@ func (s *joiner) instanceProfiles() []statement {
 			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
 		// Listing by path cannot be limited to the path.
 		{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}},
-		{sid: "CreateInstanceProfile", actions: []string{"iam:CreateInstanceProfile"}, resources: profiles, when: asked},
-		{sid: "TagInstanceProfile", actions: []string{"iam:TagInstanceProfile"}, resources: profiles, when: both},
-		{sid: "ChangeInstanceProfile", resources: profiles, when: mine("Resource"),
+		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"}, resources: profiles, when: asked},
+		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: profiles, when: both},
+		{sid: "ChangeInstanceProfile", changes: true, resources: profiles, when: mine("Resource"),
 			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
 	}
 }
 
 func (s *joiner) passNodeRole() statement {
-	return statement{sid: "PassNodeRole", actions: []string{"iam:PassRole"}, resources: s.nodeRoles,
+	return statement{sid: "PassNodeRole", changes: true, actions: []string{"iam:PassRole"}, resources: s.nodeRoles,
 		when: conditions{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}}
 }
 
@@ -172,7 +173,7 @@ func (s *joiner) wake(functions ...string) statement {
 
 // deleteTemplates is for the ones that age out and for those of a deleted class.
 func (s *joiner) deleteTemplates() statement {
-	return statement{sid: "DeleteOwnLaunchTemplates", actions: []string{"ec2:DeleteLaunchTemplate"},
+	return statement{sid: "DeleteOwnLaunchTemplates", changes: true, actions: []string{"ec2:DeleteLaunchTemplate"},
 		resources: []string{s.ec2("launch-template/*")}, when: s.owned()}
 }
 

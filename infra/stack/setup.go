@@ -36,6 +36,7 @@ func (s *joiner) addSetup() error {
 	setup := s.customResource("Setup", fn, map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
+		"Mode":        s.props.Functions.Mode,
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
 	})

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -181,6 +182,30 @@ func TestNodeRolesAreAsTheSettingsSay(t *testing.T) {
 		"Tags": []any{map[string]any{"Key": "cost", "Value": "7"}, map[string]any{"Key": "team", "Value": "red"}}})
 	if got := words(t, tmpl).permissions("Provision"); !strings.Contains(got, "iam:PassRole\n  on ${NodeRole.Arn}\n  on ${WindowsNodeRole.Arn}\n") {
 		t.Errorf("provision may not pass both roles:\n%s", got)
+	}
+}
+
+func TestAnObserverMayOnlyLook(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
+	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:SendMessage$|lambda:InvokeFunction$)`)
+	n := 0
+	tmpl.each("AWS::IAM::Role", func(id string, p map[string]any) {
+		policies, _ := p["Policies"].([]any)
+		for _, policy := range policies {
+			for _, s := range policy.(map[string]any)["PolicyDocument"].(map[string]any)["Statement"].([]any) {
+				for _, action := range list(s.(map[string]any)["Action"]) {
+					if n++; !may.MatchString(action.(string)) {
+						t.Errorf("%s may %s although nothing is to be changed", id, action)
+					}
+				}
+			}
+		}
+	})
+	if n < 20 {
+		t.Errorf("only %d actions were looked at", n)
+	}
+	if got := tmpl.environment(); !strings.Contains(got, "MODE=observe") {
+		t.Errorf("the functions are not told:\n%s", got)
 	}
 }
 

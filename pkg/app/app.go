@@ -25,6 +25,7 @@ import (
 	"joiner/pkg/control"
 	"joiner/pkg/discover"
 	"joiner/pkg/fleet"
+	"joiner/pkg/gate"
 	"joiner/pkg/kube"
 	"joiner/pkg/launch"
 	"joiner/pkg/ledger"
@@ -51,6 +52,7 @@ type App struct {
 	ledger  *ledger.Ledger
 	store   *discover.Store
 	foreign control.Foreign // instances that earlier notices of this process were about
+	gate    *gate.Gate      // before every port that changes something
 }
 
 // FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not
@@ -71,6 +73,10 @@ func FromEnv(ctx context.Context) (*App, error) {
 	if err := a.connect(ctx); err != nil {
 		return nil, err
 	}
+	if set.Mode == setting.ModeObserve {
+		a.log = a.log.With("mode", set.Mode) // what is said to be done is only decided
+	}
+	a.gate = a.newGate()
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.ledger = ledger.New(a.kube, time.Now)
@@ -123,13 +129,16 @@ func (a *App) rules() cluster.Rules {
 	}
 }
 
-func (a *App) wake(name, by string) wake.Function {
-	return wake.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}
+func (a *App) wake(name, by string) control.Waker {
+	return a.gate.Waker(wake.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}, name)
 }
 
-// until is when an invocation that found work stops watching for more.
+// until is when an invocation that found work stops watching for more. One that may change nothing would only see the same again.
 func (a *App) until(ctx context.Context) time.Time {
 	end := time.Now().Add(a.set.Stay)
+	if open, err := a.gate.Open(ctx); err != nil || !open {
+		return time.Now()
+	}
 	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-reserve).Before(end) {
 		end = deadline.Add(-reserve)
 	}

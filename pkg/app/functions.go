@@ -16,19 +16,30 @@ func (a *App) Provision(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := control.Provision{Read: a.kube, Claims: a.kube, Record: a.kube, Lease: a.kube, Fleet: a.fleet, SoldOut: a.ledger,
-		Prices: a.store, Lifecycle: a.wake(a.set.LifecycleFunction, "provision"),
-		Refresh: a.wake(a.set.RefreshFunction, "provision"), Cluster: info, Rules: a.rules(),
-		Buffers: a.kube, Holds: a.kube, Holder: holder(ctx), SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
+	p := a.provision(info, holder(ctx))
 	return p.Run(ctx, a.until(ctx))
+}
+
+func (a *App) provision(info launch.Cluster, holder string) control.Provision {
+	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
+		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
+		Lifecycle: a.wake(a.set.LifecycleFunction, "provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"),
+		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context) error {
-	l := control.Lifecycle{Read: a.kube, Claims: a.kube, Nodes: a.kube, Holds: a.kube, Pods: a.kube, Record: a.kube, Instances: a.fleet,
-		Pools: a.kube, Volumes: a.kube,
-		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"), Rules: a.rules(), Now: time.Now, Log: a.log}
+	l := a.lifecycle()
 	return l.Run(ctx, a.until(ctx))
+}
+
+func (a *App) lifecycle() control.Lifecycle {
+	return control.Lifecycle{Read: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
+		Holds:  a.gate.Opener(a.kube),
+		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
+		Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube,
+		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
+		Rules: a.rules(), Now: time.Now, Log: a.log}
 }
 
 // holder names the invocation in the lease.

@@ -40,12 +40,18 @@ func (a *App) StateChange(ctx context.Context, event json.RawMessage) error {
 }
 
 func (a *App) notice(ctx context.Context, function string, kind events.Kind, event []byte) error {
-	i := control.Interruption{Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, Record: a.kube, SoldOut: a.ledger, Pods: a.kube,
-		Pools: a.kube, Quota: ledger.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now), Foreign: &a.foreign,
-		Provision: a.wake(a.set.ProvisionFunction, function), Lifecycle: a.wake(a.set.LifecycleFunction, function),
-		Place: control.Place{Account: account(ctx), Region: a.aws.Region}, SoldOutFor: a.set.SoldOutFor,
-		Rebalance: interrupt.Choice(a.set.Rebalance), QuarantineFor: a.set.RebalanceQuarantine, Now: time.Now, Log: a.log}
+	i := a.interruption(function)
+	i.Place = control.Place{Account: account(ctx), Region: a.aws.Region}
 	return i.Handle(ctx, kind, event)
+}
+
+func (a *App) interruption(function string) control.Interruption {
+	quota := ledger.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
+	return control.Interruption{Read: a.kube, Node: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Record: a.gate.Recorder(a.kube),
+		SoldOut: a.gate.SoldOut(a.ledger), Pods: a.gate.NodePods(a.kube), Pools: a.kube, Quota: a.gate.Quota(quota), Foreign: &a.foreign,
+		Provision: a.wake(a.set.ProvisionFunction, function), Lifecycle: a.wake(a.set.LifecycleFunction, function),
+		SoldOutFor: a.set.SoldOutFor, Rebalance: interrupt.Choice(a.set.Rebalance), QuarantineFor: a.set.RebalanceQuarantine,
+		Now: time.Now, Log: a.log}
 }
 
 // account is that of the function which runs, empty outside Lambda.

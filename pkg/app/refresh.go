@@ -13,20 +13,28 @@ import (
 	"joiner/pkg/control"
 	"joiner/pkg/discover"
 	"joiner/pkg/kube"
+	"joiner/pkg/launch"
 )
 
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so it is
 // refreshed even when the cluster cannot be asked.
 func (a *App) Refresh(ctx context.Context) error {
-	r := control.Refresh{Classes: classWriter{a.kube}, Pools: a.kube, Market: a.market(), Record: a.kube,
-		Overlays: a.kube, Buffers: a.kube, Prices: a.store, Now: time.Now, Log: a.log}
 	info, err := a.clusterInfo(ctx)
-	if err == nil {
-		r.CABundle = info.CABundle
-		r.Finder = &discover.Finder{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
-			Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
+	r := a.refresh(info)
+	if err != nil {
+		r.Finder = nil
 	}
 	return errors.Join(err, r.Run(ctx))
+}
+
+func (a *App) refresh(info launch.Cluster) control.Refresh {
+	finder := &discover.Finder{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
+		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
+	looking := *finder
+	looking.Isolated = true // makes no instance profile
+	return control.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube),
+		Market: a.market(), Record: a.gate.Recorder(a.kube), Overlays: a.gate.Overlays(a.kube), Buffers: a.gate.Buffers(a.kube),
+		Prices: a.store, CABundle: info.CABundle, Now: time.Now, Log: a.log}
 }
 
 // classWriter writes EC2NodeClasses through the Kubernetes adapter.

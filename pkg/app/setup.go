@@ -97,10 +97,12 @@ func newSetup(ctx context.Context, set setting.Values, e cfn.Event, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log,
+	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log, Now: time.Now,
+		Observe: set.Mode == setting.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: wake.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
 		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: property(e, "RoleArn"), Found: found, Status: a.Status, Mode: a.Mode,
-			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs}}
+			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs,
+			Inside: property(e, "Inside") == "true"}}
 	if !found || a.Endpoint == "" {
 		return s, nil // the check says it better
 	}

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -128,6 +129,28 @@ func TestEveryBindingIsForItsOwnGroup(t *testing.T) {
 		GroupReservationInterruption: true, GroupRebalance: true, GroupScheduledChange: true, GroupStateChange: true}
 	if diff := cmp.Diff(want, bound); diff != "" {
 		t.Errorf("groups with rights (-want +got):\n%s", diff)
+	}
+}
+
+// Without it a function could not tell that it must not act.
+func TestEveryGroupMaySeeWhoLeads(t *testing.T) {
+	rbac, err := RBAC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"apiGroups": []any{"coordination.k8s.io"}, "resources": []any{"leases"},
+		"resourceNames": []any{"karpenter-leader-election"}, "verbs": []any{"get"}}
+	for _, o := range rbac {
+		if o.GetKind() != "ClusterRole" || o.GetName() == "joiner-admin" {
+			continue
+		}
+		rules, _, err := unstructured.NestedSlice(o.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(rules, func(r any) bool { return cmp.Equal(r, any(want)) }) {
+			t.Errorf("ClusterRole %s lacks the rule %v", o.GetName(), want)
+		}
 	}
 }
 

@@ -111,3 +111,16 @@ func (c *Client) giveBack(ctx context.Context, name, holder string) error {
 	}
 	return err
 }
+
+// Holder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none.
+func (c *Client) Holder(ctx context.Context, namespace, name string) (string, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.get(ctx, call{verb: "get", place: leases(), namespace: namespace, name: name}, lease)
+	if isNotFound(err) || err == nil && c.expired(lease) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return holderOf(lease), nil
+}

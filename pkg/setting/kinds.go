@@ -167,6 +167,10 @@ func isPolicy(s string) bool {
 	return regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9a-z]*:policy/)?[A-Za-z0-9_+=,.@/-]{1,128}$`).MatchString(s)
 }
 
+func isNamespace(s string) bool {
+	return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(s)
+}
+
 func isTag(p Pair) bool {
 	return regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}$`).MatchString(p.Key) && !strings.HasPrefix(p.Key, "aws:") &&
 		regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{0,256}$`).MatchString(p.Value)

@@ -136,6 +136,14 @@ func rebalanceKnobs() []knob[Values] {
 
 func operationKnobs() []knob[Values] {
 	return []knob[Values]{
+		choice(Setting{Name: "mode", Env: "MODE", Default: ModeAct, Unit: "word",
+			Doc: "Whether Joiner acts, or makes every decision and changes nothing (observe), as beside a Karpenter that runs."},
+			[]string{ModeAct, ModeObserve},
+			func(v *Values, s string) { v.Mode = s }),
+		list(Setting{Name: "karpenterNamespaces", Env: "KARPENTER_NAMESPACES", Default: "kube-system,karpenter", Unit: "list of namespaces",
+			Allowed: "names of namespaces, separated by commas",
+			Doc:     "Where Karpenter's leader lease may be; while somebody holds it Joiner only observes."},
+			func(v *Values) *[]string { return &v.KarpenterNamespaces }, isNamespace),
 		choice(Setting{Name: "preferencePolicy", Env: "PREFERENCE_POLICY", Default: string(PreferenceRespect), Unit: "word",
 			Doc: "Whether preferences of pods (preferred affinity, ScheduleAnyway) shape new nodes."},
 			[]string{string(PreferenceRespect), string(PreferenceIgnore)},

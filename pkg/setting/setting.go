@@ -51,6 +51,12 @@ const (
 	RebalanceReplace Rebalance = "replace" // and a replacement from another pool of capacity, after which the node is drained
 )
 
+// Whether anything is changed.
+const (
+	ModeAct     = "act"
+	ModeObserve = "observe"
+)
+
 // What becomes of the nodes when the stack is deleted.
 const (
 	OnDeleteKeep  = "keep"
@@ -88,6 +94,8 @@ type Values struct {
 	PreferencePolicy        PreferencePolicy
 	MinValuesPolicy         MinValuesPolicy
 	CatalogMaxAge           time.Duration
+	Mode                    string   // act or observe
+	KarpenterNamespaces     []string // of a leader lease that keeps Joiner from acting
 	IsolatedVPC             bool
 	LogLevel                string // debug, info, warn or error
 }

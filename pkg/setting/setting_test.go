@@ -43,6 +43,8 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		PreferencePolicy:        setting.PreferenceRespect,
 		MinValuesPolicy:         setting.MinValuesStrict,
 		CatalogMaxAge:           24 * time.Hour,
+		Mode:                    "act",
+		KarpenterNamespaces:     []string{"kube-system", "karpenter"},
 		LogLevel:                "info",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -61,6 +63,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "LOG_LEVEL": "debug",
 		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCES_PER_HOUR": "3",
+		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +76,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		ReservedENIs: 2, MaxClaimsPerTick: 7, SearchSteps: 90, NodeCostUSD: 0.01, PriceMargin: 1.5, SpotTypes: 9, SpotPoolShare: 0.4, PreferencePolicy: setting.PreferenceIgnore, MinValuesPolicy: setting.MinValuesBestEffort,
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
 		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalancesPerHour: 3,
+		Mode: "observe", KarpenterNamespaces: []string{"infra"},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)

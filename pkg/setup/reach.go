@@ -17,6 +17,7 @@ type Access struct {
 	Endpoint           string
 	Public             bool
 	CIDRs              []string // from which a public endpoint may be reached
+	Inside             bool     // the functions run in subnets of a VPC, from which they may reach a private endpoint
 }
 
 // Check says what has to be changed before Joiner can work with the cluster; nil when nothing. It is asked before anything is
@@ -32,9 +33,10 @@ func (a Access) Check() error {
 		return fmt.Errorf("cluster %s has the authentication mode CONFIG_MAP, which knows no access entries, and Joiner's functions and nodes need them. "+
 			"Add them (the aws-auth ConfigMap goes on working; there is no way back to CONFIG_MAP alone) and deploy again: "+
 			"%s --access-config authenticationMode=API_AND_CONFIG_MAP", a.Name, update)
-	case !a.Public:
+	case !a.Public && !a.Inside:
 		return fmt.Errorf("the API server of cluster %s has no public endpoint, and Joiner's functions run outside its VPC: "+
-			"%s --resources-vpc-config endpointPublicAccess=true,endpointPrivateAccess=true", a.Name, update)
+			"set vpcID and subnetIDs in cdk.json, or open the endpoint: %s --resources-vpc-config endpointPublicAccess=true,endpointPrivateAccess=true",
+			a.Name, update)
 	}
 	return nil
 }
@@ -66,6 +68,9 @@ func (a Access) explain(err error) error {
 		return fmt.Errorf("cluster %s knows the role %s and gives it no rights: its access entry lacks the policy AmazonEKSClusterAdminPolicy; mend it with: "+
 			"aws eks associate-access-policy --region %s --cluster-name %s --principal-arn %s --access-scope type=cluster "+
 			"--policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy: %w", a.Name, a.Role, a.Region, a.Name, a.Role, err)
+	case !answered && a.Inside:
+		return fmt.Errorf("cannot reach the API server of cluster %s at %s from the subnets of the functions: its security group must admit TCP 443 from theirs, "+
+			"the subnets must be in its VPC or routed to it, and the VPC needs DNS hostnames and DNS support: %w", a.Name, a.Endpoint, err)
 	case !answered:
 		from := "every address"
 		if len(a.CIDRs) > 0 {

@@ -34,6 +34,15 @@ func (s *Setup) Remove(ctx context.Context, drain bool, within time.Duration) er
 	if err := s.reach(ctx); err != nil {
 		return err
 	}
+	// The finalizers and NodeClaims of a Karpenter that works here look like ours, and are not ours to touch.
+	holder, err := s.leader(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Observe || holder != "" {
+		s.Log.Info("nodes, NodeClaims and finalizers stay as they are", "observe", s.Observe, "leader", holder)
+		return nil
+	}
 	if drain {
 		return s.drain(ctx, within)
 	}

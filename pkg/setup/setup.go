@@ -47,6 +47,10 @@ type Setup struct {
 	Poll      time.Duration // between two looks
 	Patience  time.Duration // for what EKS and the API server need a moment for
 	Log       *slog.Logger
+	Now       func() time.Time
+
+	Observe             bool     // mode observe: CRDs that are there stay as they are, and no finalizer is taken off
+	KarpenterNamespaces []string // where a leader lease of Karpenter may be
 }
 
 // Install applies CRDs and RBAC and returns how many objects. It may be repeated, with the same manifests or newer ones.
@@ -62,11 +66,12 @@ func (s *Setup) Install(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	others, err := s.crdsAreOthers(ctx)
+	if err != nil {
+		return 0, err
+	}
 	for _, crd := range crds {
-		if err := s.prepare(ctx, crd); err != nil {
-			return 0, err
-		}
-		if err := s.apply(ctx, crd); err != nil {
+		if err := s.define(ctx, crd, others); err != nil {
 			return 0, err
 		}
 	}
@@ -81,6 +86,19 @@ func (s *Setup) Install(ctx context.Context) (int, error) {
 		}
 	}
 	return len(crds) + len(rbac), nil
+}
+
+// define makes a CRD ours, or only makes one that is missing.
+func (s *Setup) define(ctx context.Context, crd *unstructured.Unstructured, onlyMissing bool) error {
+	if onlyMissing {
+		if _, found, err := s.Cluster.Get(ctx, definitions+"/"+crd.GetName()); err != nil || found {
+			return err
+		}
+	}
+	if err := s.prepare(ctx, crd); err != nil {
+		return err
+	}
+	return s.apply(ctx, crd)
 }
 
 func (s *Setup) apply(ctx context.Context, o *unstructured.Unstructured) error {

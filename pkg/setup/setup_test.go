@@ -109,7 +109,8 @@ func open() setup.Access {
 }
 
 func newSetup(w *world) *setup.Setup {
-	return &setup.Setup{Cluster: w, Lifecycle: w, Access: open(), Poll: time.Millisecond, Patience: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	return &setup.Setup{Cluster: w, Lifecycle: w, Access: open(), Poll: time.Millisecond, Patience: 20 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }, KarpenterNamespaces: []string{"kube-system", "karpenter"}}
 }
 
 func object(kind, name string, finalizers ...string) *unstructured.Unstructured {
@@ -202,6 +203,10 @@ func TestWhatIsWrongWithTheClusterIsSaid(t *testing.T) {
 		if _, err := s.Install(t.Context()); err == nil || len(w.done) > 0 {
 			t.Errorf("install: %v after %v, want the same refusal and nothing done", err, w.done)
 		}
+	}
+	inside := open()
+	if inside.Public, inside.Inside = false, true; inside.Check() != nil {
+		t.Errorf("a private endpoint, asked from its VPC: %v", inside.Check())
 	}
 	for _, mode := range []string{"API", "API_AND_CONFIG_MAP"} {
 		a := open()
@@ -315,6 +320,57 @@ func TestADrainThatDoesNotEndSaysWhatIsLeft(t *testing.T) {
 	}
 	if slices.ContainsFunc(w.done, func(call string) bool { return strings.HasPrefix(call, "patch") }) {
 		t.Error("finalizers were taken off although the drain did not end")
+	}
+}
+
+func TestWhatAKarpenterThatWorksHereOwnsIsLeftAlone(t *testing.T) {
+	const claim, lease = "/apis/karpenter.sh/v1/nodeclaims/", "/apis/coordination.k8s.io/v1/namespaces/karpenter/leases/karpenter-leader-election"
+	for name, c := range map[string]struct {
+		observe bool
+		lease   map[string]any
+		alone   bool // nothing is touched
+	}{
+		"leads":             {false, map[string]any{"holderIdentity": "karpenter-1", "renewTime": "2026-01-01T11:59:50.123456Z", "leaseDurationSeconds": int64(15)}, true},
+		"led once":          {false, map[string]any{"holderIdentity": "karpenter-1", "renewTime": "2026-01-01T11:59:40.000000Z", "leaseDurationSeconds": int64(15)}, false},
+		"gave its lease up": {false, map[string]any{"holderIdentity": "", "renewTime": "2026-01-01T11:59:59.000000Z", "leaseDurationSeconds": int64(15)}, false},
+		"is only observed":  {true, nil, true},
+		"is not there":      {false, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := func() (*world, *setup.Setup) {
+				w := &world{objects: map[string]*unstructured.Unstructured{claim + "a": object("NodeClaim", "a", "karpenter.sh/termination")}}
+				crd := object("CustomResourceDefinition", "nodepools.karpenter.sh")
+				crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
+				w.objects[definitions+"nodepools.karpenter.sh"] = crd
+				if c.lease != nil {
+					w.objects[lease] = object("Lease", "karpenter-leader-election")
+					w.objects[lease].Object["spec"] = c.lease
+				}
+				s := newSetup(w)
+				s.Observe = c.observe
+				return w, s
+			}
+			w, s := made()
+			if _, err := s.Install(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := !slices.Contains(w.done, "apply "+definitions+"nodepools.karpenter.sh"); got != c.alone {
+				t.Errorf("its CRD was left alone: %t, want %t", got, c.alone)
+			}
+			if !slices.Contains(w.done, "apply "+definitions+"nodeoverlays.karpenter.sh") {
+				t.Error("a CRD that is missing was not made")
+			}
+			for _, drain := range []bool{false, true} {
+				w, s := made()
+				w.onWake = func(w *world) { delete(w.objects, claim+"a") }
+				if err := s.Remove(t.Context(), drain, time.Minute); err != nil {
+					t.Fatal(err)
+				}
+				if got := len(w.done) == 0; got != c.alone {
+					t.Errorf("drain %t: %v was done, want nothing: %t", drain, w.done, c.alone)
+				}
+			}
+		})
 	}
 }
 

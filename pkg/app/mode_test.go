@@ -1,0 +1,97 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/gate"
+	"joiner/pkg/kube"
+	"joiner/pkg/launch"
+)
+
+// TestEveryPortThatChangesSomethingIsBehindTheGate looks at every port of the functions. One that only reads is named here; a new one
+// makes this test fail until somebody decides what it is.
+func TestEveryPortThatChangesSomethingIsBehindTheGate(t *testing.T) {
+	reading := []string{"Reader", "ClaimReader", "NodeReader", "PoolReader", "Prices", "Market", "Volumes"} // Market writes the catalog, in a bucket of Joiner's own
+	a := &App{kube: &kube.Client{}, gate: &gate.Gate{}, log: slog.New(slog.DiscardHandler)}
+	for _, function := range []any{a.provision(launch.Cluster{}, "me"), a.lifecycle(), a.interruption("x"), a.refresh(launch.Cluster{})} {
+		v := reflect.ValueOf(function)
+		ports := 0
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			if !field.IsExported() || field.Type.Kind() != reflect.Interface || !strings.HasSuffix(field.Type.PkgPath(), "/control") {
+				continue
+			}
+			ports++
+			if slices.Contains(reading, field.Type.Name()) {
+				continue
+			}
+			if v.Field(i).IsNil() {
+				t.Errorf("%s.%s is not wired", v.Type().Name(), field.Name)
+				continue
+			}
+			if from := v.Field(i).Elem().Type().PkgPath(); from != "joiner/pkg/gate" {
+				t.Errorf("%s.%s is a %s: put it behind the gate, or add %s to the ports that only read", v.Type().Name(), field.Name,
+					v.Field(i).Elem().Type(), field.Type.Name())
+			}
+		}
+		if ports == 0 {
+			t.Errorf("%s has no port", v.Type().Name())
+		}
+	}
+}
+
+// leader holds the leases of these namespaces.
+type leader struct {
+	in   []string
+	err  error
+	asks int
+}
+
+func (l *leader) Holder(_ context.Context, namespace, name string) (string, error) {
+	l.asks++
+	if name == "karpenter-leader-election" && slices.Contains(l.in, namespace) {
+		return "karpenter-7d9f", l.err
+	}
+	return "", l.err
+}
+
+func TestWhoMayAct(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var log bytes.Buffer
+	l := &leader{}
+	p := permission{mode: "act", namespaces: []string{"kube-system", "karpenter"}, leases: l, now: func() time.Time { return now },
+		found: func(namespace, holder string) { log.WriteString(namespace + " " + holder + "\n") }}
+	look := func(after time.Duration, want bool) {
+		t.Helper()
+		now = now.Add(after)
+		got, err := p.open(t.Context())
+		if err != nil || got != want {
+			t.Errorf("open: %t, error %v; want %t", got, err, want)
+		}
+	}
+	look(0, true)
+	l.in = []string{"karpenter"}
+	look(4*time.Second, true) // still believes the look before
+	look(2*time.Second, false)
+	l.in = nil
+	look(2*time.Second, false)
+	look(4*time.Second, true)
+	if log.String() != "karpenter karpenter-7d9f\n" || l.asks != 6 {
+		t.Errorf("said %q after %d questions, want the holder once and 6", log.String(), l.asks)
+	}
+	now = now.Add(time.Hour)
+	l.err = errors.New("the API server is away")
+	if open, err := p.open(t.Context()); open || !errors.Is(err, l.err) {
+		t.Errorf("without an answer: open %t, error %v; want closed and the error", open, err)
+	}
+	l.err, p.mode = nil, "observe"
+	look(time.Hour, false)
+}
