@@ -34,7 +34,7 @@ const (
 // layers has every folder directly below pkg. A new package is entered here: that is the moment to ask what it is.
 func layers() map[string]layer {
 	return map[string]layer{
-		"api": noun, "awscode": noun, "catalog": noun, "cluster": noun, "install": noun, "plan": noun, "require": noun, "resource": noun, "setting": noun,
+		"api": noun, "awscode": noun, "catalog": noun, "cluster": noun, "install": noun, "metric": noun, "plan": noun, "require": noun, "resource": noun, "setting": noun,
 		"workload":  noun,
 		"bootstrap": decision, "budget": decision, "buffer": decision, "disrupt": decision, "drain": decision, "drift": decision, "interrupt": decision,
 		"hold": decision, "launch": decision, "cover": decision, "lifecycle": decision, "nodeclass": decision, "overlay": decision, "pack": decision, "topology": decision,

@@ -53,6 +53,7 @@ type App struct {
 	store   *discover.Store
 	foreign control.Foreign // instances that earlier notices of this process were about
 	gate    *gate.Gate      // before every port that changes something
+	metrics control.Metrics
 }
 
 // FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not
@@ -76,6 +77,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	if set.Mode == setting.ModeObserve {
 		a.log = a.log.With("mode", set.Mode) // what is said to be done is only decided
 	}
+	a.metrics = &metrics{out: os.Stdout, cluster: set.ClusterName, now: time.Now, log: a.log}
 	a.gate = a.newGate()
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}

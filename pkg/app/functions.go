@@ -24,7 +24,7 @@ func (a *App) provision(info launch.Cluster, holder string) control.Provision {
 	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
 		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
 		Lifecycle: a.wake(a.set.LifecycleFunction, "provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"),
-		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Now: time.Now, Log: a.log}
+		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
@@ -39,7 +39,7 @@ func (a *App) lifecycle() control.Lifecycle {
 		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
 		Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube,
 		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
-		Rules: a.rules(), Now: time.Now, Log: a.log}
+		Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // holder names the invocation in the lease.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"joiner/pkg/gate"
+	"joiner/pkg/metric"
 	"joiner/pkg/setting"
 )
 
@@ -64,6 +65,7 @@ func (p *permission) open(ctx context.Context) (bool, error) {
 func (a *App) newGate() *gate.Gate {
 	p := &permission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube, now: time.Now,
 		found: func(namespace, holder string) {
+			a.metrics.Put(metric.Record{Values: []metric.Value{metric.Total(metric.RefusedByLease, 1)}})
 			a.log.Error("another controller leads this cluster: Joiner only observes until it is gone or Joiner's mode is observe",
 				"lease", namespace+"/"+leaderLease, "holder", holder)
 		}}

@@ -51,7 +51,7 @@ func (a *App) interruption(function string) control.Interruption {
 		SoldOut: a.gate.SoldOut(a.ledger), Pods: a.gate.NodePods(a.kube), Pools: a.kube, Quota: a.gate.Quota(quota), Foreign: &a.foreign,
 		Provision: a.wake(a.set.ProvisionFunction, function), Lifecycle: a.wake(a.set.LifecycleFunction, function),
 		SoldOutFor: a.set.SoldOutFor, Rebalance: interrupt.Choice(a.set.Rebalance), QuarantineFor: a.set.RebalanceQuarantine,
-		Now: time.Now, Log: a.log}
+		Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // account is that of the function which runs, empty outside Lambda.

@@ -34,7 +34,7 @@ func (a *App) refresh(info launch.Cluster) control.Refresh {
 	looking.Isolated = true // makes no instance profile
 	return control.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube),
 		Market: a.market(), Record: a.gate.Recorder(a.kube), Overlays: a.gate.Overlays(a.kube), Buffers: a.gate.Buffers(a.kube),
-		Prices: a.store, CABundle: info.CABundle, Now: time.Now, Log: a.log}
+		Prices: a.store, CABundle: info.CABundle, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // classWriter writes EC2NodeClasses through the Kubernetes adapter.

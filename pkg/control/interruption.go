@@ -45,7 +45,8 @@ type Interruption struct {
 	Quota     Quota      // for recommendations
 	Provision Waker      // launches capacity for the pods
 	Lifecycle Waker      // brings into service, drains
-	Foreign   *Foreign   // what earlier notices of this process were about, nil for nothing
+	Metrics   Metrics
+	Foreign   *Foreign // what earlier notices of this process were about, nil for nothing
 
 	Place         Place
 	SoldOutFor    time.Duration
@@ -111,7 +112,11 @@ func (i *Interruption) one(ctx context.Context, n interrupt.Notice, claims []clu
 	i.noticed(n, o)
 	switch {
 	case o.Found:
-		return i.carryOut(ctx, n, o)
+		err := i.carryOut(ctx, n, o)
+		if err == nil {
+			i.measure(n)
+		}
+		return err
 	case o.Final:
 		i.Foreign.add(n.Instance, i.Now())
 	case o.Provide:

@@ -36,15 +36,18 @@ type Lifecycle struct {
 	Volumes   Volumes
 	Provision Waker // runs provision when pods are about to lose their node
 	Refresh   Waker // runs refresh when a class is new or was changed
+	Metrics   Metrics
 	Rules     cluster.Rules
 	Now       func() time.Time
 	Log       *slog.Logger
 
 	seen unseen
+	sum  tally
 }
 
 // Run passes until nothing is left to do or until the time given.
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
+	defer l.sum.put(l.Metrics)
 	swept := l.sweep(ctx) // that it fails must not keep a drain waiting
 	for {
 		busy, err := l.pass(ctx)
@@ -134,6 +137,7 @@ func (l *Lifecycle) sideBySide(ctx context.Context, s cluster.Snapshot, groups m
 					errs[i] = fmt.Errorf("%s: %w", a, err)
 					return nil
 				}
+				l.sum.did(a)
 			}
 			return nil
 		})

@@ -41,6 +41,7 @@ type Provision struct {
 	Refresh     Waker // runs refresh when a class is new or was changed
 	Buffers     Buffers
 	Holds       Tolerator
+	Metrics     Metrics
 	Cluster     launch.Cluster
 	Rules       cluster.Rules
 	Holder      string // names this invocation as the holder of the lease
@@ -51,10 +52,12 @@ type Provision struct {
 
 	said string // the plan that was logged last
 	seen unseen
+	sum  tally
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
 func (p *Provision) Run(ctx context.Context, until time.Time) error {
+	defer p.sum.put(p.Metrics)
 	for {
 		busy, err := p.pass(ctx)
 		if err != nil {
@@ -80,6 +83,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	if len(pods) == 0 && !unsettled(claims) && !p.leaving(claims) {
+		p.sum.nothing()
 		return false, nil
 	}
 	busy, held, err := sole{p.Lease, p.Holder}.alone(ctx, p.locked)
@@ -116,6 +120,7 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	if launched+condemned > 0 {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
+	p.sum.unplaced(s, decision.Unplaced, p.Now())
 	p.tell(ctx, s, interrupt.Homeless(s, going, decision))
 	p.settleBuffers(ctx, s, decision)
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
@@ -185,9 +190,10 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 		})
 	}
 	_ = g.Wait() // every error is in errs
-	for _, o := range ok {
+	for i, o := range ok {
 		if o {
 			launched++
+			p.sum.launched(*s, decision.Launches[i].Pods, p.Now())
 		}
 	}
 	return launched, errors.Join(errs...)

@@ -69,6 +69,7 @@ type Refresh struct {
 	Overlays Overlays
 	Buffers  Buffers
 	Prices   Prices
+	Metrics  Metrics
 	CABundle string // part of the classes' drift hash
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -85,7 +86,7 @@ func (r *Refresh) Run(ctx context.Context) error {
 		r.Log.Info(did)
 	}
 	if r.Finder != nil {
-		err = errors.Join(err, r.overlays(ctx), r.buffers(ctx))
+		err = errors.Join(err, r.overlays(ctx), r.buffers(ctx), r.measure(ctx))
 	}
 	return errors.Join(err, marketErr)
 }

@@ -1,0 +1,32 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"joiner/pkg/metric"
+)
+
+// metrics writes what was measured onto the function's log, from which CloudWatch takes it.
+type metrics struct {
+	out     io.Writer
+	cluster string
+	now     func() time.Time
+	log     *slog.Logger
+}
+
+// Put writes the records. One that cannot be written is logged and costs nothing else.
+func (m *metrics) Put(records ...metric.Record) {
+	for _, r := range records {
+		lines, err := metric.Lines(m.now(), m.cluster, r)
+		for _, l := range lines {
+			if err == nil {
+				_, err = m.out.Write(append(l, '\n')) // in one write, so that it stays one line among those of the log
+			}
+		}
+		if err != nil {
+			m.log.Warn("metrics are lost", "error", err)
+		}
+	}
+}

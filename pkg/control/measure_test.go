@@ -1,0 +1,93 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/controltest"
+	"joiner/pkg/interrupt"
+	"joiner/pkg/metric"
+)
+
+// lines keeps the lines of metrics without their heads.
+type lines struct{ all []string }
+
+func (l *lines) Put(records ...metric.Record) {
+	for _, r := range records {
+		text, err := metric.Lines(noon(), "demo", r)
+		if err != nil {
+			panic(err)
+		}
+		for _, t := range text {
+			_, after, _ := strings.Cut(string(t), "]}]},")
+			l.all = append(l.all, after)
+		}
+	}
+}
+
+func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
+	w := newWorld()
+	f := &functions{w: w}
+	w.Run("web", 2, pattern(900, 512))
+	w.Run("giant", 1, pattern(900_000, 512))
+	w.Tick(30 * time.Second)
+
+	pass := func() []string {
+		got := &lines{}
+		p := f.provision(w.Ports(controltest.Fault{}))
+		p.Metrics = got
+		if err := p.Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		return got.all
+	}
+	want := []string{`"cluster":"demo","karpenter_nodeclaims_created_total":1,"karpenter_pods_provisioning_unbound_time_seconds":30,` +
+		`"karpenter_pods_scheduling_decision_duration_seconds":[30,30],"karpenter_scheduler_unschedulable_pods_count":1}`}
+	if diff := cmp.Diff(want, pass()); diff != "" {
+		t.Errorf("a launch (-want +got):\n%s", diff)
+	}
+	w.Stop("giant")
+	w.Tick(time.Minute)
+	want = []string{`"cluster":"demo","karpenter_pods_provisioning_unbound_time_seconds":0,"karpenter_scheduler_unschedulable_pods_count":0}`}
+	if diff := cmp.Diff(want, pass()); diff != "" {
+		t.Errorf("nothing to do (-want +got):\n%s", diff)
+	}
+
+	w.Stop("web")
+	w.DeleteClaims()
+	got := &lines{}
+	for range 6 {
+		l := f.lifecycle(w.Ports(controltest.Fault{}))
+		l.Metrics = got
+		if err := l.Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		w.Tick(20 * time.Second)
+	}
+	if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_terminated_total":1}`}, got.all); diff != "" {
+		t.Errorf("an ended claim (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoticesAreMeasured(t *testing.T) {
+	w := newWorld()
+	f := &functions{w: w}
+	w.Run("web", 1, pattern(900, 512))
+	f.rest(t, 2)
+	got := &lines{}
+	i := f.interruption(w.Ports(controltest.Fault{}))
+	i.Metrics = got
+	at := w.Now()
+	w.Tick(40 * time.Second)
+	id := w.Instances()[0].ID
+	if err := i.Notices(t.Context(), interrupt.Notice{Kind: interrupt.Spot, Instance: id, Time: at}, interrupt.Notice{Kind: interrupt.Spot, Instance: "i-0foreign", Time: at}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`"cluster":"demo","joiner_notices_total":1,"reason":"spot_interrupted"}`, `"cluster":"demo","joiner_notice_handled_seconds":40}`}
+	if diff := cmp.Diff(want, got.all); diff != "" {
+		t.Errorf("a notice (-want +got):\n%s", diff)
+	}
+}

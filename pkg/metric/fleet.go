@@ -1,0 +1,56 @@
+package metric
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+)
+
+// Fleet is how the nodes stand: how many they are and what they cost in USD per hour, together and by pool and capacity type, and how
+// old the catalog is that says so. NodeOverlays do not change what EC2 charges, so they do not count. A claim without an instance
+// costs nothing yet; an instance whose price nobody knows counts at the on-demand price of its type, or 0 if there is none.
+func Fleet(claims []cluster.Claim, c catalog.Catalog, now time.Time) []Record {
+	type group struct{ pool, capacityType string }
+	nodes, cost := map[group]int{}, map[group]float64{}
+	all, price := 0, 0.0
+	for _, claim := range claims {
+		if claim.ProviderID == "" {
+			continue
+		}
+		g := group{claim.Pool, claim.Labels[catalog.LabelCapacityType]}
+		usd := priceOf(c, claim)
+		nodes[g]++
+		cost[g] += usd
+		all++
+		price += usd
+	}
+	together := Record{Values: []Value{Gauge(NodeCount, float64(all)), Gauge(PricePerHour, price)}}
+	if !c.Time.IsZero() {
+		together.Values = append(together.Values, Durations(CatalogAge, now.Sub(c.Time)))
+	}
+	out := []Record{together}
+	for _, g := range slices.SortedFunc(maps.Keys(nodes), func(a, b group) int {
+		return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.capacityType, b.capacityType))
+	}) {
+		out = append(out, Record{By: []Tag{{"nodepool", g.pool}, {"capacity_type", g.capacityType}},
+			Values: []Value{Gauge(PoolNodes, float64(nodes[g])), Gauge(PoolCost, cost[g])}})
+	}
+	return out
+}
+
+// priceOf is what EC2 charges for the claim's instance, in USD per hour. Reserved capacity is paid for whether it is used or not.
+func priceOf(c catalog.Catalog, claim cluster.Claim) float64 {
+	facts, ok := c.Find(claim.Labels[catalog.LabelType])
+	capacityType := claim.Labels[catalog.LabelCapacityType]
+	if !ok || capacityType == catalog.Reserved {
+		return 0
+	}
+	if usd, known := facts.SpotUSD[claim.Labels[catalog.LabelZone]]; known && capacityType == catalog.Spot {
+		return usd
+	}
+	return facts.OnDemandUSD
+}
