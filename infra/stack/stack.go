@@ -78,6 +78,8 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	if err := s.addSetup(); err != nil {
 		return nil, err
 	}
+	s.addAlarms(functions)
+	s.addDashboard(functions)
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
 	return s.Stack, nil

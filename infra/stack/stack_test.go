@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/infra/stack"
+	"joiner/pkg/metric"
 	"joiner/pkg/setting"
 )
 
@@ -90,7 +91,7 @@ func TestTemplate(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			show, ok := map[string]func() string{
 				"resources": demo.resources, "functions": demo.functions, "rules": demo.rules, "access": demo.access,
-				"storage": demo.storage, "order": demo.order, "environment": demo.environment,
+				"storage": demo.storage, "order": demo.order, "alarms": demo.alarms, "environment": demo.environment,
 				"permissions": func() string {
 					var id string
 					d.ScanArgs(t, "role", &id)
@@ -206,6 +207,33 @@ func TestAnObserverMayOnlyLook(t *testing.T) {
 	}
 	if got := tmpl.environment(); !strings.Contains(got, "MODE=observe") {
 		t.Errorf("the functions are not told:\n%s", got)
+	}
+}
+
+func TestAlarmsAreAsTheSettingsSay(t *testing.T) {
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "priceAlarmUSD": 12.5, "nodesAlarm": 300,
+		"alarmEmail": "ops@example.com", "dashboard": false})
+	for name, over := range map[string]float64{"joiner-demo-Price": 12.5, "joiner-demo-Nodes": 300} {
+		tmpl.HasResourceProperties(jsii.String("AWS::CloudWatch::Alarm"), map[string]any{"AlarmName": name, "Threshold": over})
+	}
+	tmpl.HasResourceProperties(jsii.String("AWS::SNS::Subscription"), map[string]any{"Protocol": "email", "Endpoint": "ops@example.com"})
+	tmpl.ResourceCountIs(jsii.String("AWS::CloudWatch::Dashboard"), jsii.Number(0))
+}
+
+// TestTheDashboardShowsWhatIsMeasured looks for every metric that is measured: one that nobody sees is paid for in vain.
+func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}))
+	var seen strings.Builder
+	tmpl.each("AWS::CloudWatch::Dashboard", func(_ string, p map[string]any) { seen.WriteString(text(p["DashboardBody"])) })
+	seen.WriteString(tmpl.alarms())
+	for _, name := range []string{metric.Unschedulable, metric.Unbound, metric.DecisionTime, metric.ClaimsCreated, metric.ClaimsEnded, metric.ClaimsDisrupt,
+		metric.PoolCost, metric.PoolNodes, metric.CatalogAge, metric.Notices, metric.NoticeHandled, metric.RefusedByLease} {
+		if !strings.Contains(seen.String(), name) {
+			t.Errorf("%s is on no widget and in no alarm", name)
+		}
+	}
+	if !strings.Contains(seen.String(), `cluster=\"demo\"`) && !strings.Contains(seen.String(), `cluster="demo"`) {
+		t.Error("the searches are not limited to the cluster")
 	}
 }
 

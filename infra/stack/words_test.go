@@ -165,6 +165,20 @@ func (t template) storage() string {
 	return b.String()
 }
 
+// alarms are what rings when, and the texts with which it does.
+func (t template) alarms() string {
+	var b strings.Builder
+	t.each("AWS::CloudWatch::Alarm", func(_ string, p map[string]any) {
+		fmt.Fprintf(&b, "%v: %v %v of %v(%s) %v of %v periods of %vs; no data: %v\n  %v\n", p["AlarmName"], p["ComparisonOperator"], text(p["Threshold"]),
+			p["MetricName"], text(p["Dimensions"]), p["DatapointsToAlarm"], p["EvaluationPeriods"], p["Period"], p["TreatMissingData"], p["AlarmDescription"])
+		if got := text(p["AlarmActions"]); got != "Alarms" {
+			fmt.Fprintf(&b, "  goes to %s\n", got)
+		}
+	})
+	t.each("AWS::SNS::TopicPolicy", func(_ string, p map[string]any) { fmt.Fprintf(&b, "topic policy: %s\n", text(p["PolicyDocument"])) })
+	return b.String()
+}
+
 // permissions are the statements of a function's role: actions, resources, and the conditions that must all hold.
 func (t template) permissions(function string) string {
 	var b strings.Builder

@@ -93,6 +93,19 @@ func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) knob[V] {
 	}}
 }
 
+// money is a knob in USD, more than nothing.
+func money[V any](s Setting, field func(*V) *float64) knob[V] {
+	s.Allowed = "a number more than 0"
+	return knob[V]{s, func(v *V, in string) error {
+		f, err := strconv.ParseFloat(in, 64)
+		if err != nil || !(f > 0 && f <= 1e9) { // the negation refuses NaN too
+			return errNotAllowed()
+		}
+		*field(v) = f
+		return nil
+	}}
+}
+
 // list is a knob with several texts, separated by commas.
 func list[V any](s Setting, field func(*V) *[]string, ok func(string) bool) knob[V] {
 	return knob[V]{s, func(v *V, in string) error {
@@ -169,6 +182,10 @@ func isPolicy(s string) bool {
 
 func isNamespace(s string) bool {
 	return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(s)
+}
+
+func isEmail(s string) bool {
+	return regexp.MustCompile(`^[^@\s,]+@[^@\s,]+\.[^@\s,]+$`).MatchString(s)
 }
 
 func isTag(p Pair) bool {

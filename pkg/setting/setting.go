@@ -108,6 +108,12 @@ type StackValues struct {
 	NodeTags         []Pair
 	WindowsNodes     bool
 	Tracing          bool
+	AlarmEmail       string
+	UnplacedAlarm    time.Duration
+	CatalogAlarm     time.Duration
+	PriceAlarmUSD    float64 // per hour; 0 for no alarm
+	NodesAlarm       int     // 0 for no alarm
+	Dashboard        bool
 	LogRetentionDays int
 	OnDelete         string // keep or drain
 	DistFolder       string // holds <GOARCH>/<function>/bootstrap
