@@ -46,18 +46,63 @@ func Apply(types []catalog.Type, pool cluster.Pool, overlays []cluster.Overlay) 
 	return lay(overlays, []Shelf{{pool, types}}).types(0)
 }
 
-// Shelves are what the pools of the snapshot may launch from, sorted by pool; types gives that of a class. Pools that are being deleted or whose
-// class is gone have none.
+// Shelves are what the pools of the snapshot may launch from, sorted by pool; types gives that of a class. Pools that no overlay can
+// tell apart share the shelf of the first of them. Pools that are being deleted or whose class is gone have none.
 func Shelves(s cluster.Snapshot, types func(class string) []catalog.Type) []Shelf {
-	types = once(types)
+	out, _ := shelves(s, once(types))
+	return out
+}
+
+// shelves also tells which pool has which shelf, by what traits.pool says.
+func shelves(s cluster.Snapshot, types func(class string) []catalog.Type) ([]Shelf, map[string]int) {
+	pools := slices.DeleteFunc(slices.Clone(s.Pools), func(p cluster.Pool) bool { return p.Deleting })
+	slices.SortFunc(pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+	of := newTraits(s.Overlays)
 	var out []Shelf
-	for _, p := range s.Pools {
-		if !p.Deleting {
+	index := map[string]int{}
+	for _, p := range pools {
+		id := of.pool(p)
+		if _, ok := index[id]; !ok {
+			index[id] = len(out)
 			out = append(out, Shelf{p, types(p.Class)})
 		}
 	}
-	slices.SortFunc(out, func(a, b Shelf) int { return strings.Compare(a.Pool.Name, b.Pool.Name) })
-	return out
+	return out, index
+}
+
+// traits are what overlays can tell pools apart by.
+type traits struct {
+	keys  []string              // of labels
+	names []require.Requirement // on the pool's name
+}
+
+func newTraits(overlays []cluster.Overlay) traits {
+	var t traits
+	for _, o := range overlays {
+		for _, r := range o.Requirements.All() {
+			if r.Key == api.LabelNodePool {
+				t.names = append(t.names, r)
+			} else {
+				t.keys = append(t.keys, r.Key)
+			}
+		}
+	}
+	slices.Sort(t.keys)
+	t.keys = slices.Compact(t.keys)
+	return t
+}
+
+// pool is everything about a pool that matters to overlays; pools with the same are alike to them.
+func (t traits) pool(p cluster.Pool) string {
+	id := p.Class
+	for _, k := range t.keys {
+		v, ok := p.Labels[k]
+		id += fmt.Sprintf("|%t %q", ok, v)
+	}
+	for _, r := range t.names {
+		id += fmt.Sprintf("|%t", r.Has(p.Name))
+	}
+	return id
 }
 
 // Market returns what each pool of the snapshot may launch under the snapshot's overlays; types gives what a class may launch
@@ -68,19 +113,28 @@ func Market(s cluster.Snapshot, types func(class string) []catalog.Type) func(po
 	if len(s.Overlays) == 0 {
 		return func(p cluster.Pool) []catalog.Type { return types(p.Class) }
 	}
-	shelves := Shelves(s, types)
-	b := lay(s.Overlays, shelves)
-	done := map[string][]catalog.Type{}
+	list, index := shelves(s, types)
+	b := lay(s.Overlays, list)
+	of := newTraits(s.Overlays)
+	known := map[string]string{} // class by pool
+	for _, p := range s.Pools {
+		if !p.Deleting {
+			known[p.Name] = p.Class
+		}
+	}
+	done := map[int][]catalog.Type{}
 	return func(p cluster.Pool) []catalog.Type {
-		i := slices.IndexFunc(shelves, func(h Shelf) bool { return h.Pool.Name == p.Name && h.Pool.Class == p.Class })
-		if i < 0 {
+		if class, ok := known[p.Name]; !ok || class != p.Class {
 			return types(p.Class)
 		}
-		if out, ok := done[p.Name]; ok {
-			return out
+		i, ok := index[of.pool(p)]
+		if !ok {
+			return types(p.Class)
 		}
-		done[p.Name] = b.types(i)
-		return done[p.Name]
+		if done[i] == nil {
+			done[i] = b.types(i)
+		}
+		return done[i]
 	}
 }
 

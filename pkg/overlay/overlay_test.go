@@ -219,3 +219,31 @@ func TestMarketOfAnotherClass(t *testing.T) {
 		t.Errorf("asked (-want +got):\n%s", d)
 	}
 }
+
+// Pools that no overlay tells apart share their types; one that is named or labelled does not.
+func TestManyPoolsShareShelves(t *testing.T) {
+	s := scenario.New().Snapshot
+	half := 0.5
+	s.Overlays = []cluster.Overlay{
+		{Name: "one", Weight: 1, Requirements: require.NewSet(require.Of("karpenter.sh/nodepool", "pool-0007")), Price: &half},
+		{Name: "red", Weight: 2, Requirements: require.NewSet(require.Of("team", "red")), Price: &half},
+	}
+	for i := range 1000 {
+		p := cluster.Pool{Name: fmt.Sprintf("pool-%04d", i), Class: "default", Labels: map[string]string{"odd": fmt.Sprint(i)}}
+		if i == 9 {
+			p.Labels["team"] = "red"
+		}
+		s.Pools = append(s.Pools, p)
+	}
+	types := facts(t)
+	sells := func(string) []catalog.Type { return types }
+	if got := len(overlay.Shelves(s, sells)); got != 3 {
+		t.Errorf("%d shelves, want 3", got)
+	}
+	market := overlay.Market(s, sells)
+	for i, want := range map[int]bool{0: false, 7: true, 9: true, 999: false} {
+		if got := market(s.Pools[i])[0].PriceOverlaid; got != want {
+			t.Errorf("%s: overlaid %t, want %t", s.Pools[i].Name, got, want)
+		}
+	}
+}
