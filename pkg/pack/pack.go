@@ -247,6 +247,7 @@ func (a *attempt) tier(in func(*kind) bool) {
 			}
 		}
 		before := a.waiting(now)
+		a.settleSpread(now)
 		lots := a.divide(now)
 		a.gather(lots)
 		a.useHosts(lots)
