@@ -21,7 +21,7 @@ import (
 )
 
 // tolerance is how much dearer than Karpenter's fleet Joiner's may be, as a part of its price.
-const tolerance = 0.25
+const tolerance = 0.3
 
 // pick returns one of the words by chance.
 func pick(r *rand.Rand, words ...string) string { return words[r.IntN(len(words))] }

@@ -263,7 +263,7 @@ func (d *draft) take(l *lot, n int) int {
 		d.near = d.near || len(l.view.host) > 0
 		return 0
 	}
-	alt := -1
+	var alt int
 	if d.host != nil {
 		alt = d.a.w.onHost(l.admit, d.host)
 	} else {
