@@ -38,14 +38,19 @@ type launcher struct {
 }
 
 // claim launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
-// allows, the claim is deleted and comes back with an empty name: its pods are packed anew.
-func (l *launcher) claim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+// allows, the claim is deleted and comes back with an empty name: its pods are packed anew. A claim that was stored by an earlier
+// pass may have been launched already.
+func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (cluster.Claim, error) {
 	class, err := l.class(ctx, c.Class)
 	if err != nil {
 		return c, err
 	}
-	for range maxAttempts {
-		order, err := l.choose(c, class)
+	for try := range maxAttempts {
+		order, err := l.choose(c, class, l.types(c))
+		if stored && try == 0 && hopeless(err) {
+			// Its instance may run already, without its knowing. The request with its token brings it back, whatever is sold out by now.
+			order, err = l.choose(c, class, l.without(nil)(l.poolOf(c)))
+		}
 		if hopeless(err) {
 			return cluster.Claim{}, l.giveUp(ctx, c, err)
 		}
@@ -143,12 +148,12 @@ func (l *launcher) failed(ctx context.Context, c cluster.Claim, why error) (clus
 	return c, errors.Join(err, statusErr)
 }
 
-func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass) (launch.Order, error) {
+func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.Type) (launch.Order, error) {
 	resolved, ok := l.s.ClassOf(c.Class)
 	if !ok {
 		return launch.Order{}, &launch.NotReadyError{Class: c.Class, Why: "it does not exist"}
 	}
-	return launch.Choose(launch.Input{Claim: c, Class: class, Resolved: resolved, Cluster: l.p.Cluster, Types: l.types(c),
+	return launch.Choose(launch.Input{Claim: c, Class: class, Resolved: resolved, Cluster: l.p.Cluster, Types: types,
 		RelaxMinValues: l.p.Rules.RelaxMinValues})
 }
 
@@ -166,18 +171,26 @@ func (l *launcher) types(c cluster.Claim) []catalog.Type {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.market == nil || l.marked != len(l.soldOut) {
-		soldOut := l.soldOut
-		l.marked, l.market = len(soldOut), overlay.Market(l.s, func(name string) []catalog.Type {
-			class, found := l.s.ClassOf(name)
-			if !found {
-				return nil
-			}
-			return catalog.Resolve(l.s.Catalog, class, soldOut, l.p.Now())
-		})
+		l.marked, l.market = len(l.soldOut), l.without(l.soldOut)
 	}
+	return l.market(l.poolOf(c))
+}
+
+// without is what pools can buy but for what is marked.
+func (l *launcher) without(soldOut []catalog.Mark) func(cluster.Pool) []catalog.Type {
+	return overlay.Market(l.s, func(name string) []catalog.Type {
+		class, found := l.s.ClassOf(name)
+		if !found {
+			return nil
+		}
+		return catalog.Resolve(l.s.Catalog, class, soldOut, l.p.Now())
+	})
+}
+
+func (l *launcher) poolOf(c cluster.Claim) cluster.Pool {
 	pool, _ := l.s.PoolOf(c.Pool)
 	pool.Name, pool.Class = c.Pool, c.Class
-	return l.market(pool)
+	return pool
 }
 
 // mark remembers refused offers, here and for every other invocation.

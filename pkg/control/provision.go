@@ -141,7 +141,7 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 			err = errors.Join(err, p.unlessConflict(adoptErr))
 			continue
 		}
-		done, launchErr := l.claim(ctx, c)
+		done, launchErr := l.claim(ctx, c, true)
 		if launchErr != nil {
 			err = errors.Join(err, p.unlessConflict(launchErr))
 			continue
@@ -182,7 +182,7 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 				if err != nil {
 					return err
 				}
-				done, err := l.claim(ctx, c)
+				done, err := l.claim(ctx, c, false)
 				ok[i] = err == nil && done.ProviderID != ""
 				return p.unlessConflict(err)
 			}()

@@ -335,6 +335,39 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 	}
 }
 
+// TestLaunchedClaimIsNotGivenUp loses the reply of a launch, after which everything is marked as sold out.
+func TestLaunchedClaimIsNotGivenUp(t *testing.T) {
+	w := newWorld()
+	w.Run("web", 1, pattern(1500, 3000))
+	f := functions{w: w}
+	dry := newWorld()
+	dry.Run("web", 1, pattern(1500, 3000))
+	p, err := invoke(t, dry, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := controltest.Fault{Call: slices.Index(p.Calls(), "launch") + 1, Lost: true, Fatal: true}
+	if err := f.provision(w.Ports(lost)).Run(context.Background(), f.once()); err == nil {
+		t.Fatal("no error")
+	}
+	var all []catalog.Mark
+	for _, capacityType := range []string{catalog.Spot, catalog.OnDemand} {
+		all = append(all, catalog.Mark{Offer: catalog.Offer{CapacityType: capacityType}, Why: "gone"})
+	}
+	if err := w.Ports(controltest.Fault{}).Add(context.Background(), all, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	w.Tick(30 * time.Second)
+	if _, err := invoke(t, w, 0); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.Claims()) != 1 || len(w.Instances()) != 1 || !w.Claims()[0].Deleting.IsZero() {
+		t.Fatalf("left are %s: %v", w.Left(), w.Claims())
+	}
+	f.rest(t, 4)
+	noProblems(t, w)
+}
+
 // TestLimitsHoldWithinAPass wants the pool's limit to bound what one pass launches.
 func TestLimitsHoldWithinAPass(t *testing.T) {
 	w := newWorld()
