@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"joiner/pkg/cluster"
@@ -40,7 +41,11 @@ func (w *world) control(a *app) {
 				w.addPod(a, name, "")
 			}
 		}
-		w.shrink(a)
+		for _, p := range w.podsOf(a) {
+			if ordinal, err := strconv.Atoi(p.Name[len(a.name)+1:]); err == nil && ordinal >= a.replicas {
+				w.endPod(p, p.GraceSec)
+			}
+		}
 	case !a.bare || a.made == 0:
 		for active := w.active(a); active < a.replicas; active++ {
 			a.made++

@@ -8,6 +8,7 @@ import (
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
 	decided "joiner/pkg/plan"
 
@@ -40,7 +41,7 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 	waiting := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		have := w.claims[name]
-		if !have.Deleting.IsZero() || w.nodeOf(have) != nil {
+		if !have.Deleting.IsZero() || w.joined(have) {
 			continue
 		}
 		for _, uid := range have.pods {
@@ -55,6 +56,16 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 	w.violate("capacity counted twice", "a claim is made for %v, which wait for claim %s already", l.Pods, waiting[c.pods[0]])
 }
 
+// joined reports whether the claim has had a node, whatever became of it.
+func (w *world) joined(c *claim) bool {
+	for _, m := range w.machines {
+		if m.ClaimUID == c.UID && m.node != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (w *world) nodeOf(c *claim) *node {
 	for _, n := range w.nodes {
 		if n.machine != nil && n.machine.ClaimUID == c.UID {
@@ -64,9 +75,14 @@ func (w *world) nodeOf(c *claim) *node {
 	return nil
 }
 
-// checkOrder looks at what is asked of EC2: nothing that was marked as sold out before the invocation began.
+// checkOrder looks at what is asked of EC2: nothing that was marked as sold out before the invocation began. A claim of an earlier
+// invocation may ask for all, once, to find what was launched for it.
 func (w *world) checkOrder(by *invocation, o launch.Order) {
 	now := time.Now()
+	if c := w.byUID[o.ClaimUID]; c == nil || c.Created.Before(by.started) && !by.recalled[o.ClaimUID] {
+		by.recalled[o.ClaimUID] = true
+		return
+	}
 	for _, offer := range o.Offers() {
 		for _, m := range w.marks {
 			if m.Offer == offer && m.made.Before(by.started) && m.Until.After(now.Add(2*w.plan.skew+time.Second)) {
@@ -193,7 +209,7 @@ func (w *world) checkRemoval(p *pod) {
 // pool's budget holds. Pods that were bound just now may have taken a place since provision looked.
 func (w *world) checkLeave(c *claim) {
 	var n *node
-	if n = w.nodeOf(c); n == nil || w.dying(n) {
+	if n = w.nodeOf(c); n == nil || w.dying(n) || interrupt.LeaveOf(c.Claim).Cause == "" {
 		return
 	}
 	for _, p := range w.podsOn(n.Name) {
@@ -201,9 +217,11 @@ func (w *world) checkLeave(c *claim) {
 			continue
 		}
 		free := false
+		p.NodeName = "" // it does not stand in its own way
 		for _, other := range w.nodes {
 			free = free || other != n && (w.fits(p, other) || time.Since(other.bound) < late)
 		}
+		p.NodeName = n.Name
 		if !free {
 			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place", c.Name, p.Key())
 		}

@@ -45,6 +45,8 @@ type invocation struct {
 	err     error
 	open    map[*request]bool
 	learned []refusal // offers that it was told are sold out
+
+	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
 }
 
 // String names it in the trace.
@@ -64,7 +66,7 @@ func (w *world) invoke(fn *Function, e Event, attempt int, asked time.Time) {
 	w.started++
 	ctx, cancel := context.WithTimeout(context.Background(), fn.Timeout)
 	inv := &invocation{id: w.started, fn: fn, event: e, attempt: attempt, started: time.Now(), asked: asked, cancel: cancel,
-		open: map[*request]bool{}}
+		open: map[*request]bool{}, recalled: map[string]bool{}}
 	w.alive = append(w.alive, inv)
 	skew := w.between(-w.plan.skew, w.plan.skew)
 	in := Invocation{Ports: &Ports{w: w, inv: inv, seen: map[kind]int{}}, Holder: inv.String(), Event: e,

@@ -53,7 +53,7 @@ func TestSeeds(t *testing.T) {
 		fmt.Println(sim.Run(t, sim.Scenario{Seed: *first, Catalog: market(), Aims: aims(*first), KeepAll: true}).Trace)
 	}
 	c := &campaign{t: t, began: time.Now(), calls: map[sim.CrashPoint]bool{}, hit: map[sim.CrashPoint]int{}, mutations: map[string]int{},
-		broken: map[string]int{}}
+		broken: map[string]int{}, playing: map[uint64]bool{}}
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
@@ -73,6 +73,7 @@ type campaign struct {
 
 	mu        sync.Mutex
 	given     int
+	playing   map[uint64]bool
 	done      int
 	spoke     time.Time
 	virtual   time.Duration
@@ -93,6 +94,7 @@ func (c *campaign) next() (uint64, bool) {
 		return 0, false
 	}
 	c.given++
+	c.playing[*first+uint64(c.given-1)] = true
 	return *first + uint64(c.given-1), true
 }
 
@@ -100,6 +102,7 @@ func (c *campaign) add(seed uint64, r sim.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done++
+	delete(c.playing, seed)
 	c.virtual += r.Virtual
 	c.lines += r.Lines
 	for _, p := range r.Calls {
@@ -118,7 +121,7 @@ func (c *campaign) add(seed uint64, r sim.Result) {
 	}
 	if *progress && time.Since(c.spoke) > 5*time.Second {
 		c.spoke = time.Now()
-		fmt.Printf("%d of %d seeds, %s\n", c.done, *seeds, time.Since(c.began).Round(time.Second))
+		fmt.Printf("%d of %d seeds, %s; now playing %v\n", c.done, *seeds, time.Since(c.began).Round(time.Second), slices.Sorted(maps.Keys(c.playing)))
 	}
 }
 

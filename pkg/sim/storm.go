@@ -93,7 +93,7 @@ func (w *world) awsActs() {
 	case what == 2:
 		w.recommend(m)
 	case what == 3:
-		w.announce(m, w.between(time.Minute, 15*time.Minute)+time.Duration(w.rng.IntN(2))*3*time.Hour)
+		w.announce(m, w.between(time.Minute, 6*time.Minute)+time.Duration(w.rng.IntN(2))*3*time.Hour)
 	case what == 4 && w.chance(0.5):
 		w.halt(m)
 	case what == 5 && w.chance(0.5):
