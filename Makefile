@@ -107,10 +107,18 @@ sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_
 	@go test ./pkg/sim -run 'TestSeeds$$' -v -count=1 -timeout 0 -args -progress -seeds $(or $(SEEDS),1000) -first $(or $(FIRST_SEED),1) \
 		$(if $(filter 1,$(SEEDS)),-story)
 
+# The NodePools of the large workloads, as seen from where those are.
+POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml
+
 .PHONY: bench
 bench: ## pack the sample workloads beside Karpenter and write infra/bench/results.md; another folder: WORKLOADS=folder
 	$(STEP) 'build the bench' '10 s, 3 minutes the first time' go -C infra/bench build -o $(BIN)/joiner-bench .
-	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS)))
+	@mkdir -p .local/bench
+	$(STEP) 'make the large workloads' '10 s' $(SHELL) -c "cd infra/bench && \
+		go run ./generate -pods 50000 -seed 7 -name services-50k -nodepools $(POOLS) -out ../../.local/bench/services-50k.json.gz && \
+		go run ./generate -pods 20000 -nodes 5000 -bound 130000 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../.local/bench/cluster-150k.json.gz"
+	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
+		-large ../../.local/bench/services-50k.json.gz,../../.local/bench/cluster-150k.json.gz
 
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help

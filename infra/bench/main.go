@@ -30,7 +30,8 @@ type bench struct {
 	folder   string
 	out      string
 	resolved string
-	alone    bool
+	large    string
+	only     bool // leave Karpenter out
 	patience time.Duration
 	catalog  catalog.Catalog
 	market   checker.Market
@@ -54,14 +55,20 @@ func main() {
 	flag.StringVar(&b.folder, "workloads", envOr("WORKLOADS", "workloads"), "folder with workload files; WORKLOADS in the environment does the same")
 	flag.StringVar(&b.out, "out", "", "file for the Markdown table, none when empty")
 	flag.StringVar(&b.resolved, "resolved", "../../pkg/catalog/testdata/resolved-types.json.gz", "labels and amounts of every instance type, for the checker")
-	flag.BoolVar(&b.alone, "joiner-only", false, "leave Karpenter out")
+	flag.BoolVar(&b.only, "joiner-only", false, "leave Karpenter out")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "how long Karpenter may take for one workload")
+	flag.StringVar(&b.large, "large", "", "workload files, parted by commas, that Joiner packs alone, each in a process of its own on one core")
+	one := flag.String("solo", "", "pack this file with Joiner and print as JSON what it took; -large starts such processes")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "bench [flags] [WORKLOAD FILE...]: all files of the folder when none is named\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if err := b.run(flag.Args()); err != nil {
+	work := func() error { return b.run(flag.Args()) }
+	if *one != "" {
+		work = func() error { return b.alone(*one) }
+	}
+	if err := b.with(work); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
@@ -74,7 +81,8 @@ func envOr(name, def string) string {
 	return def
 }
 
-func (b *bench) run(names []string) error {
+// with loads what every run needs, and does the work.
+func (b *bench) with(work func() error) error {
 	var err error
 	if b.catalog, err = catalog.Decode(builtin.Data()); err != nil {
 		return err
@@ -86,6 +94,11 @@ func (b *bench) run(names []string) error {
 	if b.market, err = checker.NewMarket(builtin.Data(), resolved); err != nil {
 		return err
 	}
+	return work()
+}
+
+func (b *bench) run(names []string) error {
+	var err error
 	if len(names) == 0 {
 		if names, err = b.files(); err != nil {
 			return err
@@ -100,13 +113,17 @@ func (b *bench) run(names []string) error {
 		}
 		rows = append(rows, r)
 	}
-	fmt.Println(plainText(rows))
+	alone, err := packLarge(b.large)
+	if err != nil {
+		return err
+	}
+	fmt.Println(plainText(rows, alone))
 	if b.out != "" {
-		if err := os.WriteFile(b.out, []byte(markdown(rows)), 0o644); err != nil {
+		if err := os.WriteFile(b.out, []byte(markdown(rows, alone)), 0o644); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 	}
-	return faults(rows)
+	return faults(rows, alone)
 }
 
 // files lists the workload files of the folder.
@@ -139,7 +156,7 @@ func (b *bench) one(path string) (row, error) {
 		return row{}, fmt.Errorf("%s: %w", path, err)
 	}
 	r.joiner = b.judged(f, p)
-	if b.alone {
+	if b.only {
 		return r, nil
 	}
 	in, err := karpenter.Read(f, b.catalog)
@@ -179,8 +196,13 @@ func verdict(r checker.Report) string {
 
 // faults is an error when Joiner broke a rule, left pods without a home that Karpenter found one for, or claimed a bound that
 // a valid plan of either side undercuts.
-func faults(rows []row) error {
+func faults(rows []row, alone []solo) error {
 	var bad []string
+	for _, s := range alone {
+		if s.Faults > 0 {
+			bad = append(bad, fmt.Sprintf("%s: %s", s.Workload, s.Fault))
+		}
+	}
 	add := func(r row, format string, args ...any) {
 		bad = append(bad, r.workload+": "+fmt.Sprintf(format, args...))
 	}

@@ -90,12 +90,23 @@ func summary(rows []row) string {
 	return "In the geometric mean " + strings.Join(parts, "; ") + "."
 }
 
-func plainText(rows []row) string { return sheet(rows).Render() + "\n" + summary(rows) }
+func plainText(rows []row, alone []solo) string {
+	out := sheet(rows).Render() + "\n" + summary(rows)
+	if t := largeSheet(alone); t != nil {
+		out += "\n" + t.Render()
+	}
+	return out
+}
 
-func markdown(rows []row) string {
-	return fmt.Sprintf("# Joiner beside Karpenter\n\nMeasured %s on %s with %s, Karpenter %s, Joiner's default settings, in one process. "+
+func markdown(rows []row, alone []solo) string {
+	out := fmt.Sprintf("# Joiner beside Karpenter\n\nMeasured %s on %s with %s, Karpenter %s, Joiner's default settings, in one process. "+
 		"Seconds are those of packing alone. Written by `make bench`.\n\n%s\n\n%s\n",
 		time.Now().UTC().Format(time.DateOnly), processor(), runtime.Version(), version("sigs.k8s.io/karpenter"), sheet(rows).RenderMarkdown(), summary(rows))
+	if t := largeSheet(alone); t != nil {
+		out += "\n## Large clusters\n\nJoiner alone, each in a process of its own that has one core; peak memory is that of the whole process once packed.\n\n" +
+			t.RenderMarkdown() + "\n"
+	}
+	return out
 }
 
 func version(module string) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -104,6 +105,9 @@ func Plan(w workload.File, c catalog.Catalog) (workload.Placement, error) {
 	return PlanBy(w, c, cluster.Rules{})
 }
 
+// collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made.
+const collectAt = 250
+
 // PlanBy is Plan with the rules given.
 func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.Placement, error) {
 	s, err := Snapshot(w, c)
@@ -111,6 +115,8 @@ func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.P
 		return workload.Placement{}, err
 	}
 	s.Rules = rules
+	// A plan is short work: more memory at its peak for less collecting of garbage.
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt))
 	var made plan.Plan
 	took := Measure(func() { made = pack.Pods(s) })
 	p := workload.FromPlan(w, made)
