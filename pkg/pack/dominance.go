@@ -13,13 +13,27 @@ type entry struct {
 
 // forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
 func forSale(offers []*offer) []*offer {
-	out := slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !o.Available || o.Reservation != nil })
-	slices.SortFunc(out, func(x, y *offer) int {
-		if x.Price != y.Price { // mostly: what follows takes its time
-			return cmp.Compare(x.Price, y.Price)
+	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
+		price float64
+		offer *offer
+	}
+	tags := make([]tag, 0, len(offers))
+	for _, o := range offers {
+		if o.Available && o.Reservation == nil {
+			tags = append(tags, tag{o.Price, o})
 		}
-		return cmp.Or(slices.Compare(y.room, x.room), cmp.Compare(x.model.pool.id, y.model.pool.id), cmp.Compare(x.index, y.index))
+	}
+	slices.SortFunc(tags, func(x, y tag) int {
+		if x.price != y.price {
+			return cmp.Compare(x.price, y.price)
+		}
+		a, b := x.offer, y.offer
+		return cmp.Or(slices.Compare(b.room, a.room), cmp.Compare(a.model.pool.id, b.model.pool.id), cmp.Compare(a.index, b.index))
 	})
+	out := make([]*offer, len(tags))
+	for i, t := range tags {
+		out[i] = t.offer
+	}
 	return out
 }
 
