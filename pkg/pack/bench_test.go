@@ -177,3 +177,16 @@ func partlyFree(b *testing.B, pods, nodes int) cluster.Snapshot {
 }
 
 func BenchmarkPartlyFree(b *testing.B) { benchmark(b, partlyFree(b, 5000, 100)) }
+
+func BenchmarkSearch(b *testing.B) {
+	s := services(b, 3000)
+	types := catalog.Resolve(s.Catalog, s.Classes[0], nil, s.Now)
+	sells := func(string) []catalog.Type { return types }
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		a := survey(s, sells).best(false)
+		b.StartTimer()
+		a.improve(200)
+	}
+}
