@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"joiner/pkg/cluster"
@@ -168,7 +169,7 @@ func (t *trial) place(i int, price float64) {
 	for j := range t.nodes {
 		before := t.nodes[j]
 		was := t.cost(before)
-		t.nodes[j].pods = append(before.pods[:len(before.pods):len(before.pods)], t.pods[i])
+		t.nodes[j].pods = slices.Concat(before.pods, t.pods[i:i+1])
 		if now := t.cost(t.nodes[j]); !math.IsInf(now, 1) {
 			t.place(i+1, price-was+now)
 		}
