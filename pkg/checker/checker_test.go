@@ -186,6 +186,12 @@ func TestEveryRuleCanFail(t *testing.T) {
 		{"anti-affinity of one that was there", func(_ *workload.File, p *placement) { move(p, "lone", 1, 1, there) }, "hermit in node-1: too near to lone"},
 		{"affinity to its like", func(_ *workload.File, p *placement) { move(p, "near", 1, there, 1) }, "near: it and its like are in [us-west-2a us-west-2b]"},
 		{"affinity to others", func(_ *workload.File, p *placement) { move(p, "default/follower", 1, 0, there) }, "default/follower in node-1: nobody there"},
+		{"affinity to two kinds at once", func(f *workload.File, p *placement) {
+			terms := &f.Pods[0].Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			other := *(*terms)[0].DeepCopy()
+			other.LabelSelector.MatchLabels["app"] = "lone"
+			*terms = append(*terms, other)
+		}, "default/follower in claim 0 (m5.large): nobody there"},
 		{"limit", func(f *workload.File, _ *placement) {
 			f.Pools[0].Spec.Limits = api.Limits{corev1.ResourceCPU: resource.MustParse("11")}
 		}, "pool general: 12000 cpu are more than its limit 11"},

@@ -37,6 +37,15 @@ func launch(zone string, pods ...string) plan.Launch {
 	return l
 }
 
+// booked is a new node of pool booked in the reservation cr-1.
+func booked(pods ...string) plan.Launch {
+	l := launch("a", pods...)
+	l.Pool, l.Types, l.Labels = "booked", []string{"r"}, nil
+	l.Choice = catalog.Offering{Offer: catalog.Offer{Type: "r", Zone: "a", CapacityType: "reserved"}, Reservation: &catalog.Reservation{ID: "cr-1"}}
+	l.Requirements = require.NewSet(require.Of("node.kubernetes.io/instance-type", "r"), require.Of("topology.kubernetes.io/zone", "a"), require.Of("karpenter.sh/capacity-type", "reserved"))
+	return l
+}
+
 // planned is a plan with the launches and with pods of namespace default on nodes, written as pod@node.
 func planned(launches []plan.Launch, existing ...string) plan.Plan {
 	p := plan.Plan{Launches: launches}
@@ -152,8 +161,10 @@ func TestPlansWithFaults(t *testing.T) {
 		"minValues":           {[]string{web, "pool wide\nrequire type Exists min=3"}, with(both(), func(l *plan.Launch) { l.Pool = "wide" }), "2 values of node.kubernetes.io/instance-type, pool wide wants 3"},
 		"light pool":          {[]string{web, "pool heavy weight=9"}, planned(one(both())), "is in pool p of weight 0, pool heavy of weight 9 could have it"},
 		"too many claims":     {[]string{web, "rules max-claims=1"}, planned([]plan.Launch{launch("a", "web-1"), launch("b", "web-2")}), "2 new claims, a pass may make 1"},
-		"above the bound":     {[]string{web}, bound, "less than its bound"},
-		"empty node":          {[]string{web}, planned(one(launch("a")), "web-1@n1", "web-2@n1"), "it has no pods"},
+		"reservation": {[]string{web, "type r cpu=2000 mem=4096 milliusd=99 reserved=(cr-1,a,1)", "pool booked\nrequire capacity In reserved"}, planned([]plan.Launch{booked("web-1"), booked("web-2")}),
+			"reservation cr-1: 2 launches into it, it has room for 1"},
+		"above the bound": {[]string{web}, bound, "less than its bound"},
+		"empty node":      {[]string{web}, planned(one(launch("a")), "web-1@n1", "web-2@n1"), "it has no pods"},
 	} {
 		if got := verdict(t, c.script, c.plan); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q is not in\n%s", name, c.want, got)

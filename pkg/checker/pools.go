@@ -35,6 +35,8 @@ func (t *trial) pools() {
 			if id := reservation(m.launch.Choice); id != "" {
 				reserved[id]++
 			}
+		} else if m.id == "" && len(m.shapes) > 0 && reservation(m.shapes[0].offer) != "" && !slices.ContainsFunc(m.shapes, func(s shape) bool { return reservation(s.offer) == "" }) {
+			reserved[reservation(m.shapes[0].offer)]++ // its instance is not taken out of the reservation yet
 		}
 	}
 	for _, p := range t.Snapshot.Pools {

@@ -39,7 +39,7 @@ func (j *job) together() {
 		}
 		if a := k.pod.Spec.Affinity; a != nil && a.PodAffinity != nil && !k.bound {
 			for _, t := range a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-				j.near(k, t)
+				j.near(k, t, k.nearGroup())
 			}
 		}
 	}
@@ -50,14 +50,30 @@ type group struct {
 	selector   labels.Selector
 	namespaces []string        // sorted
 	other      labels.Selector // further namespaces, by label
+	also       []group         // it selects only what these select too
 }
 
 func (g group) has(k *kind) bool {
 	in := slices.Contains(g.namespaces, k.pod.Namespace) || g.other != nil && g.other.Matches(labels.Set{corev1.LabelMetadataName: k.pod.Namespace})
-	return in && g.selector.Matches(labels.Set(k.pod.Labels))
+	return in && g.selector.Matches(labels.Set(k.pod.Labels)) && !slices.ContainsFunc(g.also, func(o group) bool { return !o.has(k) })
 }
 
-func (g group) String() string { return fmt.Sprintf("%v %v %s", g.namespaces, g.other, g.selector) }
+func (g group) String() string {
+	return fmt.Sprintf("%v %v %s %v", g.namespaces, g.other, g.selector, g.also)
+}
+
+// nearGroup is what the kind's required affinity selects: the scheduler counts a pod only when all terms select it.
+func (k *kind) nearGroup() group {
+	var out group
+	for i, t := range k.pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+		if g := k.groupOf(t); i == 0 {
+			out = g
+		} else {
+			out.also = append(out.also, g)
+		}
+	}
+	return out
+}
 
 // selectorOf adds what the pod's own labels say for keys. A selector that is missing or faulty selects nothing.
 func selectorOf(s *metav1.LabelSelector, own map[string]string, match, mismatch []string) labels.Selector {
@@ -286,8 +302,7 @@ func (j *job) apart(k *kind, t corev1.PodAffinityTerm) {
 
 // near checks required affinity. Selected pods that were there, or that carry no such term themselves, say where; without
 // any, pods that select themselves choose one domain together (rule 7).
-func (j *job) near(k *kind, t corev1.PodAffinityTerm) {
-	g := k.groupOf(t)
+func (j *job) near(k *kind, t corev1.PodAffinityTerm, g group) {
 	all := j.tallies(k, t.TopologyKey, g, func(s share, came bool) bool { return !came || !s.kind.follows(t.TopologyKey, g) })
 	var mine, kindred []string // domains of the kind's newcomers; of all newcomers that it selects too
 	seeded := false
@@ -323,6 +338,6 @@ func (k *kind) follows(key string, g group) bool {
 	a := k.pod.Spec.Affinity
 	return a != nil && a.PodAffinity != nil && slices.ContainsFunc(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
 		func(t corev1.PodAffinityTerm) bool {
-			return t.TopologyKey == key && k.groupOf(t).String() == g.String()
+			return t.TopologyKey == key && k.nearGroup().String() == g.String()
 		})
 }

@@ -158,6 +158,22 @@ func (w *World) Apply(p plan.Plan) *World {
 	return &out
 }
 
+// spent are the types with room for one instance less in the reservation.
+func spent(types []catalog.Type, id string) []catalog.Type {
+	out := slices.Clone(types)
+	for i := range out {
+		out[i].Offerings = slices.Clone(out[i].Offerings)
+		for j := range out[i].Offerings {
+			if o := &out[i].Offerings[j]; o.Reservation != nil && o.Reservation.ID == id {
+				r := *o.Reservation
+				r.Remaining--
+				o.Reservation, o.Available = &r, r.Remaining > 0
+			}
+		}
+	}
+	return out
+}
+
 // Launched returns the world after the plan's claims got the instances that the plan chose.
 func (w *World) Launched(p plan.Plan) *World {
 	out := w.Apply(p)
@@ -170,6 +186,9 @@ func (w *World) Launched(p plan.Plan) *World {
 		c.Labels[key("zone")], c.Labels[key("capacity")] = l.Choice.Zone, l.Choice.CapacityType
 		c.Labels[labelEBSZone] = l.Choice.Zone
 		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable
+		if l.Choice.Reservation != nil {
+			out.Types = spent(out.Types, l.Choice.Reservation.ID)
+		}
 	}
 	return out
 }

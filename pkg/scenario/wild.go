@@ -20,6 +20,7 @@ func WildText(seed uint64) []string {
 		}
 	}
 	script = append(script, "type p.m cpu=8000 mem=32768 milliusd=900 spot=310\nresource nvidia.com/gpu 2", "namespace other\nlabel env=prod")
+	sometimes(4, "type v.m cpu=4000 mem=16384 milliusd=205 zones=(a,b) reserved=(cr-1,%c,%d)", 'a'+r.IntN(2), r.IntN(4))
 	sometimes(4, "sold-out g.m capacity=spot")
 	sometimes(8, "sold-out m.s")
 	sometimes(8, "class broken broken=(no subnets)")
@@ -57,7 +58,7 @@ func wildPods(r *rand.Rand, name string) string {
 		"near host app=" + app + "\nnear zone app=" + app, "attach ebs", "attach ebs shared", "attach nfs", "resource nvidia.com/gpu 1", "resource example.com/fuse 1",
 		"port 9100", "port 80", "spread zone skew=1 ignore-affinity app=" + name + "\nselect zone=" + oneOf(r, "a", "b"),
 		"spread zone skew=1 honor-taints app=" + name, "spread arch skew=1 app=" + name, "spread zone skew=2 app=" + app, "spread type skew=3 app=" + name,
-		"apart capacity app=" + name, "prefer-near 10 zone app=" + app, "prefer 50 capacity In on-demand", "prefer 20 arch In arm64\nprefer 10 zone In c",
+		"apart capacity app=" + name, "prefer-near 10 zone app=" + app, "prefer 50 capacity In on-demand", "select capacity=reserved", "prefer 20 arch In arm64\nprefer 10 zone In c",
 		"select arch=arm64", "affinity type In c.l m.m\naffinity arch In arm64", "affinity team DoesNotExist", "affinity team Exists",
 		"affinity shard Gt 3", "volume zone In a b\nvolume zone In c", "tolerate spare:PreferNoSchedule", "tolerate cni", "unmodelled a device claim",
 		"affinity cpu Gt 1 & cpu Lt 5", "select pool=" + oneOf(r, "p0", "p1", "nowhere"), "affinity pool DoesNotExist", "affinity zone NotIn a b",

@@ -29,7 +29,7 @@ func (f *File) check() error {
 				return fmt.Errorf("%s.name may not contain a slash", at)
 			case seen[g.Name]:
 				return fmt.Errorf("%s.name was used before; give each its own", at)
-			case g.Count < 0 || g.Count > MostPods:
+			case list.field == "groups" && (g.Count < 0 || g.Count > MostPods):
 				return fmt.Errorf("%s.count is %d; allowed: 0 to %d", at, g.Count, MostPods)
 			case len(g.Pod.Spec.Containers) == 0:
 				return fmt.Errorf("%s.pod.spec.containers is empty; a pod has at least one", at)
