@@ -54,7 +54,7 @@ func services(b testing.TB, n int) cluster.Snapshot {
 }
 
 // identical is a cluster of n pods of 1 cpu and 2 GiB.
-func identical(b *testing.B, n int) cluster.Snapshot {
+func identical(b testing.TB, n int) cluster.Snapshot {
 	s := services(b, 0)
 	for i := range n {
 		s.Pods = append(s.Pods, cluster.Pod{

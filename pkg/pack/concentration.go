@@ -143,20 +143,24 @@ func (a *attempt) disperse(list []opening) {
 			}
 		}
 		if best != nil {
-			x.choice, x.avoid = best, full
+			x.choice, x.avoid = best, slices.Clone(full)
 		}
 		use.add(x.choice.Offer, x.choice.model.typ.Capacity.CPU, 0)
 	}
 	for i := range list {
-		list[i].keepOut(a.w)
+		list[i].keepOut(a)
 	}
 }
 
 // keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where enough others are
 // left, else the zone. Where neither can be missed the choice of EC2 has to do.
-func (x *opening) keepOut(w *world) {
-	_, enough := w.flexibility()
-	strict := x.bin.offer.model.pool.minValues() // then every type may be needed
+func (x *opening) keepOut(a *attempt) {
+	_, enough := a.w.flexibility()
+	p := x.bin.offer.model.pool
+	strict := p.minValues() // then every type may be needed
+	if len(x.avoid) > 0 && !strict && len(p.Limited) == 0 {
+		x.widen(a)
+	}
 	for _, from := range x.avoid {
 		types := slices.DeleteFunc(slices.Clone(x.opts), func(o option) bool { return o.model.typ.Name == from.Type })
 		zones := without(x.opts, from.Zone)
@@ -170,6 +174,18 @@ func (x *opening) keepOut(w *world) {
 	slices.SortFunc(x.opts, cheaper)
 	if best := x.opts[0].best; x.choice.Price > best.Price {
 		x.choice = best // the price of a claim is that of the cheapest it may become, crowded or not
+	}
+}
+
+// widen puts other types in the place of those that are to be avoided.
+func (x *opening) widen(a *attempt) {
+	all, _ := a.options(x.bin.offer.model.pool, x.bin.load, true)
+	others := slices.DeleteFunc(slices.Clone(all), func(o option) bool {
+		return o.model != x.choice.model && slices.ContainsFunc(x.avoid, func(from catalog.Offer) bool { return from.Type == o.model.typ.Name })
+	})
+	opts := a.w.choose(others, x.set)
+	if spots(opts) >= spots(x.opts) && slices.ContainsFunc(opts, func(o option) bool { return o.model == x.choice.model }) {
+		x.opts = opts
 	}
 }
 
