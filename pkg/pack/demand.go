@@ -70,12 +70,18 @@ func fullyBlocked(s cluster.Snapshot, p *cluster.Pod) bool {
 	})
 }
 
+// mostAmount is beyond what any node has of anything, in millicores, bytes or units; sums of it do not overflow.
+const mostAmount = 1 << 50
+
 // unmodelled takes the pods out of list that carry constraints nobody here understands.
 func unmodelled(list []*cluster.Pod) (known []*cluster.Pod, out []plan.Unplaced) {
 	for _, p := range list {
 		why := slices.Clone(p.Unmodelled)
 		if p.Need.Negative() {
 			why = append(why, "it requests a negative amount: "+p.Need.String())
+		}
+		if slices.ContainsFunc(p.Need.Names(), func(n string) bool { return p.Need.Get(n) > mostAmount }) {
+			why = append(why, "nothing has as much as it requests: "+p.Need.String())
 		}
 		if len(why) > 0 {
 			out = append(out, plan.Unplaced{Pod: p.Key(), Why: why})

@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -224,6 +225,9 @@ func (w *world) addModel(p *pool, t *catalog.Type) {
 	for _, of := range t.Offerings {
 		if !of.Meets(p.req) {
 			continue
+		}
+		if !(of.Price >= 0) || math.IsInf(of.Price, 0) { // NaN too
+			of.Available, of.Why, of.Price = false, fmt.Sprintf("at %v USD/h, which is no price", of.Price), 0
 		}
 		all = append(all, offer{index: len(p.offers), model: m, Offering: of})
 		o := &all[len(all)-1]
