@@ -303,7 +303,11 @@ func (a *attempt) bound() float64 {
 	for _, b := range a.w.hosts {
 		items, most = items[:0], most[:0]
 		for i, c := range p.classes {
-			if n := fits(c.need, b.room); n > 0 && value[i] > 0 && a.w.onHost(c.admit, b) >= 0 {
+			n := fits(c.need, b.room)
+			if apart := p.problem.Classes[i].Most; apart > 0 {
+				n = min(n, int(apart))
+			}
+			if n > 0 && value[i] > 0 && a.w.onHost(c.admit, b) >= 0 {
 				items, most = append(items, int32(i)), append(most, float64(n))
 				hosted[i] += float64(n)
 			}
