@@ -11,6 +11,9 @@ SHELL := /bin/bash
 GOLANGCI_LINT_VERSION := v2.15.0
 CONTROLLER_GEN_VERSION := v0.21.0
 KUBERNETES_VERSION := v1.36.3
+GOVULNCHECK_VERSION := v1.1.4
+MOTO_VERSION := 5.2.1
+CFN_LINT_VERSION := 1.58.0
 
 FUNCTIONS := provision lifecycle refresh spotinterruption reservationinterruption rebalance scheduledchange statechange setup
 
@@ -20,6 +23,10 @@ STEP := @.ci/step
 # An empty file beside each tool carries its version, so that a new version here installs it.
 GOLANGCI_LINT := $(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION)
 CONTROLLER_GEN := $(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION)
+GOVULNCHECK := $(BIN)/.govulncheck-$(GOVULNCHECK_VERSION)
+# moto, the second opinion on what is deployed, and cfn-lint, in a virtual environment of their own.
+PYTHON := $(CURDIR)/.local/python
+PYTHON_READY := $(PYTHON)/.moto-$(MOTO_VERSION)-cfn-lint-$(CFN_LINT_VERSION)
 
 # The machine's own processor, in Go's words and in Lambda's.
 LOCAL_ARCH := $(shell go env GOARCH)
@@ -126,6 +133,10 @@ verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,0
 		env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/verify-plan ./verify/program
 	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/bench/workloads)
 
+.PHONY: vuln
+vuln: $(GOVULNCHECK) ## look for known vulnerabilities in what the functions call; needs vuln.go.dev, or VULNDB=file:///folder of a copy
+	$(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./functions/...
+
 .PHONY: fmt
 fmt: ## format all Go files
 	@gofmt -l -w $(GO_FILES)
@@ -138,8 +149,9 @@ build: ## build the functions and the local programs for this machine
 	@$(MAKE) --no-print-directory $(BIN)/joiner-local
 
 .PHONY: package
-package: ## build the functions as they are deployed (arm64)
+package: ## build the functions as they are deployed (arm64), and a zip of each that is the same for the same code
 	$(STEP) 'build the functions for arm64' '5 s, 2 minutes the first time' .ci/build-functions arm64 $(FUNCTIONS)
+	@go run ./infra/zip $(addprefix .local/dist/arm64/,$(FUNCTIONS))
 
 .PHONY: plane
 plane: $(BIN)/joiner-plane ## build the local Kubernetes control plane
@@ -172,6 +184,13 @@ deploy: package $(CDK) ## create or update the stack in the AWS account of the c
 .PHONY: destroy
 destroy: package $(CDK) ## delete the stack; nodes and the catalog bucket stay
 	$(CDK) destroy --all $(CDK_FLAGS)
+
+.PHONY: deploy-test
+deploy-test: $(PYTHON_READY) $(CDK) ## bootstrap, deploy, diff, update and destroy with the CDK against moto; cfn-lint. Needs Python 3
+	$(STEP) 'build the functions for $(LOCAL_ARCH)' '5 s, 2 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
+	$(STEP) 'deploy against moto' '1 to 2 minutes' $(PYTHON)/bin/python infra/deploytest/deploy.py $(CDK) .local/deploytest $(LAMBDA_ARCH)
+	@# W3005, a dependency that a reference implies: CDK itself writes one from every function to its role.
+	$(STEP) 'cfn-lint' '10 s' $(PYTHON)/bin/cfn-lint --ignore-checks W3005 -- .local/deploytest/cdk.out/joiner-demo.template.json
 
 # What follows is made by the targets above.
 
@@ -214,4 +233,15 @@ $(CONTROLLER_GEN):
 	@mkdir -p $(@D)
 	$(STEP) 'install controller-gen $(CONTROLLER_GEN_VERSION)' '30 s, once' \
 		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' sigs.k8s.io/controller-tools/cmd/controller-gen@$(CONTROLLER_GEN_VERSION)
+	@touch $@
+
+$(GOVULNCHECK):
+	@mkdir -p $(@D)
+	$(STEP) 'install govulncheck $(GOVULNCHECK_VERSION)' '1 minute, once' \
+		env GOBIN=$(BIN) go install -trimpath -ldflags '-s -w' golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+	@touch $@
+
+$(PYTHON_READY):
+	$(STEP) 'install moto $(MOTO_VERSION) and cfn-lint $(CFN_LINT_VERSION)' '1 to 2 minutes, once' $(SHELL) -c "python3 -m venv $(PYTHON) && \
+		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check 'moto[server,all]==$(MOTO_VERSION)' 'cfn-lint==$(CFN_LINT_VERSION)'"
 	@touch $@

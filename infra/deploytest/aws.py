@@ -1,0 +1,172 @@
+"""The AWS that make deploy-test deploys to: moto, with what its CloudFormation would silently not make.
+
+Aliases are made in moto's Lambda. Every other type that moto does not know is kept as it is written in the template, so that the
+resources of the stack can be asked for. Custom resources are answered here, as setup would answer: what setup really does is tested in
+infra/local/setuptest. Each request to one is a line in the file of the first argument. The second argument is the port."""
+
+import json
+import sys
+
+import moto
+
+WANTED = "5.2.1"  # the classes below lean on this version's inside
+if moto.__version__ != WANTED:
+    sys.exit(f"moto is {moto.__version__}, this file is written for {WANTED}: install that version, or look through this file and change it")
+
+import moto.server  # noqa: E402
+from moto.awslambda.models import LambdaVersion, lambda_backends  # noqa: E402
+from moto.cloudformation import custom_model, parsing  # noqa: E402
+from moto.core.common_models import CloudFormationModel  # noqa: E402
+from moto.logs.models import LogGroup, logs_backends  # noqa: E402
+
+__name__ = "joiner.aws"  # moto files classes by the second part of their module's name
+
+requests_file, port = sys.argv[1], sys.argv[2]
+
+
+def note(kind, logical_id, properties):
+    with open(requests_file, "a", encoding="utf-8") as f:
+        f.write(json.dumps({"request": kind, "id": logical_id, "properties": properties}) + "\n")
+
+
+class Kept(CloudFormationModel):
+    """A resource that is only remembered."""
+
+    def __init__(self, name, properties):
+        self.name, self.properties = name, properties
+
+    @property
+    def physical_resource_id(self):
+        return self.name
+
+    @staticmethod
+    def cloudformation_name_type():
+        return ""
+
+    @staticmethod
+    def cloudformation_type():
+        return "Joiner::Kept"
+
+    @classmethod
+    def has_cfn_attr(cls, attr):
+        return True
+
+    def get_cfn_attribute(self, attribute_name):
+        return f"{self.name}.{attribute_name}"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        return cls(resource_name, cloudformation_json["Properties"])
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        original_resource.properties = cloudformation_json["Properties"]
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        pass
+
+
+class Alias(CloudFormationModel):
+    """AWS::Lambda::Alias."""
+
+    def __init__(self, alias, function):
+        self.alias, self.function = alias, function
+
+    @property
+    def physical_resource_id(self):
+        return self.alias.arn
+
+    @staticmethod
+    def cloudformation_name_type():
+        return ""
+
+    @staticmethod
+    def cloudformation_type():
+        return "AWS::Lambda::Alias"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        p = cloudformation_json["Properties"]
+        backend = lambda_backends[account_id][region_name]
+        return cls(backend.create_alias(p["Name"], p["FunctionName"], p["FunctionVersion"], p.get("Description", ""), None), p["FunctionName"])
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        p = cloudformation_json["Properties"]
+        backend = lambda_backends[account_id][region_name]
+        # moto makes the new version before it changes the function, and then there is nothing new to publish; so it is published here.
+        version = str(backend.publish_version(p["FunctionName"]).version)
+        original_resource.alias = backend.update_alias(p["Name"], p["FunctionName"], version, p.get("Description", ""), None)
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        p = cloudformation_json["Properties"]
+        try:
+            lambda_backends[account_id][region_name].delete_alias(p["Name"], p["FunctionName"])
+        except Exception:  # noqa: BLE001 - the function went first, and its aliases with it
+            pass
+
+
+class Custom(CloudFormationModel):
+    """Every Custom:: type, which setup would answer."""
+
+    def __init__(self, logical_id, properties):
+        self.logical_id, self.properties = logical_id, properties
+
+    @property
+    def physical_resource_id(self):
+        return "joiner-" + self.logical_id
+
+    @staticmethod
+    def cloudformation_type():
+        return "Joiner::Custom"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        properties = cloudformation_json["Properties"]
+        lambda_backends[account_id][region_name].get_function(properties["ServiceToken"])  # whoever answers must be there
+        note("Create", kwargs["LogicalId"], properties)
+        return cls(kwargs["LogicalId"], properties)
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        note("Update", original_resource.logical_id, cloudformation_json["Properties"])
+        original_resource.properties = cloudformation_json["Properties"]
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        note("Delete", resource_name, cloudformation_json["Properties"])
+
+
+known = parsing.resource_class_from_type
+
+
+def class_of(resource_type):
+    if resource_type.startswith("Custom::"):
+        return Custom
+    if resource_type in parsing.get_model_map():
+        return known(resource_type)
+    return Kept
+
+
+parsing.resource_class_from_type = class_of
+custom_model.CustomModel = Custom
+
+
+# A function's version is a snapshot of it; moto gives the template no way to ask for its number.
+LambdaVersion.has_cfn_attr = classmethod(lambda cls, attr: attr == "Version")
+LambdaVersion.get_cfn_attribute = lambda self, attribute_name: str(self.version)
+
+def update_log_group(original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+    logs_backends[account_id][region_name].put_retention_policy(original_resource.name, cloudformation_json["Properties"]["RetentionInDays"])
+    return original_resource
+
+
+# moto can make a log group and delete it, and forgets one that is updated.
+LogGroup.update_from_cloudformation_json = staticmethod(update_log_group)
+
+moto.server.main(["-H", "127.0.0.1", "-p", port])
