@@ -53,12 +53,15 @@ func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 func TestWildWorlds(t *testing.T) {
 	placed := 0
 	inWorlds(t, func(w *scenario.World) []string {
-		before := stored(t, w.Snapshot)
+		before := stored(t, w)
 		p := decide(w)
 		placed += len(p.Existing) + len(p.Launches)
 		bad := w.Faults(p, decide)
-		if stored(t, w.Snapshot) != before {
-			bad = append(bad, "the snapshot is another after packing")
+		for i := range w.Snapshot.Nodes {
+			decide(nodeGone(w, i))
+		}
+		if stored(t, w) != before {
+			bad = append(bad, "the snapshot, or what is sold, is another after packing")
 		}
 		if again := decide(w); again.String() != p.String() || again.LowerBoundUSD != p.LowerBoundUSD {
 			bad = append(bad, "packed again the plan is another")
@@ -70,8 +73,24 @@ func TestWildWorlds(t *testing.T) {
 	}
 }
 
-func stored(t *testing.T, s cluster.Snapshot) string {
-	b, err := json.Marshal(s)
+// nodeGone is the world if node i were gone and its pods waited.
+func nodeGone(w *scenario.World, i int) *scenario.World {
+	out := *w
+	s := &out.Snapshot
+	gone := s.Nodes[i]
+	s.Nodes = slices.Concat(s.Nodes[:i:i], s.Nodes[i+1:])
+	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c cluster.Claim) bool { return c.NodeName == gone.Name })
+	s.Pods = slices.Clone(s.Pods)
+	for j := range s.Pods {
+		if p := &s.Pods[j]; p.NodeName == gone.Name {
+			p.NodeName, p.Phase, p.Unscheduled = "", "Pending", true
+		}
+	}
+	return &out
+}
+
+func stored(t *testing.T, w *scenario.World) string {
+	b, err := json.Marshal([]any{w.Snapshot, w.Types})
 	if err != nil {
 		t.Fatal(err)
 	}
