@@ -101,6 +101,9 @@ func (s *joiner) addFunction(f function) error {
 		LogGroup:              logs,
 		Role:                  role.WithoutPolicyUpdates(nil), // every permission is written in permissions.go, none added behind our back
 		Tracing:               awslambda.Tracing_DISABLED,
+		Vpc:                   s.net.vpc,
+		VpcSubnets:            s.net.subnets,
+		SecurityGroups:        s.net.groups,
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}, // to go back to
 	}
 	if s.props.Stack.Tracing {
@@ -110,7 +113,6 @@ func (s *joiner) addFunction(f function) error {
 		props.ReservedConcurrentExecutions = jsii.Number(1)
 	}
 	made.fn, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), entry
-	made.fn.Node().AddDependency(role) // so that the first invocation has its permissions
 	made.entrance = s.addEntrance(made)
 	s.made[f.name] = made
 	s.entries = append(s.entries, entry)
@@ -181,6 +183,9 @@ func (s *joiner) environment() *map[string]*string {
 		"PROVISION_FUNCTION": jsii.String(s.functionName("provision") + ":" + aliasName),
 		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle") + ":" + aliasName),
 		"REFRESH_FUNCTION":   jsii.String(s.functionName("refresh") + ":" + aliasName),
+	}
+	if s.props.Stack.VPCEndpoints { // unless the user says otherwise: no endpoint leads to IAM and to the price list
+		env["ISOLATED_VPC"] = jsii.String("true")
 	}
 	for _, key := range sortedKeys(s.props.Given) {
 		env[key] = jsii.String(s.props.Given[key])

@@ -43,6 +43,9 @@ func (s *joiner) commonAllows(logGroup string, deadLetters awssqs.Queue) []state
 		// X-Ray knows no resources.
 		out = append(out, statement{sid: "SendTraces", actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
+	if s.net.vpc != nil {
+		out = append(out, useNetwork())
+	}
 	return append(out, statement{sid: "FindCluster", actions: []string{"eks:DescribeCluster"},
 		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}})
 }

@@ -145,7 +145,7 @@ func fromMap(context map[string]any) (Props, error) {
 	functions, err := setting.Parse(func(env string) string { return given[env] })
 	problems = append(problems, err)
 	own, err := setting.ParseStack(func(name string) string { return named[name] })
-	problems = append(problems, err)
+	problems = append(problems, err, checkNetwork(own))
 	if err := errors.Join(problems...); err != nil {
 		return Props{Functions: functions}, err
 	}

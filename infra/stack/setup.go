@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awseks"
@@ -29,13 +30,15 @@ func (s *joiner) addSetup() error {
 		return err
 	}
 	fn := s.made["setup"].fn
-	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster})
+	inside := strconv.FormatBool(s.net.vpc != nil)
+	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster, "Inside": inside})
 	for _, entry := range s.entries {
 		entry.AddResourceDependency(preflight, nil)
 	}
 	setup := s.customResource("Setup", fn, map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
+		"Inside":      inside,
 		"Mode":        s.props.Functions.Mode,
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),

@@ -31,6 +31,8 @@ type joiner struct {
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
 
+	net network
+
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
 	entries []awscdk.CfnResource    // access entries
@@ -70,6 +72,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	})}
 	s.addBucket()
 	s.addNodeRoles()
+	s.addNetwork()
 	for _, f := range functions {
 		if err := s.addFunction(f); err != nil {
 			return nil, err

@@ -188,6 +188,11 @@ func isEmail(s string) bool {
 	return regexp.MustCompile(`^[^@\s,]+@[^@\s,]+\.[^@\s,]+$`).MatchString(s)
 }
 
+// isID accepts the ids of one kind of EC2 resource.
+func isID(kind string) func(string) bool {
+	return regexp.MustCompile(`^` + kind + `-[0-9a-f]{8,17}$`).MatchString
+}
+
 func isTag(p Pair) bool {
 	return regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}$`).MatchString(p.Key) && !strings.HasPrefix(p.Key, "aws:") &&
 		regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{0,256}$`).MatchString(p.Value)

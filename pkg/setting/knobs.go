@@ -164,6 +164,10 @@ func operationKnobs() []knob[Values] {
 
 // stackKnobs is the one place where the settings that only the stack reads are written down.
 func stackKnobs() []knob[StackValues] {
+	return slices.Concat(makeKnobs(), networkKnobs(), watchKnobs())
+}
+
+func makeKnobs() []knob[StackValues] {
 	return []knob[StackValues]{
 		choice(Setting{Name: "architecture", Default: "arm64", Unit: "word",
 			Doc: "Processor the functions run on; arm64 is the cheaper one."},
@@ -187,6 +191,43 @@ func stackKnobs() []knob[StackValues] {
 		truth(Setting{Name: "tracing", Default: "true",
 			Doc: "Record the invocations of the functions in X-Ray."},
 			func(v *StackValues) *bool { return &v.Tracing }),
+		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
+			Doc: "How long the logs of the functions are kept."},
+			[]int{1, 3, 5, 7, 14, 30, 60, 90, 180, 365},
+			func(v *StackValues) *int { return &v.LogRetentionDays }),
+		choice(Setting{Name: "onDelete", Default: OnDeleteKeep, Unit: "word",
+			Doc: "What becomes of the nodes when the stack is deleted: they stay and Joiner's finalizers go (keep), or every NodeClaim is deleted and drained first (drain)."},
+			[]string{OnDeleteKeep, OnDeleteDrain},
+			func(v *StackValues, s string) { v.OnDelete = s }),
+		text(Setting{Name: "distFolder", Default: ".local/dist", Unit: "folder",
+			Allowed: "a folder with <GOARCH>/<function>/bootstrap in it",
+			Doc:     "Where make package left the function binaries."},
+			func(v *StackValues) *string { return &v.DistFolder }, anyText),
+	}
+}
+
+func networkKnobs() []knob[StackValues] {
+	return []knob[StackValues]{
+		text(Setting{Name: "vpcID", Unit: "VPC id", Allowed: "an id such as vpc-0123456789abcdef0",
+			Doc: "The VPC that the functions run in, for a cluster whose API server has a private endpoint only; without it they run outside."},
+			func(v *StackValues) *string { return &v.VPCID }, isID("vpc")),
+		list(Setting{Name: "subnetIDs", Unit: "list of subnet ids", Allowed: "ids such as subnet-0123456789abcdef0, separated by commas",
+			Doc: "The subnets of vpcID that the functions run in, with a NAT gateway or endpoints to reach AWS."},
+			func(v *StackValues) *[]string { return &v.SubnetIDs }, isID("subnet")),
+		list(Setting{Name: "securityGroupIDs", Unit: "list of security group ids", Allowed: "ids such as sg-0123456789abcdef0, separated by commas",
+			Doc: "The security groups of the functions in the VPC; without them the stack makes one that may call out to port 443."},
+			func(v *StackValues) *[]string { return &v.SecurityGroupIDs }, isID("sg")),
+		text(Setting{Name: "clusterSecurityGroupID", Unit: "security group id", Allowed: "an id such as sg-0123456789abcdef0",
+			Doc: "The security group of the cluster, into which the stack lets the functions on port 443."},
+			func(v *StackValues) *string { return &v.ClusterSecurityGroupID }, isID("sg")),
+		truth(Setting{Name: "vpcEndpoints", Default: "false",
+			Doc: "Make interface endpoints for EC2, SSM, EKS and Lambda in subnetIDs, for a VPC without NAT; the synthesis prints what they cost."},
+			func(v *StackValues) *bool { return &v.VPCEndpoints }),
+	}
+}
+
+func watchKnobs() []knob[StackValues] {
+	return []knob[StackValues]{
 		text(Setting{Name: "alarmEmail", Unit: "e-mail address",
 			Allowed: "an e-mail address",
 			Doc:     "Who gets the alarms; without it they go to the topic of the stack alone."},
@@ -206,17 +247,5 @@ func stackKnobs() []knob[StackValues] {
 		truth(Setting{Name: "dashboard", Default: "true",
 			Doc: "Make a CloudWatch dashboard."},
 			func(v *StackValues) *bool { return &v.Dashboard }),
-		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
-			Doc: "How long the logs of the functions are kept."},
-			[]int{1, 3, 5, 7, 14, 30, 60, 90, 180, 365},
-			func(v *StackValues) *int { return &v.LogRetentionDays }),
-		choice(Setting{Name: "onDelete", Default: OnDeleteKeep, Unit: "word",
-			Doc: "What becomes of the nodes when the stack is deleted: they stay and Joiner's finalizers go (keep), or every NodeClaim is deleted and drained first (drain)."},
-			[]string{OnDeleteKeep, OnDeleteDrain},
-			func(v *StackValues, s string) { v.OnDelete = s }),
-		text(Setting{Name: "distFolder", Default: ".local/dist", Unit: "folder",
-			Allowed: "a folder with <GOARCH>/<function>/bootstrap in it",
-			Doc:     "Where make package left the function binaries."},
-			func(v *StackValues) *string { return &v.DistFolder }, anyText),
 	}
 }

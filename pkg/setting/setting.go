@@ -102,21 +102,26 @@ type Values struct {
 
 // StackValues are the knobs that only the stack reads, parsed.
 type StackValues struct {
-	Architecture     string   // arm64 or x86_64, as Lambda names them
-	NodeRole         string   // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
-	NodePolicies     []string // names or ARNs of managed policies
-	NodeTags         []Pair
-	WindowsNodes     bool
-	Tracing          bool
-	AlarmEmail       string
-	UnplacedAlarm    time.Duration
-	CatalogAlarm     time.Duration
-	PriceAlarmUSD    float64 // per hour; 0 for no alarm
-	NodesAlarm       int     // 0 for no alarm
-	Dashboard        bool
-	LogRetentionDays int
-	OnDelete         string // keep or drain
-	DistFolder       string // holds <GOARCH>/<function>/bootstrap
+	Architecture           string   // arm64 or x86_64, as Lambda names them
+	NodeRole               string   // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
+	NodePolicies           []string // names or ARNs of managed policies
+	NodeTags               []Pair
+	WindowsNodes           bool
+	Tracing                bool
+	VPCID                  string
+	SubnetIDs              []string
+	SecurityGroupIDs       []string
+	ClusterSecurityGroupID string
+	VPCEndpoints           bool
+	AlarmEmail             string
+	UnplacedAlarm          time.Duration
+	CatalogAlarm           time.Duration
+	PriceAlarmUSD          float64 // per hour; 0 for no alarm
+	NodesAlarm             int     // 0 for no alarm
+	Dashboard              bool
+	LogRetentionDays       int
+	OnDelete               string // keep or drain
+	DistFolder             string // holds <GOARCH>/<function>/bootstrap
 }
 
 // Pair is a key with a value.

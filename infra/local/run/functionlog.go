@@ -38,7 +38,7 @@ func shorten(line string) (string, bool) {
 		trouble := strings.Contains(text, "Task timed out") || strings.Contains(text, "exited") || strings.Contains(text, "panic")
 		return fmt.Sprintf("     %-16s %s", name, strings.TrimSpace(text)), trouble
 	}
-	if entry["level"] == "DEBUG" {
+	if entry["level"] == "DEBUG" || entry["_aws"] != nil { // metrics are for CloudWatch
 		return "", false
 	}
 	out := fmt.Sprintf("     %-16s %v", name, entry["msg"])

@@ -1,0 +1,120 @@
+package stack
+
+import (
+	"fmt"
+	"log"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
+	"github.com/aws/jsii-runtime-go"
+
+	"joiner/pkg/setting"
+)
+
+// network is where the functions run: outside of any VPC, or in subnets from which the API server's private endpoint can be reached.
+type network struct {
+	vpc     awsec2.IVpc // nil: outside
+	subnets *awsec2.SubnetSelection
+	groups  *[]awsec2.ISecurityGroup
+}
+
+// endpoint is a private way to one AWS service that the functions call (spec iam-and-eks.md §3.5). What Lambda does for them, such as
+// logs, traces and dead letters, does not go through the VPC.
+type endpoint struct{ id, service, why string }
+
+func endpoints() []endpoint {
+	return []endpoint{
+		{"Ec2", "ec2", "launches, look-ups"}, {"Ssm", "ssm", "images by alias"}, {"Eks", "eks", "the cluster's address"}, {"Lambda", "lambda", "wake-ups"},
+	}
+}
+
+// usdPerEndpointHour is the price of an interface endpoint in one zone in us-east-1, beside USD 0.01 for each GB.
+const usdPerEndpointHour = 0.01
+
+// checkNetwork finds settings that do not go together.
+func checkNetwork(v setting.StackValues) error {
+	in := len(v.SubnetIDs) > 0
+	switch {
+	case in != (v.VPCID != ""):
+		return fmt.Errorf("settings: vpcID and subnetIDs belong together: give both for functions in a VPC, or neither")
+	case !in && (len(v.SecurityGroupIDs) > 0 || v.ClusterSecurityGroupID != "" || v.VPCEndpoints):
+		return fmt.Errorf("settings: securityGroupIDs, clusterSecurityGroupID and vpcEndpoints are for functions in a VPC: give vpcID and subnetIDs too")
+	case len(v.SecurityGroupIDs) > 0 && v.ClusterSecurityGroupID != "":
+		return fmt.Errorf("settings: clusterSecurityGroupID lets a security group of the stack's own in; with securityGroupIDs there is none: remove one of the two")
+	}
+	return nil
+}
+
+// addNetwork puts the functions into the subnets of the settings. Without security groups of the user's it makes one that may only
+// call out, to port 443, and lets it into the cluster's if the settings name that.
+func (s *joiner) addNetwork() {
+	set := s.props.Stack
+	if len(set.SubnetIDs) == 0 {
+		return
+	}
+	zones := make([]*string, len(set.SubnetIDs)) // only their number counts
+	for i := range zones {
+		zones[i] = jsii.String(fmt.Sprintf("zone-%d", i))
+	}
+	s.net.vpc = awsec2.Vpc_FromVpcAttributes(s.Stack, jsii.String("Vpc"), &awsec2.VpcAttributes{VpcId: &set.VPCID,
+		AvailabilityZones: &zones, PrivateSubnetIds: jsii.Strings(set.SubnetIDs...)})
+	s.net.subnets = &awsec2.SubnetSelection{Subnets: s.net.vpc.PrivateSubnets()}
+	var groups []awsec2.ISecurityGroup
+	for i, id := range set.SecurityGroupIDs {
+		groups = append(groups, awsec2.SecurityGroup_FromSecurityGroupId(s.Stack, jsii.String(fmt.Sprintf("Group%d", i)), &id,
+			&awsec2.SecurityGroupImportOptions{Mutable: jsii.Bool(false)}))
+	}
+	if len(groups) == 0 {
+		groups = append(groups, s.addSecurityGroup())
+	}
+	s.net.groups = &groups
+	if set.VPCEndpoints {
+		s.addEndpoints()
+	}
+}
+
+func (s *joiner) addSecurityGroup() awsec2.ISecurityGroup {
+	own := awsec2.NewSecurityGroup(s.Stack, jsii.String("FunctionsGroup"), &awsec2.SecurityGroupProps{Vpc: s.net.vpc,
+		Description: jsii.String("Functions of Joiner for cluster " + s.cluster), AllowAllOutbound: jsii.Bool(false)})
+	own.AddEgressRule(awsec2.Peer_AnyIpv4(), awsec2.Port_Tcp(jsii.Number(443)), jsii.String("API server and AWS"), nil)
+	if id := s.props.Stack.ClusterSecurityGroupID; id != "" {
+		awsec2.NewCfnSecurityGroupIngress(s.Stack, jsii.String("IntoCluster"), &awsec2.CfnSecurityGroupIngressProps{
+			GroupId: &id, SourceSecurityGroupId: own.SecurityGroupId(), IpProtocol: jsii.String("tcp"), FromPort: jsii.Number(443), ToPort: jsii.Number(443),
+			Description: jsii.String("Functions of Joiner"),
+		})
+	}
+	return own
+}
+
+// addEndpoints makes private ways to what the functions call, and says what they cost.
+func (s *joiner) addEndpoints() {
+	group := awsec2.NewSecurityGroup(s.Stack, jsii.String("EndpointsGroup"), &awsec2.SecurityGroupProps{Vpc: s.net.vpc,
+		Description: jsii.String("Endpoints for the functions of Joiner for cluster " + s.cluster), AllowAllOutbound: jsii.Bool(false)})
+	for _, g := range *s.net.groups {
+		group.AddIngressRule(awsec2.Peer_SecurityGroupId(g.SecurityGroupId(), nil), awsec2.Port_Tcp(jsii.Number(443)), jsii.String("Functions of Joiner"), nil)
+	}
+	var subnets []any
+	for _, id := range s.props.Stack.SubnetIDs {
+		subnets = append(subnets, id)
+	}
+	for _, e := range endpoints() {
+		awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"), &awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
+			ServiceName: jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)), PrivateDnsEnabled: jsii.Bool(true),
+			SubnetIds: &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
+	}
+	log.Print(endpointCost(s.cluster, len(s.props.Stack.SubnetIDs)))
+}
+
+// endpointCost is the estimate in words. The catalog's bucket is reached through a gateway endpoint, which costs nothing and belongs to
+// the route tables of the VPC.
+func endpointCost(cluster string, subnets int) string {
+	const hours = 730
+	n := len(endpoints())
+	return fmt.Sprintf("cluster %s: %d interface endpoints in %d subnets cost about %.2f USD a month (%d × %d × %d h × %.2f USD) and 0.01 USD per GB; "+
+		"the VPC also needs a gateway endpoint for S3, which is free", cluster, n, subnets, float64(n*subnets*hours)*usdPerEndpointHour, n, subnets, hours, usdPerEndpointHour)
+}
+
+// useNetwork is what Lambda needs to put a function into a VPC. EC2 knows no resource for these calls.
+func useNetwork() statement {
+	return statement{sid: "UseNetwork", resources: []string{"*"}, actions: []string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
+		"ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses", "ec2:DescribeSubnets"}}
+}

@@ -1,0 +1,75 @@
+package stack_test
+
+import (
+	"bytes"
+	"log"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
+	"github.com/aws/jsii-runtime-go"
+)
+
+const vpc, subnetA, subnetB, cluster = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1", "sg-0123456789abcdef0"
+
+func inside(t *testing.T, more map[string]any) assertions.Template {
+	t.Helper()
+	context := map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "vpcID": vpc, "subnetIDs": []any{subnetA, subnetB}}
+	maps.Copy(context, more)
+	return mustSynth(t, context)
+}
+
+func TestFunctionsInAVPC(t *testing.T) {
+	tmpl := inside(t, map[string]any{"clusterSecurityGroupID": cluster})
+	w := words(t, tmpl)
+	w.each("AWS::Lambda::Function", func(id string, p map[string]any) {
+		if got := text(p["VpcConfig"]); got != "{SecurityGroupIds=${FunctionsGroup.GroupId}, SubnetIds="+subnetA+" "+subnetB+"}" {
+			t.Errorf("%s runs in %s", id, got)
+		}
+	})
+	tmpl.HasResourceProperties(jsii.String("AWS::EC2::SecurityGroup"), map[string]any{"VpcId": vpc,
+		"SecurityGroupEgress": []any{map[string]any{"CidrIp": "0.0.0.0/0", "FromPort": 443, "ToPort": 443, "IpProtocol": "tcp", "Description": "API server and AWS"}}})
+	tmpl.HasResourceProperties(jsii.String("AWS::EC2::SecurityGroupIngress"), map[string]any{"GroupId": cluster, "FromPort": 443, "ToPort": 443, "IpProtocol": "tcp"})
+	tmpl.ResourceCountIs(jsii.String("AWS::EC2::VPCEndpoint"), jsii.Number(0))
+	if got := w.permissions("Rebalance"); !strings.Contains(got, "UseNetwork: ec2:CreateNetworkInterface") {
+		t.Errorf("Lambda may not make the network interface of rebalance:\n%s", got)
+	}
+	if got := w.order(); !strings.Contains(got, "PreflightResource: {ClusterName=demo, Inside=true") || !strings.Contains(got, "SetupResource: {ClusterName=demo, Inside=true") {
+		t.Errorf("setup is not told that a private endpoint will do:\n%s", got)
+	}
+}
+
+func TestGivenSecurityGroupsAndEndpoints(t *testing.T) {
+	var said bytes.Buffer
+	log.SetOutput(&said)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+	tmpl := inside(t, map[string]any{"securityGroupIDs": []any{"sg-0aaaaaaaaaaaaaaa0"}, "vpcEndpoints": true})
+	tmpl.AllResourcesProperties(jsii.String("AWS::Lambda::Function"), map[string]any{"VpcConfig": map[string]any{
+		"SecurityGroupIds": []any{"sg-0aaaaaaaaaaaaaaa0"}, "SubnetIds": []any{subnetA, subnetB}}})
+	tmpl.AllResourcesProperties(jsii.String("AWS::EC2::VPCEndpoint"), map[string]any{"VpcId": vpc, "VpcEndpointType": "Interface", "PrivateDnsEnabled": true,
+		"SubnetIds": []any{subnetA, subnetB}})
+	tmpl.ResourceCountIs(jsii.String("AWS::EC2::VPCEndpoint"), jsii.Number(4))
+	tmpl.HasResourceProperties(jsii.String("AWS::EC2::SecurityGroup"), map[string]any{"SecurityGroupIngress": []any{map[string]any{
+		"SourceSecurityGroupId": "sg-0aaaaaaaaaaaaaaa0", "FromPort": 443, "ToPort": 443, "IpProtocol": "tcp", "Description": "Functions of Joiner"}}})
+	tmpl.AllResourcesProperties(jsii.String("AWS::Lambda::Function"), map[string]any{"Environment": map[string]any{"Variables": map[string]any{"ISOLATED_VPC": "true"}}})
+	if want := "4 interface endpoints in 2 subnets cost about 58.40 USD a month (4 × 2 × 730 h × 0.01 USD)"; !strings.Contains(said.String(), want) {
+		t.Errorf("said %q, want %q", said.String(), want)
+	}
+}
+
+func TestSettingsOfTheNetworkBelongTogether(t *testing.T) {
+	for want, more := range map[string]map[string]any{
+		"vpcID and subnetIDs belong together":                            {"vpcID": vpc},
+		"are for functions in a VPC":                                     {"vpcEndpoints": true},
+		"remove one of the two":                                          {"vpcID": vpc, "subnetIDs": subnetA, "securityGroupIDs": "sg-0aaaaaaaaaaaaaaa0", "clusterSecurityGroupID": cluster},
+		`vpcID is "vpc-x"; allowed: an id such as vpc-0123456789abcdef0`: {"vpcID": "vpc-x", "subnetIDs": subnetA},
+	} {
+		context := map[string]any{"clusterName": "demo", "distFolder": "none"}
+		maps.Copy(context, more)
+		if _, err := synth(t, context); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
