@@ -4,20 +4,21 @@ import "slices"
 
 // settleSpread puts pods that spread over domains into the room there is, as far as their skew allows, before they are divided evenly:
 // an empty domain where a node must be made is dearer than a domain with room that may take one more. Pods that gather are left out, for
-// the first of them decides about all.
+// the first of them decides about all. Pods without a spread take part, lest room that they need more is gone.
 func (a *attempt) settleSpread(now []*kind) {
 	if a.roomOnly || !slices.ContainsFunc(a.bins, func(b *bin) bool { return b.offer == nil }) {
 		return
 	}
 	var some []*kind
+	spreads := false
 	for _, k := range now {
 		v := a.view(k)
-		spreads := slices.ContainsFunc(v.other, func(r rule) bool { return r.what == spread })
-		if spreads && !slices.ContainsFunc(slices.Concat(v.host, v.other), func(r rule) bool { return r.what == follow }) {
+		if !slices.ContainsFunc(slices.Concat(v.host, v.other), func(r rule) bool { return r.what == follow }) {
 			some = append(some, k)
+			spreads = spreads || slices.ContainsFunc(v.other, func(r rule) bool { return r.what == spread })
 		}
 	}
-	if len(some) == 0 {
+	if !spreads {
 		return
 	}
 	a.roomOnly = true
