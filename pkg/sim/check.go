@@ -99,6 +99,9 @@ func (w *world) checkStart(m *machine, o launch.Order) {
 		w.violate("launch without a claim", "instance %s starts for claim %s, which was never stored", m.ID, o.ClaimName)
 		return
 	}
+	if !c.Finalizer && !c.released {
+		w.violate("launch before the finalizer", "instance %s starts for claim %s, which nothing keeps from vanishing", m.ID, c.Name)
+	}
 	for _, other := range w.living() {
 		if other.ClaimUID == m.ClaimUID {
 			w.violate("doubled instance", "%s and %s both run for claim %s", other.ID, m.ID, m.Claim)
@@ -221,16 +224,17 @@ func (w *world) checkLeave(c *claim) {
 		for _, other := range w.nodes {
 			free = free || other != n && (w.fits(p, other) || time.Since(other.bound) < late)
 		}
+		why := w.whyNot(p)
 		p.NodeName = n.Name
 		if !free {
-			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place", c.Name, p.Key())
+			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place%s", c.Name, p.Key(), why)
 		}
 	}
 	pool, _ := w.poolOf(c.Pool)
 	away := 1
 	for _, other := range w.claims {
 		if host := w.nodeOf(other); other != c && other.Pool == c.Pool && !other.Deleting.IsZero() && host != nil &&
-			!other.Is(v1.ConditionInstanceTerminating) { // its pods have moved
+			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) { // nodes that budgets count
 			away++
 		}
 	}

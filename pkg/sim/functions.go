@@ -38,6 +38,17 @@ func Functions(rules cluster.Rules) []Function {
 	}
 }
 
+// Disrupt is the function that disrupts by choice.
+func Disrupt(rules cluster.Rules) Function {
+	return Function{Name: "disrupt", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
+		Run: func(ctx context.Context, in Invocation) error {
+			p := in.Ports
+			f := control.Disrupt{Read: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
+				Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log}
+			return f.Run(ctx, in.Until)
+		}}
+}
+
 // handler is a function that handles notices of one kind.
 func handler(name, event string, maxAge time.Duration) Function {
 	return Function{Name: name, Event: event, Retries: 2, MaxAge: maxAge, Timeout: time.Minute,

@@ -55,15 +55,37 @@ func (p *Ports) InitializeNode(ctx context.Context, n cluster.Node) error {
 func (p *Ports) CondemnNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "condemn node", n, func(have *node) bool {
 		p.w.checkOurs(have, "condemned")
-		t := cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
-		if slices.Contains(have.Taints, t) {
+		if slices.Contains(have.Taints, disrupted()) {
 			return false
 		}
-		have.Taints = append(slices.Clone(have.Taints), t)
+		have.Taints = append(slices.Clone(have.Taints), disrupted())
 		have.Labels = merged(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
 		return true
 	})
 }
+
+// TaintNode keeps new pods off the node.
+func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "taint node", n, func(have *node) bool {
+		p.w.checkOurs(have, "tainted")
+		if slices.Contains(have.Taints, disrupted()) {
+			return false
+		}
+		have.Taints = append(slices.Clone(have.Taints), disrupted())
+		return true
+	})
+}
+
+// UntaintNode lets pods on it again.
+func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "untaint node", n, func(have *node) bool {
+		before := len(have.Taints)
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t == disrupted() })
+		return len(have.Taints) < before
+	})
+}
+
+func disrupted() cluster.Taint { return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"} }
 
 // DeleteNode gives the node a deletion time.
 func (p *Ports) DeleteNode(ctx context.Context, n cluster.Node) error {

@@ -1,6 +1,11 @@
 package sim_test
 
-import "joiner/pkg/sim"
+import (
+	"math/rand/v2"
+	"slices"
+
+	"joiner/pkg/sim"
+)
 
 // crashPoints are all places where an invocation can be hit: before and after every port call of every function, deadly or not.
 func crashPoints() []sim.CrashPoint {
@@ -35,13 +40,15 @@ func crashPoints() []sim.CrashPoint {
 	return out
 }
 
-// aims gives a seed its crash points, so that any two hundred seeds in a row aim at each of them several times.
+// aims gives a seed its crash points, so that any three hundred seeds in a row aim at each of them several times. Handlers of events
+// have seeds of their own, in which those events come often.
 func aims(seed uint64) []sim.CrashPoint {
-	all := crashPoints()
 	const each = 12
+	focus := [][]string{{"rebalance"}, {"statechange"}, {"scheduledchange"}, {"provision", "lifecycle", "spotinterruption"}}[min(seed%8, 3)]
+	all := slices.DeleteFunc(crashPoints(), func(p sim.CrashPoint) bool { return !slices.Contains(focus, p.Function) })
 	var out []sim.CrashPoint
-	for i := range uint64(each) {
-		out = append(out, all[(seed*each+i)*37%uint64(len(all))])
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:each] {
+		out = append(out, all[i])
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
 	"joiner/pkg/resource"
 )
 
@@ -86,6 +87,19 @@ func (p *Ports) RemovePod(ctx context.Context, pod cluster.Pod) error {
 			p.w.mutated("remove pod")
 			p.w.removePod(have)
 		}
+		return nil
+	})
+}
+
+// Recall returns what disrupt remembered last.
+func (p *Ports) Recall(ctx context.Context) (disrupt.Memory, error) {
+	return do(ctx, p, "recall", "", func() (disrupt.Memory, error) { return p.w.memory, nil })
+}
+
+// Remember stores it.
+func (p *Ports) Remember(ctx context.Context, m disrupt.Memory) error {
+	return try(ctx, p, "remember", "", func() error {
+		p.w.memory = m
 		return nil
 	})
 }

@@ -160,6 +160,9 @@ func (w *world) left() []string {
 	return out
 }
 
+// echo is how long what began before the calm may still arrive: late events, and handlers that are tried again.
+const echo = 200 * time.Second
+
 // settle runs until the list stays empty for a while, and says that an invariant is broken when it does not become so in time.
 func (w *world) settle(limit time.Duration, invariant string, list func() []string) {
 	const look = 10 * time.Second
@@ -168,7 +171,7 @@ func (w *world) settle(limit time.Duration, invariant string, list func() []stri
 		w.run(time.Now().Add(look), w.admit)
 		w.dropLate()
 		left := list()
-		if good++; len(left) > 0 {
+		if good++; len(left) > 0 || time.Since(w.calmed) < echo {
 			good = 0
 		}
 		if good == 3 {

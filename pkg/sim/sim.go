@@ -20,8 +20,23 @@ import (
 type Scenario struct {
 	Seed    uint64
 	Catalog catalog.Catalog
-	Aims    []CrashPoint // where invocations are to be hit, each once
+	Aims    []CrashPoint // where invocations are to be hit, each once; events that invoke the first one's function come often
 	KeepAll bool         // the whole trace, not only its end
+
+	// Day plays so many hours of a working day instead of a storm: apps grow and shrink with the hour, and disrupt runs too. Nothing
+	// fails. Each hour is told to Hour, if there is one.
+	Day  int
+	Hour func(Hour)
+}
+
+// Hour is what a cluster is like at the end of an hour of a day.
+type Hour struct {
+	Hour      int
+	Nodes     int
+	Pods      int     // with a node
+	Waiting   int     // without one
+	USD       float64 // per hour, of the instances that run
+	Mutations int     // calls that changed something, since the hour before
 }
 
 // Result is what a run showed.
@@ -47,7 +62,11 @@ func Run(t *testing.T, s Scenario) (out Result) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(s.Seed, s.Catalog, s.KeepAll)
 		w.setUp(s)
-		w.play()
+		if s.Day > 0 {
+			w.day(s)
+		} else {
+			w.play()
+		}
 		w.close()
 		out = Result{Violations: w.bad, Trace: w.story.text(), Sum: w.story.sum, Lines: w.story.count, Virtual: time.Since(w.began),
 			Calls: sortedPoints(w.faults.calls), Hit: sortedPoints(w.faults.hit), Mutations: w.mutations}
@@ -59,8 +78,18 @@ func Run(t *testing.T, s Scenario) (out Result) {
 func (w *world) setUp(s Scenario) {
 	w.plan, w.rules = drawPlan(w.engine), drawRules(w.engine)
 	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
+	if len(s.Aims) > 0 {
+		w.plan.focus = s.Aims[0].Function
+	}
+	if w.plan.focus == "rebalance" {
+		w.plan.storm = longStorm
+	}
 	w.drawPools()
-	for _, f := range Functions(w.rules) {
+	functions := Functions(w.rules)
+	if s.Day > 0 {
+		functions = append(functions, Disrupt(w.rules))
+	}
+	for _, f := range functions {
 		w.order = append(w.order, &f)
 		w.functions[f.Name] = &f
 		if f.Every > 0 {

@@ -26,14 +26,39 @@ func (w *world) storm(end time.Time) {
 		if time.Now().Before(quiet) {
 			most = 5 * time.Minute
 		}
-		if m := w.anyMachine(w.living()); m != nil && w.plan.storm > usualStorm && most < time.Minute && w.chance(0.5) {
-			w.recommend(m)
-		} else {
+		if most > time.Minute || !w.chance(0.5) || !w.focusedAct() {
 			w.mishap()
 		}
 		w.in(w.between(time.Second, most), next)
 	}
 	w.in(w.between(time.Second, 60*time.Second), next)
+}
+
+// focusedAct does what invokes the function that the run is about. It is false if there is nothing of that kind to do.
+func (w *world) focusedAct() bool {
+	living := w.living()
+	if w.chance(0.4) { // those that are on their way out already
+		going := slices.DeleteFunc(slices.Clone(living), func(m *machine) bool { return w.byUID[m.ClaimUID].Deleting.IsZero() })
+		if len(going) > 0 {
+			living = going
+		}
+	}
+	m := w.anyMachine(living)
+	switch {
+	case m == nil:
+		return false
+	case w.plan.focus == "rebalance":
+		w.recommend(m)
+	case w.plan.focus == "scheduledchange":
+		w.announce(m, w.between(time.Minute, 6*time.Minute))
+	case w.plan.focus == "statechange" && w.chance(0.5):
+		w.halt(m)
+	case w.plan.focus == "statechange":
+		w.stop(m, "somebody")
+	default:
+		return false
+	}
+	return true
 }
 
 // mishap is one thing that happens.
@@ -166,14 +191,14 @@ func (w *world) calm() {
 }
 
 // dropLate takes back what would happen at rest only because it began before: claims that expire, and nodes that are to be left once
-// a limit has room for their replacement.
+// a limit or a budget has room.
 func (w *world) dropLate() {
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		c := w.claims[name]
 		if c.ExpireAfter > 0 {
 			w.deleteClaim(c, nil)
 		}
-		if c.Annotations[interrupt.AnnotationLeave] != "" && w.limited() {
+		if c.Annotations[interrupt.AnnotationLeave] != "" && (w.limited() || time.Since(w.calmed) > restFor/2) {
 			c.Annotations = merged(c.Annotations, nil)
 			delete(c.Annotations, interrupt.AnnotationLeave)
 			w.write(c, nil)

@@ -12,6 +12,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
 )
 
 // world is a cluster and an AWS account. The loop alone touches it.
@@ -46,6 +47,7 @@ type world struct {
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
 	taken         []string // of the quota
+	memory        disrupt.Memory
 
 	events int
 
