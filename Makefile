@@ -15,7 +15,7 @@ GOVULNCHECK_VERSION := v1.1.4
 MOTO_VERSION := 5.2.1
 CFN_LINT_VERSION := 1.58.0
 
-FUNCTIONS := provision lifecycle refresh spotinterruption reservationinterruption rebalance scheduledchange statechange setup
+FUNCTIONS := provision lifecycle disrupt refresh spotinterruption reservationinterruption rebalance scheduledchange statechange setup
 
 BIN := $(CURDIR)/.local/bin
 STEP := @.ci/step

@@ -49,6 +49,8 @@ func functions() []function {
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: provisionAllows},
 		{name: "lifecycle", id: "Lifecycle", doc: "takes the next step for every NodeClaim and condemned node",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: lifecycleAllows},
+		{name: "disrupt", id: "Disrupt", doc: "decides which nodes go by choice: empty, drifted or too dear",
+			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: disruptAllows},
 		{name: "refresh", id: "Refresh", doc: "keeps the catalog and the status of every EC2NodeClass fresh",
 			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},

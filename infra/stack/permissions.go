@@ -71,6 +71,11 @@ func lifecycleAllows(s *joiner) []statement {
 	}
 }
 
+// Disrupt writes its intents into the cluster; provision launches and lifecycle drains.
+func disruptAllows(s *joiner) []statement {
+	return []statement{s.readCatalog(), s.wake("provision", "lifecycle")}
+}
+
 func refreshAllows(s *joiner) []statement {
 	return append([]statement{
 		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages"),

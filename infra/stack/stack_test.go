@@ -33,7 +33,7 @@ func placeholders(t *testing.T) string {
 	t.Helper()
 	dist := t.TempDir()
 	for _, arch := range []string{"arm64", "amd64"} {
-		for _, f := range []string{"provision", "lifecycle", "refresh", "spotinterruption", "reservationinterruption",
+		for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption",
 			"rebalance", "scheduledchange", "statechange", "setup"} {
 			dir := filepath.Join(dist, arch, f)
 			if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"joiner/pkg/control"
 	"joiner/pkg/launch"
+	"joiner/pkg/ledger"
+	"joiner/pkg/setting"
 )
 
 // Provision launches capacity for pods that have nowhere to run. What it is invoked with does not matter: it looks.
@@ -25,6 +27,24 @@ func (a *App) provision(info launch.Cluster, holder string) control.Provision {
 		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
 		Lifecycle: a.wake(a.set.LifecycleFunction, "provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"),
 		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Metrics: a.metrics, Now: time.Now, Log: a.log}
+}
+
+// Disrupt decides which nodes go by choice.
+func (a *App) Disrupt(ctx context.Context) error {
+	if a.set.Disruption == setting.DisruptionOff {
+		return nil
+	}
+	d := a.disrupt(holder(ctx))
+	return d.Run(ctx, a.until(ctx))
+}
+
+func (a *App) disrupt(holder string) control.Disrupt {
+	r := a.rules()
+	r.ReportDisruption = a.set.Disruption == setting.DisruptionReport
+	return control.Disrupt{Read: a.kube, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
+		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
+		Provision: a.wake(a.set.ProvisionFunction, "disrupt"), Lifecycle: a.wake(a.set.LifecycleFunction, "disrupt"),
+		Rules: r, Holder: holder, Now: time.Now, Log: a.log}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.

@@ -10,6 +10,8 @@ type Class struct {
 	Message string `json:"message,omitempty"` // why it is not ready
 	Unseen  bool   `json:"unseen,omitempty"`  // its status is not of its present spec: refresh has not looked at it yet
 
+	Hash              string            `json:"hash,omitempty"` // of what static drift compares, as refresh wrote it
+	HashVersion       string            `json:"hashVersion,omitempty"`
 	Family            string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
 	Images            []Image           `json:"images,omitempty"`
 	ZoneIDs           map[string]string `json:"zoneIDs,omitempty"` // zones with a subnet of the class, to their ids

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"fmt"
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -10,6 +11,7 @@ import (
 	"joiner/pkg/buffer"
 	"joiner/pkg/cluster"
 	"joiner/pkg/control"
+	"joiner/pkg/disrupt"
 	"joiner/pkg/resource"
 )
 
@@ -219,4 +221,34 @@ func (p poolStatus) CountPool(ctx context.Context, pool string, has resource.Lis
 
 func (p poolStatus) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
 	return p.g.pass(ctx, "note registrations on NodePool "+pool, func() error { return p.to.RecordRegistrations(ctx, pool, outcomes) })
+}
+
+// Moves taints no node while the gate is closed.
+func (g *Gate) Moves(to control.Moves) control.Moves { return moves{g, to} }
+
+type moves struct {
+	g  *Gate
+	to control.Moves
+}
+
+func (m moves) TaintNode(ctx context.Context, n cluster.Node) error {
+	return m.g.pass(ctx, "taint node "+n.Name, func() error { return m.to.TaintNode(ctx, n) })
+}
+
+func (m moves) UntaintNode(ctx context.Context, n cluster.Node) error {
+	return m.g.pass(ctx, "untaint node "+n.Name, func() error { return m.to.UntaintNode(ctx, n) })
+}
+
+// Notes still recalls while the gate is closed, and remembers nothing.
+func (g *Gate) Notes(to control.Notes) control.Notes { return notes{g, to} }
+
+type notes struct {
+	g  *Gate
+	to control.Notes
+}
+
+func (n notes) Recall(ctx context.Context) (disrupt.Memory, error) { return n.to.Recall(ctx) }
+
+func (n notes) Remember(ctx context.Context, m disrupt.Memory) error {
+	return n.g.pass(ctx, fmt.Sprintf("remember %d proposed disruptions", len(m.Proposals)), func() error { return n.to.Remember(ctx, m) })
 }

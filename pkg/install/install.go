@@ -24,6 +24,7 @@ const Namespace = "joiner-system"
 const (
 	GroupProvision               = "joiner-provision"
 	GroupLifecycle               = "joiner-lifecycle"
+	GroupDisrupt                 = "joiner-disrupt"
 	GroupRefresh                 = "joiner-refresh"
 	GroupSpotInterruption        = "joiner-spotinterruption"
 	GroupReservationInterruption = "joiner-reservationinterruption"

@@ -28,6 +28,8 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"CustomResourceDefinition /nodepools.karpenter.sh",
 		"Namespace /joiner-system",
 		"ClusterRole /joiner-admin",
+		"ClusterRole /joiner-disrupt", "ClusterRoleBinding /joiner-disrupt",
+		"Role joiner-system/joiner-disrupt", "RoleBinding joiner-system/joiner-disrupt",
 		"ClusterRole /joiner-lifecycle",
 		"ClusterRoleBinding /joiner-lifecycle",
 		"ValidatingAdmissionPolicy /joiner-provision",
@@ -125,7 +127,7 @@ func TestEveryBindingIsForItsOwnGroup(t *testing.T) {
 		}
 		bound[o.GetName()] = true
 	}
-	want := map[string]bool{GroupProvision: true, GroupLifecycle: true, GroupRefresh: true, GroupSpotInterruption: true,
+	want := map[string]bool{GroupProvision: true, GroupLifecycle: true, GroupDisrupt: true, GroupRefresh: true, GroupSpotInterruption: true,
 		GroupReservationInterruption: true, GroupRebalance: true, GroupScheduledChange: true, GroupStateChange: true}
 	if diff := cmp.Diff(want, bound); diff != "" {
 		t.Errorf("groups with rights (-want +got):\n%s", diff)

@@ -21,6 +21,8 @@ func classFrom(n *awsv1.EC2NodeClass) catalog.Class {
 	out := catalog.Class{
 		Name:              n.Name,
 		Message:           classProblem(n),
+		Hash:              n.Annotations[awsv1.AnnotationHash],
+		HashVersion:       n.Annotations[awsv1.AnnotationHashVersion],
 		Family:            n.ResolvedAMIFamily(),
 		EphemeralBytes:    ephemeralBytes(n),
 		RAID0:             n.Spec.InstanceStorePolicy != nil && *n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,

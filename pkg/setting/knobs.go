@@ -7,7 +7,7 @@ import (
 
 // functionKnobs is the one place where the settings of the functions are written down.
 func functionKnobs() []knob[Values] {
-	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(), rebalanceKnobs(), operationKnobs())
+	return slices.Concat(clusterKnobs(), wiringKnobs(), latencyKnobs(), timeoutKnobs(), sizingKnobs(), priceKnobs(), rebalanceKnobs(), disruptionKnobs(), operationKnobs())
 }
 
 func clusterKnobs() []knob[Values] {

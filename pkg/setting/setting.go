@@ -76,6 +76,10 @@ type Values struct {
 	Rebalance               Rebalance
 	RebalanceQuarantine     time.Duration
 	RebalancesPerHour       int
+	Disruption              Disruption
+	PaybackTime             time.Duration
+	PodMoveUSD              float64
+	DisruptionSteps         int
 	Stay                    time.Duration
 	AlwaysWatch             bool
 	HoldNodes               bool

@@ -28,6 +28,10 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		Rebalance:               setting.RebalanceEvent,
 		RebalanceQuarantine:     30 * time.Minute,
 		RebalancesPerHour:       20,
+		Disruption:              setting.DisruptionAct,
+		PaybackTime:             time.Hour,
+		PodMoveUSD:              0.0005,
+		DisruptionSteps:         24,
 		Stay:                    50 * time.Second,
 		LaunchTimeout:           5 * time.Minute,
 		RegistrationTimeout:     15 * time.Minute,
@@ -64,6 +68,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "LOG_LEVEL": "debug",
 		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
+		"DISRUPTION": "report", "PAYBACK_TIME": "2h", "POD_MOVE_USD": "0.01", "DISRUPTION_STEPS": "5",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +82,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
 		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
+		Disruption: setting.DisruptionReport, PaybackTime: 2 * time.Hour, PodMoveUSD: 0.01, DisruptionSteps: 5,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)

@@ -92,6 +92,13 @@ func rightsOf() map[string]rights {
 			mayNot: []string{"patch pods@default", "list pods@default", "list nodes", "patch nodes", "delete nodeclaims.karpenter.sh",
 				"create nodeclaims.karpenter.sh", "create pods/eviction@default", "update leases.coordination.k8s.io@joiner-system"},
 		},
+		install.GroupDisrupt: {
+			may: join(shared, wishes, events, maps, writes("patch", "nodes"), writes("create update patch delete", "nodeclaims.karpenter.sh"),
+				writes("update patch", "nodeclaims/status.karpenter.sh"), writes("get create update patch", "leases.coordination.k8s.io@joiner-system")),
+			mayNot: []string{"patch pods@default", "delete pods@default", "create pods/eviction@default", "delete nodes", "update nodes",
+				"patch nodepools.karpenter.sh", "patch nodepools/status.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",
+				"get services kube-dns@kube-system"},
+		},
 		install.GroupSpotInterruption:        interrupts,
 		install.GroupReservationInterruption: interrupts,
 		install.GroupScheduledChange: {

@@ -65,7 +65,7 @@ func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 // forget ends all warm processes, so that the next ones start with the credentials and the cluster's address of now.
 func (w *world) forget() {
 	w.t.Helper()
-	for _, f := range []string{"provision", "lifecycle", "refresh", "spotinterruption",
+	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
 		"reservationinterruption", "rebalance", "scheduledchange", "statechange"} {
 		w.until(f+" has ended", func() (string, bool) {
 			n, err := w.Host.Kill(w.Function(f))

@@ -45,7 +45,7 @@ func start(t *testing.T, change ...func(*env.Options)) *world {
 	t.Parallel()
 	w := &world{t: t, ctx: t.Context(), logs: &logBook{}}
 	o := env.Options{Root: root(t), Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
-		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true, Env: map[string]string{"STAY": "1s"}}
+		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true, Env: map[string]string{"STAY": "1s", "DISRUPTION": "off"}}
 	for _, f := range change {
 		f(&o)
 	}

@@ -42,6 +42,13 @@ func deeds() map[string]map[string]deed {
 			"wakes lifecycle":      wakes("provision", "lifecycle"),
 			"wakes refresh":        wakes("provision", "refresh"),
 		},
+		"disrupt": {
+			"finds the cluster":    findsCluster("disrupt"),
+			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("disrupt")},
+			"learns there is none": {do: learnsThereIsNone("disrupt")},
+			"wakes provision":      wakes("disrupt", "provision"),
+			"wakes lifecycle":      wakes("disrupt", "lifecycle"),
+		},
 		"lifecycle": {
 			"finds the cluster": findsCluster("lifecycle"),
 			"lists instances": {do: func(t *testing.T, r *rig) error {

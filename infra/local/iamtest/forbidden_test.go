@@ -32,7 +32,7 @@ func TestInstancesOfOthersCannotBeTerminated(t *testing.T) {
 			t.Errorf("%s instance: %v, want a refusal", name, err)
 		}
 	}
-	for _, function := range []string{"provision", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
+	for _, function := range []string{"provision", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
 		"scheduledchange", "statechange", "setup"} {
 		if err := r.fleet(function).Terminate(t.Context(), []string{ours}); !isDenied(err) {
 			t.Errorf("%s: %v, want a refusal", function, err)
@@ -104,7 +104,7 @@ func TestLaunchesOutsideTheClusterAreDenied(t *testing.T) {
 	if _, _, err := r.fleet("provision").Launch(t.Context(), mine, token+"x"); !isDenied(err) {
 		t.Errorf("a launch from the template of another cluster: %v, want a refusal", err)
 	}
-	for _, function := range []string{"lifecycle", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
+	for _, function := range []string{"lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
 		"scheduledchange", "statechange", "setup"} {
 		if _, _, err := r.fleet(function).Launch(t.Context(), mine, token+"y"); !isDenied(err) {
 			t.Errorf("a launch by %s: %v, want a refusal", function, err)

@@ -26,6 +26,11 @@ func needs() map[string]map[string]string {
 			"ReadCatalog":           "reads the catalog",
 			"WakeFunctions":         "wakes lifecycle",
 		},
+		"disrupt": {
+			"FindCluster":   "finds the cluster",
+			"ReadCatalog":   "reads the catalog",
+			"WakeFunctions": "wakes provision",
+		},
 		"lifecycle": {
 			"FindCluster":              "finds the cluster",
 			"DescribeLaunched":         "lists instances",

@@ -51,7 +51,8 @@ func run(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer logs.Close()
-	s.Env, err = env.Start(ctx, env.Options{Root: root, Progress: os.Stdout, FunctionLog: &functionLog{full: logs, short: os.Stdout}})
+	s.Env, err = env.Start(ctx, env.Options{Root: root, Progress: os.Stdout, FunctionLog: &functionLog{full: logs, short: os.Stdout},
+		Env: map[string]string{"DISRUPTION": "off"}}) // the chapters count on the nodes that they made
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,61 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"joiner/infra/local/env"
+)
+
+// Of pods that became few, what is left runs on a node of its size in the end: the replacement is ready before the old nodes go, and
+// the pod is never without a node for longer than it takes to start again.
+func TestNodesGoWhenTheirPodsNeedLess(t *testing.T) {
+	w := start(t, func(o *env.Options) { o.Env["DISRUPTION"] = "act" })
+	w.apply(text(pool("default")+`
+  disruption: {consolidateAfter: 0s, budgets: [{nodes: 100%}]}
+`), class{name: "default"})
+	w.tick("refresh")
+	w.apply(deployment{name: "web", replicas: 8, cpu: "1500m"})
+	w.exist("web", 8)
+	running := func(want int) func() (string, bool) {
+		return func() (string, bool) {
+			n := 0
+			for _, p := range w.pods("web") {
+				if p.Status.Phase == corev1.PodRunning {
+					n++
+				}
+			}
+			return fmt.Sprint(n, " pods run"), n == want
+		}
+	}
+	w.until("all pods run", running(8), "provision", "lifecycle")
+	before := map[string]bool{}
+	for _, i := range w.living() {
+		before[i.ID] = true
+	}
+	if _, err := w.Kube.AppsV1().Deployments("default").Patch(w.ctx, "web", types.MergePatchType, []byte(`{"spec":{"replicas":1}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.until("a node of the right size is all that is left", func() (string, bool) {
+		living := w.living()
+		saw := ""
+		for _, i := range living {
+			saw += i.Type + " "
+		}
+		return saw, len(living) == 1 && !before[living[0].ID]
+	}, "disrupt", "provision", "lifecycle")
+	w.until("the pod runs", running(1), "provision", "lifecycle")
+	for range 3 {
+		w.tick("disrupt", "provision", "lifecycle")
+	}
+	if n := len(w.living()); n != 1 {
+		t.Errorf("%d instances at rest, want 1", n)
+	}
+	for _, i := range w.living() {
+		t.Logf("%d instances before; %s is left", len(before), i.Type)
+	}
+}
