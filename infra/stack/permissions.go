@@ -62,6 +62,7 @@ func provisionAllows(s *joiner) []statement {
 func lifecycleAllows(s *joiner) []statement {
 	return []statement{
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
+		s.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
 		{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")}, changes: true,
 			when: s.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, s.cluster).
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},

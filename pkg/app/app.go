@@ -54,6 +54,8 @@ type App struct {
 	foreign control.Foreign // instances that earlier notices of this process were about
 	gate    *gate.Gate      // before every port that changes something
 	metrics control.Metrics
+
+	refusals control.Refusals // of evictions; outlives an invocation
 }
 
 // FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not
@@ -128,6 +130,8 @@ func (a *App) rules() cluster.Rules {
 		LaunchTimeout:         a.set.LaunchTimeout,
 		RegistrationTimeout:   a.set.RegistrationTimeout,
 		InitializationTimeout: a.set.InitializationTimeout,
+		DetachTimeout:         a.set.DetachTimeout,
+		NodeRepair:            a.set.NodeRepair,
 		MinLeakAge:            a.set.MinLeakAge,
 		MemoryOverhead:        a.set.VMMemoryOverheadPercent,
 		ReservedENIs:          int64(a.set.ReservedENIs),

@@ -57,7 +57,7 @@ func (a *App) lifecycle() control.Lifecycle {
 	return control.Lifecycle{Read: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
 		Holds:  a.gate.Opener(a.kube),
 		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
-		Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube,
+		Health: a.fleet, Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube, Refusals: &a.refusals,
 		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
 		Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 }

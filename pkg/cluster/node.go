@@ -144,6 +144,13 @@ type Instance struct {
 	Tags         []string  `json:"tags,omitempty"` // keys, sorted
 }
 
+// Impairment is a status check of EC2 that an instance fails (spec aws.md §6.4).
+type Impairment struct {
+	Instance string    `json:"instance"`
+	System   bool      `json:"system,omitempty"` // the host's check, not the instance's own
+	Since    time.Time `json:"since"`
+}
+
 // ProviderID is the id under which Kubernetes knows the instance.
 func (i Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID }
 

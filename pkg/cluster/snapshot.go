@@ -26,6 +26,7 @@ type Snapshot struct {
 	Budgets    []Budget        `json:"budgets,omitempty"`   // PodDisruptionBudgets
 	Instances  []Instance      `json:"instances,omitempty"` // only where the pass asked EC2
 
+	Impaired    []Impairment `json:"impaired,omitempty"`    // only where the pass asked EC2
 	Attachments []Attachment `json:"attachments,omitempty"` // of nodes that are drained, only where the pass asked for them
 
 	Catalog catalog.Catalog `json:"catalog"`
@@ -47,6 +48,8 @@ type Rules struct {
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
 	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`
+	DetachTimeout         time.Duration `json:"detachTimeout,omitempty"`    // how long a drained node waits for its volumes to be detached, 0 for ever
+	NodeRepair            bool          `json:"nodeRepair,omitempty"`       // nodes that stay unhealthy are replaced by force
 	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"`       // an instance younger than this is never called leaked
 	ConfirmAfter          time.Duration `json:"confirmAfter,omitempty"`     // how old a proposed disruption is before it is begun; 0 for 15 s
 	ReplaceTimeout        time.Duration `json:"replaceTimeout,omitempty"`   // a disruption not done by then is taken back; 0 for 10 min

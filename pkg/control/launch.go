@@ -11,6 +11,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/awscode"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
@@ -42,7 +43,7 @@ type launcher struct {
 // pass may have been launched already.
 func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (cluster.Claim, error) {
 	class, err := l.class(ctx, c.Class)
-	if err != nil {
+	if err != nil && !isNotFound(err) { // without a class the launch is hopeless, which choosing finds
 		return c, err
 	}
 	for try := range maxAttempts {
@@ -53,6 +54,10 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 		}
 		if hopeless(err) {
 			return cluster.Claim{}, l.giveUp(ctx, c, err)
+		}
+		if isReadinessUnknown(err) { // refresh was woken and tells soon
+			l.p.Log.Info("claim "+c.Name+" waits", "because", err.Error())
+			return l.unlaunched(ctx, c, launch.ReasonReadinessUnknown, err.Error())
 		}
 		if err != nil {
 			return c, fmt.Errorf("launch for claim %s: %w", c.Name, err)
@@ -68,6 +73,7 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 			return l.launched(ctx, c, order, instance)
 		case refused:
 			l.p.Log.Warn("claim "+c.Name, "outcome", no.Error())
+			l.tellOfSpotRole(ctx, c, no)
 			if err := l.mark(ctx, no.Marks); err != nil {
 				return c, err
 			}
@@ -137,15 +143,39 @@ func (l *launcher) failed(ctx context.Context, c cluster.Claim, why error) (clus
 		}
 		c = next
 	}
-	const most = 300
-	message := why.Error()
-	if len(message) > most {
-		message = message[:most] + "..."
+	reason, message := awscode.Reason(why)
+	c, statusErr := l.unlaunched(ctx, c, reason, message)
+	return c, errors.Join(err, statusErr)
+}
+
+// unlaunched says on the claim why it is not launched yet. Its launch is tried again until the time-out (spec core.md §4.2).
+func (l *launcher) unlaunched(ctx context.Context, c cluster.Claim, reason, message string) (cluster.Claim, error) {
+	have := c.Condition(v1.ConditionLaunched)
+	if have.Status == "Unknown" && have.Reason == reason && have.Message == message {
+		return c, nil
 	}
 	c.Conditions = withCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
-		Reason: v1.ReasonLaunchFailed, Message: message, Since: c.Condition(v1.ConditionLaunched).Since})
-	_, statusErr := l.p.Claims.WriteClaimStatus(ctx, c)
-	return c, errors.Join(err, statusErr)
+		Reason: reason, Message: message, Since: have.Since})
+	written, err := l.p.Claims.WriteClaimStatus(ctx, c)
+	if err != nil {
+		return c, err
+	}
+	return written, nil
+}
+
+// tellOfSpotRole writes the event of spec aws.md §3.7 when spot is refused for want of the service-linked role.
+func (l *launcher) tellOfSpotRole(ctx context.Context, c cluster.Claim, no *catalog.NoCapacityError) {
+	for _, m := range no.Marks {
+		if m.Why != awscode.SpotRoleMissing {
+			continue
+		}
+		reason, message := awscode.Reason(errors.New(m.Why))
+		err := l.p.Record.Event(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason, Message: message})
+		if err != nil {
+			l.p.Log.Warn("event on claim "+c.Name, "error", err)
+		}
+		return
+	}
 }
 
 func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.Type) (launch.Order, error) {
@@ -262,6 +292,11 @@ func hopeless(err error) bool {
 
 func isNotReady(err error) bool {
 	_, ok := errors.AsType[*launch.NotReadyError](err)
+	return ok
+}
+
+func isReadinessUnknown(err error) bool {
+	_, ok := errors.AsType[*launch.ReadinessUnknownError](err)
 	return ok
 }
 

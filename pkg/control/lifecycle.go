@@ -32,6 +32,7 @@ type Lifecycle struct {
 	Pods      Pods
 	Record    Recorder
 	Instances Instances
+	Health    Health // nil where nobody asks for status checks
 	Pools     PoolStatus
 	Volumes   Volumes
 	Provision Waker // runs provision when pods are about to lose their node
@@ -40,25 +41,34 @@ type Lifecycle struct {
 	Rules     cluster.Rules
 	Now       func() time.Time
 	Log       *slog.Logger
+	Refusals  *Refusals // of evictions, shared by the invocations of a process; nil for none known
 
-	seen unseen
-	sum  tally
+	seen   unseen
+	sum    tally
+	failed setbacks
+
+	impaired []cluster.Impairment
 }
 
-// Run passes until nothing is left to do or until the time given.
+// Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the others go on;
+// what did not succeed in the end is the error.
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.put(l.Metrics)
-	swept := l.sweep(ctx) // that it fails must not keep a drain waiting
+	swept := errors.Join(l.sweep(ctx), l.examine(ctx)) // that these fail must not keep a drain waiting
+	l.failed = setbacks{}
+	if l.Refusals == nil {
+		l.Refusals = &Refusals{}
+	}
 	for {
 		busy, err := l.pass(ctx)
 		if err != nil {
-			return errors.Join(err, swept)
+			return errors.Join(err, l.failed.err(), swept)
 		}
 		if !busy || !l.Now().Before(until) {
-			return swept
+			return errors.Join(l.failed.err(), swept)
 		}
 		if err := wait(ctx, l.Read, until.Sub(l.Now())); err != nil {
-			return errors.Join(err, swept)
+			return errors.Join(err, l.failed.err(), swept)
 		}
 	}
 }
@@ -74,6 +84,15 @@ func (l *Lifecycle) sweep(ctx context.Context) error {
 	return nil
 }
 
+// examine asks for failed status checks, once in an invocation: they are told a minute late anyway.
+func (l *Lifecycle) examine(ctx context.Context) (err error) {
+	l.impaired = nil
+	if l.Health != nil {
+		l.impaired, err = l.Health.Impaired(ctx)
+	}
+	return err
+}
+
 // pass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.
 func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
 	instances, err := l.Instances.Instances(ctx)
@@ -84,10 +103,16 @@ func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s.Instances, s.Now, s.Rules = instances, l.Now(), l.Rules
+	s.Instances, s.Impaired, s.Now, s.Rules = instances, l.impaired, l.Now(), l.Rules
 	if _, err := l.seen.show(ctx, s, l.Refresh); err != nil {
 		return false, err
 	}
+	if nodes := lifecycle.Detaching(s); len(nodes) > 0 {
+		if s.Attachments, err = l.Volumes.Attachments(ctx, nodes); err != nil {
+			return false, err
+		}
+	}
+	l.Refusals.mark(s.Pods)
 	next := lifecycle.Next(s)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
@@ -97,15 +122,22 @@ func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
 }
 
 // carryOut does the actions: those on one object in their order, those on different objects side by side. An object that
-// changed meanwhile is left to the next pass.
+// changed meanwhile is left to the next pass, one whose step failed is left alone for a while. It reports whether anything but
+// telling was tried, so that it is worth looking again.
 func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool, err error) {
 	groups, keys := map[string][]plan.Action{}, []string{}
+	condemned := false
 	for _, a := range actions {
 		k := subject(a)
+		if l.failed.rests(k, l.Now()) {
+			continue
+		}
 		if _, ok := groups[k]; !ok {
 			keys = append(keys, k)
 		}
 		groups[k] = append(groups[k], a)
+		changed = changed || a.Do != plan.Tell
+		condemned = condemned || a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode
 	}
 	// What pools remember of their claims comes first: the claims' own steps are what tells it.
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
@@ -113,16 +145,16 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 	if pools < 0 {
 		pools = len(keys)
 	}
-	errs := l.sideBySide(ctx, s, groups, keys[:pools])
-	errs = append(errs, l.sideBySide(ctx, s, groups, keys[pools:])...)
-	if slices.ContainsFunc(actions, func(a plan.Action) bool { return a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode }) {
-		errs = append(errs, l.Provision.Wake(ctx))
+	l.sideBySide(ctx, s, groups, keys[:pools])
+	l.sideBySide(ctx, s, groups, keys[pools:])
+	if condemned {
+		err = l.Provision.Wake(ctx)
 	}
-	return true, errors.Join(errs...)
+	return changed, err
 }
 
-// sideBySide does the actions on each of the objects, and returns the error of each.
-func (l *Lifecycle) sideBySide(ctx context.Context, s cluster.Snapshot, groups map[string][]plan.Action, keys []string) []error {
+// sideBySide does the actions on each of the objects.
+func (l *Lifecycle) sideBySide(ctx context.Context, s cluster.Snapshot, groups map[string][]plan.Action, keys []string) {
 	errs := make([]error, len(keys))
 	var g errgroup.Group
 	g.SetLimit(parallelSteps)
@@ -143,7 +175,13 @@ func (l *Lifecycle) sideBySide(ctx context.Context, s cluster.Snapshot, groups m
 		})
 	}
 	_ = g.Wait() // every error is in errs
-	return errs
+	for i, k := range keys {
+		if errs[i] != nil {
+			l.failed.add(k, errs[i], l.Now())
+		} else {
+			delete(l.failed, k)
+		}
+	}
 }
 
 // rank is 0 for pools and 1 for everything else.

@@ -142,7 +142,7 @@ func TestChangedClaimIsLeftToTheNextPass(t *testing.T) {
 func TestOneFailedStepStopsNoOther(t *testing.T) {
 	f := running(t)
 	f.w.DeleteClaims()
-	err := f.lifecycle(f.w.Ports(controltest.Fault{Call: 5})).Run(context.Background(), f.once())
+	err := f.lifecycle(f.w.Ports(controltest.Fault{Call: 6})).Run(context.Background(), f.once())
 	if fault, ok := errors.AsType[*controltest.FaultError](err); !ok || fault.Call != "condemn node" || !strings.Contains(err.Error(), "condemn node") {
 		t.Fatalf("error %v", err)
 	}
@@ -191,8 +191,10 @@ func TestTerminationGracePeriodEndsABlockedDrain(t *testing.T) {
 	if events := f.w.Events("NodeClaim"); !slices.ContainsFunc(events, hasReason("TerminationGracePeriodExpiring")) {
 		t.Errorf("events on the claim: %q", events)
 	}
-	events := f.w.Events("Pod")
-	if !slices.ContainsFunc(events, hasReason("FailedDraining")) || !slices.ContainsFunc(events, hasReason("Disrupted")) {
+	if events := f.w.Events("Node"); !slices.ContainsFunc(events, hasReason("FailedDraining")) || !slices.ContainsFunc(events, hasReason("TerminationGracePeriodExpiring")) {
+		t.Errorf("events on the node: %q", events)
+	}
+	if events := f.w.Events("Pod"); !slices.ContainsFunc(events, hasReason("Disrupted")) {
 		t.Errorf("events on pods: %q", events)
 	}
 }

@@ -129,6 +129,11 @@ type Instances interface {
 	SweepTemplates(ctx context.Context, age time.Duration) (int, error)
 }
 
+// Health tells which instances fail a status check of EC2. It may be repeated.
+type Health interface {
+	Impaired(ctx context.Context) ([]cluster.Impairment, error)
+}
+
 // SoldOut remembers what EC2 refused to sell, for all functions.
 type SoldOut interface {
 	// Marks lists the marks in force.

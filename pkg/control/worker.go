@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
-	"joiner/pkg/lifecycle"
 	"joiner/pkg/plan"
 )
 
@@ -68,7 +68,7 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 		if err := w.l.Instances.Name(ctx, a.Instance, a.Node, a.Claim); err != nil {
 			return err
 		}
-		return w.annotate(ctx, claim, map[string]string{lifecycle.AnnotationTagged: "true"})
+		return w.annotate(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true", awsv1.AnnotationClusterNameTagged: "true"})
 	case plan.AdoptClaim:
 		return w.keep(w.l.Claims.AdoptClaim(ctx, claim))
 	case plan.CountPool:
@@ -100,14 +100,24 @@ func (w *worker) remove(ctx context.Context, a plan.Action) error {
 	case err != nil || e.Outcome == cluster.Gone:
 		return err
 	case e.Outcome == cluster.Refused:
+		w.l.Refusals.add(pod.UID, w.claims[a.Claim].Deleting, w.l.Now())
 		w.l.Log.Info(a.String(), "outcome", "refused", "why", e.Message)
 		about.Reason, about.Message, about.Warning = "FailedDraining", e.Message, true
 	default:
+		w.l.Refusals.drop(pod.UID)
 		w.l.Log.Info(a.String(), "outcome", "evicted")
-		about.Reason, about.Message = "Evicted", "Evicted pod from node "+a.Node+", which is being removed"
+		about.Reason, about.Message = "Evicted", "Evicted pod: "+disruptionReason(w.claims[a.Claim])
 	}
 	w.event(ctx, about)
 	return nil
+}
+
+// disruptionReason is why the claim goes, as Karpenter says it (spec core.md §5.3).
+func disruptionReason(c cluster.Claim) string {
+	if k := c.Condition(v1.ConditionDisruptionReason); k.Status == "True" {
+		return k.Reason
+	}
+	return "Forceful Termination"
 }
 
 func (w *worker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action) error {

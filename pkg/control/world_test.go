@@ -80,6 +80,8 @@ func rules() cluster.Rules {
 type functions struct {
 	w    *controltest.World
 	made int
+
+	repair bool // nodes are repaired
 }
 
 func (f *functions) provision(p *controltest.Ports) *control.Provision {
@@ -92,8 +94,14 @@ func (f *functions) provision(p *controltest.Ports) *control.Provision {
 }
 
 func (f *functions) lifecycle(p *controltest.Ports) *control.Lifecycle {
-	return &control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Pools: p, Volumes: p, Provision: p.Waker("provision"),
-		Rules: rules(), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+	return &control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Health: p, Pools: p, Volumes: p, Provision: p.Waker("provision"),
+		Rules: f.rules(), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (f *functions) rules() cluster.Rules {
+	r := rules()
+	r.NodeRepair = f.repair
+	return r
 }
 
 func (f *functions) interruption(p *controltest.Ports) *control.Interruption {

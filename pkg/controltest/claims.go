@@ -110,6 +110,23 @@ func (p *Ports) Claims(ctx context.Context) ([]cluster.Claim, error) {
 	return do(ctx, p, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
 }
 
+// AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and what it asks for.
+func (w *World) AddClaim(c cluster.Claim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.UID, c.Class, c.Created = fmt.Sprintf("uid-claim-%d", w.next()), "default", w.now
+	w.claims[c.Name] = &c
+	w.stored(&c)
+}
+
+// Strip takes our finalizer off a claim, as a user might.
+func (w *World) Strip(claim string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claims[claim].Finalizer = false
+	w.stored(w.claims[claim])
+}
+
 // DeleteClaims deletes every claim as kubectl delete does.
 func (w *World) DeleteClaims() {
 	w.mu.Lock()

@@ -109,6 +109,11 @@ func (p *Ports) Instances(ctx context.Context) ([]cluster.Instance, error) {
 func (p *Ports) Terminate(ctx context.Context, ids []string) error {
 	return try(ctx, p, "terminate", func() error {
 		for _, id := range ids {
+			if p.w.FailEnd != nil {
+				if err := p.w.FailEnd(id); err != nil {
+					return err
+				}
+			}
 			if m, ok := p.w.instances[id]; ok && !m.Gone() {
 				m.State = "shutting-down"
 			}
@@ -125,6 +130,18 @@ func (p *Ports) Name(ctx context.Context, id, node, _ string) error {
 		}
 		return nil
 	})
+}
+
+// Impaired lists the instances that fail a status check.
+func (p *Ports) Impaired(ctx context.Context) ([]cluster.Impairment, error) {
+	return do(ctx, p, "list impaired instances", func() ([]cluster.Impairment, error) { return slices.Clone(p.w.impaired), nil })
+}
+
+// Impair has an instance fail its status check, since now.
+func (w *World) Impair(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.impaired = append(w.impaired, cluster.Impairment{Instance: id, Since: w.now})
 }
 
 // SweepTemplates finds nothing to delete.

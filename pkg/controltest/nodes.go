@@ -43,6 +43,7 @@ func (p *Ports) CondemnNode(ctx context.Context, n cluster.Node) error {
 		if !slices.Contains(have.Taints, t) {
 			have.Taints = append(slices.Clone(have.Taints), t)
 		}
+		have.Labels = merged(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
 	})
 }
 
@@ -92,6 +93,15 @@ func nodeCopy(n *cluster.Node) cluster.Node {
 	out := *n
 	out.Labels, out.Annotations, out.Taints = maps.Clone(n.Labels), maps.Clone(n.Annotations), slices.Clone(n.Taints)
 	return out
+}
+
+// Ail sets a condition of every node, since now.
+func (w *World) Ail(condition, status string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.nodes {
+		n.Conditions = append(slices.Clone(n.Conditions), cluster.Condition{Type: condition, Status: status, Since: w.now})
+	}
 }
 
 // DeleteNodes deletes every node as kubectl delete does.

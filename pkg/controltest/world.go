@@ -35,6 +35,7 @@ type World struct {
 	Refuse     func(catalog.Offer) bool   // offers that EC2 has no capacity for; nil for none
 	FailLaunch func(o launch.Order) error // another error of CreateFleet; nil for none
 	Quota      int                        // how many things Take lets through
+	FailEnd    func(id string) error      // of TerminateInstances; nil for none
 
 	mu        sync.Mutex
 	now       time.Time
@@ -61,6 +62,7 @@ type World struct {
 
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
+	impaired      []cluster.Impairment
 }
 
 type budget struct {

@@ -1,7 +1,12 @@
 // Package drain decides which pods of a condemned node go next.
 //
-// It knows the order of spec core.md §5.3, do-not-disrupt and the deadline of §5.4. It refuses to know budgets: the eviction
-// API judges those. Calling it again with a fresh snapshot is the next step; it keeps no state.
+// It knows the order of spec core.md §5.3, do-not-disrupt and the deadline of §5.4. Budgets are the eviction API's to judge; it knows
+// enough of them not to ask in vain. Calling it again with a fresh snapshot is the next step; it keeps no state.
+//
+// What it makes of pods that will not go, while there is no deadline: one whose budget never allows, which two budgets select, or
+// which is protected is waited for without an end, and without asking more than it may help; the node says so by an event. One that
+// ignores SIGTERM is killed by its kubelet after its grace period, and one that is still there a minute later, because the
+// kubelet is dead or a finalizer stays on the pod, is not waited for. With a deadline every pod is deleted in time for it.
 package drain
 
 import (
@@ -22,11 +27,20 @@ const stuckAfter = time.Minute
 type Step struct {
 	Actions []plan.Action // sorted by pod
 	Waiting []string      // pods still on the node, with the reason, sorted
+	Blocked []string      // those of them that will not go by themselves, sorted
 	Done    bool
 }
 
+// Left reports whether any of the pods keeps its node from being drained.
+func Left(pods []cluster.Pod, now time.Time) bool {
+	return slices.ContainsFunc(pods, func(p cluster.Pod) bool { return waitsFor(p, now) })
+}
+
+// Drains reports whether the drain of its node gets rid of the pod at all, sooner or later.
+func Drains(p cluster.Pod, now time.Time) bool { return p.Terminal() || waitsFor(p, now) }
+
 // Next decides the next step for the pods of one node. A zero deadline means that draining may take for ever.
-func Next(pods []cluster.Pod, now, deadline time.Time) Step {
+func Next(pods []cluster.Pod, budgets *Budgets, now, deadline time.Time) Step {
 	var step Step
 	var groups [4][]cluster.Pod
 	for _, p := range pods {
@@ -44,15 +58,15 @@ func Next(pods []cluster.Pod, now, deadline time.Time) Step {
 		if len(first) == 0 {
 			continue
 		}
+		slices.SortFunc(first, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
 		for _, p := range first {
-			actions, why := evict(p, now)
-			step.Actions = append(step.Actions, actions...)
-			step.Waiting = append(step.Waiting, p.Key()+": "+why)
+			step.evict(p, budgets, now)
 		}
 		break
 	}
 	slices.SortFunc(step.Actions, func(a, b plan.Action) int { return strings.Compare(a.Pod, b.Pod) })
 	slices.Sort(step.Waiting)
+	slices.Sort(step.Blocked)
 	step.Done = len(step.Waiting) == 0
 	return step
 }
@@ -94,14 +108,32 @@ func force(p cluster.Pod, now, deadline time.Time) (plan.Action, bool) {
 		Why: fmt.Sprintf("the node ends at %s whatever the pod's budget says", deadline.UTC().Format(time.RFC3339))}, true
 }
 
-func evict(p cluster.Pod, now time.Time) (actions []plan.Action, why string) {
-	switch {
-	case p.Terminating():
-		return nil, "is shutting down"
-	case p.Protected(now):
-		return nil, "is protected by karpenter.sh/do-not-disrupt"
+// refused is said of a pod from its first refusal on, so that the words do not change with every try.
+const refused = "the eviction API refuses it for now"
+
+// evict asks for the eviction of a pod unless something is in the way.
+func (s *Step) evict(p cluster.Pod, budgets *Budgets, now time.Time) {
+	if p.Terminating() {
+		s.Waiting = append(s.Waiting, p.Key()+": is shutting down")
+		return
 	}
-	return []plan.Action{{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName}}, "is being evicted"
+	ask, why := false, "is protected by karpenter.sh/do-not-disrupt"
+	switch {
+	case p.Protected(now):
+	case now.Before(p.AskAgain):
+		why = refused
+	default:
+		ask, why = budgets.take(p)
+	}
+	if ask {
+		s.Actions = append(s.Actions, plan.Action{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName})
+		if why = refused; p.AskAgain.IsZero() {
+			s.Waiting = append(s.Waiting, p.Key()+": is being evicted")
+			return
+		}
+	}
+	s.Waiting = append(s.Waiting, p.Key()+": "+why)
+	s.Blocked = append(s.Blocked, p.Key()+": "+why)
 }
 
 // group is the place of the pod in the order of spec core.md §5.3.

@@ -15,16 +15,19 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/drain"
 	"joiner/pkg/plan"
+	"joiner/pkg/require"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata. Each line of "pods" is "NAME [daemon|static|other] [critical] [grace=30]
 // [deleting=-10s] [phase=Running] [protect=true] [started=-1m] [tolerates=key:Effect|all]"; times are relative to noon. "drain
-// [deadline=30s]" prints what is evicted or deleted and who is waited for.
+// [deadline=30s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
+// "budgets" with lines "NAME APP ALLOWED".
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var pods []cluster.Pod
+		var budgets []cluster.Budget
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "pods":
@@ -33,17 +36,23 @@ func TestScenarios(t *testing.T) {
 					pods = append(pods, pod(t, l))
 				}
 				return ""
+			case "budgets":
+				budgets = nil
+				for l := range strings.SplitSeq(strings.TrimSpace(d.Input), "\n") {
+					budgets = append(budgets, budget(t, l))
+				}
+				return ""
 			case "drain":
 				var deadline time.Time
 				if len(d.CmdArgs) > 0 {
 					deadline = at(t, d.CmdArgs[0].Vals[0])
 				}
-				step := drain.Next(pods, noon(), deadline)
+				step := drain.Next(pods, drain.NewBudgets(budgets), noon(), deadline)
 				r := rand.New(rand.NewPCG(1, 2))
 				for range 3 {
 					other := slices.Clone(pods)
 					r.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
-					if diff := cmp.Diff(step, drain.Next(other, noon(), deadline)); diff != "" {
+					if diff := cmp.Diff(step, drain.Next(other, drain.NewBudgets(budgets), noon(), deadline)); diff != "" {
 						t.Errorf("%s: shuffled the step differs:\n%s", d.Pos, diff)
 					}
 				}
@@ -65,7 +74,11 @@ func text(s drain.Step) string {
 		b.WriteByte('\n')
 	}
 	for _, w := range s.Waiting {
-		fmt.Fprintf(&b, "waiting for %s\n", w)
+		word := "waiting for"
+		if slices.Contains(s.Blocked, w) {
+			word = "blocked by"
+		}
+		fmt.Fprintf(&b, "%s %s\n", word, w)
 	}
 	if s.Done {
 		b.WriteString("done\n")
@@ -81,9 +94,19 @@ func at(t *testing.T, s string) time.Time {
 	return noon().Add(d)
 }
 
+func budget(t *testing.T, line string) cluster.Budget {
+	f := strings.Fields(line)
+	n, err := strconv.ParseInt(f[2], 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.Budget{Namespace: "ns", Name: f[0], DisruptionsAllowed: int32(n),
+		Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", f[1])}}}
+}
+
 func pod(t *testing.T, line string) cluster.Pod {
 	f := strings.Fields(line)
-	p := cluster.Pod{Namespace: "ns", Name: f[0], NodeName: "n1", Phase: "Running", GraceSec: 30, Owner: cluster.OwnerOther}
+	p := cluster.Pod{Namespace: "ns", Name: f[0], NodeName: "n1", Phase: "Running", Ready: true, GraceSec: 30, Owner: cluster.OwnerOther}
 	for _, w := range f[1:] {
 		k, v, _ := strings.Cut(w, "=")
 		switch k {
@@ -107,6 +130,12 @@ func pod(t *testing.T, line string) cluster.Pod {
 			p.Started = at(t, v)
 		case "protect":
 			p.DoNotDisrupt = v
+		case "app":
+			p.Labels = map[string]string{"app": v}
+		case "unready":
+			p.Ready = false
+		case "refused":
+			p.AskAgain = at(t, v)
 		case "tolerates":
 			key, effect, _ := strings.Cut(strings.TrimPrefix(v, "all"), ":")
 			p.Tolerations = []cluster.Toleration{{Operator: "Exists", Key: key, Effect: effect}}

@@ -15,14 +15,19 @@ import (
 // settle is how long a drained node is watched for pods that the scheduler was binding when the taint came (spec core.md §5.2).
 const settle = 5 * time.Second
 
-// finalize is the next step of a claim that is being deleted: deadline, drain, instance, finalizers, in this order (spec
-// core.md §5.1 and §5.2). Everything is done under the claim's name, so that it is done in this order.
+// finalize is the next step of a claim that is being deleted: deadline, drain, volumes, instance, finalizers, in this order
+// (spec core.md §5.1 and §5.2). Everything is done under the claim's name, so that it is done in this order.
 func (v view) finalize(c cluster.Claim) []plan.Action {
-	out, deadline := v.deadline(c)
 	instances := v.instancesOf(c)
 	nodes := v.nodesOf(c, instances)
+	out, deadline := v.deadline(c, nodes)
 	drained, done := v.drain(c, nodes, deadline)
 	out = append(out, drained...)
+	if !done {
+		return out
+	}
+	detached, done := v.detach(c, nodes, deadline)
+	out = append(out, detached...)
 	if !done {
 		return out
 	}
@@ -39,18 +44,48 @@ func (v view) finalize(c cluster.Claim) []plan.Action {
 	return append(out, plan.Action{Do: plan.ReleaseClaim, Claim: c.Name})
 }
 
-// deadline is when draining the claim's nodes ends by force, zero for never. It is fixed once, in an annotation.
-func (v view) deadline(c cluster.Claim) ([]plan.Action, time.Time) {
+// joined makes one write of status writes that follow each other. They are on the same claim.
+func joined(actions []plan.Action) []plan.Action {
+	var out []plan.Action
+	for _, a := range actions {
+		if n := len(out) - 1; n >= 0 && a.Do == plan.WriteStatus && out[n].Do == plan.WriteStatus && a.NodeName == "" {
+			out[n].Conditions = append(slices.Clone(out[n].Conditions), a.Conditions...)
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// stated is the deadline that is written on the claim, zero for none.
+func stated(c cluster.Claim) time.Time {
 	t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
-	if err == nil {
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// byDeadline puts the claim with the earlier deadline first, and those without one last.
+func byDeadline(a, b cluster.Claim) int {
+	x, y := stated(a), stated(b)
+	if x.IsZero() != y.IsZero() {
+		return -x.Compare(y)
+	}
+	return x.Compare(y)
+}
+
+// deadline is when draining the claim's nodes ends by force, zero for never. It is fixed once, in an annotation.
+func (v view) deadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
+	if t = stated(c); !t.IsZero() || c.TerminationGrace == nil {
 		return nil, t
 	}
-	if c.TerminationGrace == nil {
-		return nil, time.Time{}
-	}
 	t = c.Deleting.Add(*c.TerminationGrace)
-	return []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: t, Reason: "TerminationGracePeriodExpiring",
-		Why: "draining ends by force at " + t.UTC().Format(time.RFC3339)}}, t
+	why := "draining ends by force at " + t.UTC().Format(time.RFC3339)
+	for _, n := range nodes {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "TerminationGracePeriodExpiring", Why: why})
+	}
+	return append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: t, Reason: "TerminationGracePeriodExpiring", Why: why}), t
 }
 
 // drain takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs any more is
@@ -83,9 +118,11 @@ func (v view) drain(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (
 func (v view) clear(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action, waiting []string) {
 	step := func(do plan.Do) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
 	idle := v.lifeless(n)
-	if !idle && !condemned(n) {
+	if !idle && !withdrawn(n) {
 		step(plan.CondemnNode)
-		waiting = append(waiting, "node "+n.Name+" is being taken out of service")
+		if !condemned(n) {
+			waiting = append(waiting, "node "+n.Name+" is being taken out of service")
+		}
 	}
 	if n.Deleting.IsZero() {
 		if !idle && !n.Finalizer && c.Name != "" {
@@ -96,10 +133,14 @@ func (v view) clear(c cluster.Claim, n cluster.Node, deadline time.Time) (out []
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.Next(v.pods[n.Name], v.s.Now, deadline)
+	next := drain.Next(v.pods[n.Name], v.budgets, v.s.Now, deadline)
 	for _, a := range next.Actions {
 		a.Claim = c.Name
 		out = append(out, a)
+	}
+	if len(next.Blocked) > 0 {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "FailedDraining",
+			Why: "waiting for pods to go: " + drain.Message(next.Blocked)})
 	}
 	return out, next.Waiting
 }
@@ -203,4 +244,11 @@ func (v view) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.N
 
 func condemned(n cluster.Node) bool {
 	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted && t.Effect == "NoSchedule" })
+}
+
+// withdrawn reports whether the node takes no new pods and no more traffic of load balancers (spec core.md §5.2). Disruption only
+// taints.
+func withdrawn(n cluster.Node) bool {
+	_, excluded := n.Labels[v1.LabelExcludeBalancers]
+	return condemned(n) && excluded
 }

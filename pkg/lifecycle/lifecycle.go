@@ -1,18 +1,25 @@
 // Package lifecycle decides the next step in the life of every NodeClaim, node and instance.
 //
-// It knows registration, initialization, time-outs, expiration, draining, termination and leaks (spec core.md §4 and §5, aws.md
-// §8.1). It takes one step for each object and keeps no state: the next pass sees the result and takes the next one. The
+// It knows registration, initialization, time-outs, expiration, repair, draining, termination and leaks, and what pools count and
+// remember of their nodes (spec core.md §4 and §5, aws.md §8.1). It takes one step for each object and keeps no state: the next pass sees the result and takes the next one. The
 // instances in the snapshot must have been listed before the claims, else a claim's instance could look leaked.
+//
+// Times of objects are compared with the snapshot's, so a clock that is off moves every limit by as much, in either direction.
+// Nothing breaks by it: an instance is never called leaked while a claim's UID is in its tags, a launch is repeated with the
+// same token, and a deadline once written stays.
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/drain"
 	"joiner/pkg/hold"
 	"joiner/pkg/plan"
 )
@@ -28,6 +35,7 @@ type Plan struct {
 func Next(s cluster.Snapshot) Plan {
 	v := newView(s)
 	var p Plan
+	var ending []cluster.Claim
 	outcomes := map[string][]cluster.Registration{} // by pool
 	for _, c := range v.s.Claims {
 		switch {
@@ -40,8 +48,15 @@ func Next(s cluster.Snapshot) Plan {
 			}
 		case c.Finalizer:
 			p.Busy = true
-			p.add(v.finalize(c)...)
+			ending = append(ending, c)
 		}
+	}
+	// Whoever must be gone first is served first from what the budgets allow.
+	slices.SortStableFunc(ending, func(a, b cluster.Claim) int {
+		return cmp.Or(byDeadline(a, b), a.Deleting.Compare(b.Deleting))
+	})
+	for _, c := range ending {
+		p.add(joined(v.finalize(c))...)
 	}
 	for _, n := range v.s.Nodes {
 		actions, busy := v.orphan(n)
@@ -69,6 +84,7 @@ type view struct {
 	claims    map[string]cluster.Claim    // by UID
 	waiting   map[string]int              // pods without a node, by the hold they tolerate
 	owners    map[string]cluster.Claim    // by provider id; of several the first that is not being deleted
+	budgets   *drain.Budgets
 }
 
 func newView(s cluster.Snapshot) view {
@@ -76,8 +92,11 @@ func newView(s cluster.Snapshot) view {
 	s.Pools = sorted(s.Pools, func(p cluster.Pool) string { return p.Name })
 	s.Nodes = sorted(s.Nodes, func(n cluster.Node) string { return n.Name })
 	s.Instances = sorted(s.Instances, func(i cluster.Instance) string { return i.ID })
+	s.Impaired = slices.SortedFunc(slices.Values(s.Impaired), func(a, b cluster.Impairment) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since), strings.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
+	})
 	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
-		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{},
+		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
 		waiting: hold.Waiting(s.Pods)}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
@@ -113,15 +132,41 @@ func (v view) live(c cluster.Claim) (actions []plan.Action, busy bool) {
 	if reason, why := v.doomed(c); reason != "" {
 		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}}, true
 	}
+	if impaired, doomed := v.impaired(c); doomed {
+		return impaired, true
+	}
+	repair, doomed := v.repair(c)
+	if doomed {
+		return repair, true
+	}
+	actions = append(v.adopt(c), repair...)
 	switch {
 	case !c.Is(v1.ConditionLaunched):
-		return nil, true // provision launches it
+		return actions, true // provision launches it
 	case !c.Is(v1.ConditionRegistered):
-		return v.register(c), true
-	case !c.Is(v1.ConditionInitialized):
-		return append(v.tag(c), v.initialize(c)...), true
+		return append(actions, v.register(c)...), true
 	}
-	return v.tag(c), false
+	actions = append(actions, v.tag(c)...)
+	if !c.Is(v1.ConditionInitialized) {
+		return append(actions, v.initialize(c)...), true
+	}
+	return append(actions, v.consistent(c)...), false
+}
+
+// adopt makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made by hand, or
+// if the label of the class is missing (spec core.md §4.1, §4.6).
+func (v view) adopt(c cluster.Claim) (out []plan.Action) {
+	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class {
+		out = append(out, plan.Action{Do: plan.AdoptClaim, Claim: c.Name})
+	}
+	nodes := v.nodes[c.ProviderID]
+	if !c.Is(v1.ConditionRegistered) || len(nodes) != 1 {
+		return out
+	}
+	if n := nodes[0]; !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" {
+		out = append(out, plan.Action{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name})
+	}
+	return out
 }
 
 // doomed says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs (spec core.md §4.5, §4.6,

@@ -34,8 +34,22 @@ func TestScenarios(t *testing.T) {
 				m.s.Pods = append(m.s.Pods, podFrom(a))
 			case "instance":
 				m.s.Instances = append(m.s.Instances, instanceFrom(a))
-			case "budget":
+			case "pool":
+				m.s.Pools = append(m.s.Pools, poolFrom(a))
+			case "refuse": // the eviction API refuses the pod
 				m.budget[a.name] = true
+			case "pdb":
+				m.s.Budgets = append(m.s.Budgets, budgetFrom(a))
+			case "attach":
+				m.s.Attachments = append(m.s.Attachments, attachmentFrom(a))
+			case "detach":
+				m.s.Attachments = slices.DeleteFunc(m.s.Attachments, func(at cluster.Attachment) bool { return at.Volume == a.name })
+			case "impaired":
+				m.s.Impaired = append(m.s.Impaired, impairmentFrom(a))
+			case "rules":
+				m.s.Rules = rulesFrom(a)
+			case "detaching":
+				return strings.Join(lifecycle.Detaching(m.s), " ") + "\n"
 			case "clear":
 				m = newModel(cluster.Snapshot{Now: start(), Rules: rules()})
 			case "next":
@@ -93,6 +107,7 @@ func check(t *testing.T, s cluster.Snapshot, p lifecycle.Plan) {
 func shuffled(s cluster.Snapshot, seed uint64) cluster.Snapshot {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s.Claims, s.Nodes, s.Pods, s.Instances = mixed(r, s.Claims), mixed(r, s.Nodes), mixed(r, s.Pods), mixed(r, s.Instances)
+	s.Pools, s.Budgets, s.Attachments, s.Impaired = mixed(r, s.Pools), mixed(r, s.Budgets), mixed(r, s.Attachments), mixed(r, s.Impaired)
 	return s
 }
 

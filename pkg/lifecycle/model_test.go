@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/lifecycle"
@@ -16,29 +17,36 @@ import (
 // model is a little cluster on which actions take effect: an API server with finalizers, kubelets that end pods, and EC2.
 type model struct {
 	s       cluster.Snapshot
-	budget  map[string]bool // pods that a budget protects
-	errs    []string        // what no pass may do
+	budget  map[string]bool          // pods that the eviction API refuses
+	pauses  map[string]time.Duration // for which the shell does not ask for a refused pod
+	told    map[string]bool
+	errs    []string // what no pass may do
 	started time.Time
 }
 
 func newModel(s cluster.Snapshot) *model {
-	m := &model{s: s, budget: map[string]bool{}, started: s.Now}
+	m := &model{s: s, budget: map[string]bool{}, pauses: map[string]time.Duration{}, told: map[string]bool{}, started: s.Now}
 	m.s.Claims, m.s.Nodes = slices.Clone(s.Claims), slices.Clone(s.Nodes)
-	m.s.Pods, m.s.Instances = slices.Clone(s.Pods), slices.Clone(s.Instances)
+	m.s.Pods, m.s.Instances, m.s.Pools = slices.Clone(s.Pods), slices.Clone(s.Instances), slices.Clone(s.Pools)
 	return m
 }
 
-// run passes once a second until nothing is left to do, at most for so many seconds, and prints the passes that did something.
+// run passes once a second until nothing is left to do, at most for so many seconds, and prints the passes that did something. What
+// is told is printed the first time.
 func (m *model) run(seconds int) string {
 	var b strings.Builder
 	for range seconds {
 		next := lifecycle.Next(m.s)
 		for _, a := range next.Actions {
+			if a.Do == plan.Tell && m.told[a.String()] {
+				continue
+			}
+			m.told[a.String()] = true
 			fmt.Fprintf(&b, "%s: %s\n", m.s.Now.Sub(m.started), a)
 		}
 		m.errs = append(m.errs, faults(m.s, next)...)
 		m.apply(next.Actions)
-		if !next.Busy && len(next.Actions) == 0 {
+		if !next.Busy && !slices.ContainsFunc(next.Actions, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 			break
 		}
 		m.tick(time.Second)
@@ -49,7 +57,7 @@ func (m *model) run(seconds int) string {
 func (m *model) apply(actions []plan.Action) {
 	for _, a := range actions {
 		switch a.Do {
-		case plan.WriteStatus, plan.SetDeadline, plan.TagInstance, plan.DeleteClaim, plan.ReleaseClaim:
+		case plan.WriteStatus, plan.SetDeadline, plan.TagInstance, plan.DeleteClaim, plan.ReleaseClaim, plan.AdoptClaim:
 			m.onClaim(a)
 		case plan.RegisterNode, plan.InitializeNode, plan.CondemnNode, plan.DeleteNode, plan.ReleaseNode:
 			m.onNode(a)
@@ -61,6 +69,13 @@ func (m *model) apply(actions []plan.Action) {
 			}
 		case plan.Evict, plan.DeletePod:
 			m.onPod(a)
+		case plan.CountPool:
+			for i := range m.s.Pools {
+				if m.s.Pools[i].Name == a.Pool {
+					m.s.Pools[i].Counted, m.s.Pools[i].Uncounted = a.Has, false
+				}
+			}
+		case plan.Tell, plan.Registrations:
 		default:
 			m.errs = append(m.errs, "unknown action "+a.String())
 		}
@@ -87,6 +102,9 @@ func (m *model) onClaim(a plan.Action) {
 		c.Annotations = with(c.Annotations, v1.AnnotationTerminationTimestamp, a.Deadline.Format(time.RFC3339))
 	case plan.TagInstance:
 		c.Annotations = with(c.Annotations, "karpenter.k8s.aws/tagged", "true")
+		c.Annotations = with(c.Annotations, "compatibility.karpenter.k8s.aws/cluster-name-tagged", "true")
+	case plan.AdoptClaim:
+		c.Finalizer, c.Labels = true, with(c.Labels, awsv1.LabelEC2NodeClass, c.Class)
 	case plan.DeleteClaim:
 		if c.Deleting.IsZero() {
 			c.Deleting = m.s.Now
@@ -125,12 +143,14 @@ func (m *model) onNode(a plan.Action) {
 	switch a.Do {
 	case plan.RegisterNode:
 		n.Finalizer = true
-		n.Labels = with(n.Labels, v1.LabelRegistered, "true")
+		n.Labels = with(with(n.Labels, v1.LabelRegistered, "true"), awsv1.LabelEC2NodeClass, "default")
 		n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
 	case plan.InitializeNode:
 		n.Labels = with(n.Labels, v1.LabelInitialized, "true")
 	case plan.CondemnNode:
-		n.Taints = append(slices.Clone(n.Taints), cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"})
+		t := cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"}
+		n.Taints = append(slices.DeleteFunc(slices.Clone(n.Taints), func(have cluster.Taint) bool { return have == t }), t)
+		n.Labels = with(n.Labels, v1.LabelExcludeBalancers, "karpenter")
 	case plan.DeleteNode:
 		if n.Deleting.IsZero() {
 			n.Deleting = m.s.Now
@@ -156,6 +176,8 @@ func (m *model) onPod(a plan.Action) {
 	if a.Do == plan.DeletePod {
 		end = m.s.Now.Add(time.Duration(a.GraceSec) * time.Second)
 	} else if m.budget[p.Name] {
+		m.pauses[p.Name] = min(max(2*m.pauses[p.Name], time.Second), 10*time.Second)
+		p.AskAgain = m.s.Now.Add(m.pauses[p.Name])
 		return
 	}
 	if p.Deleting.IsZero() || end.Before(p.Deleting) {

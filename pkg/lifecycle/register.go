@@ -5,14 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/hold"
 	"joiner/pkg/plan"
 )
-
-// AnnotationTagged says that the instance of a claim carries its node's name (spec aws.md §8.2).
-const AnnotationTagged = "karpenter.k8s.aws/tagged"
 
 // register matches a launched claim with the one node of its provider id (spec core.md §4.3). The unregistered taint is
 // dropped if the user brought it; Joiner's own user data does not set it, so that pods need not wait for this step.
@@ -34,11 +32,11 @@ func (v view) register(c cluster.Claim) []plan.Action {
 	}
 }
 
-// tag names the instance of a registered claim after its node, once.
+// tag has the instance of a registered claim named after its node, claim and cluster, once (spec aws.md §8.2).
 func (v view) tag(c cluster.Claim) []plan.Action {
 	i, ok := v.instances[c.ProviderID]
 	nodes := v.nodes[c.ProviderID]
-	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[AnnotationTagged] == "true" {
+	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" && c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
 		return nil
 	}
 	return []plan.Action{{Do: plan.TagInstance, Claim: c.Name, Node: nodes[0].Name, Instance: i.ID}}
@@ -81,7 +79,8 @@ func (v view) initialize(c cluster.Claim) []plan.Action {
 	}
 	return []plan.Action{
 		{Do: plan.InitializeNode, Claim: c.Name, Node: n.Name},
-		{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{{Type: v1.ConditionInitialized, Status: "True"}}},
+		{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{
+			{Type: v1.ConditionInitialized, Status: "True"}, consistency(c, n)}},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/require"
 	"joiner/pkg/resource"
 )
 
@@ -22,6 +23,49 @@ func start() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 func rules() cluster.Rules {
 	return cluster.Rules{LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute, InitializationTimeout: 30 * time.Minute,
 		MinLeakAge: 30 * time.Second}
+}
+
+// rulesFrom reads "rules repair detach=20m".
+func rulesFrom(a args) cluster.Rules {
+	a.only("repair", "detach")
+	r := rules()
+	r.NodeRepair, r.DetachTimeout = a.has("repair"), a.duration("detach")
+	return r
+}
+
+// poolFrom reads "pool p uid=u nodes=2 cpu=4000"; nodes and cpu are what its status says, nothing was counted yet without them.
+func poolFrom(a args) cluster.Pool {
+	a.only("uid", "nodes", "cpu")
+	p := cluster.Pool{Name: a.name, UID: a.str("uid", "uid-"+a.name), Class: "default", Uncounted: !a.has("nodes")}
+	for _, name := range []string{"nodes", "cpu"} {
+		if a.has(name) {
+			p.Counted = amount(a.t, p.Counted, []string{"", name, a.str(name, "")})
+		}
+	}
+	return p
+}
+
+// budgetFrom reads "pdb web allowed=1", a budget of the pods web-1, web-2 and so on.
+func budgetFrom(a args) cluster.Budget {
+	a.only("allowed")
+	n, err := strconv.ParseInt(a.str("allowed", "0"), 10, 32)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return cluster.Budget{Namespace: "default", Name: a.name, DisruptionsAllowed: int32(n),
+		Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", a.name)}}}
+}
+
+// impairmentFrom reads "impaired i-1 since=3m system".
+func impairmentFrom(a args) cluster.Impairment {
+	a.only("since", "system")
+	return cluster.Impairment{Instance: a.name, System: a.has("system"), Since: a.ago("since")}
+}
+
+// attachmentFrom reads "attach pv-1 to=n1 claim=data shared"; data is the claim default/data.
+func attachmentFrom(a args) cluster.Attachment {
+	a.only("to", "claim", "shared")
+	return cluster.Attachment{Node: a.str("to", ""), Volume: a.name, Claim: "default/" + a.str("claim", ""), Shared: a.has("shared")}
 }
 
 // args are the words of one directive: key, key=value or key=(value,value).
@@ -95,10 +139,11 @@ func (a args) only(keys ...string) {
 }
 
 // claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h grace=1m
-// uid=u node=n1 deadline=-1m tagged" with lines "startup T", "request NAME AMOUNT" and "condition TYPE=STATUS REASON AGE MESSAGE".
+// uid=u node=n1 deadline=-1m tagged by-hand unlabelled" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
+// "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
-	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged")
-	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: "p", Class: "default", Created: start().Add(-a.duration("age")),
+	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled")
+	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: "p", PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
 		Deleting: a.ago("deleting"), Finalizer: !a.has("no-finalizer"), ExpireAfter: a.duration("expire"), NodeName: a.str("node", ""),
 		Labels: map[string]string{v1.LabelNodePool: "p", awsv1.LabelEC2NodeClass: "default"}, Annotations: map[string]string{}}
 	if id := a.str("id", ""); id != "" {
@@ -113,6 +158,14 @@ func claimFrom(a args) cluster.Claim {
 	}
 	if a.has("tagged") {
 		c.Annotations["karpenter.k8s.aws/tagged"] = "true"
+		c.Annotations["compatibility.karpenter.k8s.aws/cluster-name-tagged"] = "true"
+	}
+	if a.has("by-hand") {
+		c.Pool, c.PoolUID = "", ""
+		delete(c.Labels, v1.LabelNodePool)
+	}
+	if a.has("unlabelled") {
+		delete(c.Labels, awsv1.LabelEC2NodeClass)
 	}
 	for _, k := range []struct{ word, condition string }{
 		{"initialized", v1.ConditionInitialized}, {"launched", v1.ConditionLaunched}, {"registered", v1.ConditionRegistered},
@@ -128,6 +181,8 @@ func claimFrom(a args) cluster.Claim {
 			c.StartupTaints = append(c.StartupTaints, taintFrom(f[1]))
 		case "request":
 			c.Requests = amount(a.t, c.Requests, f)
+		case "capacity":
+			c.Capacity = amount(a.t, c.Capacity, f)
 		case "condition":
 			kind, status, _ := strings.Cut(f[1], "=")
 			d, err := time.ParseDuration(f[3])
@@ -143,17 +198,21 @@ func claimFrom(a args) cluster.Claim {
 	return c
 }
 
-// nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign" with lines "taint T" and "offer NAME AMOUNT". A
-// node says 4 cpu and 8Gi unless it has offer lines.
+// nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign unlabelled" with lines "taint T", "offer NAME AMOUNT",
+// "capacity NAME AMOUNT" and "condition TYPE=STATUS AGE". A node says 4 cpu and 8Gi unless it has offer lines. A foreign one is of
+// no pool, an unlabelled one lacks the label of the class.
 func nodeFrom(a args) cluster.Node {
-	a.only("id", "not-ready", "ready", "deleting", "no-finalizer", "foreign")
+	a.only("id", "not-ready", "ready", "deleting", "no-finalizer", "foreign", "unlabelled")
 	n := cluster.Node{Name: a.name, UID: "uid-" + a.name, Ready: !a.has("not-ready"), Deleting: a.ago("deleting"),
 		ReadySince: a.ago("ready"), Finalizer: !a.has("no-finalizer"), Labels: map[string]string{}}
 	if id := a.str("id", ""); id != "" {
 		n.ProviderID = providerID(id)
 	}
 	if !a.has("foreign") {
-		n.Labels[awsv1.LabelEC2NodeClass] = "default"
+		n.Labels[awsv1.LabelEC2NodeClass], n.Labels[v1.LabelNodePool] = "default", "p"
+	}
+	if a.has("unlabelled") {
+		delete(n.Labels, awsv1.LabelEC2NodeClass)
 	}
 	for _, l := range a.lines {
 		f := strings.Fields(l)
@@ -162,6 +221,15 @@ func nodeFrom(a args) cluster.Node {
 			n.Taints = append(n.Taints, taintFrom(f[1]))
 		case "offer":
 			n.Allocatable = amount(a.t, n.Allocatable, f)
+		case "capacity":
+			n.Capacity = amount(a.t, n.Capacity, f)
+		case "condition":
+			kind, status, _ := strings.Cut(f[1], "=")
+			d, err := time.ParseDuration(f[2])
+			if err != nil {
+				a.t.Fatal(err)
+			}
+			n.Conditions = append(n.Conditions, cluster.Condition{Type: kind, Status: status, Since: start().Add(-d)})
 		default:
 			a.t.Fatalf("node %s: unknown line %q", a.name, l)
 		}
@@ -172,17 +240,22 @@ func nodeFrom(a args) cluster.Node {
 	return n
 }
 
-// podFrom reads "pod web-1 on=n1 owner=DaemonSet critical deleting=5s grace=30 phase=Succeeded protect=true started=1m hold=h" with
-// lines "tolerate T" or "tolerate all".
+// podFrom reads "pod web-1 on=n1 owner=DaemonSet critical deleting=5s grace=30 phase=Succeeded protect=true started=1m volume=data
+// hold=h" with lines "tolerate T" or "tolerate all".
 func podFrom(a args) cluster.Pod {
-	a.only("on", "owner", "critical", "deleting", "grace", "phase", "protect", "started", "hold")
+	a.only("on", "owner", "critical", "deleting", "grace", "phase", "protect", "started", "volume", "hold")
 	grace, err := strconv.ParseInt(a.str("grace", "30"), 10, 64)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	p := cluster.Pod{Namespace: "default", Name: a.name, UID: "uid-" + a.name, NodeName: a.str("on", ""), Phase: a.str("phase", "Running"),
 		Owner: cluster.Owner(a.str("owner", "Other")), Critical: a.has("critical"), Deleting: a.ago("deleting"), GraceSec: grace,
-		DoNotDisrupt: a.str("protect", ""), Started: a.ago("started")}
+		DoNotDisrupt: a.str("protect", ""), Started: a.ago("started"), Ready: true}
+	app, _, _ := strings.Cut(a.name, "-")
+	p.Labels = map[string]string{"app": app}
+	if v := a.str("volume", ""); v != "" {
+		p.Volumes = []cluster.Volume{{Driver: "ebs.csi.aws.com", ID: "default/" + v}}
+	}
 	if a.has("hold") {
 		p.Holds = []string{a.str("hold", "")}
 	}

@@ -86,6 +86,8 @@ type Values struct {
 	LaunchTimeout           time.Duration
 	RegistrationTimeout     time.Duration
 	InitializationTimeout   time.Duration
+	DetachTimeout           time.Duration // 0: wait for ever
+	NodeRepair              bool
 	MinLeakAge              time.Duration
 	VMMemoryOverheadPercent float64 // a fraction of the advertised memory: 0.075 is 7.5 %
 	ReservedENIs            int

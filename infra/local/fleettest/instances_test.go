@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -140,5 +141,41 @@ func TestAnInstanceLearnsTheTagsThatItLacks(t *testing.T) {
 	}
 	if tags := r.Cloud.Instances()[0].Tags; tags["karpenter.sh/nodeclaim"] != "default-abcde" || tags["eks:eks-cluster-name"] != "demo" || tags["Name"] != "ip-10-0-0-4" {
 		t.Errorf("tags %v", tags)
+	}
+}
+
+// Both checks are asked for; an instance that passes them, or whose check is not through yet, is not listed.
+func TestInstancesThatFailAStatusCheckAreListed(t *testing.T) {
+	r := start(t, 10)
+	well, sick, host := r.launch(t, r.order("on-demand", "m5.large"), "a"), r.launch(t, r.order("on-demand", "m5.large"), "b"), r.launch(t, r.order("on-demand", "m5.large"), "c")
+	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for id, system := range map[string]bool{sick: false, host: true} {
+		r.running(t, id)
+		if err := r.Impair(id, system, since); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.running(t, well)
+	got, err := r.Impaired(t.Context())
+	want := []cluster.Impairment{{Instance: sick, Since: since}, {Instance: host, System: true, Since: since}}
+	slices.SortFunc(want, func(a, b cluster.Impairment) int { return strings.Compare(a.Instance, b.Instance) })
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// running waits until EC2 says that the instance runs.
+func (r *rig) running(t *testing.T, id string) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; {
+		for _, i := range r.Cloud.Instances() {
+			if i.ID == id && i.State == "running" {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s does not run", id)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

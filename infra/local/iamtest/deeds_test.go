@@ -55,6 +55,10 @@ func deeds() map[string]map[string]deed {
 				_, err := r.fleet("lifecycle").Instances(t.Context())
 				return err
 			}},
+			"asks for status checks": {do: func(t *testing.T, r *rig) error {
+				_, err := r.fleet("lifecycle").Impaired(t.Context())
+				return err
+			}},
 			"names an instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
 				return r.fleet("lifecycle").Name(t.Context(), r.Instances()[0].ID, "node-1", "default-abcde")
 			}},

@@ -34,6 +34,7 @@ func needs() map[string]map[string]string {
 		"lifecycle": {
 			"FindCluster":              "finds the cluster",
 			"DescribeLaunched":         "lists instances",
+			"DescribeHealth":           "asks for status checks",
 			"TagOwnInstances":          "names an instance",
 			"TerminateOwnInstances":    "terminates",
 			"DeleteOwnLaunchTemplates": "sweeps templates",

@@ -47,5 +47,6 @@ const (
 	ReasonDraining                      = "Draining"
 	ReasonAwaitingVolumeDetachment      = "AwaitingVolumeDetachment"
 	ReasonTerminationGracePeriodElapsed = "TerminationGracePeriodElapsed"
+	ReasonDetachTimeout                 = "DetachTimeout" // of Joiner
 	ReasonConsistencyCheckFailed        = "ConsistencyCheckFailed"
 )

@@ -1,0 +1,263 @@
+package control_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/controltest"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// byHand is a world with a claim that a user made, and with the pods of one pool.
+func byHand(t *testing.T) *functions {
+	t.Helper()
+	f := &functions{w: newWorld()}
+	f.w.AddClaim(cluster.Claim{Name: "mine", Labels: map[string]string{"team": "a"}, Requests: resource.List{CPU: 3000},
+		Requirements: require.NewSet(require.Of(catalog.LabelCapacityType, "on-demand"), require.Of(catalog.LabelZone, "us-west-2b"))})
+	return f
+}
+
+func mine(t *testing.T, w *controltest.World) cluster.Claim {
+	t.Helper()
+	for _, c := range w.Claims() {
+		if c.Name == "mine" {
+			return c
+		}
+	}
+	t.Fatal("the claim is gone")
+	return cluster.Claim{}
+}
+
+// TestAHandMadeClaimGetsItsNode has no pods: nothing but the claim asks for a node (spec core.md §4.1).
+func TestAHandMadeClaimGetsItsNode(t *testing.T) {
+	f := byHand(t)
+	f.rest(t, 4)
+	noProblems(t, f.w)
+	c := mine(t, f.w)
+	if !c.Is("Initialized") || !c.Finalizer || c.Labels["karpenter.k8s.aws/ec2nodeclass"] != "default" || c.Labels["team"] != "a" {
+		t.Errorf("the claim is %+v", c)
+	}
+	if i := f.w.Instances(); len(i) != 1 || i[0].CapacityType != "on-demand" || i[0].Zone != "us-west-2b" || i[0].Type != "c5.xlarge" {
+		t.Errorf("instances %+v", i)
+	}
+	if got := f.w.Counted().Get("nodes"); got != 0 {
+		t.Errorf("the pool counts %d nodes", got)
+	}
+	if got := f.w.Registrations("general"); len(got) != 0 {
+		t.Errorf("the pool was told of %v", got)
+	}
+	f.w.DeleteClaims()
+	f.rest(t, 3)
+	if left := f.w.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
+		t.Errorf("left are %s", left)
+	}
+}
+
+// TestNothingIsLaunchedBeforeTheFinalizerIsStored fails the write of the finalizer.
+func TestNothingIsLaunchedBeforeTheFinalizerIsStored(t *testing.T) {
+	dry := byHand(t)
+	p := dry.w.Ports(controltest.Fault{})
+	if err := dry.provision(p).Run(context.Background(), dry.once()); err != nil {
+		t.Fatal(err)
+	}
+	f := byHand(t)
+	p = f.w.Ports(controltest.Fault{Call: slices.Index(p.Calls(), "adopt claim") + 1})
+	if err := f.provision(p).Run(context.Background(), f.once()); err == nil {
+		t.Error("no error")
+	}
+	if slices.Contains(p.Calls(), "launch") {
+		t.Errorf("calls %v", p.Calls())
+	}
+}
+
+// TestALostFinalizerIsPutBack takes it off a claim in service.
+func TestALostFinalizerIsPutBack(t *testing.T) {
+	f := running(t)
+	name := f.w.Claims()[0].Name
+	f.w.Strip(name)
+	f.rest(t, 1)
+	if c := f.w.Claims()[0]; c.Name != name || !c.Finalizer {
+		t.Errorf("claim %s has no finalizer", name)
+	}
+}
+
+// TestPoolsCountAndRememberTheirNodes follows a pool from its first node to none.
+func TestPoolsCountAndRememberTheirNodes(t *testing.T) {
+	f := running(t)
+	claims := len(f.w.Claims())
+	if got := f.w.Counted(); got.Get("nodes") != int64(claims) || got.CPU == 0 || got.Memory == 0 {
+		t.Errorf("%d claims are counted as %s", claims, got)
+	}
+	ok := 0
+	for _, r := range f.w.Registrations("general") {
+		if r.OK {
+			ok++
+		}
+	}
+	if ok != claims {
+		t.Errorf("%d of %d registrations are remembered", ok, claims)
+	}
+	f.w.Stop("web")
+	f.w.Stop("db")
+	f.w.DeleteClaims()
+	f.rest(t, 4)
+	if got := f.w.Counted(); !got.IsZero() {
+		t.Errorf("an empty pool is counted as %s", got)
+	}
+}
+
+// TestOneThatFailsAllTheTimeHoldsUpNobody cannot end one instance; the other nodes are gone within the same invocation.
+func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
+	f := running(t)
+	f.w.Stop("web")
+	f.w.Stop("db")
+	bad, tries := f.w.Instances()[0].ID, 0
+	f.w.FailEnd = func(id string) error {
+		if id == bad {
+			tries++
+			return errors.New("UnauthorizedOperation")
+		}
+		return nil
+	}
+	all := len(f.w.Claims())
+	f.w.DeleteClaims()
+	err := f.lifecycle(f.w.Ports(controltest.Fault{})).Run(context.Background(), f.w.Now().Add(50*time.Second))
+	if err == nil || strings.Count(err.Error(), "UnauthorizedOperation") != 1 {
+		t.Errorf("error %v, want that of the one step", err)
+	}
+	if left := f.w.Claims(); len(left) != 1 || instanceOf(left[0]) != bad || all < 2 {
+		t.Errorf("%d of %d claims are left", len(left), all)
+	}
+	if tries < 4 || tries > 7 {
+		t.Errorf("it was tried %d times in 50 seconds, want each time later", tries)
+	}
+}
+
+// TestTellingIsNoReasonToStay has something to tell in each pass and nothing to do.
+func TestTellingIsNoReasonToStay(t *testing.T) {
+	f := &functions{w: newWorld(), repair: true}
+	f.w.Run("web", 1, pattern(1500, 3000))
+	f.w.Run("db", 1, inZone("us-west-2a", pattern(1500, 3000)))
+	f.w.Run("cache", 1, inZone("us-west-2b", pattern(1500, 3000)))
+	f.rest(t, 4)
+	noProblems(t, f.w)
+	f.w.Ail("StorageReady", "False")
+	f.w.Tick(40 * time.Minute)
+	p := f.w.Ports(controltest.Fault{})
+	if err := f.lifecycle(p).Run(context.Background(), f.w.Now().Add(50*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(p.Calls(), "wait") || !slices.Contains(p.Calls(), "write event") {
+		t.Errorf("calls %v", p.Calls())
+	}
+	if len(f.w.Instances()) < 2 || !slices.ContainsFunc(f.w.Events("Node"), hasReason("NodeRepairBlocked")) {
+		t.Errorf("%d instances, events on nodes %q", len(f.w.Instances()), f.w.Events("Node"))
+	}
+}
+
+// first is the only instance of a world made by alone.
+const first = "i-000004"
+
+// alone is a world with one node, which has a pod and an attached volume.
+func alone(t *testing.T, pod cluster.Pod) *functions {
+	t.Helper()
+	f := &functions{w: newWorld(), repair: true}
+	f.w.Run("web", 1, pod)
+	f.comeToRest(t)
+	if i := f.w.Instances(); len(i) != 1 || i[0].ID != first {
+		t.Fatalf("instances %+v", i)
+	}
+	f.w.Attach(f.w.Nodes(), "pv-1")
+	return f
+}
+
+func runs(w *controltest.World, id string) bool {
+	return slices.ContainsFunc(w.Instances(), func(i cluster.Instance) bool { return i.ID == id })
+}
+
+func TestDetachingSurvivesEveryFault(t *testing.T) {
+	eachFault(t,
+		func(t *testing.T) *functions {
+			f := alone(t, pattern(1500, 3000))
+			f.w.DeleteClaims()
+			return f
+		},
+		func(f *functions, p *controltest.Ports) error {
+			return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(14*time.Second))
+		},
+		func(t *testing.T, f *functions) {
+			f.rest(t, 2)
+			if !runs(f.w, first) {
+				t.Errorf("the instance ended with its volume attached: %+v", f.w.Instances())
+			}
+			f.w.Detach("pv-1")
+			f.comeToRest(t)
+			if runs(f.w, first) {
+				t.Error("the instance is still there")
+			}
+		})
+}
+
+// TestRepairSurvivesEveryFault has a pod that may not be disrupted and a volume that stays attached: nothing stops a repair.
+func TestRepairSurvivesEveryFault(t *testing.T) {
+	eachFault(t,
+		func(t *testing.T) *functions {
+			pod := pattern(1500, 3000)
+			pod.DoNotDisrupt = "true"
+			f := alone(t, pod)
+			f.w.Ail("KernelReady", "False")
+			f.w.Tick(30 * time.Minute)
+			return f
+		},
+		func(f *functions, p *controltest.Ports) error {
+			return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(3*time.Second))
+		},
+		func(t *testing.T, f *functions) {
+			f.comeToRest(t)
+			f.rest(t, 2)
+			if runs(f.w, first) {
+				t.Error("the sick instance is still there")
+			}
+		})
+}
+
+func TestHandMadeClaimsSurviveEveryFault(t *testing.T) {
+	eachFault(t, byHand,
+		func(f *functions, p *controltest.Ports) error {
+			return f.provision(p).Run(context.Background(), f.once())
+		},
+		func(t *testing.T, f *functions) {
+			f.w.Tick(2 * time.Minute)
+			f.comeToRest(t)
+			if c := mine(t, f.w); !c.Finalizer || c.ProviderID == "" {
+				t.Errorf("the claim is %+v", c)
+			}
+		})
+}
+
+// TestAnImpairedInstanceIsReplaced has a protected pod on it: the instance cannot be relied on, so nothing is waited for.
+func TestAnImpairedInstanceIsReplaced(t *testing.T) {
+	pod := pattern(1500, 3000)
+	pod.DoNotDisrupt = "true"
+	f := alone(t, pod)
+	f.w.Impair(first)
+	f.rest(t, 4)
+	if !runs(f.w, first) {
+		t.Error("it went before two minutes were over")
+	}
+	f.rest(t, 6)
+	if runs(f.w, first) {
+		t.Error("it is kept")
+	}
+	f.comeToRest(t)
+	if e := f.w.Events("Node"); !slices.ContainsFunc(e, hasReason("InstanceUnhealthy")) || !slices.ContainsFunc(e, hasReason("TerminatingOnInterruption")) {
+		t.Errorf("events on the node: %q", e)
+	}
+}

@@ -1,0 +1,47 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// The check of spec core.md §4.8.
+const (
+	leastPercent    = 90 // of what the claim promises, that a node must have
+	inconsistentFor = 10 * time.Minute
+)
+
+// consistent says on an initialized claim whether its node has what the claim promises.
+func (v view) consistent(c cluster.Claim) []plan.Action {
+	nodes := v.nodes[c.ProviderID]
+	if len(nodes) != 1 {
+		return nil
+	}
+	k := consistency(c, nodes[0])
+	out := v.note(c, k)
+	if k.Status == "False" {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: "FailedConsistencyCheck", Why: k.Message, Every: inconsistentFor})
+	}
+	return out
+}
+
+// consistency compares only what the pods of the claim asked for: the rest of an estimate may well be off.
+func consistency(c cluster.Claim, n cluster.Node) cluster.Condition {
+	var short []string
+	for _, name := range c.Requests.Names() {
+		promised, has := c.Capacity.Get(name), n.Capacity.Get(name)
+		if has*100 < promised*leastPercent {
+			short = append(short, fmt.Sprintf("%s is %d and was to be %d", name, has, promised))
+		}
+	}
+	if len(short) > 0 {
+		return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "False", Reason: v1.ReasonConsistencyCheckFailed,
+			Message: "the node has less than 90 % of what was expected: " + strings.Join(short, ", ")}
+	}
+	return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "True", Reason: v1.ConditionConsistentStateFound}
+}

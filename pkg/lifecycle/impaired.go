@@ -1,0 +1,46 @@
+package lifecycle
+
+import (
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// impairedFor is how long a status check must have failed before it counts (spec aws.md §6.4).
+const impairedFor = 2 * time.Minute
+
+// impaired ends a claim whose instance fails a status check of EC2, by force: nothing on it can be relied on any more (spec aws.md
+// §6.2, §6.4). No event tells of this. Dates that EC2 plans do not count here: those have an event of their own.
+func (v view) impaired(c cluster.Claim) (out []plan.Action, doomed bool) {
+	i, ok := v.instances[c.ProviderID]
+	if !ok || c.ProviderID == "" || i.Gone() {
+		return nil, false
+	}
+	for _, k := range v.s.Impaired {
+		if k.Instance != i.ID || v.s.Now.Before(k.Since.Add(impairedFor)) {
+			continue
+		}
+		reason, why := "instance_status", "its instance "+i.ID+" fails the status check of EC2"
+		if k.System {
+			reason, why = "system_status", "the host of its instance "+i.ID+" fails the status check of EC2"
+		}
+		out = append(out, v.both(c, "InstanceUnhealthy", why)...)
+		if stated(c).IsZero() {
+			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now, Reason: "TerminationGracePeriodExpiring",
+				Why: "it is ended by force now: " + why})
+		}
+		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why})
+		return append(out, v.both(c, "TerminatingOnInterruption", "it is drained and ended because "+why)...), true
+	}
+	return nil, false
+}
+
+// both tells of a claim and of its node, if there is one.
+func (v view) both(c cluster.Claim, reason, why string) []plan.Action {
+	out := []plan.Action{{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: reason, Why: why}}
+	for _, n := range v.nodes[c.ProviderID] {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: reason, Why: why})
+	}
+	return out
+}
