@@ -11,6 +11,7 @@ import (
 	"joiner/pkg/install"
 	"joiner/pkg/kube"
 	"joiner/pkg/ledger"
+	units "joiner/pkg/resource"
 )
 
 // as is a client with the rights of one function's group.
@@ -61,6 +62,14 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	must("provision", "version", func() error { _, err := p.Version(ctx); return err })
 
 	must("lifecycle", "snapshot", func() error { _, err := l.Snapshot(ctx); return err })
+	must("provision", "adopt", func() (err error) { claim, err = p.AdoptClaim(ctx, claim); return err })
+	must("lifecycle", "adopt", func() (err error) { claim, err = l.AdoptClaim(ctx, claim); return err })
+	must("lifecycle", "attachments", func() error { _, err := l.Attachments(ctx, []string{node.Name}); return err })
+	must("lifecycle", "count", func() error { return l.CountPool(ctx, c.name, units.List{CPU: 1000}) })
+	must("lifecycle", "registrations", func() error {
+		return l.RecordRegistrations(ctx, c.name, []cluster.Registration{{ClaimUID: "a", OK: true}})
+	})
+	must("refresh", "hash of a claim", func() (err error) { claim, err = f.AnnotateClaim(ctx, claim, map[string]string{"c": "d"}); return err })
 	must("lifecycle", "register", func() error { return l.RegisterNode(ctx, node, claim) })
 	must("lifecycle", "status", func() (err error) {
 		claim.NodeName = node.Name
