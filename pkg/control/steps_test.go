@@ -162,8 +162,8 @@ func TestTellingIsNoReasonToStay(t *testing.T) {
 	}
 }
 
-// first is the only instance of a world made by alone.
-const first = "i-000004"
+// only is the one instance of a world made by alone.
+const only = "i-000004"
 
 // alone is a world with one node, which has a pod and an attached volume.
 func alone(t *testing.T, pod cluster.Pod) *functions {
@@ -171,7 +171,7 @@ func alone(t *testing.T, pod cluster.Pod) *functions {
 	f := &functions{w: newWorld(), repair: true}
 	f.w.Run("web", 1, pod)
 	f.comeToRest(t)
-	if i := f.w.Instances(); len(i) != 1 || i[0].ID != first {
+	if i := f.w.Instances(); len(i) != 1 || i[0].ID != only {
 		t.Fatalf("instances %+v", i)
 	}
 	f.w.Attach(f.w.Nodes(), "pv-1")
@@ -194,12 +194,12 @@ func TestDetachingSurvivesEveryFault(t *testing.T) {
 		},
 		func(t *testing.T, f *functions) {
 			f.rest(t, 2)
-			if !runs(f.w, first) {
+			if !runs(f.w, only) {
 				t.Errorf("the instance ended with its volume attached: %+v", f.w.Instances())
 			}
 			f.w.Detach("pv-1")
 			f.comeToRest(t)
-			if runs(f.w, first) {
+			if runs(f.w, only) {
 				t.Error("the instance is still there")
 			}
 		})
@@ -222,7 +222,7 @@ func TestRepairSurvivesEveryFault(t *testing.T) {
 		func(t *testing.T, f *functions) {
 			f.comeToRest(t)
 			f.rest(t, 2)
-			if runs(f.w, first) {
+			if runs(f.w, only) {
 				t.Error("the sick instance is still there")
 			}
 		})
@@ -247,13 +247,13 @@ func TestAnImpairedInstanceIsReplaced(t *testing.T) {
 	pod := pattern(1500, 3000)
 	pod.DoNotDisrupt = "true"
 	f := alone(t, pod)
-	f.w.Impair(first)
+	f.w.Impair(only)
 	f.rest(t, 4)
-	if !runs(f.w, first) {
+	if !runs(f.w, only) {
 		t.Error("it went before two minutes were over")
 	}
 	f.rest(t, 6)
-	if runs(f.w, first) {
+	if runs(f.w, only) {
 		t.Error("it is kept")
 	}
 	f.comeToRest(t)

@@ -19,7 +19,7 @@ func crashPoints() []sim.CrashPoint {
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "write event",
 			"write status of claim"}},
 		{"lifecycle", []string{"annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",
-			"initialize node", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
+			"initialize node", "list attachments", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
 			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision",
 			"write event", "write status of claim"}},
 		{"spotinterruption", []string{"annotate claim", "condemn node", "delete claim", "get node", "list claims", "mark sold out",
