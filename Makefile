@@ -131,7 +131,7 @@ bench: ## pack the sample workloads beside Karpenter and write infra/bench/resul
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \
 		env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/verify-plan ./verify/program
-	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/bench/workloads)
+	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/local/verify/testdata/services-1000.json.gz infra/bench/workloads)
 
 .PHONY: vuln
 vuln: $(GOVULNCHECK) ## look for known vulnerabilities in what the functions call; needs vuln.go.dev, or VULNDB=file:///folder of a copy
@@ -146,6 +146,7 @@ fmt: ## format all Go files
 .PHONY: build
 build: ## build the functions and the local programs for this machine
 	$(STEP) 'build the functions for $(LOCAL_ARCH)' '5 s, 2 minutes the first time' .ci/build-functions $(LOCAL_ARCH) $(FUNCTIONS)
+	$(STEP) 'build the command line' '5 s, 1 minute the first time' go build -o $(BIN)/joiner ./functions/joiner
 	@$(MAKE) --no-print-directory $(BIN)/joiner-local
 
 .PHONY: package

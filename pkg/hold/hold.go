@@ -23,9 +23,10 @@ import (
 
 // Limits.
 const (
-	MostPods   = 5000        // that one pass writes a toleration for
-	mostOfAPod = 8           // tolerations that a pod collects, since none can be taken back
-	longest    = time.Minute // from Ready on that a node is held
+	MostPods   = 5000             // that one pass writes a toleration for
+	mostOfAPod = 8                // tolerations that a pod collects, since none can be taken back
+	longest    = time.Minute      // from Ready on that a node is held
+	others     = 30 * time.Second // from Ready on that a node with its pods is held while pods of other held nodes wait
 )
 
 // Wish is a toleration that a pod should get.
@@ -145,10 +146,11 @@ func Waiting(pods []cluster.Pod) map[string]int {
 
 // Over says why a Ready node need not be held any longer, empty if it must.
 func Over(t cluster.Taint, n cluster.Node, waiting map[string]int, now time.Time) string {
+	ready := now.Sub(n.ReadySince)
 	switch {
-	case waiting[t.Value] == 0:
+	case waiting[t.Value] == 0 && (len(waiting) == 0 || ready >= others):
 		return "no pod that it was planned for waits"
-	case !now.Before(n.ReadySince.Add(longest)):
+	case ready >= longest:
 		return "it has been ready for " + longest.String()
 	}
 	return ""

@@ -80,9 +80,15 @@ func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
 	return b
 }
 
+// refusedAfter is how long after a node became ready the scheduler has had its say about the pods planned for it.
+const refusedAfter = 15 * time.Second
+
 // settled reports whether the scheduler has had the time to put the pods of a claim onto its node. Those that it did not put there
-// are packed by what is true now: a rule may have come to keep them away.
+// are packed by what is true now: a rule may have come to keep them away. A held node is not initialized while it waits for them.
 func (w *world) settled(h cluster.Host) bool {
+	if n := h.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && w.s.Now.Sub(n.ReadySince) >= refusedAfter {
+		return true
+	}
 	k := h.Claim.Condition(api.ConditionInitialized)
 	return h.Initialized() && (k.Status != "True" || !w.s.Now.Before(k.Since.Add(bindsWithin)))
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
@@ -18,7 +19,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
 // DRIVER COUNT". Words:
-// unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, condemned (tainted), moving (by a disruption that brings its replacements).
+// ready=20 (for so many seconds), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, condemned (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -46,6 +47,9 @@ func (w *World) addNode(d directive) error {
 		default:
 			return fmt.Errorf("node %s: unknown line %q", n.Name, l)
 		}
+	}
+	if d.has("ready") {
+		n.ReadySince = w.Snapshot.Now.Add(-time.Duration(d.num("ready", 0)) * time.Second)
 	}
 	if d.has("condemned") {
 		n.Taints = append(n.Taints, taint(api.TaintDisrupted+":NoSchedule"))

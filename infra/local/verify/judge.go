@@ -8,12 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
+	"joiner/pkg/kube"
 	"joiner/pkg/workload"
 )
 
@@ -28,11 +27,13 @@ type view struct {
 	exists map[string]bool
 	on     map[string]string // pods with a node, to its name
 	said   map[string]string // pods without one, to what the scheduler said last
+	uid    map[string]string
+	holds  map[string][]string // values of the holds that pods tolerate
 }
 
 // look reads the pods of every namespace. Pods that are going away do not exist any more.
 func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
-	v := view{exists: map[string]bool{}, on: map[string]string{}, said: map[string]string{}}
+	v := view{exists: map[string]bool{}, on: map[string]string{}, said: map[string]string{}, uid: map[string]string{}, holds: map[string][]string{}}
 	ours := map[string]bool{}
 	for _, p := range pods {
 		ours[workload.Key(p)] = true
@@ -47,7 +48,7 @@ func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
 		if !ours[key] || p.DeletionTimestamp != nil {
 			continue
 		}
-		v.exists[key] = true
+		v.exists[key], v.uid[key], v.holds[key] = true, string(p.UID), kube.Pod(p).Holds
 		if p.Spec.NodeName != "" {
 			v.on[key] = p.Spec.NodeName
 		} else {
@@ -55,23 +56,6 @@ func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
 		}
 	}
 	return v, nil
-}
-
-// settle waits until every pod has a node, or no pod got one for the idle time. It returns the seconds from began to the last
-// pod that got one.
-func (t *trial) settle(ctx context.Context, began time.Time) (float64, error) {
-	left, moved := -1, time.Now()
-	err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
-		list, err := t.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
-		if err != nil {
-			return false, fmt.Errorf("list pending pods: %w", err)
-		}
-		if n := len(list.Items); n != left {
-			left, moved = n, time.Now()
-		}
-		return left == 0 || time.Since(moved) > t.Idle, nil
-	})
-	return moved.Sub(began).Seconds(), err
 }
 
 // judge compares what the scheduler did with what the plan said.

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 	"joiner/pkg/resource"
 	"joiner/pkg/workload"
@@ -19,7 +20,6 @@ import (
 
 const (
 	kwokKey     = "kwok.x-k8s.io/node" // kwok plays the kubelet of nodes with this annotation
-	gate        = "joiner.sh/nomination"
 	daemonLabel = "joiner.sh/verified-daemon"
 )
 
@@ -27,13 +27,13 @@ const (
 func nodeName(round, i int) string { return fmt.Sprintf("planned-%d-%04d", round, i+1) }
 
 // launched says of each launch the node it becomes when EC2 gives what the plan chose.
-func launched(round int, list []plan.Launch) []workload.Node {
-	var out []workload.Node
+func launched(round int, list []plan.Launch) []planned {
+	var out []planned
 	for i, l := range list {
-		out = append(out, workload.Node{
+		out = append(out, planned{startup: l.Startup, nominated: l.Annotations[pack.AnnotationNominated], Node: workload.Node{
 			Name: nodeName(round, i), NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone,
 			CapacityType: l.Choice.CapacityType, Labels: l.Labels,
-		})
+		}})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"joiner/pkg/kube"
 	"joiner/pkg/workload"
 )
 
@@ -30,6 +32,7 @@ const (
 // plane is the cluster, seen by its administrator.
 type plane struct {
 	kubernetes.Interface
+	joiner  *kube.Client // as the functions have it
 	daemons []*appsv1.DaemonSet
 }
 
@@ -41,7 +44,18 @@ func newPlane(config *rest.Config) (*plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
-	return &plane{Interface: k}, nil
+	own, err := rest.TransportFor(c)
+	if err != nil {
+		return nil, fmt.Errorf("make transport: %w", err)
+	}
+	// The administrator's certificate says who it is; the functions' client insists on a token as well.
+	joiner, err := kube.New(kube.Config{Endpoint: c.Host, CA: c.CAData, UserAgent: "verify-plan",
+		Token: func(context.Context) (string, time.Time, error) { return "none", time.Now().Add(time.Hour), nil },
+		Wrap:  func(http.RoundTripper) http.RoundTripper { return own }})
+	if err != nil {
+		return nil, fmt.Errorf("make the functions' client: %w", err)
+	}
+	return &plane{Interface: k, joiner: joiner}, nil
 }
 
 // admitPods makes what pods need before they can be made: namespaces with service accounts, and priority classes.
@@ -204,34 +218,6 @@ func (c *plane) createPods(ctx context.Context, pods []*corev1.Pod) (refused map
 		return nil
 	})
 	return refused, err
-}
-
-// nominate writes the nodes of pods that exist into their status. Pods that have got a node meanwhile keep it.
-func (c *plane) nominate(ctx context.Context, seats []seat) error {
-	return each(seats, func(s seat) error {
-		namespace, name, _ := strings.Cut(s.pod, "/")
-		patch := fmt.Appendf(nil, `{"status":{"nominatedNodeName":%q}}`, s.node)
-		_, err := c.CoreV1().Pods(namespace).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) { // refused, or bound meanwhile
-			return fmt.Errorf("nominate node %s for pod %s: %w", s.node, s.pod, err)
-		}
-		return nil
-	})
-}
-
-// ungate lets the scheduler have the pods that gated held back, one by one so that it gets them in their order.
-func (c *plane) ungate(ctx context.Context, pods []*corev1.Pod) error {
-	patch := []byte(`{"spec":{"schedulingGates":null}}`)
-	for _, p := range pods {
-		if p.Spec.SchedulingGates[0].Name != gate {
-			continue
-		}
-		_, err := c.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-		if err != nil && !apierrors.IsNotFound(err) { // one that was refused
-			return fmt.Errorf("release pod %s: %w", workload.Key(p), err)
-		}
-	}
-	return nil
 }
 
 // each does the work for every item, several at once, beginning in order. It returns the first error.

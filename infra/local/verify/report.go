@@ -21,6 +21,7 @@ type Round struct {
 	AddedUSD        float64 // price of the new nodes
 	TotalUSD        float64 // price of the nodes of this round and those before
 	OnExisting      int     // pods that the plan put on nodes there were
+	Held            int     // pods that were let onto a node held for them
 	Unplaced        int     // pods that the plan had no place for
 	Scheduled       int
 	Pending         int
@@ -29,7 +30,7 @@ type Round struct {
 	Moved           int // scheduled, but not where the plan had it
 	DaemonsPending  int // pods of DaemonSets that do not fit on planned nodes
 	PlanSeconds     float64
-	ScheduleSeconds float64 // from the opening of the new nodes to the last pod that got a node
+	ScheduleSeconds float64 // from the launch to the last pod that got a node, the boot of the nodes included
 	Reasons         []Reason
 }
 
@@ -41,8 +42,16 @@ type Reason struct {
 	Said string // the whole message
 }
 
-// Failed reports whether the scheduler did not follow the plan to the end: a pod that the plan placed has no node, or a pod of a
-// DaemonSet that the plan left room for.
+// Late is how many pods the scheduler did not place on the nodes of the first plan, though that had a place for them.
+func (r Report) Late() int {
+	if len(r.Rounds) == 0 {
+		return 0
+	}
+	return r.Rounds[0].Stranded
+}
+
+// Failed reports whether the scheduler did not follow to the end: a pod that the plan placed has no node, or a pod of a DaemonSet
+// that the plan left room for.
 func (r Report) Failed() bool {
 	if len(r.Rounds) == 0 {
 		return true
@@ -55,10 +64,10 @@ func (r Report) Failed() bool {
 func (r Report) Write(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %d pods, %d existing nodes\n", r.Workload, r.Pods, r.ExistingNodes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "round\tnew nodes\tUSD/h\tin all\tunplaced\tscheduled\tpending\tstranded\tmoved\tplan s\tschedule s\t")
+	fmt.Fprintln(t, "round\tnew nodes\tUSD/h\tin all\tunplaced\theld\tscheduled\tpending\tstranded\tmoved\tplan s\tschedule s\t")
 	for _, n := range r.Rounds {
-		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.2f\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t\n", n.Number, n.NewNodes, n.AddedUSD, n.TotalUSD,
-			n.Unplaced, n.Scheduled, n.Pending, n.Stranded, n.Moved, n.PlanSeconds, n.ScheduleSeconds)
+		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.2f\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t\n", n.Number, n.NewNodes, n.AddedUSD, n.TotalUSD,
+			n.Unplaced, n.Held, n.Scheduled, n.Pending, n.Stranded, n.Moved, n.PlanSeconds, n.ScheduleSeconds)
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("write report: %w", err)

@@ -1,26 +1,29 @@
-// Package verify lets the real kube-scheduler judge a plan: it makes the planned nodes in a local control plane, lets the
-// scheduler place the pods of the workload, and counts those that stay pending.
+// Package verify lets the real kube-scheduler judge a plan as it comes true: the pods wait, the planned nodes come one after
+// another in any order, the scheduler places pods as it likes, and those that stay pending are counted.
 //
-// It knows the workload format and Kubernetes' API. What a plan is made of it takes from the planner it is given; it
-// refuses to know how one is made, and it places no pod itself but those that the workload says are running. Nodes are all there
-// before the first pod is: what a late node changes is not seen here. A pod that pre-empts others is seen by its victims missing.
+// It knows the workload format and Kubernetes' API. What a plan is made of it takes from the planner it is given, and which nodes
+// are held for which pods from package hold, through the adapter that the functions use. It places no pod itself but
+// those that the workload says are running. A pod that pre-empts others is seen by its victims missing.
 package verify
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cli"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
+	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 	"joiner/pkg/workload"
 )
@@ -33,8 +36,10 @@ type Options struct {
 	Plan     func(cluster.Snapshot) plan.Plan
 	Rounds   int           // most plans to make, each for the pods that the one before left pending; 1 at least
 	Idle     time.Duration // scheduling is over when nothing was placed for so long; the scheduler's longest back-off is 10 s
-	Shuffle  uint64        // seed of the order in which pods arrive; 0 for that of the workload
-	Nominate bool          // tell the scheduler in each pod's status.nominatedNodeName which node the plan has for it
+	Seed     uint64        // of the order in which nodes come, and unless it is 0 of that in which pods come
+	Boot     time.Duration // within which nodes register, evenly
+	Warm     time.Duration // from registering to Ready; for some nodes twice as long
+	Free     bool          // hold no node for its pods
 	Log      func(format string, args ...any)
 }
 
@@ -45,10 +50,19 @@ type trial struct {
 	names    workload.Names
 	pods     []*corev1.Pod     // that are to be scheduled, in the order they arrive
 	refused  map[string]string // pods that the API server does not take, to its words
-	planned  []workload.Node   // made so far
+	planned  []planned         // nodes made so far
+	opened   map[string]bool   // those of them that any pod may use
+	readied  sync.Map          // names of those that are ready, to the time since when
 	seats    map[string]seating
 	homeless map[string]int // by group: pods that the first plan gave no place
 	report   Report
+}
+
+// planned is a node of a plan with what its claim says.
+type planned struct {
+	workload.Node
+	startup   []cluster.Taint
+	nominated string
 }
 
 // seating is the number of pods of each group on one node.
@@ -66,11 +80,11 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	}
 	t := &trial{
 		Options: o, plane: p, names: o.Workload.Names(), pods: pendingPods(o.Workload), refused: map[string]string{},
-		seats:  map[string]seating{},
+		seats: map[string]seating{}, opened: map[string]bool{},
 		report: Report{Workload: o.Workload.Name, Pods: o.Workload.Pending(), ExistingNodes: len(o.Workload.Nodes)},
 	}
-	if o.Shuffle != 0 {
-		rand.New(rand.NewPCG(o.Shuffle, 0)).Shuffle(len(t.pods), func(i, j int) { t.pods[i], t.pods[j] = t.pods[j], t.pods[i] })
+	if o.Seed != 0 {
+		rand.New(rand.NewPCG(o.Seed, 0)).Shuffle(len(t.pods), func(i, j int) { t.pods[i], t.pods[j] = t.pods[j], t.pods[i] })
 	}
 	if err := t.furnish(ctx); err != nil {
 		return t.report, fmt.Errorf("prepare the cluster for %s: %w", o.Workload.Name, err)
@@ -120,10 +134,17 @@ func (t *trial) furnish(ctx context.Context) error {
 	if err := t.awaitNodes(ctx, nodes); err != nil {
 		return err
 	}
-	return t.openNodes(ctx, nodes)
+	if err := t.openNodes(ctx, nodes); err != nil {
+		return err
+	}
+	t.Log("%s: %d pods are made and wait for nodes", t.Workload.Name, len(t.pods))
+	if t.refused, err = t.createPods(ctx, t.pods); err != nil {
+		return err
+	}
+	return t.awaitVerdicts(ctx, t.pods)
 }
 
-// round plans for what has no node, makes the nodes, and waits until the scheduler is done.
+// round plans for what has no node, lets the nodes come, and waits until the scheduler is done.
 func (t *trial) round(ctx context.Context, n int) (Round, error) {
 	before, err := t.look(ctx, t.pods)
 	if err != nil {
@@ -134,31 +155,26 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 		return Round{}, err
 	}
 	began := time.Now()
-	p := t.Plan(s)
+	p := hold.Mark(s, t.Plan(s))
 	r := Round{
 		Number: n, PlanSeconds: time.Since(began).Seconds(), NewNodes: len(p.Launches), AddedUSD: p.Price(),
 		OnExisting: len(p.Existing), Unplaced: len(p.Unplaced),
 	}
 	t.note(n, p)
-	t.Log("%s, round %d: %d new nodes for %d pods, %d pods on nodes that exist, %d unplaced",
-		t.Workload.Name, n, len(p.Launches), t.report.Pods-len(before.on)-r.OnExisting-r.Unplaced, r.OnExisting, r.Unplaced)
+	if n == 1 {
+		t.settle(before)
+	}
 	fresh := launched(n, p.Launches)
-	nodes, err := t.nodes(fresh)
-	if err != nil {
-		return r, err
-	}
 	t.planned = append(t.planned, fresh...)
-	if err := t.createNodes(ctx, nodes); err != nil {
+	if r.Held, err = t.admit(ctx, before); err != nil {
 		return r, err
 	}
-	if err := t.awaitNodes(ctx, nodes); err != nil {
+	t.Log("%s, round %d: %d new nodes for %d pods, %d pods on nodes that exist, %d unplaced, %d pods with a node held for them",
+		t.Workload.Name, n, len(p.Launches), t.report.Pods-len(before.on)-r.OnExisting-r.Unplaced, r.OnExisting, r.Unplaced, r.Held)
+	if _, err := t.createPods(ctx, t.missing(before)); err != nil {
 		return r, err
 	}
-	began = time.Now()
-	if err := t.release(ctx, nodes, t.missing(before), t.seatsOf(n, p)); err != nil {
-		return r, err
-	}
-	if r.ScheduleSeconds, err = t.settle(ctx, began); err != nil {
+	if r.ScheduleSeconds, err = t.arrive(ctx, fresh); err != nil {
 		return r, err
 	}
 	after, err := t.look(ctx, t.pods)
@@ -166,40 +182,31 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 		return r, err
 	}
 	t.judge(&r, after)
-	planned := map[string]bool{}
+	names := map[string]bool{}
 	for _, n := range t.planned {
-		planned[n.Name] = true
+		names[n.Name] = true
 	}
-	r.DaemonsPending, err = t.daemonsPending(ctx, planned)
+	r.DaemonsPending, err = t.daemonsPending(ctx, names)
 	return r, err
 }
 
-// release opens the new nodes and makes the pods. Pods to be nominated are held back by a gate until they all are: the
-// scheduler keeps room for them only then.
-func (t *trial) release(ctx context.Context, nodes []*corev1.Node, pods []*corev1.Pod, seats []seat) error {
-	if t.Nominate {
-		pods, seats = gated(pods), t.alternate(seats)
-		if err := t.nominate(ctx, seats); err != nil { // those that exist since an earlier round
-			return err
-		}
+// admit does what the pass after a launch does: it sees the claims, and lets pods onto the nodes that are held for them. It
+// returns how many.
+func (t *trial) admit(ctx context.Context, v view) (int, error) {
+	s, err := t.snapshot(v)
+	if err != nil {
+		return 0, err
 	}
-	if err := t.openNodes(ctx, nodes); err != nil {
-		return err
-	}
-	refused, err := t.createPods(ctx, pods)
-	maps.Copy(t.refused, refused)
-	if err != nil || !t.Nominate {
-		return err
-	}
-	if err := t.nominate(ctx, seats); err != nil {
-		return err
-	}
-	return t.ungate(ctx, pods)
+	wishes := hold.Wishes(s, t.Plan(s))
+	return len(wishes), each(wishes, func(w hold.Wish) error {
+		w.Pod.UID = v.uid[w.Pod.Key()]
+		return t.joiner.Tolerate(ctx, w.Pod, w.Taint)
+	})
 }
 
 // note remembers whom the plan seats where, and, of the first plan, who has no place in it.
 func (t *trial) note(n int, p plan.Plan) {
-	for _, s := range t.seatsOf(n, p) {
+	for _, s := range seatsOf(n, p) {
 		if t.seats[s.node] == nil {
 			t.seats[s.node] = seating{}
 		}
@@ -211,6 +218,16 @@ func (t *trial) note(n int, p plan.Plan) {
 	t.homeless = map[string]int{}
 	for _, u := range p.Unplaced {
 		t.homeless[t.names.Group(u.Pod)]++
+	}
+}
+
+// settle notes the pods that had a place before there was a plan, on nodes that exist.
+func (t *trial) settle(v view) {
+	for pod, node := range v.on {
+		if t.seats[node] == nil {
+			t.seats[node] = seating{}
+		}
+		t.seats[node][t.names.Group(pod)]++
 	}
 }
 
@@ -226,21 +243,52 @@ func (t *trial) missing(v view) []*corev1.Pod {
 	return out
 }
 
-// snapshot is the cluster as it is now: the workload with the nodes made so far, and each pod where the scheduler put it.
+// snapshot is the cluster as it is now: the workload with the nodes made so far and their claims, and each pod where the
+// scheduler put it.
 func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 	f := t.Workload
-	f.Nodes = slices.Concat(f.Nodes, t.planned)
+	f.Nodes = slices.Clone(f.Nodes)
+	for _, n := range t.planned {
+		f.Nodes = append(f.Nodes, n.Node)
+	}
 	s, err := cli.Snapshot(f, t.Catalog)
 	if err != nil {
 		return s, fmt.Errorf("read workload: %w", err)
 	}
+	s.Now, s.Rules.Hold = time.Now(), !t.Free
 	for i := range s.Pods {
 		p := &s.Pods[i]
+		p.Holds = v.holds[p.Key()]
 		if node, ok := v.on[p.Key()]; ok {
 			p.NodeName, p.Phase, p.Unscheduled, p.Ready = node, string(corev1.PodRunning), false, true
 		}
 	}
+	byName := map[string]planned{}
+	for _, n := range t.planned {
+		byName[n.Name] = n
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if p, ok := byName[n.Name]; ok {
+			n.ReadySince, n.Ready = t.ready(n.Name)
+			if !t.opened[n.Name] {
+				n.Taints = slices.Concat(n.Taints, p.startup)
+				delete(n.Labels, api.LabelInitialized)
+			}
+			s.Claims = append(s.Claims, cluster.Claim{Name: p.Name, Pool: p.NodePool, ProviderID: n.ProviderID, NodeName: n.Name, StartupTaints: p.startup,
+				Labels: n.Labels, Capacity: n.Capacity, Allocatable: n.Allocatable, Annotations: map[string]string{pack.AnnotationNominated: p.nominated}})
+		}
+	}
 	return s, nil
+}
+
+// ready tells since when a planned node is ready.
+func (t *trial) ready(name string) (time.Time, bool) {
+	since, ok := t.readied.Load(name)
+	if !ok {
+		return time.Time{}, false
+	}
+	return since.(time.Time), true
 }
 
 // nodes are the objects of workload nodes: labels, taints and amounts as the catalog and the pools say.

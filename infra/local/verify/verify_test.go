@@ -41,7 +41,8 @@ func options(t *testing.T, planner func(cluster.Snapshot) plan.Plan) verify.Opti
 	}
 	t.Cleanup(func() { empty(t, k, f) })
 	return verify.Options{
-		Config: p.RESTConfig(), Workload: f, Catalog: c, Plan: planner, Rounds: 1, Idle: 12 * time.Second, Nominate: true,
+		Config: p.RESTConfig(), Workload: f, Catalog: c, Plan: planner, Rounds: 1, Idle: 12 * time.Second,
+		Boot: 2 * time.Second, Warm: 200 * time.Millisecond,
 		Log: t.Logf,
 	}
 }
@@ -67,7 +68,7 @@ func empty(t *testing.T, k kubernetes.Interface, f workload.File) {
 }
 
 // Spread over zones with pods that run already, anti-affinity, a taint, labels of type and pool, priorities and DaemonSets:
-// the scheduler finds every pod's node of the plan fit for it.
+// the scheduler puts every pod on the node that is held for it.
 func TestTheSchedulerFollowsThePlan(t *testing.T) {
 	o := options(t, pack.Pods)
 	r, err := verify.Run(t.Context(), o)
@@ -76,8 +77,8 @@ func TestTheSchedulerFollowsThePlan(t *testing.T) {
 	}
 	show(t, r)
 	got := r.Rounds[0]
-	if r.Failed() || r.Pods != 120 || got.Scheduled != 120 || got.Pending != 0 || got.Unplaced != 0 || got.OnExisting == 0 {
-		t.Errorf("the round is %+v, want all 120 pods scheduled, some on the existing node", got)
+	if r.Failed() || r.Pods != 120 || got.Scheduled != 120 || got.Pending != 0 || got.Unplaced != 0 || got.Moved != 0 || got.Held < 100 || got.Held == 120 {
+		t.Errorf("the round is %+v, want all 120 pods scheduled where they were planned, some of them on the existing node before there was a plan", got)
 	}
 }
 
