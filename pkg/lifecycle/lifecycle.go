@@ -184,6 +184,8 @@ func (v view) doomed(c cluster.Claim) (reason, why string) {
 		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
 	case v.vanished(c):
 		return "garbage_collected", "its instance is gone"
+	case v.stopped(c):
+		return "instance_stopped", "its instance was stopped"
 	case overdue(v1.ConditionLaunched, launched.Since, rules.LaunchTimeout):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
 	case c.Is(v1.ConditionLaunched) && overdue(v1.ConditionRegistered, registered.Since, rules.RegistrationTimeout):
@@ -212,6 +214,12 @@ func (v view) vanished(c cluster.Claim) bool {
 		}
 	}
 	return true
+}
+
+// stopped reports whether somebody stopped the instance, the event about which may have been lost. Nobody starts it again for us.
+func (v view) stopped(c cluster.Claim) bool {
+	i, ok := v.instances[c.ProviderID]
+	return ok && (i.State == "stopping" || i.State == "stopped")
 }
 
 // leaks terminates instances that carry the cluster's tag and belong to no claim: the claim is gone, or the claim has another
