@@ -137,6 +137,11 @@ verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,0
 vuln: $(GOVULNCHECK) ## look for known vulnerabilities in what the functions call; needs vuln.go.dev, or VULNDB=file:///folder of a copy
 	$(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./functions/...
 
+.PHONY: storm
+storm: local ## 1,000 spot notices in a minute, and the latencies of single ones; fewer: STORM_FLAGS='-nodes 100'
+	$(STEP) 'build the storm' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/storm ./storm
+	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm $(STORM_FLAGS)
+
 .PHONY: fmt
 fmt: ## format all Go files
 	@gofmt -l -w $(GO_FILES)

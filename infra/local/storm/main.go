@@ -1,0 +1,82 @@
+// Command storm takes many spot nodes back at once and sees what becomes of them, in the local environment: real functions, real
+// control plane, emulated EC2, fake kubelets. Before that it measures the latencies of single notices.
+//
+// Exit code 0: every node was drained before its two minutes were over, and replaced once. 1: some were not, or the storm could
+// not be held. It needs what `make local` builds.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"joiner/infra/local/env"
+)
+
+// wish is what the flags say.
+type wish struct {
+	nodes, single int
+	over          time.Duration
+	patience      time.Duration
+}
+
+func main() {
+	var w wish
+	flag.IntVar(&w.nodes, "nodes", 1000, "spot nodes that get a notice")
+	flag.IntVar(&w.single, "single", 10, "notices before the storm, one at a time, to measure latencies")
+	flag.DurationVar(&w.over, "over", time.Minute, "time within which the notices come, evenly")
+	flag.DurationVar(&w.patience, "patience", 20*time.Minute, "for the nodes to be there before the storm")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := w.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "storm:", err)
+		os.Exit(1)
+	}
+}
+
+func (w wish) run(ctx context.Context) (err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(root, ".local", "run"), 0o755); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(root, ".local", "run", "storm.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	dir, err := os.MkdirTemp("", "joiner-storm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	e, err := env.Start(ctx, env.Options{
+		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true,
+		Env: map[string]string{"MAX_CLAIMS_PER_TICK": "1000"},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	s, err := newStorm(ctx, e)
+	if err != nil {
+		return err
+	}
+	if err := s.fill(ctx, w.nodes, w.patience); err != nil {
+		return err
+	}
+	if err := s.singles(ctx, w.single); err != nil {
+		return err
+	}
+	return s.hold(ctx, w.nodes, w.over)
+}

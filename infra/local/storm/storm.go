@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"joiner/infra/local/cloud"
+	"joiner/infra/local/env"
+)
+
+const (
+	podsPerNode = 2 // of 800m on nodes of two processors
+	notice      = 2 * time.Minute
+	look        = 200 * time.Millisecond
+	tell        = 10 * time.Second
+)
+
+//go:embed manifest.yaml
+var manifest []byte
+
+// victim is a node with what happened to it.
+type victim struct {
+	id, node                string
+	noticed, tainted, empty time.Time
+}
+
+// storm watches nodes and pods.
+type storm struct {
+	*env.Env
+	mu      sync.Mutex
+	victims map[string]*victim   // by node
+	on      map[string]string    // pods to their nodes
+	pods    map[string]int       // by node
+	first   map[string]time.Time // by node: when a pod was bound there first
+	running map[string]time.Time // by instance: when it ran first
+}
+
+func newStorm(ctx context.Context, e *env.Env) (*storm, error) {
+	s := &storm{
+		Env: e, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{}, first: map[string]time.Time{},
+		running: map[string]time.Time{},
+	}
+	f := informers.NewSharedInformerFactory(e.Kube, 0)
+	if _, err := f.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, o any) { s.sawNode(o.(*corev1.Node)) },
+	}); err != nil {
+		return nil, err
+	}
+	if _, err := f.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { s.sawPod(o.(*corev1.Pod), false) },
+		UpdateFunc: func(_, o any) { s.sawPod(o.(*corev1.Pod), false) },
+		DeleteFunc: func(o any) {
+			if p, ok := o.(*corev1.Pod); ok {
+				s.sawPod(p, true)
+			}
+		},
+	}); err != nil {
+		return nil, err
+	}
+	f.Start(ctx.Done())
+	f.WaitForCacheSync(ctx.Done())
+	return s, e.Kube.Apply(ctx, manifest)
+}
+
+func (s *storm) sawNode(n *corev1.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.victims[n.Name]
+	if v != nil && v.tainted.IsZero() && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "karpenter.sh/disrupted" }) {
+		v.tainted = time.Now()
+	}
+}
+
+func (s *storm) sawPod(p *corev1.Pod, gone bool) {
+	if p.Labels["app"] != "storm" || p.Spec.NodeName == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key, node := string(p.UID), p.Spec.NodeName
+	switch {
+	case gone && s.on[key] != "":
+		delete(s.on, key)
+		if s.pods[node]--; s.pods[node] == 0 && s.victims[node] != nil {
+			s.victims[node].empty = time.Now()
+		}
+	case !gone && s.on[key] == "":
+		s.on[key] = node
+		s.pods[node]++
+		if s.first[node].IsZero() {
+			s.first[node] = time.Now()
+		}
+	}
+}
+
+// alive lists the running instances that are no victims, and notes when instances ran first.
+func (s *storm) alive() []cloud.Instance {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []cloud.Instance
+	for _, i := range s.Cloud.Instances() {
+		if i.State == "running" {
+			if s.running[i.ID].IsZero() {
+				s.running[i.ID] = time.Now()
+			}
+			if s.victims[i.PrivateDNSName] == nil {
+				out = append(out, i)
+			}
+		}
+	}
+	return out
+}
+
+// fill makes pods for so many nodes and waits until they run.
+func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) error {
+	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
+		return err
+	}
+	n, labels := int32(nodes*podsPerNode), map[string]string{"app": "storm"}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("800m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+	grace := int64(5)
+	_, err := s.Kube.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "storm"},
+		Spec: appsv1.DeploymentSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{
+				Name: "app", Image: "app", Resources: corev1.ResourceRequirements{Requests: requests},
+			}}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create deployment: %w", err)
+	}
+	began := time.Now()
+	if err := s.settled(ctx, nodes, patience); err != nil {
+		return err
+	}
+	fmt.Printf("%d nodes with %d pods run after %.0f s, %d CreateFleet requests\n", nodes, n, time.Since(began).Seconds(),
+		s.Cloud.CallCounts()["ec2:CreateFleet"])
+	return nil
+}
+
+// settled waits until every pod runs and every node has its pods.
+func (s *storm) settled(ctx context.Context, nodes int, patience time.Duration) error {
+	end, told := time.Now().Add(patience), time.Now()
+	for {
+		alive, up := s.alive(), 0
+		s.mu.Lock()
+		for _, i := range alive {
+			up += s.pods[i.PrivateDNSName]
+		}
+		s.mu.Unlock()
+		if up >= nodes*podsPerNode {
+			return nil
+		}
+		if time.Since(told) > tell {
+			told = time.Now()
+			fmt.Printf("  %d instances run, %d of %d pods have a node\n", len(alive), up, nodes*podsPerNode)
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%d of %d pods have a node after %s", up, nodes*podsPerNode, patience)
+		}
+		if err := pause(ctx, look); err != nil {
+			return err
+		}
+	}
+}
+
+// strike gives the instance its notice.
+func (s *storm) strike(i cloud.Instance) (*victim, error) {
+	v := &victim{id: i.ID, node: i.PrivateDNSName, noticed: time.Now()}
+	s.mu.Lock()
+	s.victims[v.node] = v
+	s.mu.Unlock()
+	if err := s.Cloud.InterruptSpot(i.ID, false); err != nil {
+		return nil, fmt.Errorf("interrupt %s: %w", i.ID, err)
+	}
+	return v, nil
+}
+
+// singles measures notices that come one at a time.
+func (s *storm) singles(ctx context.Context, n int) error {
+	if n == 0 {
+		return nil
+	}
+	var taint, fleet, bound []time.Duration
+	for range n {
+		before := s.alive()
+		v, err := s.strike(before[0])
+		if err != nil {
+			return err
+		}
+		if err := s.settled(ctx, len(before), notice); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		taint = append(taint, v.tainted.Sub(v.noticed))
+		s.mu.Unlock()
+		calls := s.Cloud.Calls()
+		if i := slices.IndexFunc(calls, func(c cloud.Call) bool { return c.Action == "CreateFleet" && c.Time.After(v.noticed) }); i >= 0 {
+			fleet = append(fleet, calls[i].Time.Sub(v.noticed))
+		}
+		known := map[string]bool{}
+		for _, i := range before {
+			known[i.ID] = true
+		}
+		for _, i := range s.alive() {
+			s.mu.Lock()
+			if at := s.first[i.PrivateDNSName]; !known[i.ID] && !at.IsZero() {
+				bound = append(bound, at.Sub(s.running[i.ID]))
+			}
+			s.mu.Unlock()
+		}
+	}
+	fmt.Printf("%d single notices, medians: to taint %.2f s, to CreateFleet of the replacement %.2f s, from running to a pod bound %.2f s "+
+		"(2 s of it until the kubelet registers)\n", n, median(taint), median(fleet), median(bound))
+	return nil
+}
+
+// hold is the storm itself.
+func (s *storm) hold(ctx context.Context, nodes int, over time.Duration) error {
+	targets := s.alive()
+	if len(targets) < nodes {
+		return fmt.Errorf("%d instances run, want %d", len(targets), nodes)
+	}
+	targets = targets[:nodes]
+	launched := len(s.Cloud.Instances())
+	s.Cloud.ForgetCalls()
+	requests, err := s.requests(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	var struck []*victim
+	for i, t := range targets {
+		if err := pause(ctx, time.Until(began.Add(over*time.Duration(i)/time.Duration(nodes)))); err != nil {
+			return err
+		}
+		v, err := s.strike(t)
+		if err != nil {
+			return err
+		}
+		struck = append(struck, v)
+	}
+	fmt.Printf("%d notices were given in %.0f s\n", nodes, time.Since(began).Seconds())
+	waited := s.settled(ctx, nodes, notice+time.Minute)
+	after, err := s.requests(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(waited, s.judge(struck, len(s.Cloud.Instances())-launched, after-requests))
+}
+
+// judge says what the storm did, and what must not have happened.
+func (s *storm) judge(struck []*victim, launched int, requests float64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var taint, empty []time.Duration
+	late, untouched := 0, 0
+	for _, v := range struck {
+		if v.tainted.IsZero() {
+			untouched++
+		} else {
+			taint = append(taint, v.tainted.Sub(v.noticed))
+		}
+		if v.empty.IsZero() || v.empty.Sub(v.noticed) >= notice {
+			late++
+			continue
+		}
+		empty = append(empty, v.empty.Sub(v.noticed))
+	}
+	counts := s.Cloud.CallCounts()
+	fmt.Printf("storm of %d notices: tainted after %.1f s (median, worst %.1f s), empty after %.1f s (worst %.1f s); %d empty too late, %d never tainted\n",
+		len(struck), median(taint), worst(taint), median(empty), worst(empty), late, untouched)
+	fmt.Printf("  %d instances launched instead with %d CreateFleet, %d TerminateInstances, %d DescribeInstances\n", launched,
+		counts["ec2:CreateFleet"], counts["ec2:TerminateInstances"], counts["ec2:DescribeInstances"])
+	fmt.Printf("  the functions made %.0f requests to the API server, %.1f for each node\n", requests, requests/float64(len(struck)))
+	for name, f := range s.Host.Stats().Functions {
+		if f.Errors+f.Throttles+len(f.DeadLetters) > 0 {
+			fmt.Printf("  %s: %d invocations, %d errors (%d time-outs), %d throttles, %d dead letters\n", name, f.Invocations, f.Errors, f.TimedOut,
+				f.Throttles, len(f.DeadLetters))
+		}
+	}
+	if late > 0 || launched > len(struck) {
+		return fmt.Errorf("%d nodes were not empty in time, and %d instances replace %d", late, launched, len(struck))
+	}
+	fmt.Println("storm passed: every node was empty before its two minutes were over, and none was replaced twice.")
+	return nil
+}
+
+func median(list []time.Duration) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(list))
+	return sorted[len(sorted)/2].Seconds()
+}
+
+func worst(list []time.Duration) float64 {
+	if len(list) == 0 {
+		return 0
+	}
+	return slices.Max(list).Seconds()
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
