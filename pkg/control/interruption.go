@@ -50,7 +50,7 @@ type Interruption struct {
 
 	Place         Place
 	SoldOutFor    time.Duration
-	Rebalance     interrupt.Choice // for pools that do not say
+	Rebalance     interrupt.Policy // for pools that do not say
 	QuarantineFor time.Duration    // an offer that was left on a recommendation
 	Now           func() time.Time
 	Log           *slog.Logger
@@ -202,13 +202,14 @@ func annotations(o interrupt.Outcome) map[string]string {
 	return set
 }
 
-// node reads the claim's node; it has no name if there is none.
+// node reads the claim's node; it has no name if there is none. A node of that name may be another instance's by now: names are made
+// of addresses, and those are used again.
 func (i *Interruption) node(ctx context.Context, o interrupt.Outcome) (cluster.Node, error) {
 	if o.Claim.NodeName == "" || !o.Condemn && len(o.Tell) == 0 && o.Pods == interrupt.LeaveToDrain && !o.Drain {
 		return cluster.Node{}, nil
 	}
 	n, err := i.Node.Node(ctx, o.Claim.NodeName)
-	if isNotFound(err) {
+	if isNotFound(err) || err == nil && n.ProviderID != o.Claim.ProviderID {
 		return cluster.Node{}, nil
 	}
 	return n, err

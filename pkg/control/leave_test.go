@@ -265,3 +265,22 @@ func TestNoticesAboutClaimsThatChange(t *testing.T) {
 		}
 	}
 }
+
+// TestANodeOfTheSameNameIsLeftAlone: the address of an instance that ended is used again before its last notice is handled.
+func TestANodeOfTheSameNameIsLeftAlone(t *testing.T) {
+	for _, kind := range []interrupt.Kind{interrupt.Spot, interrupt.Stopping, interrupt.Ended} {
+		f := running(t)
+		n := interrupt.Notice{Kind: kind, Instance: first(f), Time: f.w.Now()}
+		name := claimOf(f, n.Instance).NodeName
+		f.w.ReuseNode(name, "aws:///us-west-2a/i-0fedcba9876543210")
+		p := f.w.Ports(controltest.Fault{})
+		if err := f.interruption(p).Notices(context.Background(), n); err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range p.Calls() {
+			if strings.Contains(call, "pod") || call == "condemn node" || call == "delete node" || call == "release node" {
+				t.Errorf("%s: %s, although the node is another instance's", kind, call)
+			}
+		}
+	}
+}

@@ -25,7 +25,7 @@ type Quota interface {
 
 // recommended decides about a rebalance recommendation, for whose pools and in which numbers somebody has to be asked.
 func (i *Interruption) recommended(ctx context.Context, n interrupt.Notice, claims []cluster.Claim) (interrupt.Outcome, error) {
-	o := interrupt.Recommended(n, claims, interrupt.Tell, i.Now())
+	o := interrupt.Recommended(n, claims, i.Rebalance, i.Now())
 	if !o.Found {
 		return o, nil
 	}
@@ -33,7 +33,8 @@ func (i *Interruption) recommended(ctx context.Context, n interrupt.Notice, clai
 	if err != nil {
 		return o, err
 	}
-	o = interrupt.Recommended(n, claims, interrupt.Chosen(annotations, i.Rebalance), i.Now())
+	pool := interrupt.Policy{Choice: interrupt.Chosen(annotations, i.Rebalance.Choice), MinAge: i.Rebalance.MinAge}
+	o = interrupt.Recommended(n, claims, pool, i.Now())
 	if o.Leave.Cause == "" {
 		return o, nil
 	}

@@ -106,7 +106,7 @@ func (f *functions) rules() cluster.Rules {
 
 func (f *functions) interruption(p *controltest.Ports) *control.Interruption {
 	return &control.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
-		Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute, Rebalance: interrupt.Tell,
+		Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute, Rebalance: interrupt.Policy{Choice: interrupt.Tell, MinAge: 15 * time.Minute},
 		QuarantineFor: 30 * time.Minute, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
 }
 

@@ -60,3 +60,10 @@ func (w *World) StopInstance(id, state string) {
 		n.Ready = n.Ready && n.ProviderID != w.instances[id].ProviderID()
 	}
 }
+
+// ReuseNode gives the node of that name to another instance, as when an address is used again.
+func (w *World) ReuseNode(name, providerID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.nodes[name].ProviderID = providerID
+}

@@ -63,8 +63,8 @@ func decision(t *testing.T, d *datadriven.TestData) func([]cluster.Claim) interr
 		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.StateChanged(n, c, noon()) }
 	case "rebalance":
 		n.Kind = interrupt.Rebalance
-		choice := interrupt.Choice(word(d, "choice", "replace"))
-		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.Recommended(n, c, choice, noon()) }
+		pool := interrupt.Policy{Choice: interrupt.Choice(word(d, "choice", "replace")), MinAge: 15 * time.Minute}
+		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.Recommended(n, c, pool, noon()) }
 	case "scheduled":
 		n.Kind = interrupt.Scheduled
 		return func(c []cluster.Claim) interrupt.Outcome { return interrupt.ScheduledChange(n, c, noon()) }

@@ -20,7 +20,6 @@ const AnnotationRebalance = "joiner.sh/rebalance"
 const (
 	replaceWithin = 15 * time.Minute // a replacement that was not possible by then is given up until there is another reason
 	lead          = time.Hour        // before EC2's date a node goes whatever budgets say
-	youngest      = 15 * time.Minute // a node younger than this is not left on a recommendation, or recommendations could chase each other
 )
 
 // Choice is what a rebalance recommendation does.
@@ -32,6 +31,12 @@ const (
 	Tell    Choice = "event"   // a Kubernetes event, as Karpenter does
 	Replace Choice = "replace" // and a replacement from another pool of capacity, and then the drain
 )
+
+// Policy is what a recommendation does to the nodes of one pool.
+type Policy struct {
+	Choice Choice
+	MinAge time.Duration // a younger node is not left on a recommendation, or recommendations could chase each other
+}
 
 // Chosen is the choice for a pool with these annotations. A word that is none counts for what the stack says.
 func Chosen(annotations map[string]string, stack Choice) Choice {
@@ -89,17 +94,17 @@ func (l Leave) due(now time.Time) bool {
 
 // Recommended decides about a rebalance recommendation. A node is replaced only once on a recommendation, and only when it is in
 // service and not young; otherwise it is told of, as with the choice to tell. The offer that is left is not bought for a while.
-func Recommended(n Notice, claims []cluster.Claim, choice Choice, now time.Time) Outcome {
+func Recommended(n Notice, claims []cluster.Claim, pool Policy, now time.Time) Outcome {
 	o := found(n, claims)
 	if !o.Found {
 		return o
 	}
-	if choice == Ignore {
+	if pool.Choice == Ignore {
 		o.Why = "its NodePool ignores recommendations"
 		return o
 	}
 	o.Tell = []Told{{false, "SpotRebalanceRecommendation", "EC2 is likelier than usual to take the spot instance " + n.Instance + " back"}}
-	if o.Why = notReplaced(o.Claim, choice, now); o.Why != "" {
+	if o.Why = notReplaced(o.Claim, pool, now); o.Why != "" {
 		o.Provide = o.Why == stillLeaving // whoever began may have died before saying so
 		return o
 	}
@@ -120,10 +125,10 @@ func (o Outcome) TooMany() Outcome {
 
 const stillLeaving = "it is being replaced already"
 
-func notReplaced(c cluster.Claim, choice Choice, now time.Time) string {
+func notReplaced(c cluster.Claim, pool Policy, now time.Time) string {
 	l := LeaveOf(c)
 	switch {
-	case choice != Replace:
+	case pool.Choice != Replace:
 		return "its NodePool wants to know only"
 	case !c.Deleting.IsZero():
 		return "it is being deleted already"
@@ -133,8 +138,8 @@ func notReplaced(c cluster.Claim, choice Choice, now time.Time) string {
 		return stillLeaving
 	case !c.Is(v1.ConditionInitialized):
 		return "it is not in service yet"
-	case now.Before(c.Created.Add(youngest)):
-		return "it is younger than " + youngest.String()
+	case now.Before(c.Created.Add(pool.MinAge)):
+		return "it is younger than " + pool.MinAge.String()
 	}
 	return ""
 }

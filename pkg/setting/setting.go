@@ -75,6 +75,7 @@ type Values struct {
 	SoldOutFor              time.Duration
 	Rebalance               Rebalance
 	RebalanceQuarantine     time.Duration
+	RebalanceMinAge         time.Duration
 	RebalancesPerHour       int
 	Disruption              Disruption
 	PaybackTime             time.Duration

@@ -27,6 +27,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		SoldOutFor:              3 * time.Minute,
 		Rebalance:               setting.RebalanceEvent,
 		RebalanceQuarantine:     30 * time.Minute,
+		RebalanceMinAge:         15 * time.Minute,
 		RebalancesPerHour:       20,
 		Disruption:              setting.DisruptionAct,
 		PaybackTime:             time.Hour,
@@ -67,7 +68,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "LOG_LEVEL": "debug",
-		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCES_PER_HOUR": "3",
+		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "PAYBACK_TIME": "2h", "POD_MOVE_USD": "0.01", "DISRUPTION_STEPS": "5",
 	}))
@@ -81,7 +82,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, MinLeakAge: 90 * time.Second, NodeRepair: true,
 		ReservedENIs: 2, MaxClaimsPerTick: 7, SearchSteps: 90, NodeCostUSD: 0.01, PriceMargin: 1.5, SpotTypes: 9, SpotPoolShare: 0.4, PreferencePolicy: setting.PreferenceIgnore, MinValuesPolicy: setting.MinValuesBestEffort,
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
-		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalancesPerHour: 3,
+		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
 		Disruption: setting.DisruptionReport, PaybackTime: 2 * time.Hour, PodMoveUSD: 0.01, DisruptionSteps: 5,
 	}

@@ -15,7 +15,7 @@ import (
 //	DELETE /_local/calls                                  forget it
 //	GET    /_local/counts                                 calls by action
 //	GET    /_local/instances                              all instances
-//	POST   /_local/instances/{id}/{interrupt|rebalance|terminate}
+//	POST   /_local/instances/{id}/{interrupt|rebalance|terminate|stop}
 //	GET, POST, DELETE /_local/faults                      see Fault
 //	POST, DELETE      /_local/capacity                    see Capacity
 //	POST   /_local/prices   {"instanceType","zone","usd"} set a spot price
@@ -90,6 +90,7 @@ func (c *Cloud) serveDeed(w http.ResponseWriter, r *http.Request) {
 		"interrupt": func() error { return c.InterruptSpot(id, r.FormValue("rebalance") == "true") },
 		"rebalance": func() error { return c.RecommendRebalance(id) },
 		"terminate": func() error { return c.Kill(id) },
+		"stop":      func() error { return c.Stop(id) },
 	}
 	deed := deeds[strings.ToLower(r.PathValue("deed"))]
 	if deed == nil {

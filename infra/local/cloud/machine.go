@@ -230,6 +230,24 @@ func (c *Cloud) Kill(id string) error {
 	return err
 }
 
+// Stop stops an instance behind the back of whoever launched it. It can be terminated from then on, and not started again.
+func (c *Cloud) Stop(id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.machineByID(id)
+	if err != nil || m.State != "running" {
+		return err
+	}
+	m.stopTimers()
+	m.State, m.StateReason = "stopping", "Client.UserInitiatedShutdown"
+	c.changed(m)
+	c.after(m, c.opt.ShutdownFor, func() {
+		m.State = "stopped"
+		c.changed(m)
+	})
+	return nil
+}
+
 // Impair makes DescribeInstanceStatus call an instance impaired since a time: by its system check, or else by its
 // own. A zero time heals it.
 func (c *Cloud) Impair(id string, system bool, since time.Time) error {

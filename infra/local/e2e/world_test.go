@@ -39,13 +39,15 @@ type world struct {
 	logs *logBook
 }
 
-// start brings up an environment whose schedules are paused and whose functions leave soon, so that a test fires each pass.
+// start brings up an environment whose schedules are paused and whose functions leave soon, so that a test fires each pass. Events
+// about states are lost unless a test hears them: everything must come right without them, only later.
 func start(t *testing.T, change ...func(*env.Options)) *world {
 	t.Helper()
 	t.Parallel()
 	w := &world{t: t, ctx: t.Context(), logs: &logBook{}}
 	o := env.Options{Root: root(t), Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
-		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true, Env: map[string]string{"STAY": "1s", "DISRUPTION": "off"}}
+		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true,
+		Lose: func(event []byte) bool { return bytes.Contains(event, []byte("State-change")) }, Env: map[string]string{"STAY": "1s", "DISRUPTION": "off"}}
 	for _, f := range change {
 		f(&o)
 	}

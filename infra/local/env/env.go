@@ -35,16 +35,17 @@ const (
 
 // Options say what is started. Root is needed; the rest has defaults.
 type Options struct {
-	Root        string          // repository root, under which .local holds the built parts
-	Dir         string          // for what the control plane writes; default .local/run/plane under Root
-	Plane       *planectl.Plane // a running plane to use instead of a new one; it is not stopped by Close
-	Addr        string          // of the emulated AWS; default 127.0.0.1:0
-	Minute      time.Duration   // how long a minute of the schedules lasts; default 10 s
-	PendingFor  time.Duration   // from launch to running; default 1 s
-	BootDelay   time.Duration   // from running to a kubelet that registers; default 2 s
-	SpotNotice  time.Duration   // default 2 minutes, as EC2 has it
-	Paused      bool            // start with the schedules paused
-	CollectPods bool            // pods of a Node that is gone end at once, not by the controller-manager a minute later
+	Root        string                  // repository root, under which .local holds the built parts
+	Dir         string                  // for what the control plane writes; default .local/run/plane under Root
+	Plane       *planectl.Plane         // a running plane to use instead of a new one; it is not stopped by Close
+	Addr        string                  // of the emulated AWS; default 127.0.0.1:0
+	Minute      time.Duration           // how long a minute of the schedules lasts; default 10 s
+	PendingFor  time.Duration           // from launch to running; default 1 s
+	BootDelay   time.Duration           // from running to a kubelet that registers; default 2 s
+	SpotNotice  time.Duration           // default 2 minutes, as EC2 has it
+	Paused      bool                    // start with the schedules paused
+	Lose        func(event []byte) bool // events that EC2 or EventBridge loses, which they may; nil for none
+	CollectPods bool                    // pods of a Node that is gone end at once, not by the controller-manager a minute later
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
 	Env         map[string]string
 	Progress    io.Writer // one line for each part that came up
@@ -134,7 +135,7 @@ func (e *Env) startCloud(o Options) (err error) {
 	e.Cloud, err = cloud.New(cloud.Options{Region: Region, Account: Account, ClusterName: ClusterName,
 		PendingFor: o.PendingFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: time.Minute,
 		Events: func(envelope []byte) {
-			if e.Host == nil {
+			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
 				return
 			}
 			if _, err := e.Host.Deliver(envelope); err != nil {
