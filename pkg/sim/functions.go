@@ -55,7 +55,8 @@ func handler(name, event string, maxAge time.Duration) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := control.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
-				Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: soldOutFor, Rebalance: interrupt.Replace,
+				Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: soldOutFor,
+				Rebalance:     interrupt.Policy{Choice: interrupt.Replace, MinAge: 15 * time.Minute},
 				QuarantineFor: quarantineFor, Now: in.Now, Log: in.Log}
 			return f.Notices(ctx, notice(in.Event))
 		}}
