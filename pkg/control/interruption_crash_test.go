@@ -37,10 +37,15 @@ func TestStateChangesSurviveEveryFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var n interrupt.Notice
+			var node string
 			eachFault(t,
 				func(t *testing.T) *functions {
 					f := running(t)
 					n = interrupt.Notice{Kind: c.kind, Instance: first(f), Time: f.w.Now()}
+					node = claimOf(f, n.Instance).NodeName
+					if f.podsOn(t, node) == 0 {
+						t.Fatal("no pod is on the node")
+					}
 					f.w.StopInstance(n.Instance, c.state)
 					return f
 				},
@@ -49,6 +54,9 @@ func TestStateChangesSurviveEveryFault(t *testing.T) {
 				},
 				func(t *testing.T, f *functions) {
 					again(t, f, n)
+					if n := f.podsOn(t, node); n != 0 {
+						t.Errorf("%d pods are still on the node after the notice", n)
+					}
 					if claimOf(f, n.Instance).Name != "" && c.release {
 						t.Error("the claim of an instance that is gone is still there")
 					}
@@ -66,6 +74,21 @@ func TestStateChangesSurviveEveryFault(t *testing.T) {
 				})
 		})
 	}
+}
+
+// podsOn counts the pods of a node that are not being deleted.
+func (f *functions) podsOn(t *testing.T, node string) (n int) {
+	t.Helper()
+	pods, err := f.w.Ports(controltest.Fault{}).PodsOn(context.Background(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods {
+		if !p.Terminating() {
+			n++
+		}
+	}
+	return n
 }
 
 // claimOf is the claim of an instance, without a name if there is none.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"joiner/events"
 	"joiner/pkg/cluster"
 	"joiner/pkg/control"
 	"joiner/pkg/controltest"
@@ -225,6 +226,29 @@ func TestForeignInstancesCostOneCall(t *testing.T) {
 	handle()
 	if got := strings.Join(p.Calls()[2:], ", "); got != "list claims, wake provision, list claims, wake provision" {
 		t.Errorf("calls %s while something is launched", got)
+	}
+}
+
+// TestWhatConcernsNobodyCostsNoCall: what is over, about another region, or about no instance.
+func TestWhatConcernsNobodyCostsNoCall(t *testing.T) {
+	sample, err := events.KindScheduledChange.Sample()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, now := range map[string]string{`"upcoming"`: `"closed"`, `"eventRegion": "us-west-2"`: `"eventRegion": "eu-central-1"`, `"entityValue": "i-`: `"entityValue": "h-`} {
+		f := running(t)
+		p := f.w.Ports(controltest.Fault{})
+		i := f.interruption(p)
+		i.Place = control.Place{Account: "111122223333", Region: "us-west-2"}
+		event := strings.ReplaceAll(string(sample), old, now)
+		if err := i.Handle(context.Background(), events.KindScheduledChange, []byte(event)); err != nil || len(p.Calls()) != 0 || event == string(sample) {
+			t.Errorf("%s: calls %v, error %v", now, p.Calls(), err)
+		}
+		// A copy of the event that another region delivers counts.
+		event = strings.Replace(string(sample), `"region": "us-west-2"`, `"region": "us-east-1"`, 1)
+		if err := i.Handle(context.Background(), events.KindScheduledChange, []byte(event)); err != nil || len(p.Calls()) != 1 {
+			t.Errorf("a copy: calls %v, error %v", p.Calls(), err)
+		}
 	}
 }
 
