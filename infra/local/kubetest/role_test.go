@@ -2,6 +2,7 @@ package kubetest_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -77,6 +78,39 @@ func TestRightsOfTheFunctions(t *testing.T) {
 		return err
 	})
 	must("lifecycle", "event", told(l, "lifecycle"))
+
+	b := c.as(t, install.GroupRebalance)
+	must("rebalance", "claims", func() error { _, err := b.Claims(ctx); return err })
+	must("rebalance", "pool", func() error { _, err := b.PoolAnnotations(ctx, c.name); return err })
+	must("rebalance", "claim", func() (err error) { claim, err = b.AnnotateClaim(ctx, claim, map[string]string{"a": "c"}); return err })
+	must("rebalance", "quota", func() error { _, err := ledger.NewQuota(b, c.name, 1, time.Hour, time.Now).Take(ctx, "x"); return err })
+	must("rebalance", "ledger", func() error { return ledger.New(b, time.Now).Add(ctx, []catalog.Mark{{}}, time.Minute) })
+	must("rebalance", "event", told(b, "rebalance"))
+
+	h := c.as(t, install.GroupScheduledChange)
+	must("scheduledchange", "claim", func() (err error) { claim, err = h.AnnotateClaim(ctx, claim, map[string]string{"a": "d"}); return err })
+	must("scheduledchange", "condemn", func() error { return h.CondemnNode(ctx, node) })
+	must("scheduledchange", "event", told(h, "scheduledchange"))
+
+	e := c.as(t, install.GroupStateChange)
+	must("statechange", "claim", func() (err error) { claim, err = e.AnnotateClaim(ctx, claim, map[string]string{"a": "e"}); return err })
+	must("statechange", "pods", func() error {
+		pod := podOf(c.addPod(t, "gone", node.Name, nil))
+		all, err := e.PodsOn(ctx, node.Name)
+		if err != nil || len(all) != 1 || all[0].UID != pod.UID {
+			return fmt.Errorf("pods on %s: %v, %w", node.Name, all, err)
+		}
+		for range 2 { // it may be repeated
+			if err := e.RemovePod(ctx, pod); err != nil {
+				return err
+			}
+		}
+		if all, err = e.PodsOn(ctx, node.Name); len(all) != 0 {
+			return fmt.Errorf("pods on %s after their removal: %v, %w", node.Name, all, err)
+		}
+		return err
+	})
+	must("statechange", "event", told(e, "statechange"))
 
 	s := c.as(t, install.GroupSpotInterruption)
 	must("spotinterruption", "claims", func() error { _, err := s.Claims(ctx); return err })
