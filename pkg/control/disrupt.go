@@ -5,16 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
+	"joiner/pkg/drift"
+	"joiner/pkg/overlay"
+	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 )
 
 // betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.
 const betweenPasses = 5 * time.Second
+
+// maxDriftWrites is how many conditions of NodeClaims one pass changes because of drift; the next one goes on.
+const maxDriftWrites = 100
 
 // Moves keeps new pods off nodes that are about to go, as long as that can be taken back. All calls may be repeated; a node that is
 // gone or was replaced has a method Conflict that reports true.
@@ -86,6 +93,9 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if err := d.markDrift(ctx, &s); err != nil {
+		return false, err
+	}
 	decision, next := disrupt.Next(s, memory)
 	d.say(decision)
 	w := mover{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
@@ -101,6 +111,33 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.Notes.Remember(ctx, next))
+}
+
+// markDrift brings the condition Drifted of the claims up to date, in the cluster and in s.
+func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot) error {
+	verdicts := drift.Verdicts(*s, overlay.Market(*s, pack.Sells(*s)))
+	at := map[string]int{}
+	for i, c := range s.Claims {
+		at[c.Name] = i
+	}
+	s.Claims = slices.Clone(s.Claims)
+	for _, v := range verdicts[:min(len(verdicts), maxDriftWrites)] {
+		c := s.Claims[at[v.Claim]]
+		c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
+		if v.Reason != "" {
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Reason: v.Reason, Message: v.Message, Since: s.Now})
+			d.Log.Info("drifted", "claim", c.Name, "reason", v.Reason, "why", v.Message)
+		}
+		written, err := d.Claims.WriteClaimStatus(ctx, c)
+		if isConflict(err) {
+			continue // the next pass sees what it has become
+		}
+		if err != nil {
+			return err
+		}
+		s.Claims[at[v.Claim]] = written
+	}
+	return nil
 }
 
 func (d *Disrupt) snapshot(ctx context.Context) (cluster.Snapshot, error) {

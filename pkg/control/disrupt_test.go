@@ -126,3 +126,26 @@ func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 	f.consolidate(t, 12)
 	noProblems(t, f.w)
 }
+
+func TestDisruptReplacesWhatHasDrifted(t *testing.T) {
+	w := newWorld()
+	budget := []cluster.NodeBudget{{Every: true, Nodes: "1"}}
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Hash, p.Disruption = "1", cluster.Disruption{Policy: "WhenEmpty", Budgets: budget}
+	})
+	w.Run("web", 4, inZone("us-west-2b", pattern(1500, 3000)))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	old := map[string]bool{}
+	for _, c := range w.Claims() {
+		old[c.Name] = true
+	}
+	w.ChangePool(func(p *cluster.Pool) { p.Hash = "2" })
+	f.consolidate(t, 40)
+	noProblems(t, w)
+	for _, c := range w.Claims() {
+		if old[c.Name] {
+			t.Errorf("NodeClaim %s is of the old template still", c.Name)
+		}
+	}
+}

@@ -18,7 +18,7 @@ func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Poo
 		id := p.w.next()
 		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id), Pool: pool.Name, Class: l.Class,
 			PoolUID: pool.UID, Created: p.w.now, Finalizer: true, Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
-			Annotations: maps.Clone(l.Annotations), Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints,
+			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash, v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints,
 			StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
 		p.w.claims[c.Name] = c
 		return p.w.stored(c), nil

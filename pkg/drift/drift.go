@@ -1,0 +1,117 @@
+// Package drift tells which nodes are not what their pool and class ask for any more.
+//
+// It knows the rules of spec core.md §4.12 and aws.md §7 as far as the objects in the cluster tell: hashes, requirements, instance types
+// and images. It refuses to know what is done about it. An upgrade of Joiner changes no verdict: hashes of different versions are not
+// compared.
+package drift
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+)
+
+// typeKnownFor is how long a NodeClaim's instance type is not looked for: the catalog may be of another hour than the launch.
+const typeKnownFor = time.Hour
+
+// Verdict is a change of a NodeClaim's condition Drifted.
+type Verdict struct {
+	Claim   string
+	Reason  string // empty: it has not drifted, or not any more
+	Message string
+}
+
+// Verdicts are the changes that the conditions of the snapshot need, sorted as its claims are; types tells what a pool may launch.
+func Verdicts(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type) []Verdict {
+	j := judge{s: s, types: types, known: map[string]map[string]catalog.Type{}}
+	var out []Verdict
+	for _, c := range s.Claims {
+		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
+			continue
+		}
+		reason, message, sure := j.drifted(c)
+		now := c.Condition(v1.ConditionDrifted)
+		if is := now.Status == "True"; sure && (is != (reason != "") || is && now.Reason != reason) {
+			out = append(out, Verdict{Claim: c.Name, Reason: reason, Message: message})
+		}
+	}
+	return out
+}
+
+type judge struct {
+	s     cluster.Snapshot
+	types func(cluster.Pool) []catalog.Type
+	known map[string]map[string]catalog.Type // by pool and name
+}
+
+// drifted says why a claim has drifted, the first reason that there is. It is not sure about a claim whose pool or class is gone or
+// not ready: nothing could replace it.
+func (j judge) drifted(c cluster.Claim) (reason, message string, sure bool) {
+	p, ok := j.s.PoolOf(c.Pool)
+	class, found := j.s.ClassOf(c.Class)
+	if !ok || !found || !class.Ready {
+		return "", "", false
+	}
+	a := c.Annotations
+	if a[v1.AnnotationNodePoolHashVersion] == v1.NodePoolHashVersion && a[v1.AnnotationNodePoolHash] != "" && p.Hash != "" && a[v1.AnnotationNodePoolHash] != p.Hash {
+		return "NodePoolDrifted", "the template of NodePool " + p.Name + " was changed since the node was made", true
+	}
+	if bad := require.FromLabels(c.Labels).Refusals(p.Requirements, nil); len(bad) > 0 {
+		return "RequirementsDrifted", fmt.Sprintf("NodePool %s requires %s", p.Name, bad[0]), true
+	}
+	if j.s.Now.Sub(c.Created) >= typeKnownFor && !j.sold(c, p) {
+		return "InstanceTypeNotFound", fmt.Sprintf("%s is not sold in %s any more", c.Labels[corev1.LabelInstanceTypeStable], c.Labels[corev1.LabelTopologyZone]), true
+	}
+	if a[awsv1.AnnotationHashVersion] == class.HashVersion && a[awsv1.AnnotationHash] != "" && class.Hash != "" && a[awsv1.AnnotationHash] != class.Hash {
+		return "NodeClassDrift", "EC2NodeClass " + class.Name + " was changed since the node was made", true
+	}
+	return j.image(c, p, class)
+}
+
+// image compares the claim's image with what the class would launch its instance type with now (spec aws.md §7).
+func (j judge) image(c cluster.Claim, p cluster.Pool, class catalog.Class) (reason, message string, sure bool) {
+	t, ok := j.typeIn(p, c.Labels[corev1.LabelInstanceTypeStable])
+	if !ok || c.ImageID == "" || t.ImageID == "" {
+		return "", "", c.ImageID == "" || len(class.Images) == 0
+	}
+	if c.ImageID != t.ImageID {
+		return "AMIDrift", fmt.Sprintf("it runs %s, EC2NodeClass %s is at %s", c.ImageID, class.Name, t.ImageID), true
+	}
+	return "", "", true
+}
+
+// sold reports whether the claim's type is offered where and as the claim has it, to be had or not. Reserved capacity may have become
+// on-demand capacity.
+func (j judge) sold(c cluster.Claim, p cluster.Pool) bool {
+	t, ok := j.typeIn(p, c.Labels[corev1.LabelInstanceTypeStable])
+	if !ok {
+		return false
+	}
+	for _, o := range t.Offerings {
+		way := o.CapacityType == c.Labels[v1.LabelCapacityType] || c.Labels[v1.LabelCapacityType] == catalog.Reserved && o.CapacityType == catalog.OnDemand
+		if way && o.Zone == c.Labels[corev1.LabelTopologyZone] {
+			return true
+		}
+	}
+	return false
+}
+
+func (j judge) typeIn(p cluster.Pool, name string) (catalog.Type, bool) {
+	known, ok := j.known[p.Name]
+	if !ok {
+		known = map[string]catalog.Type{}
+		for _, t := range j.types(p) {
+			known[t.Name] = t
+		}
+		j.known[p.Name] = known
+	}
+	t, ok := known[name]
+	return t, ok
+}

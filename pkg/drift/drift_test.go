@@ -1,0 +1,111 @@
+package drift_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/drift"
+	"joiner/pkg/require"
+)
+
+func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// world is a cluster with one NodeClaim that is as its pool and class ask for.
+func world() (cluster.Snapshot, []catalog.Type) {
+	s := cluster.Snapshot{
+		Now:     noon(),
+		Classes: []catalog.Class{{Name: "default", Ready: true, Hash: "77", HashVersion: awsv1.HashVersion, Images: []catalog.Image{{ID: "ami-1"}}}},
+		Pools:   []cluster.Pool{{Name: "p", Class: "default", Ready: true, Hash: "11", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "amd64"))}},
+		Claims: []cluster.Claim{{
+			Name: "c", Pool: "p", Class: "default", Created: noon().Add(-2 * time.Hour), ImageID: "ami-1",
+			Labels: map[string]string{"kubernetes.io/arch": "amd64", "node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "a",
+				"karpenter.sh/capacity-type": "spot"},
+			Annotations: map[string]string{v1.AnnotationNodePoolHash: "11", v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion,
+				awsv1.AnnotationHash: "77", awsv1.AnnotationHashVersion: awsv1.HashVersion},
+			Conditions: []cluster.Condition{{Type: v1.ConditionLaunched, Status: "True"}},
+		}},
+	}
+	types := []catalog.Type{{Name: "m5.large", ImageID: "ami-1", Offerings: []catalog.Offering{
+		{Offer: catalog.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}, Why: "sold out"},
+		{Offer: catalog.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "b"}, Available: true}}}}
+	return s, types
+}
+
+func TestVerdicts(t *testing.T) {
+	drifted := cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Reason: "AMIDrift"}
+	for _, c := range []struct {
+		name   string
+		change func(s *cluster.Snapshot, c *cluster.Claim, t *catalog.Type)
+		want   string // the reason, "none" for a condition to be removed, empty for nothing to change
+	}{
+		{"as asked for", func(*cluster.Snapshot, *cluster.Claim, *catalog.Type) {}, ""},
+		{"another template (§4.12)", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) { s.Pools[0].Hash = "12" }, "NodePoolDrifted"},
+		{"a hash of another version (§1.3)", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			s.Pools[0].Hash, c.Annotations[v1.AnnotationNodePoolHashVersion] = "12", "v2"
+		}, ""},
+		{"no hash", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			s.Pools[0].Hash = "12"
+			delete(c.Annotations, v1.AnnotationNodePoolHash)
+		}, ""},
+		{"requirements that it does not meet", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Pools[0].Requirements = require.NewSet(require.Of("kubernetes.io/arch", "arm64"))
+		}, "RequirementsDrifted"},
+		{"a required label that it lacks", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Pools[0].Requirements = require.NewSet(require.Any("team"))
+		}, "RequirementsDrifted"},
+		{"its type is not known any more", func(_ *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) { t.Name = "m6.large" }, "InstanceTypeNotFound"},
+		{"nor within the first hour", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) {
+			t.Name, c.Created = "m6.large", noon().Add(-59*time.Minute)
+		}, ""},
+		{"its zone does not sell it any more", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels["topology.kubernetes.io/zone"] = "b"
+		}, "InstanceTypeNotFound"},
+		{"reserved capacity that is on-demand capacity now", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels["topology.kubernetes.io/zone"], c.Labels["karpenter.sh/capacity-type"] = "b", "reserved"
+		}, ""},
+		{"another class (aws.md §7)", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) { s.Classes[0].Hash = "78" }, "NodeClassDrift"},
+		{"a class hash of another version", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].Hash, s.Classes[0].HashVersion = "78", "v0"
+		}, ""},
+		{"another image (aws.md §7)", func(_ *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) { t.ImageID = "ami-2" }, "AMIDrift"},
+		{"an image nobody wrote down", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) { t.ImageID, c.ImageID = "ami-2", "" }, ""},
+		{"a class that is not ready", func(s *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) {
+			s.Classes[0].Ready, t.ImageID = false, "ami-2"
+		}, ""},
+		{"a pool that is gone", func(s *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) { s.Pools, t.ImageID = nil, "ami-2" }, ""},
+		{"not launched", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) { c.Conditions, t.ImageID = nil, "ami-2" }, ""},
+		{"being deleted", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) { c.Deleting, t.ImageID = noon(), "ami-2" }, ""},
+		{"known already", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) {
+			t.ImageID, c.Conditions = "ami-2", append(c.Conditions, drifted)
+		}, ""},
+		{"for another reason now", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			s.Pools[0].Hash, c.Conditions = "12", append(c.Conditions, drifted)
+		}, "NodePoolDrifted"},
+		{"not any more", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Conditions = append(c.Conditions, drifted)
+		}, "none"},
+	} {
+		s, types := world()
+		s.Claims = slices.Clone(s.Claims)
+		c.change(&s, &s.Claims[0], &types[0])
+		var got []string
+		for _, v := range drift.Verdicts(s, func(cluster.Pool) []catalog.Type { return types }) {
+			if v.Reason == "" {
+				v.Reason = "none"
+			} else if v.Message == "" {
+				t.Errorf("%s: no message", c.name)
+			}
+			got = append(got, v.Reason)
+		}
+		if fmt.Sprint(strings.Join(got, ",")) != c.want {
+			t.Errorf("%s: %v, want %q", c.name, got, c.want)
+		}
+	}
+}
