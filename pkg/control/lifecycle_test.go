@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -113,17 +114,21 @@ func TestChangedClaimIsLeftToTheNextPass(t *testing.T) {
 	}
 	f.w.Tick(30 * time.Second)
 	p := f.w.Ports(controltest.Fault{})
+	var once sync.Once // steps of several claims are taken side by side
 	meddled := false
 	p.Before = func(call string) {
-		if call != "write status of claim" || meddled {
+		if call != "write status of claim" {
 			return
 		}
-		meddled = true
-		for _, c := range f.w.Claims() {
-			if _, err := f.w.Ports(controltest.Fault{}).AnnotateClaim(context.Background(), c, map[string]string{"somebody": "else"}); err != nil {
-				t.Error(err)
+		once.Do(func() {
+			meddled = true
+			for left := f.w.Claims(); len(left) > 0; { // a step that is being taken may be quicker
+				if _, err := f.w.Ports(controltest.Fault{}).AnnotateClaim(context.Background(), left[0], map[string]string{"somebody": "else"}); err != nil {
+					t.Log(err)
+				}
+				left = slices.DeleteFunc(f.w.Claims(), func(c cluster.Claim) bool { return c.Annotations["somebody"] != "" })
 			}
-		}
+		})
 	}
 	if err := f.lifecycle(p).Run(context.Background(), f.w.Now().Add(5*time.Second)); err != nil {
 		t.Fatal(err)
