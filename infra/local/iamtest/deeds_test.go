@@ -129,7 +129,7 @@ func findsCluster(function string) deed {
 
 func wakes(function, other string) deed {
 	return deed{do: func(t *testing.T, r *rig) error {
-		return wake.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: "joiner-demo-" + other, Reason: function}.Wake(t.Context())
+		return wake.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: "joiner-demo-" + other + ":live", Reason: function}.Wake(t.Context())
 	}}
 }
 

@@ -61,6 +61,22 @@ func needs() map[string]map[string]string {
 			"FindCluster":   "finds the cluster",
 			"WakeFunctions": "wakes provision",
 		},
+		"reservationinterruption": {
+			"FindCluster":   "finds the cluster",
+			"WakeFunctions": "wakes provision",
+		},
+		"rebalance": {
+			"FindCluster":   "finds the cluster",
+			"WakeFunctions": "wakes provision",
+		},
+		"scheduledchange": {
+			"FindCluster":   "finds the cluster",
+			"WakeFunctions": "wakes provision",
+		},
+		"statechange": {
+			"FindCluster":   "finds the cluster",
+			"WakeFunctions": "wakes provision",
+		},
 		"setup": {
 			"FindCluster":   "looks how to get in",
 			"WakeFunctions": "wakes lifecycle",
