@@ -143,6 +143,11 @@ func (v *view) homeless() func(*running) string {
 	for _, h := range v.s.Hosts() {
 		ready[h.Name()] = h.Initialized() && h.Node.Ready
 	}
+	for _, p := range v.s.Pods { // one that is still ending may be in the way
+		if p.Terminating() && !p.Terminal() {
+			delete(ready, p.NodeName)
+		}
+	}
 	for _, x := range v.base.Existing {
 		if !ready[x.Node] {
 			why[x.Pod] = fmt.Sprintf("pod %s waits for node %s to be ready", x.Pod, x.Node)

@@ -151,11 +151,17 @@ func end(s cluster.Snapshot, g Going) time.Time {
 	return time.Time{}
 }
 
-// places are the pods, by namespace/name, for which the plan has room on a node that is ready.
+// places are the pods, by namespace/name, for which the plan has room on a node that is ready. Where another pod is still ending it
+// may be in the way, as one that pods must not be beside is until it is gone: that node is not ready for them yet.
 func places(s cluster.Snapshot, p plan.Plan) map[string]bool {
 	ready := map[string]bool{}
 	for _, h := range s.Hosts() {
 		ready[h.Name()] = h.Node != nil && h.Node.Ready && h.Initialized()
+	}
+	for _, pod := range s.Pods {
+		if pod.Terminating() && !pod.Terminal() {
+			delete(ready, pod.NodeName)
+		}
 	}
 	out := map[string]bool{}
 	for _, e := range p.Existing {
