@@ -80,7 +80,7 @@ func TestAPodThatNothingFitsIsToldWhyByEveryPool(t *testing.T) {
 	}{
 		"giant":    {deployment{cpu: "100000"}, []string{"pool small: ", "pool zone-b: ", "cpu"}},
 		"nowhere":  {deployment{spec: "\n      nodeSelector: {topology.kubernetes.io/zone: us-west-2c, karpenter.k8s.aws/instance-cpu: \"96\"}"}, []string{"pool small: ", "pool zone-b: ", "us-west-2c"}},
-		"unlabled": {deployment{spec: "\n      nodeSelector: {disk: ssd}"}, []string{"pool small: ", "pool zone-b: ", "disk"}},
+		"unlabled": {deployment{spec: "\n      nodeSelector: {disk: ssd}"}, []string{"pools zone-b, small: ", "disk"}},
 		"choosy":   {deployment{spec: "\n      nodeSelector: {kubernetes.io/hostname: ip-10-0-0-1}"}, []string{"kubernetes.io/hostname, which no new node can promise"}},
 	} {
 		c.pods.name, c.pods.replicas = app, 1
