@@ -166,6 +166,8 @@ func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 		Taints:  []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}},
 		Limits:  units.List{CPU: 100_000, Extended: []units.Extended{{Name: "nodes", Count: 3}}},
 		Limited: []string{"cpu", "nodes"}, ExpireAfter: 48 * time.Hour, TerminationGrace: c.pool(t).TerminationGrace, Hash: pool.Hash,
+		Uncounted:  true,
+		Disruption: cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "10%"}}}, // by default
 	}
 	if diff := cmp.Diff(wantPool, pool); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)
@@ -186,8 +188,11 @@ func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 		Taints:   []cluster.Taint{{Key: "karpenter.sh/unregistered", Effect: "NoExecute"}},
 		Capacity: units.List{CPU: 4000, Memory: 8 << 30, Pods: 20}, Allocatable: units.List{CPU: 4000, Memory: 8 << 30, Pods: 20}, Ready: true,
 		VolumeLimits: map[string]int64{"ebs.csi.aws.com": 25},
+		Conditions: []cluster.Condition{{Type: "DiskPressure", Status: "False"}, {Type: "MemoryPressure", Status: "False"},
+			{Type: "NetworkUnavailable", Status: "False"}, {Type: "PIDPressure", Status: "False"}, {Type: "Ready", Status: "True"}},
 	}
-	if diff := cmp.Diff(wantNode, n, cmpopts.IgnoreFields(cluster.Node{}, "UID", "Created", "ReadySince")); diff != "" {
+	ignored := cmp.Options{cmpopts.IgnoreFields(cluster.Node{}, "UID", "Created", "ReadySince"), cmpopts.IgnoreFields(cluster.Condition{}, "Since")}
+	if diff := cmp.Diff(wantNode, n, ignored); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
 	b := s.Budgets[slices.IndexFunc(s.Budgets, func(b cluster.Budget) bool { return b.Namespace == c.name })]
