@@ -93,10 +93,11 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := d.markDrift(ctx, &s); err != nil {
+	sells := pack.Sells(s)
+	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
 	}
-	decision, next := disrupt.Next(s, memory)
+	decision, next := disrupt.Next(s, memory, sells)
 	d.say(decision)
 	w := mover{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
 	for _, h := range s.Hosts() {
@@ -114,8 +115,8 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 }
 
 // markDrift brings the condition Drifted of the claims up to date, in the cluster and in s.
-func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot) error {
-	verdicts := drift.Verdicts(*s, overlay.Market(*s, pack.Sells(*s)))
+func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells pack.Market) error {
+	verdicts := drift.Verdicts(*s, overlay.Market(*s, sells))
 	at := map[string]int{}
 	for i, c := range s.Claims {
 		at[c.Name] = i
@@ -175,13 +176,13 @@ type mover struct {
 func (m *mover) ends(ctx context.Context, p disrupt.Plan) error {
 	var errs []error
 	for _, e := range p.Finish {
-		errs = append(errs, m.unlessConflict(m.finish(ctx, e)))
+		errs = append(errs, unlessConflict(m.d.Log, m.finish(ctx, e)))
 	}
 	if len(p.Finish) > 0 {
 		errs = append(errs, m.d.Lifecycle.Wake(ctx))
 	}
 	for _, e := range p.Undo {
-		errs = append(errs, m.unlessConflict(m.undo(ctx, e)))
+		errs = append(errs, unlessConflict(m.d.Log, m.undo(ctx, e)))
 	}
 	return errors.Join(errs...)
 }
@@ -237,7 +238,7 @@ func (m *mover) begins(ctx context.Context, p disrupt.Plan, next disrupt.Memory)
 			continue
 		}
 		launches = launches || len(c.Launches) > 0
-		errs = append(errs, m.unlessConflict(m.begin(ctx, c)))
+		errs = append(errs, unlessConflict(m.d.Log, m.begin(ctx, c)))
 	}
 	if launches {
 		errs = append(errs, m.d.Provision.Wake(ctx))
@@ -312,13 +313,4 @@ func (m *mover) tell(ctx context.Context, name string, warning bool, reason, why
 			m.d.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 		}
 	}
-}
-
-// unlessConflict leaves what changed meanwhile to the next pass, which sees the change.
-func (m *mover) unlessConflict(err error) error {
-	if !isConflict(err) {
-		return err
-	}
-	m.d.Log.Info("left to the next pass", "because", err.Error())
-	return nil
 }

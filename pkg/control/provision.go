@@ -138,12 +138,12 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 		p.Log.Info("resume launch of claim " + c.Name)
 		c, adoptErr := p.adopted(ctx, c)
 		if adoptErr != nil {
-			err = errors.Join(err, p.unlessConflict(adoptErr))
+			err = errors.Join(err, unlessConflict(p.Log, adoptErr))
 			continue
 		}
 		done, launchErr := l.claim(ctx, c, true)
 		if launchErr != nil {
-			err = errors.Join(err, p.unlessConflict(launchErr))
+			err = errors.Join(err, unlessConflict(p.Log, launchErr))
 			continue
 		}
 		s.Claims[i] = done
@@ -184,7 +184,7 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 				}
 				done, err := l.claim(ctx, c, false)
 				ok[i] = err == nil && done.ProviderID != ""
-				return p.unlessConflict(err)
+				return unlessConflict(p.Log, err)
 			}()
 			return nil
 		})
@@ -199,12 +199,12 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 	return launched, errors.Join(errs...)
 }
 
-// unlessConflict leaves a claim that changed meanwhile to the next pass, which sees the change.
-func (p *Provision) unlessConflict(err error) error {
+// unlessConflict leaves what changed meanwhile to the next pass, which sees the change.
+func unlessConflict(log *slog.Logger, err error) error {
 	if !isConflict(err) {
 		return err
 	}
-	p.Log.Info("left to the next pass", "because", err.Error())
+	log.Info("left to the next pass", "because", err.Error())
 	return nil
 }
 

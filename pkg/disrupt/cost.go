@@ -34,20 +34,6 @@ func (v *view) priceOf(h cluster.Host, p cluster.Pool) (catalog.Offer, float64) 
 	return o, 0
 }
 
-// typeIn is the type as the pool sees it.
-func (v *view) typeIn(p cluster.Pool, name string) (catalog.Type, bool) {
-	known, ok := v.prices[p.Name]
-	if !ok {
-		known = map[string]catalog.Type{}
-		for _, t := range v.types(p) {
-			known[t.Name] = t
-		}
-		v.prices[p.Name] = known
-	}
-	t, ok := known[name]
-	return t, ok
-}
-
 // amounts is a need that can be looked up.
 type amounts struct {
 	cpu, memory, ephemeral, pods int64

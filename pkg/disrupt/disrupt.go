@@ -121,10 +121,8 @@ type Proposal struct {
 	Since  time.Time           `json:"since"`
 }
 
-// Next decides what to disrupt.
-func Next(s cluster.Snapshot, m Memory) (Plan, Memory) { return next(s, m, pack.Sells(s)) }
-
-func next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
+// Next decides what to disrupt, with what classes may launch.
+func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	v := look(s, m, sells)
 	var p Plan
 	v.progress(&p)

@@ -68,7 +68,7 @@ func TestRandomWorlds(t *testing.T) {
 			}
 			shuffled := *w
 			shuffled.World = w.Shuffled(seed)
-			other, _ := next(shuffled.Snapshot, w.memory, w.Market)
+			other, _ := Next(shuffled.Snapshot, w.memory, w.Market)
 			p := w.next()
 			if diff := cmp.Diff(p.Lines(), other.Lines()); diff != "" {
 				t.Fatalf("seed %d: shuffled (-plain +shuffled):\n%s", seed, diff)

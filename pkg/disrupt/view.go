@@ -72,8 +72,8 @@ type view struct {
 	byClaim   map[string]*node
 	byNode    map[string]*node
 	quiet     map[string]Quiet
-	left      map[string]map[v1.DisruptionReason]int // by pool: how many more of its nodes may go
-	prices    map[string]map[string]catalog.Type     // by pool and name
+	left      map[string]map[v1.DisruptionReason]int                    // by pool: how many more of its nodes may go
+	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
 	shelf     []shelf
 	worths    map[amounts]float64
 	asked     int                  // what-if questions in this pass
@@ -92,9 +92,10 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 	s.Rules.SearchSteps = cluster.NoSearch // many plans that are good tell more than a few that are a little better
 	v := &view{
 		s: s, r: rulesOf(s.Rules), sells: sells, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
-		left: map[string]map[v1.DisruptionReason]int{}, prices: map[string]map[string]catalog.Type{}, worths: map[amounts]float64{},
+		left: map[string]map[v1.DisruptionReason]int{}, worths: map[amounts]float64{},
 		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{},
 	}
+	v.typeIn = overlay.Named(v.types)
 	v.base = pack.PodsFrom(s, sells)
 	v.sight()
 	for _, n := range v.nodes {

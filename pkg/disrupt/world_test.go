@@ -30,7 +30,7 @@ type world struct {
 func newWorld() *world { return &world{World: scenario.New(), begun: map[string]Command{}} }
 
 func (w *world) next() Plan {
-	p, m := next(w.Snapshot, w.memory, w.Market)
+	p, m := Next(w.Snapshot, w.memory, w.Market)
 	w.memory = m
 	return p
 }

@@ -15,6 +15,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
 	"joiner/pkg/require"
 )
 
@@ -30,7 +31,7 @@ type Verdict struct {
 
 // Verdicts are the changes that the conditions of the snapshot need, sorted as its claims are; types tells what a pool may launch.
 func Verdicts(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type) []Verdict {
-	j := judge{s: s, types: types, known: map[string]map[string]catalog.Type{}}
+	j := judge{s: s, typeIn: overlay.Named(types)}
 	var out []Verdict
 	for _, c := range s.Claims {
 		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
@@ -46,9 +47,8 @@ func Verdicts(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type) []Ver
 }
 
 type judge struct {
-	s     cluster.Snapshot
-	types func(cluster.Pool) []catalog.Type
-	known map[string]map[string]catalog.Type // by pool and name
+	s      cluster.Snapshot
+	typeIn func(pool cluster.Pool, name string) (catalog.Type, bool)
 }
 
 // drifted says why a claim has drifted, the first reason that there is. It is not sure about a claim whose pool or class is gone or
@@ -101,17 +101,4 @@ func (j judge) sold(c cluster.Claim, p cluster.Pool) bool {
 		}
 	}
 	return false
-}
-
-func (j judge) typeIn(p cluster.Pool, name string) (catalog.Type, bool) {
-	known, ok := j.known[p.Name]
-	if !ok {
-		known = map[string]catalog.Type{}
-		for _, t := range j.types(p) {
-			known[t.Name] = t
-		}
-		j.known[p.Name] = known
-	}
-	t, ok := known[name]
-	return t, ok
 }

@@ -138,6 +138,22 @@ func Market(s cluster.Snapshot, types func(class string) []catalog.Type) func(po
 	}
 }
 
+// Named finds a type of a pool by its name, in what types gives for the pool. types is asked once for a pool. The function returned may
+// not be called concurrently.
+func Named(types func(cluster.Pool) []catalog.Type) func(pool cluster.Pool, name string) (catalog.Type, bool) {
+	known := map[string]map[string]catalog.Type{}
+	return func(p cluster.Pool, name string) (catalog.Type, bool) {
+		if known[p.Name] == nil {
+			known[p.Name] = map[string]catalog.Type{}
+			for _, t := range types(p) {
+				known[p.Name][t.Name] = t
+			}
+		}
+		t, ok := known[p.Name][name]
+		return t, ok
+	}
+}
+
 // once remembers the answers.
 func once(types func(class string) []catalog.Type) func(class string) []catalog.Type {
 	known := map[string][]catalog.Type{}
