@@ -43,8 +43,9 @@ type Facts struct {
 	MemoryMiB             int64              `json:"memoryMiB"`
 	CPUManufacturer       string             `json:"cpuManufacturer,omitempty"`
 	ClockGHz              float64            `json:"clockGHz,omitempty"`
-	MaxENIs               int64              `json:"maxENIs"`         // over all network cards
-	DefaultCardENIs       int64              `json:"defaultCardENIs"` // of the card that pods use
+	MaxENIs               int64              `json:"maxENIs"`            // over all network cards
+	DefaultCardENIs       int64              `json:"defaultCardENIs"`    // of the card that pods use
+	CardENIs              []int64            `json:"cardENIs,omitempty"` // of each network card; empty while EC2 was not asked
 	IPv4PerENI            int64              `json:"ipv4PerENI"`
 	BandwidthMbps         int64              `json:"bandwidthMbps,omitempty"`
 	EBSMaxMbps            int64              `json:"ebsMaxMbps,omitempty"` // only where EBS optimisation is on by default
@@ -56,6 +57,9 @@ type Facts struct {
 	CurrentGeneration     bool               `json:"currentGeneration"`
 	Burstable             bool               `json:"burstable"`
 	UsageClasses          []string           `json:"usageClasses"` // on-demand, spot, capacity-block
+	NoENA                 bool               `json:"noENA,omitempty"`
+	NestedVirtualization  bool               `json:"nestedVirtualization,omitempty"`
+	PlacementStrategies   []string           `json:"placementStrategies,omitempty"` // cluster, partition, spread
 	EFA                   bool               `json:"efa"`
 	MaxEFAs               int64              `json:"maxEFAs,omitempty"`
 	LocalStorageGB        int64              `json:"localStorageGB,omitempty"`

@@ -10,26 +10,32 @@ type Class struct {
 	Message string `json:"message,omitempty"` // why it is not ready
 	Unseen  bool   `json:"unseen,omitempty"`  // its status is not of its present spec: refresh has not looked at it yet
 
-	Hash              string            `json:"hash,omitempty"` // of what static drift compares, as refresh wrote it
-	HashVersion       string            `json:"hashVersion,omitempty"`
-	Family            string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
-	Images            []Image           `json:"images,omitempty"`
-	ZoneIDs           map[string]string `json:"zoneIDs,omitempty"` // zones with a subnet of the class, to their ids
-	MaxPods           *int64            `json:"maxPods,omitempty"`
-	PodsPerCore       int64             `json:"podsPerCore,omitempty"`
-	KubeReserved      map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities
-	SystemReserved    map[string]string `json:"systemReserved,omitempty"`
-	EvictionHard      map[string]string `json:"evictionHard,omitempty"`
-	EphemeralBytes    int64             `json:"ephemeralBytes,omitempty"` // of the volume that backs the kubelet, 0 for 20 GiB
-	RAID0             bool              `json:"raid0,omitempty"`          // instance store is the ephemeral storage
-	ReservedENIs      int64             `json:"reservedENIs,omitempty"`
-	MemoryOverhead    float64           `json:"memoryOverhead"`              // part of the memory that the VM keeps, such as 0.075
-	NitroOnly         bool              `json:"nitroOnly,omitempty"`         // connectionTracking is set
-	EFAInterfaces     int64             `json:"efaInterfaces,omitempty"`     // efa-only interfaces the class configures, 0 when it configures none
-	EFAOnDefaultCard  int64             `json:"efaOnDefaultCard,omitempty"`  // those of them on network card 0, which pods cannot use
-	ConfiguresNetwork bool              `json:"configuresNetwork,omitempty"` // networkInterfaces is set
-	LearnedMemoryMiB  map[string]int64  `json:"learnedMemoryMiB,omitempty"`  // type to the memory its registered nodes reported
-	Reservations      []Reservation     `json:"reservations,omitempty"`      // sorted by id
+	Hash                 string            `json:"hash,omitempty"` // of what static drift compares, as refresh wrote it
+	HashVersion          string            `json:"hashVersion,omitempty"`
+	Family               string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
+	Images               []Image           `json:"images,omitempty"`
+	ZoneIDs              map[string]string `json:"zoneIDs,omitempty"` // zones with a subnet of the class, to their ids
+	MaxPods              *int64            `json:"maxPods,omitempty"`
+	PodsPerCore          int64             `json:"podsPerCore,omitempty"`
+	KubeReserved         map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities
+	SystemReserved       map[string]string `json:"systemReserved,omitempty"`
+	EvictionHard         map[string]string `json:"evictionHard,omitempty"`
+	EphemeralBytes       int64             `json:"ephemeralBytes,omitempty"` // of the volume that backs the kubelet, 0 for 20 GiB
+	RAID0                bool              `json:"raid0,omitempty"`          // instance store is the ephemeral storage
+	ReservedENIs         int64             `json:"reservedENIs,omitempty"`
+	MemoryOverhead       float64           `json:"memoryOverhead"`                 // part of the memory that the VM keeps, such as 0.075
+	NitroOnly            bool              `json:"nitroOnly,omitempty"`            // connectionTracking is set
+	NestedVirtualization bool              `json:"nestedVirtualization,omitempty"` // only types that can
+	Interfaces           []Interface       `json:"interfaces,omitempty"`           // the class's own, empty when it configures none
+	LearnedMemoryMiB     map[string]int64  `json:"learnedMemoryMiB,omitempty"`     // type to the memory its registered nodes reported
+	Reservations         []Reservation     `json:"reservations,omitempty"`         // sorted by id
+}
+
+// Interface is a network interface that a class configures.
+type Interface struct {
+	Card    int64 `json:"card,omitempty"`
+	Device  int64 `json:"device,omitempty"`
+	EFAOnly bool  `json:"efaOnly,omitempty"` // without addresses, so none for pods
 }
 
 // Image is an AMI of a class with the requirements an instance type must meet to run it. Images are sorted newest first.

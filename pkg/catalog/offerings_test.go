@@ -143,7 +143,12 @@ func TestClassRefuses(t *testing.T) {
 	}{
 		{"no image", nil, func(c *catalog.Class) { c.Images = []catalog.Image{{ID: "ami-gpu", Requirements: gpu}} }, "no AMI of the class fits this type"},
 		{"Xen", func(f *catalog.Facts) { f.Hypervisor = "xen" }, func(c *catalog.Class) { c.NitroOnly = true }, "connectionTracking needs the Nitro hypervisor"},
-		{"EFA", nil, func(c *catalog.Class) { c.EFAInterfaces = 1 }, "the class asks for more EFA interfaces than this type has"},
+		{"EFA", nil, func(c *catalog.Class) { c.Interfaces = []catalog.Interface{{}, {EFAOnly: true, Device: 1}} }, "the class asks for more EFA interfaces than this type has"},
+		{"card", nil, func(c *catalog.Class) { c.Interfaces = []catalog.Interface{{}, {Card: 1}} }, "the class uses network card 1, this type has 1"},
+		{"device", func(f *catalog.Facts) { f.CardENIs = []int64{3, 2} }, func(c *catalog.Class) { c.Interfaces = []catalog.Interface{{}, {Card: 1, Device: 2}} },
+			"the class uses device 2 of network card 1, which takes 2"},
+		{"ENA", func(f *catalog.Facts) { f.NoENA = true }, func(c *catalog.Class) { c.Interfaces = []catalog.Interface{{}} }, "networkInterfaces needs a type with ENA"},
+		{"nested", nil, func(c *catalog.Class) { c.NestedVirtualization = true }, "it is not known to do nested virtualization, which cpuOptions asks for"},
 		{"quantity", nil, func(c *catalog.Class) { c.SystemReserved = map[string]string{"cpu": "lots"} }, `kubelet systemReserved cpu: "lots" is no quantity`},
 		{"percentage", nil, func(c *catalog.Class) { c.EvictionHard = map[string]string{"memory.available": "101%"} }, `kubelet evictionHard memory.available: "101%" is no percentage`},
 	} {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -125,7 +126,7 @@ func (r *resolver) usable(f *Facts) (string, bool) {
 
 func (r *resolver) resolve(f *Facts, arch string) Type {
 	reqs := r.requirements(f, arch)
-	amounts := r.amounts(f)
+	amounts := r.amounts(f, arch)
 	t := Type{
 		Name: f.Name, Requirements: reqs, MaxPods: amounts.capacity.Pods,
 		Capacity: amounts.capacity, Allocatable: amounts.allocatable,
@@ -154,8 +155,47 @@ func (r *resolver) refuse(f *Facts, image string) string {
 		return "no AMI of the class fits this type"
 	case r.class.NitroOnly && f.Hypervisor != "nitro":
 		return "connectionTracking needs the Nitro hypervisor"
-	case r.class.EFAInterfaces > f.MaxEFAs:
+	case r.class.NestedVirtualization && !f.NestedVirtualization:
+		return "it is not known to do nested virtualization, which cpuOptions asks for"
+	}
+	return r.refuseInterfaces(f)
+}
+
+// refuseInterfaces says why the type cannot have the network interfaces of the class.
+func (r *resolver) refuseInterfaces(f *Facts) string {
+	if len(r.class.Interfaces) == 0 {
+		return ""
+	}
+	cards := f.CardENIs
+	if len(cards) == 0 {
+		cards = []int64{f.DefaultCardENIs} // what is known without asking EC2
+	}
+	if f.NoENA {
+		return "networkInterfaces needs a type with ENA"
+	}
+	for _, i := range r.class.Interfaces {
+		switch {
+		case i.Card >= int64(len(cards)):
+			return fmt.Sprintf("the class uses network card %d, this type has %d", i.Card, len(cards))
+		case i.Device >= cards[i.Card]:
+			return fmt.Sprintf("the class uses device %d of network card %d, which takes %d", i.Device, i.Card, cards[i.Card])
+		}
+	}
+	if r.efaOnly(allCards) > f.MaxEFAs {
 		return "the class asks for more EFA interfaces than this type has"
 	}
 	return ""
+}
+
+// allCards stands for every network card.
+const allCards = -1
+
+// efaOnly counts the interfaces of the class on that card that have no addresses.
+func (r *resolver) efaOnly(card int64) (n int64) {
+	for _, i := range r.class.Interfaces {
+		if i.EFAOnly && (card == allCards || i.Card == card) {
+			n++
+		}
+	}
+	return n
 }

@@ -124,12 +124,12 @@ func (t threshold) of(total, unset int64) int64 {
 }
 
 // amounts computes what a node of the type has (spec aws.md §2.3 to §2.6).
-func (r *resolver) amounts(f *Facts) amounts {
+func (r *resolver) amounts(f *Facts, arch string) amounts {
 	pods := r.pods(f)
 	memory := memoryEstimate(f, r.class.MemoryOverhead)
 	c := resource.List{
 		CPU: f.VCPU * milliPerCore, Memory: memory, Pods: pods,
-		Ephemeral: r.ephemeral(f), Extended: r.extended(f),
+		Ephemeral: r.ephemeral(f), Extended: r.extended(f, arch),
 	}
 	if mib, ok := r.class.LearnedMemoryMiB[f.Name]; ok {
 		c.Memory = mib * resource.MiB // what nodes reported; the thresholds keep to the estimate
@@ -173,7 +173,7 @@ func (r *resolver) pods(f *Facts) int64 {
 	case r.class.MaxPods != nil:
 		n = *r.class.MaxPods
 	case limitsPodsByENI(r.class.Family):
-		n = podsByENI(f, r.class.ReservedENIs+r.class.EFAOnDefaultCard)
+		n = podsByENI(f, r.class.ReservedENIs+r.efaOnly(0))
 	default:
 		n = defaultWindowsPods
 	}
@@ -196,7 +196,7 @@ func podsByENI(f *Facts, taken int64) int64 {
 // reserved is what the kubelet and the container runtime keep for themselves (spec aws.md §2.6).
 func (r *resolver) reserved(f *Facts, pods int64) resource.List {
 	if reservesByENI(r.class.Family) {
-		pods = podsByENI(f, 0)
+		pods = podsByENI(f, r.efaOnly(0))
 	}
 	l := resource.List{CPU: reservedCPU(f.VCPU), Memory: reservedPerPod*pods + reservedMemory, Ephemeral: reservedEphemeral}
 	if r.limits.kubeSet[0] {
@@ -223,7 +223,7 @@ func reservedCPU(cores int64) int64 {
 }
 
 // extended lists the devices that pods can ask for, sorted by name (spec aws.md §2.3).
-func (r *resolver) extended(f *Facts) []resource.Extended {
+func (r *resolver) extended(f *Facts, arch string) []resource.Extended {
 	var amd, gaudi, nvidia, neurons, cores, addresses int64
 	for _, g := range f.GPUs {
 		switch g.Manufacturer {
@@ -241,12 +241,12 @@ func (r *resolver) extended(f *Facts) []resource.Extended {
 			cores = n.Count * n.CoresPerDevice
 		}
 	}
-	if IsWindows(r.class.Family) {
+	if IsWindows(r.class.Family) && arch == "amd64" {
 		addresses = f.IPv4PerENI - 1
 	}
 	efas := f.MaxEFAs
-	if r.class.ConfiguresNetwork {
-		efas = r.class.EFAInterfaces
+	if len(r.class.Interfaces) > 0 {
+		efas = r.efaOnly(allCards)
 	}
 	var out []resource.Extended
 	for _, e := range [...]resource.Extended{

@@ -129,7 +129,9 @@ func TestVectors(t *testing.T) {
 		{"pods per core", "m5.large", []func(*catalog.Class){perCore}, 8, 7577, 70, 574, 1930, 6903},
 		{"pods per core on Bottlerocket", "m5.large", []func(*catalog.Class){family(catalog.Bottlerocket), perCore}, 29, 7577, 70, 574, 1930, 6903},
 		{"Windows", "m5.large", []func(*catalog.Class){family(catalog.Windows2022)}, 110, 7577, 70, 1465, 1930, 6012},
-		{"EFA on the default card", "m5.large", []func(*catalog.Class){func(c *catalog.Class) { c.EFAOnDefaultCard = 2 }}, 11, 7577, 70, 574, 1930, 6903},
+		{"EFA on the default card", "m5.large", []func(*catalog.Class){func(c *catalog.Class) {
+			c.Interfaces = []catalog.Interface{{}, {Device: 1, EFAOnly: true}, {Device: 2, EFAOnly: true}, {Card: 1, EFAOnly: true}}
+		}}, 11, 7577, 70, 376, 1930, 7101},
 		{"all ENIs reserved", "m5.large", []func(*catalog.Class){func(c *catalog.Class) { c.ReservedENIs = 3 }}, 0, 7577, 70, 574, 1930, 6903},
 	} {
 		t.Run(v.name, func(t *testing.T) {
@@ -213,7 +215,9 @@ func TestEphemeralAndLearnedMemory(t *testing.T) {
 	if learned.Capacity.Memory != 7700<<20 || learned.Allocatable.Memory != (7700-674)<<20 {
 		t.Errorf("learned: %d of %d bytes", learned.Allocatable.Memory, learned.Capacity.Memory)
 	}
-	efa := one(t, with(t, func(c *catalog.Class) { c.ConfiguresNetwork = true; c.EFAInterfaces = 3 }), "p5.48xlarge")
+	efa := one(t, with(t, func(c *catalog.Class) {
+		c.Interfaces = []catalog.Interface{{}, {Card: 1, EFAOnly: true}, {Card: 2, EFAOnly: true}, {Card: 3, EFAOnly: true}}
+	}), "p5.48xlarge")
 	if n := efa.Capacity.Get(catalog.ResourceEFA); n != 3 {
 		t.Errorf("configured EFA interfaces: %d, want 3", n)
 	}

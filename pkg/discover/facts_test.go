@@ -17,6 +17,7 @@ func TestFactsOfAType(t *testing.T) {
 		Hypervisor: types.InstanceTypeHypervisorNitro, SupportedVirtualizationTypes: []types.VirtualizationType{"hvm", "paravirtual"},
 		SupportedUsageClasses: []types.UsageClassType{"on-demand", "spot"},
 		ProcessorInfo: &types.ProcessorInfo{Manufacturer: aws.String("Intel"), SustainedClockSpeedInGhz: aws.Float64(3.1),
+			SupportedFeatures:      []types.SupportedAdditionalProcessorFeature{"nested-virtualization"},
 			SupportedArchitectures: []types.ArchitectureType{"i386", "x86_64"}},
 		VCpuInfo:   &types.VCpuInfo{DefaultVCpus: aws.Int32(4)},
 		MemoryInfo: &types.MemoryInfo{SizeInMiB: aws.Int64(8192)},
@@ -26,9 +27,10 @@ func TestFactsOfAType(t *testing.T) {
 		NetworkInfo: &types.NetworkInfo{MaximumNetworkInterfaces: aws.Int32(10), Ipv4AddressesPerInterface: aws.Int32(12),
 			EncryptionInTransitSupported: aws.Bool(true), EfaSupported: aws.Bool(true), EfaInfo: &types.EfaInfo{MaximumEfaInterfaces: aws.Int32(2)},
 			DefaultNetworkCardIndex: aws.Int32(1), NetworkCards: []types.NetworkCardInfo{
-				{NetworkCardIndex: aws.Int32(0), MaximumNetworkInterfaces: aws.Int32(3), BaselineBandwidthInGbps: aws.Float64(0.75)},
 				{NetworkCardIndex: aws.Int32(1), MaximumNetworkInterfaces: aws.Int32(7), BaselineBandwidthInGbps: aws.Float64(12.5)},
+				{NetworkCardIndex: aws.Int32(0), MaximumNetworkInterfaces: aws.Int32(3), BaselineBandwidthInGbps: aws.Float64(0.75)},
 				{NetworkCardIndex: aws.Int32(2), MaximumNetworkInterfaces: aws.Int32(9)}}},
+		PlacementGroupInfo: &types.PlacementGroupInfo{SupportedStrategies: []types.PlacementGroupStrategy{"cluster", "spread"}},
 		GpuInfo: &types.GpuInfo{Gpus: []types.GpuDeviceInfo{{Manufacturer: aws.String("NVIDIA"), Name: aws.String("T4"), Count: aws.Int32(2),
 			MemoryInfo: &types.GpuDeviceMemoryInfo{SizeInMiB: aws.Int32(16384)}}}},
 		NeuronInfo: &types.NeuronInfo{NeuronDevices: []types.NeuronDeviceInfo{{Name: aws.String("Trainium"), Count: aws.Int32(1),
@@ -37,7 +39,7 @@ func TestFactsOfAType(t *testing.T) {
 	}
 	want := catalog.Facts{
 		Name: "x9.large", Arch: []string{"i386", "amd64"}, VCPU: 4, MemoryMiB: 8192, CPUManufacturer: "Intel", ClockGHz: 3.1,
-		MaxENIs: 10, DefaultCardENIs: 7, IPv4PerENI: 12, BandwidthMbps: 13250, EBSMaxMbps: 4750, EncryptionInTransit: true,
+		MaxENIs: 10, DefaultCardENIs: 7, CardENIs: []int64{3, 7, 9}, NestedVirtualization: true, PlacementStrategies: []string{"cluster", "spread"}, IPv4PerENI: 12, BandwidthMbps: 13250, EBSMaxMbps: 4750, EncryptionInTransit: true,
 		Hypervisor: "nitro", Virtualization: []string{"hvm", "paravirtual"}, CurrentGeneration: true, Burstable: true,
 		UsageClasses: []string{"on-demand", "spot"}, EFA: true, MaxEFAs: 2, LocalStorageGB: 75, LocalNVMeGB: 75,
 		GPUs:   []catalog.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: 2, MemoryMiB: 16384}},

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,6 +90,7 @@ func factsOf(t *types.InstanceTypeInfo) catalog.Facts {
 		UsageClasses:      texts(t.SupportedUsageClasses),
 	}
 	if p := t.ProcessorInfo; p != nil {
+		f.NestedVirtualization = slices.Contains(p.SupportedFeatures, types.SupportedAdditionalProcessorFeatureNestedVirtualization)
 		f.CPUManufacturer, f.ClockGHz = aws.ToString(p.Manufacturer), aws.ToFloat64(p.SustainedClockSpeedInGhz)
 		for _, a := range p.SupportedArchitectures {
 			if a == types.ArchitectureTypeX8664 {
@@ -112,6 +114,9 @@ func factsOf(t *types.InstanceTypeInfo) catalog.Facts {
 			f.LocalNVMeGB = f.LocalStorageGB
 		}
 	}
+	if t.PlacementGroupInfo != nil {
+		f.PlacementStrategies = texts(t.PlacementGroupInfo.SupportedStrategies)
+	}
 	addNetwork(&f, t.NetworkInfo)
 	addDevices(&f, t)
 	return f
@@ -127,9 +132,14 @@ func addNetwork(f *catalog.Facts, n *types.NetworkInfo) {
 	if n.EfaInfo != nil {
 		f.MaxEFAs = int64(aws.ToInt32(n.EfaInfo.MaximumEfaInterfaces))
 	}
-	f.DefaultCardENIs = f.MaxENIs
+	f.DefaultCardENIs, f.NoENA = f.MaxENIs, n.EnaSupport == types.EnaSupportUnsupported
+	cards := slices.Clone(n.NetworkCards)
+	slices.SortFunc(cards, func(a, b types.NetworkCardInfo) int {
+		return cmp.Compare(aws.ToInt32(a.NetworkCardIndex), aws.ToInt32(b.NetworkCardIndex))
+	})
 	var gbps float64
-	for _, card := range n.NetworkCards {
+	for _, card := range cards {
+		f.CardENIs = append(f.CardENIs, int64(aws.ToInt32(card.MaximumNetworkInterfaces)))
 		gbps += aws.ToFloat64(card.BaselineBandwidthInGbps)
 		if aws.ToInt32(card.NetworkCardIndex) == aws.ToInt32(n.DefaultNetworkCardIndex) {
 			f.DefaultCardENIs = int64(aws.ToInt32(card.MaximumNetworkInterfaces))

@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/api/v1alpha1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/nodeclass"
 	"joiner/pkg/overlay"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
@@ -38,7 +39,7 @@ func (c *Client) Shelves(ctx context.Context) (cluster.Snapshot, []v1alpha1.Node
 	if err != nil {
 		return s, nil, err
 	}
-	s.Classes = translated(classes, classFrom)
+	s.Classes = translated(classes, nodeclass.Describe)
 	pools, err := c.Pools(ctx)
 	for i := range pools {
 		s.Pools = append(s.Pools, poolFrom(&pools[i], s.Classes))

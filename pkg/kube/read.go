@@ -16,6 +16,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/nodeclass"
 )
 
 const (
@@ -120,7 +121,7 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	})
 	read(func(ctx context.Context) error {
 		all, err := c.Classes(ctx)
-		out.Classes = translated(all, classFrom)
+		out.Classes = translated(all, nodeclass.Describe)
 		return err
 	})
 	if err := g.Wait(); err != nil {

@@ -41,6 +41,7 @@ type xmlCPU struct {
 	Archs []string `xml:"supportedArchitectures>item"`
 	Clock float64  `xml:"sustainedClockSpeedInGhz,omitempty"`
 	Maker string   `xml:"manufacturer"`
+	Has   []string `xml:"supportedFeatures>item"`
 }
 
 type xmlVCPU struct {
@@ -165,14 +166,14 @@ func describe(t *InstanceType) xmlType {
 	out := xmlType{
 		Name: t.Name, Current: t.CurrentGeneration, Usage: t.UsageClasses, RootTypes: []string{"ebs"},
 		Virtual: t.Virtualization, BareMetal: t.BareMetal, Hypervisor: t.Hypervisor,
-		Processor: xmlCPU{architectures(t), t.ClockGHz, t.CPUManufacturer},
+		Processor: xmlCPU{architectures(t), t.ClockGHz, t.CPUManufacturer, nil},
 		VCPU:      xmlVCPU{t.VCPU, t.VCPU / threads, threads}, Memory: t.MemoryMiB,
 		EBS:     xmlEBS{Optimized: ebs, Encryption: "supported", Most: t.EBSMaxMbps, NVMe: nvme},
-		Network: networkOf(t), Placement: []string{"partition", "spread"}, Burstable: t.Burstable,
+		Network: networkOf(t), Placement: t.PlacementStrategies, Burstable: t.Burstable,
 		Recovery: !t.BareMetal, BootModes: []string{"legacy-bios", "uefi"},
 	}
-	if !t.Burstable {
-		out.Placement = []string{"cluster", "partition", "spread"}
+	if t.NestedVirtualization {
+		out.Processor.Has = []string{"nested-virtualization"}
 	}
 	if t.LocalStorageGB > 0 {
 		s := &xmlStorage{Total: t.LocalStorageGB, Disks: []xmlDisk{{t.LocalStorageGB, 1, "hdd"}}, NVMe: "unsupported"}
@@ -204,29 +205,22 @@ func addDevices(out *xmlType, t *InstanceType) {
 }
 
 func networkOf(t *InstanceType) xmlNetwork {
-	cards := max(1, t.MaxENIs/max(1, t.DefaultCardENIs))
 	performance := fmt.Sprintf("%g Gigabit", float64(t.BandwidthMbps)/1000)
 	if t.BandwidthMbps == 0 {
 		performance = "Moderate"
 	}
 	n := xmlNetwork{
-		Performance: performance, ENIs: t.MaxENIs, CardCount: cards, IPv4: t.IPv4PerENI, IPv6: t.IPv4PerENI,
+		Performance: performance, ENIs: t.MaxENIs, CardCount: len(t.CardENIs), IPv4: t.IPv4PerENI, IPv6: t.IPv4PerENI,
 		HasIPv6: true, ENA: "required", EFA: t.EFA, Encryption: t.EncryptionInTransit,
 	}
-	if t.Hypervisor == "xen" {
+	if t.NoENA {
 		n.ENA = "unsupported"
 	}
 	if t.EFA {
 		n.EFAInfo = &xmlEFA{t.MaxEFAs}
 	}
-	left := t.MaxENIs
-	for i := range cards {
-		enis := t.DefaultCardENIs
-		if i == cards-1 {
-			enis = left
-		}
-		left -= enis
-		n.Cards = append(n.Cards, xmlCard{i, performance, enis, float64(t.BandwidthMbps) / 1000 / float64(cards)})
+	for i, enis := range t.CardENIs {
+		n.Cards = append(n.Cards, xmlCard{i, performance, enis, float64(t.BandwidthMbps) / 1000 / float64(len(t.CardENIs))})
 	}
 	return n
 }

@@ -15,37 +15,41 @@ import (
 
 // InstanceType is a record of the data set: what EC2 says of a type, where it is sold and for how much.
 type InstanceType struct {
-	Name                string
-	Arch                []string
-	VCPU                int
-	MemoryMiB           int
-	CPUManufacturer     string
-	ClockGHz            float64
-	MaxENIs             int
-	DefaultCardENIs     int
-	IPv4PerENI          int
-	BandwidthMbps       int
-	EBSMaxMbps          int
-	BranchENIs          int
-	EncryptionInTransit bool
-	Hypervisor          string
-	BareMetal           bool
-	CurrentGeneration   bool
-	Burstable           bool
-	UsageClasses        []string
-	Virtualization      []string
-	EFA                 bool
-	MaxEFAs             int
-	LocalStorageGB      int
-	LocalNVMeGB         int
-	GPUs                []Device
-	Neuron              []Device
-	InferenceAcc        []Device `json:"inferenceAccelerators"`
-	MediaAcc            []Device `json:"mediaAccelerators"`
-	FPGAs               []Device
-	Zones               []string
-	OnDemandUSD         float64
-	SpotUSD             map[string]float64
+	Name                 string
+	Arch                 []string
+	VCPU                 int
+	MemoryMiB            int
+	CPUManufacturer      string
+	ClockGHz             float64
+	MaxENIs              int
+	DefaultCardENIs      int
+	CardENIs             []int
+	NoENA                bool
+	NestedVirtualization bool
+	PlacementStrategies  []string
+	IPv4PerENI           int
+	BandwidthMbps        int
+	EBSMaxMbps           int
+	BranchENIs           int
+	EncryptionInTransit  bool
+	Hypervisor           string
+	BareMetal            bool
+	CurrentGeneration    bool
+	Burstable            bool
+	UsageClasses         []string
+	Virtualization       []string
+	EFA                  bool
+	MaxEFAs              int
+	LocalStorageGB       int
+	LocalNVMeGB          int
+	GPUs                 []Device
+	Neuron               []Device
+	InferenceAcc         []Device `json:"inferenceAccelerators"`
+	MediaAcc             []Device `json:"mediaAccelerators"`
+	FPGAs                []Device
+	Zones                []string
+	OnDemandUSD          float64
+	SpotUSD              map[string]float64
 }
 
 // Device is a kind of accelerator in a type.

@@ -1,4 +1,4 @@
-package kube
+package nodeclass
 
 import (
 	"cmp"
@@ -15,19 +15,21 @@ import (
 // gib is a gibibyte in bytes.
 const gib = int64(1) << 30
 
-// classFrom translates an EC2NodeClass as its status resolves it. MemoryOverhead, ReservedENIs, LearnedMemoryMiB
-// and what reservations have room for do not come from the object; the caller fills them in.
-func classFrom(n *awsv1.EC2NodeClass) catalog.Class {
+// Describe says what of an EC2NodeClass changes how instance types look, as its status resolves it. MemoryOverhead, ReservedENIs and
+// what reservations have room for do not come from the object; the caller fills them in.
+func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 	out := catalog.Class{
-		Name:              n.Name,
-		Message:           classProblem(n),
-		Hash:              n.Annotations[awsv1.AnnotationHash],
-		HashVersion:       n.Annotations[awsv1.AnnotationHashVersion],
-		Family:            n.ResolvedAMIFamily(),
-		EphemeralBytes:    ephemeralBytes(n),
-		RAID0:             n.Spec.InstanceStorePolicy != nil && *n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
-		NitroOnly:         n.Spec.ConnectionTracking != nil,
-		ConfiguresNetwork: len(n.Spec.NetworkInterfaces) > 0,
+		Name:           n.Name,
+		Message:        notReady(n),
+		Hash:           n.Annotations[awsv1.AnnotationHash],
+		HashVersion:    n.Annotations[awsv1.AnnotationHashVersion],
+		Family:         n.ResolvedAMIFamily(),
+		EphemeralBytes: ephemeralBytes(n),
+		RAID0:          n.Spec.InstanceStorePolicy != nil && *n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		NitroOnly:      n.Spec.ConnectionTracking != nil,
+	}
+	if o := n.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
+		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
 	}
 	out.Ready = out.Message == ""
 	out.Unseen = unseen(n)
@@ -45,8 +47,9 @@ func classFrom(n *awsv1.EC2NodeClass) catalog.Class {
 	}
 	slices.SortFunc(out.Reservations, func(a, b catalog.Reservation) int { return cmp.Compare(a.ID, b.ID) })
 	for _, i := range n.Spec.NetworkInterfaces {
-		if i != nil && i.InterfaceType == awsv1.InterfaceTypeEFAOnly {
-			out.EFAInterfaces++
+		if i != nil {
+			out.Interfaces = append(out.Interfaces, catalog.Interface{Card: int64(i.NetworkCardIndex), Device: int64(i.DeviceIndex),
+				EFAOnly: i.InterfaceType == awsv1.InterfaceTypeEFAOnly})
 		}
 	}
 	if k := n.Spec.Kubelet; k != nil {
@@ -79,7 +82,7 @@ func reservationFrom(r awsv1.CapacityReservation) catalog.Reservation {
 func imageFrom(a awsv1.AMI) catalog.Image {
 	var rs []require.Requirement
 	for _, e := range a.Requirements {
-		if r, err := require.New(stableKey(e.Key), require.Operator(e.Operator), e.Values...); err == nil {
+		if r, err := require.New(e.Key, require.Operator(e.Operator), e.Values...); err == nil {
 			rs = append(rs, r)
 		}
 	}
@@ -92,8 +95,8 @@ func unseen(n *awsv1.EC2NodeClass) bool {
 	return n.DeletionTimestamp == nil && (!ok || ready.ObservedGeneration != n.Generation)
 }
 
-// classProblem says why nothing may be launched for the class now, or nothing (spec aws.md §1.6).
-func classProblem(n *awsv1.EC2NodeClass) string {
+// notReady says why nothing may be launched for the class now, or nothing (spec aws.md §1.6).
+func notReady(n *awsv1.EC2NodeClass) string {
 	if n.DeletionTimestamp != nil {
 		return "it is being deleted"
 	}

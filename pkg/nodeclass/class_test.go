@@ -1,0 +1,84 @@
+package nodeclass_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/require"
+)
+
+func read[T any](t *testing.T, text string) *T {
+	t.Helper()
+	out := new(T)
+	if err := yaml.UnmarshalStrict([]byte(text), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestClass(t *testing.T) {
+	n := read[awsv1.EC2NodeClass](t, `
+metadata: {name: default, generation: 3}
+spec:
+  amiSelectorTerms: [{alias: bottlerocket@latest}]
+  instanceStorePolicy: RAID0
+  connectionTracking: {udpTimeout: 30}
+  networkInterfaces: [{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 0, deviceIndex: 1, interfaceType: efa-only}]
+  kubelet: {maxPods: 50, podsPerCore: 4, kubeReserved: {cpu: 100m}, systemReserved: {memory: 1Gi}, evictionHard: {memory.available: 5%}}
+status:
+  subnets: [{id: subnet-1, zone: us-west-2a, zoneID: usw2-az1}, {id: subnet-2, zone: us-west-2b, zoneID: usw2-az2}]
+  amis: [{id: ami-2, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}, {id: ami-1, requirements: []}]
+  capacityReservations:
+  - {id: cr-2, availabilityZone: us-west-2b, instanceType: p5.48xlarge, instanceMatchCriteria: targeted, ownerID: "111122223333", reservationType: capacity-block, state: expiring}
+  - {id: cr-1, availabilityZone: us-west-2a, instanceType: m5.large, instanceMatchCriteria: open, ownerID: "111122223333", interruptible: true, state: active}
+  conditions: [{type: Ready, status: "True", observedGeneration: 3, reason: Ready}]
+`)
+	maxPods := int64(50)
+	want := catalog.Class{
+		Name: "default", Ready: true, Family: "Bottlerocket", MaxPods: &maxPods, PodsPerCore: 4, EphemeralBytes: 20 << 30,
+		Images: []catalog.Image{
+			{ID: "ami-2", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "arm64"))}, {ID: "ami-1"}},
+		ZoneIDs:      map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
+		KubeReserved: map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
+		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, Interfaces: []catalog.Interface{{}, {Device: 1, EFAOnly: true}},
+		Reservations: []catalog.Reservation{
+			{ID: "cr-1", Type: "m5.large", Zone: "us-west-2a", Kind: "default", Interruptible: true},
+			{ID: "cr-2", Type: "p5.48xlarge", Zone: "us-west-2b", Kind: "capacity-block", Expiring: true}},
+	}
+	if diff := cmp.Diff(want, nodeclass.Describe(n)); diff != "" {
+		t.Errorf("class (-want +got):\n%s", diff)
+	}
+	n.Generation = 4
+	if got := nodeclass.Describe(n); got.Ready || got.Message != "it was changed and has not been looked at again yet" {
+		t.Errorf("a class that was changed: %t %q", got.Ready, got.Message)
+	}
+	n.Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "SubnetsNotFound", Message: "none match"}
+	if got := nodeclass.Describe(n); got.Ready || got.Message != "SubnetsNotFound: none match" {
+		t.Errorf("a class without subnets: %t %q", got.Ready, got.Message)
+	}
+}
+
+func TestEphemeralBytes(t *testing.T) {
+	const gi = int64(1) << 30
+	for text, want := range map[string]int64{
+		`{amiFamily: AL2023}`:      20 * gi,
+		`{amiFamily: Windows2022}`: 50 * gi,
+		`{amiFamily: Custom}`:      20 * gi,
+		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 7Gi}}]}`:                 100 * gi,
+		`{amiFamily: Bottlerocket, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/xvdb, ebs: {volumeSize: 7Gi}}]}`:           7 * gi,
+		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/sdf, rootVolume: true, ebs: {volumeSize: 9G}}]}`: 9_000_000_000,
+		`{amiFamily: AL2023, blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {snapshotID: s}}]}`:                                                                      20 * gi,
+		`{amiFamily: Custom, blockDeviceMappings: [{deviceName: /dev/a, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/b, ebs: {volumeSize: 6Gi}}]}`:                       6 * gi,
+	} {
+		n := &awsv1.EC2NodeClass{Spec: *read[awsv1.EC2NodeClassSpec](t, text)}
+		if got := nodeclass.Describe(n).EphemeralBytes; got != want {
+			t.Errorf("%s: %d bytes, want %d", text, got, want)
+		}
+	}
+}
