@@ -139,7 +139,24 @@ func (a *App) rules() cluster.Rules {
 }
 
 func (a *App) wake(name, by string) control.Waker {
-	return a.gate.Waker(wake.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}, name)
+	return a.gate.Waker(a.invoked(name, by), name)
+}
+
+func (a *App) invoked(name, by string) wake.Function {
+	return wake.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}
+}
+
+// wakeProvision and wakeLifecycle ask first whether an invocation watches already.
+func (a *App) wakeProvision(by string) control.Waker {
+	return a.considerate("provision", a.set.ProvisionFunction, by)
+}
+
+func (a *App) wakeLifecycle(by string) control.Waker {
+	return a.considerate("lifecycle", a.set.LifecycleFunction, by)
+}
+
+func (a *App) considerate(function, name, by string) control.Waker {
+	return a.gate.Waker(control.Considerate{Waker: a.invoked(name, by), Of: a.kube, Function: function, Log: a.log}, name)
 }
 
 // until is when an invocation that found work stops watching for more. One that may change nothing would only see the same again.

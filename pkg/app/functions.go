@@ -25,7 +25,7 @@ func (a *App) Provision(ctx context.Context) error {
 func (a *App) provision(info launch.Cluster, holder string) control.Provision {
 	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
 		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
-		Lifecycle: a.wake(a.set.LifecycleFunction, "provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"),
+		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Lease(a.kube),
 		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
@@ -43,23 +43,23 @@ func (a *App) disrupt(holder string) control.Disrupt {
 	r.ReportDisruption = a.set.Disruption == setting.DisruptionReport
 	return control.Disrupt{Read: a.kube, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
 		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
-		Provision: a.wake(a.set.ProvisionFunction, "disrupt"), Lifecycle: a.wake(a.set.LifecycleFunction, "disrupt"),
+		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Rules: r, Holder: holder, Now: time.Now, Log: a.log}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context) error {
-	l := a.lifecycle()
+	l := a.lifecycle(holder(ctx))
 	return l.Run(ctx, a.until(ctx))
 }
 
-func (a *App) lifecycle() control.Lifecycle {
+func (a *App) lifecycle(holder string) control.Lifecycle {
 	return control.Lifecycle{Read: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
 		Holds:  a.gate.Opener(a.kube),
 		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
 		Health: a.fleet, Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube, Refusals: &a.refusals,
-		Provision: a.wake(a.set.ProvisionFunction, "lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
-		Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Provision: a.wakeProvision("lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
+		Vigil: a.gate.Lease(a.kube), Holder: holder, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // holder names the invocation in the lease.

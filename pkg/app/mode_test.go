@@ -21,7 +21,7 @@ import (
 func TestEveryPortThatChangesSomethingIsBehindTheGate(t *testing.T) {
 	reading := []string{"Reader", "ClaimReader", "NodeReader", "PoolReader", "Prices", "Volumes", "Health", "Metrics", "Market"} // Market writes the catalog, in a bucket of Joiner's own
 	a := &App{kube: &kube.Client{}, gate: &gate.Gate{}, log: slog.New(slog.DiscardHandler)}
-	for _, function := range []any{a.provision(launch.Cluster{}, "me"), a.lifecycle(), a.disrupt("me"), a.interruption("x"), a.refresh(launch.Cluster{})} {
+	for _, function := range []any{a.provision(launch.Cluster{}, "me"), a.lifecycle("me"), a.disrupt("me"), a.interruption("x"), a.refresh(launch.Cluster{})} {
 		v := reflect.ValueOf(function)
 		ports := 0
 		for i := range v.NumField() {

@@ -49,7 +49,7 @@ func (a *App) interruption(function string) control.Interruption {
 	quota := ledger.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
 	return control.Interruption{Read: a.kube, Node: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Record: a.gate.Recorder(a.kube),
 		SoldOut: a.gate.SoldOut(a.ledger), Pods: a.gate.NodePods(a.kube), Pools: a.kube, Quota: a.gate.Quota(quota), Foreign: &a.foreign,
-		Provision: a.wake(a.set.ProvisionFunction, function), Lifecycle: a.wake(a.set.LifecycleFunction, function),
+		Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),
 		SoldOutFor: a.set.SoldOutFor, Rebalance: interrupt.Policy{Choice: interrupt.Choice(a.set.Rebalance), MinAge: a.set.RebalanceMinAge}, QuarantineFor: a.set.RebalanceQuarantine,
 		Metrics: a.metrics, Now: time.Now, Log: a.log}
 }

@@ -37,8 +37,10 @@ type Lifecycle struct {
 	Volumes   Volumes
 	Provision Waker // runs provision when pods are about to lose their node
 	Refresh   Waker // runs refresh when a class is new or was changed
+	Vigil     Lease // tells others that nobody need wake lifecycle; nil to tell nobody
 	Metrics   Metrics
 	Rules     cluster.Rules
+	Holder    string // names this invocation
 	Now       func() time.Time
 	Log       *slog.Logger
 	Refusals  *Refusals // of evictions, shared by the invocations of a process; nil for none known
@@ -59,12 +61,14 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	if l.Refusals == nil {
 		l.Refusals = &Refusals{}
 	}
+	v := vigil{lease: l.Vigil, name: VigilOf("lifecycle"), holder: l.Holder, log: l.Log}
+	defer v.leave(ctx)
 	for {
 		busy, err := l.pass(ctx)
 		if err != nil {
 			return errors.Join(err, l.failed.err(), swept)
 		}
-		if !busy || !l.Now().Before(until) {
+		if !v.stays(ctx, busy, until.Sub(l.Now())) {
 			return errors.Join(l.failed.err(), swept)
 		}
 		if err := wait(ctx, l.Read, until.Sub(l.Now())); err != nil {

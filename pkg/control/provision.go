@@ -39,12 +39,13 @@ type Provision struct {
 	Prices      Prices
 	Lifecycle   Waker // runs lifecycle once instances were launched
 	Refresh     Waker // runs refresh when a class is new or was changed
+	Vigil       Lease // tells others that nobody need wake provision; nil to tell nobody
 	Buffers     Buffers
 	Holds       Tolerator
 	Metrics     Metrics
 	Cluster     launch.Cluster
 	Rules       cluster.Rules
-	Holder      string // names this invocation as the holder of the lease
+	Holder      string // names this invocation as the holder of leases
 	SoldOutFor  time.Duration
 	AlwaysWatch bool // stay although there is nothing to do
 	Now         func() time.Time
@@ -58,12 +59,14 @@ type Provision struct {
 // Run passes until nothing is left to do or until the time given; it then watches for more.
 func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	defer p.sum.put(p.Metrics)
+	v := vigil{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log}
+	defer v.leave(ctx)
 	for {
 		busy, err := p.pass(ctx)
 		if err != nil {
 			return err
 		}
-		if !busy && !p.AlwaysWatch || !p.Now().Before(until) {
+		if !v.stays(ctx, busy || p.AlwaysWatch, until.Sub(p.Now())) {
 			return nil
 		}
 		if err := wait(ctx, p.Read, until.Sub(p.Now())); err != nil {

@@ -32,6 +32,8 @@ func TestObjectsAndTheirOrder(t *testing.T) {
 		"Role joiner-system/joiner-disrupt", "RoleBinding joiner-system/joiner-disrupt",
 		"ClusterRole /joiner-lifecycle",
 		"ClusterRoleBinding /joiner-lifecycle",
+		"Role joiner-system/joiner-lifecycle",
+		"RoleBinding joiner-system/joiner-lifecycle",
 		"ValidatingAdmissionPolicy /joiner-provision",
 		"ValidatingAdmissionPolicyBinding /joiner-provision",
 		"ClusterRole /joiner-provision",

@@ -124,3 +124,9 @@ func (c *Client) Holder(ctx context.Context, namespace, name string) (string, er
 	}
 	return holderOf(lease), nil
 }
+
+// Watched reports whether somebody holds the named lease of our namespace.
+func (c *Client) Watched(ctx context.Context, name string) (bool, error) {
+	holder, err := c.Holder(ctx, Namespace, name)
+	return holder != "", err
+}

@@ -26,9 +26,10 @@ func (w *world) checkIssued(r *request) {
 	if r.call != "create claim" && r.call != "launch" {
 		return
 	}
-	if w.held.holder != r.inv.String() || !time.Now().Before(w.held.until) {
+	held := w.leases[capacityLease]
+	if held.holder != r.inv.String() || !time.Now().Before(held.until) {
 		w.violate("capacity without the lease", "%s calls %s %s while the lease is %q's until %s", r.inv, r.call, r.key,
-			w.held.holder, w.held.until.Sub(w.began))
+			held.holder, held.until.Sub(w.began))
 	}
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"joiner/pkg/cluster"
@@ -17,7 +18,7 @@ func Functions(rules cluster.Rules) []Function {
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
 				f := control.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
-					Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"), Rules: rules, Holder: in.Holder,
+					Lifecycle: p.considerate("lifecycle", in.Log), Refresh: p.Waker("refresh"), Vigil: p, Rules: rules, Holder: in.Holder,
 					Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 						ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
 					SoldOutFor: soldOutFor, Now: in.Now, Log: in.Log}
@@ -27,8 +28,8 @@ func Functions(rules cluster.Rules) []Function {
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
 				f := control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Pools: p, Volumes: p,
-					Provision: p.Waker("provision"),
-					Refresh:   p.Waker("refresh"), Rules: rules, Now: in.Now, Log: in.Log}
+					Provision: p.considerate("provision", in.Log),
+					Refresh:   p.Waker("refresh"), Vigil: p, Holder: in.Holder, Rules: rules, Now: in.Now, Log: in.Log}
 				return f.Run(ctx, in.Until)
 			}},
 		handler("spotinterruption", EventSpot, 5*time.Minute),
@@ -44,7 +45,7 @@ func Disrupt(rules cluster.Rules) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := control.Disrupt{Read: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
-				Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log}
+				Provision: p.considerate("provision", in.Log), Lifecycle: p.considerate("lifecycle", in.Log), Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log}
 			return f.Run(ctx, in.Until)
 		}}
 }
@@ -55,7 +56,7 @@ func handler(name, event string, maxAge time.Duration) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := control.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
-				Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: soldOutFor,
+				Provision: p.considerate("provision", in.Log), Lifecycle: p.considerate("lifecycle", in.Log), SoldOutFor: soldOutFor,
 				Rebalance:     interrupt.Policy{Choice: interrupt.Replace, MinAge: 15 * time.Minute},
 				QuarantineFor: quarantineFor, Now: in.Now, Log: in.Log}
 			return f.Notices(ctx, notice(in.Event))
@@ -70,4 +71,9 @@ func notice(e Event) interrupt.Notice {
 			"shutting-down": interrupt.Ending, "terminated": interrupt.Ended}[e.State]
 	}
 	return interrupt.Notice{Kind: kind, Instance: e.Instance, Time: e.Time, At: e.From}
+}
+
+// considerate wakes the function of that name unless it watches.
+func (p *Ports) considerate(name string, log *slog.Logger) control.Waker {
+	return control.Considerate{Waker: p.Waker(name), Of: p, Function: name, Log: log}
 }

@@ -14,21 +14,21 @@ func crashPoints() []sim.CrashPoint {
 		name  string
 		calls []string
 	}{
-		{"provision", []string{"acquire lease", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch",
+		{"provision", []string{"acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch",
 			"list claims", "list homeless pods", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "write event",
 			"write status of claim"}},
-		{"lifecycle", []string{"annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",
+		{"lifecycle", []string{"ask who watches", "keep vigil", "leave vigil", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",
 			"initialize node", "list attachments", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
 			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision",
 			"write event", "write status of claim"}},
-		{"spotinterruption", []string{"annotate claim", "condemn node", "delete claim", "get node", "list claims", "mark sold out",
+		{"spotinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims", "mark sold out",
 			"wake lifecycle", "wake provision", "write event"}},
-		{"statechange", []string{"annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims",
+		{"statechange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims",
 			"list pods of node", "release claim", "release node", "remove pod", "wake lifecycle", "wake provision", "write event"}},
-		{"rebalance", []string{"annotate claim", "condemn node", "get node", "get pool", "list claims", "mark sold out", "take of quota",
+		{"rebalance", []string{"ask who watches", "annotate claim", "condemn node", "get node", "get pool", "list claims", "mark sold out", "take of quota",
 			"wake provision", "write event"}},
-		{"scheduledchange", []string{"annotate claim", "condemn node", "delete claim", "get node", "list claims", "wake lifecycle",
+		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims", "wake lifecycle",
 			"wake provision", "write event"}},
 	} {
 		for _, call := range f.calls {

@@ -42,7 +42,7 @@ type world struct {
 	pools   []cluster.Pool
 	classes []catalog.Class
 	objects map[string]*awsv1.EC2NodeClass
-	held    lease
+	leases  map[string]lease
 
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
@@ -63,6 +63,9 @@ type world struct {
 	lastDeed  string         // the last of them
 }
 
+// capacityLease is held by who creates capacity.
+const capacityLease = "joiner-capacity"
+
 type lease struct {
 	holder string
 	until  time.Time
@@ -78,7 +81,7 @@ func newWorld(seed uint64, market catalog.Catalog, keepAll bool) *world {
 	w := &world{engine: newEngine(seed, keepAll), functions: map[string]*Function{}, claims: map[string]*claim{}, byUID: map[string]*claim{},
 		nodes: map[string]*node{}, pods: map[string]*pod{}, objects: map[string]*awsv1.EC2NodeClass{}, market: market,
 		types: map[string]catalog.Type{}, machines: map[string]*machine{}, tokens: map[string]fleetAnswer{},
-		scarce: map[catalog.Offer]bool{}, mutations: map[string]int{}, registrations: map[string][]cluster.Registration{},
+		scarce: map[catalog.Offer]bool{}, leases: map[string]lease{}, mutations: map[string]int{}, registrations: map[string][]cluster.Registration{},
 		faults: faults{calls: map[CrashPoint]bool{}, hit: map[CrashPoint]bool{}}}
 	class := catalog.Class{Name: "default", Ready: true, Family: catalog.AL2023, ZoneIDs: market.Zones, MemoryOverhead: 0.075,
 		Images: []catalog.Image{{ID: "ami-1"}}}
@@ -131,26 +134,34 @@ func (p *Ports) Event(ctx context.Context, e cluster.Event) error {
 
 // Acquire takes the lease. It goes by the clock of the caller, as the real one.
 func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error) {
-	ok, err := do(ctx, p, "acquire lease", name, func() (bool, error) {
-		w := p.w
-		if w.held.holder != "" && w.held.holder != holder && time.Now().Before(w.held.until) {
+	take, give := "acquire lease", "release lease"
+	if name != capacityLease {
+		take, give = "keep vigil", "leave vigil"
+	}
+	ok, err := do(ctx, p, take, name, func() (bool, error) {
+		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && time.Now().Before(l.until) {
 			return false, nil
 		}
-		w.held = lease{holder: holder, until: time.Now().Add(ttl)}
+		p.w.leases[name] = lease{holder: holder, until: time.Now().Add(ttl)}
 		return true, nil
 	})
 	if err != nil || !ok {
 		return nil, false, err
 	}
 	release := func(ctx context.Context) error {
-		return try(ctx, p, "release lease", name, func() error {
-			if p.w.held.holder == holder {
-				p.w.held = lease{}
+		return try(ctx, p, give, name, func() error {
+			if p.w.leases[name].holder == holder {
+				delete(p.w.leases, name)
 			}
 			return nil
 		})
 	}
 	return release, true, nil
+}
+
+// Watched reports whether somebody holds the lease.
+func (p *Ports) Watched(ctx context.Context, name string) (bool, error) {
+	return do(ctx, p, "ask who watches", name, func() (bool, error) { return time.Now().Before(p.w.leases[name].until), nil })
 }
 
 // Marks lists what is sold out.

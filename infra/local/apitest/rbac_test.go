@@ -59,8 +59,9 @@ func rightsOf() map[string]rights {
 	maps := writes("get list create update patch", "configmaps@joiner-system")
 	marks := writes("get create update", "configmaps@joiner-system")
 	claims := writes("get list patch delete", "nodeclaims.karpenter.sh")
+	watchers := writes("get", "leases.coordination.k8s.io joiner-watch-provision@joiner-system")
 	interrupts := rights{
-		may: join(events, marks, claims, writes("get patch", "nodes")),
+		may: join(events, marks, claims, watchers, writes("get", "leases.coordination.k8s.io joiner-watch-lifecycle@joiner-system"), writes("get patch", "nodes")),
 		mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default", "create pods/eviction@default",
 			"list nodepools.karpenter.sh", "list nodeoverlays.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws", "update leases.coordination.k8s.io@joiner-system"},
 	}
@@ -76,13 +77,14 @@ func rightsOf() map[string]rights {
 				"patch nodeoverlays/status.karpenter.sh", "list deployments.apps@default"},
 		},
 		install.GroupLifecycle: {
-			may: join(shared, wishes, events, reads("volumeattachments.storage.k8s.io"),
+			may: join(shared, wishes, events, watchers, reads("volumeattachments.storage.k8s.io"), writes("create", "leases.coordination.k8s.io@joiner-system"),
+				writes("get update", "leases.coordination.k8s.io joiner-watch-lifecycle@joiner-system"),
 				writes("update patch delete", "nodes"), writes("delete", "pods@default"), writes("create", "pods/eviction@default"),
 				writes("update patch delete", "nodeclaims.karpenter.sh"), writes("update patch", "nodeclaims/status.karpenter.sh"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh")),
 			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "update nodepools.karpenter.sh", "patch ec2nodeclasses.karpenter.k8s.aws",
 				"patch nodeoverlays/status.karpenter.sh", "patch capacitybuffers/status.autoscaling.x-k8s.io@default",
-				"update leases.coordination.k8s.io@joiner-system"},
+				"update leases.coordination.k8s.io@joiner-system", "update leases.coordination.k8s.io joiner-capacity@joiner-system"},
 		},
 		install.GroupRefresh: {
 			may: join(wishes, bufferStatus, writes("update patch", "nodeoverlays/status.karpenter.sh"), events, maps, reads("ec2nodeclasses.karpenter.k8s.aws", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
@@ -102,17 +104,17 @@ func rightsOf() map[string]rights {
 		install.GroupSpotInterruption:        interrupts,
 		install.GroupReservationInterruption: interrupts,
 		install.GroupScheduledChange: {
-			may: join(events, claims, writes("get patch", "nodes")),
+			may: join(events, claims, watchers, writes("get patch", "nodes")),
 			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "delete nodes", "list pods@default", "delete pods@default",
 				"get configmaps@joiner-system", "update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupRebalance: {
-			may: join(events, marks, writes("get list patch", "nodeclaims.karpenter.sh"), writes("get", "nodepools.karpenter.sh"), writes("get", "nodes")),
+			may: join(events, marks, watchers, writes("get list patch", "nodeclaims.karpenter.sh"), writes("get", "nodepools.karpenter.sh"), writes("get", "nodes")),
 			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "delete nodeclaims.karpenter.sh", "patch nodes", "list pods@default",
 				"patch nodepools.karpenter.sh", "update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupStateChange: {
-			may: join(events, claims, writes("get patch delete", "nodes"), writes("list delete", "pods@default")),
+			may: join(events, claims, watchers, writes("get patch delete", "nodes"), writes("list delete", "pods@default")),
 			mayNot: []string{"patch pods@default", "create nodeclaims.karpenter.sh", "create pods/eviction@default", "get configmaps@joiner-system",
 				"list nodepools.karpenter.sh", "update leases.coordination.k8s.io@joiner-system"},
 		},

@@ -61,7 +61,7 @@ func (w wish) run(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	e, err := env.Start(ctx, env.Options{
-		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true,
+		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Minute: time.Minute,
 		Env: map[string]string{"MAX_CLAIMS_PER_TICK": "1000"},
 	})
 	if err != nil {

@@ -1,0 +1,117 @@
+package control
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// A vigil's lease is short, because whoever sees it wakes nobody: it outlives a process that died by no more than this.
+const (
+	vigilTTL   = 10 * time.Second
+	vigilRenew = 3 * time.Second
+	vigilEnd   = 3 * time.Second // before the end of an invocation, from when on it is woken again
+)
+
+// VigilOf names the lease that an invocation of the function holds while it watches the cluster.
+func VigilOf(function string) string { return "joiner-watch-" + function }
+
+// Watchers tells who holds a lease. It may be repeated.
+type Watchers interface {
+	// Watched reports whether somebody holds the named lease.
+	Watched(ctx context.Context, name string) (bool, error)
+}
+
+// Considerate wakes a function unless one of its invocations watches the cluster: that one sees what was written before it was asked
+// for. A function that may run once at a time would only queue what comes meanwhile.
+type Considerate struct {
+	Waker
+	Of       Watchers
+	Function string
+	Log      *slog.Logger
+}
+
+// Wake runs the function soon, or leaves it to the invocation that watches. When that cannot be found out the function is woken.
+func (c Considerate) Wake(ctx context.Context) error {
+	watched, err := c.Of.Watched(ctx, VigilOf(c.Function))
+	if err != nil {
+		c.Log.Warn("who watches is unknown", "function", c.Function, "error", err)
+	}
+	if watched {
+		return nil
+	}
+	return c.Waker.Wake(ctx)
+}
+
+// vigil says to others that an invocation watches. After it has ended the invocation must look once more: whoever saw the vigil
+// wrote before, and woke nobody. The zero value of lease says nothing to anybody.
+type vigil struct {
+	lease  Lease
+	name   string
+	holder string
+	log    *slog.Logger
+
+	end func(context.Context) // nil while it is not kept
+}
+
+// keep begins the vigil or goes on with it. One that cannot be kept costs others a wake-up.
+func (v *vigil) keep(ctx context.Context) {
+	if v.end != nil || v.lease == nil {
+		return
+	}
+	release, ok, err := v.lease.Acquire(ctx, v.name, v.holder, vigilTTL)
+	if err != nil {
+		v.log.Warn("others do not know that this invocation watches", "error", err)
+	}
+	if err != nil || !ok {
+		return
+	}
+	under, stop := context.WithCancel(ctx)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		v.renew(under)
+	}()
+	v.end = func(ctx context.Context) {
+		stop()
+		<-renewed // or it would take the lease back after its release
+		if err := release(context.WithoutCancel(ctx)); err != nil {
+			v.log.Warn("others take it that this invocation still watches", "error", err)
+		}
+	}
+}
+
+// leave ends the vigil and reports whether there was one.
+func (v *vigil) leave(ctx context.Context) bool {
+	if v.end == nil {
+		return false
+	}
+	v.end(ctx)
+	v.end = nil
+	return true
+}
+
+func (v *vigil) renew(ctx context.Context) {
+	tick := time.NewTicker(vigilRenew)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		// A renewal that fails is tried again; when the lease runs out others wake us, which does no harm.
+		if _, _, err := v.lease.Acquire(ctx, v.name, v.holder, vigilTTL); err != nil && ctx.Err() == nil {
+			v.log.Warn("others may not know that this invocation watches", "error", err)
+		}
+	}
+}
+
+// stays keeps or ends the vigil after a pass, and reports whether there is to be another one.
+func (v *vigil) stays(ctx context.Context, busy bool, left time.Duration) bool {
+	if busy && left > vigilEnd {
+		v.keep(ctx)
+		return true
+	}
+	return (v.leave(ctx) || busy) && left > 0
+}

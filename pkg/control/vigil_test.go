@@ -1,0 +1,83 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+)
+
+// signs is a lease of which it is told what happens to it.
+type signs struct {
+	said []string
+	err  error
+}
+
+func (s *signs) Acquire(_ context.Context, name, holder string, _ time.Duration) (func(context.Context) error, bool, error) {
+	s.said = append(s.said, "take "+name+" for "+holder)
+	return func(context.Context) error { s.said = append(s.said, "give back"); return nil }, s.err == nil, s.err
+}
+
+// TestVigil: whoever watches says so once, and looks once more after it no longer says so. At the end of its time it says so no
+// longer, but goes on looking.
+func TestVigil(t *testing.T) {
+	s := &signs{}
+	v := vigil{lease: s, name: VigilOf("lifecycle"), holder: "me", log: slog.New(slog.DiscardHandler)}
+	for i, c := range []struct {
+		busy  bool
+		left  time.Duration
+		stays bool
+		said  []string
+	}{
+		{false, time.Minute, false, nil},
+		{true, time.Minute, true, []string{"take joiner-watch-lifecycle for me"}},
+		{true, 50 * time.Second, true, nil},
+		{false, 40 * time.Second, true, []string{"give back"}},
+		{false, 39 * time.Second, false, nil},
+		{true, 30 * time.Second, true, []string{"take joiner-watch-lifecycle for me"}},
+		{true, 2 * time.Second, true, []string{"give back"}},
+		{true, time.Second, true, nil},
+		{true, 0, false, nil},
+	} {
+		s.said = nil
+		if got := v.stays(t.Context(), c.busy, c.left); got != c.stays || !slices.Equal(s.said, c.said) {
+			t.Errorf("step %d: stays %t and does %q, want %t and %q", i, got, s.said, c.stays, c.said)
+		}
+	}
+	s.err = errors.New("the API server is away")
+	if !v.stays(t.Context(), true, time.Minute) || v.stays(t.Context(), false, time.Minute) {
+		t.Error("without a lease it must watch all the same, and need not look again when others wake it")
+	}
+}
+
+// bell counts, and answers who watches.
+type bell struct {
+	watched bool
+	err     error
+	rung    int
+	asked   string
+}
+
+func (b *bell) Wake(context.Context) error { b.rung++; return nil }
+
+func (b *bell) Watched(_ context.Context, name string) (bool, error) {
+	b.asked = name
+	return b.watched, b.err
+}
+
+func TestNobodyIsWokenWhoWatches(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		watched bool
+		err     error
+		rung    int
+	}{{"asleep", false, nil, 1}, {"watching", true, nil, 0}, {"unknown", false, errors.New("away"), 1}} {
+		b := &bell{watched: c.watched, err: c.err}
+		err := Considerate{Waker: b, Of: b, Function: "provision", Log: slog.New(slog.DiscardHandler)}.Wake(t.Context())
+		if err != nil || b.rung != c.rung || b.asked != "joiner-watch-provision" {
+			t.Errorf("%s: woken %d times after asking about %q, error %v; want %d", c.name, b.rung, b.asked, err, c.rung)
+		}
+	}
+}
