@@ -42,15 +42,8 @@ func Fleet(claims []cluster.Claim, c catalog.Catalog, now time.Time) []Record {
 	return out
 }
 
-// priceOf is what EC2 charges for the claim's instance, in USD per hour. Reserved capacity is paid for whether it is used or not.
+// priceOf is what EC2 charges for the claim's instance, in USD per hour.
 func priceOf(c catalog.Catalog, claim cluster.Claim) float64 {
-	facts, ok := c.Find(claim.Labels[catalog.LabelType])
-	capacityType := claim.Labels[catalog.LabelCapacityType]
-	if !ok || capacityType == catalog.Reserved {
-		return 0
-	}
-	if usd, known := facts.SpotUSD[claim.Labels[catalog.LabelZone]]; known && capacityType == catalog.Spot {
-		return usd
-	}
-	return facts.OnDemandUSD
+	usd, _ := c.Charge(catalog.Offer{CapacityType: claim.Labels[catalog.LabelCapacityType], Type: claim.Labels[catalog.LabelType], Zone: claim.Labels[catalog.LabelZone]})
+	return usd
 }

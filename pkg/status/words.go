@@ -1,0 +1,64 @@
+package status
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"joiner/pkg/resource"
+)
+
+// Age says a duration as kubectl does: its two largest units at most.
+func Age(d time.Duration) string {
+	s := int64(d / time.Second)
+	switch {
+	case s < 120:
+		return fmt.Sprintf("%ds", s)
+	case s < 2*3600:
+		return fmt.Sprintf("%dm", s/60)
+	case s < 48*3600:
+		return two(s/3600, "h", s%3600/60, "m", 8)
+	}
+	return two(s/86400, "d", s%86400/3600, "h", 8)
+}
+
+// two leaves the second unit out where the first says enough.
+func two(a int64, of string, b int64, then string, enough int64) string {
+	if b == 0 || a >= enough {
+		return fmt.Sprintf("%d%s", a, of)
+	}
+	return fmt.Sprintf("%d%s%d%s", a, of, b, then)
+}
+
+// USD says a price per hour.
+func USD(n Node) string {
+	if !n.Priced {
+		return "?"
+	}
+	return fmt.Sprintf("%.4f", n.HourlyUSD)
+}
+
+// Cores says millicores as vCPUs, with one decimal where that matters.
+func Cores(milli int64) string {
+	return strconv.FormatFloat(math.Round(float64(milli)/100)/10, 'f', -1, 64)
+}
+
+// GiB says bytes in gibibytes, with one decimal where that matters.
+func GiB(bytes int64) string {
+	return strconv.FormatFloat(math.Round(float64(bytes)/float64(1024*resource.MiB)*10)/10, 'f', -1, 64)
+}
+
+// Bar draws a fill of that width in eighths of a character; what is over the full width is not drawn.
+func Bar(f Fill, width int) string {
+	eighths := int(math.Round(min(1, f.Part()) * float64(width) * 8))
+	bar := strings.Repeat("█", eighths/8)
+	if part := eighths % 8; part > 0 {
+		bar += string([]rune("▏▎▍▌▋▊▉")[part-1])
+	}
+	return bar + strings.Repeat("·", width-len([]rune(bar)))
+}
+
+// Percent says a fill as a whole number of percent.
+func Percent(f Fill) string { return fmt.Sprintf("%d%%", int(math.Round(f.Part()*100))) }
