@@ -105,8 +105,14 @@ func Plan(w workload.File, c catalog.Catalog) (workload.Placement, error) {
 	return PlanBy(w, c, cluster.Rules{})
 }
 
-// collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made.
-const collectAt = 250
+// collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made. A plan is short work: more
+// memory at its peak for less collecting, as long as there is little of it.
+func collectAt(pods int) int {
+	if pods <= 20_000 {
+		return 1000
+	}
+	return 250
+}
 
 // PlanBy is Plan with the rules given.
 func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.Placement, error) {
@@ -115,8 +121,7 @@ func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.P
 		return workload.Placement{}, err
 	}
 	s.Rules = rules
-	// A plan is short work: more memory at its peak for less collecting of garbage.
-	defer debug.SetGCPercent(debug.SetGCPercent(collectAt))
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(len(s.Pods))))
 	var made plan.Plan
 	took := Measure(func() { made = pack.Pods(s) })
 	p := workload.FromPlan(w, made)

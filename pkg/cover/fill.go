@@ -268,14 +268,7 @@ func (f *Filler) enter(items []int32, most []float64, b *Basis) (enter int, sign
 		if f.basic[i] || most[i] <= 0 {
 			continue
 		}
-		d := f.Value[item]
-		need := f.Need[int(item)*f.dims : int(item)*f.dims+f.dims]
-		for r, x := range need {
-			d -= f.Price[r] * x
-		}
-		if g := f.Group[item]; g >= 0 {
-			d -= f.Price[f.dims+int(g)]
-		}
+		d := f.gain(item)
 		switch {
 		case !b.upper[i] && d > best:
 			enter, sign, best = i, 1, d
@@ -289,6 +282,20 @@ func (f *Filler) enter(items []int32, most []float64, b *Basis) (enter int, sign
 		}
 	}
 	return enter, sign
+}
+
+// gain is what one of the item is worth beyond the price of what it takes.
+func (f *Filler) gain(item int32) float64 {
+	d := f.Value[item]
+	need := f.Need[int(item)*f.dims:][:f.dims]
+	price := f.Price[:len(need)]
+	for r, x := range need {
+		d -= price[r] * x
+	}
+	if g := f.Group[item]; g >= 0 {
+		d -= f.Price[f.dims+int(g)]
+	}
+	return d
 }
 
 func (f *Filler) exchange(b *Basis, enter, leave int, toUpper bool) {
@@ -325,15 +332,7 @@ func (f *Filler) bound(items []int32, most, room []float64) float64 {
 		sum += f.Price[r] * f.capacity(r, room)
 	}
 	for i, item := range items {
-		d := f.Value[item]
-		need := f.Need[int(item)*f.dims : int(item)*f.dims+f.dims]
-		for r, x := range need {
-			d -= f.Price[r] * x
-		}
-		if g := f.Group[item]; g >= 0 {
-			d -= f.Price[f.dims+int(g)]
-		}
-		if d > 0 {
+		if d := f.gain(item); d > 0 {
 			sum += d * most[i]
 		}
 	}

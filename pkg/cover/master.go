@@ -31,7 +31,9 @@ type master struct {
 	hopeful []int32 // columns that gained most when all were looked at
 	gains   []float64
 	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
-	norm    []float64 // by row: the sum of the squares of the inverse's row
+	pivots  []float64 // what is there
+	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
+	dual    bool      // it does
 }
 
 func newMaster(classes []Class, first []column) *master {
@@ -52,7 +54,6 @@ func newMaster(classes []Class, first []column) *master {
 	m.norm = make([]float64, n)
 	for r := range n {
 		c := m.columns[r]
-		m.norm[r] = 1 / (c.amount[0] * c.amount[0])
 		m.inverse[r*n+r] = 1 / c.amount[0]
 		m.has[r] = m.demand[r] / c.amount[0]
 		m.prices[r] = c.cost / c.amount[0]
@@ -146,7 +147,7 @@ func (m *master) exchange(enter int32, leave int, length float64) {
 	pivotRow := m.inverse[leave*n : leave*n+n]
 	d := 1 / m.step[leave]
 	sum := 0.0
-	m.filled = m.filled[:0]
+	m.filled, m.pivots = m.filled[:0], m.pivots[:0]
 	for k, p := range pivotRow {
 		if p == 0 {
 			continue
@@ -154,7 +155,7 @@ func (m *master) exchange(enter int32, leave int, length float64) {
 		if p *= d; math.Abs(p) < 1e-13 {
 			p = 0
 		} else {
-			m.filled = append(m.filled, int32(k))
+			m.filled, m.pivots = append(m.filled, int32(k)), append(m.pivots, p)
 		}
 		pivotRow[k] = p
 		m.prices[k] += gain * p
@@ -167,20 +168,36 @@ func (m *master) exchange(enter int32, leave int, length float64) {
 			continue
 		}
 		row := m.inverse[r*n : r*n+n]
-		more := 0.0
-		for _, k := range m.filled { // most rows of the inverse are mostly 0
-			old := row[k]
-			v := old - x*pivotRow[k]
-			row[k] = v
-			more += v*v - old*old
+		if m.dual {
+			m.subtract(r, row, x)
+			continue
 		}
-		if m.norm[r] += more; m.norm[r] < 10*math.Abs(more) { // what is left may be rounding
-			m.norm[r] = 0
-			for _, v := range row {
-				m.norm[r] += v * v
-			}
+		for i, k := range m.filled { // most rows of the inverse are mostly 0
+			row[k] -= x * m.pivots[i]
 		}
 	}
+}
+
+// subtract takes x times the row that leaves off a row of the inverse, and keeps its norm up to date.
+func (m *master) subtract(r int, row []float64, x float64) {
+	more := 0.0
+	for i, k := range m.filled {
+		old := row[k]
+		v := old - x*m.pivots[i]
+		row[k] = v
+		more += v*v - old*old
+	}
+	if m.norm[r] += more; m.norm[r] < 10*math.Abs(more) { // what is left may be rounding
+		m.norm[r] = square(row)
+	}
+}
+
+func square(row []float64) float64 {
+	sum := 0.0
+	for _, v := range row {
+		sum += v * v
+	}
+	return sum
 }
 
 // reduced is what one of the variable costs beyond the worth of what it covers.
@@ -209,10 +226,14 @@ func (m *master) demandIs(count []float64, steps int) {
 	}
 	for r := range n {
 		m.has[r] = 0
-		for k, x := range m.inverse[r*n : r*n+n] {
+		row := m.inverse[r*n : r*n+n]
+		for k, x := range row {
 			m.has[r] += x * m.demand[k]
 		}
+		m.norm[r] = square(row)
 	}
+	m.dual = true
+	defer func() { m.dual = false }()
 	for range steps {
 		leave, most := -1, 0.0
 		for r, x := range m.has { // the steepest edge
@@ -233,6 +254,7 @@ func (m *master) demandIs(count []float64, steps int) {
 		}
 		m.exchange(enter, leave, m.has[leave]/m.step[leave])
 	}
+	m.dual = false
 	m.restart()
 }
 
@@ -299,7 +321,7 @@ func (m *master) restart() {
 		m.basic[r] = m.alone[r]
 		m.inside[m.alone[r]] = true
 		c := m.columns[m.alone[r]]
-		m.inverse[r*n+r], m.norm[r] = 1/c.amount[0], 1/(c.amount[0]*c.amount[0])
+		m.inverse[r*n+r] = 1 / c.amount[0]
 		m.has[r], m.prices[r] = m.demand[r]/c.amount[0], c.cost/c.amount[0]
 	}
 	m.improve()

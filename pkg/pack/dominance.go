@@ -11,6 +11,9 @@ type entry struct {
 	bits  []uint64
 }
 
+// forSale reports whether the offer is available in any number.
+func (o *offer) forSale() bool { return o.Available && o.Reservation == nil }
+
 // forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
 func forSale(offers []*offer) []*offer {
 	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
@@ -19,7 +22,7 @@ func forSale(offers []*offer) []*offer {
 	}
 	tags := make([]tag, 0, len(offers))
 	for _, o := range offers {
-		if o.Available && o.Reservation == nil {
+		if o.forSale() {
 			tags = append(tags, tag{o.Price, o})
 		}
 	}
@@ -44,17 +47,17 @@ func undominated(offers []*offer, asks []*admission) []entry {
 		return nil
 	}
 	words := (len(asks) + 63) / 64
-	var all []entry
-	for _, o := range offers {
-		e := entry{o, make([]uint64, words)}
-		some := false
-		for i, ask := range asks {
+	bits := make([]uint64, words*len(offers))
+	for i, ask := range asks { // what an admission knows of offers lies side by side
+		for j, o := range offers {
 			if ask.check(o) >= 0 {
-				e.bits[i/64] |= 1 << (i % 64)
-				some = true
+				bits[j*words+i/64] |= 1 << (i % 64)
 			}
 		}
-		if some {
+	}
+	all := make([]entry, 0, len(offers))
+	for j, o := range offers {
+		if e := (entry{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits, func(x uint64) bool { return x != 0 }) {
 			all = append(all, e)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	// looks is how many of the offers that seem best are tried with whole pods.
 	looks = 8
 	// thorough is how many times offers are looked at again until all are, not only the hopeful.
-	thorough = 8
+	thorough = 16
 	// hopeful is what an offer's best fill costs at most, as a part of what it is worth, for the offer to be looked at again.
 	hopeful = 1.15
 	// most is how many offers are looked at in each batch.

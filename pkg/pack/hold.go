@@ -18,16 +18,19 @@ type option struct {
 	spot   bool
 }
 
-// held is what a node of a pool must meet to hold some loads, and the models that can, cheapest first.
+// held is what a node of a pool must meet to hold some loads, and the models that can, as far as they were asked for.
 type held struct {
 	id      string
 	set     require.Set
-	options []option
+	pool    *pool
+	loads   []load
+	joint   []require.Requirement // what one alone may leave room for, and all together not
+	options []*option             // by place of the model among those for sale; nil until asked, without offers when it cannot be
 }
 
 // held tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each load, the
 // alternative that was chosen for it) and what can.
-func (w *world) held(p *pool, loads []load) held {
+func (w *world) held(p *pool, loads []load) *held {
 	w.asked = w.asked[:0]
 	for _, l := range loads {
 		w.asked = append(w.asked, int32(l.admit.number)<<8|int32(min(l.alt, 255)))
@@ -41,25 +44,24 @@ func (w *world) held(p *pool, loads []load) held {
 	if h, ok := w.holders[string(id)]; ok && !slices.ContainsFunc(loads, func(l load) bool { return l.alt >= 255 }) {
 		return h
 	}
-	h := held{id: string(id), set: p.req}
+	h := &held{id: string(id), set: p.req, pool: p, options: make([]*option, len(p.forSale))}
 	keys := map[string]int{} // how many ask for it
 	for i, l := range loads {
 		if slices.ContainsFunc(loads[:i], func(o load) bool { return o.admit == l.admit && o.alt == l.alt }) {
 			continue
 		}
+		h.loads = append(h.loads, l)
 		alt := l.admit.alternative[l.alt]
 		h.set = h.set.AndSet(alt)
 		for _, r := range alt.All() {
 			keys[r.Key]++
 		}
 	}
-	var joint []require.Requirement // what one alone may leave room for, and all together not
 	for _, r := range h.set.All() {
 		if keys[r.Key] > 1 && !perOffer(r.Key) {
-			joint = append(joint, r)
+			h.joint = append(h.joint, r)
 		}
 	}
-	h.options = p.holders(loads, joint)
 	w.holders[h.id] = h
 	return h
 }
@@ -74,15 +76,17 @@ func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Se
 	if alone && w.last.id == h.id && w.last.all == all && slices.Equal(w.last.used, used) {
 		return w.last.options, h.set
 	}
-	margin, spotTypes := w.flexibility()
 	var out []option
-	sorted, kept := true, 0
-	for _, h := range h.options {
-		if !all && (kept >= mostTypes || kept >= spotTypes && h.best.Price > out[0].best.Price*margin) {
+	e := w.enough(h.set)
+	for i, m := range p.forSale { // by the cheapest offer that each has
+		if !all && e.has(out, m.sale[0].Price) {
 			break
 		}
-		opt := option{model: h.model}
-		for _, o := range h.offers { // cheapest first
+		if !m.holds(used) {
+			continue
+		}
+		opt := option{model: m}
+		for _, o := range h.option(i).offers { // cheapest first
 			if !atLeast(o.room, used) || conflict(ports, o.ports) {
 				continue
 			}
@@ -92,18 +96,11 @@ func (a *attempt) options(p *pool, loads []load, all bool) ([]option, require.Se
 			opt.offers = append(opt.offers, o)
 			opt.spot = opt.spot || o.CapacityType == catalog.Spot
 		}
-		if opt.best == nil || len(p.exceeded(a.usage[p.id], opt.model.typ.Capacity)) > 0 {
-			continue
-		}
-		sorted = sorted && opt.best == h.best
-		out = append(out, opt)
-		if opt.spot || opt.best.Price <= out[0].best.Price*margin {
-			kept++
+		if opt.best != nil && len(p.exceeded(a.usage[p.id], m.typ.Capacity)) == 0 {
+			out = append(out, opt)
 		}
 	}
-	if !sorted {
-		slices.SortFunc(out, cheaper)
-	}
+	slices.SortFunc(out, cheaper)
 	if alone {
 		w.last = asked{h.id, all, used, out}
 	}
@@ -128,29 +125,59 @@ func cheaper(a, b option) int {
 	return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
 }
 
-// holders lists the models, cheapest first, that have offers available now which every load and the joint requirements of all
-// allow.
-func (p *pool) holders(loads []load, joint []require.Requirement) []option {
-	var out []option
-	at := make([]int, len(p.models)) // by model: 1 + its place in out, -1 when it cannot be
-	for _, o := range p.sale {
-		i := at[o.model.id]
-		if i < 0 || !allow(loads, o) {
-			continue
-		}
-		if i == 0 {
-			if !o.model.meets(joint) {
-				at[o.model.id] = -1
-				continue
+// holds reports whether some node of the model has so much room.
+func (m *model) holds(used []int64) bool {
+	return slices.ContainsFunc(m.sale, func(o *offer) bool { return atLeast(o.room, used) })
+}
+
+// option is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint requirements of
+// all allow.
+func (h *held) option(i int) *option {
+	if h.options[i] == nil {
+		m := h.pool.forSale[i]
+		opt := &option{model: m}
+		if m.meets(h.joint) {
+			for _, o := range m.sale {
+				if allow(h.loads, o) {
+					opt.offers = append(opt.offers, o)
+				}
 			}
-			out = append(out, option{model: o.model, best: o})
-			i = len(out)
-			at[o.model.id] = i
 		}
-		out[i-1].offers = append(out[i-1].offers, o)
+		h.options[i] = opt
 	}
-	slices.SortFunc(out, cheaper)
-	return out
+	return h.options[i]
+}
+
+// enough tells when no launch would name any more options.
+type enough struct {
+	margin    float64
+	spotTypes int // to be named at any price
+}
+
+func (w *world) enough(set require.Set) enough {
+	margin, spotTypes := w.flexibility()
+	if !set.Has(labelCapacity, catalog.Spot) {
+		spotTypes = 0
+	}
+	return enough{margin, spotTypes}
+}
+
+// has reports whether the options are enough when all others cost the price at least.
+func (e enough) has(list []option, price float64) bool {
+	if len(list) == 0 {
+		return false
+	}
+	least := list[0].best.Price
+	for _, o := range list {
+		least = min(least, o.best.Price)
+	}
+	n := 0
+	for _, o := range list {
+		if o.best.Price <= min(price, least*e.margin) || o.spot && o.best.Price <= price {
+			n++
+		}
+	}
+	return n >= mostTypes || price > least*e.margin && n >= e.spotTypes
 }
 
 // allow reports whether each of the loads may be on a node of the offer.

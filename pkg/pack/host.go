@@ -255,34 +255,10 @@ func (a *admission) into(o *offer, open require.Set) int {
 // noPrice is the price of what nobody sells, in USD per hour.
 const noPrice = 1e18
 
-// priced is a question that cheapest has answered.
-type priced struct {
-	admit *admission
-	shape int
-}
-
 // cheapest is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all offers
 // that are available now.
 func (w *world) cheapest(v *view, pins []pin) float64 {
-	adm, need := w.pinned(v.admit, pins), v.kind.need
-	id := priced{adm, v.kind.shape}
-	if p, ok := w.prices[id]; ok {
-		return p
-	}
-	best, least := noPrice, share(need, w.largest)
-	for _, o := range w.sale {
-		if o.Price*least > best {
-			break
-		}
-		if adm.check(o) < 0 {
-			continue
-		}
-		if s := share(need, o.room); s <= 1 {
-			best = min(best, o.Price*s)
-		}
-	}
-	w.prices[id] = best
-	return best
+	return w.sale.least(w.pinned(v.admit, pins), v.kind)
 }
 
 // share is the largest part of any resource of the room that need takes.

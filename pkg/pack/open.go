@@ -131,18 +131,14 @@ const leastValue = 0.1
 
 // value tells for each lot what one of its pods is worth.
 func (a *attempt) value(cands []*offer, lots []*lot) {
+	r := newRanking(cands, len(a.w.dims))
 	for _, l := range lots {
 		l.value = noPrice
 		if l.left == 0 {
 			continue
 		}
-		for _, o := range cands {
-			if l.admit.check(o) < 0 {
-				continue
-			}
-			if s := share(l.view.kind.need, o.room); s <= 1 {
-				l.value = min(l.value, max(o.Price, 1e-6)*s)
-			}
+		if l.value = r.least(l.admit, l.view.kind); l.value < noPrice {
+			l.value = max(l.value, 1e-12) // what is for free is worth something too
 		}
 		p := a.w.worth
 		if y := p.prices.Value[p.of(l.view.kind, l.pins)]; l.value < noPrice {

@@ -97,12 +97,25 @@ func (a *attempt) cost() float64 { return a.price() + float64(a.opened)*a.w.node
 // price is what the new nodes cost, each as the cheapest offer that holds what is on it.
 func (a *attempt) price() float64 {
 	sum := 0.0
+	var last *bin
 	for _, b := range a.bins {
-		if b.offer != nil {
-			sum += a.priceOf(b)
+		if b.offer == nil {
+			continue
 		}
+		if b.paid == 0 && last != nil && b.like(last) {
+			b.paid = last.paid
+		}
+		sum += a.priceOf(b)
+		last = b
 	}
 	return sum
+}
+
+// like reports whether two new nodes are alike but for the names of their pods.
+func (b *bin) like(o *bin) bool {
+	return b.offer == o.offer && slices.EqualFunc(b.load, o.load, func(x, y load) bool {
+		return x.view == y.view && x.admit == y.admit && x.alt == y.alt && len(x.pods) == len(y.pods)
+	})
 }
 
 // priceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.

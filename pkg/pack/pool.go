@@ -27,6 +27,7 @@ type pool struct {
 	models   []*model
 	offers   []*offer
 	sale     []*offer // those available now, see forSale
+	forSale  []*model // the models that those are of, in the same order
 	reserved []*offer // of them, those in capacity reservations, which sale does not have
 	used     usage
 }
@@ -44,6 +45,7 @@ type model struct {
 	number int // over all pools
 	typ    *catalog.Type
 	sells  []*offer
+	sale   []*offer // of them, those of the pool's sale
 }
 
 // offer is a model in a zone under a capacity type: a node that could be made.
@@ -114,13 +116,7 @@ func (w *world) findPools(sells Market) {
 	}
 	w.setAside()
 	w.stockAll(sold)
-	w.sale = forSale(w.offers)
-	w.largest = make([]int64, len(w.dims))
-	for _, o := range w.sale {
-		for i, x := range o.room {
-			w.largest[i] = max(w.largest[i], x)
-		}
-	}
+	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *offer) bool { return !o.forSale() }), len(w.dims))
 }
 
 // stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.
@@ -151,6 +147,12 @@ func (w *world) stock(p *pool, types []catalog.Type) {
 		w.addModel(p, &types[i])
 	}
 	p.sale = forSale(p.offers)
+	for _, o := range p.sale {
+		if len(o.model.sale) == 0 {
+			p.forSale = append(p.forSale, o.model)
+		}
+		o.model.sale = append(o.model.sale, o)
+	}
 	for _, o := range p.offers {
 		if o.Reservation != nil && o.Available {
 			p.reserved = append(p.reserved, o)

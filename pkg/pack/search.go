@@ -9,11 +9,11 @@ const (
 	// defaultSearchSteps is how many steps a search takes at most.
 	defaultSearchSteps = 400
 	// patience is how many steps a search goes on without having saved enough.
-	patience = 120
+	patience = 50
 	// mostParts is how many different pods the nodes of one step have, about, if they are more than two.
 	mostParts = 60
 	// enoughSaved is the part of the price that steps have to save while patience lasts.
-	enoughSaved = 0.0005
+	enoughSaved = 0.001
 )
 
 // search makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods anew by the
@@ -190,30 +190,27 @@ func (s *search) pick() []*node {
 	})
 	seed.tries++
 	size := 1 + int(mix(s.step)%8)
-	type mate struct {
-		n    *node
-		rank float64
-	}
-	var mates []mate
+	var mates shortlist
 	for i, n := range s.nodes {
 		if n == seed || n.tier != seed.tier {
 			continue
 		}
-		fit := seed.suits(n) + n.suits(seed)
-		if fit == 0 {
-			continue
-		}
 		chance := 0.5 + float64(mix(s.step*len(s.nodes)+i)%1000)/1000
-		mates = append(mates, mate{n, fit * (n.waste + 0.02*n.cost) / n.cost * chance})
+		weight := (n.waste + 0.02*n.cost) / n.cost * chance
+		if mates.full(size) && weight > 0 && -2*weight >= mates.score[size-1] {
+			continue // not even if each could hold all of the other
+		}
+		if fit := seed.suits(n) + n.suits(seed); fit > 0 {
+			mates.add(int32(i), -fit*weight, size)
+		}
 	}
-	slices.SortStableFunc(mates, func(x, y mate) int { return cmp.Compare(y.rank, x.rank) })
 	out := []*node{seed}
 	parts := len(seed.parts)
-	for _, m := range mates[:min(size, len(mates))] {
-		if parts += len(m.n.parts); parts > mostParts && len(out) > 1 {
+	for _, i := range mates.index {
+		if parts += len(s.nodes[i].parts); parts > mostParts && len(out) > 1 {
 			break
 		}
-		out = append(out, m.n)
+		out = append(out, s.nodes[i])
 	}
 	return out
 }

@@ -216,6 +216,8 @@ type shortlist struct {
 	score []float64
 }
 
+func (s *shortlist) full(most int) bool { return len(s.index) == most }
+
 func (s *shortlist) add(index int32, score float64, most int) {
 	at := len(s.index)
 	for at > 0 && score < s.score[at-1] {

@@ -33,11 +33,9 @@ type world struct {
 
 	admissions map[string]*admission
 	eligibles  map[string][]bool
-	prices     map[priced]float64
 	models     int
-	largest    []int64  // by dimension: the most room that any offer has
-	sale       []*offer // all that is available now, see forSale
-	holders    map[string]held
+	sale       *ranking // all that is available now
+	holders    map[string]*held
 	asked      []int32
 	last       asked
 	reasons    map[string]string
@@ -68,8 +66,8 @@ func surveyed(s cluster.Snapshot, sells Market, few int) *world {
 	w := &world{
 		few: few,
 		s:   s, all: s.Hosts(), counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
-		admissions: map[string]*admission{}, eligibles: map[string][]bool{}, prices: map[priced]float64{},
-		holders: map[string]held{}, reasons: map[string]string{},
+		admissions: map[string]*admission{}, eligibles: map[string][]bool{},
+		holders: map[string]*held{}, reasons: map[string]string{},
 	}
 	list, out := unmodelled(demand(s, w.all))
 	w.unmodelled = out
