@@ -1,0 +1,120 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const tight = 0.9 // part of a quota from which on it is told of
+
+func (e *exam) eks() {
+	const check = "EKS"
+	k := e.f.EKS
+	if e.unknown(check, k.Unknown) {
+		return
+	}
+	since := len(e.found)
+	update := "aws eks update-cluster-config --name " + e.name()
+	switch {
+	case !k.Found:
+		e.say(Broken, check, "there is no cluster "+e.name()+" in this region and account", "look at AWS_REGION and at the credentials: aws sts get-caller-identity")
+		return
+	case k.Status != "ACTIVE":
+		e.say(Broken, check, "the cluster is "+k.Status, "wait until it is ACTIVE: aws eks wait cluster-active --name "+e.name())
+	}
+	if k.Mode == "" || k.Mode == "CONFIG_MAP" {
+		e.say(Broken, check, "authentication mode CONFIG_MAP knows no access entries, which functions and nodes need",
+			update+" --access-config authenticationMode=API_AND_CONFIG_MAP (aws-auth goes on working; there is no way back)")
+	}
+	inside := slices.ContainsFunc(e.f.Functions.List, func(f Function) bool { return f.InVPC })
+	switch {
+	case inside:
+	case !k.Public:
+		e.say(Broken, "endpoint", "the API server has no public endpoint, and Joiner's functions run outside the VPC", "set vpcID and subnetIDs in cdk.json, or: "+update+" --resources-vpc-config endpointPublicAccess=true")
+	case !slices.Contains(k.CIDRs, "0.0.0.0/0"):
+		e.say(Broken, "endpoint", "the public endpoint admits "+few(k.CIDRs, mostNamed)+" only, and functions outside a VPC have no address of their own", "set vpcID and subnetIDs in cdk.json, or admit 0.0.0.0/0")
+	}
+	e.fine(since, check, "cluster "+e.name()+" is ACTIVE, authentication "+k.Mode+", and its endpoint is within reach of the functions")
+}
+
+func (e *exam) functions() {
+	const check = "functions"
+	if e.unknown(check, e.f.Functions.Unknown) {
+		return
+	}
+	since := len(e.found)
+	missing := 0
+	for _, f := range e.f.Functions.List {
+		switch {
+		case !f.Found:
+			missing++
+		case f.State != "Active":
+			e.say(Broken, check, fmt.Sprintf("%s is %s: %s", f.Name, f.State, f.Reason), "mend what it says and deploy again")
+		}
+	}
+	switch n := len(e.f.Functions.List); {
+	case missing == n:
+		e.say(Warning, check, "the stack is not deployed for cluster "+e.name(), "set clusterName in cdk.json, then make deploy; make synth shows what it would make")
+	case missing > 0:
+		e.say(Broken, check, fmt.Sprintf("%d of %d are missing", missing, n), "make deploy")
+	}
+	e.fine(since, check, fmt.Sprintf("%d are active", len(e.f.Functions.List)))
+}
+
+func (e *exam) entries() {
+	const check = "access entries"
+	if e.unknown(check, e.f.Entries.Unknown) {
+		return
+	}
+	since := len(e.found)
+	for _, g := range groups() {
+		if !slices.ContainsFunc(e.f.Entries.List, func(x Entry) bool { return slices.Contains(x.Groups, g) }) {
+			e.say(Broken, check, "no access entry names the group "+g+": the cluster does not let that function in",
+				"make deploy makes it; by hand: aws eks create-access-entry --cluster-name "+e.name()+" --principal-arn ROLE --kubernetes-groups "+g)
+		}
+	}
+	for _, c := range e.f.Classes {
+		if c.Role == "" {
+			continue
+		}
+		mine := slices.IndexFunc(e.f.Entries.List, func(x Entry) bool { return strings.HasSuffix(x.Principal, "/"+c.Role) })
+		switch {
+		case mine < 0:
+			e.say(Broken, check, fmt.Sprintf("the role %s of EC2NodeClass %s has none: its nodes cannot join (unless aws-auth still names it)", c.Role, c.Name),
+				"aws eks create-access-entry --cluster-name "+e.name()+" --type EC2_LINUX --principal-arn ARN-OF-"+c.Role)
+		case !strings.HasPrefix(e.f.Entries.List[mine].Type, "EC2"):
+			e.say(Broken, check, fmt.Sprintf("that of the role %s of EC2NodeClass %s is of type %s: its nodes cannot join", c.Role, c.Name, e.f.Entries.List[mine].Type),
+				"delete it and make one of type EC2_LINUX; the type of an entry cannot be changed")
+		}
+	}
+	e.fine(since, check, "every function and every node role has one")
+}
+
+func (e *exam) spotRole() {
+	const check = "spot role"
+	if e.unknown(check, e.f.SpotRole.Unknown) {
+		return
+	}
+	if !e.f.SpotRole.Found {
+		e.say(Warning, check, "the account has no AWSServiceRoleForEC2Spot: EC2 sells it no spot capacity, and Joiner falls back to on-demand",
+			"aws iam create-service-linked-role --aws-service-name spot.amazonaws.com")
+		return
+	}
+	e.say(Fine, check, "AWSServiceRoleForEC2Spot exists", "")
+}
+
+func (e *exam) quotas() {
+	const check = "quotas"
+	if e.unknown(check, e.f.Quotas.Unknown) {
+		return
+	}
+	since := len(e.found)
+	for _, q := range e.f.Quotas.List {
+		if q.Used >= q.Limit*tight {
+			e.say(Warning, check, fmt.Sprintf("%s: %.0f of %.0f vCPU are in use", q.Name, q.Used, q.Limit),
+				fmt.Sprintf("aws service-quotas request-service-quota-increase --service-code ec2 --quota-code %s --desired-value %.0f", q.Code, max(q.Limit*2, 64)))
+		}
+	}
+	e.fine(since, check, "there is room in each that is looked at")
+}

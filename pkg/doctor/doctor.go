@@ -1,0 +1,226 @@
+// Package doctor says what is wrong with a cluster and an account that Joiner works in, or is to work in, and how each is mended.
+//
+// It knows what Joiner needs and what commonly is amiss. It refuses to know how facts are found out: what nobody could look at is said to
+// be unknown, never to be well.
+package doctor
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Facts are what was found out. A part with a text in Unknown was not looked at, for that reason.
+type Facts struct {
+	Now       time.Time
+	Cluster   string // name, empty if nobody gave one: then AWS was not asked
+	API       API
+	CRDs      []Object
+	RBAC      []Object
+	Classes   []Class
+	Pools     []Pool
+	Leader    Leader
+	Loose     []Loose
+	EKS       EKS
+	Entries   Entries
+	Functions Functions
+	Quotas    Quotas
+	SpotRole  SpotRole
+}
+
+// API is the API server as seen from where the doctor is.
+type API struct {
+	Unknown string // why it could not be asked
+	Host    string
+	Version string // such as v1.36.3
+	Denied  []string
+}
+
+// Object is a CRD, or an object of RBAC, that Joiner brings.
+type Object struct {
+	Name    string // kind and name, as kubectl takes it
+	Found   bool
+	Differs string // in what way it is not what this version of Joiner brings; empty for not at all
+}
+
+// Pool is a NodePool.
+type Pool struct {
+	Name    string
+	Problem string // why it is not ready
+}
+
+// Class is an EC2NodeClass with what AWS says about what it chose.
+type Class struct {
+	Name     string
+	Role     string // of its nodes, empty where it names an instance profile
+	Problems []Problem
+	Unknown  string // why AWS was not asked
+	Subnets  []Subnet
+	Groups   []Group
+}
+
+// Problem is a condition that is not true.
+type Problem struct{ Condition, Message string }
+
+// Subnet is a subnet that a class chose.
+type Subnet struct {
+	ID, Zone string
+	FreeIPs  int
+}
+
+// Group is a security group that a class chose.
+type Group struct {
+	ID    string
+	Owned bool // it carries the tag kubernetes.io/cluster/NAME
+}
+
+// Leader is who holds Karpenter's leader lease.
+type Leader struct {
+	Unknown           string
+	Namespace, Holder string // empty for nobody
+}
+
+// Loose are pods of one controller that ask for no cpu or no memory.
+type Loose struct {
+	Namespace, Owner string // kind/name
+	Pods             int
+	Lacks            string // cpu, memory, or both
+}
+
+// EKS is the cluster as EKS describes it.
+type EKS struct {
+	Unknown        string
+	Found          bool
+	Status         string
+	Mode           string   // of authentication
+	Public         bool     // its endpoint
+	CIDRs          []string // from which that may be reached
+	Subnets        []string // of the cluster
+	SecurityGroups []string // the cluster's own
+}
+
+// Entries are the access entries of the cluster.
+type Entries struct {
+	Unknown string
+	List    []Entry
+}
+
+// Entry is one access entry.
+type Entry struct {
+	Principal string // ARN
+	Type      string
+	Groups    []string
+}
+
+// Functions are Joiner's Lambda functions.
+type Functions struct {
+	Unknown string
+	List    []Function
+}
+
+// Function is one of them.
+type Function struct {
+	Name   string
+	Found  bool
+	State  string // Active, Pending, Failed
+	Reason string // for another state
+	InVPC  bool
+	Mode   string // setting of that name
+}
+
+// Quotas are those of EC2 that bound how much runs.
+type Quotas struct {
+	Unknown string
+	List    []Quota
+}
+
+// Quota is one of them, in vCPU.
+type Quota struct {
+	Code, Name  string
+	Limit, Used float64
+}
+
+// SpotRole tells whether the account has the service-linked role without which EC2 sells no spot capacity.
+type SpotRole struct {
+	Unknown string
+	Found   bool
+}
+
+// Level is how a check ended.
+type Level string
+
+// The levels, the gravest first.
+const (
+	Broken  Level = "problem" // Joiner cannot do its work, or part of it
+	Warning Level = "warning" // it works, and worse than it could
+	Unknown Level = "unknown" // it could not be looked at
+	Fine    Level = "fine"
+)
+
+// Finding is the outcome of one check.
+type Finding struct {
+	Level Level  `json:"level"`
+	Check string `json:"check"`
+	What  string `json:"what"`
+	Mend  string `json:"mend,omitempty"`
+}
+
+// Examine makes every check, in the order in which a person would mend things.
+func Examine(f Facts) []Finding {
+	var e exam
+	e.f = f
+	for _, check := range []func(){
+		e.api, e.eks, e.functions, e.entries, e.crds, e.rbac, e.leader, e.classes, e.pools, e.spotRole, e.quotas, e.loose,
+	} {
+		check()
+	}
+	return e.found
+}
+
+// Worst is the gravest level among the findings.
+func Worst(all []Finding) Level {
+	order := []Level{Broken, Warning, Unknown, Fine}
+	worst := Fine
+	for _, x := range all {
+		if slices.Index(order, x.Level) < slices.Index(order, worst) {
+			worst = x.Level
+		}
+	}
+	return worst
+}
+
+// exam gathers findings.
+type exam struct {
+	f     Facts
+	found []Finding
+}
+
+func (e *exam) say(level Level, check, what, mend string) {
+	e.found = append(e.found, Finding{Level: level, Check: check, What: what, Mend: mend})
+}
+
+// unknown says that a check could not be made, if there is a reason.
+func (e *exam) unknown(check, why string) bool {
+	if why != "" {
+		e.say(Unknown, check, why, "")
+	}
+	return why != ""
+}
+
+// fine says that a check found nothing since there were so many findings.
+func (e *exam) fine(since int, check, what string) {
+	if len(e.found) == since {
+		e.say(Fine, check, what, "")
+	}
+}
+
+// name is the cluster's, or a word to put it in place of.
+func (e *exam) name() string { return cmp.Or(e.f.Cluster, "CLUSTER") }
+
+func few(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + " and more"
+}
