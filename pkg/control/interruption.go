@@ -19,10 +19,11 @@ const (
 	noticeTries     = 4 // against others who change the same claim
 )
 
-// ClaimReader lists claims. It may be repeated.
+// ClaimReader finds claims. It may be repeated.
 type ClaimReader interface {
-	// Claims lists our NodeClaims.
-	Claims(ctx context.Context) ([]cluster.Claim, error)
+	// ClaimsOf lists those of our NodeClaims that have one of the instances, or do not say by a label which they have: those that
+	// are being launched, or were made by somebody else.
+	ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error)
 }
 
 // NodeReader finds one node. It may be repeated.
@@ -78,7 +79,7 @@ func (i *Interruption) Handle(ctx context.Context, kind events.Kind, event []byt
 func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice) error {
 	var done error
 	for try := 1; len(notices) > 0; try++ {
-		claims, err := i.Read.Claims(ctx)
+		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices))
 		if err != nil {
 			return errors.Join(done, err)
 		}
@@ -101,6 +102,14 @@ func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice)
 		notices = again
 	}
 	return done
+}
+
+func instancesOf(notices []interrupt.Notice) []string {
+	ids := make([]string, 0, len(notices))
+	for _, n := range notices {
+		ids = append(ids, n.Instance)
+	}
+	return ids
 }
 
 // one decides about a notice and has it done.

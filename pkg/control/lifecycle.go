@@ -164,6 +164,9 @@ func (l *Lifecycle) sideBySide(ctx context.Context, s cluster.Snapshot, groups m
 	g.SetLimit(parallelSteps)
 	for i, k := range keys {
 		g.Go(func() error {
+			if late(ctx) {
+				return nil // the next invocation goes on
+			}
 			w := newWorker(l, s)
 			for _, a := range groups[k] {
 				if err := w.do(ctx, a); isConflict(err) {

@@ -25,6 +25,7 @@ const (
 	parallelLaunches = 8
 	maxEvents        = 50
 	freshFor         = 2 * time.Second        // a snapshot on which a node may be condemned by choice; an older one waits for the next pass
+	stepTakes        = 4 * time.Second        // a launch or another step, as a rule: none is begun later in an invocation
 	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
 )
 
@@ -167,7 +168,8 @@ func (p *Provision) adopted(ctx context.Context, c cluster.Claim) (cluster.Claim
 	return p.Claims.AdoptClaim(ctx, c)
 }
 
-// carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others.
+// carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others. What is not begun
+// when the invocation has to end, the next one plans anew.
 func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched int, err error) {
 	l := p.launcher(s)
 	errs := make([]error, len(decision.Launches))
@@ -176,6 +178,9 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 	g.SetLimit(parallelLaunches)
 	for i, want := range decision.Launches {
 		g.Go(func() error {
+			if late(ctx) {
+				return nil
+			}
 			errs[i] = func() error {
 				pool, found := s.PoolOf(want.Pool)
 				if !found {
@@ -200,6 +205,12 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 		}
 	}
 	return launched, errors.Join(errs...)
+}
+
+// late reports whether what begins now might be cut off in the middle.
+func late(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < stepTakes
 }
 
 // unlessConflict leaves what changed meanwhile to the next pass, which sees the change.

@@ -32,10 +32,10 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
 		}
-		if have.Finalizer && have.Labels[labelClass] == have.Class {
-			return copyOf(have), nil
-		}
 		have.Finalizer, have.Labels = true, merged(have.Labels, map[string]string{labelClass: have.Class})
+		if have.ProviderID != "" {
+			have.Labels[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
+		}
 		return p.w.stored(have), nil
 	})
 }
@@ -43,6 +43,15 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 // AnnotateClaim sets annotations of the claim given.
 func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "annotate claim", c, func(have *cluster.Claim) { have.Annotations = merged(have.Annotations, set) })
+}
+
+// ClaimsOf lists the claims of the instances, and those without the label of an instance.
+func (p *Ports) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error) {
+	all, err := p.Claims(ctx)
+	return slices.DeleteFunc(all, func(c cluster.Claim) bool {
+		id, ok := c.Labels[v1.LabelInstance]
+		return ok && !slices.Contains(instances, id)
+	}), err
 }
 
 // LabelClaim sets labels of the claim given.

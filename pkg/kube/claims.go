@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,7 +110,11 @@ func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.C
 			return nil
 		}
 		meta := fields{}
-		if set := missing(o.Labels, map[string]string{awsv1.LabelEC2NodeClass: claim.Class}); set != nil {
+		want := map[string]string{awsv1.LabelEC2NodeClass: claim.Class}
+		if id := o.Status.ProviderID[strings.LastIndexByte(o.Status.ProviderID, '/')+1:]; id != "" {
+			want[karpv1.LabelInstance] = id
+		}
+		if set := missing(o.Labels, want); set != nil {
 			meta["labels"] = set
 		}
 		if !slices.Contains(o.Finalizers, karpv1.FinalizerTermination) {

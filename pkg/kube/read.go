@@ -55,16 +55,21 @@ func (c *Client) waiting(ctx context.Context) ([]cluster.Pod, error) {
 
 // Claims lists the NodeClaims whose class is an EC2NodeClass, sorted by name.
 func (c *Client) Claims(ctx context.Context) ([]cluster.Claim, error) {
-	out, version, err := list(ctx, c, query{place: claims()}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
-		mine := slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !ours(n.Spec.NodeClassRef) })
-		return translated(mine, claimFrom)
-	})
+	out, version, err := c.claims(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	c.seen.claims(version)
 	slices.SortFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
+}
+
+// claims lists those of our claims that the label selector selects.
+func (c *Client) claims(ctx context.Context, selector string) (out []cluster.Claim, version string, err error) {
+	return list(ctx, c, query{place: claims(), labels: selector}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
+		mine := slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !ours(n.Spec.NodeClassRef) })
+		return translated(mine, claimFrom)
+	})
 }
 
 // Pools lists the NodePools whose class is an EC2NodeClass, sorted by name.

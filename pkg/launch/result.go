@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/resource"
@@ -24,6 +25,7 @@ func Result(c cluster.Claim, o Order, t catalog.Type, i cluster.Instance) Launch
 	labels := t.Requirements.Labels()
 	labels[catalog.LabelCapacityType] = i.CapacityType
 	labels[catalog.LabelZone] = i.Zone
+	labels[v1.LabelInstance] = i.ID
 	for _, offered := range []string{catalog.LabelZoneID, catalog.LabelReservationID, catalog.LabelReservation, catalog.LabelInterruptible} {
 		delete(labels, offered) // the type tells what it can have, the instance what it has
 	}

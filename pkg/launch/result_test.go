@@ -27,7 +27,7 @@ func TestResult(t *testing.T) {
 	}
 	want := map[string]string{
 		"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", "node.kubernetes.io/instance-type": "c5n.18xlarge",
-		"topology.kubernetes.io/zone": "b", "topology.k8s.aws/zone-id": "r-2", "topology.kubernetes.io/region": "r",
+		"joiner.sh/instance": "i-1", "topology.kubernetes.io/zone": "b", "topology.k8s.aws/zone-id": "r-2", "topology.kubernetes.io/region": "r",
 		"karpenter.sh/capacity-type": "spot", "karpenter.k8s.aws/instance-tenancy": "default",
 		"karpenter.k8s.aws/instance-category": "c", "karpenter.k8s.aws/instance-generation": "5",
 		"karpenter.k8s.aws/instance-family": "c5n", "karpenter.k8s.aws/instance-size": "18xlarge",

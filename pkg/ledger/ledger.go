@@ -22,6 +22,7 @@ const (
 	maxMarks   = 2000              // the longest lived stay; a mark takes about 150 bytes, the store holds 1 MiB
 	maxWhy     = 120               // bytes
 	maxTries   = 8                 // against other writers
+	renewals   = 10                // of a mark within its period, at most
 	longest    = 30 * time.Minute  // that growing back-off reaches
 	maxDoubled = 20                // doublings; more would overflow and are above longest anyway
 )
@@ -79,6 +80,9 @@ func (l *Ledger) add(ctx context.Context, marks []catalog.Mark, period time.Dura
 	if err != nil {
 		return err
 	}
+	if !slices.ContainsFunc(marks, func(m catalog.Mark) bool { return !old.marked(m.Offer, period, l.now()) }) {
+		return nil // a minute with many notices would have everybody write the same
+	}
 	body, err := json.Marshal(merge(old, marks, period, l.now()))
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
@@ -115,6 +119,11 @@ func (e entries) marks() []catalog.Mark {
 	}
 	slices.SortFunc(out, func(a, b catalog.Mark) int { return compareOffers(a.Offer, b.Offer) })
 	return out
+}
+
+// marked reports whether the offer was marked for that long just now, so that marking it again changes next to nothing.
+func (e entries) marked(o catalog.Offer, period time.Duration, now time.Time) bool {
+	return slices.ContainsFunc(e, func(m entry) bool { return m.Offer == o && !m.Until.Before(now.Add(period-period/renewals)) })
 }
 
 func compareOffers(a, b catalog.Offer) int {

@@ -63,11 +63,29 @@ func TestSameFailureSeenTwiceIsOneFailure(t *testing.T) {
 	l, clock := newLedger(&store{})
 	o := offer("spot", "m5.large", "us-west-2a")
 	add(t, l, o, o)
-	clock.pass(time.Second)
+	clock.pass(20 * time.Second)
 	add(t, l, o)
-	want := []catalog.Mark{{Offer: o.Offer, Until: at("12:03:01"), Why: o.Why, Times: 1}}
+	want := []catalog.Mark{{Offer: o.Offer, Until: at("12:03:20"), Why: o.Why, Times: 1}}
 	if diff := cmp.Diff(want, marks(t, l)); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
+	}
+}
+
+// A thousand notices in a minute name a few offers. What everybody knows is not written again.
+func TestWhatIsMarkedAlreadyIsNotWrittenAgain(t *testing.T) {
+	s := &store{}
+	l, clock := newLedger(s)
+	known, other := offer("spot", "m5.large", "us-west-2a"), offer("spot", "m5.large", "us-west-2b")
+	add(t, l, known)
+	before := s.version
+	clock.pass(17 * time.Second)
+	add(t, l, known)
+	if s.version != before {
+		t.Errorf("a mark that was made 17 s ago for three minutes is written again")
+	}
+	add(t, l, known, other)
+	if s.version == before || len(marks(t, l)) != 2 {
+		t.Errorf("an offer that is not marked yet was left out: %v", marks(t, l))
 	}
 }
 

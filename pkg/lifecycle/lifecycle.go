@@ -154,9 +154,10 @@ func (v view) live(c cluster.Claim) (actions []plan.Action, busy bool) {
 }
 
 // adopt makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made by hand, or
-// if the label of the class is missing (spec core.md §4.1, §4.6).
+// if the label of the class or the instance is missing (spec core.md §4.1, §4.6).
 func (v view) adopt(c cluster.Claim) (out []plan.Action) {
-	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class {
+	unnamed := c.ProviderID != "" && c.Labels[v1.LabelInstance] == "" // notices about its instance would not find it quickly
+	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class || unnamed {
 		out = append(out, plan.Action{Do: plan.AdoptClaim, Claim: c.Name})
 	}
 	nodes := v.nodes[c.ProviderID]

@@ -139,15 +139,15 @@ func (a args) only(keys ...string) {
 }
 
 // claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h grace=1m
-// uid=u node=n1 deadline=-1m tagged by-hand unlabelled" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
+// uid=u node=n1 deadline=-1m tagged by-hand unlabelled unnamed" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
 // "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
-	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled")
+	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed")
 	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: "p", PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
 		Deleting: a.ago("deleting"), Finalizer: !a.has("no-finalizer"), ExpireAfter: a.duration("expire"), NodeName: a.str("node", ""),
 		Labels: map[string]string{v1.LabelNodePool: "p", awsv1.LabelEC2NodeClass: "default"}, Annotations: map[string]string{}}
 	if id := a.str("id", ""); id != "" {
-		c.ProviderID = providerID(id)
+		c.ProviderID, c.Labels[v1.LabelInstance] = providerID(id), id
 	}
 	if a.has("grace") {
 		g := a.duration("grace")
@@ -166,6 +166,9 @@ func claimFrom(a args) cluster.Claim {
 	}
 	if a.has("unlabelled") {
 		delete(c.Labels, awsv1.LabelEC2NodeClass)
+	}
+	if a.has("unnamed") {
+		delete(c.Labels, v1.LabelInstance)
 	}
 	for _, k := range []struct{ word, condition string }{
 		{"initialized", v1.ConditionInitialized}, {"launched", v1.ConditionLaunched}, {"registered", v1.ConditionRegistered},

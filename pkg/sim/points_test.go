@@ -22,13 +22,13 @@ func crashPoints() []sim.CrashPoint {
 			"initialize node", "list attachments", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
 			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision",
 			"write event", "write status of claim"}},
-		{"spotinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims", "mark sold out",
+		{"spotinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "mark sold out",
 			"wake lifecycle", "wake provision", "write event"}},
-		{"statechange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims",
+		{"statechange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims of instances",
 			"list pods of node", "release claim", "release node", "remove pod", "wake lifecycle", "wake provision", "write event"}},
-		{"rebalance", []string{"ask who watches", "annotate claim", "condemn node", "get node", "get pool", "list claims", "mark sold out", "take of quota",
+		{"rebalance", []string{"ask who watches", "annotate claim", "condemn node", "get node", "get pool", "list claims of instances", "mark sold out", "take of quota",
 			"wake provision", "write event"}},
-		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims", "wake lifecycle",
+		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "wake lifecycle",
 			"wake provision", "write event"}},
 	} {
 		for _, call := range f.calls {

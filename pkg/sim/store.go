@@ -185,10 +185,14 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
 		}
-		if have.Finalizer && have.Labels[awsv1.LabelEC2NodeClass] == have.Class {
+		set := map[string]string{awsv1.LabelEC2NodeClass: have.Class}
+		if have.ProviderID != "" {
+			set[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
+		}
+		if have.Finalizer && within(set, have.Labels) {
 			return have.Claim, nil
 		}
-		have.Finalizer, have.Labels = true, merged(have.Labels, map[string]string{awsv1.LabelEC2NodeClass: have.Class})
+		have.Finalizer, have.Labels = true, merged(have.Labels, set)
 		p.w.mutated("adopt claim")
 		return p.w.write(have, p.inv), nil
 	})
@@ -226,6 +230,16 @@ func (p *Ports) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
 // Claims lists the claims.
 func (p *Ports) Claims(ctx context.Context) ([]cluster.Claim, error) {
 	return do(ctx, p, "list claims", "", func() ([]cluster.Claim, error) { return p.listClaims(), nil })
+}
+
+// ClaimsOf lists the claims of the instances, and those without the label of an instance.
+func (p *Ports) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error) {
+	return do(ctx, p, "list claims of instances", "", func() ([]cluster.Claim, error) {
+		return slices.DeleteFunc(p.listClaims(), func(c cluster.Claim) bool {
+			id, ok := c.Labels[v1.LabelInstance]
+			return ok && !slices.Contains(instances, id)
+		}), nil
+	})
 }
 
 func (p *Ports) listClaims() []cluster.Claim {

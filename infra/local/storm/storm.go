@@ -23,7 +23,7 @@ import (
 const (
 	podsPerNode = 2 // of 800m on nodes of two processors
 	notice      = 2 * time.Minute
-	look        = 200 * time.Millisecond
+	look        = 250 * time.Millisecond
 	tell        = 10 * time.Second
 )
 
@@ -32,8 +32,11 @@ var manifest []byte
 
 // victim is a node with what happened to it.
 type victim struct {
-	id, node                string
-	noticed, tainted, empty time.Time
+	id, node string
+	noticed  time.Time
+	tainted  time.Time // kept free of new pods
+	leaving  time.Time // the first pod was asked to go
+	empty    time.Time // the last pod was gone
 }
 
 // storm watches nodes and pods.
@@ -45,12 +48,14 @@ type storm struct {
 	pods    map[string]int       // by node
 	first   map[string]time.Time // by node: when a pod was bound there first
 	running map[string]time.Time // by instance: when it ran first
+	ready   map[string]bool      // pods that are ready
+	least   int                  // as few were ready at a time
 }
 
 func newStorm(ctx context.Context, e *env.Env) (*storm, error) {
 	s := &storm{
 		Env: e, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{}, first: map[string]time.Time{},
-		running: map[string]time.Time{},
+		running: map[string]time.Time{}, ready: map[string]bool{},
 	}
 	f := informers.NewSharedInformerFactory(e.Kube, 0)
 	if _, err := f.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -90,6 +95,13 @@ func (s *storm) sawPod(p *corev1.Pod, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key, node := string(p.UID), p.Spec.NodeName
+	if s.ready[key] = !gone && isReady(p); !s.ready[key] {
+		delete(s.ready, key)
+		s.least = min(s.least, len(s.ready))
+	}
+	if v := s.victims[node]; v != nil && v.leaving.IsZero() && p.DeletionTimestamp != nil {
+		v.leaving = time.Now()
+	}
 	switch {
 	case gone && s.on[key] != "":
 		delete(s.on, key)
@@ -103,6 +115,12 @@ func (s *storm) sawPod(p *corev1.Pod, gone bool) {
 			s.first[node] = time.Now()
 		}
 	}
+}
+
+func isReady(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // alive lists the running instances that are no victims, and notes when instances ran first.
@@ -144,6 +162,9 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 		return fmt.Errorf("create deployment: %w", err)
 	}
 	began := time.Now()
+	if _, err := s.Host.Invoke(ctx, s.Function("provision"), "Event", nil); err != nil {
+		return err
+	}
 	if err := s.settled(ctx, nodes, patience); err != nil {
 		return err
 	}
@@ -195,9 +216,9 @@ func (s *storm) singles(ctx context.Context, n int) error {
 	if n == 0 {
 		return nil
 	}
-	var taint, fleet, bound []time.Duration
+	var taint, fleet, first, bound spread
 	for range n {
-		before := s.alive()
+		before, known := s.alive(), s.known()
 		v, err := s.strike(before[0])
 		if err != nil {
 			return err
@@ -207,25 +228,22 @@ func (s *storm) singles(ctx context.Context, n int) error {
 		}
 		s.mu.Lock()
 		taint = append(taint, v.tainted.Sub(v.noticed))
+		leaving := v.leaving
 		s.mu.Unlock()
-		calls := s.Cloud.Calls()
-		if i := slices.IndexFunc(calls, func(c cloud.Call) bool { return c.Action == "CreateFleet" && c.Time.After(v.noticed) }); i >= 0 {
-			fleet = append(fleet, calls[i].Time.Sub(v.noticed))
+		for _, at := range s.launches(known) {
+			fleet = append(fleet, at.Sub(v.noticed))
+			first = append(first, leaving.Sub(at))
 		}
-		known := map[string]bool{}
-		for _, i := range before {
-			known[i.ID] = true
-		}
-		for _, i := range s.alive() {
-			s.mu.Lock()
-			if at := s.first[i.PrivateDNSName]; !known[i.ID] && !at.IsZero() {
-				bound = append(bound, at.Sub(s.running[i.ID]))
-			}
-			s.mu.Unlock()
-		}
+		bound = append(bound, s.booted(known)...)
 	}
-	fmt.Printf("%d single notices, medians: to taint %.2f s, to CreateFleet of the replacement %.2f s, from running to a pod bound %.2f s "+
-		"(2 s of it until the kubelet registers)\n", n, median(taint), median(fleet), median(bound))
+	fmt.Printf("%d notices, one at a time, in seconds:           median     p99   worst\n", n)
+	fmt.Printf("  notice to taint                                %s\n", taint)
+	fmt.Printf("  notice to CreateFleet of the replacement       %s\n", fleet)
+	fmt.Printf("  CreateFleet to the first pod that goes         %s\n", first)
+	fmt.Printf("  running to a pod bound (2 s until the kubelet) %s\n", bound)
+	if early := len(slices.DeleteFunc(first, func(d time.Duration) bool { return d >= 0 })); early > 0 {
+		return fmt.Errorf("%d of %d nodes lost a pod before their replacement was asked for", early, n)
+	}
 	return nil
 }
 
@@ -235,16 +253,17 @@ func (s *storm) hold(ctx context.Context, nodes int, over time.Duration) error {
 	if len(targets) < nodes {
 		return fmt.Errorf("%d instances run, want %d", len(targets), nodes)
 	}
-	targets = targets[:nodes]
-	launched := len(s.Cloud.Instances())
+	o := outcome{known: s.known(), pods: nodes * podsPerNode}
 	s.Cloud.ForgetCalls()
 	requests, err := s.requests(ctx)
 	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.least = len(s.ready)
+	s.mu.Unlock()
 	began := time.Now()
-	var struck []*victim
-	for i, t := range targets {
+	for i, t := range targets[:nodes] {
 		if err := pause(ctx, time.Until(began.Add(over*time.Duration(i)/time.Duration(nodes)))); err != nil {
 			return err
 		}
@@ -252,67 +271,19 @@ func (s *storm) hold(ctx context.Context, nodes int, over time.Duration) error {
 		if err != nil {
 			return err
 		}
-		struck = append(struck, v)
+		o.struck = append(o.struck, v)
 	}
 	fmt.Printf("%d notices were given in %.0f s\n", nodes, time.Since(began).Seconds())
-	waited := s.settled(ctx, nodes, notice+time.Minute)
+	late := s.settled(ctx, nodes, notice+time.Minute)
 	after, err := s.requests(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(waited, s.judge(struck, len(s.Cloud.Instances())-launched, after-requests))
-}
-
-// judge says what the storm did, and what must not have happened.
-func (s *storm) judge(struck []*victim, launched int, requests float64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var taint, empty []time.Duration
-	late, untouched := 0, 0
-	for _, v := range struck {
-		if v.tainted.IsZero() {
-			untouched++
-		} else {
-			taint = append(taint, v.tainted.Sub(v.noticed))
-		}
-		if v.empty.IsZero() || v.empty.Sub(v.noticed) >= notice {
-			late++
-			continue
-		}
-		empty = append(empty, v.empty.Sub(v.noticed))
+	o.requests = after - requests
+	if o.forced, err = s.forced(ctx); err != nil {
+		return err
 	}
-	counts := s.Cloud.CallCounts()
-	fmt.Printf("storm of %d notices: tainted after %.1f s (median, worst %.1f s), empty after %.1f s (worst %.1f s); %d empty too late, %d never tainted\n",
-		len(struck), median(taint), worst(taint), median(empty), worst(empty), late, untouched)
-	fmt.Printf("  %d instances launched instead with %d CreateFleet, %d TerminateInstances, %d DescribeInstances\n", launched,
-		counts["ec2:CreateFleet"], counts["ec2:TerminateInstances"], counts["ec2:DescribeInstances"])
-	fmt.Printf("  the functions made %.0f requests to the API server, %.1f for each node\n", requests, requests/float64(len(struck)))
-	for name, f := range s.Host.Stats().Functions {
-		if f.Errors+f.Throttles+len(f.DeadLetters) > 0 {
-			fmt.Printf("  %s: %d invocations, %d errors (%d time-outs), %d throttles, %d dead letters\n", name, f.Invocations, f.Errors, f.TimedOut,
-				f.Throttles, len(f.DeadLetters))
-		}
-	}
-	if late > 0 || launched > len(struck) {
-		return fmt.Errorf("%d nodes were not empty in time, and %d instances replace %d", late, launched, len(struck))
-	}
-	fmt.Println("storm passed: every node was empty before its two minutes were over, and none was replaced twice.")
-	return nil
-}
-
-func median(list []time.Duration) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(list))
-	return sorted[len(sorted)/2].Seconds()
-}
-
-func worst(list []time.Duration) float64 {
-	if len(list) == 0 {
-		return 0
-	}
-	return slices.Max(list).Seconds()
+	return errors.Join(late, s.judge(o))
 }
 
 func pause(ctx context.Context, d time.Duration) error {

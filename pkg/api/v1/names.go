@@ -54,6 +54,9 @@ const (
 // TaintHold is the key of the taint that keeps a new node for the pods it was planned for; its value stands for those pods.
 const TaintHold = "joiner.sh/hold"
 
+// LabelInstance on a NodeClaim is the id of its instance, so that a notice about an instance finds its claim without reading all.
+const LabelInstance = "joiner.sh/instance"
+
 // Taint keys, neither of which carries a value.
 const (
 	// TaintDisrupted has effect NoSchedule and stands on a node that is being disrupted or drained.

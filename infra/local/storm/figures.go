@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// spread is many durations in three figures.
+type spread []time.Duration
+
+// String tells median, 99th percentile and the longest.
+func (s spread) String() string {
+	return fmt.Sprintf("%6.2f  %6.2f  %6.2f", s.at(50), s.at(99), s.at(100))
+}
+
+// at is a percentile in seconds, 0 of nothing.
+func (s spread) at(percent int) float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s))
+	return sorted[(len(sorted)-1)*percent/100].Seconds()
+}
+
+// inTurn pairs what was asked for with what came, the first with the first: nobody can tell which new node replaces which old one, but
+// the n-th replacement must be there in time for the n-th notice. Of those that never came nothing is told.
+func inTurn(asked, came []time.Time) (took spread) {
+	slices.SortFunc(asked, time.Time.Compare)
+	slices.SortFunc(came, time.Time.Compare)
+	for i := range min(len(asked), len(came)) {
+		took = append(took, came[i].Sub(asked[i]))
+	}
+	return took
+}
+
+// launches are the times at which CreateFleet was accepted for the instances that are not among the known.
+func (s *storm) launches(known map[string]bool) (out []time.Time) {
+	for _, i := range s.Cloud.Instances() {
+		if !known[i.ID] {
+			out = append(out, i.Launched)
+		}
+	}
+	return out
+}
+
+// known are the instances there are.
+func (s *storm) known() map[string]bool {
+	out := map[string]bool{}
+	for _, i := range s.Cloud.Instances() {
+		out[i.ID] = true
+	}
+	return out
+}
+
+// booted is how long it took from running to the first pod bound, for the instances that are not among the known.
+func (s *storm) booted(known map[string]bool) (out spread) {
+	instances := s.Cloud.Instances()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range instances {
+		bound, ran := s.first[i.PrivateDNSName], s.running[i.ID]
+		if !known[i.ID] && !bound.IsZero() && !ran.IsZero() {
+			out = append(out, bound.Sub(ran))
+		}
+	}
+	return out
+}

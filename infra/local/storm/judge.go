@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// mayBeDown is the percentage of the pods that their PodDisruptionBudget lets go at a time.
+const mayBeDown = 25
+
+// outcome is what is known after a storm besides what was watched.
+type outcome struct {
+	struck   []*victim
+	known    map[string]bool // instances from before
+	pods     int
+	requests float64 // to the API server
+	forced   int     // pods that were deleted for want of time and not evicted
+}
+
+// forced counts the pods that were deleted and not evicted, by the events that tell of it.
+func (s *storm) forced(ctx context.Context) (n int, err error) {
+	list, err := s.Kube.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=Disrupted,involvedObject.kind=Pod"})
+	if err != nil {
+		return 0, fmt.Errorf("list events: %w", err)
+	}
+	return len(list.Items), nil
+}
+
+// judge says what the storm did, and what must not have happened.
+func (s *storm) judge(o outcome) error {
+	launches, bound := s.launches(o.known), s.booted(o.known)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var taint, empty spread
+	var noticed []time.Time
+	late := 0
+	for _, v := range o.struck {
+		noticed = append(noticed, v.noticed)
+		if !v.tainted.IsZero() {
+			taint = append(taint, v.tainted.Sub(v.noticed))
+		}
+		if !v.empty.IsZero() {
+			empty = append(empty, v.empty.Sub(v.noticed))
+		}
+		if v.empty.IsZero() || v.empty.Sub(v.noticed) >= notice {
+			late++
+		}
+	}
+	fleet := inTurn(noticed, launches)
+	n := len(o.struck)
+	fmt.Printf("storm of %d notices, in seconds:                 median     p99   worst\n", n)
+	fmt.Printf("  notice to taint                                %s   of %d\n", taint, len(taint))
+	fmt.Printf("  n-th notice to n-th CreateFleet                %s   of %d\n", fleet, len(fleet))
+	fmt.Printf("  running to a pod bound (2 s until the kubelet) %s   of %d\n", bound, len(bound))
+	fmt.Printf("  notice to the last pod gone                    %s   of %d\n", empty, len(empty))
+	s.tellCosts(o)
+	var broken []error
+	rule := func(bad bool, format string, args ...any) {
+		if bad {
+			broken = append(broken, fmt.Errorf(format, args...))
+		}
+	}
+	rule(late > 0, "%d of %d nodes were not empty when their instances ended", late, n)
+	rule(len(launches) > n, "%d instances were launched for %d that went", len(launches), n)
+	rule(fleet.at(100) >= notice.Seconds() || len(fleet) < n, "replacements came late, or only %d of %d", len(fleet), n)
+	least := o.pods - o.pods*mayBeDown/100
+	rule(s.least < least && o.forced == 0, "only %d pods were ready at a time, the budget asks for %d", s.least, least)
+	if len(broken) > 0 {
+		return errors.Join(broken...)
+	}
+	fmt.Printf("storm passed. It proved that of %d nodes that EC2 took back within a minute each was empty before its instance ended and had its\n"+
+		"replacement asked for in time, that none was replaced twice, and that budgets were kept but for %d pods that had no time left.\n", n, o.forced)
+	return nil
+}
+
+// tellCosts says what the storm took. The lock is held.
+func (s *storm) tellCosts(o outcome) {
+	counts := s.Cloud.CallCounts()
+	fmt.Printf("  pods ready at any time: %d of %d or more; %d pods deleted at their deadline, the others evicted\n", s.least, o.pods, o.forced)
+	fmt.Printf("  calls of AWS: %d CreateFleet, %d TerminateInstances, %d DescribeInstances, %d invocations asked for\n", counts["ec2:CreateFleet"],
+		counts["ec2:TerminateInstances"], counts["ec2:DescribeInstances"], counts["lambda:Invoke"])
+	fmt.Printf("  the functions made %.0f requests to the API server, %.1f for each node\n", o.requests, o.requests/float64(len(o.struck)))
+	stats := s.Host.Stats().Functions
+	for _, name := range slices.Sorted(maps.Keys(stats)) {
+		if f := stats[name]; f.Invocations > 0 {
+			fmt.Printf("  %-40s %5d invocations, %d errors (%d time-outs), %d throttles, %d given up\n", name, f.Invocations, f.Errors, f.TimedOut,
+				f.Throttles, len(f.DeadLetters))
+		}
+	}
+}
