@@ -133,12 +133,7 @@ func (a *admission) holds(i int, o *offer) bool {
 			if perOffer(r.Key) {
 				continue
 			}
-			mine, defined := o.model.label(r.Key)
-			if !defined {
-				ok = ok && (r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized)
-				continue
-			}
-			ok = ok && mine.Overlaps(r)
+			ok = ok && o.model.may(r)
 		}
 		a.byModel[i][number] = -1
 		if ok {
@@ -146,4 +141,13 @@ func (a *admission) holds(i int, o *offer) bool {
 		}
 	}
 	return a.byModel[i][number] > 0
+}
+
+// may reports whether nodes of the model can meet the requirement, which is about no label in which its offers differ.
+func (m *model) may(r require.Requirement) bool {
+	mine, defined := m.label(r.Key)
+	if !defined {
+		return r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized
+	}
+	return mine.Overlaps(r)
 }

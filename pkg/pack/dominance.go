@@ -3,6 +3,9 @@ package pack
 import (
 	"cmp"
 	"slices"
+	"strconv"
+
+	"joiner/pkg/require"
 )
 
 // entry is an offer with the admissions that let pods be on it, as bits.
@@ -46,6 +49,7 @@ func undominated(offers []*offer, asks []*admission) []entry {
 	if len(asks) == 0 {
 		return nil
 	}
+	offers = unequalled(offers, asks)
 	words := (len(asks) + 63) / 64
 	bits := make([]uint64, words*len(offers))
 	for i, ask := range asks { // what an admission knows of offers lies side by side
@@ -72,6 +76,66 @@ func undominated(offers []*offer, asks []*admission) []entry {
 		}
 	}
 	return kept
+}
+
+// alike is what admissions can tell apart of an offer.
+type alike struct {
+	pool           int
+	answers        string // of the model, to every requirement that any admission has
+	zone, capacity string
+}
+
+// unequalled leaves out, of offers in the order of forSale, those that no admission can tell from one that costs no more and holds as
+// much. That is quickly done, and leaves fewer to ask the admissions about.
+func unequalled(offers []*offer, asks []*admission) []*offer {
+	var list []require.Requirement
+	seen := map[string]bool{}
+	var text []byte
+	for _, ask := range asks {
+		for _, alt := range ask.alternative {
+			for _, r := range alt.All() {
+				if text = written(text[:0], r); !perOffer(r.Key) && !seen[string(text)] {
+					seen[string(text)] = true
+					list = append(list, r)
+				}
+			}
+		}
+	}
+	answers := map[*model]string{}
+	kept := map[alike][]*offer{}
+	var out []*offer
+	for _, o := range offers {
+		known, ok := answers[o.model]
+		if !ok {
+			text = text[:0]
+			for _, r := range list {
+				text = strconv.AppendBool(text, o.model.may(r))
+			}
+			known = string(text)
+			answers[o.model] = known
+		}
+		id := alike{o.model.pool.id, known, o.Zone, o.CapacityType}
+		if !slices.ContainsFunc(kept[id], func(x *offer) bool { return atLeast(x.room, o.room) }) {
+			kept[id] = append(kept[id], o)
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// written appends the requirement in full.
+func written(text []byte, r require.Requirement) []byte {
+	text = append(append(text, r.Key...), 0)
+	text = strconv.AppendBool(strconv.AppendBool(text, r.Not), r.Present)
+	for _, v := range r.Values {
+		text = append(append(text, v...), 1)
+	}
+	for _, n := range []*int64{r.Min, r.Max} {
+		if text = append(text, 2); n != nil {
+			text = strconv.AppendInt(text, *n, 10)
+		}
+	}
+	return text
 }
 
 // undominatedOf is undominated of everything that is available. Each pool is gone through by itself first.

@@ -76,7 +76,7 @@ func (r *ranking) units(d int) []ranked {
 				r.by[d] = append(r.by[d], ranked{o.Price / float64(o.room[d]), o})
 			}
 		}
-		slices.SortStableFunc(r.by[d], func(a, b ranked) int { return cmp.Compare(a.unit, b.unit) })
+		slices.SortFunc(r.by[d], func(a, b ranked) int { return cmp.Compare(a.unit, b.unit) }) // the least is the same in any order of equals
 	}
 	return r.by[d]
 }
