@@ -1,12 +1,16 @@
 // Package cli is Joiner's command line for people: the commands, their flags, what they print and how they exit.
 //
-// It knows files and terminals; every decision is made by the package that makes it in the functions too.
+// It knows files, terminals and clusters that a kubeconfig names; every decision is made by the package that makes it in the functions
+// too. Nothing is changed but where a command says so.
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 )
@@ -16,6 +20,7 @@ const (
 	exitOK     = 0
 	exitFault  = 1 // something went wrong that is not the input's fault
 	exitUnused = 2 // input that cannot be used
+	exitFound  = 3 // the command did its work and found what it looks for: problems, or a difference
 )
 
 // inputError is a fault of what the user gave.
@@ -24,26 +29,59 @@ type inputError struct{ err error }
 func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
-// Run executes the command in args and returns the exit code: 0 when it did its work, 2 for input that cannot be used, 1 for
-// everything else. Results go to out, messages and progress to progress.
+// foundError says that a check found something; the command has said what.
+type foundError struct{ what string }
+
+func (e *foundError) Error() string { return e.what }
+
+const rootHelp = `Joiner adds nodes to an EKS cluster and removes them, without a pod in it. This program shows what it does and would do.
+
+Results go to standard output, messages and progress to standard error. Exit codes: 0 done, 1 something went wrong, 2 the input cannot be
+used, 3 a check found problems.`
+
+// Run executes the command in args and returns the exit code. Results go to out, messages and progress to progress. An interrupt ends
+// the command.
 func Run(args []string, out, progress io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	s := newScreen(out, progress)
 	root := &cobra.Command{
-		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it",
+		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(out, progress))
+	root.AddCommand(planCommand(s))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &inputError{err} })
-	ran, err := root.ExecuteC()
+	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(progress, "%s: %v\n", ran.CommandPath(), err)
+	if _, ok := errors.AsType[*foundError](err); ok {
+		s.say("%v", err)
+		return exitFound
+	}
+	s.say("%s: %v", ran.CommandPath(), err)
 	if _, ok := errors.AsType[*inputError](err); ok || ran == root { // an unknown command ends at root
-		fmt.Fprintf(progress, "See %s --help.\n", ran.CommandPath())
+		s.say("See %s --help.", ran.CommandPath())
 		return exitUnused
 	}
 	return exitFault
+}
+
+// outputFlag adds --output with the forms that a command knows, the first of which is the default.
+func outputFlag(cmd *cobra.Command, into *string, forms ...string) {
+	cmd.Flags().StringVarP(into, "output", "o", forms[0], "table, json or yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+}
+
+// noArgs refuses arguments, with a hint at the flag that is meant.
+func noArgs(hint string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return &inputError{fmt.Errorf("%q is not expected; %s", args[0], hint)}
+		}
+		return nil
+	}
 }

@@ -90,7 +90,7 @@ func TestTable(t *testing.T) {
 	p.SetBound(0.08)
 	p.Unplaced[0].Reasons = append(p.Unplaced[0].Reasons, "pool other: "+strings.Repeat("long words ", 11))
 	var b bytes.Buffer
-	if err := showTable(&b, p); err != nil {
+	if err := showTable(screen{out: &b}, p); err != nil {
 		t.Fatal(err)
 	}
 	want := `┌───────────┬──────────┬───────────────┬────────────┬─────────┬────────┬──────┬───────┐
@@ -122,6 +122,7 @@ shop: 7 pods, 1 new nodes, 0.0960 USD/h, 3 unplaced; packed in 0.250 s; no plan 
 }
 
 func TestInputThatCannotBeUsed(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	broken := filepath.Join(t.TempDir(), "types.json")
 	if err := os.WriteFile(broken, []byte(`{"schema": 9}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -130,12 +131,16 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"plan"}, "no workload given; name one with -f"},
+		{[]string{"plan"}, "no workload given with -f, and no cluster given: there is no kubeconfig; name one"},
+		{[]string{"plan", "--kubeconfig", "testdata/none"}, "testdata/none: no such file"},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--from-scratch"}, "--from-scratch is for clusters"},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--search-steps", "-1"}, "--search-steps is -1"},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--types", "a", "--catalog-bucket", "b"}, "are both given"},
 		{[]string{"plan", "-f", "testdata/none.json"}, "no such file"},
 		{[]string{"plan", "testdata/shop.yaml"}, `"testdata/shop.yaml" is not expected`},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--output", "xml"}, `--output "xml": use table, json or yaml`},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--colour"}, "unknown flag: --colour"},
-		{[]string{"plan", "-f", "testdata/pools.yaml"}, "nodePools is empty"},
+		{[]string{"plan", "-f", "testdata/pools.yaml"}, "there is no pod that waits"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--nodepools", "testdata/shop.yaml"}, "is no NodePool"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--types", broken}, "schema is 9"},
 		{[]string{"plam"}, `unknown command "plam"`},

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"runtime/debug"
-	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,87 +17,117 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
-	"joiner/pkg/setting"
 	"joiner/pkg/workload"
 )
 
 // planFlags are the flags of `joiner plan`.
 type planFlags struct {
-	file, types, pools, output string
-	steps                      int
+	target
+	files          []string
+	pools, compare string
+	output         string
+	steps          int
+	scratch        bool
 }
 
-const planHelp = `Plan which nodes a workload needs and which pods go where, without a cluster and without launching anything.
+const planHelp = `Plan which nodes pods need and which pods go where, without launching anything.
 
-A workload file holds groups of pods, DaemonSets, existing nodes and the name of a file of NodePools; JSON or YAML, packed
-with gzip or not. Beside NodePools that file may hold NodeOverlays, and CapacityBuffers with their PodTemplates; a scalableRef
-names a group of pods. A pod that no node can take is part of the result, with the reasons.
+Without -f the pods that wait in a cluster are planned, with what the cluster has, as provision would do it now. --from-scratch plans
+all pods of Joiner's and Karpenter's nodes as if these nodes were not there.
 
-Exit code 0: the plan was made. 2: the input cannot be used; the message says which file and field.`
+With -f files are planned, and no cluster is needed: a workload file (groups of pods, DaemonSets, existing nodes and the name of a file of
+NodePools; JSON or YAML, packed with gzip or not), or manifests as one applies them: Pods, Deployments, StatefulSets, Jobs, DaemonSets
+and so on with NodePools, EC2NodeClasses, NodeOverlays and CapacityBuffers, in any number of files, folders or from standard input (-).
 
-func planCommand(out, progress io.Writer) *cobra.Command {
+--compare plans a second time with the NodePools and so on of a file in place of those of the same name, and prints what that changes.
+
+Exit code 0: the plan was made; a pod that no node can take is part of it, with the reasons. 2: the input cannot be used; the message says
+which file and field.`
+
+const planExample = `  joiner plan
+  joiner plan --compare new-nodepool.yaml
+  joiner plan -f w3.json.gz --nodepools mine.yaml --output json | jq .hourlyUSD
+  joiner plan -f deployments.yaml -f nodepools.yaml`
+
+func planCommand(sc screen) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use: "plan -f WORKLOAD", Short: "Plan nodes for the pods of a workload file", Long: planHelp, Args: noArgs,
-		Example: "  joiner plan -f w1.json\n  joiner plan -f w3.json.gz --nodepools mine.yaml --output json | jq .hourlyUSD",
-		RunE:    func(*cobra.Command, []string) error { return runPlan(f, out, progress) },
+		Use: "plan [-f FILE]...", Short: "Plan nodes for the pods of a cluster or of files", Long: planHelp, Example: planExample,
+		Args: noArgs("the workload is given with -f"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), f, sc) },
 	}
-	cmd.Flags().StringVarP(&f.file, "file", "f", "", "workload file (required)")
-	cmd.Flags().StringVar(&f.types, "types", "", "instance types and prices, instead of those built in")
+	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "workload file, or manifests; several times, folders too, - for standard input")
 	cmd.Flags().StringVar(&f.pools, "nodepools", "", "NodePools, instead of those the workload names")
-	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSteps(), "steps that may make the plan cheaper, at most; 0 for none")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "table", "table, json or yaml")
+	cmd.Flags().StringVar(&f.compare, "compare", "", "file of changed NodePools and so on: print what they change")
+	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false, "of a cluster: plan all pods anew, as if no node of a NodePool were there")
+	cmd.Flags().IntVar(&f.steps, "search-steps", defaults().SearchSteps, "steps that may make the plan cheaper, at most; 0 for none")
+	f.target.flags(cmd)
+	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
-// defaultSteps is what the setting is unless somebody changes it.
-func defaultSteps() int {
-	for _, s := range setting.All() {
-		if s.Name == "searchSteps" {
-			n, _ := strconv.Atoi(s.Default)
-			return n
-		}
-	}
-	return 0
-}
-
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return &inputError{fmt.Errorf("%q is not expected; the workload is given with -f", args[0])}
-	}
-	return nil
-}
-
-func runPlan(f planFlags, out, progress io.Writer) error {
+func runPlan(ctx context.Context, f planFlags, sc screen) error {
 	show, err := printer(f.output)
 	if err != nil {
 		return &inputError{err}
 	}
-	if f.file == "" {
-		return &inputError{fmt.Errorf("no workload given; name one with -f")}
-	}
 	if f.steps < 0 {
 		return &inputError{fmt.Errorf("--search-steps is %d; it cannot be less than 0", f.steps)}
 	}
-	load, err := Catalog(f.types)
+	rules := cluster.Rules{SearchSteps: cmp.Or(f.steps, cluster.NoSearch)}
+	if len(f.files) == 0 {
+		return planCluster(ctx, f, rules, sc)
+	}
+	if f.scratch {
+		return &inputError{errors.New("--from-scratch is for clusters; files hold only pods that wait")}
+	}
+	load, why, err := f.prices(ctx)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		sc.say("%s", why)
+	}
+	w, err := f.workload(sc)
 	if err != nil {
 		return &inputError{err}
 	}
-	w, err := workload.Load(readFile, f.file, f.pools)
+	before, err := f.planFile(w, load, rules, sc)
+	if err != nil {
+		return err
+	}
+	if f.compare == "" {
+		return show(sc, before)
+	}
+	changed, err := changes(f.compare, sc)
 	if err != nil {
 		return &inputError{err}
 	}
-	fmt.Fprintf(progress, "%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types\n",
-		f.file, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
+	w.Manifests.Merge(changed)
+	after, err := f.planFile(w, load, rules, sc)
+	if err != nil {
+		return err
+	}
+	return showComparison(sc, f.output, compare(before, after))
+}
+
+// planFile packs a workload and says what it does.
+func (f planFlags) planFile(w workload.File, load catalog.Catalog, rules cluster.Rules, sc screen) (p workload.Placement, err error) {
+	name := strings.Join(f.files, ",")
+	sc.say("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types",
+		name, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
 	for _, text := range warnings(w, load) {
-		fmt.Fprintln(progress, text)
+		sc.say("%s", text)
 	}
-	p, err := PlanBy(w, load, cluster.Rules{SearchSteps: cmp.Or(f.steps, cluster.NoSearch)})
+	err = sc.during("packing", func() error {
+		p, err = PlanBy(w, load, rules)
+		return err
+	})
 	if err != nil {
-		return &inputError{fmt.Errorf("%s: %w", f.file, err)}
+		return p, &inputError{fmt.Errorf("%s: %w", name, err)}
 	}
-	fmt.Fprintf(progress, "packed in %.3f s (%.3f s of CPU)\n", p.PlanSeconds, p.PlanUserSeconds)
-	return show(out, p)
+	sc.say("packed in %.3f s (%.3f s of CPU)", p.PlanSeconds, p.PlanUserSeconds)
+	return p, nil
 }
 
 // Plan packs the workload with what c sells by the rules that settings have by default. The placement carries what packing alone took.
@@ -127,20 +157,6 @@ func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.P
 	p := workload.FromPlan(w, made)
 	p.PlanSeconds, p.PlanUserSeconds, p.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
 	return p, nil
-}
-
-// readFile reads a file of any sort, but not one that cannot be meant.
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, workload.MostBytes+1))
-	if err == nil && len(data) > workload.MostBytes {
-		err = fmt.Errorf("%s: larger than %d MiB; plan parts of it", path, workload.MostBytes>>20)
-	}
-	return data, err
 }
 
 // Catalog reads instance types and prices from the file, packed or not, or takes those built in when path is empty.

@@ -16,34 +16,34 @@ import (
 )
 
 // printer is how a placement is shown.
-func printer(output string) (func(io.Writer, workload.Placement) error, error) {
+func printer(output string) (func(screen, workload.Placement) error, error) {
 	switch output {
 	case "table":
 		return showTable, nil
 	case "json":
-		return showJSON, nil
+		return func(sc screen, p workload.Placement) error { return writeJSON(sc.out, p) }, nil
 	case "yaml":
-		return showYAML, nil
+		return func(sc screen, p workload.Placement) error { return writeYAML(sc.out, p) }, nil
 	}
 	return nil, fmt.Errorf("--output %q: use table, json or yaml", output)
 }
 
-func showJSON(w io.Writer, p workload.Placement) error {
+func writeJSON(w io.Writer, what any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
-	if err := e.Encode(p); err != nil {
-		return fmt.Errorf("write plan: %w", err)
+	if err := e.Encode(what); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
 	}
 	return nil
 }
 
-func showYAML(w io.Writer, p workload.Placement) error {
-	b, err := yaml.Marshal(p)
+func writeYAML(w io.Writer, what any) error {
+	b, err := yaml.Marshal(what)
 	if err == nil {
 		_, err = w.Write(b)
 	}
 	if err != nil {
-		return fmt.Errorf("write plan: %w", err)
+		return fmt.Errorf("write YAML: %w", err)
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ const mostNames = 3
 // width is that of reasons in the table, in characters.
 const width = 110
 
-func showTable(w io.Writer, p workload.Placement) error {
+func showTable(sc screen, p workload.Placement) error {
 	var b strings.Builder
 	render := func(t table.Writer) { b.WriteString(t.Render() + "\n\n") }
 	if len(p.NodeClaims) > 0 {
@@ -74,13 +74,17 @@ func showTable(w io.Writer, p workload.Placement) error {
 			for _, r := range u.Reasons { // each on lines of its own
 				why = append(why, text.WrapSoft(r, width))
 			}
-			t.AppendRow(table.Row{u.Group, u.Count, strings.Join(why, "\n")})
+			t.AppendRow(table.Row{sc.paint(u.Group, text.FgYellow), u.Count, strings.Join(why, "\n")})
 		}
 		render(t)
 	}
 	b.WriteString(lastLine(p) + "\n")
-	if _, err := io.WriteString(w, b.String()); err != nil {
-		return fmt.Errorf("write plan: %w", err)
+	return sc.write(b.String())
+}
+
+func (s screen) write(text string) error {
+	if _, err := io.WriteString(s.out, text); err != nil {
+		return fmt.Errorf("write result: %w", err)
 	}
 	return nil
 }

@@ -128,11 +128,29 @@ func classes(f workload.File, c catalog.Catalog) []catalog.Class {
 	slices.Sort(names)
 	var out []catalog.Class
 	for _, n := range slices.Compact(names) {
-		class := catalog.DefaultClass(c)
-		class.Name = n
-		out = append(out, class)
+		out = append(out, plainClass(f, n, catalog.DefaultClass(c)))
 	}
 	return out
+}
+
+// plainClass is the class of that name as far as its spec says; what AWS would have to be asked for is as in the default class.
+func plainClass(f workload.File, name string, like catalog.Class) catalog.Class {
+	class := like
+	for i := range f.Classes {
+		if f.Classes[i].Name == name {
+			class = resolvedLike(nodeclass.Describe(&f.Classes[i]), like)
+		}
+	}
+	class.Name = name
+	return class
+}
+
+// resolvedLike gives a class what another is known to have found in AWS.
+func resolvedLike(class, like catalog.Class) catalog.Class {
+	class.Ready, class.Message, class.Unseen = like.Ready, like.Message, like.Unseen
+	class.Images, class.ZoneIDs, class.Reservations = like.Images, like.ZoneIDs, like.Reservations
+	class.MemoryOverhead, class.ReservedENIs, class.LearnedMemoryMiB = like.MemoryOverhead, like.ReservedENIs, like.LearnedMemoryMiB
+	return class
 }
 
 func daemonSet(g workload.Group) *appsv1.DaemonSet {

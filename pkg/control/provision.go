@@ -13,10 +13,9 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
-	"joiner/pkg/hold"
 	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
-	"joiner/pkg/pack"
+	"joiner/pkg/pass"
 	"joiner/pkg/plan"
 )
 
@@ -108,8 +107,8 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	}
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resume(ctx, &s)
-	going := interrupt.Admit(s)
-	decision := hold.Mark(s, pack.Pods(interrupt.Empty(s, going)))
+	decided := pass.Decide(s)
+	going, decision := decided.Going, decided.Plan
 	p.say(decision)
 	condemned, leaveErr := 0, error(nil)
 	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go

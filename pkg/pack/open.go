@@ -165,17 +165,13 @@ type candidate struct {
 
 func (a *attempt) candidate(i int, o *offer, lots []*lot) *candidate {
 	c := &candidate{index: i, offer: o}
-	last := 0
-	for _, l := range lots {
-		last = max(last, l.id)
-	}
-	density := make([]float64, last+1) // by id: some lots may have been left out
-	for _, l := range lots {
+	density := make([]float64, len(lots))
+	for j, l := range lots {
 		if l.left == 0 || l.admit.check(o) < 0 {
 			continue
 		}
 		if s := share(l.view.kind.need, o.room); s <= 1 {
-			density[l.id] = l.value / max(s, 1e-9)
+			density[j] = l.value / max(s, 1e-9)
 			c.order = append(c.order, l)
 		}
 	}

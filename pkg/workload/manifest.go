@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner/pkg/api/aws/v1"
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
 )
@@ -23,6 +24,7 @@ type Manifests struct {
 	Overlays  []v1alpha1.NodeOverlay
 	Buffers   []v1beta1.CapacityBuffer // with their namespace
 	Templates []corev1.PodTemplate     // that buffers name, with their namespace
+	Classes   []awsv1.EC2NodeClass     // only of files that hold plain manifests; elsewhere every class is a plain one
 }
 
 // mostManifests bounds the documents of a stream.

@@ -14,18 +14,42 @@ const notWaiting = "it waits for no node: it has ended, is being deleted or pree
 // that of the file. Measurements are left to the caller.
 func FromPlan(f File, p plan.Plan) Placement {
 	names := f.Names()
-	out := Placement{
-		Tool: "joiner", Workload: f.Name, Pods: f.Pending(),
-		NodeClaims: []NodeClaim{}, OnExisting: []OnNode{}, Unplaced: []Unplaced{},
+	out, seen := placed(p, names.Group)
+	out.Workload, out.Pods = f.Name, f.Pending()
+	out.Unplaced = f.homeless(p.Unplaced, names.Group, seen)
+	out.SetBound(p.LowerBoundUSD)
+	return out
+}
+
+// Summary says a plan in groups when there is no workload file: each pod, given by its key namespace/name, counts for what group
+// says. Pods are those that wait. Groups without a home are sorted. Measurements are left to the caller.
+func Summary(name string, pods []string, group func(key string) string, p plan.Plan) Placement {
+	out, seen := placed(p, group)
+	out.Workload, out.Pods = name, len(pods)
+	var f File
+	waiting := map[string]int{}
+	for _, pod := range pods {
+		waiting[group(pod)]++
 	}
-	seen := map[string]int{}
+	for _, g := range slices.Sorted(maps.Keys(waiting)) {
+		f.Groups = append(f.Groups, Group{Name: g, Count: waiting[g]})
+	}
+	out.Unplaced = f.homeless(p.Unplaced, group, seen)
+	out.SetBound(p.LowerBoundUSD)
+	return out
+}
+
+// placed is the part of a placement about pods that have a home, and how many those are by group.
+func placed(p plan.Plan, group func(key string) string) (out Placement, seen map[string]int) {
+	out = Placement{Tool: "joiner", NodeClaims: []NodeClaim{}, OnExisting: []OnNode{}, Unplaced: []Unplaced{}}
+	seen = map[string]int{}
 	for _, l := range p.Launches {
 		c := NodeClaim{
 			NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone, CapacityType: l.Choice.CapacityType,
 			HourlyUSD: l.Choice.Price, TypeOptions: l.Types, Pods: map[string]int{},
 		}
 		for _, pod := range l.Pods {
-			c.Pods[names.Group(pod)]++
+			c.Pods[group(pod)]++
 		}
 		count(seen, c.Pods)
 		out.NodeClaims = append(out.NodeClaims, c)
@@ -36,15 +60,13 @@ func FromPlan(f File, p plan.Plan) Placement {
 		if on[e.Node] == nil {
 			on[e.Node] = map[string]int{}
 		}
-		on[e.Node][names.Group(e.Pod)]++
+		on[e.Node][group(e.Pod)]++
 	}
 	for _, node := range slices.Sorted(maps.Keys(on)) {
 		count(seen, on[node])
 		out.OnExisting = append(out.OnExisting, OnNode{Node: node, Pods: on[node]})
 	}
-	out.Unplaced = f.homeless(p.Unplaced, names, seen)
-	out.SetBound(p.LowerBoundUSD)
-	return out
+	return out, seen
 }
 
 func count(into, from map[string]int) {
@@ -54,10 +76,10 @@ func count(into, from map[string]int) {
 }
 
 // homeless lists what was not placed by group; seen counts what was.
-func (f File) homeless(list []plan.Unplaced, names Names, seen map[string]int) []Unplaced {
+func (f File) homeless(list []plan.Unplaced, group func(key string) string, seen map[string]int) []Unplaced {
 	byGroup := map[string]*Unplaced{}
 	for _, u := range list {
-		g := names.Group(u.Pod)
+		g := group(u.Pod)
 		if byGroup[g] == nil {
 			byGroup[g] = &Unplaced{Group: g}
 		}

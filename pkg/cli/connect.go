@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/discover"
+	"joiner/pkg/kube"
+	"joiner/pkg/ledger"
+	"joiner/pkg/setting"
+)
+
+// target says which cluster is meant and where prices come from.
+type target struct {
+	kubeconfig, context string
+	types, bucket       string
+}
+
+// flags adds those of the cluster.
+func (t *target) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", "how to reach the cluster; without it KUBECONFIG, then ~/.kube/config")
+	cmd.Flags().StringVar(&t.context, "context", "", "context of the kubeconfig, instead of its current one")
+	t.priceFlags(cmd)
+}
+
+// priceFlags adds those of the catalog.
+func (t *target) priceFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.types, "types", "", "instance types and prices, instead of those built in")
+	cmd.Flags().StringVar(&t.bucket, "catalog-bucket", "", "take instance types and prices from the stack's bucket (its output CatalogBucket)")
+}
+
+// link is a cluster that answers.
+type link struct {
+	kube *kube.Client
+	rest *rest.Config
+	name string // of the context
+}
+
+// connect makes the client. It makes no request.
+func (t target) connect() (link, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = t.kubeconfig
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context})
+	cfg, err := loader.ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return link{}, &inputError{errors.New("no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG")}
+	}
+	if err != nil {
+		return link{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
+	}
+	name := t.context
+	if raw, err := loader.RawConfig(); err == nil && name == "" {
+		name = raw.CurrentContext
+	}
+	transport, err := rest.TransportFor(cfg)
+	if err != nil {
+		return link{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
+	}
+	client, err := kube.New(kube.Config{Endpoint: cfg.Host, Transport: transport, UserAgent: "joiner-cli"})
+	return link{kube: client, rest: cfg, name: name}, err
+}
+
+// unreachable says what to do about an error of a cluster.
+func unreachable(l link, err error) error {
+	_, noAnswer := errors.AsType[*url.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w: this identity has no right to read that; bind it to a ClusterRole that may, such as joiner-admin or view with karpenter.sh", err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w: the cluster does not know this identity; renew the credentials of context %s, or give it an access entry", err, l.name)
+	case isNotFound(err):
+		return fmt.Errorf("%w: the cluster does not have Joiner's or Karpenter's CRDs; deploy the stack, or install them", err)
+	case noAnswer:
+		return fmt.Errorf("%w: %s does not answer; is the endpoint reachable from here, and the context %q the right one", err, l.rest.Host, l.name)
+	}
+	return err
+}
+
+func isNotFound(err error) bool {
+	_, ok := errors.AsType[*kube.NotFoundError](err)
+	return ok
+}
+
+const awsTimeout = 20 * time.Second
+
+// prices reads instance types and prices: a file, the stack's bucket, or what is built in. Why says what is to be known about them.
+func (t target) prices(ctx context.Context) (c catalog.Catalog, why string, err error) {
+	if t.bucket == "" {
+		c, err = Catalog(t.types)
+		if err != nil {
+			return c, "", &inputError{err}
+		}
+		return c, "", nil
+	}
+	if t.types != "" {
+		return c, "", &inputError{errors.New("--types and --catalog-bucket are both given; leave one")}
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	if err != nil {
+		return c, "", fmt.Errorf("load aws configuration: %w", err)
+	}
+	store := discover.NewStore(s3.NewFromConfig(cfg, pathStyle), t.bucket, defaults().CatalogMaxAge, time.Now)
+	c, err = store.Stored(ctx)
+	if err == nil && len(c.Types) == 0 {
+		err = fmt.Errorf("bucket %s holds no catalog yet; refresh stores one within five minutes of a deployment", t.bucket)
+	}
+	return c, "", err
+}
+
+// pathStyle lets buckets be reached at endpoints that are no names, such as a local one.
+func pathStyle(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }
+
+// defaults are the settings that functions have unless somebody changes them.
+func defaults() setting.Values {
+	v, _ := setting.Parse(func(env string) string { // defaults are right, which their own test sees to
+		if env == "CLUSTER_NAME" {
+			return "cluster"
+		}
+		return ""
+	})
+	return v
+}
+
+// snapshot reads the cluster and what EC2 sells, as a pass of provision does.
+func (t target) snapshot(ctx context.Context, sc screen, l link) (s cluster.Snapshot, err error) {
+	var load catalog.Catalog
+	err = sc.during("reading instance types and prices", func() (err error) {
+		var why string
+		load, why, err = t.prices(ctx)
+		if why != "" {
+			sc.say("%s", why)
+		}
+		return err
+	})
+	if err != nil {
+		return s, err
+	}
+	err = sc.during("reading cluster "+l.name, func() (err error) {
+		s, err = l.kube.Snapshot(ctx)
+		return err
+	})
+	if err != nil {
+		return s, unreachable(l, err)
+	}
+	s.Catalog = load
+	if s.SoldOut, err = ledger.New(l.kube, time.Now).Marks(ctx); err != nil {
+		sc.say("not looked at: which offers EC2 refused lately (%v)", err)
+	}
+	d := defaults()
+	for i := range s.Classes {
+		s.Classes[i].MemoryOverhead, s.Classes[i].ReservedENIs = d.VMMemoryOverheadPercent, int64(d.ReservedENIs)
+	}
+	return s, nil
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/kube"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/pass"
+	"joiner/pkg/plan"
+	"joiner/pkg/resource"
+	"joiner/pkg/workload"
+)
+
+// planCluster plans for the pods of a cluster.
+func planCluster(ctx context.Context, f planFlags, rules cluster.Rules, sc screen) error {
+	show, err := printer(f.output)
+	if err != nil {
+		return &inputError{err}
+	}
+	if f.pools != "" {
+		return &inputError{errors.New("--nodepools goes with -f; --compare is for clusters")}
+	}
+	l, err := f.connect()
+	if _, ok := errors.AsType[*inputError](err); ok {
+		return &inputError{fmt.Errorf("no workload given with -f, and %w", err)}
+	}
+	if err != nil {
+		return err
+	}
+	s, err := f.snapshot(ctx, sc, l)
+	if err != nil {
+		return err
+	}
+	s.Rules = rules
+	if f.scratch {
+		s = scratch(s)
+	}
+	before := planSnapshot(s, l.name, sc)
+	if f.compare == "" {
+		return show(sc, before)
+	}
+	m, err := changes(f.compare, sc)
+	if err != nil {
+		return &inputError{err}
+	}
+	return showComparison(sc, f.output, compare(before, planSnapshot(changed(s, m), l.name, sc)))
+}
+
+// planSnapshot decides as a pass of provision does, and says in groups what came out.
+func planSnapshot(s cluster.Snapshot, name string, sc screen) workload.Placement {
+	var waiting []string
+	groups := map[string]string{}
+	for _, p := range s.Pods {
+		if groups[p.Key()] = groupOf(p); p.Provisionable() {
+			waiting = append(waiting, p.Key())
+		}
+	}
+	sc.say("cluster %s: %d pods wait, %d nodes, %d NodeClaims, %d NodePools, %d instance types", name, len(waiting), len(s.Nodes), len(s.Claims), len(s.Pools), len(s.Catalog.Types))
+	for _, p := range s.Pools {
+		if !p.Ready {
+			sc.say("NodePool %s is not used: %s", p.Name, p.Message)
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(len(waiting))))
+	var made plan.Plan
+	var took Measured
+	_ = sc.during("packing", func() error { // it cannot fail
+		took = Measure(func() { made = pass.Decide(s).Plan })
+		return nil
+	})
+	out := workload.Summary(name, waiting, func(key string) string { return groups[key] }, made)
+	out.PlanSeconds, out.PlanUserSeconds, out.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
+	return out
+}
+
+// groupOf names what made the pod, as namespace/name: its name without what its controller put behind.
+func groupOf(p cluster.Pod) string {
+	name := p.Name
+	cut := func(label, sep string) bool {
+		v := p.Labels[label]
+		i := strings.LastIndex(name, sep+v+"-")
+		if v == "" || i <= 0 {
+			return false
+		}
+		name = name[:i]
+		return true
+	}
+	switch {
+	case p.Virtual || p.Owner == cluster.OwnerNone || p.Owner == cluster.OwnerNode:
+	case cut("pod-template-hash", "-"):
+	case p.Labels["batch.kubernetes.io/job-name"] != "":
+		name = p.Labels["batch.kubernetes.io/job-name"]
+	default:
+		if i := strings.LastIndexByte(name, '-'); i > 0 {
+			name = name[:i]
+		}
+	}
+	return p.Namespace + "/" + name
+}
+
+// scratch is the cluster without the nodes of NodePools: their pods wait for a node, but for those of DaemonSets and of the node itself.
+func scratch(s cluster.Snapshot) cluster.Snapshot {
+	gone := map[string]bool{}
+	for _, h := range s.Hosts() {
+		if h.Node != nil && h.Pool() != "" {
+			gone[h.Node.Name] = true
+		}
+	}
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return gone[n.Name] })
+	s.Claims = nil
+	s.Pools = slices.Clone(s.Pools)
+	for i := range s.Pools {
+		s.Pools[i].Counted, s.Pools[i].Uncounted = resource.List{}, true
+	}
+	var pods []cluster.Pod
+	for _, p := range s.Pods {
+		if gone[p.NodeName] {
+			if !p.Reschedulable() {
+				continue
+			}
+			p.NodeName, p.Phase, p.Unscheduled, p.Ready, p.Holds = "", "Pending", true, false, nil
+		}
+		if p.NodeName == "" {
+			p.Nominated = ""
+		}
+		pods = append(pods, p)
+	}
+	s.Pods = pods
+	return s
+}
+
+// changed is the cluster with the pools and so on of m in place of those of the same name.
+func changed(s cluster.Snapshot, m workload.Manifests) cluster.Snapshot {
+	s.Classes = slices.Clone(s.Classes)
+	for i := range m.Classes {
+		for j, have := range s.Classes {
+			if have.Name == m.Classes[i].Name {
+				s.Classes[j] = resolvedLike(nodeclass.Describe(&m.Classes[i]), have)
+			}
+		}
+	}
+	s.Pools = slices.Clone(s.Pools)
+	for i := range m.Pools {
+		p := kube.Pool(&m.Pools[i], s.Classes)
+		if why := nodeclass.PoolProblems(&m.Pools[i]); len(why) > 0 {
+			p.Ready, p.Message = false, strings.Join(why, "; ")
+		}
+		j := slices.IndexFunc(s.Pools, func(have cluster.Pool) bool { return have.Name == p.Name })
+		if j < 0 {
+			s.Pools = append(s.Pools, p)
+			continue
+		}
+		p.UID, p.Counted, p.Uncounted = s.Pools[j].UID, s.Pools[j].Counted, s.Pools[j].Uncounted
+		s.Pools[j] = p
+	}
+	s.Overlays = slices.Clone(s.Overlays)
+	for i := range m.Overlays {
+		o := kube.Overlay(&m.Overlays[i])
+		s.Overlays = append(slices.DeleteFunc(s.Overlays, func(have cluster.Overlay) bool { return have.Name == o.Name }), o)
+	}
+	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Overlays, func(a, b cluster.Overlay) int { return strings.Compare(a.Name, b.Name) })
+	return s
+}

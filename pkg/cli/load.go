@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"joiner/pkg/manifest"
+	"joiner/pkg/workload"
+)
+
+// file is a file that was read.
+type file struct {
+	path string
+	data []byte
+}
+
+// standardInput is the path that means it.
+const standardInput = "-"
+
+// readFile reads a file of any sort, but not one that cannot be meant.
+func readFile(path string) ([]byte, error) {
+	f := os.Stdin
+	if path != standardInput {
+		var err error
+		if f, err = os.Open(path); err != nil {
+			return nil, err
+		}
+		defer f.Close()
+	}
+	data, err := io.ReadAll(io.LimitReader(f, workload.MostBytes+1))
+	if err == nil && len(data) > workload.MostBytes {
+		err = fmt.Errorf("%s: larger than %d MiB; plan parts of it", path, workload.MostBytes>>20)
+	}
+	return data, err
+}
+
+// readAll reads the files, and of a folder its manifests in the order of their names.
+func readAll(paths []string) ([]file, error) {
+	var out []file
+	for _, path := range paths {
+		names, err := within(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			data, err := readFile(name)
+			if err != nil {
+				return nil, fmt.Errorf("read file: %w", err)
+			}
+			out = append(out, file{name, data})
+		}
+	}
+	return out, nil
+}
+
+func within(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if path == standardInput || err != nil || !info.IsDir() {
+		return []string{path}, nil // reading it says what is wrong
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("read folder: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(e.Name())) && !e.IsDir() {
+			out = append(out, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s: the folder has no .yaml, .yml or .json file", path)
+	}
+	return out, nil
+}
+
+// isManifest reports whether the file holds Kubernetes objects, and not a workload.
+func (f file) isManifest() bool {
+	text, err := workload.Unpack(f.data)
+	if err != nil {
+		return false // reading it as a workload says what is wrong
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		var head struct {
+			Kind       any `json:"kind"`
+			APIVersion any `json:"apiVersion"`
+		}
+		if json.Unmarshal(text, &head) == nil {
+			return head.Kind != nil || head.APIVersion != nil
+		}
+	}
+	return regexp.MustCompile(`(?m)^(kind|apiVersion|"kind"|"apiVersion")\s*:`).Match(text)
+}
+
+// workload reads what is to be planned: one workload file, or manifests.
+func (f planFlags) workload(sc screen) (workload.File, error) {
+	files, err := readAll(f.files)
+	if err != nil {
+		return workload.File{}, err
+	}
+	if len(files) == 1 && !files[0].isManifest() {
+		open := func(path string) ([]byte, error) {
+			if path == f.files[0] {
+				return files[0].data, nil
+			}
+			return readFile(path)
+		}
+		return workload.Load(open, f.files[0], f.pools)
+	}
+	if f.pools != "" {
+		more, err := readAll([]string{f.pools})
+		if err != nil {
+			return workload.File{}, err
+		}
+		files = append(files, more...)
+	}
+	w, err := collect(files, sc)
+	switch {
+	case err != nil:
+		return w, err
+	case w.Pending() == 0 && len(w.Buffers) == 0:
+		return w, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too", w.Name)
+	case len(w.Pools) == 0:
+		return w, fmt.Errorf("%s: there is no NodePool; give its manifest with another -f", w.Name)
+	}
+	return w, nil
+}
+
+// collect makes one workload of manifests.
+func collect(files []file, sc screen) (workload.File, error) {
+	var docs []manifest.Document
+	var problems []error
+	name := ""
+	for _, one := range files {
+		name += "," + one.path
+		if !one.isManifest() {
+			problems = append(problems, fmt.Errorf("%s: it holds no Kubernetes objects; a workload file is planned alone", one.path))
+			continue
+		}
+		found, err := manifest.Parse(one.path, one.data)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		docs = append(docs, found...)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return workload.File{}, err
+	}
+	w, notes, err := workload.Collect(docs, name[1:])
+	for _, n := range notes {
+		sc.say("%s", n)
+	}
+	return w, err
+}
+
+// changes reads the manifests that --compare names.
+func changes(path string, sc screen) (workload.Manifests, error) {
+	files, err := readAll([]string{path})
+	if err != nil {
+		return workload.Manifests{}, err
+	}
+	w, err := collect(files, sc)
+	if err == nil && len(w.Pools)+len(w.Overlays)+len(w.Classes)+len(w.Buffers) == 0 {
+		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", path)
+	}
+	return w.Manifests, err
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"golang.org/x/term"
+)
+
+// screen is where a command writes: results to out, messages and progress to progress.
+type screen struct {
+	out, progress io.Writer
+	colour        bool // out is a terminal
+	live          bool // progress is a terminal, where a line may be written over
+}
+
+func newScreen(out, progress io.Writer) screen {
+	return screen{out: out, progress: progress, colour: isTerminal(out), live: isTerminal(progress)}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// say writes a message.
+func (s screen) say(format string, args ...any) {
+	fmt.Fprintf(s.progress, format+"\n", args...)
+}
+
+// paint colours the text on a terminal, unless the user's environment says NO_COLOR.
+func (s screen) paint(words string, c ...text.Color) string {
+	if !s.colour {
+		return words
+	}
+	return text.Colors(c).Sprint(words)
+}
+
+const (
+	quiet   = time.Second            // what takes longer is told about
+	redraw  = 200 * time.Millisecond // on a terminal
+	tellAll = 10 * time.Second       // elsewhere
+)
+
+// during does the work, and tells that it is under way once it takes longer than a second.
+func (s screen) during(what string, work func() error) error {
+	done, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		s.tell(what, done)
+	}()
+	err := work()
+	close(done)
+	<-told
+	return err
+}
+
+func (s screen) tell(what string, done <-chan struct{}) {
+	start, pause := time.Now(), quiet
+	for {
+		t := time.NewTimer(pause)
+		select {
+		case <-done:
+			t.Stop()
+			if s.live && pause == redraw {
+				fmt.Fprint(s.progress, "\r"+text.EraseLine.Sprint())
+			}
+			return
+		case <-t.C:
+		}
+		took := time.Since(start)
+		if s.live {
+			pause = redraw
+			fmt.Fprintf(s.progress, "\r%s %c %.0f s", what, []rune("⠋⠙⠹⠸⠼⠴⠦⠧")[int(took/redraw)%8], took.Seconds())
+			continue
+		}
+		pause = tellAll
+		s.say("%s, %.0f s so far", what, took.Seconds())
+	}
+}

@@ -1,0 +1,273 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner/pkg/api/aws/v1"
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
+	"joiner/pkg/manifest"
+)
+
+// Collect makes a workload of the manifests that people have: whatever makes pods, NodePools and what belongs to them. Pods of a
+// Deployment and the like become a group of its name; a name that two share is made longer with kind and namespace. Notes say what
+// was left out or taken otherwise than it stands there. An error names file, line, object and field.
+func Collect(docs []manifest.Document, name string) (f File, notes []string, err error) {
+	c := collector{File: File{Schema: Schema, Name: name}, given: reader{seen: map[string]bool{}}, left: map[string]int{}, priority: map[string]int32{
+		"system-cluster-critical": 2000000000, "system-node-critical": 2000001000,
+	}}
+	var problems []error
+	for _, d := range docs {
+		if err := c.add(d); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return File{}, nil, err
+	}
+	c.nameGroups()
+	c.prioritise()
+	for _, kind := range slices.Sorted(maps.Keys(c.left)) {
+		c.notes = append(c.notes, fmt.Sprintf("left out, since no plan depends on it: %d of kind %s", c.left[kind], kind))
+	}
+	return c.File, c.notes, c.File.check()
+}
+
+// collector is a workload while it is being collected.
+type collector struct {
+	File
+	given    reader   // which objects there were
+	kinds    []string // of Groups, in their order
+	priority map[string]int32
+	left     map[string]int // objects that were left out, by kind
+	notes    []string
+}
+
+// add takes one object.
+func (c *collector) add(d manifest.Document) error {
+	switch d.APIVersion + " " + d.Kind {
+	case "v1 Pod":
+		return c.addPod(d)
+	case "apps/v1 Deployment":
+		var o appsv1.Deployment
+		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, o.Spec.Replicas })
+	case "apps/v1 ReplicaSet":
+		var o appsv1.ReplicaSet
+		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, o.Spec.Replicas })
+	case "v1 ReplicationController":
+		var o corev1.ReplicationController
+		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
+			if o.Spec.Template == nil {
+				return corev1.PodTemplateSpec{}, o.Spec.Replicas
+			}
+			return *o.Spec.Template, o.Spec.Replicas
+		})
+	case "apps/v1 StatefulSet":
+		var o appsv1.StatefulSet
+		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
+			if len(o.Spec.VolumeClaimTemplates) > 0 {
+				c.notes = append(c.notes, fmt.Sprintf("%s: its volumes are taken as new ones, which can be made in any zone", d.Object()))
+			}
+			return o.Spec.Template, o.Spec.Replicas
+		})
+	case "batch/v1 Job":
+		var o batchv1.Job
+		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) { return o.Spec.Template, atOnce(o.Spec) })
+	case "batch/v1 CronJob":
+		var o batchv1.CronJob
+		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
+			return o.Spec.JobTemplate.Spec.Template, atOnce(o.Spec.JobTemplate.Spec)
+		})
+	case "apps/v1 DaemonSet":
+		var o appsv1.DaemonSet
+		if err := read(c, d, &o); err != nil {
+			return err
+		}
+		o.Spec.Template.Namespace = o.Namespace
+		c.DaemonSets = append(c.DaemonSets, Group{Name: d.Name, Pod: o.Spec.Template})
+		return c.filled(d, o.Spec.Template.Spec, "spec.template.spec.containers")
+	case "scheduling.k8s.io/v1 PriorityClass":
+		var o schedulingv1.PriorityClass
+		err := read(c, d, &o)
+		c.priority[o.Name] = o.Value
+		return err
+	}
+	return c.addOurs(d)
+}
+
+// addOurs takes an object that says which nodes there may be.
+func (c *collector) addOurs(d manifest.Document) error {
+	switch d.APIVersion + " " + d.Kind {
+	case api.Group + "/v1 NodePool":
+		return keep(c, d, &c.Pools, checkPool)
+	case v1alpha1.GroupVersion().String() + " NodeOverlay":
+		return keep(c, d, &c.Overlays, checkOverlay)
+	case v1beta1.GroupVersion().String() + " CapacityBuffer":
+		return keep(c, d, &c.Buffers, checkBuffer)
+	case "v1 PodTemplate":
+		return keep(c, d, &c.Templates, checkTemplate)
+	case awsv1.Group + "/v1 EC2NodeClass":
+		return keep(c, d, &c.Classes, func(*awsv1.EC2NodeClass) error { return nil })
+	}
+	switch {
+	case d.Kind == "":
+		return d.Errorf("kind", "it is missing; a manifest has apiVersion and kind")
+	case d.APIVersion == "":
+		return d.Errorf("apiVersion", "it is missing; a manifest has apiVersion and kind")
+	case strings.HasPrefix(d.APIVersion, "karpenter.") || slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"}, d.Kind):
+		return d.Errorf("apiVersion", "%q is not known for kind %s; change it, or convert the file with joiner convert", d.APIVersion, d.Kind)
+	}
+	c.left[d.Kind]++
+	return nil
+}
+
+// read decodes an object that must have a name.
+func read(c *collector, d manifest.Document, into any) error {
+	unknown, err := d.Decode(into)
+	if err != nil {
+		return err
+	}
+	if d.Name == "" {
+		return d.Errorf("metadata.name", "it is missing")
+	}
+	for _, field := range unknown {
+		c.notes = append(c.notes, d.Errorf(field, "no such field; it is not looked at").Error())
+	}
+	return nil
+}
+
+// keep reads one object into the list. The check refuses what makes no sense.
+func keep[T any, P interface {
+	*T
+	metav1.Object
+}](c *collector, d manifest.Document, list *[]T, check func(P) error) error {
+	if err := read(c, d, P(new(T))); err != nil {
+		return err
+	}
+	if err := add(&c.given, d.Kind, list, d.Body, check); err != nil {
+		return d.Errorf("", "%s", strings.TrimPrefix(err.Error(), d.Object()+": "))
+	}
+	return nil
+}
+
+func (c *collector) addPod(d manifest.Document) error {
+	var p corev1.Pod
+	if err := read(c, d, &p); err != nil {
+		return err
+	}
+	p.Name = d.Name
+	if p.Spec.NodeName != "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		c.left["Pod that has a node or has ended"]++
+		return nil
+	}
+	c.Pods = append(c.Pods, p)
+	return c.filled(d, p.Spec, "spec.containers")
+}
+
+// addGroup takes the pods of an object: template gives them and their number, 1 if there is none.
+func (c *collector) addGroup(d manifest.Document, into any, template func() (corev1.PodTemplateSpec, *int32)) error {
+	if err := read(c, d, into); err != nil {
+		return err
+	}
+	pod, count := template()
+	pod.Namespace = d.Namespace
+	g := Group{Name: d.Name, Count: 1, Pod: pod}
+	if count != nil {
+		g.Count = int(*count)
+	}
+	if g.Count < 0 {
+		return d.Errorf("spec.replicas", "it is %d; it cannot be negative", g.Count)
+	}
+	c.Groups, c.kinds = append(c.Groups, g), append(c.kinds, strings.ToLower(d.Kind))
+	return c.filled(d, pod.Spec, "spec.template.spec.containers")
+}
+
+func (c *collector) filled(d manifest.Document, s corev1.PodSpec, field string) error {
+	if len(s.Containers) == 0 {
+		return d.Errorf(field, "it is empty; a pod has at least one")
+	}
+	return nil
+}
+
+// atOnce is how many pods of a job run at the same time.
+func atOnce(j batchv1.JobSpec) *int32 {
+	n := int32(1)
+	if j.Parallelism != nil {
+		n = *j.Parallelism
+	}
+	if j.Completions != nil {
+		n = min(n, *j.Completions)
+	}
+	return &n
+}
+
+// nameGroups gives each group a name of its own: its object's, then with the kind, then with the namespace too.
+func (c *collector) nameGroups() {
+	for _, longer := range []func(i int) string{
+		func(i int) string { return c.Groups[i].Name + "." + c.kinds[i] },
+		func(i int) string { return c.Groups[i].Name + "." + c.Groups[i].Namespace() },
+	} {
+		count := map[string]int{}
+		for _, g := range c.Groups {
+			count[g.Name]++
+		}
+		for i, g := range c.Groups {
+			if count[g.Name] > 1 {
+				c.Groups[i].Name = longer(i)
+			}
+		}
+	}
+	seen := map[string]int{}
+	for i, g := range c.DaemonSets { // they are not spoken of in a placement
+		if seen[g.Name]++; seen[g.Name] > 1 {
+			c.DaemonSets[i].Name = fmt.Sprintf("%s.%s.%d", g.Name, g.Namespace(), seen[g.Name])
+		}
+	}
+}
+
+// prioritise gives pods the value of the priority class that they name, as the API server does.
+func (c *collector) prioritise() {
+	give := func(s *corev1.PodSpec) {
+		if v, ok := c.priority[s.PriorityClassName]; ok && s.Priority == nil && s.PriorityClassName != "" {
+			s.Priority = &v
+		}
+	}
+	for i := range c.Groups {
+		give(&c.Groups[i].Pod.Spec)
+	}
+	for i := range c.Pods {
+		give(&c.Pods[i].Spec)
+	}
+}
+
+// Merge takes the pools, classes and so on of other in place of those of the same name, and adds the rest.
+func (m *Manifests) Merge(other Manifests) {
+	m.Pools = merged(m.Pools, other.Pools, func(p api.NodePool) string { return p.Name })
+	m.Classes = merged(m.Classes, other.Classes, func(c awsv1.EC2NodeClass) string { return c.Name })
+	m.Overlays = merged(m.Overlays, other.Overlays, func(o v1alpha1.NodeOverlay) string { return o.Name })
+	m.Buffers = merged(m.Buffers, other.Buffers, func(b v1beta1.CapacityBuffer) string { return b.Namespace + "/" + b.Name })
+	m.Templates = merged(m.Templates, other.Templates, func(t corev1.PodTemplate) string { return t.Namespace + "/" + t.Name })
+}
+
+func merged[T any](have, other []T, name func(T) string) []T {
+	out := slices.Clone(have)
+	for _, o := range other {
+		if i := slices.IndexFunc(out, func(t T) bool { return name(t) == name(o) }); i >= 0 {
+			out[i] = o
+		} else {
+			out = append(out, o)
+		}
+	}
+	return out
+}
