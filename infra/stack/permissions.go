@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"strings"
+
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
@@ -78,11 +80,15 @@ func disruptAllows(s *joiner) []statement {
 }
 
 func refreshAllows(s *joiner) []statement {
-	return append([]statement{
+	var rehearse []statement // EC2 answers a dry run only to who may do the deed
+	if s.props.Functions.RehearseLaunches {
+		rehearse = s.launch()
+	}
+	return append(append([]statement{
 		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages"),
 		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
 		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
-			resources: []string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}},
+			resources: append([]string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}, s.imageParameters()...)},
 		// The price list lives in other regions, so no region can be asked for.
 		{sid: "ReadPrices", actions: []string{"pricing:GetProducts"}, resources: []string{"*"}},
 		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
@@ -90,7 +96,16 @@ func refreshAllows(s *joiner) []statement {
 		s.passNodeRole(),
 		s.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
-	}, s.instanceProfiles()...)
+	}, s.instanceProfiles()...), rehearse...)
+}
+
+// imageParameters are those that hold images of the user's own.
+func (s *joiner) imageParameters() []string {
+	var out []string
+	for _, name := range s.props.Stack.ImageParameters {
+		out = append(out, s.arn("ssm", *s.Region(), *s.Account(), "parameter/"+strings.TrimPrefix(name, "/")))
+	}
+	return out
 }
 
 // Notices about instances are handled in the cluster; EC2 is told by lifecycle and provision.

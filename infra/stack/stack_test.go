@@ -186,6 +186,26 @@ func TestNodeRolesAreAsTheSettingsSay(t *testing.T) {
 	}
 }
 
+func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
+	for _, test := range []struct {
+		more          map[string]any
+		with, without string
+	}{
+		{map[string]any{"imageParameters": []any{"/golden/*", "al2"}},
+			"  on arn:${AWS::Partition}:ssm:${AWS::Region}::parameter/aws/service/*\n  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/golden/*\n" +
+				"  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/al2\n", "no such thing"},
+		{map[string]any{"rehearseLaunches": "true"}, "LaunchTagged: ec2:RunInstances ec2:CreateFleet ec2:CreateLaunchTemplate\n", "no such thing"},
+		{map[string]any{"rehearseLaunches": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:RunInstances"},
+	} {
+		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
+		maps.Copy(given, test.more)
+		got := words(t, mustSynth(t, given)).permissions("Refresh")
+		if !strings.Contains(got, test.with) || strings.Contains(got, test.without) {
+			t.Errorf("with %v refresh may\n%s", test.more, got)
+		}
+	}
+}
+
 func TestAnObserverMayOnlyLook(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
 	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:SendMessage$|lambda:InvokeFunction$)`)

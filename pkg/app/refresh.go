@@ -32,9 +32,13 @@ func (a *App) refresh(info launch.Cluster) control.Refresh {
 		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	return control.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube),
+	r := control.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube),
 		Market: a.market(), Record: a.gate.Recorder(a.kube), Overlays: a.gate.Overlays(a.kube), Buffers: a.gate.Buffers(a.kube),
-		Prices: a.store, CABundle: info.CABundle, Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Prices: a.store, Cluster: info, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+	if a.set.RehearseLaunches {
+		r.Rehearse = a.gate.Rehearser(a.fleet)
+	}
+	return r
 }
 
 // classWriter writes EC2NodeClasses through the Kubernetes adapter.

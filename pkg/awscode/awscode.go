@@ -39,6 +39,33 @@ func Missing(err error) bool {
 		c == "InvalidAMIID.Malformed"
 }
 
+// Throttled reports whether the code says that a call came too soon after others.
+func Throttled(code string) bool {
+	switch code {
+	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "RequestThrottled", "EC2ThrottledException", "SlowDown":
+		return true
+	}
+	return false
+}
+
+// Denied reports whether the code says that no policy allows the call.
+func Denied(code string) bool {
+	switch code {
+	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure":
+		return true
+	}
+	return false
+}
+
+// Malformed reports whether the code says that AWS does not understand a value of the request.
+func Malformed(code string) bool {
+	switch code {
+	case "ValidationException", "ValidationError", "InvalidParameterValue", "InvalidParameter", "InvalidFilter":
+		return true
+	}
+	return strings.HasSuffix(code, ".Malformed")
+}
+
 // SpotRoleMissing is the code for a spot request in an account without the service-linked role for spot and without the right to make it.
 const SpotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 

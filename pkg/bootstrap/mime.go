@@ -74,6 +74,9 @@ func readParts(body, boundary string) ([]part, error) {
 	for r := multipart.NewReader(strings.NewReader(body), boundary); ; {
 		p, err := r.NextRawPart()
 		if errors.Is(err, io.EOF) {
+			if len(out) == 0 && strings.TrimSpace(body) != "" {
+				return nil, malformed("spec.userData is MIME in which the boundary %q never stands, so that all of it would be lost", boundary)
+			}
 			return out, nil
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
 	"joiner/pkg/nodeclass"
 )
 
@@ -70,7 +71,9 @@ type Refresh struct {
 	Buffers  Buffers
 	Prices   Prices
 	Metrics  Metrics
-	CABundle string // part of the classes' drift hash
+	Rehearse Rehearser      // nil: launches are not rehearsed
+	Cluster  launch.Cluster // its CA bundle is part of the classes' drift hash
+	Rules    cluster.Rules
 	Now      func() time.Time
 	Log      *slog.Logger
 }
@@ -101,21 +104,28 @@ func (r *Refresh) objects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	pools, err := r.Pools.Pools(ctx)
+	errs := []error{err}
 	for i := range classes {
-		c, err := r.settle(ctx, &classes[i], claims)
+		c, err := r.settle(ctx, &classes[i], known{claims, pools})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("refresh EC2NodeClass %s: %w", classes[i].Name, err))
 		}
 		classes[i] = *c
 	}
-	return errors.Join(append(errs, r.pools(ctx, classes, claims))...)
+	return errors.Join(append(errs, r.pools(ctx, classes, known{claims, pools}))...)
+}
+
+// known is what else is in the cluster.
+type known struct {
+	claims []cluster.Claim
+	pools  []v1.NodePool
 }
 
 // settle refreshes one class, anew when somebody else changed it meanwhile. It returns the class as it is stored.
-func (r *Refresh) settle(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) (*awsv1.EC2NodeClass, error) {
+func (r *Refresh) settle(ctx context.Context, c *awsv1.EC2NodeClass, k known) (*awsv1.EC2NodeClass, error) {
 	for try := 1; ; try++ {
-		got, err := r.class(ctx, c, claims)
+		got, err := r.class(ctx, c, k)
 		if !isConflict(err) || try == conflictTries {
 			return got, err
 		}
@@ -130,14 +140,14 @@ func (r *Refresh) settle(ctx context.Context, c *awsv1.EC2NodeClass, claims []cl
 	}
 }
 
-func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) (*awsv1.EC2NodeClass, error) {
+func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass, k known) (*awsv1.EC2NodeClass, error) {
 	if c.DeletionTimestamp != nil {
-		return c, r.release(ctx, c, claims)
+		return c, r.release(ctx, c, k.claims)
 	}
-	hash := map[string]string{awsv1.AnnotationHash: c.Hash(r.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+	hash := map[string]string{awsv1.AnnotationHash: c.Hash(r.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
 	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !holds(c.Annotations, hash) {
 		if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
-			if err := r.rehash(ctx, claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
+			if err := r.rehash(ctx, k.claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
 				return c, err
 			}
 		}
@@ -153,21 +163,30 @@ func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass, claims []clu
 			return c, err
 		}
 		if marked.DeletionTimestamp != nil || marked.Generation != c.Generation {
-			return r.class(ctx, marked, claims)
+			return r.class(ctx, marked, k)
 		}
 		c = marked
 	}
 	found := r.Finder.Find(ctx, c)
+	verdict, asked, err := r.rehearse(ctx, c, found, k.pools)
+	found.Verdict, err = verdict, errors.Join(found.Err(), err)
 	next := c.DeepCopy()
-	if !nodeclass.Update(next, found, r.Now()) {
-		return c, found.Err()
+	changed := nodeclass.Update(next, found, r.Now())
+	if changed {
+		if failed := r.Classes.WriteClassStatus(ctx, next); failed != nil {
+			return c, errors.Join(err, failed)
+		}
 	}
-	if err := r.Classes.WriteClassStatus(ctx, next); err != nil {
-		return c, errors.Join(found.Err(), err)
+	if asked && verdict.Keep {
+		hash[nodeclass.AnnotationRehearsed] = nodeclass.Remember(next, *verdict, r.Now())
+		err = errors.Join(err, r.Classes.MarkClass(ctx, c.Name, hash))
+	}
+	if !changed {
+		return c, err
 	}
 	r.Log.Info("EC2NodeClass "+c.Name, "ready", nodeclass.Ready(next), "images", len(next.Status.AMIs), "subnets", len(next.Status.Subnets),
 		"securityGroups", len(next.Status.SecurityGroups), "instanceProfile", next.Status.InstanceProfile)
-	return next, found.Err()
+	return next, err
 }
 
 // release cleans up behind a deleted class once no NodeClaim needs it (spec aws.md §1.9).
@@ -197,14 +216,11 @@ func (r *Refresh) release(ctx context.Context, c *awsv1.EC2NodeClass, claims []c
 	return nil
 }
 
-func (r *Refresh) pools(ctx context.Context, classes []awsv1.EC2NodeClass, claims []cluster.Claim) error {
-	pools, err := r.Pools.Pools(ctx)
-	if err != nil {
-		return err
-	}
+func (r *Refresh) pools(ctx context.Context, classes []awsv1.EC2NodeClass, k known) error {
+	pools := k.pools
 	var errs []error
 	for i := range pools {
-		err := r.pool(ctx, &pools[i], classes, claims)
+		err := r.pool(ctx, &pools[i], classes, k.claims)
 		switch {
 		case isConflict(err):
 			r.Log.Info("NodePool "+pools[i].Name+" was changed meanwhile, the next refresh looks again", "error", err)

@@ -20,6 +20,7 @@ import (
 	"joiner/pkg/buffer"
 	"joiner/pkg/cluster"
 	"joiner/pkg/control"
+	"joiner/pkg/launch"
 	"joiner/pkg/nodeclass"
 )
 
@@ -203,7 +204,7 @@ func (s *shop) Event(_ context.Context, e cluster.Event) error {
 func (s *shop) run(t *testing.T) ([]string, error) {
 	t.Helper()
 	s.did = nil
-	r := control.Refresh{Finder: s, Classes: s, Pools: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, CABundle: "ca",
+	r := control.Refresh{Finder: s, Classes: s, Pools: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, Cluster: launch.Cluster{CABundle: "ca"},
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)}
 	err := r.Run(t.Context())
 	return s.did, err

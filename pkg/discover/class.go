@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/awscode"
 	"joiner/pkg/nodeclass"
 )
 
@@ -71,7 +72,7 @@ func (f *Finder) subnets(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclas
 			}
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("describe subnets: %w", err)
+				return nil, look("describe subnets", err)
 			}
 			for _, s := range page.Subnets {
 				id := aws.ToString(s.SubnetId)
@@ -112,7 +113,7 @@ func (f *Finder) groups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.Sec
 			}
 			page, err := pages.NextPage(ctx)
 			if err != nil {
-				return nil, fmt.Errorf("describe security groups: %w", err)
+				return nil, look("describe security groups", err)
 			}
 			for _, g := range page.SecurityGroups {
 				id := aws.ToString(g.GroupId)
@@ -121,6 +122,14 @@ func (f *Finder) groups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.Sec
 		}
 	}
 	return values(found), nil
+}
+
+// look wraps the error of a look-up. What AWS does not understand is a *nodeclass.TermError: the user's to mend.
+func look(verb string, err error) error {
+	if code := awscode.Of(err); awscode.Malformed(code) {
+		return &nodeclass.TermError{Why: verb + ": AWS does not take a selector term: " + code + ": " + awscode.Message(err)}
+	}
+	return fmt.Errorf("%s: %w", verb, err)
 }
 
 // tagFilters: the value * means that the key exists; any other value is EC2's own, wildcards included.

@@ -128,7 +128,7 @@ func (f *Finder) describeImages(ctx context.Context, q ec2.DescribeImagesInput) 
 			return nil, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("describe images: %w", err)
+			return nil, look("describe images", err)
 		}
 		for _, i := range page.Images {
 			if image, ok := f.image(i); ok {
@@ -160,7 +160,7 @@ func (f *Finder) parameter(ctx context.Context, name string) (string, error) {
 	case awscode.Missing(err):
 		return "", nil
 	case err != nil:
-		return "", fmt.Errorf("get parameter %s: %w", name, err)
+		return "", look("get parameter "+name, err)
 	case out.Parameter == nil:
 		return "", errors.New("get parameter " + name + ": the answer is empty")
 	}

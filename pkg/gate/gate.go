@@ -171,6 +171,18 @@ func (f finder) Forget(ctx context.Context, c *awsv1.EC2NodeClass) error {
 	return f.g.pass(ctx, "delete instance profiles and launch templates of EC2NodeClass "+c.Name, func() error { return f.to.Forget(ctx, c) })
 }
 
+// Rehearser rehearses nothing while the gate is closed, because a launch template would be made, and says that all is well.
+func (g *Gate) Rehearser(to control.Rehearser) control.Rehearser { return rehearser{g, to} }
+
+type rehearser struct {
+	g  *Gate
+	to control.Rehearser
+}
+
+func (r rehearser) Rehearse(ctx context.Context, o launch.Order) error {
+	return r.g.pass(ctx, "rehearse "+o.String(), func() error { return r.to.Rehearse(ctx, o) })
+}
+
 // Claims stores nothing while the gate is closed. A claim that would be created is answered without a name in the cluster.
 func (g *Gate) Claims(to control.Claims) control.Claims { return claims{g, to} }
 

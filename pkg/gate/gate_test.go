@@ -30,7 +30,7 @@ func always(open bool, err error) func(context.Context) (bool, error) {
 // behind is every kind of port behind the gate, with nothing behind it: a call that comes through panics.
 func behind(g *gate.Gate) []any {
 	return []any{g.Lease(nil), g.Launcher(nil), g.Instances(nil), g.SoldOut(nil), g.Waker(nil, "x"), g.ClassFinder(nil, nil), g.Claims(nil),
-		g.Nodes(nil), g.Pods(nil), g.Recorder(nil), g.Buffers(nil), g.Overlays(nil), g.Classes(nil), g.Pools(nil), g.PoolStatus(nil), g.NodePods(nil), g.Quota(nil), g.Tolerator(nil), g.Opener(nil)}
+		g.Nodes(nil), g.Pods(nil), g.Recorder(nil), g.Buffers(nil), g.Overlays(nil), g.Classes(nil), g.Pools(nil), g.PoolStatus(nil), g.NodePods(nil), g.Quota(nil), g.Tolerator(nil), g.Opener(nil), g.Rehearser(nil)}
 }
 
 // comesThrough calls a method with empty arguments.
@@ -52,7 +52,7 @@ func TestAClosedGateLetsReadingThroughAndNothingElse(t *testing.T) {
 	reading := []string{"Instances.Instances", "SoldOut.Marks", "ClassFinder.Find", "Buffers.Buffers", "Overlays.Shelves", "Classes.Classes", "Classes.Class",
 		"Pools.Pools", "Pools.Claims", "NodePods.PodsOn"}
 	names := []string{"Lease", "Launcher", "Instances", "SoldOut", "Waker", "ClassFinder", "Claims", "Nodes", "Pods", "Recorder", "Buffers", "Overlays", "Classes", "Pools",
-		"PoolStatus", "NodePods", "Quota", "Tolerator", "Opener"}
+		"PoolStatus", "NodePods", "Quota", "Tolerator", "Opener", "Rehearser"}
 	for state, g := range map[string]*gate.Gate{
 		"closed": {Open: always(false, nil), Log: slog.New(slog.DiscardHandler)},
 		"unsure": {Open: always(false, errors.New("no answer")), Log: slog.New(slog.DiscardHandler)},

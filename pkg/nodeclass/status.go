@@ -41,8 +41,9 @@ type Found struct {
 	Subnets        []Subnet
 	SecurityGroups []awsv1.SecurityGroup
 	Profile        string
-	ServiceCIDR    string // of the cluster; empty when unknown
-	Region         string // where it was looked for
+	ServiceCIDR    string   // of the cluster; empty when unknown
+	Region         string   // where it was looked for
+	Verdict        *Verdict // of a rehearsed launch; nil when none was due
 
 	ImagesErr, SubnetsErr, GroupsErr, ProfileErr error
 }
@@ -70,7 +71,7 @@ func (f Found) Err() error {
 	if _, ok := errors.AsType[*ProfileError](profile); ok {
 		profile = nil
 	}
-	return errors.Join(images, f.SubnetsErr, f.GroupsErr, profile)
+	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), profile)
 }
 
 // Update brings the status of the class up to date. It changes the class given and reports whether anything changed.
@@ -101,6 +102,9 @@ func updateImages(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 		return
 	}
 	if f.ImagesErr != nil {
+		if unfound(c, awsv1.ConditionAMIsReady, awsv1.ReasonAMINotFound, f.ImagesErr, now) {
+			c.Status.AMIs = nil
+		}
 		return
 	}
 	c.Status.AMIs = amis(f.Images)
@@ -114,6 +118,9 @@ func updateImages(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 
 func updateSubnets(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	if f.SubnetsErr != nil {
+		if unfound(c, awsv1.ConditionSubnetsReady, awsv1.ReasonSubnetsNotFound, f.SubnetsErr, now) {
+			c.Status.Subnets = nil
+		}
 		return
 	}
 	conditions := c.StatusConditions()
@@ -137,6 +144,9 @@ func updateSubnets(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 
 func updateGroups(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	if f.GroupsErr != nil {
+		if unfound(c, awsv1.ConditionSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound, f.GroupsErr, now) {
+			c.Status.SecurityGroups = nil
+		}
 		return
 	}
 	conditions := c.StatusConditions()
@@ -162,13 +172,14 @@ func updateProfile(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 		return
 	}
 	if f.ProfileErr != nil {
+		unfound(c, awsv1.ConditionInstanceProfileReady, ReasonRoleNotFound, f.ProfileErr, now)
 		return
 	}
 	c.Status.InstanceProfile = f.Profile
 	conditions.SetTrue(awsv1.ConditionInstanceProfileReady, now)
 }
 
-// validate is spec aws.md §1.7 without the authorisation probes.
+// validate is spec aws.md §1.7.
 func validate(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	conditions := c.StatusConditions()
 	if c.ResolvedAMIFamily() == awsv1.AMIFamilyAL2023 && f.ServiceCIDR == "" {
@@ -190,7 +201,12 @@ func validate(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 			"spec.tags may not hold "+key+": Joiner sets it", now)
 		return
 	}
-	conditions.SetTrue(awsv1.ConditionValidationSucceeded, now)
+	switch v := f.Verdict; {
+	case v == nil || v.Reason == "" && !v.Unknown:
+		conditions.SetTrue(awsv1.ConditionValidationSucceeded, now)
+	case !v.Unknown:
+		conditions.SetFalse(awsv1.ConditionValidationSucceeded, v.Reason, v.Message, now)
+	}
 }
 
 // dependencies are the conditions with that status that validation waits for.

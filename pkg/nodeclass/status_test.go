@@ -121,7 +121,7 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 		{"throttled at the first look", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) {
 			f.ImagesErr, f.Images = errors.New("throttled"), nil
 		}, []string{
-			"AMIsReady=Unknown AwaitingReconciliation: object is awaiting reconciliation",
+			"AMIsReady=Unknown LookUpFailed: it could not be looked up, the next refresh tries again: no answer",
 			"Ready=Unknown ReconcilingDependents: AMIsReady=Unknown, ValidationSucceeded=Unknown",
 			"ValidationSucceeded=Unknown DependenciesNotReady: AMIsReady is not known yet",
 		}},

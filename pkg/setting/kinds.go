@@ -180,6 +180,10 @@ func isPolicy(s string) bool {
 	return regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9a-z]*:policy/)?[A-Za-z0-9_+=,.@/-]{1,128}$`).MatchString(s)
 }
 
+func isParameter(s string) bool {
+	return regexp.MustCompile(`^/?[A-Za-z0-9_.*-]+(/[A-Za-z0-9_.*-]+)*$`).MatchString(s)
+}
+
 func isNamespace(s string) bool {
 	return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(s)
 }

@@ -104,6 +104,7 @@ type Values struct {
 	Mode                    string   // act or observe
 	KarpenterNamespaces     []string // of a leader lease that keeps Joiner from acting
 	IsolatedVPC             bool
+	RehearseLaunches        bool
 	LogLevel                string // debug, info, warn or error
 }
 
@@ -111,6 +112,7 @@ type Values struct {
 type StackValues struct {
 	Architecture           string   // arm64 or x86_64, as Lambda names them
 	NodeRole               string   // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
+	ImageParameters        []string // names of SSM parameters, with *
 	NodePolicies           []string // names or ARNs of managed policies
 	NodeTags               []Pair
 	WindowsNodes           bool

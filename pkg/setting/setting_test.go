@@ -51,6 +51,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		CatalogMaxAge:           24 * time.Hour,
 		Mode:                    "act",
 		KarpenterNamespaces:     []string{"kube-system", "karpenter"},
+		RehearseLaunches:        true,
 		LogLevel:                "info",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -67,7 +68,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "MIN_LEAK_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
-		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "LOG_LEVEL": "debug",
+		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "REHEARSE_LAUNCHES": "false", "LOG_LEVEL": "debug",
 		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "PAYBACK_TIME": "2h", "POD_MOVE_USD": "0.01", "DISRUPTION_STEPS": "5",
@@ -154,7 +155,7 @@ func TestStackSettings(t *testing.T) {
 }
 
 func TestListsInSettings(t *testing.T) {
-	got, err := setting.ParseStack(env(map[string]string{"nodePolicies": "A, arn:aws:iam::123456789012:policy/b/c", "nodeTags": "team=red, cost center="}))
+	got, err := setting.ParseStack(env(map[string]string{"nodePolicies": "A, arn:aws:iam::123456789012:policy/b/c", "nodeTags": "team=red, cost center=", "imageParameters": "/golden/*, al2"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +165,11 @@ func TestListsInSettings(t *testing.T) {
 	if d := cmp.Diff([]setting.Pair{{Key: "team", Value: "red"}, {Key: "cost center", Value: ""}}, got.NodeTags); d != "" {
 		t.Errorf("nodeTags (-want +got):\n%s", d)
 	}
-	for name, bad := range map[string][]string{"nodePolicies": {"A,A", "A,,B", "a b"}, "nodeTags": {"team", "aws:x=1", "a=1,a=2", "=1"}} {
+	if d := cmp.Diff([]string{"/golden/*", "al2"}, got.ImageParameters); d != "" {
+		t.Errorf("imageParameters (-want +got):\n%s", d)
+	}
+	for name, bad := range map[string][]string{"nodePolicies": {"A,A", "A,,B", "a b"}, "nodeTags": {"team", "aws:x=1", "a=1,a=2", "=1"},
+		"imageParameters": {"a b", "/a//b", "arn:aws:ssm:us-west-2:111122223333:parameter/a", "a,a"}} {
 		for _, text := range bad {
 			if _, err := setting.ParseStack(env(map[string]string{name: text})); err == nil {
 				t.Errorf("%s %q was accepted", name, text)

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/discover"
 	"joiner/pkg/launch"
 	"joiner/pkg/nodeclass"
@@ -84,6 +85,7 @@ func deeds() map[string]map[string]deed {
 			"learns there is none":          {do: learnsThereIsNone("refresh")},
 			"looks a class up":              {do: looksUp},
 			"moves a class to another role": {prepare: profileHeldBy("Admin"), do: looksUp},
+			"rehearses a launch":            {do: rehearses},
 			"forgets a class":               {prepare: classLeft, do: func(t *testing.T, r *rig) error { return r.finder("refresh").Forget(t.Context(), class()) }},
 		},
 		"spotinterruption": {
@@ -136,6 +138,16 @@ func wakes(function, other string) deed {
 func launches(t *testing.T, r *rig) error {
 	_, _, err := r.fleet("provision").Launch(t.Context(), r.order(t), token)
 	return err
+}
+
+// rehearses has EC2 asked whether a launch on demand would do.
+func rehearses(t *testing.T, r *rig) error {
+	o := r.order(t)
+	o.CapacityType, o.Strategy, o.Templates[0].SpotTags = catalog.OnDemand, "lowest-price", nil
+	for i := range o.Templates[0].Overrides {
+		o.Templates[0].Overrides[i].CapacityType = catalog.OnDemand
+	}
+	return r.fleet("refresh").Rehearse(t.Context(), o)
 }
 
 func instanceLaunched(t *testing.T, r *rig) {

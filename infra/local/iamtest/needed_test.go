@@ -56,6 +56,10 @@ func needs() map[string]map[string]string {
 			"CreateInstanceProfile":    "looks a class up",
 			"TagInstanceProfile":       "looks a class up",
 			"ChangeInstanceProfile":    "forgets a class",
+			"LaunchFrom":               "rehearses a launch",
+			"LaunchFromOwnTemplate":    "rehearses a launch",
+			"LaunchTagged":             "rehearses a launch",
+			"TagWhatIsLaunched":        "rehearses a launch",
 		},
 		"spotinterruption": {
 			"FindCluster":   "finds the cluster",
@@ -96,9 +100,15 @@ func platform() map[string]string {
 // unused are parts of statements that no call of the functions touches today, with the reason why they stay.
 func unused() map[string]string {
 	const reserved = "a class that selects capacity reservations or placement groups launches into them; the emulated account has none"
+	const same = "a rehearsal is on-demand and into no reservation; the statement is that of provision"
 	return map[string]string{
 		"provision LaunchFrom resource arn:aws:ec2:us-west-2:*:capacity-reservation/*": reserved,
 		"provision LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":      reserved,
+		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:capacity-reservation/*":   same,
+		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":        same,
+
+		"refresh LaunchTagged resource arn:aws:ec2:us-west-2:111122223333:spot-instances-request/*":      same,
+		"refresh TagWhatIsLaunched resource arn:aws:ec2:us-west-2:111122223333:spot-instances-request/*": same,
 	}
 }
 

@@ -191,6 +191,9 @@ func isDenied(err error) bool {
 	if f, ok := errors.AsType[*fleet.LaunchError](err); ok {
 		return slices.Contains(codes, f.Code)
 	}
+	if no, ok := errors.AsType[*launch.RefusedError](err); ok {
+		return slices.Contains(codes, no.Code)
+	}
 	if _, ok := errors.AsType[*deniedRole](err); ok {
 		return true
 	}

@@ -1,0 +1,199 @@
+package nodeclass_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/bootstrap"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+	"joiner/pkg/nodeclass"
+)
+
+// An answer of AWS.
+type coded struct{ code, message string }
+
+func (c coded) Error() string        { return c.code + ": " + c.message }
+func (c coded) ErrorCode() string    { return c.code }
+func (c coded) ErrorMessage() string { return c.message }
+
+func refuse(call, code, message string) error {
+	return fmt.Errorf("rehearse: %w", &launch.RefusedError{Call: call, Code: code, Message: message})
+}
+
+func TestWhatARehearsalMeans(t *testing.T) {
+	const invalid = "Value (p) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name"
+	for _, test := range []struct {
+		name   string
+		err    error
+		change func(c *awsv1.EC2NodeClass)
+		want   nodeclass.Verdict
+	}{
+		{"all well", nil, nil, nodeclass.Verdict{Keep: true}},
+		{"no answer", errors.New("connection refused"), nil, nodeclass.Verdict{Unknown: true}},
+		{"throttled", coded{"RequestLimitExceeded", "slow down"}, nil, nodeclass.Verdict{Unknown: true}},
+		{"user data", &bootstrap.Error{Reason: "UserDataMalformed", Message: "spec.userData is no TOML"}, nil, nodeclass.Verdict{Reason: "UserDataMalformed",
+			Message: "user data: spec.userData is no TOML: change spec.userData or spec.kubelet"}},
+		{"template denied", refuse("CreateLaunchTemplate", "UnauthorizedOperation", "You are not"), nil, nodeclass.Verdict{Keep: true, Reason: "CreateLaunchTemplateAuthCheckFailed",
+			Message: "CreateLaunchTemplate of a launch, as a dry run: no policy allows the call: let the role of the functions launch with it, or change the class. EC2 says: You are not"}},
+		{"fleet denied by SCP", refuse("CreateFleet", "UnauthorizedOperation", "with an explicit deny in a service control policy"), nil,
+			nodeclass.Verdict{Keep: true, Reason: "CreateFleetAuthCheckFailed",
+				Message: "CreateFleet of a launch, as a dry run: a service control policy denies the call: let the role of the functions launch with it, or change the class. EC2 says: with an explicit deny in a service control policy"}},
+		{"instances denied", refuse("RunInstances", "UnauthorizedOperation", "x"), nil, nodeclass.Verdict{Keep: true, Reason: "RunInstancesAuthCheckFailed",
+			Message: "RunInstances of a launch, as a dry run: no policy allows the call: let the role of the functions launch with it, or change the class. EC2 says: x"}},
+		{"image of others", refuse("RunInstances", "AuthFailure", "Not authorized for images: [ami-1]"), nil, nodeclass.Verdict{Keep: true, Reason: "AMIAuthorizationFailure",
+			Message: "RunInstances of a launch, as a dry run: the account may not use the AMI. EC2 says: Not authorized for images: [ami-1]"}},
+		{"networks", refuse("RunInstances", "InvalidParameter", "Security group sg-1 and subnet subnet-1 belong to different networks."), nil,
+			nodeclass.Verdict{Keep: true, Reason: "SecurityGroupSubnetVPCMismatch",
+				Message: "RunInstances of a launch, as a dry run: security groups and subnet are of different VPCs. EC2 says: Security group sg-1 and subnet subnet-1 belong to different networks."}},
+		{"long user data", refuse("CreateLaunchTemplate", "InvalidUserData.Malformed", "User data is limited to 16384 bytes"), nil,
+			nodeclass.Verdict{Keep: true, Reason: "UserDataSizeLimitExceeded", Message: "EC2 says: User data is limited to 16384 bytes: shorten spec.userData"}},
+		{"new profile", refuse("RunInstances", "InvalidParameterValue", invalid), nil, nodeclass.Verdict{}},
+		{"old profile", refuse("RunInstances", "InvalidParameterValue", invalid), func(c *awsv1.EC2NodeClass) {
+			c.StatusConditions().SetTrue(awsv1.ConditionInstanceProfileReady, noon().Add(-time.Hour))
+		}, nodeclass.Verdict{Reason: "InstanceProfileNotFound", Message: "EC2 knows no instance profile p: create it, or change spec.instanceProfile or spec.role"}},
+		{"profile of the user's", refuse("RunInstances", "InvalidParameterValue", invalid), func(c *awsv1.EC2NodeClass) {
+			mine := "p"
+			c.Spec.Role, c.Spec.InstanceProfile = "", &mine
+		}, nodeclass.Verdict{Reason: "InstanceProfileNotFound", Message: "EC2 knows no instance profile p: create it, or change spec.instanceProfile or spec.role"}},
+		{"no word for it", refuse("RunInstances", "Unheard", "of"), nil, nodeclass.Verdict{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := class()
+			c.Status.InstanceProfile = "p"
+			c.StatusConditions().SetTrue(awsv1.ConditionInstanceProfileReady, noon().Add(-time.Minute))
+			if test.change != nil {
+				c.Status.Conditions = nil
+				test.change(c)
+			}
+			if d := cmp.Diff(test.want, nodeclass.Judge(c, test.err, noon())); d != "" {
+				t.Errorf("verdict (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestAVerdictHoldsForTheClassAsItIs(t *testing.T) {
+	c := class()
+	nodeclass.Update(c, found(), noon())
+	c.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
+	if _, ok := nodeclass.Recall(c, noon()); ok {
+		t.Error("a class that was never rehearsed has a verdict")
+	}
+	v := nodeclass.Verdict{Reason: "CreateFleetAuthCheckFailed", Message: "no", Keep: true}
+	c.Annotations = map[string]string{nodeclass.AnnotationRehearsed: nodeclass.Remember(c, v, noon())}
+	for _, test := range []struct {
+		name   string
+		after  time.Duration
+		change func(c *awsv1.EC2NodeClass)
+		want   bool
+	}{
+		{"at once", 0, nil, true},
+		{"just before the half hour", 30*time.Minute - time.Second, nil, true},
+		{"after it", 30 * time.Minute, nil, false},
+		{"before it was given", -time.Minute, nil, false},
+		{"another order of subnets", 0, func(c *awsv1.EC2NodeClass) { slices.Reverse(c.Status.Subnets) }, true},
+		{"a condition", 0, func(c *awsv1.EC2NodeClass) { c.Status.Conditions = nil }, true},
+		{"a subnet less", 0, func(c *awsv1.EC2NodeClass) { c.Status.Subnets = c.Status.Subnets[:1] }, false},
+		{"another profile", 0, func(c *awsv1.EC2NodeClass) { c.Status.InstanceProfile = "other" }, false},
+		{"another image", 0, func(c *awsv1.EC2NodeClass) { c.Status.AMIs[0].ID = "ami-9" }, false},
+		{"another tag", 0, func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"a": "b"} }, false},
+		{"no verdict", 0, func(c *awsv1.EC2NodeClass) { c.Annotations[nodeclass.AnnotationRehearsed] = "{" }, false},
+	} {
+		changed := c.DeepCopy()
+		if test.change != nil {
+			test.change(changed)
+		}
+		got, ok := nodeclass.Recall(changed, noon().Add(test.after))
+		if ok != test.want || ok && (got.Reason != v.Reason || got.Message != v.Message) {
+			t.Errorf("%s: holds %t, want %t; %+v", test.name, ok, test.want, got)
+		}
+	}
+}
+
+func TestTheVerdictStandsInTheCondition(t *testing.T) {
+	c, f := class(), found()
+	f.Verdict = &nodeclass.Verdict{Unknown: true}
+	nodeclass.Update(c, f, noon())
+	k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
+	if k.Status != metav1.ConditionUnknown || nodeclass.Ready(c) {
+		t.Errorf("not asked yet: %s", k.Status)
+	}
+	f.Verdict = &nodeclass.Verdict{Reason: "CreateFleetAuthCheckFailed", Message: "no"}
+	nodeclass.Update(c, f, noon())
+	want := []string{"Ready=False UnhealthyDependents: ValidationSucceeded=False", "ValidationSucceeded=False CreateFleetAuthCheckFailed: no"}
+	if d := cmp.Diff(want, conditions(c.Status.Conditions)); d != "" {
+		t.Errorf("refused (-want +got):\n%s", d)
+	}
+	f.Verdict = &nodeclass.Verdict{Unknown: true}
+	if nodeclass.Update(c, f, noon()) {
+		t.Error("an answer that did not come changed something")
+	}
+	f.Verdict = &nodeclass.Verdict{}
+	if nodeclass.Update(c, f, noon()); !nodeclass.Ready(c) {
+		t.Errorf("accepted: %v", conditions(c.Status.Conditions))
+	}
+}
+
+func TestTheRehearsedClaimIsOfTheFirstPool(t *testing.T) {
+	pool := func(name, class, family string) v1.NodePool {
+		return *read[v1.NodePool](t, `{metadata: {name: `+name+`}, spec: {template: {metadata: {labels: {team: a}}, spec: {nodeClassRef: {group: g, kind: k, name: `+class+`},
+  taints: [{key: a, effect: NoSchedule}], startupTaints: [{key: b, value: c, effect: NoExecute}], requirements: [{key: f, operator: In, values: [`+family+`]}]}}}}`)
+	}
+	got := nodeclass.RehearsalClaim(class(), []v1.NodePool{pool("a", "other", "x"), pool("c", "default", "y"), pool("b", "default", "z")})
+	if got.Pool != "b" || got.Labels["team"] != "a" || !got.Requirements.Has("f", "z") || got.Requirements.Has("f", "y") {
+		t.Errorf("claim %+v", got)
+	}
+	if d := cmp.Diff([]cluster.Taint{{Key: "a", Effect: "NoSchedule"}, {Key: "b", Value: "c", Effect: "NoExecute"}}, got.Taints); d != "" {
+		t.Errorf("taints (-want +got):\n%s", d)
+	}
+	if got := nodeclass.RehearsalClaim(class(), nil); got.Pool != "none" {
+		t.Errorf("without a pool: %+v", got)
+	}
+}
+
+// A look-up that fails says so on the class, and a throttled one leaves what was found.
+func TestALookUpThatFails(t *testing.T) {
+	denied := fmt.Errorf("describe subnets: %w", coded{"UnauthorizedOperation", "User: refresh is not authorized to perform: ec2:DescribeSubnets"})
+	throttled := fmt.Errorf("describe subnets: %w", coded{"RequestLimitExceeded", "slow down"})
+	term := &nodeclass.TermError{Why: "describe subnets: AWS does not take it"}
+	for _, test := range []struct {
+		name    string
+		before  bool // found before
+		err     error
+		want    string
+		subnets int
+	}{
+		{"denied at first", false, denied, "SubnetsReady=False Unauthorized: the role of the function refresh may not look: User: refresh is not authorized to perform: ec2:DescribeSubnets", 0},
+		{"denied later", true, denied, "", 1},
+		{"throttled at first", false, throttled, "SubnetsReady=Unknown LookUpFailed: it could not be looked up, the next refresh tries again: RequestLimitExceeded", 0},
+		{"throttled later", true, throttled, "", 1},
+		{"malformed", true, term, "SubnetsReady=False SubnetsNotFound: describe subnets: AWS does not take it", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c, f := class(), found()
+			if test.before {
+				nodeclass.Update(c, f, noon())
+			}
+			f.Subnets, f.SubnetsErr = nil, test.err
+			nodeclass.Update(c, f, noon())
+			got := conditions(c.Status.Conditions)
+			i := slices.IndexFunc(got, func(k string) bool { return strings.HasPrefix(k, "SubnetsReady") })
+			if text := strings.Join(append(got, "")[max(i, 0):max(i, 0)+1], ""); i >= 0 && text != test.want || i < 0 && test.want != "" || len(c.Status.Subnets) != test.subnets {
+				t.Errorf("%d subnets, conditions %v\nwant %s", len(c.Status.Subnets), got, test.want)
+			}
+			if isTerm := f.Err() == nil; isTerm != (test.err == error(term)) {
+				t.Errorf("error is %v", f.Err())
+			}
+		})
+	}
+}
