@@ -12,7 +12,10 @@ func kubeletArgs(in Input) string {
 	if len(in.Taints) > 0 {
 		taints := make([]string, len(in.Taints))
 		for i, t := range in.Taints {
-			taints[i] = fmt.Sprintf("%s=%s:%s", t.Key, t.Value, t.Effect)
+			taints[i] = t.Key + ":" + t.Effect
+			if t.Value != "" {
+				taints[i] = t.Key + "=" + t.Value + ":" + t.Effect
+			}
 		}
 		args = append(args, fmt.Sprintf(`--register-with-taints="%s"`, strings.Join(taints, ",")))
 	}

@@ -27,14 +27,15 @@ func newPart(mediaType, body string) part {
 	return part{header: map[string][]string{contentType: {mediaType}}, body: body}
 }
 
-// isMIME reports whether the text is a MIME message.
+// isMIME reports whether the text is a MIME message, blank lines before it or not.
 func isMIME(text string) bool {
+	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "MIME-Version:") || strings.HasPrefix(text, contentType+":")
 }
 
 // parseMIME returns the parts of a message; a message that is not multipart is one part.
 func parseMIME(text string) ([]part, error) {
-	whole, err := message(text)
+	whole, err := message(strings.TrimLeft(text, " \t\r\n"))
 	if err != nil {
 		return nil, err
 	}

@@ -162,6 +162,8 @@ func (w *world) addType(t *testing.T, line string) {
 			f.DefaultCardENIs = int64(number(t, v))
 		case k == "od":
 			f.OnDemandUSD = price(t, v)
+		case k == "arm":
+			f.Arch = []string{"arm64"}
 		case k == "gpu":
 			f.GPUs = []catalog.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: int64(number(t, v))}}
 		case k == "reserved":
