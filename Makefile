@@ -123,9 +123,10 @@ bench: ## pack the sample workloads beside Karpenter and write infra/bench/resul
 	@mkdir -p .local/bench
 	$(STEP) 'make the large workloads' '10 s' $(SHELL) -c "cd infra/bench && \
 		go run ./generate -pods 50000 -seed 7 -name services-50k -nodepools $(POOLS) -out ../../.local/bench/services-50k.json.gz && \
-		go run ./generate -pods 20000 -nodes 5000 -bound 130000 -seed 9 -name cluster-100k -nodepools $(POOLS) -out ../../.local/bench/cluster-100k.json.gz"
+		go run ./generate -pods 50000 -grow workloads/w3.json.gz -name w3-50k -nodepools $(POOLS) -out ../../.local/bench/w3-50k.json.gz && \
+		go run ./generate -pods 25000 -nodes 5000 -bound 130000 -full 90 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../.local/bench/cluster-150k.json.gz"
 	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
-		-large ../../.local/bench/services-50k.json.gz,../../.local/bench/cluster-100k.json.gz
+		-large ../../.local/bench/w3-50k.json.gz,../../.local/bench/cluster-150k.json.gz,../../.local/bench/services-50k.json.gz
 
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help

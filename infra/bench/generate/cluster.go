@@ -14,8 +14,11 @@ const (
 	keptMemory = 500
 )
 
-// cluster adds nodes of the pool general, about two thirds full of pods of services that do not mind where they are.
-func (g *generator) cluster(f *workload.File, nodes, bound int) {
+// middling is what a pod of a service asks for, about, in millicores: nodes are no smaller than for as many as each is to run.
+const middling = 400
+
+// cluster adds nodes of the pool general, up to so many percent full of pods of services that do not mind where they are.
+func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 	var easy []workload.Group
 	for i, s := range f.Groups {
 		plain := len(s.Pod.Spec.NodeSelector) == 0 && s.Pod.Spec.Affinity == nil && len(s.Pod.Spec.TopologySpreadConstraints) == 0 &&
@@ -33,7 +36,9 @@ func (g *generator) cluster(f *workload.File, nodes, bound int) {
 		f.BoundGroups = append(f.BoundGroups, b)
 	}
 	sold := slices.DeleteFunc(slices.Clone(g.types), func(t catalog.Type) bool { return !slices.Contains(fleet(), t.Name) })
-	each := (bound + nodes - 1) / nodes
+	if large := slices.DeleteFunc(slices.Clone(sold), func(t catalog.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(large) > 0 {
+		sold = large
+	}
 	for i := range nodes {
 		t := sold[g.rand.IntN(len(sold))]
 		o := t.Offerings[g.rand.IntN(len(t.Offerings))]
@@ -44,7 +49,8 @@ func (g *generator) cluster(f *workload.File, nodes, bound int) {
 			Name: fmt.Sprintf("node-%05d", i), NodePool: "general", InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType,
 			Pods: map[string]int{},
 		}
-		g.fill(&n, t, f.BoundGroups, min(each, bound))
+		each := (bound + nodes - i - 1) / (nodes - i) // what small nodes do not take goes to the next
+		g.fill(&n, t, f.BoundGroups, each, int64(full))
 		for _, count := range n.Pods { // a sum does not depend on the order
 			bound -= count
 		}
@@ -52,10 +58,10 @@ func (g *generator) cluster(f *workload.File, nodes, bound int) {
 	}
 }
 
-// fill puts up to most pods onto the node, while a third of it stays free.
-func (g *generator) fill(n *workload.Node, t catalog.Type, groups []workload.Group, most int) {
-	cpu, memory, pods := t.Allocatable.CPU*2/3-keptCPU, t.Allocatable.Memory*2/3-keptMemory<<20, t.Allocatable.Pods-8
-	for misses := 0; most > 0 && pods > 0 && misses < 20; {
+// fill puts up to most pods onto the node, until it is so many percent full.
+func (g *generator) fill(n *workload.Node, t catalog.Type, groups []workload.Group, most int, full int64) {
+	cpu, memory, pods := t.Allocatable.CPU*full/100-keptCPU, t.Allocatable.Memory*full/100-keptMemory<<20, t.Allocatable.Pods-8
+	for misses := 0; most > 0 && pods > 0 && misses < 60; {
 		b := groups[g.rand.IntN(len(groups))]
 		r := b.Pod.Spec.Containers[0].Resources.Requests
 		if r.Cpu().MilliValue() > cpu || r.Memory().Value() > memory {

@@ -1,5 +1,5 @@
-// Command generate makes a workload file: services of log-normal sizes with mixed constraints, and if wanted a cluster that
-// runs some of them already. Equal flags give an equal file.
+// Command generate makes a workload file: services of log-normal sizes with mixed constraints, or those of another file grown to more
+// pods, and if wanted a cluster that runs some of them already. Equal flags give an equal file.
 package main
 
 import (
@@ -20,10 +20,10 @@ import (
 
 // wish is what the file should hold.
 type wish struct {
-	pods, nodes, bound int
-	seed               uint64
-	name, pools, out   string
-	batch              bool
+	pods, nodes, bound, full int
+	seed                     uint64
+	name, pools, out, grown  string
+	batch                    bool
 }
 
 func main() {
@@ -31,6 +31,8 @@ func main() {
 	flag.IntVar(&w.pods, "pods", 10000, "pods that wait")
 	flag.IntVar(&w.nodes, "nodes", 0, "nodes that exist")
 	flag.IntVar(&w.bound, "bound", 0, "pods that run on them, at most")
+	flag.IntVar(&w.full, "full", 67, "how full those nodes are at most, in percent")
+	flag.StringVar(&w.grown, "grow", "", "workload file whose groups are grown to so many pods, each by the same factor, instead of new services")
 	flag.Uint64Var(&w.seed, "seed", 1, "where chance starts")
 	flag.StringVar(&w.name, "name", "services", "name of the workload")
 	flag.StringVar(&w.pools, "nodepools", "nodepools/mixed.yaml", "file of NodePools to name, relative to the workload")
@@ -52,14 +54,42 @@ func (w wish) run() error {
 		Schema: workload.Schema, Name: w.name, NodePools: w.pools, DaemonSets: daemons(),
 		Description: fmt.Sprintf("%d pods of services with mixed constraints, %d nodes, seed %d", w.pods, w.nodes, w.seed),
 	}
-	f.Groups = g.services(w.pods)
-	if w.batch {
+	switch {
+	case w.grown != "":
+		if f, err = w.grow(f); err != nil {
+			return err
+		}
+	case w.batch:
 		f.Groups = g.jobs(w.pods)
+	default:
+		f.Groups = g.services(w.pods)
 	}
 	if w.nodes > 0 {
-		g.cluster(&f, w.nodes, w.bound)
+		g.cluster(&f, w.nodes, w.bound, w.full)
 	}
 	return write(f, w.out)
+}
+
+// grow is f with the groups and DaemonSets of the file that is to grow.
+func (w wish) grow(f workload.File) (workload.File, error) {
+	old, err := workload.Load(os.ReadFile, w.grown, "")
+	if err != nil {
+		return f, err
+	}
+	all := 0
+	for _, g := range old.Groups {
+		all += g.Count
+	}
+	f.Description = fmt.Sprintf("%s, its %d groups grown to %d pods, %d nodes, seed %d", old.Name, len(old.Groups), w.pods, w.nodes, w.seed)
+	f.DaemonSets = old.DaemonSets
+	passed, given := 0, 0
+	for _, g := range old.Groups {
+		passed += g.Count
+		g.Count = w.pods*passed/all - given // so that rounding adds up to what was asked for
+		given += g.Count
+		f.Groups = append(f.Groups, g)
+	}
+	return f, nil
 }
 
 func write(f workload.File, path string) error {

@@ -20,7 +20,7 @@ func TestGenerate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wish{pods: 800, nodes: 60, bound: 900, seed: 5, name: "made", pools: pools}
+	w := wish{pods: 800, nodes: 60, bound: 900, full: 67, seed: 5, name: "made", pools: pools}
 	var files []workload.File
 	for _, name := range []string{"a.json", "b.json.gz"} {
 		w.out = filepath.Join(t.TempDir(), name)
@@ -67,5 +67,33 @@ func TestGenerate(t *testing.T) {
 	}
 	if len(p.OnExisting) == 0 {
 		t.Error("no pod went onto the nodes that are there")
+	}
+}
+
+// A workload that is grown has the groups it had, each larger by the same factor, and as many pods as were asked for.
+func TestGrow(t *testing.T) {
+	pools, err := filepath.Abs("../workloads/nodepools/mixed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wish{pods: 50001, grown: "../workloads/w3.json.gz", name: "grown", pools: pools, out: filepath.Join(t.TempDir(), "grown.json.gz")}
+	if err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	was, err := workload.Load(os.ReadFile, w.grown, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	is, err := workload.Load(os.ReadFile, w.out, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is.Pending() != 50001 || len(is.Groups) != 200 || len(is.DaemonSets) != len(was.DaemonSets) {
+		t.Errorf("%d pods in %d groups, %d DaemonSets", is.Pending(), len(is.Groups), len(is.DaemonSets))
+	}
+	for i, g := range is.Groups {
+		if d := g.Count - 5*was.Groups[i].Count; d < -1 || d > 1 {
+			t.Errorf("group %s has %d pods, it had %d", g.Name, g.Count, was.Groups[i].Count)
+		}
 	}
 }
