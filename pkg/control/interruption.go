@@ -158,7 +158,8 @@ func (i *Interruption) noticed(n interrupt.Notice, o interrupt.Outcome) {
 
 // carryOut has an outcome done. What later steps and other functions rely on comes first: the mark, so that whoever replaces the
 // node does not buy the same offer again; what is written onto the claim, for it must be there when the claim is condemned; the
-// condemnation, which makes provision look for room. Provision is woken before anybody is asked to drain.
+// condemnation, which makes provision look for room. Provision is woken before anybody is asked to drain, and a drain begins when
+// provision has had the replacement launched.
 func (i *Interruption) carryOut(ctx context.Context, n interrupt.Notice, o interrupt.Outcome) error {
 	if err := i.mark(ctx, n, o); err != nil {
 		return err
@@ -204,6 +205,9 @@ func annotations(o interrupt.Outcome) map[string]string {
 	set := map[string]string{}
 	if !o.Deadline.IsZero() {
 		set[v1.AnnotationTerminationTimestamp] = o.Deadline.UTC().Format(time.RFC3339)
+	}
+	if !o.First.IsZero() {
+		set[interrupt.AnnotationReplaceFirst] = o.First.UTC().Format(time.RFC3339)
 	}
 	if o.Leave.Cause != "" {
 		set[interrupt.AnnotationLeave] = o.Leave.String()

@@ -114,8 +114,8 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
 		condemned, leaveErr = p.leave(ctx, s, going, decision)
 	}
-	n, err := p.carryOut(ctx, &s, decision)
-	launched, err = launched+n, errors.Join(resumeErr, err)
+	made, err := p.carryOut(ctx, &s, decision)
+	launched, err = launched+len(made), errors.Join(resumeErr, err, p.release(ctx, interrupt.Provided(s, decision, made)))
 	p.admit(ctx, s, decision)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
@@ -127,7 +127,7 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	p.tell(ctx, s, interrupt.Homeless(s, going, decision))
 	p.settleBuffers(ctx, s, decision)
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
-	return fresh || len(decision.Launches) > 0 || placesReal(s, decision), errors.Join(err, wakeErr)
+	return fresh || len(decision.Launches) > 0 || placesReal(s, decision) || interrupt.Awaited(s.Claims, p.Now()), errors.Join(err, wakeErr)
 }
 
 // resume launches claims that were stored and not launched, because an invocation died or EC2 failed. The claims in s are
@@ -169,7 +169,7 @@ func (p *Provision) adopted(ctx context.Context, c cluster.Claim) (cluster.Claim
 
 // carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others. What is not begun
 // when the invocation has to end, the next one plans anew.
-func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched int, err error) {
+func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched []plan.Launch, err error) {
 	l := p.launcher(s)
 	errs := make([]error, len(decision.Launches))
 	ok := make([]bool, len(decision.Launches))
@@ -199,7 +199,7 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 	_ = g.Wait() // every error is in errs
 	for i, o := range ok {
 		if o {
-			launched++
+			launched = append(launched, decision.Launches[i])
 			p.sum.launched(*s, decision.Launches[i].Pods, p.Now())
 		}
 	}

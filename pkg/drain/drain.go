@@ -23,6 +23,18 @@ import (
 // stuckAfter is how long past its deletion time a pod is waited for (spec core.md §2.1, stuck terminating).
 const stuckAfter = time.Minute
 
+// unwatched is how long nobody may look, between one invocation and the next: what would be too late by then is done now.
+const unwatched = 10 * time.Second
+
+// Times are the times that a drain keeps to.
+type Times struct {
+	Now      time.Time
+	Deadline time.Time // by when all pods must be gone; zero for never
+	First    time.Time // before then no pod is asked to go that still has time; zero for no such time
+
+	looked time.Duration // after Now
+}
+
 // Step is what to do on the node now. With Done nothing is left to wait for.
 type Step struct {
 	Actions []plan.Action // sorted by pod
@@ -39,30 +51,27 @@ func Left(pods []cluster.Pod, now time.Time) bool {
 // Drains reports whether the drain of its node gets rid of the pod at all, sooner or later.
 func Drains(p cluster.Pod, now time.Time) bool { return p.Terminal() || waitsFor(p, now) }
 
-// Next decides the next step for the pods of one node. A zero deadline means that draining may take for ever.
-func Next(pods []cluster.Pod, budgets *Budgets, now, deadline time.Time) Step {
+// Next decides the next step for the pods of one node.
+func Next(pods []cluster.Pod, budgets *Budgets, t Times) Step {
 	var step Step
 	var groups [4][]cluster.Pod
 	for _, p := range pods {
-		if !waitsFor(p, now) {
+		if !waitsFor(p, t.Now) {
 			continue
 		}
-		if a, due := force(p, now, deadline); due {
-			step.Waiting = append(step.Waiting, p.Key()+": past the deadline of the node")
-			step.Actions = append(step.Actions, a)
-			continue
+		if !step.force(p, t) {
+			groups[group(p)] = append(groups[group(p)], p)
 		}
-		groups[group(p)] = append(groups[group(p)], p)
 	}
-	for _, first := range groups {
-		if len(first) == 0 {
-			continue
+	turn := true
+	for _, all := range groups {
+		slices.SortFunc(all, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+		for _, p := range all {
+			if evicted := turn && step.evict(p, budgets, t); !evicted {
+				step.force(p, t.later())
+			}
 		}
-		slices.SortFunc(first, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
-		for _, p := range first {
-			step.evict(p, budgets, now)
-		}
-		break
+		turn = turn && len(all) == 0
 	}
 	slices.SortFunc(step.Actions, func(a, b plan.Action) int { return strings.Compare(a.Pod, b.Pod) })
 	slices.Sort(step.Waiting)
@@ -90,37 +99,65 @@ func waitsFor(p cluster.Pod, now time.Time) bool {
 	return len(cluster.Untolerated([]cluster.Taint{taint}, p.Tolerations)) > 0
 }
 
-// force deletes a pod whose grace period would not fit before the deadline any more (spec core.md §5.4). Of a pod that is being
-// deleted already it only brings the end forward.
-func force(p cluster.Pod, now, deadline time.Time) (plan.Action, bool) {
+// later are the times as they may be when somebody looks again.
+func (t Times) later() Times {
+	t.looked = unwatched
+	return t
+}
+
+// force deletes a pod whose grace period does not fit before the deadline any more (spec core.md §5.4), or will not when somebody looks
+// again: such a pod is deleted with all of its grace period, if nothing gentler can be done with it now. Of a pod that is being deleted
+// already it only brings the end forward.
+func (s *Step) force(p cluster.Pod, t Times) bool {
+	deadline := t.Deadline
 	if deadline.IsZero() {
-		return plan.Action{}, false
+		return false
 	}
-	grace := max(int64(deadline.Sub(now)/time.Second), 1)
-	end := now.Add(time.Duration(grace) * time.Second)
+	left := max(int64(deadline.Sub(t.Now)/time.Second), 1)
+	grace := left
+	if !p.Terminating() {
+		grace = max(min(left, p.GraceSec), 1)
+	}
+	end := t.Now.Add(time.Duration(left) * time.Second)
 	switch {
-	case !p.Terminating() && !now.After(deadline.Add(-time.Duration(p.GraceSec)*time.Second)):
-		return plan.Action{}, false
+	case !p.Terminating() && !t.Now.Add(t.looked).After(deadline.Add(-graceOf(p))):
+		return false
 	case p.Terminating() && (!p.Deleting.After(deadline) || !p.Deleting.After(end)):
-		return plan.Action{}, false
+		return false
 	}
-	return plan.Action{Do: plan.DeletePod, Pod: p.Key(), Node: p.NodeName, GraceSec: grace, Reason: "Disrupted",
-		Why: fmt.Sprintf("the node ends at %s whatever the pod's budget says", deadline.UTC().Format(time.RFC3339))}, true
+	isThis := func(line string) bool { return strings.HasPrefix(line, p.Key()+": ") }
+	s.Blocked = slices.DeleteFunc(s.Blocked, isThis)
+	s.Waiting = append(slices.DeleteFunc(s.Waiting, isThis), p.Key()+": past the deadline of the node")
+	s.Actions = append(s.Actions, plan.Action{Do: plan.DeletePod, Pod: p.Key(), Node: p.NodeName, GraceSec: grace, Reason: "Disrupted",
+		Why: fmt.Sprintf("the node ends at %s whatever the pod's budget says", deadline.UTC().Format(time.RFC3339))})
+	return true
+}
+
+func graceOf(p cluster.Pod) time.Duration { return time.Duration(p.GraceSec) * time.Second }
+
+// held reports whether the pod may stay until its replacement is on its way: nobody who looks in time finds that its grace period does
+// not fit any more.
+func held(p cluster.Pod, t Times) bool {
+	return t.Now.Before(t.First) && (t.Deadline.IsZero() || !t.First.Add(2*unwatched).After(t.Deadline.Add(-graceOf(p))))
 }
 
 // refused is said of a pod from its first refusal on, so that the words do not change with every try.
 const refused = "the eviction API refuses it for now"
 
-// evict asks for the eviction of a pod unless something is in the way.
-func (s *Step) evict(p cluster.Pod, budgets *Budgets, now time.Time) {
+// evict asks for the eviction of a pod unless something is in the way. It reports whether the pod is asked to go or has been.
+func (s *Step) evict(p cluster.Pod, budgets *Budgets, t Times) bool {
 	if p.Terminating() {
 		s.Waiting = append(s.Waiting, p.Key()+": is shutting down")
-		return
+		return true
+	}
+	if held(p, t) {
+		s.Waiting = append(s.Waiting, p.Key()+": stays until its replacement is on its way")
+		return false
 	}
 	ask, why := false, "is protected by karpenter.sh/do-not-disrupt"
 	switch {
-	case p.Protected(now):
-	case now.Before(p.AskAgain):
+	case p.Protected(t.Now):
+	case t.Now.Before(p.AskAgain):
 		why = refused
 	default:
 		ask, why = budgets.take(p)
@@ -129,11 +166,12 @@ func (s *Step) evict(p cluster.Pod, budgets *Budgets, now time.Time) {
 		s.Actions = append(s.Actions, plan.Action{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName})
 		if why = refused; p.AskAgain.IsZero() {
 			s.Waiting = append(s.Waiting, p.Key()+": is being evicted")
-			return
+			return true
 		}
 	}
 	s.Waiting = append(s.Waiting, p.Key()+": "+why)
 	s.Blocked = append(s.Blocked, p.Key()+": "+why)
+	return ask
 }
 
 // group is the place of the pod in the order of spec core.md §5.3.

@@ -22,7 +22,7 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata. Each line of "pods" is "NAME [daemon|static|other] [critical] [grace=30]
 // [deleting=-10s] [phase=Running] [protect=true] [started=-1m] [tolerates=key:Effect|all]"; times are relative to noon. "drain
-// [deadline=30s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
+// [deadline=30s] [first=20s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
 // "budgets" with lines "NAME APP ALLOWED".
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -43,16 +43,20 @@ func TestScenarios(t *testing.T) {
 				}
 				return ""
 			case "drain":
-				var deadline time.Time
-				if len(d.CmdArgs) > 0 {
-					deadline = at(t, d.CmdArgs[0].Vals[0])
+				times := drain.Times{Now: noon()}
+				for _, a := range d.CmdArgs {
+					if a.Key == "first" {
+						times.First = at(t, a.Vals[0])
+					} else {
+						times.Deadline = at(t, a.Vals[0])
+					}
 				}
-				step := drain.Next(pods, drain.NewBudgets(budgets), noon(), deadline)
+				step := drain.Next(pods, drain.NewBudgets(budgets), times)
 				r := rand.New(rand.NewPCG(1, 2))
 				for range 3 {
 					other := slices.Clone(pods)
 					r.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
-					if diff := cmp.Diff(step, drain.Next(other, drain.NewBudgets(budgets), noon(), deadline)); diff != "" {
+					if diff := cmp.Diff(step, drain.Next(other, drain.NewBudgets(budgets), times)); diff != "" {
 						t.Errorf("%s: shuffled the step differs:\n%s", d.Pos, diff)
 					}
 				}

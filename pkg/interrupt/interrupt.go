@@ -64,6 +64,7 @@ type Outcome struct {
 	Final    bool           // not found, and the instance cannot turn out to be ours later
 	Condemn  bool           // delete the claim; false when it is being deleted already
 	Deadline time.Time      // by when its pods must be gone, to be written onto the claim before; zero for no change
+	First    time.Time      // until when its pods stay for their replacement to be asked for; zero for not
 	SoldOut  []catalog.Mark // offers not to be bought for a while, without Until
 	Leave    Leave          // the node is to be left, replacement first; zero for not
 	Pods     Rest
@@ -87,7 +88,7 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	if !o.Found {
 		return o
 	}
-	o.Deadline = earlier(o.Claim, deadline(n, now), now)
+	o.Deadline, o.First = earlier(o.Claim, deadline(n, now), now), first(o.Claim, deadline(n, now), now)
 	o.Condemn, o.Drain, o.Provide = o.Claim.Deleting.IsZero(), true, true
 	o.Why = "its pods get until " + text(deadline(n, now))
 	offer := offerOf(o.Claim)
@@ -127,7 +128,7 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	if n.Kind == Ended || n.Kind == Stopped {
 		o.Pods = ForgetPods
 	}
-	if o.Claim.Is(v1.ConditionInstanceTerminating) {
+	if o.Claim.Is(v1.ConditionInstanceTerminating) || ending(o.Claim) {
 		o.Drain, o.Why = false, "we ended it"
 		if n.Kind != Ended {
 			o.Pods = LeaveToDrain // it was drained
@@ -142,6 +143,9 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	}
 	return o.tell(told)
 }
+
+// ending reports whether the next thing that lifecycle does, or did without having said so yet, is to end the instance.
+func ending(c cluster.Claim) bool { return !c.Deleting.IsZero() && c.Is(v1.ConditionDrained) }
 
 // found is the outcome so far: whose instance it is.
 func found(n Notice, claims []cluster.Claim) Outcome {

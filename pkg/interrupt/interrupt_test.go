@@ -18,7 +18,7 @@ import (
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]] [type=..] [zone=..]
-// [capacity=..] [grace=1h] [deadline=1m] [age=1h] [initialized] [terminating] [leave=CAUSE,-5m,10m]". Then
+// [capacity=..] [grace=1h] [deadline=1m] [age=1h] [initialized] [drained] [terminating] [leave=CAUSE,-5m,10m]". Then
 // "spot|reservation ID [sent=-10s] [at=2m] [action=hibernate]", "state ID STATE", "rebalance ID [choice=replace]" and
 // "scheduled ID [at=48h]" print what is made of a notice; all dates are from noon.
 func TestScenarios(t *testing.T) {
@@ -129,6 +129,8 @@ func claim(t *testing.T, line string) cluster.Claim {
 			c.Created = at(t, "-"+v)
 		case "initialized":
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInitialized, Status: "True"})
+		case "drained":
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrained, Status: "True"})
 		case "terminating":
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True"})
 		case "leave":
@@ -164,6 +166,7 @@ func show(o interrupt.Outcome) string {
 		say(true, "  sold out: %s (%s)", m.Offer, m.Why)
 	}
 	say(!o.Deadline.IsZero(), "  deadline %s", o.Deadline.Format(time.RFC3339))
+	say(!o.First.IsZero(), "  replacement first, until %s", o.First.Format(time.RFC3339))
 	say(o.Leave.Cause != "", "  leave: %s", o.Leave)
 	say(o.Condemn, "  condemn")
 	say(o.Provide, "  wake provision")

@@ -9,6 +9,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/drain"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/plan"
 )
 
@@ -133,7 +134,7 @@ func (v view) clear(c cluster.Claim, n cluster.Node, deadline time.Time) (out []
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.Next(v.pods[n.Name], v.budgets, v.s.Now, deadline)
+	next := drain.Next(v.pods[n.Name], v.budgets, drain.Times{Now: v.s.Now, Deadline: deadline, First: interrupt.FirstUntil(c)})
 	for _, a := range next.Actions {
 		a.Claim = c.Name
 		out = append(out, a)

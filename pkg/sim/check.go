@@ -21,6 +21,9 @@ const seconds = 5 * time.Second
 // late is how much older than the world an invocation may be when it acts: what it read, its lists, its way.
 const late = 15 * time.Second
 
+// replaceWithin is how long the pods of a node that EC2 takes back stay for their replacement.
+const replaceWithin = 20 * time.Second
+
 // checkIssued looks at a call when it is made.
 func (w *world) checkIssued(r *request) {
 	if r.call != "create claim" && r.call != "launch" {
@@ -176,6 +179,7 @@ func (w *world) checkEviction(p *pod) {
 	if !slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted }) {
 		w.violate("eviction before the taint", "pod %s is evicted from %s, which still takes pods", p.Key(), n.Name)
 	}
+	w.checkFirst(p, n)
 	if p.Protected(time.Now().Add(w.plan.skew)) && !w.dying(n) {
 		w.violate("protected pod evicted", "pod %s is evicted from %s", p.Key(), n.Name)
 	}
@@ -196,10 +200,42 @@ func (w *world) dying(n *node) bool {
 // checkDeletion looks at a pod that is deleted past its budget, which only a node that dies excuses.
 func (w *world) checkDeletion(p *pod) {
 	n := w.nodes[p.NodeName]
+	if n != nil {
+		w.checkFirst(p, n)
+	}
 	if n == nil || w.dying(n) || p.Terminating() {
 		return
 	}
 	w.violate("pod deleted past its budget", "pod %s on %s", p.Key(), n.Name)
+}
+
+// checkFirst looks at a pod that is to go from an instance that EC2 takes back. Within seconds of the condemnation, and if its grace
+// period leaves the time, there is another place for it, or capacity is on its way.
+func (w *world) checkFirst(p *pod, n *node) {
+	if n.machine == nil || !n.machine.taken || p.Terminating() || p.app.daemon {
+		return
+	}
+	c := w.byUID[n.machine.ClaimUID]
+	by, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
+	until := c.condemned.Add(replaceWithin - 2*w.plan.skew - time.Second)
+	grace := time.Duration(p.GraceSec) * time.Second
+	if err != nil || c.condemned.IsZero() || time.Now().After(until) || until.Add(grace+30*time.Second).After(by) {
+		return
+	}
+	for _, m := range w.living() {
+		if host := w.byUID[m.ClaimUID]; m != n.machine && host.Deleting.IsZero() && (m.node == nil || !host.Is(v1.ConditionInitialized)) {
+			return // on its way
+		}
+	}
+	p.NodeName = "" // it does not stand in its own way
+	defer func() { p.NodeName = n.Name }()
+	for _, other := range w.nodes {
+		if other != n && (w.fits(p, other) || time.Since(other.bound) < late) {
+			return
+		}
+	}
+	w.violate("removal before replacement", "pod %s goes from %s, which EC2 takes back, %s after the notice was handled, and nothing is on its way",
+		p.Key(), n.Name, time.Since(c.condemned))
 }
 
 // checkRemoval looks at a pod that is removed without asking its kubelet: nothing runs there any more.

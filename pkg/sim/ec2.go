@@ -23,6 +23,7 @@ type machine struct {
 	tagged  bool      // it has a tag Name
 	showAt  time.Time // from then on it is listed
 	states  []state
+	taken   bool      // EC2 takes it back in two minutes
 	noticed bool      // EC2 has said that it ends or stops the instance
 	dies    time.Time // when
 	asked   bool      // we asked to end it

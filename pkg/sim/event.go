@@ -49,7 +49,7 @@ func (w *world) notice(m *machine) {
 	if m.Gone() || m.noticed {
 		return
 	}
-	m.noticed, m.dies = true, time.Now().Add(2*time.Minute)
+	m.noticed, m.taken, m.dies = true, true, time.Now().Add(2*time.Minute)
 	w.tell("EC2 takes %s back in two minutes", m.ID)
 	w.emit(Event{Kind: EventSpot, Instance: m.ID})
 	w.in(2*time.Minute, func() { w.stop(m, "EC2") })

@@ -82,6 +82,8 @@ type claim struct {
 	pods     []string // UIDs of the pods it was made for
 	released bool     // we removed our finalizer
 	asked    bool     // its instance was to be ended
+
+	condemned time.Time // because of a notice, by who handles it
 }
 
 // CreateClaim stores a claim with our finalizer.
@@ -204,6 +206,9 @@ func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
 		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
 			if p.inv.fn.Name == "provision" && have.Deleting.IsZero() {
 				p.w.checkLeave(have)
+			}
+			if strings.HasSuffix(p.inv.fn.Name, "interruption") && have.Deleting.IsZero() {
+				have.condemned = time.Now()
 			}
 			p.w.deleteClaim(have, p.inv)
 		}

@@ -1,0 +1,58 @@
+package interrupt_test
+
+import (
+	"testing"
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
+	"joiner/pkg/plan"
+)
+
+// TestProvided: a drain may begin when every pod that needs another node has one that is there or that EC2 has accepted to make.
+func TestProvided(t *testing.T) {
+	waits := map[string]string{interrupt.AnnotationReplaceFirst: "2026-01-01T12:00:20Z"}
+	node := func(name string) cluster.Node {
+		return cluster.Node{Name: name, ProviderID: "aws:///a/i-" + name, Ready: true}
+	}
+	claim := func(name, id string) cluster.Claim {
+		return cluster.Claim{Name: name, UID: "uid-" + name, ProviderID: id, Created: noon().Add(-time.Hour), Annotations: map[string]string{}}
+	}
+	going := claim("going", "aws:///a/i-old")
+	going.Deleting, going.Annotations = noon().Add(-time.Second), waits
+	pod := func(name, on string) cluster.Pod {
+		return cluster.Pod{Namespace: "ns", Name: name, UID: "uid-" + name, NodeName: on, Phase: "Running", Owner: cluster.OwnerOther}
+	}
+	daemon := pod("daemon", "old")
+	daemon.Owner = cluster.OwnerDaemonSet
+	s := cluster.Snapshot{Now: noon(), Nodes: []cluster.Node{node("old"), node("other")},
+		Claims: []cluster.Claim{going, claim("other", "aws:///a/i-other"), claim("accepted", "aws:///a/i-new"), claim("stored", "")},
+		Pods:   []cluster.Pod{pod("web", "old"), pod("db", "old"), daemon, pod("else", "other")}}
+	place := func(pod, node string) plan.Placement { return plan.Placement{Pod: "ns/" + pod, Node: node} }
+	launch := []plan.Launch{{Pods: []string{"ns/web", "ns/db"}}}
+	for _, c := range []struct {
+		name     string
+		existing []plan.Placement
+		launched []plan.Launch
+		after    time.Duration
+		want     int
+	}{
+		{"nothing is planned", nil, nil, 0, 0},
+		{"one of two is placed", []plan.Placement{place("web", "other")}, nil, 0, 0},
+		{"both on a node that is there", []plan.Placement{place("web", "other"), place("db", "other")}, nil, 0, 1},
+		{"one on a node that is coming", []plan.Placement{place("web", "other"), place("db", "accepted")}, nil, 0, 1},
+		{"one on a node that is only wanted", []plan.Placement{place("web", "other"), place("db", "stored")}, nil, 0, 0},
+		{"both on one that EC2 has just accepted", nil, launch, 0, 1},
+		{"when nobody waits any more", nil, launch, 20 * time.Second, 0},
+	} {
+		now := s
+		now.Now = noon().Add(c.after)
+		got := interrupt.Provided(now, plan.Plan{Existing: c.existing}, c.launched)
+		if len(got) != c.want || len(got) == 1 && got[0].Name != "going" {
+			t.Errorf("%s: the drains of %v may begin, want %d", c.name, got, c.want)
+		}
+		if interrupt.Awaited(now.Claims, now.Now) != (c.after == 0) {
+			t.Errorf("%s: awaited is wrong", c.name)
+		}
+	}
+}
