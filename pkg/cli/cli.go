@@ -49,7 +49,7 @@ func Run(args []string, out, progress io.Writer) int {
 		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(s))
+	root.AddCommand(planCommand(s), statusCommand(s), doctorCommand(s), migrateCommand(s))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)

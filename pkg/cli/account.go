@@ -1,0 +1,236 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/awscode"
+	"joiner/pkg/catalog"
+	"joiner/pkg/doctor"
+)
+
+const (
+	mostEntries   = 500 // access entries that are looked at
+	mostInstances = 100 // pages of instances
+	spotRoleName  = "AWSServiceRoleForEC2Spot"
+)
+
+// standardFamilies are those that the quotas of standard instances count.
+const standardFamilies = "acdhimrtz"
+
+// functionNames are Joiner's Lambda functions for a cluster.
+func functionNames(cluster string) []string {
+	var out []string
+	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
+		out = append(out, "joiner-"+cluster+"-"+f)
+	}
+	return out
+}
+
+// account asks AWS. What it cannot find out stays unknown, with the reason.
+func (f doctorFlags) account(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
+	unknown := func(why string) {
+		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Quotas.Unknown, out.SpotRole.Unknown = why, why, why, why, why
+		for i := range out.Classes {
+			out.Classes[i].Unknown = why
+		}
+	}
+	if f.cluster == "" {
+		unknown("AWS was not asked: name the cluster with --cluster")
+		return
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	if err != nil {
+		unknown("AWS cannot be asked: " + err.Error())
+		return
+	}
+	out.EKS = eksFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
+	out.Entries = entryFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
+	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.cluster)
+	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
+	out.Quotas = f.quotaFacts(ctx, cfg)
+	e := ec2.NewFromConfig(cfg)
+	for i := range out.Classes {
+		networkFacts(ctx, e, &out.Classes[i], chosen[i], f.cluster)
+	}
+}
+
+func eksFacts(ctx context.Context, c *eks.Client, name string) doctor.EKS {
+	out, err := c.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
+	switch {
+	case awscode.Missing(err):
+		return doctor.EKS{}
+	case err != nil:
+		return doctor.EKS{Unknown: err.Error()}
+	}
+	k := out.Cluster
+	e := doctor.EKS{Found: true, Status: string(k.Status)}
+	if k.AccessConfig != nil {
+		e.Mode = string(k.AccessConfig.AuthenticationMode)
+	}
+	if v := k.ResourcesVpcConfig; v != nil {
+		e.Public, e.CIDRs, e.Subnets = v.EndpointPublicAccess, v.PublicAccessCidrs, v.SubnetIds
+		if g := aws.ToString(v.ClusterSecurityGroupId); g != "" {
+			e.SecurityGroups = []string{g}
+		}
+	}
+	return e
+}
+
+func entryFacts(ctx context.Context, c *eks.Client, name string) doctor.Entries {
+	var out doctor.Entries
+	pages := eks.NewListAccessEntriesPaginator(c, &eks.ListAccessEntriesInput{ClusterName: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return doctor.Entries{Unknown: err.Error()}
+		}
+		for _, principal := range page.AccessEntries {
+			if len(out.List) == mostEntries {
+				return doctor.Entries{Unknown: fmt.Sprintf("there are more than %d", mostEntries)}
+			}
+			one, err := c.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &name, PrincipalArn: &principal})
+			if awscode.Missing(err) {
+				continue // it went meanwhile
+			}
+			if err != nil {
+				return doctor.Entries{Unknown: err.Error()}
+			}
+			out.List = append(out.List, doctor.Entry{Principal: principal, Type: aws.ToString(one.AccessEntry.Type), Groups: one.AccessEntry.KubernetesGroups})
+		}
+	}
+	return out
+}
+
+func functionFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.Functions {
+	var out doctor.Functions
+	for _, name := range functionNames(cluster) {
+		got, err := c.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &name})
+		if awscode.Missing(err) {
+			out.List = append(out.List, doctor.Function{Name: name})
+			continue
+		}
+		if err != nil {
+			return doctor.Functions{Unknown: err.Error()}
+		}
+		f := doctor.Function{Name: name, Found: true, State: string(got.State), Reason: aws.ToString(got.StateReason),
+			InVPC: got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != ""}
+		if got.Environment != nil {
+			f.Mode = got.Environment.Variables["MODE"]
+		}
+		if f.State == "" || f.State == "Inactive" {
+			f.State = "Active" // older functions have no state; one that slept long wakes by itself
+		}
+		out.List = append(out.List, f)
+	}
+	return out
+}
+
+func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
+	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spotRoleName)})
+	switch {
+	case awscode.Missing(err):
+		return doctor.SpotRole{}
+	case err != nil:
+		return doctor.SpotRole{Unknown: err.Error()}
+	}
+	return doctor.SpotRole{Found: true}
+}
+
+// quotaFacts are the two quotas that nearly all nodes count for.
+func (f doctorFlags) quotaFacts(ctx context.Context, cfg aws.Config) doctor.Quotas {
+	load, _, err := f.prices(ctx)
+	if err != nil {
+		return doctor.Quotas{Unknown: err.Error()}
+	}
+	used, err := vcpus(ctx, ec2.NewFromConfig(cfg), load)
+	if err != nil {
+		return doctor.Quotas{Unknown: err.Error()}
+	}
+	var out doctor.Quotas
+	c := servicequotas.NewFromConfig(cfg)
+	for _, q := range []struct{ code, capacity string }{{"L-1216C47A", catalog.OnDemand}, {"L-34B43A08", catalog.Spot}} {
+		got, err := c.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: aws.String("ec2"), QuotaCode: aws.String(q.code)})
+		if err != nil {
+			return doctor.Quotas{Unknown: err.Error()}
+		}
+		out.List = append(out.List, doctor.Quota{Code: q.code, Name: aws.ToString(got.Quota.QuotaName), Limit: aws.ToFloat64(got.Quota.Value), Used: used[q.capacity]})
+	}
+	return out
+}
+
+// vcpus counts those of running standard instances by capacity type.
+func vcpus(ctx context.Context, c *ec2.Client, load catalog.Catalog) (map[string]float64, error) {
+	out := map[string]float64{}
+	pages := ec2.NewDescribeInstancesPaginator(c, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(1000),
+		Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running"}}}})
+	for n := 0; pages.HasMorePages(); n++ {
+		if n == mostInstances {
+			return nil, fmt.Errorf("there are more than %d000 instances", mostInstances)
+		}
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				name, capacity := string(i.InstanceType), catalog.OnDemand
+				if i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
+					capacity = catalog.Spot
+				}
+				if facts, ok := load.Find(name); ok && strings.ContainsRune(standardFamilies, rune(name[0])) && !strings.HasPrefix(name, "inf") && !strings.HasPrefix(name, "trn") && !strings.HasPrefix(name, "dl") {
+					out[capacity] += float64(facts.VCPU)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// networkFacts looks at the subnets and security groups that a class chose.
+func networkFacts(ctx context.Context, c *ec2.Client, class *doctor.Class, chosen awsv1.EC2NodeClassStatus, cluster string) {
+	var subnets, groups []string
+	for _, s := range chosen.Subnets {
+		subnets = append(subnets, s.ID)
+	}
+	for _, g := range chosen.SecurityGroups {
+		groups = append(groups, g.ID)
+	}
+	if len(subnets) > 0 {
+		got, err := c.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: subnets})
+		if err != nil {
+			class.Unknown = err.Error()
+			return
+		}
+		for _, s := range got.Subnets {
+			class.Subnets = append(class.Subnets, doctor.Subnet{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), FreeIPs: int(aws.ToInt32(s.AvailableIpAddressCount))})
+		}
+	}
+	if len(groups) == 0 {
+		return
+	}
+	got, err := c.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: groups})
+	if err != nil {
+		class.Unknown = err.Error()
+		return
+	}
+	for _, g := range got.SecurityGroups {
+		one := doctor.Group{ID: aws.ToString(g.GroupId)}
+		for _, t := range g.Tags {
+			one.Owned = one.Owned || aws.ToString(t.Key) == awsv1.TagClusterPrefix+cluster
+		}
+		class.Groups = append(class.Groups, one)
+	}
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/migrate"
+)
+
+// change makes the edits of a report, each on the condition that its object is still as it was seen.
+func (f migrateFlags) change(ctx context.Context, l link, facts migrate.Facts, r migrate.Report, sc screen) error {
+	switch {
+	case !f.back && facts.Leader != "":
+		return fmt.Errorf("nothing was changed: %s leads the cluster; scale Karpenter to 0 first", facts.Leader)
+	case f.back && facts.Joiner != "":
+		return fmt.Errorf("nothing was changed: Joiner works at this moment (%s); deploy with mode observe first", facts.Joiner)
+	}
+	var errs []error
+	for _, e := range r.Edits {
+		if err := carryOut(ctx, l, facts.Snapshot, e); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		sc.say("did %s %s: %s", e.Do, e.Name, e.Why)
+	}
+	if len(r.Edits) == 0 {
+		sc.say("there is nothing to change")
+	}
+	return errors.Join(errs...)
+}
+
+func carryOut(ctx context.Context, l link, s cluster.Snapshot, e migrate.Edit) error {
+	switch e.Do {
+	case migrate.Adopt, migrate.Unmark:
+		for _, c := range s.Claims {
+			if c.Name != e.Name {
+				continue
+			}
+			var err error
+			if e.Do == migrate.Adopt {
+				_, err = l.kube.AdoptClaim(ctx, c)
+			} else {
+				_, err = l.kube.AnnotateClaim(ctx, c, map[string]string{cluster.AnnotationDisruption: ""})
+			}
+			return err
+		}
+	case migrate.Untaint, migrate.Open:
+		for _, n := range s.Nodes {
+			if n.Name == e.Name && e.Do == migrate.Untaint {
+				return l.kube.UntaintNode(ctx, n)
+			} else if n.Name == e.Name {
+				return l.kube.OpenNode(ctx, n)
+			}
+		}
+	}
+	return fmt.Errorf("%s %s: it is gone", e.Do, e.Name)
+}
+
+// fresh reports whether a lease has not run out.
+func fresh(o *unstructured.Unstructured) bool {
+	renewed, _, _ := unstructured.NestedString(o.Object, "spec", "renewTime")
+	seconds, _, _ := unstructured.NestedInt64(o.Object, "spec", "leaseDurationSeconds")
+	at, err := time.Parse(time.RFC3339, renewed)
+	return err == nil && now().Before(at.Add(time.Duration(seconds)*time.Second))
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"joiner/pkg/doctor"
+	"joiner/pkg/install"
+)
+
+// doctorFlags are the flags of `joiner doctor`.
+type doctorFlags struct {
+	target
+	cluster, output string
+	all             bool
+}
+
+const apiTimeout = 10 * time.Second
+
+const doctorHelp = `Look for what keeps Joiner from its work, or makes it work worse than it could, and say how to mend each: API server, EKS, Lambda
+functions, access entries, CRDs, RBAC, Karpenter's leader lease, EC2NodeClasses with their subnets and security groups, NodePools, spot
+service-linked role, quotas, pods without requests. Nothing is changed.
+
+With --cluster the AWS account is asked too, with the credentials of the environment. What could not be looked at is said to be unknown.
+
+Exit code 0: no problem. 3: there is one. Warnings alone leave it 0.`
+
+func doctorCommand(sc screen) *cobra.Command {
+	var f doctorFlags
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Look for what is amiss in cluster and account, and say how to mend it", Long: doctorHelp, Args: noArgs("see --help"),
+		Example: "  joiner doctor\n  joiner doctor --cluster prod --all",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), f, sc) },
+	}
+	f.flags(cmd)
+	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the EKS cluster; without it AWS is not asked")
+	cmd.Flags().BoolVar(&f.all, "all", false, "also show what is fine")
+	outputFlag(cmd, &f.output, "table", "json", "yaml")
+	return cmd
+}
+
+func runDoctor(ctx context.Context, f doctorFlags, sc screen) error {
+	l, err := f.connect()
+	if err != nil {
+		return err
+	}
+	var facts doctor.Facts
+	err = sc.during("looking at cluster and account", func() (err error) {
+		facts, err = f.facts(ctx, l)
+		return err
+	})
+	if err != nil {
+		return unreachable(l, err)
+	}
+	found := doctor.Examine(facts)
+	switch f.output {
+	case "table":
+		showFindings(sc, found, f.all)
+	case "json":
+		err = writeJSON(sc.out, found)
+	case "yaml":
+		err = writeYAML(sc.out, found)
+	default:
+		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", f.output)}
+	}
+	if err != nil {
+		return err
+	}
+	return verdict(found)
+}
+
+// verdict is an error when there is a problem.
+func verdict(all []doctor.Finding) error {
+	n := map[doctor.Level]int{}
+	for _, x := range all {
+		n[x.Level]++
+	}
+	if n[doctor.Broken] > 0 {
+		return &foundError{fmt.Sprintf("%d problems, %d warnings, %d unknown", n[doctor.Broken], n[doctor.Warning], n[doctor.Unknown])}
+	}
+	return nil
+}
+
+// facts asks everything. A cluster that does not answer is a fact, too.
+func (f doctorFlags) facts(ctx context.Context, l link) (doctor.Facts, error) {
+	out := doctor.Facts{Now: now(), Cluster: f.cluster}
+	out.API.Host = l.rest.Host
+	version, err := serverVersion(ctx, l)
+	if err != nil {
+		out.API.Unknown = unreachable(l, err).Error()
+		f.account(ctx, &out, nil)
+		return out, nil
+	}
+	out.API.Version = version
+	s := stored{l, &out.API.Denied}
+	if err := f.inside(ctx, s, &out); err != nil {
+		return out, err
+	}
+	classes, chosen, err := s.classes(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Classes = classes
+	f.account(ctx, &out, chosen)
+	return out, nil
+}
+
+// serverVersion asks what runs there, which everybody may who is known.
+func serverVersion(ctx context.Context, l link) (string, error) {
+	client, err := rest.HTTPClientFor(l.rest)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.rest.Host+"/version", nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusUnauthorized {
+		return "", apierrors.NewUnauthorized("/version: " + answer.Status)
+	}
+	var v struct{ GitVersion string }
+	if err := json.NewDecoder(answer.Body).Decode(&v); err != nil || answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s/version answers %s, which is no version of Kubernetes", l.rest.Host, answer.Status)
+	}
+	return v.GitVersion, nil
+}
+
+// inside asks the cluster.
+func (f doctorFlags) inside(ctx context.Context, s stored, out *doctor.Facts) error {
+	crds, err := install.CRDs()
+	if err != nil {
+		return err
+	}
+	rbac, err := install.RBAC()
+	if err != nil {
+		return err
+	}
+	if out.CRDs, err = s.compared(ctx, crds); err != nil {
+		return err
+	}
+	if out.RBAC, err = s.compared(ctx, rbac); err != nil {
+		return err
+	}
+	if out.Loose, err = s.loose(ctx); err != nil {
+		return err
+	}
+	out.Leader = s.leader(ctx)
+	out.Pools, err = s.pools(ctx)
+	return err
+}
+
+// showFindings prints what is amiss, and how to mend it below.
+func showFindings(sc screen, all []doctor.Finding, fine bool) {
+	colour := map[doctor.Level]text.Color{doctor.Broken: text.FgRed, doctor.Warning: text.FgYellow, doctor.Unknown: text.Faint, doctor.Fine: text.FgGreen}
+	shown := 0
+	for _, x := range all {
+		if x.Level == doctor.Fine && !fine {
+			continue
+		}
+		shown++
+		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paint(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.Check, strings.ReplaceAll(x.What, "\n", " "))
+		if x.Mend != "" {
+			fmt.Fprintf(sc.out, "        mend: %s\n", x.Mend)
+		}
+	}
+	if shown == 0 {
+		fmt.Fprintf(sc.out, "%d checks, all is well\n", len(all))
+	}
+}

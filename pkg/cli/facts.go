@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/doctor"
+	"joiner/pkg/setup"
+)
+
+// Where objects are served that are read as they are stored.
+const (
+	atPods        = "/api/v1/pods"
+	atClasses     = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+	atClaims      = "/apis/karpenter.sh/v1/nodeclaims"
+	atPools       = "/apis/karpenter.sh/v1/nodepools"
+	atDeployments = "/apis/apps/v1/deployments"
+	atCRDs        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	atLeases      = "/apis/coordination.k8s.io/v1/namespaces/joiner-system/leases"
+)
+
+const leaderLease = "karpenter-leader-election"
+
+// stored are objects by the path of their kind. What may not be read is noted and has none.
+type stored struct {
+	l      link
+	denied *[]string
+}
+
+// list calls each for every object.
+func (s stored) list(ctx context.Context, path string, each func(*unstructured.Unstructured)) error {
+	err := s.l.kube.Objects().List(ctx, path, func(o *unstructured.Unstructured) error {
+		each(o)
+		return nil
+	})
+	if apierrors.IsForbidden(err) {
+		*s.denied = append(*s.denied, "list "+path[strings.LastIndex(path, "/")+1:])
+		return nil
+	}
+	return err
+}
+
+// compared tells how the objects that Joiner brings stand in the cluster.
+func (s stored) compared(ctx context.Context, brought []*unstructured.Unstructured) ([]doctor.Object, error) {
+	var out []doctor.Object
+	for _, want := range brought {
+		path, err := setup.Path(want)
+		if err != nil {
+			return nil, err
+		}
+		have, found, err := s.l.kube.Objects().Get(ctx, path)
+		if apierrors.IsForbidden(err) {
+			*s.denied = append(*s.denied, "get "+strings.ToLower(want.GetKind())+"s")
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		o := doctor.Object{Name: strings.ToLower(want.GetKind()) + "/" + want.GetName(), Found: found}
+		if found {
+			if at := lacks(have.Object, plain(want.Object), ""); at != "" {
+				o.Differs = "differs at " + at
+			}
+		}
+		out = append(out, o)
+	}
+	return out, nil
+}
+
+// plain is a value as JSON has it.
+func plain(v map[string]any) map[string]any { return runtime.DeepCopyJSON(v) }
+
+// lacks is the first place where have is not what want says, or nothing. What only have has is a default, or somebody else's.
+func lacks(have, want any, at string) string {
+	switch w := want.(type) {
+	case map[string]any:
+		h, ok := have.(map[string]any)
+		if !ok {
+			return at
+		}
+		for _, k := range sorted(w) {
+			if w[k] == nil {
+				continue
+			}
+			if where := lacks(h[k], w[k], at+"."+k); where != "" {
+				return where
+			}
+		}
+		return ""
+	case []any:
+		h, ok := have.([]any)
+		if !ok || len(h) != len(w) {
+			return at
+		}
+		for i := range w {
+			if where := lacks(h[i], w[i], fmt.Sprintf("%s[%d]", at, i)); where != "" {
+				return where
+			}
+		}
+		return ""
+	}
+	if fmt.Sprint(have) == fmt.Sprint(want) || reflect.DeepEqual(have, want) { // 1 and 1.0 are the same in JSON
+		return ""
+	}
+	return at
+}
+
+func sorted(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// classes are the EC2NodeClasses with what is not right about them; chosen are their subnets and security groups.
+func (s stored) classes(ctx context.Context) (out []doctor.Class, chosen []awsv1.EC2NodeClassStatus, err error) {
+	err = s.list(ctx, atClasses, func(o *unstructured.Unstructured) {
+		var c awsv1.EC2NodeClass
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c) != nil {
+			return // the CRD would not have let it in
+		}
+		d := doctor.Class{Name: c.Name, Role: c.Spec.Role}
+		for _, k := range c.Status.Conditions {
+			if k.Status != "True" && k.Type != awsv1.ConditionReady {
+				d.Problems = append(d.Problems, doctor.Problem{Condition: k.Type, Message: strings.TrimSpace(k.Reason + " " + k.Message)})
+			}
+		}
+		if len(c.Status.Conditions) == 0 {
+			d.Problems = append(d.Problems, doctor.Problem{Condition: "Ready", Message: "nobody has looked at it yet"})
+		}
+		out, chosen = append(out, d), append(chosen, c.Status)
+	})
+	return out, chosen, err
+}
+
+// loose are the controllers whose pods ask for no cpu or no memory, those with the most pods first.
+func (s stored) loose(ctx context.Context) ([]doctor.Loose, error) {
+	found := map[doctor.Loose]int{}
+	err := s.list(ctx, atPods, func(o *unstructured.Unstructured) {
+		var p corev1.Pod
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			return
+		}
+		if lacks := unasked(p.Spec); lacks != "" && p.Annotations["kubernetes.io/config.mirror"] == "" {
+			found[doctor.Loose{Namespace: p.Namespace, Owner: ownerOf(p), Lacks: lacks}]++
+		}
+	})
+	var out []doctor.Loose
+	for l, n := range found {
+		l.Pods = n
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b doctor.Loose) int {
+		if a.Pods != b.Pods {
+			return b.Pods - a.Pods
+		}
+		return strings.Compare(a.Namespace+"/"+a.Owner+a.Lacks, b.Namespace+"/"+b.Owner+b.Lacks)
+	})
+	return out, err
+}
+
+// unasked says which of cpu and memory no container of the pod asks for.
+func unasked(p corev1.PodSpec) string {
+	has := map[corev1.ResourceName]bool{}
+	note := func(r corev1.ResourceList) {
+		for name, q := range r {
+			has[name] = has[name] || !q.IsZero()
+		}
+	}
+	for _, c := range p.Containers {
+		note(c.Resources.Requests)
+	}
+	if p.Resources != nil {
+		note(p.Resources.Requests)
+	}
+	switch {
+	case !has[corev1.ResourceCPU] && !has[corev1.ResourceMemory]:
+		return "cpu and memory"
+	case !has[corev1.ResourceCPU]:
+		return "cpu"
+	case !has[corev1.ResourceMemory]:
+		return "memory"
+	}
+	return ""
+}
+
+// ownerOf is kind/name of the controller, of the Deployment where a ReplicaSet is one's.
+func ownerOf(p corev1.Pod) string {
+	for _, o := range p.OwnerReferences {
+		if o.Controller == nil || !*o.Controller {
+			continue
+		}
+		if name, ok := strings.CutSuffix(o.Name, "-"+p.Labels["pod-template-hash"]); ok && o.Kind == "ReplicaSet" && p.Labels["pod-template-hash"] != "" {
+			return "deployment/" + name
+		}
+		return strings.ToLower(o.Kind) + "/" + o.Name
+	}
+	return "pod/" + p.Name
+}
+
+// leader looks for whoever holds Karpenter's leader lease.
+func (s stored) leader(ctx context.Context) doctor.Leader {
+	for _, namespace := range defaults().KarpenterNamespaces {
+		holder, err := s.l.kube.Holder(ctx, namespace, leaderLease)
+		if err != nil {
+			return doctor.Leader{Unknown: fmt.Sprintf("its leader lease cannot be read: %v", err)}
+		}
+		if holder != "" {
+			return doctor.Leader{Namespace: namespace, Holder: holder}
+		}
+	}
+	return doctor.Leader{}
+}
+
+// now is when the facts are of.
+func now() time.Time { return time.Now().UTC() }
+
+// pools are the NodePools with what is not right about them.
+func (s stored) pools(ctx context.Context) (out []doctor.Pool, err error) {
+	err = s.list(ctx, atPools, func(o *unstructured.Unstructured) {
+		p := doctor.Pool{Name: o.GetName()}
+		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		ready := false
+		for _, c := range conditions {
+			k, _ := c.(map[string]any)
+			if k["type"] == "Ready" {
+				ready = k["status"] == "True"
+			} else if k["status"] == "False" && k["type"] != "NodeRegistrationHealthy" {
+				p.Problem = fmt.Sprintf("%v: %v", k["type"], k["message"])
+			}
+		}
+		switch {
+		case ready:
+			p.Problem = ""
+		case p.Problem == "":
+			p.Problem = "nobody has looked at it yet"
+		}
+		out = append(out, p)
+	})
+	return out, err
+}

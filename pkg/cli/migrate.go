@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/migrate"
+	"joiner/pkg/pack"
+)
+
+// migrateFlags are the flags of `joiner migrate`.
+type migrateFlags struct {
+	target
+	back, apply bool
+	output      string
+}
+
+const migrateHelp = `Report what a cluster that Karpenter or Cluster Autoscaler runs needs before Joiner takes it over, or with --back what it needs before
+Karpenter takes it over again. No node is replaced either way: NodeClaims, finalizers, hashes and instance tags are the same.
+
+--apply makes the changes that the report lists: taints and marks of disruptions that nobody finishes, holds, missing finalizers. It touches
+no pod and no instance. It is refused while Karpenter leads the cluster, and with --back while Joiner works.
+
+Exit code 0: nothing stands in the way. 3: something does.`
+
+func migrateCommand(sc screen) *cobra.Command {
+	var f migrateFlags
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Move a cluster from Karpenter or Cluster Autoscaler to Joiner, or back", Long: migrateHelp, Args: noArgs("see --help"),
+		Example: "  joiner migrate\n  joiner migrate --apply\n  joiner migrate --back",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runMigrate(cmd.Context(), f, sc) },
+	}
+	f.flags(cmd)
+	cmd.Flags().BoolVar(&f.back, "back", false, "from Joiner to Karpenter")
+	cmd.Flags().BoolVar(&f.apply, "apply", false, "make the changes of the report")
+	outputFlag(cmd, &f.output, "table", "json", "yaml")
+	return cmd
+}
+
+func runMigrate(ctx context.Context, f migrateFlags, sc screen) error {
+	l, err := f.connect()
+	if err != nil {
+		return err
+	}
+	s, err := f.snapshot(ctx, sc, l)
+	if err != nil {
+		return err
+	}
+	var facts migrate.Facts
+	err = sc.during("looking for other autoscalers", func() (err error) {
+		facts, err = migrationFacts(ctx, l, s, sc)
+		return err
+	})
+	if err != nil {
+		return unreachable(l, err)
+	}
+	r := migrate.To(facts, pack.Sells(s))
+	if f.back {
+		r = migrate.Back(facts)
+	}
+	switch f.output {
+	case "table":
+		showReport(sc, r)
+	case "json":
+		err = writeJSON(sc.out, r)
+	case "yaml":
+		err = writeYAML(sc.out, r)
+	default:
+		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", f.output)}
+	}
+	if err == nil && f.apply {
+		err = f.change(ctx, l, facts, r, sc)
+	}
+	if err != nil {
+		return err
+	}
+	if !r.Ready() {
+		return &foundError{"something stands in the way, see above"}
+	}
+	return nil
+}
+
+// migrationFacts reads what the snapshot does not hold.
+func migrationFacts(ctx context.Context, l link, s cluster.Snapshot, sc screen) (migrate.Facts, error) {
+	var denied []string
+	from := stored{l, &denied}
+	f := migrate.Facts{Snapshot: s}
+	leader := from.leader(ctx)
+	if f.Leader = leader.Holder; leader.Unknown != "" {
+		return f, errors.New(leader.Unknown + "; without knowing who leads nothing is said")
+	}
+	err := errors.Join(
+		from.list(ctx, atDeployments, func(o *unstructured.Unstructured) { noteController(&f, o) }),
+		from.list(ctx, atCRDs, func(o *unstructured.Unstructured) { noteCRD(&f, o) }),
+		from.list(ctx, atLeases, func(o *unstructured.Unstructured) { noteLease(&f, o) }),
+		from.list(ctx, atClaims, func(o *unstructured.Unstructured) {
+			if kind, _, _ := unstructured.NestedString(o.Object, "spec", "nodeClassRef", "kind"); kind != "EC2NodeClass" {
+				f.Foreign = append(f.Foreign, o.GetName())
+			}
+		}),
+		from.list(ctx, atClasses, func(o *unstructured.Unstructured) {
+			if terms, _, _ := unstructured.NestedSlice(o.Object, "spec", "capacityReservationSelectorTerms"); len(terms) > 0 {
+				f.Reserved = append(f.Reserved, o.GetName())
+			}
+		}),
+		from.list(ctx, atPools, func(o *unstructured.Unstructured) { noteAnnotations(&f, o) }),
+		from.list(ctx, atPods, func(o *unstructured.Unstructured) {
+			if o.GetAnnotations()["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" {
+				f.Pinned = append(f.Pinned, o.GetNamespace()+"/"+o.GetName())
+			}
+		}),
+	)
+	for _, what := range denied {
+		sc.say("not looked at: you may not %s", what)
+	}
+	slices.Sort(f.Pinned)
+	return f, err
+}
+
+// noteController keeps a Deployment that is Karpenter or Cluster Autoscaler by the image it runs.
+func noteController(f *migrate.Facts, o *unstructured.Unstructured) {
+	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	for _, c := range containers {
+		one, _ := c.(map[string]any)
+		image, _ := one["image"].(string)
+		image, _, _ = strings.Cut(image, "@")
+		name, version := image, ""
+		if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+			name, version = image[:i], image[i+1:]
+		}
+		replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+		found := &migrate.Controller{Namespace: o.GetNamespace(), Name: o.GetName(), Version: version, Replicas: replicas}
+		switch {
+		case strings.HasSuffix(name, "karpenter/controller"), strings.HasSuffix(name, "/karpenter"):
+			f.Karpenter = found
+		case strings.HasSuffix(name, "/cluster-autoscaler"):
+			f.Autoscaler = found
+		}
+	}
+}
+
+func noteCRD(f *migrate.Facts, o *unstructured.Unstructured) {
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+	if group != "karpenter.sh" && group != "karpenter.k8s.aws" {
+		return
+	}
+	stored, _, _ := unstructured.NestedStringSlice(o.Object, "status", "storedVersions")
+	how, _, _ := unstructured.NestedString(o.Object, "spec", "conversion", "strategy")
+	f.CRDs = append(f.CRDs, migrate.CRD{Name: o.GetName(), Stored: stored, Webhook: how == "Webhook"})
+}
+
+// noteLease notes who of Joiner's functions works at this moment.
+func noteLease(f *migrate.Facts, o *unstructured.Unstructured) {
+	if holder, _, _ := unstructured.NestedString(o.Object, "spec", "holderIdentity"); holder != "" && f.Joiner == "" && fresh(o) {
+		f.Joiner = o.GetName() + ": " + holder
+	}
+}
+
+func noteAnnotations(f *migrate.Facts, o *unstructured.Unstructured) {
+	var keys []string
+	for k := range o.GetAnnotations() {
+		if strings.HasPrefix(k, "joiner.sh/") && k != "joiner.sh/registrations" {
+			keys = append(keys, k)
+		}
+	}
+	if len(keys) > 0 {
+		slices.Sort(keys)
+		f.Annotations = append(f.Annotations, migrate.Annotated{Pool: o.GetName(), Keys: keys})
+	}
+}
+
+func showReport(sc screen, r migrate.Report) {
+	fmt.Fprintf(sc.out, "nodes are run by %s; %d of them go on as they are\n\n", r.From, r.Nodes)
+	colour := map[migrate.Level]text.Color{migrate.Blocks: text.FgRed, migrate.Change: text.FgYellow, migrate.Note: text.Faint}
+	for _, x := range r.Findings {
+		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paint(fmt.Sprintf("%-6s", x.Level), colour[x.Level]), x.About, x.What)
+		if x.Mend != "" {
+			fmt.Fprintf(sc.out, "       mend: %s\n", x.Mend)
+		}
+	}
+	for _, g := range r.Groups {
+		fmt.Fprintf(sc.out, "\n# node group %s, %d nodes\n%s", g.Name, g.Nodes, g.Pool)
+	}
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(sc.out)
+	}
+	for i, step := range r.Steps {
+		fmt.Fprintf(sc.out, "%d. %s\n", i+1, step)
+	}
+}

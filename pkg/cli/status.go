@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
+	"joiner/pkg/ledger"
+	"joiner/pkg/pack"
+	"joiner/pkg/status"
+)
+
+// statusFlags are the flags of `joiner status`.
+type statusFlags struct {
+	target
+	output, html string
+	watch        bool
+	every        time.Duration
+}
+
+const statusHelp = `Show the nodes of a cluster by NodePool: type, phase, price, age, how much of cpu and memory pods request, and whether disruption may
+take them; and the pods that wait for a node, with what becomes of them. Prices are those of EC2, without discounts.
+
+--watch shows it again and again until it is interrupted; on a terminal in place. --html FILE writes one page that needs nothing else.`
+
+func statusCommand(sc screen) *cobra.Command {
+	var f statusFlags
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show nodes, how full they are, what they cost, and pods that wait", Long: statusHelp, Args: noArgs("see --help"),
+		Example: "  joiner status\n  joiner status --watch\n  joiner status --html cluster.html --catalog-bucket joiner-prod-catalog",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f, sc) },
+	}
+	f.flags(cmd)
+	cmd.Flags().StringVar(&f.html, "html", "", "write an HTML page to this file instead of a table")
+	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show it again and again")
+	cmd.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often with --watch, 1s at least")
+	outputFlag(cmd, &f.output, "table", "json", "yaml")
+	return cmd
+}
+
+func runStatus(ctx context.Context, f statusFlags, sc screen) error {
+	switch f.output {
+	case "table", "json", "yaml":
+	default:
+		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", f.output)}
+	}
+	if f.watch && f.every < time.Second {
+		return &inputError{fmt.Errorf("--every is %s; at least 1s, for the API server's sake", f.every)}
+	}
+	l, err := f.connect()
+	if err != nil {
+		return err
+	}
+	for shown := false; ; shown = true {
+		v, err := f.view(ctx, sc, l, shown)
+		if err == nil {
+			err = f.show(sc, l, v)
+		}
+		if f.watch && ctx.Err() != nil {
+			return nil // interrupted, as it is meant to be
+		}
+		if err != nil || !f.watch {
+			return err
+		}
+		t := time.NewTimer(f.every)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// view reads the cluster; again leaves out what was said before.
+func (f statusFlags) view(ctx context.Context, sc screen, l link, again bool) (status.View, error) {
+	if again {
+		sc.progress = &bytes.Buffer{}
+		sc.live = false
+	}
+	s, err := f.snapshot(ctx, sc, l)
+	if err != nil {
+		return status.View{}, err
+	}
+	s.Rules = cluster.Rules{}
+	memory, err := ledger.NewNotes(l.kube).Recall(ctx)
+	if err != nil {
+		memory = disrupt.Memory{} // only says less about what disruption has in mind
+	}
+	return status.Of(s, memory, pack.Sells(s)), nil
+}
+
+func (f statusFlags) show(sc screen, l link, v status.View) error {
+	switch {
+	case f.html != "":
+		return writePage(f.html, l.name, v, sc)
+	case f.output == "json":
+		return writeJSON(sc.out, v)
+	case f.output == "yaml":
+		return writeYAML(sc.out, v)
+	}
+	text := statusTable(sc, v)
+	if f.watch && sc.colour {
+		text = "\x1b[H\x1b[2J" + text // from the top of an empty screen
+	}
+	_, err := fmt.Fprint(sc.out, text)
+	if err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	return nil
+}
+
+// writePage replaces the file at once, so that a browser never sees half of it.
+func writePage(path, name string, v status.View, sc screen) error {
+	var b bytes.Buffer
+	if err := status.WritePage(&b, name, v); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".joiner-*")
+	if err != nil {
+		return &inputError{fmt.Errorf("write %s: %w", path, err)}
+	}
+	_, err = tmp.Write(b.Bytes())
+	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name()) // it may be renamed already
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	sc.say("wrote %s: %d nodes, %.4f USD/h, %d pods wait", path, v.Total.Nodes, v.Total.HourlyUSD, len(v.Pending))
+	return nil
+}
+
+const (
+	barWidth    = 10
+	mostPending = 20
+)
+
+func statusTable(sc screen, v status.View) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n\n", v.Total.Nodes, v.Total.Pods, v.Total.HourlyUSD, unpriced(v.Total),
+		fill(sc, v.Total.CPU), status.Cores(v.Total.CPU.Room), fill(sc, v.Total.Memory), status.GiB(v.Total.Memory.Room))
+	for _, p := range v.Pools {
+		name := p.Name
+		if name == "" {
+			name = "not from a NodePool"
+		}
+		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", sc.paint(name, text.Bold), p.Sum.Nodes, p.Sum.Pods, p.Sum.HourlyUSD,
+			unpriced(p.Sum), status.Percent(p.Sum.CPU), status.Percent(p.Sum.Memory))
+		if p.Problem != "" {
+			b.WriteString(sc.paint(p.Problem, text.FgRed) + "\n")
+		}
+		if len(p.Nodes) > 0 {
+			b.WriteString(nodesTable(sc, p.Nodes) + "\n")
+		}
+		b.WriteString("\n")
+	}
+	if len(v.Pending) > 0 {
+		b.WriteString(pendingTable(sc, v) + "\n")
+	}
+	return b.String()
+}
+
+func unpriced(s status.Sum) string {
+	if s.Unpriced == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (without %d of unknown price)", s.Unpriced)
+}
+
+func nodesTable(sc screen, nodes []status.Node) string {
+	t := sheet("node", "type", "phase", "USD/h", "age", "pods", "cpu", "memory", "disruption")
+	for _, n := range nodes {
+		what := strings.TrimSpace(n.Type + " " + n.CapacityType + " " + n.Zone)
+		may := "stays: "
+		if n.MayGo {
+			may = "may go: "
+		}
+		t.AppendRow(table.Row{n.Name, what, n.Phase, status.USD(n), status.Age(n.Age), n.Pods,
+			fill(sc, n.CPU) + " of " + status.Cores(n.CPU.Room), fill(sc, n.Memory) + " of " + status.GiB(n.Memory.Room), may + n.Why})
+	}
+	return t.Render()
+}
+
+func pendingTable(sc screen, v status.View) string {
+	t := sheet("pod that waits", "for", "outlook")
+	for i, p := range v.Pending {
+		if i == mostPending {
+			t.AppendRow(table.Row{fmt.Sprintf("and %d more", len(v.Pending)-mostPending), "", ""})
+			break
+		}
+		outlook := text.WrapSoft(p.Outlook, width)
+		if p.Lost {
+			outlook = sc.paint(outlook, text.FgRed)
+		}
+		t.AppendRow(table.Row{p.Name, status.Age(p.Waits), outlook})
+	}
+	out := t.Render()
+	if v.Launches > 0 {
+		out += fmt.Sprintf("\n%d new nodes for %.4f USD/h", v.Launches, v.AddsUSD)
+	}
+	return out
+}
+
+// fill draws a bar with its percentage, in colour on a terminal.
+func fill(sc screen, f status.Fill) string {
+	colour := map[string]text.Color{"good": text.FgGreen, "fair": text.FgYellow, "poor": text.FgRed, "over": text.FgMagenta, "none": text.Faint}[status.Grade(f)]
+	return sc.paint(status.Bar(f, barWidth), colour) + fmt.Sprintf(" %4s", status.Percent(f))
+}
