@@ -55,6 +55,7 @@ func (s *joiner) commonAllows(logGroup string, deadLetters awssqs.Queue) []state
 func provisionAllows(s *joiner) []statement {
 	return append(s.launch(),
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
+		s.describeLevels(),
 		s.passNodeRole(),
 		s.readCatalog(),
 		s.wake("lifecycle", "refresh"),
@@ -76,7 +77,12 @@ func lifecycleAllows(s *joiner) []statement {
 
 // Disrupt writes its intents into the cluster; provision launches and lifecycle drains.
 func disruptAllows(s *joiner) []statement {
-	return []statement{s.readCatalog(), s.wake("provision", "lifecycle")}
+	return []statement{s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle")}
+}
+
+// describeLevels is what decisions about capacity need to know that changes with every launch.
+func (s *joiner) describeLevels() statement {
+	return s.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets")
 }
 
 func refreshAllows(s *joiner) []statement {
@@ -85,7 +91,8 @@ func refreshAllows(s *joiner) []statement {
 		rehearse = s.launch()
 	}
 	return append(append([]statement{
-		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages"),
+		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages",
+			"ec2:DescribeCapacityReservations"),
 		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
 		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
 			resources: append([]string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}, s.imageParameters()...)},

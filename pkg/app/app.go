@@ -51,6 +51,7 @@ type App struct {
 	fleet   *fleet.Fleet
 	ledger  *ledger.Ledger
 	store   *discover.Store
+	levels  discover.Levels
 	foreign control.Foreign // instances that earlier notices of this process were about
 	gate    *gate.Gate      // before every port that changes something
 	metrics control.Metrics
@@ -83,6 +84,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	a.gate = a.newGate()
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
+	a.levels = discover.Levels{EC2: e}
 	a.ledger = ledger.New(a.kube, time.Now)
 	a.store = discover.NewStore(s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = os.Getenv("AWS_ENDPOINT_URL") != "" }),
 		set.CatalogBucket, set.CatalogMaxAge, time.Now)

@@ -24,7 +24,7 @@ func (a *App) Provision(ctx context.Context) error {
 
 func (a *App) provision(info launch.Cluster, holder string) control.Provision {
 	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
-		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
+		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
 		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Lease(a.kube),
 		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
@@ -42,7 +42,7 @@ func (a *App) disrupt(holder string) control.Disrupt {
 	r := a.rules()
 	r.ReportDisruption = a.set.Disruption == setting.DisruptionReport
 	return control.Disrupt{Read: a.kube, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
-		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
+		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
 		Rules: r, Holder: holder, Now: time.Now, Log: a.log}
 }

@@ -47,8 +47,28 @@ type Reservation struct {
 	Zone          string `json:"zone"`
 	Kind          string `json:"kind"` // default or capacity-block
 	Interruptible bool   `json:"interruptible,omitempty"`
-	Expiring      bool   `json:"expiring,omitempty"` // a capacity block that is about to end
-	Remaining     int64  `json:"remaining"`          // instances it still has room for; 0 also while that is not known
+	Remaining     int64  `json:"remaining"` // instances it still has room for; 0 also while that is not known
+
+	Expiring bool      `json:"expiring,omitempty"` // a capacity block that is about to end
+	Ends     time.Time `json:"ends,omitzero"`      // zero for one that goes on until it is cancelled
+}
+
+// CapacityBlock is the kind of a reservation that is bought for a time.
+const CapacityBlock = "capacity-block"
+
+// blockNotice is how long before its end a capacity block takes no more launches and its nodes go: ten minutes before EC2 begins to
+// end its instances (spec aws.md §1.16, §8.4).
+const blockNotice = 40 * time.Minute
+
+// Ending reports whether the reservation is about to end, or has ended.
+func (r Reservation) Ending(now time.Time) bool {
+	if r.Expiring || r.Ends.IsZero() {
+		return r.Expiring
+	}
+	if r.Kind == CapacityBlock {
+		return !now.Before(r.Ends.Add(-blockNotice))
+	}
+	return !now.Before(r.Ends)
 }
 
 // Type is an instance type as one EC2NodeClass sees it.
@@ -146,6 +166,9 @@ func (o Offering) Meets(s require.Set) bool {
 // An empty Type or Zone stands for all of them.
 type Mark struct {
 	Offer
+	// Scope limits the mark to launches into one capacity reservation or placement group, by its id; empty for all. A mark of no offer
+	// and the scope of a subnet is about that subnet, whatever is launched there.
+	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code
 	Times int       `json:"times"`
@@ -153,8 +176,19 @@ type Mark struct {
 
 // Covers reports whether the mark applies to the offer at the time now.
 func (m Mark) Covers(o Offer, now time.Time) bool {
-	return now.Before(m.Until) && m.CapacityType == o.CapacityType &&
+	return now.Before(m.Until) && m.Scope == "" && m.CapacityType == o.CapacityType &&
 		(m.Type == "" || m.Type == o.Type) && (m.Zone == "" || m.Zone == o.Zone)
+}
+
+// String names what the mark is about.
+func (m Mark) String() string {
+	switch {
+	case m.Scope == "":
+		return m.Offer.String()
+	case m.Offer == Offer{}:
+		return m.Scope
+	}
+	return m.Offer.String() + " in " + m.Scope
 }
 
 // NoCapacityError says that nothing can be bought: EC2 refused all offers that a launch asked for, or nothing was left to ask for.
@@ -173,7 +207,7 @@ func (e *NoCapacityError) Error() string {
 		if i == 3 {
 			return s + fmt.Sprintf(", and %d more offers", len(e.Marks)-i)
 		}
-		s += fmt.Sprintf(", %s: %s", m.Offer, m.Why)
+		s += fmt.Sprintf(", %s: %s", m, m.Why)
 	}
 	return s
 }

@@ -40,7 +40,7 @@ func TestReservedOfferings(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"cr-1": "", "cr-2": "reservation cr-2 is not known to have room",
+		"cr-1": "", "cr-2": "reservation cr-2 has no room left",
 		"cr-3": "reservation cr-3 is in elsewhere, which the region does not have", "cr-4": "reservation cr-4 is about to end",
 	}
 	if d := cmp.Diff(want, got); d != "" {

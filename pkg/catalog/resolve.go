@@ -42,6 +42,7 @@ type resolver struct {
 	region  string
 	zones   []zone
 	soldOut marks
+	now     time.Time
 	limits  limits
 	why     string // why no type of the class can be used
 
@@ -61,7 +62,7 @@ type zone struct {
 }
 
 func newResolver(c Catalog, class Class, soldOut []Mark, now time.Time) *resolver {
-	r := &resolver{class: class, region: c.Region, soldOut: newMarks(soldOut, now)}
+	r := &resolver{class: class, region: c.Region, soldOut: newMarks(soldOut, now), now: now}
 	for _, name := range zoneNames(c) {
 		id, ok := class.ZoneIDs[name]
 		if id == "" {

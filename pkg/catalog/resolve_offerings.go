@@ -8,24 +8,31 @@ import (
 )
 
 // marks finds the mark that covers an offer.
-type marks map[Offer]string // why, by what the mark names
+type marks map[marked]string // why, by what the mark names
+
+// marked is what a mark names.
+type marked struct {
+	Offer
+	scope string
+}
 
 // newMarks keeps the marks that still hold at the time now; of two on the same offers the one that holds longer.
 func newMarks(all []Mark, now time.Time) marks {
 	m := make(marks, len(all))
-	until := make(map[Offer]time.Time, len(all))
+	until := make(map[marked]time.Time, len(all))
 	for _, k := range all {
-		if !now.Before(k.Until) || !k.Until.After(until[k.Offer]) {
+		is := marked{k.Offer, k.Scope}
+		if !now.Before(k.Until) || !k.Until.After(until[is]) {
 			continue
 		}
-		until[k.Offer] = k.Until
-		m[k.Offer] = fmt.Sprintf("sold out until %s (%s)", k.Until.UTC().Format(time.RFC3339), k.Why)
+		until[is] = k.Until
+		m[is] = fmt.Sprintf("sold out until %s (%s)", k.Until.UTC().Format(time.RFC3339), k.Why)
 	}
 	return m
 }
 
-// why says why the offer is sold out, empty when no mark covers it.
-func (m marks) why(o Offer) string {
+// why says why the offer is sold out in the scope, empty when no mark covers it. Marks without a scope hold in every scope.
+func (m marks) why(o Offer, scope string) string {
 	if len(m) == 0 {
 		return ""
 	}
@@ -35,7 +42,10 @@ func (m marks) why(o Offer) string {
 		{CapacityType: o.CapacityType, Type: o.Type},
 		{CapacityType: o.CapacityType},
 	} {
-		if w, ok := m[k]; ok {
+		if w, ok := m[marked{k, ""}]; ok {
+			return w
+		}
+		if w, ok := m[marked{k, scope}]; ok {
 			return w
 		}
 	}
@@ -84,7 +94,7 @@ func (r *resolver) refuseOffer(f *Facts, z *zone, o Offering) string {
 	case !z.hasSubnet:
 		return z.noSubnet
 	}
-	if why := r.soldOut.why(o.Offer); why != "" {
+	if why := r.soldOut.why(o.Offer, ""); why != "" {
 		return why
 	}
 	switch {
@@ -108,12 +118,12 @@ func (r *resolver) reservedOffering(f *Facts, res *Reservation, refused string) 
 		o.Why = "reservation " + res.ID + " is in " + res.Zone + ", which the region does not have"
 	case !r.zones[i].hasSubnet:
 		o.Why = r.zones[i].noSubnet
-	case res.Expiring:
+	case res.Ending(r.now):
 		o.Why = "reservation " + res.ID + " is about to end"
 	case res.Remaining <= 0:
-		o.Why = "reservation " + res.ID + " is not known to have room"
+		o.Why = "reservation " + res.ID + " has no room left"
 	default:
-		o.Why = r.soldOut.why(o.Offer)
+		o.Why = r.soldOut.why(o.Offer, res.ID)
 	}
 	if i >= 0 {
 		o.ZoneID = r.zones[i].id

@@ -141,7 +141,8 @@ type Instance struct {
 	ClaimUID     string    `json:"claimUID,omitempty"` // its UID, from its tag
 	NodeName     string    `json:"nodeName,omitempty"` // private DNS name
 	SubnetID     string    `json:"subnetID,omitempty"`
-	Tags         []string  `json:"tags,omitempty"` // keys, sorted
+	Reservation  string    `json:"reservation,omitempty"` // capacity reservation that it is in
+	Tags         []string  `json:"tags,omitempty"`        // keys, sorted
 }
 
 // Impairment is a status check of EC2 that an instance fails (spec aws.md §6.4).

@@ -50,6 +50,7 @@ type Disrupt struct {
 	Lease     Lease
 	SoldOut   SoldOut
 	Prices    Prices
+	Levels    Levels
 	Notes     Notes
 	Provision Waker // launches replacements
 	Lifecycle Waker // drains
@@ -142,7 +143,7 @@ func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells pack
 }
 
 func (d *Disrupt) snapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return market{d.Read, d.Prices, d.SoldOut, d.Rules, d.Now, d.Log}.snapshot(ctx)
+	return market{d.Read, d.Prices, d.SoldOut, d.Levels, d.Rules, d.Now, d.Log}.snapshot(ctx)
 }
 
 // say logs the plan unless the pass before had the same.

@@ -42,6 +42,8 @@ type Claims interface {
 	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
 	// LabelClaim sets labels. May be repeated.
 	LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
+	// UnreserveClaim labels the claim as on-demand and takes the labels of its capacity reservation off. May be repeated.
+	UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// WriteClaimStatus stores the status of the claim given. May be repeated.
 	WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// DeleteClaim condemns the claim. May be repeated; a claim that is gone is no error.
@@ -56,6 +58,8 @@ type Nodes interface {
 	RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error
 	// InitializeNode labels the node as initialized.
 	InitializeNode(ctx context.Context, n cluster.Node) error
+	// UnreserveNode labels the node as on-demand and takes the labels of its capacity reservation off.
+	UnreserveNode(ctx context.Context, n cluster.Node) error
 	// CondemnNode taints the node and takes it out of load balancers.
 	CondemnNode(ctx context.Context, n cluster.Node) error
 	// DeleteNode gives the node a deletion time; our finalizer keeps it until ReleaseNode.
@@ -132,6 +136,14 @@ type Instances interface {
 // Health tells which instances fail a status check of EC2. It may be repeated.
 type Health interface {
 	Impaired(ctx context.Context) ([]cluster.Impairment, error)
+}
+
+// Levels tells what is left of what instances are launched into. All calls may be repeated.
+type Levels interface {
+	// Reservations tells how many instances each capacity reservation has room for; one that is gone is left out.
+	Reservations(ctx context.Context, ids []string) (map[string]int64, error)
+	// Addresses tells how many addresses each subnet has left; one that is gone is left out.
+	Addresses(ctx context.Context, subnets []string) (map[string]int64, error)
 }
 
 // SoldOut remembers what EC2 refused to sell, for all functions.

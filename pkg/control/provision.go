@@ -37,6 +37,7 @@ type Provision struct {
 	Fleet       Launcher
 	SoldOut     SoldOut
 	Prices      Prices
+	Levels      Levels
 	Lifecycle   Waker // runs lifecycle once instances were launched
 	Refresh     Waker // runs refresh when a class is new or was changed
 	Vigil       Lease // tells others that nobody need wake provision; nil to tell nobody
@@ -101,7 +102,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 // nothing can be done for are not worth staying for.
 func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	start := p.Now()
-	s, err := market{p.Read, p.Prices, p.SoldOut, p.Rules, p.Now, p.Log}.snapshot(ctx)
+	s, err := market{p.Read, p.Prices, p.SoldOut, p.Levels, p.Rules, p.Now, p.Log}.snapshot(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -54,6 +54,11 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 		return w.l.Nodes.RegisterNode(ctx, node, claim)
 	case plan.InitializeNode:
 		return w.l.Nodes.InitializeNode(ctx, node)
+	case plan.Unreserve: // the claim last: it is what the next pass goes by
+		if err := w.l.Nodes.UnreserveNode(ctx, node); err != nil {
+			return err
+		}
+		return w.keep(w.l.Claims.UnreserveClaim(ctx, claim))
 	case plan.OpenNode:
 		return w.l.Holds.OpenNode(ctx, node)
 	case plan.CondemnNode:

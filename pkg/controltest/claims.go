@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
 )
@@ -57,6 +58,19 @@ func (p *Ports) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Cla
 // LabelClaim sets labels of the claim given.
 func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) { have.Labels = merged(have.Labels, set) })
+}
+
+// UnreserveClaim makes the claim given on-demand.
+func (p *Ports) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "unreserve claim", c, func(have *cluster.Claim) { have.Labels = unreserved(have.Labels) })
+}
+
+// unreserved are the labels of what is in no capacity reservation any more.
+func unreserved(labels map[string]string) map[string]string {
+	out := merged(labels, map[string]string{catalog.LabelCapacityType: catalog.OnDemand})
+	delete(out, catalog.LabelReservationID)
+	delete(out, catalog.LabelReservation)
+	return out
 }
 
 // WriteClaimStatus replaces the status. The time of a condition moves with its status only.

@@ -36,6 +36,11 @@ func (p *Ports) InitializeNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
+// UnreserveNode makes the node on-demand.
+func (p *Ports) UnreserveNode(ctx context.Context, n cluster.Node) error {
+	return p.changeNode(ctx, "unreserve node", n, func(have *cluster.Node) { have.Labels = unreserved(have.Labels) })
+}
+
 // CondemnNode taints the node.
 func (p *Ports) CondemnNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "condemn node", n, func(have *cluster.Node) {

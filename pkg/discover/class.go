@@ -45,6 +45,7 @@ func (f *Finder) Find(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Foun
 	out.Images, out.ImagesErr = f.images(ctx, c)
 	out.Subnets, out.SubnetsErr = f.subnets(ctx, c)
 	out.SecurityGroups, out.GroupsErr = f.groups(ctx, c)
+	out.Reservations, out.ReservationsErr = f.reservations(ctx, c)
 	out.Profile, out.ProfileErr = f.profile(ctx, c)
 	return out
 }

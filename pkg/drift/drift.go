@@ -7,6 +7,7 @@ package drift
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,7 +73,14 @@ func (j judge) drifted(c cluster.Claim) (reason, message string, sure bool) {
 	if a[awsv1.AnnotationHashVersion] == class.HashVersion && a[awsv1.AnnotationHash] != "" && class.Hash != "" && a[awsv1.AnnotationHash] != class.Hash {
 		return "NodeClassDrift", "EC2NodeClass " + class.Name + " was changed since the node was made", true
 	}
-	return j.image(c, p, class)
+	if reason, message, sure = j.image(c, p, class); reason != "" || !sure {
+		return reason, message, sure
+	}
+	if id := c.Labels[catalog.LabelReservationID]; c.Labels[v1.LabelCapacityType] == catalog.Reserved && id != "" &&
+		!slices.ContainsFunc(class.Reservations, func(r catalog.Reservation) bool { return r.ID == id }) {
+		return "CapacityReservationDrift", fmt.Sprintf("EC2NodeClass %s does not select capacity reservation %s any more", class.Name, id), true
+	}
+	return "", "", true
 }
 
 // image compares the claim's image with what the class would launch its instance type with now (spec aws.md §7).

@@ -70,6 +70,17 @@ func TestVerdicts(t *testing.T) {
 		{"reserved capacity that is on-demand capacity now", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
 			c.Labels["topology.kubernetes.io/zone"], c.Labels["karpenter.sh/capacity-type"] = "b", "reserved"
 		}, ""},
+		{"a reservation that its class selects", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = "reserved", "cr-1"
+			c.Created, s.Classes[0].Reservations = noon(), []catalog.Reservation{{ID: "cr-1"}}
+		}, ""},
+		{"a reservation that its class does not select any more (aws.md §7)", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = "reserved", "cr-1"
+			c.Created, s.Classes[0].Reservations = noon(), []catalog.Reservation{{ID: "cr-2"}}
+		}, "CapacityReservationDrift"},
+		{"what became on-demand has no reservation to lose", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Created, c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = noon(), "on-demand", "cr-1"
+		}, ""},
 		{"another class (aws.md §7)", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) { s.Classes[0].Hash = "78" }, "NodeClassDrift"},
 		{"a class hash of another version", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
 			s.Classes[0].Hash, s.Classes[0].HashVersion = "78", "v0"

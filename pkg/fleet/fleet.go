@@ -107,6 +107,7 @@ func (f *Fleet) outcome(o launch.Order, out *ec2.CreateFleetOutput) (cluster.Ins
 		in := cluster.Instance{ID: i.InstanceIds[0], State: "pending", Type: string(i.InstanceType), Zone: zone,
 			CapacityType: o.CapacityType, Launched: f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID}
 		in.ImageID, in.SubnetID = imageOf(o, in)
+		in.Reservation = o.Reservation(in.Type, in.Zone)
 		return in, marks, nil
 	}
 	switch {
@@ -230,6 +231,11 @@ func instance(i types.Instance) cluster.Instance {
 	}
 	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot || aws.ToString(i.SpotInstanceRequestId) != "" {
 		out.CapacityType = catalog.Spot
+	}
+	// One that is in an open reservation by chance is on-demand: it stays when the reservation goes.
+	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil &&
+		s.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly {
+		out.CapacityType, out.Reservation = catalog.Reserved, *i.CapacityReservationId
 	}
 	for _, t := range i.Tags {
 		out.Tags = append(out.Tags, aws.ToString(t.Key))

@@ -29,10 +29,17 @@ func fleetInput(o launch.Order, token string) *ec2.CreateFleetInput {
 	if o.Context != "" {
 		in.Context = aws.String(o.Context)
 	}
-	if o.CapacityType == catalog.Spot {
-		in.TargetCapacitySpecification.DefaultTargetCapacityType = types.DefaultTargetCapacityTypeSpot
+	switch target := &in.TargetCapacitySpecification.DefaultTargetCapacityType; {
+	case o.CapacityType == catalog.Spot:
+		*target = types.DefaultTargetCapacityTypeSpot
 		in.SpotOptions = &types.SpotOptionsRequest{AllocationStrategy: types.SpotAllocationStrategy(o.Strategy)}
-	} else {
+	case o.Market == launch.MarketBlock:
+		*target = types.DefaultTargetCapacityTypeCapacityBlock
+	case o.Market == launch.MarketInterruptible:
+		*target = types.DefaultTargetCapacityTypeReservedCapacity
+		in.ReservedCapacityOptions = &types.ReservedCapacityOptionsRequest{
+			ReservationTypes: []types.FleetReservationType{types.FleetReservationTypeInterruptibleCapacityReservation}}
+	default:
 		in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategy(o.Strategy)}
 	}
 	for _, t := range o.Templates {
@@ -63,7 +70,8 @@ func tags(in []launch.Tag) []types.Tag {
 	return out
 }
 
-// refusals splits the errors of a CreateFleet answer into refused offers and others (spec aws.md §3.7).
+// refusals splits the errors of a CreateFleet answer into refused offers and others (spec aws.md §3.7). What a reservation refuses
+// is not sold out elsewhere.
 func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Mark, other []types.CreateFleetError) {
 	for _, e := range errs {
 		c := aws.ToString(e.ErrorCode)
@@ -75,20 +83,22 @@ func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Ma
 			other = append(other, e)
 			continue
 		}
-		offer := catalog.Offer{CapacityType: o.CapacityType}
-		if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
-			offer.Type, offer.Zone = string(v.Overrides.InstanceType), aws.ToString(v.Overrides.AvailabilityZone)
+		for _, f := range offersOf(o, e) {
+			marks = append(marks, catalog.Mark{Offer: f, Scope: o.Reservation(f.Type, f.Zone), Why: c})
 		}
-		if offer.Type == "" || offer.Zone == "" {
-			// Without knowing which offer, all that were asked for are marked; a wildcard would shut out much more.
-			for _, all := range o.Offers() {
-				marks = append(marks, catalog.Mark{Offer: all, Why: c})
-			}
-			continue
-		}
-		marks = append(marks, catalog.Mark{Offer: offer, Why: c})
 	}
 	return marks, other
+}
+
+// offersOf is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would shut out much more.
+func offersOf(o launch.Order, e types.CreateFleetError) []catalog.Offer {
+	if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
+		f := catalog.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType), Zone: aws.ToString(v.Overrides.AvailabilityZone)}
+		if f.Type != "" && f.Zone != "" {
+			return []catalog.Offer{f}
+		}
+	}
+	return o.Offers()
 }
 
 func imageOf(o launch.Order, i cluster.Instance) (image, subnet string) {

@@ -210,6 +210,10 @@ func (p claims) LabelClaim(ctx context.Context, c cluster.Claim, set map[string]
 	return through(ctx, p.g, "label NodeClaim "+c.Name, c, func() (cluster.Claim, error) { return p.to.LabelClaim(ctx, c, set) })
 }
 
+func (p claims) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return through(ctx, p.g, "label NodeClaim "+c.Name+" as on-demand", c, func() (cluster.Claim, error) { return p.to.UnreserveClaim(ctx, c) })
+}
+
 func (p claims) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	return through(ctx, p.g, "write the status of NodeClaim "+c.Name, c, func() (cluster.Claim, error) { return p.to.WriteClaimStatus(ctx, c) })
 }

@@ -31,6 +31,10 @@ func (p nodes) InitializeNode(ctx context.Context, n cluster.Node) error {
 	return p.g.pass(ctx, "label node "+n.Name+" as initialized", func() error { return p.to.InitializeNode(ctx, n) })
 }
 
+func (p nodes) UnreserveNode(ctx context.Context, n cluster.Node) error {
+	return p.g.pass(ctx, "label node "+n.Name+" as on-demand", func() error { return p.to.UnreserveNode(ctx, n) })
+}
+
 func (p nodes) CondemnNode(ctx context.Context, n cluster.Node) error {
 	return p.g.pass(ctx, "taint node "+n.Name+" for its removal", func() error { return p.to.CondemnNode(ctx, n) })
 }

@@ -99,7 +99,7 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		told.Message = "the capacity reservation of instance " + n.Instance + " is taken back in two minutes"
 	}
 	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == bought {
-		o.SoldOut = []catalog.Mark{{Offer: offer, Why: told.Reason}}
+		o.SoldOut = []catalog.Mark{{Offer: offer, Scope: o.Claim.Labels[catalog.LabelReservationID], Why: told.Reason}}
 	}
 	return o.tell(told)
 }

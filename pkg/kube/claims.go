@@ -144,6 +144,18 @@ func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels map
 	return c.patchClaim(ctx, "label", claim, fields{"metadata": fields{"labels": labels}})
 }
 
+// UnreserveClaim labels the claim as on-demand instead of reserved, on the condition that it is still as given. The returned claim is as
+// stored.
+func (c *Client) UnreserveClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+	return c.patchClaim(ctx, "unreserve", claim, unreserved())
+}
+
+// unreserved is the patch that makes a claim or a node on-demand. That the reservation was interruptible stays on it (spec aws.md §8.3).
+func unreserved() fields {
+	return fields{"metadata": fields{"labels": fields{karpv1.LabelCapacityType: karpv1.CapacityTypeOnDemand,
+		awsv1.LabelCapacityReservationID: nil, awsv1.LabelCapacityReservationType: nil}}}
+}
+
 func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch fields) (cluster.Claim, error) {
 	what := call{verb: verb, place: claims(), name: claim.Name}
 	if claim.Version == "" {

@@ -29,6 +29,16 @@ func (c *Client) InitializeNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
+// UnreserveNode labels the node as on-demand instead of reserved. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) UnreserveNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "unreserve", n, func(o *corev1.Node) fields {
+		if o.Labels[karpv1.LabelCapacityType] == karpv1.CapacityTypeOnDemand {
+			return nil
+		}
+		return unreserved()
+	})
+}
+
 // CondemnNode taints the node as disrupted and takes it out of load balancers (spec core.md §5.2). A node that is gone or was
 // replaced is a *ConflictError.
 func (c *Client) CondemnNode(ctx context.Context, n cluster.Node) error {

@@ -37,6 +37,7 @@ func Choose(in Input) (Order, error) {
 		return Order{}, err
 	}
 	o := Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, CapacityType: capacityType(candidates)}
+	o.Market = marketOf(candidates)
 	o.Strategy = strategy(o.CapacityType, in.Claim.Annotations[karpv1.AnnotationPriceOverlay] == "true")
 	if c := in.Class.Spec.Context; c != nil && in.Claim.Annotations[karpv1.AnnotationMinValuesRelaxed] != "true" {
 		o.Context = *c
@@ -93,13 +94,13 @@ func profile(c *awsv1.EC2NodeClass) string {
 	return c.Status.InstanceProfile
 }
 
-// capacityType is spot as long as any candidate is to be had so, else on-demand. This is how spot falls back once the
-// refused offers are marked as sold out (spec aws.md §3.2).
+// capacityType is the first of reserved and spot that any candidate is to be had as, else on-demand. This is how a launch falls
+// back once the refused offers are marked as sold out (spec aws.md §3.2).
 func capacityType(cs []candidate) string {
-	for _, c := range cs {
-		for _, o := range c.offers {
-			if o.CapacityType == catalog.Spot {
-				return catalog.Spot
+	for _, want := range []string{catalog.Reserved, catalog.Spot} {
+		for _, c := range cs {
+			if slices.ContainsFunc(c.offers, func(o catalog.Offering) bool { return o.CapacityType == want }) {
+				return want
 			}
 		}
 	}
@@ -125,28 +126,28 @@ func templates(in Input, o Order, cs []candidate) ([]Template, error) {
 	byName := map[string]int{}
 	var out []Template
 	for _, c := range cs {
-		g := groupOf(in, c.t)
-		i, known := byGroup[g]
-		if !known {
-			t, err := newTemplate(in, o, g)
-			if err != nil {
-				return nil, templateError(in, err)
-			}
-			if i, known = byName[t.Name]; !known {
-				i = len(out)
-				out = append(out, t)
-				byName[t.Name] = i
-			}
-			byGroup[g] = i
-		}
 		for _, f := range c.offers {
-			if f.CapacityType == o.CapacityType {
-				out[i].Overrides = append(out[i].Overrides,
-					Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price})
+			if f.CapacityType != o.CapacityType {
+				continue
 			}
+			g := groupOf(in, c.t, f)
+			i, known := byGroup[g]
+			if !known {
+				t, err := newTemplate(in, o, g)
+				if err != nil {
+					return nil, templateError(in, err)
+				}
+				if i, known = byName[t.Name]; !known {
+					i = len(out)
+					out = append(out, t)
+					byName[t.Name] = i
+				}
+				byGroup[g] = i
+			}
+			out[i].Overrides = append(out[i].Overrides,
+				Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price})
 		}
 	}
-	out = slices.DeleteFunc(out, func(t Template) bool { return len(t.Overrides) == 0 })
 	for _, t := range out {
 		slices.SortFunc(t.Overrides, func(a, b Override) int {
 			return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))

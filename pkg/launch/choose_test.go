@@ -21,7 +21,7 @@ func TestChoose(t *testing.T) {
 			case "new":
 				w = newWorld(t)
 			case "types":
-				w.facts = nil
+				w.facts, w.in.Resolved.Reservations = nil, nil
 				for _, l := range lines(d.Input) {
 					w.addType(t, l)
 				}
@@ -38,8 +38,11 @@ func TestChoose(t *testing.T) {
 				w.soldOut = nil
 				for _, l := range lines(d.Input) {
 					f := strings.Fields(l)
-					w.soldOut = append(w.soldOut, catalog.Mark{
-						Offer: catalog.Offer{CapacityType: f[0], Type: f[1], Zone: f[2]}, Until: time.Time{}.Add(time.Minute), Why: "ICE"})
+					m := catalog.Mark{Offer: catalog.Offer{CapacityType: f[0], Type: f[1], Zone: f[2]}, Until: time.Time{}.Add(time.Minute), Why: "ICE"}
+					if len(f) > 3 {
+						m.Scope = f[3]
+					}
+					w.soldOut = append(w.soldOut, m)
 				}
 			case "choose":
 				o, err := w.choose(t)

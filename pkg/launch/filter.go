@@ -27,6 +27,7 @@ func filter(in Input) ([]candidate, error) {
 	if len(cs) == 0 {
 		return nil, &catalog.NoCapacityError{Why: why}
 	}
+	cs = intoReservations(cs)
 	picky := wantsMinValues(in.Claim.Requirements)
 	if !picky {
 		cs = withoutDearSpot(withoutExotic(cs))
@@ -57,8 +58,6 @@ func available(in Input) (cs []candidate, why string) {
 		for _, o := range t.Offerings {
 			switch {
 			case !o.Meets(in.Claim.Requirements):
-			case o.CapacityType == catalog.Reserved:
-				refused = append(refused, fmt.Sprintf("%s: launching into a capacity reservation is not supported", o.Offer))
 			case !o.Available:
 				refused = append(refused, fmt.Sprintf("%s: %s", o.Offer, o.Why))
 			case subnets[o.Zone] == "":

@@ -15,6 +15,7 @@ type Order struct {
 	ClaimName    string
 	ClaimUID     string
 	CapacityType string     // catalog.Spot, catalog.OnDemand or catalog.Reserved; one request has exactly one
+	Market       string     // of reserved capacity: capacity-block, interruptible-capacity-reservation, or empty for a plain reservation
 	Strategy     string     // allocation strategy of that capacity type: price-capacity-optimized or lowest-price
 	Context      string     // field Context of CreateFleet, empty for none
 	Templates    []Template // at least one, each with at least one override, sorted by name
@@ -118,6 +119,18 @@ func (o Order) Offers() []catalog.Offer {
 		}
 	}
 	return out
+}
+
+// Reservation is the capacity reservation that an instance of the type in the zone is launched into by this order, empty for none.
+func (o Order) Reservation(typ, zone string) string {
+	for _, t := range o.Templates {
+		for _, v := range t.Overrides {
+			if v.Type == typ && v.Zone == zone {
+				return t.Reservation.ID
+			}
+		}
+	}
+	return ""
 }
 
 // String says what is asked for, for whom and how many offers would do.

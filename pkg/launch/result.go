@@ -33,6 +33,12 @@ func Result(c cluster.Claim, o Order, t catalog.Type, i cluster.Instance) Launch
 		if f.Zone == i.Zone && f.ZoneID != "" {
 			labels[catalog.LabelZoneID] = f.ZoneID
 		}
+		if i.Reservation != "" && f.Reservation != nil && f.Reservation.ID == i.Reservation {
+			maps.Copy(labels, reservationLabels(*f.Reservation))
+		}
+	}
+	if i.Reservation != "" {
+		labels[catalog.LabelReservationID] = i.Reservation // although its class may not select it any more
 	}
 	out := Launched{
 		ProviderID: i.ProviderID(), ImageID: cmp.Or(i.ImageID, t.ImageID),

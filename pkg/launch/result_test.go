@@ -8,11 +8,13 @@ import (
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
+	"joiner/pkg/require"
 )
 
 func TestResult(t *testing.T) {
 	w := newWorld(t)
-	w.addType(t, "c5n.18xlarge od=3 spot=1 efa=1 reserved=cr-1")
+	w.addType(t, "c5n.18xlarge od=3 spot=1 efa=1 reserved=cr-1,a,1,interruptible")
+	w.in.Claim.Requirements = w.in.Claim.Requirements.And(require.Of(catalog.LabelCapacityType, "spot", "on-demand"))
 	launched := func() launch.Launched {
 		o, err := w.choose(t)
 		if err != nil {
@@ -73,5 +75,32 @@ func TestResult(t *testing.T) {
 	other := launch.Result(w.in.Claim, o, w.types[0], cluster.Instance{ID: "i-2", Type: "c5n.18xlarge", Zone: "a", CapacityType: "spot"})
 	if n := other.Capacity.Get(catalog.ResourceEFA); n != 0 {
 		t.Errorf("%d EFA interfaces of another type", n)
+	}
+}
+
+// The node of a reserved instance says which reservation it is in, and what of, also when the class does not select that one any more.
+func TestResultInAReservation(t *testing.T) {
+	w := newWorld(t)
+	w.addType(t, "m5.large od=0.096 reserved=cr-1,a,1,interruptible reserved=cr-2,a,1")
+	o, err := w.choose(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]map[string]string{
+		"cr-1": {catalog.LabelReservationID: "cr-1", catalog.LabelReservation: "default", catalog.LabelInterruptible: "true"},
+		"cr-2": {catalog.LabelReservationID: "cr-2", catalog.LabelReservation: "default", catalog.LabelInterruptible: "false"},
+		"cr-9": {catalog.LabelReservationID: "cr-9"},
+		"":     {},
+	} {
+		i := cluster.Instance{ID: "i-1", Type: "m5.large", Zone: "a", CapacityType: catalog.Reserved, Reservation: id}
+		got := map[string]string{}
+		for k, v := range launch.Result(w.in.Claim, o, w.types[0], i).Labels {
+			if k == catalog.LabelReservationID || k == catalog.LabelReservation || k == catalog.LabelInterruptible {
+				got[k] = v
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("in %q:\n%s", id, d)
+		}
 	}
 }

@@ -20,7 +20,6 @@ const (
 	// hashLength makes the longest template name 128 characters, which is what EC2 takes, for a cluster name of 100.
 	hashLength      = 20
 	resourceEnclave = "eks.amazonaws.com/nip-slots"
-	reservationNone = "none"
 )
 
 // group is what of an instance type goes into a template.
@@ -28,10 +27,15 @@ type group struct {
 	image   string
 	maxPods int64
 	efas    int64 // EFA interfaces, 0 unless the claim asks for EFA
+
+	reservation catalog.Reservation // that it is launched into; its ID is empty for none
 }
 
-func groupOf(in Input, t *catalog.Type) group {
+func groupOf(in Input, t *catalog.Type, o catalog.Offering) group {
 	g := group{image: t.ImageID, maxPods: t.MaxPods}
+	if r := o.Reservation; r != nil {
+		g.reservation = catalog.Reservation{ID: r.ID, Kind: r.Kind, Interruptible: r.Interruptible}
+	}
 	if in.Claim.Requests.Get(catalog.ResourceEFA) > 0 && len(in.Class.Spec.NetworkInterfaces) == 0 {
 		g.efas = t.Capacity.Get(catalog.ResourceEFA)
 	}
@@ -50,7 +54,7 @@ func newTemplate(in Input, o Order, g group) (Template, error) {
 		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, g.efas), Metadata: metadata(in),
 		Monitoring: spec.DetailedMonitoring != nil && *spec.DetailedMonitoring,
 		Enclave:    in.Claim.Requests.Get(resourceEnclave) > 0, Tenancy: tenancy(in),
-		Reservation: ReservationSelection{Preference: reservationNone}, // open reservations are not ours to use up
+		Reservation: selection(g.reservation),
 		Tags:        o.Tags,
 	}
 	if spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil {
@@ -78,6 +82,7 @@ func userData(in Input, capacityType string, g group) (string, error) {
 		labels = map[string]string{}
 	}
 	labels[catalog.LabelCapacityType] = capacityType
+	maps.Copy(labels, reservationLabels(g.reservation))
 	b := bootstrap.Input{
 		Family: in.Class.ResolvedAMIFamily(), ImageVersion: imageVersion(in.Class, g.image),
 		ClusterName: in.Cluster.Name, Endpoint: in.Cluster.Endpoint, CABundle: in.Cluster.CABundle,

@@ -146,7 +146,7 @@ func price(t *testing.T, s string) float64 {
 	return p
 }
 
-// addType reads "m5.large cpu=2 od=0.096 spot=0.04 spot.b=0.05 gpu=1 efa=2 eni=3 reserved=cr-1".
+// addType reads "m5.large cpu=2 od=0.096 spot=0.04 spot.b=0.05 gpu=1 efa=2 eni=3 reserved=cr-1,a,3".
 func (w *world) addType(t *testing.T, line string) {
 	words := strings.Fields(line)
 	f := catalog.Facts{
@@ -167,7 +167,7 @@ func (w *world) addType(t *testing.T, line string) {
 		case k == "gpu":
 			f.GPUs = []catalog.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: int64(number(t, v))}}
 		case k == "reserved":
-			w.in.Resolved.Reservations = []catalog.Reservation{{ID: v, Type: f.Name, Zone: "a", Kind: "default", Remaining: 1}}
+			w.in.Resolved.Reservations = append(w.in.Resolved.Reservations, reservation(t, f.Name, v))
 		case k == "efa":
 			f.MaxEFAs = int64(number(t, v))
 		case k == "spot":
@@ -182,6 +182,18 @@ func (w *world) addType(t *testing.T, line string) {
 		f.UsageClasses = append(f.UsageClasses, "spot")
 	}
 	w.facts = append(w.facts, f)
+}
+
+// reservation reads "cr-1,a,3" and after it "capacity-block" or "interruptible".
+func reservation(t *testing.T, typ, text string) catalog.Reservation {
+	p := strings.Split(text, ",")
+	out := catalog.Reservation{ID: p[0], Type: typ, Zone: p[1], Kind: "default", Remaining: int64(number(t, p[2]))}
+	for _, word := range p[3:] {
+		if out.Interruptible = word == "interruptible"; !out.Interruptible {
+			out.Kind = word
+		}
+	}
+	return out
 }
 
 func (w *world) claim(t *testing.T, d *datadriven.TestData) {
@@ -237,18 +249,25 @@ func kind(err error) string {
 // offers prints what the order asks for, template by template in the order of their cheapest offer.
 func offers(o launch.Order) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s by %s\n", o.CapacityType, o.Strategy)
+	fmt.Fprintf(&b, "%s by %s%s\n", o.CapacityType, o.Strategy, optional(" from the market ", o.Market))
 	ts := slices.Clone(o.Templates)
 	slices.SortFunc(ts, func(x, y launch.Template) int {
 		return strings.Compare(fmt.Sprint(x.Overrides[0].Price, x.Overrides[0].Type), fmt.Sprint(y.Overrides[0].Price, y.Overrides[0].Type))
 	})
 	for i, x := range ts {
-		fmt.Fprintf(&b, "template %d: %s\n", i+1, x.ImageID)
+		fmt.Fprintf(&b, "template %d: %s%s\n", i+1, x.ImageID, optional(" in ", x.Reservation.ID))
 		for _, v := range x.Overrides {
 			fmt.Fprintf(&b, "  %s %s %s %v\n", v.Type, v.Zone, v.SubnetID, v.Price)
 		}
 	}
 	return b.String()
+}
+
+func optional(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
 }
 
 // show prints parts of the last order's only template.

@@ -70,7 +70,7 @@ func (l *Ledger) Add(ctx context.Context, marks []catalog.Mark, period time.Dura
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("mark %d offers as sold out, %s first: %w", len(marks), marks[0].Offer, err)
+		return fmt.Errorf("mark %d offers as sold out, %s first: %w", len(marks), marks[0], err)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (l *Ledger) add(ctx context.Context, marks []catalog.Mark, period time.Dura
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(marks, func(m catalog.Mark) bool { return !old.marked(m.Offer, period, l.now()) }) {
+	if !slices.ContainsFunc(marks, func(m catalog.Mark) bool { return !old.marked(m, period, l.now()) }) {
 		return nil // a minute with many notices would have everybody write the same
 	}
 	body, err := json.Marshal(merge(old, marks, period, l.now()))
@@ -117,31 +117,32 @@ func (e entries) marks() []catalog.Mark {
 	for _, m := range e {
 		out = append(out, m.Mark)
 	}
-	slices.SortFunc(out, func(a, b catalog.Mark) int { return compareOffers(a.Offer, b.Offer) })
+	slices.SortFunc(out, func(a, b catalog.Mark) int { return compare(a, b) })
 	return out
 }
 
-// marked reports whether the offer was marked for that long just now, so that marking it again changes next to nothing.
-func (e entries) marked(o catalog.Offer, period time.Duration, now time.Time) bool {
-	return slices.ContainsFunc(e, func(m entry) bool { return m.Offer == o && !m.Until.Before(now.Add(period-period/renewals)) })
+// marked reports whether the same was marked for that long just now, so that marking it again changes next to nothing.
+func (e entries) marked(k catalog.Mark, period time.Duration, now time.Time) bool {
+	return slices.ContainsFunc(e, func(m entry) bool { return compare(m.Mark, k) == 0 && !m.Until.Before(now.Add(period-period/renewals)) })
 }
 
-func compareOffers(a, b catalog.Offer) int {
-	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
+func compare(a, b catalog.Mark) int {
+	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Scope, b.Scope))
 }
 
 // merge adds marks to what is stored. Entries are forgotten when marking them again would start afresh.
 func merge(old entries, marks []catalog.Mark, period time.Duration, now time.Time) entries {
 	out := slices.DeleteFunc(slices.Clone(old), func(e entry) bool { return !now.Before(e.fresh()) })
-	var added []catalog.Offer
+	var added []catalog.Mark
 	for _, m := range marks {
-		if slices.Contains(added, m.Offer) {
+		same := func(k catalog.Mark) bool { return compare(k, m) == 0 }
+		if slices.ContainsFunc(added, same) {
 			continue // named twice in one refusal is one refusal
 		}
-		added = append(added, m.Offer)
-		i := slices.IndexFunc(out, func(e entry) bool { return e.Offer == m.Offer })
+		added = append(added, m)
+		i := slices.IndexFunc(out, func(e entry) bool { return same(e.Mark) })
 		if i < 0 {
-			out = append(out, entry{Mark: catalog.Mark{Offer: m.Offer}})
+			out = append(out, entry{Mark: catalog.Mark{Offer: m.Offer, Scope: m.Scope}})
 			i = len(out) - 1
 		}
 		out[i] = out[i].again(m, period, now)
@@ -150,7 +151,7 @@ func merge(old entries, marks []catalog.Mark, period time.Duration, now time.Tim
 		slices.SortStableFunc(out, func(a, b entry) int { return b.Until.Compare(a.Until) })
 		out = out[:maxMarks]
 	}
-	slices.SortFunc(out, func(a, b entry) int { return compareOffers(a.Offer, b.Offer) })
+	slices.SortFunc(out, func(a, b entry) int { return compare(a.Mark, b.Mark) })
 	return out
 }
 

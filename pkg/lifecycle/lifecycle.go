@@ -146,7 +146,7 @@ func (v view) live(c cluster.Claim) (actions []plan.Action, busy bool) {
 	case !c.Is(v1.ConditionRegistered):
 		return append(actions, v.register(c)...), true
 	}
-	actions = append(actions, v.tag(c)...)
+	actions = append(append(actions, v.tag(c)...), v.unreserved(c)...)
 	if !c.Is(v1.ConditionInitialized) {
 		return append(actions, v.initialize(c)...), true
 	}
@@ -185,6 +185,8 @@ func (v view) doomed(c cluster.Claim) (reason, why string) {
 		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
 	case v.vanished(c):
 		return "garbage_collected", "its instance is gone"
+	case v.blockEnds(c):
+		return "capacity_block_expiring", "its capacity block is about to end"
 	case v.stopped(c):
 		return "instance_stopped", "its instance was stopped"
 	case overdue(v1.ConditionLaunched, launched.Since, rules.LaunchTimeout):

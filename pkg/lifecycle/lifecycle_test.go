@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/lifecycle"
 	"joiner/pkg/plan"
@@ -46,6 +47,8 @@ func TestScenarios(t *testing.T) {
 				m.s.Attachments = slices.DeleteFunc(m.s.Attachments, func(at cluster.Attachment) bool { return at.Volume == a.name })
 			case "impaired":
 				m.s.Impaired = append(m.s.Impaired, impairmentFrom(a))
+			case "reservation":
+				m.s.Classes = []catalog.Class{reservationFrom(a)}
 			case "rules":
 				m.s.Rules = rulesFrom(a)
 			case "detaching":

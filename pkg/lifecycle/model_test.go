@@ -57,7 +57,7 @@ func (m *model) run(seconds int) string {
 func (m *model) apply(actions []plan.Action) {
 	for _, a := range actions {
 		switch a.Do {
-		case plan.WriteStatus, plan.SetDeadline, plan.TagInstance, plan.DeleteClaim, plan.ReleaseClaim, plan.AdoptClaim:
+		case plan.WriteStatus, plan.SetDeadline, plan.TagInstance, plan.DeleteClaim, plan.ReleaseClaim, plan.AdoptClaim, plan.Unreserve:
 			m.onClaim(a)
 		case plan.RegisterNode, plan.InitializeNode, plan.CondemnNode, plan.DeleteNode, plan.ReleaseNode:
 			m.onNode(a)
@@ -112,6 +112,8 @@ func (m *model) onClaim(a plan.Action) {
 		if c.Deleting.IsZero() {
 			c.Deleting = m.s.Now
 		}
+	case plan.Unreserve:
+		c.Labels = with(c.Labels, v1.LabelCapacityType, "on-demand")
 	case plan.ReleaseClaim:
 		c.Finalizer = false
 	}

@@ -11,6 +11,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
@@ -54,6 +55,16 @@ func budgetFrom(a args) cluster.Budget {
 	}
 	return cluster.Budget{Namespace: "default", Name: a.name, DisruptionsAllowed: int32(n),
 		Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", a.name)}}}
+}
+
+// reservationFrom reads "reservation cr-1 ends=-41m block", of the only class.
+func reservationFrom(a args) catalog.Class {
+	a.only("ends", "block")
+	r := catalog.Reservation{ID: a.name, Kind: "default", Ends: a.ago("ends")}
+	if a.has("block") {
+		r.Kind = "capacity-block"
+	}
+	return catalog.Class{Name: "default", Ready: true, Reservations: []catalog.Reservation{r}}
 }
 
 // impairmentFrom reads "impaired i-1 since=3m system".
@@ -142,10 +153,13 @@ func (a args) only(keys ...string) {
 // uid=u node=n1 deadline=-1m tagged by-hand unlabelled unnamed" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
 // "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
-	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed")
+	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in")
 	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: "p", PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
 		Deleting: a.ago("deleting"), Finalizer: !a.has("no-finalizer"), ExpireAfter: a.duration("expire"), NodeName: a.str("node", ""),
 		Labels: map[string]string{v1.LabelNodePool: "p", awsv1.LabelEC2NodeClass: "default"}, Annotations: map[string]string{}}
+	if id := a.str("in", ""); id != "" {
+		c.Labels[catalog.LabelCapacityType], c.Labels[catalog.LabelReservationID] = catalog.Reserved, id
+	}
 	if id := a.str("id", ""); id != "" {
 		c.ProviderID, c.Labels[v1.LabelInstance] = providerID(id), id
 	}
@@ -276,8 +290,8 @@ func podFrom(a args) cluster.Pod {
 
 // instanceFrom reads "instance i-1 state=running age=1m claim=c1 uid=u".
 func instanceFrom(a args) cluster.Instance {
-	a.only("state", "age", "claim", "uid")
-	i := cluster.Instance{ID: a.name, State: a.str("state", "running"), Type: "m5.large", Zone: "a", CapacityType: "spot",
+	a.only("state", "age", "claim", "uid", "sold")
+	i := cluster.Instance{ID: a.name, State: a.str("state", "running"), Type: "m5.large", Zone: "a", CapacityType: a.str("sold", "spot"),
 		Launched: start().Add(-a.duration("age")), Claim: a.str("claim", "")}
 	if i.Claim != "" {
 		i.ClaimUID = a.str("uid", "uid-"+i.Claim)

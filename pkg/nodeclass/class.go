@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -71,10 +72,14 @@ func addKubelet(out *catalog.Class, k *awsv1.KubeletConfiguration) {
 
 // reservationFrom has no room: the status does not say how much is left, so that is the caller's to fill in.
 func reservationFrom(r awsv1.CapacityReservation) catalog.Reservation {
+	var ends time.Time
+	if r.EndTime != nil {
+		ends = r.EndTime.UTC()
+	}
 	return catalog.Reservation{
 		ID: r.ID, Type: r.InstanceType, Zone: r.AvailabilityZone, Interruptible: r.Interruptible,
 		Kind:     cmp.Or(string(r.ReservationType), string(awsv1.CapacityReservationTypeDefault)),
-		Expiring: r.State == awsv1.CapacityReservationStateExpiring,
+		Expiring: r.State == awsv1.CapacityReservationStateExpiring, Ends: ends,
 	}
 }
 

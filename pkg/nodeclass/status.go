@@ -40,12 +40,13 @@ type Found struct {
 	Images         []Image
 	Subnets        []Subnet
 	SecurityGroups []awsv1.SecurityGroup
+	Reservations   []awsv1.CapacityReservation // active ones, their state not filled in
 	Profile        string
 	ServiceCIDR    string   // of the cluster; empty when unknown
 	Region         string   // where it was looked for
 	Verdict        *Verdict // of a rehearsed launch; nil when none was due
 
-	ImagesErr, SubnetsErr, GroupsErr, ProfileErr error
+	ImagesErr, SubnetsErr, GroupsErr, ReservationsErr, ProfileErr error
 }
 
 // Reasons of InstanceProfileReady=False. They are ours: Karpenter leaves the condition as it was.
@@ -71,7 +72,7 @@ func (f Found) Err() error {
 	if _, ok := errors.AsType[*ProfileError](profile); ok {
 		profile = nil
 	}
-	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), profile)
+	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), notTerm(f.ReservationsErr), profile)
 }
 
 // Update brings the status of the class up to date. It changes the class given and reports whether anything changed.
@@ -83,7 +84,7 @@ func Update(c *awsv1.EC2NodeClass, f Found, now time.Time) bool {
 	updateSubnets(c, f, now)
 	updateGroups(c, f, now)
 	updateProfile(c, f, now)
-	conditions.SetTrue(awsv1.ConditionCapacityReservationsReady, now)
+	updateReservations(c, f, now)
 	if c.Spec.PlacementGroupSelector == nil {
 		conditions.SetTrue(awsv1.ConditionPlacementGroupReady, now)
 	} else {

@@ -21,6 +21,7 @@ const (
 	InitializeNode Do = "initialize"    // label the node as initialized
 	OpenNode       Do = "open"          // take the node's hold off, so that any pod may use it
 	TagInstance    Do = "tag"           // name the instance after its node
+	Unreserve      Do = "unreserve"     // label claim and node as on-demand instead of reserved
 	DeleteClaim    Do = "delete claim"  // condemn: the claim gets a deletion time
 	ReleaseClaim   Do = "release claim" // drop our finalizer
 	DeleteNode     Do = "delete node"   // the node gets a deletion time

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -49,6 +50,11 @@ func (p *Ports) InitializeNode(ctx context.Context, n cluster.Node) error {
 		have.Labels = merged(have.Labels, map[string]string{v1.LabelInitialized: "true"})
 		return true
 	})
+}
+
+// UnreserveNode is not asked for: nothing is reserved in this EC2.
+func (p *Ports) UnreserveNode(_ context.Context, n cluster.Node) error {
+	return errors.New("unreserve node " + n.Name + ": nothing is reserved")
 }
 
 // CondemnNode taints the node.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,6 +128,11 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 		have.Annotations = merged(have.Annotations, set)
 		return true
 	})
+}
+
+// UnreserveClaim is not asked for: nothing is reserved in this EC2.
+func (p *Ports) UnreserveClaim(_ context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return c, errors.New("unreserve claim " + c.Name + ": nothing is reserved")
 }
 
 // LabelClaim sets labels of the claim given.

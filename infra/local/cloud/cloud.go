@@ -75,20 +75,21 @@ type Cloud struct {
 	url    string
 	host   string
 
-	mu       sync.Mutex // guards everything below
-	closed   bool
-	sequence int
-	vpc      network
-	machines map[string]*machine
-	tokens   map[string]fleetAnswer
-	lts      map[string]*template // by id
-	images   []image
-	params   map[string]parameter
-	cluster  clusterFacts
-	entries  map[string]AccessEntry
-	roles    map[string]*role
-	profiles map[string]*profile
-	queues   map[string]*queue
+	mu           sync.Mutex // guards everything below
+	closed       bool
+	sequence     int
+	vpc          network
+	machines     map[string]*machine
+	tokens       map[string]fleetAnswer
+	lts          map[string]*template    // by id
+	reservations map[string]*reservation // by id
+	images       []image
+	params       map[string]parameter
+	cluster      clusterFacts
+	entries      map[string]AccessEntry
+	roles        map[string]*role
+	profiles     map[string]*profile
+	queues       map[string]*queue
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
@@ -101,7 +102,7 @@ func New(o Options) (*Cloud, error) {
 	}
 	c := &Cloud{
 		opt: o, offers: offers, s3: newBuckets(),
-		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{},
+		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{}, reservations: map[string]*reservation{},
 		entries: map[string]AccessEntry{}, roles: map[string]*role{},
 		profiles: map[string]*profile{}, queues: map[string]*queue{},
 	}

@@ -18,6 +18,7 @@ type createFleetInput struct {
 	TargetCapacity             fleetTarget        `query:"TargetCapacitySpecification"`
 	Spot                       fleetOptions       `query:"SpotOptions"`
 	OnDemand                   fleetOptions       `query:"OnDemandOptions"`
+	Reserved                   fleetReserved      `query:"ReservedCapacityOptions"`
 	Specifications             []tagSpecification `query:"TagSpecification"`
 	Excess                     string             `query:"ExcessCapacityTerminationPolicy"`
 }
@@ -55,6 +56,10 @@ type fleetOptions struct {
 	MinTargetCapacity            int
 	SingleInstanceType           bool
 	SingleAvailabilityZone       bool
+}
+
+type fleetReserved struct {
+	ReservationTypes []string `query:"ReservationType"`
 }
 
 type xmlChoice struct {
@@ -120,7 +125,7 @@ func (c *Cloud) createFleet(r *call, in *createFleetInput) (any, error) {
 	asked := map[string]*wire.Failure{}
 	for i, p := range pools {
 		if p.broken == nil && c.opt.Authorize != nil {
-			questions := c.launchAccess(p, in.TargetCapacity.DefaultTargetCapacityType, in.Specifications)
+			questions := c.launchAccess(p, in.capacityType(), in.Specifications)
 			pools[i].broken = c.mayLaunch(r, questions, asked)
 		}
 	}
@@ -128,7 +133,7 @@ func (c *Cloud) createFleet(r *call, in *createFleetInput) (any, error) {
 		return nil, err
 	}
 	request := launchRequest{
-		capacityType: in.TargetCapacity.DefaultTargetCapacityType, fleet: "fleet-" + hash16(newID("f")),
+		capacityType: in.capacityType(), fleet: "fleet-" + hash16(newID("f")),
 		token: in.ClientToken, want: in.TargetCapacity.TotalTargetCapacity,
 	}
 	reply := c.fill(pools, request, in.options().MinTargetCapacity)
@@ -157,6 +162,14 @@ func (in *createFleetInput) options() fleetOptions {
 	return in.OnDemand
 }
 
+// capacityType is how the fleet's instances are paid for: reserved ones are on-demand instances.
+func (in *createFleetInput) capacityType() string {
+	if in.TargetCapacity.DefaultTargetCapacityType == spot {
+		return spot
+	}
+	return onDemand
+}
+
 // check refuses what real EC2 refuses, and what this account does not model.
 func (in *createFleetInput) check() error {
 	invalid := func(format string, args ...any) error {
@@ -176,8 +189,9 @@ func (in *createFleetInput) check() error {
 		return invalid("OnDemandTargetCapacity and SpotTargetCapacity are not modelled by the emulator")
 	}
 	strategies := map[string][]string{
-		spot:     {"", "price-capacity-optimized", "capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "diversified"},
-		onDemand: {"", "lowest-price", "prioritized"},
+		spot:        {"", "price-capacity-optimized", "capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "diversified"},
+		onDemand:    {"", "lowest-price", "prioritized"},
+		targetBlock: {""}, targetReserved: {""},
 	}[t.DefaultTargetCapacityType]
 	if strategies == nil {
 		return invalid("DefaultTargetCapacityType '%s' is not modelled by the emulator", t.DefaultTargetCapacityType)
@@ -211,6 +225,7 @@ func (c *Cloud) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
 			takes = append(takes, take{p, n})
 			taken[p.subnet] += n
 			taken[p.kind+"/"+p.zone] += n
+			taken[p.reservation] += n
 			have += n
 		}
 	}
@@ -236,7 +251,10 @@ func (c *Cloud) room(p pool, capacityType string, taken map[string]int) (int, *w
 	}
 	const unlimited = 1 << 30
 	room, failure := unlimited, (*wire.Failure)(nil)
-	if limit, ok := c.offers.limit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
+	if p.reservation != "" {
+		room = max(0, c.reservations[p.reservation].free(c)-taken[p.reservation])
+		failure = wire.Fail(400, "ReservationCapacityExceeded", "The capacity reservation %s does not have sufficient available capacity.", p.reservation)
+	} else if limit, ok := c.offers.limit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
 		living := 0
 		for _, m := range c.machines {
 			if m.living() && m.Type == p.kind && m.Zone == p.zone && m.CapacityType == capacityType {

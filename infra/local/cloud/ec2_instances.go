@@ -86,6 +86,9 @@ type xmlInstance struct {
 	Metadata    *metadataOptions `xml:"metadataOptions"`
 	ENA         bool             `xml:"enaSupport"`
 	Platform    string           `xml:"platformDetails"`
+
+	Reservation string              `xml:"capacityReservationId,omitempty"`
+	Booking     *reservationOptions `xml:"capacityReservationSpecification"`
 }
 
 // xmlInstance renders an instance; a terminated one has lost its network. The account is locked.
@@ -98,6 +101,10 @@ func (c *Cloud) xmlInstance(m *machine) xmlInstance {
 	}
 	if m.CapacityType == spot {
 		out.Lifecycle = spot
+	}
+	out.Reservation, out.Booking = m.Reservation, m.template.Reservation
+	if r := c.reservations[m.Reservation]; r != nil && r.market() != "" {
+		out.Lifecycle = r.market()
 	}
 	if m.template.Placement != nil && m.template.Placement.Tenancy != "" {
 		out.Placement.Tenancy = m.template.Placement.Tenancy

@@ -301,29 +301,6 @@ func (c *Cloud) describeSecurityGroups(_ *call, in *describeGroupsInput) (any, e
 	return out, err
 }
 
-type describeReservationsInput struct {
-	page
-	Filter                []filter
-	CapacityReservationID []string `query:"CapacityReservationId"`
-}
-
-// describeCapacityReservations answers for an account that has none.
-func (c *Cloud) describeCapacityReservations(_ *call, in *describeReservationsInput) (any, error) {
-	if len(in.CapacityReservationID) > 0 {
-		return nil, notFound("InvalidCapacityReservationId.NotFound", "capacity reservation ID", in.CapacityReservationID[0])
-	}
-	err := knownFilters(in.Filter, func(name string) ([]string, bool) {
-		names := []string{"state", "instance-match-criteria", "owner-id", "instance-type", "availability-zone", "tenancy"}
-		if slices.Contains(names, name) {
-			return nil, true
-		}
-		return tagAttribute(nil, name)
-	})
-	return struct {
-		Set []string `xml:"capacityReservationSet>item"`
-	}{}, err
-}
-
 type describePlacementInput struct {
 	Filter    []filter
 	GroupID   []string `query:"GroupId"`

@@ -17,6 +17,7 @@ type pool struct {
 	tags                 map[string]string
 	data                 templateData
 	price                float64
+	reservation          string        // that it must be taken from
 	broken               *wire.Failure // why nothing can come from it
 }
 
@@ -24,7 +25,7 @@ type pool struct {
 // fails the call; what is wrong with one override only breaks its pool. The account is locked.
 func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
 	var out []pool
-	capacityType := in.TargetCapacity.DefaultTargetCapacityType
+	capacityType := in.capacityType()
 	for _, config := range in.LaunchTemplateConfigs {
 		t, err := c.findTemplate(config.Template.ID, config.Template.Name)
 		if err != nil {
@@ -48,7 +49,10 @@ func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
 			if p.kind == "" {
 				return nil, wire.Fail(400, "InvalidFleetConfig", "No instance type in the launch template %s or its override", t.name)
 			}
-			if p.broken = c.resolve(&p, o, capacityType); p.broken != nil && p.zone == "" {
+			if p.broken = c.resolve(&p, o, capacityType); p.broken == nil {
+				p.broken = c.resolveReservation(&p, in.TargetCapacity.DefaultTargetCapacityType)
+			}
+			if p.zone == "" {
 				p.zone = o.AvailabilityZone
 			}
 			p.choice.Override.AvailabilityZone = p.zone
@@ -224,6 +228,9 @@ func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
 	}
 	p.kind, p.image, p.tags = p.data.InstanceType, p.data.ImageID, tagsFor("instance", p.data.Specifications)
 	if f := c.resolve(&p, fleetOverride{SubnetID: in.SubnetID}, capacityType); f != nil {
+		return nil, f
+	}
+	if f := c.resolveReservation(&p, capacityType); f != nil {
 		return nil, f
 	}
 	if f := c.mayLaunch(r, c.launchAccess(p, capacityType), map[string]*wire.Failure{}); f != nil {

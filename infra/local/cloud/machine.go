@@ -32,7 +32,8 @@ type Instance struct {
 	FleetID        string            `json:"fleetId,omitempty"`
 	TemplateName   string            `json:"launchTemplate,omitempty"`
 	ClientToken    string            `json:"clientToken,omitempty"`
-	PriceUSD       float64           `json:"priceUSD"` // an hour, at launch
+	Reservation    string            `json:"reservation,omitempty"` // capacity reservation that it is in
+	PriceUSD       float64           `json:"priceUSD"`              // an hour, at launch
 	Launched       time.Time         `json:"launched"`
 	Ended          time.Time         `json:"ended,omitzero"`
 }
@@ -97,6 +98,9 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 	}
 	if in.capacityType == spot {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
+	}
+	if m.Reservation = p.reservation; m.Reservation == "" && in.capacityType == onDemand {
+		m.Reservation = c.openReservation(p)
 	}
 	c.machines[m.ID] = m
 	c.changed(m)

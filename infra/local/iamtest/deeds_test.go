@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"joiner/infra/local/cloud"
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/discover"
@@ -37,6 +38,8 @@ func deeds() map[string]map[string]deed {
 		"provision": {
 			"finds the cluster":    findsCluster("provision"),
 			"launches":             {do: launches},
+			"sees what is left":    seesLevels("provision"),
+			"launches reserved":    {prepare: reserved, do: launchesReserved},
 			"adopts":               {prepare: lostReply, do: launches},
 			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("provision")},
 			"learns there is none": {do: learnsThereIsNone("provision")},
@@ -45,6 +48,7 @@ func deeds() map[string]map[string]deed {
 		},
 		"disrupt": {
 			"finds the cluster":    findsCluster("disrupt"),
+			"sees what is left":    seesLevels("disrupt"),
 			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("disrupt")},
 			"learns there is none": {do: learnsThereIsNone("disrupt")},
 			"wakes provision":      wakes("disrupt", "provision"),
@@ -150,6 +154,31 @@ func rehearses(t *testing.T, r *rig) error {
 	return r.fleet("refresh").Rehearse(t.Context(), o)
 }
 
+const reservation = "cr-0123456789abcdef0"
+
+func reserved(t *testing.T, r *rig) {
+	v := r.order(t).Templates[0].Overrides[0]
+	r.Reserve(cloud.Reservation{ID: reservation, Type: v.Type, Zone: v.Zone, Count: 1})
+}
+
+func launchesReserved(t *testing.T, r *rig) error {
+	o := r.order(t)
+	o.CapacityType, o.Strategy = catalog.Reserved, "lowest-price"
+	o.Templates[0].Reservation = launch.ReservationSelection{Preference: "capacity-reservations-only", ID: reservation}
+	o.Templates[0].SpotTags = nil
+	_, _, err := r.fleet("provision").Launch(t.Context(), o, token)
+	return err
+}
+
+func seesLevels(function string) deed {
+	return deed{prepare: reserved, do: func(t *testing.T, r *rig) error {
+		l := discover.Levels{EC2: ec2.NewFromConfig(r.of(function))}
+		_, err := l.Reservations(t.Context(), []string{reservation})
+		_, more := l.Addresses(t.Context(), []string{r.order(t).Templates[0].Overrides[0].SubnetID})
+		return errors.Join(err, more)
+	}}
+}
+
 func instanceLaunched(t *testing.T, r *rig) {
 	f := r.fleet("provision")
 	f.EC2 = r.admin
@@ -217,6 +246,8 @@ func class() *awsv1.EC2NodeClass {
 			SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: tags}},
 			AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
 			Role:                       nodeRole,
+
+			CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{InstanceMatchCriteria: "targeted"}},
 		},
 	}
 }

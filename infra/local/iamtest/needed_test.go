@@ -22,14 +22,16 @@ func needs() map[string]map[string]string {
 			"LaunchTagged":          "launches",
 			"TagWhatIsLaunched":     "launches",
 			"DescribeLaunched":      "adopts",
+			"DescribeLevels":        "sees what is left",
 			"PassNodeRole":          "launches",
 			"ReadCatalog":           "reads the catalog",
 			"WakeFunctions":         "wakes lifecycle",
 		},
 		"disrupt": {
-			"FindCluster":   "finds the cluster",
-			"ReadCatalog":   "reads the catalog",
-			"WakeFunctions": "wakes provision",
+			"FindCluster":    "finds the cluster",
+			"DescribeLevels": "sees what is left",
+			"ReadCatalog":    "reads the catalog",
+			"WakeFunctions":  "wakes provision",
 		},
 		"lifecycle": {
 			"FindCluster":              "finds the cluster",
@@ -99,13 +101,12 @@ func platform() map[string]string {
 
 // unused are parts of statements that no call of the functions touches today, with the reason why they stay.
 func unused() map[string]string {
-	const reserved = "a class that selects capacity reservations or placement groups launches into them; the emulated account has none"
+	const group = "a class that selects a placement group launches into it; the emulated account has none"
 	const same = "a rehearsal is on-demand and into no reservation; the statement is that of provision"
 	return map[string]string{
-		"provision LaunchFrom resource arn:aws:ec2:us-west-2:*:capacity-reservation/*": reserved,
-		"provision LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":      reserved,
-		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:capacity-reservation/*":   same,
-		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":        same,
+		"provision LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":    reserved,
+		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:capacity-reservation/*": same,
+		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":      same,
 
 		"refresh LaunchTagged resource arn:aws:ec2:us-west-2:111122223333:spot-instances-request/*":      same,
 		"refresh TagWhatIsLaunched resource arn:aws:ec2:us-west-2:111122223333:spot-instances-request/*": same,

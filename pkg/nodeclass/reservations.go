@@ -1,0 +1,40 @@
+package nodeclass
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
+)
+
+// updateReservations writes the reservations that have not ended (spec aws.md §1.5, §1.16). A class with none is as ready as another.
+// Those of a kind that is not known are left out: what to ask of EC2 for them is not known either.
+func updateReservations(c *awsv1.EC2NodeClass, f Found, now time.Time) {
+	if f.ReservationsErr != nil {
+		return
+	}
+	c.Status.CapacityReservations = nil
+	for _, r := range f.Reservations {
+		if !slices.Contains([]string{"open", "targeted"}, r.InstanceMatchCriteria) ||
+			!slices.Contains([]awsv1.CapacityReservationType{awsv1.CapacityReservationTypeDefault, awsv1.CapacityReservationTypeCapacityBlock}, r.ReservationType) ||
+			r.EndTime != nil && !now.Before(r.EndTime.Time) {
+			continue
+		}
+		r.State = awsv1.CapacityReservationStateActive
+		if ending(r, now) {
+			r.State = awsv1.CapacityReservationStateExpiring
+		}
+		c.Status.CapacityReservations = append(c.Status.CapacityReservations, r)
+	}
+	slices.SortFunc(c.Status.CapacityReservations, func(a, b awsv1.CapacityReservation) int { return cmp.Compare(a.ID, b.ID) })
+	c.StatusConditions().SetTrue(awsv1.ConditionCapacityReservationsReady, now)
+}
+
+func ending(r awsv1.CapacityReservation, now time.Time) bool {
+	if r.EndTime == nil {
+		return false
+	}
+	return catalog.Reservation{Kind: string(r.ReservationType), Ends: r.EndTime.Time}.Ending(now)
+}
