@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -16,7 +17,8 @@ import (
 
 const (
 	parallelNotices = 8
-	noticeTries     = 4 // against others who change the same claim
+	noticeTries     = 4               // against others who change the same claim
+	launchWrites    = 2 * time.Second // a launch that is under way is written down within that, as a rule
 )
 
 // ClaimReader finds claims. It may be repeated.
@@ -75,7 +77,17 @@ func (i *Interruption) Handle(ctx context.Context, kind events.Kind, event []byt
 	return i.Notices(ctx, known...)
 }
 
-// Notices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times.
+// EarlyError is about a notice whose instance may be one that is just being launched. It is worth handling again, a minute later too.
+type EarlyError struct{ Notice interrupt.Notice }
+
+// Error names the instance.
+func (e *EarlyError) Error() string {
+	return fmt.Sprintf("notice %s about instance %s: no NodeClaim has it, and a launch from before the notice is not written down yet",
+		e.Notice.Kind, e.Notice.Instance)
+}
+
+// Notices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is an urgent one whose
+// instance may be one that is being launched; less urgent ones are left to the retries of the invocation.
 func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice) error {
 	var done error
 	for try := 1; len(notices) > 0; try++ {
@@ -91,17 +103,33 @@ func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice)
 		}
 		_ = g.Wait() // every error is in errs
 		var again []interrupt.Notice
+		early := false
 		for k, err := range errs {
-			if isConflict(err) && try < noticeTries {
+			_, tooEarly := errors.AsType[*EarlyError](err)
+			if (isConflict(err) || tooEarly && notices[k].Urgent()) && try < noticeTries {
 				i.Log.Info("notice is decided anew", "instance", notices[k].Instance, "because", err.Error())
-				again = append(again, notices[k])
+				again, early = append(again, notices[k]), early || tooEarly
 			} else {
 				done = errors.Join(done, err)
 			}
 		}
-		notices = again
+		if notices = again; early {
+			if err := pause(ctx, launchWrites); err != nil {
+				return errors.Join(done, err)
+			}
+		}
 	}
 	return done
+}
+
+// pause waits, or returns the error of the context.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }
 
 func instancesOf(notices []interrupt.Notice) []string {
@@ -126,6 +154,8 @@ func (i *Interruption) one(ctx context.Context, n interrupt.Notice, claims []clu
 			i.measure(n)
 		}
 		return err
+	case o.Later:
+		return &EarlyError{n}
 	case o.Final:
 		i.Foreign.add(n.Instance, i.Now())
 	case o.Provide:

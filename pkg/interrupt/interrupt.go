@@ -47,6 +47,14 @@ type Notice struct {
 	Action   string    // terminate, stop or hibernate; empty if the notice does not say
 }
 
+// state reports whether the notice is about a state, which lifecycle and provision find out by themselves.
+func (n Notice) state() bool {
+	return n.Kind == Running || n.Kind == Stopping || n.Kind == Stopped || n.Kind == Ending || n.Kind == Ended
+}
+
+// Urgent reports whether the notice leaves no more than minutes.
+func (n Notice) Urgent() bool { return n.Kind == Spot || n.Kind == Reservation }
+
 // Rest says what becomes of the pods of a node on which nothing can be drained any more.
 type Rest int
 
@@ -62,6 +70,7 @@ type Outcome struct {
 	Claim    cluster.Claim
 	Found    bool
 	Final    bool           // not found, and the instance cannot turn out to be ours later
+	Later    bool           // not found, and worth deciding again when launches have been written down
 	Condemn  bool           // delete the claim; false when it is being deleted already
 	Deadline time.Time      // by when its pods must be gone, to be written onto the claim before; zero for no change
 	First    time.Time      // until when its pods stay for their replacement to be asked for; zero for not
@@ -84,7 +93,7 @@ type Told struct {
 // Interrupted decides about a warning that EC2 takes an instance back: the offer is sold out, the claim is condemned, and its pods
 // get until shortly before the end, whatever budgets and do-not-disrupt say.
 func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
-	o := found(n, claims)
+	o := found(n, claims, now)
 	if !o.Found {
 		return o
 	}
@@ -107,7 +116,7 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 // StateChanged decides about the new state of an instance. Running is to be brought into service; everything else ends the claim,
 // whoever brought it about, and its pods do not wait for a drain that no kubelet can carry out.
 func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
-	o := found(n, claims)
+	o := found(n, claims, now)
 	switch {
 	case n.Kind == Running && !o.Found:
 		o.Provide = !o.Final // a launch whose reply was lost is adopted
@@ -147,15 +156,33 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 // ending reports whether the next thing that lifecycle does, or did without having said so yet, is to end the instance.
 func ending(c cluster.Claim) bool { return !c.Deleting.IsZero() && c.Is(v1.ConditionDrained) }
 
-// found is the outcome so far: whose instance it is.
-func found(n Notice, claims []cluster.Claim) Outcome {
+// Limits of the doubt about an instance that no claim has.
+const (
+	writtenWithin = 3 * time.Minute // a launch is on its claim by then, or repeated by provision until it is
+	clocksDiffer  = 5 * time.Second // between AWS and the API server, at most
+)
+
+// found is the outcome so far: whose instance it is. One that no claim has may be that of a claim which was there before the notice and
+// does not say its instance yet.
+func found(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	c, ok := owner(n.Instance, claims)
 	if ok {
 		return Outcome{Claim: c, Found: true}
 	}
+	if n.Instance == "" {
+		return Outcome{Final: true, Why: "it is about no instance"}
+	}
+	at := n.Time
+	if at.IsZero() || at.After(now) {
+		at = now
+	}
 	for _, c := range claims {
-		if c.ProviderID == "" && c.Deleting.IsZero() {
-			return Outcome{Why: "it is not ours, unless it is one that is being launched"}
+		switch {
+		case c.ProviderID != "" || !c.Deleting.IsZero() || c.Created.After(at.Add(clocksDiffer)):
+		case now.Before(at.Add(writtenWithin)):
+			return Outcome{Later: !n.state(), Why: "it is not ours, unless it is one that is being launched"}
+		default:
+			return Outcome{Why: "it is not ours, or its launch could not be written down in " + writtenWithin.String()}
 		}
 	}
 	return Outcome{Final: true, Why: "it is not ours"}

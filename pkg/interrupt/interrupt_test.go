@@ -126,7 +126,7 @@ func claim(t *testing.T, line string) cluster.Claim {
 		case "deadline":
 			c.Annotations[v1.AnnotationTerminationTimestamp] = at(t, v).Format(time.RFC3339)
 		case "age":
-			c.Created = at(t, "-"+v)
+			c.Created = noon().Add(-at(t, v).Sub(noon()))
 		case "initialized":
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInitialized, Status: "True"})
 		case "drained":
@@ -160,7 +160,8 @@ func show(o interrupt.Outcome) string {
 		}
 	}
 	say(!o.Found && o.Final, "not ours for ever")
-	say(!o.Found && !o.Final, "not ours yet")
+	say(!o.Found && !o.Final, "not ours yet: %s", o.Why)
+	say(o.Later, "  decide again later")
 	say(o.Found, "claim %s: %s", o.Claim.Name, o.Why)
 	for _, m := range o.SoldOut {
 		say(true, "  sold out: %s (%s)", m.Offer, m.Why)

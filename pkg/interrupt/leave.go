@@ -95,7 +95,7 @@ func (l Leave) due(now time.Time) bool {
 // Recommended decides about a rebalance recommendation. A node is replaced only once on a recommendation, and only when it is in
 // service and not young; otherwise it is told of, as with the choice to tell. The offer that is left is not bought for a while.
 func Recommended(n Notice, claims []cluster.Claim, pool Policy, now time.Time) Outcome {
-	o := found(n, claims)
+	o := found(n, claims, now)
 	if !o.Found {
 		return o
 	}
@@ -148,7 +148,7 @@ func notReplaced(c cluster.Claim, pool Policy, now time.Time) string {
 // condemn the claim at once; a far one has its node left, replacement first and within budgets, and an hour before it at the
 // latest. Of several dates the earliest counts, in whatever order they come.
 func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
-	o := found(n, claims)
+	o := found(n, claims, now)
 	if !o.Found {
 		return o
 	}

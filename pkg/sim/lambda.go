@@ -2,10 +2,13 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
+
+	"joiner/pkg/control"
 )
 
 // Function is a program under test and how it is run: by a schedule, by others that wake it, by events.
@@ -117,7 +120,7 @@ func (w *world) ended(inv *invocation) {
 	outcome := "ends"
 	if inv.err != nil {
 		outcome = "ends with " + strings.ReplaceAll(inv.err.Error(), "\n", " / ")
-		if !inv.faulty {
+		if _, early := errors.AsType[*control.EarlyError](inv.err); !inv.faulty && !early {
 			w.violate("error without a fault", "%s: %v", inv, inv.err)
 		}
 	}
