@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -49,7 +50,7 @@ func Run(args []string, out, progress io.Writer) int {
 		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(s), statusCommand(s), doctorCommand(s), migrateCommand(s))
+	root.AddCommand(planCommand(s), convertCommand(s), statusCommand(s), doctorCommand(s), migrateCommand(s))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
@@ -72,8 +73,13 @@ func Run(args []string, out, progress io.Writer) int {
 
 // outputFlag adds --output with the forms that a command knows, the first of which is the default.
 func outputFlag(cmd *cobra.Command, into *string, forms ...string) {
-	cmd.Flags().StringVarP(into, "output", "o", forms[0], "table, json or yaml")
+	cmd.Flags().StringVarP(into, "output", "o", forms[0], alternatives(forms))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+}
+
+// alternatives says a list as people do: a, b or c.
+func alternatives(all []string) string {
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
 // noArgs refuses arguments, with a hint at the flag that is meant.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -48,5 +49,31 @@ func TestComparisonAsJSON(t *testing.T) {
 	}
 	if got.Before.HourlyUSD != 0.576 || got.After.HourlyUSD != 0.543 || math.Abs(got.DifferenceUSD+0.033) > 1e-9 || math.Abs(got.DifferencePercent+5.729) > 0.001 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Every manifest of the collection converts, and what comes out needs no second conversion.
+func TestWhatIsConvertedStays(t *testing.T) {
+	files, err := filepath.Glob("testdata/manifests/*.yaml")
+	if err != nil || len(files) < 12 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, f := range files {
+		code, once, progress := run("convert", "-f", f, "--cluster", "demo")
+		if code != 0 {
+			t.Errorf("%s: exit %d, %s", f, code, progress)
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "converted.yaml")
+		if err := os.WriteFile(path, []byte(once), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, twice, progress := run("convert", "-f", path, "--strict")
+		if code != 0 || progress != "" || twice != once {
+			t.Errorf("%s: exit %d, says %q; it became\n%s", f, code, progress, twice)
+		}
+	}
+	if code, _, progress := run("convert", "-f", "testdata/manifests/provisioner-v1alpha5-ops.yaml", "--strict"); code != 3 || !strings.Contains(progress, "5 warnings") {
+		t.Errorf("exit %d, %s", code, progress)
 	}
 }

@@ -153,6 +153,10 @@ func collect(files []file, sc screen) (workload.File, error) {
 	if err := errors.Join(problems...); err != nil {
 		return workload.File{}, err
 	}
+	docs, err := upToDate(docs, sc)
+	if err != nil {
+		return workload.File{}, err
+	}
 	w, notes, err := workload.Collect(docs, name[1:])
 	for _, n := range notes {
 		sc.say("%s", n)

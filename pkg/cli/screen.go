@@ -39,6 +39,11 @@ func (s screen) paint(words string, c ...text.Color) string {
 	return text.Colors(c).Sprint(words)
 }
 
+// paintMessage is paint for messages.
+func (s screen) paintMessage(words string, c ...text.Color) string {
+	return screen{colour: s.live}.paint(words, c...)
+}
+
 const (
 	quiet   = time.Second            // what takes longer is told about
 	redraw  = 200 * time.Millisecond // on a terminal

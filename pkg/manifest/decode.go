@@ -93,15 +93,19 @@ func BadQuantity(tree any, at string) (field string, value any) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(t)) {
 			amounts, ok := t[k].(map[string]any)
-			if !ok || k != "requests" && k != "limits" && k != "overhead" || amounts["resources"] != nil {
-				if field, value := BadQuantity(t[k], path(at, k)); field != "" {
+			at := path(at, k)
+			if !ok || k != "requests" && k != "limits" && k != "overhead" {
+				if field, value := BadQuantity(t[k], at); field != "" {
 					return field, value
 				}
 				continue
 			}
+			if nested, old := amounts["resources"].(map[string]any); old { // as Provisioners have it
+				amounts, at = nested, path(at, "resources")
+			}
 			for _, name := range slices.Sorted(maps.Keys(amounts)) {
 				if _, err := resource.ParseQuantity(fmt.Sprint(amounts[name])); err != nil {
-					return path(path(at, k), name), amounts[name]
+					return path(at, name), amounts[name]
 				}
 			}
 		}

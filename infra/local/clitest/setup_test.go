@@ -223,3 +223,12 @@ func (e env) pool(t *testing.T, name, types string) (toleration string) {
 	e.status(t, classes(), name, ready)
 	return fmt.Sprintf("tolerations: [{key: only, value: %s, operator: Equal}]", name)
 }
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

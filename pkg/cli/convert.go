@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"joiner/pkg/convert"
+	"joiner/pkg/manifest"
+)
+
+const convertHelp = `Convert manifests of older Karpenters to what Joiner and today's Karpenter take, and print them.
+
+Provisioner (karpenter.sh/v1alpha5, with an inline provider or a providerRef), AWSNodeTemplate (karpenter.k8s.aws/v1alpha1), and NodePool
+and EC2NodeClass v1beta1 become NodePool and EC2NodeClass v1; all other objects come out as they went in. Defaults that the old versions
+had are written out. Each thing without an equivalent is a warning on standard error, with file, line and field. Convert what belongs
+together in one go: kubelet settings move from pools into classes.
+
+Exit code 0: converted, maybe with warnings; 2: something cannot be converted, and nothing was printed; 3: with --strict there were warnings.`
+
+type convertFlags struct {
+	files  []string
+	output string
+	strict bool
+	convert.Options
+}
+
+func convertCommand(sc screen) *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use: "convert -f FILE...", Short: "Convert manifests of older Karpenters to today's", Long: convertHelp,
+		Example: "  joiner convert -f provisioners.yaml --cluster prod > nodepools.yaml\n  kubectl get provisioners,awsnodetemplates -o yaml | joiner convert -f - | kubectl apply -f -",
+		Args:    noArgs("files are given with -f"),
+		RunE:    func(*cobra.Command, []string) error { return runConvert(f, sc) },
+	}
+	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "manifests (required); several times, folders too, - for standard input")
+	cmd.Flags().StringVar(&f.Cluster, "cluster", "", "name of the cluster: the nodes' role is KarpenterNodeRole-<cluster> where the input does not say")
+	cmd.Flags().StringVar(&f.Role, "role", "", "name of the nodes' role where the input does not say")
+	cmd.Flags().BoolVar(&f.KeepAL2, "keep-al2", false, "leave classes on Amazon Linux 2 instead of AL2023")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "end with 3 if there are warnings")
+	outputFlag(cmd, &f.output, "yaml", "json")
+	return cmd
+}
+
+func runConvert(f convertFlags, sc screen) error {
+	if f.output != "yaml" && f.output != "json" {
+		return &inputError{fmt.Errorf("--output %q: use yaml or json", f.output)}
+	}
+	if len(f.files) == 0 {
+		return &inputError{errors.New("no file given; name one with -f")}
+	}
+	files, err := readAll(f.files)
+	if err != nil {
+		return &inputError{err}
+	}
+	docs, err := parseAll(files)
+	if err != nil {
+		return &inputError{err}
+	}
+	if len(docs) == 0 {
+		return &inputError{fmt.Errorf("%s: there is no object", strings.Join(f.files, ","))}
+	}
+	r, err := convert.Convert(docs, f.Options)
+	if err != nil {
+		return &inputError{err}
+	}
+	for _, w := range r.Warnings {
+		sc.say("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
+	}
+	if err := writeObjects(sc, f.output, r.Objects); err != nil {
+		return err
+	}
+	if f.strict && len(r.Warnings) > 0 {
+		return &foundError{fmt.Sprintf("%d warnings", len(r.Warnings))}
+	}
+	return nil
+}
+
+// parseAll reads the objects of all files; the error names what is wrong in each.
+func parseAll(files []file) ([]manifest.Document, error) {
+	var docs []manifest.Document
+	var problems []error
+	for _, one := range files {
+		found, err := manifest.Parse(one.path, one.data)
+		docs, problems = append(docs, found...), append(problems, err)
+	}
+	return docs, errors.Join(problems...)
+}
+
+// writeObjects prints a stream of YAML documents, or one List.
+func writeObjects(sc screen, output string, objects []convert.Object) error {
+	var bodies []json.RawMessage
+	for _, o := range objects {
+		b, err := bodyOf(o)
+		if err != nil {
+			return err
+		}
+		bodies = append(bodies, b)
+	}
+	if output == "json" {
+		return writeJSON(sc.out, map[string]any{"apiVersion": "v1", "kind": "List", "items": bodies})
+	}
+	var out strings.Builder
+	for i, b := range bodies {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		y, err := yaml.JSONToYAML(b)
+		if err != nil {
+			return fmt.Errorf("write YAML: %w", err)
+		}
+		out.Write(y)
+	}
+	return sc.write(out.String())
+}
+
+func bodyOf(o convert.Object) (json.RawMessage, error) {
+	var what any = o.Pool
+	switch {
+	case o.Class != nil:
+		what = o.Class
+	case o.Pool == nil:
+		return o.Other.Body, nil
+	}
+	b, err := json.Marshal(what)
+	if err != nil {
+		return nil, fmt.Errorf("write JSON: %w", err)
+	}
+	return b, nil
+}
+
+// upToDate converts what is of older versions among the documents, with warnings as messages.
+func upToDate(docs []manifest.Document, sc screen) ([]manifest.Document, error) {
+	r, err := convert.Convert(docs, convert.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var out []manifest.Document
+	for _, w := range r.Warnings {
+		sc.say("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
+	}
+	for _, o := range r.Objects {
+		if !o.Converted() {
+			out = append(out, o.Other)
+			continue
+		}
+		b, err := bodyOf(o)
+		if err != nil {
+			return nil, err
+		}
+		made, err := manifest.Parse("converted", b)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, made...)
+	}
+	return out, nil
+}
