@@ -69,11 +69,14 @@ func Malformed(code string) bool {
 // SpotRoleMissing is the code for a spot request in an account without the service-linked role for spot and without the right to make it.
 const SpotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 
+// NoAddresses is the code for a subnet without a free address.
+const NoAddresses = "InsufficientFreeAddressesInSubnet"
+
 // NoCapacity reports whether the code means that an offer is refused for lack of capacity or quota (spec aws.md §3.7, ICE codes).
 func NoCapacity(code string) bool {
 	switch code {
 	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
-		"InsufficientFreeAddressesInSubnet", "MaxFleetCountExceeded", "ReservationCapacityExceeded":
+		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded":
 		return true
 	}
 	return false

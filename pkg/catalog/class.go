@@ -29,6 +29,14 @@ type Class struct {
 	Interfaces           []Interface       `json:"interfaces,omitempty"`           // the class's own, empty when it configures none
 	LearnedMemoryMiB     map[string]int64  `json:"learnedMemoryMiB,omitempty"`     // type to the memory its registered nodes reported
 	Reservations         []Reservation     `json:"reservations,omitempty"`         // sorted by id
+	Subnets              []Subnet          `json:"subnets,omitempty"`              // in the order of the class's status
+}
+
+// Subnet is a subnet of a class.
+type Subnet struct {
+	ID   string `json:"id"`
+	Zone string `json:"zone"`
+	Free *int64 `json:"free,omitempty"` // addresses; nil while nobody asked
 }
 
 // Interface is a network interface that a class configures.

@@ -59,6 +59,7 @@ type zone struct {
 	hasSubnet bool
 	notSold   string // reasons, made once
 	noSubnet  string
+	full      string // why no subnet of the class takes another node there, empty when one does
 }
 
 func newResolver(c Catalog, class Class, soldOut []Mark, now time.Time) *resolver {
@@ -70,7 +71,7 @@ func newResolver(c Catalog, class Class, soldOut []Mark, now time.Time) *resolve
 		}
 		r.zones = append(r.zones, zone{
 			name: name, id: id, hasSubnet: ok,
-			notSold: "not sold in " + name, noSubnet: "the class has no subnet in " + name,
+			notSold: "not sold in " + name, noSubnet: "the class has no subnet in " + name, full: r.full(name),
 		})
 	}
 	for i := range class.Reservations {
@@ -85,6 +86,26 @@ func newResolver(c Catalog, class Class, soldOut []Mark, now time.Time) *resolve
 		r.why = err.Error()
 	}
 	return r
+}
+
+// full says why none of the class's subnets in the zone takes another node, which needs an address of its own (spec aws.md §2.7, §3.3).
+// Where the subnets are not known, one does.
+func (r *resolver) full(zone string) (why string) {
+	for _, s := range r.class.Subnets {
+		if s.Zone != zone {
+			continue
+		}
+		marked := r.soldOut[marked{scope: s.ID}]
+		switch {
+		case marked != "":
+			why = s.ID + " is " + marked
+		case s.Free != nil && *s.Free <= 0:
+			why = "no subnet of the class in " + zone + " has a free address"
+		default:
+			return ""
+		}
+	}
+	return why
 }
 
 // zoneNames lists the zones of the region, sorted: those with an id and those that sell something.

@@ -93,6 +93,8 @@ func (r *resolver) refuseOffer(f *Facts, z *zone, o Offering) string {
 		return z.notSold
 	case !z.hasSubnet:
 		return z.noSubnet
+	case z.full != "":
+		return z.full
 	}
 	if why := r.soldOut.why(o.Offer, ""); why != "" {
 		return why
@@ -118,6 +120,8 @@ func (r *resolver) reservedOffering(f *Facts, res *Reservation, refused string) 
 		o.Why = "reservation " + res.ID + " is in " + res.Zone + ", which the region does not have"
 	case !r.zones[i].hasSubnet:
 		o.Why = r.zones[i].noSubnet
+	case r.zones[i].full != "":
+		o.Why = r.zones[i].full
 	case res.Ending(r.now):
 		o.Why = "reservation " + res.ID + " is about to end"
 	case res.Remaining <= 0:

@@ -36,6 +36,9 @@ type launcher struct {
 	classes map[string]*awsv1.EC2NodeClass
 	market  func(cluster.Pool) []catalog.Type // what a pool can buy; nil if nobody asked yet
 	marked  int                               // how many marks it reckons with
+	coming  addresses                         // what launches of this pass take
+
+	ordering sync.Mutex // held while an order is chosen
 }
 
 // claim launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
@@ -47,11 +50,7 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 		return c, err
 	}
 	for try := range maxAttempts {
-		order, err := l.choose(c, class, l.types(c))
-		if stored && try == 0 && hopeless(err) {
-			// Its instance may run already, without its knowing. The request with its token brings it back, whatever is sold out by now.
-			order, err = l.choose(c, class, l.without(nil)(l.poolOf(c)))
-		}
+		order, back, err := l.order(c, class, stored && try == 0)
 		if hopeless(err) {
 			return cluster.Claim{}, l.giveUp(ctx, c, err)
 		}
@@ -64,6 +63,7 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 		}
 		l.p.Log.Info(order.String())
 		instance, marks, err := l.p.Fleet.Launch(ctx, order, launch.Token(c.UID, attemptOf(c)))
+		back(instance)
 		if markErr := l.mark(ctx, marks); markErr != nil {
 			return c, markErr
 		}
@@ -87,6 +87,22 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 		}
 	}
 	return c, nil // the next pass goes on
+}
+
+// order chooses what to ask for, and counts the addresses that it may take until back is called. It does so for one claim after the
+// other: each must know what the one before takes.
+func (l *launcher) order(c cluster.Claim, class *awsv1.EC2NodeClass, mayRun bool) (o launch.Order, back func(cluster.Instance), err error) {
+	l.ordering.Lock()
+	defer l.ordering.Unlock()
+	o, err = l.choose(c, class, l.types(c))
+	if mayRun && hopeless(err) {
+		// Its instance may run already, without its knowing. The request with its token brings it back, whatever is sold out by now.
+		o, err = l.choose(c, class, l.without(nil)(l.poolOf(c)))
+	}
+	if err != nil {
+		return o, nil, err
+	}
+	return o, l.take(o), nil
 }
 
 // launched writes the instance into the claim: labels first, because the status ends the launch.
@@ -184,7 +200,7 @@ func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass, types []ca
 		return launch.Order{}, &launch.NotReadyError{Class: c.Class, Why: "it does not exist"}
 	}
 	return launch.Choose(launch.Input{Claim: c, Class: class, Resolved: resolved, Cluster: l.p.Cluster, Types: types,
-		RelaxMinValues: l.p.Rules.RelaxMinValues})
+		Addresses: l.addresses(resolved), RelaxMinValues: l.p.Rules.RelaxMinValues})
 }
 
 func (l *launcher) typeOf(c cluster.Claim, name string) (catalog.Type, bool) {

@@ -47,28 +47,42 @@ func (m market) snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return s, nil
 }
 
-// stocked are the classes with what is left of their capacity reservations. What cannot be read counts as used up: the pods find
-// something else, and the next pass asks again.
+// stocked are the classes with what is left of their capacity reservations and subnets. Reservations that cannot be read count as used
+// up, and subnets as having room: the pods find something else, EC2 says what is not so, and the next pass asks again.
 func (m market) stocked(ctx context.Context, classes []catalog.Class) []catalog.Class {
-	ids := map[string]bool{}
+	reservations, subnets := map[string]bool{}, map[string]bool{}
 	for _, c := range classes {
 		for _, r := range c.Reservations {
-			ids[r.ID] = true
+			reservations[r.ID] = true
+		}
+		for _, s := range c.Subnets {
+			subnets[s.ID] = true
 		}
 	}
-	if len(ids) == 0 {
-		return classes
-	}
-	room, err := m.levels.Reservations(ctx, slices.Sorted(maps.Keys(ids)))
-	if err != nil {
-		m.log.Warn("no capacity reservation is used in this pass", "error", err)
-	}
+	room := m.level(ctx, "no capacity reservation is used in this pass", m.levels.Reservations, reservations)
+	free := m.level(ctx, "the addresses of subnets are not counted in this pass", m.levels.Addresses, subnets)
 	out := slices.Clone(classes)
 	for i := range out {
-		out[i].Reservations = slices.Clone(out[i].Reservations)
+		out[i].Reservations, out[i].Subnets = slices.Clone(out[i].Reservations), slices.Clone(out[i].Subnets)
 		for j := range out[i].Reservations {
 			out[i].Reservations[j].Remaining = room[out[i].Reservations[j].ID]
 		}
+		for j := range out[i].Subnets {
+			if n, known := free[out[i].Subnets[j].ID]; known {
+				out[i].Subnets[j].Free = &n
+			}
+		}
+	}
+	return out
+}
+
+func (m market) level(ctx context.Context, without string, read func(context.Context, []string) (map[string]int64, error), ids map[string]bool) map[string]int64 {
+	if len(ids) == 0 {
+		return nil
+	}
+	out, err := read(ctx, slices.Sorted(maps.Keys(ids)))
+	if err != nil {
+		m.log.Warn(without, "error", err)
 	}
 	return out
 }

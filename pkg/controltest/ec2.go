@@ -76,7 +76,7 @@ func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []catalog
 // start runs an instance. Its user data gives the node what the claim says.
 func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
 	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.next()), State: "pending", Type: v.Type, Zone: v.Zone,
-		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: w.now, Claim: o.ClaimName, ClaimUID: o.ClaimUID}}
+		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName, ClaimUID: o.ClaimUID}}
 	m.labels = map[string]string{catalog.LabelType: v.Type, catalog.LabelZone: v.Zone, catalog.LabelCapacityType: v.CapacityType}
 	if c, ok := w.claims[o.ClaimName]; ok {
 		m.labels, m.taints = merged(c.Labels, m.labels), slices.Concat(c.Taints, c.StartupTaints)
@@ -100,6 +100,29 @@ func (p *Ports) Instances(ctx context.Context) ([]cluster.Instance, error) {
 				continue
 			}
 			out = append(out, m.Instance)
+		}
+		return out, nil
+	})
+}
+
+// Reservations tells that nothing is reserved.
+func (p *Ports) Reservations(ctx context.Context, _ []string) (map[string]int64, error) {
+	return do(ctx, p, "describe reservations", func() (map[string]int64, error) { return nil, nil })
+}
+
+// Addresses tells what the instances that live have left of Free, each having one address.
+func (p *Ports) Addresses(ctx context.Context, subnets []string) (map[string]int64, error) {
+	return do(ctx, p, "describe subnets", func() (map[string]int64, error) {
+		out := map[string]int64{}
+		for _, id := range subnets {
+			if n, known := p.w.Free[id]; known {
+				out[id] = n
+			}
+		}
+		for _, m := range p.w.instances {
+			if _, known := out[m.SubnetID]; known && !m.Gone() {
+				out[m.SubnetID]--
+			}
 		}
 		return out, nil
 	})

@@ -33,6 +33,7 @@ type World struct {
 	Cluster string
 
 	Refuse     func(catalog.Offer) bool   // offers that EC2 has no capacity for; nil for none
+	Free       map[string]int64           // addresses of subnets; of one that is missing nobody knows
 	FailLaunch func(o launch.Order) error // another error of CreateFleet; nil for none
 	Quota      int                        // how many things Take lets through
 	FailEnd    func(id string) error      // of TerminateInstances; nil for none
@@ -117,6 +118,7 @@ func New(c catalog.Catalog, now time.Time) *World {
 	object.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 	for _, zone := range slices.Sorted(maps.Keys(c.Zones)) {
 		object.Status.Subnets = append(object.Status.Subnets, awsv1.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: c.Zones[zone]})
+		w.resolved[0].Subnets = append(w.resolved[0].Subnets, catalog.Subnet{ID: "subnet-" + zone, Zone: zone})
 	}
 	w.classes[class.Name] = object
 	w.pools = []cluster.Pool{{Name: "general", UID: "uid-general", Class: "default", Ready: true, Uncounted: true}}

@@ -83,11 +83,22 @@ func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Ma
 			other = append(other, e)
 			continue
 		}
+		if id := subnetOf(e); c == awscode.NoAddresses && id != "" { // other subnets of the zone may have some
+			marks = append(marks, catalog.Mark{Scope: id, Why: c})
+			continue
+		}
 		for _, f := range offersOf(o, e) {
 			marks = append(marks, catalog.Mark{Offer: f, Scope: o.Reservation(f.Type, f.Zone), Why: c})
 		}
 	}
 	return marks, other
+}
+
+func subnetOf(e types.CreateFleetError) string {
+	if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
+		return aws.ToString(v.Overrides.SubnetId)
+	}
+	return ""
 }
 
 // offersOf is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would shut out much more.

@@ -121,7 +121,7 @@ func strategy(capacityType string, pricesOverlaid bool) string {
 
 // templates makes one template for each different content and gives it the offers that use it (spec aws.md §3.4, §3.5).
 func templates(in Input, o Order, cs []candidate) ([]Template, error) {
-	subnets := subnetOfZone(in.Class)
+	subnets := subnetOfZone(in)
 	byGroup := map[group]int{}
 	byName := map[string]int{}
 	var out []Template
@@ -145,7 +145,7 @@ func templates(in Input, o Order, cs []candidate) ([]Template, error) {
 				byGroup[g] = i
 			}
 			out[i].Overrides = append(out[i].Overrides,
-				Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price})
+				Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price, Pods: c.t.MaxPods})
 		}
 	}
 	for _, t := range out {
@@ -163,16 +163,4 @@ func templateError(in Input, err error) error {
 		return &NotReadyError{Class: in.Class.Name, Why: bad.Reason + ": " + bad.Error()}
 	}
 	return err
-}
-
-// subnetOfZone picks one subnet for each zone: the first of the status, which lists those with most free addresses first
-// (spec aws.md §3.3).
-func subnetOfZone(c *awsv1.EC2NodeClass) map[string]string {
-	out := map[string]string{}
-	for _, s := range c.Status.Subnets {
-		if out[s.Zone] == "" {
-			out[s.Zone] = s.ID
-		}
-	}
-	return out
 }

@@ -30,6 +30,12 @@ func TestChoose(t *testing.T) {
 				w.in.Resolved.Ready = !d.HasArg("unready")
 			case "claim":
 				w.claim(t, d)
+			case "addresses": // lines such as "subnet-a1 left=3 spare=-26"
+				w.in.Addresses = map[string]launch.Addresses{}
+				for _, l := range lines(d.Input) {
+					f := strings.Fields(l)
+					w.in.Addresses[f[0]] = launch.Addresses{Left: int64(number(t, strings.TrimPrefix(f[1], "left="))), Spare: int64(number(t, strings.TrimPrefix(f[2], "spare=")))}
+				}
 			case "dns":
 				w.in.Cluster.DNSAddress = d.Input
 			case "region":

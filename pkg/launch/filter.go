@@ -32,6 +32,7 @@ func filter(in Input) ([]candidate, error) {
 	if !picky {
 		cs = withoutDearSpot(withoutExotic(cs))
 	}
+	cs = withSpareAddresses(in, cs)
 	slices.SortStableFunc(cs, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.offers[0].Price, b.offers[0].Price), cmp.Compare(a.t.Name, b.t.Name))
 	})
@@ -45,7 +46,7 @@ func filter(in Input) ([]candidate, error) {
 // available keeps the types that the claim allows and that hold its requests, with the offers that it allows and that can be
 // bought. Otherwise it says why there are none.
 func available(in Input) (cs []candidate, why string) {
-	subnets := subnetOfZone(in.Class)
+	subnets := subnetOfZone(in)
 	var refused []string
 	fits := 0
 	for i := range in.Types {
@@ -61,7 +62,7 @@ func available(in Input) (cs []candidate, why string) {
 			case !o.Available:
 				refused = append(refused, fmt.Sprintf("%s: %s", o.Offer, o.Why))
 			case subnets[o.Zone] == "":
-				refused = append(refused, fmt.Sprintf("%s: the class has no subnet there", o.Offer))
+				refused = append(refused, fmt.Sprintf("%s: the class has no subnet there that takes another node", o.Offer))
 			default:
 				c.offers = append(c.offers, o)
 			}

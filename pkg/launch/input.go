@@ -16,9 +16,18 @@ type Input struct {
 	Types    []catalog.Type // of Resolved, with what is sold out marked
 	Cluster  Cluster
 
+	// Addresses is what subnets of the class have left, by id. Of one that is missing it is not known.
+	Addresses map[string]Addresses
+
 	// RelaxMinValues launches although fewer values are possible than a minValues of the claim wants (MIN_VALUES_POLICY
 	// BestEffort).
 	RelaxMinValues bool
+}
+
+// Addresses is what a subnet has left.
+type Addresses struct {
+	Left  int64 // addresses for further nodes; 0 of a subnet that takes none
+	Spare int64 // what is left of them when all nodes on their way are full of pods; may be negative
 }
 
 // Cluster is what a node has to know of its cluster.

@@ -51,6 +51,7 @@ type Override struct {
 	SubnetID string
 	ImageID  string
 	Price    float64 // USD per hour; also the priority
+	Pods     int64   // that a node of the type takes, and so addresses of the subnet
 }
 
 // BlockDevice is a volume of the instance. Zero values are left out of the request.

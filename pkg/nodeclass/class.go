@@ -17,7 +17,7 @@ import (
 const gib = int64(1) << 30
 
 // Describe says what of an EC2NodeClass changes how instance types look, as its status resolves it. MemoryOverhead, ReservedENIs and
-// what reservations have room for do not come from the object; the caller fills them in.
+// what reservations and subnets have room for do not come from the object; the caller fills them in.
 func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 	out := catalog.Class{
 		Name:           n.Name,
@@ -39,6 +39,7 @@ func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 			out.ZoneIDs = map[string]string{}
 		}
 		out.ZoneIDs[s.Zone] = s.ZoneID
+		out.Subnets = append(out.Subnets, catalog.Subnet{ID: s.ID, Zone: s.Zone})
 	}
 	for _, a := range n.Status.AMIs {
 		out.Images = append(out.Images, imageFrom(a))

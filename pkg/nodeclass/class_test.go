@@ -45,6 +45,7 @@ status:
 		Images: []catalog.Image{
 			{ID: "ami-2", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "arm64"))}, {ID: "ami-1"}},
 		ZoneIDs:      map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
+		Subnets:      []catalog.Subnet{{ID: "subnet-1", Zone: "us-west-2a"}, {ID: "subnet-2", Zone: "us-west-2b"}},
 		KubeReserved: map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
 		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, Interfaces: []catalog.Interface{{}, {Device: 1, EFAOnly: true}},
 		Reservations: []catalog.Reservation{

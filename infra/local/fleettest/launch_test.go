@@ -127,6 +127,17 @@ func refusals(t *testing.T, err error) []string {
 	return out
 }
 
+// A subnet that is full says nothing about offers: another subnet of the zone may have addresses.
+func TestASubnetWithoutAddressesIsMarkedItself(t *testing.T) {
+	r := start(t, 1)
+	r.LimitAddresses(r.zones["us-west-2a"], 0)
+	_, marks, err := r.Launch(t.Context(), r.order("on-demand", "m5.large"), token)
+	want := []catalog.Mark{{Scope: r.zones["us-west-2a"], Why: "InsufficientFreeAddressesInSubnet"}}
+	if diff := cmp.Diff(want, marks); diff != "" || err != nil {
+		t.Errorf("%v, marks (-want +got):\n%s", err, diff)
+	}
+}
+
 // A quota may refuse the whole request instead of each offer.
 func TestAQuotaThatRefusesTheRequestIsNoCapacity(t *testing.T) {
 	r := start(t, 1)

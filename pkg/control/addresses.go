@@ -1,0 +1,63 @@
+package control
+
+import (
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+// addresses are those of subnets that instances take which were launched, or may have been, since the addresses were counted.
+type addresses struct {
+	nodes map[string]int64 // by subnet: addresses that are gone
+	pods  map[string]int64 // by subnet: addresses that nodes will need when they are full
+}
+
+// addresses is what the class's subnets have left by now. A subnet that EC2 refused for want of addresses has none.
+func (l *launcher) addresses(c catalog.Class) map[string]launch.Addresses {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	full := map[string]bool{}
+	for _, m := range l.soldOut {
+		if m.Offer == (catalog.Offer{}) && l.p.Now().Before(m.Until) {
+			full[m.Scope] = true
+		}
+	}
+	out := map[string]launch.Addresses{}
+	for _, s := range c.Subnets {
+		switch {
+		case full[s.ID]:
+			out[s.ID] = launch.Addresses{}
+		case s.Free != nil:
+			left := *s.Free - l.coming.nodes[s.ID]
+			out[s.ID] = launch.Addresses{Left: left, Spare: left - l.coming.pods[s.ID]}
+		}
+	}
+	return out
+}
+
+// take counts what the order may take in each of its subnets, until back is called with what it was given: then only the subnet of that
+// instance counts. An order that came to nothing takes nothing.
+func (l *launcher) take(o launch.Order) (back func(cluster.Instance)) {
+	taken := o.Taken()
+	count := func(subnet string, sign int64) {
+		l.coming.nodes[subnet] += sign
+		l.coming.pods[subnet] += sign * taken[subnet]
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.coming.nodes == nil {
+		l.coming = addresses{nodes: map[string]int64{}, pods: map[string]int64{}}
+	}
+	for subnet := range taken {
+		count(subnet, 1)
+	}
+	return func(i cluster.Instance) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for subnet := range taken {
+			if subnet != i.SubnetID {
+				count(subnet, -1)
+			}
+		}
+	}
+}
