@@ -47,6 +47,28 @@ func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
 	}
 }
 
+// One small pod needs a whole node, so the bound is the price of the cheapest that holds it; where a host could take it, nothing has to
+// be made for it.
+func TestBoundOfOnePod(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		script []string
+		want   float64
+	}{
+		{"alone", []string{"type c.m cpu=4000 mem=8192 milliusd=120 spot=62", "type c.l cpu=16000 mem=32768 milliusd=500 spot=200", "pool p", "pods web cpu=100 mem=128"}, 0.062},
+		{"on-demand", []string{"type c.m cpu=4000 mem=8192 milliusd=120 spot=62", "pool p", "pods web cpu=100 mem=128\nselect capacity=on-demand"}, 0.12},
+		{"the larger of two", []string{"type c.m cpu=4000 mem=8192 milliusd=120", "type c.l cpu=16000 mem=32768 milliusd=500", "pool p", "pods web cpu=100 mem=128", "pods big cpu=9000 mem=128"}, 0.5},
+	} {
+		w, err := scenario.FromText(c.script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := decide(w).LowerBoundUSD; math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("%s: the bound is %v, not %v", c.name, got, c.want)
+		}
+	}
+}
+
 // tinyWorld has up to six pods and few types.
 func tinyWorld(seed uint64) []string {
 	r := rand.New(rand.NewPCG(seed, 11))
