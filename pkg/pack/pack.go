@@ -12,6 +12,7 @@ package pack
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -59,7 +60,7 @@ func decided(w *world) plan.Plan {
 		byPriority = true
 		best = w.best(byPriority)
 	}
-	best = w.dispersed(best, byPriority)
+	best = w.dispersed(w.settledWell(best, byPriority), byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
 	best.improve(cmp.Or(w.s.Rules.SearchSteps, defaultSearchSteps))
 	out.Launches = best.launches()
@@ -147,7 +148,10 @@ func (a *attempt) priceOf(b *bin) float64 {
 // pass packs everything, at once or one priority after the other. It starts again while some domain (a zone, say) takes
 // fewer pods than planned, so that the others are not filled beyond what a spread allows.
 func (w *world) pass(byPriority, guided bool) *attempt {
-	caps, groups := map[place]int{}, map[int]bool{}
+	caps, groups := maps.Clone(w.homes), map[int]bool{}
+	if caps == nil {
+		caps = map[place]int{}
+	}
 	for range mostRestarts {
 		a := w.attempt(caps, guided)
 		a.groups = groups

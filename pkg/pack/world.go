@@ -39,9 +39,10 @@ type world struct {
 	asked      []int32
 	last       asked
 	reasons    map[string]string
-	worth      *worth  // once a node was wanted
-	ceiling    int64   // of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
-	lone       []*kind // by counter: see alone
+	worth      *worth        // once a node was wanted
+	ceiling    int64         // of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	lone       []*kind       // by counter: see alone
+	homes      map[place]int // domains that groups are to keep out of, see settledWell
 }
 
 // counter counts the pods of a group by domain of a key, on nodes that pass the filter.
