@@ -106,11 +106,6 @@ func migrationFacts(ctx context.Context, l link, s cluster.Snapshot, sc screen) 
 				f.Foreign = append(f.Foreign, o.GetName())
 			}
 		}),
-		from.list(ctx, atClasses, func(o *unstructured.Unstructured) {
-			if terms, _, _ := unstructured.NestedSlice(o.Object, "spec", "capacityReservationSelectorTerms"); len(terms) > 0 {
-				f.Reserved = append(f.Reserved, o.GetName())
-			}
-		}),
 		from.list(ctx, atPools, func(o *unstructured.Unstructured) { noteAnnotations(&f, o) }),
 		from.list(ctx, atPods, func(o *unstructured.Unstructured) {
 			if o.GetAnnotations()["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" {

@@ -23,7 +23,6 @@ type Facts struct {
 	CRDs        []CRD       // those of Karpenter's groups that are there
 	Foreign     []string    // NodeClaims whose class is no EC2NodeClass
 	Pinned      []string    // pods, namespace/name, that Cluster Autoscaler may not evict
-	Reserved    []string    // EC2NodeClasses that choose capacity reservations
 	Annotations []Annotated // annotations of joiner.sh on NodePools
 }
 

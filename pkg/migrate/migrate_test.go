@@ -14,7 +14,7 @@ import (
 )
 
 // TestScenarios plays testdata in the words of pkg/scenario. Nodes and claims of ours are as Karpenter leaves them. "karpenter",
-// "autoscaler", "leader", "joiner", "crd", "foreign", "pinned", "reserved" and "annotated" are further facts; "claim-is NAME WHAT" changes
+// "autoscaler", "leader", "joiner", "crd", "foreign", "pinned" and "annotated" are further facts; "claim-is NAME WHAT" changes
 // a claim; "group NAME NODES" puts nodes into a node group; "to" and "back" print the report.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -56,8 +56,6 @@ func (w *world) do(t *testing.T, d *datadriven.TestData) string {
 		w.facts.Foreign = args
 	case "pinned":
 		w.facts.Pinned = args
-	case "reserved":
-		w.facts.Reserved = args
 	case "annotated":
 		w.facts.Annotations = append(w.facts.Annotations, Annotated{Pool: args[0], Keys: args[1:]})
 	case "group":

@@ -35,9 +35,6 @@ func To(f Facts, sells pack.Market) Report {
 				"give the pool no replicas, or keep Karpenter for it")
 		}
 	}
-	for _, name := range f.Reserved {
-		r.find(Note, "EC2NodeClass "+name, "it chooses capacity reservations; nodes in them stay, new ones are launched as spot or on-demand", "")
-	}
 	for _, name := range f.Foreign {
 		r.find(Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
 	}
