@@ -48,13 +48,16 @@ type Provision struct {
 	Rules       cluster.Rules
 	Holder      string // names this invocation as the holder of leases
 	SoldOutFor  time.Duration
-	AlwaysWatch bool // stay although there is nothing to do
+	AlwaysWatch bool          // stay although there is nothing to do
+	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
+	BatchMax    time.Duration // that pods wait for others at most
 	Now         func() time.Time
 	Log         *slog.Logger
 
-	said string // the plan that was logged last
-	seen unseen
-	sum  tally
+	said  string          // the plan that was logged last
+	known map[string]bool // pods, by UID, that waited when it looked last
+	seen  unseen
+	sum   tally
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
@@ -89,6 +92,9 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 	if len(pods) == 0 && !unsettled(claims) && !p.leaving(claims) {
 		p.sum.nothing()
 		return false, nil
+	}
+	if err := p.gather(ctx, pods, claims); err != nil {
+		return false, err
 	}
 	busy, held, err := sole{p.Lease, p.Holder}.alone(ctx, p.locked)
 	if err == nil && !held {

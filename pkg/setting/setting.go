@@ -82,6 +82,8 @@ type Values struct {
 	PodMoveUSD              float64
 	DisruptionSteps         int
 	Stay                    time.Duration
+	BatchIdle               time.Duration
+	BatchMax                time.Duration
 	AlwaysWatch             bool
 	HoldNodes               bool
 	LaunchTimeout           time.Duration

@@ -34,6 +34,8 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		PodMoveUSD:              0.0005,
 		DisruptionSteps:         24,
 		Stay:                    50 * time.Second,
+		BatchIdle:               time.Second,
+		BatchMax:                10 * time.Second,
 		LaunchTimeout:           5 * time.Minute,
 		RegistrationTimeout:     15 * time.Minute,
 		InitializationTimeout:   30 * time.Minute,
@@ -64,7 +66,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	got, err := setting.Parse(env(map[string]string{
 		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
-		"SOLD_OUT_FOR": "1m", "STAY": "0s", "ALWAYS_WATCH": "true", "HOLD_NODES": "false", "LAUNCH_TIMEOUT": "2m",
+		"SOLD_OUT_FOR": "1m", "STAY": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "HOLD_NODES": "false", "LAUNCH_TIMEOUT": "2m",
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "MIN_LEAK_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
@@ -85,7 +87,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
 		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
-		Disruption: setting.DisruptionReport, PaybackTime: 2 * time.Hour, PodMoveUSD: 0.01, DisruptionSteps: 5,
+		Disruption: setting.DisruptionReport, PaybackTime: 2 * time.Hour, PodMoveUSD: 0.01, DisruptionSteps: 5, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)

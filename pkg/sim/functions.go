@@ -21,7 +21,7 @@ func Functions(rules cluster.Rules) []Function {
 					Lifecycle: p.considerate("lifecycle", in.Log), Refresh: p.Waker("refresh"), Vigil: p, Rules: rules, Holder: in.Holder,
 					Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 						ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-					SoldOutFor: soldOutFor, Now: in.Now, Log: in.Log}
+					SoldOutFor: soldOutFor, BatchIdle: time.Second, BatchMax: 10 * time.Second, Now: in.Now, Log: in.Log}
 				return f.Run(ctx, in.Until)
 			}},
 		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
