@@ -6,10 +6,13 @@ import (
 )
 
 const (
-	// worthMoving is the part of a plan's price that another domain for a group has to save, as far as can be told, to be tried.
-	worthMoving = 0.003
-	// mostMoves is how often plans with few new nodes are made anew for that; others are once.
+	// worthMoving is the part of a plan's price that another domain for a group has to save, as far as can be told, to be tried;
+	// more of it for plans with many new nodes, which take longer to make.
+	worthMoving, worthMovingMany = 0.003, 0.02
+	// mostMoves is how often plans with very few new nodes are made anew for that; others once.
 	mostMoves = 8
+	// veryFewNodes is how many that are.
+	veryFewNodes = 30
 )
 
 // gathering is pods that must be near each other in one domain of a key, and nobody is there yet who says in which.
@@ -46,9 +49,12 @@ func (w *world) settledWell(best *attempt, byPriority bool) *attempt {
 	if len(groups) == 0 {
 		return best
 	}
-	moves := 1
-	if best.opened <= fewNodes {
-		moves = mostMoves
+	moves, worth := 1, worthMovingMany
+	switch {
+	case best.opened <= veryFewNodes:
+		moves, worth = mostMoves, worthMoving
+	case best.opened <= fewNodes:
+		worth = worthMoving
 	}
 	tried := map[place]bool{}
 	for range moves {
@@ -58,10 +64,10 @@ func (w *world) settledWell(best *attempt, byPriority bool) *attempt {
 		}
 		moved := false
 		for _, g := range groups {
-			if to := best.better(g, tried); to >= 0 {
+			if to := best.better(g, worth, tried); to >= 0 {
 				g.settle(w, homes, to)
 				moved = true
-				if best.opened <= fewNodes {
+				if moves > 1 {
 					break // one after the other, for the next may want the same room
 				}
 			}
@@ -93,14 +99,19 @@ func (g gathering) settle(w *world, homes map[place]int, to int) {
 	}
 }
 
-// better returns the domain in which the group would cost least, -1 when it is there, would save little, or that was tried.
-func (a *attempt) better(g gathering, tried map[place]bool) int {
+// better returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves less than the part
+// worth of the price.
+func (a *attempt) better(g gathering, worth float64, tried map[place]bool) int {
 	names := a.w.domains[g.key]
 	from := slices.IndexFunc(a.tally.count[g.counter], func(n int) bool { return n > 0 })
 	if from < 0 {
 		return -1
 	}
-	to, least := -1, a.costOf(g)-worthMoving*a.price()
+	mine := a.costOf(g)
+	if mine < worth*a.price() {
+		return -1
+	}
+	to, least := -1, mine-worth*a.price()
 	for d, name := range names {
 		if p := (place{g.kinds[0].id, g.key, name}); d == from || tried[p] {
 			continue
@@ -140,28 +151,28 @@ func (a *attempt) costOf(g gathering) float64 {
 
 // costIn is about what the group would cost in the domain: nothing where other nodes have room for it, else its share of new ones.
 func (a *attempt) costIn(g gathering, domain string) float64 {
-	room := map[*bin][]int64{}
+	type roomOf struct {
+		bin  *bin
+		room []int64
+	}
+	var there []roomOf
+	for _, b := range a.bins {
+		if b.domain(g.key) == domain && (b.offer == nil || !b.offer.model.pool.minValues()) {
+			there = append(there, roomOf{b, slices.Clone(b.room)})
+		}
+	}
 	sum := 0.0
 	for _, k := range g.kinds {
 		left := len(k.pods) - len(a.rest[k.id])
 		l := &lot{view: k.last(), pins: []pin{{g.key, domain}}, admit: a.w.pinned(k.last().admit, []pin{{g.key, domain}})}
-		for _, b := range a.bins {
-			if left == 0 {
-				break
-			}
-			if b.domain(g.key) != domain || b.offer != nil && b.offer.model.pool.minValues() {
+		for _, p := range there {
+			n := min(left, fits(k.need, p.room))
+			if n == 0 || a.into(l, p.bin) < 0 {
 				continue
 			}
-			if room[b] == nil {
-				room[b] = slices.Clone(b.room)
-			}
-			n := min(left, fits(k.need, room[b]))
-			if n == 0 || a.into(l, b) < 0 {
-				continue
-			}
-			n = min(n, a.w.most(l.view, a.site(b)))
+			n = min(n, a.w.most(l.view, a.site(p.bin)))
 			for i, x := range k.need {
-				room[b][i] -= x * int64(n)
+				p.room[i] -= x * int64(n)
 			}
 			left -= n
 		}
