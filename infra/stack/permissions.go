@@ -77,7 +77,10 @@ func lifecycleAllows(s *joiner) []statement {
 
 // Disrupt writes its intents into the cluster; provision launches and lifecycle drains.
 func disruptAllows(s *joiner) []statement {
-	return []statement{s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle")}
+	return []statement{
+		s.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
+		s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle"),
+	}
 }
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.

@@ -14,7 +14,8 @@ type Class struct {
 	HashVersion          string            `json:"hashVersion,omitempty"`
 	Family               string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
 	Images               []Image           `json:"images,omitempty"`
-	ZoneIDs              map[string]string `json:"zoneIDs,omitempty"` // zones with a subnet of the class, to their ids
+	SecurityGroups       []string          `json:"securityGroups,omitempty"` // ids, sorted
+	ZoneIDs              map[string]string `json:"zoneIDs,omitempty"`        // zones with a subnet of the class, to their ids
 	MaxPods              *int64            `json:"maxPods,omitempty"`
 	PodsPerCore          int64             `json:"podsPerCore,omitempty"`
 	KubeReserved         map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities

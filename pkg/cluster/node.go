@@ -130,19 +130,20 @@ func (c Claim) Condition(condition string) Condition {
 
 // Instance is an EC2 instance that carries the cluster's tag.
 type Instance struct {
-	ID           string    `json:"id"`
-	State        string    `json:"state"` // pending, running, stopping, stopped, shutting-down, terminated
-	Type         string    `json:"type"`
-	Zone         string    `json:"zone"`
-	CapacityType string    `json:"capacityType"`
-	ImageID      string    `json:"imageID,omitempty"`
-	Launched     time.Time `json:"launched"`
-	Claim        string    `json:"claim,omitempty"`    // name of the NodeClaim, from its tag
-	ClaimUID     string    `json:"claimUID,omitempty"` // its UID, from its tag
-	NodeName     string    `json:"nodeName,omitempty"` // private DNS name
-	SubnetID     string    `json:"subnetID,omitempty"`
-	Reservation  string    `json:"reservation,omitempty"` // capacity reservation that it is in
-	Tags         []string  `json:"tags,omitempty"`        // keys, sorted
+	ID             string    `json:"id"`
+	State          string    `json:"state"` // pending, running, stopping, stopped, shutting-down, terminated
+	Type           string    `json:"type"`
+	Zone           string    `json:"zone"`
+	CapacityType   string    `json:"capacityType"`
+	ImageID        string    `json:"imageID,omitempty"`
+	Launched       time.Time `json:"launched"`
+	Claim          string    `json:"claim,omitempty"`    // name of the NodeClaim, from its tag
+	ClaimUID       string    `json:"claimUID,omitempty"` // its UID, from its tag
+	NodeName       string    `json:"nodeName,omitempty"` // private DNS name
+	SubnetID       string    `json:"subnetID,omitempty"`
+	SecurityGroups []string  `json:"securityGroups,omitempty"` // ids, sorted
+	Reservation    string    `json:"reservation,omitempty"`    // capacity reservation that it is in
+	Tags           []string  `json:"tags,omitempty"`           // keys, sorted
 }
 
 // Impairment is a status check of EC2 that an instance fails (spec aws.md §6.4).

@@ -20,6 +20,9 @@ import (
 // betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.
 const betweenPasses = 5 * time.Second
 
+// placedFor is how long what EC2 says about instances is used for drift (spec aws.md §3.9).
+const placedFor = 2 * time.Minute
+
 // maxDriftWrites is how many conditions of NodeClaims one pass changes because of drift; the next one goes on.
 const maxDriftWrites = 100
 
@@ -40,10 +43,16 @@ type Notes interface {
 	Remember(ctx context.Context, m disrupt.Memory) error
 }
 
+// Placements tells which instances there are, and where. It may be repeated.
+type Placements interface {
+	Instances(ctx context.Context) ([]cluster.Instance, error)
+}
+
 // Disrupt begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements, and provision
 // launches them. What is under way stands on the objects, so it may die after any call.
 type Disrupt struct {
 	Read      Reader
+	Placed    Placements
 	Claims    Claims
 	Moves     Moves
 	Record    Recorder
@@ -59,7 +68,9 @@ type Disrupt struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	said string
+	said   string
+	placed []cluster.Instance // as they were at
+	at     time.Time
 }
 
 // Run passes until nothing is proposed or under way, or until the time given.
@@ -117,6 +128,7 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 
 // markDrift brings the condition Drifted of the claims up to date, in the cluster and in s.
 func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells pack.Market) error {
+	s.Instances = d.instances(ctx)
 	verdicts := drift.Verdicts(*s, overlay.Market(*s, sells))
 	at := map[string]int{}
 	for i, c := range s.Claims {
@@ -140,6 +152,19 @@ func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells pack
 		s.Claims[at[v.Claim]] = written
 	}
 	return nil
+}
+
+// instances asks EC2 once in a while: what an instance was put into hardly changes. Without an answer the verdicts of before stay.
+func (d *Disrupt) instances(ctx context.Context) []cluster.Instance {
+	if now := d.Now(); d.at.IsZero() || now.Sub(d.at) >= placedFor {
+		placed, err := d.Placed.Instances(ctx)
+		if err != nil {
+			d.Log.Warn("drift of security groups and subnets is not looked for", "error", err)
+			return nil
+		}
+		d.placed, d.at = placed, now
+	}
+	return d.placed
 }
 
 func (d *Disrupt) snapshot(ctx context.Context) (cluster.Snapshot, error) {

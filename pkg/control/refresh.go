@@ -22,12 +22,21 @@ const (
 	namesInEvent  = 5
 )
 
+const (
+	refreshEvery = 5 * time.Minute // its schedule
+	collectEvery = 30 * time.Minute
+)
+
 // ClassFinder looks up in AWS what a class stands for. All calls may be repeated.
 type ClassFinder interface {
 	// Find looks everything up, and makes the instance profile of a class that names a role.
 	Find(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Found
 	// Forget deletes what was made in AWS for the class: instance profiles and launch templates.
 	Forget(ctx context.Context, c *awsv1.EC2NodeClass) error
+	// Profiles lists the instance profiles made for classes of the cluster, those of classes that are gone too.
+	Profiles(ctx context.Context) ([]nodeclass.Profile, error)
+	// DeleteProfile deletes one of them.
+	DeleteProfile(ctx context.Context, name string) error
 }
 
 // Classes reads and writes EC2NodeClasses. Writes are refused with a Conflict when the object changed since it was read.
@@ -96,6 +105,7 @@ func (r *Refresh) Run(ctx context.Context) error {
 
 // objects refreshes classes, and then the pools by what the classes have become.
 func (r *Refresh) objects(ctx context.Context) error {
+	profiles, profilesErr := r.profiles(ctx) // before classes and claims: one that is made meanwhile is not seen
 	classes, err := r.Classes.Classes(ctx)
 	if err != nil {
 		return err
@@ -113,7 +123,21 @@ func (r *Refresh) objects(ctx context.Context) error {
 		}
 		classes[i] = *c
 	}
-	return errors.Join(append(errs, r.pools(ctx, classes, known{claims, pools}))...)
+	errs = append(errs, r.pools(ctx, classes, known{claims, pools}), profilesErr)
+	for _, name := range nodeclass.Unused(profiles, classes, claims, r.Now()) {
+		err := r.Finder.DeleteProfile(ctx, name)
+		r.Log.Info("instance profile "+name+" is used no more and deleted", "error", err)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// profiles lists the instance profiles in one refresh of six: collecting them is not urgent, and IAM takes few calls.
+func (r *Refresh) profiles(ctx context.Context) ([]nodeclass.Profile, error) {
+	if now := r.Now(); now.Sub(now.Truncate(collectEvery)) >= refreshEvery {
+		return nil, nil
+	}
+	return r.Finder.Profiles(ctx)
 }
 
 // known is what else is in the cluster.

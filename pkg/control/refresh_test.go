@@ -42,6 +42,8 @@ type shop struct {
 	claims  []cluster.Claim
 	version int
 
+	profiles []nodeclass.Profile
+
 	overlays []*v1alpha1.NodeOverlay
 	shelves  cluster.Snapshot // with the overlays as they are read
 	meddled  string           // overlay that somebody else writes to at the same time
@@ -190,6 +192,13 @@ func (s *shop) Forget(_ context.Context, c *awsv1.EC2NodeClass) error {
 	return s.forgetErr
 }
 
+func (s *shop) Profiles(context.Context) ([]nodeclass.Profile, error) { return s.profiles, nil }
+
+func (s *shop) DeleteProfile(_ context.Context, name string) error {
+	s.did = append(s.did, "delete profile "+name)
+	return nil
+}
+
 func (s *shop) Refresh(context.Context) (string, error) {
 	s.did = append(s.did, "market")
 	return "", s.marketErr
@@ -300,6 +309,20 @@ func TestAClassThatSomebodyChangesIsLookedAtAgain(t *testing.T) {
 				t.Errorf("looked %d times", n)
 			}
 		})
+	}
+}
+
+func TestUnusedProfilesAreCollectedTwiceAnHour(t *testing.T) {
+	th := newTheatre("default")
+	th.profiles = []nodeclass.Profile{{Name: "p", ClassUID: "uid"}, {Name: "old", ClassUID: "uid"}, {Name: "orphan", ClassUID: "gone"}}
+	for minute, want := range map[int]int{0: 2, 4: 2, 5: 0, 29: 0, 30: 2, 34: 2, 35: 0, 59: 0} {
+		th.now = time.Date(2026, 1, 1, 12, minute, 30, 0, time.UTC)
+		if err := th.play(t); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(strings.Join(th.did, ","), "delete profile"); n != want {
+			t.Errorf("at minute %d %d profiles were deleted, want %d: %v", minute, n, want, th.did)
+		}
 	}
 }
 

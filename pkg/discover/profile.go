@@ -126,6 +126,35 @@ func (f *Finder) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name 
 	return nil
 }
 
+// Profiles lists the instance profiles that were made for classes of the cluster, those of deleted classes too. It may be repeated.
+func (f *Finder) Profiles(ctx context.Context) ([]nodeclass.Profile, error) {
+	if f.Isolated {
+		return nil, nil
+	}
+	var out []nodeclass.Profile
+	pages := iam.NewListInstanceProfilesPaginator(f.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.clusterPath())})
+	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list instance profiles: %w", err)
+		}
+		for _, p := range page.InstanceProfiles {
+			uid := strings.Trim(strings.TrimPrefix(aws.ToString(p.Path), f.clusterPath()), "/")
+			out = append(out, nodeclass.Profile{Name: aws.ToString(p.InstanceProfileName), ClassUID: uid, Created: aws.ToTime(p.CreateDate)})
+		}
+	}
+	return out, nil
+}
+
+// DeleteProfile deletes an instance profile that was made for a class. One that is gone is no error. May be repeated.
+func (f *Finder) DeleteProfile(ctx context.Context, name string) error {
+	p, found, err := f.getProfile(ctx, name)
+	if err != nil || !found {
+		return err
+	}
+	return f.deleteProfile(ctx, p)
+}
+
 // deleteProfiles deletes every instance profile under the class's path. May be repeated.
 func (f *Finder) deleteProfiles(ctx context.Context, c *awsv1.EC2NodeClass) error {
 	if f.Isolated {
@@ -161,8 +190,10 @@ func (f *Finder) deleteProfile(ctx context.Context, p types.InstanceProfile) err
 }
 
 func (f *Finder) profilePath(c *awsv1.EC2NodeClass) string {
-	return fmt.Sprintf("/karpenter/%s/%s/%s/", f.Region, f.Cluster, c.UID)
+	return f.clusterPath() + string(c.UID) + "/"
 }
+
+func (f *Finder) clusterPath() string { return fmt.Sprintf("/karpenter/%s/%s/", f.Region, f.Cluster) }
 
 func (f *Finder) profileName(c *awsv1.EC2NodeClass, role string) string {
 	sum := sha256.Sum256([]byte(f.Region + "\x00" + c.Name + "\x00" + string(c.UID) + "\x00" + role))

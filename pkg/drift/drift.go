@@ -1,13 +1,14 @@
 // Package drift tells which nodes are not what their pool and class ask for any more.
 //
-// It knows the rules of spec core.md §4.12 and aws.md §7 as far as the objects in the cluster tell: hashes, requirements, instance types
-// and images. It refuses to know what is done about it. An upgrade of Joiner changes no verdict: hashes of different versions are not
+// It knows the rules of spec core.md §4.12 and aws.md §7: hashes, requirements, instance types, images, security groups and subnets. It
+// refuses to know what is done about it. An upgrade of Joiner changes no verdict: hashes of different versions are not
 // compared.
 package drift
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,10 @@ type Verdict struct {
 
 // Verdicts are the changes that the conditions of the snapshot need, sorted as its claims are; types tells what a pool may launch.
 func Verdicts(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type) []Verdict {
-	j := judge{s: s, typeIn: overlay.Named(types)}
+	j := judge{s: s, typeIn: overlay.Named(types), instances: map[string]cluster.Instance{}}
+	for _, i := range s.Instances {
+		j.instances[i.ProviderID()] = i
+	}
 	var out []Verdict
 	for _, c := range s.Claims {
 		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
@@ -50,6 +54,8 @@ func Verdicts(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type) []Ver
 type judge struct {
 	s      cluster.Snapshot
 	typeIn func(pool cluster.Pool, name string) (catalog.Type, bool)
+
+	instances map[string]cluster.Instance // by provider id; those that are not known yet are missing
 }
 
 // drifted says why a claim has drifted, the first reason that there is. It is not sure about a claim whose pool or class is gone or
@@ -76,9 +82,36 @@ func (j judge) drifted(c cluster.Claim) (reason, message string, sure bool) {
 	if reason, message, sure = j.image(c, p, class); reason != "" || !sure {
 		return reason, message, sure
 	}
+	if reason, message, sure = j.network(c, class); reason != "" || !sure {
+		return reason, message, sure
+	}
 	if id := c.Labels[catalog.LabelReservationID]; c.Labels[v1.LabelCapacityType] == catalog.Reserved && id != "" &&
 		!slices.ContainsFunc(class.Reservations, func(r catalog.Reservation) bool { return r.ID == id }) {
 		return "CapacityReservationDrift", fmt.Sprintf("EC2NodeClass %s does not select capacity reservation %s any more", class.Name, id), true
+	}
+	return "", "", true
+}
+
+// Reasons that only EC2 can tell.
+const (
+	groupsDrifted = "SecurityGroupDrift"
+	subnetDrifted = "SubnetDrift"
+)
+
+// network compares what the instance was put into with what the class finds (spec aws.md §7). An instance that EC2 does not show keeps
+// the verdict that it has.
+func (j judge) network(c cluster.Claim, class catalog.Class) (reason, message string, sure bool) {
+	i, known := j.instances[c.ProviderID]
+	if !known {
+		now := c.Condition(v1.ConditionDrifted).Reason
+		return "", "", now != groupsDrifted && now != subnetDrifted
+	}
+	if len(i.SecurityGroups) > 0 && len(class.SecurityGroups) > 0 && !slices.Equal(i.SecurityGroups, class.SecurityGroups) {
+		return groupsDrifted, fmt.Sprintf("it has the security groups %s, EC2NodeClass %s is at %s",
+			strings.Join(i.SecurityGroups, ", "), class.Name, strings.Join(class.SecurityGroups, ", ")), true
+	}
+	if i.SubnetID != "" && len(class.Subnets) > 0 && !slices.ContainsFunc(class.Subnets, func(s catalog.Subnet) bool { return s.ID == i.SubnetID }) {
+		return subnetDrifted, fmt.Sprintf("it is in %s, which EC2NodeClass %s does not find any more", i.SubnetID, class.Name), true
 	}
 	return "", "", true
 }

@@ -20,11 +20,13 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 // world is a cluster with one NodeClaim that is as its pool and class ask for.
 func world() (cluster.Snapshot, []catalog.Type) {
 	s := cluster.Snapshot{
-		Now:     noon(),
-		Classes: []catalog.Class{{Name: "default", Ready: true, Hash: "77", HashVersion: awsv1.HashVersion, Images: []catalog.Image{{ID: "ami-1"}}}},
-		Pools:   []cluster.Pool{{Name: "p", Class: "default", Ready: true, Hash: "11", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "amd64"))}},
+		Now: noon(),
+		Classes: []catalog.Class{{Name: "default", Ready: true, Hash: "77", HashVersion: awsv1.HashVersion, Images: []catalog.Image{{ID: "ami-1"}},
+			SecurityGroups: []string{"sg-1", "sg-2"}, Subnets: []catalog.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}}},
+		Instances: []cluster.Instance{{ID: "i-1", Zone: "a", SubnetID: "subnet-2", SecurityGroups: []string{"sg-1", "sg-2"}}},
+		Pools:     []cluster.Pool{{Name: "p", Class: "default", Ready: true, Hash: "11", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "amd64"))}},
 		Claims: []cluster.Claim{{
-			Name: "c", Pool: "p", Class: "default", Created: noon().Add(-2 * time.Hour), ImageID: "ami-1",
+			Name: "c", Pool: "p", Class: "default", Created: noon().Add(-2 * time.Hour), ImageID: "ami-1", ProviderID: "aws:///a/i-1",
 			Labels: map[string]string{"kubernetes.io/arch": "amd64", "node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "a",
 				"karpenter.sh/capacity-type": "spot"},
 			Annotations: map[string]string{v1.AnnotationNodePoolHash: "11", v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion,
@@ -99,6 +101,32 @@ func TestVerdicts(t *testing.T) {
 		{"for another reason now", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
 			s.Pools[0].Hash, c.Conditions = "12", append(c.Conditions, drifted)
 		}, "NodePoolDrifted"},
+		{"a group more than the class finds (aws.md §7)", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].SecurityGroups = []string{"sg-1"}
+		}, "SecurityGroupDrift"},
+		{"a group less", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Instances[0].SecurityGroups = []string{"sg-2"}
+		}, "SecurityGroupDrift"},
+		{"a subnet that the class does not find (aws.md §7)", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].Subnets = []catalog.Subnet{{ID: "subnet-1"}}
+		}, "SubnetDrift"},
+		{"groups before subnets", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].Subnets, s.Classes[0].SecurityGroups = []catalog.Subnet{{ID: "subnet-1"}}, []string{"sg-9"}
+		}, "SecurityGroupDrift"},
+		{"the image before groups", func(s *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) {
+			s.Classes[0].SecurityGroups, t.ImageID = []string{"sg-9"}, "ami-2"
+		}, "AMIDrift"},
+		{"an instance that EC2 does not show", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].Subnets, s.Instances = []catalog.Subnet{{ID: "subnet-1"}}, nil
+		}, ""},
+		{"one that drifted when EC2 showed it", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			k := drifted
+			k.Reason, s.Instances = "SubnetDrift", nil
+			c.Conditions = append(c.Conditions, k)
+		}, ""},
+		{"one that drifted by its image, which is right now", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			s.Instances, c.Conditions = nil, append(c.Conditions, drifted)
+		}, "none"},
 		{"not any more", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
 			c.Conditions = append(c.Conditions, drifted)
 		}, "none"},

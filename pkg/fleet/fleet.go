@@ -237,6 +237,10 @@ func instance(i types.Instance) cluster.Instance {
 		s.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly {
 		out.CapacityType, out.Reservation = catalog.Reserved, *i.CapacityReservationId
 	}
+	for _, g := range i.SecurityGroups {
+		out.SecurityGroups = append(out.SecurityGroups, aws.ToString(g.GroupId))
+	}
+	slices.Sort(out.SecurityGroups)
 	for _, t := range i.Tags {
 		out.Tags = append(out.Tags, aws.ToString(t.Key))
 		switch aws.ToString(t.Key) {

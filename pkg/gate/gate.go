@@ -167,6 +167,12 @@ func (f finder) Find(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Found
 	return f.to.Find(ctx, c)
 }
 
+func (f finder) Profiles(ctx context.Context) ([]nodeclass.Profile, error) { return f.to.Profiles(ctx) }
+
+func (f finder) DeleteProfile(ctx context.Context, name string) error {
+	return f.g.pass(ctx, "delete instance profile "+name, func() error { return f.to.DeleteProfile(ctx, name) })
+}
+
 func (f finder) Forget(ctx context.Context, c *awsv1.EC2NodeClass) error {
 	return f.g.pass(ctx, "delete instance profiles and launch templates of EC2NodeClass "+c.Name, func() error { return f.to.Forget(ctx, c) })
 }

@@ -49,7 +49,7 @@ func comesThrough(method reflect.Value) (reached bool) {
 }
 
 func TestAClosedGateLetsReadingThroughAndNothingElse(t *testing.T) {
-	reading := []string{"Instances.Instances", "SoldOut.Marks", "ClassFinder.Find", "Buffers.Buffers", "Overlays.Shelves", "Classes.Classes", "Classes.Class",
+	reading := []string{"Instances.Instances", "SoldOut.Marks", "ClassFinder.Find", "ClassFinder.Profiles", "Buffers.Buffers", "Overlays.Shelves", "Classes.Classes", "Classes.Class",
 		"Pools.Pools", "Pools.Claims", "NodePods.PodsOn"}
 	names := []string{"Lease", "Launcher", "Instances", "SoldOut", "Waker", "ClassFinder", "Claims", "Nodes", "Pods", "Recorder", "Buffers", "Overlays", "Classes", "Pools",
 		"PoolStatus", "NodePods", "Quota", "Tolerator", "Opener", "Rehearser"}

@@ -22,8 +22,6 @@ const (
 	prioritizedOnDemand = "prioritized"
 )
 
-const annotationProfile = "karpenter.k8s.aws/instance-profile-name"
-
 // Choose decides what to ask of EC2 for one claim (spec aws.md §2.8 and §3).
 //
 // The error is a *catalog.NoCapacityError when no offer is left, a *NotReadyError when the class must change first, and a
@@ -47,7 +45,7 @@ func Choose(in Input) (Order, error) {
 	o.InstanceTags = sortedTags(claimTags(in, tags))
 	o.Annotations = map[string]string{
 		awsv1.AnnotationHash: in.Class.Hash(in.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion,
-		annotationProfile: profile(in.Class),
+		awsv1.AnnotationInstanceProfile: profile(in.Class),
 	}
 	if o.Templates, err = templates(in, o, candidates); err != nil {
 		return Order{}, err

@@ -41,6 +41,10 @@ func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 		out.ZoneIDs[s.Zone] = s.ZoneID
 		out.Subnets = append(out.Subnets, catalog.Subnet{ID: s.ID, Zone: s.Zone})
 	}
+	for _, g := range n.Status.SecurityGroups {
+		out.SecurityGroups = append(out.SecurityGroups, g.ID)
+	}
+	slices.Sort(out.SecurityGroups)
 	for _, a := range n.Status.AMIs {
 		out.Images = append(out.Images, imageFrom(a))
 	}

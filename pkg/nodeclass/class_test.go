@@ -32,7 +32,8 @@ spec:
   networkInterfaces: [{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 0, deviceIndex: 1, interfaceType: efa-only}]
   kubelet: {maxPods: 50, podsPerCore: 4, kubeReserved: {cpu: 100m}, systemReserved: {memory: 1Gi}, evictionHard: {memory.available: 5%}}
 status:
-  subnets: [{id: subnet-1, zone: us-west-2a, zoneID: usw2-az1}, {id: subnet-2, zone: us-west-2b, zoneID: usw2-az2}]
+  subnets: [{id: subnet-2, zone: us-west-2b, zoneID: usw2-az2}, {id: subnet-1, zone: us-west-2a, zoneID: usw2-az1}]
+  securityGroups: [{id: sg-2}, {id: sg-1, name: nodes}]
   amis: [{id: ami-2, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}, {id: ami-1, requirements: []}]
   capacityReservations:
   - {id: cr-2, availabilityZone: us-west-2b, instanceType: p5.48xlarge, instanceMatchCriteria: targeted, ownerID: "111122223333", reservationType: capacity-block, state: expiring}
@@ -44,9 +45,10 @@ status:
 		Name: "default", Ready: true, Family: "Bottlerocket", MaxPods: &maxPods, PodsPerCore: 4, EphemeralBytes: 20 << 30,
 		Images: []catalog.Image{
 			{ID: "ami-2", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "arm64"))}, {ID: "ami-1"}},
-		ZoneIDs:      map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
-		Subnets:      []catalog.Subnet{{ID: "subnet-1", Zone: "us-west-2a"}, {ID: "subnet-2", Zone: "us-west-2b"}},
-		KubeReserved: map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
+		SecurityGroups: []string{"sg-1", "sg-2"},
+		ZoneIDs:        map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
+		Subnets:        []catalog.Subnet{{ID: "subnet-2", Zone: "us-west-2b"}, {ID: "subnet-1", Zone: "us-west-2a"}},
+		KubeReserved:   map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
 		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, Interfaces: []catalog.Interface{{}, {Device: 1, EFAOnly: true}},
 		Reservations: []catalog.Reservation{
 			{ID: "cr-1", Type: "m5.large", Zone: "us-west-2a", Kind: "default", Interruptible: true},

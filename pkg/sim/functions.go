@@ -44,7 +44,7 @@ func Disrupt(rules cluster.Rules) Function {
 	return Function{Name: "disrupt", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := control.Disrupt{Read: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
+			f := control.Disrupt{Read: p, Placed: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
 				Provision: p.considerate("provision", in.Log), Lifecycle: p.considerate("lifecycle", in.Log), Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log}
 			return f.Run(ctx, in.Until)
 		}}

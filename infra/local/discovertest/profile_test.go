@@ -121,6 +121,52 @@ func TestAProfileThatKarpenterMadeIsKept(t *testing.T) {
 	}
 }
 
+func TestProfilesOfTheClusterAreListedAndDeleted(t *testing.T) {
+	r, c := start(t), class()
+	r.PutRole("other")
+	if err := r.look(t, c); err != nil {
+		t.Fatal(err)
+	}
+	old := c.Status.InstanceProfile
+	c.Spec.Role = "other"
+	if err := r.look(t, c); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"a": "/karpenter/us-west-2/demo2/x/", "b": "/karpenter/eu-west-1/demo/x/", "c": "/"} {
+		_, err := r.finder.IAM.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name), Path: aws.String(path)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := r.finder.Profiles(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, p := range all {
+		got[p.Name] = p.ClassUID
+		if p.Created.IsZero() {
+			t.Errorf("%s has no date", p.Name)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{old: string(c.UID), c.Status.InstanceProfile: string(c.UID)}, got); diff != "" {
+		t.Errorf("profiles (-want +got):\n%s", diff)
+	}
+	for range 2 {
+		if err := r.finder.DeleteProfile(t.Context(), old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, there := r.profiles(t)[old]; there || len(r.profiles(t)) != 4 {
+		t.Errorf("left: %v", r.profiles(t))
+	}
+	r.finder.Isolated = true
+	r.made()
+	if none, err := r.finder.Profiles(t.Context()); err != nil || none != nil || len(r.CallCounts()) > 0 {
+		t.Errorf("isolated: %v, error %v, calls %v", none, err, r.CallCounts())
+	}
+}
+
 func TestWhatTheUserHasToMendAboutTheRoleIsSaidOnTheClass(t *testing.T) {
 	for _, test := range []struct {
 		name, want string

@@ -49,6 +49,7 @@ func deeds() map[string]map[string]deed {
 		"disrupt": {
 			"finds the cluster":    findsCluster("disrupt"),
 			"sees what is left":    seesLevels("disrupt"),
+			"lists instances":      listsInstances("disrupt"),
 			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("disrupt")},
 			"learns there is none": {do: learnsThereIsNone("disrupt")},
 			"wakes provision":      wakes("disrupt", "provision"),
@@ -56,10 +57,7 @@ func deeds() map[string]map[string]deed {
 		},
 		"lifecycle": {
 			"finds the cluster": findsCluster("lifecycle"),
-			"lists instances": {do: func(t *testing.T, r *rig) error {
-				_, err := r.fleet("lifecycle").Instances(t.Context())
-				return err
-			}},
+			"lists instances":   listsInstances("lifecycle"),
 			"asks for status checks": {do: func(t *testing.T, r *rig) error {
 				_, err := r.fleet("lifecycle").Impaired(t.Context())
 				return err
@@ -129,6 +127,13 @@ func deeds() map[string]map[string]deed {
 func findsCluster(function string) deed {
 	return deed{do: func(t *testing.T, r *rig) error {
 		_, err := discover.Describe(t.Context(), eks.NewFromConfig(r.of(function)), "demo")
+		return err
+	}}
+}
+
+func listsInstances(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		_, err := r.fleet(function).Instances(t.Context())
 		return err
 	}}
 }

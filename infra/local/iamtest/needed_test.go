@@ -28,10 +28,11 @@ func needs() map[string]map[string]string {
 			"WakeFunctions":         "wakes lifecycle",
 		},
 		"disrupt": {
-			"FindCluster":    "finds the cluster",
-			"DescribeLevels": "sees what is left",
-			"ReadCatalog":    "reads the catalog",
-			"WakeFunctions":  "wakes provision",
+			"FindCluster":       "finds the cluster",
+			"DescribeLevels":    "sees what is left",
+			"ReadCatalog":       "reads the catalog",
+			"WakeFunctions":     "wakes provision",
+			"DescribeInstances": "lists instances",
 		},
 		"lifecycle": {
 			"FindCluster":              "finds the cluster",

@@ -56,6 +56,8 @@ const (
 	AnnotationHash = "karpenter.k8s.aws/ec2nodeclass-hash"
 	// AnnotationHashVersion is the version of the way that hash was made, see HashVersion.
 	AnnotationHashVersion = "karpenter.k8s.aws/ec2nodeclass-hash-version"
+	// AnnotationInstanceProfile is the instance profile that the claim's instance was launched with.
+	AnnotationInstanceProfile = "karpenter.k8s.aws/instance-profile-name"
 	// AnnotationInstanceTagged is "true" on claims whose instance got its late tags.
 	AnnotationInstanceTagged = "karpenter.k8s.aws/tagged"
 	// AnnotationClusterNameTagged is "true" on claims whose instance got the tag of the cluster's name afterwards.
