@@ -33,10 +33,10 @@ func TestColumns(t *testing.T) {
 	want := map[string]string{
 		"nodeoverlays":    "Name=shown Ready=False Age=<age> | Weight=10",
 		"capacitybuffers": "Name=shown Strategy=buffer.x-k8s.io/active-capacity Replicas=2 Ready=True Provisioned=False Age=<age>",
-		"nodepools":       "Name=shown NodeClass=blue Nodes=2 Ready=True Age=<age> | Weight=7 CPU=6 Memory=15Gi",
+		"nodepools":       "Name=shown NodeClass=blue Nodes=2 Ready=True Age=<age> | Weight=7 CPU=6 Memory=15Gi CPU-Limit=1000 Why=all is well",
 		"nodeclaims": "Name=shown Type=m5.large Capacity=spot Zone=us-west-2a Node=ip-10-0-0-1 Ready=False Age=<age> | " +
-			"ImageID=ami-1 ID=aws:///us-west-2a/i-1 NodePool=shown NodeClass=blue Drifted=True",
-		"ec2nodeclasses": "Name=shown Ready=Unknown Age=<age> | Role=nodes",
+			"ImageID=ami-1 ID=aws:///us-west-2a/i-1 NodePool=shown NodeClass=blue Drifted=True Disruption=Underutilized Why=<nil>",
+		"ec2nodeclasses": "Name=shown Ready=Unknown Age=<age> | Role=nodes Profile=demo_1 Why=subnets are looked for",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -234,6 +234,18 @@ func (c *Cloud) Kill(id string) error {
 	return err
 }
 
+// Retag changes the tags of an instance, as its owner or another program would; false if there is no such instance.
+func (c *Cloud) Retag(id string, change func(tags map[string]string)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.machines[id]
+	if m == nil {
+		return false
+	}
+	change(m.Tags)
+	return true
+}
+
 // Stop stops an instance behind the back of whoever launched it. It can be terminated from then on, and not started again.
 func (c *Cloud) Stop(id string) error {
 	c.mu.Lock()
