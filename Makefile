@@ -199,6 +199,11 @@ deploy-test: $(PYTHON_READY) $(CDK) ## bootstrap, deploy, diff, update and destr
 	@# W3005, a dependency that a reference implies: CDK itself writes one from every function to its role.
 	$(STEP) 'cfn-lint' '10 s' $(PYTHON)/bin/cfn-lint --ignore-checks W3005 -- .local/deploytest/cdk.out/joiner-demo.template.json
 
+.PHONY: conformance
+conformance: $(PYTHON_READY) ## the calls that Joiner makes, answered by the emulator and by moto; REWRITE=1 writes the answers anew. Needs Python 3
+	$(STEP) 'the emulator and moto answer' '1 minute, 4 the first time' env $(LOCAL_FLAGS) \
+		go -C infra/local test -count=1 -v ./conformance -args -moto $(PYTHON)/bin/python $(if $(REWRITE),-rewrite)
+
 # What follows is made by the targets above.
 
 .PHONY: local
