@@ -9,46 +9,6 @@ import (
 	"joiner/pkg/plan"
 )
 
-// findCheaper finds nodes whose pods can run for less. It asks about sets of nodes, the most wasteful first: all that the budgets
-// allow, half of them, a quarter and so on, and takes what earns most; else about single nodes, going on in the next pass where
-// this one stopped (spec core.md §6.4 says what the in-cluster original does: prefixes up to 100 nodes, one replacement at most).
-func (v *view) findCheaper(m *Memory) (best Command, found bool) {
-	set := v.within(v.candidates(), v1.DisruptionUnderutilized)
-	for size := len(set); size > 0 && v.asked < v.rules().steps; size /= 2 {
-		if c, ok := v.worthIt(set[:size]); ok && (!found || v.earns(c) > v.earns(best)) {
-			best, found = c, true
-		}
-	}
-	if found {
-		m.Cursor = ""
-		return best, true
-	}
-	m.Cursor = v.single(set, m.Cursor, func(c Command) { best, found = c, true })
-	return best, found
-}
-
-// single asks about one node after the other, from the one after the cursor on, until one is worth it or the questions are used up.
-// It returns the new cursor.
-func (v *view) single(set []*node, cursor string, take func(Command)) string {
-	byName := slices.SortedFunc(slices.Values(set), func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
-	i, _ := slices.BinarySearchFunc(byName, cursor, func(n *node, name string) int { return strings.Compare(n.Claim.Name, name) })
-	if i < len(byName) && byName[i].Claim.Name == cursor {
-		i++
-	}
-	for k := range byName {
-		n := byName[(i+k)%len(byName)]
-		if v.asked >= v.rules().steps {
-			return cursor
-		}
-		cursor = n.Claim.Name
-		if c, ok := v.worthIt([]*node{n}); ok {
-			take(c)
-			return cursor
-		}
-	}
-	return ""
-}
-
 // candidates are the nodes that consolidation may look at, those first that waste most for each pod that would move.
 func (v *view) candidates() []*node {
 	var out []*node
@@ -57,10 +17,12 @@ func (v *view) candidates() []*node {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, func(a, b *node) int {
-		return cmp.Or(cmp.Compare(b.waste/b.cost, a.waste/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
-	})
+	slices.SortFunc(out, byWaste)
 	return out
+}
+
+func byWaste(a, b *node) int {
+	return cmp.Or(cmp.Compare(b.waste/b.cost, a.waste/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
 }
 
 // mostRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
@@ -69,6 +31,7 @@ const mostRetries = 3
 // worthIt is the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
 // are left out, and so are those that a launch would only bring back: the same offer for the same pool.
 func (v *view) worthIt(set []*node) (Command, bool) {
+	set = slices.SortedFunc(slices.Values(set), byWaste)
 	for range mostRetries {
 		if len(set) == 0 {
 			return Command{}, false
@@ -79,7 +42,7 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 			word, out = "alike", alike(set, p.Launches)
 		}
 		if len(out) == 0 {
-			return v.paying(set, p.Launches)
+			return v.lasting(set, p)
 		}
 		for n, why := range out {
 			n.kept = refuse{word, why}
@@ -122,6 +85,25 @@ func alike(set []*node, launches []plan.Launch) map[*node]string {
 		}
 	}
 	return out
+}
+
+// lasting is the command if it pays, with what the scheduler makes of it reckoned in.
+func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
+	c, ok := v.paying(set, p.Launches)
+	if !ok {
+		return c, false
+	}
+	launches, ok := v.sturdy(set, p)
+	switch {
+	case !ok:
+		for _, n := range set {
+			n.kept = refuse{"stuck", "the scheduler may leave pods of it without a node"}
+		}
+		return Command{}, false
+	case len(launches) > len(p.Launches):
+		return v.paying(set, launches)
+	}
+	return c, true
 }
 
 // paying is the command if what it saves pays for the moves within the payback time and passes the thresholds of the pools.

@@ -106,6 +106,7 @@ type Memory struct {
 	Proposals []Proposal           `json:"proposals,omitempty"`
 	Failed    map[string]time.Time `json:"failed,omitempty"` // by NodeClaim: when a command about it was taken back last
 	Cursor    string               `json:"cursor,omitempty"` // the NodeClaim that consolidation looked at last on its own
+	Offset    int                  `json:"offset,omitempty"` // how many candidates the search for sets has been through
 }
 
 // Quiet says since when the pods of a node are the same.
@@ -127,7 +128,7 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	var p Plan
 	v.progress(&p)
 	v.screen()
-	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Failed: v.failedAt}
+	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Offset: m.Offset, Failed: v.failedAt}
 	v.confirm(m.Proposals, &p, &after)
 	v.search(&p, &after)
 	p.Spared = v.spared()

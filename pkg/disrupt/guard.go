@@ -36,12 +36,12 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 	}
 	out := make([]plan.Launch, len(launches))
 	for i, l := range launches {
-		narrow, ok := v.narrowed(l, l.Choice.Price*before/after)
-		switch {
-		case !ok:
-		case allSpot && l.Choice.CapacityType == catalog.Spot && len(narrow.Types) < v.rules().spotTypes:
-			ok = false
+		least := 1
+		if allSpot && l.Choice.CapacityType == catalog.Spot {
+			least = v.flexible(set, launches)
 		}
+		narrow, ok := v.narrowed(l, l.Choice.Price*before/after, least)
+		ok = ok && len(narrow.Types) >= least
 		if !ok {
 			for _, n := range set {
 				n.kept = refuse{"flexibility", "too few cheaper instance types could replace it"}
@@ -58,16 +58,25 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 	return out, true
 }
 
-// narrowed leaves the launch the types that cost less than most USD per hour in every zone that they can come in; where that leaves
-// none, in the zone of the choice.
-func (v *view) narrowed(l plan.Launch, most float64) (plan.Launch, bool) {
+// flexible is how many types a spot replacement for spot nodes must name. Where several nodes become fewer or smaller ones there is no
+// chain of ever cheaper likes to be broken, and a third of them will do.
+func (v *view) flexible(set []*node, launches []plan.Launch) int {
+	if len(set) == 1 && len(launches) == 1 {
+		return v.rules().spotTypes
+	}
+	return (v.rules().spotTypes + 2) / 3
+}
+
+// narrowed leaves the launch the types that cost less than most USD per hour in every zone that they can come in; where those are not
+// even least or the choice is not among them, in the zone of the choice.
+func (v *view) narrowed(l plan.Launch, most float64, least int) (plan.Launch, bool) {
 	p, ok := v.s.PoolOf(l.Pool)
 	if !ok {
 		return l, false
 	}
 	req := l.Requirements.And(require.Of(v1.LabelCapacityType, l.Choice.CapacityType))
 	types := v.below(p, l.Types, req, most)
-	if !slices.Contains(types, l.Choice.Type) {
+	if !slices.Contains(types, l.Choice.Type) || len(types) < least {
 		req = req.And(require.Of(corev1.LabelTopologyZone, l.Choice.Zone))
 		types = v.below(p, l.Types, req, most)
 	}

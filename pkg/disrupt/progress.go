@@ -153,10 +153,11 @@ func (v *view) homeless() func(*running) string {
 			why[x.Pod] = fmt.Sprintf("pod %s waits for node %s to be ready", x.Pod, x.Node)
 		}
 	}
+	left := v.unscheduled(ready)
 	return func(r *running) string {
 		for _, n := range r.claims {
 			for _, p := range n.moving {
-				if w := why[p.Key()]; w != "" {
+				if w := why[p.Key()]; w != "" && left[p.Key()] {
 					return w
 				}
 			}
@@ -168,6 +169,48 @@ func (v *view) homeless() func(*running) string {
 		}
 		return ""
 	}
+}
+
+// unscheduled are the pods of commands under way that the scheduler would leave without a place on the nodes that are ready, were the
+// nodes they run on gone. Pods that wait take their places before.
+func (v *view) unscheduled(ready map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	all := v.underWay()
+	if len(all) == 0 {
+		return out
+	}
+	unready := map[string]bool{}
+	for _, h := range v.s.Hosts() {
+		unready[h.Name()] = !ready[h.Name()]
+	}
+	planned := map[string]string{}
+	for _, x := range v.base.Existing {
+		planned[x.Pod] = x.Node
+	}
+	sites := v.sites(v.s, unready, nil)
+	var moving []cluster.Pod
+	for _, r := range all {
+		for _, n := range r.claims {
+			moving = append(moving, n.moving...)
+		}
+	}
+	slices.SortFunc(moving, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+	mine := map[string]bool{}
+	for _, p := range moving {
+		mine[p.Key()] = true
+	}
+	for _, x := range sites {
+		for _, place := range v.base.Existing {
+			if place.Node == x.name && !mine[place.Pod] {
+				x.free = x.free.Sub(v.needOf(place.Pod))
+			}
+		}
+	}
+	_, left := newScheduler(sites).run(moving, planned)
+	for _, p := range left {
+		out[p.Key()] = true
+	}
+	return out
 }
 
 func namesOf(list []*node) []string {

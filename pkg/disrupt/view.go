@@ -39,6 +39,12 @@ func rulesOf(r cluster.Rules) rules {
 	}
 }
 
+// How the packer is asked what if.
+const (
+	searchSteps = 40   // many plans that are good tell more than a few that are a little better
+	nodeCostUSD = 0.02 // per hour: many small nodes in place of a few leave room that the scheduler finds no use for
+)
+
 // node is a node of ours with what a decision about it needs.
 type node struct {
 	cluster.Host
@@ -76,7 +82,8 @@ type view struct {
 	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
 	shelf     []shelf
 	worths    map[amounts]float64
-	asked     int                  // what-if questions in this pass
+	asked     int // what-if questions in this pass
+	needs     map[string]resource.List
 	moving    bool                 // a command of this pass moves pods
 	reporting bool                 // it is about pools that only report
 	building  map[string]bool      // by id: commands under way that go on
@@ -89,7 +96,7 @@ func (v *view) now() time.Time { return v.s.Now }
 func (v *view) rules() rules   { return v.r }
 
 func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
-	s.Rules.SearchSteps = cluster.NoSearch // many plans that are good tell more than a few that are a little better
+	s.Rules.SearchSteps, s.Rules.NodeCostUSD = searchSteps, max(s.Rules.NodeCostUSD, nodeCostUSD)
 	v := &view{
 		s: s, r: rulesOf(s.Rules), sells: sells, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left: map[string]map[v1.DisruptionReason]int{}, worths: map[amounts]float64{},
@@ -312,8 +319,10 @@ func (v *view) without(set []*node, forGood bool) plan.Plan {
 	for _, n := range set {
 		out[n.Node.Name] = true
 	}
-	return pack.PodsFrom(v.drop(s, out, forGood), v.sells)
+	return v.pack(v.drop(s, out, forGood))
 }
+
+func (v *view) pack(s cluster.Snapshot) plan.Plan { return pack.PodsFrom(s, v.sells) }
 
 // drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone.
 func (v *view) drop(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
