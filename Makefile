@@ -128,6 +128,11 @@ bench: ## pack the sample workloads beside Karpenter and write infra/bench/resul
 	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
 		-large ../../.local/bench/w3-50k.json.gz,../../.local/bench/cluster-150k.json.gz,../../.local/bench/services-50k.json.gz
 
+.PHONY: bench-disruption
+bench-disruption: ## disruption beside Karpenter's own, on clusters of 50, 500 and 2,000 nodes, and write infra/bench/disruption.md; fewer: BENCH_FLAGS='-sizes 50'
+	$(STEP) 'build the bench' '10 s, 3 minutes the first time' go -C infra/bench build -o $(BIN)/joiner-bench-disruption ./disruption
+	cd infra/bench && $(BIN)/joiner-bench-disruption -out disruption.md $(BENCH_FLAGS)
+
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"joiner/infra/bench/world"
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cli"
+	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
+	"joiner/pkg/kube"
+	"joiner/pkg/pack"
+	"joiner/pkg/require"
+)
+
+// joiner is our side: snapshots of the world go to disrupt.Next, what it plans is done at once.
+type joiner struct {
+	w      *world.World
+	memory disrupt.Memory
+	pods   map[string]cluster.Pod // as translated, by name; without their node
+	since  map[string]time.Time   // by node: when it was launched
+	made   int
+	began  map[string]disrupt.Command
+	why    map[string]int // nodes of the last pass that stayed, by word
+	said   []string       // the last plan, without those
+}
+
+func newJoiner(w *world.World) *joiner {
+	j := &joiner{w: w, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, began: map[string]disrupt.Command{}}
+	for _, p := range w.Pods {
+		c := kube.Pod(p.Object)
+		c.Phase, c.Ready = string(corev1.PodRunning), true
+		j.pods[p.Object.Name] = c
+	}
+	for name := range w.Nodes {
+		j.since[name] = w.Now.Add(-12 * time.Hour)
+	}
+	return j
+}
+
+// Pass is one invocation of disrupt with what provision does after it.
+func (j *joiner) Pass(context.Context) (acted bool, took cli.Measured, err error) {
+	s := j.snapshot()
+	var p disrupt.Plan
+	took = cli.Measure(func() {
+		p, j.memory = disrupt.Next(s, j.memory, pack.Sells(s))
+	})
+	j.why = map[string]int{}
+	for _, x := range p.Spared {
+		j.why[x.Word]++
+	}
+	j.said = p.Lines()[:len(p.Lines())-len(p.Spared)]
+	for _, c := range p.Begin {
+		if err := j.begin(c); err != nil {
+			return true, took, err
+		}
+	}
+	for _, e := range p.Undo {
+		for _, name := range e.Claims {
+			n := j.w.Nodes[name]
+			n.Closed = false
+			delete(n.Marks, disrupt.AnnotationMark)
+		}
+		for _, name := range e.Unused {
+			j.w.Remove(name)
+		}
+	}
+	for _, e := range p.Finish {
+		for _, name := range e.Claims {
+			j.w.Remove(name)
+		}
+	}
+	j.w.Bind()
+	acted = len(p.Begin)+len(p.Undo)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Cursor != "" || j.memory.Offset > 0
+	return acted, took, j.provision()
+}
+
+func (j *joiner) begin(c disrupt.Command) error {
+	j.began[c.ID] = c
+	for _, name := range c.Claims {
+		n := j.w.Nodes[name]
+		n.Closed, n.Marks[disrupt.AnnotationMark] = true, c.Mark(j.w.Now).String()
+	}
+	for _, l := range c.Launches {
+		n, err := j.launch(l.Pool, l.Choice.Offer)
+		if err != nil {
+			return err
+		}
+		maps.Copy(n.Marks, l.Annotations)
+		n.Marks[disrupt.AnnotationReplaces] = c.ID
+	}
+	return nil
+}
+
+func (j *joiner) launch(pool string, o catalog.Offer) (*world.Node, error) {
+	n, err := j.w.Launch(pool, o)
+	if err == nil {
+		j.since[n.Name] = j.w.Now
+		j.made++
+	}
+	return n, err
+}
+
+// provision launches nodes for pods that found none.
+func (j *joiner) provision() error {
+	if len(j.w.Waiting()) == 0 {
+		return nil
+	}
+	for _, l := range pack.Pods(j.snapshot()).Launches {
+		if _, err := j.launch(l.Pool, l.Choice.Offer); err != nil {
+			return err
+		}
+	}
+	j.w.Bind()
+	return nil
+}
+
+func (j *joiner) snapshot() cluster.Snapshot {
+	class := catalog.DefaultClass(j.w.Catalog)
+	class.Name = "default"
+	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []catalog.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}}}
+	for i := range j.w.Pools {
+		p := kube.Pool(&j.w.Pools[i], s.Classes)
+		p.Ready = true
+		s.Pools = append(s.Pools, p)
+	}
+	d := kube.Template(j.w.Daemon.Pod.Namespace, j.w.Daemon.Pod)
+	d.Name, d.Owner = j.w.Daemon.Name, cluster.OwnerDaemonSet
+	s.Daemons = []cluster.Pod{*d}
+	for _, b := range j.w.Budgets {
+		s.Budgets = append(s.Budgets, cluster.Budget{Namespace: b.Namespace, Name: b.Name, DisruptionsAllowed: b.Status.DisruptionsAllowed,
+			Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", b.Spec.Selector.MatchLabels["app"])}}})
+	}
+	for _, p := range j.w.Pods {
+		c := j.pods[p.Object.Name]
+		c.NodeName = p.Object.Spec.NodeName
+		c.Unscheduled = c.NodeName == ""
+		s.Pods = append(s.Pods, c)
+	}
+	slices.SortFunc(s.Pods, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+	for _, n := range j.w.Sorted() {
+		node, claim := j.objects(n)
+		s.Nodes, s.Claims = append(s.Nodes, node), append(s.Claims, claim)
+	}
+	return s
+}
+
+func (j *joiner) objects(n *world.Node) (cluster.Node, cluster.Claim) {
+	t := j.w.Type(n.Offer.Type)
+	since := j.since[n.Name]
+	id := fmt.Sprintf("aws:///%s/%s", n.Offer.Zone, n.Name)
+	node := cluster.Node{Name: n.Name, ProviderID: id, Created: since, Labels: j.w.Labels(n), Capacity: t.Capacity, Allocatable: t.Allocatable,
+		Ready: true, ReadySince: since, Finalizer: true}
+	if n.Closed {
+		node.Taints = []cluster.Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
+	}
+	claim := cluster.Claim{Name: n.Name, Pool: n.Pool, Class: "default", Created: since, Finalizer: true, Labels: node.Labels, Annotations: n.Marks,
+		ProviderID: id, NodeName: n.Name, Capacity: t.Capacity, Allocatable: t.Allocatable}
+	for _, k := range []string{api.ConditionInitialized, api.ConditionLaunched, api.ConditionRegistered} {
+		claim.Conditions = append(claim.Conditions, cluster.Condition{Type: k, Status: "True", Since: since})
+	}
+	return node, claim
+}

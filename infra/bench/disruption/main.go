@@ -1,0 +1,184 @@
+// Command disruption gives the same generated clusters to Karpenter's own disruption controller and to Joiner's, lets each run until
+// it does nothing any more, and prints what the clusters cost then, the pods that were moved, passes and CPU. It ends with 1 when a
+// side broke a rule: a pod that forbids it was evicted, or one is left without a node.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"joiner/infra/bench/karpenter"
+	"joiner/infra/bench/world"
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/cli"
+)
+
+// side is one that disrupts.
+type side interface {
+	// Pass runs it once, and then does what it wants done. It reports whether something was wanted or is under way.
+	Pass(ctx context.Context) (acted bool, took cli.Measured, err error)
+}
+
+// outcome is what a side made of a cluster.
+type outcome struct {
+	usd, before  float64
+	nodes, moved int
+	passes       int
+	cpu, longest float64 // seconds
+	cut          bool    // it was not at rest when its time was over
+	faults       []string
+}
+
+// row is one cluster.
+type row struct {
+	name         string
+	nodes, pods  int
+	usd          float64
+	ours, theirs *outcome
+	why          map[string]int
+}
+
+type bench struct {
+	patience time.Duration
+	seed     uint64
+	verbose  bool
+	catalog  catalog.Catalog
+}
+
+func main() {
+	b := bench{}
+	sizes := flag.String("sizes", "50,500,2000", "nodes of the clusters, parted by commas")
+	kinds := flag.String("kinds", strings.Join(world.Kinds(), ","), "kinds of clusters, parted by commas")
+	out := flag.String("out", "", "file for the Markdown table, none when empty")
+	only := flag.Bool("joiner-only", false, "leave Karpenter out")
+	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "how long a side may decide about one cluster")
+	flag.Uint64Var(&b.seed, "seed", 1, "of the clusters")
+	flag.BoolVar(&b.verbose, "v", false, "print each pass")
+	flag.Parse()
+	if err := b.run(*sizes, *kinds, *out, *only); err != nil {
+		fmt.Fprintf(os.Stderr, "disruption: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func (b bench) run(sizes, kinds, out string, only bool) error {
+	var err error
+	if b.catalog, err = catalog.Decode(builtin.Data()); err != nil {
+		return err
+	}
+	karpenter.Prepare()
+	var rows []row
+	for size := range strings.SplitSeq(sizes, ",") {
+		nodes, err := strconv.Atoi(size)
+		if err != nil {
+			return fmt.Errorf("sizes: %w", err)
+		}
+		for kind := range strings.SplitSeq(kinds, ",") {
+			r, err := b.one(kind, nodes, only)
+			if err != nil {
+				return fmt.Errorf("%s-%d: %w", kind, nodes, err)
+			}
+			rows = append(rows, r)
+		}
+	}
+	fmt.Println(plainText(rows))
+	if out != "" {
+		if err := os.WriteFile(out, []byte(markdown(rows)), 0o644); err != nil {
+			return fmt.Errorf("write table: %w", err)
+		}
+	}
+	return faults(rows)
+}
+
+// one lets both sides run on a cluster of their own that is the same, ours first: what Karpenter leaves in memory must not help it.
+func (b bench) one(kind string, nodes int, only bool) (row, error) {
+	w, err := world.Generate(b.catalog, kind, nodes, b.seed)
+	if err != nil {
+		return row{}, err
+	}
+	r := row{name: w.Name, nodes: nodes, pods: len(w.Pods), usd: w.Price()}
+	j := newJoiner(w)
+	if r.ours, err = b.rest("joiner", w, j); err != nil {
+		return row{}, err
+	}
+	r.why = j.why
+	if only {
+		return r, nil
+	}
+	if w, err = world.Generate(b.catalog, kind, nodes, b.seed); err != nil {
+		return row{}, err
+	}
+	k, err := karpenter.NewDisruption(w)
+	if err != nil {
+		return row{}, err
+	}
+	r.theirs, err = b.rest("karpenter", w, k)
+	return r, err
+}
+
+// rest lets a side pass until it does nothing twice, hours apart.
+func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
+	o := &outcome{before: w.Price()}
+	spent := 0.0
+	runtime.GC()
+	for idle := 0; idle < 3; {
+		if o.cut = spent > b.patience.Seconds(); o.cut {
+			break
+		}
+		acted, took, err := s.Pass(context.Background())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", tool, err)
+		}
+		o.passes++
+		o.cpu += took.UserSeconds
+		spent += took.Seconds
+		o.longest = max(o.longest, took.Seconds)
+		if b.verbose {
+			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s %8.3f USD/h %4d nodes %5d moved\n", tool, o.passes, acted, took.Seconds, w.Price(), len(w.Nodes), w.Moved)
+			if j, ours := s.(*joiner); ours {
+				for _, line := range j.said {
+					fmt.Fprintf(os.Stderr, "    %s\n", line)
+				}
+			}
+		}
+		if idle++; acted {
+			idle = 0
+		}
+		wait := 20 * time.Second
+		if idle > 0 {
+			wait = 65 * time.Minute // what was left alone for an hour is looked at again
+		}
+		w.Now = w.Now.Add(wait)
+	}
+	o.usd, o.nodes, o.moved, o.faults = w.Price(), len(w.Nodes), w.Moved, slices.Clone(w.Faults)
+	if n := len(w.Waiting()); n > 0 {
+		o.faults = append(o.faults, fmt.Sprintf("%d pods are left without a node", n))
+	}
+	fmt.Fprintf(os.Stderr, "%-16s %-9s %9.3f -> %9.3f USD/h %5d nodes %6d moved %4d passes %8.2f s CPU, longest pass %.2f s\n",
+		w.Name, tool, o.before, o.usd, o.nodes, o.moved, o.passes, o.cpu, o.longest)
+	return o, nil
+}
+
+func faults(rows []row) error {
+	var bad []string
+	for _, r := range rows {
+		for _, o := range []*outcome{r.ours, r.theirs} {
+			if o != nil && len(o.faults) > 0 {
+				bad = append(bad, fmt.Sprintf("%s: %s", r.name, strings.Join(o.faults[:min(3, len(o.faults))], "; ")))
+			}
+		}
+	}
+	if len(bad) > 0 {
+		return errors.New(strings.Join(bad, "\n"))
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"joiner/infra/bench/karpenter"
+	"joiner/infra/bench/world"
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+)
+
+// Both sides make a small cluster cheaper, come to rest, evict nothing that forbids it and leave every pod a node.
+func TestBothSidesComeToRest(t *testing.T) {
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	karpenter.Prepare()
+	b := bench{patience: 5 * time.Minute, seed: 3, catalog: c}
+	for _, kind := range world.Kinds() {
+		r, err := b.one(kind, 12, false)
+		if err != nil {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if err := faults([]row{r}); err != nil {
+			t.Error(err)
+		}
+		for tool, o := range map[string]*outcome{"joiner": r.ours, "karpenter": r.theirs} {
+			if o.cut || o.usd >= 0.95*r.usd || o.moved == 0 {
+				t.Errorf("%s, %s: %+v", r.name, tool, *o)
+			}
+		}
+	}
+}
+
+// A side that is told to do what the world forbids is found out.
+func TestFaultsAreFound(t *testing.T) {
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := world.Generate(c, world.Guarded, 12, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range w.Sorted() {
+		w.Remove(n.Name)
+	}
+	o := outcome{faults: w.Faults}
+	if faults([]row{{name: w.Name, ours: &o}}) == nil {
+		t.Error("pods that forbid it were evicted, and nobody said so")
+	}
+}

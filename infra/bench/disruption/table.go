@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+func sheet(rows []row) table.Writer {
+	t := table.NewWriter()
+	head := table.Row{"cluster", "nodes", "pods", "USD/h"}
+	for _, tool := range []string{"Karpenter", "Joiner"} {
+		for _, what := range []string{"USD/h", "nodes", "moved", "passes", "CPU s", "longest pass s"} {
+			head = append(head, tool+" "+what)
+		}
+	}
+	t.AppendHeader(append(head, "price", "CPU"))
+	for _, r := range rows {
+		line := table.Row{r.name, r.nodes, r.pods, fmt.Sprintf("%.3f", r.usd)}
+		for _, o := range []*outcome{r.theirs, r.ours} {
+			if o == nil {
+				line = append(line, "", "", "", "", "", "")
+				continue
+			}
+			mark := ""
+			if o.cut {
+				mark = "*"
+			}
+			line = append(line, fmt.Sprintf("%.3f%s", o.usd, mark), o.nodes, o.moved, o.passes, fmt.Sprintf("%.2f", o.cpu), fmt.Sprintf("%.2f", o.longest))
+		}
+		if r.theirs == nil {
+			line = append(line, "", "")
+		} else {
+			line = append(line, fmt.Sprintf("%.3f", r.ours.usd/r.theirs.usd), fmt.Sprintf("%.1f", r.theirs.cpu/r.ours.cpu))
+		}
+		t.AppendRow(line)
+	}
+	return t
+}
+
+func plainText(rows []row) string { return sheet(rows).Render() + "\n\n" + summary(rows) }
+
+// summary is about all clusters together.
+func summary(rows []row) string {
+	var ours, theirs outcome
+	var before float64
+	for _, r := range rows {
+		if r.theirs == nil {
+			return ""
+		}
+		before += r.usd
+		for _, x := range []struct{ sum, of *outcome }{{&ours, r.ours}, {&theirs, r.theirs}} {
+			x.sum.usd += x.of.usd
+			x.sum.moved += x.of.moved
+			x.sum.cpu += x.of.cpu
+		}
+	}
+	if before == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Over the set Joiner's clusters cost %.1f %% less than Karpenter's in the end (%.2f and %.2f USD/h of %.2f before), "+
+		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU.\n",
+		100*(1-ours.usd/theirs.usd), ours.usd, theirs.usd, before,
+		float64(ours.moved)/(before-ours.usd), float64(theirs.moved)/(before-theirs.usd), theirs.cpu/ours.cpu)
+}
+
+func markdown(rows []row) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Disruption, side by side\n\n`make bench-disruption` wrote this on %s, with %s on %s/%s, %d threads, and Karpenter %s.\n\n",
+		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), peerVersion())
+	b.WriteString("Price: Joiner's by Karpenter's. CPU: Karpenter's by Joiner's. * was not at rest when its time was over.\n\n")
+	b.WriteString(sheet(rows).RenderMarkdown() + "\n\n" + summary(rows))
+	b.WriteString("\n## Why Joiner's nodes stay in the end\n\n")
+	for _, r := range rows {
+		var why []string
+		for _, word := range slices.Sorted(maps.Keys(r.why)) {
+			why = append(why, fmt.Sprintf("%s %d", word, r.why[word]))
+		}
+		fmt.Fprintf(&b, "- %s: %s\n", r.name, strings.Join(why, ", "))
+	}
+	return b.String()
+}
+
+// peerVersion is the version of Karpenter that the program was built with.
+func peerVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if ok {
+		for _, m := range info.Deps {
+			if m.Path == "sigs.k8s.io/karpenter" {
+				return m.Version
+			}
+		}
+	}
+	return "of an unknown version"
+}
