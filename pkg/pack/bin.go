@@ -210,16 +210,41 @@ func (a *attempt) book(l load, b *bin) {
 		}
 		if d, ok := a.w.domainIDs[key][b.domain(key)]; ok {
 			a.tally.count[c][d] += n
+			continue
+		}
+		for _, d := range a.w.mayLand(b, key) {
+			a.tally.may[c][d] += n
 		}
 	}
 	for _, r := range l.view.other {
-		if d, ok := a.w.domainIDs[r.key][b.domain(r.key)]; ok && r.what == avoid && r.required {
+		if r.what != avoid || !r.required {
+			continue
+		}
+		if d, ok := a.w.domainIDs[r.key][b.domain(r.key)]; ok {
+			a.tally.anti[r.counter][d] += n
+			continue
+		}
+		for _, d := range a.w.mayLand(b, r.key) {
 			a.tally.anti[r.counter][d] += n
 		}
 	}
 	for _, p := range l.pins {
 		a.landed[place{k.id, p.key, p.domain}] += n
 	}
+}
+
+// mayLand are the domains in which a claim may end that has none yet (spec core.md §3.7).
+func (w *world) mayLand(b *bin, key string) []int {
+	if b.offer != nil || b.exact {
+		return nil
+	}
+	var out []int
+	for d, name := range w.domains[key] {
+		if b.known.Has(key, name) {
+			out = append(out, d)
+		}
+	}
+	return out
 }
 
 // stow counts what goes into the bin in the bin alone.

@@ -229,7 +229,7 @@ func (a *attempt) allows(v *view, c choice, d int) bool {
 		count := c.tally.count[r.counter]
 		switch {
 		case r.what == spread && !a.w.spread(r).Admits(count, d),
-			r.what == avoid && count[d] > 0,
+			r.what == avoid && count[d]+c.tally.may[r.counter][d] > 0,
 			r.what == follow && count[d] == 0 && !(r.self && sum(count) == 0):
 			return false
 		}

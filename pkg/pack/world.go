@@ -285,23 +285,28 @@ func (w *world) stand(p *cluster.Pod, on *bin, matched []int) {
 	}
 }
 
-// tally counts pods by counter and domain: those that are selected, and those with a required anti-affinity against the
-// group.
-type tally struct{ count, anti [][]int }
+// tally counts pods by counter and domain: those that are selected, those that may come to be there, and those with a required
+// anti-affinity against the group, wherever they may come to be.
+type tally struct{ count, may, anti [][]int }
 
 func (w *world) newTally() tally {
-	t := tally{count: make([][]int, len(w.counters)), anti: make([][]int, len(w.counters))}
-	for i, c := range w.counters {
-		n := len(w.domains[c.key])
-		t.count[i], t.anti[i] = make([]int, n), make([]int, n)
+	each := func() [][]int {
+		out := make([][]int, len(w.counters))
+		for i, c := range w.counters {
+			out[i] = make([]int, len(w.domains[c.key]))
+		}
+		return out
 	}
-	return t
+	return tally{each(), each(), each()}
 }
 
 func (t tally) clone() tally {
-	out := tally{count: make([][]int, len(t.count)), anti: make([][]int, len(t.anti))}
-	for i := range t.count {
-		out.count[i], out.anti[i] = slices.Clone(t.count[i]), slices.Clone(t.anti[i])
+	each := func(list [][]int) [][]int {
+		out := make([][]int, len(list))
+		for i, x := range list {
+			out[i] = slices.Clone(x)
+		}
+		return out
 	}
-	return out
+	return tally{each(t.count), each(t.may), each(t.anti)}
 }
