@@ -12,6 +12,9 @@ import (
 	"joiner/pkg/setting"
 )
 
+// shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves each its own token.
+const shareFrom = 5
+
 // Provision launches capacity for pods that have nowhere to run. What it is invoked with does not matter: it looks.
 func (a *App) Provision(ctx context.Context) error {
 	info, err := a.clusterInfo(ctx)
@@ -26,7 +29,7 @@ func (a *App) provision(info launch.Cluster, holder string) control.Provision {
 	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
 		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
 		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Lease(a.kube),
-		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // Disrupt decides which nodes go by choice.

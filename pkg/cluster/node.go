@@ -139,6 +139,7 @@ type Instance struct {
 	Launched       time.Time `json:"launched"`
 	Claim          string    `json:"claim,omitempty"`    // name of the NodeClaim, from its tag
 	ClaimUID       string    `json:"claimUID,omitempty"` // its UID, from its tag
+	Batch          string    `json:"batch,omitempty"`    // of claims that it was launched for one of, from its tag
 	NodeName       string    `json:"nodeName,omitempty"` // private DNS name
 	SubnetID       string    `json:"subnetID,omitempty"`
 	SecurityGroups []string  `json:"securityGroups,omitempty"` // ids, sorted

@@ -35,13 +35,13 @@ func (l *launcher) addresses(c catalog.Class) map[string]launch.Addresses {
 	return out
 }
 
-// take counts what the order may take in each of its subnets, until back is called with what it was given: then only the subnet of that
-// instance counts. An order that came to nothing takes nothing.
-func (l *launcher) take(o launch.Order) (back func(cluster.Instance)) {
+// take counts what the order may take in each of its subnets, until back is called with what it was given: then only the subnets of
+// those instances count. An order that came to nothing takes nothing.
+func (l *launcher) take(o launch.Order) (back func([]cluster.Instance)) {
 	taken := o.Taken()
-	count := func(subnet string, sign int64) {
-		l.coming.nodes[subnet] += sign
-		l.coming.pods[subnet] += sign * taken[subnet]
+	count := func(subnet string, nodes int64) {
+		l.coming.nodes[subnet] += nodes
+		l.coming.pods[subnet] += nodes * taken[subnet]
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,15 +49,16 @@ func (l *launcher) take(o launch.Order) (back func(cluster.Instance)) {
 		l.coming = addresses{nodes: map[string]int64{}, pods: map[string]int64{}}
 	}
 	for subnet := range taken {
-		count(subnet, 1)
+		count(subnet, int64(o.Count()))
 	}
-	return func(i cluster.Instance) {
+	return func(got []cluster.Instance) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		for subnet := range taken {
-			if subnet != i.SubnetID {
-				count(subnet, -1)
-			}
+			count(subnet, -int64(o.Count()))
+		}
+		for _, i := range got {
+			count(i.SubnetID, 1)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 		return c, err
 	}
 	for try := range maxAttempts {
-		order, back, err := l.order(c, class, stored && try == 0)
+		order, back, err := l.order(wanted{claim: c, class: class, mayRun: stored && try == 0})
 		if hopeless(err) {
 			return cluster.Claim{}, l.giveUp(ctx, c, err)
 		}
@@ -63,7 +63,7 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 		}
 		l.p.Log.Info(order.String())
 		instance, marks, err := l.p.Fleet.Launch(ctx, order, launch.Token(c.UID, attemptOf(c)))
-		back(instance)
+		back(started(instance))
 		if markErr := l.mark(ctx, marks); markErr != nil {
 			return c, markErr
 		}
@@ -89,20 +89,35 @@ func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (clu
 	return c, nil // the next pass goes on
 }
 
-// order chooses what to ask for, and counts the addresses that it may take until back is called. It does so for one claim after the
-// other: each must know what the one before takes.
-func (l *launcher) order(c cluster.Claim, class *awsv1.EC2NodeClass, mayRun bool) (o launch.Order, back func(cluster.Instance), err error) {
+// wanted is what an order is to be chosen for: a claim, or a batch that the claim stands for.
+type wanted struct {
+	claim  cluster.Claim
+	batch  cluster.Batch
+	class  *awsv1.EC2NodeClass
+	mayRun bool // it may have been launched already
+}
+
+// order chooses what to ask for, and counts the addresses that it may take until back is called. It does so for one after the other:
+// each must know what the one before takes.
+func (l *launcher) order(w wanted) (o launch.Order, back func([]cluster.Instance), err error) {
 	l.ordering.Lock()
 	defer l.ordering.Unlock()
-	o, err = l.choose(c, class, l.types(c))
-	if mayRun && hopeless(err) {
+	o, err = l.choose(w, l.types(w.claim))
+	if w.mayRun && hopeless(err) {
 		// Its instance may run already, without its knowing. The request with its token brings it back, whatever is sold out by now.
-		o, err = l.choose(c, class, l.without(nil)(l.poolOf(c)))
+		o, err = l.choose(w, l.without(nil)(l.poolOf(w.claim)))
 	}
 	if err != nil {
 		return o, nil, err
 	}
 	return o, l.take(o), nil
+}
+
+func started(i cluster.Instance) []cluster.Instance {
+	if i.ID == "" {
+		return nil
+	}
+	return []cluster.Instance{i}
 }
 
 // launched writes the instance into the claim: labels first, because the status ends the launch.
@@ -194,12 +209,12 @@ func (l *launcher) tellOfSpotRole(ctx context.Context, c cluster.Claim, no *cata
 	}
 }
 
-func (l *launcher) choose(c cluster.Claim, class *awsv1.EC2NodeClass, types []catalog.Type) (launch.Order, error) {
-	resolved, ok := l.s.ClassOf(c.Class)
+func (l *launcher) choose(w wanted, types []catalog.Type) (launch.Order, error) {
+	resolved, ok := l.s.ClassOf(w.claim.Class)
 	if !ok {
-		return launch.Order{}, &launch.NotReadyError{Class: c.Class, Why: "it does not exist"}
+		return launch.Order{}, &launch.NotReadyError{Class: w.claim.Class, Why: "it does not exist"}
 	}
-	return launch.Choose(launch.Input{Claim: c, Class: class, Resolved: resolved, Cluster: l.p.Cluster, Types: types,
+	return launch.Choose(launch.Input{Claim: w.claim, Batch: w.batch, Class: w.class, Resolved: resolved, Cluster: l.p.Cluster, Types: types,
 		Addresses: l.addresses(resolved), RelaxMinValues: l.p.Rules.RelaxMinValues})
 }
 

@@ -119,6 +119,9 @@ type Launcher interface {
 	// has none, or a *launch.TokenUsedError. After another error, if it has a method TokenSpent that reports true, the same token
 	// would bring the same error for ever. Marks may come with an instance and with an error.
 	Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error)
+	// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error is what Launch would return. The same
+	// token never starts more; it brings those of the first time, some of which may have ended.
+	LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []catalog.Mark, error)
 }
 
 // Instances sees and ends instances. All calls may be repeated.

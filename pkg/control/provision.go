@@ -3,11 +3,8 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
@@ -48,6 +45,7 @@ type Provision struct {
 	Rules       cluster.Rules
 	Holder      string // names this invocation as the holder of leases
 	SoldOutFor  time.Duration
+	ShareFrom   int           // equal launches from which on they share a request; 0 for never
 	AlwaysWatch bool          // stay although there is nothing to do
 	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
 	BatchMax    time.Duration // that pods wait for others at most
@@ -137,86 +135,12 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	return fresh || len(decision.Launches) > 0 || placesReal(s, decision) || interrupt.Awaited(s.Claims, p.Now()), errors.Join(err, wakeErr)
 }
 
-// resume launches claims that were stored and not launched, because an invocation died or EC2 failed. The claims in s are
-// brought up to date.
-func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched int, err error) {
-	l := p.launcher(s)
-	for i, c := range s.Claims {
-		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() {
-			continue
-		}
-		p.Log.Info("resume launch of claim " + c.Name)
-		c, adoptErr := p.adopted(ctx, c)
-		if adoptErr != nil {
-			err = errors.Join(err, unlessConflict(p.Log, adoptErr))
-			continue
-		}
-		done, launchErr := l.claim(ctx, c, true)
-		if launchErr != nil {
-			err = errors.Join(err, unlessConflict(p.Log, launchErr))
-			continue
-		}
-		s.Claims[i] = done
-		if done.ProviderID != "" {
-			launched++
-		}
-	}
-	s.SoldOut = l.marks()
-	s.Claims = existing(s.Claims)
-	return launched, err
-}
-
 // adopted makes sure that a claim carries our finalizer before anything is launched for it: one that a user made by hand does not.
 func (p *Provision) adopted(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	if c.Finalizer && c.Labels[awsv1.LabelEC2NodeClass] == c.Class {
 		return c, nil
 	}
 	return p.Claims.AdoptClaim(ctx, c)
-}
-
-// carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others. What is not begun
-// when the invocation has to end, the next one plans anew.
-func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched []plan.Launch, err error) {
-	l := p.launcher(s)
-	errs := make([]error, len(decision.Launches))
-	ok := make([]bool, len(decision.Launches))
-	var g errgroup.Group
-	g.SetLimit(parallelLaunches)
-	for i, want := range decision.Launches {
-		g.Go(func() error {
-			if late(ctx) {
-				return nil
-			}
-			errs[i] = func() error {
-				pool, found := s.PoolOf(want.Pool)
-				if !found {
-					return fmt.Errorf("launch from pool %s: it is gone", want.Pool)
-				}
-				c, err := p.Claims.CreateClaim(ctx, want, pool)
-				if err != nil {
-					return err
-				}
-				done, err := l.claim(ctx, c, false)
-				ok[i] = err == nil && done.ProviderID != ""
-				return unlessConflict(p.Log, err)
-			}()
-			return nil
-		})
-	}
-	_ = g.Wait() // every error is in errs
-	for i, o := range ok {
-		if o {
-			launched = append(launched, decision.Launches[i])
-			p.sum.launched(*s, decision.Launches[i].Pods, p.Now())
-		}
-	}
-	return launched, errors.Join(errs...)
-}
-
-// late reports whether what begins now might be cut off in the middle.
-func late(ctx context.Context) bool {
-	end, ok := ctx.Deadline()
-	return ok && time.Until(end) < stepTakes
 }
 
 // unlessConflict leaves what changed meanwhile to the next pass, which sees the change.

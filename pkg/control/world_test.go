@@ -82,6 +82,7 @@ type functions struct {
 	made int
 
 	repair bool // nodes are repaired
+	shared int  // launches that share a request
 }
 
 func (f *functions) provision(p *controltest.Ports) *control.Provision {
@@ -90,7 +91,7 @@ func (f *functions) provision(p *controltest.Ports) *control.Provision {
 		Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"), Rules: rules(), Holder: fmt.Sprintf("invocation-%d", f.made),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 			ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-		SoldOutFor: 3 * time.Minute, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+		SoldOutFor: 3 * time.Minute, ShareFrom: f.shared, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (f *functions) lifecycle(p *controltest.Ports) *control.Lifecycle {

@@ -3,6 +3,7 @@ package controltest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,6 +27,39 @@ func (p *Ports) Launch(ctx context.Context, o launch.Order, token string) (clust
 		return reply{i, marks}, err
 	})
 	return r.instance, r.marks, err
+}
+
+// LaunchBatch starts an instance for each claim of a batch, as far as there is capacity, under the rules of Launch.
+func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []catalog.Mark, error) {
+	var marks []catalog.Mark
+	got, err := do(ctx, p, "launch batch", func() (got []cluster.Instance, err error) {
+		for n := range o.Count() {
+			one, m, oneErr := p.w.launch(o, fmt.Sprintf("%s#%d", token, n))
+			if _, used := errors.AsType[*launch.TokenUsedError](oneErr); used {
+				return p.w.ofBatch(o.Batch.ID, token)
+			}
+			if marks = append(marks, m...); oneErr != nil {
+				err = oneErr
+				continue
+			}
+			got = append(got, one)
+		}
+		return got, err
+	})
+	return got, marks, err
+}
+
+// ofBatch are the instances that a batch got when it asked for something else.
+func (w *World) ofBatch(id, token string) (out []cluster.Instance, err error) {
+	for _, i := range slices.Sorted(maps.Keys(w.instances)) {
+		if m := w.instances[i]; m.Batch == id && !m.Gone() {
+			out = append(out, m.Instance)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &launch.TokenUsedError{Token: token}
+	}
+	return out, nil
 }
 
 func (w *World) launch(o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
@@ -66,7 +100,7 @@ func (w *World) launch(o launch.Order, token string) (cluster.Instance, []catalo
 
 func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
 	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
-		if i := w.instances[id].Instance; i.ClaimUID == o.ClaimUID && !i.Gone() {
+		if i := w.instances[id].Instance; i.ClaimUID == o.ClaimUID && i.ClaimUID != "" && !i.Gone() {
 			return i, nil, nil
 		}
 	}
@@ -76,13 +110,16 @@ func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []catalog
 // start runs an instance. Its user data gives the node what the claim says.
 func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
 	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.next()), State: "pending", Type: v.Type, Zone: v.Zone,
-		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName, ClaimUID: o.ClaimUID}}
+		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName, ClaimUID: o.ClaimUID, Batch: o.Batch.ID}}
 	m.labels = map[string]string{catalog.LabelType: v.Type, catalog.LabelZone: v.Zone, catalog.LabelCapacityType: v.CapacityType}
-	if c, ok := w.claims[o.ClaimName]; ok {
+	for _, c := range w.claims {
+		if b, shared := c.Batch(); c.Name != o.ClaimName && (!shared || b.ID != o.Batch.ID) {
+			continue // of a batch any claim says the same
+		}
 		m.labels, m.taints = merged(c.Labels, m.labels), slices.Concat(c.Taints, c.StartupTaints)
 	}
 	for _, other := range w.instances {
-		if other.ClaimUID == o.ClaimUID && !other.Gone() {
+		if other.ClaimUID == o.ClaimUID && o.ClaimUID != "" && !other.Gone() {
 			w.doubled = append(w.doubled, fmt.Sprintf("%s and %s both run for claim %s", other.ID, m.ID, o.ClaimName))
 		}
 	}

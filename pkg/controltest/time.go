@@ -114,6 +114,13 @@ func (w *World) Left() string {
 	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claims), len(w.nodes), alive, len(w.pods))
 }
 
+// Started counts the instances that were ever started.
+func (w *World) Started() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.instances)
+}
+
 // Instances lists the instances that live, sorted.
 func (w *World) Instances() []cluster.Instance {
 	w.mu.Lock()

@@ -61,20 +61,34 @@ func (e *LaunchError) TokenSpent() bool { return true }
 // token from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When EC2
 // has no capacity the error is a *catalog.NoCapacityError. The marks are offers refused although an instance was started.
 func (f *Fleet) Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
+	got, marks, err := f.request(ctx, o, token)
+	if len(got) == 0 {
+		return cluster.Instance{}, marks, err
+	}
+	return got[0], marks, nil
+}
+
+// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error says why, in the words of Launch. The same
+// token never starts more: it brings the instances that it brought before, some of which may have ended.
+func (f *Fleet) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []catalog.Mark, error) {
+	return f.request(ctx, o, token)
+}
+
+func (f *Fleet) request(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []catalog.Mark, error) {
 	for try := 0; ; try++ {
 		if err := f.ensureTemplates(ctx, o); err != nil {
-			return cluster.Instance{}, nil, err
+			return nil, nil, err
 		}
 		out, err := f.EC2.CreateFleet(ctx, fleetInput(o, token))
 		switch {
 		case awscode.Of(err) == "IdempotentParameterMismatch":
-			i, err := f.adopt(ctx, o.ClaimUID, token)
-			return i, nil, err
+			got, err := f.adopt(ctx, o, token)
+			return got, nil, err
 		case awscode.Of(err) == templateNameNotFound && try == 0:
 			f.forget(o)
 			continue
 		case err != nil:
-			return cluster.Instance{}, nil, refused(o, err)
+			return nil, nil, refused(o, err)
 		}
 		if templateGone(out) {
 			f.forget(o) // the answer spent the token: the next attempt makes the templates
@@ -93,52 +107,60 @@ func refused(o launch.Order, err error) error {
 	return fmt.Errorf("create fleet: %w", err)
 }
 
-// outcome reads the answer: errors teach what is sold out even when an instance was started.
-func (f *Fleet) outcome(o launch.Order, out *ec2.CreateFleetOutput) (cluster.Instance, []catalog.Mark, error) {
+// outcome reads the answer: errors teach what is sold out even when instances were started.
+func (f *Fleet) outcome(o launch.Order, out *ec2.CreateFleetOutput) ([]cluster.Instance, []catalog.Mark, error) {
 	marks, other := refusals(o, out.Errors)
+	var started []cluster.Instance
 	for _, i := range out.Instances {
-		if len(i.InstanceIds) == 0 {
-			continue
-		}
 		zone := aws.ToString(i.AvailabilityZone)
 		if v := i.LaunchTemplateAndOverrides; zone == "" && v != nil && v.Overrides != nil {
 			zone = aws.ToString(v.Overrides.AvailabilityZone) // why every override names its zone
 		}
-		in := cluster.Instance{ID: i.InstanceIds[0], State: "pending", Type: string(i.InstanceType), Zone: zone,
-			CapacityType: o.CapacityType, Launched: f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID}
-		in.ImageID, in.SubnetID = imageOf(o, in)
-		in.Reservation = o.Reservation(in.Type, in.Zone)
-		return in, marks, nil
+		for _, id := range i.InstanceIds {
+			in := cluster.Instance{ID: id, State: "pending", Type: string(i.InstanceType), Zone: zone, CapacityType: o.CapacityType,
+				Launched: f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, Batch: o.Batch.ID}
+			in.ImageID, in.SubnetID = imageOf(o, in)
+			in.Reservation = o.Reservation(in.Type, in.Zone)
+			started = append(started, in)
+		}
 	}
 	switch {
+	case len(started) >= o.Count():
+		return started, marks, nil
 	case len(other) > 0:
-		return cluster.Instance{}, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode), Message: aws.ToString(other[0].ErrorMessage)}
+		return started, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode), Message: aws.ToString(other[0].ErrorMessage)}
 	case len(marks) > 0:
-		return cluster.Instance{}, nil, &catalog.NoCapacityError{Marks: marks}
+		return started, nil, &catalog.NoCapacityError{Marks: marks}
 	}
-	return cluster.Instance{}, nil, &LaunchError{Code: "TooFewInstances", Message: "EC2 started no instance and gave no error"}
+	return started, marks, &LaunchError{Code: "TooFewInstances", Message: fmt.Sprintf("EC2 started %d instances of %d and gave no error", len(started), o.Count())}
 }
 
-// adopt finds the instance that an earlier request with this token started. EC2 may not show a new instance at once, so it
+// adopt finds the instances that an earlier request with this token started. EC2 may not show a new instance at once, so it
 // looks several times, for seven seconds in all.
-func (f *Fleet) adopt(ctx context.Context, uid, token string) (cluster.Instance, error) {
+func (f *Fleet) adopt(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, error) {
+	tag, value := launch.TagClaimUID, o.ClaimUID
+	if o.Batch.ID != "" {
+		tag, value = launch.TagBatch, o.Batch.ID
+	}
+	var found []cluster.Instance
 	for try := range adoptTries {
 		if try > 0 {
 			if err := pause(ctx, adoptPause<<try); err != nil {
-				return cluster.Instance{}, err
+				return nil, err
 			}
 		}
-		found, err := f.list(ctx, types.Filter{Name: aws.String("tag:" + launch.TagClaimUID), Values: []string{uid}})
+		all, err := f.list(ctx, types.Filter{Name: aws.String("tag:" + tag), Values: []string{value}})
 		if err != nil {
-			return cluster.Instance{}, err
+			return nil, err
 		}
-		for _, i := range found {
-			if !i.Gone() {
-				return i, nil
-			}
+		if found = slices.DeleteFunc(all, cluster.Instance.Gone); len(found) >= o.Count() {
+			return found, nil
 		}
 	}
-	return cluster.Instance{}, &launch.TokenUsedError{Token: token}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, &launch.TokenUsedError{Token: token}
 }
 
 // Instances lists the cluster's instances that Joiner or Karpenter launched, sorted by id, recently terminated ones included.
@@ -248,6 +270,8 @@ func instance(i types.Instance) cluster.Instance {
 			out.Claim = aws.ToString(t.Value)
 		case launch.TagClaimUID:
 			out.ClaimUID = aws.ToString(t.Value)
+		case launch.TagBatch:
+			out.Batch = aws.ToString(t.Value)
 		}
 	}
 	slices.Sort(out.Tags)

@@ -17,7 +17,7 @@ func fleetInput(o launch.Order, token string) *ec2.CreateFleetInput {
 		Type:        types.FleetTypeInstant,
 		ClientToken: aws.String(token),
 		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
-			TotalTargetCapacity:       aws.Int32(1),
+			TotalTargetCapacity:       aws.Int32(int32(o.Count())),
 			DefaultTargetCapacityType: types.DefaultTargetCapacityTypeOnDemand,
 		},
 		TagSpecifications: []types.TagSpecification{

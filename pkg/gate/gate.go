@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -80,6 +81,15 @@ func (l launcher) Launch(ctx context.Context, o launch.Order, token string) (clu
 		return i, err
 	})
 	return i, marks, err
+}
+
+func (l launcher) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []catalog.Mark, error) {
+	var marks []catalog.Mark
+	list, err := through(ctx, l.g, "launch: "+o.String(), slices.Repeat([]cluster.Instance{pretended(o)}, o.Count()), func() (got []cluster.Instance, err error) {
+		got, marks, err = l.to.LaunchBatch(ctx, o, token)
+		return got, err
+	})
+	return list, marks, err
 }
 
 // pretended is the instance that the order asks for first.

@@ -34,7 +34,10 @@ func Choose(in Input) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, CapacityType: capacityType(candidates)}
+	o := Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, Batch: in.Batch, CapacityType: capacityType(candidates)}
+	if in.Batch.ID != "" {
+		o.ClaimName, o.ClaimUID = "", ""
+	}
 	o.Market = marketOf(candidates)
 	o.Strategy = strategy(o.CapacityType, in.Claim.Annotations[karpv1.AnnotationPriceOverlay] == "true")
 	if c := in.Class.Spec.Context; c != nil && in.Claim.Annotations[karpv1.AnnotationMinValuesRelaxed] != "true" {

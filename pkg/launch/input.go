@@ -19,6 +19,9 @@ type Input struct {
 	// Addresses is what subnets of the class have left, by id. Of one that is missing it is not known.
 	Addresses map[string]Addresses
 
+	// Batch makes the order one for so many claims that are alike, of which Claim stands for all. The zero value is for Claim alone.
+	Batch cluster.Batch
+
 	// RelaxMinValues launches although fewer values are possible than a minValues of the claim wants (MIN_VALUES_POLICY
 	// BestEffort).
 	RelaxMinValues bool

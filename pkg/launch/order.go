@@ -8,19 +8,21 @@ import (
 	"fmt"
 
 	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
 )
 
-// Order is one CreateFleet request of type instant for one instance.
+// Order is one CreateFleet request of type instant, for one instance or for as many as a batch has claims.
 type Order struct {
-	ClaimName    string
+	ClaimName    string // empty in an order for a batch
 	ClaimUID     string
-	CapacityType string     // catalog.Spot, catalog.OnDemand or catalog.Reserved; one request has exactly one
-	Market       string     // of reserved capacity: capacity-block, interruptible-capacity-reservation, or empty for a plain reservation
-	Strategy     string     // allocation strategy of that capacity type: price-capacity-optimized or lowest-price
-	Context      string     // field Context of CreateFleet, empty for none
-	Templates    []Template // at least one, each with at least one override, sorted by name
-	Tags         []Tag      // of the fleet and the volumes, sorted by key
-	InstanceTags []Tag      // of the instance: Tags and those that name the claim, sorted by key
+	Batch        cluster.Batch // zero in an order for one claim
+	CapacityType string        // catalog.Spot, catalog.OnDemand or catalog.Reserved; one request has exactly one
+	Market       string        // of reserved capacity: capacity-block, interruptible-capacity-reservation, or empty for a plain reservation
+	Strategy     string        // allocation strategy of that capacity type: price-capacity-optimized or lowest-price
+	Context      string        // field Context of CreateFleet, empty for none
+	Templates    []Template    // at least one, each with at least one override, sorted by name
+	Tags         []Tag         // of the fleet and the volumes, sorted by key
+	InstanceTags []Tag         // of the instance: Tags and those that name the claim, sorted by key
 
 	Annotations map[string]string // of the claim, once an instance runs
 }
@@ -134,8 +136,15 @@ func (o Order) Reservation(typ, zone string) string {
 	return ""
 }
 
+// Count is how many instances are asked for.
+func (o Order) Count() int { return max(1, o.Batch.Size) }
+
 // String says what is asked for, for whom and how many offers would do.
 func (o Order) String() string {
+	if o.Batch.ID != "" {
+		return fmt.Sprintf("order %d %s for batch %s from %d offers in %d templates",
+			o.Count(), o.CapacityType, o.Batch.ID, len(o.Offers()), len(o.Templates))
+	}
 	return fmt.Sprintf("order %s for claim %s from %d offers in %d templates",
 		o.CapacityType, o.ClaimName, len(o.Offers()), len(o.Templates))
 }

@@ -16,6 +16,7 @@ const (
 	TagNodeClass   = awsv1.TagEC2NodeClass
 	TagClaim       = awsv1.TagNodeClaim
 	TagClaimUID    = awsv1.TagNodeClaimUID
+	TagBatch       = awsv1.TagLaunchBatch
 )
 
 // staticTags are the tags of everything that a launch makes; ours beat the user's.
@@ -36,6 +37,10 @@ func staticTags(in Input) map[string]string {
 
 func claimTags(in Input, static map[string]string) map[string]string {
 	out := maps.Clone(static)
+	if in.Batch.ID != "" {
+		out[TagBatch] = in.Batch.ID
+		return out
+	}
 	out[TagClaim], out[TagClaimUID] = in.Claim.Name, in.Claim.UID
 	return out
 }

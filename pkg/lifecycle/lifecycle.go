@@ -82,6 +82,7 @@ type view struct {
 	pods      map[string][]cluster.Pod    // by node name
 	instances map[string]cluster.Instance // by provider id
 	claims    map[string]cluster.Claim    // by UID
+	batches   map[string]bool             // of claims that wait for their instances
 	waiting   map[string]int              // pods without a node, by the hold they tolerate
 	owners    map[string]cluster.Claim    // by provider id; of several the first that is not being deleted
 	budgets   *drain.Budgets
@@ -97,7 +98,7 @@ func newView(s cluster.Snapshot) view {
 	})
 	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
 		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
-		waiting: hold.Waiting(s.Pods)}
+		waiting: hold.Waiting(s.Pods), batches: map[string]bool{}}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
 			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
@@ -113,6 +114,9 @@ func newView(s cluster.Snapshot) view {
 	}
 	for _, c := range s.Claims {
 		v.claims[c.UID] = c
+		if b, ok := c.Batch(); ok && c.ProviderID == "" && c.Deleting.IsZero() {
+			v.batches[b.ID] = true
+		}
 		if c.ProviderID == "" {
 			continue
 		}
@@ -248,6 +252,9 @@ func (v view) leaks() []plan.Action {
 func (v view) kept(i cluster.Instance) bool {
 	if _, owned := v.owners[i.ProviderID()]; owned {
 		return true
+	}
+	if i.Batch != "" && v.batches[i.Batch] {
+		return true // provision will share it out
 	}
 	c, ok := v.claims[i.ClaimUID]
 	if !ok || i.ClaimUID == "" {

@@ -92,6 +92,11 @@ func (p *Ports) Launch(ctx context.Context, o launch.Order, token string) (clust
 	return cluster.Instance{}, nil, &launch.TokenUsedError{Token: token}
 }
 
+// LaunchBatch is not asked for: claims are launched one by one here.
+func (p *Ports) LaunchBatch(_ context.Context, o launch.Order, _ string) ([]cluster.Instance, []catalog.Mark, error) {
+	return nil, nil, errors.New("launch " + o.String() + ": the simulation knows no batches")
+}
+
 // visible is the instance that lists show for a claim.
 func (w *world) visible(uid string) cluster.Instance {
 	for _, id := range slices.Sorted(maps.Keys(w.machines)) {

@@ -230,3 +230,51 @@ func TestMarksComeWithOtherErrorsToo(t *testing.T) {
 		t.Errorf("marks %v, want the offer in zone a", marks)
 	}
 }
+
+// A batch is one request: the same token brings the same instances, another content finds them by the batch's tag.
+func TestABatchIsOneRequest(t *testing.T) {
+	r := start(t, 1)
+	o := r.order("on-demand", "m5.large")
+	o.Batch, o.ClaimName, o.ClaimUID = cluster.Batch{ID: "b1", Size: 3}, "", ""
+	o.InstanceTags = append(o.Tags[:len(o.Tags):len(o.Tags)], launch.Tag{Key: launch.TagBatch, Value: "b1"})
+	ids := func(o launch.Order) (out []string) {
+		got, _, err := r.LaunchBatch(t.Context(), o, "b1-0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range got {
+			if i.Batch != "b1" || i.ClaimUID != "" || i.SubnetID == "" || i.ImageID == "" {
+				t.Errorf("launched %+v", i)
+			}
+			out = append(out, i.ID)
+		}
+		slices.Sort(out)
+		return out
+	}
+	first := ids(o)
+	if again := ids(o); len(first) != 3 || !slices.Equal(first, again) {
+		t.Errorf("%v, and again %v", first, again)
+	}
+	o.Context = "another"
+	if adopted := ids(o); !slices.Equal(first, adopted) {
+		t.Errorf("%v, adopted %v", first, adopted)
+	}
+	r.count(t, 3)
+	if n := r.CallCounts()["ec2:CreateFleet"]; n != 3 {
+		t.Errorf("%d calls of CreateFleet, want 3", n)
+	}
+}
+
+// What there is of a batch is taken, and the rest is refused by name.
+func TestHalfABatch(t *testing.T) {
+	r := start(t, 1)
+	r.LimitCapacity(cloud.Capacity{Limit: 1})
+	o := r.order("spot", "m5.large")
+	o.Batch = cluster.Batch{ID: "b1", Size: 3}
+	got, marks, err := r.LaunchBatch(t.Context(), o, "b1-0")
+	want := []string{"spot m5.large us-west-2a InsufficientInstanceCapacity", "spot m5.large us-west-2b InsufficientInstanceCapacity"}
+	if diff := cmp.Diff(want, refusals(t, err)); diff != "" || len(got) != 2 || len(marks) != 0 {
+		t.Errorf("%d instances, marks %v, refused (-want +got):\n%s", len(got), marks, diff)
+	}
+	r.count(t, 2)
+}

@@ -72,6 +72,7 @@ const (
 	TagNodePool      = "karpenter.sh/nodepool"
 	TagNodeClaim     = "karpenter.sh/nodeclaim"
 	TagNodeClaimUID  = "joiner.sh/nodeclaim-uid" // from the launch on, so that an instance whose launch reply was lost is found
+	TagLaunchBatch   = "joiner.sh/launch-batch"  // instead of the two before it while the instances of one request are shared out
 	TagEC2NodeClass  = "karpenter.k8s.aws/ec2nodeclass"
 	TagClusterName   = "eks:eks-cluster-name"
 	TagClusterPrefix = "kubernetes.io/cluster/"

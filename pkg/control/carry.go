@@ -1,0 +1,151 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// resume launches claims that were stored and not launched, because an invocation died or EC2 failed. The claims in s are
+// brought up to date.
+func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched int, err error) {
+	l := p.launcher(s)
+	waiting, err := p.unfinished(ctx, s.Claims)
+	shared, single := batches(waiting)
+	became := map[string]cluster.Claim{} // by UID
+	note := func(before, after []cluster.Claim, launchErr error) {
+		err = errors.Join(err, unlessConflict(p.Log, launchErr))
+		for _, c := range before {
+			became[c.UID] = cluster.Claim{} // unless it was not given up
+		}
+		for _, c := range after {
+			became[c.UID] = c
+			if c.ProviderID != "" {
+				launched++
+			}
+		}
+	}
+	for _, claims := range shared {
+		after, launchErr := l.resumeBatch(ctx, claims)
+		note(claims, after, launchErr)
+	}
+	for _, c := range single {
+		after, launchErr := l.claim(ctx, c, true)
+		if launchErr != nil {
+			after = c
+		}
+		note([]cluster.Claim{c}, []cluster.Claim{after}, launchErr)
+	}
+	for i, c := range s.Claims {
+		if now, ok := became[c.UID]; ok {
+			s.Claims[i] = now
+		}
+	}
+	s.SoldOut = l.marks()
+	s.Claims = existing(s.Claims)
+	return launched, err
+}
+
+// unfinished are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the next pass.
+func (p *Provision) unfinished(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim, err error) {
+	for _, c := range claims {
+		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() {
+			continue
+		}
+		p.Log.Info("resume launch of claim " + c.Name)
+		c, adoptErr := p.adopted(ctx, c)
+		if adoptErr != nil {
+			err = errors.Join(err, unlessConflict(p.Log, adoptErr))
+			continue
+		}
+		out = append(out, c)
+	}
+	return out, err
+}
+
+// carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others. Launches that are alike
+// share a request. What is not begun when the invocation has to end, the next one plans anew.
+func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched []plan.Launch, err error) {
+	l := p.launcher(s)
+	claims, err := p.begin(ctx, l, batched(decision.Launches, p.ShareFrom, p.Holder+p.Now().String()))
+	shared, _ := batches(existing(claims))
+	errs := []error{err}
+	runs := map[string]bool{} // claims by name
+	for _, batch := range shared {
+		after, err := p.share(ctx, l, batch)
+		errs = append(errs, unlessConflict(p.Log, err))
+		for _, c := range after {
+			runs[c.Name] = c.ProviderID != ""
+		}
+	}
+	for i, c := range claims {
+		if c.ProviderID != "" || runs[c.Name] && c.Name != "" {
+			launched = append(launched, decision.Launches[i])
+			p.sum.launched(*s, decision.Launches[i].Pods, p.Now())
+		}
+	}
+	return launched, errors.Join(errs...)
+}
+
+// begin stores a claim for each launch, and launches those that share no request. It returns them in the order of the launches; one that
+// could not be stored, or was given up, has an empty name.
+func (p *Provision) begin(ctx context.Context, l *launcher, launches []plan.Launch) ([]cluster.Claim, error) {
+	errs, out := make([]error, len(launches)), make([]cluster.Claim, len(launches))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, want := range launches {
+		g.Go(func() error {
+			if late(ctx) {
+				return nil
+			}
+			errs[i] = func() error {
+				pool, found := l.s.PoolOf(want.Pool)
+				if !found {
+					return fmt.Errorf("launch from pool %s: it is gone", want.Pool)
+				}
+				c, err := p.Claims.CreateClaim(ctx, want, pool)
+				if err != nil {
+					return err
+				}
+				if _, shared := c.Batch(); shared {
+					out[i] = c
+					return nil
+				}
+				if c, err = l.claim(ctx, c, false); err == nil {
+					out[i] = c
+				}
+				return unlessConflict(p.Log, err)
+			}()
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	return out, errors.Join(errs...)
+}
+
+// share launches a batch that was stored just now.
+func (p *Provision) share(ctx context.Context, l *launcher, claims []cluster.Claim) ([]cluster.Claim, error) {
+	if late(ctx) {
+		return claims, nil
+	}
+	if b, _ := claims[0].Batch(); b.Size != len(claims) { // not all could be stored, and nothing was asked for yet
+		var err error
+		if claims, err = l.again(ctx, claims); err != nil {
+			return claims, err
+		}
+	}
+	return l.batch(ctx, claims, false)
+}
+
+// late reports whether what begins now might be cut off in the middle.
+func late(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ok && time.Until(end) < stepTakes
+}
