@@ -143,6 +143,10 @@ verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,0
 vuln: $(GOVULNCHECK) ## look for known vulnerabilities in what the functions call; needs vuln.go.dev, or VULNDB=file:///folder of a copy
 	$(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./functions/...
 
+.PHONY: load
+load: ## 1,000 NodeClaims in one burst against the emulated EC2 at its documented rates; other numbers: CLAIMS=n
+	@env $(LOCAL_FLAGS) go -C infra/local test ./loadtest -count=1 -v -args -claims $(or $(CLAIMS),1000)
+
 .PHONY: storm
 storm: local ## 1,000 spot notices in a minute, and the latencies of single ones; fewer: STORM_FLAGS='-nodes 100'
 	$(STEP) 'build the storm' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/storm ./storm

@@ -25,6 +25,22 @@ import (
 // mostBatch bounds the claims of one request, so that one that is refused takes few along.
 const mostBatch = 250
 
+// mostHeld bounds the new nodes of one pass that are held for their pods. A held node has user data of its own, and so a launch template
+// and a request; EC2 takes 50 of each at once and five a second after that.
+const mostHeld = 40
+
+// shareable are the launches without holds, if there are so many that holding their nodes would keep them waiting.
+func shareable(launches []plan.Launch) []plan.Launch {
+	if len(launches) <= mostHeld {
+		return launches
+	}
+	out := slices.Clone(launches)
+	for i := range out {
+		out[i].Startup = slices.DeleteFunc(slices.Clone(out[i].Startup), func(t cluster.Taint) bool { return t.Key == v1.TaintHold })
+	}
+	return out
+}
+
 // batched notes on launches that are alike, where there are at least so many, that they share a request. What is alike gets the same
 // nodes: only the pods and what these ask for may differ. The note is stored with the claim, before anything is asked of EC2: whoever
 // comes after can repeat the request with the batch's token, and share out what that brings.
@@ -32,6 +48,7 @@ func batched(launches []plan.Launch, least int, seed string) []plan.Launch {
 	if least <= 0 || len(launches) < least {
 		return launches
 	}
+	launches = shareable(launches)
 	alike := map[string][]int{}
 	for i, l := range launches {
 		key := fmt.Sprint(l.Pool, l.Class, l.Requirements, l.Labels, notes(l.Annotations), l.Taints, l.Startup, l.Types)

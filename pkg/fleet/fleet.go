@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,6 +44,9 @@ type Fleet struct {
 
 	mu        sync.Mutex      // held while templates are made, so that parallel launches make each once
 	templates map[string]bool // names known to exist
+
+	ending together[struct{}]
+	naming together[map[string][]string] // keys of tags, by instance
 }
 
 // LaunchError says that EC2 answered a launch with no instance, for another reason than lack of capacity.
@@ -192,8 +196,19 @@ func (f *Fleet) list(ctx context.Context, more ...types.Filter) ([]cluster.Insta
 	return out, nil
 }
 
-// Terminate ends the instances. Ids that EC2 does not know are no error. When one call fails the others are still made.
+// Terminate ends the instances. Ids that EC2 does not know are no error. When one call fails the others are still made. Single instances
+// that are ended side by side share a call.
 func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
+	if len(ids) == 1 {
+		_, err := f.ending.do(ctx, ids[0], terminateAt, func(ctx context.Context, ids []string) (struct{}, error) {
+			return struct{}{}, f.terminate(ctx, ids)
+		})
+		return err
+	}
+	return f.terminate(ctx, ids)
+}
+
+func (f *Fleet) terminate(ctx context.Context, ids []string) error {
 	var errs []error
 	for part := range slices.Chunk(ids, terminateAt) {
 		_, err := f.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
@@ -201,7 +216,7 @@ func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
 		case err == nil || awscode.Of(err) == instanceNotFound && len(part) == 1:
 		case awscode.Of(err) == instanceNotFound: // one unknown id refuses the whole call
 			for _, id := range part {
-				errs = append(errs, f.Terminate(ctx, []string{id}))
+				errs = append(errs, f.terminate(ctx, []string{id}))
 			}
 		default:
 			errs = append(errs, fmt.Errorf("terminate instances %v: %w", part, err))
@@ -211,26 +226,16 @@ func (f *Fleet) Terminate(ctx context.Context, ids []string) error {
 }
 
 // Name tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks: the user's tags may
-// have named it, and of an instance that Joiner launched only the first is missing (spec aws.md §8.2). An instance that EC2 does
-// not know is no error.
+// have named it, and of an instance that Joiner launched only the first is missing, or the first two (spec aws.md §8.2). An instance that
+// EC2 does not know is no error. Instances that are named side by side are looked at with one call.
 func (f *Fleet) Name(ctx context.Context, id, node, claim string) error {
-	out, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
-	if awscode.Of(err) == instanceNotFound {
-		return nil
-	}
+	tagsOf, err := f.naming.do(ctx, id, terminateAt, f.tags)
 	if err != nil {
-		return fmt.Errorf("describe instance %s: %w", id, err)
+		return err
 	}
+	have, found := tagsOf[id]
 	missing := []launch.Tag{{Key: awsv1.TagName, Value: node}, {Key: launch.TagClaim, Value: claim}, {Key: launch.TagClusterName, Value: f.Cluster}}
-	found := false
-	for _, r := range out.Reservations {
-		for _, i := range r.Instances {
-			found = true
-			missing = slices.DeleteFunc(missing, func(want launch.Tag) bool {
-				return slices.ContainsFunc(i.Tags, func(t types.Tag) bool { return aws.ToString(t.Key) == want.Key })
-			})
-		}
-	}
+	missing = slices.DeleteFunc(missing, func(want launch.Tag) bool { return slices.Contains(have, want.Key) })
 	if !found || len(missing) == 0 {
 		return nil
 	}
@@ -239,6 +244,37 @@ func (f *Fleet) Name(ctx context.Context, id, node, claim string) error {
 		return fmt.Errorf("tag instance %s: %w", id, err)
 	}
 	return nil
+}
+
+// tags are the keys of the tags of instances, by id. One that EC2 does not know is left out.
+func (f *Fleet) tags(ctx context.Context, ids []string) (map[string][]string, error) {
+	out := map[string][]string{}
+	got, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	switch {
+	case awscode.Of(err) == instanceNotFound && len(ids) > 1: // one unknown id refuses the whole call
+		for _, id := range ids {
+			one, err := f.tags(ctx, []string{id})
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(out, one)
+		}
+		return out, nil
+	case awscode.Of(err) == instanceNotFound:
+		return out, nil
+	case err != nil:
+		return nil, fmt.Errorf("describe instances %v: %w", ids, err)
+	}
+	for _, r := range got.Reservations {
+		for _, i := range r.Instances {
+			keys := []string{}
+			for _, t := range i.Tags {
+				keys = append(keys, aws.ToString(t.Key))
+			}
+			out[aws.ToString(i.InstanceId)] = keys
+		}
+	}
+	return out, nil
 }
 
 func instance(i types.Instance) cluster.Instance {

@@ -1,0 +1,97 @@
+package fleettest_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"joiner/infra/local/cloud"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+)
+
+// crowd launches so many instances.
+func (r *rig) crowd(t *testing.T, n int) []string {
+	t.Helper()
+	o := r.order("on-demand", "m5.large")
+	o.Batch = cluster.Batch{ID: "b1", Size: n}
+	o.InstanceTags = append(o.Tags[:len(o.Tags):len(o.Tags)], launch.Tag{Key: launch.TagBatch, Value: "b1"})
+	got, _, err := r.LaunchBatch(t.Context(), o, "b1-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, i := range got {
+		ids = append(ids, i.ID)
+	}
+	return ids
+}
+
+// sideBySide does something to each, at the same time.
+func sideBySide(t *testing.T, ids []string, do func(id string) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, id := range ids {
+		wg.Go(func() {
+			if err := do(id); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestInstancesThatAreEndedSideBySideShareACall(t *testing.T) {
+	r := start(t, 1)
+	ids := r.crowd(t, 30)
+	sideBySide(t, ids, func(id string) error { return r.Terminate(t.Context(), []string{id}) })
+	for _, i := range r.Cloud.Instances() {
+		if i.State != "shutting-down" {
+			t.Errorf("instance %s is %s", i.ID, i.State)
+		}
+	}
+	if n := r.CallCounts()["ec2:TerminateInstances"]; n > 3 {
+		t.Errorf("%d calls for 30 instances", n)
+	}
+}
+
+// One that EC2 does not know spoils nothing for the others.
+func TestAnUnknownInstanceAmongOthers(t *testing.T) {
+	r := start(t, 1)
+	ids := r.crowd(t, 3)
+	with := append([]string{"i-00000000000000000"}, ids...)
+	sideBySide(t, with, func(id string) error { return r.Name(t.Context(), id, "node-"+id, "claim-"+id) })
+	sideBySide(t, with, func(id string) error { return r.Terminate(t.Context(), []string{id}) })
+	for _, i := range r.Cloud.Instances() {
+		if i.State != "shutting-down" || i.Tags["Name"] != "node-"+i.ID || i.Tags["karpenter.sh/nodeclaim"] != "claim-"+i.ID {
+			t.Errorf("instance %s is %s with tags %v", i.ID, i.State, i.Tags)
+		}
+	}
+}
+
+func TestInstancesThatAreNamedSideBySideShareALook(t *testing.T) {
+	r := start(t, 1)
+	ids := r.crowd(t, 30)
+	sideBySide(t, ids, func(id string) error { return r.Name(t.Context(), id, "node-"+id, "claim") })
+	if n := r.CallCounts()["ec2:DescribeInstances"]; n > 3 {
+		t.Errorf("%d calls for 30 instances", n)
+	}
+	for _, i := range r.Cloud.Instances() {
+		if i.Tags["Name"] != "node-"+i.ID {
+			t.Errorf("instance %s has tags %v", i.ID, i.Tags)
+		}
+	}
+}
+
+// Who shares a call that fails gets its error.
+func TestAnErrorOfASharedCallIsEverybodys(t *testing.T) {
+	r := start(t, 1)
+	ids := r.crowd(t, 3)
+	r.AddFault(cloud.Fault{Service: "ec2", Action: "TerminateInstances", Kind: cloud.FailBefore, Code: "UnauthorizedOperation"})
+	sideBySide(t, ids, func(id string) error {
+		if err := r.Terminate(t.Context(), []string{id}); err == nil {
+			return fmt.Errorf("no error")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,249 @@
+// Package loadtest launches many NodeClaims at once against the emulated EC2, whose API rates are those that EC2 documents, and counts
+// what that costs. A plain test run launches 50; -claims says how many.
+package loadtest
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"joiner/infra/local/cloud"
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/cluster"
+	"joiner/pkg/control"
+	"joiner/pkg/controltest"
+	"joiner/pkg/discover"
+	"joiner/pkg/fleet"
+	"joiner/pkg/launch"
+	"joiner/pkg/resource"
+)
+
+var claims = flag.Int("claims", 50, "NodeClaims that are launched in one burst") //nolint:gochecknoglobals // a flag of the test binary
+
+// rates are token buckets of EC2 for an account in a region: how many calls at once, and how many a second after that.
+func rates() map[string][2]float64 {
+	return map[string][2]float64{
+		"RunInstances": {5, 2}, "TerminateInstances": {100, 5}, "CreateTags": {100, 10},
+		"Create*": {50, 5}, "Delete*": {50, 5}, "Describe*": {100, 20},
+	}
+}
+
+// account is an emulated account with those rates, and the SDK's client as the functions have it.
+func account(t *testing.T) (*cloud.Cloud, *ec2.Client) {
+	t.Helper()
+	c, err := cloud.New(cloud.Options{ShutdownFor: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := c.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
+	for _, action := range []string{"RunInstances", "TerminateInstances", "CreateTags", "Create*", "Delete*", "Describe*"} { // the first that fits counts
+		r := rates()[action]
+		c.AddFault(cloud.Fault{Service: "ec2", Action: action, Kind: cloud.Throttle, Burst: r[0], PerSecond: r[1]})
+	}
+	keys := c.Credentials("provision", "test", 0)
+	return c, ec2.NewFromConfig(aws.Config{Region: "us-west-2", BaseEndpoint: aws.String(url), HTTPClient: http.DefaultClient,
+		Retryer:     func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), 4) },
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })})
+}
+
+// ports are a cluster in memory whose class is of the emulated account.
+type ports struct {
+	*controltest.Ports
+	class *awsv1.EC2NodeClass
+}
+
+func (p ports) Class(context.Context, string) (*awsv1.EC2NodeClass, error) { return p.class, nil }
+
+func (p ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, err := p.Ports.Snapshot(ctx)
+	for i := range s.Classes {
+		s.Classes[i].Subnets, s.Classes[i].Images = nil, []catalog.Image{{ID: p.class.Status.AMIs[0].ID}}
+		for _, n := range p.class.Status.Subnets {
+			s.Classes[i].Subnets = append(s.Classes[i].Subnets, catalog.Subnet{ID: n.ID, Zone: n.Zone})
+		}
+	}
+	return s, err
+}
+
+// classOf is a class as the account has it.
+func classOf(t *testing.T, e *ec2.Client) *awsv1.EC2NodeClass {
+	t.Helper()
+	images, err := e.DescribeImages(t.Context(), &ec2.DescribeImagesInput{Owners: []string{"amazon"},
+		Filters: []types.Filter{{Name: aws.String("name"), Values: []string{"amazon-eks-node-al2023-x86_64-standard-1.36-*"}}}})
+	if err != nil || len(images.Images) == 0 {
+		t.Fatalf("images: %v", err)
+	}
+	groups, err := e.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupNames: []string{"demo-node"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	subnets, err := e.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &awsv1.EC2NodeClass{}
+	c.Name = "default"
+	c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
+	c.Status.InstanceProfile = "nodes"
+	c.Status.AMIs = []awsv1.AMI{{ID: *images.Images[0].ImageId}}
+	c.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: *groups.SecurityGroups[0].GroupId}}
+	for _, s := range subnets.Subnets {
+		c.Status.Subnets = append(c.Status.Subnets, awsv1.Subnet{ID: *s.SubnetId, Zone: *s.AvailabilityZone, ZoneID: *s.AvailabilityZoneId})
+	}
+	return c
+}
+
+// market is what EC2 sells to amd64 nodes.
+func market(t *testing.T) catalog.Catalog {
+	t.Helper()
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Types = slices.DeleteFunc(c.Types, func(f catalog.Facts) bool { return !slices.Contains(f.Arch, "amd64") })
+	return c
+}
+
+// burst is a cluster in which so many nodes are wanted, each for one pod, of ten kinds.
+func burst(t *testing.T, n int) (*controltest.World, *control.Provision, *cloud.Cloud) {
+	t.Helper()
+	c, e := account(t)
+	w := controltest.New(market(t), time.Now())
+	for kind := range 10 {
+		pod := cluster.Pod{Need: resource.List{CPU: 1500 + 100*int64(kind), Memory: 2 << 30}, HostPorts: []cluster.HostPort{{Protocol: "TCP", Port: 80}}}
+		w.Run(fmt.Sprint("app", kind), n/10, pod)
+	}
+	p := ports{w.Ports(controltest.Fault{}), classOf(t, e)}
+	c.ForgetCalls()
+	return w, &control.Provision{Read: p, Claims: p, Record: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"),
+		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discover.Levels{EC2: e}, ShareFrom: 5,
+		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
+		Rules:   cluster.Rules{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", SoldOutFor: 3 * time.Minute,
+		Now: w.Now, Log: slog.New(slog.DiscardHandler)}, c
+}
+
+func TestABurstOfClaims(t *testing.T) {
+	w, p, c := burst(t, *claims)
+	stop := peak()
+	if err := p.Run(t.Context(), w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	memory := stop()
+	launched := map[string]bool{}
+	for _, claim := range w.Claims() {
+		if claim.ProviderID == "" || launched[claim.ProviderID] {
+			t.Errorf("claim %s has %q, alone: %t", claim.Name, claim.ProviderID, !launched[claim.ProviderID])
+		}
+		launched[claim.ProviderID] = true
+	}
+	if len(launched) != *claims || len(c.Instances()) != *claims {
+		t.Errorf("%d claims are launched by %d instances, want %d", len(launched), len(c.Instances()), *claims)
+	}
+	report(t, c, memory)
+	if calls := c.CallCounts()["ec2:CreateFleet"]; calls > max(10, *claims/25) {
+		t.Errorf("%d calls of CreateFleet", calls)
+	}
+}
+
+// Pods of many kinds get nodes that are held for them, each with user data of its own: too many of these at once would take EC2 minutes.
+func TestABurstOfNodesThatWouldBeHeld(t *testing.T) {
+	w, p, c := burst(t, *claims)
+	p.Rules.Hold, p.Holds = true, p.Read.(ports)
+	stop := peak()
+	if err := p.Run(t.Context(), w.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Instances()) != *claims {
+		t.Errorf("%d instances, want %d", len(c.Instances()), *claims)
+	}
+	report(t, c, stop())
+}
+
+// Spot is sold out everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and still shared.
+func TestABurstWhileMuchIsSoldOut(t *testing.T) {
+	w, p, c := burst(t, *claims)
+	c.LimitCapacity(cloud.Capacity{CapacityType: "on-demand", Limit: max(2, *claims/50)})
+	c.LimitCapacity(cloud.Capacity{CapacityType: "spot", Limit: 0})
+	stop := peak()
+	for range 10 {
+		if err := p.Run(t.Context(), w.Now()); err != nil {
+			t.Fatal(err)
+		}
+		w.Tick(time.Second)
+	}
+	memory := stop()
+	waiting := 0
+	for _, claim := range w.Claims() {
+		if claim.ProviderID == "" {
+			waiting++
+		}
+	}
+	if n := len(w.Claims()); waiting > 0 || n != *claims || len(c.Instances()) != n {
+		t.Errorf("%d claims, %d of them waiting, %d instances, want %d of each and none waiting", n, waiting, len(c.Instances()), *claims)
+	}
+	report(t, c, memory)
+}
+
+// report prints the calls, and fails for one that came too soon after a throttled one: without a pause that would be a call for nothing.
+func report(t *testing.T, c *cloud.Cloud, memory uint64) {
+	t.Helper()
+	refused := map[string]int{}
+	for _, call := range c.Calls() {
+		if call.Fault == cloud.Throttle {
+			refused[call.Service+":"+call.Action]++
+		}
+	}
+	for _, action := range slices.Sorted(maps.Keys(c.CallCounts())) {
+		t.Logf("%-28s %5d calls, %d throttled", action, c.CallCounts()[action], refused[action])
+		if n := c.CallCounts()[action]; refused[action]*10 > n && refused[action] > 2 {
+			t.Errorf("%d of %d calls of %s were throttled", refused[action], n, action)
+		}
+	}
+	t.Logf("%d MiB of memory at most", memory>>20)
+}
+
+// peak watches the memory that is in use until it is stopped.
+func peak() (stop func() uint64) {
+	var most uint64
+	var wg sync.WaitGroup
+	end := make(chan struct{})
+	wg.Go(func() {
+		var m runtime.MemStats
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse)
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() uint64 { close(end); wg.Wait(); return most }
+}
