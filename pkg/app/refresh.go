@@ -32,7 +32,7 @@ func (a *App) refresh(info launch.Cluster) control.Refresh {
 		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	r := control.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube),
+	r := control.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube), Nodes: a.kube,
 		Market: a.market(), Record: a.gate.Recorder(a.kube), Overlays: a.gate.Overlays(a.kube), Buffers: a.gate.Buffers(a.kube),
 		Prices: a.store, Cluster: info, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 	if a.set.RehearseLaunches {

@@ -52,6 +52,11 @@ type Classes interface {
 	ReleaseClass(ctx context.Context, name string) error
 }
 
+// NodeLister lists the nodes. It may be repeated.
+type NodeLister interface {
+	Nodes(ctx context.Context) ([]cluster.Node, error)
+}
+
 // Pools reads and writes NodePools, with the same promise.
 type Pools interface {
 	Pools(ctx context.Context) ([]v1.NodePool, error)
@@ -74,6 +79,7 @@ type Refresh struct {
 	Finder   ClassFinder // nil where the cluster could not be found out about: only the catalog is refreshed then
 	Classes  Classes
 	Pools    Pools
+	Nodes    NodeLister
 	Market   Market
 	Record   Recorder
 	Overlays Overlays
@@ -114,16 +120,17 @@ func (r *Refresh) objects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pools, err := r.Pools.Pools(ctx)
-	errs := []error{err}
+	pools, poolsErr := r.Pools.Pools(ctx)
+	nodes, nodesErr := r.nodes(ctx, claims)
+	errs, k := []error{poolsErr, nodesErr}, known{claims, pools, nodes}
 	for i := range classes {
-		c, err := r.settle(ctx, &classes[i], known{claims, pools})
+		c, err := r.settle(ctx, &classes[i], k)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("refresh EC2NodeClass %s: %w", classes[i].Name, err))
 		}
 		classes[i] = *c
 	}
-	errs = append(errs, r.pools(ctx, classes, known{claims, pools}), profilesErr)
+	errs = append(errs, r.pools(ctx, classes, k), profilesErr)
 	for _, name := range nodeclass.Unused(profiles, classes, claims, r.Now()) {
 		err := r.Finder.DeleteProfile(ctx, name)
 		r.Log.Info("instance profile "+name+" is used no more and deleted", "error", err)
@@ -144,6 +151,15 @@ func (r *Refresh) profiles(ctx context.Context) ([]nodeclass.Profile, error) {
 type known struct {
 	claims []cluster.Claim
 	pools  []v1.NodePool
+	nodes  []cluster.Node
+}
+
+// nodes lists the nodes, if there can be one that something is learned from.
+func (r *Refresh) nodes(ctx context.Context, claims []cluster.Claim) ([]cluster.Node, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	return r.Nodes.Nodes(ctx)
 }
 
 // settle refreshes one class, anew when somebody else changed it meanwhile. It returns the class as it is stored.
@@ -201,8 +217,14 @@ func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass, k known) (*a
 			return c, errors.Join(err, failed)
 		}
 	}
+	memory, learned := nodeclass.Learn(next, k.claims, k.nodes, r.Now())
+	if learned {
+		hash[nodeclass.AnnotationMemory] = memory
+	}
 	if asked && verdict.Keep {
 		hash[nodeclass.AnnotationRehearsed] = nodeclass.Remember(next, *verdict, r.Now())
+	}
+	if learned || asked && verdict.Keep {
 		err = errors.Join(err, r.Classes.MarkClass(ctx, c.Name, hash))
 	}
 	if !changed {

@@ -22,6 +22,7 @@ import (
 	"joiner/pkg/control"
 	"joiner/pkg/launch"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/resource"
 )
 
 type conflictError struct{}
@@ -43,6 +44,7 @@ type shop struct {
 	version int
 
 	profiles []nodeclass.Profile
+	nodes    []cluster.Node
 
 	overlays []*v1alpha1.NodeOverlay
 	shelves  cluster.Snapshot // with the overlays as they are read
@@ -119,7 +121,11 @@ func (s *shop) MarkClass(_ context.Context, name string, annotations map[string]
 	if c == nil {
 		return conflictError{}
 	}
-	c.Annotations, c.Finalizers = annotations, []string{awsv1.FinalizerTermination}
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	maps.Copy(c.Annotations, annotations)
+	c.Finalizers = []string{awsv1.FinalizerTermination}
 	s.touch(&c.ObjectMeta)
 	s.did = append(s.did, "mark class "+name)
 	return nil
@@ -192,6 +198,8 @@ func (s *shop) Forget(_ context.Context, c *awsv1.EC2NodeClass) error {
 	return s.forgetErr
 }
 
+func (s *shop) Nodes(context.Context) ([]cluster.Node, error) { return s.nodes, nil }
+
 func (s *shop) Profiles(context.Context) ([]nodeclass.Profile, error) { return s.profiles, nil }
 
 func (s *shop) DeleteProfile(_ context.Context, name string) error {
@@ -213,7 +221,7 @@ func (s *shop) Event(_ context.Context, e cluster.Event) error {
 func (s *shop) run(t *testing.T) ([]string, error) {
 	t.Helper()
 	s.did = nil
-	r := control.Refresh{Finder: s, Classes: s, Pools: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, Cluster: launch.Cluster{CABundle: "ca"},
+	r := control.Refresh{Finder: s, Classes: s, Pools: s, Nodes: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, Cluster: launch.Cluster{CABundle: "ca"},
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)}
 	err := r.Run(t.Context())
 	return s.did, err
@@ -309,6 +317,25 @@ func TestAClassThatSomebodyChangesIsLookedAtAgain(t *testing.T) {
 				t.Errorf("looked %d times", n)
 			}
 		})
+	}
+}
+
+func TestRealMemoryIsKeptOnTheClass(t *testing.T) {
+	th := newTheatre("default")
+	th.claims = []cluster.Claim{{Name: "a", Class: "default", ProviderID: "aws:///z/i-1", ImageID: "ami-1", Annotations: map[string]string{"karpenter.k8s.aws/instance-profile-name": "p"},
+		Conditions: []cluster.Condition{{Type: v1.ConditionRegistered, Status: "True"}}}}
+	th.nodes = []cluster.Node{{Name: "n", ProviderID: "aws:///z/i-1", Labels: map[string]string{"node.kubernetes.io/instance-type": "m5.large"}, Capacity: resource.List{Memory: 7700 << 20}}}
+	for range 2 {
+		if err := th.play(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.Contains(strings.Join(th.did, ","), "mark class") {
+		t.Errorf("what is known is written again: %v", th.did)
+	}
+	c := th.classes["default"]
+	if got := nodeclass.Describe(c).LearnedMemoryMiB["m5.large"]; got != 7700 || c.Annotations[nodeclass.AnnotationRehearsed] == "" || c.Annotations[awsv1.AnnotationHash] == "" {
+		t.Errorf("memory %d, annotations %v", got, c.Annotations)
 	}
 }
 

@@ -53,7 +53,7 @@ func newTheatre(classes ...string) *theatre {
 func (th *theatre) play(t *testing.T) error {
 	t.Helper()
 	th.did, th.asked = nil, nil
-	r := control.Refresh{Finder: th.shop, Classes: th.shop, Pools: th.shop, Market: th.shop, Record: th.shop, Overlays: th.shop, Buffers: th.shop, Prices: th.shop,
+	r := control.Refresh{Finder: th.shop, Classes: th.shop, Pools: th.shop, Nodes: th.shop, Market: th.shop, Record: th.shop, Overlays: th.shop, Buffers: th.shop, Prices: th.shop,
 		Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)}
 	return r.Run(t.Context())
 }

@@ -33,6 +33,7 @@ func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
 	}
 	out.Ready = out.Message == ""
+	out.LearnedMemoryMiB = learned(n)
 	out.Unseen = unseen(n)
 	for _, s := range n.Status.Subnets {
 		if out.ZoneIDs == nil {

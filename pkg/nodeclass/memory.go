@@ -1,0 +1,107 @@
+package nodeclass
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/resource"
+)
+
+// AnnotationMemory holds, as JSON, how much memory nodes of the class's present images really have, by instance type. It outlives the
+// nodes, so that a cluster without nodes plans its first ones right.
+const AnnotationMemory = "joiner.sh/learned-memory"
+
+// memoryHolds is how long a type's memory is known that no node has any more (spec aws.md §2.3).
+const memoryHolds = 60 * 24 * time.Hour
+
+// memories is the content of the annotation.
+type memories struct {
+	Of    string            `json:"of"` // hash of the images
+	Types map[string]memory `json:"types"`
+}
+
+// memory is what a node reported.
+type memory struct {
+	MiB  int64  `json:"mib"`
+	Seen string `json:"seen"` // day, as in 2026-11-22
+}
+
+// Learn adds what the registered nodes of the class report to what the class carries (spec aws.md §2.3): of each type the lowest figure
+// that was seen with one of the class's present images. It returns the annotation, and whether it is another than before.
+func Learn(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluster.Node, now time.Time) (annotation string, news bool) {
+	m := recallMemories(c)
+	for name, known := range m.Types {
+		if seen, err := time.Parse(time.DateOnly, known.Seen); err != nil || now.Sub(seen) >= memoryHolds {
+			delete(m.Types, name)
+		}
+	}
+	byID := map[string]cluster.Node{}
+	for _, n := range nodes {
+		byID[n.ProviderID] = n
+	}
+	today := now.UTC().Format(time.DateOnly)
+	for _, claim := range claims {
+		n, ok := byID[claim.ProviderID]
+		name := n.Labels[corev1.LabelInstanceTypeStable]
+		mib := n.Capacity.Memory / resource.MiB
+		if !ok || claim.ProviderID == "" || name == "" || mib == 0 || claim.Class != c.Name || !claim.Is(v1.ConditionRegistered) || !has(c, claim.ImageID) {
+			continue
+		}
+		if known, ok := m.Types[name]; !ok || mib <= known.MiB {
+			m.Types[name] = memory{MiB: mib, Seen: today}
+		}
+	}
+	if len(m.Types) == 0 {
+		return "", c.Annotations[AnnotationMemory] != ""
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "", false
+	}
+	return string(text), string(text) != c.Annotations[AnnotationMemory]
+}
+
+// recallMemories is what the class carries, if it is of its present images.
+func recallMemories(c *awsv1.EC2NodeClass) memories {
+	m, of := memories{}, imagesHash(c)
+	if json.Unmarshal([]byte(c.Annotations[AnnotationMemory]), &m) != nil || m.Of != of || m.Types == nil {
+		return memories{Of: of, Types: map[string]memory{}}
+	}
+	return m
+}
+
+// learned is the memory in MiB by type that the class carries.
+func learned(c *awsv1.EC2NodeClass) map[string]int64 {
+	if c.Annotations[AnnotationMemory] == "" {
+		return nil
+	}
+	out := map[string]int64{}
+	for name, known := range recallMemories(c).Types {
+		out[name] = known.MiB
+	}
+	return out
+}
+
+func imagesHash(c *awsv1.EC2NodeClass) string {
+	var ids []string
+	for _, a := range c.Status.AMIs {
+		ids = append(ids, a.ID)
+	}
+	slices.SortFunc(ids, cmp.Compare)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), ",")))
+	return hex.EncodeToString(sum[:8])
+}
+
+func has(c *awsv1.EC2NodeClass, image string) bool {
+	return slices.ContainsFunc(c.Status.AMIs, func(a awsv1.AMI) bool { return a.ID == image })
+}
