@@ -77,20 +77,24 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 	claims, err := p.begin(ctx, l, batched(decision.Launches, p.ShareFrom, p.Holder+p.Now().String()))
 	shared, _ := batches(existing(claims))
 	errs := []error{err}
-	runs := map[string]bool{} // claims by name
+	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
 	for _, batch := range shared {
 		after, err := p.share(ctx, l, batch)
 		errs = append(errs, unlessConflict(p.Log, err))
 		for _, c := range after {
-			runs[c.Name] = c.ProviderID != ""
+			shares[c.Name] = c
 		}
 	}
 	for i, c := range claims {
-		if c.ProviderID != "" || runs[c.Name] && c.Name != "" {
+		if now, ok := shares[c.Name]; ok && c.Name != "" {
+			c, claims[i] = now, now
+		}
+		if c.ProviderID != "" {
 			launched = append(launched, decision.Launches[i])
 			p.sum.launched(*s, decision.Launches[i].Pods, p.Now())
 		}
 	}
+	p.tellLaunches(ctx, *s, claims, decision.Launches)
 	return launched, errors.Join(errs...)
 }
 

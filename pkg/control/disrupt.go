@@ -122,6 +122,7 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 		}
 	}
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
+	d.tellSpared(ctx, s, decision.Spared)
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.Notes.Remember(ctx, next))
 }

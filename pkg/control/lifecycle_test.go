@@ -70,6 +70,7 @@ func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
 		}
 	}
 	for kind, events := range map[string][]string{"NodeClaim": f.w.Events("NodeClaim"), "Node": f.w.Events("Node")} {
+		events = slices.DeleteFunc(events, func(e string) bool { return strings.HasPrefix(e, "Launched: ") })
 		if len(events) != 3 || !strings.HasPrefix(events[0], "SpotInterrupted: ") || !strings.HasPrefix(events[1], "TerminatingOnInterruption: ") ||
 			!strings.HasPrefix(events[2], "SpotInterrupted: ") {
 			t.Errorf("events on the %s: %q", kind, events)

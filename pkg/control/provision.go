@@ -19,7 +19,6 @@ import (
 // Limits of one pass of provision.
 const (
 	parallelLaunches = 8
-	maxEvents        = 50
 	freshFor         = 2 * time.Second        // a snapshot on which a node may be condemned by choice; an older one waits for the next pass
 	stepTakes        = 4 * time.Second        // a launch or another step, as a rule: none is begun later in an invocation
 	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
@@ -129,7 +128,8 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	p.sum.unplaced(s, decision.Unplaced, p.Now())
-	p.tell(ctx, s, interrupt.Homeless(s, going, decision))
+	p.tell(ctx, s, interrupt.Homeless(s, going, decision).Unplaced)
+	p.tellPools(ctx, s, decision.Skipped)
 	p.settleBuffers(ctx, s, decision)
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
 	return fresh || len(decision.Launches) > 0 || placesReal(s, decision) || interrupt.Awaited(s.Claims, p.Now()), errors.Join(err, wakeErr)
@@ -158,29 +158,6 @@ func (p *Provision) say(decision plan.Plan) {
 		p.said = text
 		for _, line := range decision.Lines() {
 			p.Log.Info(line)
-		}
-	}
-}
-
-// tell writes events on pods without a home. An event that cannot be written is logged and costs nothing else.
-func (p *Provision) tell(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
-	pods := map[string]cluster.Pod{}
-	for _, pod := range s.Pods {
-		pods[pod.Key()] = pod
-	}
-	for i, u := range decision.Unplaced {
-		if i == maxEvents {
-			p.Log.Warn("unplaced pods without an event", "pods", len(decision.Unplaced)-maxEvents)
-			return
-		}
-		pod, ok := pods[u.Pod]
-		if !ok || pod.Virtual {
-			continue
-		}
-		err := p.Record.Event(ctx, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
-			Reason: "FailedScheduling", Message: u.Message()})
-		if err != nil {
-			p.Log.Warn("event on pod "+u.Pod, "error", err)
 		}
 	}
 }

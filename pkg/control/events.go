@@ -1,0 +1,118 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
+	"joiner/pkg/plan"
+)
+
+// Limits of what one pass tells. Events are for people to read, and are not worth keeping pods waiting for.
+const (
+	maxEvents      = 50
+	maxPoolEvents  = 20
+	maxSparedTold  = 20
+	poolEventEvery = 30 * time.Minute
+	sparedEvery    = time.Hour
+)
+
+// write writes events, one after the other. One that cannot be written is logged and costs nothing else.
+func (p *Provision) write(ctx context.Context, all []cluster.Event) {
+	for _, e := range all {
+		if err := p.Record.Event(ctx, e); err != nil {
+			p.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+		}
+	}
+}
+
+// tell writes events on pods without a home.
+func (p *Provision) tell(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
+	why := map[string]string{}
+	for _, u := range unplaced {
+		why[u.Pod] = u.Message()
+	}
+	var events []cluster.Event
+	for _, pod := range s.Pods {
+		message, without := why[pod.Key()]
+		if !without || pod.Virtual {
+			continue
+		}
+		if len(events) == maxEvents {
+			p.Log.Warn("unplaced pods without an event", "pods", len(unplaced)-maxEvents)
+			break
+		}
+		events = append(events, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
+			Reason: "FailedScheduling", Message: message})
+	}
+	p.write(ctx, events)
+}
+
+// tellLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim without an instance is
+// told about elsewhere.
+func (p *Provision) tellLaunches(ctx context.Context, s cluster.Snapshot, claims []cluster.Claim, launches []plan.Launch) {
+	var events []cluster.Event
+	on := map[string]string{}
+	for i, c := range claims {
+		if c.ProviderID == "" {
+			continue
+		}
+		got := catalog.Offer{CapacityType: c.Labels[catalog.LabelCapacityType], Type: c.Labels[catalog.LabelType], Zone: c.Labels[catalog.LabelZone]}
+		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Launched",
+			Message: fmt.Sprintf("launched %s for %d pods: %s", got, len(launches[i].Pods), plan.Pods(launches[i].Pods))})
+		for _, pod := range launches[i].Pods {
+			on[pod] = fmt.Sprintf("it is to run on a new node, NodeClaim %s: %s", c.Name, got)
+		}
+	}
+	for _, pod := range s.Pods {
+		if message := on[pod.Key()]; message != "" && !pod.Virtual {
+			events = append(events, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Reason: "Nominated", Message: message})
+		}
+	}
+	p.write(ctx, events[:min(len(events), maxEvents)])
+}
+
+// tellPools says on NodePools why they took no part.
+func (p *Provision) tellPools(ctx context.Context, s cluster.Snapshot, skipped []plan.Skip) {
+	var events []cluster.Event
+	for _, x := range skipped[:min(len(skipped), maxPoolEvents)] {
+		if pool, ok := s.PoolOf(x.Pool); ok && !pool.Deleting {
+			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: "NotUsed",
+				Message: "nothing is launched from it for pods that wait: " + x.Why, Every: poolEventEvery})
+		}
+	}
+	p.write(ctx, events)
+}
+
+// tellSpared says on nodes what protects them from disruption, where somebody could change that. Of many nodes each pass tells of some, the
+// next ones in the next minute.
+func (d *Disrupt) tellSpared(ctx context.Context, s cluster.Snapshot, spared []disrupt.Spared) {
+	uid := map[string]string{}
+	for _, n := range s.Nodes {
+		uid[n.Name] = n.UID
+	}
+	var held []disrupt.Spared
+	for _, x := range spared {
+		switch x.Word {
+		case "protected", "pdb", "price", "failed":
+			if x.Node != "" {
+				held = append(held, x)
+			}
+		}
+	}
+	from := 0
+	if len(held) > maxSparedTold {
+		from = int(s.Now.Unix()/60) * maxSparedTold % len(held)
+	}
+	for i := range min(len(held), maxSparedTold) {
+		x := held[(from+i)%len(held)]
+		err := d.Record.Event(ctx, cluster.Event{Kind: "Node", Name: x.Node, UID: uid[x.Node], Reason: "DisruptionBlocked",
+			Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
+		if err != nil {
+			d.Log.Warn("event on Node "+x.Node, "error", err)
+		}
+	}
+}
