@@ -185,9 +185,10 @@ type solver struct {
 	differs []bool      // by resource: not all pods need the same
 	most    [][]float64 // by offer and position: how many of the class fit
 	basis   []Basis
-	near    []int32   // offers to ask
-	upper   []float64 // by offer: the most worth when last asked
-	over    []int32   // of those asked, the ones that could hold more worth than they cost
+	near    []int32     // offers to ask
+	upper   []float64   // by offer: the most worth when last asked
+	prices  [][]float64 // by offer: what resources and places on it were worth when its best fill was found
+	over    []int32     // of those asked, the ones that could hold more worth than they cost
 }
 
 func newSolver(p Problem) *solver {
@@ -195,7 +196,7 @@ func newSolver(p Problem) *solver {
 	if len(p.Classes) > 0 {
 		dims = len(p.Classes[0].Need)
 	}
-	s := &solver{Problem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)), upper: make([]float64, len(p.Offers)), basis: make([]Basis, len(p.Offers))}
+	s := &solver{Problem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)), upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)), basis: make([]Basis, len(p.Offers))}
 	s.filler.Value = make([]float64, len(p.Classes))
 	for _, c := range p.Classes {
 		s.filler.Need = append(s.filler.Need, c.Need...)
@@ -258,8 +259,14 @@ func (s *solver) price(pure []float64, all bool) int {
 	kept := s.near[:0]
 	for _, i := range s.near {
 		o := &s.Offers[i]
+		if all && s.prices[i] != nil { // what proved that it holds little often still proves it
+			if upper := s.filler.Bound(o.Holds, s.most[i], o.Room, s.prices[i]); upper < near*o.Price {
+				s.upper[i] = upper
+				continue
+			}
+		}
 		upper := s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
-		s.upper[i] = upper
+		s.upper[i], s.prices[i] = upper, append(s.prices[i][:0], s.filler.Price...)
 		if !all || upper >= near*o.Price {
 			kept = append(kept, i)
 		}

@@ -323,6 +323,12 @@ func (f *Filler) exchange(b *Basis, enter, leave int, toUpper bool) {
 	}
 }
 
+// Bound is an upper bound of the value of any fill of room, as Fill returns it, that these prices of resources and places prove.
+func (f *Filler) Bound(items []int32, most, room, prices []float64) float64 {
+	copy(f.Price, prices)
+	return f.bound(items, most, room)
+}
+
 // bound is what the prices of resources and places prove: no fill is worth more than all that the node has at these prices,
 // and what some items are worth beyond the price of what they take.
 func (f *Filler) bound(items []int32, most, room []float64) float64 {
