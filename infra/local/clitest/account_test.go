@@ -1,0 +1,93 @@
+package clitest_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"joiner/infra/local/cloud"
+	"joiner/pkg/doctor"
+	"joiner/pkg/install"
+)
+
+// account is an emulated account that the environment points at.
+func account(t *testing.T) *cloud.Cloud {
+	t.Helper()
+	c, err := cloud.New(cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := c.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	k := c.Credentials("somebody", "terminal", 0)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": k.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY": k.SecretAccessKey, "AWS_SESSION_TOKEN": k.SessionToken, "AWS_MAX_ATTEMPTS": "1"} {
+		t.Setenv(name, value)
+	}
+	return c
+}
+
+// asked are the findings about the cluster demo and its account.
+func (e env) asked(t *testing.T) []doctor.Finding {
+	t.Helper()
+	code, out, progress := e.joiner("doctor", "--cluster", "demo", "-o", "json")
+	var all []doctor.Finding
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 && code != 3 {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, progress)
+	}
+	return all
+}
+
+func has(all []doctor.Finding, level doctor.Level, check, words string) bool {
+	return slices.ContainsFunc(all, func(x doctor.Finding) bool {
+		return x.Level == level && x.Check == check && strings.Contains(x.What, words)
+	})
+}
+
+// What the account lacks is told with how to mend it, and is fine once it is mended. What the emulated account does not know is unknown.
+func TestDoctorLooksIntoTheAccount(t *testing.T) {
+	e := newEnv(t)
+	e.pool(t, "asked", "m5.large") // its role is demo
+	c := account(t)
+	c.RemoveRole("AWSServiceRoleForEC2Spot")
+	c.SetClusterAccess("CONFIG_MAP", false)
+	all := e.asked(t)
+	for _, want := range []struct {
+		level        doctor.Level
+		check, words string
+	}{
+		{doctor.Broken, "EKS", "authentication mode CONFIG_MAP"},
+		{doctor.Broken, "endpoint", "no public endpoint"},
+		{doctor.Broken, "access entries", "no access entry names the group joiner-provision"},
+		{doctor.Broken, "access entries", "the role demo of EC2NodeClass asked has none"},
+		{doctor.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
+		{doctor.Unknown, "functions", ""},
+		{doctor.Unknown, "quotas", ""},
+	} {
+		if !has(all, want.level, want.check, want.words) {
+			t.Errorf("%s %s %q is not among %+v", want.level, want.check, want.words, all)
+		}
+	}
+
+	c.SetClusterAccess("API", true)
+	c.PutRole("aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
+	c.PutAccessEntry(cloud.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/demo", Type: "EC2_LINUX"})
+	for _, g := range []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt, install.GroupRefresh, install.GroupSpotInterruption,
+		install.GroupReservationInterruption, install.GroupRebalance, install.GroupScheduledChange, install.GroupStateChange} {
+		c.PutAccessEntry(cloud.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/" + g, KubernetesGroups: []string{g}})
+	}
+	all = e.asked(t)
+	for _, check := range []string{"EKS", "access entries", "spot role"} {
+		if !has(all, doctor.Fine, check, "") {
+			t.Errorf("%s is not fine: %+v", check, all)
+		}
+	}
+}
