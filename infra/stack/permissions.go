@@ -85,7 +85,7 @@ func disruptAllows(s *joiner) []statement {
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.
 func (s *joiner) describeLevels() statement {
-	return s.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets")
+	return s.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets", "ec2:DescribePlacementGroups")
 }
 
 func refreshAllows(s *joiner) []statement {
@@ -95,7 +95,7 @@ func refreshAllows(s *joiner) []statement {
 	}
 	return append(append([]statement{
 		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages",
-			"ec2:DescribeCapacityReservations"),
+			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
 		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
 		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
 			resources: append([]string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}, s.imageParameters()...)},

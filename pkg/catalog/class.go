@@ -1,6 +1,10 @@
 package catalog
 
-import "joiner/pkg/require"
+import (
+	"cmp"
+
+	"joiner/pkg/require"
+)
 
 // Class is what of an EC2NodeClass changes how instance types look: its resolved status and the kubelet settings that
 // take capacity away (spec aws.md §2). It is a plain value, so that a snapshot can be stored and replayed.
@@ -31,7 +35,19 @@ type Class struct {
 	LearnedMemoryMiB     map[string]int64  `json:"learnedMemoryMiB,omitempty"`     // type to the memory its registered nodes reported
 	Reservations         []Reservation     `json:"reservations,omitempty"`         // sorted by id
 	Subnets              []Subnet          `json:"subnets,omitempty"`              // in the order of the class's status
+	Placement            *Placement        `json:"placement,omitempty"`            // nil for a class without a placement group
 }
+
+// Placement is the placement group of a class: its ID or Name as the class selects it, and once it was looked up all of it.
+type Placement struct {
+	ID         string `json:"id,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Strategy   string `json:"strategy,omitempty"`   // cluster, partition or spread; empty while it was not looked up
+	Partitions int64  `json:"partitions,omitempty"` // of the strategy partition
+}
+
+// Selected is what the class selects the group by.
+func (p Placement) Selected() string { return cmp.Or(p.ID, p.Name) }
 
 // Subnet is a subnet of a class.
 type Subnet struct {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,6 +178,8 @@ func (r *resolver) refuse(f *Facts, image string) string {
 		return "no AMI of the class fits this type"
 	case r.class.NitroOnly && f.Hypervisor != "nitro":
 		return "connectionTracking needs the Nitro hypervisor"
+	case r.class.Placement != nil && !slices.Contains(f.PlacementStrategies, r.class.Placement.Strategy):
+		return "it is not known to go into placement groups of strategy " + cmp.Or(r.class.Placement.Strategy, "unknown")
 	case r.class.NestedVirtualization && !f.NestedVirtualization:
 		return "it is not known to do nested virtualization, which cpuOptions asks for"
 	}

@@ -21,7 +21,7 @@ func (r *resolver) requirements(f *Facts, arch string) require.Set {
 	b.set(LabelType, f.Name)
 	b.set(LabelTenancy, TenancyDedicated, TenancyDefault)
 	b.reservations(r.booked[f.Name])
-	b.absent(LabelPlacement, LabelPartition)
+	b.placement(r.class.Placement)
 	r.list = b.list
 	return require.Sorted(r.sorted(b.list))
 }
@@ -44,6 +44,21 @@ func (r *resolver) sorted(list []require.Requirement) []require.Requirement {
 		out[i] = list[from]
 	}
 	return out
+}
+
+// placement are the group of the class and the partitions that EC2 may put a node into (spec aws.md §1.15).
+func (b *builder) placement(p *Placement) {
+	if p == nil || p.ID == "" {
+		b.absent(LabelPlacement, LabelPartition)
+		return
+	}
+	b.set(LabelPlacement, p.ID)
+	var partitions []string
+	for i := range p.Partitions {
+		partitions = append(partitions, strconv.FormatInt(i+1, 10))
+	}
+	slices.Sort(partitions)
+	b.set(LabelPartition, partitions...)
 }
 
 // builder collects requirements whose values share one array, because there are thousands of them.

@@ -96,7 +96,7 @@ func (r *resolver) refuseOffer(f *Facts, z *zone, o Offering) string {
 	case z.full != "":
 		return z.full
 	}
-	if why := r.soldOut.why(o.Offer, ""); why != "" {
+	if why := r.soldOut.why(o.Offer, r.group()); why != "" {
 		return why
 	}
 	switch {
@@ -106,6 +106,14 @@ func (r *resolver) refuseOffer(f *Facts, z *zone, o Offering) string {
 		return onDemandPriceUnknown
 	}
 	return ""
+}
+
+// group is the placement group that everything is launched into, empty for none.
+func (r *resolver) group() string {
+	if r.class.Placement == nil {
+		return ""
+	}
+	return r.class.Placement.ID
 }
 
 // reservedOffering is what a reservation of the class gives. Its price may be 0: it can be had although nobody knows what the

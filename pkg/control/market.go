@@ -63,6 +63,7 @@ func (m market) stocked(ctx context.Context, classes []catalog.Class) []catalog.
 	free := m.level(ctx, "the addresses of subnets are not counted in this pass", m.levels.Addresses, subnets)
 	out := slices.Clone(classes)
 	for i := range out {
+		m.placed(ctx, &out[i])
 		out[i].Reservations, out[i].Subnets = slices.Clone(out[i].Reservations), slices.Clone(out[i].Subnets)
 		for j := range out[i].Reservations {
 			out[i].Reservations[j].Remaining = room[out[i].Reservations[j].ID]
@@ -85,4 +86,21 @@ func (m market) level(ctx context.Context, without string, read func(context.Con
 		m.log.Warn(without, "error", err)
 	}
 	return out
+}
+
+// placed fills in the placement group of the class. Without it nothing can be launched for the class.
+func (m market) placed(ctx context.Context, c *catalog.Class) {
+	if c.Placement == nil {
+		return
+	}
+	group, err := m.levels.Group(ctx, *c.Placement)
+	switch {
+	case err != nil:
+		m.log.Warn("class "+c.Name+" launches nothing in this pass", "error", err)
+		c.Ready, c.Message = false, err.Error()
+	case group == nil:
+		c.Ready, c.Message = false, "PlacementGroupNotFound: there is no placement group "+c.Placement.Selected()
+	default:
+		c.Placement = group
+	}
 }

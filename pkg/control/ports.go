@@ -147,6 +147,8 @@ type Levels interface {
 	Reservations(ctx context.Context, ids []string) (map[string]int64, error)
 	// Addresses tells how many addresses each subnet has left; one that is gone is left out.
 	Addresses(ctx context.Context, subnets []string) (map[string]int64, error)
+	// Group looks up a placement group by its id or name; nil when there is none.
+	Group(ctx context.Context, p catalog.Placement) (*catalog.Placement, error)
 }
 
 // SoldOut remembers what EC2 refused to sell, for all functions.

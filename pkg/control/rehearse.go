@@ -27,6 +27,11 @@ func (r *Refresh) rehearse(ctx context.Context, c *awsv1.EC2NodeClass, found nod
 	}
 	in := launch.Input{Claim: nodeclass.RehearsalClaim(draft, pools), Class: draft, Resolved: nodeclass.Describe(draft), Cluster: r.Cluster}
 	in.Resolved.MemoryOverhead, in.Resolved.ReservedENIs = r.Rules.MemoryOverhead, r.Rules.ReservedENIs
+	if in.Resolved.Placement != nil {
+		if in.Resolved.Placement = found.Placement; found.Placement == nil {
+			return nil, false, nil // its condition says so
+		}
+	}
 	all, _, err := r.Prices.Catalog(ctx)
 	if err != nil {
 		return nil, false, err

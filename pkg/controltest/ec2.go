@@ -165,6 +165,11 @@ func (p *Ports) Addresses(ctx context.Context, subnets []string) (map[string]int
 	})
 }
 
+// Group finds no placement group.
+func (p *Ports) Group(ctx context.Context, _ catalog.Placement) (*catalog.Placement, error) {
+	return do(ctx, p, "describe placement group", func() (*catalog.Placement, error) { return nil, nil })
+}
+
 // Terminate ends instances.
 func (p *Ports) Terminate(ctx context.Context, ids []string) error {
 	return try(ctx, p, "terminate", func() error {

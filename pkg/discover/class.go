@@ -46,6 +46,7 @@ func (f *Finder) Find(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Foun
 	out.Subnets, out.SubnetsErr = f.subnets(ctx, c)
 	out.SecurityGroups, out.GroupsErr = f.groups(ctx, c)
 	out.Reservations, out.ReservationsErr = f.reservations(ctx, c)
+	out.Placement, out.PlacementErr = f.placement(ctx, c)
 	out.Profile, out.ProfileErr = f.profile(ctx, c)
 	return out
 }

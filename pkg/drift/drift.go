@@ -89,6 +89,9 @@ func (j judge) drifted(c cluster.Claim) (reason, message string, sure bool) {
 		!slices.ContainsFunc(class.Reservations, func(r catalog.Reservation) bool { return r.ID == id }) {
 		return "CapacityReservationDrift", fmt.Sprintf("EC2NodeClass %s does not select capacity reservation %s any more", class.Name, id), true
 	}
+	if g, id := class.Placement, c.Labels[catalog.LabelPlacement]; g != nil && g.Strategy != "" && id != "" && id != g.ID {
+		return "PlacementGroupDrift", fmt.Sprintf("it is in placement group %s, EC2NodeClass %s is at %s", id, class.Name, g.ID), true
+	}
 	return "", "", true
 }
 

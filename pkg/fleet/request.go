@@ -1,6 +1,9 @@
 package fleet
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -70,6 +73,9 @@ func tags(in []launch.Tag) []types.Tag {
 	return out
 }
 
+// spreadLimit is how EC2 says that a spread placement group has as many instances in a zone as it may have (spec aws.md §1.15).
+const spreadLimit = "limit of instances in this spread placement group"
+
 // refusals splits the errors of a CreateFleet answer into refused offers and others (spec aws.md §3.7). What a reservation refuses
 // is not sold out elsewhere.
 func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Mark, other []types.CreateFleetError) {
@@ -79,7 +85,7 @@ func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Ma
 			marks = append(marks, catalog.Mark{Offer: catalog.Offer{CapacityType: catalog.Spot}, Why: c})
 			continue
 		}
-		if !awscode.NoCapacity(c) {
+		if !awscode.NoCapacity(c) && !strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
 			other = append(other, e)
 			continue
 		}
@@ -88,7 +94,11 @@ func refusals(o launch.Order, errs []types.CreateFleetError) (marks []catalog.Ma
 			continue
 		}
 		for _, f := range offersOf(o, e) {
-			marks = append(marks, catalog.Mark{Offer: f, Scope: o.Reservation(f.Type, f.Zone), Why: c})
+			scope := cmp.Or(o.Reservation(f.Type, f.Zone), o.Group)
+			if strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) { // whatever the type: the group takes no more there
+				f.Type, scope = "", o.Group
+			}
+			marks = append(marks, catalog.Mark{Offer: f, Scope: scope, Why: c})
 		}
 	}
 	return marks, other

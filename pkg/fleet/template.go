@@ -100,7 +100,8 @@ func templateData(t launch.Template) *types.RequestLaunchTemplateData {
 			HttpTokens:              types.LaunchTemplateHttpTokensState(t.Metadata.HTTPTokens),
 			InstanceMetadataTags:    types.LaunchTemplateInstanceMetadataTagsStateDisabled,
 		},
-		Placement:         &types.LaunchTemplatePlacementRequest{Tenancy: types.Tenancy(t.Tenancy)},
+		Placement: &types.LaunchTemplatePlacementRequest{Tenancy: types.Tenancy(t.Tenancy), GroupId: set(t.Group),
+			PartitionNumber: set(t.Partition)},
 		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: tags(t.Tags)}},
 	}
 	if t.UserData != "" {

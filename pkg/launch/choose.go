@@ -38,6 +38,9 @@ func Choose(in Input) (Order, error) {
 	if in.Batch.ID != "" {
 		o.ClaimName, o.ClaimUID = "", ""
 	}
+	if g := in.Resolved.Placement; g != nil {
+		o.Group = g.ID
+	}
 	o.Market = marketOf(candidates)
 	o.Strategy = strategy(o.CapacityType, in.Claim.Annotations[karpv1.AnnotationPriceOverlay] == "true")
 	if c := in.Class.Spec.Context; c != nil && in.Claim.Annotations[karpv1.AnnotationMinValuesRelaxed] != "true" {
@@ -74,8 +77,8 @@ func ready(in Input) error {
 		return no("it has no security groups")
 	case profile(in.Class) == "":
 		return no("it has no instance profile")
-	case in.Class.Spec.PlacementGroupSelector != nil:
-		return no("spec.placementGroupSelector is not supported")
+	case in.Resolved.Placement != nil && in.Resolved.Placement.Strategy == "":
+		return no("its placement group %s was not found", in.Resolved.Placement.Selected())
 	}
 	if key, found := awsv1.RestrictedTag(in.Class.Spec.Tags); found {
 		return no("tag %q in spec.tags is restricted", key)

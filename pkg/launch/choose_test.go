@@ -36,6 +36,11 @@ func TestChoose(t *testing.T) {
 					f := strings.Fields(l)
 					w.in.Addresses[f[0]] = launch.Addresses{Left: int64(number(t, strings.TrimPrefix(f[1], "left="))), Spare: int64(number(t, strings.TrimPrefix(f[2], "spare=")))}
 				}
+			case "group": // such as "pg-1 partition 3"; empty while it is not looked up
+				w.in.Resolved.Placement = &catalog.Placement{Name: "ours"}
+				if f := strings.Fields(d.Input); len(f) > 0 {
+					*w.in.Resolved.Placement = catalog.Placement{ID: f[0], Name: "ours", Strategy: f[1], Partitions: int64(number(t, f[2]))}
+				}
 			case "dns":
 				w.in.Cluster.DNSAddress = d.Input
 			case "region":

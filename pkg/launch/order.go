@@ -17,6 +17,7 @@ type Order struct {
 	ClaimUID     string
 	Batch        cluster.Batch // zero in an order for one claim
 	CapacityType string        // catalog.Spot, catalog.OnDemand or catalog.Reserved; one request has exactly one
+	Group        string        // placement group, empty for none
 	Market       string        // of reserved capacity: capacity-block, interruptible-capacity-reservation, or empty for a plain reservation
 	Strategy     string        // allocation strategy of that capacity type: price-capacity-optimized or lowest-price
 	Context      string        // field Context of CreateFleet, empty for none
@@ -41,6 +42,8 @@ type Template struct {
 	NestedVirtual     string               // CpuOptions.NestedVirtualization: enabled, disabled or empty for unset
 	Enclave           bool                 // EnclaveOptions.Enabled
 	Tenancy           string               // default or dedicated
+	Group             string               `json:",omitempty"` // placement group, by its id
+	Partition         int32                `json:",omitempty"` // of the group; 0 lets EC2 choose
 	Reservation       ReservationSelection // which capacity reservations it may use
 	Tags              []Tag                // of the template itself and of its network interfaces, sorted by key
 	SpotTags          []Tag                // of the spot request; empty unless it launches spot

@@ -3,6 +3,7 @@ package launch
 import (
 	"cmp"
 	"maps"
+	"strconv"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
@@ -47,6 +48,9 @@ func Result(c cluster.Claim, o Order, t catalog.Type, i cluster.Instance) Launch
 	efa := false
 	for _, m := range o.Templates {
 		labels[catalog.LabelTenancy] = m.Tenancy // one order has one tenancy
+		if m.Partition > 0 {
+			labels[catalog.LabelPartition] = strconv.Itoa(int(m.Partition))
+		}
 		for _, v := range m.Overrides {
 			efa = efa || v.Type == i.Type && m.hasEFA()
 		}

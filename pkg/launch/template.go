@@ -54,8 +54,8 @@ func newTemplate(in Input, o Order, g group) (Template, error) {
 		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, g.efas), Metadata: metadata(in),
 		Monitoring: spec.DetailedMonitoring != nil && *spec.DetailedMonitoring,
 		Enclave:    in.Claim.Requests.Get(resourceEnclave) > 0, Tenancy: tenancy(in),
-		Reservation: selection(g.reservation),
-		Tags:        o.Tags,
+		Reservation: selection(g.reservation), Group: o.Group, Partition: partition(in),
+		Tags: o.Tags,
 	}
 	if spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil {
 		t.NestedVirtual = *spec.CPUOptions.NestedVirtualization

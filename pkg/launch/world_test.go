@@ -151,7 +151,7 @@ func (w *world) addType(t *testing.T, line string) {
 	words := strings.Fields(line)
 	f := catalog.Facts{
 		Name: words[0], Arch: []string{"amd64"}, VCPU: 2, MemoryMiB: 8192, DefaultCardENIs: 3, IPv4PerENI: 10, Hypervisor: "nitro",
-		Virtualization: []string{"hvm"}, UsageClasses: []string{"on-demand"}, Zones: []string{"a", "b"}, SpotUSD: map[string]float64{},
+		Virtualization: []string{"hvm"}, PlacementStrategies: []string{"cluster", "partition", "spread"}, UsageClasses: []string{"on-demand"}, Zones: []string{"a", "b"}, SpotUSD: map[string]float64{},
 	}
 	for _, word := range words[1:] {
 		k, v, _ := strings.Cut(word, "=")

@@ -46,6 +46,9 @@ func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 		out.SecurityGroups = append(out.SecurityGroups, g.ID)
 	}
 	slices.Sort(out.SecurityGroups)
+	if g := n.Spec.PlacementGroupSelector; g != nil {
+		out.Placement = &catalog.Placement{ID: g.ID, Name: g.Name}
+	}
 	for _, a := range n.Status.AMIs {
 		out.Images = append(out.Images, imageFrom(a))
 	}

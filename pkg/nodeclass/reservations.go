@@ -38,3 +38,18 @@ func ending(r awsv1.CapacityReservation, now time.Time) bool {
 	}
 	return catalog.Reservation{Kind: string(r.ReservationType), Ends: r.EndTime.Time}.Ending(now)
 }
+
+// updatePlacement says whether the placement group of the class exists (spec aws.md §1.6, §1.15). Which one it is has no place in the
+// status: it is looked up before each launch.
+func updatePlacement(c *awsv1.EC2NodeClass, f Found, now time.Time) {
+	conditions, selector := c.StatusConditions(), c.Spec.PlacementGroupSelector
+	switch {
+	case selector == nil || f.PlacementErr == nil && f.Placement != nil:
+		conditions.SetTrue(awsv1.ConditionPlacementGroupReady, now)
+	case f.PlacementErr != nil:
+		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupResolutionFailed, f.PlacementErr.Error(), now)
+	default:
+		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupNotFound,
+			"no placement group "+cmp.Or(selector.ID, selector.Name)+" is available in "+f.Region+": make it or change placementGroupSelector", now)
+	}
+}

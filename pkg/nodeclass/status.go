@@ -18,6 +18,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 )
 
 // Image is an AMI as found, with one set of requirements.
@@ -40,13 +41,14 @@ type Found struct {
 	Images         []Image
 	Subnets        []Subnet
 	SecurityGroups []awsv1.SecurityGroup
+	Placement      *catalog.Placement          // nil when there is none like the class selects
 	Reservations   []awsv1.CapacityReservation // active ones, their state not filled in
 	Profile        string
 	ServiceCIDR    string   // of the cluster; empty when unknown
 	Region         string   // where it was looked for
 	Verdict        *Verdict // of a rehearsed launch; nil when none was due
 
-	ImagesErr, SubnetsErr, GroupsErr, ReservationsErr, ProfileErr error
+	ImagesErr, SubnetsErr, GroupsErr, ReservationsErr, PlacementErr, ProfileErr error
 }
 
 // Reasons of InstanceProfileReady=False. They are ours: Karpenter leaves the condition as it was.
@@ -72,7 +74,7 @@ func (f Found) Err() error {
 	if _, ok := errors.AsType[*ProfileError](profile); ok {
 		profile = nil
 	}
-	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), notTerm(f.ReservationsErr), profile)
+	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), notTerm(f.ReservationsErr), f.PlacementErr, profile)
 }
 
 // Update brings the status of the class up to date. It changes the class given and reports whether anything changed.
@@ -85,12 +87,7 @@ func Update(c *awsv1.EC2NodeClass, f Found, now time.Time) bool {
 	updateGroups(c, f, now)
 	updateProfile(c, f, now)
 	updateReservations(c, f, now)
-	if c.Spec.PlacementGroupSelector == nil {
-		conditions.SetTrue(awsv1.ConditionPlacementGroupReady, now)
-	} else {
-		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupResolutionFailed,
-			"Joiner does not launch into placement groups: remove spec.placementGroupSelector", now)
-	}
+	updatePlacement(c, f, now)
 	validate(c, f, now)
 	return !equal(before, &c.Status)
 }

@@ -102,10 +102,13 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 			"InstanceProfileReady=False RoleNotFound: no role", unhealthy + "InstanceProfileReady=False, ValidationSucceeded=False",
 			"ValidationSucceeded=False DependenciesNotReady: InstanceProfileReady: no role",
 		}},
+		{"placement group that cannot be looked up", func(c *awsv1.EC2NodeClass, f *nodeclass.Found) {
+			c.Spec.PlacementGroupSelector, f.PlacementErr = &awsv1.PlacementGroupSelector{Name: "pg"}, errors.New("throttled")
+		}, []string{"PlacementGroupReady=False PlacementGroupResolutionFailed: throttled", unhealthy + "PlacementGroupReady=False"}},
 		{"placement group", func(c *awsv1.EC2NodeClass, _ *nodeclass.Found) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "pg"}
 		}, []string{
-			"PlacementGroupReady=False PlacementGroupResolutionFailed: Joiner does not launch into placement groups: remove spec.placementGroupSelector",
+			"PlacementGroupReady=False PlacementGroupNotFound: no placement group pg is available in us-west-2: make it or change placementGroupSelector",
 			unhealthy + "PlacementGroupReady=False",
 		}},
 		{"tags", func(c *awsv1.EC2NodeClass, _ *nodeclass.Found) {

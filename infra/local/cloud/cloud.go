@@ -83,6 +83,7 @@ type Cloud struct {
 	tokens       map[string]fleetAnswer
 	lts          map[string]*template    // by id
 	reservations map[string]*reservation // by id
+	groups       []PlacementGroup
 	images       []image
 	params       map[string]parameter
 	cluster      clusterFacts

@@ -268,6 +268,11 @@ func (c *Cloud) room(p pool, capacityType string, taken map[string]int) (int, *w
 			failure.Message = "There is no Spot capacity available that matches your request."
 		}
 	}
+	if p.group.Strategy == "spread" {
+		if n, full := c.spread(p); n < room {
+			room, failure = n, full
+		}
+	}
 	if free := c.vpc.subnet(p.subnet).free() - taken[p.subnet]; free < room {
 		room = max(0, free)
 		failure = wire.Fail(400, "InsufficientFreeAddressesInSubnet",

@@ -300,25 +300,3 @@ func (c *Cloud) describeSecurityGroups(_ *call, in *describeGroupsInput) (any, e
 	out.Groups, out.Next, err = cut(all, in.page, 1000, func(g xmlGroup) string { return g.ID })
 	return out, err
 }
-
-type describePlacementInput struct {
-	Filter    []filter
-	GroupID   []string `query:"GroupId"`
-	GroupName []string
-}
-
-// describePlacementGroups answers for an account that has none.
-func (c *Cloud) describePlacementGroups(_ *call, in *describePlacementInput) (any, error) {
-	if ids := slices.Concat(in.GroupID, in.GroupName); len(ids) > 0 {
-		return nil, wire.Fail(400, "InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown", ids[0])
-	}
-	err := knownFilters(in.Filter, func(name string) ([]string, bool) {
-		if slices.Contains([]string{"state", "strategy", "group-name", "group-arn", "spread-level"}, name) {
-			return nil, true
-		}
-		return tagAttribute(nil, name)
-	})
-	return struct {
-		Set []string `xml:"placementGroupSet>item"`
-	}{}, err
-}

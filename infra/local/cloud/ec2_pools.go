@@ -17,7 +17,8 @@ type pool struct {
 	tags                 map[string]string
 	data                 templateData
 	price                float64
-	reservation          string        // that it must be taken from
+	reservation          string // that it must be taken from
+	group                PlacementGroup
 	broken               *wire.Failure // why nothing can come from it
 }
 
@@ -80,6 +81,9 @@ func (c *Cloud) resolve(p *pool, o fleetOverride, capacityType string) *wire.Fai
 		return wire.Fail(400, "SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %g.", o.MaxPrice, p.price)
 	}
 	if f := c.resolveImage(p, t); f != nil {
+		return f
+	}
+	if f := c.resolveGroup(p, t); f != nil {
 		return f
 	}
 	if f := c.resolveProfile(p); f != nil {

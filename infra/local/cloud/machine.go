@@ -32,6 +32,7 @@ type Instance struct {
 	FleetID        string            `json:"fleetId,omitempty"`
 	TemplateName   string            `json:"launchTemplate,omitempty"`
 	ClientToken    string            `json:"clientToken,omitempty"`
+	Group          string            `json:"placementGroup,omitempty"`
 	Reservation    string            `json:"reservation,omitempty"` // capacity reservation that it is in
 	PriceUSD       float64           `json:"priceUSD"`              // an hour, at launch
 	Launched       time.Time         `json:"launched"`
@@ -99,6 +100,7 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 	if in.capacityType == spot {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
 	}
+	m.Group = p.group.ID
 	if m.Reservation = p.reservation; m.Reservation == "" && in.capacityType == onDemand {
 		m.Reservation = c.openReservation(p)
 	}

@@ -164,11 +164,13 @@ const reservation = "cr-0123456789abcdef0"
 func reserved(t *testing.T, r *rig) {
 	v := r.order(t).Templates[0].Overrides[0]
 	r.Reserve(cloud.Reservation{ID: reservation, Type: v.Type, Zone: v.Zone, Count: 1})
+	r.PutPlacementGroup(cloud.PlacementGroup{ID: "pg-0123456789abcdef0", Name: "ours", Strategy: "cluster"})
 }
 
 func launchesReserved(t *testing.T, r *rig) error {
 	o := r.order(t)
 	o.CapacityType, o.Strategy = catalog.Reserved, "lowest-price"
+	o.Templates[0].Group = "pg-0123456789abcdef0"
 	o.Templates[0].Reservation = launch.ReservationSelection{Preference: "capacity-reservations-only", ID: reservation}
 	o.Templates[0].SpotTags = nil
 	_, _, err := r.fleet("provision").Launch(t.Context(), o, token)
@@ -180,7 +182,8 @@ func seesLevels(function string) deed {
 		l := discover.Levels{EC2: ec2.NewFromConfig(r.of(function))}
 		_, err := l.Reservations(t.Context(), []string{reservation})
 		_, more := l.Addresses(t.Context(), []string{r.order(t).Templates[0].Overrides[0].SubnetID})
-		return errors.Join(err, more)
+		_, group := l.Group(t.Context(), catalog.Placement{Name: "ours"})
+		return errors.Join(err, more, group)
 	}}
 }
 
@@ -252,6 +255,7 @@ func class() *awsv1.EC2NodeClass {
 			AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
 			Role:                       nodeRole,
 
+			PlacementGroupSelector:           &awsv1.PlacementGroupSelector{Name: "ours"},
 			CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{InstanceMatchCriteria: "targeted"}},
 		},
 	}

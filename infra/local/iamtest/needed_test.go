@@ -102,10 +102,8 @@ func platform() map[string]string {
 
 // unused are parts of statements that no call of the functions touches today, with the reason why they stay.
 func unused() map[string]string {
-	const group = "a class that selects a placement group launches into it; the emulated account has none"
 	const same = "a rehearsal is on-demand and into no reservation; the statement is that of provision"
 	return map[string]string{
-		"provision LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":    group,
 		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:capacity-reservation/*": same,
 		"refresh LaunchFrom resource arn:aws:ec2:us-west-2:*:placement-group/*":      same,
 
