@@ -63,6 +63,7 @@ type Disrupt struct {
 	Notes     Notes
 	Provision Waker // launches replacements
 	Lifecycle Waker // drains
+	Metrics   Metrics
 	Rules     cluster.Rules
 	Holder    string // names this invocation as the holder of the lease
 	Now       func() time.Time
@@ -109,8 +110,12 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
 	}
+	start := d.Now()
 	decision, next := disrupt.Next(s, memory, sells)
 	d.say(decision)
+	if d.Metrics != nil {
+		d.Metrics.Put(decisions(decision, d.Now().Sub(start))...)
+	}
 	w := mover{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
 	for _, h := range s.Hosts() {
 		if h.Claim == nil {
@@ -123,6 +128,7 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	}
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
 	d.tellSpared(ctx, s, decision.Spared)
+	w.explain(ctx, decision, memory, &next)
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.Notes.Remember(ctx, next))
 }
@@ -216,7 +222,7 @@ func (m *mover) ends(ctx context.Context, p disrupt.Plan) error {
 
 func (m *mover) finish(ctx context.Context, e disrupt.Ended) error {
 	for _, name := range e.Claims {
-		m.tell(ctx, name, false, "DisruptionTerminating", "Disrupting NodeClaim: "+e.Why)
+		m.tell(ctx, name, cluster.Event{Reason: "DisruptionTerminating", Message: "Disrupting NodeClaim: " + e.Why})
 		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
 			return err
 		}
@@ -227,7 +233,7 @@ func (m *mover) finish(ctx context.Context, e disrupt.Ended) error {
 // undo lets pods on the nodes again before it takes the marks away: a mark without a taint is taken back once more.
 func (m *mover) undo(ctx context.Context, e disrupt.Ended) error {
 	for _, name := range e.Claims {
-		m.tell(ctx, name, true, "DisruptionFailed", "the disruption is taken back: "+e.Why)
+		m.tell(ctx, name, cluster.Event{Warning: true, Reason: "DisruptionFailed", Message: "the disruption is taken back: " + e.Why})
 		if n, ok := m.nodes[name]; ok {
 			if err := m.d.Moves.UntaintNode(ctx, n); err != nil && !isConflict(err) {
 				return err
@@ -289,7 +295,7 @@ func (m *mover) begin(ctx context.Context, c disrupt.Command) error {
 		}
 	}
 	for _, name := range c.Claims {
-		m.tell(ctx, name, false, "DisruptionLaunching", "Disrupting NodeClaim: "+c.String())
+		m.tell(ctx, name, cluster.Event{Reason: "DisruptionLaunching", Message: "Disrupting NodeClaim: " + c.String()})
 		if err := m.d.Moves.TaintNode(ctx, m.nodes[name]); err != nil {
 			return err
 		}
@@ -329,13 +335,13 @@ func (m *mover) mark(ctx context.Context, name, mark string, cond *cluster.Condi
 }
 
 // tell writes an event on the claim and its node. One that cannot be written is logged and costs nothing else.
-func (m *mover) tell(ctx context.Context, name string, warning bool, reason, why string) {
+func (m *mover) tell(ctx context.Context, name string, what cluster.Event) {
 	about := []cluster.Event{{Kind: "NodeClaim", Name: name, UID: m.claims[name].UID}}
 	if n, ok := m.nodes[name]; ok {
 		about = append(about, cluster.Event{Kind: "Node", Name: n.Name, UID: n.UID})
 	}
 	for _, e := range about {
-		e.Warning, e.Reason, e.Message = warning, reason, why
+		e.Warning, e.Reason, e.Message, e.Every = what.Warning, what.Reason, what.Message, what.Every
 		if err := m.d.Record.Event(ctx, e); err != nil {
 			m.d.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,5 +148,36 @@ func TestDisruptReplacesWhatHasDrifted(t *testing.T) {
 		if old[c.Name] {
 			t.Errorf("NodeClaim %s is of the old template still", c.Name)
 		}
+	}
+}
+
+// A node that stays is told why once, however many passes find it so, and what is decided is counted.
+func TestDisruptTellsOnceWhyANodeStays(t *testing.T) {
+	w := newWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
+	})
+	w.Run("web", 1, inZone("us-west-2b", pattern(1500, 3000)))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	got := &lines{}
+	for range 3 {
+		d := f.disrupt(w.Ports(controltest.Fault{}))
+		d.Metrics = got
+		if err := d.Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, e := range slices.Concat(w.Events("NodeClaim"), w.Events("Node")) {
+		if strings.Contains(e, "Unconsolidatable") {
+			told = append(told, e)
+		}
+	}
+	if len(told) != 2 || !strings.Contains(told[0], "its NodePool consolidates empty nodes only") {
+		t.Errorf("not one event on the claim and one on the node: %q", told)
+	}
+	if n := strings.Count(strings.Join(got.all, "\n"), `"joiner_disruption_spared_nodes":1,"reason":"policy"`); n != 3 {
+		t.Errorf("the node that stays was counted %d times in 3 passes: %s", n, got.all)
 	}
 }

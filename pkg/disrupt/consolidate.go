@@ -115,12 +115,12 @@ func (v *view) paying(set []*node, launches []plan.Launch) (Command, bool) {
 	c := v.command(set, v1.DisruptionUnderutilized, launches)
 	var refused refuse
 	switch {
-	case c.SavesUSD <= 0 || v.earns(c) <= 0:
-		refused = refuse{"payback", "moving its pods costs more than the cheaper nodes save within " + v.rules().payback.String()}
 	case !v.enough(set, c):
 		refused = refuse{"threshold", "it would save less than its NodePool asks for"}
 	case !v.balanced(set, c):
 		refused = refuse{"balanced", "it would save too little for the disruption, as the policy Balanced weighs it"}
+	case v.earns(c) <= 0:
+		refused = refuse{"payback", "moving its pods costs more than the cheaper nodes save within " + v.rules().payback.String()}
 	default:
 		return c, true
 	}
@@ -133,7 +133,7 @@ func (v *view) paying(set []*node, launches []plan.Launch) (Command, bool) {
 // earns is what a command has earned when its payback time is over, in USD: the saving, less the moves and less the time in which
 // old and new nodes run side by side.
 func (v *view) earns(c Command) float64 {
-	const sideBySide = 0.05 // hours that a new node runs before the old one is gone
+	const sideBySide = 0.08 // hours that a new node runs before the old one is gone
 	out := c.SavesUSD * v.rules().payback.Hours()
 	for _, name := range c.Claims {
 		out -= (v.byClaim[name].cost - 1) * v.rules().moveUSD

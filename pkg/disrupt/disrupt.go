@@ -48,7 +48,8 @@ func (c Command) String() string {
 
 // Ended is a command that ends in this pass.
 type Ended struct {
-	Command string   // its id
+	Command string // its id
+	Reason  v1.DisruptionReason
 	Claims  []string // NodeClaims that it is about and that still exist, sorted
 	Unused  []string // of a command taken back: replacements that nothing runs on, sorted
 	Why     string
@@ -106,6 +107,7 @@ type Memory struct {
 	Proposals []Proposal           `json:"proposals,omitempty"`
 	Failed    map[string]time.Time `json:"failed,omitempty"` // by NodeClaim: when a command about it was taken back last
 	Cursor    string               `json:"cursor,omitempty"` // the NodeClaim that consolidation looked at last on its own
+	Told      map[string]string    `json:"told,omitempty"`   // by NodeClaim: the kind of reason for which it stays that an event told last
 	Offset    int                  `json:"offset,omitempty"` // how many candidates the search for sets has been through
 }
 

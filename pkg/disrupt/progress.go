@@ -23,7 +23,7 @@ type running struct {
 func (v *view) progress(p *Plan) {
 	late := v.homeless()
 	for _, r := range v.underWay() {
-		e := Ended{Command: r.mark.ID, Claims: namesOf(r.claims)}
+		e := Ended{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
 		fault := v.failed(r)
 		missing := late(r)
 		switch {

@@ -41,8 +41,8 @@ func rulesOf(r cluster.Rules) rules {
 
 // How the packer is asked what if.
 const (
-	searchSteps = 40   // many plans that are good tell more than a few that are a little better
-	nodeCostUSD = 0.02 // per hour: many small nodes in place of a few leave room that the scheduler finds no use for
+	searchSteps = cluster.NoSearch // many plans that are good tell more than a few that are a little better
+	nodeCostUSD = 0.02             // per hour: many small nodes in place of a few leave room that the scheduler finds no use for
 )
 
 // node is a node of ours with what a decision about it needs.

@@ -24,14 +24,18 @@ const (
 	ClaimsCreated  = "karpenter_nodeclaims_created_total"                  //
 	ClaimsEnded    = "karpenter_nodeclaims_terminated_total"               //
 	ClaimsDisrupt  = "karpenter_nodeclaims_disrupted_total"                // by reason
-	NodeCount      = "karpenter_cluster_state_node_count"                  // NodeClaims of the cluster that have an instance
-	PoolCost       = "karpenter_nodepools_cost_total"                      // USD per hour, by nodepool and capacity_type
-	PoolNodes      = "joiner_nodepool_nodes"                               // by nodepool and capacity_type
-	PricePerHour   = "joiner_price_usd_per_hour"                           // of all nodes
-	CatalogAge     = "joiner_catalog_age_seconds"                          // since the catalog was stored
-	Notices        = "joiner_notices_total"                                // of EC2 about an instance of ours, by reason
-	NoticeHandled  = "joiner_notice_handled_seconds"                       // from a notice to the end of its handling
-	RefusedByLease = "joiner_changes_refused_total"                        // looks that found another controller leading the cluster
+	Decisions      = "karpenter_voluntary_disruption_decisions_total"      // disruptions begun, by decision and reason
+	QueueFailures  = "karpenter_voluntary_disruption_queue_failures_total" // disruptions taken back
+	Evaluation     = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
+	Spared         = "joiner_disruption_spared_nodes"     // by reason
+	NodeCount      = "karpenter_cluster_state_node_count" // NodeClaims of the cluster that have an instance
+	PoolCost       = "karpenter_nodepools_cost_total"     // USD per hour, by nodepool and capacity_type
+	PoolNodes      = "joiner_nodepool_nodes"              // by nodepool and capacity_type
+	PricePerHour   = "joiner_price_usd_per_hour"          // of all nodes
+	CatalogAge     = "joiner_catalog_age_seconds"         // since the catalog was stored
+	Notices        = "joiner_notices_total"               // of EC2 about an instance of ours, by reason
+	NoticeHandled  = "joiner_notice_handled_seconds"      // from a notice to the end of its handling
+	RefusedByLease = "joiner_changes_refused_total"       // looks that found another controller leading the cluster
 )
 
 // Limits of the format.

@@ -60,7 +60,7 @@ func main() {
 	kinds := flag.String("kinds", strings.Join(world.Kinds(), ","), "kinds of clusters, parted by commas")
 	out := flag.String("out", "", "file for the Markdown table, none when empty")
 	only := flag.Bool("joiner-only", false, "leave Karpenter out")
-	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "how long a side may decide about one cluster")
+	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
 	flag.Uint64Var(&b.seed, "seed", 1, "of the clusters")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
 	flag.Parse()
@@ -140,7 +140,7 @@ func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
 		}
 		o.passes++
 		o.cpu += took.UserSeconds
-		spent += took.Seconds
+		spent += took.UserSeconds
 		o.longest = max(o.longest, took.Seconds)
 		if b.verbose {
 			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s %8.3f USD/h %4d nodes %5d moved\n", tool, o.passes, acted, took.Seconds, w.Price(), len(w.Nodes), w.Moved)
