@@ -189,7 +189,7 @@ func (s *shop) Find(_ context.Context, c *awsv1.EC2NodeClass) nodeclass.Found {
 	}
 	return nodeclass.Found{
 		Images:  []nodeclass.Image{{ID: "ami-1", Arch: "amd64"}},
-		Subnets: []nodeclass.Subnet{{ID: "subnet-1"}}, SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}}, Profile: "p", ServiceCIDR: "10.0.0.0/16",
+		Subnets: []nodeclass.Subnet{{ID: "subnet-1", Zone: "us-west-2a"}}, SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}}, Profile: "p", ServiceCIDR: "10.0.0.0/16",
 	}
 }
 
@@ -221,7 +221,7 @@ func (s *shop) Event(_ context.Context, e cluster.Event) error {
 func (s *shop) run(t *testing.T) ([]string, error) {
 	t.Helper()
 	s.did = nil
-	r := control.Refresh{Finder: s, Classes: s, Pools: s, Nodes: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, Cluster: launch.Cluster{CABundle: "ca"},
+	r := control.Refresh{Finder: s, Classes: s, Pools: s, Nodes: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, Cluster: launch.Cluster{CABundle: "ca", ServiceCIDR: "10.0.0.0/16"},
 		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)}
 	err := r.Run(t.Context())
 	return s.did, err

@@ -42,6 +42,10 @@ func (r *Refresh) rehearse(ctx context.Context, c *awsv1.EC2NodeClass, found nod
 		v := nodeclass.Judge(draft, err, now)
 		return &v, false, nil
 	}
+	if why := launch.Unusable(in.Types); !possible && why != "" {
+		v := nodeclass.Useless(why)
+		return &v, false, nil
+	}
 	if kept, ok := nodeclass.Recall(draft, now); ok {
 		return &kept, false, nil
 	}

@@ -3,7 +3,9 @@ package launch
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"joiner/pkg/catalog"
 )
@@ -72,6 +74,31 @@ func rehearsalPrice(t *catalog.Type) float64 {
 		}
 	}
 	return 0
+}
+
+// Unusable says why no instance type can be launched with the class whatever the market says, the commonest reasons first; empty when
+// one can, or when there are no types to tell by.
+func Unusable(types []catalog.Type) string {
+	count := map[string]int{}
+	for i := range types {
+		why := ""
+		for _, o := range types[i].Offerings {
+			if o.Available || !o.PriceKnown() || o.Reservation != nil {
+				return ""
+			}
+			if o.Why != "" && !strings.HasPrefix(o.Why, "not sold in ") {
+				why = o.Why
+			}
+		}
+		if why != "" {
+			count[why]++
+		}
+	}
+	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	for i, r := range reasons {
+		reasons[i] = fmt.Sprintf("%s (%d types)", r, count[r])
+	}
+	return strings.Join(reasons[:min(len(reasons), 3)], "; ")
 }
 
 // RefusedError says that EC2 would not take an order, whatever the capacity.

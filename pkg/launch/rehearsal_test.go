@@ -4,11 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/pkg/bootstrap"
+	"joiner/pkg/catalog"
 	"joiner/pkg/launch"
+	"joiner/pkg/require"
 )
 
 func TestRehearsal(t *testing.T) {
@@ -53,5 +56,41 @@ func TestRehearsal(t *testing.T) {
 	in.Types = nil
 	if _, found, err := launch.Rehearsal(in); found || err != nil {
 		t.Errorf("without types: found %t, error %v", found, err)
+	}
+}
+
+func TestUnusable(t *testing.T) {
+	resolve := func(prepare func(w *world)) string {
+		w := newWorld(t)
+		for _, line := range []string{"m5.large od=0.096 spot=0.03", "m5.xlarge od=0.192", "c5.large od=0.085"} {
+			w.addType(t, line)
+		}
+		prepare(w)
+		c := catalog.Catalog{Region: "r", Zones: map[string]string{"a": "r-1", "b": "r-2", "c": "r-3"}, Types: w.facts}
+		return launch.Unusable(catalog.Resolve(c, w.in.Resolved, nil, time.Time{}))
+	}
+	for _, test := range []struct {
+		name, want string
+		prepare    func(w *world)
+	}{
+		{"a plain class", "", func(*world) {}},
+		{"no price yet", "", func(w *world) {
+			for i := range w.facts {
+				w.facts[i].OnDemandUSD, w.facts[i].SpotUSD = 0, nil
+			}
+			w.in.Resolved.NitroOnly, w.facts[0].Hypervisor = true, "xen"
+		}},
+		{"no type", "", func(w *world) { w.facts = nil }},
+		{"no image fits", "no AMI of the class fits this type (3 types)", func(w *world) {
+			w.in.Resolved.Images[0].Requirements = require.NewSet(require.Of(catalog.LabelArch, "arm64"))
+		}},
+		{"two reasons", "connectionTracking needs the Nitro hypervisor (2 types); networkInterfaces needs a type with ENA (1 types)", func(w *world) {
+			w.in.Resolved.NitroOnly, w.in.Resolved.Interfaces = true, []catalog.Interface{{}}
+			w.facts[0].Hypervisor, w.facts[1].Hypervisor, w.facts[2].NoENA = "xen", "xen", true
+		}},
+	} {
+		if got := resolve(test.prepare); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
 	}
 }

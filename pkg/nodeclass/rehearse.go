@@ -34,7 +34,7 @@ const (
 // Reasons of ValidationSucceeded=False that are ours, or of later versions of Karpenter than 1.14.
 const (
 	ReasonInstanceProfileNotFound = "InstanceProfileNotFound"
-	ReasonLaunchRefused           = "LaunchRefused"
+	ReasonNoInstanceType          = "NoInstanceType"
 )
 
 // Verdict is what a rehearsed launch says about a class.
@@ -124,12 +124,20 @@ func RehearsalClaim(c *awsv1.EC2NodeClass, pools []v1.NodePool) cluster.Claim {
 	return out
 }
 
+// Useless is the verdict on a class that no instance type goes with.
+func Useless(why string) Verdict {
+	return Verdict{Reason: ReasonNoInstanceType, Message: "no instance type can be launched with this class: " + why}
+}
+
 // Judge says what the error of a rehearsal means, nil included (spec aws.md §1.7).
 func Judge(c *awsv1.EC2NodeClass, err error, now time.Time) Verdict {
 	if err == nil {
 		return Verdict{Keep: true}
 	}
 	if bad, ok := errors.AsType[*bootstrap.Error](err); ok {
+		if bad.Reason == bootstrap.ReasonTooLarge {
+			return Verdict{Reason: bad.Reason, Message: bad.Error()}
+		}
 		return Verdict{Reason: bad.Reason, Message: bad.Error() + ": change spec.userData or spec.kubelet"}
 	}
 	no, ok := errors.AsType[*launch.RefusedError](err)
