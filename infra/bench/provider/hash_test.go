@@ -1,0 +1,57 @@
+package provider
+
+import (
+	"testing"
+
+	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"sigs.k8s.io/yaml"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+)
+
+// parts are pieces of a spec; each changes the hash of a class, or leaves it alone.
+func specs() map[string]bool {
+	return map[string]bool{
+		"userData: hello": true, "role: other": true, "instanceProfile: p": true, "tags: {a: b, c: d}": true, "associatePublicIPAddress: true": true, "associatePublicIPAddress: false": true,
+		"detailedMonitoring: true": true, "context: c": true, "instanceStorePolicy: RAID0": true, "placementGroupSelector: {name: pg}": true,
+		"cpuOptions: {nestedVirtualization: enabled}": true, "connectionTracking: {udpTimeout: 30}": true, interfacesOfTwoCards: true,
+		"metadataOptions: {httpEndpoint: enabled, httpProtocolIPv6: disabled, httpPutResponseHopLimit: 2, httpTokens: required}": true,
+		"kubelet: {maxPods: 0}": true, "kubelet: {maxPods: 5, podsPerCore: 2, kubeReserved: {cpu: 1}, evictionSoft: {memory.available: 1Gi}, evictionSoftGracePeriod: {memory.available: 1m30s}}": true,
+		"kubelet: {clusterDNS: [10.0.0.10, 10.0.0.11], cpuCFSQuota: false}":        true,
+		"blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100Gi}}]": true, "blockDeviceMappings: [{deviceName: /dev/xvda, ebs: {volumeSize: 100G, iops: 3000, encrypted: true}}, {deviceName: /dev/b, rootVolume: true, ebs: {snapshotID: s}}]": true,
+		"ipPrefixCount: 4": false, "subnetSelectorTerms: [{id: subnet-1}]": false, "securityGroupSelectorTerms: [{name: x}]": false, "amiSelectorTerms: [{id: ami-1}]": false,
+		"capacityReservationSelectorTerms: [{id: cr-1}]": false, "tags: {}": true, // as there: not the same as none
+	}
+}
+
+// Every class has Karpenter's drift hash, so that nodes stay when a cluster moves from one to the other; what the hash must not see it
+// does not see (spec aws.md §1.8).
+func TestEveryClassHasKarpentersHash(t *testing.T) {
+	hash := func(spec, ca string) string {
+		peer, ours := &peerv1.EC2NodeClass{}, &awsv1.EC2NodeClass{}
+		text := "spec:\n  amiFamily: AL2023\n  " + spec + "\n"
+		for _, into := range []any{peer, ours} {
+			if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+				t.Fatalf("%s: %v", spec, err)
+			}
+		}
+		want, got := peer.Hash(&ca), ours.Hash(ca)
+		if want != got {
+			t.Errorf("with CA %q %s in Karpenter and %s in Joiner, of\n%s", ca, want, got, text)
+		}
+		return got
+	}
+	if awsv1.HashVersion != peerv1.EC2NodeClassHashVersion {
+		t.Errorf("version %s, Karpenter's is %s", awsv1.HashVersion, peerv1.EC2NodeClassHashVersion)
+	}
+	plain := hash("", "Q0E=")
+	for spec, counts := range specs() {
+		hash(spec, "")
+		if changed := hash(spec, "Q0E=") != plain; changed != counts {
+			t.Errorf("%s changes the hash: %t, want %t", spec, changed, counts)
+		}
+	}
+	if hash("", "T1RIRVI=") == plain {
+		t.Error("another certificate authority leaves the hash alone")
+	}
+}
