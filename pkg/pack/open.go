@@ -165,13 +165,17 @@ type candidate struct {
 
 func (a *attempt) candidate(i int, o *offer, lots []*lot) *candidate {
 	c := &candidate{index: i, offer: o}
-	density := make([]float64, len(lots))
-	for j, l := range lots {
+	most := -1
+	for _, l := range lots {
+		most = max(most, l.id)
+	}
+	density := make([]float64, most+1) // by id: the lots may be some of all
+	for _, l := range lots {
 		if l.left == 0 || l.admit.check(o) < 0 {
 			continue
 		}
 		if s := share(l.view.kind.need, o.room); s <= 1 {
-			density[j] = l.value / max(s, 1e-9)
+			density[l.id] = l.value / max(s, 1e-9)
 			c.order = append(c.order, l)
 		}
 	}

@@ -223,8 +223,10 @@ func (w *world) checkFirst(p *pod, n *node) {
 		return
 	}
 	for _, m := range w.living() {
-		if host := w.byUID[m.ClaimUID]; m != n.machine && host.Deleting.IsZero() && (m.node == nil || !host.Is(v1.ConditionInitialized)) {
-			return // on its way
+		host := w.byUID[m.ClaimUID]
+		coming := host.Deleting.IsZero() && (m.node == nil || !host.Is(v1.ConditionInitialized))
+		if since := !m.Launched.Before(c.condemned.Truncate(time.Second)); m != n.machine && (coming || since) { // or taken back by now
+			return
 		}
 	}
 	p.NodeName = "" // it does not stand in its own way
@@ -245,11 +247,12 @@ func (w *world) checkRemoval(p *pod) {
 	}
 }
 
-// checkLeave looks at a claim that provision condemns without need: there is a place for its pods on nodes that are ready, and the
+// checkLeave looks at a claim that provision or disrupt condemns without need: there is a place for its pods on nodes that are ready, and the
 // pool's budget holds. Pods that were bound just now may have taken a place since provision looked.
-func (w *world) checkLeave(c *claim) {
-	var n *node
-	if n = w.nodeOf(c); n == nil || w.dying(n) || interrupt.LeaveOf(c.Claim).Cause == "" {
+func (w *world) checkLeave(by *invocation, c *claim) {
+	n := w.nodeOf(c)
+	left := by.fn.Name == "disrupt" || by.fn.Name == "provision" && interrupt.LeaveOf(c.Claim).Cause != ""
+	if n == nil || w.dying(n) || !left {
 		return
 	}
 	for _, p := range w.podsOn(n.Name) {
@@ -275,7 +278,7 @@ func (w *world) checkLeave(c *claim) {
 			away++
 		}
 	}
-	if most := w.plan.budget; most > 0 && away > most {
+	if most := w.plan.budget; most > 0 && len(pool.Disruption.Budgets) > 0 && away > most {
 		w.violate("budget of the pool", "with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
 	}
 }

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"joiner/pkg/catalog"
+)
 
 // The kinds of events that EC2 sends.
 const (
@@ -8,6 +12,8 @@ const (
 	EventSpot      = "spot interruption"
 	EventRebalance = "rebalance recommendation"
 	EventHealth    = "scheduled change"
+
+	EventReservation = "reservation interruption"
 )
 
 // Event is what invokes a function.
@@ -44,14 +50,18 @@ func (w *world) emit(e Event) {
 	}
 }
 
-// notice is a spot interruption: the warning, and two minutes later the end.
+// notice is an interruption: the warning, and two minutes later the end.
 func (w *world) notice(m *machine) {
+	kind := EventReservation
+	if m.CapacityType == catalog.Spot {
+		kind = EventSpot
+	}
 	if m.Gone() || m.noticed {
 		return
 	}
 	m.noticed, m.taken, m.dies = true, true, time.Now().Add(2*time.Minute)
 	w.tell("EC2 takes %s back in two minutes", m.ID)
-	w.emit(Event{Kind: EventSpot, Instance: m.ID})
+	w.emit(Event{Kind: kind, Instance: m.ID})
 	w.in(2*time.Minute, func() { w.stop(m, "EC2") })
 }
 

@@ -18,7 +18,7 @@ func Functions(rules cluster.Rules) []Function {
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
 				f := control.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
-					Lifecycle: p.considerate("lifecycle", in.Log), Refresh: p.Waker("refresh"), Vigil: p, Rules: rules, Holder: in.Holder,
+					Lifecycle: p.considerate("lifecycle", in.Log), Refresh: p.Waker("refresh"), Vigil: p, Holds: p, Rules: rules, Holder: in.Holder,
 					Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 						ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
 					SoldOutFor: soldOutFor, BatchIdle: time.Second, BatchMax: 10 * time.Second, Now: in.Now, Log: in.Log}
@@ -29,18 +29,20 @@ func Functions(rules cluster.Rules) []Function {
 				p := in.Ports
 				f := control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Pools: p, Volumes: p,
 					Provision: p.considerate("provision", in.Log),
-					Refresh:   p.Waker("refresh"), Vigil: p, Holder: in.Holder, Rules: rules, Now: in.Now, Log: in.Log}
+					Refresh:   p.Waker("refresh"), Vigil: p, Holds: p, Holder: in.Holder, Rules: rules, Now: in.Now, Log: in.Log}
 				return f.Run(ctx, in.Until)
 			}},
 		handler("spotinterruption", EventSpot, 5*time.Minute),
+		handler("reservationinterruption", EventReservation, 5*time.Minute),
 		handler("statechange", EventState, 5*time.Minute),
 		handler("rebalance", EventRebalance, time.Hour),
 		handler("scheduledchange", EventHealth, 6*time.Hour),
+		disruption(rules),
 	}
 }
 
-// Disrupt is the function that disrupts by choice.
-func Disrupt(rules cluster.Rules) Function {
+// disruption is the function that disrupts by choice.
+func disruption(rules cluster.Rules) Function {
 	return Function{Name: "disrupt", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
@@ -65,7 +67,7 @@ func handler(name, event string, maxAge time.Duration) Function {
 
 // notice is what control makes of the event.
 func notice(e Event) interrupt.Notice {
-	kind := map[string]interrupt.Kind{EventSpot: interrupt.Spot, EventRebalance: interrupt.Rebalance, EventHealth: interrupt.Scheduled}[e.Kind]
+	kind := map[string]interrupt.Kind{EventSpot: interrupt.Spot, EventReservation: interrupt.Reservation, EventRebalance: interrupt.Rebalance, EventHealth: interrupt.Scheduled}[e.Kind]
 	if e.Kind == EventState {
 		kind = map[string]interrupt.Kind{"running": interrupt.Running, "stopping": interrupt.Stopping, "stopped": interrupt.Stopped,
 			"shutting-down": interrupt.Ending, "terminated": interrupt.Ended}[e.State]

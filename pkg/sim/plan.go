@@ -53,7 +53,8 @@ func drawPlan(e *engine) plan {
 // rules are the settings of the functions, with time-outs short enough to be seen.
 func drawRules(e *engine) cluster.Rules {
 	return cluster.Rules{MaxClaims: []int{3, 100}[e.rng.IntN(2)], LaunchTimeout: 2 * time.Minute, RegistrationTimeout: 3 * time.Minute,
-		InitializationTimeout: 4 * time.Minute, MinLeakAge: 30 * time.Second, MemoryOverhead: 0.075}
+		InitializationTimeout: 4 * time.Minute, MinLeakAge: 30 * time.Second, MemoryOverhead: 0.075,
+		Hold: e.chance(0.5), Payback: 10 * time.Minute, DisruptionSteps: 12}
 }
 
 // soldOutFor is how long functions are told to leave an offer alone.
@@ -84,6 +85,10 @@ func (w *world) drawPools() {
 	}
 	if w.chance(0.15) {
 		general.ExpireAfter = w.between(3*time.Minute, 5*time.Minute).Truncate(time.Second)
+	}
+	general.Disruption.Never = true
+	if w.chance(0.5) || w.plan.focus == "disrupt" {
+		general.Disruption = cluster.Disruption{Policy: []string{"WhenEmpty", "WhenEmptyOrUnderutilized"}[w.rng.IntN(2)], After: w.between(0, time.Minute).Truncate(time.Second)}
 	}
 	if w.plan.budget > 0 {
 		general.Disruption.Budgets = []cluster.NodeBudget{{Nodes: strconv.Itoa(w.plan.budget), Every: true}}

@@ -14,16 +14,21 @@ func crashPoints() []sim.CrashPoint {
 		name  string
 		calls []string
 	}{
-		{"provision", []string{"acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch",
+		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch",
 			"list claims", "list homeless pods", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "write event",
 			"write status of claim"}},
-		{"lifecycle", []string{"ask who watches", "keep vigil", "leave vigil", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",
+		{"lifecycle", []string{"open node", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",
 			"initialize node", "list attachments", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
 			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision",
 			"write event", "write status of claim"}},
 		{"spotinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "mark sold out",
 			"wake lifecycle", "wake provision", "write event"}},
+		{"reservationinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances",
+			"wake lifecycle", "wake provision", "write event"}},
+		{"disrupt", []string{"acquire lease", "annotate claim", "ask who watches", "create claim", "delete claim", "list claims", "read catalog",
+			"read claims", "read nodes", "read pods", "read sold-out marks", "read the rest", "recall", "release lease", "remember", "taint node",
+			"untaint node", "wake lifecycle", "wake provision", "write event", "write status of claim"}},
 		{"statechange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims of instances",
 			"list pods of node", "release claim", "release node", "remove pod", "wake lifecycle", "wake provision", "write event"}},
 		{"rebalance", []string{"ask who watches", "annotate claim", "condemn node", "get node", "get pool", "list claims of instances", "mark sold out", "take of quota",
@@ -44,7 +49,8 @@ func crashPoints() []sim.CrashPoint {
 // have seeds of their own, in which those events come often.
 func aims(seed uint64) []sim.CrashPoint {
 	const each = 12
-	focus := [][]string{{"rebalance"}, {"statechange"}, {"scheduledchange"}, {"provision", "lifecycle", "spotinterruption"}}[min(seed%8, 3)]
+	focus := [][]string{{"rebalance"}, {"statechange"}, {"scheduledchange"}, {"reservationinterruption"}, {"disrupt"},
+		{"provision", "lifecycle", "spotinterruption"}}[min(seed%10, 5)]
 	all := slices.DeleteFunc(crashPoints(), func(p sim.CrashPoint) bool { return !slices.Contains(focus, p.Function) })
 	var out []sim.CrashPoint
 	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:each] {

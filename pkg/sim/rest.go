@@ -58,6 +58,12 @@ func (w *world) problems() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := w.nodes[name]
+		if slices.ContainsFunc(n.Taints, isHold) {
+			bad = append(bad, fmt.Sprintf("node %s is held", name))
+		}
+		if n.Deleting.IsZero() && slices.Contains(n.Taints, disrupted()) {
+			bad = append(bad, fmt.Sprintf("node %s takes no pods and stays", name))
+		}
 		if n.machine != nil && !n.machine.foreign && (owners[n.ProviderID] == "" || !n.Ready || !n.Deleting.IsZero()) {
 			bad = append(bad, fmt.Sprintf("node %s: claim %q, ready %t, deleting %t", name, owners[n.ProviderID], n.Ready, !n.Deleting.IsZero()))
 		}

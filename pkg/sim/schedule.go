@@ -79,7 +79,7 @@ func (w *world) refuses(p *pod, n *node) string {
 	if !n.Ready || n.down {
 		return "not ready"
 	}
-	if bad := cluster.Untolerated(hard(n.Taints), p.Tolerations); len(bad) > 0 {
+	if bad := cluster.Untolerated(hard(n.Taints), p.tolerations()); len(bad) > 0 {
 		return "taint " + bad[0].Key
 	}
 	used := p.Need

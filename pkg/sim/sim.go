@@ -85,11 +85,7 @@ func (w *world) setUp(s Scenario) {
 		w.plan.storm = longStorm
 	}
 	w.drawPools()
-	functions := Functions(w.rules)
-	if s.Day > 0 {
-		functions = append(functions, Disrupt(w.rules))
-	}
-	for _, f := range functions {
+	for _, f := range Functions(w.rules) {
 		w.order = append(w.order, &f)
 		w.functions[f.Name] = &f
 		if f.Every > 0 {

@@ -210,8 +210,8 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
 	return try(ctx, p, "delete claim", c.Name, func() error {
 		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
-			if p.inv.fn.Name == "provision" && have.Deleting.IsZero() {
-				p.w.checkLeave(have)
+			if have.Deleting.IsZero() {
+				p.w.checkLeave(p.inv, have)
 			}
 			if strings.HasSuffix(p.inv.fn.Name, "interruption") && have.Deleting.IsZero() {
 				have.condemned = time.Now()

@@ -49,6 +49,11 @@ func (w *world) focusedAct() bool {
 		return false
 	case w.plan.focus == "rebalance":
 		w.recommend(m)
+	case w.plan.focus == "reservationinterruption":
+		w.notice(m)
+	case w.plan.focus == "disrupt" && w.anyApp() != nil:
+		a := w.anyApp()
+		w.setReplicas(a, max(0, a.replicas+int(w.int(-4, 2))))
 	case w.plan.focus == "scheduledchange":
 		w.announce(m, w.between(time.Minute, 6*time.Minute))
 	case w.plan.focus == "statechange" && w.chance(0.5):
@@ -113,7 +118,7 @@ func (w *world) awsActs() {
 	case what == 0:
 		w.drought()
 	case what == 1:
-		w.emit(Event{Kind: []string{EventSpot, EventRebalance, EventHealth}[w.rng.IntN(3)], Instance: "i-foreign"})
+		w.emit(Event{Kind: []string{EventSpot, EventReservation, EventRebalance, EventHealth}[w.rng.IntN(4)], Instance: "i-foreign"})
 	case m == nil:
 	case what == 2:
 		w.recommend(m)
@@ -123,7 +128,7 @@ func (w *world) awsActs() {
 		w.halt(m)
 	case what == 5 && w.chance(0.5):
 		w.stop(m, "somebody")
-	case m.CapacityType == catalog.Spot:
+	case m.CapacityType == catalog.Spot || w.chance(0.4):
 		w.notice(m)
 	}
 }
@@ -174,7 +179,7 @@ func (w *world) calm() {
 	w.plan.lost, w.plan.double, w.plan.slow = 0, 0, 0
 	w.scarce = map[catalog.Offer]bool{}
 	for i := range w.pools {
-		w.pools[i].ExpireAfter = 0
+		w.pools[i].ExpireAfter, w.pools[i].Disruption.Never = 0, true
 	}
 	w.dropLate()
 	for _, a := range w.apps {
