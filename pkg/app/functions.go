@@ -28,7 +28,7 @@ func (a *App) Provision(ctx context.Context) error {
 func (a *App) provision(info launch.Cluster, holder string) control.Provision {
 	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
 		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
-		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Lease(a.kube),
+		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(a.kube),
 		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
@@ -62,7 +62,7 @@ func (a *App) lifecycle(holder string) control.Lifecycle {
 		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
 		Health: a.fleet, Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube, Refusals: &a.refusals,
 		Provision: a.wakeProvision("lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
-		Vigil: a.gate.Lease(a.kube), Holder: holder, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Vigil: a.gate.Vigil(a.kube), Holder: holder, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // holder names the invocation in the lease.

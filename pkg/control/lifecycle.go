@@ -37,7 +37,7 @@ type Lifecycle struct {
 	Volumes   Volumes
 	Provision Waker // runs provision when pods are about to lose their node
 	Refresh   Waker // runs refresh when a class is new or was changed
-	Vigil     Lease // tells others that nobody need wake lifecycle; nil to tell nobody
+	Vigil     Vigil // tells others that nobody need wake lifecycle; nil to tell nobody
 	Metrics   Metrics
 	Rules     cluster.Rules
 	Holder    string // names this invocation

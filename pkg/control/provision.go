@@ -36,7 +36,7 @@ type Provision struct {
 	Levels      Levels
 	Lifecycle   Waker // runs lifecycle once instances were launched
 	Refresh     Waker // runs refresh when a class is new or was changed
-	Vigil       Lease // tells others that nobody need wake provision; nil to tell nobody
+	Vigil       Vigil // tells others that nobody need wake provision; nil to tell nobody
 	Buffers     Buffers
 	Holds       Tolerator
 	Metrics     Metrics

@@ -8,8 +8,8 @@ import (
 
 // A vigil's lease is short, because whoever sees it wakes nobody: it outlives a process that died by no more than this.
 const (
-	vigilTTL   = 10 * time.Second
-	vigilRenew = 3 * time.Second
+	vigilTTL   = 6 * time.Second
+	vigilRenew = 2 * time.Second
 	vigilEnd   = 3 * time.Second // before the end of an invocation, from when on it is woken again
 )
 
@@ -20,6 +20,12 @@ func VigilOf(function string) string { return "joiner-watch-" + function }
 type Watchers interface {
 	// Watched reports whether somebody holds the named lease.
 	Watched(ctx context.Context, name string) (bool, error)
+}
+
+// Vigil is how an invocation tells others that it watches, and finds out whether one before it seems to. All calls may be repeated.
+type Vigil interface {
+	Lease
+	Watchers
 }
 
 // Considerate wakes a function unless one of its invocations watches the cluster: that one sees what was written before it was asked
@@ -46,12 +52,13 @@ func (c Considerate) Wake(ctx context.Context) error {
 // vigil says to others that an invocation watches. After it has ended the invocation must look once more: whoever saw the vigil
 // wrote before, and woke nobody. The zero value of lease says nothing to anybody.
 type vigil struct {
-	lease  Lease
+	lease  Vigil
 	name   string
 	holder string
 	log    *slog.Logger
 
-	end func(context.Context) // nil while it is not kept
+	end    func(context.Context) // nil while it is not kept
+	others bool                  // another one seemed to watch when this one was idle
 }
 
 // keep begins the vigil or goes on with it. One that cannot be kept costs others a wake-up.
@@ -113,5 +120,19 @@ func (v *vigil) stays(ctx context.Context, busy bool, left time.Duration) bool {
 		v.keep(ctx)
 		return true
 	}
-	return (v.leave(ctx) || busy) && left > 0
+	return (v.leave(ctx) || busy || v.inherits(ctx)) && left > 0
+}
+
+// inherits reports whether an idle invocation has to look again because another one, which died, still seems to watch: what was left
+// to that one is for this one, and the last look comes after it does not seem so any more.
+func (v *vigil) inherits(ctx context.Context) bool {
+	if v.lease == nil {
+		return false
+	}
+	before := v.others
+	var err error
+	if v.others, err = v.lease.Watched(ctx, v.name); err != nil {
+		v.log.Warn("who watches is unknown", "error", err)
+	}
+	return v.others || before
 }

@@ -11,9 +11,12 @@ import (
 
 // signs is a lease of which it is told what happens to it.
 type signs struct {
-	said []string
-	err  error
+	said   []string
+	err    error
+	others bool // somebody else holds it
 }
+
+func (s *signs) Watched(context.Context, string) (bool, error) { return s.others, nil }
 
 func (s *signs) Acquire(_ context.Context, name, holder string, _ time.Duration) (func(context.Context) error, bool, error) {
 	s.said = append(s.said, "take "+name+" for "+holder)
@@ -44,6 +47,13 @@ func TestVigil(t *testing.T) {
 		s.said = nil
 		if got := v.stays(t.Context(), c.busy, c.left); got != c.stays || !slices.Equal(s.said, c.said) {
 			t.Errorf("step %d: stays %t and does %q, want %t and %q", i, got, s.said, c.stays, c.said)
+		}
+	}
+	// One that died is waited for, and then looked for once more.
+	for i, c := range []struct{ others, stays bool }{{true, true}, {true, true}, {false, true}, {false, false}} {
+		s.others = c.others
+		if got := v.stays(t.Context(), false, time.Minute); got != c.stays {
+			t.Errorf("look %d while another seems to watch (%t): stays %t", i, c.others, got)
 		}
 	}
 	s.err = errors.New("the API server is away")

@@ -66,6 +66,14 @@ func (l lease) Acquire(ctx context.Context, name, holder string, ttl time.Durati
 	return l.to.Acquire(ctx, name, holder, ttl)
 }
 
+// Vigil is a lease of which everybody may know who holds it.
+func (g *Gate) Vigil(to control.Vigil) control.Vigil { return vigil{lease{g, to}, to} }
+
+type vigil struct {
+	lease
+	control.Watchers
+}
+
 // Launcher starts no instance while the gate is closed; it answers with the cheapest that it would have asked for.
 func (g *Gate) Launcher(to control.Launcher) control.Launcher { return launcher{g, to} }
 

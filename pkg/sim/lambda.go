@@ -120,7 +120,7 @@ func (w *world) ended(inv *invocation) {
 	outcome := "ends"
 	if inv.err != nil {
 		outcome = "ends with " + strings.ReplaceAll(inv.err.Error(), "\n", " / ")
-		if _, early := errors.AsType[*control.EarlyError](inv.err); !inv.faulty && !early {
+		if _, early := errors.AsType[*control.EarlyError](inv.err); !inv.faulty && !early && time.Since(inv.started) < inv.fn.Timeout {
 			w.violate("error without a fault", "%s: %v", inv, inv.err)
 		}
 	}
