@@ -26,7 +26,7 @@ func crashPoints() []sim.CrashPoint {
 			"wake lifecycle", "wake provision", "write event"}},
 		{"reservationinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances",
 			"wake lifecycle", "wake provision", "write event"}},
-		{"disrupt", []string{"acquire lease", "annotate claim", "ask who watches", "create claim", "delete claim", "list claims", "read catalog",
+		{"disrupt", []string{"acquire lease", "annotate claim", "ask who watches", "create claim", "delete claim", "list claims", "list instances", "read catalog",
 			"read claims", "read nodes", "read pods", "read sold-out marks", "read the rest", "recall", "release lease", "remember", "taint node",
 			"untaint node", "wake lifecycle", "wake provision", "write event", "write status of claim"}},
 		{"statechange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "delete node", "delete pod", "get node", "list claims of instances",
