@@ -83,7 +83,7 @@ func (w *world) nodeOf(c *claim) *node {
 // invocation may ask for all, once, to find what was launched for it.
 func (w *world) checkOrder(by *invocation, o launch.Order) {
 	now := time.Now()
-	if c := w.byUID[o.ClaimUID]; c == nil || c.Created.Before(by.started) && !by.recalled[o.ClaimUID] {
+	if c := w.byUID[o.ClaimUID]; c == nil || c.maker != by && !by.recalled[o.ClaimUID] {
 		by.recalled[o.ClaimUID] = true
 		return
 	}
@@ -270,10 +270,18 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place%s", c.Name, p.Key(), why)
 		}
 	}
+	if by.fn.Name != "disrupt" { // which takes of its budget when it begins
+		w.checkBudget(c)
+	}
+}
+
+// checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds.
+func (w *world) checkBudget(c *claim) {
 	pool, _ := w.poolOf(c.Pool)
 	away := 1
 	for _, other := range w.claims {
-		if host := w.nodeOf(other); other != c && other.Pool == c.Pool && !other.Deleting.IsZero() && host != nil &&
+		host := w.nodeOf(other)
+		if other != c && other.Pool == c.Pool && host != nil && (!other.Deleting.IsZero() || slices.Contains(host.Taints, disrupted())) &&
 			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) { // nodes that budgets count
 			away++
 		}

@@ -77,6 +77,9 @@ func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
 		if slices.Contains(have.Taints, disrupted()) {
 			return false
 		}
+		if have.machine != nil && have.Deleting.IsZero() && !p.w.dying(have) {
+			p.w.checkBudget(p.w.byUID[have.machine.ClaimUID])
+		}
 		have.Taints = append(slices.Clone(have.Taints), disrupted())
 		return true
 	})

@@ -84,7 +84,8 @@ type claim struct {
 	released bool     // we removed our finalizer
 	asked    bool     // its instance was to be ended
 
-	condemned time.Time // because of a notice, by who handles it
+	maker     *invocation // that stored it
+	condemned time.Time   // because of a notice, by who handles it
 }
 
 // CreateClaim stores a claim with our finalizer.
@@ -92,7 +93,7 @@ func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.
 	return do(ctx, p, "create claim", fmt.Sprint(l.Pods), func() (cluster.Claim, error) {
 		w := p.w
 		w.made++
-		c := &claim{Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made), UID: fmt.Sprintf("uid-claim-%d", w.made),
+		c := &claim{maker: p.inv, Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made), UID: fmt.Sprintf("uid-claim-%d", w.made),
 			Generation: 1, Pool: pool.Name, PoolUID: pool.UID, Class: l.Class, Created: w.second(), Finalizer: true,
 			Labels:      merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class}),
 			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash}), Requirements: l.Requirements,
