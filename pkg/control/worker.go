@@ -126,6 +126,7 @@ func disruptionReason(c cluster.Claim) string {
 }
 
 func (w *worker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action) error {
+	news := false
 	for _, k := range a.Conditions {
 		if k.Since.IsZero() {
 			k.Since = w.l.Now()
@@ -134,9 +135,12 @@ func (w *worker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action
 			k.Reason = k.Type
 		}
 		if have := c.Condition(k.Type); have.Status != k.Status || have.Reason != k.Reason {
-			w.l.Log.Info(a.String())
+			news = true
 		}
 		c.Conditions = withCondition(c.Conditions, k)
+	}
+	if news {
+		w.l.Log.Info(a.String())
 	}
 	if a.NodeName != "" {
 		c.NodeName = a.NodeName
