@@ -48,7 +48,24 @@ func Allowed(d cluster.Disruption, reason v1.DisruptionReason, total int, now ti
 // Check says what is wrong with the budgets of a pool, or nil.
 func Check(d cluster.Disruption) error {
 	_, err := Allowed(d, v1.DisruptionEmpty, 0, time.Time{})
+	if _, sleepErr := sleeps(d, time.Time{}); sleepErr != nil {
+		err = errors.Join(err, fmt.Errorf("sleep: %w", sleepErr))
+	}
 	return err
+}
+
+// Asleep reports whether the pool sleeps: a start of its schedule lies within the time it sleeps before now. A schedule that cannot be
+// understood lets it wake.
+func Asleep(d cluster.Disruption, now time.Time) bool {
+	asleep, err := sleeps(d, now)
+	return asleep && err == nil
+}
+
+func sleeps(d cluster.Disruption, now time.Time) (bool, error) {
+	if d.SleepAt == "" && d.SleepFor == 0 {
+		return false, nil
+	}
+	return active(cluster.NodeBudget{Schedule: d.SleepAt, Duration: d.SleepFor}, d.TimeZone, now)
 }
 
 // count reads a number of nodes, or a percentage of total, rounded up.

@@ -120,6 +120,8 @@ type Disruption struct {
 	Never        bool          `json:"never,omitempty"`  // instead of After: not at all
 	Budgets      []NodeBudget  `json:"budgets,omitempty"`
 	TimeZone     string        `json:"timeZone,omitempty"`     // IANA name in which the budgets' schedules are read, empty for UTC
+	SleepAt      string        `json:"sleepAt,omitempty"`      // cron, when the pool falls asleep: no new nodes, and those there are go; empty for never
+	SleepFor     time.Duration `json:"sleepFor,omitempty"`     // how long it sleeps from each start
 	ReportOnly   bool          `json:"reportOnly,omitempty"`   // decide and tell, change nothing
 	SavesUSD     float64       `json:"savesUSD,omitempty"`     // per hour: a consolidation that saves less is not worth it
 	SavesPercent float64       `json:"savesPercent,omitempty"` // the same, of the price of the nodes that go

@@ -130,6 +130,7 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	var p Plan
 	v.progress(&p)
 	v.screen()
+	v.sleep(&p)
 	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Offset: m.Offset, Failed: v.failedAt}
 	v.confirm(m.Proposals, &p, &after)
 	v.search(&p, &after)

@@ -235,6 +235,9 @@ func (w *world) disruption(pool string, lines []string) (err error) {
 			d.Budgets = append(d.Budgets, cluster.NodeBudget{Nodes: f[1], Every: len(f) == 3, Reasons: f[2 : len(f)-1]})
 		case "report":
 			d.ReportOnly = true
+		case "sleep":
+			d.SleepFor, err = time.ParseDuration(f[1])
+			d.SleepAt = strings.TrimSpace(strings.Join(f[2:], " "))
 		case "saves":
 			_, err = fmt.Sscanf(l, "saves %f %f%%", &d.SavesUSD, &d.SavesPercent)
 		default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/budget"
@@ -16,6 +17,8 @@ const (
 	annotationReportOnly   = "joiner.sh/disruption"      // "report": decide and tell, change nothing
 	annotationSavesUSD     = "joiner.sh/min-savings-usd" // per hour
 	annotationSavesPercent = "joiner.sh/min-savings-percent"
+	annotationSleep        = "joiner.sh/sleep"     // cron, in the time zone of budgets: the pool falls asleep
+	annotationSleepFor     = "joiner.sh/sleep-for" // a duration: how long it sleeps
 )
 
 // disruptionFrom translates when nodes of the pool may be replaced by choice. While its Message says what cannot be understood,
@@ -49,12 +52,25 @@ func disruptionFrom(p *karpv1.NodePool) cluster.Disruption {
 	var usdErr, percentErr error
 	out.SavesUSD, usdErr = savingFrom(p.Annotations, annotationSavesUSD)
 	out.SavesPercent, percentErr = savingFrom(p.Annotations, annotationSavesPercent)
-	err := errors.Join(budget.Check(out), modeErr, usdErr, percentErr)
+	out.SleepAt = p.Annotations[annotationSleep]
+	sleepErr := sleepFor(p.Annotations[annotationSleepFor], &out)
+	err := errors.Join(budget.Check(out), modeErr, usdErr, percentErr, sleepErr)
 	if err != nil {
 		out.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
 	out.ReportOnly = mode || err != nil
 	return out
+}
+
+// sleepFor reads how long the pool sleeps.
+func sleepFor(text string, out *cluster.Disruption) (err error) {
+	if text == "" {
+		return nil
+	}
+	if out.SleepFor, err = time.ParseDuration(text); err != nil {
+		return fmt.Errorf("annotation %s: %q is no duration; write it like 12h", annotationSleepFor, text)
+	}
+	return nil
 }
 
 func modeFrom(text string) (reportOnly bool, err error) {

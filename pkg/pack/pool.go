@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"joiner/pkg/budget"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/overlay"
@@ -89,7 +90,7 @@ func (w *world) findPools(sells Market) {
 	}
 	refused := &answers{no: true}
 	for _, p := range w.s.Pools {
-		if why := skip(p, classes); why != "" {
+		if why := w.skip(p, classes); why != "" {
 			w.skipped = append(w.skipped, plan.Skip{Pool: p.Name, Why: why})
 			continue
 		}
@@ -193,13 +194,15 @@ func (p *pool) choices(r require.Requirement) []string {
 	return out
 }
 
-func skip(p cluster.Pool, classes map[string]catalog.Class) string {
+func (w *world) skip(p cluster.Pool, classes map[string]catalog.Class) string {
 	c, found := classes[p.Class]
 	switch {
 	case p.Deleting:
 		return "it is being deleted"
 	case p.Static:
 		return "it is static: it keeps a fixed number of nodes, pods make none"
+	case budget.Asleep(p.Disruption, w.s.Now):
+		return fmt.Sprintf("it sleeps, for %s from each %q on", p.Disruption.SleepFor, p.Disruption.SleepAt)
 	case !p.Ready:
 		return "it is not ready: " + cmp.Or(p.Message, "no reason given")
 	case !found:
