@@ -8,8 +8,8 @@ import (
 const (
 	// defaultSearchSteps is how many steps a search takes at most.
 	defaultSearchSteps = 400
-	// patience is how many steps a search goes on without having saved enough.
-	patience = 50
+	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no time, more.
+	patience, patienceOfFew = 50, 200
 	// mostParts is how many different pods the nodes of one step have, about, if they are more than two.
 	mostParts = 60
 	// enoughSaved is the part of the price that steps have to save while patience lasts.
@@ -98,6 +98,10 @@ func (s *search) run(steps int, goal float64) bool {
 		total += n.cost
 	}
 	first, since, saved := total, 0, 0.0
+	patient := patience
+	if len(s.nodes) <= veryFewNodes {
+		patient = patienceOfFew
+	}
 	for s.step = 1; s.step <= steps && len(s.nodes) > 0 && total > goal; s.step++ {
 		gain := s.try(s.pick())
 		total -= gain
@@ -105,7 +109,7 @@ func (s *search) run(steps int, goal float64) bool {
 		if since++; saved > enoughSaved*total {
 			saved, since = 0, 0
 		}
-		if since > patience {
+		if since > patient {
 			break
 		}
 	}
