@@ -22,7 +22,6 @@ import (
 	"joiner/pkg/control"
 	"joiner/pkg/launch"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/resource"
 )
 
 type conflictError struct{}
@@ -317,39 +316,6 @@ func TestAClassThatSomebodyChangesIsLookedAtAgain(t *testing.T) {
 				t.Errorf("looked %d times", n)
 			}
 		})
-	}
-}
-
-func TestRealMemoryIsKeptOnTheClass(t *testing.T) {
-	th := newTheatre("default")
-	th.claims = []cluster.Claim{{Name: "a", Class: "default", ProviderID: "aws:///z/i-1", ImageID: "ami-1", Annotations: map[string]string{"karpenter.k8s.aws/instance-profile-name": "p"},
-		Conditions: []cluster.Condition{{Type: v1.ConditionRegistered, Status: "True"}}}}
-	th.nodes = []cluster.Node{{Name: "n", ProviderID: "aws:///z/i-1", Labels: map[string]string{"node.kubernetes.io/instance-type": "m5.large"}, Capacity: resource.List{Memory: 7700 << 20}}}
-	for range 2 {
-		if err := th.play(t); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if strings.Contains(strings.Join(th.did, ","), "mark class") {
-		t.Errorf("what is known is written again: %v", th.did)
-	}
-	c := th.classes["default"]
-	if got := nodeclass.Describe(c).LearnedMemoryMiB["m5.large"]; got != 7700 || c.Annotations[nodeclass.AnnotationRehearsed] == "" || c.Annotations[awsv1.AnnotationHash] == "" {
-		t.Errorf("memory %d, annotations %v", got, c.Annotations)
-	}
-}
-
-func TestUnusedProfilesAreCollectedTwiceAnHour(t *testing.T) {
-	th := newTheatre("default")
-	th.profiles = []nodeclass.Profile{{Name: "p", ClassUID: "uid"}, {Name: "old", ClassUID: "uid"}, {Name: "orphan", ClassUID: "gone"}}
-	for minute, want := range map[int]int{0: 2, 4: 2, 5: 0, 29: 0, 30: 2, 34: 2, 35: 0, 59: 0} {
-		th.now = time.Date(2026, 1, 1, 12, minute, 30, 0, time.UTC)
-		if err := th.play(t); err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(strings.Join(th.did, ","), "delete profile"); n != want {
-			t.Errorf("at minute %d %d profiles were deleted, want %d: %v", minute, n, want, th.did)
-		}
 	}
 }
 

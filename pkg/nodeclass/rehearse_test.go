@@ -191,7 +191,7 @@ func TestALookUpThatFails(t *testing.T) {
 			if text := strings.Join(append(got, "")[max(i, 0):max(i, 0)+1], ""); i >= 0 && text != test.want || i < 0 && test.want != "" || len(c.Status.Subnets) != test.subnets {
 				t.Errorf("%d subnets, conditions %v\nwant %s", len(c.Status.Subnets), got, test.want)
 			}
-			if isTerm := f.Err() == nil; isTerm != (test.err == error(term)) {
+			if isTerm := f.Err() == nil; isTerm != (test.name == "malformed") {
 				t.Errorf("error is %v", f.Err())
 			}
 		})
