@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"joiner/pkg/migrate"
 )
@@ -27,10 +26,6 @@ spec:
     metadata: {labels: {app: karpenter}}
     spec: {containers: [{name: controller, image: "public.ecr.aws/karpenter/controller:1.14.1@sha256:0123456789012345678901234567890123456789012345678901234567890123"}]}
 `
-
-func leases() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
-}
 
 // lead has somebody hold Karpenter's leader lease, as of the time given.
 func (e env) lead(t *testing.T, since time.Time) {
