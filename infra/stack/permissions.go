@@ -6,6 +6,9 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
+
+	"joiner/pkg/setting"
+	"joiner/pkg/tick"
 )
 
 // statement is one IAM permission. Statements with the same sid in several functions are the same statement.
@@ -53,7 +56,7 @@ func (s *joiner) commonAllows(logGroup string, deadLetters awssqs.Queue) []state
 }
 
 func provisionAllows(s *joiner) []statement {
-	return append(s.launch(),
+	return append(append(s.launch(), s.storeTicks()...),
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.describeLevels(),
 		s.passNodeRole(),
@@ -77,10 +80,17 @@ func lifecycleAllows(s *joiner) []statement {
 
 // Disrupt writes its intents into the cluster; provision launches and lifecycle drains.
 func disruptAllows(s *joiner) []statement {
-	return []statement{
+	return append(s.storeTicks(),
 		s.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
-		s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle"),
+		s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle"))
+}
+
+// storeTicks is for the decision log, where passes are kept whole.
+func (s *joiner) storeTicks() []statement {
+	if s.props.Functions.DecisionLog != setting.DecisionLogStore {
+		return nil
 	}
+	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + tick.Prefix + "*"}}}
 }
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.

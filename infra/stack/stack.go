@@ -15,6 +15,8 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
+
+	"joiner/pkg/tick"
 )
 
 // CatalogKey is the name of the catalog object in its bucket.
@@ -83,6 +85,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	}
 	s.addAlarms(functions)
 	s.addDashboard(functions)
+	s.addQueries()
 	s.output("CatalogBucket", *s.bucket.BucketName(), "Where the catalog of instance types and prices is kept")
 	s.output("NodeRoleArn", s.nodeRoles[0], "The role of the nodes; name it in spec.role of an EC2NodeClass")
 	return s.Stack, nil
@@ -99,6 +102,8 @@ func (s *joiner) addBucket() {
 		LifecycleRules: &[]*awss3.LifecycleRule{{
 			Id: jsii.String("leftovers"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 			Expiration: awscdk.Duration_Days(jsii.Number(catalogExpiryDays)),
+		}, {
+			Id: jsii.String("ticks"), Prefix: jsii.String(tick.Prefix), Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
 		}},
 	})
 }

@@ -86,7 +86,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.levels = discover.Levels{EC2: e}
 	a.ledger = ledger.New(a.kube, time.Now)
-	a.store = discover.NewStore(s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = os.Getenv("AWS_ENDPOINT_URL") != "" }),
+	a.store = discover.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, set.CatalogMaxAge, time.Now)
 	return a, nil
 }

@@ -22,6 +22,7 @@ func (a *App) Provision(ctx context.Context) error {
 		return err
 	}
 	p := a.provision(info, holder(ctx))
+	p.Diary, p.Stamp = a.diary(), a.stamp(ctx)
 	return p.Run(ctx, a.until(ctx))
 }
 
@@ -38,6 +39,7 @@ func (a *App) Disrupt(ctx context.Context) error {
 		return nil
 	}
 	d := a.disrupt(holder(ctx))
+	d.Diary, d.Stamp = a.diary(), a.stamp(ctx)
 	return d.Run(ctx, a.until(ctx))
 }
 

@@ -15,6 +15,7 @@ import (
 	"joiner/pkg/overlay"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
+	"joiner/pkg/tick"
 )
 
 // betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.
@@ -69,9 +70,13 @@ type Disrupt struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 
+	Diary Diary // nil: no decision log
+	Stamp tick.Stamp
+
 	said   string
 	placed []cluster.Instance // as they were at
 	at     time.Time
+	kept   diary
 }
 
 // Run passes until nothing is proposed or under way, or until the time given.
@@ -116,6 +121,8 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	if d.Metrics != nil {
 		d.Metrics.Put(decisions(decision, d.Now().Sub(start))...)
 	}
+	d.kept.to, d.kept.stamp, d.kept.warn = d.Diary, d.Stamp, d.Log.Warn
+	d.kept.keep(ctx, d.said, func(st tick.Stamp) (tick.Tick, error) { return tick.OfDisrupt(st, s, memory, decision) })
 	w := mover{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
 	for _, h := range s.Hosts() {
 		if h.Claim == nil {

@@ -14,6 +14,7 @@ import (
 	"joiner/pkg/launch"
 	"joiner/pkg/pass"
 	"joiner/pkg/plan"
+	"joiner/pkg/tick"
 )
 
 // Limits of one pass of provision.
@@ -40,6 +41,8 @@ type Provision struct {
 	Buffers     Buffers
 	Holds       Tolerator
 	Metrics     Metrics
+	Diary       Diary // nil: no decision log
+	Stamp       tick.Stamp
 	Cluster     launch.Cluster
 	Rules       cluster.Rules
 	Holder      string // names this invocation as the holder of leases
@@ -55,6 +58,7 @@ type Provision struct {
 	known map[string]bool // pods, by UID, that waited when it looked last
 	seen  unseen
 	sum   tally
+	kept  diary
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
@@ -114,6 +118,7 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	decided := pass.Decide(s)
 	going, decision := decided.Going, decided.Plan
 	p.say(decision)
+	seen := s // as it was decided about
 	condemned, leaveErr := 0, error(nil)
 	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
 		condemned, leaveErr = p.leave(ctx, s, going, decision)
@@ -123,6 +128,7 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	p.admit(ctx, s, decision)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
+	p.note(ctx, seen, decision)
 	err = errors.Join(err, leaveErr)
 	if launched+condemned > 0 {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
@@ -160,6 +166,12 @@ func (p *Provision) say(decision plan.Plan) {
 			p.Log.Info(line)
 		}
 	}
+}
+
+// note keeps the pass in the decision log.
+func (p *Provision) note(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+	p.kept.to, p.kept.stamp, p.kept.warn = p.Diary, p.Stamp, p.Log.Warn
+	p.kept.keep(ctx, p.said, func(st tick.Stamp) (tick.Tick, error) { return tick.OfProvision(st, s, decision) })
 }
 
 func (p *Provision) launcher(s *cluster.Snapshot) *launcher {

@@ -69,7 +69,6 @@ func Convert(docs []manifest.Document, o Options) (Result, error) {
 // converter is a result while it is made.
 type converter struct {
 	options  Options
-	guessed  bool   // the cluster's name is taken from a selector
 	profile  string // default instance profile of old global settings
 	objects  []Object
 	warnings []string

@@ -63,6 +63,13 @@ const (
 	OnDeleteDrain = "drain"
 )
 
+// What is kept of passes that decided something.
+const (
+	DecisionLogOff   = "off"
+	DecisionLogLines = "log"
+	DecisionLogStore = "store"
+)
+
 // Values are the knobs a function runs with, parsed.
 type Values struct {
 	ClusterName             string
@@ -107,6 +114,7 @@ type Values struct {
 	KarpenterNamespaces     []string // of a leader lease that keeps Joiner from acting
 	IsolatedVPC             bool
 	RehearseLaunches        bool
+	DecisionLog             string // off, log or store
 	LogLevel                string // debug, info, warn or error
 }
 
@@ -131,6 +139,7 @@ type StackValues struct {
 	NodesAlarm             int     // 0 for no alarm
 	Dashboard              bool
 	LogRetentionDays       int
+	DecisionLogDays        int
 	OnDelete               string // keep or drain
 	DistFolder             string // holds <GOARCH>/<function>/bootstrap
 }

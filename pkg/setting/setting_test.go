@@ -54,6 +54,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		Mode:                    "act",
 		KarpenterNamespaces:     []string{"kube-system", "karpenter"},
 		RehearseLaunches:        true,
+		DecisionLog:             "log",
 		LogLevel:                "info",
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -70,7 +71,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "MIN_LEAK_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
-		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "REHEARSE_LAUNCHES": "false", "LOG_LEVEL": "debug",
+		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "REHEARSE_LAUNCHES": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
 		"DISRUPTION": "report", "PAYBACK_TIME": "2h", "POD_MOVE_USD": "0.01", "DISRUPTION_STEPS": "5",
@@ -84,7 +85,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		SoldOutFor: time.Minute, AlwaysWatch: true, LaunchTimeout: 2 * time.Minute,
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, MinLeakAge: 90 * time.Second, NodeRepair: true,
 		ReservedENIs: 2, MaxClaimsPerTick: 7, SearchSteps: 90, NodeCostUSD: 0.01, PriceMargin: 1.5, SpotTypes: 9, SpotPoolShare: 0.4, PreferencePolicy: setting.PreferenceIgnore, MinValuesPolicy: setting.MinValuesBestEffort,
-		CatalogMaxAge: time.Hour, IsolatedVPC: true, LogLevel: "debug",
+		CatalogMaxAge: time.Hour, IsolatedVPC: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
 		Disruption: setting.DisruptionReport, PaybackTime: 2 * time.Hour, PodMoveUSD: 0.01, DisruptionSteps: 5, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
@@ -142,7 +143,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, OnDelete: "keep", DistFolder: ".local/dist", Tracing: true, Dashboard: true,
+	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", DistFolder: ".local/dist", Tracing: true, Dashboard: true,
 		UnplacedAlarm: 15 * time.Minute, CatalogAlarm: 6 * time.Hour}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)

@@ -1,0 +1,59 @@
+package stack
+
+import (
+	"slices"
+
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
+	"github.com/aws/jsii-runtime-go"
+
+	"joiner/pkg/tick"
+)
+
+// query is a question to the decision log, ready to be asked in CloudWatch Logs Insights.
+type query struct {
+	id, name, text string
+	functions      []string
+}
+
+// queries are the questions that people ask. Every one reads the records that pass through the log as "tick".
+func queries() []query {
+	both := []string{tick.Provision, tick.Disrupt}
+	return []query{
+		{"Decisions", "decisions", `fields @timestamp, tick.function, tick.fleet.nodes, tick.fleet.hourlyUSD, tick.hourlyUSD, tick.gap
+| filter msg = "tick"
+| sort @timestamp desc
+| limit 200`, both},
+		{"Unplaced", "pods without a node", `fields @timestamp, tick.unplaced.0.count as pods, tick.unplaced.0.names.0 as pod, tick.unplaced.0.why as why
+| filter msg = "tick" and ispresent(tick.unplaced.0.why)
+| sort @timestamp desc
+| limit 200`, []string{tick.Provision}},
+		{"Launches", "launches by type", `filter msg = "tick" and ispresent(tick.launches.0.type)
+| stats count() as passes, sum(tick.hourlyUSD) as usdPerHour by tick.launches.0.pool, tick.launches.0.type, tick.launches.0.capacityType
+| sort usdPerHour desc`, []string{tick.Provision}},
+		{"Removals", "disruptions", `fields @timestamp, tick.removals.0.stage as stage, tick.removals.0.reason as reason, tick.removals.0.claims.0 as claim, tick.removals.0.savesUSD as savesUSD, tick.removals.0.why as why
+| filter msg = "tick" and ispresent(tick.removals.0.stage)
+| sort @timestamp desc
+| limit 200`, []string{tick.Disrupt}},
+		{"Price", "price of the fleet", `filter msg = "tick"
+| stats avg(tick.fleet.hourlyUSD) as usdPerHour, max(tick.fleet.nodes) as nodes, avg(tick.gap) as gap by bin(15m)`, both},
+		{"Errors", "errors and warnings", `fields @timestamp, @log, level, msg, error
+| filter level in ["ERROR", "WARN"]
+| sort @timestamp desc
+| limit 200`, nil},
+	}
+}
+
+// addQueries makes the questions to the decision log.
+func (s *joiner) addQueries() {
+	for _, q := range queries() {
+		var groups []any
+		for _, f := range functions() {
+			if q.functions == nil || slices.Contains(q.functions, f.name) {
+				groups = append(groups, "/aws/lambda/"+s.functionName(f.name))
+			}
+		}
+		awslogs.NewCfnQueryDefinition(s.Stack, jsii.String(q.id+"Query"), &awslogs.CfnQueryDefinitionProps{
+			Name: jsii.String("joiner/" + s.cluster + "/" + q.name), QueryString: jsii.String(q.text), LogGroupNames: &groups,
+		})
+	}
+}

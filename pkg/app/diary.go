@@ -1,0 +1,38 @@
+package app
+
+import (
+	"context"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"joiner/pkg/archive"
+	"joiner/pkg/control"
+	"joiner/pkg/setting"
+	"joiner/pkg/tick"
+)
+
+// diary is the decision log as the settings want it, nil for none. It writes in mode observe too: it changes neither cluster nor EC2.
+func (a *App) diary() control.Diary {
+	d := archive.Diary{Log: a.log}
+	switch a.set.DecisionLog {
+	case setting.DecisionLogOff:
+		return nil
+	case setting.DecisionLogStore:
+		d.S3, d.Bucket = s3.NewFromConfig(a.aws, pathStyle), a.set.CatalogBucket
+	}
+	return d
+}
+
+// stamp says whose pass a record is about.
+func (a *App) stamp(ctx context.Context) tick.Stamp {
+	st := tick.Stamp{Cluster: a.set.ClusterName, Version: lambdacontext.FunctionVersion, Mode: a.set.Mode}
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		st.Invocation = lc.AwsRequestID
+	}
+	return st
+}
+
+// pathStyle lets buckets be reached at an endpoint that is no name.
+func pathStyle(o *s3.Options) { o.UsePathStyle = os.Getenv("AWS_ENDPOINT_URL") != "" }

@@ -1,0 +1,125 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"joiner/pkg/archive"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+	"joiner/pkg/tick"
+)
+
+// bucket is S3 in memory, with pages of two keys.
+type bucket map[string][]byte
+
+func (b bucket) PutObject(_ context.Context, in *s3.PutObjectInput, _ ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	if *in.Bucket != "b" {
+		return nil, errors.New("access denied")
+	}
+	data, err := io.ReadAll(in.Body)
+	b[*in.Key] = data
+	return &s3.PutObjectOutput{}, err
+}
+
+func (b bucket) GetObject(_ context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	data, ok := b[*in.Key]
+	if !ok {
+		return nil, errors.New("no such key")
+	}
+	if in.Range != nil {
+		var from, to int
+		if _, err := fmt.Sscanf(*in.Range, "bytes=%d-%d", &from, &to); err != nil {
+			return nil, err
+		}
+		data = data[from:min(to+1, len(data))]
+	}
+	return &s3.GetObjectOutput{Body: io.NopCloser(bytes.NewReader(data))}, nil
+}
+
+func (b bucket) ListObjectsV2(_ context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+	out := &s3.ListObjectsV2Output{}
+	for _, k := range slices.Sorted(maps.Keys(b)) {
+		if !strings.HasPrefix(k, *in.Prefix) || k <= aws.ToString(in.ContinuationToken) {
+			continue
+		}
+		if len(out.Contents) == 2 {
+			out.IsTruncated, out.NextContinuationToken = aws.Bool(true), out.Contents[1].Key
+			break
+		}
+		out.Contents = append(out.Contents, types.Object{Key: aws.String(k)})
+	}
+	return out, nil
+}
+
+func of(t *testing.T, at time.Time) tick.Tick {
+	t.Helper()
+	made, err := tick.OfProvision(tick.Stamp{Cluster: "demo"}, cluster.Snapshot{Now: at}, plan.Plan{Launches: []plan.Launch{{Pool: "p"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func TestTicksAreFoundByTheirTime(t *testing.T) {
+	b, log := bucket{"catalog.json.gz": nil, "ticks/2026/11/22/01/notes.txt": nil}, &bytes.Buffer{}
+	d := archive.Diary{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b"}
+	start := time.Date(2026, 11, 22, 1, 30, 0, 0, time.UTC)
+	for i := range 8 {
+		for range 2 { // repeated calls store one
+			if err := d.Note(t.Context(), of(t, start.Add(time.Duration(i)*10*time.Minute))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r := archive.Reader{S3: b, Bucket: "b"}
+	keys, err := r.Keys(t.Context(), start.Add(10*time.Minute), start.Add(60*time.Minute))
+	if err != nil || len(keys) != 5 || !slices.IsSorted(keys) {
+		t.Fatalf("%v, %v", keys, err)
+	}
+	whole, err := r.Tick(t.Context(), keys[0])
+	if err != nil || !whole.Time.Equal(start.Add(10*time.Minute)) || whole.Snapshot != keys[0] || len(whole.Plan) == 0 {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	rec, err := r.Record(t.Context(), keys[4])
+	if err != nil || !rec.Time.Equal(start.Add(50*time.Minute)) || len(rec.Launches) != 1 {
+		t.Errorf("%+v, %v", rec, err)
+	}
+	if !strings.Contains(log.String(), `"msg":"tick","tick":{"schema":1,"time":"2026-11-22T01:30:00Z","cluster":"demo","function":"provision","snapshot":"ticks/2026/11/22/01/`) {
+		t.Error(log.String())
+	}
+	if _, err := r.Keys(t.Context(), start.Add(-500*24*time.Hour), start); err == nil {
+		t.Error("500 days are listed")
+	}
+}
+
+// What cannot be stored is still in the log, without a reference to what is not there.
+func TestATickThatCannotBeStored(t *testing.T) {
+	b, log := bucket{}, &bytes.Buffer{}
+	d := archive.Diary{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "other"}
+	large := of(t, time.Unix(0, 0))
+	large.Saw.Pods = make([]cluster.Pod, 30_001)
+	for _, c := range []struct {
+		tick tick.Tick
+		want string
+	}{{of(t, time.Unix(0, 0)), "put tick into bucket other: access denied"}, {large, "more than 30000 pods"}} {
+		log.Reset()
+		err := d.Note(t.Context(), c.tick)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(log.String(), `"msg":"tick"`) || strings.Contains(log.String(), "snapshot") {
+			t.Errorf("%v, %s", err, log)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/archive"
+	"joiner/pkg/tick"
+)
+
+// history says which part of the decision log is meant.
+type history struct {
+	bucket       string
+	since, until time.Duration
+}
+
+func (h *history) flags(cmd *cobra.Command) {
+	if cmd.Flags().Lookup("catalog-bucket") == nil {
+		cmd.Flags().StringVar(&h.bucket, "catalog-bucket", "", "the stack's bucket (its output CatalogBucket), in which passes are stored with decisionLog: store")
+	}
+	cmd.Flags().DurationVar(&h.since, "since", 0, "how far back to look, such as 2h")
+	cmd.Flags().DurationVar(&h.until, "until", 0, "leave out what is younger than this")
+}
+
+// asked reports whether the bucket is to be read.
+func (h history) asked() bool { return h.bucket != "" || h.since != 0 }
+
+// keys lists the stored passes that are meant.
+func (h history) keys(ctx context.Context, sc screen) (r archive.Reader, keys []string, err error) {
+	switch {
+	case h.bucket == "":
+		return r, nil, &inputError{errors.New("--since needs --catalog-bucket: the stack's output CatalogBucket")}
+	case h.since <= 0:
+		return r, nil, &inputError{errors.New("--catalog-bucket needs --since: how far back to look, such as 2h")}
+	case h.until < 0 || h.until >= h.since:
+		return r, nil, &inputError{fmt.Errorf("--until %s is no time after --since %s", h.until, h.since)}
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	if err != nil {
+		return r, nil, fmt.Errorf("load aws configuration: %w", err)
+	}
+	r = archive.Reader{S3: s3.NewFromConfig(cfg, pathStyle), Bucket: h.bucket}
+	now := time.Now()
+	err = sc.during("listing the decision log", func() error {
+		keys, err = r.Keys(ctx, now.Add(-h.since), now.Add(-h.until))
+		return err
+	})
+	if err == nil && len(keys) == 0 {
+		err = fmt.Errorf("bucket %s holds no pass of the last %s; are they stored (setting decisionLog: store), and was there anything to decide", h.bucket, h.since)
+	}
+	return r, keys, err
+}
+
+// atOnce is how many records are read from the bucket at a time.
+const atOnce = 8
+
+// records reads those of the bucket, the oldest first.
+func (h history) records(ctx context.Context, sc screen) ([]tick.Record, error) {
+	r, keys, err := h.keys(ctx, sc)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]tick.Record, len(keys))
+	err = sc.during(fmt.Sprintf("reading %d records", len(keys)), func() error {
+		g, ctx := errgroup.WithContext(ctx)
+		g.SetLimit(atOnce)
+		for i, k := range keys {
+			g.Go(func() (err error) {
+				out[i], err = r.Record(ctx, k)
+				return err
+			})
+		}
+		return g.Wait()
+	})
+	return out, err
+}
+
+// logRecords takes the records out of log lines: JSON as the functions write it, with or without something before it on the line, or
+// stored ticks.
+func logRecords(data []byte) ([]tick.Record, error) {
+	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
+		r, err := tick.DecodeRecord(data)
+		return []tick.Record{r}, err
+	}
+	var out []tick.Record
+	for line := range bytes.Lines(data) {
+		i := bytes.IndexByte(line, '{')
+		if i < 0 || !bytes.Contains(line, []byte(`"tick"`)) {
+			continue
+		}
+		var l struct {
+			Msg  string      `json:"msg"`
+			Tick tick.Record `json:"tick"`
+		}
+		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "tick" || l.Tick.Schema != tick.Schema {
+			continue
+		}
+		out = append(out, l.Tick)
+	}
+	slices.SortStableFunc(out, func(a, b tick.Record) int { return a.Time.Compare(b.Time) })
+	return out, nil
+}
+
+// recordsOf reads the records of files, or those of the bucket.
+func (h history) recordsOf(ctx context.Context, files []string, sc screen) ([]tick.Record, error) {
+	if len(files) == 0 {
+		return h.records(ctx, sc)
+	}
+	read, err := readAll(files)
+	if err != nil {
+		return nil, &inputError{err}
+	}
+	var out []tick.Record
+	for _, f := range read {
+		all, err := logRecords(f.data)
+		if err == nil && len(all) == 0 {
+			err = errors.New("there is no record of the decision log: lines with \"msg\":\"tick\" as the functions write them")
+		}
+		if err != nil {
+			return nil, &inputError{fmt.Errorf("%s: %w", f.path, err)}
+		}
+		out = append(out, all...)
+	}
+	slices.SortStableFunc(out, func(a, b tick.Record) int { return a.Time.Compare(b.Time) })
+	return out, nil
+}

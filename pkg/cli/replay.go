@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"joiner/pkg/tick"
+)
+
+const replayHelp = `Decide stored passes anew and say whether the plan is the same, byte for byte.
+
+With decisionLog: store the functions keep every pass with a decision whole in the stack's bucket; the log line names it as snapshot. FILE is
+such an object. Another version of this program may decide otherwise: then the difference is printed.
+
+Exit code 0: every plan is the same; 2: a file is no stored pass; 3: a plan is another one.`
+
+type replayFlags struct {
+	history
+	output string
+}
+
+func replayCommand(sc screen) *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use: "replay [FILE]...", Short: "Decide stored passes anew", Long: replayHelp,
+		Example: "  joiner replay 20261122T010203.456Z-provision-0a1b2c3d.json.gz\n  joiner replay --since 2h --catalog-bucket BUCKET",
+		RunE:    func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), f, args, sc) },
+	}
+	f.history.flags(cmd)
+	outputFlag(cmd, &f.output, "table", "json", "yaml")
+	return cmd
+}
+
+// replayed is one pass decided anew.
+type replayed struct {
+	Tick       string   `json:"tick"`
+	Function   string   `json:"function"`
+	Time       string   `json:"time"`
+	Same       bool     `json:"same"`
+	Plan       []string `json:"plan"`
+	Difference string   `json:"difference,omitempty"` // of the plans in words, or of their values
+}
+
+func runReplay(ctx context.Context, f replayFlags, files []string, sc screen) error {
+	if (len(files) > 0) == f.asked() {
+		return &inputError{errors.New("name files of stored passes, or the stack's bucket with --catalog-bucket and a time with --since")}
+	}
+	var out []replayed
+	differ := 0
+	again := func(name string, t tick.Tick) error {
+		a, err := tick.Replay(t)
+		if err != nil {
+			return &inputError{fmt.Errorf("%s: %w", name, err)}
+		}
+		r := replayed{Tick: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same, Plan: a.Lines}
+		if !a.Same {
+			differ++
+			r.Difference = lineDifference(a.Was, a.Lines)
+			if r.Difference == "" {
+				r.Difference = "the plans read alike and differ in values:\nwas " + string(t.Plan) + "\nis  " + string(a.Plan)
+			}
+		}
+		out = append(out, r)
+		return nil
+	}
+	if err := f.each(ctx, files, sc, again); err != nil {
+		return err
+	}
+	if err := showReplays(sc, f.output, out); err != nil {
+		return err
+	}
+	if differ > 0 {
+		return &foundError{fmt.Sprintf("%d of %d plans are other ones now", differ, len(out))}
+	}
+	return nil
+}
+
+// each hands over the stored passes of the files, or those of the bucket.
+func (f replayFlags) each(ctx context.Context, files []string, sc screen, do func(name string, t tick.Tick) error) error {
+	for _, path := range files {
+		data, err := readFile(path)
+		if err != nil {
+			return &inputError{fmt.Errorf("read file: %w", err)}
+		}
+		t, err := tick.Decode(data)
+		if err != nil {
+			return &inputError{fmt.Errorf("%s: %w", path, err)}
+		}
+		if err := do(path, t); err != nil {
+			return err
+		}
+	}
+	if !f.asked() {
+		return nil
+	}
+	r, keys, err := f.keys(ctx, sc)
+	if err != nil {
+		return err
+	}
+	return sc.during(fmt.Sprintf("deciding %d passes anew", len(keys)), func() error {
+		for _, k := range keys {
+			t, err := r.Tick(ctx, k)
+			if err == nil {
+				err = do(k, t)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func showReplays(sc screen, output string, all []replayed) error {
+	switch output {
+	case "json":
+		return writeJSON(sc.out, all)
+	case "yaml":
+		return writeYAML(sc.out, all)
+	case "table":
+	default:
+		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", output)}
+	}
+	var b strings.Builder
+	for _, r := range all {
+		verdict := sc.paint("same plan", text.FgGreen)
+		if !r.Same {
+			verdict = sc.paint("another plan", text.FgRed)
+		}
+		fmt.Fprintf(&b, "%s %s of %s: %s\n", r.Tick, r.Function, r.Time, verdict)
+		if len(all) == 1 {
+			b.WriteString("  " + strings.Join(r.Plan, "\n  ") + "\n")
+		}
+		if !r.Same {
+			b.WriteString(r.Difference)
+		}
+	}
+	return sc.write(b.String())
+}
+
+// lineDifference has the lines that only one of two plans has, those of the first with a minus.
+func lineDifference(was, is []string) string {
+	var b strings.Builder
+	for _, side := range []struct {
+		sign      string
+		all, than []string
+	}{{"- ", was, is}, {"+ ", is, was}} {
+		for _, line := range side.all {
+			if !slices.Contains(side.than, line) {
+				b.WriteString(side.sign + line + "\n")
+			}
+		}
+	}
+	return b.String()
+}

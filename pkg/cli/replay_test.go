@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/pass"
+	"joiner/pkg/plan"
+	"joiner/pkg/tick"
+	"joiner/pkg/workload"
+)
+
+// storedTick writes a pass of provision about the shop into a file, changed before.
+func storedTick(t *testing.T, change func(*plan.Plan)) string {
+	t.Helper()
+	w, err := workload.Load(os.ReadFile, "testdata/shop.yaml", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Catalog("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Types = []catalog.Facts{must(c.Find("m5.large")), must(c.Find("m5.xlarge"))}
+	s, err := Snapshot(w, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Now = time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
+	p := pass.Decide(s).Plan
+	change(&p)
+	of, err := tick.OfProvision(tick.Stamp{Cluster: "shop", Version: "3"}, s, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := of.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tick.json.gz")
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func must(f catalog.Facts, _ bool) catalog.Facts { return f }
+
+func TestReplay(t *testing.T) {
+	same := storedTick(t, func(*plan.Plan) {})
+	code, out, progress := run("replay", same)
+	if code != 0 || !strings.Contains(out, "provision of 2026-11-22T01:02:03Z: same plan\n  launch on-demand m5.large in us-west-2a from pool general at 0.0960 USD/h") {
+		t.Errorf("exit %d\n%s%s", code, out, progress)
+	}
+	other := storedTick(t, func(p *plan.Plan) { p.Launches[0].Choice.Type = "m5.huge" })
+	code, out, progress = run("replay", same, other)
+	if code != 3 || !strings.Contains(out, "another plan\n- launch on-demand m5.huge") || !strings.Contains(out, "\n+ launch on-demand m5.large") || !strings.Contains(progress, "1 of 2 plans") {
+		t.Errorf("exit %d\n%s%s", code, out, progress)
+	}
+	quiet := storedTick(t, func(p *plan.Plan) { p.LowerBoundUSD = 0.001 })
+	if code, out, _ = run("replay", quiet, "-o", "json"); code != 3 || !strings.Contains(out, "the plans read alike and differ in values") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"replay"}, "name files of stored passes"},
+		{[]string{"replay", same, "--since", "2h"}, "name files of stored passes"},
+		{[]string{"replay", "--since", "2h"}, "--since needs --catalog-bucket"},
+		{[]string{"replay", "--catalog-bucket", "b"}, "--catalog-bucket needs --since"},
+		{[]string{"replay", "--catalog-bucket", "b", "--since", "1h", "--until", "2h"}, "no time after"},
+		{[]string{"replay", "testdata/shop.yaml"}, "testdata/shop.yaml: decode tick: its record"},
+		{[]string{"replay", "testdata/none"}, "no such file"},
+	} {
+		if code, out, progress := run(c.args...); code != 2 || out != "" || !strings.Contains(progress, c.want) {
+			t.Errorf("%v: exit %d, %s%s", c.args, code, out, progress)
+		}
+	}
+}

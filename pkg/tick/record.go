@@ -1,0 +1,228 @@
+// Package tick is the decision log: what one pass of provision or disrupt saw and decided, as a short record and as a whole that gives
+// the same plan again.
+//
+// It knows the two forms, how they are stored and how a stored tick is decided anew. It refuses to know where they are kept. Prices are
+// USD per hour. Lists of a record are cut at 100 entries, so that it stays a line of a log.
+package tick
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
+	"joiner/pkg/plan"
+)
+
+// Schema is the version of the stored form that this code reads and writes.
+const Schema = 1
+
+// The functions whose passes are kept.
+const (
+	Provision = "provision"
+	Disrupt   = "disrupt"
+)
+
+const (
+	mostEntries = 100 // of a list of a record
+	mostPods    = 5   // of a launch that are named
+	mostText    = 300 // bytes of a reason
+)
+
+// Stamp says whose pass it was.
+type Stamp struct {
+	Cluster    string `json:"cluster"`
+	Function   string `json:"function"`
+	Version    string `json:"version,omitempty"`    // of the function
+	Invocation string `json:"invocation,omitempty"` // request id
+	Mode       string `json:"mode,omitempty"`       // act or observe
+}
+
+// Record is a tick in short.
+type Record struct {
+	Schema int       `json:"schema"`
+	Time   time.Time `json:"time"` // of the snapshot
+	Stamp
+	Snapshot string `json:"snapshot,omitempty"` // key of the whole tick in the store; empty if it was not stored
+
+	Fleet    Fleet     `json:"fleet"` // what there was
+	Launches []Launch  `json:"launches,omitempty"`
+	Removals []Removal `json:"removals,omitempty"`
+	Unplaced []Reason  `json:"unplaced,omitempty"`
+	Skipped  []Reason  `json:"skipped,omitempty"` // pools that took no part
+	Spared   []Reason  `json:"spared,omitempty"`  // nodes that stay
+	Placed   int       `json:"placed"`            // pods that fit where there is room
+	More     int       `json:"more,omitempty"`    // entries that were cut off
+
+	HourlyUSD     float64 `json:"hourlyUSD"`     // of the launches
+	LowerBoundUSD float64 `json:"lowerBoundUSD"` // of the same
+	Gap           float64 `json:"gap"`           // HourlyUSD / LowerBoundUSD - 1, 0 without a bound
+	Prices        string  `json:"prices"`        // when they were read, or whence they come
+}
+
+// Fleet is what the nodes of pools were, and what others there were. Nodes whose price nobody knows cost nothing here.
+type Fleet struct {
+	Nodes     int     `json:"nodes"`
+	Foreign   int     `json:"foreign"` // nodes of no pool
+	HourlyUSD float64 `json:"hourlyUSD"`
+	AllUSD    float64 `json:"allUSD"` // with those of no pool
+}
+
+// Launch is one node to make.
+type Launch struct {
+	Pool         string   `json:"pool"`
+	Type         string   `json:"type"`
+	Zone         string   `json:"zone"`
+	CapacityType string   `json:"capacityType"`
+	HourlyUSD    float64  `json:"hourlyUSD"`
+	Types        int      `json:"types"` // that the launch may choose from
+	Pods         int      `json:"pods"`
+	Names        []string `json:"names"` // of the first of them, namespace/name
+}
+
+// Removal is a disruption in one of its stages.
+type Removal struct {
+	Stage    string   `json:"stage"` // propose, begin, finish, undo, report
+	Reason   string   `json:"reason,omitempty"`
+	Claims   []string `json:"claims"`
+	Replaces []string `json:"replacements,omitempty"` // offers
+	SavesUSD float64  `json:"savesUSD"`
+	Moves    int      `json:"moves,omitempty"` // pods
+	Why      string   `json:"why,omitempty"`
+}
+
+// Reason is why things of one kind are as they are: pods without a home, pools without a part, nodes that stay.
+type Reason struct {
+	Why   string   `json:"why"`
+	Count int      `json:"count"`
+	Names []string `json:"names"` // of the first of them
+}
+
+// Decided reports whether the tick is worth keeping: something was to be launched, removed or refused.
+func (r Record) Decided() bool { return len(r.Launches)+len(r.Removals)+len(r.Unplaced) > 0 }
+
+func newRecord(st Stamp, s cluster.Snapshot) Record {
+	r := Record{Schema: Schema, Time: s.Now.UTC().Round(0), Stamp: st, Prices: "built in"}
+	if !s.Catalog.Time.IsZero() {
+		r.Prices = s.Catalog.Time.UTC().Format(time.RFC3339)
+	}
+	for _, h := range s.Hosts() {
+		labels := h.Labels()
+		usd, _ := s.Catalog.Charge(catalog.Offer{CapacityType: labels[catalog.LabelCapacityType], Type: labels[catalog.LabelType], Zone: labels[catalog.LabelZone]})
+		r.Fleet.AllUSD += usd
+		if h.Pool() == "" {
+			r.Fleet.Foreign++
+			continue
+		}
+		r.Fleet.Nodes++
+		r.Fleet.HourlyUSD += usd
+	}
+	return r
+}
+
+func (r *Record) launched(p plan.Plan) {
+	for _, l := range p.Launches {
+		if len(r.Launches) == mostEntries {
+			r.More++
+			continue
+		}
+		r.Launches = append(r.Launches, Launch{Pool: l.Pool, Type: l.Choice.Type, Zone: l.Choice.Zone, CapacityType: l.Choice.CapacityType,
+			HourlyUSD: l.Choice.Price, Types: len(l.Types), Pods: len(l.Pods), Names: first(l.Pods)})
+	}
+	r.HourlyUSD, r.LowerBoundUSD, r.Gap = p.Price(), p.LowerBoundUSD, p.Gap()
+	r.Placed = len(p.Existing)
+	unplaced, skipped := reasons{}, reasons{}
+	for _, u := range p.Unplaced {
+		unplaced.add(strings.Join(u.Why, "; "), u.Pod)
+	}
+	for _, s := range p.Skipped {
+		skipped.add(s.Why, s.Pool)
+	}
+	r.Unplaced, r.Skipped = r.cut(unplaced), r.cut(skipped)
+}
+
+func (r *Record) removed(p disrupt.Plan) {
+	ends := func(stage string, all []disrupt.Ended) {
+		for _, e := range all {
+			r.remove(Removal{Stage: stage, Claims: e.Claims, Why: e.Why})
+		}
+	}
+	commands := func(stage string, all []disrupt.Command) {
+		for _, c := range all {
+			x := Removal{Stage: stage, Reason: string(c.Reason), Claims: c.Claims, SavesUSD: c.SavesUSD, Moves: c.Moves}
+			for _, l := range c.Launches {
+				x.Replaces = append(x.Replaces, l.Choice.String())
+			}
+			r.remove(x)
+		}
+	}
+	ends("finish", p.Finish)
+	ends("undo", p.Undo)
+	commands("begin", p.Begin)
+	commands("propose", p.Proposed)
+	commands("report", p.Reported)
+	spared := reasons{}
+	for _, s := range p.Spared {
+		spared.add(s.Why, cmp.Or(s.Node, s.Claim))
+	}
+	r.Spared = r.cut(spared)
+}
+
+func (r *Record) remove(x Removal) {
+	if len(r.Removals) == mostEntries {
+		r.More++
+		return
+	}
+	r.Removals = append(r.Removals, x)
+}
+
+// reasons gathers what is so for the same reason.
+type reasons map[string]*Reason
+
+func (all reasons) add(why, name string) {
+	if len(why) > mostText {
+		why = strings.ToValidUTF8(why[:mostText], "") + "..."
+	}
+	if all[why] == nil {
+		all[why] = &Reason{Why: why}
+	}
+	x := all[why]
+	x.Count++
+	if len(x.Names) < mostPods {
+		x.Names = append(x.Names, name)
+	}
+}
+
+// cut are the commonest reasons.
+func (r *Record) cut(all reasons) []Reason {
+	var out []Reason
+	for _, x := range all { // sorted below
+		slices.Sort(x.Names)
+		out = append(out, *x)
+	}
+	slices.SortFunc(out, func(a, b Reason) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why)) })
+	if len(out) > mostEntries {
+		r.More += len(out) - mostEntries
+		out = out[:mostEntries]
+	}
+	return out
+}
+
+func first(names []string) []string { return names[:min(len(names), mostPods)] }
+
+// String says the record in one line.
+func (r Record) String() string {
+	unplaced := 0
+	for _, u := range r.Unplaced {
+		unplaced += u.Count
+	}
+	s := fmt.Sprintf("%s %s: %d launches at %.4f USD/h, %d placed, %d unplaced", r.Time.Format(time.RFC3339), r.Function, len(r.Launches), r.HourlyUSD, r.Placed, unplaced)
+	if r.Function == Disrupt {
+		s = fmt.Sprintf("%s %s: %d disruptions", r.Time.Format(time.RFC3339), r.Function, len(r.Removals))
+	}
+	return s
+}
