@@ -50,7 +50,7 @@ func Run(args []string, out, progress io.Writer) int {
 		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), statusCommand(s), doctorCommand(s), migrateCommand(s))
+	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s), statusCommand(s), doctorCommand(s), migrateCommand(s))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)

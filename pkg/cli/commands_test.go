@@ -77,3 +77,20 @@ func TestWhatIsConvertedStays(t *testing.T) {
 		t.Errorf("exit %d, %s", code, progress)
 	}
 }
+
+// What can be said without a cluster: that there is none, and what cannot be explained.
+func TestExplainWithoutACluster(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"explain"}, "say what is to be explained"},
+		{[]string{"explain", "service", "x"}, `"service" cannot be explained; pod, node, nodeclaim and nodepool can`},
+		{[]string{"explain", "pod/x"}, "no cluster given"},
+	} {
+		if code, out, progress := run(c.args...); code != 2 || out != "" || !strings.Contains(progress, c.want) {
+			t.Errorf("%v: exit %d, %s%s", c.args, code, out, progress)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"joiner/pkg/disrupt"
+	"joiner/pkg/explain"
+	"joiner/pkg/ledger"
+	"joiner/pkg/pack"
+	"joiner/pkg/status"
+)
+
+const explainHelp = `Say why a pod, a node or a NodePool is as it is: why a pod waits, why a node is of this type, why disruption takes or spares it, why a pool is
+not used. Answers come from the cluster as it is now, and with --since from the decision log too (-f log lines, or the stack's bucket).`
+
+type explainFlags struct {
+	target
+	history
+	files             []string
+	namespace, output string
+}
+
+func explainCommand(sc screen) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use: "explain pod|node|nodepool NAME", Short: "Say why a pod, a node or a NodePool is as it is", Long: explainHelp,
+		Example:   "  joiner explain pod web-5d9c -n shop\n  joiner explain node ip-10-0-1-2.ec2.internal --since 24h --catalog-bucket BUCKET\n  joiner explain nodepool general",
+		ValidArgs: []string{"pod", "node", "nodepool"},
+		RunE:      func(cmd *cobra.Command, args []string) error { return runExplain(cmd.Context(), f, args, sc) },
+	}
+	f.target.flags(cmd)
+	f.history.flags(cmd)
+	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "log lines of the functions, several times")
+	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the pod")
+	outputFlag(cmd, &f.output, "table", "json", "yaml")
+	return cmd
+}
+
+func runExplain(ctx context.Context, f explainFlags, args []string, sc screen) error {
+	if len(args) == 1 && strings.Count(args[0], "/") == 1 { // as kubectl takes it
+		args = strings.Split(args[0], "/")
+	}
+	if len(args) != 2 {
+		return &inputError{errors.New("say what is to be explained: pod, node or nodepool, and its name")}
+	}
+	ask, err := f.question(args[0], args[1])
+	if err != nil {
+		return &inputError{err}
+	}
+	l, err := f.connect()
+	if err != nil {
+		return err
+	}
+	var source explain.Source
+	if f.history.bucket = f.target.bucket; f.since > 0 || len(f.files) > 0 {
+		if source.Records, err = f.recordsOf(ctx, f.files, sc); err != nil {
+			return err
+		}
+	}
+	if source.Snapshot, err = f.snapshot(ctx, sc, l); err != nil {
+		return err
+	}
+	memory, err := ledger.NewNotes(l.kube).Recall(ctx)
+	if err != nil {
+		memory = disrupt.Memory{} // only says less about what disruption has in mind
+	}
+	sells := pack.Sells(source.Snapshot)
+	source.View = status.Of(source.Snapshot, memory, sells)
+	a, err := ask(source, sells)
+	if missing, ok := errors.AsType[*explain.NotFoundError](err); ok {
+		return &inputError{missing}
+	}
+	if err != nil {
+		return err
+	}
+	return showAnswer(sc, f.output, a)
+}
+
+// question is what kind of thing is asked about.
+func (f explainFlags) question(kind, name string) (func(explain.Source, pack.Market) (explain.Answer, error), error) {
+	switch strings.ToLower(kind) {
+	case "pod", "pods", "po":
+		if !strings.Contains(name, "/") {
+			name = f.namespace + "/" + name
+		}
+		return func(s explain.Source, _ pack.Market) (explain.Answer, error) { return explain.Pod(s, name) }, nil
+	case "node", "nodes", "no", "nodeclaim", "nodeclaims":
+		return func(s explain.Source, m pack.Market) (explain.Answer, error) { return explain.Node(s, name, m) }, nil
+	case "nodepool", "nodepools", "pool":
+		return func(s explain.Source, _ pack.Market) (explain.Answer, error) { return explain.Pool(s, name) }, nil
+	}
+	return nil, fmt.Errorf("%q cannot be explained; pod, node, nodeclaim and nodepool can", kind)
+}
+
+func showAnswer(sc screen, output string, a explain.Answer) error {
+	switch output {
+	case "json":
+		return writeJSON(sc.out, a)
+	case "yaml":
+		return writeYAML(sc.out, a)
+	case "table":
+	default:
+		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", output)}
+	}
+	var b strings.Builder
+	b.WriteString(sc.paint(a.Subject, text.Bold) + ": " + a.Verdict + "\n")
+	for _, why := range a.Why {
+		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(why, width), "\n", "\n    ") + "\n")
+	}
+	if len(a.Past) > 0 {
+		b.WriteString("decided before:\n")
+	}
+	for _, p := range a.Past {
+		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(p, width), "\n", "\n    ") + "\n")
+	}
+	return sc.write(b.String())
+}

@@ -1,0 +1,126 @@
+package explain_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
+	"joiner/pkg/explain"
+	"joiner/pkg/pack"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+	"joiner/pkg/status"
+	"joiner/pkg/tick"
+)
+
+// source is a cluster with a node of pool general, a pod on it, one that needs a node and one that gets none.
+func source(t *testing.T) (explain.Source, pack.Market) {
+	t.Helper()
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	class := catalog.DefaultClass(c)
+	needs := require.NewSet(require.Of(catalog.LabelType, "m5.large", "m5.xlarge", "c5.large"), require.Of(catalog.LabelCapacityType, "on-demand"),
+		require.Of(catalog.LabelZone, "us-west-2a"))
+	labels := map[string]string{catalog.LabelType: "m5.xlarge", catalog.LabelCapacityType: "on-demand", catalog.LabelZone: "us-west-2a",
+		v1.LabelNodePool: "general", v1.LabelRegistered: "true", v1.LabelInitialized: "true"}
+	has := resource.List{CPU: 3920, Memory: 14 << 30, Pods: 58}
+	pod := func(name string, cpu int64, node string) cluster.Pod {
+		p := cluster.Pod{Namespace: "shop", Name: name, UID: name, Created: now.Add(-time.Minute), Phase: "Pending", Unscheduled: node == "", NodeName: node,
+			Owner: cluster.OwnerOther, Need: resource.List{CPU: cpu, Memory: 1 << 30, Pods: 1}}
+		if node != "" {
+			p.Phase = "Running"
+		}
+		return p
+	}
+	gated := pod("gated", 100, "")
+	gated.Unscheduled = false
+	s := cluster.Snapshot{Now: now, Catalog: c, Classes: []catalog.Class{class},
+		Pools: []cluster.Pool{{Name: "general", Class: "default", Ready: true, Requirements: needs, Limits: resource.List{CPU: 20000}, Limited: []string{"cpu"},
+			Counted: resource.List{CPU: 4000}, Disruption: cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}},
+			{Name: "unready", Class: "none", Message: "EC2NodeClass none does not exist"}},
+		Nodes: []cluster.Node{{Name: "n1", ProviderID: "aws:///us-west-2a/i-1", Created: now.Add(-2 * time.Hour), Labels: labels, Capacity: has, Allocatable: has, Ready: true}},
+		Claims: []cluster.Claim{{Name: "general-abc", UID: "u", Pool: "general", Class: "default", Created: now.Add(-2 * time.Hour), ProviderID: "aws:///us-west-2a/i-1", NodeName: "n1",
+			Requirements: needs, Requests: resource.List{CPU: 500, Memory: 1 << 30, Pods: 1}, Capacity: has, Allocatable: has,
+			Conditions: []cluster.Condition{{Type: "Launched", Status: "True"}, {Type: "Registered", Status: "True"}, {Type: "Initialized", Status: "True"},
+				{Type: "Drained", Status: "False", Message: "not yet"}}}},
+		Pods: []cluster.Pod{gated, pod("giant", 500_000, ""), pod("new", 3800, ""), pod("old", 500, "n1")},
+	}
+	sells := pack.Sells(s)
+	record := func(minute int, change func(*tick.Record)) tick.Record {
+		r := tick.Record{Schema: 1, Time: now.Add(time.Duration(minute) * time.Minute)}
+		change(&r)
+		return r
+	}
+	giant := func(r *tick.Record) {
+		r.Unplaced = []tick.Reason{{Why: "too big", Count: 1, Names: []string{"shop/giant"}}}
+	}
+	return explain.Source{Snapshot: s, View: status.Of(s, disrupt.Memory{}, sells), Records: []tick.Record{
+		record(-120, func(r *tick.Record) {
+			r.Launches = []tick.Launch{{Pool: "general", Type: "m5.xlarge", Zone: "us-west-2a", CapacityType: "on-demand", HourlyUSD: 0.192, Pods: 3, Names: []string{"shop/old"}}}
+		}),
+		record(-3, giant), record(-2, giant),
+		record(-1, func(r *tick.Record) {
+			r.Removals = []tick.Removal{{Stage: "propose", Reason: "Underutilized", Claims: []string{"general-abc"}, SavesUSD: 0.1, Replaces: []string{"spot m5.large in us-west-2a"}}}
+			r.Spared = []tick.Reason{{Why: "a pod must stay", Names: []string{"n1"}}}
+			r.Skipped = []tick.Reason{{Why: "not ready", Names: []string{"unready"}}}
+		}),
+	}}, sells
+}
+
+func said(a explain.Answer, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(append(append([]string{a.Subject + ": " + a.Verdict}, a.Why...), a.Past...), "\n")
+}
+
+func TestAnswers(t *testing.T) {
+	s, sells := source(t)
+	for _, c := range []struct{ got, want string }{
+		{said(explain.Pod(s, "shop/old")), `pod shop/old: it is on node n1: on-demand m5.xlarge in us-west-2a at 0.1920 USD/h, 2h old
+it asks for cpu=500m memory=1024Mi pods=1
+2026-11-22T10:00:00Z a node for it and 2 others: on-demand m5.xlarge in us-west-2a from pool general at 0.1920 USD/h`},
+		{said(explain.Pod(s, "shop/gated")), "pod shop/gated: no node is made for it: the scheduler has not said yet that no node can take it (a scheduling gate, or it was made just now)"},
+		{said(explain.Pod(s, "shop/new")), `pod shop/new: the next pass launches a node for it: on-demand m5.xlarge in us-west-2a from pool general at 0.1920 USD/h
+the node is for 1 pods, which ask for cpu=3800m memory=1024Mi pods=1 with its daemons; 1 types are possible`},
+		{said(explain.Pod(s, "default/new")), "there is no pod default/new; there is shop/new"},
+		{said(explain.Node(s, "general-abc", sells)), `node n1: it is ready: on-demand m5.xlarge in us-west-2a at 0.1920 USD/h, 2h old
+1 pods are on it; they ask for 13% of its cpu and 7% of its memory
+its NodeClaim general-abc of pool general asks for cpu=500m memory=1024Mi pods=1; 3 offers that it may be can be had now
+cheaper at the prices of now: on-demand c5.large in us-west-2a at 0.0850, on-demand m5.large in us-west-2a at 0.0960; EC2 chose among what it had, or prices have changed
+its condition Drained is False: not yet`},
+		{said(explain.Node(s, "n", sells)), "there is no node n; there is n1"},
+		{said(explain.Pool(s, "unready")), "nodepool unready: nothing is launched from it: EC2NodeClass none does not exist"},
+	} {
+		if !strings.HasPrefix(c.got, c.want) {
+			t.Errorf("%s", cmp.Diff(strings.Split(c.want, "\n"), strings.Split(c.got, "\n")))
+		}
+	}
+	for _, c := range []struct{ got, want string }{
+		{said(explain.Pod(s, "shop/giant")), "no instance type is big enough for cpu=500"},
+		{said(explain.Pod(s, "shop/giant")), "2026-11-22T11:57:00Z unplaced: too big (2 times)"},
+		{said(explain.Node(s, "n1", sells)), "2026-11-22T11:59:00Z propose Underutilized, saves 0.1000 USD/h, for spot m5.large in us-west-2a"},
+		{said(explain.Node(s, "n1", sells)), "2026-11-22T11:59:00Z spared: a pod must stay"},
+		{said(explain.Node(s, "n1", sells)), "disruption "},
+		{said(explain.Pool(s, "general")), "nodepool general: it is ready\nit has 1 nodes for 0.1920 USD/h with 1 pods"},
+		{said(explain.Pool(s, "general")), "limit cpu: 4 of 20 used"},
+		{said(explain.Pool(s, "general")), "disruption Underutilized: its budgets let 1 more nodes go now"},
+		{said(explain.Pool(s, "general")), "1 pods that wait cannot use it: "},
+		{said(explain.Pool(s, "general")), "2026-11-22T10:00:00Z 1 launches for 0.1920 USD/h"},
+		{said(explain.Pool(s, "unready")), "2026-11-22T11:59:00Z took no part: not ready"},
+	} {
+		if !strings.Contains(c.got, c.want) {
+			t.Errorf("want %q in\n%s", c.want, c.got)
+		}
+	}
+}

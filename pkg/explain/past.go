@@ -1,0 +1,169 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/resource"
+	"joiner/pkg/status"
+	"joiner/pkg/tick"
+)
+
+// past gathers what is said of each record; what stays the same is said once, with how often.
+func (s Source) past(say func(tick.Record) []string) []string {
+	var out []string
+	last, times := "", 0
+	counted := func() {
+		if times > 1 {
+			out[len(out)-1] += fmt.Sprintf(" (%d times)", times)
+		}
+	}
+	for _, r := range s.Records {
+		for _, line := range say(r) {
+			if line == last {
+				times++
+				continue
+			}
+			if len(out) > 0 {
+				counted()
+			}
+			out, last, times = append(out, stampOf(r)+line), line, 1
+		}
+	}
+	if len(out) > 0 {
+		counted()
+	}
+	return out[max(0, len(out)-mostPast):]
+}
+
+func (s Source) pastOfPod(key string) []string {
+	return s.past(func(r tick.Record) (out []string) {
+		for _, l := range r.Launches {
+			if slices.Contains(l.Names, key) {
+				out = append(out, fmt.Sprintf("a node for it and %d others: %s %s in %s from pool %s at %.4f USD/h", l.Pods-1, l.CapacityType, l.Type, l.Zone, l.Pool, l.HourlyUSD))
+			}
+		}
+		for _, u := range r.Unplaced {
+			if slices.Contains(u.Names, key) {
+				out = append(out, "unplaced: "+u.Why)
+			}
+		}
+		return out
+	})
+}
+
+func (s Source) pastOfNode(n status.Node) []string {
+	return s.past(func(r tick.Record) (out []string) {
+		for _, x := range r.Removals {
+			if !slices.Contains(x.Claims, n.Claim) {
+				continue
+			}
+			line := strings.TrimSpace(x.Stage + " " + x.Reason)
+			if x.SavesUSD != 0 {
+				line += fmt.Sprintf(", saves %.4f USD/h", x.SavesUSD)
+			}
+			if len(x.Replaces) > 0 {
+				line += ", for " + strings.Join(x.Replaces, ", ")
+			}
+			if x.Why != "" {
+				line += ": " + x.Why
+			}
+			out = append(out, line)
+		}
+		for _, x := range r.Spared {
+			if slices.Contains(x.Names, n.Name) || n.Claim != "" && slices.Contains(x.Names, n.Claim) {
+				out = append(out, "spared: "+x.Why)
+			}
+		}
+		return out
+	})
+}
+
+func (s Source) pastOfPool(name string) []string {
+	return s.past(func(r tick.Record) (out []string) {
+		count, usd := 0, 0.0
+		for _, l := range r.Launches {
+			if l.Pool == name {
+				count, usd = count+1, usd+l.HourlyUSD
+			}
+		}
+		if count > 0 {
+			out = append(out, fmt.Sprintf("%d launches for %.4f USD/h", count, usd))
+		}
+		for _, x := range r.Skipped {
+			if slices.Contains(x.Names, name) {
+				out = append(out, "took no part: "+x.Why)
+			}
+		}
+		return out
+	})
+}
+
+// node finds a node of the view by its name or its claim's.
+func (s Source) node(name string) (status.Node, bool) {
+	for _, p := range s.View.Pools {
+		for _, n := range p.Nodes {
+			if n.Name == name || n.Claim == name && name != "" {
+				return n, true
+			}
+		}
+	}
+	return status.Node{}, false
+}
+
+func (s Source) host(name string) (cluster.Host, bool) {
+	for _, h := range s.Snapshot.Hosts() {
+		if h.Name() == name {
+			return h, true
+		}
+	}
+	return cluster.Host{}, false
+}
+
+func (s Source) nodeNames() (out []string) {
+	for _, p := range s.View.Pools {
+		for _, n := range p.Nodes {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+func podNames(s cluster.Snapshot) (out []string) {
+	for _, p := range s.Pods {
+		if !p.Virtual {
+			out = append(out, p.Key())
+		}
+	}
+	return out
+}
+
+func poolNames(s cluster.Snapshot) (out []string) {
+	for _, p := range s.Pools {
+		out = append(out, p.Name)
+	}
+	return out
+}
+
+// missing names what is similar: the same name in another namespace first, then what begins alike.
+func missing(kind, name string, all []string) error {
+	_, bare, _ := strings.Cut(name, "/")
+	bare = cmp.Or(bare, name)
+	var same, alike []string
+	for _, n := range slices.Sorted(slices.Values(all)) {
+		_, short, _ := strings.Cut(n, "/")
+		switch short = cmp.Or(short, n); {
+		case short == bare:
+			same = append(same, n)
+		case strings.HasPrefix(short, bare) || strings.HasPrefix(bare, short):
+			alike = append(alike, n)
+		}
+	}
+	similar := append(same, alike...)
+	return &NotFoundError{Kind: kind, Name: name, Similar: similar[:min(len(similar), mostOthers)]}
+}
+
+func amount(name string, n int64) string { return resource.Format(name, n) }
