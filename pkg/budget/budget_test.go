@@ -49,6 +49,14 @@ func TestAllowed(t *testing.T) {
 			"Europe/Berlin", v1.DisruptionEmpty, 9, "2026-03-29T07:00:00Z", 0},
 		{"a start in the hour that is left out does not come", []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: "30 2 * * *", Duration: 10 * time.Minute}},
 			"Europe/Berlin", v1.DisruptionEmpty, 9, "2026-03-29T01:30:00Z", budget.Unlimited},
+		{"a start in the hour that comes twice comes", []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: "30 2 * * *", Duration: 10 * time.Minute}},
+			"Europe/Berlin", v1.DisruptionEmpty, 9, "2026-10-25T00:30:00Z", 0},
+		{"twice", []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: "30 2 * * *", Duration: 10 * time.Minute}},
+			"Europe/Berlin", v1.DisruptionEmpty, 9, "2026-10-25T01:30:00Z", 0},
+		{"a duration over the change is as long as any", []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: "0 0 * * *", Duration: 6 * time.Hour}},
+			"Europe/Berlin", v1.DisruptionEmpty, 9, "2026-10-25T03:59:59Z", 0},
+		{"and ends an hour earlier by the clock on the wall", []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: "0 0 * * *", Duration: 6 * time.Hour}},
+			"Europe/Berlin", v1.DisruptionEmpty, 9, "2026-10-25T04:00:00Z", budget.Unlimited},
 		{"by name", []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: "@daily", Duration: time.Hour}}, "", v1.DisruptionEmpty, 9, "2026-01-05T00:30:00Z", 0},
 	} {
 		got, err := budget.Allowed(cluster.Disruption{Budgets: c.budgets, TimeZone: c.zone}, c.reason, c.total, at(c.now))
