@@ -148,9 +148,9 @@ load: ## 1,000 NodeClaims in one burst against the emulated EC2 at its documente
 	@env $(LOCAL_FLAGS) go -C infra/local test ./loadtest -count=1 -v -args -claims $(or $(CLAIMS),1000)
 
 .PHONY: storm
-storm: local ## 1,000 spot notices in a minute, and the latencies of single ones; fewer: STORM_FLAGS='-nodes 100'
+storm: local ## 1,000 spot notices in a minute, and the latencies of single ones; fewer: NODES=100, more: STORM_FLAGS=-help
 	$(STEP) 'build the storm' '10 s, 3 minutes the first time' env $(LOCAL_FLAGS) go -C infra/local build -o $(BIN)/storm ./storm
-	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm $(STORM_FLAGS)
+	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm -nodes $(or $(NODES),1000) $(STORM_FLAGS)
 
 .PHONY: fmt
 fmt: ## format all Go files
