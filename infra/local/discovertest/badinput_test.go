@@ -160,7 +160,7 @@ func TestWhatIsWrongWithAClassIsSaidOnIt(t *testing.T) {
 		terms("Windows2022", awsv1.AMISelectorTerm{ID: arm})(c)
 		c.Spec.CPUOptions = &awsv1.CPUOptions{NestedVirtualization: aws.String("enabled")}
 	})
-	bad("placement", "PlacementGroupReady PlacementGroupResolutionFailed: Joiner does not launch into placement groups: remove spec.placementGroupSelector",
+	bad("placement", "PlacementGroupReady PlacementGroupNotFound: no placement group pg is available in us-west-2: make it or change placementGroupSelector",
 		func(c *awsv1.EC2NodeClass) { c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "pg"} })
 	for range 2 {
 		got, err := r.refreshed(t, d)
@@ -173,7 +173,7 @@ func TestWhatIsWrongWithAClassIsSaidOnIt(t *testing.T) {
 			}
 		}
 	}
-	if n := r.CallCounts()["ec2:RunInstances"]; n != 1+1+2*4 { // the good one and that of the placement group once, each subnet for the profile that there is not twice
+	if n := r.CallCounts()["ec2:RunInstances"]; n != 1+2*4 { // the good one once, none into a placement group that there is not, each subnet for the profile that there is not twice
 		t.Errorf("%d launches were rehearsed", n)
 	}
 }
