@@ -39,7 +39,7 @@ func layers() map[string]layer {
 		"bootstrap": decision, "convert": decision, "doctor": decision, "budget": decision, "buffer": decision, "disrupt": decision, "drain": decision, "drift": decision, "explain": decision, "interrupt": decision,
 		"hold": decision, "launch": decision, "migrate": decision, "status": decision, "tick": decision, "cover": decision, "lifecycle": decision, "nodeclass": decision, "overlay": decision, "pack": decision, "pass": decision, "topology": decision,
 		"archive": adapter, "discover": adapter, "fleet": adapter, "kube": adapter, "ledger": adapter, "wake": adapter,
-		"control": shell, "gate": shell, "setup": shell,
+		"control": shell, "gate": shell, "push": shell, "setup": shell,
 		"app": wiring, "cli": wiring,
 		"checker": support, "controltest": support, "scenario": support, "sim": support,
 	}

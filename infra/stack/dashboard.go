@@ -37,6 +37,9 @@ func (s *joiner) addDashboard(functions []function) {
 	d.AddWidgets(
 		s.graph("Notices by reason", true, s.search(byReason, metric.Notices, "Sum")),
 		s.graph("From notice to handled, seconds", false, s.measured(metric.NoticeHandled, labelled(most(5), "slowest"))))
+	if s.secret != nil {
+		d.AddWidgets(s.graph("What push missed", false, s.measured(metric.PushMissed, labelled(sum(5), "pods and deletions"))))
+	}
 	d.AddWidgets(s.graph("Errors of the functions", true, errors...), s.graph("Duration of the functions, ms", false, durations...))
 }
 

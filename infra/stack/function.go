@@ -32,19 +32,26 @@ type function struct {
 	maxAgeSec float64
 	direct    bool // invoked as the code that is deployed last, not by its alias
 	allows    func(*joiner) []statement
+
+	// called is for the function behind the webhook of push. Anybody may call it, so a call must cost next to nothing: it has little
+	// memory, neither traces nor Lambda's own log lines, and no way into the cluster.
+	called bool
 }
 
-// ticks reports whether a schedule invokes the function. What such a function missed or failed on, its next tick does, so it has
-// no dead letters: a tick that aged behind a busy function is no lost work.
+// ticks reports whether a schedule invokes the function.
 func (f function) ticks() bool { return f.everyMin > 0 }
+
+// loses reports whether an invocation can be lost that nothing makes good. What a function with a schedule missed or failed on, its
+// next tick does, so it has no dead letters: a tick that aged behind a busy function is no lost work. Nor is a call of the webhook.
+func (f function) loses() bool { return !f.ticks() && !f.called }
 
 // aliasName is what everything invokes a function by. Moving it to an older version is the way back from a bad deployment.
 const aliasName = "live"
 
 // A scheduled function is not retried and drops ticks older than a minute: the next tick does the same work. Events come once,
 // so they are retried, and kept longer than the two-minute notice because a late clean-up is still one.
-func functions() []function {
-	return []function{
+func (p Props) functions() []function {
+	all := []function{
 		{name: "provision", id: "Provision", doc: "launches capacity for pods that have nowhere to run",
 			timeoutSec: 60, everyMin: 1, alone: true, maxAgeSec: 60, allows: provisionAllows},
 		{name: "lifecycle", id: "Lifecycle", doc: "takes the next step for every NodeClaim and condemned node",
@@ -75,9 +82,18 @@ func functions() []function {
 		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
 			timeoutSec: 900, admin: true, direct: true, retries: 1, maxAgeSec: 900, allows: setupAllows},
 	}
+	if p.Functions.Push {
+		// The API server waits a second. Nobody invokes it but by its URL, so there is nothing to retry.
+		all = append(all, function{name: "wake", id: "Wake", doc: "takes the calls of the cluster's webhook",
+			timeoutSec: 2, alone: true, called: true, maxAgeSec: 60, allows: wakesBoth})
+	}
+	return all
 }
 
-const memoryMiB = 512
+const (
+	memoryMiB       = 512
+	memoryCalledMiB = 128
+)
 
 // addFunction makes a function with everything that belongs to it alone: role, access entry, log group, alias, dead-letter queue,
 // schedule and rules.
@@ -97,19 +113,21 @@ func (s *joiner) addFunction(f function) error {
 		Architecture:          s.architecture(),
 		Handler:               jsii.String("bootstrap"),
 		Code:                  awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
-		MemorySize:            jsii.Number(memoryMiB),
+		MemorySize:            jsii.Number(f.memoryMiB()),
 		Timeout:               awscdk.Duration_Seconds(&f.timeoutSec),
-		Environment:           s.environment(),
+		Environment:           s.environment(f),
 		LogGroup:              logs,
 		Role:                  role.WithoutPolicyUpdates(nil), // every permission is written in permissions.go, none added behind our back
 		Tracing:               awslambda.Tracing_DISABLED,
-		Vpc:                   s.net.vpc,
-		VpcSubnets:            s.net.subnets,
-		SecurityGroups:        s.net.groups,
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}, // to go back to
 	}
-	if s.props.Stack.Tracing {
-		props.Tracing = awslambda.Tracing_ACTIVE
+	if f.called {
+		props.LoggingFormat, props.SystemLogLevelV2 = awslambda.LoggingFormat_JSON, awslambda.SystemLogLevel_WARN
+	} else {
+		props.Vpc, props.VpcSubnets, props.SecurityGroups = s.net.vpc, s.net.subnets, s.net.groups
+		if s.props.Stack.Tracing {
+			props.Tracing = awslambda.Tracing_ACTIVE
+		}
 	}
 	if f.alone {
 		props.ReservedConcurrentExecutions = jsii.Number(1)
@@ -117,13 +135,22 @@ func (s *joiner) addFunction(f function) error {
 	made.fn, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), entry
 	made.entrance = s.addEntrance(made)
 	s.made[f.name] = made
-	s.entries = append(s.entries, entry)
+	if entry != nil {
+		s.entries = append(s.entries, entry)
+	}
 	return s.addRules(made)
 }
 
-// addDeadLetters makes the queue for events that a function could not handle; nil for one that ticks.
+func (f function) memoryMiB() float64 {
+	if f.called {
+		return memoryCalledMiB
+	}
+	return memoryMiB
+}
+
+// addDeadLetters makes the queue for events that a function could not handle; nil for one that loses none.
 func (s *joiner) addDeadLetters(f function) awssqs.Queue {
-	if f.ticks() {
+	if !f.loses() {
 		return nil
 	}
 	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"DeadLetters"), &awssqs.QueueProps{
@@ -151,9 +178,9 @@ func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 	})
 }
 
-// addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator.
+// addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator; or not at all.
 func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) (awsiam.Role, awscdk.CfnResource) {
-	statements := append(s.commonAllows(logGroup, deadLetters), f.allows(s)...)
+	statements := append(s.commonAllows(f, logGroup, deadLetters), f.allows(s)...)
 	if s.props.Functions.Mode == setting.ModeObserve {
 		statements = slices.DeleteFunc(statements, func(st statement) bool { return st.changes })
 	}
@@ -162,6 +189,9 @@ func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) 
 		Description:    jsii.String("Joiner " + f.name + " in cluster " + s.cluster),
 		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(statements)},
 	})
+	if f.called {
+		return role, nil
+	}
 	access := &awseks.CfnAccessEntryProps{ClusterName: &s.cluster, PrincipalArn: role.RoleArn(), Type: jsii.String("STANDARD")}
 	if f.admin {
 		access.AccessPolicies = s.adminPolicy()
@@ -179,7 +209,7 @@ func (s *joiner) architecture() awslambda.Architecture {
 }
 
 // environment carries the settings to the functions: what was written in cdk.json and what only the stack knows.
-func (s *joiner) environment() *map[string]*string {
+func (s *joiner) environment(f function) *map[string]*string {
 	env := map[string]*string{
 		"CATALOG_BUCKET":     s.bucket.BucketName(),
 		"PROVISION_FUNCTION": jsii.String(s.functionName("provision") + ":" + aliasName),
@@ -188,6 +218,9 @@ func (s *joiner) environment() *map[string]*string {
 	}
 	if s.props.Stack.VPCEndpoints { // unless the user says otherwise: no endpoint leads to IAM and to the price list
 		env["ISOLATED_VPC"] = jsii.String("true")
+	}
+	if s.secret != nil && (f.called || f.admin) {
+		env["PUSH_PATH"] = s.secret.SecretValue().UnsafeUnwrap()
 	}
 	for _, key := range sortedKeys(s.props.Given) {
 		env[key] = jsii.String(s.props.Given[key])

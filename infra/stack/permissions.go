@@ -36,13 +36,16 @@ const (
 // tagCluster is the tag of everything that belongs to the cluster; its value is "owned".
 func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.cluster }
 
-// commonAllows is what every function needs. Lambda itself uses all but the last in the name of the role.
-func (s *joiner) commonAllows(logGroup string, deadLetters awssqs.Queue) []statement {
+// commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the name of the role.
+func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Queue) []statement {
 	out := []statement{
 		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resources: []string{logGroup}},
 	}
 	if deadLetters != nil {
 		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"}, resources: []string{*deadLetters.QueueArn()}})
+	}
+	if f.called {
+		return out
 	}
 	if s.props.Stack.Tracing {
 		// X-Ray knows no resources.

@@ -47,7 +47,7 @@ func queries() []query {
 func (s *joiner) addQueries() {
 	for _, q := range queries() {
 		var groups []any
-		for _, f := range functions() {
+		for _, f := range s.props.functions() {
 			if q.functions == nil || slices.Contains(q.functions, f.name) {
 				groups = append(groups, "/aws/lambda/"+s.functionName(f.name))
 			}

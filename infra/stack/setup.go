@@ -35,14 +35,19 @@ func (s *joiner) addSetup() error {
 	for _, entry := range s.entries {
 		entry.AddResourceDependency(preflight, nil)
 	}
-	setup := s.customResource("Setup", fn, map[string]any{
+	asked := map[string]any{
 		"ClusterName": s.cluster,
 		"Manifests":   hash, // a change of it has CloudFormation call setup again
 		"Inside":      inside,
 		"Mode":        s.props.Functions.Mode,
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
-	})
+	}
+	if s.secret != nil {
+		asked["PushURL"] = s.addURL(s.made["wake"])
+		asked["PushSecret"] = s.secret.SecretArn() // another secret, another address
+	}
+	setup := s.customResource("Setup", fn, asked)
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
 	setup.AddResourceDependency(resource(s.made["lifecycle"].entrance), nil)
@@ -78,7 +83,11 @@ func manifestHash() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read what setup installs: %w", err)
 	}
-	text, err := json.Marshal(objects)
+	push, err := install.Push(install.Address{})
+	if err != nil {
+		return "", fmt.Errorf("read what setup installs: %w", err)
+	}
+	text, err := json.Marshal(append(objects, push))
 	if err != nil {
 		return "", fmt.Errorf("encode what setup installs: %w", err)
 	}

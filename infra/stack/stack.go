@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
@@ -33,7 +34,8 @@ type joiner struct {
 	bucket    awss3.Bucket
 	nodeRoles []string // ARNs, that of Linux nodes first
 
-	net network
+	net    network
+	secret awssecretsmanager.Secret // path of push; nil: off
 
 	// What addSetup brings into order.
 	made    map[string]madeFunction // by name
@@ -58,7 +60,7 @@ func resource(c constructs.IConstruct) awscdk.CfnResource {
 // New adds the stack to the app. It fails, before anything is made, when a function has not been built.
 func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	cluster := props.Functions.ClusterName
-	functions := functions()
+	functions := props.functions()
 	for _, f := range functions {
 		if err := built(props.assetFolder(f.name)); err != nil {
 			return nil, err
@@ -75,6 +77,7 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	s.addBucket()
 	s.addNodeRoles()
 	s.addNetwork()
+	s.addSecret()
 	for _, f := range functions {
 		if err := s.addFunction(f); err != nil {
 			return nil, err

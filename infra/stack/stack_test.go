@@ -34,7 +34,7 @@ func placeholders(t *testing.T) string {
 	dist := t.TempDir()
 	for _, arch := range []string{"arm64", "amd64"} {
 		for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption",
-			"rebalance", "scheduledchange", "statechange", "setup"} {
+			"rebalance", "scheduledchange", "statechange", "setup", "wake"} {
 			dir := filepath.Join(dist, arch, f)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				t.Fatal(err)
@@ -86,8 +86,13 @@ func mustSynth(t *testing.T, context map[string]any) assertions.Template {
 
 // TestTemplate shows the template in words. Read testdata as the review of the stack: who may do what, what wakes whom.
 func TestTemplate(t *testing.T) {
-	demo := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "soldOutFor": "4m", "alwaysWatch": true}))
+	stacks := map[string]template{
+		"testdata": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "soldOutFor": "4m", "alwaysWatch": true})),
+		"testdata/push": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true,
+			"vpcID": "vpc-0123456789abcdef0", "subnetIDs": "subnet-0123456789abcdef0"})),
+	}
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		demo := stacks[filepath.Dir(path)]
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			show, ok := map[string]func() string{
 				"resources": demo.resources, "functions": demo.functions, "rules": demo.rules, "access": demo.access,
@@ -101,9 +106,28 @@ func TestTemplate(t *testing.T) {
 			if !ok {
 				t.Fatalf("unknown command %s", d.Cmd)
 			}
-			return show()
+			var about string
+			if d.HasArg("about") {
+				d.ScanArgs(t, "about", &about)
+			}
+			return matching(show(), about)
 		})
 	})
+}
+
+// matching leaves of a text the lines that name something, with the indented ones below them.
+func matching(text, name string) string {
+	var b strings.Builder
+	kept := false
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "  ") {
+			kept = strings.Contains(strings.ToLower(line), name)
+		}
+		if kept {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 func TestX8664UsesTheOtherBinaries(t *testing.T) {

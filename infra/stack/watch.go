@@ -110,6 +110,10 @@ func (s *joiner) clusterAlarms() []alarm {
 		{id: "OtherLeader", over: 0, of: 1, from: 1, metric: s.measured(metric.RefusedByLease, sum(5)),
 			text: "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
 	}
+	if s.secret != nil {
+		all = append(all, alarm{id: "PushMissed", over: 0, of: 3, from: 6, metric: s.measured(metric.PushMissed, sum(5)),
+			text: "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
+	}
 	if set.PriceAlarmUSD > 0 {
 		all = append(all, alarm{id: "Price", over: set.PriceAlarmUSD, of: 2, from: 2, metric: s.measured(metric.PricePerHour, most(5)),
 			text: "the nodes cost more per hour than priceAlarmUSD"})

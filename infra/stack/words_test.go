@@ -71,12 +71,23 @@ func (t template) functions() string {
 	t.each("AWS::Lambda::Function", func(id string, p map[string]any) {
 		fmt.Fprintf(&b, "%s: %v %v handler=%v memory=%v timeout=%v alone=%v tracing=%s role=%s log=%s\n  %s\n", text(p["FunctionName"]),
 			p["Runtime"], text(p["Architectures"]), p["Handler"], p["MemorySize"], p["Timeout"],
-			p["ReservedConcurrentExecutions"], text(p["TracingConfig"]), text(p["Role"]), text(p["LoggingConfig"].(map[string]any)["LogGroup"]), async[plainID(id)])
+			p["ReservedConcurrentExecutions"], text(p["TracingConfig"]), text(p["Role"]), logged(p["LoggingConfig"].(map[string]any)), async[plainID(id)])
+		if vpc := p["VpcConfig"]; vpc != nil {
+			fmt.Fprintf(&b, "  in %s\n", text(vpc))
+		}
 	})
 	t.each("AWS::Lambda::Alias", func(_ string, p map[string]any) {
 		fmt.Fprintf(&b, "%s:%s is version %s\n", text(p["FunctionName"]), p["Name"], text(p["FunctionVersion"]))
 	})
 	return b.String()
+}
+
+// logged is where a function logs, and how if that is said.
+func logged(p map[string]any) string {
+	if len(p) == 1 {
+		return text(p["LogGroup"])
+	}
+	return text(p)
 }
 
 func (t template) environment() string {
@@ -106,8 +117,13 @@ func (t template) rules() string {
 		}
 	})
 	t.each("AWS::Lambda::Permission", func(_ string, p map[string]any) {
-		fmt.Fprintf(&b, "%v may %v %s from %s\n", p["Principal"], p["Action"], text(p["FunctionName"]), text(p["SourceArn"]))
+		from := text(p["SourceArn"])
+		if p["SourceArn"] == nil {
+			from = fmt.Sprintf("a URL, authentication %v, only by it %v", p["FunctionUrlAuthType"], p["InvokedViaFunctionUrl"])
+		}
+		fmt.Fprintf(&b, "%v may %v %s from %s\n", p["Principal"], p["Action"], text(p["FunctionName"]), from)
 	})
+	t.each("AWS::Lambda::Url", func(id string, p map[string]any) { fmt.Fprintf(&b, "%s: %s\n", id, text(p)) })
 	return b.String()
 }
 
@@ -155,7 +171,7 @@ func (t template) order() string {
 
 func (t template) storage() string {
 	var b strings.Builder
-	for _, kind := range []string{"AWS::S3::Bucket", "AWS::S3::BucketPolicy", "AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::Logs::LogGroup"} {
+	for _, kind := range []string{"AWS::S3::Bucket", "AWS::S3::BucketPolicy", "AWS::SQS::Queue", "AWS::SQS::QueuePolicy", "AWS::Logs::LogGroup", "AWS::SecretsManager::Secret"} {
 		for _, id := range slices.Sorted(maps.Keys(t.Resources)) {
 			if r := t.Resources[id]; r.Type == kind {
 				fmt.Fprintf(&b, "%s: on delete %s; %s\n", plainID(id), strings.ToLower(r.DeletionPolicy), text(r.Properties))

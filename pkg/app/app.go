@@ -56,7 +56,8 @@ type App struct {
 	gate    *gate.Gate      // before every port that changes something
 	metrics control.Metrics
 
-	refusals control.Refusals // of evictions; outlives an invocation
+	refusals  control.Refusals // of evictions; outlives an invocation
+	attention attention
 }
 
 // FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not
@@ -73,7 +74,7 @@ func FromEnv(ctx context.Context) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel)}
+	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel), attention: attention{away: time.Now()}}
 	if err := a.connect(ctx); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -15,14 +16,16 @@ import (
 // shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves each its own token.
 const shareFrom = 5
 
-// Provision launches capacity for pods that have nowhere to run. What it is invoked with does not matter: it looks.
-func (a *App) Provision(ctx context.Context) error {
+// Provision launches capacity for pods that have nowhere to run. What it is invoked with says at most how long it looks.
+func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	info, err := a.clusterInfo(ctx)
 	if err != nil {
 		return err
 	}
 	p := a.provision(info, holder(ctx))
 	p.Diary, p.Stamp = a.diary(), a.stamp(ctx)
+	p.Hints = a.attention.hints(a.set, event, time.Now())
+	defer func() { a.attention.away = time.Now() }()
 	return p.Run(ctx, a.until(ctx))
 }
 
@@ -53,9 +56,11 @@ func (a *App) disrupt(holder string) control.Disrupt {
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
-func (a *App) Lifecycle(ctx context.Context) error {
-	l := a.lifecycle(holder(ctx))
-	return l.Run(ctx, a.until(ctx))
+func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
+	l, until := a.lifecycle(holder(ctx)), a.until(ctx)
+	l.Hints = a.attention.hints(a.set, event, time.Now())
+	defer func() { a.attention.away = time.Now() }()
+	return l.Run(ctx, until)
 }
 
 func (a *App) lifecycle(holder string) control.Lifecycle {

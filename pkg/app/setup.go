@@ -3,9 +3,11 @@ package app
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-lambda-go/cfn"
@@ -16,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"joiner/pkg/discover"
+	"joiner/pkg/install"
 	"joiner/pkg/kube"
 	"joiner/pkg/setting"
 	"joiner/pkg/setup"
@@ -103,11 +106,30 @@ func newSetup(ctx context.Context, set setting.Values, e cfn.Event, log *slog.Lo
 		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: property(e, "RoleArn"), Found: found, Status: a.Status, Mode: a.Mode,
 			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs,
 			Inside: property(e, "Inside") == "true"}}
+	if s.Push, err = pushAddress(set, e); err != nil {
+		return nil, err
+	}
 	if !found || a.Endpoint == "" {
 		return s, nil // the check says it better
 	}
 	s.Cluster, err = objects(cfg, a, set.ClusterName)
 	return s, err
+}
+
+// pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows those.
+func pushAddress(set setting.Values, e cfn.Event) (install.Address, error) {
+	url := property(e, "PushURL")
+	if url == "" {
+		return install.Address{}, nil
+	}
+	ca, err := base64.StdEncoding.DecodeString(property(e, "PushCABundle"))
+	if err != nil {
+		return install.Address{}, fmt.Errorf("decode PushCABundle: %w", err)
+	}
+	if set.PushPath == "" {
+		return install.Address{}, errors.New("settings: PUSH_PATH is required beside PushURL: the stack sets both with push")
+	}
+	return install.Address{URL: strings.TrimSuffix(url, "/") + "/" + set.PushPath, CA: ca}, nil
 }
 
 func objects(cfg aws.Config, a discover.Access, name string) (kube.Objects, error) {

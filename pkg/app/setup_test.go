@@ -1,11 +1,12 @@
-package app_test
+package app
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/cfn"
 
-	"joiner/pkg/app"
+	"joiner/pkg/setting"
 )
 
 // TestSetupKeepsPhysicalIDs: an id that changes has CloudFormation delete what had the one before, and a rollback deletes what
@@ -28,9 +29,29 @@ func TestSetupKeepsPhysicalIDs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("CLUSTER_NAME", c.cluster)
-			id, _, err := app.Setup(t.Context(), c.event)
+			id, _, err := Setup(t.Context(), c.event)
 			if id != c.id || (err != nil) != c.fails {
 				t.Errorf("id %s, error %v; want %s, failure %t", id, err, c.id, c.fails)
+			}
+		})
+	}
+}
+
+// TestPushNeedsItsSecret: the address of the webhook is made of a property and of what the environment alone holds.
+func TestPushNeedsItsSecret(t *testing.T) {
+	const secret = "abcdefghijklmnopqrstuvwxyz012345"
+	for name, c := range map[string]struct {
+		url, ca, path, want, fails string
+	}{
+		"push off":          {path: secret},
+		"push on":           {url: "https://x.on.aws/", path: secret, want: "https://x.on.aws/" + secret},
+		"without a secret":  {url: "https://x.on.aws/", fails: "PUSH_PATH is required beside PushURL"},
+		"a CA that is none": {url: "https://x.on.aws/", ca: "?", path: secret, fails: "decode PushCABundle"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to, err := pushAddress(setting.Values{PushPath: c.path}, cfn.Event{ResourceProperties: map[string]any{"PushURL": c.url, "PushCABundle": c.ca}})
+			if to.URL != c.want || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("address %q, error %v; want %q, %q", to.URL, err, c.want, c.fails)
 			}
 		})
 	}

@@ -43,6 +43,7 @@ type Lifecycle struct {
 	Holder    string // names this invocation
 	Now       func() time.Time
 	Log       *slog.Logger
+	Hints     Hints
 	Refusals  *Refusals // of evictions, shared by the invocations of a process; nil for none known
 
 	seen   unseen
@@ -68,10 +69,11 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 		if err != nil {
 			return errors.Join(err, l.failed.err(), swept)
 		}
-		if !v.stays(ctx, busy, until.Sub(l.Now())) {
+		now := l.Now()
+		if !v.stays(ctx, busy || l.Hints.expecting(now), until.Sub(now)) {
 			return errors.Join(l.failed.err(), swept)
 		}
-		if err := wait(ctx, l.Read, until.Sub(l.Now())); err != nil {
+		if err := wait(ctx, l.Read, until.Sub(now)); err != nil {
 			return errors.Join(err, l.failed.err(), swept)
 		}
 	}
@@ -116,6 +118,7 @@ func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
 			return false, err
 		}
 	}
+	l.sum.found(l.Hints, s.Now, deletions(s))
 	l.Refusals.mark(s.Pods)
 	next := lifecycle.Next(s)
 	if len(next.Actions) == 0 {
@@ -123,6 +126,20 @@ func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
 	}
 	changed, err := l.carryOut(ctx, s, next.Actions)
 	return next.Busy || changed, err
+}
+
+// deletions is when claims or their nodes were deleted.
+func deletions(s cluster.Snapshot) (deleted []time.Time) {
+	for _, h := range s.Hosts() {
+		switch {
+		case h.Claim == nil: // not ours
+		case h.Node != nil && !h.Node.Deleting.IsZero():
+			deleted = append(deleted, h.Node.Deleting)
+		case !h.Claim.Deleting.IsZero():
+			deleted = append(deleted, h.Claim.Deleting)
+		}
+	}
+	return deleted
 }
 
 // carryOut does the actions: those on one object in their order, those on different objects side by side. An object that

@@ -27,6 +27,8 @@ type tally struct {
 	created       int
 	ended         int
 	disrupted     map[string]int // by reason
+	hinted        bool           // the first pass of a tick beside push is over
+	missed        int            // by push
 }
 
 // unplaced notes how the pods without a home stand after a pass.
@@ -43,6 +45,15 @@ func (t *tally) unplaced(s cluster.Snapshot, u []plan.Unplaced, now time.Time) {
 			t.unschedulable++
 			t.unbound = max(t.unbound, now.Sub(p.Created))
 		}
+	}
+}
+
+// found notes what the first pass of a tick found that push had not announced.
+func (t *tally) found(h Hints, now time.Time, times []time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.hinted && !h.Since.IsZero() {
+		t.hinted, t.missed = true, h.missed(now, times)
 	}
 }
 
@@ -93,6 +104,9 @@ func (t *tally) put(to Metrics) {
 	}
 	if t.ended > 0 {
 		r.Values = append(r.Values, metric.Total(metric.ClaimsEnded, t.ended))
+	}
+	if t.hinted {
+		r.Values = append(r.Values, metric.Total(metric.PushMissed, t.missed))
 	}
 	records := []metric.Record{r}
 	for _, reason := range sortedKeys(t.disrupted) {

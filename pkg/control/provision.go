@@ -27,6 +27,7 @@ const (
 
 // Provision finds pods without a home and launches nodes for them. It is the one place that launches.
 type Provision struct {
+	Hints       Hints // of push
 	Read        Reader
 	Claims      Claims
 	Record      Recorder
@@ -71,10 +72,11 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 		if err != nil {
 			return err
 		}
-		if !v.stays(ctx, busy || p.AlwaysWatch, until.Sub(p.Now())) {
+		now := p.Now()
+		if !v.stays(ctx, busy || p.AlwaysWatch || p.Hints.expecting(now), until.Sub(now)) {
 			return nil
 		}
-		if err := wait(ctx, p.Read, until.Sub(p.Now())); err != nil {
+		if err := wait(ctx, p.Read, until.Sub(now)); err != nil {
 			return err
 		}
 	}
@@ -92,6 +94,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 	}
 	if len(pods) == 0 && !unsettled(claims) && !p.leaving(claims) {
 		p.sum.nothing()
+		p.sum.found(p.Hints, p.Now(), nil)
 		return false, nil
 	}
 	if err := p.gather(ctx, pods, claims); err != nil {
@@ -118,6 +121,7 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	decided := pass.Decide(s)
 	going, decision := decided.Going, decided.Plan
 	p.say(decision)
+	p.sum.found(p.Hints, start, launchedFor(s, decision))
 	seen := s // as it was decided about
 	condemned, leaveErr := 0, error(nil)
 	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
@@ -176,6 +180,22 @@ func (p *Provision) note(ctx context.Context, s cluster.Snapshot, decision plan.
 
 func (p *Provision) launcher(s *cluster.Snapshot) *launcher {
 	return &launcher{p: p, s: *s, soldOut: append([]catalog.Mark(nil), s.SoldOut...)}
+}
+
+// launchedFor is when the pods were made that new nodes are for.
+func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
+	placed := map[string]bool{}
+	for _, l := range decision.Launches {
+		for _, pod := range l.Pods {
+			placed[pod] = true
+		}
+	}
+	for _, pod := range s.Pods {
+		if placed[pod.Key()] && !pod.Virtual {
+			made = append(made, pod.Created)
+		}
+	}
+	return made
 }
 
 // unsettled reports whether a claim waits for a launch or is being deleted, so that its pods may need another node.

@@ -1,4 +1,5 @@
-// Package install holds what a cluster must have before Joiner's functions can work in it: the CRDs, a namespace and RBAC.
+// Package install holds what a cluster must have before Joiner's functions can work in it: the CRDs, a namespace and RBAC;
+// and the webhook of push.
 //
 // It knows these objects as text, in the order in which they go into a cluster. It refuses to know how: applying them is somebody
 // else's, and so is mapping an IAM role to one of the groups.
@@ -7,11 +8,13 @@ package install
 import (
 	"bytes"
 	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -33,7 +36,7 @@ const (
 	GroupStateChange             = "joiner-statechange"
 )
 
-//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml
+//go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml push/*.yaml
 var files embed.FS
 
 // CRDs are NodePool, NodeClaim, NodeOverlay and EC2NodeClass. The files are part of the program, so an error is a mistake in them.
@@ -52,7 +55,39 @@ func RBAC() ([]*unstructured.Unstructured, error) {
 	return objects("rbac")
 }
 
-// Objects is everything, in the order in which it must be applied. CRDs need a moment until they are Established.
+// Address is where the API server calls. An empty CA stands for the authorities that the API server itself trusts.
+type Address struct {
+	URL string // with the secret path, without a slash at the end
+	CA  []byte // PEM
+}
+
+// Push is the webhook that announces pods without a home and deletions: the API server calls the last parts /pods and /nodes of the
+// address. It belongs to a stack: whoever removes what answers there removes it too.
+func Push(to Address) (*unstructured.Unstructured, error) {
+	all, err := objects("push")
+	if err != nil {
+		return nil, err
+	}
+	webhooks, _, err := unstructured.NestedSlice(all[0].Object, "webhooks")
+	if err != nil {
+		return nil, fmt.Errorf("read webhooks of push: %w", err)
+	}
+	for _, w := range webhooks {
+		w := w.(map[string]any)
+		what, _, _ := strings.Cut(w["name"].(string), ".")
+		call := map[string]any{"url": to.URL + "/" + what}
+		if len(to.CA) > 0 {
+			call["caBundle"] = base64.StdEncoding.EncodeToString(to.CA)
+		}
+		w["clientConfig"] = call
+	}
+	if err := unstructured.SetNestedSlice(all[0].Object, webhooks, "webhooks"); err != nil {
+		return nil, fmt.Errorf("address webhooks of push: %w", err)
+	}
+	return all[0], nil
+}
+
+// Objects is everything but push, in the order in which it must be applied. CRDs need a moment until they are Established.
 func Objects() ([]*unstructured.Unstructured, error) {
 	crds, err := CRDs()
 	if err != nil {

@@ -36,6 +36,7 @@ const (
 	Notices        = "joiner_notices_total"               // of EC2 about an instance of ours, by reason
 	NoticeHandled  = "joiner_notice_handled_seconds"      // from a notice to the end of its handling
 	RefusedByLease = "joiner_changes_refused_total"       // looks that found another controller leading the cluster
+	PushMissed     = "joiner_push_missed_total"           // pods and deletions that waited for the schedule although push is on
 )
 
 // Limits of the format.

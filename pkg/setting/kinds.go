@@ -215,6 +215,10 @@ func isCABundle(s string) bool {
 	return block != nil && block.Type == "CERTIFICATE"
 }
 
+func isPushPath(s string) bool {
+	return regexp.MustCompile(`^[A-Za-z0-9]{32,64}$`).MatchString(s)
+}
+
 func anyText(string) bool { return true }
 
 // orList is "a, b or c".

@@ -45,6 +45,10 @@ func wiringKnobs() []knob[Values] {
 			Allowed: "the name of a Lambda function",
 			Doc:     "The function to wake when an EC2NodeClass is new or was changed."},
 			func(v *Values) *string { return &v.RefreshFunction }, anyText),
+		text(Setting{Name: "pushPath", Env: "PUSH_PATH", Unit: "text", ByStack: true,
+			Allowed: "at least 32 letters and digits",
+			Doc:     "The secret part of the address that the webhook calls."},
+			func(v *Values) *string { return &v.PushPath }, isPushPath),
 	}
 }
 
@@ -62,6 +66,9 @@ func latencyKnobs() []knob[Values] {
 		truth(Setting{Name: "alwaysWatch", Env: "ALWAYS_WATCH", Default: "false",
 			Doc: "Stay and watch even when there was no work, so that a new pod never waits for the next minute."},
 			func(v *Values) *bool { return &v.AlwaysWatch }),
+		truth(Setting{Name: "push", Env: "PUSH", Default: "false",
+			Doc: "Have a webhook of the cluster announce pods that found no node, and deleted Nodes and NodeClaims, so that nobody waits for the next minute."},
+			func(v *Values) *bool { return &v.Push }),
 		truth(Setting{Name: "holdNodes", Env: "HOLD_NODES", Default: "true",
 			Doc: "Keep a new node for the pods it was planned for until they are there, at the longest a minute, so that a tight plan of unlike pods comes true."},
 			func(v *Values) *bool { return &v.HoldNodes }),

@@ -92,6 +92,8 @@ type Values struct {
 	BatchIdle               time.Duration
 	BatchMax                time.Duration
 	AlwaysWatch             bool
+	Push                    bool
+	PushPath                string // empty: nobody is called
 	HoldNodes               bool
 	LaunchTimeout           time.Duration
 	RegistrationTimeout     time.Duration

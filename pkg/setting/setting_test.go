@@ -67,7 +67,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	got, err := setting.Parse(env(map[string]string{
 		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
 		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
-		"SOLD_OUT_FOR": "1m", "STAY": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "HOLD_NODES": "false", "LAUNCH_TIMEOUT": "2m",
+		"SOLD_OUT_FOR": "1m", "STAY": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "HOLD_NODES": "false", "LAUNCH_TIMEOUT": "2m",
 		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "MIN_LEAK_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
 		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_CLAIMS_PER_TICK": "7", "SEARCH_STEPS": "90",
 		"NODE_COST_USD": "0.01", "PRICE_MARGIN": "1.5", "SPOT_TYPES": "9", "SPOT_POOL_SHARE": "0.4",
@@ -82,7 +82,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 	want := setting.Values{
 		ClusterName: "blue", ClusterEndpoint: "https://api.example:443", ClusterCABundle: ca,
 		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
-		SoldOutFor: time.Minute, AlwaysWatch: true, LaunchTimeout: 2 * time.Minute,
+		SoldOutFor: time.Minute, AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345", LaunchTimeout: 2 * time.Minute,
 		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, MinLeakAge: 90 * time.Second, NodeRepair: true,
 		ReservedENIs: 2, MaxClaimsPerTick: 7, SearchSteps: 90, NodeCostUSD: 0.01, PriceMargin: 1.5, SpotTypes: 9, SpotPoolShare: 0.4, PreferencePolicy: setting.PreferenceIgnore, MinValuesPolicy: setting.MinValuesBestEffort,
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, DecisionLog: "store", LogLevel: "debug",
@@ -97,7 +97,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 
 func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 	_, err := setting.Parse(env(map[string]string{
-		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "STAY": "2m", "ALWAYS_WATCH": "yes",
+		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "STAY": "2m", "ALWAYS_WATCH": "yes", "PUSH_PATH": "short",
 		"SOLD_OUT_FOR": "3 minutes", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
 		"MAX_CLAIMS_PER_TICK": "0", "SEARCH_STEPS": "many", "PRICE_MARGIN": "0.9", "SPOT_POOL_SHARE": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
 	}))
@@ -109,6 +109,7 @@ func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
 		`clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter`,
 		`clusterEndpoint (CLUSTER_ENDPOINT) is "http://api.example"; allowed: an https URL`,
 		`clusterCABundle (CLUSTER_CA_BUNDLE) is "bm90IHBlbQ=="; allowed: the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate`,
+		`pushPath (PUSH_PATH) is "short"; allowed: at least 32 letters and digits`,
 		`stay (STAY) is "2m"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 55s`,
 		`alwaysWatch (ALWAYS_WATCH) is "yes"; allowed: true or false`,
 		`soldOutFor (SOLD_OUT_FOR) is "3 minutes"; allowed: a duration such as 90s, 3m or 1h30m, from 10s to 1h`,

@@ -12,6 +12,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/install"
 )
 
 // Where the objects are served that carry finalizers of ours.
@@ -32,6 +33,10 @@ func (s *Setup) Remove(ctx context.Context, drain bool, within time.Duration) er
 		return nil
 	}
 	if err := s.reach(ctx); err != nil {
+		return err
+	}
+	s.Push = install.Address{} // nobody answers any more
+	if _, err := s.announce(ctx); err != nil {
 		return err
 	}
 	// The finalizers and NodeClaims of a Karpenter that works here look like ours, and are not ours to touch.

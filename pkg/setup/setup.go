@@ -51,6 +51,8 @@ type Setup struct {
 
 	Observe             bool     // mode observe: CRDs that are there stay as they are, and no finalizer is taken off
 	KarpenterNamespaces []string // where a leader lease of Karpenter may be
+
+	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }
 
 // Install applies CRDs and RBAC and returns how many objects. It may be repeated, with the same manifests or newer ones.
@@ -85,7 +87,28 @@ func (s *Setup) Install(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
-	return len(crds) + len(rbac), nil
+	announced, err := s.announce(ctx)
+	return len(crds) + len(rbac) + announced, err
+}
+
+// announce makes the webhook of push, or removes what an earlier deployment made. Who only observes leaves the cluster without.
+func (s *Setup) announce(ctx context.Context) (made int, err error) {
+	o, err := install.Push(s.Push)
+	if err != nil {
+		return 0, err
+	}
+	if s.Push.URL != "" && !s.Observe {
+		return 1, s.apply(ctx, o)
+	}
+	path, err := Path(o)
+	if err != nil {
+		return 0, err
+	}
+	if _, found, err := s.Cluster.Get(ctx, path); err != nil || !found {
+		return 0, err
+	}
+	s.Log.Info("removed the webhook of push")
+	return 0, s.Cluster.Delete(ctx, path)
 }
 
 // define makes a CRD ours, or only makes one that is missing.
@@ -116,6 +139,7 @@ func Path(o *unstructured.Unstructured) (string, error) {
 		"v1 Namespace": "/api/v1/namespaces",
 		"apiextensions.k8s.io/v1 CustomResourceDefinition":                 definitions,
 		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":        admission + "/validatingadmissionpolicies",
+		"admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration":   admission + "/validatingwebhookconfigurations",
 		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": admission + "/validatingadmissionpolicybindings",
 		"rbac.authorization.k8s.io/v1 ClusterRole":                         rbac + "/clusterroles",
 		"rbac.authorization.k8s.io/v1 ClusterRoleBinding":                  rbac + "/clusterrolebindings",

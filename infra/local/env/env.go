@@ -13,6 +13,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,7 @@ type Options struct {
 	SpotNotice  time.Duration           // default 2 minutes, as EC2 has it
 	Paused      bool                    // start with the schedules paused
 	Lose        func(event []byte) bool // events that EC2 or EventBridge loses, which they may; nil for none
+	Push        bool                    // have the cluster announce pods and deletions; the stack must have been synthesized with push
 	CollectPods bool                    // pods of a Node that is gone end at once, not by the controller-manager a minute later
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
 	Env         map[string]string
@@ -62,6 +64,7 @@ type Env struct {
 	Assembly *assembly.Assembly
 
 	ownPlane bool
+	push     bool
 	policies atomic.Pointer[iam.Policies] // of the stack's roles, once it is deployed
 	physical map[string]string            // ids of custom resources, by logical id
 }
@@ -69,7 +72,7 @@ type Env struct {
 // Start brings everything up. On an error what was started is ended again.
 func Start(ctx context.Context, o Options) (e *Env, err error) {
 	o = o.withDefaults()
-	e = &Env{}
+	e = &Env{push: o.Push}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close())
@@ -188,6 +191,9 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	for i := range e.Assembly.Functions {
+		if f := e.Assembly.Functions[i].Environment; f["PUSH"] != "" {
+			f["PUSH"] = strconv.FormatBool(o.Push)
+		}
 		maps.Copy(e.Assembly.Functions[i].Environment, o.Env)
 	}
 	policies, err := iam.Of(e.Assembly.Roles)

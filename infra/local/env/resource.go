@@ -2,6 +2,7 @@ package env
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,12 +74,25 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 	if request == "Update" {
 		ask.OldResourceProperties = maps.Clone(all)
 	}
+	e.redirect(all)
 	maps.Copy(all, properties)
 	answer, err := e.answered(ctx, ask, *r)
 	if err == nil && answer.Status == "SUCCESS" {
 		e.physical[r.LogicalID] = answer.PhysicalResourceID
 	}
 	return answer, err
+}
+
+// redirect has the cluster call the function's URL where it is here, and believe its certificate; or nobody, without push.
+func (e *Env) redirect(properties map[string]any) {
+	if properties["PushURL"] == nil {
+		return
+	}
+	delete(properties, "PushURL")
+	if e.push {
+		url, ca := e.Host.URL(e.Function("wake"))
+		properties["PushURL"], properties["PushCABundle"] = url, base64.StdEncoding.EncodeToString(ca)
+	}
 }
 
 func (e *Env) customResource(resourceType string) (*assembly.CustomResource, error) {

@@ -40,6 +40,7 @@ type Host struct {
 	options   Options
 	functions []*function
 	rules     []*rule
+	doors     []*door
 	scratch   string
 	log       *logger
 	spawner   *spawner
@@ -90,6 +91,9 @@ func Start(ctx context.Context, o Options) (*Host, error) {
 		return nil, errors.Join(fmt.Errorf("start host: %w", err), os.RemoveAll(scratch))
 	}
 	h.spawner = startSpawner()
+	if err := h.openDoors(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start host: %w", err), h.Close())
+	}
 	for _, r := range h.rules {
 		if r.next != nil && r.enabled {
 			h.work.Go(func() { h.keepTime(r) })
@@ -128,6 +132,9 @@ func (h *Host) Close() error {
 
 func (h *Host) close() error {
 	h.cancel()
+	for _, d := range h.doors {
+		_ = d.server.Close() // nothing comes of a listener that does not close
+	}
 	for _, f := range h.functions {
 		f.kill()
 	}

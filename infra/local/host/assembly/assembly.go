@@ -211,6 +211,7 @@ func inertTypes() []string {
 		"AWS::Logs::LogGroup", "AWS::Logs::MetricFilter", "AWS::Logs::QueryDefinition",
 		"AWS::SNS::Topic", "AWS::SNS::TopicPolicy", "AWS::SNS::Subscription",
 		"AWS::S3::BucketPolicy",
+		"AWS::SecretsManager::Secret", // its value is made when something asks for it
 		"AWS::Scheduler::ScheduleGroup",
 		"AWS::Lambda::Version", // there is one, the one that was built
 	}

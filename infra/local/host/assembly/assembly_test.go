@@ -306,3 +306,49 @@ func TestLike(t *testing.T) {
 		}
 	}
 }
+
+// TestLoadURL has what push is made of: a URL for anybody, and a generated secret that two functions get.
+func TestLoadURL(t *testing.T) {
+	dir := copyDemo(t, func(r map[string]any) {
+		var probe string
+		for id, v := range r {
+			if p, _ := v.(map[string]any)["Properties"].(map[string]any); p["FunctionName"] == "joiner-demo-probe" {
+				probe = id
+			}
+		}
+		r["Path"] = map[string]any{"Type": "AWS::SecretsManager::Secret", "Properties": map[string]any{
+			"GenerateSecretString": map[string]any{"ExcludePunctuation": true, "PasswordLength": 48}}}
+		r["Url"] = map[string]any{"Type": "AWS::Lambda::Url", "Properties": map[string]any{
+			"AuthType": "NONE", "TargetFunctionArn": map[string]any{"Fn::GetAtt": []any{probe, "Arn"}}}}
+		r["ByUrl"] = map[string]any{"Type": "AWS::Lambda::Permission", "Properties": map[string]any{"Action": "lambda:InvokeFunctionUrl",
+			"FunctionName": map[string]any{"Ref": probe}, "Principal": "*", "FunctionUrlAuthType": "NONE"}}
+		env := r[probe].(map[string]any)["Properties"].(map[string]any)["Environment"].(map[string]any)["Variables"].(map[string]any)
+		env["SECRET"] = map[string]any{"Fn::Join": []any{"", []any{"{{resolve:secretsmanager:", map[string]any{"Ref": "Path"}, ":SecretString:::}}"}}}
+		env["AGAIN"], env["AT"] = env["SECRET"], map[string]any{"Fn::GetAtt": []any{"Url", "FunctionUrl"}}
+	})
+	a, err := Load(dir, Place{Account: "111122223333", Region: "us-west-2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := a.Function("joiner-demo-probe")
+	secret := f.Environment["SECRET"]
+	if len(secret) != 48 || strings.Trim(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") != "" || f.Environment["AGAIN"] != secret {
+		t.Errorf("secret %q, once more %q", secret, f.Environment["AGAIN"])
+	}
+	if f.URL == nil || f.URL.AuthType != "NONE" || f.Environment["AT"] != f.URL.Address || !strings.HasSuffix(f.URL.Address, ".lambda-url.us-west-2.on.aws/") {
+		t.Errorf("URL %+v, known as %s", f.URL, f.Environment["AT"])
+	}
+	last := a.Permissions[0]
+	for _, p := range a.Permissions {
+		if p.LogicalID == "ByUrl" {
+			last = p
+		}
+	}
+	if last.URLAuthType != "NONE" || last.Principal != "*" || last.FunctionARN != f.ARN {
+		t.Errorf("permission %+v", last)
+	}
+	again, err := Load(dir, Place{Account: "111122223333", Region: "us-west-2"})
+	if err != nil || again.Function("joiner-demo-probe").Environment["SECRET"] == secret {
+		t.Errorf("the secret is the same in another deployment (%v)", err)
+	}
+}

@@ -40,6 +40,13 @@ func (s *stack) attributes(id string, r resource) (map[string]any, error) {
 		function, err := s.property(r, "FunctionName", "")
 		alias := arn("lambda", "function:"+function+":"+name)
 		return map[string]any{"Ref": alias, "AliasArn": alias}, err
+	case "AWS::Lambda::Url":
+		target, err := s.property(r, "TargetFunctionArn", "")
+		host := strings.ToLower(stamp(s.name, id, "url")) + ".lambda-url." + s.place.Region + ".on.aws"
+		return map[string]any{"Ref": target, "FunctionArn": target, "FunctionUrl": "https://" + host + "/"}, err
+	case "AWS::SecretsManager::Secret":
+		secret := arn("secretsmanager", "secret:"+name)
+		return map[string]any{"Ref": secret, "Id": secret}, nil
 	case "AWS::IAM::Role", "AWS::IAM::InstanceProfile":
 		path, err := s.property(r, "Path", "/")
 		if err != nil {
@@ -88,6 +95,8 @@ func (s *stack) physical(id string, r resource) (string, error) {
 		property, limit = "InstanceProfileName", 128
 	case "AWS::Events::Rule", "AWS::Scheduler::Schedule", "AWS::Scheduler::ScheduleGroup", "AWS::Lambda::Alias":
 		property = "Name"
+	case "AWS::SecretsManager::Secret":
+		property, limit = "Name", 512
 	case "AWS::SQS::Queue":
 		property, limit = "QueueName", 80
 	case "AWS::S3::Bucket":

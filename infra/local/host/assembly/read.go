@@ -18,6 +18,7 @@ func readers() map[string]reader {
 		"AWS::Lambda::Alias":             readAlias,
 		"AWS::Lambda::EventInvokeConfig": readInvokeConfig,
 		"AWS::Lambda::Permission":        readPermission,
+		"AWS::Lambda::Url":               readURL,
 		"AWS::Events::Rule":              readRule,
 		"AWS::Scheduler::Schedule":       readSchedule,
 		"AWS::IAM::Role":                 readRole,
@@ -123,7 +124,11 @@ func readInvokeConfig(a *Assembly, s *stack, i item) error {
 }
 
 func readPermission(a *Assembly, _ *stack, i item) error {
-	var p struct{ Action, FunctionName, Principal, SourceArn, SourceAccount string }
+	var p struct {
+		Action, FunctionName, Principal, SourceArn, SourceAccount string
+		FunctionURLAuthType                                       string `json:"FunctionUrlAuthType"`
+		InvokedViaFunctionURL                                     bool   `json:"InvokedViaFunctionUrl"`
+	}
 	if err := i.decode(&p); err != nil {
 		return err
 	}
@@ -134,8 +139,36 @@ func readPermission(a *Assembly, _ *stack, i item) error {
 		}
 		a.Permissions = append(a.Permissions, Permission{
 			Resource: i.Resource, Action: p.Action, FunctionARN: f.ARN, Principal: p.Principal,
-			SourceARN: p.SourceArn, SourceAccount: p.SourceAccount,
+			SourceARN: p.SourceArn, SourceAccount: p.SourceAccount, URLAuthType: p.FunctionURLAuthType, ViaURL: p.InvokedViaFunctionURL,
 		})
+		return nil
+	})
+	return nil
+}
+
+func readURL(a *Assembly, s *stack, i item) error {
+	var p struct{ TargetFunctionArn, AuthType, Qualifier, InvokeMode string }
+	if err := i.decode(&p); err != nil {
+		return err
+	}
+	if p.AuthType != "NONE" || p.InvokeMode != "" && p.InvokeMode != "BUFFERED" {
+		return fmt.Errorf("authentication %s, mode %s: only NONE and BUFFERED are known here", p.AuthType, p.InvokeMode)
+	}
+	answers, err := s.attributes(i.LogicalID, s.template.Resources[i.LogicalID])
+	if err != nil {
+		return err
+	}
+	address := fmt.Sprint(answers["FunctionUrl"])
+	a.pending = append(a.pending, func(a *Assembly) error {
+		ref := p.TargetFunctionArn
+		if p.Qualifier != "" {
+			ref += ":" + p.Qualifier
+		}
+		f := a.Function(ref)
+		if f == nil {
+			return fmt.Errorf("%s: function %s is not in the assembly", i.LogicalID, ref)
+		}
+		f.URL = &URL{AuthType: p.AuthType, Address: address}
 		return nil
 	})
 	return nil

@@ -14,6 +14,7 @@ type stack struct {
 	place    Place
 	template template
 	assets   assets
+	secrets  map[string]string // values made so far, by ARN
 }
 
 // noValue marks what AWS::NoValue removes.
@@ -49,6 +50,8 @@ func (s *stack) resolve(v any) (any, error) {
 			}
 		}
 		return out, nil
+	case string:
+		return s.revealed(v)
 	default:
 		return v, nil
 	}
@@ -101,6 +104,9 @@ func (s *stack) call(name string, argument any) (any, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if text, ok := value.(string); ok {
+		return s.revealed(text)
 	}
 	return value, nil
 }

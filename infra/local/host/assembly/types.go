@@ -23,6 +23,13 @@ type Function struct {
 	DeadLetterARN string
 	Async         Async
 	Aliases       []string // all of them are the version that was built
+	URL           *URL     // nil: none
+}
+
+// URL is what AWS::Lambda::Url says: who may call the function over HTTPS.
+type URL struct {
+	AuthType string // NONE or AWS_IAM
+	Address  string // in AWS, with a slash at the end
 }
 
 // Async is what AWS::Lambda::EventInvokeConfig says, or Lambda's defaults.
@@ -74,6 +81,8 @@ type Permission struct {
 	Principal     string
 	SourceARN     string
 	SourceAccount string
+	URLAuthType   string // lambda:FunctionUrlAuthType, for calls by URL
+	ViaURL        bool   // lambda:InvokedViaFunctionUrl: for calls by URL only
 }
 
 // Role is an AWS::IAM::Role with its inline policies, including those of AWS::IAM::Policy and ManagedPolicy resources.

@@ -21,6 +21,10 @@ type order struct {
 	Signal string `json:"signal"` // file that is made when the handler has begun
 	Until  string `json:"until"`  // file to wait for
 	Source string `json:"source"`
+
+	RawPath         string `json:"rawPath"` // of a call by URL
+	Body            string `json:"body"`
+	IsBase64Encoded bool   `json:"isBase64Encoded"`
 }
 
 // answer is the result.
@@ -32,6 +36,10 @@ type answer struct {
 	ARN       string   `json:"arn"`
 	LeftMilli int64    `json:"leftMilli"`
 	Source    string   `json:"source,omitempty"`
+
+	StatusCode int               `json:"statusCode,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Body       string            `json:"body,omitempty"`
 }
 
 type probe struct{ calls int }
@@ -48,6 +56,14 @@ func (p *probe) handle(ctx context.Context, o order) (answer, error) {
 		if err := os.WriteFile(o.Signal, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 			return a, err
 		}
+	}
+	switch o.RawPath {
+	case "", "/plain":
+	case "/fail":
+		return a, errors.New("told to fail")
+	default:
+		a.StatusCode, a.Headers = 418, map[string]string{"X-Probe": o.RawPath}
+		a.Body = fmt.Sprintf("%s %t", o.Body, o.IsBase64Encoded)
 	}
 	switch o.Do {
 	case "env":

@@ -1,0 +1,271 @@
+package e2e_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"joiner/infra/local/env"
+)
+
+const (
+	setupType = "Custom::JoinerSetup"
+	webhook   = "joiner-push"
+)
+
+// push lets the API server announce, and whoever is woken stay as long as there is work. No schedule helps.
+func push(o *env.Options) {
+	o.Push = true
+	o.Env["STAY"] = "20s"
+}
+
+// called is how often the API server has called the function.
+func (w *world) called() int { return w.Host.Stats().Functions[w.Function("wake")].Invocations }
+
+// unanswered counts the calls of the webhooks that the API server went on without.
+func (w *world) unanswered() (lines []string) {
+	w.t.Helper()
+	raw, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if strings.HasPrefix(line, "apiserver_admission_webhook_fail_open_count{") && strings.Contains(line, "push.joiner.sh") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines
+}
+
+// lone makes a pod that shares its node with no other lone one, and says when.
+func (w *world) lone(name, cpu string) time.Time {
+	w.t.Helper()
+	began := time.Now()
+	_, err := w.Kube.CoreV1().Pods("default").Create(w.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"lone": "true"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "pause",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse(cpu)}}}},
+			Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: "kubernetes.io/hostname", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"lone": "true"}}}}}}}}, metav1.CreateOptions{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return began
+}
+
+// fleets is when CreateFleet was called, for real.
+func (w *world) fleets() (at []time.Time) {
+	for _, c := range w.Cloud.Calls() {
+		if c.Service == "ec2" && c.Action == "CreateFleet" && !c.DryRun {
+			at = append(at, c.Time)
+		}
+	}
+	return at
+}
+
+// The schedules are paused: whatever happens, the webhook began it.
+func TestPushBringsNodesAndTakesThemAway(t *testing.T) {
+	w := start(t, push)
+	w.ready()
+	w.lone("web", "500m")
+	w.until("the pod runs on a node of ours", func() (string, bool) {
+		p, err := w.Kube.CoreV1().Pods("default").Get(w.ctx, "web", metav1.GetOptions{})
+		return fmt.Sprint(p.Status.Phase, err), err == nil && p.Status.Phase == corev1.PodRunning
+	})
+	if lines := w.unanswered(); lines != nil {
+		t.Errorf("the API server did not take the answer: %s", lines)
+	}
+	if err := w.Host.Wait(w.ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	// The pod goes too, or its node would be replaced first.
+	node, claim := w.nodes()[0].Name, w.oneClaim().GetName()
+	if err := w.Kube.CoreV1().Pods("default").Delete(w.ctx, "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := w.called()
+	if err := w.Kube.CoreV1().Nodes().Delete(w.ctx, node, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.called(); n != before {
+		t.Errorf("%d calls for a dry run, want none", n-before)
+	}
+	if err := w.Kube.CoreV1().Nodes().Delete(w.ctx, node, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.called(); n != before+1 {
+		t.Errorf("%d calls for the deletion of a node, want 1", n-before)
+	}
+	w.until("the node's claim and instance are gone", func() (string, bool) {
+		return fmt.Sprint(len(w.claims()), " claims, ", len(w.living()), " instances"), len(w.claims()) == 0 && len(w.living()) == 0
+	})
+	if lines := w.unanswered(); lines != nil {
+		t.Errorf("claim %s: the API server did not take the answer: %s", claim, lines)
+	}
+}
+
+// Provision says FailedScheduling too, of a pod that no pool can hold: that must not wake it again.
+func TestPushHearsOthersAndNotItself(t *testing.T) {
+	w := start(t, push)
+	about := corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"}
+	core := func(k *env.Kube, reason string, o metav1.CreateOptions) error {
+		_, err := k.CoreV1().Events("default").Create(w.ctx, &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web."}, InvolvedObject: about,
+			Reason: reason, Type: "Warning", Message: "0/0 nodes are available"}, o)
+		return err
+	}
+	config := w.Plane.RESTConfig()
+	config.Impersonate = rest.ImpersonationConfig{UserName: "somebody", Groups: []string{"joiner-provision"}}
+	ours, err := env.NewKube(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what string
+		do   func() error
+		want int
+	}{
+		{"an event of the scheduler, core/v1", func() error { return core(w.Kube, "FailedScheduling", metav1.CreateOptions{}) }, 1},
+		{"an event of the scheduler, events.k8s.io/v1", func() error {
+			_, err := w.Kube.EventsV1().Events("default").Create(w.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web."}, Regarding: about,
+				Reason: "FailedScheduling", Action: "Scheduling", Type: "Warning", EventTime: metav1.NowMicro(),
+				ReportingController: "default-scheduler", ReportingInstance: "default-scheduler-1"}, metav1.CreateOptions{})
+			return err
+		}, 1},
+		{"another event", func() error { return core(w.Kube, "FailedMount", metav1.CreateOptions{}) }, 0},
+		{"a dry run", func() error { return core(w.Kube, "FailedScheduling", metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}) }, 0},
+		{"an event of our own", func() error { return core(ours, "FailedScheduling", metav1.CreateOptions{}) }, 0},
+	} {
+		before := w.called()
+		if err := c.do(); err != nil {
+			t.Fatalf("%s: %v", c.what, err)
+		}
+		if n := w.called() - before; n != c.want {
+			t.Errorf("%s: %d calls, want %d", c.what, n, c.want)
+		}
+	}
+	if lines := w.unanswered(); lines != nil {
+		t.Errorf("the API server did not take the answer: %s", lines)
+	}
+}
+
+// Whoever has the address without its path can do nothing but be refused, ten times a second.
+func TestPushIsFloodedInVain(t *testing.T) {
+	w := start(t, push)
+	address, ca := w.Host.URL(w.Function("wake"))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	w.Cloud.ForgetCalls()
+	answers := map[int]int{}
+	for _, path := range slices.Repeat([]string{"", "pods", strings.Repeat("a", 48) + "/pods"}, 20) {
+		res, err := c.Post(address+path, "application/json", bytes.NewReader([]byte(`{"request":{"uid":"1"}}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		answers[res.StatusCode]++
+	}
+	if answers[404] == 0 || answers[404]+answers[429] != 60 {
+		t.Errorf("answers %v, want 404 and 429 alone", answers)
+	}
+	if calls := w.Cloud.CallCounts(); len(calls) != 0 {
+		t.Errorf("calls of AWS: %v, want none", calls)
+	}
+	if n := w.Host.Stats().Functions[w.Function("provision")].Invocations; n != 0 {
+		t.Errorf("provision was woken %d times", n)
+	}
+}
+
+func TestPushComesAndGoes(t *testing.T) {
+	w := start(t, push)
+	there := func() bool {
+		_, err := w.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.ctx, webhook, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for _, step := range []struct {
+		request string
+		change  map[string]any
+		want    bool
+	}{
+		{"Update", map[string]any{"PushURL": ""}, false},
+		{"Update", nil, true},
+		{"Update", map[string]any{"PushURL": "", "PushSecret": ""}, false},
+		{"Update", nil, true},
+		{"Delete", nil, false},
+	} {
+		if a, err := w.Ask(w.ctx, step.request, setupType, step.change); err != nil || a.Status != "SUCCESS" {
+			t.Fatalf("%s: %+v, %v", step.request, a, err)
+		}
+		if got := there(); got != step.want {
+			t.Errorf("after %s with %v the webhook is there: %t, want %t", step.request, step.change, got, step.want)
+		}
+	}
+}
+
+// TestHowLongAPodWaits measures from pod to CreateFleet, with push, with a watch that is always on, and with the schedule alone, whose
+// minute is six seconds here.
+func TestHowLongAPodWaits(t *testing.T) {
+	const pods, minute = 6, 6 * time.Second
+	modes := []struct {
+		name   string
+		change func(o *env.Options)
+		pause  func(i int) time.Duration // between two pods
+	}{
+		{"push", func(o *env.Options) { o.Push, o.Env["STAY"] = true, "0s" }, func(int) time.Duration { return 3 * time.Second }},
+		{"watch", func(o *env.Options) {
+			o.Paused, o.Minute, o.Env["STAY"], o.Env["ALWAYS_WATCH"] = false, time.Minute, "50s", "true"
+		}, func(int) time.Duration { return 3 * time.Second }},
+		{"schedule", func(o *env.Options) { o.Paused, o.Minute, o.Env["STAY"] = false, minute, "0s" },
+			func(i int) time.Duration { return minute + minute*time.Duration(i)/pods }}, // another moment of the minute for each
+	}
+	medians := make([]time.Duration, len(modes))
+	t.Run("modes", func(t *testing.T) {
+		for i, m := range modes {
+			t.Run(m.name, func(t *testing.T) {
+				w := start(t, m.change)
+				w.ready()
+				if m.name == "watch" {
+					if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), "Event", nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var took []time.Duration
+				for n := range pods {
+					timer := time.NewTimer(m.pause(n))
+					<-timer.C
+					began := w.lone(fmt.Sprintf("pod-%d", n), "500m")
+					w.until("CreateFleet is called", func() (string, bool) {
+						at := w.fleets()
+						return fmt.Sprint(len(at), " calls"), len(at) == n+1
+					})
+					took = append(took, w.fleets()[n].Sub(began))
+				}
+				slices.Sort(took)
+				medians[i] = (took[pods/2-1] + took[pods/2]) / 2
+				t.Logf("%s: median %s of %v", m.name, medians[i].Round(time.Millisecond), took)
+			})
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	if medians[0]*2 > medians[2] || medians[0] > 2*time.Second {
+		t.Errorf("medians: push %s, watch %s, schedule %s of a minute of %s; push should be far quicker", medians[0], medians[1], medians[2], minute)
+	}
+}
