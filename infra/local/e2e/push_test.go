@@ -145,7 +145,9 @@ func TestPushHearsOthersAndNotItself(t *testing.T) {
 			return err
 		}, 1},
 		{"another event", func() error { return core(w.Kube, "FailedMount", metav1.CreateOptions{}) }, 0},
-		{"a dry run", func() error { return core(w.Kube, "FailedScheduling", metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}) }, 0},
+		{"a dry run", func() error {
+			return core(w.Kube, "FailedScheduling", metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		}, 0},
 		{"an event of our own", func() error { return core(ours, "FailedScheduling", metav1.CreateOptions{}) }, 0},
 	} {
 		before := w.called()

@@ -114,6 +114,10 @@ func deeds() map[string]map[string]deed {
 			"wakes provision":   wakes("statechange", "provision"),
 			"wakes lifecycle":   wakes("statechange", "lifecycle"),
 		},
+		"wake": {
+			"wakes provision": wakes("wake", "provision"),
+			"wakes lifecycle": wakes("wake", "lifecycle"),
+		},
 		"setup": {
 			"looks how to get in": {do: func(t *testing.T, r *rig) error {
 				_, _, err := discover.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("setup")), "demo")

@@ -33,7 +33,7 @@ func TestInstancesOfOthersCannotBeTerminated(t *testing.T) {
 		}
 	}
 	for _, function := range []string{"provision", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
-		"scheduledchange", "statechange", "setup"} {
+		"scheduledchange", "statechange", "setup", "wake"} {
 		if err := r.fleet(function).Terminate(t.Context(), []string{ours}); !isDenied(err) {
 			t.Errorf("%s: %v, want a refusal", function, err)
 		}
@@ -105,7 +105,7 @@ func TestLaunchesOutsideTheClusterAreDenied(t *testing.T) {
 		t.Errorf("a launch from the template of another cluster: %v, want a refusal", err)
 	}
 	for _, function := range []string{"lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance",
-		"scheduledchange", "statechange", "setup"} {
+		"scheduledchange", "statechange", "setup", "wake"} {
 		if _, _, err := r.fleet(function).Launch(t.Context(), mine, token+"y"); !isDenied(err) {
 			t.Errorf("a launch by %s: %v, want a refusal", function, err)
 		}
@@ -204,11 +204,15 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 	_, other := eks.NewFromConfig(r.of("provision")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
 	_, entry := eks.NewFromConfig(r.of("provision")).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("demo"), PrincipalArn: aws.String("arn:aws:iam::111122223333:role/Admin")})
 	_, far := ec2.NewFromConfig(r.as(r.stack.Function("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
+	_, looks := eks.NewFromConfig(r.of("wake")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 	_, stranger := ec2.NewFromConfig(r.as("Admin", region)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	for name, err := range map[string]error{
 		"a function of another stack":      wakes("provision", "billing"),
 		"a function it has no word with":   wakes("spotinterruption", "joiner-demo-refresh"),
 		"itself, without end":              wakes("provision", "joiner-demo-provision"),
+		"setup, by whom anybody may call":  wakes("wake", "joiner-demo-setup"),
+		"a version that is not live":       wakes("wake", "joiner-demo-provision"),
+		"the cluster, by the same":         looks,
 		"another cluster":                  other,
 		"access for somebody":              entry,
 		"another region":                   far,

@@ -84,6 +84,9 @@ func needs() map[string]map[string]string {
 			"FindCluster":   "finds the cluster",
 			"WakeFunctions": "wakes provision",
 		},
+		"wake": {
+			"WakeFunctions": "wakes provision",
+		},
 		"setup": {
 			"FindCluster":   "looks how to get in",
 			"WakeFunctions": "wakes lifecycle",
