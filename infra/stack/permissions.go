@@ -141,9 +141,15 @@ func wakesProvision(s *joiner) []statement {
 	return []statement{s.wake("provision")}
 }
 
-// Setup works in the cluster. To drain it, it has lifecycle do its work.
+// Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it makes that.
 func setupAllows(s *joiner) []statement {
-	return []statement{s.wake("lifecycle")}
+	const spot = "spot.amazonaws.com"
+	return []statement{
+		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
+			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
+			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
+		s.wake("lifecycle"),
+	}
 }
 
 // launch is W1 to W4 of the spec: what a launch may use, and that all it makes is tagged as ours.

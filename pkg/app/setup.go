@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
@@ -106,6 +107,9 @@ func newSetup(ctx context.Context, set setting.Values, e cfn.Event, log *slog.Lo
 		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: property(e, "RoleArn"), Found: found, Status: a.Status, Mode: a.Mode,
 			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs,
 			Inside: property(e, "Inside") == "true"}}
+	if !set.IsolatedVPC {
+		s.SpotRole = discover.SpotRole{IAM: iam.NewFromConfig(cfg)}
+	}
 	if s.Push, err = pushAddress(set, e); err != nil {
 		return nil, err
 	}

@@ -39,10 +39,17 @@ type Waker interface {
 	Wake(ctx context.Context) error
 }
 
+// SpotRole is the service-linked role of the account without which EC2 sells no spot capacity.
+type SpotRole interface {
+	// Ensure makes it unless it is there. May be repeated.
+	Ensure(ctx context.Context) error
+}
+
 // Setup works on one cluster.
 type Setup struct {
 	Cluster   Cluster
 	Lifecycle Waker
+	SpotRole  SpotRole      // nil: IAM cannot be reached
 	Access    Access        // to say what is wrong
 	Poll      time.Duration // between two looks
 	Patience  time.Duration // for what EKS and the API server need a moment for
@@ -87,8 +94,23 @@ func (s *Setup) Install(ctx context.Context) (int, error) {
 			return 0, err
 		}
 	}
+	s.linkSpot(ctx)
 	announced, err := s.announce(ctx)
 	return len(crds) + len(rbac) + announced, err
+}
+
+// linkSpot makes the role of spot. An account whose rules forbid it can still have on-demand capacity, so this stops nothing.
+func (s *Setup) linkSpot(ctx context.Context) {
+	const byHand = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
+	switch {
+	case s.Observe:
+	case s.SpotRole == nil:
+		s.Log.Info("IAM is not reached from here: for spot capacity the account needs its service-linked role", "once", byHand)
+	default:
+		if err := s.SpotRole.Ensure(ctx); err != nil {
+			s.Log.Warn("there may be no spot capacity until somebody makes its service-linked role", "once", byHand, "error", err)
+		}
+	}
 }
 
 // announce makes the webhook of push, or removes what an earlier deployment made. Who only observes leaves the cluster without.

@@ -123,6 +123,12 @@ func deeds() map[string]map[string]deed {
 				_, _, err := discover.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("setup")), "demo")
 				return err
 			}},
+			"makes the role of spot": {prepare: func(_ *testing.T, r *rig) { r.RemoveRole("AWSServiceRoleForEC2Spot") }, do: func(t *testing.T, r *rig) error {
+				return discover.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.Ensure(t.Context())
+			}},
+			"finds the role of spot": {do: func(t *testing.T, r *rig) error {
+				return discover.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.Ensure(t.Context())
+			}},
 			"wakes lifecycle": wakes("setup", "lifecycle"),
 		},
 	}

@@ -204,6 +204,7 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 	_, other := eks.NewFromConfig(r.of("provision")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("other")})
 	_, entry := eks.NewFromConfig(r.of("provision")).CreateAccessEntry(t.Context(), &eks.CreateAccessEntryInput{ClusterName: aws.String("demo"), PrincipalArn: aws.String("arn:aws:iam::111122223333:role/Admin")})
 	_, far := ec2.NewFromConfig(r.as(r.stack.Function("joiner-demo-lifecycle").RoleARN, "eu-west-1")).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
+	_, linked := iam.NewFromConfig(r.of("setup")).CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("eks.amazonaws.com")})
 	_, looks := eks.NewFromConfig(r.of("wake")).DescribeCluster(t.Context(), &eks.DescribeClusterInput{Name: aws.String("demo")})
 	_, stranger := ec2.NewFromConfig(r.as("Admin", region)).DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	for name, err := range map[string]error{
@@ -212,6 +213,7 @@ func TestOtherFunctionsClustersAndRegionsAreClosed(t *testing.T) {
 		"itself, without end":              wakes("provision", "joiner-demo-provision"),
 		"setup, by whom anybody may call":  wakes("wake", "joiner-demo-setup"),
 		"a version that is not live":       wakes("wake", "joiner-demo-provision"),
+		"a role of another service":        linked,
 		"the cluster, by the same":         looks,
 		"another cluster":                  other,
 		"access for somebody":              entry,

@@ -88,8 +88,9 @@ func needs() map[string]map[string]string {
 			"WakeFunctions": "wakes provision",
 		},
 		"setup": {
-			"FindCluster":   "looks how to get in",
-			"WakeFunctions": "wakes lifecycle",
+			"FindCluster":    "looks how to get in",
+			"CreateSpotRole": "makes the role of spot",
+			"WakeFunctions":  "wakes lifecycle",
 		},
 	}
 }
