@@ -1,12 +1,13 @@
 """The AWS that make deploy-test deploys to: moto, with what its CloudFormation would silently not make.
 
-Aliases are made in moto's Lambda. Every other type that moto does not know is kept as it is written in the template, so that the
+Aliases, function URLs and generated secrets are made in moto, and dynamic references to secrets resolved. Every other type that moto does not know is kept as it is written in the template, so that the
 resources of the stack can be asked for. Custom resources are answered here, as setup would answer: what setup really does is tested in
 infra/local/setuptest. Each request to one is a line in the file of the first argument. The second argument is the port."""
 
 import json
 import sys
 
+import boto3
 import moto
 
 WANTED = "5.2.1"  # the classes below lean on this version's inside
@@ -18,6 +19,7 @@ from moto.awslambda.models import LambdaVersion, lambda_backends  # noqa: E402
 from moto.cloudformation import custom_model, parsing  # noqa: E402
 from moto.core.common_models import CloudFormationModel  # noqa: E402
 from moto.logs.models import LogGroup, logs_backends  # noqa: E402
+from moto.secretsmanager.models import secretsmanager_backends  # noqa: E402
 
 __name__ = "joiner.aws"  # moto files classes by the second part of their module's name
 
@@ -110,6 +112,72 @@ class Alias(CloudFormationModel):
             pass
 
 
+class Url(CloudFormationModel):
+    """AWS::Lambda::Url."""
+
+    def __init__(self, url, function):
+        self.url, self.function = url, function
+
+    @property
+    def physical_resource_id(self):
+        return self.function
+
+    @staticmethod
+    def cloudformation_type():
+        return "AWS::Lambda::Url"
+
+    @classmethod
+    def has_cfn_attr(cls, attr):
+        return attr == "FunctionUrl"
+
+    def get_cfn_attribute(self, attribute_name):
+        return self.url + "/"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        p = cloudformation_json["Properties"]
+        made = lambda_backends[account_id][region_name].create_function_url_config(p["TargetFunctionArn"], {"AuthType": p["AuthType"]})
+        return cls(made.url, p["TargetFunctionArn"])
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        pass  # with its function
+
+
+class Secret(CloudFormationModel):
+    """AWS::SecretsManager::Secret with a generated value."""
+
+    def __init__(self, arn):
+        self.arn = arn
+
+    @property
+    def physical_resource_id(self):
+        return self.arn
+
+    @staticmethod
+    def cloudformation_type():
+        return "AWS::SecretsManager::Secret"
+
+    @classmethod
+    def create_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name, **kwargs):
+        how = cloudformation_json["Properties"]["GenerateSecretString"]
+        client = boto3.client("secretsmanager", region_name=region_name, endpoint_url=f"http://127.0.0.1:{port}", aws_access_key_id="test", aws_secret_access_key="test")
+        value = client.get_random_password(PasswordLength=how["PasswordLength"], ExcludePunctuation=how["ExcludePunctuation"])["RandomPassword"]
+        return cls(client.create_secret(Name=resource_name, SecretString=value)["ARN"])
+
+    @classmethod
+    def update_from_cloudformation_json(cls, original_resource, new_resource_name, cloudformation_json, account_id, region_name):
+        return original_resource
+
+    @classmethod
+    def delete_from_cloudformation_json(cls, resource_name, cloudformation_json, account_id, region_name):
+        secretsmanager_backends[account_id][region_name].delete_secret(resource_name, None, True)
+
+
 class Custom(CloudFormationModel):
     """Every Custom:: type, which setup would answer."""
 
@@ -153,6 +221,21 @@ def class_of(resource_type):
     return Kept
 
 
+cleaned = parsing.clean_json
+
+
+def clean_json(resource_json, resources_map):
+    """CloudFormation puts the value of a secret where {{resolve:secretsmanager:ARN:SecretString:::}} stands."""
+    out = cleaned(resource_json, resources_map)
+    begin, end = "{{resolve:secretsmanager:", ":SecretString:::}}"
+    if isinstance(out, str) and out.startswith(begin) and out.endswith(end):
+        arn = out[len(begin):-len(end)]
+        _, _, _, region_name, account_id, *_ = arn.split(":")
+        return secretsmanager_backends[account_id][region_name].get_secret_value(arn, "", "")["SecretString"]
+    return out
+
+
+parsing.clean_json = clean_json
 parsing.resource_class_from_type = class_of
 custom_model.CustomModel = Custom
 

@@ -17,11 +17,14 @@ ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "joiner-demo"
 FUNCTIONS = sorted(os.listdir("functions"))
 FUNCTIONS.remove("joiner")
 FUNCTIONS.remove("README.md")
+FUNCTIONS.remove("wake")  # only with push
 TICKS = {"provision", "lifecycle", "refresh", "disrupt"} & set(FUNCTIONS)
-failures = []
+failures, checks = [], 0
 
 
 def check(what, got, want):
+    global checks
+    checks += 1
     ok = got == want
     print(f"   {'ok ' if ok else 'NOT'} {what}" + ("" if ok else f": got {got!r}, want {want!r}"), flush=True)
     if not ok:
@@ -56,6 +59,10 @@ def cdk(*arguments):
         print(done.stdout[-4000:])
         raise SystemExit(1)
     return done.stdout
+
+
+def deploy(*settings):
+    cdk("deploy", "--all", "--require-approval", "never", "--method=direct", *settings)
 
 
 def resources():
@@ -140,7 +147,7 @@ def story():
     cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}")
     check("CDK's own stack", [s["StackStatus"] for s in client("cloudformation").describe_stacks(StackName="CDKToolkit")["Stacks"]], ["CREATE_COMPLETE"])
 
-    cdk("deploy", "--all", "--require-approval", "never", "--method=direct")
+    deploy()
     bucket = look_at_what_is_deployed()
     check("setup was asked to check and to install, in this order", [(r["request"], r["id"]) for r in custom_requests()],
           [("Create", "PreflightResource"), ("Create", "SetupResource")])
@@ -149,7 +156,7 @@ def story():
     out = cdk("diff", "--all", "-c", "logRetentionDays=30", "-c", "soldOutFor=4m")
     check("a changed setting is a difference", ("SOLD_OUT_FOR" in out, "RetentionInDays" in out), (True, True))
 
-    cdk("deploy", "--all", "--require-approval", "never", "--method=direct", "-c", "logRetentionDays=30", "-c", "soldOutFor=4m", "-c", "onDelete=drain")
+    deploy("-c", "logRetentionDays=30", "-c", "soldOutFor=4m", "-c", "onDelete=drain")
     lam = client("lambda")
     check("the functions have the new setting",
           {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("SOLD_OUT_FOR") for f in FUNCTIONS}, {"4m"})
@@ -161,8 +168,56 @@ def story():
     lam.update_alias(FunctionName="joiner-demo-provision", Name="live", FunctionVersion="1")
     check("an alias moves back", lam.get_alias(FunctionName="joiner-demo-provision", Name="live")["FunctionVersion"], "1")
 
+    into_the_network_and_back()
+
     cdk("destroy", "--all", "--force")
     look_at_what_is_left(bucket)
+
+
+def into_the_network_and_back():
+    """Moves the functions into subnets with endpoints, with push, and out again without."""
+    ec2 = client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnets = sorted(ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{i}.0/24")["Subnet"]["SubnetId"] for i in range(2))
+    group = ec2.create_security_group(GroupName="cluster", Description="of the cluster", VpcId=vpc)["GroupId"]
+    network = ("-c", f"vpcID={vpc}", "-c", "subnetIDs=" + ",".join(subnets), "-c", f"clusterSecurityGroupID={group}", "-c", "vpcEndpoints=true")
+    out = cdk("diff", "--all", *network, "-c", "push=true")
+    check("network and push are differences", all(w in out for w in ("AWS::EC2::VPCEndpoint", "VpcConfig", "AWS::Lambda::Url", "AWS::SecretsManager::Secret")), True)
+    check("the synthesis says what the endpoints cost", "cost about 58.40 USD a month" in out, True)
+
+    deploy(*network, "-c", "push=true")
+    made = resources()
+    check("CloudFormation has every resource of the template, with network and push", {k: len(v) for k, v in made.items()}, counts_of_template())
+    lam = client("lambda")
+    configs = {f: lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"] for f in [*FUNCTIONS, "wake"]}
+    check("the functions are in the subnets, but for wake", {f: sorted(c.get("VpcConfig", {}).get("SubnetIds", [])) for f, c in configs.items()},
+          {**{f: subnets for f in FUNCTIONS}, "wake": []})
+    own = {g for f in FUNCTIONS for g in configs[f]["VpcConfig"]["SecurityGroupIds"]}
+    rules = [p for p in ec2.describe_security_groups(GroupIds=[group])["SecurityGroups"][0]["IpPermissions"]]
+    check("their security group may enter the cluster's on port 443", [(p["FromPort"], p["ToPort"], {u["GroupId"] for u in p["UserIdGroupPairs"]}) for p in rules], [(443, 443, own)])
+    check("endpoints", sorted(e["ServiceName"].split(".")[-1] for e in ec2.describe_vpc_endpoints()["VpcEndpoints"] if e["State"] != "deleted"), ["ec2", "eks", "lambda", "ssm"])
+    check("the functions know that no way leads to IAM and prices", {configs[f]["Environment"]["Variables"].get("ISOLATED_VPC") for f in FUNCTIONS}, {"true"})
+
+    secrets = client("secretsmanager")
+    path = secrets.get_secret_value(SecretId=made["AWS::SecretsManager::Secret"][0])["SecretString"]
+    check("the secret path has 48 letters and digits", (len(path), path.isalnum()), (48, True))
+    check("wake and setup have it, and nobody else", sorted(f for f, c in configs.items() if c["Environment"]["Variables"].get("PUSH_PATH") == path), ["setup", "wake"])
+    with open(os.path.join(OUT, "cdk.out", STACK + ".template.json"), encoding="utf-8") as f:
+        check("it is not in the template", path in f.read(), False)
+    url = lam.get_function_url_config(FunctionName="joiner-demo-wake")
+    check("wake has a URL for anybody", url["AuthType"], "NONE")
+    check("wake runs one call at a time", lam.get_function_concurrency(FunctionName="joiner-demo-wake").get("ReservedConcurrentExecutions"), 1)
+    public = sorted((s["Action"], s.get("FunctionUrlAuthType"), s.get("InvokedViaFunctionUrl")) for s in json.loads(lam.get_policy(FunctionName="joiner-demo-wake")["Policy"])["Statement"])
+    check("anybody may use the URL, and nothing but it", public, [("lambda:InvokeFunction", None, True), ("lambda:InvokeFunctionUrl", "NONE", None)])
+    check("setup was told of the URL and of the network", [(r["request"], r["properties"].get("PushURL"), r["properties"]["Inside"]) for r in custom_requests() if r["id"] == "SetupResource"][-1],
+          ("Update", url["FunctionUrl"] + "/", "true"))
+    check("the path is no property, which CloudFormation would show", any(path in json.dumps(r) for r in custom_requests()), False)
+
+    deploy("-c", "push=false")
+    check("wake is gone", [f["FunctionName"] for f in lam.list_functions()["Functions"] if f["FunctionName"].endswith("-wake")], [])
+    check("its secret is gone", secrets.list_secrets()["SecretList"], [])
+    check("the functions are out of the network", {len(lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"].get("VpcConfig", {}).get("SubnetIds", [])) for f in FUNCTIONS}, {0})
+    check("setup was told to take the webhook away", [(r["request"], "PushURL" in r["properties"]) for r in custom_requests() if r["id"] == "SetupResource"][-1], ("Update", False))
 
 
 def main():
@@ -188,7 +243,7 @@ def main():
             moto.wait(10)
     if failures:
         raise SystemExit(f"{len(failures)} checks failed: " + "; ".join(failures))
-    print("== bootstrap, deploy, diff, update and destroy did what they should")
+    print(f"== bootstrap, deploy, diff, update and destroy did what they should: {checks} checks")
 
 
 main()
