@@ -1,7 +1,6 @@
 package stack_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -326,23 +325,5 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 
 // TestReadmeListsTheSettings compares the table of infra/README.md with pkg/setting; `make golden` rewrites it.
 func TestReadmeListsTheSettings(t *testing.T) {
-	const readme, begin, end = "../README.md", "checked by its test -->\n", "<!-- end of settings -->"
-	raw, err := os.ReadFile(readme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, ok := strings.Cut(string(raw), begin)
-	table, after, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatalf("%s lost the comments around the table of settings", readme)
-	}
-	if table == setting.Markdown() {
-		return
-	}
-	if flag.Lookup("rewrite").Value.String() != "true" {
-		t.Fatalf("the settings in %s are out of date; run make golden", readme)
-	}
-	if err := os.WriteFile(readme, []byte(before+begin+setting.Markdown()+end+after), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	generated(t, "checked by its test -->\n", "<!-- end of settings -->", setting.Markdown())
 }

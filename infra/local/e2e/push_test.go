@@ -139,7 +139,7 @@ func TestPushHearsOthersAndNotItself(t *testing.T) {
 	}{
 		{"an event of the scheduler, core/v1", func() error { return core(w.Kube, "FailedScheduling", metav1.CreateOptions{}) }, 1},
 		{"an event of the scheduler, events.k8s.io/v1", func() error {
-			_, err := w.Kube.EventsV1().Events("default").Create(w.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web."}, Regarding: about,
+			_, err := w.Kube.EventsV1().Events("default").Create(w.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "web.1"}, Regarding: about,
 				Reason: "FailedScheduling", Action: "Scheduling", Type: "Warning", EventTime: metav1.NowMicro(),
 				ReportingController: "default-scheduler", ReportingInstance: "default-scheduler-1"}, metav1.CreateOptions{})
 			return err
