@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-cdk-go/awscdk/v2/assertions"
 	"github.com/aws/jsii-runtime-go"
+	"github.com/google/go-cmp/cmp"
 )
 
 const vpc, subnetA, subnetB, cluster = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1", "sg-0123456789abcdef0"
@@ -71,5 +72,32 @@ func TestSettingsOfTheNetworkBelongTogether(t *testing.T) {
 		if _, err := synth(t, context); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// TestAVPCAddsWhatLambdaNeedsForIt: with the functions in a VPC the permissions are those that infra/local/iamtest proves outside of one, and
+// what Lambda itself needs for network interfaces (spec iam-and-eks.md §1.4); nothing for the function that stays outside.
+func TestAVPCAddsWhatLambdaNeedsForIt(t *testing.T) {
+	const network = "UseNetwork: ec2:CreateNetworkInterface ec2:DescribeNetworkInterfaces ec2:DeleteNetworkInterface " +
+		"ec2:AssignPrivateIpAddresses ec2:UnassignPrivateIpAddresses ec2:DescribeSubnets\n  on *\n"
+	outside := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true}))
+	in := words(t, inside(t, map[string]any{"clusterSecurityGroupID": cluster, "vpcEndpoints": true, "push": true}))
+	n := 0
+	in.each("AWS::Lambda::Function", func(id string, p map[string]any) {
+		n++
+		want, there := outside.permissions(id), 1
+		if id == "Wake" {
+			there = 0
+		}
+		got := in.permissions(id)
+		if c := strings.Count(got, network); c != there || (p["VpcConfig"] != nil) != (there == 1) {
+			t.Errorf("%s: %d times the statement for the network, want %d; runs in %s", id, c, there, text(p["VpcConfig"]))
+		}
+		if diff := cmp.Diff(want, strings.Replace(got, network, "", 1)); diff != "" {
+			t.Errorf("%s may more or less in a VPC (-outside +inside):\n%s", id, diff)
+		}
+	})
+	if n != 11 {
+		t.Errorf("%d functions, want 11", n)
 	}
 }

@@ -100,6 +100,7 @@ func platform() map[string]string {
 	return map[string]string{
 		"WriteOwnLog":          "Lambda writes the function's log",
 		"SendTraces":           "Lambda records the invocation in X-Ray",
+		"UseNetwork":           "Lambda puts the function into a VPC; infra/stack tests that nothing else differs there",
 		"SendToOwnDeadLetters": "Lambda sends what the function gave up; the host refuses to load a stack without it",
 	}
 }

@@ -1,0 +1,86 @@
+package e2e_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/events"
+	"joiner/infra/local/env"
+	"joiner/infra/local/host"
+)
+
+// TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it uses, for the table of
+// infra/README.md. What it holds against the figures is coarse: the machine may be busy.
+func TestWhatFunctionsNeed(t *testing.T) {
+	const times, mostInit = 5, 2 * time.Second
+	w := start(t, func(o *env.Options) { o.Push, o.Env["STAY"] = true, "0s" })
+	w.ready()
+	for _, f := range w.Assembly.Functions {
+		for range times {
+			if _, err := w.Host.Kill(f.Name); err != nil {
+				t.Fatal(err)
+			}
+			w.once(strings.TrimPrefix(f.Name, "joiner-demo-"))
+		}
+		s := w.Host.Stats().Functions[f.Name]
+		if len(s.Init) < times {
+			t.Fatalf("%s: %d cold starts, want %d at least", f.Name, len(s.Init), times)
+		}
+		best := slices.Min(s.Init)
+		t.Logf("%-24s init %4d ms, memory %3d of %d MB", strings.TrimPrefix(f.Name, "joiner-demo-"), best.Milliseconds(), s.MaxMemoryMB, f.MemoryMB)
+		if best > mostInit || s.MaxMemoryMB*10 > f.MemoryMB*9 {
+			t.Errorf("%s: init %s, memory %d of %d MB: too much", f.Name, best, s.MaxMemoryMB, f.MemoryMB)
+		}
+	}
+}
+
+// once has a function do something, as whoever calls it does.
+func (w *world) once(function string) {
+	w.t.Helper()
+	kinds := map[string]events.Kind{"spotinterruption": events.KindSpotInterruption, "reservationinterruption": events.KindReservationInterruption,
+		"rebalance": events.KindRebalance, "scheduledchange": events.KindScheduledChange, "statechange": events.KindStateChange}
+	var payload []byte
+	switch kind, ok := kinds[function]; {
+	case function == "setup":
+		if a, err := w.Ask(w.ctx, "Update", setupType, nil); err != nil || a.Status != "SUCCESS" {
+			w.t.Fatalf("setup: %+v, %v", a, err)
+		}
+		return
+	case function == "wake":
+		w.knock()
+		return
+	case ok:
+		sample, err := kind.Sample()
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		payload = sample
+	}
+	res, err := w.Host.Invoke(w.ctx, w.Function(function), host.RequestResponse, payload)
+	if err != nil || res.FunctionError != "" {
+		w.t.Fatalf("%s: %v %s", function, err, res.Payload)
+	}
+}
+
+// knock calls the URL of wake as the API server does.
+func (w *world) knock() {
+	w.t.Helper()
+	address, ca := w.Host.URL(w.Function("wake"))
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	c := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
+	path := w.Assembly.Function(w.Function("wake")).Environment["PUSH_PATH"] + "/pods"
+	res, err := c.Post(address+path, "application/json", bytes.NewReader([]byte(`{"request":{"uid":"1"}}`)))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _ = res.Body.Close(); res.StatusCode != http.StatusOK {
+		w.t.Fatalf("wake answers %d", res.StatusCode)
+	}
+}
