@@ -240,7 +240,7 @@ func TestHowLongAPodWaits(t *testing.T) {
 	t.Run("modes", func(t *testing.T) {
 		for i, m := range modes {
 			t.Run(m.name, func(t *testing.T) {
-				w := start(t, m.change)
+				w := start(t, m.change, func(o *env.Options) { o.Env["BATCH_IDLE_DURATION"] = "0s" }) // which is the same in all of them
 				w.ready()
 				if m.name == "watch" {
 					if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), "Event", nil); err != nil {
