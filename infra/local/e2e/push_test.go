@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"joiner/infra/local/env"
+	"joiner/infra/local/host"
 )
 
 const (
@@ -217,6 +218,35 @@ func TestPushComesAndGoes(t *testing.T) {
 		if got := there(); got != step.want {
 			t.Errorf("after %s with %v the webhook is there: %t, want %t", step.request, step.change, got, step.want)
 		}
+	}
+}
+
+// Without its webhook, as when the API server cannot reach the function, the schedule does the work and says so.
+func TestTheScheduleSaysWhatPushMissed(t *testing.T) {
+	w := start(t, push)
+	if a, err := w.Ask(w.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	w.ready()
+	tick := func() {
+		t.Helper()
+		res, err := w.Host.Invoke(w.ctx, w.Function("provision"), host.RequestResponse, []byte(`{"source":"aws.events","detail-type":"Scheduled Event","detail":{}}`))
+		if err != nil || res.FunctionError != "" {
+			t.Fatalf("%v %s", err, res.Payload)
+		}
+	}
+	tick() // from now on the process knows when somebody looked
+	w.lone("web", "500m")
+	w.until("the scheduler found no node", func() (string, bool) {
+		p, err := w.Kube.CoreV1().Pods("default").Get(w.ctx, "web", metav1.GetOptions{})
+		return fmt.Sprint(err), err == nil && len(p.Status.Conditions) > 0 && time.Since(p.CreationTimestamp.Time) > 4*time.Second
+	})
+	tick()
+	if said := w.logs.said(); !strings.Contains(said, `"joiner_push_missed_total":0`) || !strings.Contains(said, `"joiner_push_missed_total":1`) {
+		t.Error("the first tick should have counted none and the second one")
+	}
+	if n := w.called(); n != 0 {
+		t.Errorf("%d calls without a webhook", n)
 	}
 }
 
