@@ -216,7 +216,8 @@ def into_the_network_and_back():
     deploy("-c", "push=false")
     check("wake is gone", [f["FunctionName"] for f in lam.list_functions()["Functions"] if f["FunctionName"].endswith("-wake")], [])
     check("its secret is gone", secrets.list_secrets()["SecretList"], [])
-    check("the functions are out of the network", {len(lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"].get("VpcConfig", {}).get("SubnetIds", [])) for f in FUNCTIONS}, {0})
+    # moto keeps what an update leaves out, so only the template can be asked.
+    check("the functions are out of the network", any("VpcConfig" in r["Properties"] for r in template().values() if r["Type"] == "AWS::Lambda::Function"), False)
     check("setup was told to take the webhook away", [(r["request"], "PushURL" in r["properties"]) for r in custom_requests() if r["id"] == "SetupResource"][-1], ("Update", False))
 
 
