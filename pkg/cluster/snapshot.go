@@ -113,6 +113,9 @@ type Pool struct {
 	Disruption       Disruption        `json:"disruption,omitzero"`
 }
 
+// LimitUSD is the pseudo-resource of Limits that bounds what the pool's nodes cost, in millionths of a USD per hour.
+const LimitUSD = "joiner.sh/usd-per-hour"
+
 // Disruption is when, how fast and what for nodes of a pool are replaced by choice (spec core.md §1.6, §6).
 type Disruption struct {
 	Policy       string        `json:"policy,omitempty"` // WhenEmpty, WhenEmptyOrUnderutilized or Balanced

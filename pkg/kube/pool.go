@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -51,14 +52,38 @@ func poolFrom(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool {
 	for name := range limits {
 		out.Limited = append(out.Limited, string(name))
 	}
+	limitProblem := limitPrice(p, &out)
 	slices.Sort(out.Limited)
 	var err error
 	out.Requirements, err = requirementsFrom(t.Spec.Requirements)
 	if out.Message = poolProblem(p, classes); err != nil && out.Message == "" {
 		out.Message = err.Error()
 	}
+	out.Message = cmp.Or(out.Message, limitProblem)
 	out.Ready = out.Message == ""
 	return out
+}
+
+// AnnotationLimitUSD on a NodePool bounds what its nodes cost together, in USD per hour. It is an annotation because Karpenter's schema takes
+// no such limit.
+const AnnotationLimitUSD = "joiner.sh/limit-usd-per-hour"
+
+// mostUSD bounds that limit: 1,000,000 USD per hour.
+const mostUSD = 1_000_000
+
+// limitPrice reads the limit of the annotation and says what is wrong with it, or nothing. A limit that nobody understands stops the pool.
+func limitPrice(p *karpv1.NodePool, out *cluster.Pool) string {
+	text, given := p.Annotations[AnnotationLimitUSD]
+	if !given {
+		return ""
+	}
+	usd, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(usd >= 0 && usd <= mostUSD) {
+		return fmt.Sprintf("annotation %s is %q; write USD per hour like 12.50", AnnotationLimitUSD, text)
+	}
+	out.Limits = out.Limits.With(cluster.LimitUSD, int64(math.Round(usd*1e6)))
+	out.Limited = append(out.Limited, cluster.LimitUSD)
+	return ""
 }
 
 // poolProblem says why the pool cannot be used, or nothing.

@@ -113,7 +113,7 @@ func (w *world) findPools(sells Market) {
 				p.open = append(p.open, r.Key)
 			}
 		}
-		p.used = use(standing[p.Name], func() []catalog.Type { return sold(p.Pool) })
+		p.used = p.use(standing[p.Name], func() []catalog.Type { return sold(p.Pool) })
 	}
 	w.setAside()
 	w.stockAll(sold)
@@ -247,6 +247,7 @@ func (w *world) addModel(p *pool, t *catalog.Type) {
 		o.room = w.vector(t.Allocatable.Sub(o.list))
 	}
 	if len(m.sells) > 0 {
+		m.typ = p.charged(m)
 		p.models = append(p.models, m)
 	}
 }
@@ -270,7 +271,7 @@ func (m *model) label(key string) (require.Requirement, bool) {
 
 // use counts the capacity of a pool's hosts that are not being deleted. A claim that is not launched yet counts as the largest
 // type it may become, so that limits hold whatever EC2 gives.
-func use(hosts []cluster.Host, types func() []catalog.Type) usage {
+func (p *pool) use(hosts []cluster.Host, types func() []catalog.Type) usage {
 	var u usage
 	for _, h := range hosts {
 		if h.Deleting() {
@@ -287,6 +288,9 @@ func use(hosts []cluster.Host, types func() []catalog.Type) usage {
 			c = c.Max(h.Claim.Requests)
 		}
 		u.list = u.list.Add(c)
+		if p.limitsPrice() {
+			u.list = u.list.Add(resource.List{}.With(cluster.LimitUSD, price(h, types())))
+		}
 	}
 	return u
 }

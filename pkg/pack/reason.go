@@ -226,5 +226,8 @@ func (a *attempt) overLimit(p *pool, offers []*offer) string {
 }
 
 func overText(p *pool, name string, used int64) string {
+	if name == cluster.LimitUSD {
+		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", inUSD(p.Limits.Get(name)), inUSD(used))
+	}
 	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resource.Format(name, p.Limits.Get(name)), resource.Format(name, used))
 }
