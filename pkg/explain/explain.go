@@ -211,13 +211,22 @@ func Pool(s Source, name string) (Answer, error) {
 	case !p.Ready:
 		a.Verdict = "nothing is launched from it: " + p.Message
 	}
+	if budget.Asleep(p.Disruption, s.Snapshot.Now) {
+		a.Verdict = fmt.Sprintf("it sleeps, for %s from each %q on: nothing is launched from it and its nodes go", p.Disruption.SleepFor, p.Disruption.SleepAt)
+	}
+	usd := 0.0
 	for _, v := range s.View.Pools {
 		if v.Name == name {
+			usd = v.Sum.HourlyUSD
 			a.Why = append(a.Why, fmt.Sprintf("it has %d nodes for %.4f USD/h with %d pods; cpu %s, memory %s asked for", v.Sum.Nodes, v.Sum.HourlyUSD, v.Sum.Pods,
 				status.Percent(v.Sum.CPU), status.Percent(v.Sum.Memory)))
 		}
 	}
 	for _, limit := range p.Limited {
+		if limit == cluster.LimitUSD {
+			a.Why = append(a.Why, fmt.Sprintf("limit on the price: %.4f of %.4f USD/h used", usd, float64(p.Limits.Get(limit))/1e6))
+			continue
+		}
 		a.Why = append(a.Why, fmt.Sprintf("limit %s: %s of %s used", limit, amount(limit, p.Counted.Get(limit)), amount(limit, p.Limits.Get(limit))))
 	}
 	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {

@@ -45,7 +45,7 @@ func source(t *testing.T) (explain.Source, pack.Market) {
 	gated := pod("gated", 100, "")
 	gated.Unscheduled = false
 	s := cluster.Snapshot{Now: now, Catalog: c, Classes: []catalog.Class{class},
-		Pools: []cluster.Pool{{Name: "general", Class: "default", Ready: true, Requirements: needs, Limits: resource.List{CPU: 20000}, Limited: []string{"cpu"},
+		Pools: []cluster.Pool{{Name: "general", Class: "default", Ready: true, Requirements: needs, Limits: resource.List{CPU: 20000}.With("joiner.sh/usd-per-hour", 500_000), Limited: []string{"cpu", "joiner.sh/usd-per-hour"},
 			Counted: resource.List{CPU: 4000}, Disruption: cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}},
 			{Name: "unready", Class: "none", Message: "EC2NodeClass none does not exist"}},
 		Nodes: []cluster.Node{{Name: "n1", ProviderID: "aws:///us-west-2a/i-1", Created: now.Add(-2 * time.Hour), Labels: labels, Capacity: has, Allocatable: has, Ready: true}},
@@ -114,6 +114,7 @@ its condition Drained is False: not yet`},
 		{said(explain.Node(s, "n1", sells)), "disruption "},
 		{said(explain.Pool(s, "general")), "nodepool general: it is ready\nit has 1 nodes for 0.1920 USD/h with 1 pods"},
 		{said(explain.Pool(s, "general")), "limit cpu: 4 of 20 used"},
+		{said(explain.Pool(s, "general")), "limit on the price: 0.1920 of 0.5000 USD/h used"},
 		{said(explain.Pool(s, "general")), "disruption Underutilized: its budgets let 1 more nodes go now"},
 		{said(explain.Pool(s, "general")), "1 pods that wait cannot use it: "},
 		{said(explain.Pool(s, "general")), "2026-11-22T10:00:00Z 1 launches for 0.1920 USD/h"},
@@ -122,5 +123,13 @@ its condition Drained is False: not yet`},
 		if !strings.Contains(c.got, c.want) {
 			t.Errorf("want %q in\n%s", c.want, c.got)
 		}
+	}
+}
+
+func TestAPoolThatSleeps(t *testing.T) {
+	s, _ := source(t)
+	s.Snapshot.Pools[0].Disruption.SleepAt, s.Snapshot.Pools[0].Disruption.SleepFor = "0 6 * * *", 8*time.Hour
+	if got := said(explain.Pool(s, "general")); !strings.HasPrefix(got, `nodepool general: it sleeps, for 8h0m0s from each "0 6 * * *" on`) {
+		t.Error(got)
 	}
 }
