@@ -103,8 +103,8 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{},
 	}
 	v.typeIn = overlay.Named(v.types)
-	v.base = pack.PodsFrom(s, sells)
 	v.sight()
+	v.base = pack.PodsFrom(v.kept(), sells)
 	for _, n := range v.nodes {
 		v.appraise(n, m)
 	}
@@ -141,6 +141,37 @@ func (v *view) sight() {
 		v.byClaim[n.Claim.Name] = n
 	}
 	slices.SortFunc(v.nodes, func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+}
+
+// kept is the snapshot in which the replacements of commands under way are new still, so that the packer keeps them for the pods they
+// were made for: those cannot run there before the nodes they run on are gone.
+func (v *view) kept() cluster.Snapshot {
+	s := v.s
+	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
+	fresh := map[string]bool{}
+	for _, r := range v.underWay() {
+		for _, n := range r.with {
+			fresh[n.Claim.Name], fresh[n.Name()] = true, true
+		}
+	}
+	for i := range s.Nodes {
+		if fresh[s.Nodes[i].Name] {
+			s.Nodes[i].ReadySince = s.Now
+		}
+	}
+	for i := range s.Claims {
+		c := &s.Claims[i]
+		if !fresh[c.Name] {
+			continue
+		}
+		c.Conditions = slices.Clone(c.Conditions)
+		for k := range c.Conditions {
+			if c.Conditions[k].Type == v1.ConditionInitialized {
+				c.Conditions[k].Since = s.Now
+			}
+		}
+	}
+	return s
 }
 
 // appraise adds what the node costs, what moving its pods costs, and since when they are the same.

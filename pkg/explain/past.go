@@ -162,7 +162,7 @@ func missing(kind, name string, all []string) error {
 			alike = append(alike, n)
 		}
 	}
-	similar := append(same, alike...)
+	similar := slices.Concat(same, alike)
 	return &NotFoundError{Kind: kind, Name: name, Similar: similar[:min(len(similar), mostOthers)]}
 }
 

@@ -117,7 +117,7 @@ func (e entries) marks() []catalog.Mark {
 	for _, m := range e {
 		out = append(out, m.Mark)
 	}
-	slices.SortFunc(out, func(a, b catalog.Mark) int { return compare(a, b) })
+	slices.SortFunc(out, compare)
 	return out
 }
 
