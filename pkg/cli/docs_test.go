@@ -97,14 +97,18 @@ func ours(t *testing.T, page string, args []string) {
 	}
 }
 
-// goCommand checks that packages exist.
+// goCommand checks that packages exist, in the folder that -C names.
 func goCommand(t *testing.T, page string, words []string) {
 	t.Helper()
+	root := "../.."
+	if words[1] == "-C" {
+		root = filepath.Join(root, words[2])
+	}
 	for _, w := range words[2:] {
 		if !strings.HasPrefix(w, "./") {
 			continue
 		}
-		if found, err := filepath.Glob(filepath.Join("../..", strings.TrimSuffix(w, "/..."), "*.go")); err != nil || len(found) == 0 && !strings.HasSuffix(w, "/...") {
+		if found, err := filepath.Glob(filepath.Join(root, strings.TrimSuffix(w, "/..."), "*.go")); err != nil || len(found) == 0 && !strings.HasSuffix(w, "/...") {
 			t.Errorf("%s: %q: there is no package %s", page, strings.Join(words, " "), w)
 		}
 	}
