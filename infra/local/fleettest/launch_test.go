@@ -236,7 +236,7 @@ func TestABatchIsOneRequest(t *testing.T) {
 	r := start(t, 1)
 	o := r.order("on-demand", "m5.large")
 	o.Batch, o.ClaimName, o.ClaimUID = cluster.Batch{ID: "b1", Size: 3}, "", ""
-	o.InstanceTags = append(o.Tags[:len(o.Tags):len(o.Tags)], launch.Tag{Key: launch.TagBatch, Value: "b1"})
+	o.InstanceTags = slices.Concat(o.Tags, []launch.Tag{{Key: launch.TagBatch, Value: "b1"}})
 	ids := func(o launch.Order) (out []string) {
 		got, _, err := r.LaunchBatch(t.Context(), o, "b1-0")
 		if err != nil {

@@ -3,6 +3,7 @@ package fleettest_test
 import (
 	"fmt"
 	"sync"
+	"slices"
 	"testing"
 
 	"joiner/infra/local/cloud"
@@ -15,7 +16,7 @@ func (r *rig) crowd(t *testing.T, n int) []string {
 	t.Helper()
 	o := r.order("on-demand", "m5.large")
 	o.Batch = cluster.Batch{ID: "b1", Size: n}
-	o.InstanceTags = append(o.Tags[:len(o.Tags):len(o.Tags)], launch.Tag{Key: launch.TagBatch, Value: "b1"})
+	o.InstanceTags = slices.Concat(o.Tags, []launch.Tag{{Key: launch.TagBatch, Value: "b1"}})
 	got, _, err := r.LaunchBatch(t.Context(), o, "b1-0")
 	if err != nil {
 		t.Fatal(err)

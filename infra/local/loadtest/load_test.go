@@ -33,7 +33,7 @@ import (
 	"joiner/pkg/resource"
 )
 
-var claims = flag.Int("claims", 50, "NodeClaims that are launched in one burst") //nolint:gochecknoglobals // a flag of the test binary
+var claims = flag.Int("claims", 50, "NodeClaims that are launched in one burst")
 
 // rates are token buckets of EC2 for an account in a region: how many calls at once, and how many a second after that.
 func rates() map[string][2]float64 {
