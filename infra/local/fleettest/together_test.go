@@ -2,8 +2,8 @@ package fleettest_test
 
 import (
 	"fmt"
-	"sync"
 	"slices"
+	"sync"
 	"testing"
 
 	"joiner/infra/local/cloud"
