@@ -26,8 +26,8 @@ import (
 const mostBatch = 250
 
 // mostHeld bounds the new nodes of one pass that are held for their pods. A held node has user data of its own, and so a launch template
-// and a request; EC2 takes 50 of each at once and five a second after that.
-const mostHeld = 40
+// and a request; EC2 takes 50 of each at once and five a second after that: ten seconds more for so many.
+const mostHeld = 100
 
 // shareable are the launches without holds, if there are so many that holding their nodes would keep them waiting.
 func shareable(launches []plan.Launch) []plan.Launch {

@@ -90,8 +90,8 @@ func rightsOf() map[string]rights {
 			may: join(wishes, bufferStatus, writes("update patch", "nodeoverlays/status.karpenter.sh"), events, maps, reads("ec2nodeclasses.karpenter.k8s.aws", "nodepools.karpenter.sh", "nodeclaims.karpenter.sh"),
 				writes("update patch", "ec2nodeclasses.karpenter.k8s.aws"), writes("update patch", "ec2nodeclasses/status.karpenter.k8s.aws"),
 				writes("patch", "nodepools.karpenter.sh"), writes("patch", "nodepools/status.karpenter.sh"),
-				writes("patch", "nodeclaims.karpenter.sh"), []string{"get services kube-dns@kube-system"}),
-			mayNot: []string{"patch pods@default", "list pods@default", "list nodes", "patch nodes", "delete nodeclaims.karpenter.sh",
+				writes("patch", "nodeclaims.karpenter.sh"), []string{"get services kube-dns@kube-system", "list nodes"}),
+			mayNot: []string{"patch pods@default", "list pods@default", "get nodes", "patch nodes", "delete nodeclaims.karpenter.sh",
 				"create nodeclaims.karpenter.sh", "create pods/eviction@default", "update leases.coordination.k8s.io@joiner-system"},
 		},
 		install.GroupDisrupt: {
