@@ -101,9 +101,6 @@ func (s *sandbox) reap() {
 	err := s.cmd.Wait()
 	s.mu.Lock()
 	s.exitErr = err
-	if usage, ok := s.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		s.maxRSS = max(s.maxRSS, usage.Maxrss<<10)
-	}
 	s.mu.Unlock()
 	_ = s.server.Close()
 	_ = s.out.pipe.Close()
@@ -195,7 +192,8 @@ func (s *sandbox) usable() bool {
 	}
 }
 
-// memory is the process' highest resident set so far, in MiB.
+// memory is the process' highest resident set so far, in MiB. What wait(2) tells would not do: it counts the host's own memory, which
+// the process shared until it became the function.
 func (s *sandbox) memory() int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	s.mu.Lock()

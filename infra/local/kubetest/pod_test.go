@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
 
 	"joiner/pkg/cluster"
 	"joiner/pkg/kube"
@@ -95,12 +97,24 @@ func TestDeletePod(t *testing.T) {
 	if p, err := c.CoreV1().Pods(c.name).Get(t.Context(), "a", metav1.GetOptions{}); err != nil || p.DeletionTimestamp != nil {
 		t.Fatalf("after deleting a stranger: %v %v", p.DeletionTimestamp, err)
 	}
+	changes, err := c.CoreV1().Pods(c.name).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer changes.Stop()
 	if err := k.DeletePod(t.Context(), pods[0], 0); err != nil {
 		t.Fatal(err)
 	}
-	p, err := c.CoreV1().Pods(c.name).Get(t.Context(), "a", metav1.GetOptions{})
-	if err == nil && (p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds != 1) {
-		t.Errorf("grace %v, want the one second that is the least", p.DeletionGracePeriodSeconds)
+	for e := range changes.ResultChan() {
+		if e.Type == watch.Deleted {
+			t.Fatal("the pod is gone without a second's grace, which is the least")
+		}
+		if p, ok := e.Object.(*corev1.Pod); ok && p.DeletionTimestamp != nil {
+			if p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds != 1 {
+				t.Errorf("grace %d, want the one second that is the least", ptr.Deref(p.DeletionGracePeriodSeconds, -1))
+			}
+			break
+		}
 	}
 	eventually(t, "the pod to go", func(ctx context.Context) (string, bool) {
 		_, err := c.CoreV1().Pods(c.name).Get(ctx, "a", metav1.GetOptions{})
