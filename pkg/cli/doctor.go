@@ -62,16 +62,10 @@ func runDoctor(ctx context.Context, f doctorFlags, sc screen) error {
 		return unreachable(l, err)
 	}
 	found := doctor.Examine(facts)
-	switch f.output {
-	case "table":
+	err = sc.show(f.output, found, func() error {
 		showFindings(sc, found, f.all)
-	case "json":
-		err = writeJSON(sc.out, found)
-	case "yaml":
-		err = writeYAML(sc.out, found)
-	default:
-		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", f.output)}
-	}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

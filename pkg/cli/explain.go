@@ -79,7 +79,7 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc screen) e
 	if err != nil {
 		return err
 	}
-	return showAnswer(sc, f.output, a)
+	return sc.show(f.output, a, func() error { return showAnswer(sc, a) })
 }
 
 // question is what kind of thing is asked about.
@@ -98,16 +98,7 @@ func (f explainFlags) question(kind, name string) (func(explain.Source, pack.Mar
 	return nil, fmt.Errorf("%q cannot be explained; pod, node, nodeclaim and nodepool can", kind)
 }
 
-func showAnswer(sc screen, output string, a explain.Answer) error {
-	switch output {
-	case "json":
-		return writeJSON(sc.out, a)
-	case "yaml":
-		return writeYAML(sc.out, a)
-	case "table":
-	default:
-		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", output)}
-	}
+func showAnswer(sc screen, a explain.Answer) error {
 	var b strings.Builder
 	b.WriteString(sc.paint(a.Subject, text.Bold) + ": " + a.Verdict + "\n")
 	for _, why := range a.Why {

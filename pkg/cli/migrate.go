@@ -66,16 +66,10 @@ func runMigrate(ctx context.Context, f migrateFlags, sc screen) error {
 	if f.back {
 		r = migrate.Back(facts)
 	}
-	switch f.output {
-	case "table":
+	err = sc.show(f.output, r, func() error {
 		showReport(sc, r)
-	case "json":
-		err = writeJSON(sc.out, r)
-	case "yaml":
-		err = writeYAML(sc.out, r)
-	default:
-		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", f.output)}
-	}
+		return nil
+	})
 	if err == nil && f.apply {
 		err = f.change(ctx, l, facts, r, sc)
 	}

@@ -73,7 +73,7 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc screen) er
 	if err := f.each(ctx, files, sc, again); err != nil {
 		return err
 	}
-	if err := showReplays(sc, f.output, out); err != nil {
+	if err := sc.show(f.output, out, func() error { return showReplays(sc, out) }); err != nil {
 		return err
 	}
 	if differ > 0 {
@@ -118,16 +118,7 @@ func (f replayFlags) each(ctx context.Context, files []string, sc screen, do fun
 	})
 }
 
-func showReplays(sc screen, output string, all []replayed) error {
-	switch output {
-	case "json":
-		return writeJSON(sc.out, all)
-	case "yaml":
-		return writeYAML(sc.out, all)
-	case "table":
-	default:
-		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", output)}
-	}
+func showReplays(sc screen, all []replayed) error {
 	var b strings.Builder
 	for _, r := range all {
 		verdict := sc.paint("same plan", text.FgGreen)

@@ -57,15 +57,7 @@ func runShadow(ctx context.Context, f shadowFlags, sc screen) error {
 	if s.Acted > 0 {
 		sc.say("%d of %d passes were not in mode observe: what they decided was done, and is no shadow", s.Acted, s.Passes)
 	}
-	switch f.output {
-	case "json":
-		return writeJSON(sc.out, s)
-	case "yaml":
-		return writeYAML(sc.out, s)
-	case "table":
-		return showShadow(sc, s)
-	}
-	return &inputError{fmt.Errorf("--output %q: use table, json or yaml", f.output)}
+	return sc.show(f.output, s, func() error { return showShadow(sc, s) })
 }
 
 func showShadow(sc screen, s tick.Shadow) error {

@@ -37,6 +37,19 @@ func writeJSON(w io.Writer, what any) error {
 	return nil
 }
 
+// show writes an answer in the form asked for, of which each command makes its own table.
+func (s screen) show(output string, what any, table func() error) error {
+	switch output {
+	case "table":
+		return table()
+	case "json":
+		return writeJSON(s.out, what)
+	case "yaml":
+		return writeYAML(s.out, what)
+	}
+	return &inputError{fmt.Errorf("--output %q: use table, json or yaml", output)}
+}
+
 func writeYAML(w io.Writer, what any) error {
 	b, err := yaml.Marshal(what)
 	if err == nil {
