@@ -18,28 +18,13 @@ import (
 	"joiner/pkg/awscode"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/launch"
 	"joiner/pkg/plan"
 )
 
 // mostBatch bounds the claims of one request, so that one that is refused takes few along.
 const mostBatch = 250
-
-// mostHeld bounds the new nodes of one pass that are held for their pods. A held node has user data of its own, and so a launch template
-// and a request; EC2 takes 50 of each at once and five a second after that: ten seconds more for so many.
-const mostHeld = 100
-
-// shareable are the launches without holds, if there are so many that holding their nodes would keep them waiting.
-func shareable(launches []plan.Launch) []plan.Launch {
-	if len(launches) <= mostHeld {
-		return launches
-	}
-	out := slices.Clone(launches)
-	for i := range out {
-		out[i].Startup = slices.DeleteFunc(slices.Clone(out[i].Startup), func(t cluster.Taint) bool { return t.Key == v1.TaintHold })
-	}
-	return out
-}
 
 // batched notes on launches that are alike, where there are at least so many, that they share a request. What is alike gets the same
 // nodes: only the pods and what these ask for may differ. The note is stored with the claim, before anything is asked of EC2: whoever
@@ -48,10 +33,9 @@ func batched(launches []plan.Launch, least int, seed string) []plan.Launch {
 	if least <= 0 || len(launches) < least {
 		return launches
 	}
-	launches = shareable(launches)
 	alike := map[string][]int{}
 	for i, l := range launches {
-		key := fmt.Sprint(l.Pool, l.Class, l.Requirements, l.Labels, notes(l.Annotations), l.Taints, l.Startup, l.Types)
+		key := fmt.Sprint(l.Pool, l.Class, l.Requirements, l.Labels, notes(l.Annotations), l.Taints, hold.AtBoot(l.Startup), l.Types)
 		alike[key] = append(alike[key], i)
 	}
 	out := slices.Clone(launches)

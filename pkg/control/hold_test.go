@@ -32,18 +32,18 @@ func holdingNodes(t *testing.T, change func(*control.Provision)) *functions {
 	})
 	f.w.Run("any", 6, pattern(900, 1500))
 	f.w.Run("zoned", 4, inZone("us-west-2a", pattern(950, 1500)))
-	for range 8 {
+	for range 20 { // short, so that a node is registered between the times it joins and gets Ready
 		p := f.w.Ports(controltest.Fault{})
 		provision, lifecycle := f.provision(p), f.lifecycle(p)
 		provision.Rules.Hold, provision.Holds, lifecycle.Holds = true, p, p
 		change(provision)
-		if err := provision.Run(t.Context(), f.w.Now().Add(3*time.Second)); err != nil {
+		if err := provision.Run(t.Context(), f.w.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if err := lifecycle.Run(t.Context(), f.w.Now().Add(10*time.Second)); err != nil {
+		if err := lifecycle.Run(t.Context(), f.w.Now().Add(2*time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		f.w.Tick(5 * time.Second)
+		f.w.Tick(2 * time.Second)
 	}
 	noProblems(t, f.w)
 	for _, c := range f.w.Claims() {

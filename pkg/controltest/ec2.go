@@ -12,6 +12,7 @@ import (
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/launch"
 )
 
@@ -116,7 +117,7 @@ func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
 		if b, shared := c.Batch(); c.Name != o.ClaimName && (!shared || b.ID != o.Batch.ID) {
 			continue // of a batch any claim says the same
 		}
-		m.labels, m.taints = merged(c.Labels, m.labels), slices.Concat(c.Taints, c.StartupTaints)
+		m.labels, m.taints = merged(c.Labels, m.labels), hold.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
 	}
 	for _, other := range w.instances {
 		if other.ClaimUID == o.ClaimUID && o.ClaimUID != "" && !other.Gone() {
@@ -244,12 +245,22 @@ func (w *World) Interrupt(id string) {
 	w.instances[id].State = "shutting-down"
 }
 
-// join makes the node of an instance that has booted.
+// join makes the node of an instance; the kubelet is not Ready yet.
 func (w *World) join(m *machine) {
 	m.joined = true
 	t := w.types[m.Type]
 	name := "node-" + strings.TrimPrefix(m.ID, "i-")
-	w.nodes[name] = &cluster.Node{Name: name, UID: "uid-" + name, ProviderID: m.ProviderID(), Created: w.now, Ready: true,
+	w.nodes[name] = &cluster.Node{Name: name, UID: "uid-" + name, ProviderID: m.ProviderID(), Created: w.now,
 		ReadySince: w.now, Labels: merged(m.labels, map[string]string{"kubernetes.io/hostname": name}), Taints: slices.Clone(m.taints),
 		Capacity: t.Capacity, Allocatable: t.Allocatable}
+}
+
+// boot makes the node of an instance Ready.
+func (w *World) boot(m *machine) {
+	m.booted = true
+	for _, n := range w.nodes {
+		if n.ProviderID == m.ProviderID() {
+			n.Ready, n.ReadySince = true, w.now
+		}
+	}
 }

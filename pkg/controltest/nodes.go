@@ -8,6 +8,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 )
 
 const labelClass = awsv1.LabelEC2NodeClass
@@ -18,7 +19,7 @@ func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Clai
 		have.Finalizer = true
 		have.Labels = merged(have.Labels, merged(c.Labels, map[string]string{v1.LabelRegistered: "true"}))
 		have.Annotations = merged(have.Annotations, c.Annotations)
-		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		have.Taints = slices.DeleteFunc(hold.Registered(have.Taints, c), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
 	})
 }
 

@@ -40,8 +40,11 @@ func (w *World) tick(d time.Duration) {
 			}
 		case m.State == "pending" && !w.now.Before(m.Launched.Add(bootTime/2)):
 			m.State = "running"
-		case m.State == "running" && !m.joined && !w.now.Before(m.Launched.Add(bootTime)):
+		case m.State == "running" && !m.joined && !w.now.Before(m.Launched.Add(joinTime)):
 			w.join(m)
+		}
+		if m.joined && !m.booted && m.State == "running" && !w.now.Before(m.Launched.Add(bootTime)) {
+			w.boot(m)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.pods)) {

@@ -23,6 +23,7 @@ import (
 
 // Times of the world.
 const (
+	joinTime = 15 * time.Second // from launch to a node that is not Ready
 	bootTime = 20 * time.Second // from launch to a Ready node
 	listLag  = 3 * time.Second  // from launch to being listed
 )
@@ -85,6 +86,7 @@ type machine struct {
 	taints []cluster.Taint
 	name   string // tag Name
 	joined bool
+	booted bool // its node has been Ready
 	ended  time.Time
 }
 

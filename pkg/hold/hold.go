@@ -1,9 +1,9 @@
 // Package hold keeps new nodes free for the pods they were planned for.
 //
 // The scheduler fills the node that comes first with whatever fits there, and a plan that was tight ends with pods that have
-// no node. A held node is born with a taint of its own. The pods planned for it are made to tolerate that taint while the node
-// boots, so they start as soon as it is ready and wait for nobody; others keep off until the node is opened, which is when its
-// pods are there, or after a minute.
+// no node. A held node is born with a taint that all held nodes share, and gets one of its own when it registers. The pods planned
+// for it are made to tolerate both while the node boots, so they start as soon as it is ready, and should nobody register it in time
+// they go to any held node that is ready; others keep off until the node is opened, which is when its pods are there, or after a minute.
 //
 // It knows plans, claims and pods. It refuses to know how tolerations are written, and it changes no plan but by the taint.
 package hold
@@ -101,6 +101,34 @@ func Of(c cluster.Claim) (t cluster.Taint, ok bool) {
 	return t, false
 }
 
+// AtBoot returns the taints as a kubelet registers with them: a hold is that of all held nodes.
+func AtBoot(taints []cluster.Taint) []cluster.Taint {
+	out := slices.Clone(taints)
+	for i := range out {
+		if out[i].Key == api.TaintHold {
+			out[i].Value = api.HoldAtBoot
+		}
+	}
+	return out
+}
+
+// Registered returns the node's taints with the claim's own hold in place of the one the node booted with.
+func Registered(taints []cluster.Taint, c cluster.Claim) []cluster.Taint {
+	out := slices.Clone(taints)
+	own, held := Of(c)
+	for i := range out {
+		if held && out[i].Key == own.Key && out[i].Value == api.HoldAtBoot {
+			out[i] = own
+		}
+	}
+	return out
+}
+
+// On reports whether the node is held still.
+func On(n cluster.Node) bool {
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == api.TaintHold })
+}
+
 // Wishes lists the tolerations that the plan's pods lack for the held nodes it has them on, at most MostPods.
 func Wishes(s cluster.Snapshot, p plan.Plan) []Wish {
 	held := map[string]cluster.Taint{}
@@ -108,7 +136,7 @@ func Wishes(s cluster.Snapshot, p plan.Plan) []Wish {
 		if h.Claim == nil || h.Condemned() {
 			continue
 		}
-		if t, ok := Of(*h.Claim); ok && (h.Node == nil || slices.Contains(h.Node.Taints, t)) {
+		if t, ok := Of(*h.Claim); ok && (h.Node == nil || On(*h.Node)) {
 			held[h.Name()] = t
 		}
 	}

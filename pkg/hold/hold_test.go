@@ -121,3 +121,19 @@ func TestWhoIsLetOntoHeldNodes(t *testing.T) {
 		t.Errorf("wishes (-want +got):\n%s", d)
 	}
 }
+
+// Held nodes boot alike, and registration tells them apart; nothing but the boot's hold is replaced.
+func TestHoldAtBoot(t *testing.T) {
+	c := held("c1", "one")
+	boot := hold.AtBoot(c.StartupTaints)
+	if got := fmt.Sprint(boot); got != "[cni:NoSchedule joiner.sh/hold=new:NoSchedule]" {
+		t.Errorf("at boot %s", got)
+	}
+	if got := hold.Registered(boot, c); !slices.Equal(got, c.StartupTaints) {
+		t.Errorf("registered %v", got)
+	}
+	if got := fmt.Sprint(hold.Registered(boot, cluster.Claim{}), hold.Registered(held("", "two").StartupTaints, c)); got !=
+		"[cni:NoSchedule joiner.sh/hold=new:NoSchedule] [cni:NoSchedule joiner.sh/hold=two:NoSchedule]" {
+		t.Errorf("left alone: %s", got)
+	}
+}

@@ -15,30 +15,34 @@ import (
 	"joiner/pkg/cluster"
 )
 
-// holdsOf lists the values of the hold taints that the tolerations name.
+// holdsOf lists the nodes' own values of the hold taint that the tolerations name.
 func holdsOf(in []corev1.Toleration) []string {
 	var out []string
 	for _, t := range in {
-		if t.Key == karpv1.TaintHold {
+		if t.Key == karpv1.TaintHold && t.Value != karpv1.HoldAtBoot {
 			out = append(out, t.Value)
 		}
 	}
 	return out
 }
 
-// Tolerate makes the pod tolerate the taint of a held node; nothing else of a pod can be changed once it exists, and nothing else is
+// Tolerate makes the pod tolerate the taint of a held node, and the one such nodes boot with; nothing else of a pod can be changed once it exists, and nothing else is
 // changed. A pod that is gone is no error, one that was replaced by another of its name is.
 func (c *Client) Tolerate(ctx context.Context, p cluster.Pod, t cluster.Taint) error {
 	what := call{verb: "let tolerate", place: pods(), namespace: p.Namespace, name: p.Name, uid: p.UID}
-	more := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}
-	var path string
-	var value any
-	if path, value = "/spec/tolerations/-", more; len(p.Tolerations)+len(p.Holds) == 0 {
-		path, value = "/spec/tolerations", []corev1.Toleration{more} // there is no list to add to
+	own := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}
+	boot := own
+	boot.Value = karpv1.HoldAtBoot
+	patch := []fields{{"op": "test", "path": "/metadata/uid", "value": p.UID}}
+	switch {
+	case len(p.Holds) > 0:
+		patch = append(patch, fields{"op": "add", "path": "/spec/tolerations/-", "value": own})
+	case len(p.Tolerations) > 0:
+		patch = append(patch, fields{"op": "add", "path": "/spec/tolerations/-", "value": boot}, fields{"op": "add", "path": "/spec/tolerations/-", "value": own})
+	default: // there is no list to add to
+		patch = append(patch, fields{"op": "add", "path": "/spec/tolerations", "value": []corev1.Toleration{boot, own}})
 	}
-	body, err := json.Marshal([]fields{
-		{"op": "test", "path": "/metadata/uid", "value": p.UID}, {"op": "add", "path": path, "value": value},
-	})
+	body, err := json.Marshal(patch)
 	if err != nil {
 		return fmt.Errorf("%s: encode: %w", what, err)
 	}

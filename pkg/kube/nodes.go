@@ -9,6 +9,7 @@ import (
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 )
 
 // RegisterNode makes the node the claim's (spec core.md §4.3): finalizer, owner, the claim's taints unless the node brought
@@ -105,10 +106,13 @@ func registration(o *corev1.Node, claim cluster.Claim) fields {
 	return out
 }
 
-// registeredTaints adds the claim's taints to those of the node, which win, and drops the one that says it is not registered.
-// A node that is registered already has had its startup taints; whoever removed one since meant it.
+// registeredTaints adds the claim's taints to those of the node, which win, drops the one that says it is not registered, and makes the
+// hold that the node booted with its own. A node that is registered already has had its startup taints; whoever removed one since meant it.
 func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
+	for i, t := range hold.Registered(taintsFrom(out), claim) {
+		out[i].Value = t.Value
+	}
 	if o.Labels[karpv1.LabelDoNotSyncTaints] == "true" || o.Labels[karpv1.LabelRegistered] == "true" {
 		return out
 	}

@@ -14,6 +14,7 @@ import (
 	"joiner/pkg/bootstrap"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 )
 
 const (
@@ -99,10 +100,10 @@ func userData(in Input, capacityType string, g group) (string, error) {
 	return bootstrap.UserData(b)
 }
 
-// bootTaints are the taints of the claim and its startup taints, each once.
+// bootTaints are the taints of the claim and its startup taints as the kubelet brings them, each once.
 func bootTaints(c cluster.Claim) []cluster.Taint {
 	var out []cluster.Taint
-	for _, t := range slices.Concat(c.Taints, c.StartupTaints) {
+	for _, t := range hold.AtBoot(slices.Concat(c.Taints, c.StartupTaints)) {
 		if !slices.Contains(out, t) {
 			out = append(out, t)
 		}

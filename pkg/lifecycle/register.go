@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -55,7 +54,7 @@ func (v view) initialize(c cluster.Claim) []plan.Action {
 	if !n.Ready {
 		return unknown(v1.ReasonNodeNotReady, "the node is not Ready")
 	}
-	if t, held := hold.Of(c); held && slices.Contains(n.Taints, t) {
+	if t, held := hold.Of(c); held && hold.On(n) {
 		if why := hold.Over(t, n, v.waiting, v.s.Now); why != "" {
 			return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
 		}

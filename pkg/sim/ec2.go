@@ -12,6 +12,7 @@ import (
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/launch"
 )
 
@@ -179,7 +180,7 @@ func (w *world) start(o launch.Order, v launch.Override) *machine {
 	m.states = []state{{"pending", now}}
 	m.labels = map[string]string{catalog.LabelType: v.Type, catalog.LabelZone: v.Zone, catalog.LabelCapacityType: v.CapacityType}
 	if c, ok := w.byUID[o.ClaimUID]; ok {
-		m.labels, m.taints = merged(c.Labels, m.labels), slices.Concat(c.Taints, c.StartupTaints)
+		m.labels, m.taints = merged(c.Labels, m.labels), hold.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
 	}
 	w.checkStart(m, o)
 	w.machines[m.ID] = m

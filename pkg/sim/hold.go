@@ -38,6 +38,9 @@ func isHold(t cluster.Taint) bool { return t.Key == v1.TaintHold }
 // tolerations are all of the pod's, those for held nodes too.
 func (p *pod) tolerations() []cluster.Toleration {
 	out := slices.Clone(p.Tolerations)
+	if len(p.Holds) > 0 {
+		out = append(out, cluster.Toleration{Key: v1.TaintHold, Operator: "Equal", Value: v1.HoldAtBoot, Effect: "NoSchedule"})
+	}
 	for _, h := range p.Holds {
 		out = append(out, cluster.Toleration{Key: v1.TaintHold, Operator: "Equal", Value: h, Effect: "NoSchedule"})
 	}

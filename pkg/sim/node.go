@@ -9,6 +9,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 )
 
 // node is a Node object, and what makes it go.
@@ -25,8 +26,8 @@ func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Clai
 	return p.changeNode(ctx, "register node", n, func(have *node) bool {
 		p.w.checkOurs(have, "registered")
 		labels := merged(c.Labels, map[string]string{v1.LabelRegistered: "true"})
-		taints := slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
-		if have.Finalizer && have.owner == c.UID && within(labels, have.Labels) && len(taints) == len(have.Taints) {
+		taints := slices.DeleteFunc(hold.Registered(have.Taints, c), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		if have.Finalizer && have.owner == c.UID && within(labels, have.Labels) && slices.Equal(taints, have.Taints) {
 			return false
 		}
 		// Finalizers cannot be added to an object that is being deleted.

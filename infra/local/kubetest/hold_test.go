@@ -40,7 +40,16 @@ func TestHeldNode(t *testing.T) {
 	if err := provision.Tolerate(t.Context(), gone, holdTaint()); err == nil {
 		t.Error("a pod of another UID was changed")
 	}
+	early := c.addPod(t, "early", "", nil) // gets a second node of its own plan, and has a list of tolerations already
+	for _, value := range []string{"elsewhere", "here"} {
+		if now, err := c.CoreV1().Pods(c.name).Get(t.Context(), early.Name, metav1.GetOptions{}); err != nil {
+			t.Fatal(err)
+		} else if err := provision.Tolerate(t.Context(), kube.Pod(now), cluster.Taint{Key: "joiner.sh/hold", Value: value, Effect: "NoSchedule"}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	c.addNode(t, c.name, corev1.Taint{Key: "joiner.sh/hold", Value: "here", Effect: corev1.TaintEffectNoSchedule})
+	c.awaitNode(t, "early")
 	c.awaitNode(t, "meant")
 	now, err := c.CoreV1().Pods(c.name).Get(t.Context(), other.Name, metav1.GetOptions{})
 	if err != nil || now.Spec.NodeName != "" {
@@ -63,6 +72,20 @@ func TestHeldNode(t *testing.T) {
 	p := kube.Pod(now)
 	if !slices.Equal(p.Holds, []string{"here"}) || slices.ContainsFunc(p.Tolerations, func(x cluster.Toleration) bool { return x.Key == "joiner.sh/hold" }) {
 		t.Errorf("holds %v, tolerations %v", p.Holds, p.Tolerations)
+	}
+}
+
+// Should nobody register a held node in time, pods that were planned for any held node may go there, and no others.
+func TestHeldNodeThatNobodyRegisters(t *testing.T) {
+	c := newEnv(t)
+	meant, other := c.addPod(t, "meant", "", nil), c.addPod(t, "other", "", nil)
+	if err := c.as(t, install.GroupProvision).Tolerate(t.Context(), kube.Pod(meant), holdTaint()); err != nil {
+		t.Fatal(err)
+	}
+	c.addNode(t, c.name, corev1.Taint{Key: "joiner.sh/hold", Value: "new", Effect: corev1.TaintEffectNoSchedule})
+	c.awaitNode(t, "meant")
+	if now, err := c.CoreV1().Pods(c.name).Get(t.Context(), other.Name, metav1.GetOptions{}); err != nil || now.Spec.NodeName != "" {
+		t.Errorf("the other pod is on %q, %v", now.Spec.NodeName, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package kubetest_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,5 +128,30 @@ func TestRegistrationLeavesTaintsAlone(t *testing.T) {
 	n, err := k.Node(t.Context(), c.name)
 	if err != nil || len(n.Taints) != 0 || n.Labels["karpenter.sh/registered"] != "true" {
 		t.Errorf("after registration: taints %v, labels %v, error %v", n.Taints, n.Labels, err)
+	}
+}
+
+// A held node boots with a hold that all such nodes share, and is the claim's from registration on.
+func TestRegistrationMakesTheHoldItsOwn(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	k, _ := c.client(t)
+	claim := c.addClaim(t, k)
+	claim.StartupTaints = []cluster.Taint{holdTaint()}
+	c.addNode(t, c.name, corev1.Taint{Key: "joiner.sh/hold", Value: "new", Effect: corev1.TaintEffectNoSchedule})
+	if _, err := c.CoreV1().Nodes().Patch(t.Context(), c.name, "application/merge-patch+json",
+		[]byte(`{"metadata":{"labels":{"karpenter.sh/do-not-sync-taints":"true"}}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	n := c.readyNode(t, k, c.name)
+	for range 2 {
+		if err := k.RegisterNode(t.Context(), n, claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, err := k.Node(t.Context(), c.name)
+	if err != nil || !slices.Equal(n.Taints, []cluster.Taint{holdTaint()}) {
+		t.Errorf("after registration: taints %v, error %v", n.Taints, err)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"joiner/pkg/controltest"
 	"joiner/pkg/discover"
 	"joiner/pkg/fleet"
+	"joiner/pkg/hold"
 	"joiner/pkg/launch"
 	"joiner/pkg/resource"
 )
@@ -169,8 +170,8 @@ func TestABurstOfClaims(t *testing.T) {
 	}
 }
 
-// Pods of many kinds get nodes that are held for them, each with user data of its own: too many of these at once would take EC2 minutes.
-func TestABurstOfNodesThatWouldBeHeld(t *testing.T) {
+// Pods of many kinds get nodes that are held for them. These share launch templates and requests as others do.
+func TestABurstOfHeldNodes(t *testing.T) {
 	w, p, c := burst(t, *claims)
 	p.Rules.Hold, p.Holds = true, p.Read.(ports)
 	stop := peak()
@@ -180,7 +181,17 @@ func TestABurstOfNodesThatWouldBeHeld(t *testing.T) {
 	if len(c.Instances()) != *claims {
 		t.Errorf("%d instances, want %d", len(c.Instances()), *claims)
 	}
+	for _, claim := range w.Claims() {
+		if _, held := hold.Of(cluster.Claim{StartupTaints: claim.StartupTaints}); !held {
+			t.Errorf("the node of %s is not held", claim.Name)
+		}
+	}
 	report(t, c, stop())
+	for _, action := range []string{"ec2:CreateFleet", "ec2:CreateLaunchTemplate"} {
+		if calls := c.CallCounts()[action]; calls > max(10, *claims/10) {
+			t.Errorf("%d calls of %s", calls, action)
+		}
+	}
 }
 
 // Spot is sold out everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and still shared.

@@ -54,6 +54,10 @@ const (
 // TaintHold is the key of the taint that keeps a new node for the pods it was planned for; its value stands for those pods.
 const TaintHold = "joiner.sh/hold"
 
+// HoldAtBoot is the value of TaintHold that a held node registers with. It is the same for all held nodes, so that they can share a
+// launch template and a request; registration puts the node's own value in its place.
+const HoldAtBoot = "new"
+
 // LabelInstance on a NodeClaim is the id of its instance, so that a notice about an instance finds its claim without reading all.
 const LabelInstance = "joiner.sh/instance"
 
