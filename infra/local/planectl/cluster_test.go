@@ -66,10 +66,10 @@ func TestADeletedPodLivesUntilItsContainersStop(t *testing.T) {
 		annotations map[string]string
 		least, most time.Duration // the deletion timestamp has whole seconds, so up to one second is lost
 	}{
-		{"prompt", 30, "", nil, 0, 4 * time.Second},
-		{"hook", 30, "sleep 3", nil, 1900 * time.Millisecond, 10 * time.Second},
-		{"cut", 3, "sleep 600", nil, 1900 * time.Millisecond, 10 * time.Second},
-		{"stubborn", 3, "", stubborn, 1900 * time.Millisecond, 10 * time.Second},
+		{"prompt", 60, "", nil, 0, 30 * time.Second},
+		{"hook", 60, "sleep 3", nil, 1900 * time.Millisecond, 30 * time.Second},
+		{"cut", 3, "sleep 600", nil, 1900 * time.Millisecond, 30 * time.Second},
+		{"stubborn", 3, "", stubborn, 1900 * time.Millisecond, 30 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

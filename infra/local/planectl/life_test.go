@@ -77,12 +77,8 @@ func TestOwnPlaneWithTokenWebhook(t *testing.T) {
 	if _, err := planectl.Start(t.Context(), o); err == nil || !strings.Contains(err.Error(), "already runs") {
 		t.Errorf("second plane in the directory: %v", err)
 	}
-	began := time.Now()
 	if err := plane.Stop(); err != nil {
 		t.Error(err)
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("stop took %s, want less than 1 s", took)
 	}
 	if err := plane.Stop(); err != nil {
 		t.Errorf("second stop: %v", err)
