@@ -132,7 +132,7 @@ func tainted(n *cluster.Node) bool {
 func (v *view) homeless() func(*running) string {
 	why := map[string]string{}
 	for _, u := range v.base.Unplaced {
-		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere"
+		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
 	}
 	for _, l := range v.base.Launches {
 		for _, p := range l.Pods {

@@ -30,12 +30,13 @@ type side interface {
 
 // outcome is what a side made of a cluster.
 type outcome struct {
-	usd, before  float64
-	nodes, moved int
-	passes       int
-	cpu, longest float64 // seconds
-	cut          bool    // it was not at rest when its time was over
-	faults       []string
+	USD, Before  float64
+	Nodes, Moved int
+	Passes       int
+	CPU, Longest float64 // seconds
+	Cut          bool    // it was not at rest when its time was over
+	Faults       []string
+	Version, Day string // of the tool, and when it was measured
 }
 
 // row is one cluster.
@@ -50,7 +51,9 @@ type row struct {
 type bench struct {
 	patience time.Duration
 	seed     uint64
+	kept     string // file
 	verbose  bool
+	only     string // side, both when empty
 	catalog  catalog.Catalog
 }
 
@@ -59,18 +62,19 @@ func main() {
 	sizes := flag.String("sizes", "50,500,2000", "nodes of the clusters, parted by commas")
 	kinds := flag.String("kinds", strings.Join(world.Kinds(), ","), "kinds of clusters, parted by commas")
 	out := flag.String("out", "", "file for the Markdown table, none when empty")
-	only := flag.Bool("joiner-only", false, "leave Karpenter out")
+	flag.StringVar(&b.only, "only", "", "one of joiner and karpenter: leave the other out")
+	flag.StringVar(&b.kept, "peer", "", "file that keeps what Karpenter made of clusters: those in it are not measured anew, others are added; none when empty")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
 	flag.Uint64Var(&b.seed, "seed", 1, "of the clusters")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
 	flag.Parse()
-	if err := b.run(*sizes, *kinds, *out, *only); err != nil {
+	if err := b.run(*sizes, *kinds, *out); err != nil {
 		fmt.Fprintf(os.Stderr, "disruption: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func (b bench) run(sizes, kinds, out string, only bool) error {
+func (b bench) run(sizes, kinds, out string) error {
 	var err error
 	if b.catalog, err = catalog.Decode(builtin.Data()); err != nil {
 		return err
@@ -83,7 +87,7 @@ func (b bench) run(sizes, kinds, out string, only bool) error {
 			return fmt.Errorf("sizes: %w", err)
 		}
 		for kind := range strings.SplitSeq(kinds, ",") {
-			r, err := b.one(kind, nodes, only)
+			r, err := b.one(kind, nodes)
 			if err != nil {
 				return fmt.Errorf("%s-%d: %w", kind, nodes, err)
 			}
@@ -100,50 +104,54 @@ func (b bench) run(sizes, kinds, out string, only bool) error {
 }
 
 // one lets both sides run on a cluster of their own that is the same, ours first: what Karpenter leaves in memory must not help it.
-func (b bench) one(kind string, nodes int, only bool) (row, error) {
+func (b bench) one(kind string, nodes int) (row, error) {
 	w, err := world.Generate(b.catalog, kind, nodes, b.seed)
 	if err != nil {
 		return row{}, err
 	}
 	r := row{name: w.Name, nodes: nodes, pods: len(w.Pods), usd: w.Price()}
-	j := newJoiner(w)
-	if r.ours, err = b.rest("joiner", w, j); err != nil {
-		return row{}, err
+	if b.only != "karpenter" {
+		j := newJoiner(w)
+		if r.ours, err = b.rest("joiner", w, j); err != nil {
+			return row{}, err
+		}
+		r.why = j.why
 	}
-	r.why = j.why
-	if only {
+	if b.only == "joiner" {
 		return r, nil
 	}
-	if w, err = world.Generate(b.catalog, kind, nodes, b.seed); err != nil {
-		return row{}, err
-	}
-	k, err := karpenter.NewDisruption(w)
-	if err != nil {
-		return row{}, err
-	}
-	r.theirs, err = b.rest("karpenter", w, k)
+	r.theirs, err = b.peer(w.Name, func() (*outcome, error) {
+		if w, err = world.Generate(b.catalog, kind, nodes, b.seed); err != nil {
+			return nil, err
+		}
+		k, err := karpenter.NewDisruption(w)
+		if err != nil {
+			return nil, err
+		}
+		return b.rest("karpenter", w, k)
+	})
 	return r, err
 }
 
 // rest lets a side pass until it does nothing twice, hours apart.
 func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
-	o := &outcome{before: w.Price()}
+	o := &outcome{Before: w.Price()}
 	spent := 0.0
 	runtime.GC()
 	for idle := 0; idle < 3; {
-		if o.cut = spent > b.patience.Seconds(); o.cut {
+		if o.Cut = spent > b.patience.Seconds(); o.Cut {
 			break
 		}
 		acted, took, err := s.Pass(context.Background())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", tool, err)
 		}
-		o.passes++
-		o.cpu += took.UserSeconds
+		o.Passes++
+		o.CPU += took.UserSeconds
 		spent += took.UserSeconds
-		o.longest = max(o.longest, took.Seconds)
+		o.Longest = max(o.Longest, took.Seconds)
 		if b.verbose {
-			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s %8.3f USD/h %4d nodes %5d moved\n", tool, o.passes, acted, took.Seconds, w.Price(), len(w.Nodes), w.Moved)
+			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s %8.3f USD/h %4d nodes %5d moved\n", tool, o.Passes, acted, took.Seconds, w.Price(), len(w.Nodes), w.Moved)
 			if j, ours := s.(*joiner); ours {
 				for _, line := range j.said {
 					fmt.Fprintf(os.Stderr, "    %s\n", line)
@@ -159,12 +167,12 @@ func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
 		}
 		w.Now = w.Now.Add(wait)
 	}
-	o.usd, o.nodes, o.moved, o.faults = w.Price(), len(w.Nodes), w.Moved, slices.Clone(w.Faults)
+	o.USD, o.Nodes, o.Moved, o.Faults = w.Price(), len(w.Nodes), w.Moved, slices.Clone(w.Faults)
 	if n := len(w.Waiting()); n > 0 {
-		o.faults = append(o.faults, fmt.Sprintf("%d pods are left without a node", n))
+		o.Faults = append(o.Faults, fmt.Sprintf("%d pods are left without a node", n))
 	}
 	fmt.Fprintf(os.Stderr, "%-16s %-9s %9.3f -> %9.3f USD/h %5d nodes %6d moved %4d passes %8.2f s CPU, longest pass %.2f s\n",
-		w.Name, tool, o.before, o.usd, o.nodes, o.moved, o.passes, o.cpu, o.longest)
+		w.Name, tool, o.Before, o.USD, o.Nodes, o.Moved, o.Passes, o.CPU, o.Longest)
 	return o, nil
 }
 
@@ -172,8 +180,8 @@ func faults(rows []row) error {
 	var bad []string
 	for _, r := range rows {
 		for _, o := range []*outcome{r.ours, r.theirs} {
-			if o != nil && len(o.faults) > 0 {
-				bad = append(bad, fmt.Sprintf("%s: %s", r.name, strings.Join(o.faults[:min(3, len(o.faults))], "; ")))
+			if o != nil && len(o.Faults) > 0 {
+				bad = append(bad, fmt.Sprintf("%s: %s", r.name, strings.Join(o.Faults[:min(3, len(o.Faults))], "; ")))
 			}
 		}
 	}

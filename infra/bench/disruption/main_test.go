@@ -19,7 +19,7 @@ func TestBothSidesComeToRest(t *testing.T) {
 	karpenter.Prepare()
 	b := bench{patience: 5 * time.Minute, seed: 3, catalog: c}
 	for _, kind := range []string{world.HalfEmpty, world.Guarded} {
-		r, err := b.one(kind, 8, false)
+		r, err := b.one(kind, 8)
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
@@ -27,7 +27,7 @@ func TestBothSidesComeToRest(t *testing.T) {
 			t.Error(err)
 		}
 		for tool, o := range map[string]*outcome{"joiner": r.ours, "karpenter": r.theirs} {
-			if o.cut || o.usd >= 0.95*r.usd || o.moved == 0 {
+			if o.Cut || o.USD >= 0.95*r.usd || o.Moved == 0 {
 				t.Errorf("%s, %s: %+v", r.name, tool, *o)
 			}
 		}
@@ -47,7 +47,7 @@ func TestFaultsAreFound(t *testing.T) {
 	for _, n := range w.Sorted() {
 		w.Remove(n.Name)
 	}
-	o := outcome{faults: w.Faults}
+	o := outcome{Faults: w.Faults}
 	if faults([]row{{name: w.Name, ours: &o}}) == nil {
 		t.Error("pods that forbid it were evicted, and nobody said so")
 	}

@@ -29,15 +29,15 @@ func sheet(rows []row) table.Writer {
 				continue
 			}
 			mark := ""
-			if o.cut {
+			if o.Cut {
 				mark = "*"
 			}
-			line = append(line, fmt.Sprintf("%.3f%s", o.usd, mark), o.nodes, o.moved, o.passes, fmt.Sprintf("%.2f", o.cpu), fmt.Sprintf("%.2f", o.longest))
+			line = append(line, fmt.Sprintf("%.3f%s", o.USD, mark), o.Nodes, o.Moved, o.Passes, fmt.Sprintf("%.2f", o.CPU), fmt.Sprintf("%.2f", o.Longest))
 		}
-		if r.theirs == nil {
+		if r.theirs == nil || r.ours == nil {
 			line = append(line, "", "")
 		} else {
-			line = append(line, fmt.Sprintf("%.3f", r.ours.usd/r.theirs.usd), fmt.Sprintf("%.1f", r.theirs.cpu/r.ours.cpu))
+			line = append(line, fmt.Sprintf("%.3f", r.ours.USD/r.theirs.USD), fmt.Sprintf("%.1f", r.theirs.CPU/r.ours.CPU))
 		}
 		t.AppendRow(line)
 	}
@@ -51,14 +51,14 @@ func summary(rows []row) string {
 	var ours, theirs outcome
 	var before float64
 	for _, r := range rows {
-		if r.theirs == nil {
+		if r.theirs == nil || r.ours == nil {
 			return ""
 		}
 		before += r.usd
 		for _, x := range []struct{ sum, of *outcome }{{&ours, r.ours}, {&theirs, r.theirs}} {
-			x.sum.usd += x.of.usd
-			x.sum.moved += x.of.moved
-			x.sum.cpu += x.of.cpu
+			x.sum.USD += x.of.USD
+			x.sum.Moved += x.of.Moved
+			x.sum.CPU += x.of.CPU
 		}
 	}
 	if before == 0 {
@@ -66,8 +66,8 @@ func summary(rows []row) string {
 	}
 	return fmt.Sprintf("Over the set Joiner's clusters cost %.1f %% less than Karpenter's in the end (%.2f and %.2f USD/h of %.2f before), "+
 		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU.\n",
-		100*(1-ours.usd/theirs.usd), ours.usd, theirs.usd, before,
-		float64(ours.moved)/(before-ours.usd), float64(theirs.moved)/(before-theirs.usd), theirs.cpu/ours.cpu)
+		100*(1-ours.USD/theirs.USD), ours.USD, theirs.USD, before,
+		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU)
 }
 
 func markdown(rows []row) string {
