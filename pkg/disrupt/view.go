@@ -70,7 +70,7 @@ type refuse struct{ word, why string }
 type view struct {
 	s         cluster.Snapshot
 	r         rules
-	sells     pack.Market
+	stock     *pack.Stock
 	types     func(cluster.Pool) []catalog.Type
 	base      plan.Plan        // where pods go as it is
 	calm      cluster.Snapshot // with every pod where base puts it, and room on nodes that may take moved pods only
@@ -98,13 +98,14 @@ func (v *view) rules() rules   { return v.r }
 func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 	s.Rules.SearchSteps, s.Rules.NodeCostUSD = searchSteps, max(s.Rules.NodeCostUSD, nodeCostUSD)
 	v := &view{
-		s: s, r: rulesOf(s.Rules), sells: sells, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
+		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left: map[string]map[v1.DisruptionReason]int{}, worths: map[amounts]float64{},
 		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{},
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.sight()
-	v.base = pack.PodsFrom(v.kept(), sells)
+	v.stock = pack.Stocked(s, sells)
+	v.base = v.pack(v.kept())
 	for _, n := range v.nodes {
 		v.appraise(n, m)
 	}
@@ -321,7 +322,7 @@ func (v *view) together(begun []Command, c Command) bool {
 	for _, u := range v.base.Unplaced {
 		homeless[u.Pod] = true
 	}
-	p := pack.PodsFrom(s, v.sells)
+	p := v.pack(s)
 	return len(p.Launches) <= len(v.base.Launches) && !slices.ContainsFunc(p.Unplaced, func(u plan.Unplaced) bool { return !homeless[u.Pod] })
 }
 
@@ -353,7 +354,7 @@ func (v *view) without(set []*node, forGood bool) plan.Plan {
 	return v.pack(v.drop(s, out, forGood))
 }
 
-func (v *view) pack(s cluster.Snapshot) plan.Plan { return pack.PodsFrom(s, v.sells) }
+func (v *view) pack(s cluster.Snapshot) plan.Plan { return v.stock.Pods(s) }
 
 // drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone.
 func (v *view) drop(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {

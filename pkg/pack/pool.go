@@ -100,10 +100,6 @@ func (w *world) findPools(sells Market) {
 	slices.SortFunc(w.pools, func(a, b *pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
-	standing := map[string][]cluster.Host{}
-	for _, h := range w.all {
-		standing[h.Pool()] = append(standing[h.Pool()], h)
-	}
 	named := w.namedValues()
 	for i, p := range w.pools {
 		p.id, p.named = i, named
@@ -113,11 +109,22 @@ func (w *world) findPools(sells Market) {
 				p.open = append(p.open, r.Key)
 			}
 		}
-		p.used = p.use(standing[p.Name], func() []catalog.Type { return sold(p.Pool) })
 	}
+	w.countUse(sold)
 	w.setAside()
 	w.stockAll(sold)
 	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *offer) bool { return !o.forSale() }), len(w.dims))
+}
+
+// countUse finds what each pool has already.
+func (w *world) countUse(sold func(cluster.Pool) []catalog.Type) {
+	standing := map[string][]cluster.Host{}
+	for _, h := range w.all {
+		standing[h.Pool()] = append(standing[h.Pool()], h)
+	}
+	for _, p := range w.pools {
+		p.used = p.use(standing[p.Name], func() []catalog.Type { return sold(p.Pool) })
+	}
 }
 
 // stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.

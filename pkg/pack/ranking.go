@@ -33,12 +33,19 @@ func newRanking(offers []*offer, dims int) *ranking {
 // admission allows; noPrice where there is none.
 func (r *ranking) least(admit *admission, k *kind) float64 {
 	id := priced{admit, k.shape}
-	if p, ok := r.known[id]; ok {
-		return p
+	p, ok := r.known[id]
+	if !ok {
+		p = r.share(admit, k.need)
+		r.known[id] = p
 	}
+	return p
+}
+
+// share is least for a pod that needs as much as the vector says.
+func (r *ranking) share(admit *admission, needs []int64) float64 {
 	var list []ranked
 	need, from := int64(0), -1.0
-	for d, x := range k.need {
+	for d, x := range needs {
 		if x == 0 {
 			continue
 		}
@@ -59,11 +66,10 @@ func (r *ranking) least(admit *admission, k *kind) float64 {
 		if float64(need)*e.unit*(1-1e-12) > best {
 			break
 		}
-		if s := share(k.need, e.offer.room); s <= 1 && e.offer.Price*s < best && admit.check(e.offer) >= 0 {
+		if s := share(needs, e.offer.room); s <= 1 && e.offer.Price*s < best && admit.check(e.offer) >= 0 {
 			best = e.offer.Price * s
 		}
 	}
-	r.known[id] = best
 	return best
 }
 

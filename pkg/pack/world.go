@@ -35,6 +35,7 @@ type world struct {
 	eligibles  map[string][]bool
 	models     int
 	sale       *ranking // all that is available now
+	sold       domainsSold
 	holders    map[string]*held
 	asked      []int32
 	last       asked
@@ -64,27 +65,47 @@ func survey(s cluster.Snapshot, sells Market) *world { return surveyed(s, sells,
 
 // surveyed is survey where up to few pools are all looked at.
 func surveyed(s cluster.Snapshot, sells Market, few int) *world {
-	w := &world{
-		few: few,
-		s:   s, all: s.Hosts(), counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
-		admissions: map[string]*admission{}, eligibles: map[string][]bool{},
-		holders: map[string]*held{}, reasons: map[string]string{},
-	}
-	list, out := unmodelled(demand(s, w.all))
-	w.unmodelled = out
-	sig := signer{labels: selected(s), shared: sharedVolumes(s.Pods), moving: moving(w.all)}
-	w.kinds = kinds(list, sig)
-	w.measure()
-	for _, d := range s.Daemons {
+	w := newWorld(s, few)
+	sig := w.ask()
+	w.measure(w.needed())
+	w.addDaemons()
+	w.findPools(sells)
+	w.complete(sig)
+	return w
+}
+
+func (w *world) addDaemons() {
+	for _, d := range w.s.Daemons {
 		d.NodePrefers = nil
 		x := wishes(d, true, false)[0]
 		w.daemons = append(w.daemons, daemon{pod: d, admit: w.admission(x.alternatives(false), x.tolerations())})
 	}
-	w.findPools(sells)
+}
+
+func newWorld(s cluster.Snapshot, few int) *world {
+	return &world{
+		few: few,
+		s:   s, all: s.Hosts(), counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
+		admissions: map[string]*admission{}, eligibles: map[string][]bool{},
+		holders: map[string]*held{}, reasons: map[string]string{}, sold: domainsSold{},
+	}
+}
+
+// ask finds who needs a place.
+func (w *world) ask() signer {
+	list, out := unmodelled(demand(w.s, w.all))
+	w.unmodelled = out
+	sig := signer{labels: selected(w.s), shared: sharedVolumes(w.s.Pods), moving: moving(w.all)}
+	w.kinds = kinds(list, sig)
+	return sig
+}
+
+// complete adds what depends on nodes and pods to a world that knows what pools can launch.
+func (w *world) complete(sig signer) {
 	w.findKeys()
 	softTaint := w.softTaints()
 	for _, k := range w.kinds {
-		for _, x := range wishes(k.pod, s.Rules.IgnorePreferences, softTaint) {
+		for _, x := range wishes(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
 			k.views = append(k.views, w.view(k, x))
 		}
 	}
@@ -97,7 +118,6 @@ func surveyed(s cluster.Snapshot, sells Market, few int) *world {
 	w.findHosts(waiting)
 	w.count(waiting, sig)
 	w.dropCircles()
-	return w
 }
 
 // softTaints reports whether any node or pool has a taint that pods may have to put up with.
@@ -108,17 +128,23 @@ func (w *world) softTaints() bool {
 
 func soft(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
 
-// measure lists the resources that matter and turns needs into vectors.
-func (w *world) measure() {
-	w.dims = []string{resource.CPU, resource.Memory, resource.Pods}
+// needed lists, sorted, the resources that matter.
+func (w *world) needed() []string {
+	dims := []string{resource.CPU, resource.Memory, resource.Pods}
 	for _, k := range w.kinds {
 		for _, n := range k.pod.Need.Names() {
-			if !slices.Contains(w.dims, n) {
-				w.dims = append(w.dims, n)
+			if !slices.Contains(dims, n) {
+				dims = append(dims, n)
 			}
 		}
 	}
-	slices.Sort(w.dims)
+	slices.Sort(dims)
+	return dims
+}
+
+// measure turns needs into vectors of the resources.
+func (w *world) measure(dims []string) {
+	w.dims = dims
 	shapes := map[string]int{}
 	var text []byte
 	for _, k := range w.kinds {
@@ -150,14 +176,7 @@ func (w *world) findKeys() {
 	}
 	delete(keys, labelHost)
 	for key := range keys { // each key on its own, so the order does not matter
-		var all []string
-		for _, o := range w.offers {
-			all = append(all, o.domains(key)...)
-			if len(all) > 1<<12 {
-				slices.Sort(all)
-				all = slices.Compact(all)
-			}
-		}
+		all := slices.Clone(w.sold.of(key, w.offers))
 		for _, h := range w.all {
 			if v, ok := h.Labels()[key]; ok {
 				all = append(all, v)

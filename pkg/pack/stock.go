@@ -1,0 +1,89 @@
+package pack
+
+import (
+	"slices"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
+	"joiner/pkg/plan"
+)
+
+// Stock is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what if those pods
+// waited. It remembers which offers suit which pods. It may not be used concurrently.
+type Stock struct {
+	sells Market
+	from  *world // with every pod as if it waited
+	sold  func(cluster.Pool) []catalog.Type
+}
+
+// Stocked is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and in nothing else.
+func Stocked(s cluster.Snapshot, sells Market) *Stock {
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Reschedulable() {
+			p.NodeName, p.Nominated, p.Unscheduled = "", "", true
+		}
+	}
+	return &Stock{sells: sells, from: stocked(s, sells), sold: overlay.Market(s, sells)}
+}
+
+// stocked is a world that knows what pools can launch, and no more.
+func stocked(s cluster.Snapshot, sells Market) *world {
+	w := newWorld(s, manyPools)
+	w.ask()
+	w.measure(w.needed())
+	w.addDaemons()
+	w.findPools(sells)
+	return w
+}
+
+// Pods is what PodsFrom decides about the snapshot.
+func (st *Stock) Pods(s cluster.Snapshot) plan.Plan {
+	if len(st.from.pools) > st.from.few { // which of so many pools are looked at depends on the pods that wait
+		return PodsFrom(s, st.sells)
+	}
+	return decided(st.survey(s))
+}
+
+// survey is survey with what is in stock.
+func (st *Stock) survey(s cluster.Snapshot) *world {
+	from, w := st.from, newWorld(s, manyPools)
+	sig := w.ask()
+	w.measure(from.dims)
+	w.daemons, w.admissions, w.models = from.daemons, from.admissions, from.models
+	w.pools, w.offers, w.skipped, w.sold = from.pools, from.offers, from.skipped, from.sold
+	w.sale = &ranking{offers: from.sale.offers, by: from.sale.by, known: map[priced]float64{}}
+	w.countUse(st.sold)
+	w.complete(sig)
+	return w
+}
+
+// Floor is the least that the pod adds to the price of any fleet that these pools make, USD per hour: the price of the share that it
+// takes of the node where that is lowest. It is false where no pool can launch a node for it.
+func (st *Stock) Floor(p cluster.Pod) (usd float64, ok bool) {
+	w := st.from
+	list := wishes(p, w.s.Rules.IgnorePreferences, false)
+	x := list[len(list)-1]
+	usd = w.sale.share(w.admission(x.alternatives(true), x.tolerations()), w.vector(p.Need))
+	return usd, usd < noPrice
+}
+
+// domainsSold are the domains in which offers are, by topology key, once they were asked for.
+type domainsSold map[string][]string
+
+func (d domainsSold) of(key string, offers []*offer) []string {
+	all, ok := d[key]
+	if ok {
+		return all
+	}
+	for _, o := range offers {
+		all = append(all, o.domains(key)...)
+		if len(all) > 1<<12 {
+			slices.Sort(all)
+			all = slices.Compact(all)
+		}
+	}
+	d[key] = all
+	return all
+}

@@ -1,0 +1,54 @@
+package pack
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/scenario"
+)
+
+// What is in stock answers every question as looking anew would: about the snapshot, and about the same with a third of its nodes gone
+// with their claims and their pods waiting.
+func TestStockAnswersAlike(t *testing.T) {
+	asked, placed := 0, 0
+	for seed := range uint64(60) {
+		w, err := scenario.Wild(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := Stocked(w.Snapshot, w.Market)
+		for part := range 4 {
+			s := gone(w.Snapshot, part)
+			want, got := PodsFrom(s, w.Market), st.Pods(s)
+			asked, placed = asked+1, placed+len(want.Existing)+len(want.Launches)
+			if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" {
+				t.Fatalf("seed %d, part %d (-anew +in stock):\n%s", seed, part, diff)
+			}
+		}
+	}
+	if asked < 200 || placed < 1000 {
+		t.Errorf("%d questions, %d pods and nodes placed: too little to test anything", asked, placed)
+	}
+}
+
+// gone is the snapshot without every third node, from the one of that number on; 3 leaves all.
+func gone(s cluster.Snapshot, part int) cluster.Snapshot {
+	out := map[string]bool{}
+	for i, n := range s.Nodes {
+		if i%3 == part {
+			out[n.Name] = true
+		}
+	}
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return out[n.Name] })
+	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c cluster.Claim) bool { return out[c.NodeName] })
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; out[p.NodeName] && p.Reschedulable() {
+			p.NodeName, p.Unscheduled = "", true
+		}
+	}
+	return s
+}
