@@ -116,6 +116,13 @@ func (p Pod) Reschedulable() bool {
 		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode
 }
 
+// EvictionCost is what evicting the pod costs beside one of no priority and no deletion cost, which costs 1: from -10 to 10
+// (spec core.md §6.3).
+func (p Pod) EvictionCost() float64 {
+	const deletion, priority = 1 << 27, 1 << 25
+	return min(max(1+float64(p.DeletionCost)/deletion+float64(p.Priority)/priority, -10), 10)
+}
+
 // WeightedRequirements is a preferred node affinity term.
 type WeightedRequirements struct {
 	Weight       int32                 `json:"weight"`

@@ -98,6 +98,7 @@ type Pool struct {
 	Message          string            `json:"message,omitempty"` // why it is not ready
 	Deleting         bool              `json:"deleting,omitempty"`
 	Static           bool              `json:"static,omitempty"`      // replicas is set
+	Replicas         int64             `json:"replicas,omitempty"`    // of a static pool: how many nodes it is to have, with pods or without
 	Labels           map[string]string `json:"labels,omitempty"`      // of the template
 	Annotations      map[string]string `json:"annotations,omitempty"` // of the template
 	Requirements     require.Set       `json:"requirements"`

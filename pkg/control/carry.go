@@ -73,8 +73,8 @@ func (p *Provision) unfinished(ctx context.Context, claims []cluster.Claim) (out
 // carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others. Launches that are alike
 // share a request. What is not begun when the invocation has to end, the next one plans anew.
 func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched []plan.Launch, err error) {
-	l := p.launcher(s)
-	claims, err := p.begin(ctx, l, batched(decision.Launches, p.ShareFrom, p.Holder+p.Now().String()))
+	l, all := p.launcher(s), decision.All()
+	claims, err := p.begin(ctx, l, batched(all, p.ShareFrom, p.Holder+p.Now().String()))
 	shared, _ := batches(existing(claims))
 	errs := []error{err}
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
@@ -90,11 +90,11 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 			c, claims[i] = now, now
 		}
 		if c.ProviderID != "" {
-			launched = append(launched, decision.Launches[i])
-			p.sum.launched(*s, decision.Launches[i].Pods, p.Now())
+			launched = append(launched, all[i])
+			p.sum.launched(*s, all[i].Pods, p.Now())
 		}
 	}
-	p.tellLaunches(ctx, *s, claims, decision.Launches)
+	p.tellLaunches(ctx, *s, claims, all)
 	return launched, errors.Join(errs...)
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"joiner/pkg/catalog"
@@ -62,7 +63,7 @@ func (p *Provision) tellLaunches(ctx context.Context, s cluster.Snapshot, claims
 		}
 		got := catalog.Offer{CapacityType: c.Labels[catalog.LabelCapacityType], Type: c.Labels[catalog.LabelType], Zone: c.Labels[catalog.LabelZone]}
 		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Launched",
-			Message: fmt.Sprintf("launched %s for %d pods: %s", got, len(launches[i].Pods), plan.Pods(launches[i].Pods))})
+			Message: fmt.Sprintf("launched %s for %s", got, whom(launches[i]))})
 		for _, pod := range launches[i].Pods {
 			on[pod] = fmt.Sprintf("it is to run on a new node, NodeClaim %s: %s", c.Name, got)
 		}
@@ -75,9 +76,27 @@ func (p *Provision) tellLaunches(ctx context.Context, s cluster.Snapshot, claims
 	p.write(ctx, events[:min(len(events), maxEvents)])
 }
 
-// tellPools says on NodePools why they took no part.
-func (p *Provision) tellPools(ctx context.Context, s cluster.Snapshot, skipped []plan.Skip) {
+// whom says in words what a node is launched for.
+func whom(l plan.Launch) string {
+	if len(l.Pods) == 0 {
+		return "the number of nodes of NodePool " + l.Pool
+	}
+	return fmt.Sprintf("%d pods: %s", len(l.Pods), plan.Pods(l.Pods))
+}
+
+// tellPools says on NodePools why they took no part, and on static ones why they lack nodes.
+func (p *Provision) tellPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	var events []cluster.Event
+	for _, x := range decision.Short[:min(len(decision.Short), maxPoolEvents)] {
+		if pool, ok := s.PoolOf(x.Pool); ok {
+			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: "NotUsed",
+				Message: "it lacks nodes: " + x.Why, Every: poolEventEvery})
+		}
+	}
+	skipped := slices.DeleteFunc(slices.Clone(decision.Skipped), func(x plan.Skip) bool {
+		pool, _ := s.PoolOf(x.Pool)
+		return pool.Static // that no pod makes nodes there is no problem
+	})
 	for _, x := range skipped[:min(len(skipped), maxPoolEvents)] {
 		if pool, ok := s.PoolOf(x.Pool); ok && !pool.Deleting {
 			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: "NotUsed",

@@ -21,6 +21,8 @@ import (
 type Reader interface {
 	// Homeless lists the pods that need a node.
 	Homeless(ctx context.Context) ([]cluster.Pod, error)
+	// StaticPools lists the NodePools that have a fixed number of nodes. Whether they are ready is not said.
+	StaticPools(ctx context.Context) ([]cluster.Pool, error)
 	// Claims lists our NodeClaims.
 	Claims(ctx context.Context) ([]cluster.Claim, error)
 	// Snapshot reads every Kubernetes object that a decision may see.

@@ -14,6 +14,7 @@ import (
 	"joiner/pkg/launch"
 	"joiner/pkg/pass"
 	"joiner/pkg/plan"
+	"joiner/pkg/static"
 	"joiner/pkg/tick"
 )
 
@@ -93,9 +94,15 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	if len(pods) == 0 && !unsettled(claims) && !p.leaving(claims) {
-		p.sum.nothing()
-		p.sum.found(p.Hints, p.Now(), nil)
-		return false, nil
+		fixed, err := p.Read.StaticPools(ctx)
+		if err != nil {
+			return false, err
+		}
+		if !static.Unsettled(cluster.Snapshot{Now: p.Now(), Pools: fixed, Claims: claims}) {
+			p.sum.nothing()
+			p.sum.found(p.Hints, p.Now(), nil)
+			return false, nil
+		}
 	}
 	if err := p.gather(ctx, pods, claims); err != nil {
 		return false, err
@@ -128,21 +135,22 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 		condemned, leaveErr = p.leave(ctx, s, going, decision)
 	}
 	made, err := p.carryOut(ctx, &s, decision)
-	launched, err = launched+len(made), errors.Join(resumeErr, err, p.release(ctx, interrupt.Provided(s, decision, made)))
+	removed, removeErr := p.remove(ctx, s, decision.Removals)
+	launched, err = launched+len(made), errors.Join(resumeErr, err, removeErr, p.release(ctx, interrupt.Provided(s, decision, made)))
 	p.admit(ctx, s, decision)
-	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.Launches), "placed", len(decision.Existing),
+	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.All()), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
 	p.note(ctx, seen, decision)
 	err = errors.Join(err, leaveErr)
-	if launched+condemned > 0 {
+	if launched+condemned+removed > 0 {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	p.sum.unplaced(s, decision.Unplaced, p.Now())
 	p.tell(ctx, s, interrupt.Homeless(s, going, decision).Unplaced)
-	p.tellPools(ctx, s, decision.Skipped)
+	p.tellPools(ctx, s, decision)
 	p.settleBuffers(ctx, s, decision)
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
-	return fresh || len(decision.Launches) > 0 || placesReal(s, decision) || interrupt.Awaited(s.Claims, p.Now()), errors.Join(err, wakeErr)
+	return fresh || len(decision.All()) > 0 || placesReal(s, decision) || interrupt.Awaited(s.Claims, p.Now()), errors.Join(err, wakeErr)
 }
 
 // adopted makes sure that a claim carries our finalizer before anything is launched for it: one that a user made by hand does not.
@@ -210,7 +218,7 @@ func unsettled(claims []cluster.Claim) bool {
 
 // levelOf keeps passes that changed nothing out of the log.
 func levelOf(decision plan.Plan) slog.Level {
-	if len(decision.Launches) == 0 {
+	if len(decision.All())+len(decision.Removals) == 0 {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

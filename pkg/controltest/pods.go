@@ -21,6 +21,13 @@ func (p *Ports) Homeless(ctx context.Context) ([]cluster.Pod, error) {
 	})
 }
 
+// StaticPools lists the pools with a fixed number of nodes.
+func (p *Ports) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
+	return do(ctx, p, "list static pools", func() ([]cluster.Pool, error) {
+		return slices.DeleteFunc(slices.Clone(p.w.pools), func(pool cluster.Pool) bool { return !pool.Static }), nil
+	})
+}
+
 // Snapshot reads everything but what AWS knows.
 func (p *Ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return do(ctx, p, "read snapshot", func() (cluster.Snapshot, error) {

@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -102,7 +103,7 @@ func (v *view) open(n *node, reason v1.DisruptionReason) bool {
 	case n.taken, v.reports(n) != v.reporting:
 		return false
 	case reason == v1.DisruptionDrifted:
-		return n.barredE.word == "" && !n.pool.Static && n.Claim.Is(v1.ConditionDrifted)
+		return n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted)
 	case n.barred.word != "", n.empty != (reason == v1.DisruptionEmpty), n.empty && v.keeps[n.Name()]:
 		return false
 	}
@@ -115,7 +116,7 @@ func (v *view) lone(n *node) refuse {
 	d := n.pool.Disruption
 	switch until, settled := n.settled(); {
 	case n.pool.Static:
-		return refuse{"static", "its NodePool is static"}
+		return cmp.Or(n.kept, refuse{"static", "its NodePool is static"})
 	case d.Never:
 		return refuse{"never", "its NodePool consolidates never"}
 	case v.settling(n):
@@ -149,7 +150,7 @@ func (v *view) within(set []*node, reason v1.DisruptionReason) []*node {
 
 // claim takes the nodes of the command, and their share of the budgets for every reason.
 func (v *view) claim(c Command) {
-	v.moving = v.moving || c.Moves+len(c.Launches) > 0
+	v.moving = v.moving || c.Moves+len(c.Launches) > 0 && !v.fixed(c.Claims)
 	for _, name := range c.Claims {
 		n := v.byClaim[name]
 		n.taken = true

@@ -11,13 +11,6 @@ import (
 	"joiner/pkg/resource"
 )
 
-// evictionCost is what evicting the pod costs beside one of no priority and no deletion cost, which costs 1: from -10 to 10
-// (spec core.md §6.3).
-func evictionCost(p cluster.Pod) float64 {
-	const deletion, priority = 1 << 27, 1 << 25
-	return min(max(1+float64(p.DeletionCost)/deletion+float64(p.Priority)/priority, -10), 10)
-}
-
 // priceOf is what the host costs, as its labels say what it is, whether or not more of it can be had. 0 is unknown.
 func (v *view) priceOf(h cluster.Host, p cluster.Pool) (catalog.Offer, float64) {
 	l := h.Labels()

@@ -153,7 +153,7 @@ func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
 		c, ok := v.again(old)
 		switch {
 		case !ok:
-		case v.together(p.Begin, c):
+		case v.fixed(c.Claims) || v.together(p.Begin, c):
 			v.claim(c)
 			p.Begin = append(p.Begin, c)
 		default:
@@ -177,7 +177,12 @@ func (v *view) again(old Proposal) (Command, bool) {
 	if len(set) < len(old.Claims) || len(v.within(set, old.Reason)) < len(set) {
 		return Command{}, false
 	}
-	if old.Reason == v1.DisruptionDrifted {
+	switch {
+	case len(set) == 0:
+		return Command{}, false
+	case set[0].static():
+		return v.renewed(set[0])
+	case old.Reason == v1.DisruptionDrifted:
 		return v.drifted(set)
 	}
 	return v.worthIt(set)
@@ -193,8 +198,10 @@ func (v *view) search(p *Plan, after *Memory) {
 	p.Reported = v.find(&Memory{})
 }
 
-// find returns at most one command that moves pods, because two could be after the same room, and one about empty nodes.
+// find returns at most one command that moves pods, because two could be after the same room, one about empty nodes, and those of static
+// pools, whose nodes bring their own room.
 func (v *view) find(m *Memory) (out []Command) {
+	out = v.findStatic()
 	for _, next := range []func(*Memory) (Command, bool){v.findEmpty, v.findDrifted, v.findCheaper} {
 		if v.moving {
 			break

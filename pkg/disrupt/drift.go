@@ -15,7 +15,7 @@ const mostDrifted = 5
 func (v *view) findDrifted(*Memory) (Command, bool) {
 	var set []*node
 	for _, n := range v.nodes {
-		if v.open(n, v1.DisruptionDrifted) {
+		if !n.static() && v.open(n, v1.DisruptionDrifted) {
 			set = append(set, n)
 		}
 	}

@@ -38,6 +38,9 @@ func (v *view) progress(p *Plan) {
 			v.fail(e.Claims, fault)
 		case missing == "":
 			e.Why = fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason)
+			if v.fixed(e.Claims) {
+				e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
+			}
 			p.Finish = append(p.Finish, e)
 			v.building[r.mark.ID] = true
 		default:
@@ -156,6 +159,9 @@ func (v *view) homeless() func(*running) string {
 	left := v.unscheduled(ready)
 	return func(r *running) string {
 		for _, n := range r.claims {
+			if n.static() {
+				continue // its number matters, and not where its pods go
+			}
 			for _, p := range n.moving {
 				if w := why[p.Key()]; w != "" && left[p.Key()] {
 					return w

@@ -86,6 +86,7 @@ type view struct {
 	needs     map[string]resource.List
 	moving    bool                 // a command of this pass moves pods
 	reporting bool                 // it is about pools that only report
+	renewing  map[string]int       // by static pool: nodes that commands of this pass replace
 	building  map[string]bool      // by id: commands under way that go on
 	failedAt  map[string]time.Time // by NodeClaim
 	virtual   map[string]bool      // pods that stand for room to be kept free
@@ -100,7 +101,7 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 	v := &view{
 		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left: map[string]map[v1.DisruptionReason]int{}, worths: map[amounts]float64{},
-		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{},
+		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{},
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.sight()
@@ -186,7 +187,7 @@ func (v *view) appraise(n *node, m Memory) {
 	for _, p := range n.pods {
 		if p.Reschedulable() {
 			n.moving = append(n.moving, p)
-			n.cost += max(0, evictionCost(p))
+			n.cost += max(0, p.EvictionCost())
 		}
 	}
 	n.empty = n.cost <= 1
@@ -309,6 +310,9 @@ func (v *view) together(begun []Command, c Command) bool {
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	going := map[string]bool{}
 	for _, x := range append(slices.Clone(begun), c) {
+		if v.fixed(x.Claims) {
+			continue // its pods have room on its replacement
+		}
 		for _, name := range x.Claims {
 			going[v.byClaim[name].Node.Name] = true
 		}
@@ -342,7 +346,7 @@ func (v *view) without(set []*node, forGood bool) plan.Plan {
 	s := v.calm
 	out := map[string]bool{}
 	for _, n := range v.nodes {
-		if n.taken && n.Node != nil { // goes as well
+		if n.taken && n.Node != nil && !n.static() { // goes as well; those of static pools bring room for their pods
 			out[n.Node.Name] = true
 		}
 	}

@@ -35,6 +35,9 @@ func poolFrom(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool {
 		Disruption:    disruptionFrom(p),
 	}
 	out.Counted, out.Uncounted = amounts(p.Status.Resources), len(p.Status.Resources) == 0
+	if p.Spec.Replicas != nil {
+		out.Replicas = *p.Spec.Replicas
+	}
 	if p.Spec.Weight != nil {
 		out.Weight = *p.Spec.Weight
 	}

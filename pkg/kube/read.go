@@ -82,6 +82,21 @@ func (c *Client) Pools(ctx context.Context) ([]karpv1.NodePool, error) {
 	return out, err
 }
 
+// StaticPools lists the NodePools that have a fixed number of nodes, sorted by name. Whether they are ready is not looked at.
+func (c *Client) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
+	all, err := c.Pools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []cluster.Pool
+	for i := range all {
+		if all[i].Spec.Replicas != nil {
+			out = append(out, poolFrom(&all[i], nil))
+		}
+	}
+	return out, nil
+}
+
 // Classes lists the EC2NodeClasses, sorted by name.
 func (c *Client) Classes(ctx context.Context) ([]awsv1.EC2NodeClass, error) {
 	out, _, err := list(ctx, c, query{place: classes()}, func() *awsv1.EC2NodeClassList { return &awsv1.EC2NodeClassList{} },

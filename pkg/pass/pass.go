@@ -1,13 +1,18 @@
-// Package pass is the decision of one pass of provision as a whole: which nodes that may go are emptied first, where the pods go, and
-// which new nodes are kept for them. The function, the command line and replays ask it alike.
+// Package pass is the decision of one pass of provision as a whole: which nodes that may go are emptied first, where the pods go,
+// which new nodes are kept for them, and what static pools lack or have too many. The function, the command line and replays ask it alike.
 package pass
 
 import (
+	"math"
+	"slices"
+
 	"joiner/pkg/cluster"
 	"joiner/pkg/hold"
 	"joiner/pkg/interrupt"
+	"joiner/pkg/overlay"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
+	"joiner/pkg/static"
 )
 
 // Outcome is what a pass decides.
@@ -19,5 +24,15 @@ type Outcome struct {
 // Decide says what a pass does about the snapshot.
 func Decide(s cluster.Snapshot) Outcome {
 	going := interrupt.Admit(s)
-	return Outcome{Going: going, Plan: hold.Mark(s, pack.Pods(interrupt.Empty(s, going)))}
+	out := Outcome{Going: going, Plan: hold.Mark(s, pack.Pods(interrupt.Empty(s, going)))}
+	if !slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static }) {
+		return out
+	}
+	left := math.MaxInt
+	if s.Rules.MaxClaims > 0 {
+		left = s.Rules.MaxClaims - len(out.Plan.Launches)
+	}
+	fixed := static.Next(s, overlay.Market(s, pack.Sells(s)), left)
+	out.Plan.Fixed, out.Plan.Removals, out.Plan.Short = fixed.Launches, fixed.Removals, fixed.Short
+	return out
 }

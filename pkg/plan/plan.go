@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	"joiner/pkg/catalog"
@@ -18,6 +20,10 @@ type Plan struct {
 	Existing []Placement // pods that fit on nodes that exist or are on their way
 	Unplaced []Unplaced
 	Skipped  []Skip // pools that took no part
+
+	Fixed    []Launch  `json:",omitempty"` // nodes that static pools lack; they are for no pods, and no part of Price
+	Removals []Removal `json:",omitempty"` // nodes that static pools have too many
+	Short    []Skip    `json:",omitempty"` // static pools that lack nodes and cannot get them now
 
 	// LowerBoundUSD is proven: no plan that gives a place to the same pods costs less, in USD per hour of its launches'
 	// choices. It is 0 when nothing is launched.
@@ -59,6 +65,22 @@ type Skip struct {
 	Pool string
 	Why  string
 }
+
+// Removal is a NodeClaim that goes because its static pool has too many.
+type Removal struct {
+	Claim string
+	Pool  string
+	Why   string
+}
+
+// Clone is a copy whose labels and annotations may be changed.
+func (l Launch) Clone() Launch {
+	l.Labels, l.Annotations = maps.Clone(l.Labels), maps.Clone(l.Annotations)
+	return l
+}
+
+// All are the nodes that the plan makes, for pods and for static pools.
+func (p Plan) All() []Launch { return slices.Concat(p.Launches, p.Fixed) }
 
 // Gap is how much more the plan costs than the lower bound, as a part of the bound: 0.02 for 2 %. It is 0 without a bound.
 func (p Plan) Gap() float64 {

@@ -12,6 +12,15 @@ func (p Plan) Lines() []string {
 	for _, l := range p.Launches {
 		out = append(out, l.String())
 	}
+	for _, l := range p.Fixed {
+		out = append(out, l.String())
+	}
+	for _, r := range p.Removals {
+		out = append(out, fmt.Sprintf("remove %s: %s", r.Claim, r.Why))
+	}
+	for _, s := range p.Short {
+		out = append(out, fmt.Sprintf("short pool %s: %s", s.Pool, s.Why))
+	}
 	for _, node := range p.nodes() {
 		var pods []string
 		for _, e := range p.Existing {
@@ -35,8 +44,11 @@ func (p Plan) String() string { return strings.Join(p.Lines(), "\n") }
 
 // String says what is launched for which pods and at what price.
 func (l Launch) String() string {
-	return fmt.Sprintf("launch %s from pool %s at %.4f USD/h (%d types possible) for %s",
-		l.Choice.Offer, l.Pool, l.Choice.Price, len(l.Types), Pods(l.Pods))
+	whom := Pods(l.Pods)
+	if len(l.Pods) == 0 {
+		whom = "the number of nodes of the pool"
+	}
+	return fmt.Sprintf("launch %s from pool %s at %.4f USD/h (%d types possible) for %s", l.Choice.Offer, l.Pool, l.Choice.Price, len(l.Types), whom)
 }
 
 // Pods names pods in short: the first few and how many more.

@@ -219,7 +219,7 @@ func phaseOf(h cluster.Host) string {
 // wait fills in the pods that wait, with what the packer would do for them.
 func (v *View) wait(s cluster.Snapshot, p plan.Plan) {
 	outlook, lost := map[string]string{}, map[string]bool{}
-	for _, l := range p.Launches {
+	for _, l := range p.All() {
 		v.Launches++
 		v.AddsUSD += l.Choice.Price
 		for _, pod := range l.Pods {

@@ -86,7 +86,7 @@ type Launch struct {
 
 // Removal is a disruption in one of its stages.
 type Removal struct {
-	Stage    string   `json:"stage"` // propose, begin, finish, undo, report
+	Stage    string   `json:"stage"` // propose, begin, finish, undo, report; of provision scale
 	Reason   string   `json:"reason,omitempty"`
 	Claims   []string `json:"claims"`
 	Replaces []string `json:"replacements,omitempty"` // offers
@@ -125,7 +125,7 @@ func newRecord(st Stamp, s cluster.Snapshot) Record {
 }
 
 func (r *Record) launched(p plan.Plan) {
-	for _, l := range p.Launches {
+	for _, l := range p.All() {
 		if len(r.Launches) == mostEntries {
 			r.More++
 			continue
@@ -141,6 +141,12 @@ func (r *Record) launched(p plan.Plan) {
 	}
 	for _, s := range p.Skipped {
 		skipped.add(s.Why, s.Pool)
+	}
+	for _, s := range p.Short {
+		skipped.add(s.Why, s.Pool)
+	}
+	for _, x := range p.Removals {
+		r.remove(Removal{Stage: "scale", Claims: []string{x.Claim}, Why: x.Why})
 	}
 	r.Unplaced, r.Skipped = r.cut(unplaced), r.cut(skipped)
 }

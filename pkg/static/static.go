@@ -1,0 +1,148 @@
+// Package static keeps pools with a fixed number of nodes at that number (spec core.md §1.7).
+//
+// It knows how many nodes such a pool has, lacks and has too many, and which of these go first. It refuses to know pods that wait:
+// they may use the nodes of static pools and make none there. Replacing nodes that have drifted is for package disrupt, which asks here
+// whether the pool has room for one more.
+package static
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/budget"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+)
+
+// mostRemovals bounds the nodes that one pass removes.
+const mostRemovals = 100
+
+// Count is how many nodes a pool has, those that have not come yet included.
+type Count struct {
+	Active   int // neither of the following
+	Pending  int // go as soon as what replaces them is there
+	Deleting int
+}
+
+// Plan is what one pass does about static pools.
+type Plan struct {
+	Launches []plan.Launch
+	Removals []plan.Removal
+	Short    []plan.Skip // pools that lack nodes and cannot get them now
+}
+
+// Next decides what static pools need to have their number of nodes, at most so many launches. types is what a pool may launch.
+func Next(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type, most int) Plan {
+	var out Plan
+	pools := slices.SortedFunc(slices.Values(s.Pools), func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+	hosts := hostsOf(s)
+	for _, p := range pools {
+		if !p.Static || p.Deleting || budget.Asleep(p.Disruption, s.Now) {
+			continue // one that sleeps is emptied by disruption, and has its nodes again when it wakes
+		}
+		c, active := count(hosts[p.Name])
+		if len(active) > int(p.Replicas) {
+			out.Removals = append(out.Removals, surplus(s, p, active)...)
+			continue
+		}
+		lacks, why := lacking(p, c)
+		if lacks > 0 {
+			why = unusable(s, p)
+		}
+		if lacks > 0 && why == "" {
+			l, refused := pack.Template(p, types(p), s.Rules.RelaxMinValues)
+			for why = refused; why == "" && lacks > 0 && len(out.Launches) < most; lacks-- {
+				out.Launches = append(out.Launches, l.Clone())
+			}
+		}
+		if why != "" {
+			out.Short = append(out.Short, plan.Skip{Pool: p.Name, Why: why})
+		}
+	}
+	out.Removals = out.Removals[:min(len(out.Removals), mostRemovals)]
+	return out
+}
+
+// Unsettled reports whether a static pool has another number of nodes than it should and could have, as far as its claims tell.
+func Unsettled(s cluster.Snapshot) bool {
+	hosts := hostsOf(s)
+	return slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool {
+		if !p.Static || p.Deleting || budget.Asleep(p.Disruption, s.Now) {
+			return false
+		}
+		c, _ := count(hosts[p.Name])
+		lacks, _ := lacking(p, c)
+		return c.Active > int(p.Replicas) || lacks > 0
+	})
+}
+
+// Room is how many more nodes the pool's limit allows beside those that it has, and those that go.
+func Room(p cluster.Pool, c Count) int {
+	all := c.Active + c.Pending + c.Deleting
+	if !slices.Contains(p.Limited, string(v1.LimitNodes)) {
+		return int(p.Replicas) + all // as many as anybody could ask for
+	}
+	return max(0, int(p.Limits.Get(string(v1.LimitNodes)))-all)
+}
+
+// Counts counts the nodes of the pool of that name.
+func Counts(s cluster.Snapshot, pool string) Count {
+	c, _ := count(hostsOf(s)[pool])
+	return c
+}
+
+// lacking is how many nodes the pool is to get now, or why it lacks some and gets none.
+func lacking(p cluster.Pool, c Count) (n int, why string) {
+	if c.Active+c.Pending >= int(p.Replicas) {
+		return 0, ""
+	}
+	if n = min(int(p.Replicas)-c.Active, Room(p, c)); n == 0 {
+		return 0, fmt.Sprintf("it has %d of %d nodes, and its limit of %d counts %d that go as well", c.Active, p.Replicas,
+			p.Limits.Get(string(v1.LimitNodes)), c.Pending+c.Deleting)
+	}
+	return n, ""
+}
+
+// unusable says why nothing can be launched from the pool, or nothing.
+func unusable(s cluster.Snapshot, p cluster.Pool) string {
+	class, found := s.ClassOf(p.Class)
+	switch {
+	case !p.Ready:
+		return "it is not ready: " + cmp.Or(p.Message, "no reason given")
+	case !found:
+		return "its EC2NodeClass " + p.Class + " does not exist"
+	case !class.Ready:
+		return "its EC2NodeClass " + p.Class + " is not ready: " + cmp.Or(class.Message, "no reason given")
+	}
+	return ""
+}
+
+func hostsOf(s cluster.Snapshot) map[string][]cluster.Host {
+	out := map[string][]cluster.Host{}
+	for _, h := range s.Hosts() {
+		if h.Claim != nil {
+			out[h.Pool()] = append(out[h.Pool()], h)
+		}
+	}
+	return out
+}
+
+func count(hosts []cluster.Host) (c Count, active []cluster.Host) {
+	for _, h := range hosts {
+		switch {
+		case h.Deleting() || h.Claim.Is(v1.ConditionInstanceTerminating):
+			c.Deleting++
+		case h.Claim.Annotations[cluster.AnnotationDisruption] != "":
+			c.Pending++
+		default:
+			c.Active++
+			active = append(active, h)
+		}
+	}
+	return c, active
+}

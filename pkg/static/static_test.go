@@ -1,0 +1,113 @@
+package static_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/overlay"
+	"joiner/pkg/plan"
+	"joiner/pkg/scenario"
+	"joiner/pkg/static"
+)
+
+// TestScenarios plays testdata: the words of a scenario's world, "static [most=N]" prints what is decided, "apply" launches and removes
+// it, and "change CLAIM" takes lines deleting, pending, terminating, aged AGE LIFE; "replicas POOL N"; "sleep" lets the first pool sleep.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		w := scenario.New()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "static":
+				most := math.MaxInt
+				if d.HasArg("most") {
+					d.ScanArgs(t, "most", &most)
+				}
+				return decide(t, w, most)
+			case "apply":
+				p := next(w, math.MaxInt)
+				w = w.Launched(plan.Plan{Launches: p.Launches})
+				for _, r := range p.Removals {
+					w.Snapshot.Claims = slices.DeleteFunc(w.Snapshot.Claims, func(c cluster.Claim) bool { return c.Name == r.Claim })
+				}
+			case "replicas":
+				i := slices.IndexFunc(w.Snapshot.Pools, func(p cluster.Pool) bool { return p.Name == d.CmdArgs[0].Key })
+				fmt.Sscan(d.CmdArgs[1].Key, &w.Snapshot.Pools[i].Replicas)
+			case "sleep":
+				w.Snapshot.Pools[0].Disruption.SleepAt, w.Snapshot.Pools[0].Disruption.SleepFor = "@hourly", time.Hour
+			case "change":
+				change(t, w, d)
+			default:
+				if known, err := w.Do(d); err != nil || !known {
+					d.Fatalf(t, "%q: %v", d.Cmd, err)
+				}
+			}
+			return "ok\n"
+		})
+	})
+}
+
+func change(t *testing.T, w *scenario.World, d *datadriven.TestData) {
+	t.Helper()
+	i := slices.IndexFunc(w.Snapshot.Claims, func(c cluster.Claim) bool { return c.Name == d.CmdArgs[0].Key })
+	if i < 0 {
+		d.Fatalf(t, "no claim %s", d.CmdArgs[0].Key)
+	}
+	c := &w.Snapshot.Claims[i]
+	for l := range strings.SplitSeq(d.Input, "\n") {
+		switch f := strings.Fields(l); f[0] {
+		case "deleting":
+			c.Deleting = w.Snapshot.Now
+		case "pending":
+			c.Annotations = map[string]string{cluster.AnnotationDisruption: "{}"}
+		case "terminating":
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True"})
+		case "aged":
+			age, _ := time.ParseDuration(f[1])
+			life, err := time.ParseDuration(f[2])
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			c.Created, c.ExpireAfter = w.Snapshot.Now.Add(-age), life
+		default:
+			d.Fatalf(t, "unknown line %q", l)
+		}
+	}
+}
+
+func next(w *scenario.World, most int) static.Plan {
+	return static.Next(w.Snapshot, overlay.Market(w.Snapshot, w.Market), most)
+}
+
+// decide prints the plan. It must not depend on the order of the input, and be empty as soon as it is said that nothing is to do.
+func decide(t *testing.T, w *scenario.World, most int) string {
+	t.Helper()
+	text := func(p static.Plan) string {
+		var b strings.Builder
+		for _, l := range (plan.Plan{Fixed: p.Launches, Removals: p.Removals, Short: p.Short}).Lines() {
+			b.WriteString(l + "\n")
+		}
+		for _, l := range p.Launches[:min(1, len(p.Launches))] {
+			fmt.Fprintf(&b, "  requires %s\n  labels %v\n  requests %q\n", l.Requirements, l.Labels, l.Requests)
+		}
+		return b.String()
+	}
+	p := next(w, most)
+	got := text(p)
+	for seed := range uint64(3) {
+		if again := text(next(w.Shuffled(seed), most)); again != got {
+			t.Errorf("shuffled with seed %d it is\n%s\nnot\n%s", seed, again, got)
+		}
+	}
+	if !static.Unsettled(w.Snapshot) && len(p.Launches)+len(p.Removals) > 0 {
+		t.Error("settled, and still something is to be done")
+	}
+	return got
+}
