@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,9 +72,30 @@ func Run(args []string, out, progress io.Writer) int {
 	return exitFault
 }
 
+// output is the form of an answer, one of those that its command knows.
+type output struct {
+	form  string
+	forms []string
+}
+
+func (o *output) String() string { return o.form }
+
+// Type is what the help calls the value.
+func (o *output) Type() string { return "string" }
+
+// Set takes a form that the command knows.
+func (o *output) Set(form string) error {
+	if !slices.Contains(o.forms, form) {
+		return fmt.Errorf("use %s", alternatives(o.forms))
+	}
+	o.form = form
+	return nil
+}
+
 // outputFlag adds --output with the forms that a command knows, the first of which is the default.
-func outputFlag(cmd *cobra.Command, into *string, forms ...string) {
-	cmd.Flags().StringVarP(into, "output", "o", forms[0], alternatives(forms))
+func outputFlag(cmd *cobra.Command, into *output, forms ...string) {
+	*into = output{forms[0], forms}
+	cmd.Flags().VarP(into, "output", "o", alternatives(forms))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 

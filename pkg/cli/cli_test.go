@@ -138,7 +138,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--types", "a", "--catalog-bucket", "b"}, "are both given"},
 		{[]string{"plan", "-f", "testdata/none.json"}, "no such file"},
 		{[]string{"plan", "testdata/shop.yaml"}, `"testdata/shop.yaml" is not expected`},
-		{[]string{"plan", "-f", "testdata/shop.yaml", "--output", "xml"}, `--output "xml": use table, json or yaml`},
+		{[]string{"plan", "-f", "testdata/shop.yaml", "--output", "xml"}, `invalid argument "xml" for "-o, --output" flag: use table, json or yaml`},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--colour"}, "unknown flag: --colour"},
 		{[]string{"plan", "-f", "testdata/pools.yaml"}, "there is no pod that waits"},
 		{[]string{"plan", "-f", "testdata/shop.yaml", "--nodepools", "testdata/shop.yaml"}, "is no NodePool"},

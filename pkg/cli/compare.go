@@ -45,13 +45,7 @@ func offers(p workload.Placement) map[[3]string]bought {
 	return out
 }
 
-func showComparison(sc screen, output string, c comparison) error {
-	switch output {
-	case "json":
-		return writeJSON(sc.out, c)
-	case "yaml":
-		return writeYAML(sc.out, c)
-	}
+func showComparison(sc screen, c comparison) error {
 	before, after := offers(c.Before), offers(c.After)
 	all := maps.Clone(before)
 	maps.Copy(all, after)

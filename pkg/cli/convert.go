@@ -25,7 +25,7 @@ Exit code 0: converted, maybe with warnings; 2: something cannot be converted, a
 
 type convertFlags struct {
 	files  []string
-	output string
+	output output
 	strict bool
 	convert.Options
 }
@@ -48,9 +48,6 @@ func convertCommand(sc screen) *cobra.Command {
 }
 
 func runConvert(f convertFlags, sc screen) error {
-	if f.output != "yaml" && f.output != "json" {
-		return &inputError{fmt.Errorf("--output %q: use yaml or json", f.output)}
-	}
 	if len(f.files) == 0 {
 		return &inputError{errors.New("no file given; name one with -f")}
 	}
@@ -93,7 +90,7 @@ func parseAll(files []file) ([]manifest.Document, error) {
 }
 
 // writeObjects prints a stream of YAML documents, or one List.
-func writeObjects(sc screen, output string, objects []convert.Object) error {
+func writeObjects(sc screen, as output, objects []convert.Object) error {
 	var bodies []json.RawMessage
 	for _, o := range objects {
 		b, err := bodyOf(o)
@@ -102,7 +99,7 @@ func writeObjects(sc screen, output string, objects []convert.Object) error {
 		}
 		bodies = append(bodies, b)
 	}
-	if output == "json" {
+	if as.form == "json" {
 		return writeJSON(sc.out, map[string]any{"apiVersion": "v1", "kind": "List", "items": bodies})
 	}
 	var out strings.Builder

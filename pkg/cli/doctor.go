@@ -20,8 +20,9 @@ import (
 // doctorFlags are the flags of `joiner doctor`.
 type doctorFlags struct {
 	target
-	cluster, output string
-	all             bool
+	cluster string
+	output  output
+	all     bool
 }
 
 const apiTimeout = 10 * time.Second

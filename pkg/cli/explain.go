@@ -22,8 +22,9 @@ not used. Answers come from the cluster as it is now, and with --since from the 
 type explainFlags struct {
 	target
 	history
-	files             []string
-	namespace, output string
+	files     []string
+	namespace string
+	output    output
 }
 
 func explainCommand(sc screen) *cobra.Command {

@@ -19,10 +19,6 @@ import (
 
 // planCluster plans for the pods of a cluster.
 func planCluster(ctx context.Context, f planFlags, rules cluster.Rules, sc screen) error {
-	show, err := printer(f.output)
-	if err != nil {
-		return &inputError{err}
-	}
 	if f.pools != "" {
 		return &inputError{errors.New("--nodepools goes with -f; --compare is for clusters")}
 	}
@@ -43,13 +39,13 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Rules, sc scree
 	}
 	before := planSnapshot(s, l.name, sc)
 	if f.compare == "" {
-		return show(sc, before)
+		return f.showPlan(sc, before)
 	}
 	m, err := changes(f.compare, sc)
 	if err != nil {
 		return &inputError{err}
 	}
-	return showComparison(sc, f.output, compare(before, planSnapshot(changed(s, m), l.name, sc)))
+	return f.showDifference(sc, before, planSnapshot(changed(s, m), l.name, sc))
 }
 
 // planSnapshot decides as a pass of provision does, and says in groups what came out.

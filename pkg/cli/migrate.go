@@ -20,7 +20,7 @@ import (
 type migrateFlags struct {
 	target
 	back, apply bool
-	output      string
+	output      output
 }
 
 const migrateHelp = `Report what a cluster that Karpenter or Cluster Autoscaler runs needs before Joiner takes it over, or with --back what it needs before

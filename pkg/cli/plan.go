@@ -25,7 +25,7 @@ type planFlags struct {
 	target
 	files          []string
 	pools, compare string
-	output         string
+	output         output
 	steps          int
 	scratch        bool
 }
@@ -67,10 +67,6 @@ func planCommand(sc screen) *cobra.Command {
 }
 
 func runPlan(ctx context.Context, f planFlags, sc screen) error {
-	show, err := printer(f.output)
-	if err != nil {
-		return &inputError{err}
-	}
 	if f.steps < 0 {
 		return &inputError{fmt.Errorf("--search-steps is %d; it cannot be less than 0", f.steps)}
 	}
@@ -97,7 +93,7 @@ func runPlan(ctx context.Context, f planFlags, sc screen) error {
 		return err
 	}
 	if f.compare == "" {
-		return show(sc, before)
+		return f.showPlan(sc, before)
 	}
 	changed, err := changes(f.compare, sc)
 	if err != nil {
@@ -108,7 +104,16 @@ func runPlan(ctx context.Context, f planFlags, sc screen) error {
 	if err != nil {
 		return err
 	}
-	return showComparison(sc, f.output, compare(before, after))
+	return f.showDifference(sc, before, after)
+}
+
+func (f planFlags) showPlan(sc screen, p workload.Placement) error {
+	return sc.show(f.output, p, func() error { return showTable(sc, p) })
+}
+
+func (f planFlags) showDifference(sc screen, before, after workload.Placement) error {
+	c := compare(before, after)
+	return sc.show(f.output, c, func() error { return showComparison(sc, c) })
 }
 
 // planFile packs a workload and says what it does.

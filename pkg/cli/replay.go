@@ -23,7 +23,7 @@ Exit code 0: every plan is the same; 2: a file is no stored pass; 3: a plan is a
 
 type replayFlags struct {
 	history
-	output string
+	output output
 }
 
 func replayCommand(sc screen) *cobra.Command {

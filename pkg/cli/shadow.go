@@ -22,7 +22,7 @@ type shadowFlags struct {
 	history
 	files  []string
 	span   time.Duration
-	output string
+	output output
 }
 
 func shadowCommand(sc screen) *cobra.Command {

@@ -15,19 +15,6 @@ import (
 	"joiner/pkg/workload"
 )
 
-// printer is how a placement is shown.
-func printer(output string) (func(screen, workload.Placement) error, error) {
-	switch output {
-	case "table":
-		return showTable, nil
-	case "json":
-		return func(sc screen, p workload.Placement) error { return writeJSON(sc.out, p) }, nil
-	case "yaml":
-		return func(sc screen, p workload.Placement) error { return writeYAML(sc.out, p) }, nil
-	}
-	return nil, fmt.Errorf("--output %q: use table, json or yaml", output)
-}
-
 func writeJSON(w io.Writer, what any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", " ")
@@ -38,16 +25,14 @@ func writeJSON(w io.Writer, what any) error {
 }
 
 // show writes an answer in the form asked for, of which each command makes its own table.
-func (s screen) show(output string, what any, table func() error) error {
-	switch output {
-	case "table":
-		return table()
+func (s screen) show(as output, what any, table func() error) error {
+	switch as.form {
 	case "json":
 		return writeJSON(s.out, what)
 	case "yaml":
 		return writeYAML(s.out, what)
 	}
-	return &inputError{fmt.Errorf("--output %q: use table, json or yaml", output)}
+	return table()
 }
 
 func writeYAML(w io.Writer, what any) error {

@@ -24,9 +24,10 @@ import (
 // statusFlags are the flags of `joiner status`.
 type statusFlags struct {
 	target
-	output, html string
-	watch        bool
-	every        time.Duration
+	output output
+	html   string
+	watch  bool
+	every  time.Duration
 }
 
 const statusHelp = `Show the nodes of a cluster by NodePool: type, phase, price, age, how much of cpu and memory pods request, and whether disruption may
@@ -50,11 +51,6 @@ func statusCommand(sc screen) *cobra.Command {
 }
 
 func runStatus(ctx context.Context, f statusFlags, sc screen) error {
-	switch f.output {
-	case "table", "json", "yaml":
-	default:
-		return &inputError{fmt.Errorf("--output %q: use table, json or yaml", f.output)}
-	}
 	if f.watch && f.every < time.Second {
 		return &inputError{fmt.Errorf("--every is %s; at least 1s, for the API server's sake", f.every)}
 	}
@@ -102,23 +98,16 @@ func (f statusFlags) view(ctx context.Context, sc screen, l link, again bool) (s
 }
 
 func (f statusFlags) show(sc screen, l link, v status.View) error {
-	switch {
-	case f.html != "":
+	if f.html != "" {
 		return writePage(f.html, l.name, v, sc)
-	case f.output == "json":
-		return writeJSON(sc.out, v)
-	case f.output == "yaml":
-		return writeYAML(sc.out, v)
 	}
-	text := statusTable(sc, v)
-	if f.watch && sc.colour {
-		text = "\x1b[H\x1b[2J" + text // from the top of an empty screen
-	}
-	_, err := fmt.Fprint(sc.out, text)
-	if err != nil {
-		return fmt.Errorf("write status: %w", err)
-	}
-	return nil
+	return sc.show(f.output, v, func() error {
+		text := statusTable(sc, v)
+		if f.watch && sc.colour {
+			text = "\x1b[H\x1b[2J" + text // from the top of an empty screen
+		}
+		return sc.write(text)
+	})
 }
 
 // writePage replaces the file at once, so that a browser never sees half of it.

@@ -30,35 +30,28 @@ func (e *exam) api() {
 }
 
 func (e *exam) crds() {
-	if e.f.API.Unknown != "" {
-		return
-	}
-	since := len(e.found)
-	for _, o := range e.f.CRDs {
-		switch {
-		case !o.Found:
-			e.say(Broken, "CRDs", o.Name+" is missing", "make deploy: its setup installs them")
-		case o.Differs != "":
-			e.say(Warning, "CRDs", o.Name+" "+o.Differs, "make deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date")
-		}
-	}
-	e.fine(since, "CRDs", fmt.Sprintf("%d are as this version brings them", len(e.f.CRDs)))
+	e.brought("CRDs", e.f.CRDs, "is missing", Finding{Level: Warning, Mend: "make deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date"})
 }
 
 func (e *exam) rbac() {
+	e.brought("permissions", e.f.RBAC, "is missing: a function lacks its rights in the cluster", Finding{Level: Broken, Mend: "make deploy: its setup brings them up to date"})
+}
+
+// brought looks whether objects that setup brings are there and as it brings them; differs says how much it matters when they are not.
+func (e *exam) brought(check string, all []Object, missing string, differs Finding) {
 	if e.f.API.Unknown != "" {
 		return
 	}
 	since := len(e.found)
-	for _, o := range e.f.RBAC {
+	for _, o := range all {
 		switch {
 		case !o.Found:
-			e.say(Broken, "permissions", o.Name+" is missing: a function lacks its rights in the cluster", "make deploy: its setup installs them")
+			e.say(Broken, check, o.Name+" "+missing, "make deploy: its setup installs them")
 		case o.Differs != "":
-			e.say(Broken, "permissions", o.Name+" "+o.Differs, "make deploy: its setup brings them up to date")
+			e.say(differs.Level, check, o.Name+" "+o.Differs, differs.Mend)
 		}
 	}
-	e.fine(since, "permissions", fmt.Sprintf("%d objects of RBAC are as this version brings them", len(e.f.RBAC)))
+	e.fine(since, check, fmt.Sprintf("%d objects are as this version brings them", len(all)))
 }
 
 func (e *exam) leader() {

@@ -36,13 +36,7 @@ func Back(f Facts) Report {
 func (r *Report) release(h cluster.Host) {
 	c := *h.Claim
 	name := "NodeClaim " + c.Name
-	switch {
-	case !c.Deleting.IsZero():
-		r.find(Note, name, "it is being deleted; Karpenter goes on with the drain where it stands", "")
-		return
-	case c.ProviderID == "" && !c.Is(v1.ConditionLaunched):
-		r.find(Blocks, name, "its launch is under way: Karpenter may launch a second instance for it (the first is found as leaked and ended)",
-			"wait until it is launched, or delete it: kubectl delete nodeclaim "+c.Name)
+	if !r.settled(c, "Karpenter") {
 		return
 	}
 	if c.Annotations[cluster.AnnotationDisruption] != "" {

@@ -77,15 +77,10 @@ func (r *Report) crd(c CRD) {
 func (r *Report) adopt(h cluster.Host) {
 	c := *h.Claim
 	name := "NodeClaim " + c.Name
-	switch {
-	case !c.Deleting.IsZero():
-		r.find(Note, name, "it is being deleted; Joiner goes on with the drain where it stands", "")
+	if !r.settled(c, "Joiner") {
 		return
-	case c.ProviderID == "" && !c.Is(v1.ConditionLaunched):
-		r.find(Blocks, name, "its launch is under way: who takes over now may launch a second instance for it (the first is found as leaked and ended)",
-			"wait until it is launched, or delete it: kubectl delete nodeclaim "+c.Name)
-		return
-	case !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class:
+	}
+	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class {
 		r.edit(Adopt, c.Name, "it lacks the finalizer karpenter.sh/termination or the label of its class")
 		r.find(Change, name, "it lacks the finalizer karpenter.sh/termination or the label of its class", "joiner migrate --apply")
 	}
@@ -98,6 +93,21 @@ func (r *Report) adopt(h cluster.Host) {
 		r.find(Change, "Node "+h.Node.Name, "it carries "+v1.TaintDisrupted+" of a disruption that is not finished: its pods would be given new nodes and it would stay",
 			"joiner migrate --apply, once Karpenter is scaled down")
 	}
+}
+
+// settled reports whether a NodeClaim is neither coming nor going, and says so otherwise; next is who takes over.
+func (r *Report) settled(c cluster.Claim, next string) bool {
+	name := "NodeClaim " + c.Name
+	switch {
+	case !c.Deleting.IsZero():
+		r.find(Note, name, "it is being deleted; "+next+" goes on with the drain where it stands", "")
+		return false
+	case c.ProviderID == "" && !c.Is(v1.ConditionLaunched):
+		r.find(Blocks, name, "its launch is under way: "+next+" may launch a second instance for it (the first is found as leaked and ended)",
+			"wait until it is launched, or delete it: kubectl delete nodeclaim "+c.Name)
+		return false
+	}
+	return true
 }
 
 func condemned(n cluster.Node) bool {
