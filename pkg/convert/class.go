@@ -42,7 +42,7 @@ func (c *converter) template(d manifest.Document) error {
 	}
 	class, err := c.classOf(d, "spec", old.Spec, old.ObjectMeta)
 	if err == nil {
-		c.objects = append(c.objects, Object{Class: class})
+		c.objects = append(c.objects, Object{Class: class, from: d})
 	}
 	return err
 }
@@ -65,7 +65,7 @@ func (c *converter) class(d manifest.Document) error {
 	}
 	c.nodeRole(d, "spec", class)
 	c.rest(d, "spec", class)
-	c.objects = append(c.objects, Object{Class: class})
+	c.objects = append(c.objects, Object{Class: class, from: d})
 	return nil
 }
 

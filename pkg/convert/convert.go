@@ -8,7 +8,6 @@ package convert
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -46,6 +45,8 @@ type Object struct {
 	Class *awsv1.EC2NodeClass
 	Pool  *api.NodePool
 	Other manifest.Document // neither of these: as it was
+
+	from manifest.Document // what it was made of
 }
 
 // Converted reports whether the object was made here.
@@ -174,29 +175,41 @@ func (c *converter) read(d manifest.Document, into any) error {
 	return nil
 }
 
-// unique refuses two objects of one kind and name.
+// unique refuses two objects of one kind and name of which one was made here.
 func (c *converter) unique() error {
-	seen := map[string]bool{}
+	seen := map[string]Object{}
 	var problems []error
 	for _, o := range c.objects {
-		id := ""
-		switch {
-		case o.Class != nil:
-			id = classKind + " " + o.Class.Name
-		case o.Pool != nil:
-			id = "NodePool " + o.Pool.Name
-		default:
-			continue
+		id := o.id()
+		if first, twice := seen[id]; twice && (o.Converted() || first.Converted()) {
+			problems = append(problems, o.source().Errorf("metadata.name", "there would be two of %s, the other from %s:%d; rename one in the input",
+				id, first.source().File, first.source().Line("metadata.name")))
+		} else {
+			seen[id] = o
 		}
-		if seen[id] {
-			problems = append(problems, fmt.Errorf("there would be two of %s; rename one in the input", id))
-		}
-		seen[id] = true
 	}
 	return errors.Join(problems...)
 }
 
-// findClass is the converted class of the name, or that of the input if it was of today's version.
+// id is the kind and name that the object has now.
+func (o Object) id() string {
+	switch {
+	case o.Class != nil:
+		return classKind + " " + o.Class.Name
+	case o.Pool != nil:
+		return "NodePool " + o.Pool.Name
+	}
+	return strings.TrimSpace(o.Other.Object() + " " + o.Other.Namespace)
+}
+
+func (o Object) source() manifest.Document {
+	if o.Converted() {
+		return o.from
+	}
+	return o.Other
+}
+
+// findClass is the converted class of the name.
 func (c *converter) findClass(name string) *awsv1.EC2NodeClass {
 	for _, o := range c.objects {
 		if o.Class != nil && o.Class.Name == name {

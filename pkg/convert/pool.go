@@ -101,7 +101,7 @@ func (c *converter) pool(d manifest.Document) error {
 		return err
 	}
 	c.keepKubelet(d, "spec.template.spec.kubelet", p, t.Spec.Kubelet)
-	c.objects = append(c.objects, Object{Pool: p})
+	c.objects = append(c.objects, Object{Pool: p, from: d})
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (c *converter) kubelets() error {
 		ref := k.pool.Spec.Template.Spec.NodeClassRef
 		class := c.findClass(ref.Name)
 		if class == nil {
-			c.warn(k.from, k.at, "left out: the kubelet is configured in the EC2NodeClass now, and %s is not among the files; write it there as spec.kubelet", ref.Name)
+			c.warn(k.from, k.at, "left out: the kubelet is configured in the EC2NodeClass now, and %s is not among what was converted; write it there as spec.kubelet", ref.Name)
 			continue
 		}
 		if class.Spec.Kubelet != nil && reflect.DeepEqual(class.Spec.Kubelet, k.with) {
@@ -213,7 +213,7 @@ func (c *converter) insertBefore(p *api.NodePool, class *awsv1.EC2NodeClass) {
 	var out []Object
 	for _, o := range c.objects {
 		if o.Pool == p {
-			out = append(out, Object{Class: class})
+			out = append(out, Object{Class: class, from: o.from})
 		}
 		out = append(out, o)
 	}

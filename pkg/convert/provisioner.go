@@ -54,7 +54,7 @@ func (c *converter) provisioner(d manifest.Document) error {
 		if err != nil {
 			return err
 		}
-		c.objects = append(c.objects, Object{Class: class})
+		c.objects = append(c.objects, Object{Class: class, from: d})
 		p.Spec.Template.Spec.NodeClassRef = classRef(old.Name)
 	case old.Spec.ProviderRef != nil && old.Spec.ProviderRef.Name != "":
 		p.Spec.Template.Spec.NodeClassRef = classRef(old.Spec.ProviderRef.Name)
@@ -70,7 +70,7 @@ func (c *converter) provisioner(d manifest.Document) error {
 		return err
 	}
 	c.keepKubelet(d, "spec.kubeletConfiguration", p, old.Spec.KubeletConfiguration)
-	c.objects = append(c.objects, Object{Pool: p})
+	c.objects = append(c.objects, Object{Pool: p, from: d})
 	return nil
 }
 

@@ -64,11 +64,19 @@ func (d Document) decoding(err error, body []byte) *Error {
 		// The decoder of Kubernetes has an error type of its own, and no other way to ask it for the field.
 		if field, why, found := strings.Cut(strings.TrimPrefix(text, "json: cannot unmarshal "), " into Go struct field "); found {
 			_, name, _ := strings.Cut(strings.Fields(why)[0], ".")
-			return d.Errorf(name, "a %s does not belong here%s", field, hint(field))
+			return d.Errorf(name, "%s does not belong here%s", article(field), hint(field))
 		}
 		return d.Errorf("", "%s", text)
 	}
-	return d.Errorf(wrong.Field, "a %s does not belong here%s", wrong.Value, hint(wrong.Value))
+	return d.Errorf(wrong.Field, "%s does not belong here%s", article(wrong.Value), hint(wrong.Value))
+}
+
+// article puts "a" or "an" before the word for a JSON value.
+func article(value string) string {
+	if strings.HasPrefix(value, "array") || strings.HasPrefix(value, "object") {
+		return "an " + value
+	}
+	return "a " + value
 }
 
 func hint(value string) string {
@@ -81,7 +89,8 @@ func hint(value string) string {
 	return ""
 }
 
-// BadQuantity looks through requests, limits and overhead of an object for what is no quantity, and returns its field and value.
+// BadQuantity looks through requests, limits, overhead and sizes of volumes of an object for what is no quantity, and returns its field
+// and value.
 func BadQuantity(tree any, at string) (field string, value any) {
 	switch t := tree.(type) {
 	case []any:
@@ -94,6 +103,11 @@ func BadQuantity(tree any, at string) (field string, value any) {
 		for _, k := range slices.Sorted(maps.Keys(t)) {
 			amounts, ok := t[k].(map[string]any)
 			at := path(at, k)
+			if size, text := t[k].(string); text && k == "volumeSize" {
+				if _, err := resource.ParseQuantity(size); err != nil {
+					return at, size
+				}
+			}
 			if !ok || k != "requests" && k != "limits" && k != "overhead" {
 				if field, value := BadQuantity(t[k], at); field != "" {
 					return field, value
