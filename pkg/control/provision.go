@@ -134,9 +134,10 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
 		condemned, leaveErr = p.leave(ctx, s, going, decision)
 	}
+	nominateErr := p.nominate(ctx, &s, decision)
 	made, err := p.carryOut(ctx, &s, decision)
 	removed, removeErr := p.remove(ctx, s, decision.Removals)
-	launched, err = launched+len(made), errors.Join(resumeErr, err, removeErr, p.release(ctx, interrupt.Provided(s, decision, made)))
+	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, p.release(ctx, interrupt.Provided(s, decision, made)))
 	p.admit(ctx, s, decision)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.All()), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())

@@ -4,17 +4,11 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
-	"time"
 
-	api "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
 )
-
-// bindsWithin is how long the scheduler may take for the pods of a node that has become ready for them.
-const bindsWithin = 10 * time.Second
 
 // findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name.
 func (w *world) findHosts(waiting map[string]bool) {
@@ -51,8 +45,8 @@ func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
 			b.known = b.known.And(require.Of(labelHost, h.Node.Name))
 		}
 	}
-	if h.Claim != nil && h.Claim.Annotations[AnnotationNominated] != "" && !w.settled(h) {
-		b.wanted = strings.Split(h.Claim.Annotations[AnnotationNominated], ",")
+	if awaited(h, w.s.Now) {
+		b.wanted = nominees(h.Claim)
 	}
 	var daemons, running, used resource.List
 	for _, d := range w.daemons {
@@ -78,19 +72,6 @@ func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
 		b.room = make([]int64, len(w.dims))
 	}
 	return b
-}
-
-// refusedAfter is how long after a node became ready the scheduler has had its say about the pods planned for it.
-const refusedAfter = 15 * time.Second
-
-// settled reports whether the scheduler has had the time to put the pods of a claim onto its node. Those that it did not put there
-// are packed by what is true now: a rule may have come to keep them away. A held node is not initialized while it waits for them.
-func (w *world) settled(h cluster.Host) bool {
-	if n := h.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && w.s.Now.Sub(n.ReadySince) >= refusedAfter {
-		return true
-	}
-	k := h.Claim.Condition(api.ConditionInitialized)
-	return h.Initialized() && (k.Status != "True" || !w.s.Now.Before(k.Since.Add(bindsWithin)))
 }
 
 // leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers it may become,
@@ -125,40 +106,6 @@ func (w *world) leastRoom(c cluster.Claim) (room resource.List, ports []cluster.
 		}
 	}
 	return room.Max(c.Requests.Sub(daemons)), ports
-}
-
-// nominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing twice.
-// Where they may stand was decided when the claim was made; only the node itself and the pods that stand there already are
-// asked again. It reports whether there were any.
-func (a *attempt) nominated() bool {
-	kindOf := map[string]*kind{}
-	for _, k := range a.w.kinds {
-		for _, p := range k.pods {
-			kindOf[p] = k
-		}
-	}
-	taken := map[string]bool{}
-	for i, b := range a.bins {
-		standing := a.site(a.w.hosts[i])                 // the others of the claim do not count against each other
-		standing.trusted, standing.disks = true, b.disks // but their volumes do
-		for _, name := range b.wanted {
-			k := kindOf[name]
-			if k == nil || taken[name] {
-				continue
-			}
-			v := k.last()
-			alt := a.w.onHost(v.admit, b)
-			if alt < 0 || fits(k.need, b.room) == 0 || a.w.most(v, standing) == 0 {
-				continue
-			}
-			taken[name] = true
-			a.book(load{settled: true, view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
-		}
-	}
-	for i := range a.rest {
-		a.rest[i] = slices.DeleteFunc(slices.Clone(a.rest[i]), func(p string) bool { return taken[p] })
-	}
-	return len(taken) > 0
 }
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.

@@ -21,9 +21,6 @@ import (
 	"joiner/pkg/plan"
 )
 
-// AnnotationNominated names, comma separated, the pods (namespace/name) that a NodeClaim was made for.
-const AnnotationNominated = "joiner.sh/nominated-pods"
-
 // mostRestarts bounds how often a pass starts again because a domain turned out to hold fewer pods than it was given.
 const mostRestarts = 6
 

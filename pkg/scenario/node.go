@@ -132,8 +132,8 @@ func (w *World) typeOf(name string) (catalog.Type, bool) {
 	return catalog.Type{}, false
 }
 
-// Apply returns the world after the plan's claims were written and the pods that go to running nodes were bound, before anything
-// is launched.
+// Apply returns the world after the plan's claims were written, pods were nominated on the nodes that start, and those that go to running
+// nodes were bound, before anything is launched.
 func (w *World) Apply(p plan.Plan) *World {
 	out := *w
 	out.Snapshot.Claims = slices.Clone(w.Snapshot.Claims)
@@ -144,8 +144,11 @@ func (w *World) Apply(p plan.Plan) *World {
 		})
 	}
 	runs := map[string]bool{}
-	for _, h := range w.Snapshot.Hosts() {
+	for _, h := range out.Snapshot.Hosts() {
 		runs[h.Name()] = h.Initialized()
+		if !runs[h.Name()] && h.Claim != nil {
+			nominate(h, p)
+		}
 	}
 	to := map[string]string{}
 	for _, e := range p.Existing {
@@ -160,6 +163,23 @@ func (w *World) Apply(p plan.Plan) *World {
 		}
 	}
 	return &out
+}
+
+// nominate notes on the claim of a node that starts which pods the plan has there.
+func nominate(h cluster.Host, p plan.Plan) {
+	var pods []string
+	for _, e := range p.Existing {
+		if e.Node == h.Name() {
+			pods = append(pods, e.Pod)
+		}
+	}
+	if len(pods) > 0 {
+		h.Claim.Annotations = maps.Clone(h.Claim.Annotations)
+		if h.Claim.Annotations == nil {
+			h.Claim.Annotations = map[string]string{}
+		}
+		h.Claim.Annotations["joiner.sh/nominated-pods"] = strings.Join(pods, ",")
+	}
 }
 
 // spent are the types with room for one instance less in the reservation.

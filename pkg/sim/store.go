@@ -13,6 +13,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
 	decided "joiner/pkg/plan"
 )
 
@@ -127,8 +128,23 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 			return false
 		}
 		have.Annotations = merged(have.Annotations, set)
+		if pods, ok := set[pack.AnnotationNominated]; ok {
+			p.w.nominate(have, strings.Split(pods, ","))
+		}
 		return true
 	})
+}
+
+// nominate notes who waits for the claim: the pods named, and of those before them the ones that have found no other node meanwhile.
+func (w *world) nominate(c *claim, named []string) {
+	before := c.pods
+	c.pods = nil
+	for key, pod := range w.pods { // each pod on its own
+		if slices.Contains(named, key) || pod.NodeName == "" && slices.Contains(before, pod.UID) {
+			c.pods = append(c.pods, pod.UID)
+		}
+	}
+	slices.Sort(c.pods)
 }
 
 // UnreserveClaim is not asked for: nothing is reserved in this EC2.

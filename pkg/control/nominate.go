@@ -1,0 +1,49 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+)
+
+// nominate notes on claims on their way which pods the plan has on their nodes beside those they were made for, so that the next
+// pass has them there too. It comes before launches: whoever dies in between has forgotten nothing that others' nodes relied on.
+func (p *Provision) nominate(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) error {
+	list := pack.Nominations(*s, decision)
+	if len(list) == 0 {
+		return nil
+	}
+	after, errs := make([]cluster.Claim, len(list)), make([]error, len(list))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, n := range list {
+		g.Go(func() error {
+			if late(ctx) {
+				return nil
+			}
+			c, err := p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
+			if err != nil {
+				errs[i] = unlessConflict(p.Log, err)
+				return nil
+			}
+			after[i] = c
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	s.Claims = slices.Clone(s.Claims)
+	for i, c := range s.Claims {
+		for _, now := range after {
+			if now.Name == c.Name && now.UID == c.UID {
+				s.Claims[i] = now
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

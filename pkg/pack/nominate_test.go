@@ -1,0 +1,63 @@
+package pack
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// Only claims whose nodes the scheduler cannot have filled yet are told, and only what they do not know.
+func TestWhoIsNominated(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	claim := func(name, pods string) cluster.Claim {
+		return cluster.Claim{Name: name, Annotations: map[string]string{"joiner.sh/nominated-pods": pods}}
+	}
+	node := func(name string, ready time.Duration) cluster.Node {
+		return cluster.Node{Name: "n-" + name, ProviderID: name, Ready: ready > 0, ReadySince: now.Add(-ready)}
+	}
+	s := cluster.Snapshot{Now: now}
+	for _, name := range []string{"young", "settled", "condemned"} {
+		c := claim(name, "")
+		c.ProviderID = name
+		s.Claims = append(s.Claims, c)
+	}
+	s.Claims[2].Deleting = now
+	s.Claims = append(s.Claims, claim("knows", "default/a,default/b"), claim("learns", "default/a"), cluster.Claim{Name: "bare"}, claim("nobody", "default/a"))
+	s.Nodes = []cluster.Node{node("young", 5*time.Second), node("settled", 15*time.Second), node("condemned", 0), {Name: "alone"}}
+	var p plan.Plan
+	for _, n := range []string{"n-young", "n-settled", "n-condemned", "alone", "bare"} {
+		p.Existing = append(p.Existing, plan.Placement{Pod: "default/x", Node: n})
+	}
+	for _, x := range []string{"knows b", "learns web-10", "learns web-2"} {
+		var node, pod string
+		_, _ = fmt.Sscan(x, &node, &pod)
+		p.Existing = append(p.Existing, plan.Placement{Pod: "default/" + pod, Node: node})
+	}
+	got := map[string]string{}
+	for _, n := range Nominations(s, p) {
+		got[n.Claim.Name] = n.Annotations()["joiner.sh/nominated-pods"]
+	}
+	want := map[string]string{"young": "default/x", "bare": "default/x", "learns": "default/web-2,default/web-10"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("nominations (-want +got):\n%s", d)
+	}
+}
+
+// A pass writes on a hundred claims at most.
+func TestNominationsHaveALimit(t *testing.T) {
+	var s cluster.Snapshot
+	var p plan.Plan
+	for i := range 101 {
+		name := fmt.Sprint("c", i)
+		s.Claims = append(s.Claims, cluster.Claim{Name: name})
+		p.Existing = append(p.Existing, plan.Placement{Pod: "default/" + name, Node: name})
+	}
+	if n := len(Nominations(s, p)); n != 100 {
+		t.Errorf("%d claims", n)
+	}
+}
