@@ -3,7 +3,9 @@ package checker
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 
 	"joiner/pkg/cluster"
 )
@@ -203,17 +205,68 @@ func (t *trial) domains(p *cluster.Pod, c cluster.Spread) []string {
 		}
 		rules := wishes(pool.Requirements.All())
 		for _, s := range t.shapes(pool, nil, slices.DeleteFunc(slices.Clone(rules), func(w wish) bool { return !decidedByType(w.Key) }), true) {
-			see(s.labels, pool.Taints)
-			for _, w := range rules {
-				if w.Key == c.Key && !decidedByType(w.Key) && !w.Not && s.labels[w.Key] == "" {
-					for _, v := range w.Values {
-						s.labels[w.Key] = v
-						see(s.labels, pool.Taints)
-					}
-				}
+			for _, l := range chosen(p, c.Key, rules, s.labels) {
+				see(l, pool.Taints)
 			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// chosen are the labels that a pool's node may come to have where the pool wants labels of its own and leaves their values open: one
+// of those it names, or any that the pod speaks of, or another. The label of the spread has only those.
+func chosen(p *cluster.Pod, spread string, rules []wish, labels map[string]string) []map[string]string {
+	out := []map[string]string{labels}
+	for _, w := range rules {
+		if decidedByType(w.Key) || labels[w.Key] != "" || w.met(nil) {
+			continue
+		}
+		values := w.Values
+		if w.Not || len(values) == 0 {
+			if w.Key == spread {
+				continue // values that nobody names are no domains
+			}
+			values = slices.DeleteFunc(append(spokenOf(p, w.Key), w.other()), func(v string) bool { return !w.met(map[string]string{w.Key: v}) })
+		}
+		var next []map[string]string
+		for _, l := range out {
+			for _, v := range values {
+				if len(next) < mostChoices {
+					l = maps.Clone(l)
+					l[w.Key] = v
+					next = append(next, l)
+				}
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// spokenOf are the values of the label that the pod names.
+func spokenOf(p *cluster.Pod, key string) []string {
+	var out []string
+	if v, ok := p.NodeSelector[key]; ok {
+		out = append(out, v)
+	}
+	for _, term := range p.NodeAffinity {
+		for _, w := range wishes(term) {
+			if w.Key == key {
+				out = append(append(out, w.Values...), w.other())
+			}
+		}
+	}
+	return out
+}
+
+// other is a value that is near the bounds of the wish, or no number where it has none.
+func (w wish) other() string {
+	switch {
+	case w.Min != nil:
+		return strconv.FormatInt(*w.Min, 10)
+	case w.Max != nil:
+		return strconv.FormatInt(*w.Max, 10)
+	}
+	return "any-other"
 }

@@ -84,6 +84,7 @@ func TestPlansWithoutFault(t *testing.T) {
 		"first of its kind": {[]string{web + "\nnear zone app=web"}, planned(nil, "web-1@n1", "web-2@n1")},
 		"claim on its way":  {[]string{web, "claim c1 pool=p types=(m,l) zones=(a) cpu=900 mem=100 nominated=(default/web-1)"}, planned(nil, "web-1@c1", "web-2@n1")},
 		"preferences":       {[]string{web + "\nspread zone skew=1 soft app=web\nprefer 5 zone In b\nprefer-apart 5 host app=web"}, planned(nil, "web-1@n1", "web-2@n1")},
+		"pool with a label": {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier DoesNotExist & rack DoesNotExist", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3")},
 		"other addresses":   {[]string{"pods dns n=2 cpu=10 mem=1\nport 53"}, planned(nil, "dns-1@n1", "dns-2@n2")},
 	} {
 		if got := verdict(t, c.script, c.plan); got != "" {
@@ -135,6 +136,7 @@ func TestPlansWithFaults(t *testing.T) {
 		"ports":               {[]string{web + "\nport 80"}, planned(nil, "web-1@n1", "web-2@n1"), "want port TCP/80"},
 		"port of a daemon":    {[]string{web + "\nport 80", "daemon d cpu=1 mem=1\nport 80"}, planned(nil, "web-1@n1", "web-2@n2"), "d and web-1 want port TCP/80"},
 		"spread":              {[]string{web + "\nspread zone skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "cannot come there: 2 pods in a, 0 in the least"},
+		"spread to a label":   {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier NotIn web & rack NotIn r1", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3"), "0 in the least of topology.kubernetes.io/zone [a b c]"},
 		"spread and open":     {[]string{web + "\nspread zone skew=2 app=web"}, with(both(), func(l *plan.Launch) { l.Requirements = l.Requirements.Without("topology.kubernetes.io/zone") }), "the node may be any of [a b c]"},
 		"spread over hosts":   {[]string{web + "\nspread host skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "2 pods in n1, 0 in the least of kubernetes.io/hostname"},
 		"too few domains":     {[]string{web + "\nspread zone skew=1 min=4 app=web\nselect zone=a"}, planned(nil, "web-1@n1", "web-2@n1"), "cannot come there: 2 pods in a, 0 in the least"},
