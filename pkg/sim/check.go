@@ -252,11 +252,12 @@ func (w *world) checkRemoval(p *pod) {
 func (w *world) checkLeave(by *invocation, c *claim) {
 	n := w.nodeOf(c)
 	left := by.fn.Name == "disrupt" || by.fn.Name == "provision" && interrupt.LeaveOf(c.Claim).Cause != ""
-	if n == nil || w.dying(n) || !left {
+	pool, _ := w.poolOf(c.Pool)
+	if n == nil || w.dying(n) || !left || pool.Static { // the number of nodes of a static pool matters, not where their pods go
 		return
 	}
 	for _, p := range w.podsOn(n.Name) {
-		if p.Terminating() || p.app.daemon || p.Owner == cluster.OwnerNode || time.Since(p.Started) < seconds {
+		if p.Terminating() || p.app.daemon || p.Owner == cluster.OwnerNode || time.Since(p.Started) < seconds || len(p.Spread) > 0 && w.scattering(p.app) {
 			continue
 		}
 		free := false
@@ -273,6 +274,16 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 	if by.fn.Name != "disrupt" { // which takes of its budget when it begins
 		w.checkBudget(c)
 	}
+}
+
+// scattering reports whether pods of the app have no node yet: where they come to decides where its others may be.
+func (w *world) scattering(a *app) bool {
+	for _, p := range w.pods {
+		if p.app == a && p.NodeName == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds.

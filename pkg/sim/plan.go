@@ -102,6 +102,7 @@ func (w *world) drawPools() {
 			Labels: map[string]string{"team": "batch"}, Taints: []cluster.Taint{{Key: teamTaint, Value: "batch", Effect: "NoSchedule"}}})
 		slices.SortFunc(w.pools, func(a, b cluster.Pool) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
 	}
+	w.drawStatic()
 }
 
 func (w *world) int(least, most int) int64 { return int64(least + w.rng.IntN(most-least+1)) }
@@ -150,7 +151,7 @@ func (w *world) drawConstraints(a *app, p *cluster.Pod) {
 	case 3:
 		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: own}}
 	case 4:
-		if len(w.pools) > 1 {
+		if slices.ContainsFunc(w.pools, func(p cluster.Pool) bool { return p.Name == "batch" }) {
 			p.Tolerations = []cluster.Toleration{{Key: teamTaint, Operator: "Equal", Value: "batch", Effect: "NoSchedule"}}
 			p.NodeSelector = map[string]string{"team": "batch"}
 		}

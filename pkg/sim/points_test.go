@@ -15,7 +15,7 @@ func crashPoints() []sim.CrashPoint {
 		calls []string
 	}{
 		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch",
-			"list claims", "list homeless pods", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
+			"list claims", "list homeless pods", "list static pools", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "write event",
 			"write status of claim"}},
 		{"lifecycle", []string{"open node", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",

@@ -73,6 +73,7 @@ func (w *world) problems() []string {
 			bad = append(bad, fmt.Sprintf("pod %s on %q does not run%s", key, p.NodeName, w.whyNot(p)))
 		}
 	}
+	bad = append(bad, w.staticProblems()...)
 	slices.Sort(bad)
 	return bad
 }
@@ -103,7 +104,7 @@ func (w *world) hopeless(p *pod) bool {
 	}
 	pool := w.pools[0]
 	for _, other := range w.pools {
-		if p.NodeSelector["team"] == other.Labels["team"] {
+		if !other.Static && p.NodeSelector["team"] == other.Labels["team"] {
 			pool = other
 		}
 	}

@@ -110,6 +110,9 @@ func (w *world) play() {
 	for len(w.apps) > 0 {
 		w.stopApp(w.apps[0])
 	}
+	if p := w.fixed(); p != nil {
+		p.Replicas = 0
+	}
 	w.run(time.Now().Add(time.Minute), w.admit)
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		w.deleteClaim(w.claims[name], nil)

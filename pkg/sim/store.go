@@ -97,7 +97,7 @@ func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.
 		c := &claim{maker: p.inv, Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made), UID: fmt.Sprintf("uid-claim-%d", w.made),
 			Generation: 1, Pool: pool.Name, PoolUID: pool.UID, Class: l.Class, Created: w.second(), Finalizer: true,
 			Labels:      merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class}),
-			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash}), Requirements: l.Requirements,
+			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash, v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
 			Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter,
 			TerminationGrace: pool.TerminationGrace}}
 		for _, key := range l.Pods {

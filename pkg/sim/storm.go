@@ -76,7 +76,7 @@ func (w *world) mishap() {
 }
 
 func (w *world) usersAct() {
-	switch w.rng.IntN(8) {
+	switch w.rng.IntN(9) {
 	case 0, 1:
 		if len(w.apps) < 7 {
 			w.startApp(w.drawApp())
@@ -108,6 +108,8 @@ func (w *world) usersAct() {
 			w.tell("somebody deletes pod %s", p.Name)
 			w.endPod(p, p.GraceSec)
 		}
+	case 8:
+		w.changeStatic()
 	}
 }
 
@@ -182,6 +184,7 @@ func (w *world) calm() {
 		w.pools[i].ExpireAfter, w.pools[i].Disruption.Never = 0, true
 	}
 	w.dropLate()
+	w.calmStatic()
 	for _, a := range w.apps {
 		if a.budget != nil && (w.limited() || a.replicas == 0 || a.bare) {
 			a.budget.minAvailable = 0 // some of its pods may have no room, ever

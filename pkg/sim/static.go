@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+)
+
+// drawStatic makes a pool with a fixed number of nodes, sometimes. It comes last: what pods ask for is said of the others.
+func (w *world) drawStatic() {
+	if !w.chance(0.35) {
+		return
+	}
+	p := cluster.Pool{Name: "fixed", UID: "uid-fixed", Class: "default", Ready: true, Uncounted: true, Hash: "1", Static: true, Replicas: w.int(1, 3),
+		TerminationGrace: w.pools[0].TerminationGrace, Disruption: w.pools[0].Disruption}
+	if w.chance(0.3) {
+		p.ExpireAfter = w.pools[0].ExpireAfter
+	}
+	w.pools = append(w.pools, p)
+}
+
+// fixed is the pool with a fixed number of nodes, or nil.
+func (w *world) fixed() *cluster.Pool {
+	if last := len(w.pools) - 1; last >= 0 && w.pools[last].Static {
+		return &w.pools[last]
+	}
+	return nil
+}
+
+// changeStatic is kubectl scale, or an edit of the template, after which every node of the pool has drifted.
+func (w *world) changeStatic() {
+	p := w.fixed()
+	switch {
+	case p == nil:
+	case w.chance(0.7):
+		p.Replicas = w.int(0, 4)
+		w.tell("pool %s is to have %d nodes", p.Name, p.Replicas)
+	default:
+		p.Hash += "1"
+		w.tell("the template of pool %s is changed", p.Name)
+	}
+}
+
+// calmStatic ends the drift of nodes that would be replaced at rest only because they drifted before.
+func (w *world) calmStatic() {
+	p := w.fixed()
+	if p == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		if c := w.claims[name]; c.Pool == p.Name && c.Annotations[v1.AnnotationNodePoolHash] != p.Hash {
+			c.Annotations = merged(c.Annotations, map[string]string{v1.AnnotationNodePoolHash: p.Hash})
+			w.write(c, nil)
+		}
+	}
+}
+
+// staticProblems says whether the pool has another number of nodes than it is to have.
+func (w *world) staticProblems() []string {
+	p := w.fixed()
+	if p == nil {
+		return nil
+	}
+	have := int64(0)
+	for _, c := range w.claims {
+		if c.Pool == p.Name {
+			have++
+		}
+	}
+	if have == p.Replicas {
+		return nil
+	}
+	return []string{fmt.Sprintf("pool %s has %d nodes and is to have %d", p.Name, have, p.Replicas)}
+}
