@@ -112,6 +112,7 @@ func (w *world) play() {
 	}
 	if p := w.fixed(); p != nil {
 		p.Replicas = 0
+		w.settle(restFor/2, "a static pool keeps nodes", w.staticProblems)
 	}
 	w.run(time.Now().Add(time.Minute), w.admit)
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {

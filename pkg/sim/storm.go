@@ -76,7 +76,7 @@ func (w *world) mishap() {
 }
 
 func (w *world) usersAct() {
-	switch w.rng.IntN(9) {
+	switch w.rng.IntN(10) {
 	case 0, 1:
 		if len(w.apps) < 7 {
 			w.startApp(w.drawApp())
@@ -108,7 +108,7 @@ func (w *world) usersAct() {
 			w.tell("somebody deletes pod %s", p.Name)
 			w.endPod(p, p.GraceSec)
 		}
-	case 8:
+	case 8, 9:
 		w.changeStatic()
 	}
 }
