@@ -29,12 +29,6 @@ func To(f Facts, sells pack.Market) Report {
 		}
 	}
 	r.drift(f.Snapshot, sells)
-	for _, p := range f.Snapshot.Pools {
-		if p.Static {
-			r.find(Blocks, "NodePool "+p.Name, "it is static (replicas), and Joiner does not keep a number of nodes: nodes that end would not come back",
-				"give the pool no replicas, or keep Karpenter for it")
-		}
-	}
 	for _, name := range f.Foreign {
 		r.find(Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
 	}
