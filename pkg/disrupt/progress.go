@@ -193,7 +193,7 @@ func (v *view) unscheduled(ready map[string]bool) map[string]bool {
 	for _, x := range v.base.Existing {
 		planned[x.Pod] = x.Node
 	}
-	sites := v.sites(v.s, unready, nil)
+	b := newBoard(v.s, unready)
 	var moving []cluster.Pod
 	for _, r := range all {
 		for _, n := range r.claims {
@@ -205,15 +205,13 @@ func (v *view) unscheduled(ready map[string]bool) map[string]bool {
 	for _, p := range moving {
 		mine[p.Key()] = true
 	}
-	for _, x := range sites {
-		for _, place := range v.base.Existing {
-			if place.Node == x.name && !mine[place.Pod] {
-				x.free = x.free.Sub(v.needOf(place.Pod))
-			}
+	for i := range v.s.Pods {
+		p := &v.s.Pods[i]
+		if x := b.byName[planned[p.Key()]]; x != nil && p.NodeName != x.name && !mine[p.Key()] {
+			b.do(step{podCame, b.sort(p), x})
 		}
 	}
-	_, left := newScheduler(sites).run(moving, planned)
-	for _, p := range left {
+	for _, p := range b.run(moving, planned) {
 		out[p.Key()] = true
 	}
 	return out

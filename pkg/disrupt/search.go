@@ -53,18 +53,15 @@ func (v *view) findCheaper(m *Memory) (best Command, found bool) {
 
 // hopeful are the nodes that promise to earn something when they alone go.
 func (v *view) hopeful(all []*node) []*node {
-	k := newScheduler(v.sites(v.calm, v.leaving(), nil))
+	b := v.table()
 	return slices.DeleteFunc(slices.Clone(all), func(n *node) bool {
-		x := k.byName[n.Node.Name]
-		if x == nil {
-			return false
-		}
-		x.gone = true
-		placed, left := k.run(n.moving, nil)
-		undo(placed)
-		x.gone = false
-		_, ok := v.promise(n, left, true)
-		if !ok {
+		defer b.back(len(b.steps))
+		b.leave(n)
+		left := b.run(n.moving, nil)
+		_, ok := v.promise(b, n, left, true)
+		if i := slices.IndexFunc(left, func(p cluster.Pod) bool { return v.floor(b.sort(&p)) >= beyond }); !ok && i >= 0 {
+			n.kept = cmp.Or(n.kept, refuse{"stuck", "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
+		} else if !ok {
 			n.kept = cmp.Or(n.kept, refuse{"payback", "what its pods need costs as much as it does, or nearly so"})
 		}
 		return !ok
@@ -74,12 +71,13 @@ func (v *view) hopeful(all []*node) []*node {
 // promising puts together the nodes that earn something when they go, those first that earn most for each pod moved, within the
 // budgets. Pods without room elsewhere cost what the best nodes cost for them; unless that is wanted their nodes stay.
 func (v *view) promising(all []*node, replace bool) []*node {
-	k := newScheduler(v.sites(v.calm, v.leaving(), nil))
+	b := v.table()
+	defer b.back(len(b.steps))
 	used := map[string]int{}
 	worth := map[*node]float64{}
 	var out []*node
 	for _, n := range all {
-		x := k.byName[n.Node.Name]
+		x := b.byName[n.Node.Name]
 		if x == nil || x.taken > 0 {
 			continue // pods would move twice
 		}
@@ -87,12 +85,11 @@ func (v *view) promising(all []*node, replace bool) []*node {
 			n.kept = cmp.Or(n.kept, refuse{"budget", "the budgets of its NodePool let no more nodes go now for reason " + string(v1.DisruptionUnderutilized)})
 			continue
 		}
-		x.gone = true
-		placed, left := k.run(n.moving, nil)
-		earns, ok := v.promise(n, left, replace)
+		before := len(b.steps)
+		b.leave(n)
+		earns, ok := v.promise(b, n, b.run(n.moving, nil), replace)
 		if !ok {
-			undo(placed)
-			x.gone = false
+			b.back(before)
 			continue
 		}
 		used[n.pool.Name]++
@@ -106,16 +103,28 @@ func (v *view) promising(all []*node, replace bool) []*node {
 }
 
 // promise is what the node may earn within the payback time when pods without room elsewhere get new nodes.
-func (v *view) promise(n *node, left []cluster.Pod, replace bool) (usd float64, ok bool) {
+func (v *view) promise(b *board, n *node, left []cluster.Pod, replace bool) (usd float64, ok bool) {
 	if len(left) > 0 && !replace {
 		return 0, false
 	}
 	usd = n.price
-	for _, p := range left {
-		usd -= v.worthOf(p.Need) * air
+	for i := range left {
+		usd -= v.floor(b.sort(&left[i])) * air
 	}
 	usd = usd*v.rules().payback.Hours() - (n.cost-1)*v.rules().moveUSD
 	return usd, usd > 0
+}
+
+// beyond all prices, USD per hour.
+const beyond = 1e9
+
+// floor is the least that a pod of the sort costs on new nodes, USD per hour; beyond all prices where nobody sells what it needs.
+func (v *view) floor(k *sort) float64 {
+	if !k.priced {
+		k.floor, _ = v.stock.Floor(*k.pod)
+		k.priced = true
+	}
+	return k.floor
 }
 
 // leaving are the names of nodes that something takes away already.

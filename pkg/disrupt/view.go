@@ -82,7 +82,9 @@ type view struct {
 	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
 	shelf     []shelf
 	worths    map[amounts]float64
-	asked     int // what-if questions in this pass
+	desk      *board
+	cleaned   map[*node]bool // nodes that were taken off it
+	asked     int            // what-if questions in this pass
 	needs     map[string]resource.List
 	moving    bool                 // a command of this pass moves pods
 	reporting bool                 // it is about pools that only report
