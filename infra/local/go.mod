@@ -86,6 +86,8 @@ require (
 	sigs.k8s.io/kwok v0.8.0
 )
 
+require github.com/aws/aws-sdk-go-v2/service/savingsplans v1.33.2 // indirect
+
 require (
 	github.com/alecthomas/participle/v2 v2.1.1 // indirect
 	github.com/aws/aws-sdk-go-v2 v1.47.6 // indirect

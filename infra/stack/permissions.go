@@ -106,7 +106,14 @@ func refreshAllows(s *joiner) []statement {
 	if s.props.Functions.RehearseLaunches {
 		rehearse = s.launch()
 	}
-	return append(append([]statement{
+	var commitments []statement // those of EC2 and of Savings Plans know no resources
+	if s.props.Functions.Commitments {
+		commitments = []statement{
+			s.describe("DescribeReservedAndRunning", "ec2:DescribeReservedInstances", "ec2:DescribeInstances"),
+			{sid: "DescribeSavingsPlans", actions: []string{"savingsplans:DescribeSavingsPlans", "savingsplans:DescribeSavingsPlanRates"}, resources: []string{"*"}},
+		}
+	}
+	return append(append(append([]statement{
 		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages",
 			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
 		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
@@ -119,7 +126,7 @@ func refreshAllows(s *joiner) []statement {
 		s.passNodeRole(),
 		s.readCatalog(),
 		{sid: "WriteCatalog", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
-	}, s.instanceProfiles()...), rehearse...)
+	}, s.instanceProfiles()...), commitments...), rehearse...)
 }
 
 // imageParameters are those that hold images of the user's own.

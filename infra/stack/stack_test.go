@@ -218,6 +218,10 @@ func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
 			"  on arn:${AWS::Partition}:ssm:${AWS::Region}::parameter/aws/service/*\n  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/golden/*\n" +
 				"  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/al2\n", "no such thing"},
 		{map[string]any{"rehearseLaunches": "true"}, "LaunchTagged: ec2:RunInstances ec2:CreateFleet ec2:CreateLaunchTemplate\n", "no such thing"},
+		{map[string]any{"commitments": "true"}, "DescribeReservedAndRunning: ec2:DescribeReservedInstances ec2:DescribeInstances\n", "no such thing"},
+		{map[string]any{"commitments": "true"}, "DescribeSavingsPlans: savingsplans:DescribeSavingsPlans savingsplans:DescribeSavingsPlanRates\n", "no such thing"},
+		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "savingsplans:"},
+		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:DescribeReservedInstances"},
 		{map[string]any{"rehearseLaunches": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:RunInstances"},
 	} {
 		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}

@@ -55,5 +55,9 @@ func (c classWriter) ReleaseClass(ctx context.Context, name string) error {
 }
 
 func (a *App) market() *discover.Market {
-	return discover.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
+	m := discover.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
+	if a.set.Commitments {
+		m = m.WithCommitments(a.aws, a.set.ClusterName, a.set.SavingsPlanShare)
+	}
+	return m
 }

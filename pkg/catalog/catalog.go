@@ -33,6 +33,12 @@ type Catalog struct {
 	TypesTime    time.Time `json:"typesTime,omitzero"` // facts and offerings
 	OnDemandTime time.Time `json:"onDemandTime,omitzero"`
 	SpotTime     time.Time `json:"spotTime,omitzero"`
+
+	// Commitments are what the account pays for anyhow, and Elsewhere is what runs in it that draws on them and is not of this cluster.
+	// Both are empty where the setting commitments is off.
+	Commitments []Commitment `json:"commitments,omitempty"`
+	Elsewhere   []Running    `json:"elsewhere,omitempty"`
+	RatesTime   time.Time    `json:"ratesTime,omitzero"` // when the rates of all Savings Plans were read last
 }
 
 // Facts are what EC2 says about one instance type, and its prices.

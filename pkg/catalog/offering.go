@@ -38,6 +38,7 @@ type Offering struct {
 	Why       string  `json:"why,omitempty"` // why it is not available, for people
 
 	Reservation *Reservation `json:"reservation,omitempty"` // of capacity type reserved: where it comes from
+	Paid        []Draw       `json:"paid,omitempty"`        // commitments that cover it, the first with room for it does; see Catalog.Paid
 }
 
 // Reservation is a capacity reservation of an EC2NodeClass (spec aws.md §1.16).
@@ -90,7 +91,7 @@ type Type struct {
 func SortOfferings(list []Offering) {
 	slices.SortFunc(list, func(a, b Offering) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType),
-			cmp.Compare(a.reservation(), b.reservation()))
+			cmp.Compare(a.reservation(), b.reservation()), cmp.Compare(len(b.Paid), len(a.Paid)))
 	})
 }
 
@@ -143,6 +144,8 @@ func (o Offering) Label(key string) (value string, own bool) {
 			return o.Reservation.Kind, true
 		}
 		return strconv.FormatBool(o.Reservation.Interruptible), true
+	case LabelTenancy:
+		return TenancyDefault, len(o.Paid) > 0 // no commitment that is read covers dedicated ones
 	}
 	return "", false
 }

@@ -51,6 +51,7 @@ func (t *trial) pools() {
 			t.bad("reservation %s: %d launches into it, it has room for %d", id, reserved[id], remaining[id])
 		}
 	}
+	t.commitments()
 	if most := t.Snapshot.Rules.MaxClaims; most > 0 && len(t.plan.Launches) > most {
 		t.bad("%d new claims, a pass may make %d", len(t.plan.Launches), most)
 	}

@@ -140,6 +140,9 @@ func (t *trial) newMachine(i int) *machine {
 		t.bad("%s: class or taints are not those of pool %s", m.name, pool.Name)
 	}
 	m.shapes = t.shapes(pool, l.Labels, wishes(l.Requirements.All()), false)
+	if len(l.Choice.Paid) > 0 {
+		t.paidFor(m)
+	}
 	for k, v := range pool.Labels { // violations are sorted later
 		if l.Labels[k] != v {
 			t.bad("%s: label %s of pool %s is missing", m.name, k, pool.Name)
@@ -210,7 +213,7 @@ func (t *trial) shapes(pool cluster.Pool, labels map[string]string, rules []wish
 	var out []shape
 	for _, typ := range t.sold[pool.Name] {
 		for _, o := range typ.Offerings {
-			if !o.Available && !anyOffer {
+			if !o.Available && !anyOffer || len(o.Paid) > 0 { // what a commitment covers is the same instance at another price
 				continue
 			}
 			for _, l := range t.labelled(pool, typ, o, labels, rules) {

@@ -28,6 +28,7 @@ type Market struct {
 	store    *Store
 	region   string
 	isolated bool
+	account  *account // nil where commitments are not read
 	now      func() time.Time
 }
 
@@ -80,6 +81,11 @@ func (m *Market) Refresh(ctx context.Context) (did string, err error) {
 	if note("spot prices", len(spot.prices), err) {
 		c = withSpot(c, spot)
 		c.SpotTime = now
+	}
+	if m.account == nil {
+		c.Commitments, c.Elsewhere, c.RatesTime = nil, nil, time.Time{}
+	} else if read, err := m.withCommitments(ctx, c, now); note("commitments", len(read.Commitments), err) {
+		c = read
 	}
 	if len(done) == 0 || len(c.Types) == 0 {
 		return "", errors.Join(errs...)

@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,7 +21,10 @@ func (v *view) priceOf(h cluster.Host, p cluster.Pool) (catalog.Offer, float64) 
 		return o, 0
 	}
 	for _, x := range t.Offerings {
-		if x.Offer == o && (x.Reservation == nil || x.Reservation.ID == l[catalog.LabelReservationID]) {
+		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil || x.Reservation.ID == l[catalog.LabelReservationID]) {
+			if part := v.paid[h.Claim.Name]; part > 0 && x.Reservation == nil {
+				return o, catalog.PaidPrice(x.Price, part)
+			}
 			return o, x.Price
 		}
 	}
@@ -78,7 +82,7 @@ func (v *view) shelves() []shelf {
 		seen[p.Class] = true
 		for _, t := range v.types(p) {
 			for _, o := range t.Offerings {
-				if o.Available && o.Price > 0 {
+				if o.Available && o.Price > 0 && (len(o.Paid) == 0 || v.covers(o)) {
 					out = append(out, shelf{o.Price, t.Allocatable})
 					break // the cheapest of the type
 				}
@@ -99,4 +103,9 @@ func share(need, room resource.List) float64 {
 		most = max(most, float64(need.Get(name))/float64(have))
 	}
 	return most
+}
+
+// covers reports whether a commitment of the account has room for one more of the offering.
+func (v *view) covers(o catalog.Offering) bool {
+	return slices.ContainsFunc(o.Paid, func(d catalog.Draw) bool { return v.room[d.Commitment] >= d.Amount })
 }

@@ -40,7 +40,10 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 		if allSpot && l.Choice.CapacityType == catalog.Spot {
 			least = v.flexible(set, launches)
 		}
-		narrow, ok := v.narrowed(l, l.Choice.Price*before/after, least)
+		narrow, ok := l, true
+		if len(l.Choice.Paid) == 0 { // else it is one type already, which costs more as soon as nothing covers it
+			narrow, ok = v.narrowed(l, l.Choice.Price*before/after, least)
+		}
 		ok = ok && len(narrow.Types) >= least
 		if !ok {
 			for _, n := range set {

@@ -80,6 +80,8 @@ type view struct {
 	quiet     map[string]Quiet
 	left      map[string]map[v1.DisruptionReason]int                    // by pool: how many more of its nodes may go
 	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
+	paid      map[string]float64                                        // which part of the price the account's commitments pay, by NodeClaim
+	room      map[string]int64                                          // what they have left, by their ids
 	shelf     []shelf
 	worths    map[amounts]float64
 	desk      *board
@@ -106,6 +108,7 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{},
 	}
 	v.typeIn = overlay.Named(v.types)
+	v.paid, v.room = s.Allot()
 	v.sight()
 	v.stock = pack.Stocked(s, sells)
 	v.base = v.pack(v.kept())

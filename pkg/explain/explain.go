@@ -166,7 +166,7 @@ func (s Source) whyThisType(n status.Node, c cluster.Claim, sells pack.Market) [
 			continue
 		}
 		for _, o := range t.Offerings {
-			if o.Available && o.Meets(c.Requirements) {
+			if o.Available && len(o.Paid) == 0 && o.Meets(c.Requirements) {
 				all = append(all, o)
 			}
 		}

@@ -1,6 +1,8 @@
 package pack
 
 import (
+	"slices"
+
 	"joiner/pkg/cover"
 )
 
@@ -52,7 +54,7 @@ func (w *world) roomFor(v *view) bool {
 		}
 	}
 	for _, p := range w.pools {
-		for _, o := range p.reserved {
+		for _, o := range slices.Concat(p.reserved, p.paid) {
 			if fits(v.kind.need, o.room) > 0 && v.admit.check(o) >= 0 {
 				return true
 			}
@@ -113,6 +115,7 @@ func (a *attempt) shared() float64 {
 			}
 		}
 	}
+	room += a.paidRoom(f, hosted)
 	each := 0.0 // the same, where no class has more pods than it has
 	for i, n := range hosted {
 		each += value[i] * min(n, counts[i])

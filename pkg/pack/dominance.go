@@ -15,19 +15,22 @@ type entry struct {
 }
 
 // forSale reports whether the offer is available in any number.
-func (o *offer) forSale() bool { return o.Available && o.Reservation == nil }
+func (o *offer) forSale() bool { return o.Available && !o.Limited() }
 
 // forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
 func forSale(offers []*offer) []*offer {
+	return byPrice(slices.DeleteFunc(slices.Clone(offers), func(o *offer) bool { return !o.forSale() }))
+}
+
+// byPrice are the offers, the cheapest first, among equals those with more room.
+func byPrice(offers []*offer) []*offer {
 	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
 		price float64
 		offer *offer
 	}
 	tags := make([]tag, 0, len(offers))
 	for _, o := range offers {
-		if o.forSale() {
-			tags = append(tags, tag{o.Price, o})
-		}
+		tags = append(tags, tag{o.Price, o})
 	}
 	slices.SortFunc(tags, func(x, y tag) int {
 		if x.price != y.price {

@@ -44,10 +44,10 @@ func (a *attempt) openings() []opening {
 		u := &a.usage[p.id]
 		u.list = u.list.Sub(b.takes)
 		u.nodes--
-		if b.offer.Reservation != nil {
+		if b.offer.Limited() {
 			u.list = u.list.Add(b.takes)
 			u.nodes++
-			list = append(list, reservedOpening(b, a.w.held(p, b.load).set))
+			list = append(list, limitedOpening(b, a.w.held(p, b.load).set))
 			continue
 		}
 		opts, set := a.options(p, b.load, p.minValues())

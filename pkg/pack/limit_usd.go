@@ -42,7 +42,7 @@ func price(h cluster.Host, types []catalog.Type) int64 {
 		switch {
 		case labels[labelType] == t.Name:
 			for _, o := range t.Offerings {
-				if o.Zone == labels[labelZone] && o.CapacityType == labels[labelCapacity] {
+				if o.Zone == labels[labelZone] && o.CapacityType == labels[labelCapacity] && len(o.Paid) == 0 {
 					return fromUSD(max(0, o.Price))
 				}
 			}

@@ -36,6 +36,7 @@ func (a *attempt) openAll(lots []*lot) {
 			end++
 		}
 		a.openReserved(a.w.pools[start:end], lots)
+		a.openPaid(a.w.pools[start:end], lots)
 		for a.guide && a.guided(a.w.pools[start:end], lots) {
 		}
 		for a.openTier(a.w.pools[start:end], lots) {

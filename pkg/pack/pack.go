@@ -33,7 +33,7 @@ func Sells(s cluster.Snapshot) Market {
 	return func(class string) []catalog.Type {
 		types, ok := known[class]
 		if c, exists := s.ClassOf(class); !ok && exists {
-			types = catalog.Resolve(s.Catalog, c, s.SoldOut, s.Now)
+			types = s.Catalog.Paid(catalog.Resolve(s.Catalog, c, s.SoldOut, s.Now))
 			known[class] = types
 		}
 		return types
@@ -195,7 +195,7 @@ type attempt struct {
 	roomOnly bool              // make no new nodes
 	groups   map[int]bool      // counters of pods to be near to, on nodes, that an earlier attempt scattered
 	spot     spotUse           // where the world has a ceiling
-	slots    map[string]int64  // by capacity reservation: instances it has room for
+	slots    map[string]int64  // what capacity reservations and commitments have room for, by their ids
 	guide    bool              // choose new nodes by the prices of pods
 	blocked  []map[string]bool // by kind: why it was held back, beside what a pool says
 	stuck    map[place]int     // pods that a domain was given and could not take

@@ -30,6 +30,7 @@ type pool struct {
 	sale     []*offer // those available now, see forSale
 	forSale  []*model // the models that those are of, in the same order
 	reserved []*offer // of them, those in capacity reservations, which sale does not have
+	paid     []*offer // of them, those that commitments cover, which sale does not have
 	used     usage
 }
 
@@ -162,8 +163,11 @@ func (w *world) stock(p *pool, types []catalog.Type) {
 		o.model.sale = append(o.model.sale, o)
 	}
 	for _, o := range p.offers {
-		if o.Reservation != nil && o.Available {
+		switch {
+		case o.Reservation != nil && o.Available:
 			p.reserved = append(p.reserved, o)
+		case len(o.Paid) > 0:
+			p.paid = append(p.paid, o)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -28,6 +29,7 @@ func (w *world) slots() map[string]int64 {
 			out[id]--
 		}
 	}
+	maps.Copy(out, w.room)
 	return out
 }
 
@@ -82,14 +84,15 @@ func (a *attempt) openReserved(pools []*pool, lots []*lot) {
 // dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
 const dear = 1e6
 
-// reservedOpening is a new node in reserved capacity: it can be nothing else.
-func reservedOpening(b *bin, set require.Set) opening {
-	r := b.offer.Reservation
-	set = set.And(require.Of(catalog.LabelReservationID, r.ID))
+// limitedOpening is a new node in reserved capacity or of a type that a commitment covers: it can be nothing else.
+func limitedOpening(b *bin, set require.Set) opening {
+	if r := b.offer.Reservation; r != nil {
+		set = set.And(require.Of(catalog.LabelReservationID, r.ID))
+	}
 	return opening{bin: b, set: set, choice: b.offer, opts: []option{{model: b.offer.model, offers: []*offer{b.offer}, best: b.offer}}}
 }
 
 // taken reports whether the offers are all reserved, so that only other pods can be in the way.
 func taken(offers []*offer) bool {
-	return !slices.ContainsFunc(offers, func(o *offer) bool { return o.Reservation == nil })
+	return !slices.ContainsFunc(offers, func(o *offer) bool { return !o.Limited() })
 }

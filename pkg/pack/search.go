@@ -138,7 +138,7 @@ func (s *search) read() {
 		}
 	}
 	for _, b := range a.bins {
-		if b.offer == nil || b.offer.Reservation != nil || b.offer.model.pool.minValues() || slices.ContainsFunc(b.load, bound) {
+		if b.offer == nil || b.offer.Limited() || b.offer.model.pool.minValues() || slices.ContainsFunc(b.load, bound) {
 			continue
 		}
 		n := &node{bin: b, tier: tierOf[b.offer.model.pool.Weight]}

@@ -74,7 +74,7 @@ func cheapest(t catalog.Type, set require.Set) (best catalog.Offering, ok bool) 
 		return best, false
 	}
 	for _, o := range t.Offerings {
-		if o.Available && o.Meets(set) && (!ok || o.Price < best.Price) {
+		if o.Available && len(o.Paid) == 0 && o.Meets(set) && (!ok || o.Price < best.Price) {
 			best, ok = o, true
 		}
 	}

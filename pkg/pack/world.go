@@ -34,7 +34,8 @@ type world struct {
 	admissions map[string]*admission
 	eligibles  map[string][]bool
 	models     int
-	sale       *ranking // all that is available now
+	room       map[string]int64 // of the account's commitments, by their ids
+	sale       *ranking         // all that is available now
 	sold       domainsSold
 	holders    map[string]*held
 	asked      []int32
@@ -102,6 +103,7 @@ func (w *world) ask() signer {
 
 // complete adds what depends on nodes and pods to a world that knows what pools can launch.
 func (w *world) complete(sig signer) {
+	_, w.room = w.s.Allot()
 	w.findKeys()
 	softTaint := w.softTaints()
 	for _, k := range w.kinds {

@@ -36,7 +36,7 @@ func New() *World {
 }
 
 // Market is what the class sells: all types of the world.
-func (w *World) Market(string) []catalog.Type { return w.Types }
+func (w *World) Market(string) []catalog.Type { return w.Snapshot.Catalog.Paid(w.Types) }
 
 // Do carries out one directive of a scenario file. It returns false when it does not know the word.
 func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
@@ -72,6 +72,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		})
 	case "overlay":
 		err = w.addOverlay(dir)
+	case "commitment", "elsewhere":
+		err = w.addCommitment(dir)
 	case "sold-out":
 		w.soldOut(dir)
 	case "class":

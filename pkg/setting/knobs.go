@@ -135,6 +135,12 @@ func priceKnobs() []knob[Values] {
 		number(Setting{Name: "spotPoolShare", Env: "SPOT_POOL_SHARE", Default: "0.8", Unit: "fraction",
 			Doc: "The most of all spot capacity that is planned in one instance type in one zone, as long as others are to be had; 1 for no limit."},
 			reach{0.05, 1}, func(v *Values) *float64 { return &v.SpotPoolShare }),
+		truth(Setting{Name: "commitments", Env: "COMMITMENTS", Default: "false",
+			Doc: "Read the Savings Plans and Reserved Instances of the account, and use what they have room for before anything else, since it is paid for already. Refresh is allowed to read them and to list all instances."},
+			func(v *Values) *bool { return &v.Commitments }),
+		number(Setting{Name: "savingsPlanShare", Env: "SAVINGS_PLAN_SHARE", Default: "1", Unit: "fraction",
+			Doc: "The part of the Savings Plans' hourly commitment that instances of this account and region may count on; less where Lambda, Fargate, other regions or other accounts use it too."},
+			reach{0.01, 1}, func(v *Values) *float64 { return &v.SavingsPlanShare }),
 	}
 }
 

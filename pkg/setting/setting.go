@@ -109,6 +109,8 @@ type Values struct {
 	PriceMargin             float64 // a factor: 1.2 is 20 % more
 	SpotTypes               int
 	SpotPoolShare           float64 // a fraction of all spot vCPUs
+	Commitments             bool    // what the account is committed to lowers prices
+	SavingsPlanShare        float64 // a fraction of the hourly commitment
 	PreferencePolicy        PreferencePolicy
 	MinValuesPolicy         MinValuesPolicy
 	CatalogMaxAge           time.Duration

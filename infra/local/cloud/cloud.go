@@ -83,6 +83,8 @@ type Cloud struct {
 	tokens       map[string]fleetAnswer
 	lts          map[string]*template    // by id
 	reservations map[string]*reservation // by id
+	reserved     []ReservedInstances
+	plans        []SavingsPlan
 	groups       []PlacementGroup
 	images       []image
 	params       map[string]parameter

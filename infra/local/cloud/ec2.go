@@ -29,6 +29,7 @@ func ec2Operations() map[string]operation {
 		"TerminateInstances":             op((*Cloud).terminateInstances),
 		"CreateTags":                     op((*Cloud).createTags),
 		"DescribeCapacityReservations":   look((*Cloud).describeCapacityReservations),
+		"DescribeReservedInstances":      look((*Cloud).describeReservedInstances),
 		"DescribePlacementGroups":        look((*Cloud).describePlacementGroups),
 	}
 }

@@ -105,6 +105,9 @@ func restAction(service string, r *http.Request) string {
 		}
 		return r.Method + " " + r.URL.Path
 	}
+	if service == "savingsplans" {
+		return parts[0] // all of its actions are paths
+	}
 	entries := len(parts) > 2 && parts[0] == "clusters" && parts[2] == "access-entries"
 	action, known := map[string]string{
 		"GET 3": "ListAccessEntries", "POST 3": "CreateAccessEntry",

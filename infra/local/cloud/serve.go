@@ -93,6 +93,8 @@ func (c *Cloud) table() map[string]service {
 		"eks":     {wire.RestJSON, eksOperations()},
 		"lambda":  {wire.RestJSON, lambdaOperations()},
 		"s3":      {wire.RestXML, nil},
+
+		"savingsplans": {wire.RestJSON, plansOperations()},
 	}
 }
 

@@ -84,6 +84,12 @@ func deeds() map[string]map[string]deed {
 				_, err := discover.NewMarket(r.of("refresh"), r.store("refresh"), false, time.Now).Refresh(t.Context())
 				return err
 			}},
+			"reads what is committed": {prepare: func(_ *testing.T, r *rig) {
+				r.BuyPlan(cloud.SavingsPlan{ID: "sp", CommitUSD: 1, RatesUSD: map[string]float64{"m5.large": 0.05}})
+			}, do: func(t *testing.T, r *rig) error {
+				_, err := discover.NewMarket(r.of("refresh"), r.store("refresh"), false, time.Now).WithCommitments(r.of("refresh"), "demo", 1).Refresh(t.Context())
+				return err
+			}},
 			"learns there is none":          {do: learnsThereIsNone("refresh")},
 			"looks a class up":              {do: looksUp},
 			"moves a class to another role": {prepare: profileHeldBy("Admin"), do: looksUp},

@@ -1,0 +1,142 @@
+package pack
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cover"
+)
+
+// openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of the pools: each
+// time those that save most for what they would cost on demand.
+func (a *attempt) openPaid(pools []*pool, lots []*lot) {
+	if !slices.ContainsFunc(pools, func(p *pool) bool { return len(p.paid) > 0 && !p.minValues() }) {
+		return
+	}
+	for _, l := range lots {
+		if l.value = a.w.cheapest(l.view, l.pins); l.value >= noPrice {
+			l.value = 0 // only what is to be had without a commitment as well
+		}
+	}
+	offers := a.paidOffers(pools, lots)
+	for !a.atMost() {
+		var best *candidate
+		var takes []take
+		most, draw, times := 0.0, catalog.Draw{}, int64(0)
+		for i, o := range offers {
+			p := o.model.pool
+			d, n := a.covered(o)
+			if n == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+				continue
+			}
+			c := a.candidate(i, o, lots)
+			if t, value := a.fill(c); value/o.Price > most {
+				best, takes, most, draw, times = c, t, value/o.Price, d, n
+			}
+		}
+		if best == nil {
+			return
+		}
+		o := *best.offer
+		o.Paid = []catalog.Draw{draw}
+		n, _ := a.apply(&o, takes, int(min(times, math.MaxInt32)))
+		if a.slots[draw.Commitment] -= int64(n) * draw.Amount; n == 0 {
+			return
+		}
+	}
+}
+
+// covered is the first commitment with room for the offer, and how many nodes it has room for.
+func (a *attempt) covered(o *offer) (catalog.Draw, int64) {
+	for _, d := range o.Paid {
+		if n := a.slots[d.Commitment] / d.Amount; n > 0 {
+			return d, n
+		}
+	}
+	return catalog.Draw{}, 0
+}
+
+// paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
+func (a *attempt) paidOffers(pools []*pool, lots []*lot) []*offer {
+	var asks []*admission
+	for _, l := range lots {
+		if l.left > 0 {
+			asks = append(asks, l.admit)
+		}
+	}
+	asks = distinct(asks)
+	var out []*offer
+	for _, p := range pools {
+		if p.minValues() { // a commitment is looked at for one type at a time
+			continue
+		}
+		groups := map[string][]*offer{}
+		var order []string
+		for _, o := range p.paid {
+			id := commitments(o)
+			if groups[id] == nil {
+				order = append(order, id)
+			}
+			groups[id] = append(groups[id], o)
+		}
+		for _, id := range order {
+			for _, e := range undominated(byPrice(groups[id]), p.concerned(asks)) {
+				out = append(out, e.offer)
+			}
+		}
+	}
+	return out
+}
+
+// commitments are the ids of those that cover the offer.
+func commitments(o *offer) string {
+	var ids []string
+	for _, d := range o.Paid {
+		ids = append(ids, d.Commitment)
+	}
+	return strings.Join(ids, " ")
+}
+
+// paidRoom is what pods can be worth that the commitments have room for, at the most that one of each could hold, and adds to hosted how
+// many pods of each class that could be, each alone.
+func (a *attempt) paidRoom(f *cover.Filler, hosted []float64) float64 {
+	p := a.w.worth
+	worth, most := map[string]float64{}, map[string][]float64{} // of the whole of a commitment
+	var items []int32
+	var fitting []float64
+	for _, pool := range a.w.pools {
+		for _, o := range pool.paid {
+			items, fitting = items[:0], fitting[:0]
+			for i, c := range p.classes {
+				if n := fits(c.need, o.room); n > 0 && p.prices.Value[i] > 0 && c.admit.check(o) >= 0 {
+					items, fitting = append(items, int32(i)), append(fitting, float64(n))
+				}
+			}
+			if len(items) == 0 {
+				continue
+			}
+			value := f.Fill(items, fitting, scaled(o.room, p.units), &cover.Basis{})
+			for _, d := range o.Paid {
+				nodes := float64(a.w.room[d.Commitment]) / float64(d.Amount)
+				worth[d.Commitment] = max(worth[d.Commitment], nodes*value)
+				if most[d.Commitment] == nil {
+					most[d.Commitment] = make([]float64, len(p.classes))
+				}
+				for k, i := range items {
+					most[d.Commitment][i] = max(most[d.Commitment][i], nodes*fitting[k])
+				}
+			}
+		}
+	}
+	sum := 0.0
+	for _, id := range slices.Sorted(maps.Keys(worth)) {
+		sum += worth[id]
+		for i, n := range most[id] {
+			hosted[i] += n
+		}
+	}
+	return sum
+}
