@@ -104,6 +104,8 @@ type Claim struct {
 	Capacity    resource.List `json:"capacity"`
 	Allocatable resource.List `json:"allocatable"`
 	Conditions  []Condition   `json:"conditions,omitempty"` // sorted by type
+
+	LastPodEvent time.Time `json:"lastPodEvent,omitzero"` // when a pod last came, ended or began to end on its node, in whole seconds
 }
 
 // Condition is a status condition.

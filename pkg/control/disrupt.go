@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
-	"joiner/pkg/drift"
-	"joiner/pkg/overlay"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 	"joiner/pkg/tick"
@@ -23,9 +20,6 @@ const betweenPasses = 5 * time.Second
 
 // placedFor is how long what EC2 says about instances is used for drift (spec aws.md §3.9).
 const placedFor = 2 * time.Minute
-
-// maxDriftWrites is how many conditions of NodeClaims one pass changes because of drift; the next one goes on.
-const maxDriftWrites = 100
 
 // Moves keeps new pods off nodes that are about to go, as long as that can be taken back. All calls may be repeated; a node that is
 // gone or was replaced has a method Conflict that reports true.
@@ -136,36 +130,9 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
 	d.tellSpared(ctx, s, decision.Spared)
 	w.explain(ctx, decision, memory, &next)
+	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.Notes.Remember(ctx, next))
-}
-
-// markDrift brings the condition Drifted of the claims up to date, in the cluster and in s.
-func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells pack.Market) error {
-	s.Instances = d.instances(ctx)
-	verdicts := drift.Verdicts(*s, overlay.Market(*s, sells))
-	at := map[string]int{}
-	for i, c := range s.Claims {
-		at[c.Name] = i
-	}
-	s.Claims = slices.Clone(s.Claims)
-	for _, v := range verdicts[:min(len(verdicts), maxDriftWrites)] {
-		c := s.Claims[at[v.Claim]]
-		c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
-		if v.Reason != "" {
-			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Reason: v.Reason, Message: v.Message, Since: s.Now})
-			d.Log.Info("drifted", "claim", c.Name, "reason", v.Reason, "why", v.Message)
-		}
-		written, err := d.Claims.WriteClaimStatus(ctx, c)
-		if isConflict(err) {
-			continue // the next pass sees what it has become
-		}
-		if err != nil {
-			return err
-		}
-		s.Claims[at[v.Claim]] = written
-	}
-	return nil
 }
 
 // instances asks EC2 once in a while: what an instance was put into hardly changes. Without an answer the verdicts of before stay.

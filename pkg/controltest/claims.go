@@ -77,7 +77,7 @@ func unreserved(labels map[string]string) map[string]string {
 func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "write status of claim", c, func(have *cluster.Claim) {
 		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
-		have.Capacity, have.Allocatable = c.Capacity, c.Allocatable
+		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
 		var next []cluster.Condition
 		for _, k := range c.Conditions {
 			old := have.Condition(k.Type)

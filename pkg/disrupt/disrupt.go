@@ -72,6 +72,7 @@ type Plan struct {
 	Reported []Command // of pools that only report
 	Waiting  []string  // commands under way, and what each waits for
 	Spared   []Spared  // sorted by claim
+	Still    []Still   `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
 }
 
 // Lines is the plan as text, one line for each decision.
@@ -111,12 +112,6 @@ type Memory struct {
 	Offset    int                  `json:"offset,omitempty"` // how many candidates the search for sets has been through
 }
 
-// Quiet says since when the pods of a node are the same.
-type Quiet struct {
-	Sum   uint32    `json:"sum"` // of the pods
-	Since time.Time `json:"since"`
-}
-
 // Proposal is a disruption that waits to be confirmed.
 type Proposal struct {
 	Reason v1.DisruptionReason `json:"reason"`
@@ -134,7 +129,7 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Offset: m.Offset, Failed: v.failedAt}
 	v.confirm(m.Proposals, &p, &after)
 	v.search(&p, &after)
-	p.Spared = v.spared()
+	p.Spared, p.Still = v.spared(), v.still()
 	return p, after
 }
 
@@ -142,6 +137,9 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 // waits on.
 func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
 	for _, old := range all {
+		if old.Since.After(v.now()) {
+			continue // the clock was set back, and nobody knows how long it waits: it is found again
+		}
 		if v.now().Before(old.Since.Add(v.rules().confirmAfter)) {
 			if c, ok := v.again(old); ok {
 				after.Proposals = append(after.Proposals, old)

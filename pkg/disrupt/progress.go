@@ -64,7 +64,9 @@ func (v *view) fail(claims []string, why string) {
 func (v *view) remember(failed map[string]time.Time) {
 	for name, at := range failed {
 		if v.byClaim[name] != nil && v.now().Before(at.Add(v.rules().payback)) {
-			v.failedAt[name] = at
+			if v.failedAt[name] = at; at.After(v.now()) {
+				v.failedAt[name] = v.now() // the clock was set back
+			}
 		}
 	}
 }

@@ -200,13 +200,7 @@ func (v *view) appraise(n *node, m Memory) {
 	for _, p := range n.moving {
 		n.waste -= v.worthOf(p.Need)
 	}
-	q := Quiet{Sum: sum(n.pods)}
-	if old, known := m.Quiet[n.Claim.Name]; !known {
-		q.Since = n.Claim.Condition(v1.ConditionInitialized).Since
-	} else if q.Since = old.Since; old.Sum != q.Sum {
-		q.Since = v.s.Now
-	}
-	v.quiet[n.Claim.Name] = q
+	v.quiet[n.Claim.Name] = quietOf(n, m, v.s.Now)
 }
 
 // sum tells whether pods came, ended or began to end on a node (spec core.md §4.10). DaemonSets do not count.

@@ -35,9 +35,35 @@ func (w *world) next() Plan {
 	return p
 }
 
+// stillness is what the claims say about how quiet their nodes are.
+func (w *world) stillness() string {
+	var b strings.Builder
+	for _, c := range w.Snapshot.Claims {
+		fmt.Fprintf(&b, "%s consolidatable %t", c.Name, c.Is(v1.ConditionConsolidatable))
+		if !c.LastPodEvent.IsZero() {
+			fmt.Fprintf(&b, ", last pod event %s", c.LastPodEvent.Format(time.TimeOnly))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
 // act carries out a plan.
 func (w *world) act(p Plan) {
 	s := &w.Snapshot
+	for _, x := range p.Still {
+		for i := range s.Claims {
+			c := &s.Claims[i]
+			if c.Name != x.Claim {
+				continue
+			}
+			c.LastPodEvent = x.LastPodEvent
+			c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
+			if x.Consolidatable {
+				c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True"})
+			}
+		}
+	}
 	for _, c := range p.Begin {
 		w.begun[c.ID] = c
 		w.annotate(c.Claims, AnnotationMark, c.Mark(s.Now).String())
@@ -173,8 +199,8 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out), "wait 20s", "ready" (what
-// was launched is a node), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
+// do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out), "wait 20s" (-1h for a clock
+// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
 // "claim NAME" lines drifted, protected, expired; "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
@@ -194,6 +220,15 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		span, err := time.ParseDuration(arg)
 		w.Snapshot.Now = w.Snapshot.Now.Add(span)
 		return "ok\n", err
+	case "now":
+		at, err := time.Parse(time.RFC3339, arg)
+		w.Snapshot.Now = at
+		return "ok\n", err
+	case "still":
+		return w.stillness(), nil
+	case "forget":
+		w.memory = Memory{}
+		return "ok\n", nil
 	case "ready":
 		w.initialize()
 		return "ok\n", nil
@@ -233,6 +268,12 @@ func (w *world) disruption(pool string, lines []string) (err error) {
 			d.Never = true
 		case "budget":
 			d.Budgets = append(d.Budgets, cluster.NodeBudget{Nodes: f[1], Every: len(f) == 3, Reasons: f[2 : len(f)-1]})
+		case "hours": // budget NODES for DURATION from each CRON on
+			b := cluster.NodeBudget{Every: true, Nodes: f[1], Schedule: strings.Join(f[3:len(f)-1], " ")}
+			b.Duration, err = time.ParseDuration(f[2])
+			d.Budgets = append(d.Budgets, b)
+		case "zone":
+			d.TimeZone = f[1]
 		case "report":
 			d.ReportOnly = true
 		case "sleep":
@@ -274,6 +315,12 @@ func (w *world) change(name string, lines []string) error {
 				since = since.Add(-span)
 			}
 			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Since: since})
+		case f[0] == "initialized" && c >= 0:
+			span, err := time.ParseDuration(f[1])
+			if err != nil {
+				return err
+			}
+			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionInitialized, Status: "True", Since: s.Now.Add(-span)})
 		case f[0] == "grace" && c >= 0:
 			grace := time.Hour
 			s.Claims[c].TerminationGrace = &grace

@@ -205,6 +205,7 @@ func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (clu
 
 func (c *Client) fillStatus(n *karpv1.NodeClaim, claim cluster.Claim) {
 	n.Status.ProviderID, n.Status.NodeName, n.Status.ImageID = claim.ProviderID, claim.NodeName, claim.ImageID
+	n.Status.LastPodEventTime = metav1.NewTime(claim.LastPodEvent)
 	n.Status.Capacity = keepEqual(n.Status.Capacity, claim.Capacity)
 	n.Status.Allocatable = keepEqual(n.Status.Allocatable, claim.Allocatable)
 	conditions := n.StatusConditions()

@@ -62,6 +62,9 @@ func claimFrom(n *karpv1.NodeClaim) cluster.Claim {
 		Allocatable:   amounts(n.Status.Allocatable),
 		Conditions:    conditionsFrom(n.Status.Conditions),
 	}
+	if at := n.Status.LastPodEventTime; !at.IsZero() {
+		out.LastPodEvent = at.UTC()
+	}
 	for _, o := range n.OwnerReferences {
 		if o.Kind == karpv1.NodePoolKind {
 			out.PoolUID = string(o.UID)

@@ -33,7 +33,8 @@ func keepEqual(have corev1.ResourceList, want resource.List) corev1.ResourceList
 func statusPatch(before, after *karpv1.NodeClaimStatus) fields {
 	return fields{
 		"providerID": after.ProviderID, "nodeName": after.NodeName, "imageID": after.ImageID, "conditions": after.Conditions,
-		"capacity": resourcePatch(before.Capacity, after.Capacity), "allocatable": resourcePatch(before.Allocatable, after.Allocatable),
+		"lastPodEventTime": after.LastPodEventTime,
+		"capacity":         resourcePatch(before.Capacity, after.Capacity), "allocatable": resourcePatch(before.Allocatable, after.Allocatable),
 	}
 }
 

@@ -168,7 +168,7 @@ func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.
 	return p.changeClaim(ctx, "write status of claim", c, func(have *claim) bool {
 		before := have.Claim
 		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
-		have.Capacity, have.Allocatable = c.Capacity, c.Allocatable
+		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
 		var next []cluster.Condition
 		for _, k := range c.Conditions {
 			old := before.Condition(k.Type)
@@ -180,7 +180,7 @@ func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.
 		slices.SortFunc(next, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
 		have.Conditions = next
 		p.w.checkStatus(have, before)
-		return before.ProviderID != have.ProviderID || before.NodeName != have.NodeName || !slices.Equal(before.Conditions, next)
+		return before.ProviderID != have.ProviderID || before.NodeName != have.NodeName || !before.LastPodEvent.Equal(have.LastPodEvent) || !slices.Equal(before.Conditions, next)
 	})
 }
 
@@ -195,12 +195,24 @@ func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, e
 		if !ok || have.UID != c.UID || have.Version != c.Version {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
 		}
+		before := have.Claim
 		if !edit(have) {
 			return have.Claim, nil
 		}
-		p.w.mutated(call)
+		if !stillness(before, have.Claim) {
+			p.w.mutated(call)
+		}
 		return p.w.write(have, p.inv), nil
 	})
+}
+
+// stillness reports whether nothing is new but how quiet the claim's node is. That follows pods by up to a minute, and is no unrest.
+func stillness(before, after cluster.Claim) bool {
+	rest := func(all []cluster.Condition) []cluster.Condition {
+		return slices.DeleteFunc(slices.Clone(all), isType(v1.ConditionConsolidatable))
+	}
+	news := !before.LastPodEvent.Equal(after.LastPodEvent) || len(before.Conditions) != len(after.Conditions)
+	return news && before.ProviderID == after.ProviderID && before.NodeName == after.NodeName && slices.Equal(rest(before.Conditions), rest(after.Conditions))
 }
 
 // AdoptClaim puts our finalizer and the class's label on the claim.

@@ -1,0 +1,66 @@
+package disrupt
+
+import (
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+)
+
+// podEventsApart is how far apart the times of pod events are at least that are written onto a NodeClaim (spec core.md §4.10).
+const podEventsApart = 10 * time.Second
+
+// Quiet says since when the pods of a node are the same.
+type Quiet struct {
+	Sum   uint32    `json:"sum"` // of the pods
+	Since time.Time `json:"since"`
+}
+
+// Still is what is to stand on a NodeClaim about how quiet its node is: when a pod last came, ended or began to end there, zero while
+// nobody knows, and whether the consolidateAfter of its pool is over since then.
+type Still struct {
+	Claim          string
+	LastPodEvent   time.Time
+	Consolidatable bool
+}
+
+// quietOf is since when the pods of the node are the same: what the pass before saw, else what stands on the claim, else the time it came
+// into service.
+func quietOf(n *node, m Memory, now time.Time) Quiet {
+	q := Quiet{Sum: sum(n.pods)}
+	old, known := m.Quiet[n.Claim.Name]
+	switch {
+	case known && old.Sum != q.Sum:
+		q.Since = now
+	case known:
+		q.Since = old.Since
+	default:
+		if q.Since = n.Claim.Condition(v1.ConditionInitialized).Since; n.Claim.LastPodEvent.After(q.Since) {
+			q.Since = n.Claim.LastPodEvent
+		}
+	}
+	if q.Since.After(now) {
+		q.Since = now // the clock was set back: nobody waits longer than consolidateAfter from now on
+	}
+	return q
+}
+
+// still are the NodeClaims on which something else stands, sorted. Nodes of static pools, and of those that consolidate never, never
+// become consolidatable (spec core.md §4.11).
+func (v *view) still() []Still {
+	var out []Still
+	for _, n := range v.nodes {
+		if n.Deleting() || !n.Claim.Is(v1.ConditionInitialized) {
+			continue
+		}
+		q, have := v.quiet[n.Claim.Name], n.Claim.LastPodEvent
+		s := Still{Claim: n.Claim.Name, LastPodEvent: have}
+		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !v.now().Before(q.Since.Add(n.pool.Disruption.After))
+		if q.Since.After(n.Claim.Condition(v1.ConditionInitialized).Since) && !q.Since.Before(have.Add(podEventsApart)) {
+			s.LastPodEvent = q.Since.UTC().Truncate(time.Second)
+		}
+		if !s.LastPodEvent.Equal(have) || s.Consolidatable != n.Claim.Is(v1.ConditionConsolidatable) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
