@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
@@ -15,19 +17,26 @@ import (
 // Limits of what one pass tells. Events are for people to read, and are not worth keeping pods waiting for.
 const (
 	maxEvents      = 50
+	parallelEvents = 8
 	maxPoolEvents  = 20
 	maxSparedTold  = 20
 	poolEventEvery = 30 * time.Minute
 	sparedEvery    = time.Hour
 )
 
-// write writes events, one after the other. One that cannot be written is logged and costs nothing else.
+// write writes events, several at a time. One that cannot be written is logged and costs nothing else.
 func (p *Provision) write(ctx context.Context, all []cluster.Event) {
+	var g errgroup.Group
+	g.SetLimit(parallelEvents)
 	for _, e := range all {
-		if err := p.Record.Event(ctx, e); err != nil {
-			p.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-		}
+		g.Go(func() error {
+			if err := p.Record.Event(ctx, e); err != nil {
+				p.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+			}
+			return nil
+		})
 	}
+	_ = g.Wait() // every error was logged
 }
 
 // tell writes events on pods without a home.

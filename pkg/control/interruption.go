@@ -23,8 +23,8 @@ const (
 
 // ClaimReader finds claims. It may be repeated.
 type ClaimReader interface {
-	// ClaimsOf lists those of our NodeClaims that have one of the instances, or do not say by a label which they have: those that
-	// are being launched, or were made by somebody else.
+	// ClaimsOf lists those of our NodeClaims that have one of the instances and, unless all of the instances have one, those that do not
+	// say by a label which they have: those that are being launched, or were made by somebody else.
 	ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error)
 }
 

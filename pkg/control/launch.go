@@ -128,10 +128,7 @@ func (l *launcher) launched(ctx context.Context, c cluster.Claim, o launch.Order
 	}
 	done := launch.Result(c, o, t, i)
 	var err error
-	if c, err = l.p.Claims.LabelClaim(ctx, c, done.Labels); err != nil {
-		return c, err
-	}
-	if c, err = l.p.Claims.AnnotateClaim(ctx, c, done.Annotations); err != nil {
+	if c, err = l.p.Claims.LabelClaim(ctx, c, done.Labels, done.Annotations); err != nil {
 		return c, err
 	}
 	c.ProviderID, c.ImageID, c.Capacity, c.Allocatable = done.ProviderID, done.ImageID, done.Capacity, done.Allocatable

@@ -276,7 +276,7 @@ func TestNoticesAboutClaimsThatChange(t *testing.T) {
 			}
 			times--
 			c := claimOf(f, n.Instance)
-			if _, err := f.w.Ports(controltest.Fault{}).LabelClaim(context.Background(), c, map[string]string{"turn": fmt.Sprint(times)}); err != nil {
+			if _, err := f.w.Ports(controltest.Fault{}).LabelClaim(context.Background(), c, map[string]string{"turn": fmt.Sprint(times)}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -21,6 +21,14 @@ import (
 const (
 	parallelSteps  = 10
 	templateMaxAge = time.Hour
+
+	// Evictions have a lane of their own: one that meets another of the same budget waits inside the API server, half a second at a
+	// time, and would keep everything else waiting with it.
+	parallelEvictions = 24
+
+	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is old, and what has
+	// become urgent meanwhile goes first.
+	stepsTake = 3 * time.Second
 )
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
@@ -65,7 +73,7 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	v := vigil{lease: l.Vigil, name: VigilOf("lifecycle"), holder: l.Holder, log: l.Log}
 	defer v.leave(ctx)
 	for {
-		busy, err := l.pass(ctx)
+		busy, err := l.pass(ctx, func() { v.begin(ctx, until.Sub(l.Now())) })
 		if err != nil {
 			return errors.Join(err, l.failed.err(), swept)
 		}
@@ -73,7 +81,7 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 		if !v.stays(ctx, busy || l.Hints.expecting(now), until.Sub(now)) {
 			return errors.Join(l.failed.err(), swept)
 		}
-		if err := wait(ctx, l.Read, until.Sub(now)); err != nil {
+		if err := wait(ctx, l.Read, until.Sub(now), time.Second); err != nil { // the watches do not tell when a pod has gone
 			return errors.Join(err, l.failed.err(), swept)
 		}
 	}
@@ -99,8 +107,9 @@ func (l *Lifecycle) examine(ctx context.Context) (err error) {
 	return err
 }
 
-// pass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.
-func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
+// pass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked. It says when it has
+// something to do.
+func (l *Lifecycle) pass(ctx context.Context, begin func()) (busy bool, err error) {
 	instances, err := l.Instances.Instances(ctx)
 	if err != nil {
 		return false, err
@@ -124,6 +133,7 @@ func (l *Lifecycle) pass(ctx context.Context) (busy bool, err error) {
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
 	}
+	begin()
 	changed, err := l.carryOut(ctx, s, next.Actions)
 	return next.Busy || changed, err
 }
@@ -166,46 +176,80 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 	if pools < 0 {
 		pools = len(keys)
 	}
-	l.sideBySide(ctx, s, groups, keys[:pools])
-	l.sideBySide(ctx, s, groups, keys[pools:])
+	objects := newIndex(s)
+	l.sideBySide(ctx, objects, groups, lane{keys[:pools], parallelSteps})
+	evictions, others := lane{most: parallelEvictions}, lane{most: parallelSteps}
+	for _, k := range keys[pools:] {
+		if groups[k][0].Do == plan.Evict {
+			evictions.keys = append(evictions.keys, k)
+		} else {
+			others.keys = append(others.keys, k)
+		}
+	}
+	l.sideBySide(ctx, objects, groups, evictions, others)
 	if condemned {
 		err = l.Provision.Wake(ctx)
 	}
 	return changed, err
 }
 
-// sideBySide does the actions on each of the objects.
-func (l *Lifecycle) sideBySide(ctx context.Context, s cluster.Snapshot, groups map[string][]plan.Action, keys []string) {
-	errs := make([]error, len(keys))
-	var g errgroup.Group
-	g.SetLimit(parallelSteps)
-	for i, k := range keys {
-		g.Go(func() error {
-			if late(ctx) {
-				return nil // the next invocation goes on
-			}
-			w := newWorker(l, s)
-			for _, a := range groups[k] {
-				if err := w.do(ctx, a); isConflict(err) {
-					l.Log.Info("left to the next pass", "action", a.String(), "because", err.Error())
+// lane is objects whose steps are taken side by side, so many at a time.
+type lane struct {
+	keys []string
+	most int
+}
+
+// sideBySide does the actions on each of the objects, lane beside lane.
+func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[string][]plan.Action, lanes ...lane) {
+	began := l.Now()
+	type outcome struct {
+		begun bool
+		err   error
+	}
+	outcomes := make([][]outcome, len(lanes))
+	var all errgroup.Group
+	for i, one := range lanes {
+		outcomes[i] = make([]outcome, len(one.keys))
+		all.Go(func() error {
+			var g errgroup.Group
+			g.SetLimit(one.most)
+			for j, k := range one.keys {
+				g.Go(func() error {
+					if !late(ctx) && l.Now().Sub(began) < stepsTake { // else the next pass or invocation goes on
+						outcomes[i][j] = outcome{true, l.inTurn(ctx, &worker{l: l, index: objects}, groups[k])}
+					}
 					return nil
-				} else if err != nil {
-					errs[i] = fmt.Errorf("%s: %w", a, err)
-					return nil
-				}
-				l.sum.did(a)
+				})
 			}
-			return nil
+			return g.Wait()
 		})
 	}
-	_ = g.Wait() // every error is in errs
-	for i, k := range keys {
-		if errs[i] != nil {
-			l.failed.add(k, errs[i], l.Now())
-		} else {
-			delete(l.failed, k)
+	_ = all.Wait() // every error is in outcomes
+	for i, one := range lanes {
+		for j, k := range one.keys {
+			if o := outcomes[i][j]; o.err != nil {
+				l.failed.add(k, o.err, l.Now())
+			} else if o.begun {
+				delete(l.failed, k)
+			}
 		}
 	}
+}
+
+// inTurn does the actions on one object, until one fails.
+func (l *Lifecycle) inTurn(ctx context.Context, w *worker, actions []plan.Action) error {
+	for _, a := range actions {
+		err := w.do(ctx, a)
+		if isConflict(err) {
+			l.Log.Info("left to the next pass", "action", a.String(), "because", err.Error())
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+		l.sum.did(a)
+	}
+	return nil
 }
 
 // rank is 0 for pools and 1 for everything else.

@@ -42,8 +42,8 @@ type Claims interface {
 	AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// AnnotateClaim sets annotations. May be repeated.
 	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
-	// LabelClaim sets labels. May be repeated.
-	LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
+	// LabelClaim sets labels and annotations. May be repeated.
+	LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error)
 	// UnreserveClaim labels the claim as on-demand and takes the labels of its capacity reservation off. May be repeated.
 	UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// WriteClaimStatus stores the status of the claim given. May be repeated.

@@ -24,6 +24,7 @@ const (
 	freshFor         = 2 * time.Second        // a snapshot on which a node may be condemned by choice; an older one waits for the next pass
 	stepTakes        = 4 * time.Second        // a launch or another step, as a rule: none is begun later in an invocation
 	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
+	lookAtLeast      = 2 * time.Second        // this often, whatever the watches tell: they do not tell when a budget allows more
 )
 
 // Provision finds pods without a home and launches nodes for them. It is the one place that launches.
@@ -69,7 +70,7 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	v := vigil{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log}
 	defer v.leave(ctx)
 	for {
-		busy, err := p.pass(ctx)
+		busy, err := p.pass(ctx, func() { v.begin(ctx, until.Sub(p.Now())) })
 		if err != nil {
 			return err
 		}
@@ -77,14 +78,14 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 		if !v.stays(ctx, busy || p.AlwaysWatch || p.Hints.expecting(now), until.Sub(now)) {
 			return nil
 		}
-		if err := wait(ctx, p.Read, until.Sub(now)); err != nil {
+		if err := wait(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {
 			return err
 		}
 	}
 }
 
-// pass looks once. It reports whether something is on its way that is worth waiting for.
-func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
+// pass looks once. It reports whether something is on its way that is worth waiting for, and says when it has something to do.
+func (p *Provision) pass(ctx context.Context, begin func()) (busy bool, err error) {
 	pods, err := p.Read.Homeless(ctx)
 	if err != nil {
 		return false, err
@@ -104,6 +105,7 @@ func (p *Provision) pass(ctx context.Context) (busy bool, err error) {
 			return false, nil
 		}
 	}
+	begin()
 	if err := p.gather(ctx, pods, claims); err != nil {
 		return false, err
 	}
@@ -244,10 +246,10 @@ func existing(claims []cluster.Claim) []cluster.Claim {
 	return out
 }
 
-// wait returns on a change in the cluster, at the latest after a second or when the time left is over, and lets a burst
+// wait returns on a change in the cluster, at the latest after the time given or when the time left is over, and lets a burst
 // arrive first.
-func wait(ctx context.Context, r Reader, left time.Duration) error {
-	limit, cancel := context.WithTimeout(ctx, min(left, time.Second))
+func wait(ctx context.Context, r Reader, left, most time.Duration) error {
+	limit, cancel := context.WithTimeout(ctx, min(left, most))
 	defer cancel()
 	err := r.Wait(limit)
 	if ctx.Err() != nil {

@@ -88,6 +88,14 @@ func (v *vigil) keep(ctx context.Context) {
 	}
 }
 
+// begin keeps the vigil from now on, if the invocation has work and time left: what a pass does may take seconds, and nobody need be
+// woken meanwhile.
+func (v *vigil) begin(ctx context.Context, left time.Duration) {
+	if left > vigilEnd {
+		v.keep(ctx)
+	}
+}
+
 // leave ends the vigil and reports whether there was one.
 func (v *vigil) leave(ctx context.Context) bool {
 	if v.end == nil {
@@ -114,13 +122,17 @@ func (v *vigil) renew(ctx context.Context) {
 	}
 }
 
-// stays keeps or ends the vigil after a pass, and reports whether there is to be another one.
+// stays keeps or ends the vigil after a pass, and reports whether there is to be another one. After a vigil there is one whatever time
+// is left: somebody may have relied on it.
 func (v *vigil) stays(ctx context.Context, busy bool, left time.Duration) bool {
 	if busy && left > vigilEnd {
 		v.keep(ctx)
 		return true
 	}
-	return (v.leave(ctx) || busy || v.inherits(ctx)) && left > 0
+	if v.leave(ctx) {
+		return true
+	}
+	return (busy || v.inherits(ctx)) && left > 0
 }
 
 // inherits reports whether an idle invocation has to look again because another one, which died, still seems to watch: what was left

@@ -49,6 +49,19 @@ func TestVigil(t *testing.T) {
 			t.Errorf("step %d: stays %t and does %q, want %t and %q", i, got, s.said, c.stays, c.said)
 		}
 	}
+	// A pass with something to do tells so before it does it. When that takes all the time there was, somebody may have relied on it.
+	s.said = nil
+	v.begin(t.Context(), 3*time.Second)
+	if len(s.said) > 0 {
+		t.Errorf("shortly before its end it begins to watch: %q", s.said)
+	}
+	v.begin(t.Context(), 4*time.Second)
+	if got := v.stays(t.Context(), true, -time.Second); !got || len(s.said) != 2 {
+		t.Errorf("after a pass that took all its time it looks again: %t, and does %q", got, s.said)
+	}
+	if v.stays(t.Context(), true, -2*time.Second) {
+		t.Error("it looks for ever")
+	}
 	// One that died is waited for, and then looked for once more.
 	for i, c := range []struct{ others, stays bool }{{true, true}, {true, true}, {false, true}, {false, false}} {
 		s.others = c.others

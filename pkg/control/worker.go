@@ -11,26 +11,40 @@ import (
 	"joiner/pkg/plan"
 )
 
-// worker carries out the actions on one object. It keeps the claim as last written, for the next write's precondition.
-type worker struct {
-	l      *Lifecycle
+// index finds the objects of a snapshot. It is read by all workers of a pass.
+type index struct {
 	claims map[string]cluster.Claim
 	nodes  map[string]cluster.Node
 	pods   map[string]cluster.Pod
 }
 
-func newWorker(l *Lifecycle, s cluster.Snapshot) *worker {
-	w := &worker{l: l, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}, pods: map[string]cluster.Pod{}}
+func newIndex(s cluster.Snapshot) *index {
+	x := &index{claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}, pods: map[string]cluster.Pod{}}
 	for _, c := range s.Claims {
-		w.claims[c.Name] = c
+		x.claims[c.Name] = c
 	}
 	for _, n := range s.Nodes {
-		w.nodes[n.Name] = n
+		x.nodes[n.Name] = n
 	}
 	for _, p := range s.Pods {
-		w.pods[p.Key()] = p
+		x.pods[p.Key()] = p
 	}
-	return w
+	return x
+}
+
+// worker carries out the actions on one object. It keeps the claim as last written, for the next write's precondition.
+type worker struct {
+	*index
+	l       *Lifecycle
+	written cluster.Claim
+}
+
+// claim is the claim of that name as it was read, or as last written.
+func (w *worker) claim(name string) cluster.Claim {
+	if w.written.Name == name && name != "" {
+		return w.written
+	}
+	return w.claims[name]
 }
 
 // do carries out one action.
@@ -38,7 +52,7 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 	if a.Do != plan.WriteStatus && a.Do != plan.Evict && a.Do != plan.Tell {
 		w.l.Log.Info(a.String())
 	}
-	claim, node := w.claims[a.Claim], w.nodes[a.Node]
+	claim, node := w.claim(a.Claim), w.nodes[a.Node]
 	switch a.Do {
 	case plan.WriteStatus:
 		return w.writeStatus(ctx, claim, a)
@@ -155,7 +169,7 @@ func (w *worker) annotate(ctx context.Context, c cluster.Claim, set map[string]s
 // keep remembers the claim as written.
 func (w *worker) keep(written cluster.Claim, err error) error {
 	if err == nil {
-		w.claims[written.Name] = written
+		w.written = written
 	}
 	return err
 }

@@ -55,9 +55,11 @@ func (p *Ports) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Cla
 	}), err
 }
 
-// LabelClaim sets labels of the claim given.
-func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
-	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) { have.Labels = merged(have.Labels, set) })
+// LabelClaim sets labels and annotations of the claim given.
+func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
+		have.Labels, have.Annotations = merged(have.Labels, labels), merged(have.Annotations, annotations)
+	})
 }
 
 // UnreserveClaim makes the claim given on-demand.

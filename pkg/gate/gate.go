@@ -230,8 +230,8 @@ func (p claims) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 	return through(ctx, p.g, "annotate NodeClaim "+c.Name, c, func() (cluster.Claim, error) { return p.to.AnnotateClaim(ctx, c, set) })
 }
 
-func (p claims) LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
-	return through(ctx, p.g, "label NodeClaim "+c.Name, c, func() (cluster.Claim, error) { return p.to.LabelClaim(ctx, c, set) })
+func (p claims) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+	return through(ctx, p.g, "label NodeClaim "+c.Name, c, func() (cluster.Claim, error) { return p.to.LabelClaim(ctx, c, labels, annotations) })
 }
 
 func (p claims) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {

@@ -139,9 +139,16 @@ func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map
 	return c.patchClaim(ctx, "annotate", claim, fields{"metadata": fields{"annotations": set}})
 }
 
-// LabelClaim sets labels, on the condition that the claim is still as given. The returned claim is as stored.
-func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels map[string]string) (cluster.Claim, error) {
-	return c.patchClaim(ctx, "label", claim, fields{"metadata": fields{"labels": labels}})
+// LabelClaim sets labels and annotations, on the condition that the claim is still as given. The returned claim is as stored.
+func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+	meta := fields{}
+	if len(labels) > 0 {
+		meta["labels"] = labels
+	}
+	if len(annotations) > 0 { // none at all would take off those that are there
+		meta["annotations"] = annotations
+	}
+	return c.patchClaim(ctx, "label", claim, fields{"metadata": meta})
 }
 
 // UnreserveClaim labels the claim as on-demand instead of reserved, on the condition that it is still as given. The returned claim is as
@@ -175,6 +182,7 @@ func (c *Client) written(got *karpv1.NodeClaim, err error) (cluster.Claim, error
 		return cluster.Claim{}, err
 	}
 	c.seen.wrote(got.ResourceVersion)
+	c.seen.holds(got)
 	return claimFrom(got), nil
 }
 
@@ -186,16 +194,21 @@ func (c *Client) written(got *karpv1.NodeClaim, err error) (cluster.Claim, error
 func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := call{verb: "write status of", place: claims(), name: claim.Name}
 	got := newNodeClaim()
-	if err := c.get(ctx, what, got); err != nil {
-		return c.written(nil, err)
-	}
-	if string(got.UID) != claim.UID || got.ResourceVersion != claim.Version {
-		return cluster.Claim{}, conflict(what, "it was changed since it was read")
+	if status := c.seen.status(claim); status != nil { // as it was read by this client: asking again would only cost a request
+		got.Generation, got.CreationTimestamp, got.Status = claim.Generation, metav1.NewTime(claim.Created), *status
+	} else {
+		if err := c.get(ctx, what, got); err != nil {
+			return c.written(nil, err)
+		}
+		if string(got.UID) != claim.UID || got.ResourceVersion != claim.Version {
+			return cluster.Claim{}, conflict(what, "it was changed since it was read")
+		}
 	}
 	before := got.Status.DeepCopy()
 	c.fillStatus(got, claim)
 	if equality.Semantic.DeepEqual(before, &got.Status) {
-		return claimFrom(got), nil
+		claim.Conditions = conditionsFrom(before.Conditions)
+		return claim, nil
 	}
 	patch := versioned(fields{"status": statusPatch(before, &got.Status)}, claim.Version)
 	out := newNodeClaim()

@@ -63,6 +63,7 @@ type Client struct {
 	now    func() time.Time
 	seen   *seen
 	told   *told
+	leases ownLeases
 }
 
 // New makes a client. It makes no request.

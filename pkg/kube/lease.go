@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -19,6 +20,14 @@ func (c *Client) Acquire(ctx context.Context, name, holder string, ttl time.Dura
 		return nil, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
 	}
 	release = func(ctx context.Context) error { return c.giveBack(ctx, name, holder) }
+	if last := c.leases.last(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
+		c.hold(last, holder, ttl)
+		if err := c.putLease(ctx, what, last); err == nil {
+			return release, true, nil
+		} else if !isConflict(err) && !isNotFound(err) {
+			return nil, false, err
+		}
+	}
 	lease := &coordinationv1.Lease{}
 	err = c.get(ctx, what, lease)
 	if isNotFound(err) {
@@ -37,11 +46,51 @@ func (c *Client) Acquire(ctx context.Context, name, holder string, ttl time.Dura
 		return nil, false, nil
 	}
 	c.hold(lease, holder, ttl)
-	err = c.put(ctx, what, "", lease, &coordinationv1.Lease{})
+	err = c.putLease(ctx, what, lease)
 	if isConflict(err) || isNotFound(err) {
 		return c.confirm(ctx, what, holder, release)
 	}
 	return release, err == nil, err
+}
+
+// putLease writes a lease that was read or written in that version, and remembers it as written.
+func (c *Client) putLease(ctx context.Context, what call, lease *coordinationv1.Lease) error {
+	written := &coordinationv1.Lease{}
+	if err := c.put(ctx, what, "", lease, written); err != nil {
+		c.leases.forget(what.name)
+		return err
+	}
+	c.leases.keep(written)
+	return nil
+}
+
+// ownLeases are leases as this client wrote them last. Nobody else writes to them as a rule, so that the next write needs no look
+// before: it is refused if somebody did.
+type ownLeases struct {
+	mu   sync.Mutex
+	name map[string]*coordinationv1.Lease
+}
+
+// last is a copy of the lease as written, nil when it is not known.
+func (o *ownLeases) last(name string) *coordinationv1.Lease {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.name[name].DeepCopy()
+}
+
+func (o *ownLeases) keep(l *coordinationv1.Lease) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.name == nil {
+		o.name = map[string]*coordinationv1.Lease{}
+	}
+	o.name[l.Name] = l
+}
+
+func (o *ownLeases) forget(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.name, name)
 }
 
 // confirm finds out whether a write that seemed to lose was our own, repeated after a lost reply.
@@ -96,6 +145,15 @@ func (c *Client) expired(l *coordinationv1.Lease) bool {
 // giveBack empties the lease if the holder still has it.
 func (c *Client) giveBack(ctx context.Context, name, holder string) error {
 	what := call{verb: "release", place: leases(), namespace: Namespace, name: name}
+	if last := c.leases.last(name); last != nil {
+		if holderOf(last) != holder {
+			return nil
+		}
+		empty(last)
+		if err := c.putLease(ctx, what, last); err == nil || !isConflict(err) && !isNotFound(err) {
+			return err
+		}
+	}
 	lease := &coordinationv1.Lease{}
 	err := c.get(ctx, what, lease)
 	if isNotFound(err) || err == nil && holderOf(lease) != holder {
@@ -104,12 +162,16 @@ func (c *Client) giveBack(ctx context.Context, name, holder string) error {
 	if err != nil {
 		return err
 	}
-	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.AcquireTime = nil, nil, nil
-	err = c.put(ctx, what, "", lease, &coordinationv1.Lease{})
+	empty(lease)
+	err = c.putLease(ctx, what, lease)
 	if isConflict(err) || isNotFound(err) {
 		return nil // somebody took it meanwhile: it had expired
 	}
 	return err
+}
+
+func empty(l *coordinationv1.Lease) {
+	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.AcquireTime = nil, nil, nil
 }
 
 // Holder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none.

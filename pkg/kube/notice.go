@@ -14,16 +14,21 @@ import (
 // mostNamed bounds the instances that one question names; about more all claims are read.
 const mostNamed = 100
 
-// ClaimsOf lists the NodeClaims that have one of the instances by their label, and those without that label, sorted by name. The API
-// server answers from memory, and sends next to nothing however many claims there are.
+// ClaimsOf lists the NodeClaims that have one of the instances by their label and, if not all of the instances are found so, those
+// without that label, sorted by name. The API server answers from memory, and sends next to nothing however many claims there are.
 func (c *Client) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error) {
 	if len(instances) > mostNamed {
 		return c.Claims(ctx)
 	}
-	var out []cluster.Claim
-	// In this order: a claim that gets its label between the questions is found twice, and not never.
-	for _, q := range []string{"!" + karpv1.LabelInstance, karpv1.LabelInstance + " in (" + strings.Join(instances, ",") + ")"} {
-		found, _, err := c.claims(ctx, q)
+	named := karpv1.LabelInstance + " in (" + strings.Join(instances, ",") + ")"
+	out, _, err := c.claims(ctx, named, nil)
+	if err != nil || foundAll(instances, out) {
+		return out, err
+	}
+	// Then in this order: a claim that gets its label between the questions is found twice, and not never.
+	out = nil
+	for _, q := range []string{"!" + karpv1.LabelInstance, named} {
+		found, _, err := c.claims(ctx, q, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -31,6 +36,12 @@ func (c *Client) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Cl
 	}
 	slices.SortStableFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(out, func(a, b cluster.Claim) bool { return a.UID == b.UID }), nil
+}
+
+func foundAll(instances []string, claims []cluster.Claim) bool {
+	return !slices.ContainsFunc(instances, func(id string) bool {
+		return !slices.ContainsFunc(claims, func(c cluster.Claim) bool { return c.Labels[karpv1.LabelInstance] == id })
+	})
 }
 
 // PodsOn lists the pods of a node, those that have ended too, sorted. The API server finds them by index.

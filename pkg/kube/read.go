@@ -55,19 +55,26 @@ func (c *Client) waiting(ctx context.Context) ([]cluster.Pod, error) {
 
 // Claims lists the NodeClaims whose class is an EC2NodeClass, sorted by name.
 func (c *Client) Claims(ctx context.Context) ([]cluster.Claim, error) {
-	out, version, err := c.claims(ctx, "")
+	statuses := map[string]storedStatus{}
+	out, version, err := c.claims(ctx, "", statuses)
 	if err != nil {
 		return nil, err
 	}
-	c.seen.claims(version)
+	c.seen.claims(version, statuses)
 	slices.SortFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
-// claims lists those of our claims that the label selector selects.
-func (c *Client) claims(ctx context.Context, selector string) (out []cluster.Claim, version string, err error) {
+// claims lists those of our claims that the label selector selects, and notes their statuses as stored in the map, if there is one.
+func (c *Client) claims(ctx context.Context, selector string, statuses map[string]storedStatus) (out []cluster.Claim, version string, err error) {
 	return list(ctx, c, query{place: claims(), labels: selector}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
 		mine := slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !ours(n.Spec.NodeClassRef) })
+		if statuses != nil {
+			for i := range mine {
+				status := mine[i].Status // a copy, or the whole page would stay in memory
+				statuses[string(mine[i].UID)] = storedStatus{mine[i].ResourceVersion, &status}
+			}
+		}
 		return translated(mine, claimFrom)
 	})
 }

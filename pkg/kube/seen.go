@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"sync"
 
+	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 )
 
@@ -12,13 +13,20 @@ import (
 type seen struct {
 	mu                                       sync.Mutex
 	podsVersion, claimsVersion, nodesVersion string
-	homeless                                 map[string]bool   // UIDs of pods that need a node
-	digests                                  map[string]uint64 // of nodes, by name
-	own                                      map[string]bool   // versions of claims and nodes that this client wrote
+	homeless                                 map[string]bool         // UIDs of pods that need a node
+	digests                                  map[string]uint64       // of nodes, by name
+	own                                      map[string]bool         // versions of claims and nodes that this client wrote
+	statuses                                 map[string]storedStatus // of claims as listed or written last, by UID
+}
+
+// storedStatus is the status of a claim as it is stored in that version. It is never changed.
+type storedStatus struct {
+	version string
+	status  *karpv1.NodeClaimStatus
 }
 
 func newSeen() *seen {
-	return &seen{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{}}
+	return &seen{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{}, statuses: map[string]storedStatus{}}
 }
 
 func (s *seen) pods(version string, list []cluster.Pod) {
@@ -33,10 +41,29 @@ func (s *seen) pods(version string, list []cluster.Pod) {
 	}
 }
 
-func (s *seen) claims(version string) {
+func (s *seen) claims(version string, statuses map[string]storedStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.claimsVersion = version
+	s.claimsVersion, s.statuses = version, statuses
+}
+
+// holds remembers the status of a claim that this client wrote.
+func (s *seen) holds(n *karpv1.NodeClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := n.Status
+	s.statuses[string(n.UID)] = storedStatus{n.ResourceVersion, &status}
+}
+
+// status is a copy of the status of the claim in the version given, nil when it is not known.
+func (s *seen) status(c cluster.Claim) *karpv1.NodeClaimStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.statuses[c.UID]
+	if known.status == nil || known.version != c.Version {
+		return nil
+	}
+	return known.status.DeepCopy()
 }
 
 func (s *seen) nodes(version string, list []cluster.Node) {

@@ -152,13 +152,13 @@ func (p *Ports) UnreserveClaim(_ context.Context, c cluster.Claim) (cluster.Clai
 	return c, errors.New("unreserve claim " + c.Name + ": nothing is reserved")
 }
 
-// LabelClaim sets labels of the claim given.
-func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
+// LabelClaim sets labels and annotations of the claim given.
+func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *claim) bool {
-		if within(set, have.Labels) {
+		if within(labels, have.Labels) && within(annotations, have.Annotations) {
 			return false
 		}
-		have.Labels = merged(have.Labels, set)
+		have.Labels, have.Annotations = merged(have.Labels, labels), merged(have.Annotations, annotations)
 		return true
 	})
 }

@@ -50,6 +50,7 @@ type Options struct {
 	CollectPods bool                    // pods of a Node that is gone end at once, not by the controller-manager a minute later
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
 	Env         map[string]string
+	Audit       bool      // the control plane writes planectl.AuditFile into Dir
 	Progress    io.Writer // one line for each part that came up
 	FunctionLog io.Writer // log lines of the functions
 }
@@ -172,7 +173,7 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 	} else {
 		e.ownPlane = true
 		e.Plane, err = planectl.Start(ctx, planectl.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"), Dir: o.Dir,
-			TokenWebhook: e.Cloud.URL() + "/authenticate", Log: indent(o.Progress)})
+			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, Log: indent(o.Progress)})
 		if err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func TestClaimWritesNeedTheLatestVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	labeled, err := k.LabelClaim(t.Context(), annotated, map[string]string{"topology.kubernetes.io/zone": "us-west-2a"})
+	labeled, err := k.LabelClaim(t.Context(), annotated, map[string]string{"topology.kubernetes.io/zone": "us-west-2a"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestClaimWritesNeedTheLatestVersion(t *testing.T) {
 	}
 	for name, write := range map[string]func() error{
 		"annotate": func() error { _, err := k.AnnotateClaim(t.Context(), old, map[string]string{"a": "b"}); return err },
-		"label":    func() error { _, err := k.LabelClaim(t.Context(), old, map[string]string{"a": "b"}); return err },
+		"label":    func() error { _, err := k.LabelClaim(t.Context(), old, map[string]string{"a": "b"}, nil); return err },
 		"status":   func() error { _, err := k.WriteClaimStatus(t.Context(), old); return err },
 	} {
 		err := write()
@@ -178,8 +178,15 @@ func TestClaimStatus(t *testing.T) {
 	if err != nil || same.Version != next.Version {
 		t.Errorf("writing the same again: version %s after %s, error %v; want no write", same.Version, next.Version, err)
 	}
-	if got := r.take(); len(got) != 1 || !strings.HasPrefix(got[0], "GET ") {
-		t.Errorf("writing the same again cost %v, want one GET", got)
+	if got := r.take(); len(got) != 0 {
+		t.Errorf("writing the same again cost %v, want nothing: this client wrote it", got)
+	}
+	other, calls := c.client(t)
+	if same, err := other.WriteClaimStatus(t.Context(), next); err != nil || same.Version != next.Version {
+		t.Errorf("another client, writing the same: version %s after %s, error %v; want no write", same.Version, next.Version, err)
+	}
+	if got := calls.take(); len(got) != 1 || !strings.HasPrefix(got[0], "GET ") {
+		t.Errorf("another client, writing the same, cost %v, want one GET", got)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	controlleroptions "k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	scheduleroptions "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+
+	"joiner/infra/local/planectl"
 )
 
 // components are Kubernetes' own three programs. Their cobra commands cannot share a process (each installs the
@@ -96,6 +98,9 @@ func (r *run) apiserverArgs(etcdURL string) []string {
 			"--authentication-token-webhook-version=v1",
 			"--authentication-token-webhook-cache-ttl=30s",
 		)
+	}
+	if r.options.audit {
+		args = append(args, "--audit-log-path="+r.path(planectl.AuditFile), "--audit-log-maxsize=0", "--audit-policy-file="+r.path(auditPolicyFile))
 	}
 	return args
 }

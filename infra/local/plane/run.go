@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,12 @@ const (
 	serviceIP  = "10.100.0.1"    // Service default/kubernetes, the range's first
 	dnsIP      = "10.100.0.10"   // Service kube-system/kube-dns, where EKS puts it
 )
+
+// auditPolicyFile is where the API server finds what it is to write into the audit log.
+const auditPolicyFile = "audit-policy.yaml"
+
+//go:embed audit-policy.yaml
+var auditPolicy []byte
 
 // run is one life of the plane.
 type run struct {
@@ -107,6 +114,9 @@ func (r *run) start(ctx context.Context) error {
 	}
 	if err := r.writeKubeconfigs(pki); err != nil {
 		return err
+	}
+	if err := os.WriteFile(r.path(auditPolicyFile), auditPolicy, 0o600); err != nil {
+		return fmt.Errorf("write audit policy: %w", err)
 	}
 	etcdURL, err := r.startEtcd()
 	if err != nil {

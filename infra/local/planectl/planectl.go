@@ -36,6 +36,7 @@ type Options struct {
 	Port         int           // of the API server; 0 takes a free one
 	NodeGrace    time.Duration // silence after which a node is NotReady; 0 is Kubernetes' default
 	WithoutKwok  bool          // no fake kubelets
+	Audit        bool          // the API server writes AuditFile: who asked for what, Kubernetes' own parts left out
 	Outlive      bool          // the plane goes on when this process ends; otherwise it ends too
 	RemoveDir    bool          // the plane removes Dir when it ends
 	Log          io.Writer     // progress, a line per step; nil discards it
@@ -198,6 +199,9 @@ func arguments(o Options) []string {
 	}
 	if o.NodeGrace > 0 {
 		args = append(args, "--node-monitor-grace-period="+o.NodeGrace.String())
+	}
+	if o.Audit {
+		args = append(args, "--audit")
 	}
 	if !o.Outlive {
 		args = append(args, "--parent-pid="+strconv.Itoa(os.Getpid()))

@@ -13,6 +13,7 @@ const (
 	KubeconfigFile = "admin.kubeconfig" // of a member of system:masters
 	LogFile        = "plane.log"        // of all components
 	LockFile       = "lock"             // locked by the plane as long as its process lives
+	AuditFile      = "audit.log"        // one audit event a line, if they were asked for
 )
 
 // State is what a ready plane says of itself in StateFile.

@@ -19,8 +19,8 @@ type outcome struct {
 	struck   []*victim
 	known    map[string]bool // instances from before
 	pods     int
-	requests float64 // to the API server
-	forced   int     // pods that were deleted for want of time and not evicted
+	requests ledgerOf // to the API server
+	forced   int      // pods that were deleted for want of time and not evicted
 }
 
 // forced counts the pods that were deleted and not evicted, by the events that tell of it.
@@ -85,7 +85,7 @@ func (s *storm) tellCosts(o outcome) {
 	fmt.Printf("  pods ready at any time: %d of %d or more; %d pods deleted at their deadline, the others evicted\n", s.least, o.pods, o.forced)
 	fmt.Printf("  calls of AWS: %d CreateFleet, %d TerminateInstances, %d DescribeInstances, %d invocations asked for\n", counts["ec2:CreateFleet"],
 		counts["ec2:TerminateInstances"], counts["ec2:DescribeInstances"], counts["lambda:Invoke"])
-	fmt.Printf("  the functions made %.0f requests to the API server, %.1f for each node\n", o.requests, o.requests/float64(len(o.struck)))
+	o.requests.tell(len(o.struck))
 	stats := s.Host.Stats().Functions
 	for _, name := range slices.Sorted(maps.Keys(stats)) {
 		if f := stats[name]; f.Invocations > 0 {

@@ -61,14 +61,14 @@ func (w wish) run(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	e, err := env.Start(ctx, env.Options{
-		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Minute: time.Minute,
+		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true, Minute: time.Minute,
 		Env: map[string]string{"MAX_CLAIMS_PER_TICK": "1000"},
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	s, err := newStorm(ctx, e)
+	s, err := newStorm(ctx, e, dir)
 	if err != nil {
 		return err
 	}

@@ -1,30 +1,93 @@
 package main
 
 import (
-	"context"
+	"bufio"
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"regexp"
-	"strconv"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+
+	"joiner/infra/local/planectl"
 )
 
-// requests is how many requests the API server took so far from the functions: they alone come under the flow schema for
-// everybody else, since the control plane's parts, kubelets and administrators have schemas of their own.
-func (s *storm) requests(ctx context.Context) (float64, error) {
-	text, err := s.Kube.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
+// mostTold is how many kinds of requests are told one by one.
+const mostTold = 25
+
+// audited is what is read of an audit event.
+type audited struct {
+	Verb      string `json:"verb"`
+	ObjectRef struct {
+		Resource    string `json:"resource"`
+		Subresource string `json:"subresource"`
+		Name        string `json:"name"`
+	} `json:"objectRef"`
+	User struct {
+		Groups []string `json:"groups"`
+	} `json:"user"`
+}
+
+// ledgerOf is how many requests the functions made to the API server, by function, verb and resource.
+type ledgerOf map[string]int
+
+// requests are the functions' requests since the audit log had that size, and its size now.
+func (s *storm) requests(from int64) (out ledgerOf, size int64, err error) {
+	f, err := os.Open(filepath.Join(s.dir, planectl.AuditFile))
 	if err != nil {
-		return 0, fmt.Errorf("read metrics of the API server: %w", err)
+		return nil, 0, fmt.Errorf("read audit log: %w", err)
 	}
-	line := regexp.MustCompile(`^apiserver_flowcontrol_dispatched_requests_total\{.*flow_schema="global-default".*\} (\S+)$`)
-	sum := 0.0
-	for l := range strings.Lines(string(text)) {
-		if m := line.FindStringSubmatch(strings.TrimSpace(l)); m != nil {
-			n, err := strconv.ParseFloat(m[1], 64)
-			if err != nil {
-				return 0, fmt.Errorf("read metrics of the API server: %w", err)
-			}
-			sum += n
+	defer f.Close()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return nil, 0, fmt.Errorf("read audit log: %w", err)
+	}
+	out = ledgerOf{}
+	for lines := bufio.NewReader(f); ; {
+		line, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return out, from, nil // of a line that is being written nothing is counted
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("read audit log: %w", err)
+		}
+		from += int64(len(line))
+		var e audited
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, 0, fmt.Errorf("read audit log: %w", err)
+		}
+		if i := slices.IndexFunc(e.User.Groups, func(g string) bool { return strings.HasPrefix(g, "joiner-") }); i >= 0 {
+			out[strings.TrimPrefix(e.User.Groups[i], "joiner-")+" "+e.what()]++
 		}
 	}
-	return sum, nil
+}
+
+// what says what was asked. Leases and shared data are few and tell more by their names.
+func (e audited) what() string {
+	out := e.Verb + " " + e.ObjectRef.Resource
+	if e.ObjectRef.Subresource != "" {
+		out += "/" + e.ObjectRef.Subresource
+	}
+	if e.ObjectRef.Resource == "leases" || e.ObjectRef.Resource == "configmaps" {
+		out += " " + e.ObjectRef.Name
+	}
+	return out
+}
+
+func (l ledgerOf) sum() (n int) {
+	for _, k := range l {
+		n += k
+	}
+	return n
+}
+
+// tell prints what was asked for most often.
+func (l ledgerOf) tell(nodes int) {
+	keys := slices.SortedFunc(maps.Keys(l), func(a, b string) int { return cmp.Or(cmp.Compare(l[b], l[a]), cmp.Compare(a, b)) })
+	fmt.Printf("  the functions made %d requests to the API server, %.1f for each node; most often:\n", l.sum(), float64(l.sum())/float64(nodes))
+	for _, k := range keys[:min(len(keys), mostTold)] {
+		fmt.Printf("    %7d  %6.1f for each node  %s\n", l[k], float64(l[k])/float64(nodes), k)
+	}
 }

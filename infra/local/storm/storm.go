@@ -43,6 +43,7 @@ type victim struct {
 // storm watches nodes and pods.
 type storm struct {
 	*env.Env
+	dir     string // where the control plane writes
 	mu      sync.Mutex
 	victims map[string]*victim   // by node
 	on      map[string]string    // pods to their nodes
@@ -53,9 +54,9 @@ type storm struct {
 	least   int                  // as few were ready at a time
 }
 
-func newStorm(ctx context.Context, e *env.Env) (*storm, error) {
+func newStorm(ctx context.Context, e *env.Env, dir string) (*storm, error) {
 	s := &storm{
-		Env: e, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{}, first: map[string]time.Time{},
+		Env: e, dir: dir, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{}, first: map[string]time.Time{},
 		running: map[string]time.Time{}, ready: map[string]bool{},
 	}
 	f := informers.NewSharedInformerFactory(e.Kube, 0)
@@ -77,6 +78,7 @@ func newStorm(ctx context.Context, e *env.Env) (*storm, error) {
 	}
 	f.Start(ctx.Done())
 	f.WaitForCacheSync(ctx.Done())
+	go s.lookOut(ctx)
 	return s, e.Kube.Apply(ctx, manifest)
 }
 
@@ -122,6 +124,13 @@ func isReady(p *corev1.Pod) bool {
 	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
+}
+
+// lookOut notes when instances run first, until the end of the context.
+func (s *storm) lookOut(ctx context.Context) {
+	for pause(ctx, look) == nil {
+		s.alive()
+	}
 }
 
 // alive lists the running instances that are no victims, and notes when instances ran first.
@@ -259,7 +268,7 @@ func (s *storm) hold(ctx context.Context, nodes int, over time.Duration) error {
 	}
 	o := outcome{known: s.known(), pods: nodes * podsPerNode}
 	s.Cloud.ForgetCalls()
-	requests, err := s.requests(ctx)
+	_, size, err := s.requests(0)
 	if err != nil {
 		return err
 	}
@@ -279,11 +288,9 @@ func (s *storm) hold(ctx context.Context, nodes int, over time.Duration) error {
 	}
 	fmt.Printf("%d notices were given in %.0f s\n", nodes, time.Since(began).Seconds())
 	late := s.settled(ctx, nodes, notice+time.Minute)
-	after, err := s.requests(ctx)
-	if err != nil {
+	if o.requests, _, err = s.requests(size); err != nil {
 		return err
 	}
-	o.requests = after - requests
 	if o.forced, err = s.forced(ctx); err != nil {
 		return err
 	}

@@ -1,0 +1,122 @@
+package control_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/controltest"
+)
+
+// draining is a world in which one claim's node is tainted and has thirty pods to evict, and another claim was deleted just now.
+func draining(t *testing.T) *functions {
+	t.Helper()
+	w := newWorld()
+	w.Run("many", 30, inZone("us-west-2b", pattern(50, 50)))
+	w.Run("few", 1, inZone("us-west-2a", pattern(1500, 3000)))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	all := w.Ports(controltest.Fault{})
+	condemn := func(zone string) {
+		for _, c := range w.Claims() {
+			if c.Labels["topology.kubernetes.io/zone"] == zone {
+				if err := all.DeleteClaim(context.Background(), c); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	condemn("us-west-2b")
+	if err := f.lifecycle(all).Run(context.Background(), f.once()); err != nil { // the taint, the deletion of the node
+		t.Fatal(err)
+	}
+	condemn("us-west-2a")
+	return f
+}
+
+// TestEvictionsKeepNothingElseWaiting: the API server lets those under one budget wait, and the taint of another node does not wait with
+// them.
+func TestEvictionsKeepNothingElseWaiting(t *testing.T) {
+	f := draining(t)
+	p := f.w.Ports(controltest.Fault{})
+	tainted := make(chan struct{})
+	var once sync.Once
+	var mu sync.Mutex
+	evictions, waited := 0, false
+	p.Before = func(call string) {
+		switch call {
+		case "condemn node":
+			once.Do(func() { close(tainted) })
+		case "evict pod":
+			mu.Lock()
+			evictions++
+			mu.Unlock()
+			select {
+			case <-tainted:
+			case <-time.After(5 * time.Second):
+				mu.Lock()
+				defer mu.Unlock()
+				waited = true
+			}
+		}
+	}
+	if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if evictions != 30 || waited {
+		t.Errorf("%d evictions were asked for, and that the taint waited for them is %t", evictions, waited)
+	}
+}
+
+// TestLongPassIsDecidedAnew: steps that have not begun after three seconds are left to the next pass.
+func TestLongPassIsDecidedAnew(t *testing.T) {
+	f := draining(t)
+	p := f.w.Ports(controltest.Fault{})
+	var mu sync.Mutex
+	evictions := 0
+	p.Before = func(call string) {
+		if call != "evict pod" {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if evictions++; evictions == 1 {
+			f.w.Skip(3 * time.Second)
+		}
+	}
+	if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if evictions == 0 || evictions > 24 {
+		t.Errorf("%d evictions began, want no more than were under way when three seconds had passed", evictions)
+	}
+	left := 0
+	for _, pod := range pods(t, f) {
+		if pod.NodeName != "" && pod.Deleting.IsZero() && pod.Need.CPU == 50 {
+			left++
+		}
+	}
+	if left != 30-evictions {
+		t.Errorf("%d pods stay, want %d", left, 30-evictions)
+	}
+	p.Before = nil
+	if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods(t, f) {
+		if pod.NodeName != "" && pod.Deleting.IsZero() && pod.Need.CPU == 50 {
+			t.Fatalf("pod %s was forgotten", pod.Key())
+		}
+	}
+}
+
+func pods(t *testing.T, f *functions) []cluster.Pod {
+	t.Helper()
+	s, err := f.w.Ports(controltest.Fault{}).Snapshot(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Pods
+}
