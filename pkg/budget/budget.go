@@ -48,6 +48,9 @@ func Allowed(d cluster.Disruption, reason v1.DisruptionReason, total int, now ti
 // Check says what is wrong with the budgets of a pool, or nil.
 func Check(d cluster.Disruption) error {
 	_, err := Allowed(d, v1.DisruptionEmpty, 0, time.Time{})
+	if zoneErr := checkZone(d.TimeZone); zoneErr != nil && err == nil { // no schedule asked for it
+		err = zoneErr
+	}
 	if _, sleepErr := sleeps(d, time.Time{}); sleepErr != nil {
 		err = errors.Join(err, fmt.Errorf("sleep: %w", sleepErr))
 	}
@@ -92,8 +95,8 @@ func active(b cluster.NodeBudget, zone string, now time.Time) (bool, error) {
 	if zone == "" {
 		zone = "UTC"
 	}
-	if _, err := time.LoadLocation(zone); err != nil {
-		return false, fmt.Errorf("time zone %q is not known: use an IANA name such as Europe/Berlin", zone)
+	if err := checkZone(zone); err != nil {
+		return false, err
 	}
 	if strings.Contains(b.Schedule, "TZ=") {
 		return false, fmt.Errorf("schedule %q names a time zone of its own: use the annotation %s", b.Schedule, AnnotationTimeZone)
@@ -107,6 +110,13 @@ func active(b cluster.NodeBudget, zone string, now time.Time) (bool, error) {
 		return false, fmt.Errorf("schedule %q never comes", b.Schedule)
 	}
 	return !next.After(now), nil
+}
+
+func checkZone(zone string) error {
+	if _, err := time.LoadLocation(zone); err != nil {
+		return fmt.Errorf("time zone %q is not known: use an IANA name such as Europe/Berlin", zone)
+	}
+	return nil
 }
 
 // AnnotationTimeZone on a NodePool is the IANA time zone in which its budgets' schedules are read. Karpenter knows UTC only.

@@ -117,6 +117,11 @@ type Condition struct {
 	Since   time.Time `json:"since,omitzero"` // last change of Status
 }
 
+// Expired reports whether the claim is older than its expireAfter (spec core.md §4.9).
+func (c Claim) Expired(now time.Time) bool {
+	return c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter))
+}
+
 // Is reports whether the condition is True.
 func (c Claim) Is(condition string) bool { return c.Condition(condition).Status == "True" }
 

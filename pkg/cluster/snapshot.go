@@ -127,6 +127,7 @@ type Disruption struct {
 	SleepAt      string        `json:"sleepAt,omitempty"`      // cron, when the pool falls asleep: no new nodes, and those there are go; empty for never
 	SleepFor     time.Duration `json:"sleepFor,omitempty"`     // how long it sleeps from each start
 	ReportOnly   bool          `json:"reportOnly,omitempty"`   // decide and tell, change nothing
+	ExpireGently bool          `json:"expireGently,omitempty"` // nodes that expire are replaced like drifted ones, instead of by force
 	SavesUSD     float64       `json:"savesUSD,omitempty"`     // per hour: a consolidation that saves less is not worth it
 	SavesPercent float64       `json:"savesPercent,omitempty"` // the same, of the price of the nodes that go
 	Message      string        `json:"message,omitempty"`      // what of this cannot be understood; then ReportOnly is true

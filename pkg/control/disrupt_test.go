@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/control"
 	"joiner/pkg/controltest"
+	"joiner/pkg/require"
 )
 
 var (
@@ -179,5 +180,47 @@ func TestDisruptTellsOnceWhyANodeStays(t *testing.T) {
 	}
 	if n := strings.Count(strings.Join(got.all, "\n"), `"joiner_disruption_spared_nodes":1,"reason":"policy"`); n != 3 {
 		t.Errorf("the node that stays was counted %d times in 3 passes: %s", n, got.all)
+	}
+}
+
+// Where a pool asks for it, nodes that have expired are replaced one by one within its budget, and lifecycle deletes none of them.
+func TestExpirationWithinBudgets(t *testing.T) {
+	w := newWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.ExpireAfter = time.Hour
+		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", ExpireGently: true, Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}
+	})
+	w.Run("web", 4, inZone("us-west-2b", cluster.Pod{Need: pattern(1500, 3000).Need, GraceSec: 5,
+		AntiAffinity: []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", "web")}}}}}))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	old := map[string]bool{}
+	for _, c := range w.Claims() {
+		old[c.Name] = true
+	}
+	w.Tick(time.Hour)
+	f.rest(t, 1)
+	for _, c := range w.Claims() {
+		if !c.Deleting.IsZero() {
+			t.Errorf("claim %s is deleted by force", c.Name)
+		}
+	}
+	for range 30 {
+		f.consolidate(t, 1)
+		going := 0
+		for _, c := range w.Claims() {
+			if old[c.Name] && !c.Deleting.IsZero() {
+				going++
+			}
+		}
+		if going > 1 {
+			t.Fatalf("%d nodes go at a time", going)
+		}
+	}
+	noProblems(t, w)
+	for _, c := range w.Claims() {
+		if old[c.Name] {
+			t.Errorf("claim %s has expired and is still there", c.Name)
+		}
 	}
 }

@@ -1,7 +1,7 @@
 // Package drift tells which nodes are not what their pool and class ask for any more.
 //
 // It knows the rules of spec core.md §4.12 and aws.md §7: hashes, requirements, instance types, images, security groups and subnets. It
-// refuses to know what is done about it. An upgrade of Joiner changes no verdict: hashes of different versions are not
+// refuses to know what is done about it. A node that has expired counts as drifted where its pool asks for that. An upgrade of Joiner changes no verdict: hashes of different versions are not
 // compared.
 package drift
 
@@ -65,6 +65,9 @@ func (j judge) drifted(c cluster.Claim) (reason, message string, sure bool) {
 	class, found := j.s.ClassOf(c.Class)
 	if !ok || !found || !class.Ready {
 		return "", "", false
+	}
+	if p.Disruption.ExpireGently && c.Expired(j.s.Now) {
+		return "Expired", fmt.Sprintf("it is older than %s", c.ExpireAfter), true
 	}
 	a := c.Annotations
 	if a[v1.AnnotationNodePoolHashVersion] == v1.NodePoolHashVersion && a[v1.AnnotationNodePoolHash] != "" && p.Hash != "" && a[v1.AnnotationNodePoolHash] != p.Hash {

@@ -47,6 +47,13 @@ func TestVerdicts(t *testing.T) {
 		change func(s *cluster.Snapshot, c *cluster.Claim, t *catalog.Type)
 		want   string // the reason, "none" for a condition to be removed, empty for nothing to change
 	}{
+		{"older than its pool wants, replaced by force (§4.9)", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) { c.ExpireAfter = time.Hour }, ""},
+		{"older than its pool wants, replaced within budgets", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.ExpireAfter, s.Pools[0].Disruption.ExpireGently = 2*time.Hour, true
+		}, "Expired"},
+		{"not yet", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.ExpireAfter, s.Pools[0].Disruption.ExpireGently = 2*time.Hour+time.Second, true
+		}, ""},
 		{"as asked for", func(*cluster.Snapshot, *cluster.Claim, *catalog.Type) {}, ""},
 		{"another template (§4.12)", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) { s.Pools[0].Hash = "12" }, "NodePoolDrifted"},
 		{"a hash of another version (§1.3)", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {

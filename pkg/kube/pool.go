@@ -15,6 +15,7 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/nodeclass"
 )
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
@@ -32,7 +33,7 @@ func poolFrom(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool {
 		Taints:        taintsFrom(t.Spec.Taints),
 		StartupTaints: taintsFrom(t.Spec.StartupTaints),
 		Hash:          p.Hash(),
-		Disruption:    disruptionFrom(p),
+		Disruption:    nodeclass.Disruption(p),
 	}
 	out.Counted, out.Uncounted = amounts(p.Status.Resources), len(p.Status.Resources) == 0
 	if p.Spec.Replicas != nil {

@@ -185,7 +185,7 @@ func (v view) doomed(c cluster.Claim) (reason, why string) {
 	switch {
 	case c.ProviderID != "" && slices.ContainsFunc(v.nodes[c.ProviderID], func(n cluster.Node) bool { return !n.Deleting.IsZero() }):
 		return "node_deleted", "its node was deleted"
-	case c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter)):
+	case c.Expired(now) && !v.gentle(c):
 		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
 	case v.vanished(c):
 		return "garbage_collected", "its instance is gone"
@@ -201,6 +201,12 @@ func (v view) doomed(c cluster.Claim) (reason, why string) {
 		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering", rules.InitializationTimeout)
 	}
 	return "", ""
+}
+
+// gentle reports whether the claim's pool has nodes that expire replaced within its budgets, which disruption does (package drift).
+func (v view) gentle(c cluster.Claim) bool {
+	p, ok := v.s.PoolOf(c.Pool)
+	return ok && !p.Deleting && p.Disruption.ExpireGently && c.Is(v1.ConditionLaunched)
 }
 
 // vanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node contradicts the

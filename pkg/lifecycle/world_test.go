@@ -34,10 +34,11 @@ func rulesFrom(a args) cluster.Rules {
 	return r
 }
 
-// poolFrom reads "pool p uid=u nodes=2 cpu=4000"; nodes and cpu are what its status says, nothing was counted yet without them.
+// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently"; gently has its nodes expire within its budgets; nodes and cpu are what its status says, nothing was counted yet without them.
 func poolFrom(a args) cluster.Pool {
-	a.only("uid", "nodes", "cpu")
+	a.only("uid", "nodes", "cpu", "gently")
 	p := cluster.Pool{Name: a.name, UID: a.str("uid", "uid-"+a.name), Class: "default", Uncounted: !a.has("nodes")}
+	p.Disruption.ExpireGently = a.has("gently")
 	for _, name := range []string{"nodes", "cpu"} {
 		if a.has(name) {
 			p.Counted = amount(a.t, p.Counted, []string{"", name, a.str(name, "")})
@@ -153,8 +154,8 @@ func (a args) only(keys ...string) {
 // uid=u node=n1 deadline=-1m tagged by-hand unlabelled unnamed" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
 // "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
-	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in")
-	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: "p", PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
+	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in", "pool")
+	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: a.str("pool", "p"), PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
 		Deleting: a.ago("deleting"), Finalizer: !a.has("no-finalizer"), ExpireAfter: a.duration("expire"), NodeName: a.str("node", ""),
 		Labels: map[string]string{v1.LabelNodePool: "p", awsv1.LabelEC2NodeClass: "default"}, Annotations: map[string]string{}}
 	if id := a.str("in", ""); id != "" {

@@ -25,8 +25,19 @@ func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) boo
 	} else {
 		conditions.SetTrue(v1.ConditionValidationSucceeded, now)
 	}
+	updateDisruptionValid(p, now)
 	updateClassReady(p, classes, now)
 	return !equal(before, &p.Status)
+}
+
+// updateDisruptionValid says what about disruption cannot be understood. That is a condition of its own, and only there while something is
+// wrong: the pool goes on launching, for a slip in a budget must keep no pod waiting, and its nodes are left alone until it is mended.
+func updateDisruptionValid(p *v1.NodePool, now time.Time) {
+	if message := Disruption(p).Message; message != "" {
+		p.StatusConditions().SetFalse(v1.ConditionDisruptionValid, v1.ReasonNodePoolValidationFailed, "no node is disrupted by choice until this is mended: "+message, now)
+		return
+	}
+	p.StatusConditions().Clear(v1.ConditionDisruptionValid)
 }
 
 func updateClassReady(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) {

@@ -8,6 +8,7 @@ const (
 	ConditionValidationSucceeded     = "ValidationSucceeded"
 	ConditionNodeClassReady          = "NodeClassReady"
 	ConditionNodeRegistrationHealthy = "NodeRegistrationHealthy"
+	ConditionDisruptionValid         = "DisruptionValid" // not Karpenter's; False while budgets and the like cannot be understood
 	ReasonNodePoolValidationFailed   = "NodePoolValidationFailed"
 	ReasonNodeClassNotFound          = "NodeClassNotFound"
 	ReasonNodeClassTerminating       = "NodeClassTerminating"

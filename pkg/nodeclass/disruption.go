@@ -1,0 +1,138 @@
+package nodeclass
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/budget"
+	"joiner/pkg/cluster"
+)
+
+// Annotations on a NodePool that say what Karpenter's schema has no field for.
+const (
+	annotationReportOnly   = "joiner.sh/disruption"      // "report": decide and tell, change nothing
+	annotationSavesUSD     = "joiner.sh/min-savings-usd" // per hour
+	annotationSavesPercent = "joiner.sh/min-savings-percent"
+	annotationSleep        = "joiner.sh/sleep"     // cron, in the time zone of budgets: the pool falls asleep
+	annotationSleepFor     = "joiner.sh/sleep-for" // a duration: how long it sleeps
+	annotationExpire       = "joiner.sh/expire"    // "within-budgets": nodes that expire are replaced like drifted ones; "force", as Karpenter does
+)
+
+// Disruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be understood or contradicts
+// itself, the pool is one that only reports.
+func Disruption(p *v1.NodePool) cluster.Disruption {
+	d := p.Spec.Disruption
+	out := cluster.Disruption{Policy: string(d.ConsolidationPolicy), TimeZone: p.Annotations[budget.AnnotationTimeZone]}
+	if out.Policy == "" {
+		out.Policy = string(v1.ConsolidationWhenEmptyOrUnderutilized)
+	}
+	switch after := d.ConsolidateAfter; {
+	case after.Duration != nil:
+		out.After = *after.Duration
+	case after.Raw == v1.Never:
+		out.Never = true
+	}
+	for _, b := range d.Budgets {
+		n := cluster.NodeBudget{Every: b.Reasons == nil, Nodes: b.Nodes}
+		for _, r := range b.Reasons {
+			n.Reasons = append(n.Reasons, string(r))
+		}
+		if b.Schedule != nil {
+			n.Schedule = *b.Schedule
+		}
+		if b.Duration != nil {
+			n.Duration = b.Duration.Duration
+		}
+		out.Budgets = append(out.Budgets, n)
+	}
+	mode, modeErr := modeFrom(p.Annotations[annotationReportOnly])
+	var usdErr, percentErr error
+	out.SavesUSD, usdErr = savingFrom(p.Annotations, annotationSavesUSD)
+	out.SavesPercent, percentErr = savingFrom(p.Annotations, annotationSavesPercent)
+	out.SleepAt = p.Annotations[annotationSleep]
+	sleepErr := sleepFor(p.Annotations[annotationSleepFor], &out)
+	var expireErr error
+	out.ExpireGently, expireErr = gentleFrom(p.Annotations[annotationExpire])
+	err := errors.Join(budget.Check(out), modeErr, usdErr, percentErr, sleepErr, expireErr, contradictions(p, out))
+	if err != nil {
+		out.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
+	}
+	out.ReportOnly = mode || err != nil
+	return out
+}
+
+// sleepFor reads how long the pool sleeps.
+func sleepFor(text string, out *cluster.Disruption) (err error) {
+	if text == "" {
+		return nil
+	}
+	if out.SleepFor, err = time.ParseDuration(text); err != nil {
+		return fmt.Errorf("annotation %s: %q is no duration; write it like 12h", annotationSleepFor, text)
+	}
+	return nil
+}
+
+func modeFrom(text string) (reportOnly bool, err error) {
+	switch text {
+	case "", "act":
+		return false, nil
+	case "report":
+		return true, nil
+	}
+	return true, fmt.Errorf("annotation %s: %q is neither act nor report", annotationReportOnly, text)
+}
+
+func savingFrom(annotations map[string]string, name string) (float64, error) {
+	text, given := annotations[name]
+	if !given {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !(n >= 0 && n <= 1e6) {
+		return 0, fmt.Errorf("annotation %s: %q is not a number from 0 up", name, text)
+	}
+	return n, nil
+}
+
+func gentleFrom(text string) (gently bool, err error) {
+	switch text {
+	case "", "force":
+		return false, nil
+	case "within-budgets":
+		return true, nil
+	}
+	return false, fmt.Errorf("annotation %s: %q is neither force nor within-budgets", annotationExpire, text)
+}
+
+// contradictions are settings each of which can be understood, and that cannot be meant together.
+func contradictions(p *v1.NodePool, d cluster.Disruption) error {
+	var all []error
+	add := func(is bool, format string, args ...any) {
+		if is {
+			all = append(all, fmt.Errorf(format, args...))
+		}
+	}
+	_, usd := p.Annotations[annotationSavesUSD]
+	_, percent := p.Annotations[annotationSavesPercent]
+	saves := usd || percent
+	known := []v1.ConsolidationPolicy{v1.ConsolidationWhenEmpty, v1.ConsolidationWhenEmptyOrUnderutilized, v1.ConsolidationBalanced}
+	add(!slices.Contains(known, v1.ConsolidationPolicy(d.Policy)), "consolidationPolicy %q is none of %v", d.Policy, known)
+	add(saves && d.Policy == string(v1.ConsolidationWhenEmpty), "a least saving is asked for (%s, %s), and consolidationPolicy %s never looks at prices: take the annotation off, or change the policy",
+		annotationSavesUSD, annotationSavesPercent, d.Policy)
+	add(saves && d.Never, "a least saving is asked for (%s, %s), and consolidateAfter is Never: take the annotation off, or give a duration", annotationSavesUSD, annotationSavesPercent)
+	add(d.ExpireGently && p.Spec.Template.Spec.ExpireAfter.Duration == nil && p.Spec.Template.Spec.ExpireAfter.Raw == v1.Never,
+		"annotation %s asks for expiration within budgets, and expireAfter is Never: take the annotation off, or give a duration", annotationExpire)
+	add(d.ExpireGently && slices.ContainsFunc(d.Budgets, closed), "annotation %s asks for expiration within budgets, and a budget of 0 at all hours lets no node go for reason Drifted: "+
+		"give that budget a schedule, another count or other reasons", annotationExpire)
+	return errors.Join(all...)
+}
+
+// closed reports whether the budget never lets a drifted node go.
+func closed(b cluster.NodeBudget) bool {
+	return b.Schedule == "" && (b.Nodes == "0" || b.Nodes == "0%") && (b.Every || slices.Contains(b.Reasons, string(v1.DisruptionDrifted)))
+}
