@@ -3,6 +3,8 @@ package cloud
 import (
 	"encoding/json"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +33,8 @@ type Fault struct {
 	// PerSecond and Burst make a token bucket for each action: a throttle hits only calls beyond it.
 	PerSecond float64 `json:"perSecond,omitempty"`
 	Burst     float64 `json:"burst,omitempty"`
+	// Each, a parameter such as InstanceId, makes a bucket of resources: a call takes a token for each value of it, not one.
+	Each string `json:"each,omitempty"`
 	// Status, Code and Message replace the service's own words for the error.
 	Status  int    `json:"status,omitempty"`
 	Code    string `json:"code,omitempty"`
@@ -130,15 +134,22 @@ func (c *Cloud) Faults() []Fault {
 }
 
 // take returns the fault for a call and counts it; the zero Fault if none fits.
-func (b *faultBook) take(service, action string) Fault {
+func (b *faultBook) take(service, action string, form url.Values) Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	drawn := map[string]bool{} // buckets of calls, and of resources: the first that fits counts
 	for i, f := range b.set {
 		if !matches(f.Service, service) || !matches(f.Action, action) {
 			continue
 		}
-		if f.PerSecond > 0 && b.spend(f, service+":"+action) {
-			continue
+		if f.PerSecond > 0 {
+			if drawn[f.Each] {
+				continue
+			}
+			drawn[f.Each] = true
+			if b.spend(f, service+":"+action, tokens(f, form)) {
+				continue
+			}
 		}
 		if f.Times == 1 {
 			b.set = append(b.set[:i:i], b.set[i+1:]...)
@@ -150,24 +161,39 @@ func (b *faultBook) take(service, action string) Fault {
 	return Fault{}
 }
 
-// spend takes a token from the bucket of an action if there is one.
-func (b *faultBook) spend(f Fault, action string) bool {
+// tokens is what a call takes from the bucket of the fault.
+func tokens(f Fault, form url.Values) float64 {
+	if f.Each == "" {
+		return 1
+	}
+	n := 0
+	for name := range form {
+		if strings.HasPrefix(name, f.Each+".") {
+			n++
+		}
+	}
+	return float64(n)
+}
+
+// spend takes tokens from the bucket of an action if it has so many, or is full.
+func (b *faultBook) spend(f Fault, action string, n float64) bool {
 	if b.buckets == nil {
 		b.buckets = map[string]*bucket{}
 	}
 	burst := max(f.Burst, 1)
-	t := b.buckets[action]
+	key := action + " " + f.Each
+	t := b.buckets[key]
 	if t == nil {
 		t = &bucket{tokens: burst, at: time.Now()}
-		b.buckets[action] = t
+		b.buckets[key] = t
 	}
 	now := time.Now()
 	t.tokens = min(burst, t.tokens+now.Sub(t.at).Seconds()*f.PerSecond)
 	t.at = now
-	if t.tokens < 1 {
+	if t.tokens < min(n, burst) {
 		return false
 	}
-	t.tokens--
+	t.tokens -= n
 	return true
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
@@ -35,41 +33,6 @@ import (
 )
 
 var claims = flag.Int("claims", 50, "NodeClaims that are launched in one burst")
-
-// rates are token buckets of EC2 for an account in a region: how many calls at once, and how many a second after that.
-func rates() map[string][2]float64 {
-	return map[string][2]float64{
-		"RunInstances": {5, 2}, "TerminateInstances": {100, 5}, "CreateTags": {100, 10},
-		"Create*": {50, 5}, "Delete*": {50, 5}, "Describe*": {100, 20},
-	}
-}
-
-// account is an emulated account with those rates, and the SDK's client as the functions have it.
-func account(t *testing.T) (*cloud.Cloud, *ec2.Client) {
-	t.Helper()
-	c, err := cloud.New(cloud.Options{ShutdownFor: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := c.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
-	for _, action := range []string{"RunInstances", "TerminateInstances", "CreateTags", "Create*", "Delete*", "Describe*"} { // the first that fits counts
-		r := rates()[action]
-		c.AddFault(cloud.Fault{Service: "ec2", Action: action, Kind: cloud.Throttle, Burst: r[0], PerSecond: r[1]})
-	}
-	keys := c.Credentials("provision", "test", 0)
-	return c, ec2.NewFromConfig(aws.Config{Region: "us-west-2", BaseEndpoint: aws.String(url), HTTPClient: http.DefaultClient,
-		Retryer:     func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), 4) },
-		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })})
-}
 
 // ports are a cluster in memory whose class is of the emulated account.
 type ports struct {
@@ -130,9 +93,9 @@ func market(t *testing.T) catalog.Catalog {
 }
 
 // burst is a cluster in which so many nodes are wanted, each for one pod, of ten kinds.
-func burst(t *testing.T, n int) (*controltest.World, *control.Provision, *cloud.Cloud) {
+func burst(t *testing.T, n int, rates []rate) (*controltest.World, *control.Provision, *cloud.Cloud, *watch) {
 	t.Helper()
-	c, e := account(t)
+	c, e, seen := account(t, rates)
 	w := controltest.New(market(t), time.Now())
 	for kind := range 10 {
 		pod := cluster.Pod{Need: resource.List{CPU: 1500 + 100*int64(kind), Memory: 2 << 30}, HostPorts: []cluster.HostPort{{Protocol: "TCP", Port: 80}}}
@@ -144,11 +107,11 @@ func burst(t *testing.T, n int) (*controltest.World, *control.Provision, *cloud.
 		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discover.Levels{EC2: e}, ShareFrom: 5,
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
 		Rules:   cluster.Rules{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", SoldOutFor: 3 * time.Minute,
-		Now: w.Now, Log: slog.New(slog.DiscardHandler)}, c
+		Now: w.Now, Log: slog.New(slog.DiscardHandler)}, c, seen
 }
 
 func TestABurstOfClaims(t *testing.T) {
-	w, p, c := burst(t, *claims)
+	w, p, c, _ := burst(t, *claims, documented())
 	stop := peak()
 	if err := p.Run(t.Context(), w.Now()); err != nil {
 		t.Fatal(err)
@@ -172,7 +135,7 @@ func TestABurstOfClaims(t *testing.T) {
 
 // Pods of many kinds get nodes that are held for them. These share launch templates and requests as others do.
 func TestABurstOfHeldNodes(t *testing.T) {
-	w, p, c := burst(t, *claims)
+	w, p, c, _ := burst(t, *claims, documented())
 	p.Rules.Hold, p.Holds = true, p.Read.(ports)
 	stop := peak()
 	if err := p.Run(t.Context(), w.Now()); err != nil {
@@ -196,7 +159,7 @@ func TestABurstOfHeldNodes(t *testing.T) {
 
 // Spot is sold out everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and still shared.
 func TestABurstWhileMuchIsSoldOut(t *testing.T) {
-	w, p, c := burst(t, *claims)
+	w, p, c, _ := burst(t, *claims, documented())
 	c.LimitCapacity(cloud.Capacity{CapacityType: "on-demand", Limit: max(2, *claims/50)})
 	c.LimitCapacity(cloud.Capacity{CapacityType: "spot", Limit: 0})
 	stop := peak()
@@ -219,7 +182,7 @@ func TestABurstWhileMuchIsSoldOut(t *testing.T) {
 	report(t, c, memory)
 }
 
-// report prints the calls, and fails for one that came too soon after a throttled one: without a pause that would be a call for nothing.
+// report prints the calls, and how many of them were refused for their rate.
 func report(t *testing.T, c *cloud.Cloud, memory uint64) {
 	t.Helper()
 	refused := map[string]int{}
@@ -230,9 +193,6 @@ func report(t *testing.T, c *cloud.Cloud, memory uint64) {
 	}
 	for _, action := range slices.Sorted(maps.Keys(c.CallCounts())) {
 		t.Logf("%-28s %5d calls, %d throttled", action, c.CallCounts()[action], refused[action])
-		if n := c.CallCounts()[action]; refused[action]*10 > n && refused[action] > 2 {
-			t.Errorf("%d of %d calls of %s were throttled", refused[action], n, action)
-		}
 	}
 	t.Logf("%d MiB of memory at most", memory>>20)
 }

@@ -1,0 +1,136 @@
+package loadtest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"joiner/infra/local/cloud"
+	"joiner/pkg/controltest"
+	"joiner/pkg/fleet"
+)
+
+// parallelSteps is how many objects lifecycle works on side by side.
+const parallelSteps = 10
+
+// Others in the account leave next to nothing of the buckets, and no claims share a request: most calls are refused at first. All the
+// same every claim gets its instance, one each, and no call is repeated before its pause is over.
+func TestABurstThatIsThrottled(t *testing.T) {
+	n := min(*claims, 30)
+	w, p, c, seen := burst(t, n, busy())
+	p.ShareFrom = n + 1
+	rounds := 0
+	for ; rounds < 20 && launched(w) < n; rounds++ {
+		if err := p.Run(t.Context(), w.Now()); err != nil {
+			t.Log(err) // claims that stay are launched by the next pass
+		}
+		w.Tick(time.Second)
+	}
+	if got := launched(w); got != n || len(c.Instances()) != n {
+		t.Errorf("%d claims are launched by %d instances, want %d, after %d passes", got, len(c.Instances()), n, rounds)
+	}
+	report(t, c, 0)
+	backedOff(t, c, seen, "ec2:CreateFleet", n)
+}
+
+func launched(w *controltest.World) (n int) {
+	for _, claim := range w.Claims() {
+		if claim.ProviderID != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// backedOff wants refusals of the action, fewer than attempts for each of the n deeds that there were, and pauses between them; the watch
+// fails the test for a call within a pause.
+func backedOff(t *testing.T, c *cloud.Cloud, seen *watch, action string, n int) {
+	t.Helper()
+	refused := 0
+	for _, call := range c.Calls() {
+		if call.Fault == cloud.Throttle && call.Service+":"+call.Action == action {
+			refused++
+		}
+	}
+	if refused == 0 || seen.retries == 0 {
+		t.Errorf("%d calls of %s were refused and %d repeated: nothing is shown", refused, action, seen.retries)
+	}
+	if most := 4 * n; refused >= most {
+		t.Errorf("%d calls of %s were refused, %d for each of %d", refused, action, refused/n, n)
+	}
+}
+
+// Instances get their names when their nodes register: each a call of its own, since no two names are the same, while looking at
+// what they are called so far and ending them is done for many at once.
+func TestNamingAndEndingAtScale(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		rates []rate
+		most  int
+	}{{"as documented", documented(), *claims}, {"with next to nothing left", busy(), 30}} {
+		t.Run(test.name, func(t *testing.T) {
+			n := min(*claims, test.most)
+			w, p, c, seen := burst(t, n, documented())
+			if err := p.Run(t.Context(), w.Now()); err != nil || len(c.Instances()) != n {
+				t.Fatalf("%d instances, %v", len(c.Instances()), err)
+			}
+			c.ClearFaults()
+			for _, r := range test.rates {
+				c.AddFault(cloud.Fault{Service: "ec2", Action: r.action, Kind: cloud.Throttle, Burst: r.burst, PerSecond: r.perSecond, Each: r.each})
+			}
+			c.ForgetCalls()
+			f := p.Fleet.(*fleet.Fleet)
+			instances := c.Instances()
+			insist(t, instances, func(i cloud.Instance) error { return f.Name(t.Context(), i.ID, "node-"+i.ID, "claim-"+i.ID) })
+			for _, i := range c.Instances() {
+				if i.Tags["Name"] != "node-"+i.ID {
+					t.Errorf("%s is called %q", i.ID, i.Tags["Name"])
+				}
+			}
+			refused := test.name != "as documented"
+			if refused {
+				backedOff(t, c, seen, "ec2:CreateTags", n)
+			}
+			if calls := c.CallCounts()["ec2:DescribeInstances"]; !refused && calls > n/parallelSteps+20 || calls > 2*n {
+				t.Errorf("%d calls of DescribeInstances for %d names", calls, n)
+			}
+			insist(t, instances, func(i cloud.Instance) error { return f.Terminate(t.Context(), []string{i.ID}) })
+			for _, i := range c.Instances() {
+				if i.State != "shutting-down" {
+					t.Errorf("%s is %s", i.ID, i.State)
+				}
+			}
+			if calls := c.CallCounts()["ec2:TerminateInstances"]; calls > n/parallelSteps+20 {
+				t.Errorf("%d calls of TerminateInstances for %d instances", calls, n)
+			}
+			report(t, c, 0)
+		})
+	}
+}
+
+// insist does the deed for all, as many side by side as lifecycle has, and as lifecycle does again for those that failed.
+func insist(t *testing.T, all []cloud.Instance, do func(cloud.Instance) error) {
+	t.Helper()
+	for round := 0; len(all) > 0; round++ {
+		if round == 30 {
+			t.Fatalf("%d are still not done", len(all))
+		}
+		var mu sync.Mutex
+		var failed []cloud.Instance
+		var g sync.WaitGroup
+		slots := make(chan struct{}, parallelSteps)
+		for _, i := range all {
+			g.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				if err := do(i); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = append(failed, i)
+				}
+			})
+		}
+		g.Wait()
+		all = failed
+	}
+}
