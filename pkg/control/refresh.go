@@ -89,28 +89,31 @@ type Refresh struct {
 	Rehearse Rehearser      // nil: launches are not rehearsed
 	Cluster  launch.Cluster // its CA bundle is part of the classes' drift hash
 	Rules    cluster.Rules
+	Pause    func(ctx context.Context, d time.Duration) error // nil: as long as it says
 	Now      func() time.Time
 	Log      *slog.Logger
+
+	unsure map[string]bool // classes that are not ready because EC2 did not say anything
 }
 
 // Run does all of it once. Classes and pools come first: a new class waits for them.
 func (r *Refresh) Run(ctx context.Context) error {
 	var err error
 	if r.Finder != nil {
-		err = r.objects(ctx)
+		err = r.objects(ctx, func(*awsv1.EC2NodeClass) bool { return true })
 	}
 	did, marketErr := r.Market.Refresh(ctx)
 	if did != "" {
 		r.Log.Info(did)
 	}
 	if r.Finder != nil {
-		err = errors.Join(err, r.overlays(ctx), r.buffers(ctx), r.measure(ctx))
+		err = errors.Join(err, r.again(ctx), r.overlays(ctx), r.buffers(ctx), r.measure(ctx))
 	}
 	return errors.Join(err, marketErr)
 }
 
-// objects refreshes classes, and then the pools by what the classes have become.
-func (r *Refresh) objects(ctx context.Context) error {
+// objects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have become.
+func (r *Refresh) objects(ctx context.Context, wanted func(*awsv1.EC2NodeClass) bool) error {
 	profiles, profilesErr := r.profiles(ctx) // before classes and claims: one that is made meanwhile is not seen
 	classes, err := r.Classes.Classes(ctx)
 	if err != nil {
@@ -124,6 +127,9 @@ func (r *Refresh) objects(ctx context.Context) error {
 	nodes, nodesErr := r.nodes(ctx, claims)
 	errs, k := []error{poolsErr, nodesErr}, known{claims, pools, nodes}
 	for i := range classes {
+		if !wanted(&classes[i]) {
+			continue
+		}
 		c, err := r.settle(ctx, &classes[i], k)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("refresh EC2NodeClass %s: %w", classes[i].Name, err))
@@ -212,6 +218,7 @@ func (r *Refresh) class(ctx context.Context, c *awsv1.EC2NodeClass, k known) (*a
 	found.Verdict, err = verdict, errors.Join(found.Err(), err)
 	next := c.DeepCopy()
 	changed := nodeclass.Update(next, found, r.Now())
+	r.doubt(next, verdict)
 	if changed {
 		if failed := r.Classes.WriteClassStatus(ctx, next); failed != nil {
 			return c, errors.Join(err, failed)

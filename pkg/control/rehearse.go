@@ -17,6 +17,50 @@ type Rehearser interface {
 	Rehearse(ctx context.Context, o launch.Order) error
 }
 
+// rehearsalTakes is time enough to look at classes and rehearse, and for what refresh does after that.
+const rehearsalTakes = 30 * time.Second
+
+// rehearsalPauses are waited for before launches are rehearsed again to which EC2 did not say anything, because it was throttled or out
+// of reach. After that they have to wait for the next refresh.
+func rehearsalPauses() []time.Duration {
+	return []time.Duration{2 * time.Second, 5 * time.Second, 15 * time.Second}
+}
+
+// doubt notes whether the class is worth another look soon.
+func (r *Refresh) doubt(c *awsv1.EC2NodeClass, v *nodeclass.Verdict) {
+	if r.unsure == nil {
+		r.unsure = map[string]bool{}
+	}
+	delete(r.unsure, c.Name)
+	if v != nil && v.Unknown && !c.StatusConditions().IsTrue(awsv1.ConditionValidationSucceeded) {
+		r.unsure[c.Name] = true
+	}
+}
+
+// again looks once more at classes that are not ready because EC2 did not say anything, so that a new class need not wait for the next
+// refresh (spec aws.md §1.7). It gives up when the time left is short.
+func (r *Refresh) again(ctx context.Context) error {
+	for _, d := range rehearsalPauses() {
+		if end, ok := ctx.Deadline(); len(r.unsure) == 0 || ok && time.Until(end) < d+rehearsalTakes {
+			return nil
+		}
+		if err := r.wait(ctx, d); err != nil {
+			return err
+		}
+		if err := r.objects(ctx, func(c *awsv1.EC2NodeClass) bool { return r.unsure[c.Name] }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Refresh) wait(ctx context.Context, d time.Duration) error {
+	if r.Pause != nil {
+		return r.Pause(ctx, d)
+	}
+	return pause(ctx, d)
+}
+
 // rehearse asks whether something could be launched with the class, if all else is right with it and it was not asked a while ago. User
 // data is made each time, which costs no call. asked is true when EC2 was asked.
 func (r *Refresh) rehearse(ctx context.Context, c *awsv1.EC2NodeClass, found nodeclass.Found, pools []v1.NodePool) (v *nodeclass.Verdict, asked bool, err error) {

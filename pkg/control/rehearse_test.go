@@ -3,11 +3,14 @@ package control_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -39,7 +42,9 @@ func (s *stage) Rehearse(_ context.Context, o launch.Order) error {
 type theatre struct {
 	*shop
 	*stage
-	now time.Time
+	now    time.Time
+	paused []time.Duration
+	wakes  func() // what happens while refresh waits
 }
 
 func newTheatre(classes ...string) *theatre {
@@ -55,9 +60,16 @@ func newTheatre(classes ...string) *theatre {
 
 func (th *theatre) play(t *testing.T) error {
 	t.Helper()
-	th.did, th.asked = nil, nil
+	th.did, th.asked, th.paused = nil, nil, nil
 	r := control.Refresh{Finder: th.shop, Classes: th.shop, Pools: th.shop, Nodes: th.shop, Market: th.shop, Record: th.shop, Overlays: th.shop, Buffers: th.shop, Prices: th.shop,
 		Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)}
+	r.Pause = func(_ context.Context, d time.Duration) error {
+		th.paused = append(th.paused, d)
+		if th.wakes != nil {
+			th.wakes()
+		}
+		return nil
+	}
 	return r.Run(t.Context())
 }
 
@@ -120,7 +132,7 @@ func TestARehearsalWithoutAnAnswerLeavesTheClassAsItIs(t *testing.T) {
 	th := newTheatre("a")
 	th.answers["a"] = errors.New("rehearse CreateFleet: connection refused")
 	for range 2 {
-		if err := th.play(t); err != nil || len(th.asked) != 1 || !strings.HasPrefix(th.validation("a"), "Unknown") {
+		if err := th.play(t); err != nil || len(th.asked) != 4 || !strings.HasPrefix(th.validation("a"), "Unknown") {
 			t.Errorf("error %v, %d rehearsals, %s", err, len(th.asked), th.validation("a"))
 		}
 	}
@@ -130,8 +142,33 @@ func TestARehearsalWithoutAnAnswerLeavesTheClassAsItIs(t *testing.T) {
 	}
 	th.answers["a"] = errors.New("rehearse CreateFleet: connection refused")
 	th.now = th.now.Add(time.Hour)
-	if err := th.play(t); err != nil || !nodeclass.Ready(th.classes["a"]) {
-		t.Errorf("an hour later: error %v, ready %v", err, th.ready())
+	if err := th.play(t); err != nil || !nodeclass.Ready(th.classes["a"]) || len(th.asked) != 1 {
+		t.Errorf("an hour later: error %v, ready %v, %d rehearsals", err, th.ready(), len(th.asked))
+	}
+}
+
+// A new class is not left for the next refresh because EC2 was busy: it is looked at again after a while, alone, and its pool with it.
+func TestARehearsalThatWasThrottledIsSoonRepeated(t *testing.T) {
+	th := newTheatre("busy", "good")
+	th.addPool("p", "busy")
+	throttled := &smithy.GenericAPIError{Code: "RequestLimitExceeded", Message: "Request limit exceeded."}
+	th.answers["busy"] = fmt.Errorf("rehearse CreateFleet: %w", throttled)
+	th.wakes = func() {
+		if len(th.paused) == 2 {
+			delete(th.answers, "busy")
+		}
+	}
+	if err := th.play(t); err != nil || !nodeclass.Ready(th.classes["busy"]) || len(th.asked) != 4 {
+		t.Errorf("error %v, ready %v, %d rehearsals, want one of good and three of busy", err, th.ready(), len(th.asked))
+	}
+	if diff := cmp.Diff([]time.Duration{2 * time.Second, 5 * time.Second}, th.paused); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+	if !th.pools["p"].StatusConditions().IsTrue(v1.ConditionReady) {
+		t.Error("the pool of the class is not ready")
+	}
+	if err := th.play(t); err != nil || len(th.asked) != 0 || len(th.paused) != 0 {
+		t.Errorf("the next refresh: error %v, %d rehearsals, pauses %v", err, len(th.asked), th.paused)
 	}
 }
 
