@@ -112,13 +112,17 @@ func everywhere(key string) bool {
 func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot {
 	names := a.w.domains[key]
 	open := make([]float64, len(names)) // the price there, noPrice where it cannot go
+	home := make([]int, len(names))
 	for d, name := range names {
-		open[d] = a.reach(l.view, append(slices.Clone(l.pins), pin{key, name}))
+		pins := append(slices.Clone(l.pins), pin{key, name})
+		if open[d] = a.reach(l.view, pins); open[d] < noPrice {
+			home[d] = a.w.homeIn(l.view, pins)
+		}
 	}
 	rules := l.view.on(key)
 	parts := make([]int, len(names))
 	k := l.view.kind
-	c := choice{key, rules, open, a.roomIn(l, key), t, given}
+	c := choice{key, rules, open, home, a.roomIn(l, key), t, given}
 	away, outside := noPrice, 0
 	if len(rules) == 0 && !everywhere(key) {
 		away = a.reach(l.view, append(slices.Clone(l.pins), pin{key, ""}))
@@ -166,40 +170,54 @@ type choice struct {
 	key   string
 	rules []rule
 	open  []float64
+	home  []int // the weights whose pools sell nodes there, 0 for the heaviest
 	room  []int // how many pods the hosts of each domain could take
 	tally tally
 	given map[place]int
 }
 
 // choose returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow, among
-// equals the cheapest. Pods that must be near each other stay where they are.
+// equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they are. For pods without
+// rules of their own the pool's weight comes first.
 func (a *attempt) choose(v *view, c choice) int {
 	best := -1
-	var bestCrowd int
-	var bestPrice float64
+	var least merit
 	gather := slices.ContainsFunc(c.rules, func(r rule) bool { return r.what == follow })
 	for d, price := range c.open {
 		p := place{v.kind.id, c.key, a.w.domains[c.key][d]}
 		if limit, ok := a.caps[p]; price >= noPrice || ok && a.landed[p]+c.given[p] >= limit || !a.allows(v, c, d) {
 			continue
 		}
-		crowd := a.crowd(v, c, d)
+		s := merit{home: c.home[d], crowd: a.crowd(v, c, d), price: price}
 		if gather {
-			crowd = -crowd
+			s.crowd, s.room = -s.crowd, -c.room[d]
 		}
 		if c.room[d] > 0 {
-			price = 0
+			s.home, s.price = -1, 0
 		}
-		if best < 0 || crowd < bestCrowd || crowd == bestCrowd && (gather && c.room[d] > c.room[best] ||
-			(!gather || c.room[d] == c.room[best]) && price < bestPrice) {
-			best, bestCrowd, bestPrice = d, crowd, price
+		if len(c.rules) == 0 {
+			s.first = s.home
+		}
+		if best < 0 || s.before(least) {
+			best, least = d, s
 		}
 	}
 	return best
 }
 
+// merit is what speaks for a domain, the less the better.
+type merit struct {
+	first, crowd, room, home int
+	price                    float64
+}
+
+func (s merit) before(o merit) bool {
+	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.crowd, o.crowd), cmp.Compare(s.room, o.room),
+		cmp.Compare(s.home, o.home), cmp.Compare(s.price, o.price)) < 0
+}
+
 // crowd is how many pods that matter to the view are in the domain: those its spreads and affinities count, or without
-// any those of others' rules that count it.
+// any those that others' spreads count with it.
 func (a *attempt) crowd(v *view, c choice, d int) int {
 	n := 0
 	for _, r := range c.rules {
@@ -211,7 +229,7 @@ func (a *attempt) crowd(v *view, c choice, d int) int {
 		return n
 	}
 	for _, i := range v.kind.matched {
-		if a.w.counters[i].key == c.key {
+		if x := a.w.counters[i]; x.key == c.key && x.spread {
 			n += c.tally.count[i][d]
 		}
 	}

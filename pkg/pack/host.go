@@ -109,11 +109,13 @@ func (w *world) leastRoom(c cluster.Claim) (room resource.List, ports []cluster.
 }
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.
-func (a *attempt) useHosts(lots []*lot) {
-	lots = a.dearest(lots)
+func (a *attempt) useHosts(lots []*lot) { a.fillBins(a.bins, a.dearest(lots)) }
+
+// fillBins fills the room of the bins in their order.
+func (a *attempt) fillBins(bins []*bin, lots []*lot) {
 	for again := true; again; {
 		again = false
-		for _, b := range a.bins {
+		for _, b := range bins {
 			if b.offer != nil && b.offer.model.pool.minValues() {
 				continue // more pods could leave too few types
 			}

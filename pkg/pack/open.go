@@ -29,22 +29,6 @@ func (a *attempt) open(lots []*lot) {
 	}
 }
 
-func (a *attempt) openAll(lots []*lot) {
-	for start := 0; start < len(a.w.pools); {
-		end := start
-		for end < len(a.w.pools) && a.w.pools[end].Weight == a.w.pools[start].Weight {
-			end++
-		}
-		a.openReserved(a.w.pools[start:end], lots)
-		a.openPaid(a.w.pools[start:end], lots)
-		for a.guide && a.guided(a.w.pools[start:end], lots) {
-		}
-		for a.openTier(a.w.pools[start:end], lots) {
-		}
-		start = end
-	}
-}
-
 // openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
 // hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
 func (a *attempt) openTier(pools []*pool, lots []*lot) bool {

@@ -28,6 +28,7 @@ type search struct {
 	use     spotUse // of the plan as it is
 	ceiling int64   // of one pool of spot capacity, in millicores
 	want    []int64
+	free    bool // of the step: new nodes need no pod of their tier's own
 	current []*lot
 }
 
@@ -53,6 +54,7 @@ type tier struct {
 	lots   []*lot
 	supply [][]string // by lot: the pods of the step
 	offers []*offer   // worth a look, cheapest first
+	own    []bool     // by lot: no heavier pool sells anything for it
 	marked []int      // by offer: the step that looked at it last
 	score  []float64
 	best   [][]int32 // by lot: a few offers that suit it, once asked
@@ -158,6 +160,10 @@ func (s *search) read() {
 	for _, t := range s.tiers {
 		t.offers = a.candidates(t.pools, t.lots)
 		t.best = make([][]int32, len(t.lots))
+		for _, l := range t.lots {
+			h := a.w.home(l)
+			t.own = append(t.own, h < 0 || len(t.pools) == 0 || a.w.byWeight().pools[h][0].Weight <= t.pools[0].Weight)
+		}
 		t.supply = make([][]string, len(t.lots))
 		t.score = make([]float64, len(t.offers))
 		t.marked = make([]int, len(t.offers))

@@ -41,6 +41,7 @@ func (s *search) try(group []*node) float64 {
 		}
 	}
 	slices.SortFunc(s.current, func(x, y *lot) int { return cmp.Compare(x.id, y.id) })
+	s.free = slices.ContainsFunc(group, func(n *node) bool { return !slices.ContainsFunc(n.parts, func(p part) bool { return t.own[p.lot.id] }) })
 	plan, cost := s.recreate(t, budget*(1-1e-6)-1e-9)
 	for _, l := range s.current {
 		l.left = 0
@@ -82,7 +83,7 @@ func (s *search) recreate(t *tier, budget float64) (best []redo, cost float64) {
 			cost = spent + a.w.cost(last.offer)
 		}
 		c, takes := g.best(sift)
-		if c == nil {
+		if c == nil || !s.anchored(t, takes) {
 			break
 		}
 		if spent += a.w.cost(c.offer); spent >= cost {
@@ -151,11 +152,17 @@ func (s *search) finish(t *tier, below float64) *redo {
 				break
 			}
 		}
-		if all {
+		if all && s.anchored(t, d.takes) {
 			return &redo{o, d.takes}
 		}
 	}
 	return nil
+}
+
+// anchored reports whether a pod is among the takes for which no heavier pool sells anything: only such pods open nodes of the tier,
+// unless limits have let others do so before.
+func (s *search) anchored(t *tier, takes []take) bool {
+	return s.free || slices.ContainsFunc(takes, func(x take) bool { return t.own[x.lot.id] })
 }
 
 func (s *search) admits(o *offer) bool {

@@ -88,6 +88,7 @@ func (w *world) spreadRule(k *kind, x wish, c cluster.Spread) rule {
 		tolerations = wish{pod: x.pod, bearsAll: true}.tolerations()
 	}
 	r.counter = w.counter(r.key, g, w.admission(bare.alternatives(false), tolerations))
+	w.counters[r.counter].spread = true
 	return r
 }
 

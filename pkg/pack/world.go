@@ -42,6 +42,7 @@ type world struct {
 	last       asked
 	reasons    map[string]string
 	worth      *worth        // once a node was wanted
+	weights    *weights      // once a node was wanted
 	ceiling    int64         // of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	lone       []*kind       // by counter: see alone
 	homes      map[place]int // domains that groups are to keep out of, see settledWell
@@ -54,7 +55,7 @@ type counter struct {
 	filter *admission // nil for all nodes
 
 	limited bool // a required spread over hostnames counts it
-
+	spread  bool // some spread counts it
 }
 
 type daemon struct {
