@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/constructs-go/constructs/v10"
 
+	"joiner/pkg/budget"
+	"joiner/pkg/cluster"
 	"joiner/pkg/setting"
 )
 
@@ -145,11 +147,25 @@ func fromMap(context map[string]any) (Props, error) {
 	functions, err := setting.Parse(func(env string) string { return given[env] })
 	problems = append(problems, err)
 	own, err := setting.ParseStack(func(name string) string { return named[name] })
-	problems = append(problems, err, checkNetwork(own))
+	problems = append(problems, err, checkNetwork(own), checkSleep(own))
 	if err := errors.Join(problems...); err != nil {
 		return Props{Functions: functions}, err
 	}
 	return Props{Functions: functions, Stack: own, Given: given}, nil
+}
+
+// checkSleep finds a schedule that cannot be meant, which the functions would not follow.
+func checkSleep(v setting.StackValues) error {
+	switch {
+	case (v.Sleep == "") != (v.SleepFor == 0):
+		return errors.New("settings: sleep and sleepFor belong together: give both for a cluster that sleeps, or neither")
+	case v.Sleep == "":
+		return nil
+	}
+	if err := budget.Check(cluster.Disruption{SleepAt: v.Sleep, SleepFor: v.SleepFor, SleepZone: v.SleepTimeZone}); err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	return nil
 }
 
 // isCDKKey tells the keys that CDK and its command line keep in the same context: feature flags and cached look-ups.

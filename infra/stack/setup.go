@@ -43,6 +43,9 @@ func (s *joiner) addSetup() error {
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
 	}
+	if set := s.props.Stack; set.Sleep != "" {
+		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = set.Sleep, set.SleepFor.String(), set.SleepTimeZone
+	}
 	if s.secret != nil {
 		asked["PushURL"] = s.addURL(s.made["wake"])
 		asked["PushSecret"] = s.secret.SecretArn() // another secret, another address

@@ -18,9 +18,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
+	"joiner/pkg/budget"
 	"joiner/pkg/discover"
 	"joiner/pkg/install"
 	"joiner/pkg/kube"
+	"joiner/pkg/nodeclass"
 	"joiner/pkg/setting"
 	"joiner/pkg/setup"
 	"joiner/pkg/wake"
@@ -109,6 +111,9 @@ func newSetup(ctx context.Context, set setting.Values, e cfn.Event, log *slog.Lo
 			Inside: property(e, "Inside") == "true"}}
 	if !set.IsolatedVPC {
 		s.SpotRole = discover.SpotRole{IAM: iam.NewFromConfig(cfg)}
+	}
+	if at := property(e, "Sleep"); at != "" {
+		s.Sleep = map[string]string{nodeclass.AnnotationSleep: at, nodeclass.AnnotationSleepFor: property(e, "SleepFor"), budget.AnnotationTimeZone: property(e, "SleepTimeZone")}
 	}
 	if s.Push, err = pushAddress(set, e); err != nil {
 		return nil, err

@@ -5,6 +5,7 @@
 package budget
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -68,7 +69,27 @@ func sleeps(d cluster.Disruption, now time.Time) (bool, error) {
 	if d.SleepAt == "" && d.SleepFor == 0 {
 		return false, nil
 	}
-	return active(cluster.NodeBudget{Schedule: d.SleepAt, Duration: d.SleepFor}, d.TimeZone, now)
+	return active(cluster.NodeBudget{Schedule: d.SleepAt, Duration: d.SleepFor}, cmp.Or(d.SleepZone, d.TimeZone), now)
+}
+
+// Wakes is when a pool that sleeps wakes, the zero time for one that is awake or will not wake within 1,000 starts of its schedule.
+func Wakes(d cluster.Disruption, now time.Time) time.Time {
+	const most = 1000
+	if !Asleep(d, now) {
+		return time.Time{}
+	}
+	s, err := cron.ParseStandard("CRON_TZ=" + cmp.Or(d.SleepZone, d.TimeZone, "UTC") + " " + d.SleepAt)
+	if err != nil {
+		return time.Time{}
+	}
+	end := now
+	for start, n := s.Next(now.Add(-d.SleepFor)), 0; n < most; start, n = s.Next(start), n+1 {
+		if start.IsZero() || start.After(end) {
+			return end.UTC()
+		}
+		end = start.Add(d.SleepFor)
+	}
+	return time.Time{}
 }
 
 // count reads a number of nodes, or a percentage of total, rounded up.

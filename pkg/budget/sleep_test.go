@@ -26,6 +26,23 @@ func TestAsleep(t *testing.T) {
 			t.Errorf("%s: asleep %t", at, got)
 		}
 	}
+	for at, want := range map[string]string{"2026-11-23T20:00:00Z": "2026-11-24T07:00:00Z", "2026-11-23T18:59:00Z": "0001-01-01T00:00:00Z"} {
+		now, err := time.Parse(time.RFC3339, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := budget.Wakes(night, now).Format(time.RFC3339); got != want {
+			t.Errorf("%s: wakes %s, want %s", at, got, want)
+		}
+	}
+	days := cluster.Disruption{SleepAt: "0 8 * * 1,2,3", SleepFor: 30 * time.Hour, SleepZone: "Asia/Tokyo", TimeZone: "Europe/Berlin"}
+	if got := budget.Wakes(days, time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)); !got.Equal(time.Date(2026, 11, 26, 5, 0, 0, 0, time.UTC)) {
+		t.Errorf("starts that overlap: it wakes %s, want 30 hours after the last, Wednesday 08:00 in Tokyo", got)
+	}
+	always := cluster.Disruption{SleepAt: "0 * * * *", SleepFor: time.Hour}
+	if got := budget.Wakes(always, time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)); !got.IsZero() {
+		t.Errorf("one that never wakes wakes %s", got)
+	}
 	for want, d := range map[string]cluster.Disruption{
 		"sleep: schedule and duration go together": {SleepAt: "@daily"},
 		"sleep: schedule \"often\"":                {SleepAt: "often", SleepFor: time.Hour},

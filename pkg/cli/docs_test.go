@@ -121,7 +121,7 @@ func looked(t *testing.T, page string, words []string) {
 	for _, known := range []string{
 		"aws iam create-service-linked-role --aws-service-name", "aws lambda update-alias --function-name", "aws lambda list-versions-by-function --function-name",
 		"aws ec2 get-console-output --instance-id", "cdk bootstrap", "kubectl delete node", "kubectl delete nodeclaim", "kubectl describe pod", "kubectl describe node",
-		"kubectl describe ec2nodeclass", "kubectl get events -A", "kubectl -n kube-system scale deployment karpenter --replicas",
+		"kubectl describe ec2nodeclass", "kubectl annotate nodepool", "kubectl get events -A", "kubectl -n kube-system scale deployment karpenter --replicas",
 	} {
 		if strings.HasPrefix(c, known) {
 			return

@@ -148,7 +148,7 @@ func statusTable(sc screen, v status.View) string {
 			name = "not from a NodePool"
 		}
 		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", sc.paint(name, text.Bold), p.Sum.Nodes, p.Sum.Pods, p.Sum.HourlyUSD,
-			unpriced(p.Sum), status.Percent(p.Sum.CPU), status.Percent(p.Sum.Memory))
+			unpriced(p.Sum), status.Percent(p.Sum.CPU), status.Percent(p.Sum.Memory)+strings.Join(append([]string{""}, status.Remarks(p)...), ", "))
 		if p.Problem != "" {
 			b.WriteString(sc.paint(p.Problem, text.FgRed) + "\n")
 		}

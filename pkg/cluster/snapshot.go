@@ -126,6 +126,7 @@ type Disruption struct {
 	TimeZone     string        `json:"timeZone,omitempty"`     // IANA name in which the budgets' schedules are read, empty for UTC
 	SleepAt      string        `json:"sleepAt,omitempty"`      // cron, when the pool falls asleep: no new nodes, and those there are go; empty for never
 	SleepFor     time.Duration `json:"sleepFor,omitempty"`     // how long it sleeps from each start
+	SleepZone    string        `json:"sleepZone,omitempty"`    // IANA name in which SleepAt is read, empty for TimeZone
 	ReportOnly   bool          `json:"reportOnly,omitempty"`   // decide and tell, change nothing
 	ExpireGently bool          `json:"expireGently,omitempty"` // nodes that expire are replaced like drifted ones, instead of by force
 	SavesUSD     float64       `json:"savesUSD,omitempty"`     // per hour: a consolidation that saves less is not worth it

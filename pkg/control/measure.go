@@ -22,6 +22,7 @@ type tally struct {
 	mu            sync.Mutex
 	looked        bool
 	unschedulable int
+	asleep        int // pods that wait until a NodePool wakes
 	unbound       time.Duration
 	decisions     []time.Duration
 	created       int
@@ -31,17 +32,22 @@ type tally struct {
 	missed        int            // by push
 }
 
-// unplaced notes how the pods without a home stand after a pass.
-func (t *tally) unplaced(s cluster.Snapshot, u []plan.Unplaced, now time.Time) {
+// unplaced notes how the pods without a home stand after a pass. Those that only wait until a NodePool wakes are counted apart: nobody
+// is to be called for them.
+func (t *tally) unplaced(s cluster.Snapshot, u []plan.Unplaced, asleep map[string]bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.looked, t.unschedulable, t.unbound = true, 0, 0
+	t.looked, t.unschedulable, t.asleep, t.unbound = true, 0, 0, 0
 	without := map[string]bool{}
 	for _, p := range u {
 		without[p.Pod] = true
 	}
 	for _, p := range s.Pods {
-		if without[p.Key()] && !p.Virtual {
+		switch {
+		case p.Virtual || !without[p.Key()]:
+		case asleep[p.Key()]:
+			t.asleep++
+		default:
 			t.unschedulable++
 			t.unbound = max(t.unbound, now.Sub(p.Created))
 		}
@@ -58,7 +64,7 @@ func (t *tally) found(h Hints, now time.Time, times []time.Time) {
 }
 
 // nothing notes a pass that found no pod without a home.
-func (t *tally) nothing() { t.unplaced(cluster.Snapshot{}, nil, time.Time{}) }
+func (t *tally) nothing() { t.unplaced(cluster.Snapshot{}, nil, nil, time.Time{}) }
 
 // launched notes a claim that has an instance now, and how long its pods waited for that.
 func (t *tally) launched(s cluster.Snapshot, pods []string, now time.Time) {
@@ -97,6 +103,9 @@ func (t *tally) put(to Metrics) {
 	r := metric.Record{}
 	if t.looked {
 		r.Values = append(r.Values, metric.Gauge(metric.Unschedulable, float64(t.unschedulable)), metric.Durations(metric.Unbound, t.unbound))
+	}
+	if t.asleep > 0 { // a metric costs where it is written, and few pools sleep
+		r.Values = append(r.Values, metric.Gauge(metric.Asleep, float64(t.asleep)))
 	}
 	if t.created > 0 {
 		slices.Sort(t.decisions)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
 	"joiner/pkg/interrupt"
 	"joiner/pkg/metric"
@@ -89,5 +90,25 @@ func TestNoticesAreMeasured(t *testing.T) {
 	want := []string{`"cluster":"demo","joiner_notices_total":1,"reason":"spot_interrupted"}`, `"cluster":"demo","joiner_notice_handled_seconds":40}`}
 	if diff := cmp.Diff(want, got.all); diff != "" {
 		t.Errorf("a notice (-want +got):\n%s", diff)
+	}
+}
+
+// Pods that only wait for a NodePool to wake are counted apart, and ring nothing.
+func TestPodsOfSleepingPoolsAreCountedApart(t *testing.T) {
+	w := newWorld()
+	f := &functions{w: w}
+	w.Run("web", 2, pattern(900, 512))
+	w.Run("giant", 1, pattern(900_000, 512))
+	w.Tick(30 * time.Second)
+	w.ChangePool(func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "@hourly", time.Hour })
+	p := f.provision(w.Ports(controltest.Fault{}))
+	got := &lines{}
+	p.Metrics = got
+	if err := p.Run(t.Context(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`"cluster":"demo","joiner_pods_asleep_count":2,"karpenter_pods_provisioning_unbound_time_seconds":30,"karpenter_scheduler_unschedulable_pods_count":1}`}
+	if diff := cmp.Diff(want, got.all); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
+	"joiner/pkg/pack"
 	"joiner/pkg/pass"
 	"joiner/pkg/plan"
 	"joiner/pkg/static"
@@ -148,7 +149,7 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	if launched+condemned+removed > 0 {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
-	p.sum.unplaced(s, decision.Unplaced, p.Now())
+	p.sum.unplaced(s, decision.Unplaced, pass.Asleep(s, pack.Sells(s), decision.Unplaced), p.Now())
 	p.tell(ctx, s, interrupt.Homeless(s, going, decision).Unplaced)
 	p.tellPools(ctx, s, decision)
 	p.settleBuffers(ctx, s, decision)

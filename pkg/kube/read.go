@@ -131,6 +131,7 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	var room []cluster.Pod
 	var templates []daemon
 	var nodePools []karpv1.NodePool
+	var stack map[string]string
 	g, gctx := errgroup.WithContext(ctx)
 	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
 	read(func(ctx context.Context) (err error) { found, err = c.pods(ctx); return err })
@@ -139,7 +140,7 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	read(func(ctx context.Context) (err error) { out.Claims, err = c.Claims(ctx); return err })
 	read(func(ctx context.Context) (err error) { nodePools, err = c.Pools(ctx); return err })
 	read(func(ctx context.Context) (err error) { templates, err = c.daemons(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.Namespaces, err = c.namespaces(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.Namespaces, stack, err = c.namespaces(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Budgets, err = c.budgets(ctx); return err })
 	read(func(ctx context.Context) error {
 		all, err := c.Overlays(ctx)
@@ -154,7 +155,11 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	if err := g.Wait(); err != nil {
 		return cluster.Snapshot{}, err
 	}
-	out.Pools = translated(nodePools, func(p *karpv1.NodePool) cluster.Pool { return poolFrom(p, out.Classes) })
+	out.Pools = translated(nodePools, func(p *karpv1.NodePool) cluster.Pool {
+		pool := poolFrom(p, out.Classes)
+		pool.Disruption = nodeclass.SleepWith(stack, p.Annotations, pool.Disruption)
+		return pool
+	})
 	out.Pods, out.Daemons = found.pods, found.samples(templates)
 	if err := c.addVolumes(ctx, out, found.withVolumes); err != nil {
 		return cluster.Snapshot{}, err
@@ -207,15 +212,19 @@ func (c *Client) Node(ctx context.Context, name string) (cluster.Node, error) {
 	return nodeFrom(n), nil
 }
 
-func (c *Client) namespaces(ctx context.Context) ([]cluster.Namespace, error) {
-	out, _, err := list(ctx, c, query{place: namespaces()}, func() *corev1.NamespaceList { return &corev1.NamespaceList{} },
+// namespaces are all namespaces; stack are the annotations of ours.
+func (c *Client) namespaces(ctx context.Context) (out []cluster.Namespace, stack map[string]string, err error) {
+	out, _, err = list(ctx, c, query{place: namespaces()}, func() *corev1.NamespaceList { return &corev1.NamespaceList{} },
 		func(l *corev1.NamespaceList) []cluster.Namespace {
 			return translated(l.Items, func(n *corev1.Namespace) cluster.Namespace {
+				if n.Name == Namespace {
+					stack = n.Annotations
+				}
 				return cluster.Namespace{Name: n.Name, Labels: n.Labels}
 			})
 		})
 	slices.SortFunc(out, func(a, b cluster.Namespace) int { return strings.Compare(a.Name, b.Name) })
-	return out, err
+	return out, stack, err
 }
 
 func (c *Client) budgets(ctx context.Context) ([]cluster.Budget, error) {

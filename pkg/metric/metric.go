@@ -18,8 +18,9 @@ const Namespace = "Joiner"
 
 // The names of the metrics. Gauges say how things stand, totals what was added since the last line, durations are seconds.
 const (
-	Unschedulable  = "karpenter_scheduler_unschedulable_pods_count"        // pods that no pool can hold
-	Unbound        = "karpenter_pods_provisioning_unbound_time_seconds"    // age of the oldest pod that no pool can hold
+	Unschedulable  = "karpenter_scheduler_unschedulable_pods_count"        // pods that no pool can hold, those that wait for one that sleeps left out
+	Unbound        = "karpenter_pods_provisioning_unbound_time_seconds"    // age of the oldest of them
+	Asleep         = "joiner_pods_asleep_count"                            // pods that only wait until a NodePool wakes
 	DecisionTime   = "karpenter_pods_scheduling_decision_duration_seconds" // from a pod's creation to the launch for it
 	ClaimsCreated  = "karpenter_nodeclaims_created_total"                  //
 	ClaimsEnded    = "karpenter_nodeclaims_terminated_total"               //

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/budget"
@@ -18,9 +17,7 @@ const (
 	annotationReportOnly   = "joiner.sh/disruption"      // "report": decide and tell, change nothing
 	annotationSavesUSD     = "joiner.sh/min-savings-usd" // per hour
 	annotationSavesPercent = "joiner.sh/min-savings-percent"
-	annotationSleep        = "joiner.sh/sleep"     // cron, in the time zone of budgets: the pool falls asleep
-	annotationSleepFor     = "joiner.sh/sleep-for" // a duration: how long it sleeps
-	annotationExpire       = "joiner.sh/expire"    // "within-budgets": nodes that expire are replaced like drifted ones; "force", as Karpenter does
+	annotationExpire       = "joiner.sh/expire" // "within-budgets": nodes that expire are replaced like drifted ones; "force", as Karpenter does
 )
 
 // Disruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be understood or contradicts
@@ -54,8 +51,7 @@ func Disruption(p *v1.NodePool) cluster.Disruption {
 	var usdErr, percentErr error
 	out.SavesUSD, usdErr = savingFrom(p.Annotations, annotationSavesUSD)
 	out.SavesPercent, percentErr = savingFrom(p.Annotations, annotationSavesPercent)
-	out.SleepAt = p.Annotations[annotationSleep]
-	sleepErr := sleepFor(p.Annotations[annotationSleepFor], &out)
+	sleepErr := sleepFrom(p.Annotations, &out)
 	var expireErr error
 	out.ExpireGently, expireErr = gentleFrom(p.Annotations[annotationExpire])
 	err := errors.Join(budget.Check(out), modeErr, usdErr, percentErr, sleepErr, expireErr, contradictions(p, out))
@@ -64,17 +60,6 @@ func Disruption(p *v1.NodePool) cluster.Disruption {
 	}
 	out.ReportOnly = mode || err != nil
 	return out
-}
-
-// sleepFor reads how long the pool sleeps.
-func sleepFor(text string, out *cluster.Disruption) (err error) {
-	if text == "" {
-		return nil
-	}
-	if out.SleepFor, err = time.ParseDuration(text); err != nil {
-		return fmt.Errorf("annotation %s: %q is no duration; write it like 12h", annotationSleepFor, text)
-	}
-	return nil
 }
 
 func modeFrom(text string) (reportOnly bool, err error) {

@@ -212,7 +212,8 @@ func (w *World) soldOut(d directive) {
 }
 
 // addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why" with lines "require KEY OP VALUES",
-// "taint T", "startup T", "label k=v", "annotation k=v" and "limit RESOURCE AMOUNT" (cpu in millicores, memory in MiB).
+// "taint T", "startup T", "label k=v", "annotation k=v", "sleep DURATION CRON" and "limit RESOURCE AMOUNT" (cpu in millicores, memory
+// in MiB).
 func (w *World) addPool(d directive) error {
 	p := cluster.Pool{
 		Name: d.name(), Class: "default", Ready: !d.has("not-ready"), Message: d.str("not-ready"), Weight: int32(d.num("weight", 0)),
@@ -239,6 +240,12 @@ func (w *World) addPool(d directive) error {
 			p.Labels[k] = v
 		case "annotation":
 			p.Annotations[k] = v
+		case "sleep":
+			k, p.Disruption.SleepAt, _ = strings.Cut(rest, " ")
+			var err error
+			if p.Disruption.SleepFor, err = time.ParseDuration(k); err != nil {
+				return fmt.Errorf("pool %s: line %q: %w", p.Name, l, err)
+			}
 		case "limit":
 			k, v, _ = strings.Cut(rest, " ")
 			n, err := strconv.ParseInt(v, 10, 64)

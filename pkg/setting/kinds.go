@@ -215,6 +215,15 @@ func isCABundle(s string) bool {
 	return block != nil && block.Type == "CERTIFICATE"
 }
 
+// isCron tells five fields; whether they come to a time is found out where they are read.
+func isCron(s string) bool {
+	return regexp.MustCompile(`^[0-9A-Za-z*/,?-]+( [0-9A-Za-z*/,?-]+){4}$`).MatchString(s)
+}
+
+func isZone(s string) bool {
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+/-]*$`).MatchString(s)
+}
+
 func isPushPath(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z0-9]{32,64}$`).MatchString(s)
 }

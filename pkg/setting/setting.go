@@ -145,6 +145,9 @@ type StackValues struct {
 	LogRetentionDays       int
 	DecisionLogDays        int
 	OnDelete               string // keep or drain
+	Sleep                  string // cron, when all NodePools fall asleep; empty for never
+	SleepFor               time.Duration
+	SleepTimeZone          string // IANA name in which Sleep is read
 	DistFolder             string // holds <GOARCH>/<function>/bootstrap
 }
 

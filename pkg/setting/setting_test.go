@@ -145,7 +145,7 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", DistFolder: ".local/dist", Tracing: true, Dashboard: true,
+	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", SleepTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true,
 		UnplacedAlarm: 15 * time.Minute, CatalogAlarm: 6 * time.Hour}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)

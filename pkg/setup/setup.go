@@ -59,6 +59,8 @@ type Setup struct {
 	Observe             bool     // mode observe: CRDs that are there stay as they are, and no finalizer is taken off
 	KarpenterNamespaces []string // where a leader lease of Karpenter may be
 
+	Sleep map[string]string // annotations of our namespace that say when the whole cluster sleeps; empty for never
+
 	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }
 
@@ -90,6 +92,9 @@ func (s *Setup) Install(ctx context.Context) (int, error) {
 		}
 	}
 	for _, o := range rbac {
+		if o.GetKind() == "Namespace" {
+			o.SetAnnotations(s.Sleep)
+		}
 		if err := s.apply(ctx, o); err != nil {
 			return 0, err
 		}

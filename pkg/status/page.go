@@ -14,7 +14,7 @@ var page string
 // WritePage writes the picture as one HTML page that needs nothing else: no script, no font, no address. Cluster is the name in its title.
 func WritePage(w io.Writer, cluster string, v View) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"age": Age, "usd": USD, "cores": Cores, "gib": GiB, "percent": Percent, "grade": Grade,
+		"age": Age, "usd": USD, "cores": Cores, "gib": GiB, "percent": Percent, "remarks": Remarks, "grade": Grade,
 		"width": func(f Fill) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.Part())*100) },
 	}).Parse(page)
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/budget"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
 	"joiner/pkg/pack"
-	"joiner/pkg/plan"
+	"joiner/pkg/pass"
 	"joiner/pkg/resource"
 )
 
@@ -34,8 +35,12 @@ type View struct {
 type Pool struct {
 	Name    string `json:"name,omitempty"`
 	Problem string `json:"problem,omitempty"` // why it is not ready
-	Sum     Sum    `json:"sum"`
-	Nodes   []Node `json:"nodes"` // sorted by name
+	// Asleep says that nothing is launched from it and its nodes go, until Wakes (zero: nobody knows).
+	Asleep   bool      `json:"asleep,omitempty"`
+	Wakes    time.Time `json:"wakes,omitzero"`
+	LimitUSD *float64  `json:"limitUSD,omitempty"` // what its nodes may cost per hour, nil for no such limit
+	Sum      Sum       `json:"sum"`
+	Nodes    []Node    `json:"nodes"` // sorted by name
 }
 
 // Sum is what nodes are together.
@@ -86,7 +91,8 @@ type Node struct {
 type Pod struct {
 	Name    string        `json:"name"` // namespace/name
 	Waits   time.Duration `json:"waitsNanoseconds"`
-	Lost    bool          `json:"lost"` // nothing that can be launched would hold it
+	Lost    bool          `json:"lost"`             // nothing that can be launched would hold it
+	Asleep  bool          `json:"asleep,omitempty"` // it has a place once NodePools wake
 	Outlook string        `json:"outlook"`
 }
 
@@ -96,7 +102,11 @@ func Of(s cluster.Snapshot, m disrupt.Memory, sells pack.Market) View {
 	fate := fates(s, m, sells)
 	byPool := map[string]*Pool{}
 	for _, p := range s.Pools {
-		byPool[p.Name] = &Pool{Name: p.Name}
+		byPool[p.Name] = &Pool{Name: p.Name, Asleep: budget.Asleep(p.Disruption, s.Now), Wakes: budget.Wakes(p.Disruption, s.Now)}
+		if slices.Contains(p.Limited, cluster.LimitUSD) {
+			usd := float64(p.Limits.Get(cluster.LimitUSD)) / 1e6
+			byPool[p.Name].LimitUSD = &usd
+		}
 		if !p.Ready {
 			byPool[p.Name].Problem = cmp.Or(p.Message, "it is not ready")
 		}
@@ -125,7 +135,7 @@ func Of(s cluster.Snapshot, m disrupt.Memory, sells pack.Market) View {
 	slices.SortFunc(v.Pools, func(a, b Pool) int {
 		return cmp.Or(cmp.Compare(last(a.Name), last(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
-	v.wait(s, pack.PodsFrom(s, sells))
+	v.wait(s, sells)
 	return v
 }
 
@@ -217,7 +227,8 @@ func phaseOf(h cluster.Host) string {
 }
 
 // wait fills in the pods that wait, with what the packer would do for them.
-func (v *View) wait(s cluster.Snapshot, p plan.Plan) {
+func (v *View) wait(s cluster.Snapshot, sells pack.Market) {
+	p := pack.PodsFrom(s, sells)
 	outlook, lost := map[string]string{}, map[string]bool{}
 	for _, l := range p.All() {
 		v.Launches++
@@ -232,11 +243,15 @@ func (v *View) wait(s cluster.Snapshot, p plan.Plan) {
 	for _, u := range p.Unplaced {
 		outlook[u.Pod], lost[u.Pod] = u.Message(), true
 	}
+	asleep := pass.Asleep(s, sells, p.Unplaced)
+	for pod := range asleep { // each on its own
+		outlook[pod], lost[pod] = "waits until a NodePool wakes: "+outlook[pod], false
+	}
 	for _, pod := range s.Pods {
 		if !pod.Provisionable() || pod.Virtual {
 			continue
 		}
-		v.Pending = append(v.Pending, Pod{Name: pod.Key(), Waits: max(0, s.Now.Sub(pod.Created)), Lost: lost[pod.Key()],
+		v.Pending = append(v.Pending, Pod{Name: pod.Key(), Waits: max(0, s.Now.Sub(pod.Created)), Lost: lost[pod.Key()], Asleep: asleep[pod.Key()],
 			Outlook: cmp.Or(outlook[pod.Key()], "waits for the next pass")})
 	}
 	slices.SortStableFunc(v.Pending, func(a, b Pod) int {

@@ -112,14 +112,14 @@ func date(w *scenario.World, name string, at time.Time) {
 func told(v View) string {
 	var b strings.Builder
 	for _, p := range v.Pools {
-		fmt.Fprintf(&b, "pool %q: %s %s\n", p.Name, sum(p.Sum), p.Problem)
+		fmt.Fprintf(&b, "pool %q: %s %s\n", p.Name, sum(p.Sum), strings.Join(append(Remarks(p), p.Problem), "; "))
 		for _, n := range p.Nodes {
 			fmt.Fprintf(&b, "  %s %s %s %s, %s, %s USD/h, %s, %d pods, cpu %s %s, memory %s %s, may go %t: %s\n", n.Name, n.CapacityType, n.Type, n.Zone, n.Phase,
 				USD(n), Age(n.Age), n.Pods, Bar(n.CPU, 8), Percent(n.CPU), Bar(n.Memory, 8), Percent(n.Memory), n.MayGo, n.Why)
 		}
 	}
 	for _, p := range v.Pending {
-		fmt.Fprintf(&b, "waits %s for %s, lost %t: %s\n", p.Name, Age(p.Waits), p.Lost, p.Outlook)
+		fmt.Fprintf(&b, "waits %s for %s, lost %t, asleep %t: %s\n", p.Name, Age(p.Waits), p.Lost, p.Asleep, p.Outlook)
 	}
 	fmt.Fprintf(&b, "together %s; %d launches for %.4f USD/h\n", sum(v.Total), v.Launches, v.AddsUSD)
 	return b.String()

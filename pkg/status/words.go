@@ -40,6 +40,21 @@ func USD(n Node) string {
 	return fmt.Sprintf("%.4f", n.HourlyUSD)
 }
 
+// Remarks are what is to be known of a pool beside its nodes: that it sleeps, and what its nodes may cost.
+func Remarks(p Pool) []string {
+	var out []string
+	switch {
+	case p.Asleep && p.Wakes.IsZero():
+		out = append(out, "asleep")
+	case p.Asleep:
+		out = append(out, "asleep until "+p.Wakes.Format("2006-01-02 15:04")+" UTC")
+	}
+	if p.LimitUSD != nil {
+		out = append(out, fmt.Sprintf("limit %.4f USD/h", *p.LimitUSD))
+	}
+	return out
+}
+
 // Cores says millicores as vCPUs, with one decimal where that matters.
 func Cores(milli int64) string {
 	return strconv.FormatFloat(math.Round(float64(milli)/100)/10, 'f', -1, 64)

@@ -1,0 +1,31 @@
+package pass
+
+import (
+	"slices"
+
+	"joiner/pkg/budget"
+	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+)
+
+// Asleep are those of the unplaced pods, by namespace/name, that only wait until a NodePool wakes: were all NodePools awake, they would
+// have a place on what classes may launch.
+func Asleep(s cluster.Snapshot, sells pack.Market, unplaced []plan.Unplaced) map[string]bool {
+	if len(unplaced) == 0 || !slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return budget.Asleep(p.Disruption, s.Now) }) {
+		return nil
+	}
+	s.Pools = slices.Clone(s.Pools)
+	for i := range s.Pools {
+		s.Pools[i].Disruption.SleepAt, s.Pools[i].Disruption.SleepFor = "", 0
+	}
+	s.Rules.SearchSteps = cluster.NoSearch // who finds a place is asked, not at what price
+	out := map[string]bool{}
+	for _, u := range unplaced {
+		out[u.Pod] = true
+	}
+	for _, u := range pack.PodsFrom(s, sells).Unplaced {
+		delete(out, u.Pod)
+	}
+	return out
+}
