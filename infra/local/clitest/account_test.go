@@ -52,13 +52,14 @@ func has(all []doctor.Finding, level doctor.Level, check, words string) bool {
 	})
 }
 
-// What the account lacks is told with how to mend it, and is fine once it is mended. What the emulated account does not know is unknown.
+// What the account lacks is told with how to mend it, and is fine once it is mended.
 func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	e := newEnv(t)
 	e.pool(t, "asked", "m5.large") // its role is demo
 	c := account(t)
 	c.RemoveRole("AWSServiceRoleForEC2Spot")
 	c.SetClusterAccess("CONFIG_MAP", false)
+	c.SetQuota("L-34B43A08", 0)
 	all := e.asked(t)
 	for _, want := range []struct {
 		level        doctor.Level
@@ -69,8 +70,8 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		{doctor.Broken, "access entries", "no access entry names the group joiner-provision"},
 		{doctor.Broken, "access entries", "the role demo of EC2NodeClass asked has none"},
 		{doctor.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
-		{doctor.Unknown, "functions", ""},
-		{doctor.Unknown, "quotas", ""},
+		{doctor.Warning, "functions", "the stack is not deployed for cluster demo"},
+		{doctor.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
 	} {
 		if !has(all, want.level, want.check, want.words) {
 			t.Errorf("%s %s %q is not among %+v", want.level, want.check, want.words, all)
@@ -84,10 +85,19 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		install.GroupReservationInterruption, install.GroupRebalance, install.GroupScheduledChange, install.GroupStateChange} {
 		c.PutAccessEntry(cloud.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/" + g, KubernetesGroups: []string{g}})
 	}
+	c.SetQuota("L-34B43A08", 64)
+	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
+		c.PutFunction(cloud.DescribedFunction{Name: "joiner-demo-" + f, State: "Active", Environment: map[string]string{"MODE": "act"}})
+	}
 	all = e.asked(t)
-	for _, check := range []string{"EKS", "access entries", "spot role"} {
+	for _, check := range []string{"EKS", "access entries", "spot role", "functions", "quotas"} {
 		if !has(all, doctor.Fine, check, "") {
 			t.Errorf("%s is not fine: %+v", check, all)
 		}
+	}
+
+	c.PutFunction(cloud.DescribedFunction{Name: "joiner-demo-disrupt", State: "Failed", Reason: "the VPC has no addresses"})
+	if all = e.asked(t); !has(all, doctor.Broken, "functions", "joiner-demo-disrupt is Failed: the VPC has no addresses") || has(all, doctor.Fine, "functions", "") {
+		t.Errorf("a function that failed is not told: %+v", all)
 	}
 }

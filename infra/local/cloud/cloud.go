@@ -1,5 +1,5 @@
 // Package cloud is an AWS account on loopback: it speaks the real wire protocols of EC2, SSM, Pricing, STS, EKS,
-// IAM, S3, SQS, EventBridge and Lambda to unmodified SDK clients, keeps all state in memory, checks signatures,
+// IAM, S3, SQS, EventBridge, Service Quotas and Lambda to unmodified SDK clients, keeps all state in memory, checks signatures,
 // and can be told to fail. It knows the real instance types and prices. It starts no machines and runs no
 // functions: instance states, events and invocations are handed to the callbacks of Options.
 package cloud
@@ -93,6 +93,8 @@ type Cloud struct {
 	roles        map[string]*role
 	profiles     map[string]*profile
 	queues       map[string]*queue
+	functions    map[string]DescribedFunction // by name
+	quotas       map[string]quota             // by code
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
@@ -107,7 +109,7 @@ func New(o Options) (*Cloud, error) {
 		opt: o, offers: offers, s3: newBuckets(),
 		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{}, reservations: map[string]*reservation{},
 		entries: map[string]AccessEntry{}, roles: map[string]*role{},
-		profiles: map[string]*profile{}, queues: map[string]*queue{},
+		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{}, quotas: standardQuotas(),
 	}
 	c.news = newNews(o.Events, o.OnInstance)
 	c.keys.keys = map[string]key{}

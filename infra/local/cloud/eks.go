@@ -103,6 +103,9 @@ func restAction(service string, r *http.Request) string {
 		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "invocations" {
 			return "Invoke"
 		}
+		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "configuration" && r.Method == http.MethodGet {
+			return "GetFunctionConfiguration"
+		}
 		return r.Method + " " + r.URL.Path
 	}
 	if service == "savingsplans" {

@@ -25,7 +25,7 @@ type InvokeResponse struct {
 }
 
 func lambdaOperations() map[string]operation {
-	return map[string]operation{"Invoke": (*Cloud).invoke}
+	return map[string]operation{"Invoke": (*Cloud).invoke, "GetFunctionConfiguration": (*Cloud).getFunctionConfiguration}
 }
 
 // qualifiedName is the name in a bare name, a partial or a whole ARN, with the version or alias if there is one.

@@ -94,7 +94,8 @@ func (c *Cloud) table() map[string]service {
 		"lambda":  {wire.RestJSON, lambdaOperations()},
 		"s3":      {wire.RestXML, nil},
 
-		"savingsplans": {wire.RestJSON, plansOperations()},
+		"servicequotas": {wire.JSON, quotaOperations()},
+		"savingsplans":  {wire.RestJSON, plansOperations()},
 	}
 }
 

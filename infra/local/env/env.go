@@ -32,6 +32,8 @@ const (
 	Account     = "111122223333"
 	ClusterName = "demo"
 	serviceCIDR = "10.100.0.0/16"
+	// Administrator is the role of a person who may ask the account for everything, as at a terminal.
+	Administrator = "administrator"
 )
 
 // Options say what is started. Root is needed; the rest has defaults.
@@ -206,6 +208,9 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 	for _, r := range e.Assembly.Roles {
 		e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
 	}
+	for _, f := range e.Assembly.Functions {
+		e.Cloud.PutFunction(cloud.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: f.Environment})
+	}
 	for _, q := range e.Assembly.Queues {
 		e.Cloud.PutQueue(q.Name)
 		queues[q.ARN] = q.Name
@@ -239,6 +244,9 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 
 // authorize weighs every call by the policies of the synthesized stack, as IAM does.
 func (e *Env) authorize(a cloud.Access) error {
+	if a.Caller.Role == "arn:aws:iam::"+Account+":role/"+Administrator {
+		return nil
+	}
 	policies := e.policies.Load()
 	if policies == nil {
 		return errors.New("because no stack is deployed yet")
