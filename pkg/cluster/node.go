@@ -151,6 +151,7 @@ type Instance struct {
 	SubnetID       string    `json:"subnetID,omitempty"`
 	SecurityGroups []string  `json:"securityGroups,omitempty"` // ids, sorted
 	Reservation    string    `json:"reservation,omitempty"`    // capacity reservation that it is in
+	Partition      int32     `json:"partition,omitempty"`      // of its placement group, 0 for none
 	Tags           []string  `json:"tags,omitempty"`           // keys, sorted
 }
 

@@ -37,7 +37,7 @@ type Reader interface {
 type Claims interface {
 	// CreateClaim stores the intent to launch, finalizer included. Repeating it makes a second claim.
 	CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error)
-	// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them. May be repeated. A claim that is being
+	// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them, and of its labels the partition. May be repeated. A claim that is being
 	// deleted is a conflict.
 	AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// AnnotateClaim sets annotations. May be repeated.

@@ -99,6 +99,9 @@ type Refresh struct {
 // Run does all of it once. Classes and pools come first: a new class waits for them.
 func (r *Refresh) Run(ctx context.Context) error {
 	var err error
+	if why := nodeclass.Unsupported(r.Cluster.Version); r.Finder != nil && why != "" {
+		r.Log.Error(why + ": upgrade Joiner, or look for surprises")
+	}
 	if r.Finder != nil {
 		err = r.objects(ctx, func(*awsv1.EC2NodeClass) bool { return true })
 	}

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -89,6 +90,8 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 		}
 		return w.annotate(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true", awsv1.AnnotationClusterNameTagged: "true"})
 	case plan.AdoptClaim:
+		claim.Labels = maps.Clone(claim.Labels)
+		maps.Copy(claim.Labels, a.Labels)
 		return w.keep(w.l.Claims.AdoptClaim(ctx, claim))
 	case plan.CountPool:
 		return w.l.Pools.CountPool(ctx, a.Pool, a.Has)

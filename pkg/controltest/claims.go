@@ -37,6 +37,9 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 		if have.ProviderID != "" {
 			have.Labels[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
 		}
+		if n := c.Labels[labelPartition]; n != "" {
+			have.Labels[labelPartition] = n
+		}
 		return p.w.stored(have), nil
 	})
 }

@@ -11,7 +11,10 @@ import (
 	"joiner/pkg/hold"
 )
 
-const labelClass = awsv1.LabelEC2NodeClass
+const (
+	labelClass     = awsv1.LabelEC2NodeClass
+	labelPartition = awsv1.LabelPlacementGroupPartition
+)
 
 // RegisterNode makes the node the claim's.
 func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Claim) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"joiner/pkg/install"
+	"joiner/pkg/nodeclass"
 )
 
 const (
@@ -26,7 +27,16 @@ func (e *exam) api() {
 	for _, right := range a.Denied {
 		e.say(Unknown, "your rights", "you may not "+right+", so that is not looked at", "ask for the ClusterRole view and for joiner-admin")
 	}
+	if why := nodeclass.Unsupported(minor(a.Version)); why != "" {
+		e.say(Warning, checkAPI, why, "upgrade Joiner first, or look for surprises")
+	}
 	e.fine(since, checkAPI, a.Host+" answers, "+a.Version)
+}
+
+// minor is the version without its patch: v1.36.3 is 1.36.
+func minor(version string) string {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
 func (e *exam) crds() {

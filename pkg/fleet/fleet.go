@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/time/rate"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/awscode"
@@ -32,6 +33,8 @@ const (
 	adoptTries  = 4
 	adoptPause  = 500 * time.Millisecond
 	terminateAt = 500 // ids in one call
+
+	tagsPerSecond, tagsAtOnce = 9, 50
 )
 
 const instanceNotFound = "InvalidInstanceID.NotFound"
@@ -47,6 +50,15 @@ type Fleet struct {
 
 	ending together[struct{}]
 	naming together[map[string][]string] // keys of tags, by instance
+	tagged sync.Once
+	tagger *rate.Limiter
+}
+
+// pace keeps CreateTags to what EC2 takes of it in an account, 100 calls at once and 10 a second ("Request throttling for the Amazon EC2
+// API"), less what others may need of it: so no call is made only to be refused.
+func (f *Fleet) pace(ctx context.Context) error {
+	f.tagged.Do(func() { f.tagger = rate.NewLimiter(tagsPerSecond, tagsAtOnce) })
+	return f.tagger.Wait(ctx)
 }
 
 // LaunchError says that EC2 answered a launch with no instance, for another reason than lack of capacity.
@@ -239,6 +251,9 @@ func (f *Fleet) Name(ctx context.Context, id, node, claim string) error {
 	if !found || len(missing) == 0 {
 		return nil
 	}
+	if err := f.pace(ctx); err != nil {
+		return fmt.Errorf("tag instance %s: %w", id, err)
+	}
 	_, err = f.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: tags(missing)})
 	if err != nil && awscode.Of(err) != instanceNotFound {
 		return fmt.Errorf("tag instance %s: %w", id, err)
@@ -285,7 +300,7 @@ func instance(i types.Instance) cluster.Instance {
 		out.State = string(i.State.Name)
 	}
 	if i.Placement != nil {
-		out.Zone = aws.ToString(i.Placement.AvailabilityZone)
+		out.Zone, out.Partition = aws.ToString(i.Placement.AvailabilityZone), aws.ToInt32(i.Placement.PartitionNumber)
 	}
 	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot || aws.ToString(i.SpotInstanceRequestId) != "" {
 		out.CapacityType = catalog.Spot

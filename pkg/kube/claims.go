@@ -99,7 +99,7 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 	return out
 }
 
-// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them, because a user made it by hand or took
+// AdoptClaim puts our finalizer, the label of its class and that of its partition on a claim that lacks them, because a user made it by hand or took
 // them off. Repeating it changes nothing. A claim that is gone, was replaced or is being deleted is a *ConflictError.
 func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := call{verb: "adopt", place: claims(), name: claim.Name, uid: claim.UID}
@@ -113,6 +113,9 @@ func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.C
 		want := map[string]string{awsv1.LabelEC2NodeClass: claim.Class}
 		if id := o.Status.ProviderID[strings.LastIndexByte(o.Status.ProviderID, '/')+1:]; id != "" {
 			want[karpv1.LabelInstance] = id
+		}
+		if n := claim.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {
+			want[awsv1.LabelPlacementGroupPartition] = n
 		}
 		if set := missing(o.Labels, want); set != nil {
 			meta["labels"] = set

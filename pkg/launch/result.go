@@ -27,6 +27,9 @@ func Result(c cluster.Claim, o Order, t catalog.Type, i cluster.Instance) Launch
 	labels[catalog.LabelCapacityType] = i.CapacityType
 	labels[catalog.LabelZone] = i.Zone
 	labels[v1.LabelInstance] = i.ID
+	if r, ok := t.Requirements.Get(catalog.LabelPartition); ok && len(r.Values) > 0 {
+		labels[catalog.LabelPartition] = "" // EC2 chooses, and lifecycle asks which, see package lifecycle
+	}
 	for _, offered := range []string{catalog.LabelZoneID, catalog.LabelReservationID, catalog.LabelReservation, catalog.LabelInterruptible} {
 		delete(labels, offered) // the type tells what it can have, the instance what it has
 	}
@@ -44,6 +47,9 @@ func Result(c cluster.Claim, o Order, t catalog.Type, i cluster.Instance) Launch
 	out := Launched{
 		ProviderID: i.ProviderID(), ImageID: cmp.Or(i.ImageID, t.ImageID),
 		Annotations: maps.Clone(o.Annotations), Capacity: t.Capacity, Allocatable: t.Allocatable,
+	}
+	if i.Partition > 0 {
+		labels[catalog.LabelPartition] = strconv.Itoa(int(i.Partition))
 	}
 	efa := false
 	for _, m := range o.Templates {

@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,5 +103,35 @@ func TestResultInAReservation(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("in %q:\n%s", id, d)
 		}
+	}
+}
+
+// Of a group with partitions the label waits for what EC2 tells, unless the request said which (spec aws.md §1.15).
+func TestResultInAPartition(t *testing.T) {
+	w := newWorld(t)
+	w.addType(t, "m5.large od=0.096")
+	w.in.Resolved.Placement = &catalog.Placement{ID: "pg-1", Strategy: "partition", Partitions: 3}
+	o, err := w.choose(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	label := func(o launch.Order, told int32) string {
+		i := cluster.Instance{ID: "i-1", Type: "m5.large", Zone: "a", CapacityType: catalog.OnDemand, Partition: told}
+		v, ok := launch.Result(w.in.Claim, o, w.types[0], i).Labels[catalog.LabelPartition]
+		return fmt.Sprint(ok, " ", v)
+	}
+	if got := label(o, 0) + ", " + label(o, 2); got != "true , true 2" {
+		t.Errorf("chosen by EC2: %s", got)
+	}
+	o.Templates[0].Partition = 3
+	if got := label(o, 0); got != "true 3" {
+		t.Errorf("chosen by the claim: %s", got)
+	}
+	w.in.Resolved.Placement = &catalog.Placement{ID: "pg-2", Strategy: "cluster"}
+	if o, err = w.choose(t); err != nil {
+		t.Fatal(err)
+	}
+	if got := label(o, 0); got != "false " {
+		t.Errorf("in a cluster group: %s", got)
 	}
 }

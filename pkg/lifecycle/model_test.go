@@ -105,6 +105,9 @@ func (m *model) onClaim(a plan.Action) {
 		c.Annotations = with(c.Annotations, "compatibility.karpenter.k8s.aws/cluster-name-tagged", "true")
 	case plan.AdoptClaim:
 		c.Finalizer, c.Labels = true, with(c.Labels, awsv1.LabelEC2NodeClass, c.Class)
+		for k, v := range a.Labels {
+			c.Labels = with(c.Labels, k, v)
+		}
 		if c.ProviderID != "" {
 			c.Labels = with(c.Labels, v1.LabelInstance, c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:])
 		}

@@ -2,10 +2,12 @@ package lifecycle
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/hold"
 	"joiner/pkg/plan"
@@ -24,6 +26,22 @@ func (v view) register(c cluster.Claim) []plan.Action {
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
 	}
 	n := nodes[0]
+	if number, open := c.Labels[catalog.LabelPartition]; open && number == "" {
+		i := v.instances[c.ProviderID]
+		if i.Partition == 0 {
+			return v.note(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: reasonPartitionUnknown,
+				Message: "EC2 has not told yet which partition of the placement group the instance is in"})
+		}
+		labels := map[string]string{catalog.LabelPartition: strconv.Itoa(int(i.Partition))}
+		return append([]plan.Action{{Do: plan.AdoptClaim, Claim: c.Name, Labels: labels}}, registered(c, n)...)
+	}
+	return registered(c, n)
+}
+
+// reasonPartitionUnknown holds a registration back until its node can be labelled with its partition (spec aws.md §1.15).
+const reasonPartitionUnknown = "PartitionUnknown"
+
+func registered(c cluster.Claim, n cluster.Node) []plan.Action {
 	return []plan.Action{
 		{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name},
 		{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{

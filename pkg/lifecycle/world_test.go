@@ -154,7 +154,7 @@ func (a args) only(keys ...string) {
 // uid=u node=n1 deadline=-1m tagged by-hand unlabelled unnamed" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
 // "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
-	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in", "pool")
+	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in", "pool", "partition")
 	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: a.str("pool", "p"), PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
 		Deleting: a.ago("deleting"), Finalizer: !a.has("no-finalizer"), ExpireAfter: a.duration("expire"), NodeName: a.str("node", ""),
 		Labels: map[string]string{v1.LabelNodePool: "p", awsv1.LabelEC2NodeClass: "default"}, Annotations: map[string]string{}}
@@ -181,6 +181,9 @@ func claimFrom(a args) cluster.Claim {
 	}
 	if a.has("unlabelled") {
 		delete(c.Labels, awsv1.LabelEC2NodeClass)
+	}
+	if a.has("partition") {
+		c.Labels[catalog.LabelPartition] = a.str("partition", "")
 	}
 	if a.has("unnamed") {
 		delete(c.Labels, v1.LabelInstance)
@@ -291,9 +294,12 @@ func podFrom(a args) cluster.Pod {
 
 // instanceFrom reads "instance i-1 state=running age=1m claim=c1 uid=u".
 func instanceFrom(a args) cluster.Instance {
-	a.only("state", "age", "claim", "uid", "sold")
+	a.only("state", "age", "claim", "uid", "sold", "partition")
 	i := cluster.Instance{ID: a.name, State: a.str("state", "running"), Type: "m5.large", Zone: "a", CapacityType: a.str("sold", "spot"),
 		Launched: start().Add(-a.duration("age")), Claim: a.str("claim", "")}
+	if n, err := strconv.Atoi(a.str("partition", "")); err == nil {
+		i.Partition = int32(n)
+	}
 	if i.Claim != "" {
 		i.ClaimUID = a.str("uid", "uid-"+i.Claim)
 	}

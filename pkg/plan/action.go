@@ -2,6 +2,8 @@ package plan
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,8 +53,9 @@ type Action struct {
 	GraceSec   int64               // for DeletePod
 	Has        resource.List       // for CountPool: what the nodes have, "nodes" included
 	Outcomes   []cluster.Registration
-	Warning    bool          // for Tell
-	Every      time.Duration // for Tell: how often it is told at most, zero for every two minutes
+	Labels     map[string]string // for AdoptClaim: what else the claim is to carry
+	Warning    bool              // for Tell
+	Every      time.Duration     // for Tell: how often it is told at most, zero for every two minutes
 }
 
 // String says the action in one line.
@@ -85,6 +88,9 @@ func (a Action) String() string {
 		} else {
 			parts = append(parts, o.ClaimUID+"="+o.Reason)
 		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(a.Labels)) {
+		parts = append(parts, k+"="+a.Labels[k])
 	}
 	if a.Do == CountPool {
 		parts = append(parts, cmp.Or(a.Has.String(), "nothing"))

@@ -226,6 +226,9 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 		if have.ProviderID != "" {
 			set[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
 		}
+		if n := c.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {
+			set[awsv1.LabelPlacementGroupPartition] = n
+		}
 		if have.Finalizer && within(set, have.Labels) {
 			return have.Claim, nil
 		}

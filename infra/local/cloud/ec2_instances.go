@@ -41,6 +41,7 @@ type xmlPlacement struct {
 	ZoneID  string `xml:"availabilityZoneId"`
 	Group   string `xml:"groupName"`
 	Tenancy string `xml:"tenancy"`
+	Number  int    `xml:"partitionNumber,omitempty"`
 }
 
 type xmlReason struct {
@@ -106,6 +107,7 @@ func (c *Cloud) xmlInstance(m *machine) xmlInstance {
 	if r := c.reservations[m.Reservation]; r != nil && r.market() != "" {
 		out.Lifecycle = r.market()
 	}
+	out.Placement.Number = m.Partition
 	if m.template.Placement != nil && m.template.Placement.Tenancy != "" {
 		out.Placement.Tenancy = m.template.Placement.Tenancy
 	}

@@ -45,6 +45,17 @@ func (c *Cloud) resolveGroup(p *pool, t *InstanceType) *wire.Failure {
 	return nil
 }
 
+// partition is the one that the pool asks for, else one that EC2 chooses for its n-th instance; 0 for a group without partitions.
+func (p *pool) partition(n int) int {
+	switch {
+	case p.group.Partitions == 0:
+		return 0
+	case p.data.Placement.PartitionNumber != nil:
+		return *p.data.Placement.PartitionNumber
+	}
+	return 1 + n%p.group.Partitions
+}
+
 // spread says how many more instances a pool's spread group takes in its zone. The account is locked.
 func (c *Cloud) spread(p pool) (room int, failure *wire.Failure) {
 	room = spreadMost

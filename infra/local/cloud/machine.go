@@ -33,6 +33,7 @@ type Instance struct {
 	TemplateName   string            `json:"launchTemplate,omitempty"`
 	ClientToken    string            `json:"clientToken,omitempty"`
 	Group          string            `json:"placementGroup,omitempty"`
+	Partition      int               `json:"partition,omitempty"`   // of the group
 	Reservation    string            `json:"reservation,omitempty"` // capacity reservation that it is in
 	PriceUSD       float64           `json:"priceUSD"`              // an hour, at launch
 	Launched       time.Time         `json:"launched"`
@@ -100,7 +101,7 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 	if in.capacityType == spot {
 		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
 	}
-	m.Group = p.group.ID
+	m.Group, m.Partition = p.group.ID, p.partition(c.sequence)
 	if m.Reservation = p.reservation; m.Reservation == "" && in.capacityType == onDemand {
 		m.Reservation = c.openReservation(p)
 	}

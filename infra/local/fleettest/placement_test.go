@@ -26,6 +26,9 @@ func TestALaunchIntoAPlacementGroup(t *testing.T) {
 	if i := r.Cloud.Instances()[0]; i.Group != "pg-1" {
 		t.Errorf("the instance is in group %q", i.Group)
 	}
+	if all, err := r.Fleet.Instances(t.Context()); err != nil || len(all) != 1 || all[0].Partition != 3 {
+		t.Errorf("instances %v, %v, want one in partition 3", all, err)
+	}
 	for name, o := range map[string]launch.Order{"no such partition": r.grouped("pg-1", 4), "no such group": r.grouped("pg-2", 0)} {
 		if _, _, err := r.Launch(t.Context(), o, claimUID+name[:9]); err == nil {
 			t.Errorf("%s: no error", name)
