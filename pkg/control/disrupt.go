@@ -10,6 +10,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
+	"joiner/pkg/metric"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 	"joiner/pkg/tick"
@@ -242,6 +243,9 @@ func (m *mover) begins(ctx context.Context, p disrupt.Plan, next disrupt.Memory)
 	for _, c := range p.Begin {
 		if why := disrupt.Changed(live, c, next); why != "" {
 			m.d.Log.Info("not begun: "+c.String(), "because", why)
+			if m.d.Metrics != nil {
+				m.d.Metrics.Put(metric.Record{Values: []metric.Value{metric.Total(metric.Invalidated, 1)}})
+			}
 			continue
 		}
 		launches = launches || len(c.Launches) > 0

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
 	"joiner/pkg/metric"
@@ -66,6 +67,13 @@ func decisions(p disrupt.Plan, took time.Duration) []metric.Record {
 	}
 	if n := len(p.Undo); n > 0 {
 		out[0].Values = append(out[0].Values, metric.Total(metric.QueueFailures, n))
+	}
+	if n := len(p.Dropped); n > 0 {
+		out[0].Values = append(out[0].Values, metric.Total(metric.Invalidated, n))
+	}
+	for _, reason := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
+		out = append(out, metric.Record{By: []metric.Tag{{Key: "reason", Value: strings.ToLower(string(reason))}},
+			Values: []metric.Value{metric.Gauge(metric.Eligible, float64(p.Eligible[reason]))}})
 	}
 	words, gone := map[string]int{}, map[string]int{}
 	for _, s := range p.Spared {

@@ -111,6 +111,24 @@ func (v *view) open(n *node, reason v1.DisruptionReason) bool {
 	return n.kept.word == ""
 }
 
+// eligible counts the nodes that are a case for each reason and may go.
+func (v *view) eligible() map[v1.DisruptionReason]int {
+	out := map[v1.DisruptionReason]int{v1.DisruptionEmpty: 0, v1.DisruptionDrifted: 0, v1.DisruptionUnderutilized: 0}
+	for _, n := range v.nodes {
+		if n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted) {
+			out[v1.DisruptionDrifted]++
+		}
+		switch {
+		case n.barred.word != "", n.empty && v.keeps[n.Name()], v.lone(n).word != "":
+		case n.empty:
+			out[v1.DisruptionEmpty]++
+		default:
+			out[v1.DisruptionUnderutilized]++
+		}
+	}
+	return out
+}
+
 // lone is what keeps a node from consolidation, whatever it would save (spec core.md §6.4).
 func (v *view) lone(n *node) refuse {
 	d := n.pool.Disruption

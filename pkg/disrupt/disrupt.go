@@ -55,6 +55,13 @@ type Ended struct {
 	Why     string
 }
 
+// Dropped is a proposal that does not hold any more.
+type Dropped struct {
+	Reason v1.DisruptionReason
+	Claims []string // sorted
+	Why    string
+}
+
 // Spared is a node that stays, with the reason.
 type Spared struct {
 	Claim, Node string
@@ -65,14 +72,16 @@ type Spared struct {
 
 // Plan is what one pass does about disruption.
 type Plan struct {
-	Begin    []Command // confirmed: mark, replace, taint
-	Finish   []Ended   // replaced: delete the claims
-	Undo     []Ended   // failed: take the taint and the marks away
-	Proposed []Command // held back until a later pass confirms them
-	Reported []Command // of pools that only report
-	Waiting  []string  // commands under way, and what each waits for
-	Spared   []Spared  // sorted by claim
-	Still    []Still   `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
+	Begin    []Command                   // confirmed: mark, replace, taint
+	Finish   []Ended                     // replaced: delete the claims
+	Undo     []Ended                     // failed: take the taint and the marks away
+	Proposed []Command                   // held back until a later pass confirms them
+	Dropped  []Dropped                   `json:",omitempty"`
+	Reported []Command                   // of pools that only report
+	Waiting  []string                    // commands under way, and what each waits for
+	Spared   []Spared                    // sorted by claim
+	Eligible map[v1.DisruptionReason]int // nodes that are a case for the reason and may go, whatever budgets and prices say
+	Still    []Still                     `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
 }
 
 // Lines is the plan as text, one line for each decision.
@@ -90,6 +99,9 @@ func (p Plan) Lines() []string {
 	}
 	ends("finish", p.Finish)
 	ends("undo", p.Undo)
+	for _, x := range p.Dropped {
+		out = append(out, fmt.Sprintf("drop %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))
+	}
 	list("begin", p.Begin)
 	list("propose", p.Proposed)
 	list("report", p.Reported)
@@ -125,6 +137,7 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	var p Plan
 	v.progress(&p)
 	v.screen()
+	p.Eligible = v.eligible()
 	v.sleep(&p)
 	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Offset: m.Offset, Failed: v.failedAt}
 	v.confirm(m.Proposals, &p, &after)
@@ -140,24 +153,39 @@ func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
 		if old.Since.After(v.now()) {
 			continue // the clock was set back, and nobody knows how long it waits: it is found again
 		}
-		if v.now().Before(old.Since.Add(v.rules().confirmAfter)) {
-			if c, ok := v.again(old); ok {
-				after.Proposals = append(after.Proposals, old)
-				p.Proposed = append(p.Proposed, c)
-				v.claim(c)
-			}
-			continue
-		}
 		c, ok := v.again(old)
 		switch {
 		case !ok:
+			p.Dropped = append(p.Dropped, Dropped{old.Reason, old.Claims, v.lapsed(old)})
+		case v.now().Before(old.Since.Add(v.rules().confirmAfter)):
+			after.Proposals = append(after.Proposals, old)
+			p.Proposed = append(p.Proposed, c)
+			v.claim(c)
 		case v.fixed(c.Claims) || v.together(p.Begin, c):
 			v.claim(c)
 			p.Begin = append(p.Begin, c)
 		default:
-			v.fail(c.Claims, "its pods have room elsewhere only while no others move")
+			const why = "its pods have room elsewhere only while no others move"
+			p.Dropped = append(p.Dropped, Dropped{old.Reason, old.Claims, why})
+			v.fail(c.Claims, why)
 		}
 	}
+}
+
+// lapsed says why a proposal does not hold any more, by the first of its nodes that has a reason.
+func (v *view) lapsed(old Proposal) string {
+	for _, name := range old.Claims {
+		n := v.byClaim[name]
+		if n == nil {
+			return name + " is gone"
+		}
+		for _, r := range []refuse{n.barred, n.kept} {
+			if r.word != "" {
+				return name + ": " + r.why
+			}
+		}
+	}
+	return "no case for " + string(old.Reason) + " any more"
 }
 
 // again decides about the nodes of a proposal anew. Of empty nodes those that still are go; else all must, as proposed.

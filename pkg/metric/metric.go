@@ -18,15 +18,17 @@ const Namespace = "Joiner"
 
 // The names of the metrics. Gauges say how things stand, totals what was added since the last line, durations are seconds.
 const (
-	Unschedulable  = "karpenter_scheduler_unschedulable_pods_count"        // pods that no pool can hold, those that wait for one that sleeps left out
-	Unbound        = "karpenter_pods_provisioning_unbound_time_seconds"    // age of the oldest of them
-	Asleep         = "joiner_pods_asleep_count"                            // pods that only wait until a NodePool wakes
-	DecisionTime   = "karpenter_pods_scheduling_decision_duration_seconds" // from a pod's creation to the launch for it
-	ClaimsCreated  = "karpenter_nodeclaims_created_total"                  //
-	ClaimsEnded    = "karpenter_nodeclaims_terminated_total"               //
-	ClaimsDisrupt  = "karpenter_nodeclaims_disrupted_total"                // by reason
-	Decisions      = "karpenter_voluntary_disruption_decisions_total"      // disruptions begun, by decision and reason
-	QueueFailures  = "karpenter_voluntary_disruption_queue_failures_total" // disruptions taken back
+	Unschedulable  = "karpenter_scheduler_unschedulable_pods_count"            // pods that no pool can hold, those that wait for one that sleeps left out
+	Unbound        = "karpenter_pods_provisioning_unbound_time_seconds"        // age of the oldest of them
+	Asleep         = "joiner_pods_asleep_count"                                // pods that only wait until a NodePool wakes
+	DecisionTime   = "karpenter_pods_scheduling_decision_duration_seconds"     // from a pod's creation to the launch for it
+	ClaimsCreated  = "karpenter_nodeclaims_created_total"                      //
+	ClaimsEnded    = "karpenter_nodeclaims_terminated_total"                   //
+	ClaimsDisrupt  = "karpenter_nodeclaims_disrupted_total"                    // by reason
+	Decisions      = "karpenter_voluntary_disruption_decisions_total"          // disruptions begun, by decision and reason
+	QueueFailures  = "karpenter_voluntary_disruption_queue_failures_total"     // disruptions taken back
+	Eligible       = "karpenter_voluntary_disruption_eligible_nodes"           // by reason: nodes that are a case for it and may go
+	Invalidated    = "karpenter_voluntary_disruption_failed_validations_total" // proposals that did not hold when they were confirmed or begun
 	Evaluation     = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
 	Spared         = "joiner_disruption_spared_nodes"     // by reason
 	NodeCount      = "karpenter_cluster_state_node_count" // NodeClaims of the cluster that have an instance

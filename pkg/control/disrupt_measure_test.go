@@ -1,0 +1,100 @@
+package control_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/controltest"
+)
+
+// A proposal of an empty node that a pod came to, and one whose node changed between the decision and the taint, count as failed
+// validations; what is begun counts by decision and reason, and what may go by reason.
+func TestWhatDisruptMeasures(t *testing.T) {
+	w := newWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
+	})
+	w.Run("web", 1, inZone("us-west-2b", pattern(1500, 3000)))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	w.Scale("web", 0)
+	w.Tick(time.Second)
+	pass := func() string {
+		got := &lines{}
+		d := f.disrupt(w.Ports(controltest.Fault{}))
+		d.Metrics = got
+		if err := d.Run(context.Background(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(got.all, "\n")
+	}
+	has := func(text string, want bool, parts ...string) {
+		t.Helper()
+		for _, p := range parts {
+			if strings.Contains(text, p) != want {
+				t.Errorf("%s in the metrics: not %t\n%s", p, want, text)
+			}
+		}
+	}
+	const failed = `"karpenter_voluntary_disruption_failed_validations_total":1`
+	has(pass(), true, `"karpenter_voluntary_disruption_eligible_nodes":1,"reason":"empty"`)
+	w.Run("other", 1, inZone("us-west-2b", pattern(1500, 3000)))
+	w.Tick(20 * time.Second)
+	has(pass(), true, failed, `"karpenter_voluntary_disruption_eligible_nodes":0,"reason":"empty"`)
+	w.Stop("other")
+	w.Tick(20 * time.Second)
+	has(pass(), false, failed)
+	w.Tick(20 * time.Second)
+	const begun = `"decision":"delete","karpenter_voluntary_disruption_decisions_total":1,"reason":"empty"`
+	has(pass(), true, begun)
+}
+
+// A pod that the scheduler binds after the decision and before the taint stops the act, and nothing is left of it. It is found by the
+// snapshot that is read for the act alone.
+func TestAPodThatComesBeforeTheTaintStopsTheAct(t *testing.T) {
+	w := newWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
+	})
+	w.Run("web", 1, inZone("us-west-2b", pattern(1500, 3000)))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	w.Stop("web")
+	pass := func(p *controltest.Ports) []string {
+		t.Helper()
+		got := &lines{}
+		d := f.disrupt(p)
+		d.Metrics = got
+		if err := d.Run(context.Background(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		return got.all
+	}
+	pass(w.Ports(controltest.Fault{}))
+	w.Tick(20 * time.Second)
+	p := w.Ports(controltest.Fault{})
+	reads := 0
+	p.Before = func(call string) {
+		if call == "read snapshot" {
+			reads++
+		}
+		if call == "read snapshot" && reads == 2 {
+			w.Run("late", 1, inZone("us-west-2b", pattern(100, 100)))
+		}
+	}
+	all := strings.Join(pass(p), "\n")
+	if reads != 2 || !strings.Contains(all, `"karpenter_voluntary_disruption_failed_validations_total":1`) {
+		t.Errorf("%d snapshots were read, want 2, and the failure is not counted: %s", reads, all)
+	}
+	if c := changes(p.Calls()); c != "" {
+		t.Errorf("it still makes the call %s", c)
+	}
+	f.rest(t, 2)
+	noProblems(t, w)
+	if n := len(w.Claims()); n != 1 {
+		t.Errorf("%d nodes, want the one with the pod", n)
+	}
+}
