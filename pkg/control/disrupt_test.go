@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/control"
 	"joiner/pkg/controltest"
+	"joiner/pkg/disrupt"
 	"joiner/pkg/require"
 )
 
@@ -118,15 +120,39 @@ func TestDisruptSurvivesEveryFault(t *testing.T) {
 	}
 }
 
+// A replacement that EC2 does not sell is given up: taint, marks and its NodeClaim are gone, the pod stays, and it is not tried again at
+// once. Later, when EC2 has some, it works out.
 func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
-	f := half(t)
-	f.consolidate(t, 1)
-	f.w.Refuse = cheapest(f.w)
-	f.consolidate(t, 6)
-	f.w.Refuse = nil
-	f.w.Tick(2 * time.Hour)
+	w := newWorld()
+	w.ChangePool(func(p *cluster.Pool) {
+		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
+	})
+	w.Run("web", 2, inZone("us-west-2b", pattern(1500, 3000)))
+	f := &functions{w: w}
+	f.rest(t, 4)
+	w.Scale("web", 1)
+	before, price := w.Nodes(), w.Price()
+	w.Refuse = func(catalog.Offer) bool { return true }
+	f.consolidate(t, 8)
+	if failed := strings.Count(strings.Join(w.Events("NodeClaim"), "\n"), "DisruptionFailed"); failed != 1 {
+		t.Errorf("it was begun and taken back %d times, want once: %q", failed, w.Events("NodeClaim"))
+	}
+	if got := w.Nodes(); got != before || len(w.Claims()) != 1 {
+		t.Errorf("%d claims, nodes %s, before %s", len(w.Claims()), got, before)
+	}
+	for _, c := range w.Claims() {
+		if c.Annotations[disrupt.AnnotationMark] != "" || c.Is("DisruptionReason") {
+			t.Errorf("claim %s is marked still: %v", c.Name, c.Annotations)
+		}
+	}
+	noProblems(t, w)
+	w.Refuse = nil
+	w.Tick(2 * time.Hour)
 	f.consolidate(t, 12)
-	noProblems(t, f.w)
+	noProblems(t, w)
+	if w.Price() >= price {
+		t.Errorf("it costs %.4f USD/h, before %.4f", w.Price(), price)
+	}
 }
 
 func TestDisruptReplacesWhatHasDrifted(t *testing.T) {

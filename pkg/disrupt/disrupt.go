@@ -118,10 +118,11 @@ func (p Plan) Lines() []string {
 type Memory struct {
 	Quiet     map[string]Quiet     `json:"quiet,omitempty"` // by NodeClaim
 	Proposals []Proposal           `json:"proposals,omitempty"`
-	Failed    map[string]time.Time `json:"failed,omitempty"` // by NodeClaim: when a command about it was taken back last
-	Cursor    string               `json:"cursor,omitempty"` // the NodeClaim that consolidation looked at last on its own
-	Told      map[string]string    `json:"told,omitempty"`   // by NodeClaim: the kind of reason for which it stays that an event told last
-	Offset    int                  `json:"offset,omitempty"` // how many candidates the search for sets has been through
+	Failed    map[string]time.Time `json:"failed,omitempty"`  // by NodeClaim: when a command about it was taken back last
+	Cursor    string               `json:"cursor,omitempty"`  // the NodeClaim that consolidation looked at last on its own
+	Drifted   string               `json:"drifted,omitempty"` // the drifted NodeClaim that was asked about last
+	Told      map[string]string    `json:"told,omitempty"`    // by NodeClaim: the kind of reason for which it stays that an event told last
+	Offset    int                  `json:"offset,omitempty"`  // how many candidates the search for sets has been through
 }
 
 // Proposal is a disruption that waits to be confirmed.
@@ -139,7 +140,7 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	v.screen()
 	p.Eligible = v.eligible()
 	v.sleep(&p)
-	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Offset: m.Offset, Failed: v.failedAt}
+	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Drifted: m.Drifted, Offset: m.Offset, Failed: v.failedAt}
 	v.confirm(m.Proposals, &p, &after)
 	v.search(&p, &after)
 	p.Spared, p.Still = v.spared(), v.still()

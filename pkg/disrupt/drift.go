@@ -11,8 +11,10 @@ import (
 // mostDrifted is how many drifted nodes one command replaces: enough to go on, few enough that one of them fails little.
 const mostDrifted = 5
 
-// findDrifted finds drifted nodes: the oldest drift first, and nodes without pods before others (spec core.md §6.4, Drift).
-func (v *view) findDrifted(*Memory) (Command, bool) {
+// findDrifted finds drifted nodes: the oldest drift first, and nodes without pods before others (spec core.md §6.4, Drift). It takes at
+// most half of the questions of a pass, or a pool whose nodes cannot be replaced would keep all others from consolidation, and the next pass
+// goes on after the nodes that it asked about last.
+func (v *view) findDrifted(m *Memory) (Command, bool) {
 	var set []*node
 	for _, n := range v.nodes {
 		if !n.static() && v.open(n, v1.DisruptionDrifted) {
@@ -24,10 +26,13 @@ func (v *view) findDrifted(*Memory) (Command, bool) {
 			a.Claim.Condition(v1.ConditionDrifted).Since.Compare(b.Claim.Condition(v1.ConditionDrifted).Since),
 			strings.Compare(a.Claim.Name, b.Claim.Name))
 	})
-	for batch := range slices.Chunk(v.within(set, v1.DisruptionDrifted), mostDrifted) {
-		if v.asked >= v.rules().steps {
-			break // the next pass goes on: these will not be drifted any more, or still be first
+	set = v.within(set, v1.DisruptionDrifted)
+	first := 1 + slices.IndexFunc(set, func(n *node) bool { return n.Claim.Name == m.Drifted })
+	for batch := range slices.Chunk(slices.Concat(set[first:], set[:first]), mostDrifted) {
+		if v.asked >= v.rules().steps/2 {
+			break
 		}
+		m.Drifted = batch[len(batch)-1].Claim.Name
 		if c, ok := v.drifted(batch); ok {
 			return c, true
 		}
