@@ -25,6 +25,8 @@ func TestNeed(t *testing.T) {
 		"of the pod as a whole":   {`spec: {resources: {requests: {cpu: "3"}}, containers: [{name: a, resources: {requests: {cpu: 300m, memory: 1Mi}}}]}`, 3000, 1 << 20},
 		"while it is resized": {`{spec: {containers: [{name: a, resources: {requests: {cpu: 300m}}}]},
 			status: {containerStatuses: [{name: a, allocatedResources: {cpu: 900m}, resources: {requests: {cpu: 900m}}}]}}`, 900, 0},
+		"more than can be counted": {`spec: {containers: [{name: a, resources: {requests: {cpu: 9e17, memory: 1e30}}}]}`, 1 << 52, 1 << 52},
+		"less than can be counted": {`spec: {resources: {requests: {cpu: -9e17, memory: -1e30}}, containers: [{name: a}]}`, -1 << 52, -1 << 52},
 	} {
 		want := resource.List{CPU: c.cpu, Memory: c.memory, Pods: 1}
 		if diff := cmp.Diff(want, podFrom(read[corev1.Pod](t, c.pod)).Need); diff != "" {

@@ -10,18 +10,34 @@ import (
 	"joiner/pkg/resource"
 )
 
-// amounts translates quantities: cpu to millicores, everything else to whole units, parts rounded up.
+// mostAmount is the largest amount that is told apart, in millicores, bytes or units: more than any node has of anything, and sums of it
+// do not overflow.
+const mostAmount = 1 << 52
+
+// amounts translates quantities: cpu to millicores, everything else to whole units, parts rounded up. What is beyond mostAmount either way
+// counts as that much, where quantities themselves say nothing or less than nothing.
 func amounts(l corev1.ResourceList) resource.List {
 	var out resource.List
 	for _, name := range slices.Sorted(maps.Keys(l)) {
 		q := l[name]
+		scale := quantity.Scale(0)
 		if name == corev1.ResourceCPU {
-			out.CPU = q.MilliValue()
-			continue
+			scale = quantity.Milli
 		}
-		out = out.With(string(name), q.Value())
+		out = out.With(string(name), amount(q, scale))
 	}
 	return out
+}
+
+func amount(q quantity.Quantity, scale quantity.Scale) int64 {
+	most := quantity.NewScaledQuantity(mostAmount, scale)
+	if q.Cmp(*most) > 0 {
+		return mostAmount
+	}
+	if most.Neg(); q.Cmp(*most) < 0 {
+		return -mostAmount
+	}
+	return q.ScaledValue(scale)
 }
 
 // quantities is the way back. Resources with an amount of zero are left out.

@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,14 +23,18 @@ func Refusals(s corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
 		out = append(out, badAmounts("container "+c.Name+" requests", c.Resources.Requests)...)
+		for _, p := range c.Ports {
+			if p.HostPort < 0 || p.HostPort > math.MaxUint16 {
+				out = append(out, fmt.Sprintf("container %s: hostPort is %d, it must be from 1 to 65535", c.Name, p.HostPort))
+			}
+		}
+	}
+	if s.Resources != nil {
+		out = append(out, badAmounts("the pod requests", s.Resources.Requests)...)
 	}
 	out = append(out, badAmounts("its overhead has", s.Overhead)...)
 	for _, t := range s.Tolerations {
-		switch t.Operator {
-		case "", corev1.TolerationOpEqual, corev1.TolerationOpExists, "Gt", "Lt":
-		default:
-			out = append(out, fmt.Sprintf("toleration of %s: unknown operator %q, use Equal or Exists", t.Key, t.Operator))
-		}
+		out = append(out, badToleration(t)...)
 	}
 	for _, c := range s.TopologySpreadConstraints {
 		out = append(out, badSpread(c)...)
@@ -52,6 +57,20 @@ func Refusals(s corev1.PodSpec) []string {
 	}
 	if len(s.SchedulingGates) > 0 {
 		out = append(out, fmt.Sprintf("it waits for its scheduling gate %s; nothing is launched for it before", s.SchedulingGates[0].Name))
+	}
+	return out
+}
+
+func badToleration(t corev1.Toleration) (out []string) {
+	switch t.Operator {
+	case "", corev1.TolerationOpEqual, corev1.TolerationOpExists, "Gt", "Lt":
+	default:
+		out = append(out, fmt.Sprintf("toleration of %s: unknown operator %q, use Equal or Exists", t.Key, t.Operator))
+	}
+	switch t.Effect {
+	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
+	default:
+		out = append(out, fmt.Sprintf("toleration of %s: unknown effect %q, use NoSchedule, PreferNoSchedule or NoExecute", t.Key, t.Effect))
 	}
 	return out
 }
