@@ -23,8 +23,8 @@ const (
 	templateMaxAge = time.Hour
 
 	// Evictions have a lane of their own: one that meets another of the same budget waits inside the API server, half a second at a
-	// time, and would keep everything else waiting with it.
-	parallelEvictions = 24
+	// time, and would keep everything else waiting with it. With many more at once they would mostly meet each other.
+	parallelEvictions = 16
 
 	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is old, and what has
 	// become urgent meanwhile goes first.
@@ -177,16 +177,19 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 		pools = len(keys)
 	}
 	objects := newIndex(s)
-	l.sideBySide(ctx, objects, groups, lane{keys[:pools], parallelSteps})
-	evictions, others := lane{most: parallelEvictions}, lane{most: parallelSteps}
+	l.sideBySide(ctx, objects, groups, lane{keys: keys[:pools], most: parallelSteps})
+	late, evictions, others := lane{most: parallelSteps, all: true}, lane{most: parallelEvictions}, lane{most: parallelSteps}
 	for _, k := range keys[pools:] {
-		if groups[k][0].Do == plan.Evict {
+		switch groups[k][0].Do {
+		case plan.DeletePod: // its node ends soon
+			late.keys = append(late.keys, k)
+		case plan.Evict:
 			evictions.keys = append(evictions.keys, k)
-		} else {
+		default:
 			others.keys = append(others.keys, k)
 		}
 	}
-	l.sideBySide(ctx, objects, groups, evictions, others)
+	l.sideBySide(ctx, objects, groups, late, evictions, others)
 	if condemned {
 		err = l.Provision.Wake(ctx)
 	}
@@ -197,6 +200,7 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 type lane struct {
 	keys []string
 	most int
+	all  bool // however long it takes
 }
 
 // sideBySide does the actions on each of the objects, lane beside lane.
@@ -215,7 +219,7 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[s
 			g.SetLimit(one.most)
 			for j, k := range one.keys {
 				g.Go(func() error {
-					if !late(ctx) && l.Now().Sub(began) < stepsTake { // else the next pass or invocation goes on
+					if !late(ctx) && (one.all || l.Now().Sub(began) < stepsTake) { // else the next pass or invocation goes on
 						outcomes[i][j] = outcome{true, l.inTurn(ctx, &worker{l: l, index: objects}, groups[k])}
 					}
 					return nil

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ const replaceWithin = 20 * time.Second
 
 // checkIssued looks at a call when it is made.
 func (w *world) checkIssued(r *request) {
-	if r.call != "create claim" && r.call != "launch" {
+	if r.call != "create claim" && r.call != "launch" && r.call != "launch batch" {
 		return
 	}
 	held := w.leases[capacityLease]
@@ -63,7 +64,7 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 // joined reports whether the claim has had a node, whatever became of it.
 func (w *world) joined(c *claim) bool {
 	for _, m := range w.machines {
-		if m.ClaimUID == c.UID && m.node != nil {
+		if m.owner == c.UID && m.node != nil {
 			return true
 		}
 	}
@@ -72,7 +73,7 @@ func (w *world) joined(c *claim) bool {
 
 func (w *world) nodeOf(c *claim) *node {
 	for _, n := range w.nodes {
-		if n.machine != nil && n.machine.ClaimUID == c.UID {
+		if n.machine != nil && n.machine.owner == c.UID {
 			return n
 		}
 	}
@@ -83,8 +84,9 @@ func (w *world) nodeOf(c *claim) *node {
 // invocation may ask for all, once, to find what was launched for it.
 func (w *world) checkOrder(by *invocation, o launch.Order) {
 	now := time.Now()
-	if c := w.byUID[o.ClaimUID]; c == nil || c.maker != by && !by.recalled[o.ClaimUID] {
-		by.recalled[o.ClaimUID] = true
+	who := cmp.Or(o.ClaimUID, o.Batch.ID)
+	if c := w.orderedFor(o); c == nil || c.maker != by && !by.recalled[who] {
+		by.recalled[who] = true
 		return
 	}
 	for _, offer := range o.Offers() {
@@ -98,18 +100,21 @@ func (w *world) checkOrder(by *invocation, o launch.Order) {
 
 // checkStart looks at an instance that starts.
 func (w *world) checkStart(m *machine, o launch.Order) {
-	c := w.byUID[o.ClaimUID]
+	c := w.orderedFor(o)
 	if c == nil {
-		w.violate("launch without a claim", "instance %s starts for claim %s, which was never stored", m.ID, o.ClaimName)
+		w.violate("launch without a claim", "instance %s starts for claim %s%s, which was never stored", m.ID, o.ClaimName, o.Batch.ID)
 		return
 	}
 	if !c.Finalizer && !c.released {
 		w.violate("launch before the finalizer", "instance %s starts for claim %s, which nothing keeps from vanishing", m.ID, c.Name)
 	}
 	for _, other := range w.living() {
-		if other.ClaimUID == m.ClaimUID {
+		if other.owner == m.owner && m.owner != "" {
 			w.violate("doubled instance", "%s and %s both run for claim %s", other.ID, m.ID, m.Claim)
 		}
+	}
+	if have := w.ofBatch(o.Batch.ID); len(have) >= o.Count() && o.Batch.ID != "" {
+		w.violate("doubled instance", "batch %s has %d instances for %d claims when %s starts", o.Batch.ID, len(have), o.Count(), m.ID)
 	}
 	pool, ok := w.poolOf(c.Pool)
 	if !ok || len(pool.Limited) == 0 || !c.Deleting.IsZero() {
@@ -118,6 +123,29 @@ func (w *world) checkStart(m *machine, o launch.Order) {
 	for _, over := range w.overLimit(pool, c.UID, w.types[m.Type]) {
 		w.violate("limit of the pool", "with %s pool %s has %s", m.ID, pool.Name, over)
 	}
+}
+
+// orderedFor is the claim that an order is for; of a batch, any that is still noted to share it, or nil.
+func (w *world) orderedFor(o launch.Order) *claim {
+	if o.Batch.ID == "" {
+		return w.byUID[o.ClaimUID]
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		if b, _ := w.claims[name].Batch(); b.ID == o.Batch.ID {
+			return w.claims[name]
+		}
+	}
+	return nil
+}
+
+// ofBatch lists the instances that were launched for a batch and not ended.
+func (w *world) ofBatch(id string) (out []*machine) {
+	for _, m := range w.living() {
+		if m.Batch == id {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 func (w *world) poolOf(name string) (cluster.Pool, bool) {
@@ -138,7 +166,10 @@ func (w *world) checkStatus(c *claim, before cluster.Claim) {
 		return
 	}
 	m := w.machines[c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]]
-	if m == nil || m.ClaimUID != c.UID {
+	if b, _ := c.Batch(); m != nil && m.Batch != "" && m.Batch == b.ID && m.owner == "" {
+		m.owner = c.UID
+	}
+	if m == nil || m.owner != c.UID {
 		w.violate("adopted the wrong instance", "claim %s is given %s, which was not launched for it", c.Name, c.ProviderID)
 	}
 }
@@ -146,10 +177,10 @@ func (w *world) checkStatus(c *claim, before cluster.Claim) {
 // checkRelease looks at a claim that loses our finalizer: its instance must be gone, or at least be told to go.
 func (w *world) checkRelease(c *claim) {
 	for _, m := range w.living() {
-		if m.ClaimUID == c.UID && !m.asked && time.Since(m.showAt) > late {
+		if m.owner == c.UID && !m.asked && time.Since(m.showAt) > late {
 			w.violate("finalizer gone before the instance", "claim %s is released while %s runs", c.Name, m.ID)
 		}
-		if m.ClaimUID == c.UID && c.ProviderID == m.ProviderID() && !m.asked {
+		if m.owner == c.UID && c.ProviderID == m.ProviderID() && !m.asked {
 			w.violate("finalizer gone before the instance", "claim %s is released while %s runs, which it names", c.Name, m.ID)
 		}
 	}
@@ -190,7 +221,7 @@ func (w *world) dying(n *node) bool {
 	if n.down || n.machine == nil || n.machine.Gone() || n.machine.noticed && time.Until(n.machine.dies) < time.Hour+late {
 		return true
 	}
-	c := w.byUID[n.machine.ClaimUID]
+	c := w.byUID[n.machine.owner]
 	if c == nil || c.TerminationGrace == nil || c.Deleting.IsZero() {
 		return false
 	}
@@ -215,7 +246,7 @@ func (w *world) checkFirst(p *pod, n *node) {
 	if n.machine == nil || !n.machine.taken || p.Terminating() || p.app.daemon {
 		return
 	}
-	c := w.byUID[n.machine.ClaimUID]
+	c := w.byUID[n.machine.owner]
 	by, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
 	until := c.condemned.Add(replaceWithin - 2*w.plan.skew - time.Second)
 	grace := time.Duration(p.GraceSec) * time.Second
@@ -223,8 +254,8 @@ func (w *world) checkFirst(p *pod, n *node) {
 		return
 	}
 	for _, m := range w.living() {
-		host := w.byUID[m.ClaimUID]
-		coming := host.Deleting.IsZero() && (m.node == nil || !host.Is(v1.ConditionInitialized))
+		host := w.byUID[m.owner]
+		coming := host == nil || host.Deleting.IsZero() && (m.node == nil || !host.Is(v1.ConditionInitialized))
 		if since := !m.Launched.Before(c.condemned.Truncate(time.Second)); m != n.machine && (coming || since) { // or taken back by now
 			return
 		}
@@ -309,7 +340,7 @@ func (w *world) checkTerminate(by *invocation, m *machine) {
 		return
 	}
 	n := m.node
-	c := w.byUID[m.ClaimUID]
+	c := w.byUID[m.owner]
 	if n == nil || n.down || !n.Ready || w.nodes[n.Name] != n || c == nil || w.claims[c.Name] != c || w.forced(c) {
 		return
 	}

@@ -31,6 +31,8 @@ type machine struct {
 	endedBy string    // who ended it
 	foreign bool      // somebody else launched it
 	node    *node     // the last node that it made
+	owner   string    // UID of the claim it was launched for; of a batch's, of the claim that was given it, empty before
+	pool    string    // of its claim
 	ended   time.Time // when it was terminated
 }
 
@@ -42,10 +44,10 @@ type state struct {
 
 // fleetAnswer is what EC2 said to a token, which it says again.
 type fleetAnswer struct {
-	asked    string
-	instance cluster.Instance // as it was launched
-	marks    []catalog.Mark
-	err      error
+	asked   string
+	started []cluster.Instance // as they were launched
+	marks   []catalog.Mark
+	err     error
 }
 
 // refusal is an offer that an invocation was told is sold out.
@@ -67,50 +69,67 @@ func (mismatchError) Error() string { return "IdempotentParameterMismatch" }
 
 // Launch starts one instance, in the way of the real adapter: a token that is known from another request is looked up by tag.
 func (p *Ports) Launch(ctx context.Context, o launch.Order, token string) (cluster.Instance, []catalog.Mark, error) {
-	got, err := do(ctx, p, "launch", o.ClaimName+" "+token, func() (fleetAnswer, error) {
+	got, marks, err := p.order(ctx, "launch", o, token)
+	if err != nil {
+		return cluster.Instance{}, marks, err
+	}
+	return got[0], marks, nil
+}
+
+// LaunchBatch starts an instance for each claim of a batch, or fewer, in the same way.
+func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []catalog.Mark, error) {
+	return p.order(ctx, "launch batch", o, token)
+}
+
+func (p *Ports) order(ctx context.Context, call string, o launch.Order, token string) ([]cluster.Instance, []catalog.Mark, error) {
+	who := cmp.Or(o.ClaimName, o.Batch.ID)
+	got, err := do(ctx, p, call, who+" "+token, func() (fleetAnswer, error) {
 		a := p.w.createFleet(p.inv, o, token)
-		return a, a.err
+		if _, mismatch := errors.AsType[mismatchError](a.err); mismatch || len(a.started) == 0 {
+			return a, a.err
+		}
+		return a, nil
 	})
 	if _, other := errors.AsType[mismatchError](err); !other {
 		if err != nil {
-			return cluster.Instance{}, nil, err
+			return nil, nil, err
 		}
-		return got.instance, got.marks, nil
+		return got.started, got.marks, got.err
 	}
+	var found []cluster.Instance
 	for try := range 4 {
 		if try > 0 {
 			select {
 			case <-ctx.Done():
-				return cluster.Instance{}, nil, ctx.Err()
+				return nil, nil, ctx.Err()
 			case <-time.After(500 * time.Millisecond << try):
 			}
 		}
-		i, err := do(ctx, p, "look for the instance", o.ClaimName, func() (cluster.Instance, error) { return p.w.visible(o.ClaimUID), nil })
-		if err != nil || i.ID != "" {
-			return i, nil, err
+		found, err = do(ctx, p, "look for the instance", who, func() ([]cluster.Instance, error) { return p.w.visible(o), nil })
+		if err != nil || len(found) >= o.Count() {
+			return found, nil, err
 		}
 	}
-	return cluster.Instance{}, nil, &launch.TokenUsedError{Token: token}
+	if len(found) > 0 {
+		return found, nil, nil
+	}
+	return nil, nil, &launch.TokenUsedError{Token: token}
 }
 
-// LaunchBatch is not asked for: claims are launched one by one here.
-func (p *Ports) LaunchBatch(_ context.Context, o launch.Order, _ string) ([]cluster.Instance, []catalog.Mark, error) {
-	return nil, nil, errors.New("launch " + o.String() + ": the simulation knows no batches")
-}
-
-// visible is the instance that lists show for a claim.
-func (w *world) visible(uid string) cluster.Instance {
+// visible are the instances that lists show by the tag of a claim or a batch.
+func (w *world) visible(o launch.Order) (out []cluster.Instance) {
 	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
-		if m := w.machines[id]; m.ClaimUID == uid && !m.Gone() && !time.Now().Before(m.showAt) {
-			return m.Instance
+		m := w.machines[id]
+		if (o.Batch.ID != "" && m.Batch == o.Batch.ID || o.Batch.ID == "" && m.ClaimUID == o.ClaimUID) && !m.Gone() && !time.Now().Before(m.showAt) {
+			out = append(out, m.Instance)
 		}
 	}
-	return cluster.Instance{}
+	return out
 }
 
 func (w *world) createFleet(by *invocation, o launch.Order, token string) fleetAnswer {
 	var asked strings.Builder
-	fmt.Fprint(&asked, o.CapacityType, o.Strategy)
+	fmt.Fprint(&asked, o.CapacityType, o.Strategy, o.Count())
 	for _, t := range o.Templates {
 		fmt.Fprint(&asked, t.Name, t.Overrides)
 	}
@@ -134,12 +153,19 @@ func (w *world) createFleet(by *invocation, o launch.Order, token string) fleetA
 		return a
 	}
 	w.checkOrder(by, o)
-	best, marks := w.sell(o)
-	if best == nil {
-		a.err = &catalog.NoCapacityError{Marks: marks}
-	} else {
-		m := w.start(o, *best)
-		a.instance, a.marks = m.Instance, marks
+	for range o.Count() {
+		best, marks := w.sell(o)
+		if best != nil && o.Batch.ID != "" && w.troubles(w.plan.partial) {
+			best, marks = nil, append(marks, catalog.Mark{Offer: best.Offer, Why: "InsufficientInstanceCapacity"})
+		}
+		a.marks = append(a.marks, marks...)
+		if best != nil {
+			a.started = append(a.started, w.start(o, *best).Instance)
+		}
+	}
+	if len(a.started) < o.Count() {
+		a.err = &catalog.NoCapacityError{Marks: a.marks}
+		a.marks = nil
 	}
 	w.tokens[token] = a
 	return a
@@ -175,16 +201,18 @@ func (w *world) start(o launch.Order, v launch.Override) *machine {
 	w.made++
 	now := time.Now()
 	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.made), State: "pending", Type: v.Type, Zone: v.Zone,
-		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: w.second(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, SubnetID: v.SubnetID},
+		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: w.second(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, SubnetID: v.SubnetID, Batch: o.Batch.ID},
+		owner:  o.ClaimUID,
 		showAt: now.Add(w.between(0, w.plan.listLag))}
 	m.states = []state{{"pending", now}}
 	m.labels = map[string]string{catalog.LabelType: v.Type, catalog.LabelZone: v.Zone, catalog.LabelCapacityType: v.CapacityType}
-	if c, ok := w.byUID[o.ClaimUID]; ok {
+	if c := w.orderedFor(o); c != nil {
+		m.pool = c.Pool
 		m.labels, m.taints = merged(c.Labels, m.labels), hold.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
 	}
 	w.checkStart(m, o)
 	w.machines[m.ID] = m
-	w.tell("instance %s is a %s %s in %s for %s", m.ID, m.CapacityType, m.Type, m.Zone, m.Claim)
+	w.tell("instance %s is a %s %s in %s for %s", m.ID, m.CapacityType, m.Type, m.Zone, cmp.Or(m.Claim, m.Batch))
 	w.mutated("launch")
 	w.boot(m)
 	return m
@@ -221,7 +249,7 @@ func (p *Ports) Terminate(ctx context.Context, ids []string) error {
 				continue
 			}
 			m.asked = true
-			if c := p.w.byUID[m.ClaimUID]; c != nil {
+			if c := p.w.byUID[m.owner]; c != nil {
 				c.asked = true
 			}
 			if !m.Gone() {

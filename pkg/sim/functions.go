@@ -11,8 +11,8 @@ import (
 	"joiner/pkg/launch"
 )
 
-// Functions are the programs as the stack runs them.
-func Functions(rules cluster.Rules) []Function {
+// Functions are the programs as the stack runs them. So many equal launches share a request, 0 for never.
+func Functions(rules cluster.Rules, share int) []Function {
 	return []Function{
 		{Name: "provision", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
@@ -21,7 +21,7 @@ func Functions(rules cluster.Rules) []Function {
 					Lifecycle: p.considerate("lifecycle", in.Log), Refresh: p.Waker("refresh"), Vigil: p, Holds: p, Rules: rules, Holder: in.Holder,
 					Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 						ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-					SoldOutFor: soldOutFor, BatchIdle: time.Second, BatchMax: 10 * time.Second, Now: in.Now, Log: in.Log}
+					SoldOutFor: soldOutFor, ShareFrom: share, BatchIdle: time.Second, BatchMax: 10 * time.Second, Now: in.Now, Log: in.Log}
 				return f.Run(ctx, in.Until)
 			}},
 		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,

@@ -79,7 +79,7 @@ func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
 			return false
 		}
 		if have.machine != nil && have.Deleting.IsZero() && !p.w.dying(have) {
-			p.w.checkBudget(p.w.byUID[have.machine.ClaimUID])
+			p.w.checkBudget(p.w.byUID[have.machine.owner])
 		}
 		have.Taints = append(slices.Clone(have.Taints), disrupted())
 		return true

@@ -18,6 +18,8 @@ type plan struct {
 	lost       float64       // chance of an event or tick that never comes
 	double     float64       // chance of an event that comes twice
 	throttle   float64       // chance of a launch that EC2 throttles
+	partial    float64       // chance of each instance of a shared request that EC2 has not
+	share      int           // equal launches from which on they share a request, 0 for never
 	spent      float64       // chance of a launch whose error sticks to its token
 	neverJoins float64       // chance of an instance whose kubelet never registers
 	neverReady float64       // chance of a node that never becomes ready
@@ -47,14 +49,19 @@ func drawPlan(e *engine) plan {
 		watchLag: span(150*time.Millisecond, time.Second, 5*time.Second), listLag: span(time.Second, 5*time.Second, 12*time.Second),
 		stateLag: span(time.Second, 5*time.Second), bootTime: span(25*time.Second, 60*time.Second),
 		skew: span(time.Nanosecond, time.Second, 2*time.Second), stay: span(5*time.Second, 20*time.Second, 50*time.Second),
-		together: 1 + e.rng.IntN(2)}
+		together: 1 + e.rng.IntN(2), share: []int{0, 0, 2, 5}[e.rng.IntN(4)], partial: pick(0, 0.1, 0.4)}
 }
 
 // rules are the settings of the functions, with time-outs short enough to be seen.
-func drawRules(e *engine) cluster.Rules {
+// Nodes that are held share no request, so most runs have one or the other.
+func drawRules(e *engine, shares bool) cluster.Rules {
+	hold := 0.9
+	if shares {
+		hold = 0.1
+	}
 	return cluster.Rules{MaxClaims: []int{3, 100}[e.rng.IntN(2)], LaunchTimeout: 2 * time.Minute, RegistrationTimeout: 3 * time.Minute,
 		InitializationTimeout: 4 * time.Minute, MinLeakAge: 30 * time.Second, MemoryOverhead: 0.075,
-		Hold: e.chance(0.5), Payback: 10 * time.Minute, DisruptionSteps: 12}
+		Hold: e.chance(hold), Payback: 10 * time.Minute, DisruptionSteps: 12}
 }
 
 // soldOutFor is how long functions are told to leave an offer alone.
@@ -134,6 +141,14 @@ func (w *world) drawApp() *app {
 		p.Priority = int32(w.int(1, 100))
 	}
 	w.drawConstraints(a, &p)
+	if w.plan.share > 0 && w.chance(0.4) { // a node for each, all alike
+		a.replicas = int(w.int(4, 7))
+		p.NodeSelector, p.Spread = nil, nil
+		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", a.name)}}}}
+		if a.budget != nil {
+			a.budget.minAvailable = min(a.budget.minAvailable, a.replicas-1)
+		}
+	}
 	a.pattern = p
 	return a
 }

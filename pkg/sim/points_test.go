@@ -14,7 +14,7 @@ func crashPoints() []sim.CrashPoint {
 		name  string
 		calls []string
 	}{
-		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch",
+		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch", "launch batch",
 			"list claims", "list homeless pods", "list static pools", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "write event",
 			"write status of claim"}},

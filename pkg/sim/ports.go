@@ -170,6 +170,9 @@ func (w *world) answer(r *request, a answer) {
 func (w *world) noteReply(r *request, a answer) {
 	if f, ok := a.value.(fleetAnswer); ok && a.err == nil {
 		w.learn(r.inv, f.marks)
+		if no, ok := errors.AsType[*catalog.NoCapacityError](f.err); ok {
+			w.learn(r.inv, no.Marks)
+		}
 	}
 	if no, ok := errors.AsType[*catalog.NoCapacityError](a.err); ok {
 		w.learn(r.inv, no.Marks)
@@ -180,7 +183,7 @@ func (w *world) noteReply(r *request, a answer) {
 func (w *world) travel(call string) (there, back time.Duration) {
 	least, most := 2*time.Millisecond, 40*time.Millisecond
 	switch call {
-	case "launch":
+	case "launch", "launch batch":
 		least, most = 300*time.Millisecond, 2*time.Second
 	case "terminate", "list instances", "tag instance", "sweep launch templates", "look for the instance":
 		least, most = 40*time.Millisecond, 400*time.Millisecond

@@ -134,8 +134,8 @@ func (w *world) sells(t catalog.Type, zone string) bool {
 func (w *world) overLimit(pool cluster.Pool, except string, t catalog.Type) []string {
 	sum, nodes := t.Capacity, int64(1)
 	for _, m := range w.living() {
-		c := w.byUID[m.ClaimUID]
-		if c == nil || c.UID == except || c.Pool != pool.Name || !c.Deleting.IsZero() || m.node != nil && !m.node.Deleting.IsZero() {
+		c := w.byUID[m.owner]
+		if m.pool != pool.Name || c != nil && (c.UID == except || !c.Deleting.IsZero()) || m.node != nil && !m.node.Deleting.IsZero() {
 			continue
 		}
 		sum, nodes = sum.Add(w.types[m.Type].Capacity), nodes+1

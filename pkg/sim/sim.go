@@ -76,7 +76,8 @@ func Run(t *testing.T, s Scenario) (out Result) {
 
 // setUp draws what the seed is about, and starts the schedules.
 func (w *world) setUp(s Scenario) {
-	w.plan, w.rules = drawPlan(w.engine), drawRules(w.engine)
+	w.plan = drawPlan(w.engine)
+	w.rules = drawRules(w.engine, w.plan.share > 0)
 	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
 	if len(s.Aims) > 0 {
 		w.plan.focus = s.Aims[0].Function
@@ -85,7 +86,7 @@ func (w *world) setUp(s Scenario) {
 		w.plan.storm = longStorm
 	}
 	w.drawPools()
-	for _, f := range Functions(w.rules) {
+	for _, f := range Functions(w.rules, w.plan.share) {
 		w.order = append(w.order, &f)
 		w.functions[f.Name] = &f
 		if f.Every > 0 {

@@ -38,7 +38,10 @@ func (w *world) storm(end time.Time) {
 func (w *world) focusedAct() bool {
 	living := w.living()
 	if w.chance(0.4) { // those that are on their way out already
-		going := slices.DeleteFunc(slices.Clone(living), func(m *machine) bool { return w.byUID[m.ClaimUID].Deleting.IsZero() })
+		going := slices.DeleteFunc(slices.Clone(living), func(m *machine) bool {
+			c := w.byUID[m.owner]
+			return c == nil || c.Deleting.IsZero()
+		})
 		if len(going) > 0 {
 			living = going
 		}

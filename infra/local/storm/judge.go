@@ -69,8 +69,9 @@ func (s *storm) judge(o outcome) error {
 	rule(late > 0, "%d of %d nodes were not empty when their instances ended", late, n)
 	rule(len(launches) > n, "%d instances were launched for %d that went", len(launches), n)
 	rule(fleet.at(100) >= notice.Seconds() || len(fleet) < n, "replacements came late, or only %d of %d", len(fleet), n)
-	least := o.pods - o.pods*mayBeDown/100
-	rule(s.least < least && o.forced == 0, "only %d pods were ready at a time, the budget asks for %d", s.least, least)
+	each := (o.pods + s.apps - 1) / s.apps
+	least := o.pods - s.apps*((each*mayBeDown+99)/100) // budgets round up
+	rule(s.least < least && o.forced == 0, "only %d pods were ready at a time, the budgets ask for %d", s.least, least)
 	if len(broken) > 0 {
 		return errors.Join(broken...)
 	}

@@ -22,6 +22,7 @@ import (
 // wish is what the flags say.
 type wish struct {
 	nodes, single int
+	apps          int
 	over          time.Duration
 	patience      time.Duration
 }
@@ -30,6 +31,7 @@ func main() {
 	var w wish
 	flag.IntVar(&w.nodes, "nodes", 1000, "spot nodes that get a notice")
 	flag.IntVar(&w.single, "single", 10, "notices before the storm, one at a time, to measure latencies")
+	flag.IntVar(&w.apps, "apps", 20, "Deployments that the pods belong to, each with a PodDisruptionBudget of its own; the API server takes few evictions a second under one")
 	flag.DurationVar(&w.over, "over", time.Minute, "time within which the notices come, evenly")
 	flag.DurationVar(&w.patience, "patience", 20*time.Minute, "for the nodes to be there before the storm")
 	flag.Parse()
@@ -68,7 +70,7 @@ func (w wish) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	s, err := newStorm(ctx, e, dir)
+	s, err := newStorm(ctx, e, dir, w.apps)
 	if err != nil {
 		return err
 	}

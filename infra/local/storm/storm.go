@@ -11,8 +11,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -44,6 +46,7 @@ type victim struct {
 type storm struct {
 	*env.Env
 	dir     string // where the control plane writes
+	apps    int    // that the pods belong to, each with a budget
 	mu      sync.Mutex
 	victims map[string]*victim   // by node
 	on      map[string]string    // pods to their nodes
@@ -54,9 +57,9 @@ type storm struct {
 	least   int                  // as few were ready at a time
 }
 
-func newStorm(ctx context.Context, e *env.Env, dir string) (*storm, error) {
+func newStorm(ctx context.Context, e *env.Env, dir string, apps int) (*storm, error) {
 	s := &storm{
-		Env: e, dir: dir, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{}, first: map[string]time.Time{},
+		Env: e, dir: dir, apps: apps, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{}, first: map[string]time.Time{},
 		running: map[string]time.Time{}, ready: map[string]bool{},
 	}
 	f := informers.NewSharedInformerFactory(e.Kube, 0)
@@ -156,11 +159,31 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
 		return err
 	}
-	n, labels := int32(nodes*podsPerNode), map[string]string{"app": "storm"}
+	for i := range s.apps {
+		if err := s.deploy(ctx, fmt.Sprintf("storm-%d", i), nodes*podsPerNode*(i+1)/s.apps-nodes*podsPerNode*i/s.apps); err != nil {
+			return err
+		}
+	}
+	n := nodes * podsPerNode
+	began := time.Now()
+	if _, err := s.Host.Invoke(ctx, s.Function("provision"), "Event", nil); err != nil {
+		return err
+	}
+	if err := s.settled(ctx, nodes, patience); err != nil {
+		return err
+	}
+	fmt.Printf("%d nodes with %d pods run after %.0f s, %d CreateFleet requests\n", nodes, n, time.Since(began).Seconds(),
+		s.Cloud.CallCounts()["ec2:CreateFleet"])
+	return nil
+}
+
+// deploy makes an app of so many pods, with a budget of its own.
+func (s *storm) deploy(ctx context.Context, name string, pods int) error {
+	n, labels := int32(pods), map[string]string{"app": "storm", "name": name}
 	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("800m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
-	grace := int64(5)
+	grace, most := int64(5), intstr.FromString(fmt.Sprintf("%d%%", mayBeDown))
 	_, err := s.Kube.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "storm"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: appsv1.DeploymentSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{
@@ -171,15 +194,11 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 	if err != nil {
 		return fmt.Errorf("create deployment: %w", err)
 	}
-	began := time.Now()
-	if _, err := s.Host.Invoke(ctx, s.Function("provision"), "Event", nil); err != nil {
-		return err
+	_, err = s.Kube.PolicyV1().PodDisruptionBudgets("default").Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: &metav1.LabelSelector{MatchLabels: labels}}}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create budget: %w", err)
 	}
-	if err := s.settled(ctx, nodes, patience); err != nil {
-		return err
-	}
-	fmt.Printf("%d nodes with %d pods run after %.0f s, %d CreateFleet requests\n", nodes, n, time.Since(began).Seconds(),
-		s.Cloud.CallCounts()["ec2:CreateFleet"])
 	return nil
 }
 
