@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
 	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
 	decided "joiner/pkg/plan"
@@ -46,7 +47,7 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 	waiting := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		have := w.claims[name]
-		if !have.Deleting.IsZero() || w.joined(have) {
+		if !have.Deleting.IsZero() || w.joined(have) || sameCommand(have, c) {
 			continue
 		}
 		for _, uid := range have.pods {
@@ -59,6 +60,13 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 		}
 	}
 	w.violate("capacity counted twice", "a claim is made for %v, which wait for claim %s already", l.Pods, waiting[c.pods[0]])
+}
+
+// sameCommand reports whether both replace nodes of one disruption. Such a command brings what its pods need in whatever order the
+// scheduler places them, so that a pod may be named twice.
+func sameCommand(a, b *claim) bool {
+	id := a.Annotations[disrupt.AnnotationReplaces]
+	return id != "" && id == b.Annotations[disrupt.AnnotationReplaces]
 }
 
 // joined reports whether the claim has had a node, whatever became of it.
@@ -294,7 +302,9 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 		free := false
 		p.NodeName = "" // it does not stand in its own way
 		for _, other := range w.nodes {
-			free = free || other != n && (w.fits(p, other) || time.Since(other.bound) < late)
+			// The scheduler counts nodes that are on their way out for spreads, until they are gone.
+			why := w.refuses(p, other)
+			free = free || other != n && (why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late)
 		}
 		why := w.whyNot(p)
 		p.NodeName = n.Name
@@ -311,6 +321,16 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 func (w *world) scattering(a *app) bool {
 	for _, p := range w.pods {
 		if p.app == a && p.NodeName == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// someoneLeaves reports whether another node than that one is on its way out.
+func (w *world) someoneLeaves(but *node) bool {
+	for _, n := range w.nodes {
+		if n != but && (!n.Deleting.IsZero() || slices.Contains(n.Taints, disrupted())) {
 			return true
 		}
 	}

@@ -31,6 +31,7 @@ type plan struct {
 	stay       time.Duration // how long an invocation with work stays
 	storm      time.Duration // how long things happen
 	budget     int           // nodes of a pool that may go at a time by our choice, 0 for what is usual
+	patient    bool          // disruption by choice gets the peace that it needs
 	focus      string        // the function whose events come often
 	together   int           // invocations of a function that must be alone that run at once
 }

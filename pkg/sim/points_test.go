@@ -2,7 +2,7 @@ package sim_test
 
 import (
 	"math/rand/v2"
-	"slices"
+	"testing"
 
 	"joiner/pkg/sim"
 )
@@ -45,16 +45,29 @@ func crashPoints() []sim.CrashPoint {
 	return out
 }
 
-// aims gives a seed its crash points, so that any three hundred seeds in a row aim at each of them several times. Handlers of events
-// have seeds of their own, in which those events come often.
+// aims gives a seed its crash points. Each point has seeds of its own, one in any row of as many seeds as there are points: such a seed
+// is about the point's function, and aims at nothing else there, so that the invocation gets as far as the point. Beside it the seed aims at
+// points of other functions.
 func aims(seed uint64) []sim.CrashPoint {
-	const each = 12
-	focus := [][]string{{"rebalance"}, {"statechange"}, {"scheduledchange"}, {"reservationinterruption"}, {"disrupt"},
-		{"provision", "lifecycle", "spotinterruption"}}[min(seed%10, 5)]
-	all := slices.DeleteFunc(crashPoints(), func(p sim.CrashPoint) bool { return !slices.Contains(focus, p.Function) })
-	var out []sim.CrashPoint
-	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:each] {
-		out = append(out, all[i])
+	const others, stride = 8, 211
+	all := crashPoints()
+	out := []sim.CrashPoint{all[seed*stride%uint64(len(all))]}
+	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all)) {
+		if all[i].Function != out[0].Function && len(out) <= others {
+			out = append(out, all[i])
+		}
 	}
 	return out
+}
+
+// TestEveryPointHasItsSeeds: the stride reaches all points.
+func TestEveryPointHasItsSeeds(t *testing.T) {
+	own := map[sim.CrashPoint]bool{}
+	all := crashPoints()
+	for seed := range uint64(len(all)) {
+		own[aims(1000 + seed)[0]] = true
+	}
+	if len(own) != len(all) {
+		t.Errorf("%d of %d crash points have a seed of their own: change the stride", len(own), len(all))
+	}
 }

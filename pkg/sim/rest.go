@@ -133,8 +133,14 @@ func (w *world) sells(t catalog.Type, zone string) bool {
 // count, and neither does the claim of that UID.
 func (w *world) overLimit(pool cluster.Pool, except string, t catalog.Type) []string {
 	sum, nodes := t.Capacity, int64(1)
+	waiting := w.waitingForBatches()
 	for _, m := range w.living() {
 		c := w.byUID[m.owner]
+		if m.owner == "" { // one more than claims wait for is leaked, and will be ended
+			if waiting[m.Batch]--; waiting[m.Batch] < 0 {
+				continue
+			}
+		}
 		if m.pool != pool.Name || c != nil && (c.UID == except || !c.Deleting.IsZero()) || m.node != nil && !m.node.Deleting.IsZero() {
 			continue
 		}
@@ -145,6 +151,17 @@ func (w *world) overLimit(pool cluster.Pool, except string, t catalog.Type) []st
 	for _, name := range pool.Limited {
 		if have, most := sum.Get(name), pool.Limits.Get(name); have > most {
 			out = append(out, fmt.Sprintf("%s of %s, %s are allowed", resource.Format(name, have), name, resource.Format(name, most)))
+		}
+	}
+	return out
+}
+
+// waitingForBatches is how many claims of each batch have no instance.
+func (w *world) waitingForBatches() map[string]int {
+	out := map[string]int{}
+	for _, c := range w.claims {
+		if b, ok := c.Batch(); ok && c.ProviderID == "" && c.Deleting.IsZero() {
+			out[b.ID]++
 		}
 	}
 	return out

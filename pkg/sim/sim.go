@@ -82,10 +82,9 @@ func (w *world) setUp(s Scenario) {
 	if len(s.Aims) > 0 {
 		w.plan.focus = s.Aims[0].Function
 	}
-	if w.plan.focus == "rebalance" {
-		w.plan.storm = longStorm
-	}
+	w.focusPlan()
 	w.drawPools()
+	w.focusPools()
 	for _, f := range Functions(w.rules, w.plan.share) {
 		w.order = append(w.order, &f)
 		w.functions[f.Name] = &f

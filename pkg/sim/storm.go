@@ -22,51 +22,19 @@ func (w *world) storm(end time.Time) {
 		if time.Now().After(end) {
 			return
 		}
-		most := 30 * time.Second
-		if time.Now().Before(quiet) {
-			most = 5 * time.Minute
+		most, mishaps := 30*time.Second, 0.5
+		switch still := time.Now().Before(quiet); {
+		case still && w.plan.patient:
+			most, mishaps = 90*time.Second, 0.15
+		case still:
+			most, mishaps = 5*time.Minute, 1
 		}
-		if most > time.Minute || !w.chance(0.5) || !w.focusedAct() {
+		if w.chance(mishaps) || !w.focusedAct() {
 			w.mishap()
 		}
 		w.in(w.between(time.Second, most), next)
 	}
 	w.in(w.between(time.Second, 60*time.Second), next)
-}
-
-// focusedAct does what invokes the function that the run is about. It is false if there is nothing of that kind to do.
-func (w *world) focusedAct() bool {
-	living := w.living()
-	if w.chance(0.4) { // those that are on their way out already
-		going := slices.DeleteFunc(slices.Clone(living), func(m *machine) bool {
-			c := w.byUID[m.owner]
-			return c == nil || c.Deleting.IsZero()
-		})
-		if len(going) > 0 {
-			living = going
-		}
-	}
-	m := w.anyMachine(living)
-	switch {
-	case m == nil:
-		return false
-	case w.plan.focus == "rebalance":
-		w.recommend(m)
-	case w.plan.focus == "reservationinterruption":
-		w.notice(m)
-	case w.plan.focus == "disrupt" && w.anyApp() != nil:
-		a := w.anyApp()
-		w.setReplicas(a, max(0, a.replicas+int(w.int(-4, 2))))
-	case w.plan.focus == "scheduledchange":
-		w.announce(m, w.between(time.Minute, 6*time.Minute))
-	case w.plan.focus == "statechange" && w.chance(0.5):
-		w.halt(m)
-	case w.plan.focus == "statechange":
-		w.stop(m, "somebody")
-	default:
-		return false
-	}
-	return true
 }
 
 // mishap is one thing that happens.

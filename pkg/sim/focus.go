@@ -1,0 +1,70 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+)
+
+// focusPlan gives the function that a run is about the time and the peace that it needs to get anywhere.
+func (w *world) focusPlan() {
+	switch {
+	case w.plan.focus == "rebalance":
+		w.plan.storm = longStorm
+	case w.plan.focus == "disrupt" && w.chance(0.7):
+		w.plan.storm, w.plan.patient = longStorm, true
+		w.plan.lost, w.plan.slow, w.plan.neverJoins, w.plan.neverReady, w.plan.budget = 0, 0, 0, 0, 0
+		w.faults.rate = 0
+	}
+}
+
+// focusPools makes pools of which that function has something to do.
+func (w *world) focusPools() {
+	general := slices.IndexFunc(w.pools, func(p cluster.Pool) bool { return p.Name == "general" })
+	p := &w.pools[general]
+	switch {
+	case w.plan.focus == "reservationinterruption":
+		p.Requirements = p.Requirements.And(require.Of(labelCapacity, catalog.OnDemand))
+	case w.plan.patient:
+		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: w.between(0, 20*time.Second).Truncate(time.Second)}
+		p.ExpireAfter = 0
+	}
+}
+
+// focusedAct does what invokes the function that the run is about. It is false if there is nothing of that kind to do.
+func (w *world) focusedAct() bool {
+	living := w.living()
+	if w.chance(0.4) { // those that are on their way out already
+		going := slices.DeleteFunc(slices.Clone(living), func(m *machine) bool {
+			c := w.byUID[m.owner]
+			return c == nil || c.Deleting.IsZero()
+		})
+		if len(going) > 0 {
+			living = going
+		}
+	}
+	m := w.anyMachine(living)
+	switch {
+	case m == nil:
+		return false
+	case w.plan.focus == "rebalance":
+		w.recommend(m)
+	case w.plan.focus == "reservationinterruption":
+		w.notice(m)
+	case w.plan.focus == "disrupt" && w.anyApp() != nil:
+		a := w.anyApp()
+		w.setReplicas(a, max(0, a.replicas+int(w.int(-4, 2))))
+	case w.plan.focus == "scheduledchange":
+		w.announce(m, w.between(time.Minute, 6*time.Minute))
+	case w.plan.focus == "statechange" && w.chance(0.5):
+		w.halt(m)
+	case w.plan.focus == "statechange":
+		w.stop(m, "somebody")
+	default:
+		return false
+	}
+	return true
+}
