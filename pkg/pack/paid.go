@@ -33,7 +33,7 @@ func (a *attempt) openPaid(pools []*pool, lots []*lot) {
 				continue
 			}
 			c := a.candidate(i, o, lots)
-			if t, value := a.fill(c); value/o.Price > most {
+			if t, value := a.fill(c); value > o.Price && value/o.Price > most { // an overlay may have made it dear
 				best, takes, most, draw, times = c, t, value/o.Price, d, n
 			}
 		}

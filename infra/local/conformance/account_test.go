@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/savingsplans"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -49,6 +50,7 @@ type account struct {
 	lambda  *lambda.Client
 	s3      *s3.Client
 	sts     *sts.Client
+	plans   *savingsplans.Client
 
 	subnet, group, image string
 }
@@ -58,7 +60,7 @@ func newAccount(t *testing.T, url string, keys aws.Credentials) *account {
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })}
 	return &account{t: t, ec2: ec2.NewFromConfig(cfg), iam: iam.NewFromConfig(cfg), ssm: ssm.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg),
 		pricing: pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = "us-east-1" }), lambda: lambda.NewFromConfig(cfg),
-		s3: s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }), sts: sts.NewFromConfig(cfg)}
+		s3: s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true }), sts: sts.NewFromConfig(cfg), plans: savingsplans.NewFromConfig(cfg)}
 }
 
 // emulator is the account of the local environment.

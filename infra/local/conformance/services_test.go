@@ -98,7 +98,7 @@ func iamQuestions() []question {
 }
 
 func otherQuestions() []question {
-	return slices.Concat(bucketQuestions(), []question{
+	return slices.Concat(bucketQuestions(), entryQuestions(), commitmentQuestions(), []question{
 		{"ssm GetParameter: unknown", func(a *account) string {
 			_, err := a.ssm.GetParameter(a.t.Context(), &ssm.GetParameterInput{Name: aws.String("/none")})
 			return a.say("done", err)
@@ -123,10 +123,6 @@ func otherQuestions() []question {
 			return a.say(map[string]bool{"active": k.Status == "ACTIVE", "endpoint": strings.HasPrefix(aws.ToString(k.Endpoint), "http"),
 				"certificate": k.CertificateAuthority != nil && aws.ToString(k.CertificateAuthority.Data) != "", "version": aws.ToString(k.Version) == "1.36",
 				"service CIDR": k.KubernetesNetworkConfig != nil && aws.ToString(k.KubernetesNetworkConfig.ServiceIpv4Cidr) != ""}, nil)
-		}},
-		{"eks ListAccessEntries: unknown cluster", func(a *account) string {
-			_, err := a.eks.ListAccessEntries(a.t.Context(), &eks.ListAccessEntriesInput{ClusterName: aws.String("none")})
-			return a.say("done", err)
 		}},
 		{"pricing GetProducts: m5.large", products},
 		{"lambda Invoke: unknown function", func(a *account) string {
