@@ -8,6 +8,7 @@ import (
 
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
+	"joiner/pkg/require"
 	"joiner/pkg/resource"
 )
 
@@ -72,7 +73,7 @@ func (a *attempt) crowded(v *view) string {
 	return "its host ports or rules of other pods keep it from every node"
 }
 
-// refusal is why the pool makes no node for the view, empty when it could.
+// refusal is all that keeps the pool from making a node for the view, empty when it could.
 func (a *attempt) refusal(v *view, p *pool) string {
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
@@ -81,45 +82,56 @@ func (a *attempt) refusal(v *view, p *pool) string {
 	if why := v.disagrees(p); why != "" {
 		parts = append(parts, why)
 	}
-	if len(parts) > 0 {
-		return strings.Join(parts, " and ")
-	}
-	if p.aside != "" {
+	switch {
+	case p.aside != "" && len(parts) == 0:
 		return p.aside
+	case p.aside == "" && !v.passes(p):
+		parts = append(parts, a.lacks(v, p, len(parts) > 0)...)
 	}
-	var fitting, all []*offer
-	for _, m := range p.models {
-		for _, o := range m.sells {
-			if v.admit.check(o) < 0 {
-				continue
-			}
-			all = append(all, o)
-			if fits(v.kind.need, o.room) > 0 {
-				fitting = append(fitting, o)
+	return strings.Join(parts, " and ")
+}
+
+// passes reports whether the view wants nodes of other pools by their names; then it does not matter what this one has.
+func (v *view) passes(p *pool) bool {
+	return !slices.ContainsFunc(v.admit.alternative, func(alt require.Set) bool { return alt.Has(labelPool, p.Name) })
+}
+
+// lacks is what the pool's offers have against the view: of those that it may use, or of all of them where the pool is refused anyhow and
+// only what holds for each is told.
+func (a *attempt) lacks(v *view, p *pool, refused bool) []string {
+	var fitting, all, now []*offer
+	for _, o := range p.offers {
+		if !refused && v.admit.check(o) < 0 {
+			continue
+		}
+		all = append(all, o)
+		if fits(v.kind.need, o.room) > 0 {
+			fitting = append(fitting, o)
+			if o.Available {
+				now = append(now, o)
 			}
 		}
 	}
 	switch {
 	case len(p.models) == 0:
-		return "no instance type meets its requirements"
+		return []string{"no instance type meets its requirements"}
 	case len(all) == 0:
-		return "no instance type meets " + wants(v)
+		return []string{"no instance type meets " + wants(v)}
 	case len(fitting) == 0:
-		return tooBig(v, all)
+		return []string{tooBig(v, all)}
 	}
-	var now []*offer
-	for _, o := range fitting {
-		if o.Available {
-			now = append(now, o)
-		}
+	var out []string
+	switch {
+	case len(now) == 0:
+		out = append(out, "nothing that holds the pod is to be had now: "+notSold(fitting))
+		now = fitting
+	case taken(now):
+		out = append(out, "the capacity reservations that the pod may use have no room left")
 	}
-	if len(now) == 0 {
-		return "nothing that holds the pod is to be had now: " + notSold(fitting)
+	if over := a.overLimit(p, now); over != "" {
+		out = append(out, over)
 	}
-	if taken(now) {
-		return "the capacity reservations that the pod may use have no room left"
-	}
-	return a.overLimit(p, now)
+	return out
 }
 
 // disagrees names what the view wants of labels that the pool itself rules out.
