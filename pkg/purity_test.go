@@ -41,7 +41,7 @@ func layers() map[string]layer {
 		"archive": adapter, "discover": adapter, "fleet": adapter, "kube": adapter, "ledger": adapter, "wake": adapter,
 		"control": shell, "gate": shell, "push": shell, "setup": shell,
 		"app": wiring, "cli": wiring,
-		"checker": support, "controltest": support, "scenario": support, "sim": support,
+		"checker": support, "controltest": support, "readme": support, "scenario": support, "sim": support,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/archive"
 	"joiner/pkg/control"
+	"joiner/pkg/gate"
 	"joiner/pkg/setting"
 	"joiner/pkg/tick"
 )
@@ -22,7 +23,20 @@ func (a *App) diary() control.Diary {
 	case setting.DecisionLogStore:
 		d.S3, d.Bucket = s3.NewFromConfig(a.aws, pathStyle), a.set.CatalogBucket
 	}
-	return d
+	return observed{d, a.gate}
+}
+
+// observed says of each pass whether it could change anything: with mode act it cannot while another controller leads.
+type observed struct {
+	to   control.Diary
+	gate *gate.Gate
+}
+
+func (o observed) Note(ctx context.Context, t tick.Tick) error {
+	if open, err := o.gate.Open(ctx); err == nil && !open {
+		t.Mode = setting.ModeObserve
+	}
+	return o.to.Note(ctx, t)
 }
 
 // stamp says whose pass a record is about.

@@ -2,80 +2,78 @@ package cli
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"joiner/pkg/readme"
 )
 
 // pages are the README files of the repository.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	out := map[string]string{}
-	for _, name := range []string{"README.md", "functions/README.md", "infra/README.md", "pkg/README.md", "events/README.md"} {
-		b, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[name] = string(b)
-	}
-	return out
-}
-
-// commands are what the pages tell people to type: indented lines and spans of code that begin with a program's name.
-func commands(text string) []string {
-	begins := regexp.MustCompile(`^(make|go|joiner|aws|kubectl|cdk|helm) [a-z.\-]`)
-	var out []string
-	add := func(c string) {
-		c, _, _ = strings.Cut(c, "  #")
-		c = strings.TrimSpace(c)
-		if begins.MatchString(c) {
-			out = append(out, c)
-		}
-	}
-	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "    ") {
-			add(strings.TrimSpace(line))
-		}
-	}
-	for _, span := range regexp.MustCompile("`[^`]+`").FindAllString(text, -1) {
-		add(strings.ReplaceAll(strings.Trim(span, "`"), "\n", " "))
-	}
-	return out
-}
-
-// Every command in the pages exists: make's targets, our own commands with their flags, Go's packages and tests. What reads files of the
-// repository is run. Other programs' commands are those that somebody has looked at.
-func TestCommandsInTheDocs(t *testing.T) {
-	makefile, err := os.ReadFile("../../Makefile")
+	out, err := readme.Pages("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]int{}
+	return out
+}
+
+// Every command in the pages works as far as that can be seen here: make's targets are planned (make -n), our own commands have their flags
+// and run when they read files of the repository, tests and packages of go exist, and calls of AWS have the parameters that are given.
+// Those of kubectl run against a real API server, in infra/local/clitest. cdk and helm are looked up.
+func TestCommandsInTheDocs(t *testing.T) {
+	seen, done := map[string]int{}, map[string]bool{}
 	for page, text := range pages(t) {
-		for _, c := range commands(text) {
+		for _, c := range readme.Commands(text) {
 			words := strings.Fields(c)
 			seen[words[0]]++
+			if done[c] {
+				continue
+			}
+			done[c] = true
 			switch {
 			case words[0] == "make":
-				if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(words[1]) + `:`).Match(makefile) {
-					t.Errorf("%s: %q: the Makefile has no such target", page, c)
-				}
+				planned(t, page, words[1:])
 			case words[0] == "joiner":
 				ours(t, page, words[1:])
 			case strings.HasPrefix(c, "go run ./functions/joiner "):
 				ours(t, page, words[3:])
 			case words[0] == "go":
 				goCommand(t, page, words)
-			default:
-				looked(t, page, words)
+			case words[0] == "aws":
+				if err := awsCall(words[1:]); err != nil {
+					t.Errorf("%s: %s: %v", page, c, err)
+				}
+			case words[0] != "kubectl" && c != "cdk bootstrap":
+				t.Errorf("%s: %q: does it work? then add it here", page, c)
 			}
 		}
 	}
 	for _, program := range []string{"make", "joiner", "go", "aws", "kubectl"} {
 		if seen[program] == 0 {
 			t.Errorf("no command of %s was found: are they still looked for in the right way?", program)
+		}
+	}
+}
+
+// planned has make say what it would do.
+func planned(t *testing.T, page string, args []string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "make", append([]string{"-n", "-C", "../.."}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: make %s: %v\n%s", page, strings.Join(args, " "), err, out)
+	}
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range args[1:] {
+		if name, _, set := strings.Cut(a, "="); !set || !strings.Contains(string(makefile), "$("+name+")") {
+			t.Errorf("%s: make %s: the Makefile does not read %s", page, strings.Join(args, " "), name)
 		}
 	}
 }
@@ -97,7 +95,7 @@ func ours(t *testing.T, page string, args []string) {
 	}
 }
 
-// goCommand checks that packages exist, in the folder that -C names.
+// goCommand checks that packages exist, in the folder that -C names, and the tests that -run and -fuzz choose.
 func goCommand(t *testing.T, page string, words []string) {
 	t.Helper()
 	root := "../.."
@@ -111,23 +109,33 @@ func goCommand(t *testing.T, page string, words []string) {
 		if found, err := filepath.Glob(filepath.Join(root, strings.TrimSuffix(w, "/..."), "*.go")); err != nil || len(found) == 0 && !strings.HasSuffix(w, "/...") {
 			t.Errorf("%s: %q: there is no package %s", page, strings.Join(words, " "), w)
 		}
+		for i, flag := range words[:len(words)-1] {
+			if flag == "-run" || flag == "-fuzz" {
+				chosen(t, page, filepath.Join(root, w), strings.Trim(words[i+1], "'"))
+			}
+		}
 	}
 }
 
-// looked accepts what was tried by hand, up to its arguments.
-func looked(t *testing.T, page string, words []string) {
+// chosen fails unless tests of the folder have names that match.
+func chosen(t *testing.T, page, folder, pattern string) {
 	t.Helper()
-	c := strings.Join(words, " ")
-	for _, known := range []string{
-		"aws iam create-service-linked-role --aws-service-name", "aws lambda update-alias --function-name", "aws lambda list-versions-by-function --function-name",
-		"aws ec2 get-console-output --instance-id", "cdk bootstrap", "kubectl delete node", "kubectl delete nodeclaim", "kubectl describe pod", "kubectl describe node",
-		"kubectl describe ec2nodeclass", "kubectl annotate nodepool", "kubectl get events -A", "kubectl -n kube-system scale deployment karpenter --replicas",
-	} {
-		if strings.HasPrefix(c, known) {
-			return
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func ((Test|Fuzz)\w+)\(`).FindAllSubmatch(text, -1) {
+			if regexp.MustCompile(pattern).Match(m[1]) {
+				return
+			}
 		}
 	}
-	t.Errorf("%s: %q: does it work? then add it here", page, c)
+	t.Errorf("%s: no test of %s is called %s", page, folder, pattern)
 }
 
 // What the pages point at is there: files and folders of the repository, and headings.

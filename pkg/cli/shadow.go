@@ -15,7 +15,7 @@ import (
 const shadowHelp = `Show what Joiner would have launched and removed beside the cluster's present autoscaler, and the difference in price.
 
 Deploy the stack with mode: observe, let it watch for a day or a week, and read its decision log: from the stack's bucket (decisionLog:
-store), or from log lines in files (aws logs tail, an export, joiner's own output). Launches are counted once for the same pods; growth is
+store), or from log lines in files (aws logs tail of AWS CLI 2, an export, joiner's own output). Launches are counted once for the same pods; growth is
 what somebody else added to the cluster meanwhile; removals are what the last pass of disrupt proposed in each span.`
 
 type shadowFlags struct {
