@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -160,6 +159,6 @@ func (v *view) cleared(b *board, set []*node) []cluster.Pod {
 		b.leave(n)
 		moving = append(moving, n.moving...)
 	}
-	slices.SortFunc(moving, func(x, y cluster.Pod) int { return strings.Compare(x.Key(), y.Key()) })
+	slices.SortFunc(moving, byKey)
 	return moving
 }

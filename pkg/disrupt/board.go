@@ -170,7 +170,12 @@ func (b *board) undo(s step) {
 
 // run puts the pods onto the sites one after the other. It returns those that find no place. Where more decides about a pod than what
 // a board knows, it goes where the packer put it: planned names the site by pod.
-func (b *board) run(pods []cluster.Pod, planned map[string]string) (left []cluster.Pod) {
+func (b *board) run(pods []cluster.Pod, planned map[string]string) []cluster.Pod {
+	return b.move(pods, planned, true)
+}
+
+// move is run that stops, unless all are wanted, at the first pod without a place.
+func (b *board) move(pods []cluster.Pod, planned map[string]string, all bool) (left []cluster.Pod) {
 	for i := range pods {
 		p := &pods[i]
 		if !choosy(p) {
@@ -180,6 +185,9 @@ func (b *board) run(pods []cluster.Pod, planned map[string]string) (left []clust
 			b.do(step{podCame, b.sort(p), x})
 		} else {
 			left = append(left, *p)
+		}
+		if len(left) > 0 && !all {
+			return left
 		}
 	}
 	for i := range pods {
@@ -192,6 +200,9 @@ func (b *board) run(pods []cluster.Pod, planned map[string]string) (left []clust
 			b.do(step{podCame, k, x})
 		} else {
 			left = append(left, *p)
+		}
+		if len(left) > 0 && !all {
+			return left
 		}
 	}
 	return left

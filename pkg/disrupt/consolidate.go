@@ -9,7 +9,7 @@ import (
 	"joiner/pkg/plan"
 )
 
-// candidates are the nodes that consolidation may look at, those first that waste most for each pod that would move.
+// candidates are the nodes that consolidation may look at, by name.
 func (v *view) candidates() []*node {
 	var out []*node
 	for _, n := range v.nodes {
@@ -17,8 +17,21 @@ func (v *view) candidates() []*node {
 			out = append(out, n)
 		}
 	}
-	slices.SortFunc(out, byWaste)
 	return out
+}
+
+// weigh sorts nodes so that those come first that waste most for each pod that would move.
+func (v *view) weigh(all []*node) {
+	b := v.table()
+	for _, n := range all {
+		n.waste = n.price
+		for i := range n.moving {
+			if usd := v.floor(b.sort(&n.moving[i])); usd < beyond {
+				n.waste -= usd
+			}
+		}
+	}
+	slices.SortFunc(all, byWaste)
 }
 
 func byWaste(a, b *node) int {
@@ -36,6 +49,9 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 		if len(set) == 0 {
 			return Command{}, false
 		}
+		if c, ok, done := v.shed(set); done {
+			return c, ok
+		}
 		p := v.without(set, false)
 		word, out := "stuck", v.stuck(set, p)
 		if len(out) == 0 {
@@ -50,6 +66,18 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 		set = slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return out[n] != "" })
 	}
 	return Command{}, false
+}
+
+// shed is the command without replacements, where the scheduler finds room for all pods. It is done unless some have none, or must be
+// told where to go.
+func (v *view) shed(set []*node) (c Command, ok, done bool) {
+	b := v.table()
+	defer b.back(len(b.steps))
+	if len(b.move(v.cleared(b, set), nil, false)) > 0 {
+		return Command{}, false, false
+	}
+	c, ok = v.paying(set, nil)
+	return c, ok, true
 }
 
 // stuck says of which nodes some pod has no room elsewhere, and why.
@@ -122,6 +150,7 @@ func (v *view) paying(set []*node, launches []plan.Launch) (Command, bool) {
 	case v.earns(c) <= 0:
 		refused = refuse{"payback", "moving its pods costs more than the cheaper nodes save within " + v.rules().payback.String()}
 	default:
+		v.settle(c)
 		return c, true
 	}
 	for _, n := range set {
@@ -130,18 +159,21 @@ func (v *view) paying(set []*node, launches []plan.Launch) (Command, bool) {
 	return Command{}, false
 }
 
-// earns is what a command has earned when its payback time is over, in USD: the saving, less the moves and less the time in which
-// old and new nodes run side by side.
-func (v *view) earns(c Command) float64 {
-	const sideBySide = 0.08 // hours that a new node runs before the old one is gone
-	out := c.SavesUSD * v.rules().payback.Hours()
+// sideBySide is for how many hours a new node runs before the old one is gone.
+const sideBySide = 0.08
+
+// earns is what a command has earned when its payback time is over, in USD: the saving less what it spends.
+func (v *view) earns(c Command) float64 { return c.SavesUSD*v.rules().payback.Hours() - v.spends(c) }
+
+// spends is what the moves cost, in USD, with the time in which old and new nodes run side by side.
+func (v *view) spends(c Command) (usd float64) {
 	for _, name := range c.Claims {
-		out -= (v.byClaim[name].cost - 1) * v.rules().moveUSD
+		usd += (v.byClaim[name].cost - 1) * v.rules().moveUSD
 	}
 	for _, l := range c.Launches {
-		out -= l.Choice.Price * sideBySide
+		usd += l.Choice.Price * sideBySide
 	}
-	return out
+	return usd
 }
 
 // enough reports whether the saving passes the thresholds of all pools whose nodes go.

@@ -119,10 +119,24 @@ type Memory struct {
 	Quiet     map[string]Quiet     `json:"quiet,omitempty"` // by NodeClaim
 	Proposals []Proposal           `json:"proposals,omitempty"`
 	Failed    map[string]time.Time `json:"failed,omitempty"`  // by NodeClaim: when a command about it was taken back last
-	Cursor    string               `json:"cursor,omitempty"`  // the NodeClaim that consolidation looked at last on its own
 	Drifted   string               `json:"drifted,omitempty"` // the drifted NodeClaim that was asked about last
-	Told      map[string]string    `json:"told,omitempty"`    // by NodeClaim: the kind of reason for which it stays that an event told last
-	Offset    int                  `json:"offset,omitempty"`  // how many candidates the search for sets has been through
+	Asked     Asked                `json:"asked,omitzero"`
+	Told      map[string]string    `json:"told,omitempty"` // by NodeClaim: the kind of reason for which it stays that an event told last
+}
+
+// Asked is what the search for something cheaper has been answered with no about.
+type Asked struct {
+	World uint64          `json:"world,omitempty"` // digest of all that the answers depend on
+	Sets  []uint64        `json:"sets,omitempty"`  // digests of sets of nodes, sorted
+	Later []uint64        `json:"later,omitempty"` // sets that were asked about in other worlds, when the questions were used up: others come first
+	Done  bool            `json:"done,omitempty"`  // all was asked
+	Kept  map[string]Kept `json:"kept,omitempty"`  // if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
+}
+
+// Kept is why a node stays.
+type Kept struct {
+	Word string `json:"word"`
+	Why  string `json:"why"`
 }
 
 // Proposal is a disruption that waits to be confirmed.
@@ -140,7 +154,7 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	v.screen()
 	p.Eligible = v.eligible()
 	v.sleep(&p)
-	after := Memory{Quiet: v.quiet, Cursor: m.Cursor, Drifted: m.Drifted, Offset: m.Offset, Failed: v.failedAt}
+	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, Asked: m.Asked, Failed: v.failedAt}
 	v.confirm(m.Proposals, &p, &after)
 	v.search(&p, &after)
 	p.Spared, p.Still = v.spared(), v.still()

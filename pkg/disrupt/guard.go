@@ -51,15 +51,25 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 			}
 			return nil, false
 		}
-		narrow.Annotations = maps.Clone(narrow.Annotations)
-		if narrow.Annotations == nil {
-			narrow.Annotations = map[string]string{}
-		}
-		narrow.Annotations[AnnotationSettled] = v.now().Add(v.rules().payback).UTC().Format(time.RFC3339)
 		out[i] = narrow
 	}
 	return out, true
 }
+
+// settle writes on the replacements until when they have paid for the moves, at the rate at which the command saves.
+func (v *view) settle(c Command) {
+	paid := min(time.Duration(v.spends(c)/c.SavesUSD*float64(time.Hour)), v.rules().payback)
+	for i := range c.Launches {
+		l := &c.Launches[i]
+		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
+			l.Annotations = map[string]string{}
+		}
+		l.Annotations[AnnotationSettled] = v.now().Add(max(paid, leastSettled)).UTC().Format(time.RFC3339)
+	}
+}
+
+// leastSettled is for how long replacements are left alone at least.
+const leastSettled = 10 * time.Minute
 
 // flexible is how many types a spot replacement for spot nodes must name. Where several nodes become fewer or smaller ones there is no
 // chain of ever cheaper likes to be broken, and a third of them will do.

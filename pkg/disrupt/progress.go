@@ -202,7 +202,7 @@ func (v *view) unscheduled(ready map[string]bool) map[string]bool {
 			moving = append(moving, n.moving...)
 		}
 	}
-	slices.SortFunc(moving, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+	slices.SortFunc(moving, byKey)
 	mine := map[string]bool{}
 	for _, p := range moving {
 		mine[p.Key()] = true

@@ -2,6 +2,9 @@ package disrupt
 
 import (
 	"cmp"
+	"hash/fnv"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -9,63 +12,194 @@ import (
 	"joiner/pkg/cluster"
 )
 
-// air is how much more new nodes cost than the least that the pods on them could.
-const air = 1.03
+const (
+	// air is how much more new nodes cost than the least that the pods on them could.
+	air = 1.03
+	// mostWindows is how many sets of nodes further down are looked at in one pass, each with its better halves.
+	mostWindows = 12
+	// mostAsked is how many sets are remembered that were asked about in vain.
+	mostAsked = 1024
+)
+
+// idea is a set of nodes that may be worth a question.
+type idea struct {
+	set []*node
+	usd float64 // what it promises to earn
+	id  uint64
+}
+
+// search is one search for something cheaper.
+type search struct {
+	v     *view
+	all   []*node // candidates
+	no    map[uint64]bool
+	later map[uint64]bool
+	more  bool // not all was asked
+	best  Command
+	found bool
+}
 
 // findCheaper finds nodes whose pods can run for less (spec core.md §6.4 says what the in-cluster original does: prefixes of one order
 // up to 100 nodes, one replacement at most). Sets of nodes that promise something are put together by playing the scheduler, which is
-// cheap, and the packer is asked about few of them: what can go without replacement, those that waste most, what can go at all, and the
-// better half of these, and so on. The one that earns most is taken. Where there is none it asks about sets further down, and about single nodes, going on
-// in the next pass where this one stopped.
-func (v *view) findCheaper(m *Memory) (best Command, found bool) {
+// cheap, and the packer is asked about few of them, those that promise most first: what can go without replacement and those that waste
+// most; where that comes to nothing sets further down; and then single nodes. What was answered with no is not asked again while nothing
+// has changed that the answer depends on, and a search that ran out of questions goes on in the next pass.
+func (v *view) findCheaper(m *Memory) (Command, bool) {
 	all := v.candidates()
-	take := func(set []*node) {
-		if c, ok := v.worthIt(set); ok && (!found || v.earns(c) > v.earns(best)) {
-			best, found = c, true
+	if world := v.digest(all); m.Asked.World != world {
+		m.Asked = Asked{World: world, Later: merged(m.Asked.Later, m.Asked.Sets)}
+	}
+	if m.Asked.Done {
+		v.recall(all, m.Asked.Kept)
+		return Command{}, false
+	}
+	v.weigh(all)
+	s := &search{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}}
+	for _, id := range m.Asked.Sets {
+		s.no[id] = true
+	}
+	for _, id := range m.Asked.Later {
+		s.later[id] = true
+	}
+	for _, ideas := range []func() []idea{s.first, s.windows, s.singles} {
+		if s.ask(ideas()); s.found {
+			m.Asked = Asked{}
+			return s.best, true
 		}
 	}
-	if m.Offset == 0 {
-		take(v.promising(all, false))
-		wasteful := v.within(all, v1.DisruptionUnderutilized)
-		for size := len(wasteful); size > 1 && v.asked < v.rules().steps/3; size /= 2 {
-			take(wasteful[:size])
-		}
+	if m.Asked.Done = !s.more; m.Asked.Done {
+		m.Asked.Sets, m.Asked.Later, m.Asked.Kept = nil, nil, v.reasons(all)
+	} else {
+		m.Asked.Sets = merged(slices.Collect(maps.Keys(s.no)), nil)
 	}
-	half := v.asked + (v.rules().steps-v.asked)/2
-	for v.asked < half && m.Offset < len(all) && !found {
-		some := v.promising(slices.Concat(all[m.Offset:], all[:m.Offset]), true)
-		for size := len(some); size > 1 && v.asked < v.rules().steps; size /= 2 {
-			take(some[:size])
-		}
-		m.Offset += max(len(some), 1)
-	}
-	if !found {
-		m.Cursor = v.single(v.hopeful(all), m.Cursor, take, &found)
-	}
-	if found || m.Offset >= len(all) {
-		m.Offset = 0
-	}
-	if found {
-		m.Cursor = ""
-	}
-	return best, found
+	return Command{}, false
 }
 
-// hopeful are the nodes that promise to earn something when they alone go.
-func (v *view) hopeful(all []*node) []*node {
-	b := v.table()
-	return slices.DeleteFunc(slices.Clone(all), func(n *node) bool {
-		defer b.back(len(b.steps))
-		b.leave(n)
-		left := b.run(n.moving, nil)
-		_, ok := v.promise(b, n, left, true)
-		if i := slices.IndexFunc(left, func(p cluster.Pod) bool { return v.floor(b.sort(&p)) >= beyond }); !ok && i >= 0 {
+// merged is both lists in one, sorted, and not too long.
+func merged(a, b []uint64) []uint64 {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), mostAsked)]
+}
+
+// ask puts the questions, those first that promise most, as long as one may be better than what was found.
+func (s *search) ask(ideas []idea) {
+	rank := func(x idea) int {
+		if s.later[x.id] {
+			return 1
+		}
+		return 0
+	}
+	for i := range ideas {
+		ideas[i].id = digestOf(ideas[i].set)
+	}
+	slices.SortStableFunc(ideas, func(a, b idea) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
+	for _, x := range ideas {
+		switch {
+		case s.no[x.id] || s.found && x.usd <= s.v.earns(s.best):
+			continue
+		case s.v.asked >= s.v.rules().steps:
+			s.more = true
+			return
+		}
+		c, ok := s.v.worthIt(x.set)
+		s.no[x.id] = true
+		if ok && (!s.found || s.v.earns(c) > s.v.earns(s.best)) {
+			s.best, s.found = c, true
+		}
+	}
+}
+
+// digestOf names the set.
+func digestOf(set []*node) uint64 {
+	h := fnv.New64a()
+	for _, name := range namesOf(set) {
+		h.Write([]byte(name + ","))
+	}
+	return h.Sum64()
+}
+
+// first is what can go without replacement, and the nodes that waste most.
+func (s *search) first() []idea {
+	out := s.halves(s.v.within(s.all, v1.DisruptionUnderutilized))
+	if set := s.v.promising(s.all, false); len(set) > 0 {
+		out = append(out, idea{set: set, usd: math.Inf(1)}) // answered without the packer
+	}
+	return out
+}
+
+// windows are sets of nodes that promise something together, from the most wasteful on.
+func (s *search) windows() (out []idea) {
+	for from, n := 0, 0; from < len(s.all) && n < mostWindows; n++ {
+		some := s.v.promising(slices.Concat(s.all[from:], s.all[:from]), true)
+		out = append(out, s.halves(some)...)
+		from += max(len(some), len(s.all)/mostWindows, 1)
+	}
+	return out
+}
+
+// halves are the set, its better half, and so on, as far as they promise something.
+func (s *search) halves(set []*node) (out []idea) {
+	for size := len(set); size > 1; size /= 2 {
+		if usd := s.v.hope(set[:size]); usd > 0 {
+			out = append(out, idea{set: set[:size], usd: usd})
+		}
+	}
+	return out
+}
+
+// singles are the nodes that promise to earn something when they alone go.
+func (s *search) singles() (out []idea) {
+	v := s.v
+	for _, n := range s.all {
+		if len(v.within([]*node{n}, v1.DisruptionUnderutilized)) == 0 {
+			continue
+		}
+		usd, left := v.played([]*node{n})
+		i := slices.IndexFunc(left, func(p cluster.Pod) bool { return v.floor(v.table().sort(&p)) >= beyond })
+		switch {
+		case usd > 0:
+			out = append(out, idea{set: []*node{n}, usd: usd})
+		case i >= 0:
 			n.kept = cmp.Or(n.kept, refuse{"stuck", "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
-		} else if !ok {
+		default:
 			n.kept = cmp.Or(n.kept, refuse{"payback", "what its pods need costs as much as it does, or nearly so"})
 		}
-		return !ok
-	})
+	}
+	return out
+}
+
+// hope is what the set may earn within the payback time when it goes.
+func (v *view) hope(set []*node) float64 {
+	usd, _ := v.played(set)
+	return usd
+}
+
+// played is hope with the pods for which new nodes have to be made.
+func (v *view) played(set []*node) (usd float64, left []cluster.Pod) {
+	b := v.table()
+	defer b.back(len(b.steps))
+	left = b.run(v.cleared(b, set), nil)
+	before, moves := 0.0, 0.0
+	for _, n := range set {
+		before += n.price
+		moves += n.cost - 1
+	}
+	return v.gain(before, moves, v.floors(b, left)), left
+}
+
+// gain is what it earns within the payback time to run pods for less, USD.
+func (v *view) gain(before, moves, after float64) float64 {
+	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*sideBySide
+}
+
+// floors is the least that the pods cost on new nodes, USD per hour.
+func (v *view) floors(b *board, pods []cluster.Pod) (usd float64) {
+	for i := range pods {
+		usd += v.floor(b.sort(&pods[i])) * air
+	}
+	return usd
 }
 
 // promising puts together the nodes that earn something when they go, those first that earn most for each pod moved, within the
@@ -87,7 +221,7 @@ func (v *view) promising(all []*node, replace bool) []*node {
 		}
 		before := len(b.steps)
 		b.leave(n)
-		earns, ok := v.promise(b, n, b.run(n.moving, nil), replace)
+		earns, ok := v.promise(b, n, b.move(n.moving, nil, replace), replace)
 		if !ok {
 			b.back(before)
 			continue
@@ -107,11 +241,7 @@ func (v *view) promise(b *board, n *node, left []cluster.Pod, replace bool) (usd
 	if len(left) > 0 && !replace {
 		return 0, false
 	}
-	usd = n.price
-	for i := range left {
-		usd -= v.floor(b.sort(&left[i])) * air
-	}
-	usd = usd*v.rules().payback.Hours() - (n.cost-1)*v.rules().moveUSD
+	usd = v.gain(n.price, n.cost-1, v.floors(b, left))
 	return usd, usd > 0
 }
 
@@ -121,7 +251,7 @@ const beyond = 1e9
 // floor is the least that a pod of the sort costs on new nodes, USD per hour; beyond all prices where nobody sells what it needs.
 func (v *view) floor(k *sort) float64 {
 	if !k.priced {
-		k.floor, _ = v.stock.Floor(*k.pod)
+		k.floor, _ = v.shop().Floor(*k.pod)
 		k.priced = true
 	}
 	return k.floor
@@ -136,28 +266,4 @@ func (v *view) leaving() map[string]bool {
 		}
 	}
 	return out
-}
-
-// single asks about one node after the other, from the one after the cursor on, until one is worth it or the questions are used up.
-// It returns the new cursor.
-func (v *view) single(set []*node, cursor string, take func([]*node), found *bool) string {
-	byName := slices.SortedFunc(slices.Values(set), func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
-	i, _ := slices.BinarySearchFunc(byName, cursor, func(n *node, name string) int { return strings.Compare(n.Claim.Name, name) })
-	if i < len(byName) && byName[i].Claim.Name == cursor {
-		i++
-	}
-	for k := range byName {
-		n := byName[(i+k)%len(byName)]
-		if v.asked >= v.rules().steps {
-			return cursor
-		}
-		cursor = n.Claim.Name
-		if len(v.within([]*node{n}, v1.DisruptionUnderutilized)) == 0 {
-			continue
-		}
-		if take([]*node{n}); *found {
-			return cursor
-		}
-	}
-	return ""
 }

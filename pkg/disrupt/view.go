@@ -2,7 +2,6 @@ package disrupt
 
 import (
 	"cmp"
-	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -55,7 +54,7 @@ type node struct {
 	price  float64 // USD per hour, 0 when nobody knows
 	cost   float64 // of moving its pods (spec core.md §6.3), in ordinary pods
 	empty  bool    // nothing on it needs room elsewhere
-	waste  float64 // price less what its pods would cost by their share of the best nodes
+	waste  float64 // price less what its pods cost at least on new nodes
 
 	taken   bool   // a command or proposal has it
 	barred  refuse // why it may not go gracefully; the zero value lets it go
@@ -70,7 +69,8 @@ type refuse struct{ word, why string }
 type view struct {
 	s         cluster.Snapshot
 	r         rules
-	stock     *pack.Stock
+	stock     *pack.Stock // once asked for
+	restock   func() *pack.Stock
 	types     func(cluster.Pool) []catalog.Type
 	base      plan.Plan        // where pods go as it is
 	calm      cluster.Snapshot // with every pod where base puts it, and room on nodes that may take moved pods only
@@ -82,8 +82,6 @@ type view struct {
 	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
 	paid      map[string]float64                                        // which part of the price the account's commitments pay, by NodeClaim
 	room      map[string]int64                                          // what they have left, by their ids
-	shelf     []shelf
-	worths    map[amounts]float64
 	desk      *board
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
@@ -104,14 +102,16 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 	s.Rules.SearchSteps, s.Rules.NodeCostUSD = searchSteps, max(s.Rules.NodeCostUSD, nodeCostUSD)
 	v := &view{
 		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
-		left: map[string]map[v1.DisruptionReason]int{}, worths: map[amounts]float64{},
+		left:     map[string]map[v1.DisruptionReason]int{},
 		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{},
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()
 	v.sight()
-	v.stock = pack.Stocked(s, sells)
-	v.base = v.pack(v.kept())
+	v.restock = func() *pack.Stock { return pack.Stocked(s, sells) }
+	if v.astir() {
+		v.base = v.pack(v.kept())
+	}
 	for _, n := range v.nodes {
 		v.appraise(n, m)
 	}
@@ -127,12 +127,13 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 // sight finds our nodes and the pods on them.
 func (v *view) sight() {
 	on := map[string][]cluster.Pod{}
-	for _, p := range v.s.Pods {
+	for i := range v.s.Pods {
+		p := &v.s.Pods[i]
 		if p.Virtual && v.virtual != nil {
 			v.virtual[p.Key()] = true
 		}
 		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
-			on[p.NodeName] = append(on[p.NodeName], p)
+			on[p.NodeName] = append(on[p.NodeName], *p)
 		}
 	}
 	for _, h := range v.s.Hosts() {
@@ -142,12 +143,18 @@ func (v *view) sight() {
 		n := &node{Host: h}
 		if h.Node != nil {
 			n.pods = on[h.Node.Name]
-			slices.SortFunc(n.pods, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+			if !slices.IsSortedFunc(n.pods, byKey) {
+				slices.SortFunc(n.pods, byKey)
+			}
 		}
 		v.nodes = append(v.nodes, n)
 		v.byClaim[n.Claim.Name] = n
 	}
 	slices.SortFunc(v.nodes, func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+}
+
+func byKey(a, b cluster.Pod) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
 // kept is the snapshot in which the replacements of commands under way are new still, so that the packer keeps them for the pods they
@@ -196,10 +203,6 @@ func (v *view) appraise(n *node, m Memory) {
 		}
 	}
 	n.empty = n.cost <= 1
-	n.waste = n.price
-	for _, p := range n.moving {
-		n.waste -= v.worthOf(p.Need)
-	}
 	v.quiet[n.Claim.Name] = quietOf(n, m, v.s.Now)
 }
 
@@ -302,42 +305,6 @@ func (v *view) settling(n *node) bool {
 	return v.now().Before(v.quiet[n.Claim.Name].Since.Add(n.pool.Disruption.After))
 }
 
-// together reports whether all pods that have a place or get one as it is still get one when the nodes of these commands go at
-// once: what each command needs was asked for with all other pods standing still.
-func (v *view) together(begun []Command, c Command) bool {
-	s := v.s
-	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
-	going := map[string]bool{}
-	for _, x := range append(slices.Clone(begun), c) {
-		if v.fixed(x.Claims) {
-			continue // its pods have room on its replacement
-		}
-		for _, name := range x.Claims {
-			going[v.byClaim[name].Node.Name] = true
-		}
-		for i, l := range x.Launches {
-			s.Claims = append(s.Claims, cluster.Claim{Name: fmt.Sprintf("%s-%d", x.ID, i), Pool: l.Pool, Class: l.Class, Created: v.now(),
-				Labels: l.Labels, Annotations: l.Annotations, Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup})
-		}
-	}
-	condemn(s.Nodes, going)
-	homeless := map[string]bool{}
-	for _, u := range v.base.Unplaced {
-		homeless[u.Pod] = true
-	}
-	p := v.pack(s)
-	return len(p.Launches) <= len(v.base.Launches) && !slices.ContainsFunc(p.Unplaced, func(u plan.Unplaced) bool { return !homeless[u.Pod] })
-}
-
-// condemn taints the nodes of those names. The list must be a copy.
-func condemn(nodes []cluster.Node, names map[string]bool) {
-	for i := range nodes {
-		if names[nodes[i].Name] {
-			nodes[i].Taints = append(slices.Clone(nodes[i].Taints), cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"})
-		}
-	}
-}
-
 // without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
 // go for good the nodes count for the limits of their pools still: both run while pods move.
 func (v *view) without(set []*node, forGood bool) plan.Plan {
@@ -357,7 +324,20 @@ func (v *view) without(set []*node, forGood bool) plan.Plan {
 	return v.pack(v.drop(s, out, forGood))
 }
 
-func (v *view) pack(s cluster.Snapshot) plan.Plan { return v.stock.Pods(s) }
+func (v *view) pack(s cluster.Snapshot) plan.Plan { return v.shop().Pods(s) }
+
+// shop is what the pools can launch. Finding that takes its time, and many passes have nothing to ask.
+func (v *view) shop() *pack.Stock {
+	if v.stock == nil {
+		v.stock = v.restock()
+	}
+	return v.stock
+}
+
+// astir reports whether any pod waits or is to move, so that the packer has something to say about the snapshot as it is.
+func (v *view) astir() bool {
+	return slices.ContainsFunc(v.s.Hosts(), cluster.Host.Condemned) || slices.ContainsFunc(v.s.Pods, cluster.Pod.Provisionable)
+}
 
 // drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone.
 func (v *view) drop(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {

@@ -17,7 +17,7 @@ func TestNotes(t *testing.T) {
 	if got, err := n.Recall(t.Context()); err != nil || got.Quiet != nil {
 		t.Errorf("of nothing it recalls %+v, %v", got, err)
 	}
-	want := disrupt.Memory{Cursor: "claim-7", Quiet: map[string]disrupt.Quiet{"claim-1": {Sum: 7, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}}
+	want := disrupt.Memory{Asked: disrupt.Asked{World: 1<<63 + 7, Sets: []uint64{3, 1<<63 + 9}}, Quiet: map[string]disrupt.Quiet{"claim-1": {Sum: 7, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}}
 	if err := n.Remember(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}

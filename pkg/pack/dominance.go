@@ -91,19 +91,11 @@ type alike struct {
 // unequalled leaves out, of offers in the order of forSale, those that no admission can tell from one that costs no more and holds as
 // much. That is quickly done, and leaves fewer to ask the admissions about.
 func unequalled(offers []*offer, asks []*admission) []*offer {
-	var list []require.Requirement
-	seen := map[string]bool{}
-	var text []byte
-	for _, ask := range asks {
-		for _, alt := range ask.alternative {
-			for _, r := range alt.All() {
-				if text = written(text[:0], r); !perOffer(r.Key) && !seen[string(text)] {
-					seen[string(text)] = true
-					list = append(list, r)
-				}
-			}
-		}
+	list, texts := requirementsOf(asks)
+	if len(offers) > 0 && offers[0].model.pool.culled(offers, texts) {
+		offers = offers[0].model.pool.some.offers
 	}
+	var text []byte
 	answers := map[*model]string{}
 	kept := map[alike][]*offer{}
 	var out []*offer
@@ -124,6 +116,45 @@ func unequalled(offers []*offer, asks []*admission) []*offer {
 		}
 	}
 	return out
+}
+
+// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each once and with its text.
+func requirementsOf(asks []*admission) (list []require.Requirement, texts []string) {
+	seen := map[string]bool{}
+	var text []byte
+	for _, ask := range asks {
+		for _, alt := range ask.alternative {
+			for _, r := range alt.All() {
+				if text = written(text[:0], r); !perOffer(r.Key) && !seen[string(text)] {
+					seen[string(text)] = true
+					list, texts = append(list, r), append(texts, string(text))
+				}
+			}
+		}
+	}
+	return list, texts
+}
+
+// few are the offers of a pool that unequalled leaves for every admission which has no other requirements than those.
+type few struct {
+	offers []*offer
+	texts  map[string]bool
+}
+
+// cull finds what is left of the pool's sale for all these admissions.
+func (p *pool) cull(asks []*admission) {
+	_, texts := requirementsOf(asks)
+	some := few{offers: unequalled(p.sale, asks), texts: map[string]bool{}}
+	for _, t := range texts {
+		some.texts[t] = true
+	}
+	p.some = some
+}
+
+// culled reports whether the offers are the pool's sale and were culled for all those requirements.
+func (p *pool) culled(offers []*offer, texts []string) bool {
+	return len(p.some.offers) > 0 && len(offers) == len(p.sale) && offers[0] == p.sale[0] && offers[len(offers)-1] == p.sale[len(p.sale)-1] &&
+		!slices.ContainsFunc(texts, func(t string) bool { return !p.some.texts[t] })
 }
 
 // written appends the requirement in full.

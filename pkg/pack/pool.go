@@ -32,6 +32,7 @@ type pool struct {
 	reserved []*offer // of them, those in capacity reservations, which sale does not have
 	paid     []*offer // of them, those that commitments cover, which sale does not have
 	used     usage
+	some     few // see cull
 }
 
 // usage is what a pool has already.

@@ -13,7 +13,8 @@ import (
 // waited. It remembers which offers suit which pods. It may not be used concurrently.
 type Stock struct {
 	sells Market
-	from  *world // with every pod as if it waited
+	from  *world   // with every pod as if it waited
+	few   *ranking // what is to be had in small numbers
 	sold  func(cluster.Pool) []catalog.Type
 }
 
@@ -25,7 +26,8 @@ func Stocked(s cluster.Snapshot, sells Market) *Stock {
 			p.NodeName, p.Nominated, p.Unscheduled = "", "", true
 		}
 	}
-	return &Stock{sells: sells, from: stocked(s, sells), sold: overlay.Market(s, sells)}
+	from := stocked(s, sells)
+	return &Stock{sells: sells, from: from, few: from.scarce(), sold: overlay.Market(s, sells)}
 }
 
 // stocked is a world that knows what pools can launch, and no more.
@@ -35,7 +37,30 @@ func stocked(s cluster.Snapshot, sells Market) *world {
 	w.measure(w.needed())
 	w.addDaemons()
 	w.findPools(sells)
+	var asks []*admission
+	softTaint := w.softTaints()
+	for _, k := range w.kinds {
+		for _, x := range wishes(k.pod, s.Rules.IgnorePreferences, softTaint) {
+			asks = append(asks, w.admission(x.alternatives(true), x.tolerations()))
+		}
+	}
+	asks = distinct(asks)
+	for _, p := range w.pools {
+		p.cull(asks)
+	}
 	return w
+}
+
+// scarce ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
+func (w *world) scarce() *ranking {
+	_, w.room = w.s.Allot()
+	a := w.attempt(nil, false)
+	var list []*offer
+	for _, p := range w.pools {
+		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved), func(o *offer) bool { return a.slots[o.Reservation.ID] <= 0 })...)
+		list = append(list, slices.DeleteFunc(slices.Clone(p.paid), func(o *offer) bool { _, n := a.covered(o); return n == 0 })...)
+	}
+	return newRanking(list, len(w.dims))
 }
 
 // Pods is what PodsFrom decides about the snapshot.
@@ -65,7 +90,8 @@ func (st *Stock) Floor(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
 	list := wishes(p, w.s.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
-	usd = w.sale.share(w.admission(x.alternatives(true), x.tolerations()), w.vector(p.Need))
+	admit, need := w.admission(x.alternatives(true), x.tolerations()), w.vector(p.Need)
+	usd = min(w.sale.share(admit, need), st.few.share(admit, need))
 	return usd, usd < noPrice
 }
 

@@ -79,7 +79,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.Measured, err error
 		}
 	}
 	j.w.Bind()
-	acted = len(p.Begin)+len(p.Undo)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Cursor != "" || j.memory.Offset > 0
+	acted = len(p.Begin)+len(p.Undo)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Asked.Sets != nil
 	return acted, took, j.provision()
 }
 

@@ -1,0 +1,60 @@
+package disrupt
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What was answered with no is not asked again: whether that is remembered or not, the decision is the same, and so is every reason.
+// Between passes, in turn, nothing changes, time goes by, a pod ends, nodes have more room, and a pod must not be disrupted any more.
+func TestMemoryChangesNothing(t *testing.T) {
+	remembered, acted := 0, 0
+	for seed := range uint64(24) {
+		w := grown(t, seed)
+		w.Snapshot.Rules.DisruptionSteps = 1 << 20
+		for pass := range 40 {
+			bare := w.memory
+			bare.Asked = Asked{}
+			want, _ := Next(w.Snapshot, bare, w.Market)
+			if known := w.memory.Asked.Done; known {
+				remembered++
+			}
+			p := w.next()
+			if diff := cmp.Diff(want.Lines(), p.Lines()); diff != "" {
+				t.Fatalf("seed %d, pass %d (-forgetful +remembering):\n%s", seed, pass, diff)
+			}
+			acted += len(p.Begin)
+			w.act(p)
+			w.initialize()
+			w.provision()
+			w.Snapshot.Now = w.Snapshot.Now.Add(20 * time.Second)
+			w.disturb(pass)
+		}
+	}
+	if remembered < 120 || acted < 20 {
+		t.Errorf("%d passes remembered an answer, %d commands: too little to test anything", remembered, acted)
+	}
+}
+
+// disturb changes a little, in every fourth pass.
+func (w *world) disturb(pass int) {
+	s := &w.Snapshot
+	switch pass % 16 {
+	case 3:
+		s.Now = s.Now.Add(time.Hour)
+	case 7:
+		if len(s.Pods) > 0 {
+			s.Pods = s.Pods[:len(s.Pods)-1]
+		}
+	case 11:
+		for i := range s.Nodes {
+			s.Nodes[i].Allocatable.CPU += 1000
+		}
+	case 15:
+		if len(s.Pods) > 0 {
+			s.Pods[0].DoNotDisrupt = "true"
+		}
+	}
+}
