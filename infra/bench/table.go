@@ -100,7 +100,7 @@ func plainText(rows []row, alone []solo) string {
 
 func markdown(rows []row, alone []solo) string {
 	out := fmt.Sprintf("# Joiner beside Karpenter\n\nMeasured %s on %s with %s, Karpenter %s, Joiner's default settings, in one process. "+
-		"Seconds are those of packing alone. Written by `make bench`.\n\n%s\n\n%s\n",
+		"Seconds are those of packing alone. No plan costs less than the bound, which leaves limits and weights of NodePools aside. Written by `make bench`.\n\n%s\n\n%s\n",
 		time.Now().UTC().Format(time.DateOnly), processor(), runtime.Version(), version("sigs.k8s.io/karpenter"), sheet(rows).RenderMarkdown(), summary(rows))
 	if t := largeSheet(alone); t != nil {
 		out += "\n## Large clusters\n\nJoiner alone, each in a process of its own that has one core; peak memory is that of the whole process once packed.\n\n" +
