@@ -222,7 +222,7 @@ local: build $(BIN)/joiner-plane .local/cdk.out/manifest.json
 .local/cdk.out/manifest.json: $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
 	@rm -rf .local/cdk.out
 	$(STEP) 'synthesize the stack for the local environment' '8 s, 2 minutes the first time' $(SHELL) -c \
-		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c push=true -c commitments=true -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
+		"$(CDK) synth --quiet --no-notices --no-version-reporting -c clusterName=demo -c push=true -c commitments=true -c zonalShift=true -c architecture=$(LAMBDA_ARCH) -o .local/cdk.out $(CDK_QUIET)"
 	@touch $@
 
 .local/dist/$(LOCAL_ARCH)/%/bootstrap:

@@ -38,7 +38,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/aws/aws-sdk-go-v2/service/savingsplans v1.33.2 // indirect
+require (
+	github.com/aws/aws-sdk-go-v2/service/arczonalshift v1.23.7 // indirect
+	github.com/aws/aws-sdk-go-v2/service/savingsplans v1.33.2 // indirect
+)
 
 require (
 	github.com/Masterminds/semver/v3 v3.5.0 // indirect

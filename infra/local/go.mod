@@ -86,7 +86,10 @@ require (
 	sigs.k8s.io/kwok v0.8.0
 )
 
-require github.com/aws/aws-sdk-go-v2/service/savingsplans v1.33.2 // indirect
+require (
+	github.com/aws/aws-sdk-go-v2/service/arczonalshift v1.23.7 // indirect
+	github.com/aws/aws-sdk-go-v2/service/savingsplans v1.33.2 // indirect
+)
 
 require (
 	github.com/alecthomas/participle/v2 v2.1.1 // indirect

@@ -59,7 +59,7 @@ func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Qu
 }
 
 func provisionAllows(s *joiner) []statement {
-	return append(append(s.launch(), s.storeTicks()...),
+	return append(append(append(s.launch(), s.storeTicks()...), s.readShifts()...),
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.describeLevels(),
 		s.passNodeRole(),
@@ -83,7 +83,7 @@ func lifecycleAllows(s *joiner) []statement {
 
 // Disrupt writes its intents into the cluster; provision launches and lifecycle drains.
 func disruptAllows(s *joiner) []statement {
-	return append(s.storeTicks(),
+	return append(append(s.storeTicks(), s.readShifts()...),
 		s.describe("DescribeInstances", "ec2:DescribeInstances"), // whether they are where their class would put them
 		s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle"))
 }
@@ -94,6 +94,15 @@ func (s *joiner) storeTicks() []statement {
 		return nil
 	}
 	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + tick.Prefix + "*"}}}
+}
+
+// readShifts is for zones that the cluster is shifted away from.
+func (s *joiner) readShifts() []statement {
+	if !s.props.Functions.ZonalShift {
+		return nil
+	}
+	return []statement{{sid: "ReadZonalShifts", actions: []string{"arc-zonal-shift:GetManagedResource"},
+		resources: []string{s.arn("eks", *s.Region(), *s.Account(), "cluster/"+s.cluster)}}}
 }
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.

@@ -233,6 +233,17 @@ func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
 	}
 }
 
+func TestZonalShiftsAreReadOnlyIfSet(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "zonalShift": fmt.Sprint(on), "distFolder": placeholders(t)}))
+		for _, function := range []string{"Provision", "Disrupt"} {
+			if got := tmpl.permissions(function); strings.Contains(got, "ReadZonalShifts: arc-zonal-shift:GetManagedResource\n") != on {
+				t.Errorf("with zonalShift %t %s may\n%s", on, function, got)
+			}
+		}
+	}
+}
+
 func TestAnObserverMayOnlyLook(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "mode": "observe", "distFolder": placeholders(t)}))
 	may := regexp.MustCompile(`^(ec2:Describe|iam:(Get|List)|eks:Describe|s3:(GetObject|ListBucket|PutObject)$|ssm:Get|pricing:Get|logs:|xray:|sqs:SendMessage$|lambda:InvokeFunction$)`)

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
@@ -50,6 +51,7 @@ type App struct {
 	cluster launch.Cluster
 	fleet   *fleet.Fleet
 	ledger  *ledger.Ledger
+	soldOut control.SoldOut // the ledger, with what else is not to be had
 	store   *discover.Store
 	levels  discover.Levels
 	foreign control.Foreign // instances that earlier notices of this process were about
@@ -89,7 +91,24 @@ func FromEnv(ctx context.Context) (*App, error) {
 	a.ledger = ledger.New(a.kube, time.Now)
 	a.store = discover.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, set.CatalogMaxAge, time.Now)
+	a.soldOut = a.ledger
+	if set.ZonalShift {
+		a.soldOut = a.shifts()
+	}
 	return a, nil
+}
+
+// shifts is the ledger, in which zones are sold out that the cluster is shifted away from.
+func (a *App) shifts() *discover.Shifts {
+	return &discover.Shifts{SoldOut: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws), Now: time.Now, Log: a.log,
+		ARN: func(ctx context.Context) (string, error) {
+			c, err := a.describe(ctx)
+			return c.ARN, err
+		},
+		Zones: func(ctx context.Context) (map[string]string, error) {
+			c, _, err := a.store.Catalog(ctx)
+			return c.Zones, err
+		}}
 }
 
 // connect finds the API server, in the settings or by asking EKS, and makes the client for it.

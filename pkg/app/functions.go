@@ -31,7 +31,7 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) provision(info launch.Cluster, holder string) control.Provision {
 	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
-		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
+		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
 		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(a.kube),
 		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
@@ -50,7 +50,7 @@ func (a *App) disrupt(holder string) control.Disrupt {
 	r := a.rules()
 	r.ReportDisruption = a.set.Disruption == setting.DisruptionReport
 	return control.Disrupt{Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
-		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.ledger), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
+		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Metrics: a.metrics,
 		Rules: r, Holder: holder, Now: time.Now, Log: a.log}
 }

@@ -18,6 +18,7 @@ type Cluster struct {
 	CABundle    string // base64 of its certificate authority's PEM
 	ServiceCIDR string // of IPv4 where there is one, else of IPv6
 	Version     string // such as 1.36
+	ARN         string
 }
 
 // Describe asks EKS for the cluster. It fails when EKS does not know it or it has no endpoint yet.
@@ -30,7 +31,7 @@ func Describe(ctx context.Context, c *eks.Client, name string) (Cluster, error) 
 	if k == nil || aws.ToString(k.Endpoint) == "" || k.CertificateAuthority == nil {
 		return Cluster{}, fmt.Errorf("describe cluster %s: it has no endpoint yet, wait until it is active", name)
 	}
-	found := Cluster{Endpoint: aws.ToString(k.Endpoint), CABundle: aws.ToString(k.CertificateAuthority.Data), Version: aws.ToString(k.Version)}
+	found := Cluster{Endpoint: aws.ToString(k.Endpoint), CABundle: aws.ToString(k.CertificateAuthority.Data), Version: aws.ToString(k.Version), ARN: aws.ToString(k.Arn)}
 	if n := k.KubernetesNetworkConfig; n != nil {
 		found.ServiceCIDR = aws.ToString(n.ServiceIpv4Cidr)
 		if found.ServiceCIDR == "" {

@@ -117,6 +117,7 @@ type Values struct {
 	Mode                    string   // act or observe
 	KarpenterNamespaces     []string // of a leader lease that keeps Joiner from acting
 	IsolatedVPC             bool
+	ZonalShift              bool
 	RehearseLaunches        bool
 	DecisionLog             string // off, log or store
 	LogLevel                string // debug, info, warn or error

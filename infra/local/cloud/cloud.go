@@ -85,6 +85,7 @@ type Cloud struct {
 	reservations map[string]*reservation // by id
 	reserved     []ReservedInstances
 	plans        []SavingsPlan
+	shifts       []ZonalShift
 	groups       []PlacementGroup
 	images       []image
 	params       map[string]parameter

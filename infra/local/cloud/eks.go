@@ -111,6 +111,9 @@ func restAction(service string, r *http.Request) string {
 	if service == "savingsplans" {
 		return parts[0] // all of its actions are paths
 	}
+	if service == "arc-zonal-shift" && r.Method == http.MethodGet && parts[0] == "managedresources" && len(parts) == 2 {
+		return "GetManagedResource"
+	}
 	entries := len(parts) > 2 && parts[0] == "clusters" && parts[2] == "access-entries"
 	action, known := map[string]string{
 		"GET 3": "ListAccessEntries", "POST 3": "CreateAccessEntry",

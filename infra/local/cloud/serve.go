@@ -94,8 +94,9 @@ func (c *Cloud) table() map[string]service {
 		"lambda":  {wire.RestJSON, lambdaOperations()},
 		"s3":      {wire.RestXML, nil},
 
-		"servicequotas": {wire.JSON, quotaOperations()},
-		"savingsplans":  {wire.RestJSON, plansOperations()},
+		"servicequotas":   {wire.JSON, quotaOperations()},
+		"savingsplans":    {wire.RestJSON, plansOperations()},
+		"arc-zonal-shift": {wire.RestJSON, shiftOperations()},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -36,24 +37,26 @@ type deed struct {
 func deeds() map[string]map[string]deed {
 	return map[string]map[string]deed{
 		"provision": {
-			"finds the cluster":    findsCluster("provision"),
-			"launches":             {do: launches},
-			"sees what is left":    seesLevels("provision"),
-			"launches reserved":    {prepare: reserved, do: launchesReserved},
-			"adopts":               {prepare: lostReply, do: launches},
-			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("provision")},
-			"learns there is none": {do: learnsThereIsNone("provision")},
-			"wakes lifecycle":      wakes("provision", "lifecycle"),
-			"wakes refresh":        wakes("provision", "refresh"),
+			"finds the cluster":       findsCluster("provision"),
+			"launches":                {do: launches},
+			"sees what is left":       seesLevels("provision"),
+			"looks for shifted zones": looksForShifts("provision"),
+			"launches reserved":       {prepare: reserved, do: launchesReserved},
+			"adopts":                  {prepare: lostReply, do: launches},
+			"reads the catalog":       {prepare: catalogStored, do: readsCatalog("provision")},
+			"learns there is none":    {do: learnsThereIsNone("provision")},
+			"wakes lifecycle":         wakes("provision", "lifecycle"),
+			"wakes refresh":           wakes("provision", "refresh"),
 		},
 		"disrupt": {
-			"finds the cluster":    findsCluster("disrupt"),
-			"sees what is left":    seesLevels("disrupt"),
-			"lists instances":      listsInstances("disrupt"),
-			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("disrupt")},
-			"learns there is none": {do: learnsThereIsNone("disrupt")},
-			"wakes provision":      wakes("disrupt", "provision"),
-			"wakes lifecycle":      wakes("disrupt", "lifecycle"),
+			"finds the cluster":       findsCluster("disrupt"),
+			"sees what is left":       seesLevels("disrupt"),
+			"looks for shifted zones": looksForShifts("disrupt"),
+			"lists instances":         listsInstances("disrupt"),
+			"reads the catalog":       {prepare: catalogStored, do: readsCatalog("disrupt")},
+			"learns there is none":    {do: learnsThereIsNone("disrupt")},
+			"wakes provision":         wakes("disrupt", "provision"),
+			"wakes lifecycle":         wakes("disrupt", "lifecycle"),
 		},
 		"lifecycle": {
 			"finds the cluster": findsCluster("lifecycle"),
@@ -138,6 +141,14 @@ func deeds() map[string]map[string]deed {
 			"wakes lifecycle": wakes("setup", "lifecycle"),
 		},
 	}
+}
+
+func looksForShifts(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		_, err := arczonalshift.NewFromConfig(r.of(function)).GetManagedResource(t.Context(),
+			&arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String("arn:aws:eks:" + region + ":" + account + ":cluster/demo")})
+		return err
+	}}
 }
 
 func findsCluster(function string) deed {

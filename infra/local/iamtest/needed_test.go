@@ -26,8 +26,10 @@ func needs() map[string]map[string]string {
 			"PassNodeRole":          "launches",
 			"ReadCatalog":           "reads the catalog",
 			"WakeFunctions":         "wakes lifecycle",
+			"ReadZonalShifts":       "looks for shifted zones",
 		},
 		"disrupt": {
+			"ReadZonalShifts":   "looks for shifted zones",
 			"FindCluster":       "finds the cluster",
 			"DescribeLevels":    "sees what is left",
 			"ReadCatalog":       "reads the catalog",
