@@ -42,26 +42,26 @@ type Stamp struct {
 	Mode       string `json:"mode,omitempty"`       // act or observe
 }
 
-// Record is a tick in short.
+// Record is a tick in short. CloudWatch Logs Insights finds the first 200 fields of a line, so what is asked for most stands first.
 type Record struct {
 	Schema int       `json:"schema"`
 	Time   time.Time `json:"time"` // of the snapshot
 	Stamp
 	Snapshot string `json:"snapshot,omitempty"` // key of the whole tick in the store; empty if it was not stored
 
-	Fleet    Fleet     `json:"fleet"` // what there was
-	Launches []Launch  `json:"launches,omitempty"`
-	Removals []Removal `json:"removals,omitempty"`
+	Fleet         Fleet   `json:"fleet"`          // what there was
+	HourlyUSD     float64 `json:"hourlyUSD"`      // of the launches
+	LowerBoundUSD float64 `json:"lowerBoundUSD"`  // of the same
+	Gap           float64 `json:"gap"`            // HourlyUSD / LowerBoundUSD - 1, 0 without a bound
+	Prices        string  `json:"prices"`         // when they were read, or whence they come
+	Placed        int     `json:"placed"`         // pods that fit where there is room
+	More          int     `json:"more,omitempty"` // entries that were cut off
+
 	Unplaced []Reason  `json:"unplaced,omitempty"`
+	Removals []Removal `json:"removals,omitempty"`
+	Launches []Launch  `json:"launches,omitempty"`
 	Skipped  []Reason  `json:"skipped,omitempty"` // pools that took no part
 	Spared   []Reason  `json:"spared,omitempty"`  // nodes that stay
-	Placed   int       `json:"placed"`            // pods that fit where there is room
-	More     int       `json:"more,omitempty"`    // entries that were cut off
-
-	HourlyUSD     float64 `json:"hourlyUSD"`     // of the launches
-	LowerBoundUSD float64 `json:"lowerBoundUSD"` // of the same
-	Gap           float64 `json:"gap"`           // HourlyUSD / LowerBoundUSD - 1, 0 without a bound
-	Prices        string  `json:"prices"`        // when they were read, or whence they come
 }
 
 // Fleet is what the nodes of pools were, and what others there were. Nodes whose price nobody knows cost nothing here.
