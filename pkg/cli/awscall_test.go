@@ -27,7 +27,7 @@ func awsCall(words []string) error {
 	if len(words) < 2 {
 		return errors.New("it names no call")
 	}
-	if slices.Contains([]string{"eks wait", "logs tail"}, words[0]+" "+words[1]) {
+	if slices.Contains([]string{"eks wait", "eks update-kubeconfig", "logs tail"}, words[0]+" "+words[1]) {
 		return nil // the CLI's own
 	}
 	client, known := clients[words[0]]

@@ -136,9 +136,8 @@ func defaults() setting.Values {
 	return v
 }
 
-// snapshot reads the cluster and what EC2 sells, as a pass of provision does.
-func (t target) snapshot(ctx context.Context, sc screen, l link) (s cluster.Snapshot, err error) {
-	var load catalog.Catalog
+// offered reads instance types and prices, and tells of it when it takes long.
+func (t target) offered(ctx context.Context, sc screen) (load catalog.Catalog, err error) {
 	err = sc.during("reading instance types and prices", func() (err error) {
 		var why string
 		load, why, err = t.prices(ctx)
@@ -147,6 +146,12 @@ func (t target) snapshot(ctx context.Context, sc screen, l link) (s cluster.Snap
 		}
 		return err
 	})
+	return load, err
+}
+
+// snapshot reads the cluster and what EC2 sells, as a pass of provision does.
+func (t target) snapshot(ctx context.Context, sc screen, l link) (s cluster.Snapshot, err error) {
+	load, err := t.offered(ctx, sc)
 	if err != nil {
 		return s, err
 	}

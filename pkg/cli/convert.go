@@ -51,11 +51,14 @@ func runConvert(f convertFlags, sc screen) error {
 	if len(f.files) == 0 {
 		return &inputError{errors.New("no file given; name one with -f")}
 	}
-	files, err := readAll(f.files)
-	if err != nil {
-		return &inputError{err}
-	}
-	docs, err := parseAll(files)
+	var docs []manifest.Document
+	err := sc.during("reading "+strings.Join(f.files, ","), func() error {
+		files, err := readAll(f.files)
+		if err == nil {
+			docs, err = parseAll(files)
+		}
+		return err
+	})
 	if err != nil {
 		return &inputError{err}
 	}

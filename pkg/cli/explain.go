@@ -71,9 +71,13 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc screen) e
 	if err != nil {
 		memory = disrupt.Memory{} // only says less about what disruption has in mind
 	}
-	sells := pack.Sells(source.Snapshot)
-	source.View = status.Of(source.Snapshot, memory, sells)
-	a, err := ask(source, sells)
+	var a explain.Answer
+	err = sc.during("asking what becomes of nodes and pods", func() (err error) {
+		sells := pack.Sells(source.Snapshot)
+		source.View = status.Of(source.Snapshot, memory, sells)
+		a, err = ask(source, sells)
+		return err
+	})
 	if missing, ok := errors.AsType[*explain.NotFoundError](err); ok {
 		return &inputError{missing}
 	}

@@ -62,9 +62,15 @@ func runMigrate(ctx context.Context, f migrateFlags, sc screen) error {
 	if err != nil {
 		return unreachable(l, err)
 	}
-	r := migrate.To(facts, pack.Sells(s))
-	if f.back {
-		r = migrate.Back(facts)
+	var r migrate.Report
+	err = sc.during("looking at every NodeClaim", func() error {
+		if r = migrate.Back(facts); !f.back {
+			r = migrate.To(facts, pack.Sells(s))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	err = sc.show(f.output, r, func() error {
 		showReport(sc, r)

@@ -77,14 +77,15 @@ func runPlan(ctx context.Context, f planFlags, sc screen) error {
 	if f.scratch {
 		return &inputError{errors.New("--from-scratch is for clusters; files hold only pods that wait")}
 	}
-	load, why, err := f.prices(ctx)
+	load, err := f.offered(ctx, sc)
 	if err != nil {
 		return err
 	}
-	if why != "" {
-		sc.say("%s", why)
-	}
-	w, err := f.workload(sc)
+	var w workload.File
+	err = sc.during("reading "+strings.Join(f.files, ","), func() (err error) {
+		w, err = f.workload(sc)
+		return err
+	})
 	if err != nil {
 		return &inputError{err}
 	}

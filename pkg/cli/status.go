@@ -94,7 +94,12 @@ func (f statusFlags) view(ctx context.Context, sc screen, l link, again bool) (s
 	if err != nil {
 		memory = disrupt.Memory{} // only says less about what disruption has in mind
 	}
-	return status.Of(s, memory, pack.Sells(s)), nil
+	var v status.View
+	err = sc.during("asking what becomes of nodes and pods", func() error { // it cannot fail
+		v = status.Of(s, memory, pack.Sells(s))
+		return nil
+	})
+	return v, err
 }
 
 func (f statusFlags) show(sc screen, l link, v status.View) error {

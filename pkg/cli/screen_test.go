@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// What takes longer than a second is told, what is quicker is not; nothing is coloured where no terminal is.
+func TestWorkThatTakesLongIsTold(t *testing.T) {
+	var out, messages bytes.Buffer
+	sc := newScreen(&out, &messages)
+	for _, c := range []struct {
+		takes time.Duration
+		want  string
+	}{{time.Millisecond, ""}, {quiet + 200*time.Millisecond, "counting sheep, 1 s so far\n"}} {
+		messages.Reset()
+		timer := time.NewTimer(c.takes)
+		err := sc.during("counting sheep", func() error {
+			<-timer.C
+			return nil
+		})
+		if err != nil || messages.String() != c.want || out.Len() > 0 {
+			t.Errorf("%s: %v, says %q, want %q; prints %q", c.takes, err, messages.String(), c.want, out.String())
+		}
+	}
+	if got := sc.paint("red", text.FgRed) + sc.paintMessage("red", text.FgRed); got != "redred" {
+		t.Errorf("without a terminal: %q", got)
+	}
+	sc.live = true
+	messages.Reset()
+	timer := time.NewTimer(quiet + 3*redraw)
+	_ = sc.during("counting sheep", func() error { // it cannot fail
+		<-timer.C
+		return nil
+	})
+	if got := messages.String(); strings.Count(got, "\rcounting sheep ") < 2 || strings.Contains(got, "\n") || !strings.HasSuffix(got, text.EraseLine.Sprint()) {
+		t.Errorf("on a terminal one line is written over and taken away: %q", got)
+	}
+}
