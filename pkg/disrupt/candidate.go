@@ -52,7 +52,7 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 	case interrupt.LeaveOf(*n.Claim).Cause != "":
 		return refuse{"notice", "a notice of EC2 has it replaced already"}
 	case !v.failedAt[n.Claim.Name].IsZero():
-		return refuse{"failed", "a disruption of it came to nothing less than " + v.rules().payback.String() + " ago"}
+		return refuse{"failed", "a disruption of it came to nothing less than " + v.rules().retryAfter.String() + " ago"}
 	case !n.Initialized():
 		return refuse{"starting", "it is not initialized yet"}
 	case nominated[n.Name()]:

@@ -50,7 +50,7 @@ func (v *view) progress(p *Plan) {
 	}
 }
 
-// fail remembers for the payback time about which nodes a command came to nothing: what has just failed fails again.
+// fail remembers for a while about which nodes a command came to nothing: what has just failed fails again.
 func (v *view) fail(claims []string, why string) {
 	for _, name := range claims {
 		v.failedAt[name] = v.now()
@@ -63,7 +63,7 @@ func (v *view) fail(claims []string, why string) {
 // remember takes the failures that still count from the pass before.
 func (v *view) remember(failed map[string]time.Time) {
 	for name, at := range failed {
-		if v.byClaim[name] != nil && v.now().Before(at.Add(v.rules().payback)) {
+		if v.byClaim[name] != nil && v.now().Before(at.Add(v.rules().retryAfter)) {
 			if v.failedAt[name] = at; at.After(v.now()) {
 				v.failedAt[name] = v.now() // the clock was set back
 			}

@@ -22,16 +22,19 @@ type rules struct {
 	confirmAfter   time.Duration // a proposal is this old before it is begun
 	replaceTimeout time.Duration // a command that is not done by then is taken back
 	payback        time.Duration // a move must earn its cost within this
+	retryAfter     time.Duration // nodes of a command that came to nothing are left alone for this
 	moveUSD        float64       // what moving one ordinary pod costs
 	steps          int           // what-if questions of one search
 	spotTypes      int           // types that a spot replacement for spot nodes names at least
 }
 
 func rulesOf(r cluster.Rules) rules {
+	payback := cmp.Or(r.Payback, 4*time.Hour)
 	return rules{
 		confirmAfter:   cmp.Or(r.ConfirmAfter, 15*time.Second),
 		replaceTimeout: cmp.Or(r.ReplaceTimeout, 10*time.Minute),
-		payback:        cmp.Or(r.Payback, time.Hour),
+		payback:        payback,
+		retryAfter:     min(payback, time.Hour),
 		moveUSD:        cmp.Or(r.MoveUSD, 0.0005),
 		steps:          cmp.Or(r.DisruptionSteps, 24),
 		spotTypes:      cmp.Or(r.SpotTypes, 15),

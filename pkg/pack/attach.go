@@ -66,7 +66,7 @@ func volumesOf(p *cluster.Pod, shared map[cluster.Volume]bool) volumes {
 
 // attach finds what the drivers of a node can attach beside the volumes of its pods. A node that reports no limit has none, and so
 // has a node that is still to be made: only its driver can tell.
-func attach(n *cluster.Node, pods []cluster.Pod) attached {
+func attach(n *cluster.Node, pods []*cluster.Pod) attached {
 	if n == nil || len(n.VolumeLimits) == 0 {
 		return attached{}
 	}

@@ -12,8 +12,9 @@ import (
 
 // findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name.
 func (w *world) findHosts(waiting map[string]bool) {
-	onNode := map[string][]cluster.Pod{}
-	for _, p := range w.s.Pods {
+	onNode := make(map[string][]*cluster.Pod, len(w.all))
+	for i := range w.s.Pods {
+		p := &w.s.Pods[i]
 		if p.NodeName != "" && !p.Terminal() && !waiting[p.Key()] {
 			onNode[p.NodeName] = append(onNode[p.NodeName], p)
 		}
@@ -23,7 +24,7 @@ func (w *world) findHosts(waiting map[string]bool) {
 		if h.Condemned() {
 			continue
 		}
-		var pods []cluster.Pod
+		var pods []*cluster.Pod
 		if h.Node != nil {
 			pods = onNode[h.Node.Name]
 		}
@@ -38,7 +39,7 @@ func (w *world) findHosts(waiting map[string]bool) {
 }
 
 // hostBin is the host with the room that its pods and its daemons leave.
-func (w *world) hostBin(h cluster.Host, pods []cluster.Pod) *bin {
+func (w *world) hostBin(h cluster.Host, pods []*cluster.Pod) *bin {
 	b := &bin{name: h.Name(), known: h.Known(), exact: h.Registered(), taints: h.Taints(), disks: attach(h.Node, pods)}
 	if h.Node != nil {
 		if _, ok := b.known.Get(labelHost); !ok {

@@ -30,7 +30,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		RebalanceMinAge:         15 * time.Minute,
 		RebalancesPerHour:       20,
 		Disruption:              setting.DisruptionAct,
-		PaybackTime:             time.Hour,
+		PaybackTime:             4 * time.Hour,
 		PodMoveUSD:              0.0005,
 		DisruptionSteps:         24,
 		Stay:                    50 * time.Second,
