@@ -129,6 +129,9 @@ func (t *trial) couldHold(pool cluster.Pool, p *cluster.Pod) (shape, bool) {
 	}
 	m := &machine{pool: pool.Name, taints: pool.Taints}
 	for _, s := range t.shapes(pool, nil, rules, false) {
+		if reservation(s.offer) != "" {
+			continue // others may have taken what room it had
+		}
 		need := amountsOf(p.Need)
 		for _, d := range t.guests(m, s) {
 			need.add(amountsOf(d.Need), 1)
