@@ -35,6 +35,8 @@ const (
 	terminateAt = 500 // ids in one call
 
 	tagsPerSecond, tagsAtOnce = 9, 50
+
+	listHolds = time.Minute
 )
 
 const instanceNotFound = "InvalidInstanceID.NotFound"
@@ -50,6 +52,9 @@ type Fleet struct {
 
 	ending together[struct{}]
 	naming together[map[string][]string] // keys of tags, by instance
+	looked sync.Mutex
+	listed map[string][]string // the same, as the last list had them
+	at     time.Time           // of that list
 	tagged sync.Once
 	tagger *rate.Limiter
 }
@@ -205,7 +210,37 @@ func (f *Fleet) list(ctx context.Context, more ...types.Filter) ([]cluster.Insta
 		}
 	}
 	slices.SortFunc(out, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
+	f.remember(out)
 	return out, nil
+}
+
+// remember keeps which tags instances have, so that naming those of a list needs no look of its own.
+func (f *Fleet) remember(all []cluster.Instance) {
+	f.looked.Lock()
+	defer f.looked.Unlock()
+	f.listed, f.at = make(map[string][]string, len(all)), f.Now()
+	for _, i := range all {
+		f.listed[i.ID] = i.Tags
+	}
+}
+
+// keys are those of the tags of an instance, from a list of less than a minute ago or else from EC2; found is false for an instance that
+// EC2 does not know.
+func (f *Fleet) keys(ctx context.Context, id string) (have []string, found bool, err error) {
+	f.looked.Lock()
+	if f.Now().Sub(f.at) < listHolds {
+		have, found = f.listed[id]
+	}
+	f.looked.Unlock()
+	if found {
+		return have, true, nil
+	}
+	all, err := f.naming.do(ctx, id, terminateAt, f.tags)
+	if err != nil {
+		return nil, false, err
+	}
+	have, found = all[id]
+	return have, found, nil
 }
 
 // Terminate ends the instances. Ids that EC2 does not know are no error. When one call fails the others are still made. Single instances
@@ -239,13 +274,13 @@ func (f *Fleet) terminate(ctx context.Context, ids []string) error {
 
 // Name tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks: the user's tags may
 // have named it, and of an instance that Joiner launched only the first is missing, or the first two (spec aws.md §8.2). An instance that
-// EC2 does not know is no error. Instances that are named side by side are looked at with one call.
+// EC2 does not know is no error. What a list told less than a minute ago is not asked for again; others that are named side by side are
+// looked at with one call.
 func (f *Fleet) Name(ctx context.Context, id, node, claim string) error {
-	tagsOf, err := f.naming.do(ctx, id, terminateAt, f.tags)
+	have, found, err := f.keys(ctx, id)
 	if err != nil {
 		return err
 	}
-	have, found := tagsOf[id]
 	missing := []launch.Tag{{Key: awsv1.TagName, Value: node}, {Key: launch.TagClaim, Value: claim}, {Key: launch.TagClusterName, Value: f.Cluster}}
 	missing = slices.DeleteFunc(missing, func(want launch.Tag) bool { return slices.Contains(have, want.Key) })
 	if !found || len(missing) == 0 {
