@@ -22,7 +22,7 @@ func input(family string) bootstrap.Input {
 		Labels: map[string]string{
 			"karpenter.sh/nodepool": "general", "karpenter.sh/capacity-type": "spot", "team": "a",
 			"topology.k8s.aws/zone-id": "usw2-az1", "node.kubernetes.io/instance-type": "m5.large",
-			"kubelet.kubernetes.io/pet": "cat", "kubernetes.io/arch": "amd64",
+			"kubelet.kubernetes.io/pet": "cat", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux",
 			"topology.kubernetes.io/zone": "us-west-2a", "topology.kubernetes.io/region": "us-west-2",
 			"node-restriction.kubernetes.io/x": "y", "sub.node-restriction.kubernetes.io/x": "y",
 			"k8s.io/x": "y", "foo.k8s.io/x": "y", "kubernetes.io/role": "agent", "foo.kubernetes.io/x": "y",

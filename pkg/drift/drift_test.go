@@ -123,6 +123,22 @@ func TestVerdicts(t *testing.T) {
 		{"the image before groups", func(s *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) {
 			s.Classes[0].SecurityGroups, t.ImageID = []string{"sg-9"}, "ami-2"
 		}, "AMIDrift"},
+		{"another placement group (aws.md §7)", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels[catalog.LabelPlacement], s.Classes[0].Placement = "pg-1", &catalog.Placement{ID: "pg-2", Strategy: "cluster"}
+		}, "PlacementGroupDrift"},
+		{"the placement group of its class", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels[catalog.LabelPlacement], s.Classes[0].Placement = "pg-1", &catalog.Placement{ID: "pg-1", Strategy: "cluster"}
+		}, ""},
+		{"a placement group that nobody looked up", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels[catalog.LabelPlacement], s.Classes[0].Placement = "pg-1", &catalog.Placement{ID: "pg-2"}
+		}, ""},
+		{"reservations before placement groups (aws.md §7)", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels["karpenter.sh/capacity-type"], c.Labels["karpenter.k8s.aws/capacity-reservation-id"] = "reserved", "cr-1"
+			c.Created, c.Labels[catalog.LabelPlacement], s.Classes[0].Placement = noon(), "pg-1", &catalog.Placement{ID: "pg-2", Strategy: "cluster"}
+		}, "CapacityReservationDrift"},
+		{"an image nobody wrote down, of one that drifted", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) {
+			t.ImageID, c.ImageID, c.Conditions = "", "", append(c.Conditions, drifted)
+		}, "none"},
 		{"an instance that EC2 does not show", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
 			s.Classes[0].Subnets, s.Instances = []catalog.Subnet{{ID: "subnet-1"}}, nil
 		}, ""},
