@@ -48,6 +48,8 @@ func (w *world) focusedAct() bool {
 	}
 	m := w.anyMachine(living)
 	switch {
+	case w.plan.focus == "refresh":
+		w.changeClasses()
 	case m == nil:
 		return false
 	case w.plan.focus == "rebalance":

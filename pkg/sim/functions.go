@@ -19,8 +19,7 @@ func Functions(rules cluster.Rules, share int) []Function {
 				p := in.Ports
 				f := control.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
 					Lifecycle: p.considerate("lifecycle", in.Log), Refresh: p.Waker("refresh"), Vigil: p, Holds: p, Rules: rules, Holder: in.Holder,
-					Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
-						ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
+					Cluster:    demo(),
 					SoldOutFor: soldOutFor, ShareFrom: share, BatchIdle: time.Second, BatchMax: 10 * time.Second, Now: in.Now, Log: in.Log}
 				return f.Run(ctx, in.Until)
 			}},
@@ -38,7 +37,20 @@ func Functions(rules cluster.Rules, share int) []Function {
 		handler("rebalance", EventRebalance, time.Hour),
 		handler("scheduledchange", EventHealth, 6*time.Hour),
 		disruption(rules),
+		{Name: "refresh", Every: 5 * time.Minute, Alone: true, MaxAge: time.Minute, Timeout: 2 * time.Minute,
+			Run: func(ctx context.Context, in Invocation) error {
+				p := in.Ports
+				f := control.Refresh{Finder: p, Classes: p, Pools: p, Nodes: p, Market: p, Record: p, Overlays: p, Buffers: p, Prices: p,
+					Cluster: demo(), Rules: rules, Now: in.Now, Log: in.Log}
+				return f.Run(ctx)
+			}},
 	}
+}
+
+// demo is the cluster.
+func demo() launch.Cluster {
+	return launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: caBundle, DNSAddress: "172.20.0.10",
+		ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"}
 }
 
 // disruption is the function that disrupts by choice.

@@ -62,10 +62,12 @@ func (p *Ports) UnreserveNode(_ context.Context, n cluster.Node) error {
 func (p *Ports) CondemnNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "condemn node", n, func(have *node) bool {
 		p.w.checkOurs(have, "condemned")
-		if slices.Contains(have.Taints, disrupted()) {
+		if slices.Contains(have.Taints, disrupted()) && have.Labels[v1.LabelExcludeBalancers] != "" {
 			return false
 		}
-		have.Taints = append(slices.Clone(have.Taints), disrupted())
+		if !slices.Contains(have.Taints, disrupted()) {
+			have.Taints = append(slices.Clone(have.Taints), disrupted())
+		}
 		have.Labels = merged(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
 		return true
 	})

@@ -61,7 +61,7 @@ func drawRules(e *engine, shares bool) cluster.Rules {
 		hold = 0.1
 	}
 	return cluster.Rules{MaxClaims: []int{3, 100}[e.rng.IntN(2)], LaunchTimeout: 2 * time.Minute, RegistrationTimeout: 3 * time.Minute,
-		InitializationTimeout: 4 * time.Minute, MinLeakAge: 30 * time.Second, MemoryOverhead: 0.075,
+		InitializationTimeout: 4 * time.Minute, MinLeakAge: 30 * time.Second, MemoryOverhead: memoryOverhead,
 		Hold: e.chance(hold), Payback: 10 * time.Minute, DisruptionSteps: 12}
 }
 

@@ -79,7 +79,7 @@ func (p *Ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 
 func (p *Ports) readRest(s *cluster.Snapshot) {
 	w := p.w
-	s.Pools, s.Classes = slices.Clone(w.pools), slices.Clone(w.classes)
+	s.Pools, s.Classes = slices.Clone(w.pools), w.described()
 	s.Namespaces = []cluster.Namespace{{Name: namespace}}
 	for _, a := range w.apps {
 		if a.daemon {

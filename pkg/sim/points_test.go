@@ -16,11 +16,11 @@ func crashPoints() []sim.CrashPoint {
 	}{
 		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch", "launch batch",
 			"list claims", "list homeless pods", "list static pools", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
-			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "write event",
+			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "wake refresh", "write event",
 			"write status of claim"}},
 		{"lifecycle", []string{"open node", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "evict pod",
 			"initialize node", "list attachments", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
-			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision",
+			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision", "wake refresh",
 			"write event", "write status of claim"}},
 		{"spotinterruption", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "mark sold out",
 			"wake lifecycle", "wake provision", "write event"}},
@@ -35,6 +35,8 @@ func crashPoints() []sim.CrashPoint {
 			"wake provision", "write event"}},
 		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "wake lifecycle",
 			"wake provision", "write event"}},
+		{"refresh", []string{"forget class", "annotate claim", "annotate pool", "get class", "list buffers", "list classes", "list claims", "list nodes", "list overlays", "list pools",
+			"list profiles", "look up class", "read catalog", "mark class", "refresh catalog", "release class", "write event", "write status of class", "write status of pool"}},
 	} {
 		for _, call := range f.calls {
 			for _, fault := range []string{"dies before", "dies after", "fails before", "fails after"} {

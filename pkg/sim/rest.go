@@ -74,6 +74,7 @@ func (w *world) problems() []string {
 		}
 	}
 	bad = append(bad, w.staticProblems()...)
+	bad = append(bad, w.classProblems()...)
 	slices.Sort(bad)
 	return bad
 }

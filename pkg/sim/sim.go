@@ -85,6 +85,7 @@ func (w *world) setUp(s Scenario) {
 	w.focusPlan()
 	w.drawPools()
 	w.focusPools()
+	w.drawClasses()
 	for _, f := range Functions(w.rules, w.plan.share) {
 		w.order = append(w.order, &f)
 		w.functions[f.Name] = &f

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
 	"joiner/pkg/interrupt"
 )
 
@@ -47,6 +48,10 @@ func (w *world) mishap() {
 }
 
 func (w *world) usersAct() {
+	if w.chance(0.05) {
+		w.changeClasses()
+		return
+	}
 	switch w.rng.IntN(10) {
 	case 0, 1:
 		if len(w.apps) < 7 {
@@ -153,6 +158,9 @@ func (w *world) calm() {
 	w.scarce = map[catalog.Offer]bool{}
 	for i := range w.pools {
 		w.pools[i].ExpireAfter, w.pools[i].Disruption.Never = 0, true
+		if w.account.edited {
+			w.pools[i].Disruption.Budgets = []cluster.NodeBudget{{Nodes: "0", Every: true}} // or nodes that drifted go for long
+		}
 	}
 	w.dropLate()
 	w.calmStatic()

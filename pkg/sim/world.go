@@ -3,13 +3,11 @@ package sim
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
@@ -34,15 +32,16 @@ type world struct {
 	news     []change
 	watchers []watcher
 
-	claims  map[string]*claim // by name
-	byUID   map[string]*claim // every claim there ever was
-	nodes   map[string]*node
-	pods    map[string]*pod
-	apps    []*app
-	pools   []cluster.Pool
-	classes []catalog.Class
-	objects map[string]*awsv1.EC2NodeClass
-	leases  map[string]lease
+	claims    map[string]*claim // by name
+	byUID     map[string]*claim // every claim there ever was
+	nodes     map[string]*node
+	pods      map[string]*pod
+	apps      []*app
+	pools     []cluster.Pool
+	account   account
+	nodePools map[string]*v1.NodePool
+	objects   map[string]*awsv1.EC2NodeClass
+	leases    map[string]lease
 
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
@@ -63,6 +62,9 @@ type world struct {
 	lastDeed  string         // the last of them
 }
 
+// memoryOverhead is the share of the memory that EC2's hypervisor takes.
+const memoryOverhead = 0.075
+
 // capacityLease is held by who creates capacity.
 const capacityLease = "joiner-capacity"
 
@@ -79,27 +81,15 @@ type mark struct {
 
 func newWorld(seed uint64, market catalog.Catalog, keepAll bool) *world {
 	w := &world{engine: newEngine(seed, keepAll), functions: map[string]*Function{}, claims: map[string]*claim{}, byUID: map[string]*claim{},
-		nodes: map[string]*node{}, pods: map[string]*pod{}, objects: map[string]*awsv1.EC2NodeClass{}, market: market,
+		nodes: map[string]*node{}, pods: map[string]*pod{}, objects: map[string]*awsv1.EC2NodeClass{}, nodePools: map[string]*v1.NodePool{}, market: market,
 		types: map[string]catalog.Type{}, machines: map[string]*machine{}, tokens: map[string]fleetAnswer{},
 		scarce: map[catalog.Offer]bool{}, leases: map[string]lease{}, mutations: map[string]int{}, registrations: map[string][]cluster.Registration{},
 		faults: faults{calls: map[CrashPoint]bool{}, hit: map[CrashPoint]bool{}}}
-	class := catalog.Class{Name: "default", Ready: true, Family: catalog.AL2023, ZoneIDs: market.Zones, MemoryOverhead: 0.075,
+	class := catalog.Class{Name: "default", Ready: true, Family: catalog.AL2023, ZoneIDs: market.Zones, MemoryOverhead: memoryOverhead,
 		Images: []catalog.Image{{ID: "ami-1"}}}
-	w.classes = []catalog.Class{class}
 	for _, t := range catalog.Resolve(market, class, nil, time.Now()) {
 		w.types[t.Name] = t
 	}
-	object := &awsv1.EC2NodeClass{}
-	object.Name = class.Name
-	object.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}}
-	object.Status.Conditions = []metav1.Condition{{Type: awsv1.ConditionReady, Status: metav1.ConditionTrue, Reason: awsv1.ConditionReady}}
-	object.Status.InstanceProfile = "demo-profile"
-	object.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
-	object.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
-	for _, zone := range slices.Sorted(maps.Keys(market.Zones)) {
-		object.Status.Subnets = append(object.Status.Subnets, awsv1.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: market.Zones[zone]})
-	}
-	w.objects[class.Name] = object
 	return w
 }
 
