@@ -205,8 +205,9 @@ func (i *Interruption) carryOut(ctx context.Context, n interrupt.Notice, o inter
 		}
 	}
 	var errs []error
+	var sure assurance
 	if o.Provide {
-		errs = append(errs, i.Provision.Wake(ctx))
+		errs = append(errs, sure.wake(ctx, i.Provision, n))
 	}
 	node, err := i.node(ctx, o)
 	errs = append(errs, err)
@@ -214,9 +215,41 @@ func (i *Interruption) carryOut(ctx context.Context, n interrupt.Notice, o inter
 		errs = append(errs, i.clear(ctx, o, node))
 	}
 	if o.Drain {
-		errs = append(errs, i.Lifecycle.Wake(ctx))
+		errs = append(errs, sure.wake(ctx, i.Lifecycle, n))
 	}
 	i.tell(ctx, o, node)
+	return errors.Join(append(errs, sure.settle(ctx))...)
+}
+
+// Insister is a Waker that can make sure, as Considerate is.
+type Insister interface {
+	Waker
+	// Insist is Wake. What it returns, if anything, makes sure that somebody acts, which may take seconds. May be repeated.
+	Insist(ctx context.Context) (confirm func(context.Context) error, err error)
+}
+
+// assurance is what is left to do until it is sure that somebody acts on an urgent notice.
+type assurance []func(context.Context) error
+
+func (a *assurance) wake(ctx context.Context, w Waker, n interrupt.Notice) error {
+	insister, can := w.(Insister)
+	if !can || !n.Urgent() {
+		return w.Wake(ctx)
+	}
+	confirm, err := insister.Insist(ctx)
+	if confirm != nil {
+		*a = append(*a, confirm)
+	}
+	return err
+}
+
+func (a assurance) settle(ctx context.Context) error {
+	errs := make([]error, len(a))
+	var g errgroup.Group
+	for k, confirm := range a {
+		g.Go(func() error { errs[k] = confirm(ctx); return nil })
+	}
+	_ = g.Wait() // every error is in errs
 	return errors.Join(errs...)
 }
 

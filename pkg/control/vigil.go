@@ -10,6 +10,7 @@ import (
 const (
 	vigilTTL   = 6 * time.Second
 	vigilRenew = 2 * time.Second
+	vigilProof = vigilRenew + 500*time.Millisecond
 	vigilEnd   = 3 * time.Second // before the end of an invocation, from when on it is woken again
 )
 
@@ -18,8 +19,8 @@ func VigilOf(function string) string { return "joiner-watch-" + function }
 
 // Watchers tells who holds a lease. It may be repeated.
 type Watchers interface {
-	// Watched reports whether somebody holds the named lease.
-	Watched(ctx context.Context, name string) (bool, error)
+	// Sign is a sign of life of who holds the named lease: empty when nobody does, and other words after each renewal.
+	Sign(ctx context.Context, name string) (string, error)
 }
 
 // Vigil is how an invocation tells others that it watches, and finds out whether one before it seems to. All calls may be repeated.
@@ -39,14 +40,44 @@ type Considerate struct {
 
 // Wake runs the function soon, or leaves it to the invocation that watches. When that cannot be found out the function is woken.
 func (c Considerate) Wake(ctx context.Context) error {
-	watched, err := c.Of.Watched(ctx, VigilOf(c.Function))
+	_, err := c.Insist(ctx)
+	return err
+}
+
+// Insist does the same. When it was left to an invocation that watches, confirm waits until that one has shown that it still lived after it
+// was asked for, and else, after eight seconds at most, runs the function all the same: the lease of one that died lasts on. It is nil when
+// there is nothing to confirm.
+func (c Considerate) Insist(ctx context.Context) (confirm func(context.Context) error, err error) {
+	sign := c.sign(ctx)
+	if sign == "" {
+		return nil, c.Waker.Wake(ctx)
+	}
+	return func(ctx context.Context) error {
+		for waited := vigilProof; waited < vigilTTL+vigilProof; waited += vigilProof {
+			if err := pause(ctx, vigilProof); err != nil {
+				return err
+			}
+			now := c.sign(ctx)
+			if now != "" && now != sign {
+				return nil
+			}
+			if now == "" {
+				break // it died, or gave the lease back for its last look; nobody can tell which
+			}
+		}
+		c.Log.Info("nobody watches after all, or not for long", "function", c.Function)
+		return c.Waker.Wake(ctx)
+	}, nil
+}
+
+// sign is empty when it cannot be found out.
+func (c Considerate) sign(ctx context.Context) string {
+	sign, err := c.Of.Sign(ctx, VigilOf(c.Function))
 	if err != nil {
 		c.Log.Warn("who watches is unknown", "function", c.Function, "error", err)
+		return ""
 	}
-	if watched {
-		return nil
-	}
-	return c.Waker.Wake(ctx)
+	return sign
 }
 
 // vigil says to others that an invocation watches. After it has ended the invocation must look once more: whoever saw the vigil
@@ -142,8 +173,8 @@ func (v *vigil) inherits(ctx context.Context) bool {
 		return false
 	}
 	before := v.others
-	var err error
-	if v.others, err = v.lease.Watched(ctx, v.name); err != nil {
+	sign, err := v.lease.Sign(ctx, v.name)
+	if v.others = sign != ""; err != nil {
 		v.log.Warn("who watches is unknown", "error", err)
 	}
 	return v.others || before

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -16,7 +17,12 @@ type signs struct {
 	others bool // somebody else holds it
 }
 
-func (s *signs) Watched(context.Context, string) (bool, error) { return s.others, nil }
+func (s *signs) Sign(context.Context, string) (string, error) {
+	if s.others {
+		return "somebody", nil
+	}
+	return "", nil
+}
 
 func (s *signs) Acquire(_ context.Context, name, holder string, _ time.Duration) (func(context.Context) error, bool, error) {
 	s.said = append(s.said, "take "+name+" for "+holder)
@@ -85,9 +91,12 @@ type bell struct {
 
 func (b *bell) Wake(context.Context) error { b.rung++; return nil }
 
-func (b *bell) Watched(_ context.Context, name string) (bool, error) {
+func (b *bell) Sign(_ context.Context, name string) (string, error) {
 	b.asked = name
-	return b.watched, b.err
+	if !b.watched {
+		return "", b.err
+	}
+	return "somebody", b.err
 }
 
 func TestNobodyIsWokenWhoWatches(t *testing.T) {
@@ -102,5 +111,54 @@ func TestNobodyIsWokenWhoWatches(t *testing.T) {
 		if err != nil || b.rung != c.rung || b.asked != "joiner-watch-provision" {
 			t.Errorf("%s: woken %d times after asking about %q, error %v; want %d", c.name, b.rung, b.asked, err, c.rung)
 		}
+	}
+}
+
+// beat answers who watches with one sign after the other, the last one for ever.
+type beat struct {
+	signs []string
+	rung  int
+}
+
+func (b *beat) Wake(context.Context) error { b.rung++; return nil }
+
+func (b *beat) Sign(context.Context, string) (string, error) {
+	now := b.signs[0]
+	if len(b.signs) > 1 {
+		b.signs = b.signs[1:]
+	}
+	if now == "unknown" {
+		return "", errors.New("away")
+	}
+	return now, nil
+}
+
+// TestOneThatDiedIsFoundOut: what is urgent is left to an invocation that watches only if that one shows that it lives.
+func TestOneThatDiedIsFoundOut(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		signs []string
+		rung  int
+		took  time.Duration
+	}{
+		{"nobody watches", []string{""}, 1, 0},
+		{"it lives", []string{"a1", "a2"}, 0, 2500 * time.Millisecond},
+		{"it lives and is slow", []string{"a1", "a1", "a2"}, 0, 5 * time.Second},
+		{"its lease runs out", []string{"a1", "a1", "a1", ""}, 1, 7500 * time.Millisecond},
+		{"it gave the lease back", []string{"a1", ""}, 1, 2500 * time.Millisecond},
+		{"its lease lasts by a clock that is off", []string{"a1"}, 1, 7500 * time.Millisecond},
+		{"it cannot be found out", []string{"a1", "unknown"}, 1, 2500 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b, began := &beat{signs: c.signs}, time.Now()
+			w := Considerate{Waker: b, Of: b, Function: "provision", Log: slog.New(slog.DiscardHandler)}
+			confirm, err := w.Insist(t.Context())
+			if err == nil && confirm != nil {
+				err = confirm(t.Context())
+			}
+			if err != nil || b.rung != c.rung || time.Since(began) != c.took {
+				t.Errorf("%s: woken %d times after %s, error %v; want %d after %s", c.name, b.rung, time.Since(began), err, c.rung, c.took)
+			}
+		})
 	}
 }

@@ -168,6 +168,21 @@ func (w waker) Wake(ctx context.Context) error {
 	return w.g.pass(ctx, "wake "+w.name, func() error { return w.to.Wake(ctx) })
 }
 
+// Insist passes what is urgent on, and what makes sure of it later.
+func (w waker) Insist(ctx context.Context) (confirm func(context.Context) error, err error) {
+	to, can := w.to.(control.Insister)
+	if !can {
+		return nil, w.Wake(ctx)
+	}
+	var sure func(context.Context) error
+	if err := w.g.pass(ctx, "wake "+w.name, func() (err error) { sure, err = to.Insist(ctx); return err }); err != nil || sure == nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		return w.g.pass(ctx, "make sure that "+w.name+" runs", func() error { return sure(ctx) })
+	}, nil
+}
+
 // ClassFinder looks classes up while the gate is closed with another finder, one that makes nothing.
 func (g *Gate) ClassFinder(to, looking control.ClassFinder) control.ClassFinder {
 	return finder{g, to, looking}

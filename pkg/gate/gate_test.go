@@ -50,7 +50,7 @@ func comesThrough(method reflect.Value) (reached bool) {
 
 func TestAClosedGateLetsReadingThroughAndNothingElse(t *testing.T) {
 	reading := []string{"Instances.Instances", "SoldOut.Marks", "ClassFinder.Find", "ClassFinder.Profiles", "Buffers.Buffers", "Overlays.Shelves", "Classes.Classes", "Classes.Class",
-		"Pools.Pools", "Pools.Claims", "NodePods.PodsOn", "Vigil.Watched"}
+		"Pools.Pools", "Pools.Claims", "NodePods.PodsOn", "Vigil.Sign"}
 	names := []string{"Lease", "Launcher", "Instances", "SoldOut", "Waker", "ClassFinder", "Claims", "Nodes", "Pods", "Recorder", "Buffers", "Overlays", "Classes", "Pools",
 		"PoolStatus", "NodePods", "Quota", "Tolerator", "Opener", "Rehearser", "Vigil"}
 	for state, g := range map[string]*gate.Gate{

@@ -187,8 +187,15 @@ func (c *Client) Holder(ctx context.Context, namespace, name string) (string, er
 	return holderOf(lease), nil
 }
 
-// Watched reports whether somebody holds the named lease of our namespace.
-func (c *Client) Watched(ctx context.Context, name string) (bool, error) {
-	holder, err := c.Holder(ctx, Namespace, name)
-	return holder != "", err
+// Sign is a sign of life of who holds the named lease of our namespace: empty when nobody does, and other words after each renewal.
+func (c *Client) Sign(ctx context.Context, name string) (string, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.get(ctx, call{verb: "get", place: leases(), namespace: Namespace, name: name}, lease)
+	if isNotFound(err) || err == nil && (c.expired(lease) || holderOf(lease) == "") {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return holderOf(lease) + " " + lease.Spec.RenewTime.UTC().Format(time.RFC3339Nano), nil
 }

@@ -152,6 +152,14 @@ func (w *world) classProblems() (bad []string) {
 			bad = append(bad, "class "+name+" has an old hash")
 		}
 	}
+	class := w.objects["default"]
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		c := w.claims[name]
+		drifted := c.ImageID != fmt.Sprintf("ami-%d", w.account.image) || c.Annotations[awsv1.AnnotationHash] != class.Annotations[awsv1.AnnotationHash]
+		if drifted && !c.Is(v1.ConditionDrifted) {
+			bad = append(bad, "claim "+name+" has drifted, and does not say so")
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		if w.nodes[name].ReadySince.Add(late).After(w.account.looked) {
 			bad = append(bad, "refresh has not learned from node "+name)

@@ -26,6 +26,10 @@ func (w *world) focusPools() {
 	general := slices.IndexFunc(w.pools, func(p cluster.Pool) bool { return p.Name == "general" })
 	p := &w.pools[general]
 	switch {
+	case w.plan.focus == "refresh": // nodes that drift are a story of their own
+		for i := range w.pools {
+			w.pools[i].Disruption = cluster.Disruption{Never: true, Budgets: []cluster.NodeBudget{{Nodes: "0", Every: true}}}
+		}
 	case w.plan.focus == "reservationinterruption":
 		p.Requirements = p.Requirements.And(require.Of(labelCapacity, catalog.OnDemand))
 	case w.plan.patient:

@@ -48,10 +48,6 @@ func (w *world) mishap() {
 }
 
 func (w *world) usersAct() {
-	if w.chance(0.05) {
-		w.changeClasses()
-		return
-	}
 	switch w.rng.IntN(10) {
 	case 0, 1:
 		if len(w.apps) < 7 {

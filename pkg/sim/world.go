@@ -149,9 +149,14 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 	return release, true, nil
 }
 
-// Watched reports whether somebody holds the lease.
-func (p *Ports) Watched(ctx context.Context, name string) (bool, error) {
-	return do(ctx, p, "ask who watches", name, func() (bool, error) { return time.Now().Before(p.w.leases[name].until), nil })
+// Sign is a sign of life of who holds the lease.
+func (p *Ports) Sign(ctx context.Context, name string) (string, error) {
+	return do(ctx, p, "ask who watches", name, func() (string, error) {
+		if l := p.w.leases[name]; time.Now().Before(l.until) {
+			return fmt.Sprint(l.holder, l.until), nil
+		}
+		return "", nil
+	})
 }
 
 // Marks lists what is sold out.
