@@ -277,7 +277,11 @@ func (b *board) rules(k *sort) terms {
 }
 
 // least is the number of pods in the least crowded domain, 0 where there are fewer than so many domains.
+// Of nodes the least crowded is an empty one, because one can always come.
 func (c *counter) least(domains int) int {
+	if c.key == corev1.LabelHostname {
+		return 0
+	}
 	least, n := 0, 0
 	for d, nodes := range c.nodes {
 		if nodes == 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
 )
 
@@ -69,12 +70,18 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 }
 
 // shed is the command without replacements, where the scheduler finds room for all pods. It is done unless some have none, or must be
-// told where to go.
+// told where to go. Where pods spread the packer must agree: it reckons with the domains in which nodes may come.
 func (v *view) shed(set []*node) (c Command, ok, done bool) {
 	b := v.table()
 	defer b.back(len(b.steps))
-	if len(b.move(v.cleared(b, set), nil, false)) > 0 {
+	pods := v.cleared(b, set)
+	if len(b.move(pods, nil, false)) > 0 {
 		return Command{}, false, false
+	}
+	if slices.ContainsFunc(pods, func(p cluster.Pod) bool { return len(p.Spread) > 0 }) {
+		if p := v.without(set, false); len(p.Launches)+len(p.Unplaced) > 0 {
+			return Command{}, false, false
+		}
 	}
 	c, ok = v.paying(set, nil)
 	return c, ok, true

@@ -176,7 +176,7 @@ func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
 			after.Proposals = append(after.Proposals, old)
 			p.Proposed = append(p.Proposed, c)
 			v.claim(c)
-		case v.fixed(c.Claims) || v.together(p.Begin, c):
+		case v.fixed(c.Claims) || len(p.Begin) == 0 || v.together(p.Begin, c):
 			v.claim(c)
 			p.Begin = append(p.Begin, c)
 		default:
