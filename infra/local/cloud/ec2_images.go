@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -20,6 +21,7 @@ func hash16(text string) string {
 type image struct {
 	ID, Name, Arch, Owner, About, Root string
 	Created, Deprecated                time.Time
+	State                              string // empty: available
 	Tags                               map[string]string
 }
 
@@ -107,6 +109,19 @@ func (c *Cloud) PutImage(name, arch string, tags map[string]string) string {
 	})
 	slices.SortFunc(c.images, func(a, b image) int { return strings.Compare(a.ID, b.ID) })
 	return id
+}
+
+// AgeImage has an image of the account in a state such as pending, deprecated from a time on; false if there is none.
+func (c *Cloud) AgeImage(id, state string, deprecated time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := range c.images {
+		if i := &c.images[n]; i.ID == id {
+			i.State, i.Deprecated = state, deprecated
+			return true
+		}
+	}
+	return false
 }
 
 // RemoveImage takes an image away, as when its owner deregisters it; false if there is none.
@@ -202,7 +217,7 @@ func (i image) owned(wanted []string, account string) bool {
 
 func (i image) attribute(name string) ([]string, bool) {
 	v, known := map[string]string{
-		"image-id": i.ID, "name": i.Name, "architecture": i.Arch, "state": "available", "owner-id": i.Owner,
+		"image-id": i.ID, "name": i.Name, "architecture": i.Arch, "state": cmp.Or(i.State, "available"), "owner-id": i.Owner,
 		"image-type": "machine", "virtualization-type": "hvm", "root-device-type": "ebs",
 	}[name]
 	if known {
@@ -214,7 +229,7 @@ func (i image) attribute(name string) ([]string, bool) {
 func (i image) xml(account string) xmlImage {
 	const form = "2006-01-02T15:04:05.000Z"
 	return xmlImage{
-		ID: i.ID, Location: i.Owner + "/" + i.Name, State: "available", Owner: i.Owner, OwnerAlias: i.alias(account),
+		ID: i.ID, Location: i.Owner + "/" + i.Name, State: cmp.Or(i.State, "available"), Owner: i.Owner, OwnerAlias: i.alias(account),
 		Public: i.Owner != account, Arch: i.Arch, Type: "machine", Name: i.Name, About: i.About, Root: i.Root,
 		RootType: "ebs", Virtual: "hvm", Hypervisor: "xen", ENA: true, Platform: "Linux/UNIX",
 		Created: i.Created.Format(form), Deprecation: i.Deprecated.Format(form), Tags: xmlTags(i.Tags),

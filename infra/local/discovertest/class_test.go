@@ -174,6 +174,35 @@ func TestTermsOfImages(t *testing.T) {
 	}
 }
 
+// A deprecated image is used while there is no other, and says so; one that is not available yet is none (spec aws.md §1.10).
+func TestImagesThatAreDeprecatedOrNotThereYet(t *testing.T) {
+	r, c := start(t), class()
+	r.now = time.Now()
+	old := r.PutImage("golden-1", "x86_64", map[string]string{"use": "nodes"})
+	coming := r.PutImage("golden-2", "x86_64", map[string]string{"use": "nodes"})
+	r.AgeImage(old, "", r.now.Add(-time.Hour))
+	r.AgeImage(coming, "pending", r.now.AddDate(1, 0, 0))
+	c.Spec.AMIFamily, c.Spec.AMISelectorTerms = aws.String("AL2023"), []awsv1.AMISelectorTerm{{Tags: map[string]string{"use": "nodes"}}}
+	images := func() string {
+		t.Helper()
+		if err := r.look(t, c); err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, a := range c.Status.AMIs {
+			out = append(out, fmt.Sprint(a.Name, " deprecated ", a.Deprecated))
+		}
+		return strings.Join(out, ", ")
+	}
+	if got := images(); got != "golden-1 deprecated true" {
+		t.Errorf("images %s", got)
+	}
+	r.AgeImage(coming, "available", r.now.AddDate(1, 0, 0))
+	if got := images(); got != "golden-2 deprecated false" {
+		t.Errorf("images %s", got)
+	}
+}
+
 // anyHash sorts names of Bottlerocket and puts * for the build they end in.
 func anyHash(names []string) []string {
 	var out []string
