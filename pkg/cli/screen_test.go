@@ -41,3 +41,23 @@ func TestWorkThatTakesLongIsTold(t *testing.T) {
 		t.Errorf("on a terminal one line is written over and taken away: %q", got)
 	}
 }
+
+// Completion is there for the shells, and knows commands, what can be explained, and the forms of output.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if code, out, progress := run("completion", shell); code != 0 || !strings.Contains(out, "joiner") {
+			t.Errorf("%s: exit %d, %s", shell, code, progress)
+		}
+	}
+	for asked, want := range map[string]string{
+		"":                   "convert\t",
+		"explain ":           "pod\nnode\nnodepool\n",
+		"plan -o ":           "table\njson\nyaml\n",
+		"convert --output j": "json\n",
+	} {
+		args := append([]string{"__complete"}, strings.Split(asked, " ")...)
+		if code, out, progress := run(args...); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%q: exit %d, %s%s", asked, code, out, progress)
+		}
+	}
+}

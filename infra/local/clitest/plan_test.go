@@ -62,15 +62,21 @@ func TestClustersThatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ from, to, want string }{
-		"nobody there": {e.plane.Server(), "https://127.0.0.1:1", "https://127.0.0.1:1 does not answer"},
+		"nobody there":    {e.plane.Server(), "https://127.0.0.1:1", "https://127.0.0.1:1 does not answer"},
+		"no rights":       {"    client-certificate-data:", "    as: somebody\n    client-certificate-data:", "this identity has no right to read that; bind it to a ClusterRole"},
+		"nobody knows us": {"    client-certificate-data:", "    token: stolen\n    not-a-certificate:", "the cluster does not know this identity; renew the credentials of context"},
 	} {
 		path := filepath.Join(t.TempDir(), "config")
 		if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(config), c.from, c.to)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		code, out, progress := run("plan", "--kubeconfig", path)
-		if code != 1 || out != "" || !strings.Contains(progress, c.want) {
-			t.Errorf("%s: exit %d, %s%s", name, code, out, progress)
+		for _, command := range []string{"plan", "status", "migrate"} {
+			if code, out, progress := run(command, "--kubeconfig", path); code != 1 || out != "" || !strings.Contains(progress, c.want) {
+				t.Errorf("%s, %s: exit %d, %s%s", name, command, code, out, progress)
+			}
+		}
+		if code, out, progress := run("doctor", "--kubeconfig", path); code != 3 || !strings.Contains(out+progress, "you may not") && !strings.Contains(out, c.want) {
+			t.Errorf("%s, doctor: exit %d, %s%s", name, code, out, progress)
 		}
 	}
 	code, _, progress := e.joiner("plan", "--context", "none")
