@@ -56,7 +56,17 @@ func (s Source) pastOfPod(key string) []string {
 }
 
 func (s Source) pastOfNode(n status.Node) []string {
+	on := map[string]bool{}
+	for _, p := range s.Snapshot.Pods {
+		on[p.Key()] = p.NodeName == n.Name
+	}
 	return s.past(func(r tick.Record) (out []string) {
+		for _, l := range r.Launches { // a launch has no name yet: it is known by what it is and whom it was for
+			if l.Type == n.Type && l.Zone == n.Zone && slices.ContainsFunc(l.Names, func(pod string) bool { return on[pod] }) {
+				out = append(out, fmt.Sprintf("launched from pool %s for %d pods, %s among them, at %.4f USD/h; %d types were possible",
+					l.Pool, l.Pods, strings.Join(l.Names, ", "), l.HourlyUSD, l.Types))
+			}
+		}
 		for _, x := range r.Removals {
 			if !slices.Contains(x.Claims, n.Claim) {
 				continue

@@ -52,9 +52,10 @@ type Options struct {
 	CollectPods bool                    // pods of a Node that is gone end at once, not by the controller-manager a minute later
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
 	Env         map[string]string
-	Audit       bool      // the control plane writes planectl.AuditFile into Dir
-	Progress    io.Writer // one line for each part that came up
-	FunctionLog io.Writer // log lines of the functions
+	Audit       bool                    // the control plane writes planectl.AuditFile into Dir
+	Grant       func(cloud.Access) bool // what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
+	Progress    io.Writer               // one line for each part that came up
+	FunctionLog io.Writer               // log lines of the functions
 }
 
 // Env is a running environment.
@@ -155,6 +156,9 @@ func (e *Env) startCloud(o Options) (err error) {
 		},
 		Invoke: e.invoke,
 		Authorize: func(a cloud.Access) error {
+			if o.Grant != nil && o.Grant(a) {
+				return nil
+			}
 			err := e.authorize(a)
 			if err != nil {
 				fmt.Fprintf(o.FunctionLog, "IAM refuses %s %s on %s %v\n", a.Caller.ARN(), a.Action, a.Resource, err)
