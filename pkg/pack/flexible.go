@@ -9,7 +9,7 @@ import (
 	"joiner/pkg/resource"
 )
 
-// flexible makes the takes smaller until enough types can hold them for the pool's minValues; nil when none is small
+// flexible makes the takes as small as it needs for enough types to hold them for the pool's minValues; nil when none is small
 // enough. Where minValues may be lowered (spec core.md §1.5, BestEffort) they are, to what the first pod leaves possible, and no
 // further for those that join it. The capacity is what the node may take of the pool's limits: that of the largest type it must
 // be able to become.
@@ -25,26 +25,34 @@ func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List, lower
 		opts, set := a.options(p, a.loads([]take{first}), true)
 		low = lower(set, opts)
 	}
-	for {
-		opts, set := a.options(p, a.loads(takes), true)
+	// The fewer pods, the more types: the most pods that leave enough of them are found by bisection.
+	var best []take
+	var capacity resource.List
+	var missing []string
+	for least, most := 0, pods(takes); least < most; {
+		n := most
+		if missing != nil {
+			n = (least + most + 1) / 2
+		}
+		some := firstOf(takes, n)
+		opts, set := a.options(p, a.loads(some), true)
 		set = low.apply(set)
-		missing := lacking(set, opts)
-		if len(missing) == 0 {
-			most := o.model.typ.Capacity
-			for i, is := range needed(opts, set) {
-				if is {
-					most = most.Max(opts[i].model.typ.Capacity)
-				}
+		if lacks := lacking(set, opts); len(lacks) > 0 {
+			most, missing = n-1, lacks
+			continue
+		}
+		least, best, capacity = n, some, o.model.typ.Capacity
+		for i, is := range needed(opts, set) {
+			if is {
+				capacity = capacity.Max(opts[i].model.typ.Capacity)
 			}
-			return takes, most, low
 		}
-		if len(takes) == 1 && takes[0].n == 1 {
-			k := takes[0].lot.view.kind
-			a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
-			return nil, resource.List{}, nil
-		}
-		takes = halved(takes)
 	}
+	if best == nil {
+		k := takes[0].lot.view.kind
+		a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
+	}
+	return best, capacity, low
 }
 
 // loads are the takes as a bin would have them.
@@ -95,14 +103,25 @@ func (p *pool) minValues() bool {
 	return slices.ContainsFunc(p.req.All(), func(r require.Requirement) bool { return r.MinValues > 0 })
 }
 
-// halved keeps about half of the pods, whole lots first.
-func halved(takes []take) []take {
-	if len(takes) > 1 {
-		return slices.Clone(takes[:(len(takes)+1)/2])
+// pods counts those of the takes.
+func pods(takes []take) int {
+	n := 0
+	for _, t := range takes {
+		n += t.n
 	}
-	t := takes[0]
-	t.n /= 2
-	return []take{t}
+	return n
+}
+
+// firstOf are the first n pods of the takes.
+func firstOf(takes []take, n int) []take {
+	var out []take
+	for _, t := range takes {
+		if t.n = min(t.n, n); t.n > 0 {
+			out = append(out, t)
+		}
+		n -= t.n
+	}
+	return out
 }
 
 // lacking names the keys for which the options have fewer distinct values than the set asks for.
