@@ -133,29 +133,6 @@ func (w *world) checkStart(m *machine, o launch.Order) {
 	}
 }
 
-// orderedFor is the claim that an order is for; of a batch, any that is still noted to share it, or nil.
-func (w *world) orderedFor(o launch.Order) *claim {
-	if o.Batch.ID == "" {
-		return w.byUID[o.ClaimUID]
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
-		if b, _ := w.claims[name].Batch(); b.ID == o.Batch.ID {
-			return w.claims[name]
-		}
-	}
-	return nil
-}
-
-// ofBatch lists the instances that were launched for a batch and not ended.
-func (w *world) ofBatch(id string) (out []*machine) {
-	for _, m := range w.living() {
-		if m.Batch == id {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 func (w *world) poolOf(name string) (cluster.Pool, bool) {
 	for _, p := range w.pools {
 		if p.Name == name {
@@ -337,12 +314,16 @@ func (w *world) someoneLeaves(but *node) bool {
 	return false
 }
 
-// checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds.
+// checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A notice waits for no
+// budget, and whoever decides does not know of one that was handled since it read.
 func (w *world) checkBudget(c *claim) {
 	pool, _ := w.poolOf(c.Pool)
 	away := 1
 	for _, other := range w.claims {
 		host := w.nodeOf(other)
+		if !other.condemned.IsZero() && time.Since(other.condemned) < seconds {
+			continue
+		}
 		if other != c && other.Pool == c.Pool && host != nil && (!other.Deleting.IsZero() || slices.Contains(host.Taints, disrupted())) &&
 			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) { // nodes that budgets count
 			away++

@@ -280,3 +280,26 @@ func (p *Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error
 
 // troubles is a chance while things go wrong.
 func (w *world) troubles(p float64) bool { return w.faults.on && w.chance(p) }
+
+// orderedFor is the claim that an order is for; of a batch, any that is still noted to share it, or nil.
+func (w *world) orderedFor(o launch.Order) *claim {
+	if o.Batch.ID == "" {
+		return w.byUID[o.ClaimUID]
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		if b, _ := w.claims[name].Batch(); b.ID == o.Batch.ID {
+			return w.claims[name]
+		}
+	}
+	return nil
+}
+
+// ofBatch lists the instances that were launched for a batch and not ended.
+func (w *world) ofBatch(id string) (out []*machine) {
+	for _, m := range w.living() {
+		if m.Batch == id {
+			out = append(out, m)
+		}
+	}
+	return out
+}

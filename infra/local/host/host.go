@@ -20,7 +20,7 @@ import (
 )
 
 // maxProcesses stands for the account's concurrency: what functions without reserved concurrency may use together.
-const maxProcesses = 64
+const maxProcesses = 128
 
 // Options says what to run and what it may reach.
 type Options struct {
