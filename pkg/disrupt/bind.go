@@ -76,8 +76,8 @@ func (x *site) emptiness(need resource.List) float64 {
 }
 
 // sturdy adds to the launches of a plan about a set of nodes what pods will need that the scheduler leaves without a place. It is false
-// when that does not end.
-func (v *view) sturdy(set []*node, p plan.Plan) ([]plan.Launch, bool) {
+// when that does not end, or costs more than spare, USD per hour.
+func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, bool) {
 	const most = 3
 	b := v.table()
 	defer b.back(len(b.steps))
@@ -100,6 +100,9 @@ func (v *view) sturdy(set []*node, p plan.Plan) ([]plan.Launch, bool) {
 		b.back(before)
 		if len(left) == 0 {
 			return launches, true
+		}
+		if v.floors(b, left) > spare*air {
+			return nil, false
 		}
 		more = v.alone(left, set)
 		if len(more) == 0 {

@@ -128,7 +128,7 @@ func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
 	if !ok {
 		return c, false
 	}
-	launches, ok := v.sturdy(set, p)
+	launches, ok := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+sideBySide))
 	switch {
 	case !ok:
 		for _, n := range set {

@@ -36,7 +36,8 @@ type outcome struct {
 	CPU, Longest float64 // seconds
 	Cut          bool    // it was not at rest when its time was over
 	Faults       []string
-	Version, Day string // of the tool, and when it was measured
+	Version, Day string         // of the tool, and when it was measured
+	Why          map[string]int // nodes of the last pass that stayed, by word
 }
 
 // row is one cluster.
@@ -51,7 +52,8 @@ type row struct {
 type bench struct {
 	patience time.Duration
 	seed     uint64
-	kept     string // file
+	kept     string // file for the peer's outcomes
+	ours     string // file for ours, of this tree
 	verbose  bool
 	only     string // side, both when empty
 	catalog  catalog.Catalog
@@ -64,6 +66,7 @@ func main() {
 	out := flag.String("out", "", "file for the Markdown table, none when empty")
 	flag.StringVar(&b.only, "only", "", "one of joiner and karpenter: leave the other out")
 	flag.StringVar(&b.kept, "peer", "", "file that keeps what Karpenter made of clusters: those in it are not measured anew, others are added; none when empty")
+	flag.StringVar(&b.ours, "ours", "", "the same for Joiner, to be removed when its code has changed: runs in parts")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
 	flag.Uint64Var(&b.seed, "seed", 1, "of the clusters")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
@@ -111,16 +114,23 @@ func (b bench) one(kind string, nodes int) (row, error) {
 	}
 	r := row{name: w.Name, nodes: nodes, pods: len(w.Pods), usd: w.Price()}
 	if b.only != "karpenter" {
-		j := newJoiner(w)
-		if r.ours, err = b.rest("joiner", w, j); err != nil {
+		r.ours, err = b.keep(b.ours, "", w.Name, func() (*outcome, error) {
+			j := newJoiner(w)
+			o, err := b.rest("joiner", w, j)
+			if err == nil {
+				o.Why = j.why
+			}
+			return o, err
+		})
+		if err != nil {
 			return row{}, err
 		}
-		r.why = j.why
+		r.why = r.ours.Why
 	}
 	if b.only == "joiner" {
 		return r, nil
 	}
-	r.theirs, err = b.peer(w.Name, func() (*outcome, error) {
+	r.theirs, err = b.keep(b.kept, peerVersion(), w.Name, func() (*outcome, error) {
 		if w, err = world.Generate(b.catalog, kind, nodes, b.seed); err != nil {
 			return nil, err
 		}
