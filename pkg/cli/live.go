@@ -22,6 +22,13 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Rules, sc scree
 	if f.pools != "" {
 		return &inputError{errors.New("--nodepools goes with -f; --compare is for clusters")}
 	}
+	var m workload.Manifests
+	if f.compare != "" { // what is wrong with a file is said before a cluster is read
+		var err error
+		if m, err = changes(f.compare, sc); err != nil {
+			return &inputError{err}
+		}
+	}
 	l, err := f.connect()
 	if _, ok := errors.AsType[*inputError](err); ok {
 		return &inputError{fmt.Errorf("no workload given with -f, and %w", err)}
@@ -40,10 +47,6 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Rules, sc scree
 	before := planSnapshot(s, l.name, sc)
 	if f.compare == "" {
 		return f.showPlan(sc, before)
-	}
-	m, err := changes(f.compare, sc)
-	if err != nil {
-		return &inputError{err}
 	}
 	return f.showDifference(sc, before, planSnapshot(changed(s, m), l.name, sc))
 }
