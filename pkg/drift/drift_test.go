@@ -171,3 +171,16 @@ func TestVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// What cannot drift yet does not hide what has.
+func TestVerdictsOfSeveral(t *testing.T) {
+	s, types := world()
+	young, old := s.Claims[0], s.Claims[0]
+	young.Name, young.Conditions, old.Name = "a", nil, "b"
+	s.Claims = []cluster.Claim{young, old}
+	s.Pools[0].Hash = "12"
+	got := drift.Verdicts(s, func(cluster.Pool) []catalog.Type { return types })
+	if len(got) != 1 || got[0].Claim != "b" || got[0].Reason != "NodePoolDrifted" {
+		t.Errorf("verdicts %v, want one of b", got)
+	}
+}

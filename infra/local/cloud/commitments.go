@@ -109,7 +109,7 @@ func plansOperations() map[string]operation {
 }
 
 type plansInput struct {
-	States, SavingsPlanArns, SavingsPlanIds []string
+	States, SavingsPlanArns, SavingsPlanIDs []string
 	MaxResults                              int
 	NextToken                               string
 }
@@ -119,7 +119,7 @@ func (c *Cloud) describeSavingsPlans(_ *call, in *plansInput) (any, error) {
 	defer c.mu.Unlock()
 	all := []map[string]any{}
 	for _, p := range c.plans {
-		if !oneOf(in.States, p.State) || !oneOf(in.SavingsPlanIds, p.ID) {
+		if !oneOf(in.States, p.State) || !oneOf(in.SavingsPlanIDs, p.ID) {
 			continue
 		}
 		x := map[string]any{"savingsPlanId": p.ID, "savingsPlanArn": "arn:aws:savingsplans::" + c.opt.Account + ":savingsplan/" + p.ID, "state": p.State,
