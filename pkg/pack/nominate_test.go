@@ -27,10 +27,16 @@ func TestWhoIsNominated(t *testing.T) {
 		s.Claims = append(s.Claims, c)
 	}
 	s.Claims[2].Deleting = now
+	for name, since := range map[string]time.Duration{"binding": 9 * time.Second, "bound": 10 * time.Second} { // since it was initialized
+		c := claim(name, "")
+		c.ProviderID, c.Conditions = name, []cluster.Condition{{Type: "Initialized", Status: "True", Since: now.Add(-since)}}
+		s.Claims = append(s.Claims, c)
+		s.Nodes = append(s.Nodes, cluster.Node{Name: "n-" + name, ProviderID: name})
+	}
 	s.Claims = append(s.Claims, claim("knows", "default/a,default/b"), claim("learns", "default/a"), cluster.Claim{Name: "bare"}, claim("nobody", "default/a"))
-	s.Nodes = []cluster.Node{node("young", 5*time.Second), node("settled", 15*time.Second), node("condemned", 0), {Name: "alone"}}
+	s.Nodes = append(s.Nodes, node("young", 5*time.Second), node("settled", 15*time.Second), node("condemned", 0), cluster.Node{Name: "alone"})
 	var p plan.Plan
-	for _, n := range []string{"n-young", "n-settled", "n-condemned", "alone", "bare"} {
+	for _, n := range []string{"n-young", "n-settled", "n-condemned", "n-binding", "n-bound", "alone", "bare"} {
 		p.Existing = append(p.Existing, plan.Placement{Pod: "default/x", Node: n})
 	}
 	for _, x := range []string{"knows b", "learns web-10", "learns web-2"} {
@@ -42,7 +48,7 @@ func TestWhoIsNominated(t *testing.T) {
 	for _, n := range Nominations(s, p) {
 		got[n.Claim.Name] = n.Annotations()["joiner.sh/nominated-pods"]
 	}
-	want := map[string]string{"young": "default/x", "bare": "default/x", "learns": "default/web-2,default/web-10"}
+	want := map[string]string{"young": "default/x", "binding": "default/x", "bare": "default/x", "learns": "default/web-2,default/web-10"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("nominations (-want +got):\n%s", d)
 	}
