@@ -114,6 +114,10 @@ sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_
 	@go test ./pkg/sim -run 'TestSeeds$$' -v -count=1 -timeout 0 -args -progress -seeds $(or $(SEEDS),1000) -first $(or $(FIRST_SEED),1) \
 		$(if $(filter 1,$(SEEDS)),-story)
 
+.PHONY: day
+day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s
+	@go test ./pkg/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
+
 # The NodePools of the large workloads, as seen from where those are.
 POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml
 

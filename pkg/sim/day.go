@@ -2,67 +2,146 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
 )
 
-// day is many hours without disasters: what disruption does to a cluster whose load follows the clock. All invariants of a storm
-// hold, and the cluster must come to rest at the end.
+// lookEvery is how often a day is looked at for what it costs and what it must cost.
+const lookEvery = 15 * time.Minute
+
+// day is many hours without disasters: what disruption does to a cluster whose work breathes. Services follow the clock and are deployed
+// anew, jobs come and go every hour, and now and then a service gets three times its load for a while. All invariants of a storm hold,
+// those of daybook too, and the cluster must come to rest at the end.
 func (w *world) day(s Scenario) {
 	w.faults.on, w.plan.together, w.plan.lost, w.plan.slow = false, 1, 0, 0
+	w.plan.budget, w.plan.neverJoins, w.plan.neverReady, w.plan.throttle, w.plan.spent = 0, 0, 0, 0, 0
+	w.pools = slices.DeleteFunc(w.pools, func(p cluster.Pool) bool { return p.Static })
 	for i := range w.pools {
 		w.pools[i].ExpireAfter, w.pools[i].Limited = 0, nil
-		w.pools[i].Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: 5 * time.Minute,
+		w.pools[i].Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: time.Minute,
 			Budgets: []cluster.NodeBudget{{Nodes: "20%", Every: true}}}
 	}
+	w.book = &daybook{}
 	w.drawDaemons()
-	sizes := map[*app]int{}
+	services, job := w.drawServices(), w.drawJob()
+	began := w.total()
+	for hour := range s.Day {
+		load := 0.55 - 0.45*math.Cos(2*math.Pi*float64(hour)/24) // least at midnight, most at noon
+		for i, a := range services {
+			n := max(1, int(math.Round(float64(a.size)*load)))
+			w.in(w.between(0, 50*time.Minute), func() { w.setReplicas(a.app, n) })
+			if w.chance(0.1) {
+				w.in(w.between(0, 50*time.Minute), func() { w.redeploy(a.app) })
+			}
+			if i == hour%len(services) && w.chance(0.3) {
+				w.in(w.between(0, 30*time.Minute), func() { w.setReplicas(a.app, 3*a.app.replicas) })
+				w.in(w.between(40*time.Minute, 50*time.Minute), func() { w.setReplicas(a.app, n) })
+			}
+		}
+		w.in(5*time.Minute, func() { w.setReplicas(job.app, job.size) })
+		w.in(15*time.Minute, func() { w.setReplicas(job.app, 0) })
+		out := Hour{Hour: hour}
+		for end := time.Now().Add(time.Hour); time.Now().Before(end) && len(w.bad) == 0; {
+			w.run(time.Now().Add(lookEvery), w.admit)
+			w.cost(&out)
+		}
+		if len(w.bad) > 0 {
+			return // nothing goes on after a violation
+		}
+		out.Mutations = w.total() - began
+		if began = w.total(); s.Hour != nil {
+			s.Hour(out)
+		}
+	}
+	w.calm()
+	w.settle(restFor, "not at rest", w.problems)
+}
+
+// service is an app with its usual size.
+type service struct {
+	app  *app
+	size int
+}
+
+func (w *world) drawServices() []service {
+	var out []service
 	for range 8 {
 		a := w.drawApp()
 		if a.budget != nil {
 			a.budget.minAvailable = min(a.budget.minAvailable, 1)
 		}
 		a.bare, a.stopTime, a.pattern.DoNotDisrupt = false, 5*time.Second, ""
-		sizes[a] = int(w.int(2, 12))
+		out = append(out, service{a, int(w.int(3, 12))})
 		a.replicas = 2
 		w.startApp(a)
 	}
-	apps := w.apps
-	began := w.total()
-	for hour := range s.Day {
-		load := 0.55 - 0.45*math.Cos(2*math.Pi*float64(hour)/24) // least at midnight, most at noon
-		for _, a := range apps {
-			if n := max(1, int(math.Round(float64(sizes[a])*load))); !a.daemon && n != a.replicas {
-				w.in(w.between(0, 50*time.Minute), func() { w.setReplicas(a, n) })
-			}
-		}
-		w.run(time.Now().Add(time.Hour), w.admit)
-		if s.Hour != nil {
-			s.Hour(w.hour(hour, began))
-		}
-		began = w.total()
-	}
-	w.calm()
-	w.settle(restFor, "not at rest", w.problems)
+	return out
 }
 
-func (w *world) hour(n, began int) Hour {
-	out := Hour{Hour: n, Mutations: w.total() - began}
+// drawJob makes what a cron job starts.
+func (w *world) drawJob() service {
+	a := w.drawApp()
+	a.bare, a.stateful, a.budget, a.stopTime, a.pattern.DoNotDisrupt, a.pattern.Spread, a.pattern.AntiAffinity = false, false, nil, time.Second, "", nil, nil
+	a.pattern.Owner, a.replicas = cluster.OwnerOther, 0
+	w.startApp(a)
+	return service{a, int(w.int(2, 8))}
+}
+
+// redeploy is kubectl rollout restart of an app that may miss one pod: they are replaced one after the other.
+func (w *world) redeploy(a *app) {
+	w.tell("app %s is deployed anew", a.name)
+	for i, p := range w.podsOf(a) {
+		w.in(time.Duration(i)*15*time.Second, func() {
+			w.book.deployed = time.Now()
+			if w.pods[p.Key()] == p && p.Active() {
+				w.endPod(p, p.GraceSec)
+			}
+		})
+	}
+}
+
+// cost adds what the cluster costs now, and what it must cost, to the hour.
+func (w *world) cost(h *Hour) {
+	const share = float64(lookEvery) / float64(time.Hour)
+	h.Nodes, h.Pods, h.Waiting = 0, 0, 0
 	for _, m := range w.living() {
-		out.Nodes++
+		h.Nodes++
 		for _, o := range w.types[m.Type].Offerings {
 			if o.Zone == m.Zone && o.CapacityType == m.CapacityType {
-				out.USD += o.Price
+				h.USD += o.Price * share
 			}
 		}
 	}
 	for _, p := range w.pods {
 		if p.NodeName != "" {
-			out.Pods++
+			h.Pods++
 		} else {
-			out.Waiting++
+			h.Waiting++
 		}
 	}
-	return out
+	anew, bound := w.anew()
+	h.AnewUSD += anew * share
+	h.BoundUSD += bound * share
+}
+
+// anew is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the bound that it proves for any
+// fleet. USD per hour.
+func (w *world) anew() (usd, bound float64) {
+	s := cluster.Snapshot{Now: w.second(), Catalog: w.market, Rules: cluster.Rules{MemoryOverhead: w.rules.MemoryOverhead, SearchSteps: cluster.NoSearch}}
+	w.readRest(&s)
+	for i := range s.Classes {
+		s.Classes[i].MemoryOverhead = w.rules.MemoryOverhead
+	}
+	for _, p := range w.listPods() {
+		if p.Owner == cluster.OwnerDaemonSet || p.Terminating() {
+			continue
+		}
+		p.NodeName, p.Unscheduled, p.Nominated, p.Phase = "", true, "", "Pending"
+		s.Pods = append(s.Pods, p)
+	}
+	p := pack.Pods(s)
+	return p.Price(), p.LowerBoundUSD
 }

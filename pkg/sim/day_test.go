@@ -2,24 +2,86 @@ package sim_test
 
 import (
 	"flag"
+	"runtime"
+	"sync"
 	"testing"
 
 	"joiner/pkg/sim"
 )
 
-var hours = flag.Int("hours", 3, "how many hours of a day TestDay plays")
+// The flags of make day. Without them a test run plays the first hours of two days.
+var (
+	hours = flag.Int("hours", 2, "how many hours of a day TestDay plays")
+	days  = flag.Int("days", 2, "how many days TestDay plays, by seeds from first on")
+)
 
-// TestDay plays a day on which nothing fails and disrupt runs: go test ./pkg/sim -run TestDay -v -args -hours 24.
+// What a day of work that breathes may be like at most.
+const (
+	mostOverAnew  = 1.15 // of what fleets made anew for the pods of each quarter of an hour had cost
+	mostOverBound = 1.30 // of the bound that no fleet can undercut, which knows of no daemons and of no whole nodes
+	mostAgain     = 0.20 // of all moves: nodes launched again that a move had given up
+)
+
+// account is what days cost.
+type account struct {
+	usd, anew, bound float64
+	moves, again     int
+}
+
+func (a *account) add(b account) {
+	a.usd, a.anew, a.bound, a.moves, a.again = a.usd+b.usd, a.anew+b.anew, a.bound+b.bound, a.moves+b.moves, a.again+b.again
+}
+
+// TestDay plays days on which nothing fails and disrupt runs: make day SEEDS=n FIRST_SEED=s. What a node that replaced others must not
+// do, and that moves do not go in circles, are invariants of the simulation; costs and repeated launches are counted here.
 func TestDay(t *testing.T) {
-	moves := 0
-	r := sim.Run(t, sim.Scenario{Seed: *first, Catalog: market(), Day: *hours, Hour: func(h sim.Hour) {
-		t.Logf("%02d:00 %3d nodes, %3d pods, %d waiting, %.3f USD/h, %d changes", h.Hour+1, h.Nodes, h.Pods, h.Waiting, h.USD, h.Mutations)
-		moves += h.Mutations
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var all account
+	next := make(chan uint64, *days)
+	for i := range *days {
+		next <- *first + uint64(i)
+	}
+	close(next)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for seed := range next {
+				one := playDay(t, seed)
+				mu.Lock()
+				all.add(one)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d days of %d hours cost %.2f USD, %.3f of fleets made anew, %.3f of the bound; %d moves, %d nodes launched again", *days, *hours, all.usd,
+		all.usd/all.anew, all.usd/all.bound, all.moves, all.again)
+	if all.moves == 0 {
+		t.Error("nothing was moved")
+	}
+	if float64(all.again) > max(1, mostAgain*float64(all.moves)) {
+		t.Errorf("%d nodes were launched again after one of %d moves, at most %.0f %% may be", all.again, all.moves, 100*mostAgain)
+	}
+	if *hours < 24 {
+		return // in a part of a day the nodes are few
+	}
+	if all.usd > mostOverAnew*all.anew || all.usd > mostOverBound*all.bound {
+		t.Errorf("the days cost too much: at most %.2f of fleets made anew, and %.2f of the bound", mostOverAnew, mostOverBound)
+	}
+}
+
+func playDay(t *testing.T, seed uint64) (sum account) {
+	r := sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Day: *hours, Hour: func(h sim.Hour) {
+		t.Logf("day %d %02d:00 %3d nodes, %3d pods, %d waiting, %.3f USD, anew %.3f, bound %.3f, %d changes", seed, h.Hour+1, h.Nodes, h.Pods, h.Waiting,
+			h.USD, h.AnewUSD, h.BoundUSD, h.Mutations)
+		sum.usd, sum.anew, sum.bound = sum.usd+h.USD, sum.anew+h.AnewUSD, sum.bound+h.BoundUSD
 	}})
 	for _, v := range r.Violations {
 		t.Errorf("%s\n%s", v, r.Trace)
 	}
-	if moves == 0 || r.Mutations["launch"] == 0 {
-		t.Errorf("nothing happened: %v", r.Mutations)
+	if r.Mutations["launch"] == 0 {
+		t.Errorf("day %d: nothing happened: %v", seed, r.Mutations)
 	}
+	sum.moves, sum.again = r.Moves, r.Again
+	return sum
 }

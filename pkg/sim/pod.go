@@ -61,7 +61,7 @@ func (p *Ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 		{"read pods", func() { s.Pods = p.listPods() }},
 		{"read nodes", func() { s.Nodes = p.listNodes() }},
 		{"read claims", func() { s.Claims = p.listClaims() }},
-		{"read the rest", func() { p.readRest(&s) }},
+		{"read the rest", func() { p.w.readRest(&s) }},
 	}
 	errs := make(chan error, len(reads))
 	for _, r := range reads {
@@ -77,8 +77,7 @@ func (p *Ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return s, first
 }
 
-func (p *Ports) readRest(s *cluster.Snapshot) {
-	w := p.w
+func (w *world) readRest(s *cluster.Snapshot) {
 	s.Pools, s.Classes = slices.Clone(w.pools), w.described()
 	s.Namespaces = []cluster.Namespace{{Name: namespace}}
 	for _, a := range w.apps {
@@ -94,9 +93,14 @@ func (p *Ports) readRest(s *cluster.Snapshot) {
 
 func (p *Ports) listPods() []cluster.Pod {
 	p.seen[aPod] = p.w.version
-	out := make([]cluster.Pod, 0, len(p.w.pods))
-	for _, key := range slices.Sorted(maps.Keys(p.w.pods)) {
-		if pod := p.w.pods[key]; !pod.Terminal() {
+	return p.w.listPods()
+}
+
+// listPods are the pods that have not ended, by name.
+func (w *world) listPods() []cluster.Pod {
+	out := make([]cluster.Pod, 0, len(w.pods))
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		if pod := w.pods[key]; !pod.Terminal() {
 			out = append(out, pod.Pod)
 		}
 	}

@@ -35,7 +35,9 @@ type Hour struct {
 	Nodes     int
 	Pods      int     // with a node
 	Waiting   int     // without one
-	USD       float64 // per hour, of the instances that run
+	USD       float64 // that the hour cost
+	AnewUSD   float64 // that it had cost with a fleet made anew for the pods at every moment
+	BoundUSD  float64 // that it had cost at least with any fleet
 	Mutations int     // calls that changed something, since the hour before
 }
 
@@ -49,6 +51,8 @@ type Result struct {
 	Calls      []CrashPoint // the calls that were made, Fault empty
 	Hit        []CrashPoint
 	Mutations  map[string]int
+	Moves      int // of a day: consolidations begun
+	Again      int // of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown since
 }
 
 // Times of a run.
@@ -70,6 +74,9 @@ func Run(t *testing.T, s Scenario) (out Result) {
 		w.close()
 		out = Result{Violations: w.bad, Trace: w.story.text(), Sum: w.story.sum, Lines: w.story.count, Virtual: time.Since(w.began),
 			Calls: sortedPoints(w.faults.calls), Hit: sortedPoints(w.faults.hit), Mutations: w.mutations}
+		if w.book != nil {
+			out.Moves, out.Again = len(w.book.moves), w.book.again
+		}
 	})
 	return out
 }
@@ -78,6 +85,10 @@ func Run(t *testing.T, s Scenario) (out Result) {
 func (w *world) setUp(s Scenario) {
 	w.plan = drawPlan(w.engine)
 	w.rules = drawRules(w.engine, w.plan.share > 0)
+	if s.Day > 0 {
+		w.rules.MaxClaims, w.rules.Payback, w.rules.DisruptionSteps = 100, 0, 0 // as the stack has it
+		w.rules.SpotTypes = 2                                                   // six types are sold
+	}
 	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
 	if len(s.Aims) > 0 {
 		w.plan.focus = s.Aims[0].Function

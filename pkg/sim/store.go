@@ -106,6 +106,7 @@ func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.
 			}
 		}
 		w.checkNewClaim(c, l)
+		w.checkAgain(c, l)
 		w.claims[c.Name], w.byUID[c.UID] = c, c
 		return w.write(c, p.inv), nil
 	})
@@ -127,6 +128,7 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 		if within(set, have.Annotations) {
 			return false
 		}
+		p.w.checkMove(have, set)
 		have.Annotations = merged(have.Annotations, set)
 		if pods, ok := set[pack.AnnotationNominated]; ok {
 			p.w.nominate(have, strings.Split(pods, ","))

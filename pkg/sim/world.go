@@ -49,6 +49,7 @@ type world struct {
 	memory        disrupt.Memory
 
 	events int
+	book   *daybook // of a day; nil in a storm
 
 	market     catalog.Catalog
 	types      map[string]catalog.Type
