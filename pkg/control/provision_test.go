@@ -65,13 +65,13 @@ func TestPodsGetNodes(t *testing.T) {
 	}
 }
 
-func TestNothingToDoCostsTwoReads(t *testing.T) {
+func TestNothingToDoCostsThreeReads(t *testing.T) {
 	w := newWorld()
 	p, err := invoke(t, w, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(p.Calls(), ", "); got != "list homeless pods, list claims" {
+	if got := strings.Join(p.Calls(), ", "); got != "list homeless pods, list claims, list static pools" {
 		t.Errorf("calls: %s", got)
 	}
 	if !w.Now().Equal(noon()) {
