@@ -92,6 +92,9 @@ func (w *world) nodeOf(c *claim) *node {
 // invocation may ask for all, once, to find what was launched for it.
 func (w *world) checkOrder(by *invocation, o launch.Order) {
 	now := time.Now()
+	if members := w.membersOf(o); o.Batch.ID != "" && members < o.Count() {
+		w.violate("asks for more than there are claims", "%s asks for %d instances for the %d claims of batch %s", by, o.Count(), members, o.Batch.ID)
+	}
 	who := cmp.Or(o.ClaimUID, o.Batch.ID)
 	if c := w.orderedFor(o); c == nil || c.maker != by && !by.recalled[who] {
 		by.recalled[who] = true

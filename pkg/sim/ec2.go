@@ -294,6 +294,16 @@ func (w *world) orderedFor(o launch.Order) *claim {
 	return nil
 }
 
+// membersOf counts the claims that were ever stored and share the batch of the order.
+func (w *world) membersOf(o launch.Order) (n int) {
+	for _, c := range w.byUID {
+		if b, _ := c.Batch(); b.ID == o.Batch.ID {
+			n++
+		}
+	}
+	return n
+}
+
 // ofBatch lists the instances that were launched for a batch and not ended.
 func (w *world) ofBatch(id string) (out []*machine) {
 	for _, m := range w.living() {

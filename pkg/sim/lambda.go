@@ -126,6 +126,7 @@ func (w *world) ended(inv *invocation) {
 	}
 	w.tell("%s %s", inv, outcome)
 	w.checkEnded(inv)
+	w.checkHandled(inv)
 	if inv.err != nil {
 		w.again(inv)
 	}

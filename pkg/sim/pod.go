@@ -148,6 +148,7 @@ func (p *Ports) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) 
 	return try(ctx, p, "delete pod", fmt.Sprintf("%s in %d s", pod.Key(), graceSec), func() error {
 		if have, ok := p.w.pods[pod.Key()]; ok && have.UID == pod.UID {
 			p.w.checkDeletion(have)
+			p.w.checkGrace(have, graceSec)
 			p.w.mutated("delete pod")
 			p.w.endPod(have, graceSec)
 		}
