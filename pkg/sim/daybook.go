@@ -29,10 +29,10 @@ type move struct {
 }
 
 // variety is what nodes have in common that stand for each other.
-type variety struct{ pool, instanceType, capacityType string }
+type variety struct{ pool, instanceType, capacityType, zone string }
 
 func (k variety) String() string {
-	return fmt.Sprintf("%s %s of pool %s", k.capacityType, k.instanceType, k.pool)
+	return fmt.Sprintf("%s %s in %s of pool %s", k.capacityType, k.instanceType, k.zone, k.pool)
 }
 
 // lately is how far back the daybook looks.
@@ -95,7 +95,7 @@ func (w *world) checkMove(c *claim, set map[string]string) {
 		at = &move{id: m.ID, at: time.Now(), sizes: w.sizes(), net: map[variety]int{}}
 		w.book.moves = append(w.book.moves, at)
 	}
-	at.net[variety{c.Pool, c.Labels[catalog.LabelType], c.Labels[catalog.LabelCapacityType]}]--
+	at.net[variety{c.Pool, c.Labels[catalog.LabelType], c.Labels[catalog.LabelCapacityType], c.Labels[catalog.LabelZone]}]--
 }
 
 // checkCircle looks at the last moves: while all apps are as they were, no number of them within an hour may leave the nodes as
@@ -132,7 +132,7 @@ func (w *world) checkAgain(c *claim, l decided.Launch) {
 	if w.book == nil {
 		return
 	}
-	k := variety{c.Pool, l.Choice.Type, l.Choice.CapacityType}
+	k := variety{c.Pool, l.Choice.Type, l.Choice.CapacityType, l.Choice.Zone}
 	if now := w.book.of(c.Annotations[disrupt.AnnotationReplaces]); now != nil {
 		now.net[k]++
 		return
