@@ -18,7 +18,7 @@ var (
 // What a day of work that breathes may be like at most.
 const (
 	mostOverAnew  = 1.15 // of what fleets made anew for the pods of each quarter of an hour had cost
-	mostOverBound = 1.30 // of the bound that no fleet can undercut, which knows of no daemons and of no whole nodes
+	mostOverBound = 1.35 // of the bound that no fleet can undercut, which knows of no daemons and of no whole nodes
 	mostAgain     = 0.20 // of all moves: nodes launched again that a move had given up
 )
 
