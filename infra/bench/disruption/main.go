@@ -54,6 +54,7 @@ type bench struct {
 	seed     uint64
 	kept     string // file for the peer's outcomes
 	ours     string // file for ours, of this tree
+	known    bool   // measure nothing, show what the files keep
 	verbose  bool
 	only     string // side, both when empty
 	catalog  catalog.Catalog
@@ -67,6 +68,7 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "one of joiner and karpenter: leave the other out")
 	flag.StringVar(&b.kept, "peer", "", "file that keeps what Karpenter made of clusters: those in it are not measured anew, others are added; none when empty")
 	flag.StringVar(&b.ours, "ours", "", "the same for Joiner, to be removed when its code has changed: runs in parts")
+	flag.BoolVar(&b.known, "kept-only", false, "measure nothing: show those clusters of which the files keep what both made of them")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
 	flag.Uint64Var(&b.seed, "seed", 1, "of the clusters")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
@@ -94,7 +96,9 @@ func (b bench) run(sizes, kinds, out string) error {
 			if err != nil {
 				return fmt.Errorf("%s-%d: %w", kind, nodes, err)
 			}
-			rows = append(rows, r)
+			if !b.known || r.ours != nil && r.theirs != nil {
+				rows = append(rows, r)
+			}
 		}
 	}
 	fmt.Println(plainText(rows))
@@ -125,7 +129,9 @@ func (b bench) one(kind string, nodes int) (row, error) {
 		if err != nil {
 			return row{}, err
 		}
-		r.why = r.ours.Why
+		if r.ours != nil {
+			r.why = r.ours.Why
+		}
 	}
 	if b.only == "joiner" {
 		return r, nil

@@ -46,14 +46,24 @@ func sheet(rows []row) table.Writer {
 
 func plainText(rows []row) string { return sheet(rows).Render() + "\n\n" + summary(rows) }
 
-// summary is about all clusters together.
+// summary is about all clusters together, and about those in which both came to rest.
 func summary(rows []row) string {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours == nil || r.theirs == nil })
+	if len(rows) == 0 {
+		return ""
+	}
+	out := "- All clusters: " + together(rows)
+	if rest := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours.Cut || r.theirs.Cut }); len(rest) > 0 && len(rest) < len(rows) {
+		out += "- The clusters in which both came to rest: " + together(rest)
+	}
+	return out
+}
+
+// together compares the sums of both sides.
+func together(rows []row) string {
 	var ours, theirs outcome
 	var before float64
 	for _, r := range rows {
-		if r.theirs == nil || r.ours == nil {
-			return ""
-		}
 		before += r.usd
 		for _, x := range []struct{ sum, of *outcome }{{&ours, r.ours}, {&theirs, r.theirs}} {
 			x.sum.USD += x.of.USD
@@ -61,10 +71,7 @@ func summary(rows []row) string {
 			x.sum.CPU += x.of.CPU
 		}
 	}
-	if before == 0 {
-		return ""
-	}
-	return fmt.Sprintf("Over the set Joiner's clusters cost %.1f %% less than Karpenter's in the end (%.2f and %.2f USD/h of %.2f before), "+
+	return fmt.Sprintf("Joiner's cost %.1f %% less than Karpenter's in the end (%.2f and %.2f USD/h of %.2f before), "+
 		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU.\n",
 		100*(1-ours.USD/theirs.USD), ours.USD, theirs.USD, before,
 		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU)
