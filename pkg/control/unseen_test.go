@@ -1,0 +1,26 @@
+package control
+
+import (
+	"testing"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+)
+
+// TestUnseenClassWakesRefreshOnce: a new class does not wait for the schedule, and one invocation asks once.
+func TestUnseenClassWakesRefreshOnce(t *testing.T) {
+	var u unseen
+	b := &bell{}
+	seen := cluster.Snapshot{Classes: []catalog.Class{{Name: "default"}}}
+	fresh := cluster.Snapshot{Classes: []catalog.Class{{Name: "default"}, {Name: "new", Unseen: true}}}
+	for i, c := range []struct {
+		s     cluster.Snapshot
+		waits bool
+		rung  int
+	}{{seen, false, 0}, {fresh, true, 1}, {fresh, true, 1}, {seen, false, 1}} {
+		waits, err := u.show(t.Context(), c.s, b)
+		if err != nil || waits != c.waits || b.rung != c.rung {
+			t.Errorf("look %d: waits %t, refresh woken %d times, error %v; want %t and %d", i, waits, b.rung, err, c.waits, c.rung)
+		}
+	}
+}
