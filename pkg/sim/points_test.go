@@ -35,8 +35,10 @@ func crashPoints() []sim.CrashPoint {
 			"wake provision", "write event"}},
 		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "wake lifecycle",
 			"wake provision", "write event"}},
-		{"refresh", []string{"forget class", "annotate claim", "annotate pool", "get class", "list buffers", "list classes", "list claims", "list nodes", "list overlays", "list pools",
-			"list profiles", "look up class", "read catalog", "mark class", "refresh catalog", "release class", "write event", "write status of class", "write status of pool"}},
+		// Of refresh two calls cannot come in these worlds: claims are annotated when a class or pool has a hash of another version, and no
+		// claim is made before its class has one of this; an event tells of a deleted class with claims, and the one that is deleted has none.
+		{"refresh", []string{"forget class", "annotate pool", "get class", "list buffers", "list classes", "list claims", "list nodes", "list overlays", "list pools",
+			"list profiles", "look up class", "read catalog", "mark class", "refresh catalog", "release class", "write status of class", "write status of pool"}},
 	} {
 		for _, call := range f.calls {
 			for _, fault := range []string{"dies before", "dies after", "fails before", "fails after"} {
