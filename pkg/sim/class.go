@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -286,7 +287,7 @@ func (p *Ports) ReleaseClass(ctx context.Context, name string) error {
 		c.Finalizers = nil
 		return nil
 	})
-	if _, gone := err.(*ConflictError); gone { // it is gone
+	if _, gone := errors.AsType[*ConflictError](err); gone {
 		return nil
 	}
 	return err

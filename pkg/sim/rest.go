@@ -56,6 +56,20 @@ func (w *world) problems() []string {
 			bad = append(bad, fmt.Sprintf("claim %s has %s, which does not run", name, id))
 		}
 	}
+	bad = append(bad, w.nodeProblems(owners)...)
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		if p := w.pods[key]; !p.Ready && !w.hopeless(p) {
+			bad = append(bad, fmt.Sprintf("pod %s on %q does not run%s", key, p.NodeName, w.whyNot(p)))
+		}
+	}
+	bad = append(bad, w.staticProblems()...)
+	bad = append(bad, w.classProblems()...)
+	slices.Sort(bad)
+	return bad
+}
+
+// nodeProblems are those of nodes; owners are the names of claims by provider id.
+func (w *world) nodeProblems(owners map[string]string) (bad []string) {
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := w.nodes[name]
 		if slices.ContainsFunc(n.Taints, isHold) {
@@ -68,14 +82,6 @@ func (w *world) problems() []string {
 			bad = append(bad, fmt.Sprintf("node %s: claim %q, ready %t, deleting %t", name, owners[n.ProviderID], n.Ready, !n.Deleting.IsZero()))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
-		if p := w.pods[key]; !p.Ready && !w.hopeless(p) {
-			bad = append(bad, fmt.Sprintf("pod %s on %q does not run%s", key, p.NodeName, w.whyNot(p)))
-		}
-	}
-	bad = append(bad, w.staticProblems()...)
-	bad = append(bad, w.classProblems()...)
-	slices.Sort(bad)
 	return bad
 }
 
