@@ -57,7 +57,7 @@ func (w *world) day(s Scenario) {
 		}
 	}
 	w.calm()
-	w.settle(restFor, "not at rest", w.problems)
+	w.settle(restFor, fullRound, "not at rest", w.problems)
 }
 
 // service is an app with its usual size.

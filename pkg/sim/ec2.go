@@ -291,6 +291,11 @@ func (w *world) orderedFor(o launch.Order) *claim {
 			return w.claims[name]
 		}
 	}
+	for _, uid := range slices.Sorted(maps.Keys(w.byUID)) { // deleted while the request was under way
+		if b, _ := w.byUID[uid].Batch(); b.ID == o.Batch.ID {
+			return w.byUID[uid]
+		}
+	}
 	return nil
 }
 

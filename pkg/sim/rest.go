@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/interrupt"
@@ -62,6 +63,7 @@ func (w *world) problems() []string {
 			bad = append(bad, fmt.Sprintf("pod %s on %q does not run%s", key, p.NodeName, w.whyNot(p)))
 		}
 	}
+	bad = append(bad, w.countProblems()...)
 	bad = append(bad, w.staticProblems()...)
 	bad = append(bad, w.classProblems()...)
 	slices.Sort(bad)
@@ -80,6 +82,22 @@ func (w *world) nodeProblems(owners map[string]string) (bad []string) {
 		}
 		if n.machine != nil && !n.machine.foreign && (owners[n.ProviderID] == "" || !n.Ready || !n.Deleting.IsZero()) {
 			bad = append(bad, fmt.Sprintf("node %s: claim %q, ready %t, deleting %t", name, owners[n.ProviderID], n.Ready, !n.Deleting.IsZero()))
+		}
+	}
+	return bad
+}
+
+// countProblems are pools whose status has another number of nodes than they have.
+func (w *world) countProblems() (bad []string) {
+	nodes := map[string]int64{}
+	for _, c := range w.claims {
+		if c.ProviderID != "" && c.Deleting.IsZero() {
+			nodes[c.Pool]++
+		}
+	}
+	for _, p := range w.pools {
+		if have := p.Counted.Get(string(v1.LimitNodes)); !p.Uncounted && have != nodes[p.Name] {
+			bad = append(bad, fmt.Sprintf("pool %s says that it has %d nodes and has %d", p.Name, have, nodes[p.Name]))
 		}
 	}
 	return bad
@@ -194,21 +212,27 @@ func (w *world) left() []string {
 // echo is how long what began before the calm may still arrive: late events, and handlers that are tried again.
 const echo = 200 * time.Second
 
-// settle runs until the list stays empty for a while, and says that an invariant is broken when it does not become so in time.
-func (w *world) settle(limit time.Duration, invariant string, list func() []string) {
+// How long nothing must be wrong: at rest until every function has run again, since refresh learns from the nodes that came last.
+const (
+	aWhile    = 30 * time.Second
+	fullRound = 5*time.Minute + aWhile
+)
+
+// settle runs until the list stays empty for as long as stay says, and says that an invariant is broken when it does not become so in time.
+func (w *world) settle(limit, stay time.Duration, invariant string, list func() []string) {
 	const look = 10 * time.Second
-	good := 0
+	good := time.Duration(0)
 	for end := time.Now().Add(limit); len(w.bad) == 0; {
 		w.run(time.Now().Add(look), w.admit)
 		w.dropLate()
 		left := list()
-		if good++; len(left) > 0 || time.Since(w.calmed) < echo {
+		if good += look; len(left) > 0 || time.Since(w.calmed) < echo {
 			good = 0
 		}
-		if good == 3 {
+		if good >= stay {
 			return
 		}
-		if len(w.bad) == 0 && time.Now().After(end) {
+		if len(w.bad) == 0 && len(left) > 0 && time.Now().After(end) {
 			w.violate(invariant, "after %s: %v", limit, left)
 		}
 	}

@@ -113,7 +113,7 @@ func (w *world) play() {
 	w.storm(end)
 	w.run(end, w.admit)
 	w.calm()
-	w.settle(restFor, "not at rest", w.problems)
+	w.settle(restFor, fullRound, "not at rest", w.problems)
 	w.silent(silentFor)
 	if len(w.bad) > 0 {
 		return
@@ -124,13 +124,13 @@ func (w *world) play() {
 	}
 	if p := w.fixed(); p != nil {
 		p.Replicas = 0
-		w.settle(restFor/2, "a static pool keeps nodes", w.staticProblems)
+		w.settle(restFor/2, aWhile, "a static pool keeps nodes", w.staticProblems)
 	}
 	w.run(time.Now().Add(time.Minute), w.admit)
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		w.deleteClaim(w.claims[name], nil)
 	}
-	w.settle(restFor/2, "something is left", w.left)
+	w.settle(restFor/2, aWhile, "something is left", w.left)
 }
 
 // close ends all invocations, so that no goroutine is left.
