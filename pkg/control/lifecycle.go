@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,9 +23,9 @@ const (
 	parallelSteps  = 10
 	templateMaxAge = time.Hour
 
-	// Evictions have a lane of their own: one that meets another of the same budget waits inside the API server, half a second at a
-	// time, and would keep everything else waiting with it. With many more at once they would mostly meet each other.
-	parallelEvictions = 16
+	// Evictions have a lane of their own, in which those under one budget take turns: one that meets another of the same budget waits
+	// inside the API server for half a second, and would keep everything else waiting with it.
+	parallelEvictions = 24
 
 	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is old, and what has
 	// become urgent meanwhile goes first.
@@ -177,16 +178,22 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 		pools = len(keys)
 	}
 	objects := newIndex(s)
-	l.sideBySide(ctx, objects, groups, lane{keys: keys[:pools], most: parallelSteps})
+	l.sideBySide(ctx, objects, groups, lane{rows: alone(keys[:pools]), most: parallelSteps})
 	late, evictions, others := lane{most: parallelSteps, all: true}, lane{most: parallelEvictions}, lane{most: parallelSteps}
+	queue := map[string]int{}
 	for _, k := range keys[pools:] {
-		switch groups[k][0].Do {
+		switch a := groups[k][0]; a.Do {
 		case plan.DeletePod: // its node ends soon
-			late.keys = append(late.keys, k)
+			late.rows = append(late.rows, []string{k})
 		case plan.Evict:
-			evictions.keys = append(evictions.keys, k)
+			if at, ok := queue[a.Budget]; ok && a.Budget != "" {
+				evictions.rows[at] = append(evictions.rows[at], k)
+				continue
+			}
+			queue[a.Budget] = len(evictions.rows)
+			evictions.rows = append(evictions.rows, []string{k})
 		default:
-			others.keys = append(others.keys, k)
+			others.rows = append(others.rows, []string{k})
 		}
 	}
 	l.sideBySide(ctx, objects, groups, late, evictions, others)
@@ -196,11 +203,19 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 	return changed, err
 }
 
-// lane is objects whose steps are taken side by side, so many at a time.
+// lane is rows of objects. The steps of those in one row are taken one after another, the rows side by side, so many at a time.
 type lane struct {
-	keys []string
+	rows [][]string
 	most int
 	all  bool // however long it takes
+}
+
+// alone are rows of one.
+func alone(keys []string) (rows [][]string) {
+	for _, k := range keys {
+		rows = append(rows, []string{k})
+	}
+	return rows
 }
 
 // sideBySide does the actions on each of the objects, lane beside lane.
@@ -210,17 +225,22 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[s
 		begun bool
 		err   error
 	}
-	outcomes := make([][]outcome, len(lanes))
+	outcomes := map[string]*outcome{}
+	for k := range groups {
+		outcomes[k] = &outcome{}
+	}
 	var all errgroup.Group
-	for i, one := range lanes {
-		outcomes[i] = make([]outcome, len(one.keys))
+	for _, one := range lanes {
 		all.Go(func() error {
 			var g errgroup.Group
 			g.SetLimit(one.most)
-			for j, k := range one.keys {
+			for _, row := range one.rows {
 				g.Go(func() error {
-					if !late(ctx) && (one.all || l.Now().Sub(began) < stepsTake) { // else the next pass or invocation goes on
-						outcomes[i][j] = outcome{true, l.inTurn(ctx, &worker{l: l, index: objects}, groups[k])}
+					for _, k := range row {
+						if late(ctx) || !one.all && l.Now().Sub(began) >= stepsTake { // the next pass or invocation goes on
+							return nil
+						}
+						*outcomes[k] = outcome{true, l.inTurn(ctx, &worker{l: l, index: objects}, groups[k])}
 					}
 					return nil
 				})
@@ -229,13 +249,11 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[s
 		})
 	}
 	_ = all.Wait() // every error is in outcomes
-	for i, one := range lanes {
-		for j, k := range one.keys {
-			if o := outcomes[i][j]; o.err != nil {
-				l.failed.add(k, o.err, l.Now())
-			} else if o.begun {
-				delete(l.failed, k)
-			}
+	for _, k := range slices.Sorted(maps.Keys(outcomes)) {
+		if o := outcomes[k]; o.err != nil {
+			l.failed.add(k, o.err, l.Now())
+		} else if o.begun {
+			delete(l.failed, k)
 		}
 	}
 }

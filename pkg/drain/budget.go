@@ -24,11 +24,11 @@ func NewBudgets(all []cluster.Budget) *Budgets {
 	return b
 }
 
-// take reports whether to ask for the eviction of the pod, and else why that would be in vain. A pod that is not running yet is
+// take reports whether to ask for the eviction of the pod, and of which budget that is, else why that would be in vain. A pod that is not running yet is
 // under no budget; whether one that is not ready may go, the API knows better.
-func (b *Budgets) take(p cluster.Pod) (ask bool, why string) {
+func (b *Budgets) take(p cluster.Pod) (ask bool, of, why string) {
 	if p.Phase == "Pending" {
-		return true, ""
+		return true, "", ""
 	}
 	var mine []int
 	var names []string
@@ -40,12 +40,14 @@ func (b *Budgets) take(p cluster.Pod) (ask bool, why string) {
 	slices.Sort(names)
 	switch {
 	case len(mine) > 1:
-		return false, fmt.Sprintf("is under %d PodDisruptionBudgets (%s), and the eviction API takes no pod that has more than one", len(mine), strings.Join(names, ", "))
-	case len(mine) == 0 || !p.Ready:
-		return true, ""
+		return false, "", fmt.Sprintf("is under %d PodDisruptionBudgets (%s), and the eviction API takes no pod that has more than one", len(mine), strings.Join(names, ", "))
+	case len(mine) == 0:
+		return true, "", ""
+	case !p.Ready:
+		return true, names[0], ""
 	case b.left[mine[0]] <= 0:
-		return false, "must wait for its PodDisruptionBudget " + names[0]
+		return false, "", "must wait for its PodDisruptionBudget " + names[0]
 	}
 	b.left[mine[0]]--
-	return true, ""
+	return true, names[0], ""
 }

@@ -154,16 +154,16 @@ func (s *Step) evict(p cluster.Pod, budgets *Budgets, t Times) bool {
 		s.Waiting = append(s.Waiting, p.Key()+": stays until its replacement is on its way")
 		return false
 	}
-	ask, why := false, "is protected by karpenter.sh/do-not-disrupt"
+	ask, budget, why := false, "", "is protected by karpenter.sh/do-not-disrupt"
 	switch {
 	case p.Protected(t.Now):
 	case t.Now.Before(p.AskAgain):
 		why = refused
 	default:
-		ask, why = budgets.take(p)
+		ask, budget, why = budgets.take(p)
 	}
 	if ask {
-		s.Actions = append(s.Actions, plan.Action{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName})
+		s.Actions = append(s.Actions, plan.Action{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName, Budget: budget})
 		if why = refused; p.AskAgain.IsZero() {
 			s.Waiting = append(s.Waiting, p.Key()+": is being evicted")
 			return true

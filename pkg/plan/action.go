@@ -51,6 +51,7 @@ type Action struct {
 	NodeName   string              // for WriteStatus: the node to name in the status, when not empty
 	Deadline   time.Time           // for SetDeadline
 	GraceSec   int64               // for DeletePod
+	Budget     string              // for Evict: namespace/name of the PodDisruptionBudget that must allow it, empty for none
 	Has        resource.List       // for CountPool: what the nodes have, "nodes" included
 	Outcomes   []cluster.Registration
 	Labels     map[string]string // for AdoptClaim: what else the claim is to carry

@@ -280,14 +280,15 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 			continue
 		}
 		free := false
-		p.NodeName = "" // it does not stand in its own way
+		p.NodeName = "" // it does not stand in its own way, nor does the node in that of a spread once it is gone
+		delete(w.nodes, n.Name)
 		for _, other := range w.nodes {
 			// The scheduler counts nodes that are on their way out for spreads, until they are gone.
 			why := w.refuses(p, other)
-			free = free || other != n && (why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late)
+			free = free || why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late
 		}
 		why := w.whyNot(p)
-		p.NodeName = n.Name
+		p.NodeName, w.nodes[n.Name] = n.Name, n
 		if !free {
 			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place%s", c.Name, p.Key(), why)
 		}
