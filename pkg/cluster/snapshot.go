@@ -29,6 +29,8 @@ type Snapshot struct {
 	Impaired    []Impairment `json:"impaired,omitempty"`    // only where the pass asked EC2
 	Attachments []Attachment `json:"attachments,omitempty"` // of nodes that are drained, only where the pass asked for them
 
+	PassTook time.Duration `json:"passTook,omitempty"` // the pass before this one in the same invocation, with what it read; 0 for none
+
 	Catalog catalog.Catalog `json:"catalog"`
 	SoldOut []catalog.Mark  `json:"soldOut,omitempty"`
 	Rules   Rules           `json:"rules"`

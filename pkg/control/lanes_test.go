@@ -120,3 +120,40 @@ func pods(t *testing.T, f *functions) []cluster.Pod {
 	}
 	return s.Pods
 }
+
+// TestEvictionsUnderOneBudgetTakeTurns: in the API server they would be in each other's way. Those that no budget bounds need not.
+func TestEvictionsUnderOneBudgetTakeTurns(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		protect bool
+	}{{"under one budget", true}, {"under none", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			f := draining(t)
+			if c.protect {
+				f.w.Protect("many", 0)
+			}
+			p := f.w.Ports(controltest.Fault{})
+			var mu sync.Mutex
+			evictions, now, most := 0, 0, 0
+			p.Before = func(call string) {
+				if call != "evict pod" {
+					return
+				}
+				mu.Lock()
+				evictions, now = evictions+1, now+1
+				most = max(most, now)
+				mu.Unlock()
+				time.Sleep(5 * time.Millisecond)
+				mu.Lock()
+				now--
+				mu.Unlock()
+			}
+			if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
+				t.Fatal(err)
+			}
+			if evictions != 30 || (most == 1) != c.protect {
+				t.Errorf("%d evictions, %d at once", evictions, most)
+			}
+		})
+	}
+}

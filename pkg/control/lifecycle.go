@@ -60,6 +60,7 @@ type Lifecycle struct {
 	failed setbacks
 
 	impaired []cluster.Impairment
+	took     time.Duration // the last pass
 }
 
 // Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the others go on;
@@ -67,14 +68,16 @@ type Lifecycle struct {
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.put(l.Metrics)
 	swept := errors.Join(l.sweep(ctx), l.examine(ctx)) // that these fail must not keep a drain waiting
-	l.failed = setbacks{}
+	l.failed, l.took = setbacks{}, 0
 	if l.Refusals == nil {
 		l.Refusals = &Refusals{}
 	}
 	v := vigil{lease: l.Vigil, name: VigilOf("lifecycle"), holder: l.Holder, log: l.Log}
 	defer v.leave(ctx)
 	for {
+		began := l.Now()
 		busy, err := l.pass(ctx, func() { v.begin(ctx, until.Sub(l.Now())) })
+		l.took = l.Now().Sub(began)
 		if err != nil {
 			return errors.Join(err, l.failed.err(), swept)
 		}
@@ -119,7 +122,7 @@ func (l *Lifecycle) pass(ctx context.Context, begin func()) (busy bool, err erro
 	if err != nil {
 		return false, err
 	}
-	s.Instances, s.Impaired, s.Now, s.Rules = instances, l.impaired, l.Now(), l.Rules
+	s.Instances, s.Impaired, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.Now(), l.Rules, l.took
 	if _, err := l.seen.show(ctx, s, l.Refresh); err != nil {
 		return false, err
 	}

@@ -26,11 +26,15 @@ const stuckAfter = time.Minute
 // unwatched is how long nobody may look, between one invocation and the next: what would be too late by then is done now.
 const unwatched = 10 * time.Second
 
+// longestPass bounds what is made of a pass that took long, so that budgets count for most of two minutes.
+const longestPass = 20 * time.Second
+
 // Times are the times that a drain keeps to.
 type Times struct {
 	Now      time.Time
-	Deadline time.Time // by when all pods must be gone; zero for never
-	First    time.Time // before then no pod is asked to go that still has time; zero for no such time
+	Deadline time.Time     // by when all pods must be gone; zero for never
+	First    time.Time     // before then no pod is asked to go that still has time; zero for no such time
+	PassTook time.Duration // the pass before this one; in a storm passes are long, and the next comes as much later
 
 	looked time.Duration // after Now
 }
@@ -101,7 +105,7 @@ func waitsFor(p cluster.Pod, now time.Time) bool {
 
 // later are the times as they may be when somebody looks again.
 func (t Times) later() Times {
-	t.looked = unwatched
+	t.looked = unwatched + min(t.PassTook, longestPass)
 	return t
 }
 

@@ -134,7 +134,7 @@ func (v view) clear(c cluster.Claim, n cluster.Node, deadline time.Time) (out []
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.Next(v.pods[n.Name], v.budgets, drain.Times{Now: v.s.Now, Deadline: deadline, First: interrupt.FirstUntil(c)})
+	next := drain.Next(v.pods[n.Name], v.budgets, drain.Times{Now: v.s.Now, Deadline: deadline, First: interrupt.FirstUntil(c), PassTook: v.s.PassTook})
 	for _, a := range next.Actions {
 		a.Claim = c.Name
 		out = append(out, a)
