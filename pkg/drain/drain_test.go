@@ -22,7 +22,7 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata. Each line of "pods" is "NAME [daemon|static|other] [critical] [grace=30]
 // [deleting=-10s] [phase=Running] [protect=true] [started=-1m] [tolerates=key:Effect|all]"; times are relative to noon. "drain
-// [deadline=30s] [first=20s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
+// [deadline=30s] [first=20s] [pass=5s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
 // "budgets" with lines "NAME APP ALLOWED".
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -45,10 +45,13 @@ func TestScenarios(t *testing.T) {
 			case "drain":
 				times := drain.Times{Now: noon()}
 				for _, a := range d.CmdArgs {
-					if a.Key == "first" {
-						times.First = at(t, a.Vals[0])
-					} else {
-						times.Deadline = at(t, a.Vals[0])
+					switch when := at(t, a.Vals[0]); a.Key {
+					case "first":
+						times.First = when
+					case "pass":
+						times.PassTook = when.Sub(noon())
+					default:
+						times.Deadline = when
 					}
 				}
 				step := drain.Next(pods, drain.NewBudgets(budgets), times)
