@@ -103,11 +103,19 @@ func (b bench) run(sizes, kinds, out string) error {
 	}
 	fmt.Println(plainText(rows))
 	if out != "" {
-		if err := os.WriteFile(out, []byte(markdown(rows)), 0o644); err != nil {
+		if err := os.WriteFile(out, []byte(markdown(rows, b.manner())), 0o644); err != nil {
 			return fmt.Errorf("write table: %w", err)
 		}
 	}
 	return faults(rows)
+}
+
+// manner says how the rows were measured.
+func (b bench) manner() string {
+	if b.kept+b.ours != "" {
+		return "from outcomes of several runs that files kept: README.md says under what conditions"
+	}
+	return fmt.Sprintf("in one run with %d threads", runtime.GOMAXPROCS(0))
 }
 
 // one lets both sides run on a cluster of their own that is the same, ours first: what Karpenter leaves in memory must not help it.

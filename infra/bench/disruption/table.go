@@ -52,9 +52,13 @@ func summary(rows []row) string {
 	if len(rows) == 0 {
 		return ""
 	}
-	out := "- All clusters: " + together(rows)
-	if rest := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours.Cut || r.theirs.Cut }); len(rest) > 0 && len(rest) < len(rows) {
-		out += "- The clusters in which both came to rest: " + together(rest)
+	rest := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.ours.Cut || r.theirs.Cut })
+	if len(rest) == len(rows) {
+		return "- All clusters: " + together(rows)
+	}
+	out := "- All clusters, of which some were cut short and compare unfinished work: " + together(rows)
+	if len(rest) > 0 {
+		out = "- The clusters in which both came to rest: " + together(rest) + out
 	}
 	return out
 }
@@ -77,10 +81,11 @@ func together(rows []row) string {
 		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU)
 }
 
-func markdown(rows []row) string {
+// markdown is the table as a page. how says in what manner the rows were measured.
+func markdown(rows []row, how string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Disruption, side by side\n\n`make bench-disruption` wrote this on %s, with %s on %s/%s, %d threads, and Karpenter %s.\n\n",
-		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), peerVersion())
+	fmt.Fprintf(&b, "# Disruption, side by side\n\nWritten on %s, with %s on %s/%s and Karpenter %s, %s.\n\n",
+		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, peerVersion(), how)
 	b.WriteString("Price: Joiner's by Karpenter's. CPU: Karpenter's by Joiner's. * was not at rest when its time was over.\n\n")
 	b.WriteString(sheet(rows).RenderMarkdown() + "\n\n" + summary(rows))
 	b.WriteString("\n## Why Joiner's nodes stay in the end\n\n")
