@@ -81,16 +81,21 @@ func (a *attempt) atMost() bool {
 	return a.w.s.Rules.MaxClaims > 0 && a.opened >= a.w.s.Rules.MaxClaims
 }
 
-// candidates are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one of the
-// pool that admits as much and holds as much.
-func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
+// asking are the admissions of the lots that wait, each once.
+func asking(lots []*lot) []*admission {
 	var asks []*admission
 	for _, l := range lots {
 		if l.left > 0 {
 			asks = append(asks, l.admit)
 		}
 	}
-	asks = distinct(asks)
+	return distinct(asks)
+}
+
+// candidates are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one of the
+// pool that admits as much and holds as much.
+func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
+	asks := asking(lots)
 	var out []*offer
 	for _, p := range pools {
 		if len(p.sale) == 0 {

@@ -61,13 +61,7 @@ func (a *attempt) covered(o *offer) (catalog.Draw, int64) {
 
 // paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
 func (a *attempt) paidOffers(pools []*pool, lots []*lot) []*offer {
-	var asks []*admission
-	for _, l := range lots {
-		if l.left > 0 {
-			asks = append(asks, l.admit)
-		}
-	}
-	asks = distinct(asks)
+	asks := asking(lots)
 	var out []*offer
 	for _, p := range pools {
 		if p.minValues() { // a commitment is looked at for one type at a time
