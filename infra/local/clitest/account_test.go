@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"joiner/infra/local/cloud"
+	"joiner/infra/local/cloudtest"
 	"joiner/pkg/doctor"
 	"joiner/pkg/install"
 )
@@ -14,19 +15,7 @@ import (
 // account is an emulated account that the environment points at.
 func account(t *testing.T) *cloud.Cloud {
 	t.Helper()
-	c, err := cloud.New(cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := c.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c, url := cloudtest.Start(t, cloud.Options{})
 	k := c.Credentials("somebody", "terminal", 0)
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": k.AccessKeyID,
 		"AWS_SECRET_ACCESS_KEY": k.SecretAccessKey, "AWS_SESSION_TOKEN": k.SessionToken, "AWS_MAX_ATTEMPTS": "1"} {

@@ -17,6 +17,7 @@ import (
 
 	"joiner/infra/local/cloud"
 	"joiner/infra/local/cloud/wire"
+	"joiner/infra/local/cloudtest"
 )
 
 const account = "111122223333"
@@ -32,19 +33,7 @@ type rig struct {
 // start runs an account whose instances are running at once unless told otherwise.
 func start(t *testing.T, o cloud.Options) *rig {
 	t.Helper()
-	c, err := cloud.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := c.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c, url := cloudtest.Start(t, o)
 	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
 	r := &rig{Cloud: c, url: url}
 	r.cfg = r.as("provision", "joiner-demo-provision")

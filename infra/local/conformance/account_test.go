@@ -29,6 +29,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"joiner/infra/local/cloud"
+	"joiner/infra/local/cloudtest"
 )
 
 const (
@@ -65,19 +66,7 @@ func newAccount(t *testing.T, url string, keys aws.Credentials) *account {
 
 // emulator is the account of the local environment.
 func emulator(t *testing.T) *account {
-	c, err := cloud.New(cloud.Options{Region: region, ClusterName: "demo", ShutdownFor: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := c.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c, url := cloudtest.Start(t, cloud.Options{Region: region, ClusterName: "demo", ShutdownFor: time.Hour})
 	c.PutRole(role)
 	if err := c.PutBucket(bucket); err != nil {
 		t.Fatal(err)

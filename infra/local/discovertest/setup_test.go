@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/infra/local/cloud"
+	"joiner/infra/local/cloudtest"
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/discover"
 )
@@ -34,19 +35,7 @@ type rig struct {
 
 func start(t *testing.T) *rig {
 	t.Helper()
-	c, err := cloud.New(cloud.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := c.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c, url := cloudtest.Start(t, cloud.Options{})
 	if err := c.PutBucket(bucket); err != nil {
 		t.Fatal(err)
 	}

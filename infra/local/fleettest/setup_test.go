@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"joiner/infra/local/cloud"
+	"joiner/infra/local/cloudtest"
 	"joiner/pkg/catalog"
 	"joiner/pkg/fleet"
 	"joiner/pkg/launch"
@@ -38,19 +39,7 @@ type rig struct {
 func start(t *testing.T, attempts int) *rig {
 	t.Helper()
 	t.Parallel()
-	c, err := cloud.New(cloud.Options{ShutdownFor: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := c.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c, url := cloudtest.Start(t, cloud.Options{ShutdownFor: time.Hour})
 	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
 	client := func(attempts int) *ec2.Client {
 		keys := c.Credentials("provision", "test", 0)

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"joiner/infra/local/cloud"
+	"joiner/infra/local/cloudtest"
 	"joiner/infra/local/host/assembly"
 	"joiner/infra/local/iam"
 	"joiner/pkg/catalog"
@@ -61,7 +62,7 @@ func start(t *testing.T, stack *assembly.Assembly) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{stack: stack, bucket: stack.Buckets[0].Name}
-	r.Cloud, err = cloud.New(cloud.Options{Region: region, Account: account, ClusterName: "demo", ShutdownFor: time.Hour,
+	r.Cloud, r.url = cloudtest.Start(t, cloud.Options{Region: region, Account: account, ClusterName: "demo", ShutdownFor: time.Hour,
 		Invoke: func(context.Context, cloud.InvokeRequest) cloud.InvokeResponse { return cloud.InvokeResponse{} },
 		Authorize: func(a cloud.Access) error {
 			if strings.HasSuffix(a.Caller.Role, ":role/admin") {
@@ -76,17 +77,6 @@ func start(t *testing.T, stack *assembly.Assembly) *rig {
 			}
 			return err
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.url, err = r.Cloud.Start("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	for _, role := range stack.Roles {
 		r.PutRole(strings.TrimPrefix(role.Path, "/") + role.Name)
 	}

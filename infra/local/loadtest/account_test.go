@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"joiner/infra/local/cloud"
+	"joiner/infra/local/cloudtest"
 )
 
 // rate is a token bucket of EC2 for an account in a region.
@@ -46,19 +47,7 @@ func busy() []rate {
 // account is an emulated account with those rates, and the SDK's client as the functions have it, watched.
 func account(t *testing.T, rates []rate) (*cloud.Cloud, *ec2.Client, *watch) {
 	t.Helper()
-	c, err := cloud.New(cloud.Options{ShutdownFor: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	url, err := c.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	c, url := cloudtest.Start(t, cloud.Options{ShutdownFor: time.Hour})
 	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
 	for _, r := range rates {
 		c.AddFault(cloud.Fault{Service: "ec2", Action: r.action, Kind: cloud.Throttle, Burst: r.burst, PerSecond: r.perSecond, Each: r.each})

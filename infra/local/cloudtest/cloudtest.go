@@ -1,0 +1,27 @@
+// Package cloudtest runs an emulated AWS account for one test.
+package cloudtest
+
+import (
+	"testing"
+
+	"joiner/infra/local/cloud"
+)
+
+// Start runs an account that ends with the test, and says at which URL it answers.
+func Start(t testing.TB, o cloud.Options) (*cloud.Cloud, string) {
+	t.Helper()
+	c, err := cloud.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	url, err := c.Start("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, url
+}
