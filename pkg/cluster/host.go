@@ -125,7 +125,7 @@ func (h Host) Taints() []Taint {
 		return h.Node.Taints
 	}
 	return slices.DeleteFunc(slices.Clone(h.Node.Taints), func(t Taint) bool {
-		return ephemeral(t) || slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+		return t.Ephemeral() || slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
 	})
 }
 
@@ -154,21 +154,6 @@ func (h Host) filled(ofNode func(*Node) resource.List, ofClaim func(*Claim) reso
 		}
 	}
 	return out
-}
-
-// ephemeral reports whether the taint goes away by itself while a node starts.
-func ephemeral(t Taint) bool {
-	switch t.Key {
-	case "node.kubernetes.io/not-ready":
-		return t.Effect == "NoSchedule" || t.Effect == "NoExecute"
-	case "node.kubernetes.io/unreachable":
-		return t.Effect == "NoSchedule"
-	case "node.cloudprovider.kubernetes.io/uninitialized":
-		return t.Effect == "NoSchedule" && t.Value == "true"
-	case api.TaintUnregistered:
-		return t.Effect == "NoExecute"
-	}
-	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
 }
 
 // Protected reports whether the annotation karpenter.sh/do-not-disrupt protects the pod at the time now: "true" always, a

@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"strings"
 	"time"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/require"
 	"joiner/pkg/resource"
 )
@@ -20,6 +22,21 @@ func (t Taint) String() string {
 		return t.Key + ":" + t.Effect
 	}
 	return t.Key + "=" + t.Value + ":" + t.Effect
+}
+
+// Ephemeral reports whether the taint goes away by itself while a node starts (spec core.md §3.2).
+func (t Taint) Ephemeral() bool {
+	switch t.Key {
+	case "node.kubernetes.io/not-ready":
+		return t.Effect == "NoSchedule" || t.Effect == "NoExecute"
+	case "node.kubernetes.io/unreachable":
+		return t.Effect == "NoSchedule"
+	case "node.cloudprovider.kubernetes.io/uninitialized":
+		return t.Effect == "NoSchedule" && t.Value == "true"
+	case api.TaintUnregistered:
+		return t.Effect == "NoExecute"
+	}
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
 }
 
 // Toleration is a toleration of a pod.

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
@@ -85,7 +84,7 @@ func (v view) initialize(c cluster.Claim) []plan.Action {
 		}
 	}
 	for _, t := range n.Taints {
-		if ephemeral(t) {
+		if t.Ephemeral() {
 			return unknown(v1.ReasonKnownEphemeralTaintsExist, "taint "+t.String()+" is still on the node")
 		}
 	}
@@ -108,19 +107,4 @@ func (v view) note(c cluster.Claim, k cluster.Condition) []plan.Action {
 		return nil
 	}
 	return []plan.Action{{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{k}}}
-}
-
-// ephemeral reports whether a taint belongs to a node's start (spec core.md §3.2).
-func ephemeral(t cluster.Taint) bool {
-	switch t.Key {
-	case "node.kubernetes.io/not-ready":
-		return t.Effect == "NoSchedule" || t.Effect == "NoExecute"
-	case "node.kubernetes.io/unreachable":
-		return t.Effect == "NoSchedule"
-	case "node.cloudprovider.kubernetes.io/uninitialized":
-		return t.Effect == "NoSchedule" && t.Value == "true"
-	case v1.TaintUnregistered:
-		return t.Effect == "NoExecute"
-	}
-	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
 }
