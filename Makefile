@@ -110,9 +110,9 @@ golden: ## rewrite the expected outputs of scenarios; read the diff as if it wer
 	go test $$packages -rewrite; git status --short -- '*testdata*'
 
 .PHONY: sim
-sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_SEED=s (one seed prints its whole story)
+sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_SEED=s (one seed prints its whole story; AIM='a crash point')
 	@go test ./pkg/sim -run 'TestSeeds$$' -v -count=1 -timeout 0 -args -progress -seeds $(or $(SEEDS),1000) -first $(or $(FIRST_SEED),1) \
-		$(if $(filter 1,$(SEEDS)),-story)
+		$(if $(filter 1,$(SEEDS)),-story) $(if $(AIM),-aim '$(AIM)')
 
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s

@@ -9,6 +9,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/topology"
 )
 
 // running is a command under way, as its objects tell.
@@ -159,6 +160,7 @@ func (v *view) homeless() func(*running) string {
 		}
 	}
 	left := v.unscheduled(ready)
+	v.leaning(why, left)
 	return func(r *running) string {
 		for _, n := range r.claims {
 			if n.static() {
@@ -176,6 +178,24 @@ func (v *view) homeless() func(*running) string {
 			}
 		}
 		return ""
+	}
+}
+
+// leaning gives a reason to those pods of left that have room only once others run where the plan has them, on nodes that are not ready.
+func (v *view) leaning(why map[string]string, left map[string]bool) {
+	var later, lean []cluster.Pod
+	for _, p := range v.s.Pods {
+		switch {
+		case why[p.Key()] != "":
+			later = append(later, p)
+		case left[p.Key()] && len(p.Spread)+len(p.Affinity) > 0:
+			lean = append(lean, p)
+		}
+	}
+	for _, p := range lean {
+		if i := slices.IndexFunc(later, func(other cluster.Pod) bool { return topology.Leans(p, other, v.s.Namespaces) }); i >= 0 {
+			why[p.Key()] = fmt.Sprintf("pod %s has room elsewhere once another has: %s", p.Key(), why[later[i].Key()])
+		}
 	}
 }
 

@@ -48,9 +48,10 @@ func Provided(s cluster.Snapshot, p plan.Plan, launched []plan.Launch) []cluster
 			placed[pod] = true
 		}
 	}
+	homeless := func(p cluster.Pod) bool { return !placed[p.Key()] }
 	var out []cluster.Claim
 	for _, h := range s.Hosts() {
-		if h.Claim != nil && s.Now.Before(FirstUntil(*h.Claim)) && (h.Node == nil || moved(s, h.Node.Name, placed)) {
+		if h.Claim != nil && s.Now.Before(FirstUntil(*h.Claim)) && (h.Node == nil || !slices.ContainsFunc(podsOn(s, h.Node.Name), homeless)) {
 			out = append(out, *h.Claim)
 		}
 	}

@@ -116,28 +116,6 @@ func Empty(s cluster.Snapshot, going []Going) cluster.Snapshot {
 	return s
 }
 
-// Condemned are the actions for the nodes that go now: all their pods have room on nodes that are ready, or there is no time left.
-// The plan is that of packing Empty.
-func Condemned(s cluster.Snapshot, going []Going, p plan.Plan) []plan.Action {
-	room := places(s, p)
-	var out []plan.Action
-	for _, g := range going {
-		due := g.Leave.due(s.Now)
-		if g.Wait != "" || !due && !moved(s, g.Node, room) {
-			continue
-		}
-		why := "its pods have room on nodes that are ready"
-		if due {
-			why = "EC2 disturbs it at " + text(g.Leave.Until)
-		}
-		if by := end(s, g); !by.IsZero() {
-			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: g.Claim, Deadline: by, Reason: string(g.Leave.Cause), Why: why})
-		}
-		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: g.Claim, Reason: string(g.Leave.Cause), Why: why})
-	}
-	return out
-}
-
 // end is by when the drain must end: before EC2's date, if that is still to come.
 func end(s cluster.Snapshot, g Going) time.Time {
 	if g.Leave.Cause != Scheduled || !g.Leave.Until.After(s.Now) {
@@ -149,35 +127,6 @@ func end(s cluster.Snapshot, g Going) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// places are the pods, by namespace/name, for which the plan has room on a node that is ready. Where another pod is still ending it
-// may be in the way, as one that pods must not be beside is until it is gone: that node is not ready for them yet.
-func places(s cluster.Snapshot, p plan.Plan) map[string]bool {
-	ready := map[string]bool{}
-	for _, h := range s.Hosts() {
-		ready[h.Name()] = h.Node != nil && h.Node.Ready && h.Initialized()
-	}
-	for _, pod := range s.Pods {
-		if pod.Terminating() && !pod.Terminal() {
-			delete(ready, pod.NodeName)
-		}
-	}
-	out := map[string]bool{}
-	for _, e := range p.Existing {
-		out[e.Pod] = ready[e.Node]
-	}
-	return out
-}
-
-// moved reports whether every pod of the node that needs another has room.
-func moved(s cluster.Snapshot, node string, room map[string]bool) bool {
-	for _, p := range s.Pods {
-		if p.NodeName == node && node != "" && p.Reschedulable() && !room[p.Key()] {
-			return false
-		}
-	}
-	return true
 }
 
 // Homeless is the plan without the pods that have no room elsewhere but run where they are: on a node that waits to be left.

@@ -19,7 +19,7 @@ import (
 
 // TestGoing plays the files in testdata/going; it is noon. "world" takes lines "nodes POOL=COUNT|PERCENT" (a budget),
 // "node NAME [leave=CAUSE,-5m,10m] [not-ready] [starting] [deleting] [protected] [grace=1h] [bare]" (with its claim; bare has none of a node),
-// "pod NAME on=NODE [protect=true] [daemon]" and "budget APP allowed=N" (a PodDisruptionBudget of the pods APP-...). "admit" prints who may
+// "pod NAME [on=NODE] [protect=true] [daemon] [spread] [near=APP]" and "budget APP allowed=N" (a PodDisruptionBudget of the pods APP-...). "admit" prints who may
 // go, "room POD=NODE..." what the packer found for the pods of those who may, and who is condemned then.
 func TestGoing(t *testing.T) {
 	datadriven.Walk(t, "testdata/going", func(t *testing.T, path string) {
@@ -118,7 +118,7 @@ func world(t *testing.T, text string) cluster.Snapshot {
 		case "pod":
 			s.Pods = append(s.Pods, podOn(t, f[1], f[2:]))
 		case "budget":
-			b := cluster.Budget{Namespace: "ns", Name: f[1], Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", f[1])}}}
+			b := cluster.Budget{Namespace: "ns", Name: f[1], Selector: appSelector(f[1])}
 			if _, err := fmt.Sscanf(f[2], "allowed=%d", &b.DisruptionsAllowed); err != nil {
 				t.Fatal(err)
 			}
@@ -174,6 +174,10 @@ func podOn(t *testing.T, name string, words []string) cluster.Pod {
 			p.NodeName = v
 		case "protect":
 			p.DoNotDisrupt = v
+		case "spread":
+			p.Spread = append(p.Spread, cluster.Spread{Key: "topology.kubernetes.io/zone", MaxSkew: 1, Selector: appSelector(app)})
+		case "near":
+			p.Affinity = append(p.Affinity, cluster.AffinityTerm{Key: "topology.kubernetes.io/zone", Selector: appSelector(v)})
 		case "daemon":
 			p.Owner = cluster.OwnerDaemonSet
 		case "static":
@@ -187,6 +191,10 @@ func podOn(t *testing.T, name string, words []string) cluster.Pod {
 		}
 	}
 	return p
+}
+
+func appSelector(app string) *cluster.Selector {
+	return &cluster.Selector{Requirements: []require.Requirement{require.Of("app", app)}}
 }
 
 func TestRemove(t *testing.T) {

@@ -64,6 +64,16 @@ func aims(seed uint64) []sim.CrashPoint {
 	return out
 }
 
+// aimed is what a seed aims at: the point of the flag, or its own.
+func aimed(seed uint64) []sim.CrashPoint {
+	for _, p := range crashPoints() {
+		if p.String() == *aim {
+			return []sim.CrashPoint{p}
+		}
+	}
+	return aims(seed)
+}
+
 // TestEveryPointHasItsSeeds: the stride reaches all points.
 func TestEveryPointHasItsSeeds(t *testing.T) {
 	own := map[sim.CrashPoint]bool{}

@@ -23,6 +23,7 @@ var (
 	first    = flag.Uint64("first", 1, "the first of them")
 	progress = flag.Bool("progress", false, "say every few seconds how far it is, and at the end what it proved")
 	story    = flag.Bool("story", false, "print the whole trace of the first seed")
+	aim      = flag.String("aim", "", "a crash point, as it is told: seeds aim at it alone, as the worlds that are made for points that seeds missed")
 )
 
 // market has a few real types, so that offers run out.
@@ -49,8 +50,11 @@ func TestMain(m *testing.M) {
 
 // TestSeeds plays seeds on all cores. Every violation names its seed; `make sim FIRST_SEED=s SEEDS=1` plays it again.
 func TestSeeds(t *testing.T) {
+	if named := func(p sim.CrashPoint) bool { return p.String() == *aim }; *aim != "" && !slices.ContainsFunc(crashPoints(), named) {
+		t.Fatalf("no crash point is called %q", *aim)
+	}
 	if *story {
-		fmt.Println(sim.Run(t, sim.Scenario{Seed: *first, Catalog: market(), Aims: aims(*first), KeepAll: true}).Trace)
+		fmt.Println(sim.Run(t, sim.Scenario{Seed: *first, Catalog: market(), Aims: aimed(*first), KeepAll: true}).Trace)
 	}
 	c := &campaign{t: t, began: time.Now(), calls: map[sim.CrashPoint]bool{}, hit: map[sim.CrashPoint]int{}, mutations: map[string]int{},
 		broken: map[string]int{}, playing: map[uint64]bool{}}
@@ -58,7 +62,7 @@ func TestSeeds(t *testing.T) {
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for seed, ok := c.next(); ok; seed, ok = c.next() {
-				c.add(seed, sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aims(seed)}))
+				c.add(seed, "", sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Aims: aimed(seed)}))
 			}
 		})
 	}
@@ -89,7 +93,7 @@ func (c *campaign) hunt() {
 				for k := range uint64(tries) {
 					seed := *first + uint64(*seeds) + k
 					r := sim.Run(c.t, sim.Scenario{Seed: seed, Catalog: market(), Aims: []sim.CrashPoint{p}})
-					c.add(seed, r)
+					c.add(seed, p.String(), r)
 					if slices.Contains(r.Hit, p) {
 						break
 					}
@@ -136,7 +140,7 @@ func (c *campaign) next() (uint64, bool) {
 	return *first + uint64(c.given-1), true
 }
 
-func (c *campaign) add(seed uint64, r sim.Result) {
+func (c *campaign) add(seed uint64, aim string, r sim.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done++
@@ -154,7 +158,11 @@ func (c *campaign) add(seed uint64, r sim.Result) {
 	}
 	for _, v := range r.Violations[:min(1, len(r.Violations))] {
 		if c.broken[v.Invariant]++; c.broken[v.Invariant] <= maxTold {
-			c.t.Errorf("seed %d, %s\n%s\nplay it again: make sim SEEDS=1 FIRST_SEED=%d", seed, v, r.Trace, seed)
+			again := fmt.Sprintf("make sim SEEDS=1 FIRST_SEED=%d", seed)
+			if aim != "" {
+				again += fmt.Sprintf(" AIM='%s'", aim)
+			}
+			c.t.Errorf("seed %d, %s\n%s\nplay it again: %s", seed, v, r.Trace, again)
 		}
 	}
 	if *progress && time.Since(c.spoke) > 5*time.Second {
