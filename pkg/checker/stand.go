@@ -93,9 +93,13 @@ func (t *trial) mustMove(p *cluster.Pod, m *machine) bool {
 	if p.Protected(t.Snapshot.Now) {
 		return false
 	}
-	return !slices.ContainsFunc(t.Snapshot.Budgets, func(b cluster.Budget) bool {
-		return b.FullyBlocking && b.Namespace == p.Namespace && selects(b.Selector, p.Labels)
-	})
+	under, never := 0, false
+	for _, b := range t.Snapshot.Budgets {
+		if b.Namespace == p.Namespace && selects(b.Selector, p.Labels) {
+			under, never = under+1, never || b.FullyBlocking
+		}
+	}
+	return under < 2 && !never
 }
 
 func (t *trial) deleting(m *machine) bool {

@@ -181,3 +181,18 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 	}
 	return Pool{}, false
 }
+
+// Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it never allows it, or two
+// select it, and the eviction API takes no such pod (spec core.md §6.2, §9.5).
+func (s Snapshot) Unevictable(p Pod) bool {
+	n := 0
+	for _, b := range s.Budgets {
+		if b.Namespace != p.Namespace || !b.Selector.Matches(p.Labels) {
+			continue
+		}
+		if n++; n > 1 || b.FullyBlocking {
+			return true
+		}
+	}
+	return false
+}

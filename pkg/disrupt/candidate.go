@@ -104,7 +104,10 @@ func (v *view) open(n *node, reason v1.DisruptionReason) bool {
 		return false
 	case reason == v1.DisruptionDrifted:
 		return n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted)
-	case n.barred.word != "", n.empty != (reason == v1.DisruptionEmpty), n.empty && v.keeps[n.Name()]:
+	case n.barred.word != "", n.empty != (reason == v1.DisruptionEmpty):
+		return false
+	case n.empty && v.keeps[n.Name()]:
+		n.kept = refuse{"buffer", "it has room that a CapacityBuffer keeps free"}
 		return false
 	}
 	n.kept = v.lone(n)
@@ -137,7 +140,7 @@ func (v *view) lone(n *node) refuse {
 		return cmp.Or(n.kept, refuse{"static", "its NodePool is static"})
 	case d.Never:
 		return refuse{"never", "its NodePool consolidates never"}
-	case v.settling(n):
+	case v.young(n):
 		return refuse{"young", fmt.Sprintf("its pods have changed less than %s ago", d.After)}
 	case !n.empty && d.Policy == string(v1.ConsolidationWhenEmpty):
 		return refuse{"policy", "its NodePool consolidates empty nodes only"}
@@ -194,7 +197,14 @@ func (v *view) spared() []Spared {
 		if why.word == "" {
 			why = n.kept
 		}
-		if why.word == "" {
+		if why.word == "" { // it was not looked at
+			why = v.lone(n)
+		}
+		switch {
+		case why.word != "":
+		case v.moving:
+			why = refuse{"turn", "pods of other nodes move first"}
+		default:
 			why = refuse{"worth", "nothing cheaper was found for its pods"}
 		}
 		s := Spared{Claim: n.Claim.Name, Pool: n.Pool(), Word: why.word, Why: why.why}

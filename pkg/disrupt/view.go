@@ -299,13 +299,15 @@ func (v *view) settled() cluster.Snapshot {
 // nothing is an allocatable into which no pod fits, and which is not mistaken for one that nobody knows.
 func nothing() resource.List { return resource.List{CPU: 1} }
 
-// settling reports whether the node is within its own pool's consolidateAfter, so that consolidation puts nothing more on it
+// young reports whether the pods of the node have changed within its own pool's consolidateAfter (spec core.md §4.11).
+func (v *view) young(n *node) bool {
+	return v.now().Before(v.quiet[n.Claim.Name].Since.Add(n.pool.Disruption.After))
+}
+
+// settling reports whether consolidation puts nothing more on the node because it is young; where its pool makes no new nodes it does
 // (spec core.md §6.5).
 func (v *view) settling(n *node) bool {
-	if n.pool == nil || !n.pool.Ready || n.pool.Static || n.pool.Disruption.Never || n.pool.Disruption.After == 0 {
-		return false
-	}
-	return v.now().Before(v.quiet[n.Claim.Name].Since.Add(n.pool.Disruption.After))
+	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && v.young(n)
 }
 
 // without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
@@ -342,7 +344,8 @@ func (v *view) astir() bool {
 	return slices.ContainsFunc(v.s.Hosts(), cluster.Host.Condemned) || slices.ContainsFunc(v.s.Pods, cluster.Pod.Provisionable)
 }
 
-// drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone.
+// drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone; those that nobody may
+// evict need none (spec core.md §6.6).
 func (v *view) drop(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
 	if len(out) == 0 {
 		return s
@@ -351,7 +354,7 @@ func (v *view) drop(s cluster.Snapshot, out map[string]bool, forGood bool) clust
 	for _, p := range s.Pods {
 		switch {
 		case !out[p.NodeName]:
-		case p.Reschedulable() && !p.Protected(v.now()):
+		case p.Reschedulable() && !p.Protected(v.now()) && !v.s.Unevictable(p):
 			p.NodeName, p.Unscheduled, p.Deleting = "", true, time.Time{}
 		default:
 			continue

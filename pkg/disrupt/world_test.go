@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/budget"
 	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 	"joiner/pkg/scenario"
@@ -25,6 +27,7 @@ type world struct {
 	*scenario.World
 	memory Memory
 	begun  map[string]Command // by id
+	held   Plan               // decided and not carried out
 }
 
 func newWorld() *world { return &world{World: scenario.New(), begun: map[string]Command{}} }
@@ -199,7 +202,8 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out), "wait 20s" (-1h for a clock
+// do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with what stays,
+// "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held), "wait 20s" (-1h for a clock
 // that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "steps 4" (what-if questions of a pass), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
 // "claim NAME" lines drifted, protected, expired; "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
@@ -210,12 +214,13 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 	lines := strings.Split(d.Input, "\n")
 	switch d.Cmd {
 	case "disrupt":
-		p := w.next()
-		w.act(p)
-		if !d.HasArg("all") {
-			p.Spared = nil
+		return w.pass(d), nil
+	case "changed":
+		var out strings.Builder
+		for _, c := range w.held.Begin {
+			fmt.Fprintln(&out, cmp.Or(Changed(w.Snapshot, c, w.memory), "nothing"))
 		}
-		return strings.Join(p.Lines(), "\n") + "\n", nil
+		return out.String(), nil
 	case "wait":
 		span, err := time.ParseDuration(arg)
 		w.Snapshot.Now = w.Snapshot.Now.Add(span)
@@ -255,6 +260,23 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		err = fmt.Errorf("unknown word %q", d.Cmd)
 	}
 	return "ok\n", err
+}
+
+func (w *world) pass(d *datadriven.TestData) string {
+	p := w.next()
+	if d.HasArg("hold") {
+		w.held = p
+	} else {
+		w.act(p)
+	}
+	if !d.HasArg("all") {
+		p.Spared = nil
+	}
+	out := p.Lines()
+	if e := p.Eligible; d.HasArg("eligible") {
+		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", e[v1.DisruptionEmpty], e[v1.DisruptionDrifted], e[v1.DisruptionUnderutilized]))
+	}
+	return strings.Join(out, "\n") + "\n"
 }
 
 func (w *world) disruption(pool string, lines []string) (err error) {
@@ -328,6 +350,27 @@ func (w *world) change(name string, lines []string) error {
 		case f[0] == "grace" && c >= 0:
 			grace := time.Hour
 			s.Claims[c].TerminationGrace = &grace
+		case f[0] == "leave" && c >= 0:
+			l := interrupt.Leave{Cause: interrupt.Rebalance, Since: s.Now, Until: s.Now.Add(15 * time.Minute)}
+			w.annotate([]string{s.Claims[c].Name}, interrupt.AnnotationLeave, l.String())
+		case f[0] == "mark" && c >= 0:
+			w.annotate([]string{s.Claims[c].Name}, AnnotationMark, f[1])
+		case f[0] == "pool" && c >= 0:
+			s.Claims[c].Pool = strings.Join(f[1:], "")
+		case f[0] == "untainted" && n >= 0:
+			w.untaint([]string{s.Claims[c].Name})
+		case f[0] == "ready" && p >= 0:
+			s.Pods[p].Ready = true
+		case f[0] == "terminating" && p >= 0:
+			s.Pods[p].Deleting = s.Now.Add(30 * time.Second)
+		case f[0] == "running" && p >= 0:
+			s.Pods[p].Deleting = time.Time{}
+		case f[0] == "unprotected" && p >= 0:
+			s.Pods[p].DoNotDisrupt = ""
+		case f[0] == "deleting" && n >= 0:
+			s.Nodes[n].Deleting = s.Now
+		case f[0] == "undrifted" && c >= 0:
+			s.Claims[c].Conditions = slices.DeleteFunc(slices.Clone(s.Claims[c].Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
 		case f[0] == "protected" && n >= 0:
 			s.Nodes[n].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: "true"}
 		case f[0] == "unready" && n >= 0:

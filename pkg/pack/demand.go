@@ -50,7 +50,7 @@ func displaced(s cluster.Snapshot, p *cluster.Pod, hosts map[string]cluster.Host
 	if !ok || !h.Condemned() || !p.Reschedulable() {
 		return false
 	}
-	return h.Deleting() || !p.Protected(s.Now) && !fullyBlocked(s, p)
+	return h.Deleting() || !p.Protected(s.Now) && !s.Unevictable(*p)
 }
 
 // moving names the nodes whose pods may take room elsewhere and get no new nodes: what replaces those was decided already.
@@ -62,12 +62,6 @@ func moving(all []cluster.Host) map[string]bool {
 		}
 	}
 	return out
-}
-
-func fullyBlocked(s cluster.Snapshot, p *cluster.Pod) bool {
-	return slices.ContainsFunc(s.Budgets, func(b cluster.Budget) bool {
-		return b.FullyBlocking && b.Namespace == p.Namespace && b.Selector.Matches(p.Labels)
-	})
 }
 
 // mostAmount is beyond what any node has of anything, in millicores, bytes or units; sums of it do not overflow.

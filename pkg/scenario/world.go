@@ -69,6 +69,7 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	case "budget":
 		w.Snapshot.Budgets = append(w.Snapshot.Budgets, cluster.Budget{
 			Namespace: "default", Name: dir.name(), FullyBlocking: dir.has("blocking"), Selector: selector(dir.lines),
+			DisruptionsAllowed: int32(dir.num("allowed", 0)), AlwaysAllowUnready: dir.has("always"),
 		})
 	case "overlay":
 		err = w.addOverlay(dir)

@@ -45,6 +45,8 @@ func (f fate) of(h cluster.Host) (mayGo bool, why string) {
 		return false, "not looked at"
 	case kept.Word == "worth":
 		return true, "goes when its pods can run for less"
+	case kept.Word == "turn":
+		return true, kept.Why
 	}
 	return false, kept.Why
 }
