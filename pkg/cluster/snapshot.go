@@ -98,6 +98,7 @@ type Pool struct {
 	Class            string            `json:"class"`
 	Ready            bool              `json:"ready"`
 	Message          string            `json:"message,omitempty"` // why it is not ready
+	Unseen           bool              `json:"unseen,omitempty"`  // its status is of an older spec: refresh has not looked at it since
 	Deleting         bool              `json:"deleting,omitempty"`
 	Static           bool              `json:"static,omitempty"`      // replicas is set
 	Replicas         int64             `json:"replicas,omitempty"`    // of a static pool: how many nodes it is to have, with pods or without

@@ -7,12 +7,20 @@ import (
 	"joiner/pkg/cluster"
 )
 
-// TestUnseenClassWakesRefreshOnce: a new class does not wait for the schedule, and one invocation asks once.
-func TestUnseenClassWakesRefreshOnce(t *testing.T) {
+// TestUnseenWakesRefreshOnce: a new class or an edited pool does not wait for the schedule, and one invocation asks once.
+func TestUnseenWakesRefreshOnce(t *testing.T) {
+	for what, fresh := range map[string]cluster.Snapshot{
+		"class": {Classes: []catalog.Class{{Name: "default"}, {Name: "new", Unseen: true}}},
+		"pool":  {Classes: []catalog.Class{{Name: "default"}}, Pools: []cluster.Pool{{Name: "default"}, {Name: "edited", Unseen: true}}},
+	} {
+		t.Run(what, func(t *testing.T) { wakesOnce(t, fresh) })
+	}
+}
+
+func wakesOnce(t *testing.T, fresh cluster.Snapshot) {
 	var u unseen
 	b := &bell{}
-	seen := cluster.Snapshot{Classes: []catalog.Class{{Name: "default"}}}
-	fresh := cluster.Snapshot{Classes: []catalog.Class{{Name: "default"}, {Name: "new", Unseen: true}}}
+	seen := cluster.Snapshot{Classes: []catalog.Class{{Name: "default"}}, Pools: []cluster.Pool{{Name: "default"}}}
 	for i, c := range []struct {
 		s     cluster.Snapshot
 		waits bool

@@ -63,6 +63,8 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"pool", "it belongs to no NodePool"}
 	case n.pool == nil:
 		return refuse{"pool", "its NodePool " + n.Pool() + " does not exist"}
+	case n.pool.Unseen:
+		return refuse{"unseen", "its NodePool " + n.Pool() + " was changed and nobody has looked at that yet"}
 	case len(v.types(*n.pool)) == 0:
 		return refuse{"pool", "its NodePool " + n.Pool() + " has no instance types"}
 	}

@@ -65,6 +65,8 @@ func poolFrom(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool {
 	}
 	out.Message = cmp.Or(out.Message, limitProblem)
 	out.Ready = out.Message == ""
+	ready, written := p.StatusConditions().Get(karpv1.ConditionReady)
+	out.Unseen = !out.Deleting && written && ready.ObservedGeneration != 0 && ready.ObservedGeneration != p.Generation
 	return out
 }
 

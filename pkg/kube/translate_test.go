@@ -218,6 +218,33 @@ func TestPoolIsReadyOnlyWithItsClass(t *testing.T) {
 	}
 }
 
+// A pool that was edited since refresh looked at it is not launched from, and says that refresh is to look again.
+func TestPoolIsUnseenWhenEdited(t *testing.T) {
+	classes := []catalog.Class{{Name: "good", Ready: true}}
+	const seen = `{conditions: [{type: Ready, status: "True", observedGeneration: 3}]}`
+	gone := metav1.NewTime(at("10:00:00"))
+	for _, c := range []struct {
+		what          string
+		status        string
+		generation    int64
+		deleted       *metav1.Time
+		unseen, ready bool
+	}{
+		{"as it was looked at", seen, 3, nil, false, true},
+		{"edited since", seen, 4, nil, true, false},
+		{"edited and deleted", seen, 4, &gone, false, false},
+		{"never looked at", `{}`, 4, nil, false, true},
+		{"looked at by somebody who does not tell generations", `{conditions: [{type: Ready, status: "True"}]}`, 4, nil, false, true},
+	} {
+		p := &karpv1.NodePool{Status: *read[karpv1.NodePoolStatus](t, c.status)}
+		p.Generation, p.DeletionTimestamp = c.generation, c.deleted
+		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: "good"}
+		if got := poolFrom(p, classes); got.Unseen != c.unseen || got.Ready != c.ready {
+			t.Errorf("%s: unseen %t and ready %t, want %t and %t", c.what, got.Unseen, got.Ready, c.unseen, c.ready)
+		}
+	}
+}
+
 func selector(rs ...require.Requirement) *cluster.Selector {
 	return &cluster.Selector{Requirements: rs}
 }

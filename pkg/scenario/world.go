@@ -212,13 +212,13 @@ func (w *World) soldOut(d directive) {
 	}
 }
 
-// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why" with lines "require KEY OP VALUES",
+// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why unseen" with lines "require KEY OP VALUES",
 // "taint T", "startup T", "label k=v", "annotation k=v", "sleep DURATION CRON" and "limit RESOURCE AMOUNT" (cpu in millicores, memory
 // in MiB).
 func (w *World) addPool(d directive) error {
 	p := cluster.Pool{
 		Name: d.name(), Class: "default", Ready: !d.has("not-ready"), Message: d.str("not-ready"), Weight: int32(d.num("weight", 0)),
-		Static: d.has("static") || d.has("replicas"), Replicas: d.num("replicas", 0), Deleting: d.has("deleting"), Labels: map[string]string{}, Annotations: map[string]string{},
+		Static: d.has("static") || d.has("replicas"), Replicas: d.num("replicas", 0), Deleting: d.has("deleting"), Unseen: d.has("unseen"), Labels: map[string]string{}, Annotations: map[string]string{},
 	}
 	if d.has("class") {
 		p.Class = d.str("class")

@@ -43,7 +43,7 @@ func wiringKnobs() []knob[Values] {
 			func(v *Values) *string { return &v.LifecycleFunction }, anyText),
 		text(Setting{Name: "refreshFunction", Env: "REFRESH_FUNCTION", Unit: "function name", ByStack: true,
 			Allowed: "the name of a Lambda function",
-			Doc:     "The function to wake when an EC2NodeClass is new or was changed."},
+			Doc:     "The function to wake when an EC2NodeClass is new or was changed, or a NodePool was changed."},
 			func(v *Values) *string { return &v.RefreshFunction }, anyText),
 		text(Setting{Name: "pushPath", Env: "PUSH_PATH", Unit: "text", ByStack: true,
 			Allowed: "at least 32 letters and digits",
