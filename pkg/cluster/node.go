@@ -179,6 +179,13 @@ type Impairment struct {
 	Since    time.Time `json:"since"`
 }
 
+// ScheduledChange is a date on which EC2 reboots, stops or retires an instance, or works on its host (spec aws.md §6.4).
+type ScheduledChange struct {
+	Instance string    `json:"instance"`
+	Code     string    `json:"code"` // such as instance-retirement
+	At       time.Time `json:"at"`   // when that may begin; zero where EC2 does not say
+}
+
 // ProviderID is the id under which Kubernetes knows the instance.
 func (i Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID }
 

@@ -26,8 +26,9 @@ type Snapshot struct {
 	Budgets    []Budget        `json:"budgets,omitempty"`   // PodDisruptionBudgets
 	Instances  []Instance      `json:"instances,omitempty"` // only where the pass asked EC2
 
-	Impaired    []Impairment `json:"impaired,omitempty"`    // only where the pass asked EC2
-	Attachments []Attachment `json:"attachments,omitempty"` // of nodes that are drained, only where the pass asked for them
+	Impaired    []Impairment      `json:"impaired,omitempty"`    // only where the pass asked EC2
+	Changes     []ScheduledChange `json:"changes,omitempty"`     // only where the pass asked EC2
+	Attachments []Attachment      `json:"attachments,omitempty"` // of nodes that are drained, only where the pass asked for them
 
 	PassTook time.Duration `json:"passTook,omitempty"` // the pass before this one in the same invocation, with what it read; 0 for none
 

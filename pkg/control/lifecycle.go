@@ -41,7 +41,7 @@ type Lifecycle struct {
 	Pods      Pods
 	Record    Recorder
 	Instances Instances
-	Health    Health // nil where nobody asks for status checks
+	Health    Health // nil where nobody asks
 	Pools     PoolStatus
 	Volumes   Volumes
 	Provision Waker // runs provision when pods are about to lose their node
@@ -59,7 +59,10 @@ type Lifecycle struct {
 	sum    tally
 	failed setbacks
 
+	examined bool // in this invocation
 	impaired []cluster.Impairment
+	changes  []cluster.ScheduledChange
+	blind    error         // why EC2 could not be asked for the two above
 	took     time.Duration // the last pass
 }
 
@@ -67,8 +70,8 @@ type Lifecycle struct {
 // what did not succeed in the end is the error.
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.put(l.Metrics)
-	swept := errors.Join(l.sweep(ctx), l.examine(ctx)) // that these fail must not keep a drain waiting
-	l.failed, l.took = setbacks{}, 0
+	swept := l.sweep(ctx) // that this fails must not keep a drain waiting
+	l.failed, l.took, l.examined = setbacks{}, 0, false
 	if l.Refusals == nil {
 		l.Refusals = &Refusals{}
 	}
@@ -79,14 +82,14 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 		busy, err := l.pass(ctx, func() { v.begin(ctx, until.Sub(l.Now())) })
 		l.took = l.Now().Sub(began)
 		if err != nil {
-			return errors.Join(err, l.failed.err(), swept)
+			return errors.Join(err, l.failed.err(), swept, l.blind)
 		}
 		now := l.Now()
 		if !v.stays(ctx, busy || l.Hints.expecting(now), until.Sub(now)) {
-			return errors.Join(l.failed.err(), swept)
+			return errors.Join(l.failed.err(), swept, l.blind)
 		}
 		if err := wait(ctx, l.Read, until.Sub(now), time.Second); err != nil { // the watches do not tell when a pod has gone
-			return errors.Join(err, l.failed.err(), swept)
+			return errors.Join(err, l.failed.err(), swept, l.blind)
 		}
 	}
 }
@@ -102,13 +105,20 @@ func (l *Lifecycle) sweep(ctx context.Context) error {
 	return nil
 }
 
-// examine asks for failed status checks, once in an invocation: they are told a minute late anyway.
-func (l *Lifecycle) examine(ctx context.Context) (err error) {
-	l.impaired = nil
-	if l.Health != nil {
-		l.impaired, err = l.Health.Impaired(ctx)
+// examine asks how EC2 says that the instances are, once in an invocation: it says so a minute late anyway. That it cannot be asked must
+// not keep a drain waiting.
+func (l *Lifecycle) examine(ctx context.Context, instances []cluster.Instance) {
+	if l.examined || l.Health == nil {
+		return
 	}
-	return err
+	var running []string
+	for _, i := range instances {
+		if i.State == "running" {
+			running = append(running, i.ID)
+		}
+	}
+	l.examined = true
+	l.impaired, l.changes, l.blind = l.Health.Statuses(ctx, running)
 }
 
 // pass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked. It says when it has
@@ -118,11 +128,12 @@ func (l *Lifecycle) pass(ctx context.Context, begin func()) (busy bool, err erro
 	if err != nil {
 		return false, err
 	}
+	l.examine(ctx, instances)
 	s, err := l.Read.Snapshot(ctx)
 	if err != nil {
 		return false, err
 	}
-	s.Instances, s.Impaired, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.Now(), l.Rules, l.took
+	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules, l.took
 	if _, err := l.seen.show(ctx, s, l.Refresh); err != nil {
 		return false, err
 	}
@@ -172,7 +183,7 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 		}
 		groups[k] = append(groups[k], a)
 		changed = changed || a.Do != plan.Tell
-		condemned = condemned || a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode
+		condemned = condemned || a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode || a.Do == plan.LeaveNode
 	}
 	// What pools remember of their claims comes first: the claims' own steps are what tells it.
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })

@@ -138,9 +138,11 @@ type Instances interface {
 	SweepTemplates(ctx context.Context, age time.Duration) (int, error)
 }
 
-// Health tells which instances fail a status check of EC2. It may be repeated.
+// Health tells how EC2 says that instances are.
 type Health interface {
-	Impaired(ctx context.Context) ([]cluster.Impairment, error)
+	// Statuses tells which of the running instances named fail a status check, and what is scheduled for them that is not over; it may
+	// tell of other instances too. It may be repeated.
+	Statuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error)
 }
 
 // Levels tells what is left of what instances are launched into. All calls may be repeated.

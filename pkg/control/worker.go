@@ -9,6 +9,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/plan"
 )
 
@@ -60,6 +61,8 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 	case plan.SetDeadline:
 		w.event(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true, Reason: a.Reason, Message: a.Why})
 		return w.annotate(ctx, claim, map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
+	case plan.LeaveNode:
+		return w.annotate(ctx, claim, map[string]string{interrupt.AnnotationLeave: a.Leave})
 	case plan.DeleteClaim:
 		w.event(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted", Message: a.Reason + ": " + a.Why})
 		return w.l.Claims.DeleteClaim(ctx, claim)

@@ -198,9 +198,13 @@ func (p *Ports) Name(ctx context.Context, id, node, _ string) error {
 	})
 }
 
-// Impaired lists the instances that fail a status check.
-func (p *Ports) Impaired(ctx context.Context) ([]cluster.Impairment, error) {
-	return do(ctx, p, "list impaired instances", func() ([]cluster.Impairment, error) { return slices.Clone(p.w.impaired), nil })
+// Statuses tells of the instances that fail a status check or have something scheduled.
+func (p *Ports) Statuses(ctx context.Context, _ []string) (failing []cluster.Impairment, changes []cluster.ScheduledChange, err error) {
+	err = try(ctx, p, "describe instance status", func() error {
+		failing, changes = slices.Clone(p.w.impaired), slices.Clone(p.w.changes)
+		return nil
+	})
+	return failing, changes, err
 }
 
 // Impair has an instance fail its status check, since now.
@@ -208,6 +212,13 @@ func (w *World) Impair(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.impaired = append(w.impaired, cluster.Impairment{Instance: id, Since: w.now})
+}
+
+// Schedule plans a change of an instance in its status, which nothing else announces.
+func (w *World) Schedule(id string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changes = append(w.changes, cluster.ScheduledChange{Instance: id, Code: "instance-retirement", At: at})
 }
 
 // SweepTemplates finds nothing to delete.

@@ -65,6 +65,7 @@ type World struct {
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
 	impaired      []cluster.Impairment
+	changes       []cluster.ScheduledChange
 }
 
 type budget struct {

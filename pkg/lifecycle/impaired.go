@@ -1,9 +1,11 @@
 package lifecycle
 
 import (
+	"slices"
 	"time"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/plan"
 )
 
@@ -11,7 +13,7 @@ import (
 const impairedFor = 2 * time.Minute
 
 // impaired ends a claim whose instance fails a status check of EC2, by force: nothing on it can be relied on any more (spec aws.md
-// §6.2, §6.4). No event tells of this. Dates that EC2 plans do not count here: those have an event of their own.
+// §6.2, §6.4). No event tells of this.
 func (v view) impaired(c cluster.Claim) (out []plan.Action, doomed bool) {
 	i, ok := v.instances[c.ProviderID]
 	if !ok || c.ProviderID == "" || i.Gone() {
@@ -34,6 +36,38 @@ func (v view) impaired(c cluster.Claim) (out []plan.Action, doomed bool) {
 		return append(out, v.both(c, "TerminatingOnInterruption", "it is drained and ended because "+why)...), true
 	}
 	return nil, false
+}
+
+// changes is what dates of EC2 for the claim's instance ask for that was not done for them yet, whether AWS Health has announced them or
+// not (spec aws.md §6.4). Of several dates the earliest counts. A claim that is being deleted gets an earlier deadline at most.
+func (v view) changes(c cluster.Claim) (out []plan.Action, doomed bool) {
+	i, ok := v.instances[c.ProviderID]
+	if !ok || c.ProviderID == "" || i.Gone() {
+		return nil, false
+	}
+	at := slices.IndexFunc(v.s.Changes, func(k cluster.ScheduledChange) bool { return k.Instance == i.ID })
+	if at < 0 {
+		return nil, false
+	}
+	change := v.s.Changes[at]
+	notice := interrupt.Notice{Kind: interrupt.Scheduled, Instance: i.ID, Time: v.s.Now, At: change.At}
+	o := interrupt.ScheduledChange(notice, []cluster.Claim{c}, v.s.Now)
+	switch {
+	case o.Leave.Cause != "":
+		out = []plan.Action{{Do: plan.LeaveNode, Claim: c.Name, Leave: o.Leave.String(), Reason: change.Code, Why: o.Why}}
+	case !o.Deadline.IsZero():
+		out = []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: o.Deadline, Reason: "TerminationGracePeriodExpiring",
+			Why: "EC2 plans " + change.Code + " of its instance for " + change.At.UTC().Format(time.RFC3339)}}
+	case !o.Condemn:
+		return nil, false
+	}
+	if o.Condemn {
+		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "event_status", Why: "EC2 plans " + change.Code + " of its instance " + i.ID})
+	}
+	for _, told := range o.Tell {
+		out = append(out, v.both(c, told.Reason, told.Message)...)
+	}
+	return out, o.Condemn
 }
 
 // both tells of a claim and of its node, if there is one.

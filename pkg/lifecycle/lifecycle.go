@@ -56,6 +56,10 @@ func Next(s cluster.Snapshot) Plan {
 		return cmp.Or(byDeadline(a, b), a.Deleting.Compare(b.Deleting))
 	})
 	for _, c := range ending {
+		if sooner, _ := v.changes(c); len(sooner) > 0 {
+			p.add(sooner...)
+			continue
+		}
 		p.add(joined(v.finalize(c))...)
 	}
 	for _, n := range v.s.Nodes {
@@ -95,6 +99,9 @@ func newView(s cluster.Snapshot) view {
 	s.Instances = sorted(s.Instances, func(i cluster.Instance) string { return i.ID })
 	s.Impaired = slices.SortedFunc(slices.Values(s.Impaired), func(a, b cluster.Impairment) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since), strings.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
+	})
+	s.Changes = slices.SortedFunc(slices.Values(s.Changes), func(a, b cluster.ScheduledChange) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), strings.Compare(a.Code, b.Code))
 	})
 	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
 		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
@@ -139,11 +146,15 @@ func (v view) live(c cluster.Claim) (actions []plan.Action, busy bool) {
 	if impaired, doomed := v.impaired(c); doomed {
 		return impaired, true
 	}
+	changes, doomed := v.changes(c)
+	if doomed {
+		return changes, true
+	}
 	repair, doomed := v.repair(c)
 	if doomed {
 		return repair, true
 	}
-	actions = append(v.adopt(c), repair...)
+	actions = append(append(changes, v.adopt(c)...), repair...)
 	switch {
 	case !c.Is(v1.ConditionLaunched):
 		return actions, true // provision launches it

@@ -47,6 +47,8 @@ func TestScenarios(t *testing.T) {
 				m.s.Attachments = slices.DeleteFunc(m.s.Attachments, func(at cluster.Attachment) bool { return at.Volume == a.name })
 			case "impaired":
 				m.s.Impaired = append(m.s.Impaired, impairmentFrom(a))
+			case "change":
+				m.s.Changes = append(m.s.Changes, changeFrom(a))
 			case "reservation":
 				m.s.Classes = []catalog.Class{reservationFrom(a)}
 			case "rules":
@@ -111,6 +113,7 @@ func shuffled(s cluster.Snapshot, seed uint64) cluster.Snapshot {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s.Claims, s.Nodes, s.Pods, s.Instances = mixed(r, s.Claims), mixed(r, s.Nodes), mixed(r, s.Pods), mixed(r, s.Instances)
 	s.Pools, s.Budgets, s.Attachments, s.Impaired = mixed(r, s.Pools), mixed(r, s.Budgets), mixed(r, s.Attachments), mixed(r, s.Impaired)
+	s.Changes = mixed(r, s.Changes)
 	return s
 }
 
@@ -210,6 +213,9 @@ func random(seed uint64) cluster.Snapshot {
 			p.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
 		}
 		s.Pods = append(s.Pods, p)
+	}
+	for range r.IntN(4) {
+		s.Changes = append(s.Changes, cluster.ScheduledChange{Instance: fmt.Sprintf("i-%d", r.IntN(n)), Code: "instance-stop", At: start().Add(30 * randomAge(r))})
 	}
 	slices.SortFunc(s.Pods, func(a, b cluster.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return s

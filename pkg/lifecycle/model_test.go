@@ -10,6 +10,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/lifecycle"
 	"joiner/pkg/plan"
 )
@@ -57,7 +58,7 @@ func (m *model) run(seconds int) string {
 func (m *model) apply(actions []plan.Action) {
 	for _, a := range actions {
 		switch a.Do {
-		case plan.WriteStatus, plan.SetDeadline, plan.TagInstance, plan.DeleteClaim, plan.ReleaseClaim, plan.AdoptClaim, plan.Unreserve:
+		case plan.WriteStatus, plan.SetDeadline, plan.LeaveNode, plan.TagInstance, plan.DeleteClaim, plan.ReleaseClaim, plan.AdoptClaim, plan.Unreserve:
 			m.onClaim(a)
 		case plan.RegisterNode, plan.InitializeNode, plan.CondemnNode, plan.DeleteNode, plan.ReleaseNode:
 			m.onNode(a)
@@ -100,6 +101,8 @@ func (m *model) onClaim(a plan.Action) {
 		}
 	case plan.SetDeadline:
 		c.Annotations = with(c.Annotations, v1.AnnotationTerminationTimestamp, a.Deadline.Format(time.RFC3339))
+	case plan.LeaveNode:
+		c.Annotations = with(c.Annotations, interrupt.AnnotationLeave, a.Leave)
 	case plan.TagInstance:
 		c.Annotations = with(c.Annotations, "karpenter.k8s.aws/tagged", "true")
 		c.Annotations = with(c.Annotations, "compatibility.karpenter.k8s.aws/cluster-name-tagged", "true")

@@ -74,6 +74,12 @@ func impairmentFrom(a args) cluster.Impairment {
 	return cluster.Impairment{Instance: a.name, System: a.has("system"), Since: a.ago("since")}
 }
 
+// changeFrom reads "change i-1 at=-3h code=instance-stop"; a date in the future is so long ago, less than nothing.
+func changeFrom(a args) cluster.ScheduledChange {
+	a.only("at", "code")
+	return cluster.ScheduledChange{Instance: a.name, Code: a.str("code", "instance-retirement"), At: a.ago("at")}
+}
+
 // attachmentFrom reads "attach pv-1 to=n1 claim=data shared"; data is the claim default/data.
 func attachmentFrom(a args) cluster.Attachment {
 	a.only("to", "claim", "shared")

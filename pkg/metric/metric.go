@@ -24,7 +24,7 @@ const (
 	DecisionTime   = "karpenter_pods_scheduling_decision_duration_seconds"     // from a pod's creation to the launch for it
 	ClaimsCreated  = "karpenter_nodeclaims_created_total"                      //
 	ClaimsEnded    = "karpenter_nodeclaims_terminated_total"                   //
-	ClaimsDisrupt  = "karpenter_nodeclaims_disrupted_total"                    // by reason
+	ClaimsDisrupt  = "karpenter_nodeclaims_disrupted_total"                    // by reason; what the status of instances gave rise to is instance_status, system_status and event_status
 	Decisions      = "karpenter_voluntary_disruption_decisions_total"          // disruptions begun, by decision and reason
 	QueueFailures  = "karpenter_voluntary_disruption_queue_failures_total"     // disruptions taken back
 	Eligible       = "karpenter_voluntary_disruption_eligible_nodes"           // by reason: nodes that are a case for it and may go

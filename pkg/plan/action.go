@@ -19,6 +19,7 @@ const (
 	WriteStatus    Do = "status"        // write Conditions onto the claim
 	AdoptClaim     Do = "adopt"         // put our finalizer and the label of its class on the claim
 	SetDeadline    Do = "set deadline"  // annotate the claim with the time at which draining ends by force
+	LeaveNode      Do = "leave"         // annotate the claim with why and until when its node is left, replacement first
 	RegisterNode   Do = "register"      // sync the claim onto its node
 	InitializeNode Do = "initialize"    // label the node as initialized
 	OpenNode       Do = "open"          // take the node's hold off, so that any pod may use it
@@ -50,6 +51,7 @@ type Action struct {
 	Conditions []cluster.Condition // for WriteStatus: the conditions to set, Since is filled by the writer
 	NodeName   string              // for WriteStatus: the node to name in the status, when not empty
 	Deadline   time.Time           // for SetDeadline
+	Leave      string              // for LeaveNode: the annotation
 	GraceSec   int64               // for DeletePod
 	Budget     string              // for Evict: namespace/name of the PodDisruptionBudget that must allow it, empty for none
 	Has        resource.List       // for CountPool: what the nodes have, "nodes" included

@@ -292,6 +292,7 @@ func checkOf(impairedSince time.Time) xmlCheck {
 }
 
 type xmlStatusEvent struct {
+	ID    string    `xml:"instanceEventId"`
 	Code  string    `xml:"code"`
 	About string    `xml:"description"`
 	From  wire.Time `xml:"notBefore"`
@@ -306,6 +307,9 @@ type xmlStatus struct {
 	Events   []xmlStatusEvent `xml:"eventsSet>item"`
 }
 
+// maxStatusIDs is how many instances one DescribeInstanceStatus may name.
+const maxStatusIDs = 100
+
 // describeInstanceStatus tells of running instances only, unless all are asked for.
 func (c *Cloud) describeInstanceStatus(_ *call, in *describeStatusInput) (any, error) {
 	c.mu.Lock()
@@ -317,6 +321,9 @@ func (c *Cloud) describeInstanceStatus(_ *call, in *describeStatusInput) (any, e
 		} else {
 			rest = append(rest, f)
 		}
+	}
+	if len(in.InstanceID) > maxStatusIDs {
+		return nil, wire.Fail(400, "InvalidParameterValue", "The maximum number of instance IDs is %d", maxStatusIDs)
 	}
 	found, err := c.chosen(in.InstanceID, rest, in.page)
 	if err != nil {
@@ -337,7 +344,7 @@ func (c *Cloud) describeInstanceStatus(_ *call, in *describeStatusInput) (any, e
 			System: checkOf(m.health.system), Instance: checkOf(m.health.instance),
 		}
 		for _, e := range m.health.events {
-			s.Events = append(s.Events, xmlStatusEvent{e.code, e.about, wire.Time{Time: e.notBefore}})
+			s.Events = append(s.Events, xmlStatusEvent{e.id, e.code, e.about, wire.Time{Time: e.notBefore}})
 		}
 		out.Statuses = append(out.Statuses, s)
 	}
@@ -350,12 +357,19 @@ func statusAttribute(m *machine, name string) ([]string, bool) {
 		return []string{checkOf(m.health.instance).Status}, true
 	case "system-status.status":
 		return []string{checkOf(m.health.system).Status}, true
-	case "event.code":
-		var codes []string
-		for _, e := range m.health.events {
-			codes = append(codes, e.code)
-		}
-		return codes, true
 	}
-	return nil, false
+	of := map[string]func(e statusEvent) string{
+		"event.code":              func(e statusEvent) string { return e.code },
+		"event.description":       func(e statusEvent) string { return e.about },
+		"event.instance-event-id": func(e statusEvent) string { return e.id },
+		"event.not-before":        func(e statusEvent) string { return e.notBefore.UTC().Format("2006-01-02T15:04:05.000Z") },
+	}[name]
+	if of == nil {
+		return nil, false
+	}
+	var values []string
+	for _, e := range m.health.events {
+		values = append(values, of(e))
+	}
+	return values, true
 }

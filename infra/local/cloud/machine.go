@@ -58,8 +58,8 @@ type health struct {
 }
 
 type statusEvent struct {
-	code, about string
-	notBefore   time.Time
+	id, code, about string
+	notBefore       time.Time
 }
 
 func (m *machine) stopTimers() {
@@ -290,7 +290,24 @@ func (c *Cloud) ScheduleEvent(id, code string, notBefore time.Time) error {
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)
 	if err == nil {
-		m.health.events = append(m.health.events, statusEvent{code, "The instance is scheduled for " + code, notBefore})
+		event := statusEvent{id: newID("instance-event"), code: code, about: "The instance is scheduled for " + code, notBefore: notBefore}
+		m.health.events = append(m.health.events, event)
 	}
 	return err
+}
+
+// CloseEvents marks the events of an instance with that code as EC2 does for a week after the end of an event, as Completed or Canceled.
+func (c *Cloud) CloseEvents(id, code, how string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.machineByID(id)
+	if err != nil {
+		return err
+	}
+	for i := range m.health.events {
+		if e := &m.health.events[i]; e.code == code && !strings.HasPrefix(e.about, "[") {
+			e.about = "[" + how + "] " + e.about
+		}
+	}
+	return nil
 }

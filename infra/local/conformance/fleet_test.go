@@ -164,6 +164,27 @@ func instanceQuestions() []question {
 			}
 			return a.say(len(out.InstanceStatuses), nil)
 		}},
+		{"ec2 DescribeInstanceStatus: what is scheduled", func(a *account) string {
+			out, err := a.ec2.DescribeInstanceStatus(a.t.Context(), &ec2.DescribeInstanceStatusInput{Filters: []types.Filter{
+				filter("event.code", "instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop")}})
+			if err != nil {
+				return a.say(nil, err)
+			}
+			return a.say(len(out.InstanceStatuses), nil)
+		}},
+		{"ec2 DescribeInstanceStatus: by id", func(a *account) string {
+			out, err := a.ec2.DescribeInstanceStatus(a.t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{a.first()}})
+			if err != nil {
+				return a.say(nil, err)
+			}
+			return a.say(sorted(out.InstanceStatuses, func(s types.InstanceStatus) string {
+				return text("%s, instance %s, system %s, events %d", s.InstanceState.Name, s.InstanceStatus.Status, s.SystemStatus.Status, len(s.Events))
+			}), nil)
+		}},
+		{"ec2 DescribeInstanceStatus: unknown id", func(a *account) string {
+			_, err := a.ec2.DescribeInstanceStatus(a.t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: []string{"i-0123456789abcdef0"}})
+			return a.say("done", err)
+		}},
 		{"ec2 TerminateInstances: unknown id", func(a *account) string {
 			_, err := a.ec2.TerminateInstances(a.t.Context(), &ec2.TerminateInstancesInput{InstanceIds: []string{"i-0123456789abcdef0"}})
 			return a.say("done", err)

@@ -144,26 +144,6 @@ func TestAnInstanceLearnsTheTagsThatItLacks(t *testing.T) {
 	}
 }
 
-// Both checks are asked for; an instance that passes them, or whose check is not through yet, is not listed.
-func TestInstancesThatFailAStatusCheckAreListed(t *testing.T) {
-	r := start(t, 10)
-	well, sick, host := r.launch(t, r.order("on-demand", "m5.large"), "a"), r.launch(t, r.order("on-demand", "m5.large"), "b"), r.launch(t, r.order("on-demand", "m5.large"), "c")
-	since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for id, system := range map[string]bool{sick: false, host: true} {
-		r.running(t, id)
-		if err := r.Impair(id, system, since); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r.running(t, well)
-	got, err := r.Impaired(t.Context())
-	want := []cluster.Impairment{{Instance: sick, Since: since}, {Instance: host, System: true, Since: since}}
-	slices.SortFunc(want, func(a, b cluster.Impairment) int { return strings.Compare(a.Instance, b.Instance) })
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("error %v (-want +got):\n%s", err, diff)
-	}
-}
-
 // running waits until EC2 says that the instance runs.
 func (r *rig) running(t *testing.T, id string) {
 	t.Helper()

@@ -61,8 +61,12 @@ func deeds() map[string]map[string]deed {
 		"lifecycle": {
 			"finds the cluster": findsCluster("lifecycle"),
 			"lists instances":   listsInstances("lifecycle"),
-			"asks for status checks": {do: func(t *testing.T, r *rig) error {
-				_, err := r.fleet("lifecycle").Impaired(t.Context())
+			"asks for statuses": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				_, _, err := r.fleet("lifecycle").Statuses(t.Context(), []string{r.Instances()[0].ID})
+				return err
+			}},
+			"asks for the statuses of a region": {do: func(t *testing.T, r *rig) error {
+				_, _, err := r.fleet("lifecycle").Statuses(t.Context(), make([]string, 101))
 				return err
 			}},
 			"names an instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {

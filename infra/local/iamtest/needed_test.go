@@ -39,7 +39,7 @@ func needs() map[string]map[string]string {
 		"lifecycle": {
 			"FindCluster":              "finds the cluster",
 			"DescribeLaunched":         "lists instances",
-			"DescribeHealth":           "asks for status checks",
+			"DescribeHealth":           "asks for statuses",
 			"TagOwnInstances":          "names an instance",
 			"TerminateOwnInstances":    "terminates",
 			"DeleteOwnLaunchTemplates": "sweeps templates",
