@@ -3,10 +3,8 @@ package disrupt
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
 	"joiner/pkg/interrupt"
 )
 
@@ -16,27 +14,18 @@ func (v *view) screen() {
 	for _, x := range v.base.Existing {
 		nominated[x.Node] = nominated[x.Node] || !v.virtual[x.Pod]
 	}
-	pdbs := v.pdbs()
+	obstacles := v.s.Obstacles()
 	for _, n := range v.nodes {
 		n.barred = v.standing(n, nominated)
 		n.barredE = n.barred
 		if n.barred.word != "" {
 			continue
 		}
-		n.barred = v.held(n, pdbs)
+		n.barred.word, n.barred.why = obstacles.Of(n.pods)
 		if n.Claim.TerminationGrace == nil {
 			n.barredE = n.barred
 		}
 	}
-}
-
-// pdbs are the PodDisruptionBudgets by namespace.
-func (v *view) pdbs() map[string][]cluster.Budget {
-	out := map[string][]cluster.Budget{}
-	for _, b := range v.s.Budgets {
-		out[b.Namespace] = append(out[b.Namespace], b)
-	}
-	return out
 }
 
 // standing is what keeps a node whatever its pods are.
@@ -67,34 +56,6 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"unseen", "its NodePool " + n.Pool() + " was changed and nobody has looked at that yet"}
 	case len(v.types(*n.pool)) == 0:
 		return refuse{"pool", "its NodePool " + n.Pool() + " has no instance types"}
-	}
-	return refuse{}
-}
-
-// held is what its pods have against it.
-func (v *view) held(n *node, pdbs map[string][]cluster.Budget) refuse {
-	for _, p := range n.pods {
-		if p.Active() && p.Protected(v.now()) {
-			return refuse{"protected", fmt.Sprintf("pod %s carries %s", p.Key(), v1.AnnotationDoNotDisrupt)}
-		}
-	}
-	taint := []cluster.Taint{{Key: v1.TaintDisrupted, Effect: "NoSchedule"}}
-	for _, p := range n.pods {
-		if !p.Active() || p.Owner == cluster.OwnerNode || len(cluster.Untolerated(taint, p.Tolerations)) == 0 {
-			continue
-		}
-		var mine []cluster.Budget
-		for _, b := range pdbs[p.Namespace] {
-			if b.Selector != nil && b.Selector.Matches(p.Labels) {
-				mine = append(mine, b)
-			}
-		}
-		if len(mine) > 1 {
-			return refuse{"pdb", fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(), len(mine))}
-		}
-		if i := slices.IndexFunc(mine, func(b cluster.Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 && (p.Ready || !mine[i].AlwaysAllowUnready) {
-			return refuse{"pdb", fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace, mine[i].Name, p.Key())}
-		}
 	}
 	return refuse{}
 }

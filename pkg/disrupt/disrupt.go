@@ -260,7 +260,7 @@ func (v *view) find(m *Memory) (out []Command) {
 func Changed(s cluster.Snapshot, c Command, decided Memory) string {
 	v := &view{s: s, r: rulesOf(s.Rules), byClaim: map[string]*node{}, failedAt: map[string]time.Time{}, building: map[string]bool{}}
 	v.sight()
-	pdbs := v.pdbs()
+	obstacles := s.Obstacles()
 	for _, name := range c.Claims {
 		n := v.byClaim[name]
 		switch {
@@ -273,8 +273,8 @@ func Changed(s cluster.Snapshot, c Command, decided Memory) string {
 		case c.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil:
 			continue
 		}
-		if r := v.held(n, pdbs); r.word != "" {
-			return name + ": " + r.why
+		if _, why := obstacles.Of(n.pods); why != "" {
+			return name + ": " + why
 		}
 	}
 	return ""

@@ -363,6 +363,8 @@ func (w *world) change(name string, lines []string) error {
 			s.Pods[p].Ready = true
 		case f[0] == "terminating" && p >= 0:
 			s.Pods[p].Deleting = s.Now.Add(30 * time.Second)
+		case f[0] == "ended" && p >= 0:
+			s.Pods[p].Phase = "Succeeded"
 		case f[0] == "running" && p >= 0:
 			s.Pods[p].Deleting = time.Time{}
 		case f[0] == "unprotected" && p >= 0:

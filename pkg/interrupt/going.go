@@ -24,6 +24,7 @@ type Going struct {
 // disrupted (spec core.md §1.6, §9.5).
 func Admit(s cluster.Snapshot) []Going {
 	var out []Going
+	obstacles := s.Obstacles()
 	for _, h := range s.Hosts() {
 		if h.Claim == nil || !h.Claim.Deleting.IsZero() {
 			continue
@@ -37,7 +38,7 @@ func Admit(s cluster.Snapshot) []Going {
 			g.Node = h.Node.Name
 		}
 		if !l.due(s.Now) {
-			g.Wait = blocked(s, h)
+			g.Wait = blocked(s, h, obstacles)
 		}
 		out = append(out, g)
 	}
@@ -80,27 +81,22 @@ func spend(s cluster.Snapshot, going []Going) {
 }
 
 // blocked says who must not be disrupted, or nothing.
-func blocked(s cluster.Snapshot, h cluster.Host) string {
+func blocked(s cluster.Snapshot, h cluster.Host, obstacles cluster.Obstacles) string {
 	if h.Node == nil {
 		return ""
 	}
 	if h.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" || h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
 		return "the node is annotated " + v1.AnnotationDoNotDisrupt
 	}
+	var pods []cluster.Pod
 	for _, p := range s.Pods {
-		if p.NodeName != h.Node.Name || !p.Active() || p.Owner == cluster.OwnerNode {
-			continue
-		}
-		if p.Protected(s.Now) {
-			return "pod " + p.Key() + " is annotated " + v1.AnnotationDoNotDisrupt
-		}
-		for _, b := range s.Budgets {
-			if b.Namespace == p.Namespace && b.DisruptionsAllowed == 0 && p.Reschedulable() && b.Selector.Matches(p.Labels) {
-				return "PodDisruptionBudget " + b.Namespace + "/" + b.Name + " allows no disruption of pod " + p.Key()
-			}
+		if p.NodeName == h.Node.Name {
+			pods = append(pods, p)
 		}
 	}
-	return ""
+	slices.SortFunc(pods, func(a, b cluster.Pod) int { return cmp.Compare(a.Key(), b.Key()) })
+	_, why := obstacles.Of(pods)
+	return why
 }
 
 // Empty is the snapshot in which the nodes that may go are condemned, so that packing finds room for their pods elsewhere. The

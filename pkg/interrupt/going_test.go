@@ -3,6 +3,7 @@ package interrupt_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,8 @@ import (
 
 // TestGoing plays the files in testdata/going; it is noon. "world" takes lines "nodes POOL=COUNT|PERCENT" (a budget),
 // "node NAME [leave=CAUSE,-5m,10m] [not-ready] [starting] [deleting] [protected] [grace=1h] [bare]" (with its claim; bare has none of a node),
-// "pod NAME [on=NODE] [protect=true] [daemon] [spread] [near=APP]" and "budget APP allowed=N" (a PodDisruptionBudget of the pods APP-...). "admit" prints who may
+// "pod NAME [on=NODE] [protect=true] [daemon] [spread] [near=APP]" and "budget APP[-NAME] allowed=N [always] [elsewhere]"
+// (a PodDisruptionBudget of the pods APP-..., in another namespace than they are). "admit" prints who may
 // go, "room POD=NODE..." what the packer found for the pods of those who may, and who is condemned then.
 func TestGoing(t *testing.T) {
 	datadriven.Walk(t, "testdata/going", func(t *testing.T, path string) {
@@ -118,7 +120,11 @@ func world(t *testing.T, text string) cluster.Snapshot {
 		case "pod":
 			s.Pods = append(s.Pods, podOn(t, f[1], f[2:]))
 		case "budget":
-			b := cluster.Budget{Namespace: "ns", Name: f[1], Selector: appSelector(f[1])}
+			app, _, _ := strings.Cut(f[1], "-")
+			b := cluster.Budget{Namespace: "ns", Name: f[1], Selector: appSelector(app), AlwaysAllowUnready: slices.Contains(f, "always")}
+			if slices.Contains(f, "elsewhere") {
+				b.Namespace = "elsewhere"
+			}
 			if _, err := fmt.Sscanf(f[2], "allowed=%d", &b.DisruptionsAllowed); err != nil {
 				t.Fatal(err)
 			}
@@ -186,6 +192,8 @@ func podOn(t *testing.T, name string, words []string) cluster.Pod {
 			p.Phase = "Succeeded"
 		case "leaving":
 			p.Deleting = noon()
+		case "ready":
+			p.Ready = true
 		default:
 			t.Fatalf("pod %s: unknown word %q", name, w)
 		}

@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	api "joiner/pkg/api/v1"
+)
+
+// Obstacles tells which pods must not be disrupted now.
+type Obstacles struct {
+	now     time.Time
+	budgets map[string][]Budget // by namespace
+}
+
+// Obstacles are those of the snapshot.
+func (s Snapshot) Obstacles() Obstacles {
+	o := Obstacles{now: s.Now, budgets: map[string][]Budget{}}
+	for _, b := range s.Budgets {
+		o.budgets[b.Namespace] = append(o.budgets[b.Namespace], b)
+	}
+	return o
+}
+
+// Words for what pods have against the disruption of their node.
+const (
+	Protected   = "protected" // by karpenter.sh/do-not-disrupt
+	PodBudgeted = "pdb"       // by a PodDisruptionBudget
+)
+
+// Of is what the pods of a node have against its disruption, as a word and a sentence; nothing, if they have nothing against it. Every
+// active pod may ask not to be disrupted, and a budget counts for every pod that is evicted when its node is drained (spec core.md §6.2).
+func (o Obstacles) Of(pods []Pod) (word, why string) {
+	for _, p := range pods {
+		if p.Active() && p.Protected(o.now) {
+			return Protected, fmt.Sprintf("pod %s carries %s", p.Key(), api.AnnotationDoNotDisrupt)
+		}
+	}
+	taint := []Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
+	for _, p := range pods {
+		if !p.Active() || p.Owner == OwnerNode || len(Untolerated(taint, p.Tolerations)) == 0 {
+			continue
+		}
+		var mine []Budget
+		for _, b := range o.budgets[p.Namespace] {
+			if b.Selector != nil && b.Selector.Matches(p.Labels) {
+				mine = append(mine, b)
+			}
+		}
+		if len(mine) > 1 {
+			return PodBudgeted, fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(), len(mine))
+		}
+		if i := slices.IndexFunc(mine, func(b Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 && (p.Ready || !mine[i].AlwaysAllowUnready) {
+			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace, mine[i].Name, p.Key())
+		}
+	}
+	return "", ""
+}
