@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 	"joiner/pkg/static"
 )
@@ -55,7 +54,10 @@ func (v *view) renewed(n *node) (Command, bool) {
 	case v.renewing[n.pool.Name] >= static.Room(*n.pool, count):
 		refused = "the limit of its NodePool has no room for its replacement"
 	default:
-		l, refused = pack.Template(*n.pool, v.types(*n.pool), v.s.Rules.RelaxMinValues)
+		if v.purses[n.pool.Name] == nil {
+			v.purses[n.pool.Name] = static.PurseOf(v.s, *n.pool, v.types(*n.pool))
+		}
+		l, refused = v.purses[n.pool.Name].Launch(1)
 	}
 	if refused != "" {
 		n.kept = refuse{"static", "it has drifted, and " + refused}

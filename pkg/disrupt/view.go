@@ -15,6 +15,7 @@ import (
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 	"joiner/pkg/resource"
+	"joiner/pkg/static"
 )
 
 // rules are the settings, with their defaults filled in.
@@ -89,9 +90,10 @@ type view struct {
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
 	needs     map[string]resource.List
-	moving    bool                 // a command of this pass moves pods
-	reporting bool                 // it is about pools that only report
-	renewing  map[string]int       // by static pool: nodes that commands of this pass replace
+	moving    bool           // a command of this pass moves pods
+	reporting bool           // it is about pools that only report
+	renewing  map[string]int // by static pool: nodes that commands of this pass replace
+	purses    map[string]*static.Purse
 	building  map[string]bool      // by id: commands under way that go on
 	failedAt  map[string]time.Time // by NodeClaim
 	virtual   map[string]bool      // pods that stand for room to be kept free
@@ -106,7 +108,7 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 	v := &view{
 		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left:     map[string]map[v1.DisruptionReason]int{},
-		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{},
+		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()

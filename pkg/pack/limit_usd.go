@@ -13,7 +13,8 @@ const millionths = 1e6
 
 func inUSD(n int64) float64 { return float64(n) / millionths }
 
-func fromUSD(usd float64) int64 { return int64(math.Ceil(usd*millionths - 1e-6)) }
+// Millionths is an amount in USD in the unit of cluster.LimitUSD, rounded up.
+func Millionths(usd float64) int64 { return int64(math.Ceil(usd*millionths - 1e-6)) }
 
 // limitsPrice reports whether the pool bounds what its nodes cost.
 func (p *pool) limitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
@@ -30,20 +31,20 @@ func (p *pool) charged(m *model) *catalog.Type {
 			dearest = max(dearest, o.Price)
 		}
 	}
-	t.Capacity = t.Capacity.With(cluster.LimitUSD, fromUSD(dearest))
+	t.Capacity = t.Capacity.With(cluster.LimitUSD, Millionths(dearest))
 	return &t
 }
 
-// price is what a host takes of its pool's bound on the price: that of its offer, or while it is not launched that of the dearest which
-// its claim may become.
-func price(h cluster.Host, types []catalog.Type) int64 {
+// Charge is what a host takes of its pool's bound on the price, in millionths of a USD per hour: the price of its offer, or while it is not
+// launched that of the dearest which its claim may become.
+func Charge(h cluster.Host, types []catalog.Type) int64 {
 	labels, dearest := h.Labels(), 0.0
 	for _, t := range types {
 		switch {
 		case labels[labelType] == t.Name:
 			for _, o := range t.Offerings {
 				if o.Zone == labels[labelZone] && o.CapacityType == labels[labelCapacity] && len(o.Paid) == 0 {
-					return fromUSD(max(0, o.Price))
+					return Millionths(max(0, o.Price))
 				}
 			}
 		case labels[labelType] == "" && h.Claim != nil && h.Claim.Requirements.Has(labelType, t.Name):
@@ -54,5 +55,5 @@ func price(h cluster.Host, types []catalog.Type) int64 {
 			}
 		}
 	}
-	return fromUSD(dearest)
+	return Millionths(dearest)
 }

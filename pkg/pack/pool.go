@@ -301,7 +301,7 @@ func (p *pool) use(hosts []cluster.Host, types func() []catalog.Type) usage {
 		}
 		u.list = u.list.Add(c)
 		if p.limitsPrice() {
-			u.list = u.list.Add(resource.List{}.With(cluster.LimitUSD, price(h, types())))
+			u.list = u.list.Add(resource.List{}.With(cluster.LimitUSD, Charge(h, types())))
 		}
 	}
 	return u

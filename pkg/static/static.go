@@ -15,7 +15,6 @@ import (
 	"joiner/pkg/budget"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
-	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 )
 
@@ -55,9 +54,12 @@ func Next(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type, most int)
 			why = unusable(s, p)
 		}
 		if lacks > 0 && why == "" {
-			l, refused := pack.Template(p, types(p), s.Rules.RelaxMinValues)
-			for why = refused; why == "" && lacks > 0 && len(out.Launches) < most; lacks-- {
-				out.Launches = append(out.Launches, l.Clone())
+			for purse := PurseOf(s, p, types(p)); lacks > 0 && len(out.Launches) < most; lacks-- {
+				l, refused := purse.Launch(lacks)
+				if why = refused; why != "" {
+					break
+				}
+				out.Launches = append(out.Launches, l)
 			}
 		}
 		if why != "" {
