@@ -126,7 +126,7 @@ type campaign struct {
 	broken    map[string]int // by invariant
 }
 
-// maxTold is how many violations of one invariant are told in full.
+// maxTold is how many violations of one invariant are told with their story.
 const maxTold = 3
 
 func (c *campaign) next() (uint64, bool) {
@@ -157,12 +157,14 @@ func (c *campaign) add(seed uint64, aim string, r sim.Result) {
 		c.mutations[k] += n
 	}
 	for _, v := range r.Violations[:min(1, len(r.Violations))] {
+		again := fmt.Sprintf("make sim SEEDS=1 FIRST_SEED=%d", seed)
+		if aim != "" {
+			again += fmt.Sprintf(" AIM='%s'", aim)
+		}
 		if c.broken[v.Invariant]++; c.broken[v.Invariant] <= maxTold {
-			again := fmt.Sprintf("make sim SEEDS=1 FIRST_SEED=%d", seed)
-			if aim != "" {
-				again += fmt.Sprintf(" AIM='%s'", aim)
-			}
 			c.t.Errorf("seed %d, %s\n%s\nplay it again: %s", seed, v, r.Trace, again)
+		} else {
+			c.t.Errorf("seed %d, %s; %s", seed, v, again)
 		}
 	}
 	if *progress && time.Since(c.spoke) > 5*time.Second {
