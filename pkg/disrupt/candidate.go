@@ -38,7 +38,7 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"leaving", "it is leaving already"}
 	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && v.building[n.Claim.Annotations[AnnotationReplaces]]:
 		return refuse{"underway", "a disruption that it takes part in is under way"}
-	case interrupt.LeaveOf(*n.Claim).Cause != "":
+	case interrupt.LeaveOf(*n.Claim).Stands(v.now()):
 		return refuse{"notice", "a notice of EC2 has it replaced already"}
 	case !v.failedAt[n.Claim.Name].IsZero():
 		return refuse{"failed", "a disruption of it came to nothing less than " + v.rules().retryAfter.String() + " ago"}

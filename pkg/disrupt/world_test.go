@@ -205,7 +205,7 @@ func TestScenarios(t *testing.T) {
 // do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with what stays,
 // "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held), "wait 20s" (-1h for a clock
 // that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "steps 4" (what-if questions of a pass), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
-// "claim NAME" lines drifted, protected, expired; "pod NAME" lines; and "price".
+// "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
 	if len(d.CmdArgs) > 0 {
@@ -331,6 +331,9 @@ func (w *world) change(name string, lines []string) error {
 	for _, l := range lines {
 		f := strings.Fields(l)
 		switch {
+		case f[0] == "recommended" && c >= 0:
+			w.annotate([]string{s.Claims[c].Name}, interrupt.AnnotationLeave,
+				interrupt.Leave{Cause: interrupt.Rebalance, Since: s.Now, Until: s.Now.Add(15 * time.Minute)}.String())
 		case f[0] == "drifted" && c >= 0:
 			since := s.Now
 			if len(f) > 1 {

@@ -30,7 +30,7 @@ func Admit(s cluster.Snapshot) []Going {
 			continue
 		}
 		l := LeaveOf(*h.Claim)
-		if l.Cause == "" || l.over(s.Now) {
+		if !l.Stands(s.Now) {
 			continue
 		}
 		g := Going{Claim: h.Claim.Name, Leave: l}

@@ -78,11 +78,14 @@ func LeaveOf(c cluster.Claim) Leave {
 // then every ten minutes, because a budget may stay closed for weeks.
 func Leaving(c cluster.Claim, now time.Time) bool {
 	l := LeaveOf(c)
-	if l.Cause == "" || !c.Deleting.IsZero() || l.over(now) {
+	if !l.Stands(now) || !c.Deleting.IsZero() {
 		return false
 	}
 	return l.due(now) || now.Before(l.Since.Add(replaceWithin)) || now.Minute()%10 == 0
 }
+
+// Stands reports whether the node is to be left still. Where EC2 only recommended it and there was no room in time, it stays as any other.
+func (l Leave) Stands(now time.Time) bool { return l.Cause != "" && !l.over(now) }
 
 // over reports whether there is no reason to leave any more. A date of EC2 does not pass: what was scheduled may be done late.
 func (l Leave) over(now time.Time) bool { return l.Cause == Rebalance && !now.Before(l.Until) }
