@@ -10,7 +10,6 @@ import (
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
-	"joiner/pkg/interrupt"
 	"joiner/pkg/launch"
 	decided "joiner/pkg/plan"
 
@@ -44,14 +43,19 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 	if len(c.pods) == 0 {
 		return
 	}
-	waiting := map[string]string{}
+	waiting, runs := map[string]string{}, map[string]bool{}
+	for _, p := range w.pods {
+		runs[p.UID] = p.NodeName != ""
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		have := w.claims[name]
 		if !have.Deleting.IsZero() || w.joined(have) || sameCommand(have, c) {
 			continue
 		}
 		for _, uid := range have.pods {
-			waiting[uid] = have.Name
+			if !runs[uid] || have.Annotations[disrupt.AnnotationReplaces] != "" { // what runs may wait for the replacement of its node only
+				waiting[uid] = have.Name
+			}
 		}
 	}
 	for _, uid := range c.pods {
@@ -263,78 +267,6 @@ func (w *world) checkFirst(p *pod, n *node) {
 func (w *world) checkRemoval(p *pod) {
 	if n := w.nodes[p.NodeName]; n != nil && !n.down {
 		w.violate("pod removed alive", "pod %s is removed while it runs on %s", p.Key(), n.Name)
-	}
-}
-
-// checkLeave looks at a claim that provision or disrupt condemns without need: there is a place for its pods on nodes that are ready, and the
-// pool's budget holds. Pods that were bound just now may have taken a place since provision looked.
-func (w *world) checkLeave(by *invocation, c *claim) {
-	n := w.nodeOf(c)
-	left := by.fn.Name == "disrupt" || by.fn.Name == "provision" && interrupt.LeaveOf(c.Claim).Cause != ""
-	pool, _ := w.poolOf(c.Pool)
-	if n == nil || w.dying(n) || !left || pool.Static { // the number of nodes of a static pool matters, not where their pods go
-		return
-	}
-	for _, p := range w.podsOn(n.Name) {
-		if p.Terminating() || p.app.daemon || p.Owner == cluster.OwnerNode || time.Since(p.Started) < seconds || len(p.Spread) > 0 && w.scattering(p.app) {
-			continue
-		}
-		free := false
-		p.NodeName = "" // it does not stand in its own way, nor does the node in that of a spread once it is gone
-		delete(w.nodes, n.Name)
-		for _, other := range w.nodes {
-			// The scheduler counts nodes that are on their way out for spreads, until they are gone.
-			why := w.refuses(p, other)
-			free = free || why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late
-		}
-		why := w.whyNot(p)
-		p.NodeName, w.nodes[n.Name] = n.Name, n
-		if !free {
-			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place%s", c.Name, p.Key(), why)
-		}
-	}
-	if by.fn.Name != "disrupt" { // which takes of its budget when it begins
-		w.checkBudget(c)
-	}
-}
-
-// scattering reports whether pods of the app have no node yet: where they come to decides where its others may be.
-func (w *world) scattering(a *app) bool {
-	for _, p := range w.pods {
-		if p.app == a && p.NodeName == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// someoneLeaves reports whether another node than that one is on its way out.
-func (w *world) someoneLeaves(but *node) bool {
-	for _, n := range w.nodes {
-		if n != but && (!n.Deleting.IsZero() || slices.Contains(n.Taints, disrupted())) {
-			return true
-		}
-	}
-	return false
-}
-
-// checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A notice waits for no
-// budget, and whoever decides does not know of one that was handled since it read.
-func (w *world) checkBudget(c *claim) {
-	pool, _ := w.poolOf(c.Pool)
-	away := 1
-	for _, other := range w.claims {
-		host := w.nodeOf(other)
-		if !other.condemned.IsZero() && time.Since(other.condemned) < seconds {
-			continue
-		}
-		if other != c && other.Pool == c.Pool && host != nil && (!other.Deleting.IsZero() || slices.Contains(host.Taints, disrupted())) &&
-			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) { // nodes that budgets count
-			away++
-		}
-	}
-	if most := w.plan.budget; most > 0 && len(pool.Disruption.Budgets) > 0 && away > most {
-		w.violate("budget of the pool", "with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
 	}
 }
 

@@ -98,8 +98,7 @@ func (w *world) changeClasses() {
 	case what == 0:
 		w.editClass(w.objects["default"])
 	case what == 1:
-		w.account.before, w.account.image, w.account.changed = w.account.image, w.account.image+1, time.Now()
-		w.tell("there is a new image, ami-%d", w.account.image)
+		w.newImage()
 	case !there:
 		w.tell("class extra is made")
 		w.addClass("extra")
@@ -153,11 +152,9 @@ func (w *world) classProblems() (bad []string) {
 			bad = append(bad, "class "+name+" has an old hash")
 		}
 	}
-	class := w.objects["default"]
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		c := w.claims[name]
-		drifted := c.ImageID != fmt.Sprintf("ami-%d", w.account.image) || c.Annotations[awsv1.AnnotationHash] != class.Annotations[awsv1.AnnotationHash]
-		if drifted && !c.Is(v1.ConditionDrifted) {
+		if w.drifted(c) != "" && !c.Is(v1.ConditionDrifted) {
 			bad = append(bad, "claim "+name+" has drifted, and does not say so")
 		}
 	}

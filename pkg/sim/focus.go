@@ -52,6 +52,8 @@ func (w *world) focusedAct() bool {
 	}
 	m := w.anyMachine(living)
 	switch {
+	case w.plan.drifts && w.chance(0.25):
+		w.causeDrift()
 	case w.plan.focus == "refresh":
 		w.changeClasses()
 	case m == nil:

@@ -32,6 +32,7 @@ type plan struct {
 	storm      time.Duration // how long things happen
 	budget     int           // nodes of a pool that may go at a time by our choice, 0 for what is usual
 	patient    bool          // disruption by choice gets the peace that it needs
+	drifts     bool          // nodes drift, and are replaced
 	focus      string        // the function whose events come often
 	together   int           // invocations of a function that must be alone that run at once
 }

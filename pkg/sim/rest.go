@@ -66,6 +66,7 @@ func (w *world) problems() []string {
 	bad = append(bad, w.countProblems()...)
 	bad = append(bad, w.staticProblems()...)
 	bad = append(bad, w.classProblems()...)
+	bad = append(bad, w.driftProblems()...)
 	slices.Sort(bad)
 	return bad
 }
@@ -155,7 +156,8 @@ func (w *world) sells(t catalog.Type, zone string) bool {
 }
 
 // overLimit says which limits of the pool one more instance of the type would break. Claims and nodes that are being deleted do not
-// count, and neither does the claim of that UID.
+// count, nor those that are being replaced because they drifted, which would never end at a limit (spec core.md §9.4), nor the claim of
+// that UID.
 func (w *world) overLimit(pool cluster.Pool, except string, t catalog.Type) []string {
 	sum, nodes := t.Capacity, int64(1)
 	waiting := w.waitingForBatches()
@@ -166,7 +168,7 @@ func (w *world) overLimit(pool cluster.Pool, except string, t catalog.Type) []st
 				continue
 			}
 		}
-		if m.pool != pool.Name || c != nil && (c.UID == except || !c.Deleting.IsZero()) || m.node != nil && !m.node.Deleting.IsZero() {
+		if m.pool != pool.Name || c != nil && (c.UID == except || !c.Deleting.IsZero() || goesForDrift(c)) || m.node != nil && !m.node.Deleting.IsZero() {
 			continue
 		}
 		sum, nodes = sum.Add(w.types[m.Type].Capacity), nodes+1

@@ -94,6 +94,7 @@ func (w *world) setUp(s Scenario) {
 		w.plan.focus = s.Aims[0].Function
 	}
 	w.focusPlan()
+	w.drawDrift()
 	w.drawPools()
 	w.focusPools()
 	w.drawClasses()
@@ -113,7 +114,11 @@ func (w *world) play() {
 	w.storm(end)
 	w.run(end, w.admit)
 	w.calm()
-	w.settle(restFor, fullRound, "not at rest", w.problems)
+	rest := restFor
+	if w.plan.drifts {
+		rest = driftRest
+	}
+	w.settle(rest, fullRound, "not at rest", w.problems)
 	w.silent(silentFor)
 	if len(w.bad) > 0 {
 		return

@@ -159,7 +159,11 @@ func (w *world) calm() {
 		}
 	}
 	w.dropLate()
-	w.calmStatic()
+	if w.plan.drifts {
+		w.calmDrift()
+	} else {
+		w.calmStatic()
+	}
 	for _, a := range w.apps {
 		if a.budget != nil && (w.limited() || a.replicas == 0 || a.bare) {
 			a.budget.minAvailable = 0 // some of its pods may have no room, ever
@@ -181,7 +185,7 @@ func (w *world) dropLate() {
 		if c.ExpireAfter > 0 {
 			w.deleteClaim(c, nil)
 		}
-		if c.Annotations[interrupt.AnnotationLeave] != "" && (w.limited() || time.Since(w.calmed) > restFor/2) {
+		if !w.plan.drifts && c.Annotations[interrupt.AnnotationLeave] != "" && (w.limited() || time.Since(w.calmed) > restFor/2) {
 			c.Annotations = merged(c.Annotations, nil)
 			delete(c.Annotations, interrupt.AnnotationLeave)
 			w.write(c, nil)

@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
+)
+
+// checkLeave looks at a claim that provision or disrupt condemns without need: there is a place for its pods on nodes that are ready, and the
+// pool's budget holds. Pods that were bound just now may have taken a place since provision looked.
+func (w *world) checkLeave(by *invocation, c *claim) {
+	n := w.nodeOf(c)
+	left := by.fn.Name == "disrupt" || by.fn.Name == "provision" && interrupt.LeaveOf(c.Claim).Cause != ""
+	pool, _ := w.poolOf(c.Pool)
+	if n == nil || w.dying(n) || !left || pool.Static { // the number of nodes of a static pool matters, not where their pods go
+		return
+	}
+	waived := goesForDrift(c) && c.TerminationGrace != nil // protected pods get no other place (spec core.md §9.5)
+	for _, p := range w.podsOn(n.Name) {
+		if waived && p.Protected(time.Now().Add(-w.plan.skew-seconds)) {
+			continue
+		}
+		if p.Terminating() || p.app.daemon || p.Owner == cluster.OwnerNode || time.Since(p.Started) < seconds || len(p.Spread) > 0 && w.scattering(p.app) {
+			continue
+		}
+		free := false
+		p.NodeName = "" // it does not stand in its own way, nor does the node in that of a spread once it is gone
+		delete(w.nodes, n.Name)
+		for _, other := range w.nodes {
+			// The scheduler counts nodes that are on their way out for spreads, until they are gone.
+			why := w.refuses(p, other)
+			free = free || why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late || w.noticedLately(other)
+		}
+		why := w.whyNot(p)
+		p.NodeName, w.nodes[n.Name] = n.Name, n
+		if !free {
+			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place%s", c.Name, p.Key(), why)
+		}
+	}
+	if by.fn.Name == "disrupt" { // which takes of its budget when it begins
+		w.checkReplaced(c)
+	} else {
+		w.checkBudget(c)
+	}
+}
+
+// noticedLately reports whether a notice had the node's claim condemned since whoever acts now has read.
+func (w *world) noticedLately(n *node) bool {
+	if n.machine == nil {
+		return false
+	}
+	c := w.byUID[n.machine.owner]
+	return c != nil && !c.condemned.IsZero() && time.Since(c.condemned) < seconds
+}
+
+// scattering reports whether pods of the app have no node yet: where they come to decides where its others may be.
+func (w *world) scattering(a *app) bool {
+	for _, p := range w.pods {
+		if p.app == a && p.NodeName == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// someoneLeaves reports whether another node than that one is on its way out.
+func (w *world) someoneLeaves(but *node) bool {
+	for _, n := range w.nodes {
+		if n != but && (!n.Deleting.IsZero() || slices.Contains(n.Taints, disrupted())) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A notice waits for no
+// budget, and whoever decides does not know of one that was handled since it read.
+func (w *world) checkBudget(c *claim) {
+	pool, _ := w.poolOf(c.Pool)
+	away := 1
+	for _, other := range w.claims {
+		host := w.nodeOf(other)
+		if !other.condemned.IsZero() && time.Since(other.condemned) < seconds {
+			continue
+		}
+		if other != c && other.Pool == c.Pool && host != nil && (!other.Deleting.IsZero() || slices.Contains(host.Taints, disrupted())) &&
+			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) { // nodes that budgets count
+			away++
+		}
+	}
+	if most := w.plan.budget; most > 0 && len(pool.Disruption.Budgets) > 0 && away > most {
+		w.violate("budget of the pool", "with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
+	}
+}
