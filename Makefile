@@ -90,7 +90,7 @@ test: ## everything that CI checks, ending with the main job
 	@printf '   - the stack synthesizes, and each function may do what testdata lists and nothing more;\n'
 	@printf '   - the local control plane, the emulated AWS and the Lambda host behave as their tests say;\n'
 	@printf '   - plans are judged by a checker of their own, and the bench beside Karpenter builds;\n'
-	@printf '   - the deployed binaries, wired by the synthesized template, do the main job from no node to no node.\n'
+	@printf '   - the deployed binaries, wired by the synthesized template, do the main job from no node to no node, disruption included.\n'
 
 .PHONY: check
 check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests

@@ -11,10 +11,24 @@ import (
 	"joiner/infra/local/env"
 )
 
-// Of pods that became few, what is left runs on a node of its size in the end: the replacement is ready before the old nodes go, and
-// the pod is never without a node for longer than it takes to start again.
-func TestNodesGoWhenTheirPodsNeedLess(t *testing.T) {
+// One environment serves both: the static pool is played with once the other one is at rest, and must leave that alone.
+func TestDisruption(t *testing.T) {
 	w := start(t, func(o *env.Options) { o.Env["DISRUPTION"] = "act" })
+	for _, c := range []struct {
+		name string
+		play func(*world)
+	}{{"nodes go when their pods need less", fewerPods}, {"a static pool has its number of nodes", fixedPool}} {
+		ok := t.Run(c.name, func(t *testing.T) { c.play(&world{Env: w.Env, t: t, ctx: t.Context(), logs: w.logs}) })
+		if !ok {
+			return
+		}
+	}
+}
+
+// fewerPods: of pods that became few, what is left runs on a node of its size in the end. The replacement is ready before the old nodes go,
+// and the pod is never without a node for longer than it takes to start again.
+func fewerPods(w *world) {
+	t := w.t
 	w.apply(text(pool("default")+`
   disruption: {consolidateAfter: 0s, budgets: [{nodes: 100%}]}
 `), class{name: "default"})

@@ -11,28 +11,30 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// budget follows every change of my-app's pods and remembers the fewest that were available at once. A pod counts until it is
+// budget follows every change of an app's pods and remembers the fewest that were available at once. A pod counts until it is
 // gone or no longer Ready: one that is shutting down in its grace period does not count.
 type budget struct {
-	stop func()
-	done chan struct{}
+	app   string
+	least int // that its PodDisruptionBudget demands
+	stop  func()
+	done  chan struct{}
 
 	mu    sync.Mutex
 	ready map[types.UID]bool
 	low   int
 }
 
-func (s *story) followBudget(ctx context.Context) (*budget, error) {
+func (s *story) followBudget(ctx context.Context, app string, least int) (*budget, error) {
 	pods := s.Kube.CoreV1().Pods("default")
-	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=my-app"})
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
 	if err != nil {
 		return nil, err
 	}
-	w, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: "app=my-app", ResourceVersion: list.ResourceVersion})
+	w, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + app, ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		return nil, err
 	}
-	b := &budget{stop: w.Stop, done: make(chan struct{}), ready: map[types.UID]bool{}}
+	b := &budget{app: app, least: least, stop: w.Stop, done: make(chan struct{}), ready: map[types.UID]bool{}}
 	for i := range list.Items {
 		b.ready[list.Items[i].UID] = available(&list.Items[i])
 	}
@@ -68,13 +70,13 @@ func (b *budget) count() (n int) {
 func (b *budget) lowest() (int, error) {
 	select {
 	case <-b.done:
-		return 0, fmt.Errorf("the watch of my-app's pods ended, so its budget is not known to hold")
+		return 0, fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold", b.app)
 	default:
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.low < gracefulBudget {
-		return b.low, fmt.Errorf("my-app had only %d available pods, its budget demands %d", b.low, gracefulBudget)
+	if b.low < b.least {
+		return b.low, fmt.Errorf("%s had only %d available pods, its budget demands %d", b.app, b.low, b.least)
 	}
 	return b.low, nil
 }

@@ -46,7 +46,7 @@ func (s *story) interruption(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	budget, err := s.followBudget(ctx)
+	budget, err := s.followBudget(ctx, "my-app", gracefulBudget)
 	if err != nil {
 		return err
 	}
