@@ -110,6 +110,8 @@ func TestWhichNodesCount(t *testing.T) {
 		s.Claims, s.Nodes = append(s.Claims, c), append(s.Nodes, n)
 	}
 	add("good", initialized, nil)
+	add("better", initialized, nil)
+	add("best", initialized, nil)
 	add("new", nil, nil)
 	add("unready", initialized, func(n *cluster.Node, _ *cluster.Claim) { n.Ready = false })
 	add("tainted", initialized, func(n *cluster.Node, _ *cluster.Claim) {
@@ -118,11 +120,11 @@ func TestWhichNodesCount(t *testing.T) {
 	add("deleted", initialized, func(_ *cluster.Node, c *cluster.Claim) { c.Deleting = at("2026-01-05T09:00:00Z") })
 	add("ending", ending, nil)
 	s.Nodes = append(s.Nodes, cluster.Node{Name: "foreign", Labels: map[string]string{v1.LabelNodePool: "p"}})
-	if got, want := budget.Counts(s)["p"], (budget.Count{Total: 4, Gone: 3}); got != want {
+	if got, want := budget.Counts(s)["p"], (budget.Count{Total: 6, Gone: 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	pool := cluster.Pool{Name: "p", Disruption: cluster.Disruption{Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}}
-	if n, err := budget.Left(s, pool, v1.DisruptionEmpty); n != 1 || err != nil {
+	if n, err := budget.Left(s, pool, v1.DisruptionEmpty); n != 3 || err != nil {
 		t.Errorf("left %d, %v", n, err)
 	}
 	pool.Disruption.Budgets[0].Nodes = "1"

@@ -171,3 +171,17 @@ func TestConditions(t *testing.T) {
 		t.Errorf("missing condition: %+v", got)
 	}
 }
+
+func TestEvictionCost(t *testing.T) {
+	for _, c := range []struct {
+		deletion, priority int32
+		want               float64
+	}{
+		{0, 0, 1}, {1 << 27, 0, 2}, {-1 << 27, 0, 0}, {0, 1 << 25, 2}, {0, -1 << 25, 0}, {1 << 26, 1 << 24, 2},
+		{1<<31 - 1, 0, 10}, {-1 << 31, 0, -10}, {0, 2_000_000_000, 10}, {0, -1 << 31, -10},
+	} {
+		if got := (Pod{DeletionCost: c.deletion, Priority: c.priority}).EvictionCost(); got != c.want {
+			t.Errorf("deletion cost %d, priority %d: %v, want %v", c.deletion, c.priority, got, c.want)
+		}
+	}
+}

@@ -6,20 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
 )
 
 // A proposal of an empty node that a pod came to, and one whose node changed between the decision and the taint, count as failed
 // validations; what is begun counts by decision and reason, and what may go by reason.
 func TestWhatDisruptMeasures(t *testing.T) {
-	w := newWorld()
-	w.ChangePool(func(p *cluster.Pool) {
-		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
-	})
-	w.Run("web", 1, inZone("us-west-2b", pattern(1500, 3000)))
-	f := &functions{w: w}
-	f.rest(t, 4)
+	f := free(t, "WhenEmpty", 1)
+	w := f.w
 	w.Scale("web", 0)
 	w.Tick(time.Second)
 	pass := func() string {
@@ -55,13 +49,8 @@ func TestWhatDisruptMeasures(t *testing.T) {
 // A pod that the scheduler binds after the decision and before the taint stops the act, and nothing is left of it. It is found by the
 // snapshot that is read for the act alone.
 func TestAPodThatComesBeforeTheTaintStopsTheAct(t *testing.T) {
-	w := newWorld()
-	w.ChangePool(func(p *cluster.Pool) {
-		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
-	})
-	w.Run("web", 1, inZone("us-west-2b", pattern(1500, 3000)))
-	f := &functions{w: w}
-	f.rest(t, 4)
+	f := free(t, "WhenEmpty", 1)
+	w := f.w
 	w.Stop("web")
 	pass := func(p *controltest.Ports) []string {
 		t.Helper()

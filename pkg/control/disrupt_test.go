@@ -30,20 +30,26 @@ func (f *functions) disrupt(p *controltest.Ports) *control.Disrupt {
 		Lifecycle: p.Waker("lifecycle"), Rules: r, Holder: fmt.Sprintf("invocation-%d", f.made), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
+// free is a world of so many pods whose nodes may all go at once, for what the policy lets them go.
+func free(t *testing.T, policy string, pods int) *functions {
+	t.Helper()
+	f := &functions{w: newWorld()}
+	f.w.ChangePool(func(p *cluster.Pool) {
+		p.Disruption = cluster.Disruption{Policy: policy, Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
+	})
+	f.w.Run("web", pods, inZone("us-west-2b", pattern(1500, 3000)))
+	f.rest(t, 4)
+	return f
+}
+
 // half is a world whose pods became so few that their nodes are worth looking at: four nodes or one big one with a pod on each, and
 // a budget that lets all of them go.
 func half(t *testing.T) *functions {
 	t.Helper()
-	w := newWorld()
-	w.ChangePool(func(p *cluster.Pool) {
-		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
-	})
-	w.Run("web", 8, inZone("us-west-2b", pattern(1500, 3000)))
-	f := &functions{w: w}
-	f.rest(t, 4)
-	noProblems(t, w)
-	w.Scale("web", 3)
-	w.Tick(time.Second)
+	f := free(t, "WhenEmptyOrUnderutilized", 8)
+	noProblems(t, f.w)
+	f.w.Scale("web", 3)
+	f.w.Tick(time.Second)
 	return f
 }
 
@@ -123,13 +129,8 @@ func TestDisruptSurvivesEveryFault(t *testing.T) {
 // A replacement that EC2 does not sell is given up: taint, marks and its NodeClaim are gone, the pod stays, and it is not tried again at
 // once. Later, when EC2 has some, it works out.
 func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
-	w := newWorld()
-	w.ChangePool(func(p *cluster.Pool) {
-		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
-	})
-	w.Run("web", 2, inZone("us-west-2b", pattern(1500, 3000)))
-	f := &functions{w: w}
-	f.rest(t, 4)
+	f := free(t, "WhenEmptyOrUnderutilized", 2)
+	w := f.w
 	w.Scale("web", 1)
 	before, price := w.Nodes(), w.Price()
 	w.Refuse = func(catalog.Offer) bool { return true }
@@ -180,13 +181,8 @@ func TestDisruptReplacesWhatHasDrifted(t *testing.T) {
 
 // A node that stays is told why once, however many passes find it so, and what is decided is counted.
 func TestDisruptTellsOnceWhyANodeStays(t *testing.T) {
-	w := newWorld()
-	w.ChangePool(func(p *cluster.Pool) {
-		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
-	})
-	w.Run("web", 1, inZone("us-west-2b", pattern(1500, 3000)))
-	f := &functions{w: w}
-	f.rest(t, 4)
+	f := free(t, "WhenEmpty", 1)
+	w := f.w
 	got := &lines{}
 	for range 3 {
 		d := f.disrupt(w.Ports(controltest.Fault{}))

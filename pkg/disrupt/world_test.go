@@ -386,8 +386,12 @@ func (w *world) change(name string, lines []string) error {
 			s.Pods[p].DoNotDisrupt = f[1]
 		case f[0] == "gone" && p >= 0:
 			s.Pods = slices.Delete(slices.Clone(s.Pods), p, p+1)
-		case f[0] == "cheap" && p >= 0:
-			s.Pods[p].DeletionCost = -1 << 27
+		case f[0] == "cheap" && p >= 0: // by this part of an ordinary pod
+			part, err := strconv.ParseFloat(cmp.Or(strings.Join(f[1:], ""), "1"), 64)
+			if err != nil {
+				return err
+			}
+			s.Pods[p].DeletionCost = int32(-part * (1 << 27))
 		default:
 			return fmt.Errorf("cannot change %s: %q", name, l)
 		}

@@ -71,7 +71,28 @@ func TestVerdicts(t *testing.T) {
 		}, "RequirementsDrifted"},
 		{"its type is not known any more", func(_ *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) { t.Name = "m6.large" }, "InstanceTypeNotFound"},
 		{"nor within the first hour", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) {
-			t.Name, c.Created = "m6.large", noon().Add(-59*time.Minute)
+			t.Name, c.Created = "m6.large", noon().Add(-time.Hour+time.Second)
+		}, ""},
+		{"but from the first hour on", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) {
+			t.Name, c.Created = "m6.large", noon().Add(-time.Hour)
+		}, "InstanceTypeNotFound"},
+		{"the template before requirements", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Pools[0].Hash, s.Pools[0].Requirements = "12", require.NewSet(require.Any("team"))
+		}, "NodePoolDrifted"},
+		{"requirements before the type", func(s *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) {
+			t.Name, s.Pools[0].Requirements = "m6.large", require.NewSet(require.Any("team"))
+		}, "RequirementsDrifted"},
+		{"the type before the class", func(s *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) {
+			t.Name, s.Classes[0].Hash = "m6.large", "78"
+		}, "InstanceTypeNotFound"},
+		{"the class before the image", func(s *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) {
+			s.Classes[0].Hash, t.ImageID = "78", "ami-2"
+		}, "NodeClassDrift"},
+		{"an instance whose groups and subnet nobody tells", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Instances[0].SecurityGroups, s.Instances[0].SubnetID = nil, ""
+		}, ""},
+		{"a class whose groups and subnets nobody found", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].SecurityGroups, s.Classes[0].Subnets = nil, nil
 		}, ""},
 		{"its zone does not sell it any more", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
 			c.Labels["topology.kubernetes.io/zone"] = "b"

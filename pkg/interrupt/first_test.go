@@ -56,3 +56,23 @@ func TestProvided(t *testing.T) {
 		}
 	}
 }
+
+// A claim that is not condemned waits for nobody, and neither does one whose annotation nobody understands.
+func TestFirstUntil(t *testing.T) {
+	const until = "2026-01-01T12:00:20Z"
+	for _, c := range []struct {
+		text     string
+		deleting time.Time
+		want     time.Time
+	}{
+		{until, noon(), noon().Add(20 * time.Second)},
+		{until, time.Time{}, time.Time{}},
+		{"soon", noon(), time.Time{}},
+		{"", noon(), time.Time{}},
+	} {
+		claim := cluster.Claim{Deleting: c.deleting, Annotations: map[string]string{interrupt.AnnotationReplaceFirst: c.text}}
+		if got := interrupt.FirstUntil(claim); !got.Equal(c.want) {
+			t.Errorf("%q, deleting %v: %v, want %v", c.text, c.deleting, got, c.want)
+		}
+	}
+}

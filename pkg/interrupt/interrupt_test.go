@@ -19,7 +19,7 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]] [type=..] [zone=..]
 // [capacity=..] [grace=1h] [deadline=1m] [age=1h] [initialized] [drained] [terminating] [leave=CAUSE,-5m,10m]". Then
-// "spot|reservation ID [sent=-10s] [at=2m] [action=hibernate]", "state ID STATE", "rebalance ID [choice=replace]" and
+// "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]", "state ID STATE", "rebalance ID [choice=replace]" and
 // "scheduled ID [at=48h]" print what is made of a notice; all dates are from noon.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/notice", func(t *testing.T, path string) {
@@ -51,6 +51,9 @@ func decision(t *testing.T, d *datadriven.TestData) func([]cluster.Claim) interr
 	}
 	if sent := date(t, d, "sent"); !sent.IsZero() {
 		n.Time = sent
+	}
+	if d.HasArg("untimed") {
+		n.Time = time.Time{}
 	}
 	n.Action = word(d, "action", "")
 	switch d.Cmd {

@@ -82,7 +82,11 @@ func TestScenarios(t *testing.T) {
 func text(p lifecycle.Plan) string {
 	var b strings.Builder
 	for _, a := range p.Actions {
-		fmt.Fprintln(&b, a)
+		b.WriteString(a.String())
+		if a.Every > 0 {
+			fmt.Fprintf(&b, " (every %s)", a.Every)
+		}
+		b.WriteByte('\n')
 	}
 	if p.Busy {
 		b.WriteString("busy\n")

@@ -34,11 +34,11 @@ func rulesFrom(a args) cluster.Rules {
 	return r
 }
 
-// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently"; gently has its nodes expire within its budgets; nodes and cpu are what its status says, nothing was counted yet without them.
+// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting"; gently has its nodes expire within its budgets; nodes and cpu are what its status says, nothing was counted yet without them.
 func poolFrom(a args) cluster.Pool {
-	a.only("uid", "nodes", "cpu", "gently")
+	a.only("uid", "nodes", "cpu", "gently", "deleting")
 	p := cluster.Pool{Name: a.name, UID: a.str("uid", "uid-"+a.name), Class: "default", Uncounted: !a.has("nodes")}
-	p.Disruption.ExpireGently = a.has("gently")
+	p.Disruption.ExpireGently, p.Deleting = a.has("gently"), a.has("deleting")
 	for _, name := range []string{"nodes", "cpu"} {
 		if a.has(name) {
 			p.Counted = amount(a.t, p.Counted, []string{"", name, a.str(name, "")})
@@ -157,10 +157,10 @@ func (a args) only(keys ...string) {
 }
 
 // claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h grace=1m
-// uid=u node=n1 deadline=-1m tagged by-hand unlabelled unnamed" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
+// uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
 // "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
-	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in", "pool", "partition")
+	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in", "pool", "partition", "batch", "half-tagged")
 	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: a.str("pool", "p"), PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
 		Deleting: a.ago("deleting"), Finalizer: !a.has("no-finalizer"), ExpireAfter: a.duration("expire"), NodeName: a.str("node", ""),
 		Labels: map[string]string{v1.LabelNodePool: "p", awsv1.LabelEC2NodeClass: "default"}, Annotations: map[string]string{}}
@@ -180,6 +180,12 @@ func claimFrom(a args) cluster.Claim {
 	if a.has("tagged") {
 		c.Annotations["karpenter.k8s.aws/tagged"] = "true"
 		c.Annotations["compatibility.karpenter.k8s.aws/cluster-name-tagged"] = "true"
+	}
+	if a.has("half-tagged") {
+		c.Annotations["karpenter.k8s.aws/tagged"] = "true"
+	}
+	if a.has("batch") {
+		c.Annotations[cluster.AnnotationBatch] = a.str("batch", "")
 	}
 	if a.has("by-hand") {
 		c.Pool, c.PoolUID = "", ""
@@ -298,11 +304,11 @@ func podFrom(a args) cluster.Pod {
 	return p
 }
 
-// instanceFrom reads "instance i-1 state=running age=1m claim=c1 uid=u".
+// instanceFrom reads "instance i-1 state=running age=1m claim=c1 uid=u batch=b".
 func instanceFrom(a args) cluster.Instance {
-	a.only("state", "age", "claim", "uid", "sold", "partition")
+	a.only("state", "age", "claim", "uid", "sold", "partition", "batch")
 	i := cluster.Instance{ID: a.name, State: a.str("state", "running"), Type: "m5.large", Zone: "a", CapacityType: a.str("sold", "spot"),
-		Launched: start().Add(-a.duration("age")), Claim: a.str("claim", "")}
+		Launched: start().Add(-a.duration("age")), Claim: a.str("claim", ""), Batch: a.str("batch", "")}
 	if n, err := strconv.Atoi(a.str("partition", "")); err == nil {
 		i.Partition = int32(n)
 	}

@@ -11,15 +11,17 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/overlay"
 	"joiner/pkg/plan"
+	"joiner/pkg/resource"
 	"joiner/pkg/scenario"
 	"joiner/pkg/static"
 )
 
 // TestScenarios plays testdata: the words of a scenario's world, "static [most=N]" prints what is decided, "apply" launches and removes
-// it, and "change CLAIM" takes lines deleting, pending, terminating, aged AGE LIFE; "replicas POOL N"; "sleep" lets the first pool sleep.
+// it, and "change CLAIM" takes lines deleting, pending, terminating, aged AGE LIFE; "replicas POOL N"; "end POD"; "sleep" lets the first pool sleep.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
@@ -40,6 +42,9 @@ func TestScenarios(t *testing.T) {
 			case "replicas":
 				i := slices.IndexFunc(w.Snapshot.Pools, func(p cluster.Pool) bool { return p.Name == d.CmdArgs[0].Key })
 				fmt.Sscan(d.CmdArgs[1].Key, &w.Snapshot.Pools[i].Replicas)
+			case "end":
+				i := slices.IndexFunc(w.Snapshot.Pods, func(p cluster.Pod) bool { return p.Name == d.CmdArgs[0].Key })
+				w.Snapshot.Pods[i].Phase = "Succeeded"
 			case "sleep":
 				w.Snapshot.Pools[0].Disruption.SleepAt, w.Snapshot.Pools[0].Disruption.SleepFor = "@hourly", time.Hour
 			case "change":
@@ -110,4 +115,45 @@ func decide(t *testing.T, w *scenario.World, most int) string {
 		t.Error("settled, and still something is to be done")
 	}
 	return got
+}
+
+// What one pass removes is bounded, and the next one goes on.
+func TestRemovalsAreBounded(t *testing.T) {
+	s := cluster.Snapshot{Pools: []cluster.Pool{{Name: "p", Static: true, Replicas: 1}}}
+	for i := range 130 {
+		s.Claims = append(s.Claims, cluster.Claim{Name: fmt.Sprintf("c%03d", i), Pool: "p"})
+	}
+	got := static.Next(s, func(cluster.Pool) []catalog.Type { return nil }, math.MaxInt)
+	if len(got.Removals) != 100 || got.Removals[99].Claim != "c099" {
+		t.Errorf("%d removals, want the first 100", len(got.Removals))
+	}
+}
+
+// Only pools with a fixed number of nodes that stay and are awake have something to be settled.
+func TestUnsettled(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 30, 0, 0, time.UTC)
+	asleep := cluster.Disruption{SleepAt: "@hourly", SleepFor: 40 * time.Minute}
+	limited := cluster.Pool{Static: true, Replicas: 2, Limits: resource.List{}.With("nodes", 1), Limited: []string{"nodes"}}
+	for _, c := range []struct {
+		name   string
+		pool   cluster.Pool
+		claims int
+		want   bool
+	}{
+		{"as many as there are to be", cluster.Pool{Static: true, Replicas: 1}, 1, false},
+		{"too few", cluster.Pool{Static: true, Replicas: 2}, 1, true},
+		{"too many", cluster.Pool{Static: true, Replicas: 1}, 2, true},
+		{"too few, and no room under the limit", limited, 1, false},
+		{"no static pool", cluster.Pool{Replicas: 2}, 1, false},
+		{"one that is being deleted", cluster.Pool{Static: true, Replicas: 2, Deleting: true}, 1, false},
+		{"one that sleeps", cluster.Pool{Static: true, Replicas: 2, Disruption: asleep}, 1, false},
+	} {
+		s := cluster.Snapshot{Now: now, Pools: []cluster.Pool{c.pool}}
+		for i := range c.claims {
+			s.Claims = append(s.Claims, cluster.Claim{Name: fmt.Sprint(i)})
+		}
+		if got := static.Unsettled(s); got != c.want {
+			t.Errorf("%s: %t", c.name, got)
+		}
+	}
 }
