@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,6 +206,36 @@ func TestLeftOut(t *testing.T) {
 		}
 		if got := len(catalog.Resolve(c, class, nil, noTime)); got != v.kept {
 			t.Errorf("%s: %d types, want %d", v.name, got, v.kept)
+		}
+	}
+}
+
+// A price that somebody names makes an offering to be had that lacked nothing else.
+func TestAnOfferingAtAnotherPrice(t *testing.T) {
+	c := small(func(f *catalog.Facts) { f.OnDemandUSD = 0; f.SpotUSD = map[string]float64{"b": 0.03} })
+	got := catalog.Resolve(c, catalog.DefaultClass(small(nil)), nil, time.Time{})[0]
+	for i := range got.Offerings {
+		got.Offerings[i] = got.Offerings[i].Priced(0.5)
+	}
+	want := "spot b 0.5\non-demand a 0.5\nspot a 0.5\non-demand b 0.5\non-demand c 0.5 no: not sold in c\nspot c 0.5 no: not sold in c\n"
+	if d := cmp.Diff(want, offers(got)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWhatWasRefusedInWords(t *testing.T) {
+	mark := func(scope string, o catalog.Offer) catalog.Mark {
+		return catalog.Mark{Offer: o, Scope: scope, Why: "Code"}
+	}
+	spot := catalog.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}
+	for want, err := range map[string]*catalog.NoCapacityError{
+		"no capacity: nothing was left": {Why: "nothing was left"},
+		"no capacity, " + spot.String() + ": Code, " + spot.String() + " in pg-1: Code, subnet-1: Code": {
+			Marks: []catalog.Mark{mark("", spot), mark("pg-1", spot), mark("subnet-1", catalog.Offer{})}},
+		"no capacity, s: Code, s: Code, s: Code, and 2 more offers": {Marks: slices.Repeat([]catalog.Mark{mark("s", catalog.Offer{})}, 5)},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
 }

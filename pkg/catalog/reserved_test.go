@@ -46,8 +46,35 @@ func TestReservedOfferings(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("why not (-want +got):\n%s", d)
 	}
-	if first := x.Offerings[0]; first.Reservation == nil || first.Reservation.ID != "cr-1" || first.Reservation.Remaining != 2 {
+	if first := x.Offerings[0]; first.ZoneID != "r-1" || first.Reservation == nil || first.Reservation.ID != "cr-1" || first.Reservation.Remaining != 2 {
 		t.Errorf("the first offering is %+v, want that of cr-1", first)
+	}
+}
+
+// What keeps a type or a zone from the class keeps its reservations too.
+func TestAReservationThatTheClassCannotUse(t *testing.T) {
+	why := func(change func(*catalog.Class)) string {
+		c := small(nil)
+		class := catalog.DefaultClass(c)
+		class.Reservations = []catalog.Reservation{reservation("cr-1", "a", 2)}
+		change(&class)
+		for _, o := range catalog.Resolve(c, class, nil, noTime)[0].Offerings {
+			if o.CapacityType == catalog.Reserved && !o.Available {
+				return o.Why
+			}
+		}
+		return ""
+	}
+	none := int64(0)
+	for want, change := range map[string]func(*catalog.Class){
+		"": func(*catalog.Class) {},
+		"it is not known to do nested virtualization, which cpuOptions asks for": func(c *catalog.Class) { c.NestedVirtualization = true },
+		"the class has no subnet in a":                                           func(c *catalog.Class) { c.ZoneIDs = map[string]string{"b": "r-2"} },
+		"no subnet of the class in a has a free address":                         func(c *catalog.Class) { c.Subnets = []catalog.Subnet{{ID: "s", Zone: "a", Free: &none}} },
+	} {
+		if got := why(change); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

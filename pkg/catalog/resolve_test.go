@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -223,6 +224,45 @@ func TestEphemeralAndLearnedMemory(t *testing.T) {
 	}
 }
 
+// A kubelet setting that nobody can read keeps every type from the class, in words, instead of counting for nothing.
+func TestKubeletSettingsThatCannotBeRead(t *testing.T) {
+	for want, change := range map[string]func(*catalog.Class){
+		`kubelet evictionHard memory.available: "-5%" is no percentage`:  func(c *catalog.Class) { c.EvictionHard = map[string]string{"memory.available": "-5%"} },
+		`kubelet evictionHard nodefs.available: "101%" is no percentage`: func(c *catalog.Class) { c.EvictionHard = map[string]string{"nodefs.available": "101%"} },
+		`kubelet evictionHard memory.available: "x%" is no percentage`:   func(c *catalog.Class) { c.EvictionHard = map[string]string{"memory.available": "x%"} },
+		`kubelet evictionHard memory.available: "lots" is no quantity`:   func(c *catalog.Class) { c.EvictionHard = map[string]string{"memory.available": "lots"} },
+	} {
+		for _, o := range one(t, with(t, change), "m5.large").Offerings {
+			if o.Available || o.Why != want {
+				t.Errorf("%s: available %t, %q; want %q", o.Offer, o.Available, o.Why, want)
+			}
+		}
+	}
+}
+
+// The zones of a type are those where it is sold and the class has a subnet, and their ids go with them (spec aws.md §2.2).
+func TestZonesOfAType(t *testing.T) {
+	for want, v := range map[string]struct{ sold, subnets []string }{
+		"a,b r-1,r-2": {[]string{"a", "b"}, []string{"a", "b", "c"}},
+		"b r-2":       {[]string{"a", "b"}, []string{"b", "c"}},
+		"c r-3":       {[]string{"b", "c"}, []string{"a", "c"}},
+		" ":           {[]string{"a"}, []string{"b"}},
+	} {
+		c := small(func(f *catalog.Facts) { f.Zones = v.sold })
+		class := catalog.DefaultClass(c)
+		class.ZoneIDs = map[string]string{}
+		for _, z := range v.subnets {
+			class.ZoneIDs[z] = c.Zones[z]
+		}
+		r := catalog.Resolve(c, class, nil, noTime)[0].Requirements
+		zones, _ := r.Get(catalog.LabelZone)
+		ids, _ := r.Get(catalog.LabelZoneID)
+		if got := strings.Join(zones.Values, ",") + " " + strings.Join(ids.Values, ","); got != want {
+			t.Errorf("sold in %v, subnets in %v: %s, want %s", v.sold, v.subnets, got, want)
+		}
+	}
+}
+
 // A label that a type does not have refuses pods that ask for it.
 func TestAbsentLabels(t *testing.T) {
 	x := one(t, catalog.DefaultClass(region(t)), "m5.large")
@@ -246,6 +286,9 @@ func TestAbsentLabels(t *testing.T) {
 	if r, _ := one(t, win, "m6g.large").Requirements.Get(catalog.LabelOS); r.Operator() != require.DoesNotExist {
 		t.Errorf("Windows on ARM: %v, want no operating system", r)
 	}
+	if r, _ := one(t, win, "m5.large").Requirements.Get(catalog.LabelOS); !slices.Equal(r.Values, []string{"windows"}) {
+		t.Errorf("Windows: %v", r)
+	}
 	if r, _ := one(t, win, "m5.large").Requirements.Get(catalog.LabelWindowsBuild); !r.Has("10.0.20348") {
 		t.Errorf("Windows build: %v", r)
 	}
@@ -259,6 +302,7 @@ func TestCategoryAndGeneration(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"m5.large": {"m", "5"}, "u-6tb1.metal": {"u", "1"}, "is4gen.large": {"is", "4"}, "u7i-12tb.224xlarge": {"u", "7"},
 		"m7i-flex.large": {"m", "7"}, "hpc6a.48xlarge": {"hpc", "6"}, "odd.large": {"", ""}, "u-x1.large": {"", ""},
+		"a10.large": {"a", "10"}, "z9d.metal": {"z", "9"}, "5m.large": {"", ""},
 	} {
 		facts.Name = name
 		c := catalog.Catalog{Region: "us-west-2", Zones: map[string]string{"us-west-2a": "usw2-az2"}, Types: []catalog.Facts{facts}}

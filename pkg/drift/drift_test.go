@@ -138,6 +138,12 @@ func TestVerdicts(t *testing.T) {
 		{"a subnet that the class does not find (aws.md §7)", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
 			s.Classes[0].Subnets = []catalog.Subnet{{ID: "subnet-1"}}
 		}, "SubnetDrift"},
+		{"an instance that EC2 shows without groups and subnet yet", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Instances[0].SecurityGroups, s.Instances[0].SubnetID = nil, ""
+		}, ""},
+		{"a class that has found neither groups nor subnets", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].SecurityGroups, s.Classes[0].Subnets = nil, nil
+		}, ""},
 		{"groups before subnets", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
 			s.Classes[0].Subnets, s.Classes[0].SecurityGroups = []catalog.Subnet{{ID: "subnet-1"}}, []string{"sg-9"}
 		}, "SecurityGroupDrift"},

@@ -1,6 +1,7 @@
 package launch_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
 )
 
@@ -162,5 +164,72 @@ func TestSubnetGoneMeanwhile(t *testing.T) {
 	}
 	if got := offers(o); got != "on-demand by lowest-price\ntemplate 1: ami-1\n  m5.large a subnet-a1 0.096\n" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// What is asked for a batch names the batch and none of its claims; what is asked for one claim names the claim.
+func TestWhomAnOrderIsFor(t *testing.T) {
+	w := newWorld(t)
+	w.addType(t, "m5.large od=0.096")
+	tags := func(o launch.Order) (out string) {
+		for _, g := range o.InstanceTags {
+			if strings.Contains(g.Key, "nodeclaim") || g.Key == launch.TagBatch || g.Key == launch.TagNodePool {
+				out += g.Key + "=" + g.Value + " "
+			}
+		}
+		return out
+	}
+	w.in.Claim.Name, w.in.Claim.UID, w.in.Claim.Pool = "general-x7", "uid-7", ""
+	w.in.Claim.Labels = map[string]string{"karpenter.sh/nodepool": "general"}
+	o, err := w.choose(t)
+	if err != nil || tags(o) != "joiner.sh/nodeclaim-uid=uid-7 karpenter.sh/nodeclaim=general-x7 karpenter.sh/nodepool=general " || o.Count() != 1 {
+		t.Errorf("error %v, tags %s for %d", err, tags(o), o.Count())
+	}
+	if got, want := o.String(), "order on-demand for claim general-x7 from 2 offers in 1 templates"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if o.Reservation("m5.large", "a") != "" || o.Reservation("m5.large", "elsewhere") != "" {
+		t.Error("it is in a reservation")
+	}
+	w.in.Batch = cluster.Batch{ID: "b1", Size: 7}
+	if o, err = w.choose(t); err != nil || tags(o) != "joiner.sh/launch-batch=b1 karpenter.sh/nodepool=general " || o.Count() != 7 || o.ClaimName+o.ClaimUID != "" {
+		t.Errorf("error %v, tags %s for %d, claim %q", err, tags(o), o.Count(), o.ClaimName)
+	}
+	if got, want := o.String(), "order 7 on-demand for batch b1 from 2 offers in 1 templates"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// What a template takes from kubelet settings, connection tracking and requests (spec aws.md §1.14, §3.4).
+func TestWhatATemplateTakesFromItsClass(t *testing.T) {
+	w := newWorld(t)
+	w.addType(t, "m5.large od=0.096")
+	plain, err := w.choose(t)
+	if err != nil || plain.Templates[0].Enclave || plain.Templates[0].NetworkInterfaces[0].ConnectionTracking != nil {
+		t.Fatalf("error %v, template %+v", err, plain.Templates)
+	}
+	w.class(t, `{spec: {kubelet: {systemReserved: {cpu: 123m}}, connectionTracking: {tcpEstablishedTimeout: 500, udpStreamTimeout: 70, udpTimeout: 40}}}`)
+	const slots = "eks.amazonaws.com/nip-slots"
+	w.in.Claim.Requests = w.in.Claim.Requests.With(slots, 1)
+	if _, err = w.choose(t); kind(err) != "NoCapacity" {
+		t.Errorf("no type is said to have %s: %v", slots, err)
+	}
+	for i := range w.in.Types { // as a NodeOverlay does
+		w.in.Types[i].Allocatable = w.in.Types[i].Allocatable.With(slots, 1)
+	}
+	o, err := launch.Choose(w.in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := o.Templates[0]
+	data, err := base64.StdEncoding.DecodeString(got.UserData)
+	if err != nil || !strings.Contains(string(data), "systemReserved") || !strings.Contains(string(data), "123m") {
+		t.Errorf("error %v, user data without the kubelet's settings:\n%s", err, data)
+	}
+	if track := got.NetworkInterfaces[0].ConnectionTracking; !got.Enclave || track == nil || *track != (launch.ConnectionTracking{TCPEstablishedSec: 500, UDPStreamSec: 70, UDPSec: 40}) {
+		t.Errorf("enclave %t, tracking %+v", got.Enclave, track)
+	}
+	if v := got.Overrides[0]; v.ImageID != "ami-1" || v.Pods != 29 {
+		t.Errorf("override %+v", v)
 	}
 }

@@ -2,6 +2,7 @@ package nodeclass_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,46 +25,61 @@ func read[T any](t *testing.T, text string) *T {
 
 func TestClass(t *testing.T) {
 	n := read[awsv1.EC2NodeClass](t, `
-metadata: {name: default, generation: 3}
+metadata: {name: default, generation: 3, annotations: {karpenter.k8s.aws/ec2nodeclass-hash: "12", karpenter.k8s.aws/ec2nodeclass-hash-version: v5}}
 spec:
   amiSelectorTerms: [{alias: bottlerocket@latest}]
   instanceStorePolicy: RAID0
+  cpuOptions: {nestedVirtualization: enabled}
+  placementGroupSelector: {name: close}
   connectionTracking: {udpTimeout: 30}
-  networkInterfaces: [{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 0, deviceIndex: 1, interfaceType: efa-only}]
+  networkInterfaces: [{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}, {networkCardIndex: 2, deviceIndex: 1, interfaceType: efa-only}]
   kubelet: {maxPods: 50, podsPerCore: 4, kubeReserved: {cpu: 100m}, systemReserved: {memory: 1Gi}, evictionHard: {memory.available: 5%}}
 status:
   subnets: [{id: subnet-2, zone: us-west-2b, zoneID: usw2-az2}, {id: subnet-1, zone: us-west-2a, zoneID: usw2-az1}]
   securityGroups: [{id: sg-2}, {id: sg-1, name: nodes}]
   amis: [{id: ami-2, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}, {id: ami-1, requirements: []}]
   capacityReservations:
-  - {id: cr-2, availabilityZone: us-west-2b, instanceType: p5.48xlarge, instanceMatchCriteria: targeted, ownerID: "111122223333", reservationType: capacity-block, state: expiring}
+  - {id: cr-2, availabilityZone: us-west-2b, instanceType: p5.48xlarge, instanceMatchCriteria: targeted, ownerID: "111122223333", reservationType: capacity-block, state: expiring, endTime: "2026-11-21T11:30:00Z"}
   - {id: cr-1, availabilityZone: us-west-2a, instanceType: m5.large, instanceMatchCriteria: open, ownerID: "111122223333", interruptible: true, state: active}
   conditions: [{type: Ready, status: "True", observedGeneration: 3, reason: Ready}]
 `)
 	maxPods := int64(50)
 	want := catalog.Class{
-		Name: "default", Ready: true, Family: "Bottlerocket", MaxPods: &maxPods, PodsPerCore: 4, EphemeralBytes: 20 << 30,
+		Name: "default", Ready: true, Hash: "12", HashVersion: "v5", Family: "Bottlerocket", MaxPods: &maxPods, PodsPerCore: 4, EphemeralBytes: 20 << 30,
 		Images: []catalog.Image{
 			{ID: "ami-2", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "arm64"))}, {ID: "ami-1"}},
 		SecurityGroups: []string{"sg-1", "sg-2"},
 		ZoneIDs:        map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
 		Subnets:        []catalog.Subnet{{ID: "subnet-2", Zone: "us-west-2b"}, {ID: "subnet-1", Zone: "us-west-2a"}},
 		KubeReserved:   map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
-		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, Interfaces: []catalog.Interface{{}, {Device: 1, EFAOnly: true}},
+		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, NestedVirtualization: true, Placement: &catalog.Placement{Name: "close"}, Interfaces: []catalog.Interface{{}, {Card: 2, Device: 1, EFAOnly: true}},
 		Reservations: []catalog.Reservation{
 			{ID: "cr-1", Type: "m5.large", Zone: "us-west-2a", Kind: "default", Interruptible: true},
-			{ID: "cr-2", Type: "p5.48xlarge", Zone: "us-west-2b", Kind: "capacity-block", Expiring: true}},
+			{ID: "cr-2", Type: "p5.48xlarge", Zone: "us-west-2b", Kind: "capacity-block", Expiring: true, Ends: time.Date(2026, 11, 21, 11, 30, 0, 0, time.UTC)}},
 	}
 	if diff := cmp.Diff(want, nodeclass.Describe(n)); diff != "" {
 		t.Errorf("class (-want +got):\n%s", diff)
 	}
+	disabled := "disabled"
+	n.Spec.CPUOptions.NestedVirtualization, n.Spec.PlacementGroupSelector = &disabled, &awsv1.PlacementGroupSelector{ID: "pg-1"}
+	if got := nodeclass.Describe(n); got.NestedVirtualization || *got.Placement != (catalog.Placement{ID: "pg-1"}) {
+		t.Errorf("nested virtualization that is disabled, and a group by id: %t %+v", got.NestedVirtualization, got.Placement)
+	}
 	n.Generation = 4
-	if got := nodeclass.Describe(n); got.Ready || got.Message != "it was changed and has not been looked at again yet" {
+	if got := nodeclass.Describe(n); got.Ready || !got.Unseen || got.Message != "it was changed and has not been looked at again yet" {
 		t.Errorf("a class that was changed: %t %q", got.Ready, got.Message)
 	}
 	n.Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "SubnetsNotFound", Message: "none match"}
 	if got := nodeclass.Describe(n); got.Ready || got.Message != "SubnetsNotFound: none match" {
 		t.Errorf("a class without subnets: %t %q", got.Ready, got.Message)
+	}
+	n.Status.Conditions = nil
+	if got := nodeclass.Describe(n); got.Ready || !got.Unseen || got.Message != "it has not been looked at yet" {
+		t.Errorf("a new class: %t %t %q", got.Ready, got.Unseen, got.Message)
+	}
+	n.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
+	if got := nodeclass.Describe(n); got.Ready || got.Unseen || got.Message != "it is being deleted" {
+		t.Errorf("a class that goes: %t %t %q", got.Ready, got.Unseen, got.Message)
 	}
 }
 

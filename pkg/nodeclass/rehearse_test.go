@@ -156,6 +156,9 @@ func TestTheRehearsedClaimIsOfTheFirstPool(t *testing.T) {
 	if d := cmp.Diff([]cluster.Taint{{Key: "a", Effect: "NoSchedule"}, {Key: "b", Value: "c", Effect: "NoExecute"}}, got.Taints); d != "" {
 		t.Errorf("taints (-want +got):\n%s", d)
 	}
+	if got := nodeclass.RehearsalClaim(class(), []v1.NodePool{pool("b", "default", "z"), pool("c", "default", "y"), {}}); got.Pool != "b" {
+		t.Errorf("in another order: %+v", got)
+	}
 	if got := nodeclass.RehearsalClaim(class(), nil); got.Pool != "none" {
 		t.Errorf("without a pool: %+v", got)
 	}
@@ -195,5 +198,23 @@ func TestALookUpThatFails(t *testing.T) {
 				t.Errorf("error is %v", f.Err())
 			}
 		})
+	}
+}
+
+// A term that AWS does not take voids what the class had found by it, of every kind, and of that kind only.
+func TestATermThatIsMalformedVoidsItsList(t *testing.T) {
+	term := &nodeclass.TermError{Why: "AWS does not take it"}
+	for want, change := range map[string]func(f *nodeclass.Found){
+		"0 images, 1 subnets, 1 groups": func(f *nodeclass.Found) { f.ImagesErr = term },
+		"1 images, 0 subnets, 1 groups": func(f *nodeclass.Found) { f.SubnetsErr = term },
+		"1 images, 1 subnets, 0 groups": func(f *nodeclass.Found) { f.GroupsErr = term },
+	} {
+		c, f := class(), found()
+		nodeclass.Update(c, f, noon())
+		change(&f)
+		nodeclass.Update(c, f, noon())
+		if got := fmt.Sprintf("%d images, %d subnets, %d groups", len(c.Status.AMIs), len(c.Status.Subnets), len(c.Status.SecurityGroups)); got != want || nodeclass.Ready(c) {
+			t.Errorf("%s, ready %t; want %s", got, nodeclass.Ready(c), want)
+		}
 	}
 }

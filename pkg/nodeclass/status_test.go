@@ -156,6 +156,16 @@ func TestRestrictedTags(t *testing.T) {
 	}
 }
 
+// Images of an alias that the cluster outgrew are not launched any more.
+func TestAnUnsupportedAliasVoidsTheImages(t *testing.T) {
+	c, f := class(), found()
+	nodeclass.Update(c, f, noon())
+	f.ImagesErr = &nodeclass.AliasError{Why: "too new"}
+	if nodeclass.Update(c, f, noon()); len(c.Status.AMIs) != 0 {
+		t.Errorf("images %v", c.Status.AMIs)
+	}
+}
+
 func TestOnlyAL2023NeedsTheServiceCIDR(t *testing.T) {
 	c, f := class(), found()
 	c.Spec.AMISelectorTerms[0].Alias, f.ServiceCIDR = "bottlerocket@latest", ""
@@ -176,7 +186,7 @@ func TestAFailedLookUpKeepsWhatWasFoundBefore(t *testing.T) {
 	if got := f.Err().Error(); got != "throttled\nthrottled\nthrottled\nthrottled" {
 		t.Errorf("error %q", got)
 	}
-	c.Generation = 4 // what was found speaks of an older spec
+	c.Generation = 4 // what was found speaks of an older spec, also where it was not found
 	nodeclass.Update(c, f, noon().Add(time.Hour))
 	k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
 	if nodeclass.Ready(c) || k.Status != metav1.ConditionUnknown {
@@ -196,10 +206,10 @@ func TestWhatIsForTheUserToMendIsNoError(t *testing.T) {
 
 func TestOrderOfSubnetsAndGroups(t *testing.T) {
 	c, f := class(), found()
-	f.Subnets = []nodeclass.Subnet{{ID: "s-2", Free: 1}, {ID: "s-1", Free: 1}, {ID: "s-9", Free: 7}}
+	f.Subnets = []nodeclass.Subnet{{ID: "s-2", Free: 1}, {ID: "s-1", Free: 1}, {ID: "s-9", Zone: "a", ZoneID: "z-a", Free: 7}}
 	f.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}
 	nodeclass.Update(c, f, noon())
-	if diff := cmp.Diff([]awsv1.Subnet{{ID: "s-9"}, {ID: "s-1"}, {ID: "s-2"}}, c.Status.Subnets); diff != "" {
+	if diff := cmp.Diff([]awsv1.Subnet{{ID: "s-9", Zone: "a", ZoneID: "z-a"}, {ID: "s-1"}, {ID: "s-2"}}, c.Status.Subnets); diff != "" {
 		t.Errorf("subnets (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]awsv1.SecurityGroup{{ID: "sg-1"}, {ID: "sg-2"}}, c.Status.SecurityGroups); diff != "" {
