@@ -205,15 +205,19 @@ func TestALookUpThatFails(t *testing.T) {
 func TestATermThatIsMalformedVoidsItsList(t *testing.T) {
 	term := &nodeclass.TermError{Why: "AWS does not take it"}
 	for want, change := range map[string]func(f *nodeclass.Found){
-		"0 images, 1 subnets, 1 groups": func(f *nodeclass.Found) { f.ImagesErr = term },
-		"1 images, 0 subnets, 1 groups": func(f *nodeclass.Found) { f.SubnetsErr = term },
-		"1 images, 1 subnets, 0 groups": func(f *nodeclass.Found) { f.GroupsErr = term },
+		"0 images, 1 subnets, 1 groups, 1 reservations": func(f *nodeclass.Found) { f.ImagesErr = term },
+		"1 images, 0 subnets, 1 groups, 1 reservations": func(f *nodeclass.Found) { f.SubnetsErr = term },
+		"1 images, 1 subnets, 0 groups, 1 reservations": func(f *nodeclass.Found) { f.GroupsErr = term },
+		"1 images, 1 subnets, 1 groups, 0 reservations": func(f *nodeclass.Found) { f.ReservationsErr = term },
 	} {
 		c, f := class(), found()
+		f.Reservations = []awsv1.CapacityReservation{{ID: "cr-1", InstanceMatchCriteria: "open", ReservationType: "default"}}
 		nodeclass.Update(c, f, noon())
 		change(&f)
 		nodeclass.Update(c, f, noon())
-		if got := fmt.Sprintf("%d images, %d subnets, %d groups", len(c.Status.AMIs), len(c.Status.Subnets), len(c.Status.SecurityGroups)); got != want || nodeclass.Ready(c) {
+		got := fmt.Sprintf("%d images, %d subnets, %d groups, %d reservations",
+			len(c.Status.AMIs), len(c.Status.Subnets), len(c.Status.SecurityGroups), len(c.Status.CapacityReservations))
+		if got != want || nodeclass.Ready(c) {
 			t.Errorf("%s, ready %t; want %s", got, nodeclass.Ready(c), want)
 		}
 	}

@@ -13,6 +13,9 @@ import (
 // Those of a kind that is not known are left out: what to ask of EC2 for them is not known either.
 func updateReservations(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	if f.ReservationsErr != nil {
+		if unfound(c, awsv1.ConditionCapacityReservationsReady, ReasonReservationsNotFound, f.ReservationsErr, now) {
+			c.Status.CapacityReservations = nil
+		}
 		return
 	}
 	c.Status.CapacityReservations = nil

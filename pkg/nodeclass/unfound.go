@@ -15,6 +15,8 @@ import (
 const (
 	ReasonUnauthorized = "Unauthorized"
 	ReasonLookUpFailed = "LookUpFailed"
+
+	ReasonReservationsNotFound = "CapacityReservationsNotFound"
 )
 
 // TermError says that AWS does not take a selector term as it is.

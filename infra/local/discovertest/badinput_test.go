@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -212,5 +213,48 @@ func TestADeniedCallIsSaidOnTheClass(t *testing.T) {
 				t.Errorf("when it is allowed: %v, error %v", got, err)
 			}
 		})
+	}
+}
+
+// What AWS does not take of a term is the user's to mend: it is said on the class, and is no error of the function.
+func TestATermThatAWSDoesNotTake(t *testing.T) {
+	for action, want := range map[string]string{
+		"DescribeSubnets":        "SubnetsReady SubnetsNotFound: describe subnets: AWS does not take a selector term: InvalidParameterValue: not so",
+		"DescribeSecurityGroups": "SecurityGroupsReady SecurityGroupsNotFound: describe security groups: AWS does not take a selector term: InvalidParameterValue: not so",
+		"DescribeImages":         "AMIsReady AMINotFound: describe images: AWS does not take a selector term: InvalidParameterValue: not so",
+	} {
+		r, d := start(t), desk{map[string]*awsv1.EC2NodeClass{}}
+		d.put("a", nil)
+		if got, err := r.refreshed(t, d); err != nil || got["a"] != "ready" {
+			t.Fatalf("at first: %v, error %v", got, err)
+		}
+		r.AddFault(cloud.Fault{Service: "ec2", Action: action, Kind: cloud.FailBefore, Status: 400, Code: "InvalidParameterValue", Message: "not so"})
+		r.now = r.now.Add(31 * time.Minute)
+		if got, err := r.refreshed(t, d); err != nil || got["a"] != want {
+			t.Errorf("%s: %s, error %v", action, got["a"], err)
+		}
+	}
+}
+
+// Of what only some classes ask for, a refusal concerns those alone.
+func TestADeniedLookUpOfWhatFewAskFor(t *testing.T) {
+	for action, want := range map[string]string{
+		"DescribePlacementGroups":      "PlacementGroupReady PlacementGroupResolutionFailed: ",
+		"DescribeCapacityReservations": "CapacityReservationsReady Unauthorized: the role of the function refresh may not look: not allowed",
+	} {
+		r, d := start(t), desk{map[string]*awsv1.EC2NodeClass{}}
+		d.put("a", func(c *awsv1.EC2NodeClass) {
+			if action == "DescribePlacementGroups" {
+				c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "pg"}
+			} else {
+				c.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1"}}
+			}
+		})
+		d.put("b", nil)
+		r.AddFault(cloud.Fault{Service: "ec2", Action: action, Kind: cloud.FailBefore, Status: 403, Code: "UnauthorizedOperation", Message: "not allowed"})
+		got, err := r.refreshed(t, d)
+		if !strings.HasPrefix(got["a"], want) || got["b"] != "ready" {
+			t.Errorf("%s\na: %s\nb: %s\nerror %v", action, got["a"], got["b"], err)
+		}
 	}
 }
