@@ -51,11 +51,14 @@ func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 // Whatever the cluster looks like: the plan keeps every rule that the judge knows, costs no less than its bound, does not depend
 // on the order of its input, is complete once its claims are on their way, and leaves the snapshot as it was.
 func TestWildWorlds(t *testing.T) {
-	placed := 0
+	placed, covered := 0, 0
 	inWorlds(t, func(w *scenario.World) []string {
 		before := stored(t, w)
 		p := decide(w)
 		placed += len(p.Existing) + len(p.Launches)
+		for _, l := range p.Launches {
+			covered += len(l.Choice.Paid)
+		}
 		bad := w.Faults(p, decide)
 		for i := range w.Snapshot.Nodes {
 			decide(nodeGone(w, i))
@@ -68,8 +71,8 @@ func TestWildWorlds(t *testing.T) {
 		}
 		return bad
 	})
-	if n, _ := worlds(); placed < *n {
-		t.Errorf("%d placements in %d worlds test nothing", placed, *n)
+	if n, _ := worlds(); placed < *n || covered < *n/20 {
+		t.Errorf("%d placements, and %d launches that commitments cover, in %d worlds test nothing", placed, covered, *n)
 	}
 }
 

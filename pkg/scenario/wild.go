@@ -45,6 +45,31 @@ func WildText(seed uint64) []string {
 	}
 	sometimes(12, "rules ignore-preferences")
 	sometimes(12, "rules max-claims=%d", 1+r.IntN(3))
+	return append(script, wildCommitments(r)...)
+}
+
+// wildCommitments are Reserved Instances of each sort and Savings Plans, in a third of the worlds, with what draws on them elsewhere.
+func wildCommitments(r *rand.Rand) (script []string) {
+	if r.IntN(3) > 0 {
+		return nil
+	}
+	kind := func() string { return oneOf(r, "c.s", "c.m", "m.m", "r.m") }
+	for i := range 1 + r.IntN(3) {
+		switch r.IntN(5) {
+		case 0:
+			script = append(script, fmt.Sprintf("commitment ri%d type=%s room=%d", i, kind(), 1+r.IntN(3)))
+		case 1:
+			script = append(script, fmt.Sprintf("commitment zonal%d type=%s zone=%c room=%d", i, kind(), 'a'+r.IntN(3), 1+r.IntN(2)))
+		case 2:
+			script = append(script, fmt.Sprintf("type f%d.large cpu=2000 mem=8192 milliusd=94\n", i), fmt.Sprintf("type f%d.xlarge cpu=4000 mem=16384 milliusd=188\n", i),
+				fmt.Sprintf("commitment flexible%d type=f%d.large flexible room=%d", i, i, 16*(1+r.IntN(5))))
+		default:
+			script = append(script, fmt.Sprintf("commitment plan%d room=%d\nrate c.s 48000\nrate c.m 96000\nrate %s 61000", i, 20000*r.IntN(20), oneOf(r, "m.m", "r.m", "g.m")))
+		}
+	}
+	if r.IntN(3) == 0 {
+		script = append(script, fmt.Sprintf("elsewhere %s zone=%c n=%d", kind(), 'a'+r.IntN(3), 1+r.IntN(3)))
+	}
 	return script
 }
 
