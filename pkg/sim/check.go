@@ -166,8 +166,13 @@ func (w *world) checkStatus(c *claim, before cluster.Claim) {
 	}
 }
 
-// checkRelease looks at a claim that loses our finalizer: its instance must be gone, or at least be told to go.
+// checkRelease looks at a claim that loses our finalizer: its instance must be gone, or at least be told to go where lists do not show it yet.
 func (w *world) checkRelease(c *claim) {
+	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
+		if m := w.machines[id]; m.owner == c.UID && m.State == "shutting-down" && time.Since(m.showAt) > late {
+			w.violate("finalizer gone before the instance", "claim %s is released while %s is shutting down", c.Name, m.ID)
+		}
+	}
 	for _, m := range w.living() {
 		if m.owner == c.UID && !m.asked && time.Since(m.showAt) > late {
 			w.violate("finalizer gone before the instance", "claim %s is released while %s runs", c.Name, m.ID)

@@ -98,6 +98,7 @@ func (w *world) setUp(s Scenario) {
 	w.drawPools()
 	w.focusPools()
 	w.drawClasses()
+	w.drawCommitment()
 	for _, f := range Functions(w.rules, w.plan.share) {
 		w.order = append(w.order, &f)
 		w.functions[f.Name] = &f

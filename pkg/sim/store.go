@@ -12,6 +12,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/pack"
 	decided "joiner/pkg/plan"
@@ -87,6 +88,8 @@ type claim struct {
 
 	maker     *invocation // that stored it
 	condemned time.Time   // because of a notice, by who handles it
+
+	paid []catalog.Draw // what it was to take of a commitment
 }
 
 // CreateClaim stores a claim with our finalizer.
@@ -106,6 +109,7 @@ func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.
 			}
 		}
 		w.checkNewClaim(c, l)
+		w.checkPrice(c, l)
 		w.checkAgain(c, l)
 		w.claims[c.Name], w.byUID[c.UID] = c, c
 		return w.write(c, p.inv), nil

@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/pkg/catalog"
+	decided "joiner/pkg/plan"
+)
+
+// drawCommitment has the account pay for some capacity in advance, in a part of the runs about no other thing: one commitment, so that it is
+// clear what draws on it.
+func (w *world) drawCommitment() {
+	if w.plan.focus == "" || !w.chance(0.25) {
+		return
+	}
+	types := slices.Sorted(maps.Keys(w.types))
+	one := types[w.rng.IntN(len(types))]
+	k := catalog.Commitment{ID: "paid", Type: one, Room: w.int(1, 3)}
+	switch w.rng.IntN(4) {
+	case 0:
+		zones := w.zones()
+		k.Zone = zones[w.rng.IntN(len(zones))]
+	case 1:
+		k.Flexible, k.Room = true, 16*w.int(1, 6)
+	case 2:
+		k = catalog.Commitment{ID: "paid", Rates: map[string]float64{}, Room: 10_000 * w.int(1, 40)}
+		for i, name := range types {
+			k.Rates[name] = float64(40_000+7_000*i) / 1e6
+		}
+	}
+	w.market.Commitments = []catalog.Commitment{k}
+	w.tell("the account has paid for %d of %s%s %s in advance", k.Room, k.Type, k.Zone, strings.Join(slices.Sorted(maps.Keys(k.Rates)), " "))
+}
+
+// checkPrice looks at what a new claim is reckoned to cost: what the offer costs in public, and less only where a commitment covers it that
+// has room for all claims that were stored on its account and are still wanted.
+func (w *world) checkPrice(c *claim, l decided.Launch) {
+	public := 0.0
+	for _, o := range w.types[l.Choice.Type].Offerings {
+		if o.CapacityType == l.Choice.CapacityType && o.Zone == l.Choice.Zone {
+			public = o.Price
+		}
+	}
+	if p := l.Choice.Price; p > public || p < public && len(l.Choice.Paid) == 0 {
+		w.violate("price", "claim %s is to cost %g USD/h as %s, which is sold for %g", c.Name, p, l.Choice.Offer, public)
+	}
+	if c.paid = l.Choice.Paid; len(c.paid) == 0 {
+		return
+	}
+	sum, of := int64(0), ""
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		have := w.claims[name]
+		if _, goes := markOf(have); have.Deleting.IsZero() && len(have.paid) > 0 && !goes { // what replaces it has its share
+			sum += have.paid[0].Amount
+			of += fmt.Sprintf(" %s:%d", name, have.paid[0].Amount)
+		}
+	}
+	if k := w.market.Commitments[0]; sum+c.paid[0].Amount > k.Room {
+		w.violate("covered twice", "claim %s takes %d of a commitment of %d, of which these have some:%s", c.Name, c.paid[0].Amount, k.Room, of)
+	}
+}
