@@ -129,7 +129,8 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 		}
 	}
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
-	d.tellSpared(ctx, s, decision.Spared)
+	w.tellSpared(ctx, decision.Spared)
+	w.tellClosed(ctx, decision.Closed)
 	w.explain(ctx, decision, memory, &next)
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -115,13 +116,9 @@ func (p *Provision) tellPools(ctx context.Context, s cluster.Snapshot, decision 
 	p.write(ctx, events)
 }
 
-// tellSpared says on nodes what protects them from disruption, where somebody could change that. Of many nodes each pass tells of some, the
-// next ones in the next minute.
-func (d *Disrupt) tellSpared(ctx context.Context, s cluster.Snapshot, spared []disrupt.Spared) {
-	uid := map[string]string{}
-	for _, n := range s.Nodes {
-		uid[n.Name] = n.UID
-	}
+// tellSpared says on nodes and their claims what protects them from disruption, where somebody could change that. Of many nodes each pass
+// tells of some, the next ones in the next minute.
+func (m *mover) tellSpared(ctx context.Context, spared []disrupt.Spared) {
 	var held []disrupt.Spared
 	for _, x := range spared {
 		switch x.Word {
@@ -133,14 +130,29 @@ func (d *Disrupt) tellSpared(ctx context.Context, s cluster.Snapshot, spared []d
 	}
 	from := 0
 	if len(held) > maxSparedTold {
-		from = int(s.Now.Unix()/60) * maxSparedTold % len(held)
+		from = int(m.s.Now.Unix()/60) * maxSparedTold % len(held)
 	}
 	for i := range min(len(held), maxSparedTold) {
 		x := held[(from+i)%len(held)]
-		err := d.Record.Event(ctx, cluster.Event{Kind: "Node", Name: x.Node, UID: uid[x.Node], Reason: "DisruptionBlocked",
-			Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
+		m.tell(ctx, x.Claim, cluster.Event{Reason: "DisruptionBlocked", Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
+	}
+}
+
+// tellClosed says on NodePools that their budgets let no node go (spec core.md §1.6).
+func (m *mover) tellClosed(ctx context.Context, closed []disrupt.Closed) {
+	for _, c := range closed[:min(len(closed), maxPoolEvents)] {
+		pool, ok := m.s.PoolOf(c.Pool)
+		if !ok {
+			continue
+		}
+		var reasons []string
+		for _, r := range c.Reasons {
+			reasons = append(reasons, string(r))
+		}
+		err := m.d.Record.Event(ctx, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Reason: "DisruptionBlocked", Every: poolEventEvery,
+			Message: "its budgets let no node go now for " + strings.Join(reasons, ", ")})
 		if err != nil {
-			d.Log.Warn("event on Node "+x.Node, "error", err)
+			m.d.Log.Warn("event on NodePool "+pool.Name, "error", err)
 		}
 	}
 }

@@ -47,8 +47,31 @@ func TestANodeTellsWhatProtectsIt(t *testing.T) {
 	if err := f.disrupt(f.w.Ports(controltest.Fault{})).Run(context.Background(), f.w.Now().Add(time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	got := some(f.w.Events("Node"), "DisruptionBlocked: it is not disrupted: PodDisruptionBudget ")
-	if len(got) == 0 || !strings.Contains(got[0], "does not let pod default/web-") {
-		t.Errorf("events on nodes: %q", f.w.Events("Node"))
+	for _, kind := range []string{"Node", "NodeClaim"} {
+		got := some(f.w.Events(kind), "DisruptionBlocked: it is not disrupted: PodDisruptionBudget ")
+		if len(got) == 0 || !strings.Contains(got[0], "does not let pod default/web-") {
+			t.Errorf("events on %s: %q", kind, f.w.Events(kind))
+		}
+	}
+}
+
+// A pool whose budgets are closed says for what, and one whose are open says nothing (spec core.md §1.6).
+func TestAPoolTellsThatItsBudgetsAreClosed(t *testing.T) {
+	for _, c := range []struct {
+		budget cluster.NodeBudget
+		want   string
+	}{
+		{cluster.NodeBudget{Every: true, Nodes: "100%"}, ""},
+		{cluster.NodeBudget{Every: true, Nodes: "0"}, "DisruptionBlocked: its budgets let no node go now for Drifted, Empty, Underutilized"},
+		{cluster.NodeBudget{Reasons: []string{"Drifted"}, Nodes: "0%"}, "DisruptionBlocked: its budgets let no node go now for Drifted"},
+	} {
+		f := free(t, "WhenEmpty", 1)
+		f.w.ChangePool(func(p *cluster.Pool) { p.Disruption.Budgets = []cluster.NodeBudget{c.budget} })
+		if err := f.disrupt(f.w.Ports(controltest.Fault{})).Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(some(f.w.Events("NodePool"), "DisruptionBlocked"), "; "); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.budget, got, c.want)
+		}
 	}
 }

@@ -70,6 +70,12 @@ type Spared struct {
 	Why         string // a sentence
 }
 
+// Closed is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are out of service.
+type Closed struct {
+	Pool    string
+	Reasons []v1.DisruptionReason // sorted
+}
+
 // Plan is what one pass does about disruption.
 type Plan struct {
 	Begin    []Command                   // confirmed: mark, replace, taint
@@ -81,6 +87,7 @@ type Plan struct {
 	Waiting  []string                    // commands under way, and what each waits for
 	Spared   []Spared                    // sorted by claim
 	Eligible map[v1.DisruptionReason]int // nodes that are a case for the reason and may go, whatever budgets and prices say
+	Closed   []Closed                    `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
 	Still    []Still                     `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
 }
 
@@ -157,7 +164,7 @@ func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
 	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, Asked: m.Asked, Failed: v.failedAt}
 	v.confirm(m.Proposals, &p, &after)
 	v.search(&p, &after)
-	p.Spared, p.Still = v.spared(), v.still()
+	p.Spared, p.Closed, p.Still = v.spared(), v.closed, v.still()
 	return p, after
 }
 

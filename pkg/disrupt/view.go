@@ -82,7 +82,8 @@ type view struct {
 	byClaim   map[string]*node
 	byNode    map[string]*node
 	quiet     map[string]Quiet
-	left      map[string]map[v1.DisruptionReason]int                    // by pool: how many more of its nodes may go
+	left      map[string]map[v1.DisruptionReason]int // by pool: how many more of its nodes may go
+	closed    []Closed
 	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
 	paid      map[string]float64                                        // which part of the price the account's commitments pay, by NodeClaim
 	room      map[string]int64                                          // what they have left, by their ids
@@ -233,14 +234,22 @@ func (v *view) budgets() {
 	counts := budget.Counts(v.s)
 	for _, p := range v.s.Pools {
 		v.left[p.Name] = map[v1.DisruptionReason]int{}
-		for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
+		closed := Closed{Pool: p.Name}
+		for _, r := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
 			n, err := budget.Allowed(p.Disruption, r, counts[p.Name].Total, v.s.Now)
 			if err != nil {
 				n = 0
 			}
+			if n == 0 && counts[p.Name].Total > 0 {
+				closed.Reasons = append(closed.Reasons, r)
+			}
 			v.left[p.Name][r] = max(n-counts[p.Name].Gone, 0)
 		}
+		if len(closed.Reasons) > 0 {
+			v.closed = append(v.closed, closed)
+		}
 	}
+	slices.SortFunc(v.closed, func(a, b Closed) int { return strings.Compare(a.Pool, b.Pool) })
 }
 
 // settled is the snapshot with every pod where the base plan puts it, so that a question about some nodes is about their pods only.

@@ -38,19 +38,6 @@ func (w *world) next() Plan {
 	return p
 }
 
-// stillness is what the claims say about how quiet their nodes are.
-func (w *world) stillness() string {
-	var b strings.Builder
-	for _, c := range w.Snapshot.Claims {
-		fmt.Fprintf(&b, "%s consolidatable %t", c.Name, c.Is(v1.ConditionConsolidatable))
-		if !c.LastPodEvent.IsZero() {
-			fmt.Fprintf(&b, ", last pod event %s", c.LastPodEvent.Format(time.TimeOnly))
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
 // act carries out a plan.
 func (w *world) act(p Plan) {
 	s := &w.Snapshot
@@ -260,23 +247,6 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		err = fmt.Errorf("unknown word %q", d.Cmd)
 	}
 	return "ok\n", err
-}
-
-func (w *world) pass(d *datadriven.TestData) string {
-	p := w.next()
-	if d.HasArg("hold") {
-		w.held = p
-	} else {
-		w.act(p)
-	}
-	if !d.HasArg("all") {
-		p.Spared = nil
-	}
-	out := p.Lines()
-	if e := p.Eligible; d.HasArg("eligible") {
-		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", e[v1.DisruptionEmpty], e[v1.DisruptionDrifted], e[v1.DisruptionUnderutilized]))
-	}
-	return strings.Join(out, "\n") + "\n"
 }
 
 func (w *world) disruption(pool string, lines []string) (err error) {

@@ -1,0 +1,45 @@
+package disrupt
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	v1 "joiner/pkg/api/v1"
+)
+
+// pass plays one pass and prints it.
+func (w *world) pass(d *datadriven.TestData) string {
+	p := w.next()
+	if d.HasArg("hold") {
+		w.held = p
+	} else {
+		w.act(p)
+	}
+	if !d.HasArg("all") {
+		p.Spared = nil
+	}
+	out := p.Lines()
+	if e := p.Eligible; d.HasArg("eligible") {
+		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", e[v1.DisruptionEmpty], e[v1.DisruptionDrifted], e[v1.DisruptionUnderutilized]))
+		for _, c := range p.Closed {
+			out = append(out, fmt.Sprintf("closed: pool %s for %v", c.Pool, c.Reasons))
+		}
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+// stillness is what the claims say about how quiet their nodes are.
+func (w *world) stillness() string {
+	var b strings.Builder
+	for _, c := range w.Snapshot.Claims {
+		fmt.Fprintf(&b, "%s consolidatable %t", c.Name, c.Is(v1.ConditionConsolidatable))
+		if !c.LastPodEvent.IsZero() {
+			fmt.Fprintf(&b, ", last pod event %s", c.LastPodEvent.Format(time.TimeOnly))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
