@@ -78,6 +78,18 @@ func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
 	}
 }
 
+// What EC2 takes back is left alone for minutes, what it may take back for as long as recommendations are heeded.
+func TestMarksLastAsTheirCauseSays(t *testing.T) {
+	for kind, want := range map[interrupt.Kind]time.Duration{interrupt.Spot: 3 * time.Minute, interrupt.Rebalance: 30 * time.Minute} {
+		f := aged(t)
+		again(t, f, interrupt.Notice{Kind: kind, Instance: first(f), Time: f.w.Now()})
+		marks, err := f.w.Ports(controltest.Fault{}).Marks(t.Context())
+		if err != nil || len(marks) != 1 || marks[0].Until.Sub(f.w.Now()) != want {
+			t.Errorf("%s: marks %v, %v; want one for %s", kind, marks, err, want)
+		}
+	}
+}
+
 func TestNoticeAboutAForeignInstanceDoesNothing(t *testing.T) {
 	f := running(t)
 	p := f.w.Ports(controltest.Fault{})
