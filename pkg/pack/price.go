@@ -177,7 +177,7 @@ func (p *worth) of(k *kind, pins []pin) int32 {
 }
 
 // least adds to counts how many pods of which class n placed pods of the kind are at least, whatever plan places them, and
-// returns how many are left that may be anywhere, and what one of those is worth.
+// returns how many are left that may be anywhere, and what one of those is worth, on an average where that is least.
 func (x belonging) least(n int, value []float64, counts []float64) (loose int, each float64) {
 	if x.key == "" {
 		counts[x.class] += float64(n)
@@ -186,12 +186,31 @@ func (x belonging) least(n int, value []float64, counts []float64) (loose int, e
 	domains := len(x.domains)
 	// The fullest domains hold the skew more than the emptiest, so this many are in that one at least.
 	low := max(0, (n-(domains-1)*x.skew+domains-1)/domains)
-	each = value[x.tied[0]]
+	var values []float64
+	sum := 0.0
 	for _, c := range x.tied {
 		counts[c] += float64(low)
-		each = min(each, value[c])
+		values = append(values, value[c])
+		sum += value[c]
 	}
-	return n - low*domains, each
+	loose = n - low*domains
+	slices.Sort(values)
+	least := float64(loose) * values[0]
+	for emptiest := low; emptiest <= n/domains; emptiest++ { // the cheapest domains are the fullest
+		cost, left := float64(emptiest-low)*sum, n-emptiest*domains
+		for _, v := range values {
+			here := min(left, x.skew)
+			cost += float64(here) * v
+			left -= here
+		}
+		if left == 0 && (emptiest == low || cost < least) {
+			least = cost
+		}
+	}
+	if loose > 0 {
+		each = least / float64(loose)
+	}
+	return loose, each
 }
 
 // units are the amounts by which resources are counted in prices, so that all numbers are of about the same size.

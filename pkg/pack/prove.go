@@ -1,0 +1,55 @@
+package pack
+
+import (
+	"slices"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/cover"
+)
+
+// mostProved is how many classes of pods Prove reckons with; the work grows with their third power.
+const mostProved = 150
+
+// Prove is what any plan for the pods of the snapshot costs at least, in USD per hour: a bound that is higher than the one that Pods has
+// time for, because its nodes hold whole pods and no more of a kind than there are. It takes longer, and for more than mostProved classes
+// of pods it is that of Pods. Fleets are of whole nodes too, of which it knows nothing.
+func Prove(s cluster.Snapshot, sells Market) float64 {
+	w := survey(s, sells)
+	a := w.best(false)
+	quick := a.bound()
+	if quick == 0 || len(w.worth.classes) > mostProved {
+		return quick
+	}
+	out := *w.worth
+	out.problem = cover.Problem{Caps: out.problem.Caps, Rounds: rounds, Classes: slices.Clone(out.problem.Classes)}
+	out.divide(w.kinds)
+	w.buyable(&out)
+	out.prices = cover.Whole(out.problem)
+	w.worth = &out
+	return max(quick, a.bound())
+}
+
+// divide counts the pods of each class, those that spread in equal parts however few they are, and how many of them one domain, and so one
+// node, holds at most in any plan.
+func (p *worth) divide(kinds []*kind) {
+	most := make([]float64, len(p.classes))
+	for i := range p.problem.Classes {
+		p.problem.Classes[i].Count = 0
+	}
+	for i, k := range kinds {
+		x, n := p.kinds[i], len(k.pods)
+		if x.key == "" {
+			most[x.class] += float64(n)
+			p.problem.Classes[x.class].Count += float64(n)
+		}
+		for _, c := range x.tied { // the emptiest domain has at most the skew less than the fullest
+			most[c] += float64(min(n, (n+(len(x.tied)-1)*x.skew)/len(x.tied)))
+			p.problem.Classes[c].Count += float64(n) / float64(len(x.tied))
+		}
+	}
+	for i := range p.problem.Classes {
+		if c := &p.problem.Classes[i]; c.Most == 0 || most[i] < c.Most {
+			c.Most = max(1, most[i])
+		}
+	}
+}
