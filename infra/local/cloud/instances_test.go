@@ -3,6 +3,7 @@ package cloud_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -274,4 +275,41 @@ func TestInstanceStatus(t *testing.T) {
 			t.Errorf("%s=%s gave %v", filter, value, out.InstanceStatuses)
 		}
 	}
+}
+
+// An event that is over is told of for a while, with that before its description, and found by its code as before.
+func TestScheduledEventsOfAnInstance(t *testing.T) {
+	states := make(chan cloud.Instance, 10)
+	r := start(t, cloud.Options{OnInstance: func(i cloud.Instance) { states <- i }})
+	r.template(t, "nodes-v1")
+	id := r.launch(t, r.fleet(t, "on-demand", "m5.large"))
+	for next(t, states).State != "running" {
+	}
+	date := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	for _, code := range []string{"instance-stop", "system-reboot"} {
+		if err := r.ScheduleEvent(id, code, date); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.CloseEvents(id, "system-reboot", "Completed"); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []*ec2.DescribeInstanceStatusInput{
+		{InstanceIds: []string{id}},
+		{Filters: []types.Filter{{Name: aws.String("event.code"), Values: []string{"system-reboot"}}}},
+		{Filters: []types.Filter{{Name: aws.String("event.description"), Values: []string{"[Completed]*"}}}},
+		{Filters: []types.Filter{{Name: aws.String("event.not-before"), Values: []string{"2026-11-20T*"}}}},
+	} {
+		out := must(r.ec2.DescribeInstanceStatus(t.Context(), in))(t)
+		if len(out.InstanceStatuses) != 1 || len(out.InstanceStatuses[0].Events) != 2 {
+			t.Fatalf("statuses %+v", out.InstanceStatuses)
+		}
+		stop, reboot := out.InstanceStatuses[0].Events[0], out.InstanceStatuses[0].Events[1]
+		if stop.Code != "instance-stop" || *stop.Description != "The instance is scheduled for instance-stop" || !stop.NotBefore.Equal(date) ||
+			*reboot.Description != "[Completed] The instance is scheduled for system-reboot" || *stop.InstanceEventId == *reboot.InstanceEventId {
+			t.Errorf("events %+v", out.InstanceStatuses[0].Events)
+		}
+	}
+	_, err := r.ec2.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{InstanceIds: slices.Repeat([]string{id}, 101)})
+	wantCode(t, err, "InvalidParameterValue")
 }
