@@ -39,6 +39,11 @@ func byWaste(a, b *node) int {
 	return cmp.Or(cmp.Compare(b.waste/b.cost, a.waste/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
 }
 
+// byLoss puts those first that waste most.
+func byLoss(a, b *node) int {
+	return cmp.Or(cmp.Compare(b.waste, a.waste), strings.Compare(a.Claim.Name, b.Claim.Name))
+}
+
 // mostRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
 const mostRetries = 3
 
@@ -122,23 +127,41 @@ func alike(set []*node, launches []plan.Launch) map[*node]string {
 	return out
 }
 
-// lasting is the command if it pays, with what the scheduler makes of it reckoned in.
+// lasting is the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because it
+// does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
 func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
-	c, ok := v.paying(set, p.Launches)
-	if !ok {
-		return c, false
+	if c, ok, sturdy := v.stands(set, p); sturdy {
+		return c, ok
 	}
-	launches, ok := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+sideBySide))
-	switch {
-	case !ok:
+	if len(p.Existing) > 0 {
+		var pods []cluster.Pod
 		for _, n := range set {
-			n.kept = refuse{"stuck", "the scheduler may leave pods of it without a node"}
+			pods = append(pods, n.moving...)
 		}
-		return Command{}, false
-	case len(launches) > len(p.Launches):
-		return v.paying(set, launches)
+		fresh := plan.Plan{Launches: v.alone(pods, set)}
+		if len(fresh.Launches) > 0 && len(alike(set, fresh.Launches)) == 0 {
+			if c, ok, sturdy := v.stands(set, fresh); sturdy {
+				return c, ok
+			}
+		}
 	}
-	return c, true
+	for _, n := range set {
+		n.kept = refuse{"stuck", "the scheduler may leave pods of it without a node"}
+	}
+	return Command{}, false
+}
+
+// stands is the command of the plan if it pays, and whether the scheduler gives every pod a place, with what is launched besides for that.
+func (v *view) stands(set []*node, p plan.Plan) (c Command, ok, sturdy bool) {
+	c, ok = v.paying(set, p.Launches)
+	if !ok {
+		return c, false, true
+	}
+	launches, sturdy := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+sideBySide))
+	if sturdy && len(launches) > len(p.Launches) {
+		c, ok = v.paying(set, launches)
+	}
+	return c, ok, sturdy
 }
 
 // paying is the command if what it saves pays for the moves within the payback time and passes the thresholds of the pools.

@@ -1,8 +1,10 @@
 package disrupt
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +38,7 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 	}
 	out := make([]plan.Launch, len(launches))
 	for i, l := range launches {
-		least := 1
+		least := flexibility{types: 1}
 		if allSpot && l.Choice.CapacityType == catalog.Spot {
 			least = v.flexible(set, launches)
 		}
@@ -44,8 +46,7 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 		if len(l.Choice.Paid) == 0 { // else it is one type already, which costs more as soon as nothing covers it
 			narrow, ok = v.narrowed(l, l.Choice.Price*before/after, least)
 		}
-		ok = ok && len(narrow.Types) >= least
-		if !ok {
+		if !ok || !least.met(v.flexibilityOf(narrow)) {
 			for _, n := range set {
 				n.kept = refuse{"flexibility", "too few cheaper instance types could replace it"}
 			}
@@ -71,34 +72,95 @@ func (v *view) settle(c Command) {
 // leastSettled is for how long replacements are left alone at least.
 const leastSettled = 10 * time.Minute
 
-// flexible is how many types a spot replacement for spot nodes must name. Where several nodes become fewer or smaller ones there is no
-// chain of ever cheaper likes to be broken, and a third of them will do.
-func (v *view) flexible(set []*node, launches []plan.Launch) int {
+// flexibility is from how much EC2 can choose: types, and pools of capacity, which are types in zones.
+type flexibility struct{ types, pools int }
+
+func (f flexibility) met(by flexibility) bool { return by.types >= f.types && by.pools >= f.pools }
+
+// flexible is from how much EC2 must be able to choose a spot replacement for spot nodes. For one node by one it is so many types that a
+// chain of ever cheaper likes ends (spec core.md §6.4). Where several nodes become fewer or smaller ones there is no such chain, and the
+// original asks for nothing; here a sixth as many pools of capacity are wanted.
+func (v *view) flexible(set []*node, launches []plan.Launch) flexibility {
 	if len(set) == 1 && len(launches) == 1 {
-		return v.rules().spotTypes
+		return flexibility{types: v.rules().spotTypes}
 	}
-	return (v.rules().spotTypes + 2) / 3
+	return flexibility{types: 1, pools: max(1, v.rules().spotTypes/6)}
+}
+
+// flexibilityOf is from how much EC2 can choose for the launch.
+func (v *view) flexibilityOf(l plan.Launch) flexibility {
+	f := flexibility{types: len(l.Types)}
+	p, _ := v.s.PoolOf(l.Pool)
+	for _, name := range l.Types {
+		t, _ := v.typeIn(p, name)
+		zones := map[string]bool{}
+		for _, o := range t.Offerings {
+			if o.Available && o.Meets(l.Requirements) {
+				zones[o.Zone] = true
+			}
+		}
+		f.pools += len(zones)
+	}
+	return f
 }
 
 // narrowed leaves the launch the types that cost less than most USD per hour in every zone that they can come in; where those are not
-// even least or the choice is not among them, in the zone of the choice.
-func (v *view) narrowed(l plan.Launch, most float64, least int) (plan.Launch, bool) {
+// flexible enough or the choice is not among them, in so many of the zones in which the choice costs least as leave most pools of capacity.
+func (v *view) narrowed(l plan.Launch, most float64, least flexibility) (plan.Launch, bool) {
 	p, ok := v.s.PoolOf(l.Pool)
 	if !ok {
 		return l, false
 	}
 	req := l.Requirements.And(require.Of(v1.LabelCapacityType, l.Choice.CapacityType))
-	types := v.below(p, l.Types, req, most)
-	if !slices.Contains(types, l.Choice.Type) || len(types) < least {
-		req = req.And(require.Of(corev1.LabelTopologyZone, l.Choice.Zone))
-		types = v.below(p, l.Types, req, most)
+	best, found := v.limited(p, l, req, most)
+	if have := v.flexibilityOf(best); !found || !least.met(have) {
+		if !found {
+			have = flexibility{}
+		}
+		zones := v.zonesOf(p, l, req)
+		for n := range zones {
+			x, ok := v.limited(p, l, req.And(require.Of(corev1.LabelTopologyZone, slices.Sorted(slices.Values(zones[:n+1]))...)), most)
+			if f := v.flexibilityOf(x); ok && (!found || f.pools > have.pools) {
+				best, found, have = x, true, f
+			}
+		}
 	}
-	if len(types) == 0 {
+	if !found {
+		return l, false
+	}
+	return best, v.diverse(p, best)
+}
+
+// limited is the launch with what costs less than most, false where the choice does not.
+func (v *view) limited(p cluster.Pool, l plan.Launch, req require.Set, most float64) (plan.Launch, bool) {
+	types := v.below(p, l.Types, req, most)
+	if !slices.Contains(types, l.Choice.Type) {
 		return l, false
 	}
 	l.Types = types
 	l.Requirements = req.And(require.Of(corev1.LabelInstanceTypeStable, slices.Sorted(slices.Values(types))...))
-	return l, v.diverse(p, l)
+	return l, true
+}
+
+// zonesOf are the zones in which the choice is to be had, the cheapest first.
+func (v *view) zonesOf(p cluster.Pool, l plan.Launch, req require.Set) []string {
+	t, _ := v.typeIn(p, l.Choice.Type)
+	var sold []catalog.Offering
+	for _, o := range t.Offerings {
+		if o.Available && o.Meets(req) {
+			sold = append(sold, o)
+		}
+	}
+	slices.SortFunc(sold, func(a, b catalog.Offering) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.Zone, b.Zone))
+	})
+	var out []string
+	for _, o := range sold {
+		if !slices.Contains(out, o.Zone) {
+			out = append(out, o.Zone)
+		}
+	}
+	return out
 }
 
 // below are the types of which every offering that the requirements leave costs less than most.

@@ -15,7 +15,10 @@ import (
 const (
 	// air is how much more new nodes cost than the least that the pods on them could.
 	air = 1.03
-	// mostWindows is how many sets of nodes further down are looked at in one pass, each with its better halves.
+	// likely is the part of what a set promises that it may well earn, and fewAsked how many questions do not reckon with that: after so
+	// many a search that has found something goes on only for sets of which that part is more.
+	likely, fewAsked = 0.7, 6
+	// mostWindows is how many sets of nodes further down are looked at in each of two orders, each with its better halves.
 	mostWindows = 12
 	// mostAsked is how many sets are remembered that were asked about in vain.
 	mostAsked = 1024
@@ -97,7 +100,7 @@ func (s *search) ask(ideas []idea) {
 	slices.SortStableFunc(ideas, func(a, b idea) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
 	for _, x := range ideas {
 		switch {
-		case s.no[x.id] || s.found && x.usd <= s.v.earns(s.best):
+		case s.no[x.id] || s.found && x.usd*s.likely() <= s.v.earns(s.best):
 			continue
 		case s.v.asked >= s.v.rules().steps:
 			s.more = true
@@ -109,6 +112,14 @@ func (s *search) ask(ideas []idea) {
 			s.best, s.found = c, true
 		}
 	}
+}
+
+// likely is the part of its promise for which a set is asked about.
+func (s *search) likely() float64 {
+	if s.v.asked < fewAsked {
+		return 1
+	}
+	return likely
 }
 
 // digestOf names the set.
@@ -129,12 +140,18 @@ func (s *search) first() []idea {
 	return out
 }
 
-// windows are sets of nodes that promise something together, from the most wasteful on.
+// windows are sets of nodes that promise something together, from the most wasteful on: by what each pod moved earns, and, because budgets
+// count nodes, by what each node wastes.
 func (s *search) windows() (out []idea) {
-	for from, n := 0, 0; from < len(s.all) && n < mostWindows; n++ {
-		some := s.v.promising(slices.Concat(s.all[from:], s.all[:from]), true)
-		out = append(out, s.halves(some)...)
-		from += max(len(some), len(s.all)/mostWindows, 1)
+	for _, order := range []func(a, b *node) int{byWaste, byLoss} {
+		all := slices.SortedFunc(slices.Values(s.all), order)
+		for from, n := 0, 0; from < len(all) && n < mostWindows; n++ {
+			next := slices.Concat(all[from:], all[:from])
+			some := s.v.promising(next, true)
+			out = append(out, s.halves(some)...)
+			out = append(out, s.halves(s.v.within(next, v1.DisruptionUnderutilized))...)
+			from += max(len(some), len(all)/mostWindows, 1)
+		}
 	}
 	return out
 }
@@ -194,7 +211,7 @@ func (v *view) gain(before, moves, after float64) float64 {
 	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*sideBySide
 }
 
-// floors is the least that the pods cost on new nodes, USD per hour.
+// floors is the least that the pods cost on new nodes, USD per hour, as those share them best with all others.
 func (v *view) floors(b *board, pods []cluster.Pod) (usd float64) {
 	for i := range pods {
 		usd += v.floor(b.sort(&pods[i])) * air
@@ -251,10 +268,22 @@ const beyond = 1e9
 // floor is the least that a pod of the sort costs on new nodes, USD per hour; beyond all prices where nobody sells what it needs.
 func (v *view) floor(k *sort) float64 {
 	if !k.priced {
-		k.floor, _ = v.shop().Floor(*k.pod)
+		k.floor = v.worthOf(k.pod)
 		k.priced = true
 	}
 	return k.floor
+}
+
+// worthOf is what new nodes cost at least for each pod like that among all that move; beyond all prices where nobody sells what it needs.
+func (v *view) worthOf(p *cluster.Pod) float64 {
+	if v.worth == nil {
+		v.worth = v.shop().Worth(v.calm)
+	}
+	if usd, ok := v.worth[p.Key()]; ok {
+		return usd
+	}
+	usd, _ := v.shop().Floor(*p)
+	return usd
 }
 
 // leaving are the names of nodes that something takes away already.

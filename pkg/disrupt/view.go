@@ -91,9 +91,10 @@ type view struct {
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
 	needs     map[string]resource.List
-	moving    bool           // a command of this pass moves pods
-	reporting bool           // it is about pools that only report
-	renewing  map[string]int // by static pool: nodes that commands of this pass replace
+	worth     map[string]float64 // what the pods that move are worth, by key, once asked
+	moving    bool               // a command of this pass moves pods
+	reporting bool               // it is about pools that only report
+	renewing  map[string]int     // by static pool: nodes that commands of this pass replace
 	purses    map[string]*static.Purse
 	building  map[string]bool      // by id: commands under way that go on
 	failedAt  map[string]time.Time // by NodeClaim

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"slices"
+	"time"
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
@@ -84,8 +85,8 @@ func (st *Stock) survey(s cluster.Snapshot) *world {
 	return w
 }
 
-// Floor is the least that the pod adds to the price of any fleet that these pools make, USD per hour: the price of the share that it
-// takes of the node where that is lowest. It is false where no pool can launch a node for it.
+// Floor is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody had use for the rest of a
+// resource that it leaves: Worth is less where pods of other shapes do. It is false where no pool can launch a node for it.
 func (st *Stock) Floor(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
 	list := wishes(p, w.s.Rules.IgnorePreferences, false)
@@ -93,6 +94,50 @@ func (st *Stock) Floor(p cluster.Pod) (usd float64, ok bool) {
 	admit, need := w.admission(x.alternatives(true), x.tolerations()), w.vector(p.Need)
 	usd = min(w.sale.share(admit, need), st.few.share(admit, need))
 	return usd, usd < noPrice
+}
+
+// Worth is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some of them, those cost no
+// less than these pods are worth together. Pods that nobody sells a node for are left out, and all of them where there are so many pools
+// that not each is looked at.
+func (st *Stock) Worth(s cluster.Snapshot) map[string]float64 {
+	out := map[string]float64{}
+	if len(st.from.pools) > st.from.few {
+		return out
+	}
+	s.Nodes, s.Claims = nil, nil
+	pods := make([]cluster.Pod, 0, len(s.Pods))
+	for _, p := range s.Pods {
+		if p.Reschedulable() {
+			p.NodeName, p.Nominated, p.Unscheduled, p.Deleting = "", "", true, time.Time{}
+			pods = append(pods, p)
+		}
+	}
+	s.Pods = pods
+	w := st.survey(s)
+	worth := w.price(func(k *kind) int { return len(k.pods) })
+	for _, k := range w.kinds {
+		usd := min(worth.lowest(k), st.few.share(k.last().admit, k.need))
+		if usd <= 0 {
+			continue
+		}
+		for _, p := range k.pods {
+			out[p] = usd
+		}
+	}
+	return out
+}
+
+// lowest is what a pod of the kind is worth where that is least.
+func (p *worth) lowest(k *kind) float64 {
+	x := p.kinds[k.id]
+	if x.key == "" {
+		return p.prices.Value[x.class]
+	}
+	usd := noPrice
+	for _, c := range x.tied {
+		usd = min(usd, p.prices.Value[c])
+	}
+	return usd
 }
 
 // domainsSold are the domains in which offers are, by topology key, once they were asked for.

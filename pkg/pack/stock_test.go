@@ -52,3 +52,35 @@ func gone(s cluster.Snapshot, part int) cluster.Snapshot {
 	}
 	return s
 }
+
+// No new nodes cost less than the pods on them are worth, whichever nodes were gone; and pods are worth something.
+func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
+	launched, tight := 0, 0
+	for seed := range uint64(60) {
+		w, err := scenario.Wild(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := Stocked(w.Snapshot, w.Market)
+		worth := st.Worth(w.Snapshot)
+		for part := range 4 {
+			cost, sum := 0.0, 0.0
+			for _, l := range st.Pods(gone(w.Snapshot, part)).Launches {
+				cost += l.Choice.Price
+				launched++
+				for _, p := range l.Pods {
+					sum += worth[p]
+				}
+			}
+			if sum > cost*(1+1e-6) {
+				t.Errorf("seed %d, part %d: pods worth %.4f USD/h run on new nodes for %.4f", seed, part, sum, cost)
+			}
+			if sum > cost*0.8 {
+				tight++
+			}
+		}
+	}
+	if launched < 500 || tight < 40 {
+		t.Errorf("%d nodes, %d questions near the bound: too little to test anything", launched, tight)
+	}
+}
