@@ -95,8 +95,13 @@ func TestProtected(t *testing.T) {
 		{"1h", noon.Add(-30 * time.Minute), true},
 		{"1h", noon.Add(-2 * time.Hour), false},
 		{"1h", time.Time{}, true},
+		{"1h", noon.Add(-time.Hour), false},
+		{"1h", noon.Add(-time.Hour + time.Second), true},
 		{"-1h", noon, false},
+		{"-1h", time.Time{}, false},
+		{"0s", time.Time{}, false},
 		{"nonsense", noon, false},
+		{"nonsense", time.Time{}, false},
 	} {
 		if got := (Pod{DoNotDisrupt: c.value, Started: c.started}).Protected(noon); got != c.want {
 			t.Errorf("%q started %s: %t", c.value, c.started, got)
