@@ -59,10 +59,14 @@ func Provided(s cluster.Snapshot, p plan.Plan, launched []plan.Launch) []cluster
 	return out
 }
 
-// first is until when the pods of a claim that is condemned now stay; zero when there is no time for it.
+// first is until when the pods of a claim that is condemned now stay; zero when there is no time for it. The deadline on the claim may be that
+// of a handler that died before it condemned it.
 func first(c cluster.Claim, deadline, now time.Time) time.Time {
 	until := now.Add(firstFor)
-	if !c.Deleting.IsZero() || !until.Before(deadline) || c.Annotations[v1.AnnotationTerminationTimestamp] != "" {
+	if have, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err == nil && have.Before(deadline) {
+		deadline = have
+	}
+	if !c.Deleting.IsZero() || !until.Before(deadline) {
 		return time.Time{}
 	}
 	return until
