@@ -305,10 +305,14 @@ func (w *world) forced(c *claim) bool {
 	return c.TerminationGrace != nil && !c.Deleting.IsZero() && !time.Now().Before(c.Deleting.Add(*c.TerminationGrace-5*time.Second))
 }
 
-// checkEnded looks at an invocation that has come to its end without any fault: what it learned is written down.
+// checkEnded looks at an invocation that has come to its end without any fault: what it learned is written down, or told to whom it
+// concerns.
 func (w *world) checkEnded(inv *invocation) {
 	if inv.faulty || inv.err != nil {
 		return
+	}
+	if inv.fn.Name == "lifecycle" && inv.unseen && !inv.woke {
+		w.violate("refresh is not told", "%s saw a class that refresh has not looked at, and did not wake it", inv)
 	}
 	for _, l := range inv.learned {
 		if !slices.ContainsFunc(w.marks, func(m mark) bool { return m.Offer == l.offer && !m.made.Before(l.at) }) {

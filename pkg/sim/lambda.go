@@ -48,6 +48,8 @@ type invocation struct {
 	err     error
 	open    map[*request]bool
 	learned []refusal // offers that it was told are sold out
+	unseen  bool      // it was shown a class that refresh has not looked at as it is
+	woke    bool      // it woke refresh
 
 	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
 }
@@ -195,6 +197,7 @@ type Waker struct {
 func (k *Waker) Wake(ctx context.Context) error {
 	return try(ctx, k.p, "wake "+k.name, "", func() error {
 		w := k.p.w
+		k.p.inv.woke = k.p.inv.woke || k.name == "refresh"
 		if fn := w.functions[k.name]; fn != nil {
 			w.in(w.between(30*time.Millisecond, 500*time.Millisecond), func() {
 				w.invoke(fn, Event{Kind: "wake", waits: true}, 0, time.Now())

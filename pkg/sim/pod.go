@@ -8,6 +8,7 @@ import (
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
 )
@@ -61,7 +62,10 @@ func (p *Ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 		{"read pods", func() { s.Pods = p.listPods() }},
 		{"read nodes", func() { s.Nodes = p.listNodes() }},
 		{"read claims", func() { s.Claims = p.listClaims() }},
-		{"read the rest", func() { p.w.readRest(&s) }},
+		{"read the rest", func() {
+			p.w.readRest(&s)
+			p.inv.unseen = p.inv.unseen || slices.ContainsFunc(s.Classes, func(c catalog.Class) bool { return c.Unseen })
+		}},
 	}
 	errs := make(chan error, len(reads))
 	for _, r := range reads {
