@@ -207,15 +207,17 @@ func (v view) led(n cluster.Node) bool {
 // its knowing, because the reply of a launch was lost. What another claim has is that claim's.
 func (v view) instancesOf(c cluster.Claim) []cluster.Instance {
 	var out []cluster.Instance
-	for _, i := range v.s.Instances {
-		owner, owned := v.owners[i.ProviderID()]
-		switch {
-		case owned && (owner.UID == c.UID || i.ProviderID() == c.ProviderID && !v.shared(c)):
-			out = append(out, i)
-		case !owned && c.UID != "" && i.ClaimUID == c.UID:
+	if i, listed := v.instances[c.ProviderID]; listed {
+		if owner, owned := v.owners[c.ProviderID]; owned && (owner.UID == c.UID || !v.shared(c)) {
 			out = append(out, i)
 		}
 	}
+	for _, i := range v.started[c.UID] {
+		if _, owned := v.owners[i.ProviderID()]; !owned {
+			out = append(out, i)
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
 	return out
 }
 

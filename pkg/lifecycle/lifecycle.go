@@ -82,13 +82,14 @@ func (p *Plan) add(actions ...plan.Action) { p.Actions = append(p.Actions, actio
 // view is the snapshot, sorted, with the look-ups that every step needs.
 type view struct {
 	s         cluster.Snapshot
-	nodes     map[string][]cluster.Node   // by provider id
-	pods      map[string][]cluster.Pod    // by node name
-	instances map[string]cluster.Instance // by provider id
-	claims    map[string]cluster.Claim    // by UID
-	batches   map[string]bool             // of claims that wait for their instances
-	waiting   map[string]int              // pods without a node, by the hold they tolerate
-	owners    map[string]cluster.Claim    // by provider id; of several the first that is not being deleted
+	nodes     map[string][]cluster.Node     // by provider id
+	pods      map[string][]cluster.Pod      // by node name
+	instances map[string]cluster.Instance   // by provider id
+	started   map[string][]cluster.Instance // by the UID of the claim in their tags
+	claims    map[string]cluster.Claim      // by UID
+	batches   map[string]bool               // of claims that wait for their instances
+	waiting   map[string]int                // pods without a node, by the hold they tolerate
+	owners    map[string]cluster.Claim      // by provider id; of several the first that is not being deleted
 	budgets   *drain.Budgets
 }
 
@@ -104,7 +105,7 @@ func newView(s cluster.Snapshot) view {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), strings.Compare(a.Code, b.Code))
 	})
 	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
-		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
+		started: map[string][]cluster.Instance{}, claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
 		waiting: hold.Waiting(s.Pods), batches: map[string]bool{}}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
@@ -118,6 +119,9 @@ func newView(s cluster.Snapshot) view {
 	}
 	for _, i := range s.Instances {
 		v.instances[i.ProviderID()] = i
+		if i.ClaimUID != "" {
+			v.started[i.ClaimUID] = append(v.started[i.ClaimUID], i)
+		}
 	}
 	for _, c := range s.Claims {
 		v.claims[c.UID] = c
