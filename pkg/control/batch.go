@@ -116,7 +116,7 @@ func (l *launcher) batch(ctx context.Context, claims []cluster.Claim, stored boo
 		}
 		served, rest, err := l.deal(ctx, claims, order, got)
 		done = append(done, served...)
-		if err != nil || len(rest) == 0 {
+		if err != nil || len(rest) == 0 || late(ctx) {
 			return append(done, rest...), err
 		}
 		if launchErr != nil {
@@ -196,6 +196,9 @@ func (l *launcher) deal(ctx context.Context, claims []cluster.Claim, o launch.Or
 		byUID[c.UID] = got[i]
 	}
 	served, err = l.each(ctx, claims[:n], func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+		if late(ctx) { // the same request brings the next invocation the same instance
+			return c, nil
+		}
 		return l.launched(ctx, c, o, byUID[c.UID])
 	})
 	return served, claims[n:], err

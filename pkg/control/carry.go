@@ -32,10 +32,7 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 			}
 		}
 	}
-	for _, claims := range shared {
-		after, launchErr := l.resumeBatch(ctx, claims)
-		note(claims, after, launchErr)
-	}
+	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) { return l.resumeBatch(ctx, batch) }, note)
 	for _, c := range single {
 		after, launchErr := l.claim(ctx, c, true)
 		if launchErr != nil {
@@ -51,6 +48,21 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 	s.SoldOut = l.marks()
 	s.Claims = existing(s.Claims)
 	return launched, err
+}
+
+// eachBatch launches batches, several at a time: that of the second need not wait until the instances of the first are written down. What
+// became of each is noted in their order.
+func (p *Provision) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error), note func(before, after []cluster.Claim, err error)) {
+	after, errs := make([][]cluster.Claim, len(batches)), make([]error, len(batches))
+	var g errgroup.Group
+	g.SetLimit(parallelBatches)
+	for i, batch := range batches {
+		g.Go(func() error { after[i], errs[i] = do(batch); return nil })
+	}
+	_ = g.Wait() // every error is in errs
+	for i, batch := range batches {
+		note(batch, after[i], errs[i])
+	}
 }
 
 // unfinished are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the next pass.
@@ -78,13 +90,13 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 	shared, _ := batches(existing(claims))
 	errs := []error{err}
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
-	for _, batch := range shared {
-		after, err := p.share(ctx, l, batch)
-		errs = append(errs, unlessConflict(p.Log, err))
-		for _, c := range after {
-			shares[c.Name] = c
-		}
-	}
+	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) { return p.share(ctx, l, batch) },
+		func(_, after []cluster.Claim, err error) {
+			errs = append(errs, unlessConflict(p.Log, err))
+			for _, c := range after {
+				shares[c.Name] = c
+			}
+		})
 	for i, c := range claims {
 		if now, ok := shares[c.Name]; ok && c.Name != "" {
 			c, claims[i] = now, now

@@ -21,7 +21,8 @@ import (
 
 // Limits of one pass of provision.
 const (
-	parallelLaunches = 8
+	parallelLaunches = 8 // or writes of one batch
+	parallelBatches  = 3
 	freshFor         = 2 * time.Second        // a snapshot on which a node may be condemned by choice; an older one waits for the next pass
 	stepTakes        = 4 * time.Second        // a launch or another step, as a rule: none is begun later in an invocation
 	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
