@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"joiner/pkg/control"
+	"joiner/pkg/kube"
 	"joiner/pkg/launch"
 	"joiner/pkg/ledger"
 	"joiner/pkg/setting"
@@ -22,17 +23,19 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	p := a.provision(info, holder(ctx))
+	m := a.kube.Mirror(ctx)
+	defer m.Close()
+	p := a.provision(info, holder(ctx), m)
 	p.Diary, p.Stamp = a.diary(), a.stamp(ctx)
 	p.Hints = a.attention.hints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return p.Run(ctx, a.until(ctx))
 }
 
-func (a *App) provision(info launch.Cluster, holder string) control.Provision {
-	return control.Provision{Read: a.kube, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(a.kube),
+func (a *App) provision(info launch.Cluster, holder string, m *kube.Mirror) control.Provision {
+	return control.Provision{Read: m, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(m),
 		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
-		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(a.kube),
+		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(kube.Vigil{Mirror: m}),
 		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
@@ -57,19 +60,21 @@ func (a *App) disrupt(holder string) control.Disrupt {
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
-	l, until := a.lifecycle(holder(ctx)), a.until(ctx)
+	m := a.kube.Mirror(ctx)
+	defer m.Close()
+	l, until := a.lifecycle(holder(ctx), m), a.until(ctx)
 	l.Hints = a.attention.hints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return l.Run(ctx, until)
 }
 
-func (a *App) lifecycle(holder string) control.Lifecycle {
-	return control.Lifecycle{Read: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
+func (a *App) lifecycle(holder string, m *kube.Mirror) control.Lifecycle {
+	return control.Lifecycle{Read: m, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
 		Holds:  a.gate.Opener(a.kube),
 		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
 		Health: a.fleet, Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube, Refusals: &a.refusals,
 		Provision: a.wakeProvision("lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
-		Vigil: a.gate.Vigil(a.kube), Holder: holder, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Vigil: a.gate.Vigil(kube.Vigil{Mirror: m}), Holder: holder, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // holder names the invocation in the lease.

@@ -22,7 +22,7 @@ import (
 func TestEveryPortThatChangesSomethingIsBehindTheGate(t *testing.T) {
 	reading := []string{"Reader", "ClaimReader", "NodeReader", "NodeLister", "PoolReader", "Placements", "Prices", "Volumes", "Health", "Levels", "Metrics", "Market", "Diary"} // Market and Diary write into a bucket of Joiner's own
 	a := &App{kube: &kube.Client{}, gate: &gate.Gate{}, log: slog.New(slog.DiscardHandler), set: setting.Values{RehearseLaunches: true}}
-	for _, function := range []any{a.provision(launch.Cluster{}, "me"), a.lifecycle("me"), a.disrupt("me"), a.interruption("x"), a.refresh(launch.Cluster{})} {
+	for _, function := range []any{a.provision(launch.Cluster{}, "me", a.kube.Mirror(t.Context())), a.lifecycle("me", a.kube.Mirror(t.Context())), a.disrupt("me"), a.interruption("x"), a.refresh(launch.Cluster{})} {
 		v := reflect.ValueOf(function)
 		ports := 0
 		for i := range v.NumField() {

@@ -24,8 +24,9 @@ const (
 // ClaimReader finds claims. It may be repeated.
 type ClaimReader interface {
 	// ClaimsOf lists those of our NodeClaims that have one of the instances and, unless all of the instances have one, those that do not
-	// say by a label which they have: those that are being launched, or were made by somebody else.
-	ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error)
+	// say by a label which they have: those that are being launched, or were made by somebody else. Of these it may leave out others when
+	// one is enough; nil for none.
+	ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error)
 }
 
 // NodeReader finds one node. It may be repeated.
@@ -91,7 +92,7 @@ func (e *EarlyError) Error() string {
 func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice) error {
 	var done error
 	for try := 1; len(notices) > 0; try++ {
-		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices))
+		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.enough(notices))
 		if err != nil {
 			return errors.Join(done, err)
 		}
@@ -130,6 +131,14 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
+}
+
+// enough is what a claim must be so that no other one is needed, nil if there is no such thing.
+func (i *Interruption) enough(notices []interrupt.Notice) func(cluster.Claim) bool {
+	if len(notices) != 1 {
+		return nil
+	}
+	return func(c cluster.Claim) bool { return notices[0].Enough(c, i.Now()) }
 }
 
 func instancesOf(notices []interrupt.Notice) []string {

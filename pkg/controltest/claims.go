@@ -49,12 +49,15 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 	return p.changeClaim(ctx, "annotate claim", c, func(have *cluster.Claim) { have.Annotations = merged(have.Annotations, set) })
 }
 
-// ClaimsOf lists the claims of the instances, and those without the label of an instance.
-func (p *Ports) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error) {
+// ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is enough.
+func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
 	all, err := p.Claims(ctx)
+	over := false
 	return slices.DeleteFunc(all, func(c cluster.Claim) bool {
-		id, ok := c.Labels[v1.LabelInstance]
-		return ok && !slices.Contains(instances, id)
+		id, named := c.Labels[v1.LabelInstance]
+		drop := named && !slices.Contains(instances, id) || !named && over
+		over = over || !named && enough != nil && enough(c)
+		return drop
 	}), err
 }
 

@@ -172,14 +172,10 @@ func found(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	if n.Instance == "" {
 		return Outcome{Final: true, Why: "it is about no instance"}
 	}
-	at := n.Time
-	if at.IsZero() || at.After(now) {
-		at = now
-	}
 	for _, c := range claims {
 		switch {
-		case c.ProviderID != "" || !c.Deleting.IsZero() || c.Created.After(at.Add(clocksDiffer)):
-		case now.Before(at.Add(writtenWithin)):
+		case !n.early(c, now):
+		case now.Before(n.at(now).Add(writtenWithin)):
 			return Outcome{Later: !n.state(), Why: "it is not ours, unless it is one that is being launched"}
 		default:
 			return Outcome{Why: "it is not ours, or its launch could not be written down in " + writtenWithin.String()}
@@ -187,6 +183,23 @@ func found(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	}
 	return Outcome{Final: true, Why: "it is not ours"}
 }
+
+// at is when the notice was made; no notice is from the future.
+func (n Notice) at(now time.Time) time.Time {
+	if n.Time.IsZero() || n.Time.After(now) {
+		return now
+	}
+	return n.Time
+}
+
+// early reports whether the instance of the notice may be the one that is being launched for the claim.
+func (n Notice) early(c cluster.Claim, now time.Time) bool {
+	return c.ProviderID == "" && c.Deleting.IsZero() && !c.Created.After(n.at(now).Add(clocksDiffer))
+}
+
+// Enough reports whether the claim decides about a notice whose instance no claim names: the instance may be the one that is being launched
+// for it. That is all there is to know about a new state; a warning needs the very claim, if there is one.
+func (n Notice) Enough(c cluster.Claim, now time.Time) bool { return n.state() && n.early(c, now) }
 
 func (o Outcome) tell(t Told) Outcome {
 	o.Tell = append(o.Tell, t)

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,9 +47,12 @@ func (w call) String() string {
 
 // do sends the request until it gets an answer that means something, at most four times. Repeating must be harmless.
 func (c *Client) do(ctx context.Context, what call, request func() *rest.Request, into runtime.Object) error {
-	var err error
+	return persist(ctx, what, func() error { return once(ctx, request(), into) })
+}
+
+func persist(ctx context.Context, what call, ask func() error) error {
 	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
-		err = once(ctx, request(), into)
+		err := ask()
 		if err == nil {
 			return nil
 		}
@@ -141,13 +145,26 @@ func (c *Client) remove(ctx context.Context, what call, uid string, graceSec *in
 	}
 	id := types.UID(uid)
 	opts := &metav1.DeleteOptions{GracePeriodSeconds: graceSec, Preconditions: &metav1.Preconditions{UID: &id}}
-	err := c.do(ctx, what, func() *rest.Request {
-		return c.rest(what.place).Delete().AbsPath(what.place.to(what.namespace, what.name, "")...).Body(opts)
-	}, nil)
+	var left runtime.Object
+	began := time.Now()
+	err := persist(ctx, what, func() (err error) {
+		left, err = answer(ctx, c.rest(what.place).Delete().AbsPath(what.place.to(what.namespace, what.name, "")...).Body(opts))
+		return err
+	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
+	if err == nil {
+		c.removed(what.place, left, id, began)
+	}
 	return err
+}
+
+// answer is once for an answer of a kind that is not known before.
+func answer(ctx context.Context, r *rest.Request) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return r.MaxRetries(0).Do(ctx).Get()
 }
 
 // query is what to list.
@@ -156,7 +173,9 @@ type query struct {
 	namespace string // empty for all
 	fields    string // field selector
 	labels    string // label selector
-	limit     int    // of the whole list, 0 for none
+	page      int    // objects in a page; 0 for as many as usual
+	// enough, if set, is asked after each page whether others need not be read.
+	enough func() bool
 }
 
 type listObject interface {
@@ -181,10 +200,7 @@ func list[L listObject, T any](ctx context.Context, c *Client, q query, fresh fu
 }
 
 func pages[L listObject, T any](ctx context.Context, c *Client, q query, fresh func() L, translate func(L) []T) ([]T, string, error) {
-	size := pageSize
-	if q.limit > 0 {
-		size = min(size, q.limit)
-	}
+	size := cmp.Or(q.page, pageSize)
 	what := call{verb: "read a page of", place: q.place, namespace: q.namespace}
 	var out []T
 	for token := ""; ; {
@@ -198,7 +214,7 @@ func pages[L listObject, T any](ctx context.Context, c *Client, q query, fresh f
 		}
 		out = append(out, translate(page)...)
 		token = page.GetContinue()
-		if token == "" || q.limit > 0 && len(out) >= q.limit {
+		if token == "" || q.enough != nil && q.enough() {
 			return out, page.GetResourceVersion(), nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,9 +45,10 @@ func change[O object](ctx context.Context, c *Client, what call, edit func(O) fi
 		if patch == nil {
 			return nil
 		}
+		began := time.Now()
 		err = c.patch(ctx, what, "", versioned(patch, obj.GetResourceVersion()), obj)
 		if err == nil {
-			c.seen.wrote(obj.GetResourceVersion())
+			c.wrote(what.place, obj, began)
 			return nil
 		}
 		if isNotFound(err) {

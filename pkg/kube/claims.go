@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,7 +32,7 @@ func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Po
 	for range nameTries {
 		want := newClaim(l, pool)
 		what := call{verb: "create", place: claims(), name: want.Name}
-		got := newNodeClaim()
+		got, began := newNodeClaim(), time.Now()
 		err = c.create(ctx, what, want, got)
 		if apierrors.IsAlreadyExists(err) {
 			got = newNodeClaim()
@@ -46,7 +47,7 @@ func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Po
 		if err != nil {
 			return cluster.Claim{}, err
 		}
-		c.seen.wrote(got.ResourceVersion)
+		c.wrote(claims(), got, began)
 		return claimFrom(got), nil
 	}
 	return cluster.Claim{}, err
@@ -171,20 +172,20 @@ func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Clai
 	if claim.Version == "" {
 		return cluster.Claim{}, fmt.Errorf("%s: its version is not known", what)
 	}
-	got := newNodeClaim()
+	got, began := newNodeClaim(), time.Now()
 	err := c.patch(ctx, what, "", versioned(patch, claim.Version), got)
-	return c.written(got, err)
+	return c.written(got, err, began)
 }
 
-// written turns the outcome of a write into a claim. A claim that is gone is a conflict.
-func (c *Client) written(got *karpv1.NodeClaim, err error) (cluster.Claim, error) {
+// written turns the outcome of a write that began then into a claim. A claim that is gone is a conflict.
+func (c *Client) written(got *karpv1.NodeClaim, err error, began time.Time) (cluster.Claim, error) {
 	if isNotFound(err) {
 		return cluster.Claim{}, &ConflictError{err}
 	}
 	if err != nil {
 		return cluster.Claim{}, err
 	}
-	c.seen.wrote(got.ResourceVersion)
+	c.wrote(claims(), got, began)
 	c.seen.holds(got)
 	return claimFrom(got), nil
 }
@@ -201,7 +202,7 @@ func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (clu
 		got.Generation, got.CreationTimestamp, got.Status = claim.Generation, metav1.NewTime(claim.Created), *status
 	} else {
 		if err := c.get(ctx, what, got); err != nil {
-			return c.written(nil, err)
+			return c.written(nil, err, time.Time{})
 		}
 		if string(got.UID) != claim.UID || got.ResourceVersion != claim.Version {
 			return cluster.Claim{}, conflict(what, "it was changed since it was read")
@@ -214,9 +215,9 @@ func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (clu
 		return claim, nil
 	}
 	patch := versioned(fields{"status": statusPatch(before, &got.Status)}, claim.Version)
-	out := newNodeClaim()
+	out, began := newNodeClaim(), time.Now()
 	err := c.patch(ctx, what, "status", patch, out)
-	return c.written(out, err)
+	return c.written(out, err, began)
 }
 
 func (c *Client) fillStatus(n *karpv1.NodeClaim, claim cluster.Claim) {

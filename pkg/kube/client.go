@@ -62,6 +62,7 @@ type Client struct {
 	custom rest.Interface // JSON
 	now    func() time.Time
 	seen   *seen
+	own    own
 	told   *told
 	leases ownLeases
 }

@@ -32,20 +32,45 @@ type liveDaemon struct {
 	generation string // of the template it was made from; empty if it does not say
 }
 
+// storedPod is a pod with what a podList is made of.
+type storedPod struct {
+	pod        cluster.Pod
+	volumes    []string // names of the claims of volumes that it uses
+	controller string   // UID of the DaemonSet; empty for other pods
+}
+
+func stored(p *corev1.Pod) storedPod {
+	out := storedPod{pod: podFrom(p), volumes: claimNames(p)}
+	if owner := metav1.GetControllerOf(p); owner != nil && out.pod.Owner == cluster.OwnerDaemonSet {
+		out.controller = string(owner.UID)
+	}
+	return out
+}
+
+// podListOf are the pods, sorted.
+func podListOf(all []storedPod) podList {
+	out := podList{withVolumes: map[string][]string{}, newest: map[string]liveDaemon{}}
+	for _, s := range all {
+		out.pods = append(out.pods, s.pod)
+		if len(s.volumes) > 0 {
+			out.withVolumes[s.pod.Key()] = s.volumes
+		}
+		out.notice(s)
+	}
+	slices.SortFunc(out.pods, comparePods)
+	return out
+}
+
 // notice remembers the newest pod of each DaemonSet.
-func (l *podList) notice(p *corev1.Pod, pod cluster.Pod) {
-	if pod.Owner != cluster.OwnerDaemonSet || !pod.Active() {
+func (l *podList) notice(s storedPod) {
+	if s.controller == "" || !s.pod.Active() {
 		return
 	}
-	owner := metav1.GetControllerOf(p)
-	if owner == nil {
+	have, ok := l.newest[s.controller]
+	if ok && cmp.Or(have.pod.Created.Compare(s.pod.Created), strings.Compare(have.pod.Name, s.pod.Name)) >= 0 {
 		return
 	}
-	have, ok := l.newest[string(owner.UID)]
-	if ok && cmp.Or(have.pod.Created.Compare(pod.Created), strings.Compare(have.pod.Name, pod.Name)) >= 0 {
-		return
-	}
-	l.newest[string(owner.UID)] = liveDaemon{pod, p.Labels[labelGeneration]}
+	l.newest[s.controller] = liveDaemon{s.pod, s.pod.Labels[labelGeneration]}
 }
 
 // samples are the pods that DaemonSets will add to a new node: like their newest pod, which shows what admission made of the

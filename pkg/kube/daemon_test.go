@@ -59,7 +59,7 @@ func TestSampleOfADaemonSet(t *testing.T) {
 	} {
 		l := podList{newest: map[string]liveDaemon{}}
 		for _, p := range c.pods {
-			l.notice(p, podFrom(p))
+			l.notice(stored(p))
 		}
 		d := read[appsv1.DaemonSet](t, agentText)
 		got := l.samples([]daemon{{daemonFrom(d), d.Annotations[annotationGeneration]}})
@@ -68,7 +68,7 @@ func TestSampleOfADaemonSet(t *testing.T) {
 		}
 	}
 	l := podList{newest: map[string]liveDaemon{}}
-	l.notice(agent(t, "a", "70m", 1, "2"), podFrom(agent(t, "a", "70m", 1, "2")))
+	l.notice(stored(agent(t, "a", "70m", 1, "2")))
 	d := daemonFrom(read[appsv1.DaemonSet](t, agentText))
 	got := l.samples([]daemon{{d, "2"}})[0]
 	want := cluster.Pod{

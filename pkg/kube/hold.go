@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,11 +48,15 @@ func (c *Client) Tolerate(ctx context.Context, p cluster.Pod, t cluster.Taint) e
 		return fmt.Errorf("%s: encode: %w", what, err)
 	}
 	at := what.place.to(what.namespace, what.name, "")
+	got, began := &corev1.Pod{}, time.Now()
 	err = c.do(ctx, what, func() *rest.Request {
 		return c.rest(what.place).Patch(types.JSONPatchType).AbsPath(at...).Body(body)
-	}, nil)
+	}, got)
 	if apierrors.IsNotFound(err) {
 		return nil
+	}
+	if err == nil {
+		c.own.note(what.place, got.ResourceVersion, began)
 	}
 	return err
 }

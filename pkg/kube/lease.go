@@ -15,42 +15,54 @@ import (
 // holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must be much longer
 // than clocks differ. release gives the lease back if it is still the holder's, and may be called more than once.
 func (c *Client) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
+	release, ok, _, err = c.acquire(ctx, name, holder, ttl)
+	return release, ok, err
+}
+
+// acquire is Acquire. It says besides that nobody else can have held the lease since this client wrote it last.
+func (c *Client) acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok, alone bool, err error) {
 	what := call{verb: "acquire", place: leases(), namespace: Namespace, name: name}
 	if holder == "" || ttl <= 0 {
-		return nil, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
+		return nil, false, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
 	}
 	release = func(ctx context.Context) error { return c.giveBack(ctx, name, holder) }
 	if last := c.leases.last(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
 		c.hold(last, holder, ttl)
 		if err := c.putLease(ctx, what, last); err == nil {
-			return release, true, nil
+			return release, true, true, nil
 		} else if !isConflict(err) && !isNotFound(err) {
-			return nil, false, err
+			return nil, false, false, err
 		}
 	}
+	ok, err = c.acquireAnew(ctx, what, holder, ttl)
+	return release, ok, false, err
+}
+
+// acquireAnew looks at the lease first.
+func (c *Client) acquireAnew(ctx context.Context, what call, holder string, ttl time.Duration) (ok bool, err error) {
 	lease := &coordinationv1.Lease{}
 	err = c.get(ctx, what, lease)
 	if isNotFound(err) {
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: what.name}}
 		c.hold(lease, holder, ttl)
 		err = c.create(ctx, what, lease, &coordinationv1.Lease{})
 		if apierrors.IsAlreadyExists(err) { // another was faster, or it is the echo of our own request
-			return c.confirm(ctx, what, holder, release)
+			return c.confirm(ctx, what, holder)
 		}
-		return release, err == nil, err
+		return err == nil, err
 	}
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	if c.heldByOther(lease, holder) {
-		return nil, false, nil
+		return false, nil
 	}
 	c.hold(lease, holder, ttl)
 	err = c.putLease(ctx, what, lease)
 	if isConflict(err) || isNotFound(err) {
-		return c.confirm(ctx, what, holder, release)
+		return c.confirm(ctx, what, holder)
 	}
-	return release, err == nil, err
+	return err == nil, err
 }
 
 // putLease writes a lease that was read or written in that version, and remembers it as written.
@@ -94,19 +106,19 @@ func (o *ownLeases) forget(name string) {
 }
 
 // confirm finds out whether a write that seemed to lose was our own, repeated after a lost reply.
-func (c *Client) confirm(ctx context.Context, what call, holder string, release func(context.Context) error) (func(context.Context) error, bool, error) {
+func (c *Client) confirm(ctx context.Context, what call, holder string) (bool, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.get(ctx, what, lease)
 	if isNotFound(err) {
-		return nil, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return false, err
 	}
 	if holderOf(lease) == holder && !c.expired(lease) {
-		return release, true, nil
+		return true, nil
 	}
-	return nil, false, nil
+	return false, nil
 }
 
 func (c *Client) hold(l *coordinationv1.Lease, holder string, ttl time.Duration) {

@@ -14,21 +14,30 @@ import (
 // mostNamed bounds the instances that one question names; about more all claims are read.
 const mostNamed = 100
 
+// fewUnnamed is how many claims without the label of their instance are read at a time where one may be enough: in a burst of launches
+// there are hundreds.
+const fewUnnamed = 10
+
 // ClaimsOf lists the NodeClaims that have one of the instances by their label and, if not all of the instances are found so, those
-// without that label, sorted by name. The API server answers from memory, and sends next to nothing however many claims there are.
-func (c *Client) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error) {
+// without that label, sorted by name. Where one is enough, if enough is not nil, it need not list others. The API server answers from
+// memory, and sends next to nothing however many claims there are.
+func (c *Client) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
 	if len(instances) > mostNamed {
 		return c.Claims(ctx)
 	}
 	named := karpv1.LabelInstance + " in (" + strings.Join(instances, ",") + ")"
-	out, _, err := c.claims(ctx, named, nil)
+	out, err := c.claims(ctx, query{labels: named}, nil)
 	if err != nil || foundAll(instances, out) {
 		return out, err
 	}
 	// Then in this order: a claim that gets its label between the questions is found twice, and not never.
 	out = nil
-	for _, q := range []string{"!" + karpv1.LabelInstance, named} {
-		found, _, err := c.claims(ctx, q, nil)
+	unnamed := query{labels: "!" + karpv1.LabelInstance}
+	if enough != nil {
+		unnamed.page = fewUnnamed
+	}
+	for _, q := range []query{unnamed, {labels: named}} {
+		found, err := c.claims(ctx, q, enough)
 		if err != nil {
 			return nil, err
 		}

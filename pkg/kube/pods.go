@@ -26,6 +26,9 @@ func (c *Client) Evict(ctx context.Context, p cluster.Pod) (cluster.Eviction, er
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	}
 	err := once(ctx, c.core.Post().AbsPath(pods().to(p.Namespace, p.Name, "eviction")...).Body(body), nil)
+	if err == nil {
+		c.own.expect(uid, ending)
+	}
 	return answered(what, err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,28 +56,41 @@ func (c *Client) waiting(ctx context.Context) ([]cluster.Pod, error) {
 
 // Claims lists the NodeClaims whose class is an EC2NodeClass, sorted by name.
 func (c *Client) Claims(ctx context.Context) ([]cluster.Claim, error) {
-	statuses := map[string]storedStatus{}
-	out, version, err := c.claims(ctx, "", statuses)
-	if err != nil {
-		return nil, err
-	}
-	c.seen.claims(version, statuses)
+	out, _, err := c.allClaims(ctx)
 	slices.SortFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	return out, err
 }
 
-// claims lists those of our claims that the label selector selects, and notes their statuses as stored in the map, if there is one.
-func (c *Client) claims(ctx context.Context, selector string, statuses map[string]storedStatus) (out []cluster.Claim, version string, err error) {
-	return list(ctx, c, query{place: claims(), labels: selector}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
-		mine := slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !ours(n.Spec.NodeClassRef) })
-		if statuses != nil {
-			for i := range mine {
-				status := mine[i].Status // a copy, or the whole page would stay in memory
-				statuses[string(mine[i].UID)] = storedStatus{mine[i].ResourceVersion, &status}
-			}
+func (c *Client) allClaims(ctx context.Context) (out []cluster.Claim, version string, err error) {
+	statuses := map[string]storedStatus{}
+	out, version, err = list(ctx, c, query{place: claims()}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
+		mine := onlyOurs(l)
+		for i := range mine {
+			status := mine[i].Status // a copy, or the whole page would stay in memory
+			statuses[string(mine[i].UID)] = storedStatus{mine[i].ResourceVersion, &status}
 		}
 		return translated(mine, claimFrom)
 	})
+	if err == nil {
+		c.seen.claims(version, statuses)
+	}
+	return out, version, err
+}
+
+// claims lists those of our claims that are asked for, and no further page after one with a claim that is enough.
+func (c *Client) claims(ctx context.Context, q query, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
+	done := false
+	q.place, q.enough = claims(), func() bool { return done }
+	out, _, err := list(ctx, c, q, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
+		page := translated(onlyOurs(l), claimFrom)
+		done = enough != nil && slices.ContainsFunc(page, enough)
+		return page
+	})
+	return out, err
+}
+
+func onlyOurs(l *karpv1.NodeClaimList) []karpv1.NodeClaim {
+	return slices.DeleteFunc(l.Items, func(n karpv1.NodeClaim) bool { return !ours(n.Spec.NodeClassRef) })
 }
 
 // Pools lists the NodePools whose class is an EC2NodeClass, sorted by name.
@@ -126,18 +140,21 @@ func (c *Client) Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, e
 // the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Volumes, their claims and storage classes
 // are read only when a pod that needs a node uses one.
 func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return c.snapshot(ctx, c.everything)
+}
+
+// snapshot gets what there is much of as it is told.
+func (c *Client) snapshot(ctx context.Context, much func(context.Context) (bulk, error)) (cluster.Snapshot, error) {
 	out := cluster.Snapshot{Now: c.now().UTC()}
-	var found podList
+	var large bulk
 	var room []cluster.Pod
 	var templates []daemon
 	var nodePools []karpv1.NodePool
 	var stack map[string]string
 	g, gctx := errgroup.WithContext(ctx)
 	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
-	read(func(ctx context.Context) (err error) { found, err = c.pods(ctx); return err })
+	read(func(ctx context.Context) (err error) { large, err = much(ctx); return err })
 	read(func(ctx context.Context) (err error) { room, err = c.virtual(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.Nodes, err = c.Nodes(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.Claims, err = c.Claims(ctx); return err })
 	read(func(ctx context.Context) (err error) { nodePools, err = c.Pools(ctx); return err })
 	read(func(ctx context.Context) (err error) { templates, err = c.daemons(ctx); return err })
 	read(func(ctx context.Context) (err error) { out.Namespaces, stack, err = c.namespaces(ctx); return err })
@@ -160,6 +177,8 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 		pool.Disruption = nodeclass.SleepWith(stack, p.Annotations, pool.Disruption)
 		return pool
 	})
+	found := podListOf(slices.Collect(maps.Values(large.pods)))
+	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
 	out.Pods, out.Daemons = found.pods, found.samples(templates)
 	if err := c.addVolumes(ctx, out, found.withVolumes); err != nil {
 		return cluster.Snapshot{}, err
@@ -169,38 +188,56 @@ func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return out, nil
 }
 
-// pods reads all pods that have not ended.
-func (c *Client) pods(ctx context.Context) (podList, error) {
-	out := podList{withVolumes: map[string][]string{}, newest: map[string]liveDaemon{}}
-	all, version, err := list(ctx, c, query{place: pods(), fields: notEnded}, newPods, func(l *corev1.PodList) []cluster.Pod {
-		return translated(l.Items, func(p *corev1.Pod) cluster.Pod {
-			pod := podFrom(p)
-			if names := claimNames(p); len(names) > 0 {
-				out.withVolumes[pod.Key()] = names
-			}
-			out.notice(p, pod)
-			return pod
-		})
+// everything lists what there is much of: pods that have not ended, nodes and claims.
+func (c *Client) everything(ctx context.Context) (bulk, error) {
+	out := bulk{versions: map[string]string{}}
+	var podsAt, nodesAt, claimsAt string
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		all, version, err := list(gctx, c, query{place: pods(), fields: notEnded}, newPods, func(l *corev1.PodList) []storedPod { return translated(l.Items, stored) })
+		if err == nil {
+			c.seen.pods(version, translated(all, func(s *storedPod) cluster.Pod { return s.pod }))
+		}
+		out.pods, podsAt = byUID(all, func(s storedPod) string { return s.pod.UID }), version
+		return err
 	})
-	if err != nil {
-		return podList{}, err
+	g.Go(func() error {
+		all, version, err := c.allNodes(gctx)
+		out.nodes, nodesAt = byUID(all, func(n cluster.Node) string { return n.UID }), version
+		return err
+	})
+	g.Go(func() error {
+		all, version, err := c.allClaims(gctx)
+		out.claims, claimsAt = byUID(all, func(n cluster.Claim) string { return n.UID }), version
+		return err
+	})
+	err := g.Wait()
+	out.versions[pods().plural], out.versions[nodes().plural], out.versions[claims().plural] = podsAt, nodesAt, claimsAt
+	return out, err
+}
+
+func byUID[T any](all []T, uid func(T) string) map[string]T {
+	out := make(map[string]T, len(all))
+	for _, one := range all {
+		out[uid(one)] = one
 	}
-	c.seen.pods(version, all)
-	slices.SortFunc(all, comparePods)
-	out.pods = all
-	return out, nil
+	return out
 }
 
 // Nodes lists all nodes, sorted by name.
 func (c *Client) Nodes(ctx context.Context) ([]cluster.Node, error) {
+	out, _, err := c.allNodes(ctx)
+	slices.SortFunc(out, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	return out, err
+}
+
+func (c *Client) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
 	out, version, err := list(ctx, c, query{place: nodes()}, newNodes,
 		func(l *corev1.NodeList) []cluster.Node { return translated(l.Items, nodeFrom) })
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.seen.nodes(version, out)
 	}
-	c.seen.nodes(version, out)
-	slices.SortFunc(out, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
-	return out, nil
+	return out, version, err
 }
 
 // Node reads one node. The error is a *NotFoundError if there is none.

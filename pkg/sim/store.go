@@ -281,12 +281,15 @@ func (p *Ports) Claims(ctx context.Context) ([]cluster.Claim, error) {
 	return do(ctx, p, "list claims", "", func() ([]cluster.Claim, error) { return p.listClaims(), nil })
 }
 
-// ClaimsOf lists the claims of the instances, and those without the label of an instance.
-func (p *Ports) ClaimsOf(ctx context.Context, instances []string) ([]cluster.Claim, error) {
+// ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is enough.
+func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
 	return do(ctx, p, "list claims of instances", "", func() ([]cluster.Claim, error) {
+		over := false
 		return slices.DeleteFunc(p.listClaims(), func(c cluster.Claim) bool {
-			id, ok := c.Labels[v1.LabelInstance]
-			return ok && !slices.Contains(instances, id)
+			id, named := c.Labels[v1.LabelInstance]
+			drop := named && !slices.Contains(instances, id) || !named && over
+			over = over || !named && enough != nil && enough(c)
+			return drop
 		}), nil
 	})
 }
