@@ -53,6 +53,7 @@ type Options struct {
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
 	Env         map[string]string
 	Audit       bool                    // the control plane writes planectl.AuditFile into Dir
+	GCPercent   int                     // of the control plane, see planectl.Options
 	Grant       func(cloud.Access) bool // what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
 	Progress    io.Writer               // one line for each part that came up
 	FunctionLog io.Writer               // log lines of the functions
@@ -179,7 +180,7 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 	} else {
 		e.ownPlane = true
 		e.Plane, err = planectl.Start(ctx, planectl.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"), Dir: o.Dir,
-			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, Log: indent(o.Progress)})
+			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent, Log: indent(o.Progress)})
 		if err != nil {
 			return err
 		}

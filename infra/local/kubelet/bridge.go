@@ -21,7 +21,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const retryEvery = 500 * time.Millisecond
+const (
+	retryEvery   = 500 * time.Millisecond
+	answerWithin = 10 * time.Second // of one step: a request or two
+)
 
 // Instance is what the bridge must know of an EC2 instance. State is EC2's word.
 type Instance struct {
@@ -227,10 +230,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// persist repeats what the API server could not do just now, as kubelets and controllers do. What it refuses stays refused.
-func persist(ctx context.Context, do func() error) error {
+// persist repeats what the API server could not do just now, as kubelets and controllers do. What it refuses stays refused. The end of the
+// state keeps a request from being made, and lets one that is under way have its answer: client-go logs those that are cut off.
+func persist(ctx context.Context, do func(context.Context) error) error {
 	for {
-		err := do()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		err := answered(ctx, do)
 		if err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
 			return err
 		}
@@ -238,6 +245,12 @@ func persist(ctx context.Context, do func() error) error {
 			return err
 		}
 	}
+}
+
+func answered(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
+	defer cancel()
+	return do(ctx)
 }
 
 // networkDown is the condition of a kubelet whose network plugin does not come up.

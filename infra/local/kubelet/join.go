@@ -91,7 +91,7 @@ func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (bac
 	if err != nil {
 		return false, fmt.Errorf("make kubelet's client: %w", err)
 	}
-	err = persist(ctx, func() error {
+	err = persist(ctx, func(ctx context.Context) error {
 		_, err := kubelet.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if back = apierrors.IsAlreadyExists(err); back {
 			return nil
@@ -163,7 +163,7 @@ func (b *Bridge) silence(ctx context.Context, i Instance, stopped bool) error {
 	if err != nil {
 		return fmt.Errorf("silence: %w", err)
 	}
-	err = persist(ctx, func() error {
+	err = persist(ctx, func(ctx context.Context) error {
 		n, err := b.get(ctx, i)
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ func (b *Bridge) remove(ctx context.Context, i Instance) error {
 	if !pause(ctx, b.options.DeleteDelay) {
 		return ctx.Err()
 	}
-	err := persist(ctx, func() error {
+	err := persist(ctx, func(ctx context.Context) error {
 		n, err := b.get(ctx, i)
 		if err != nil {
 			return err
@@ -207,7 +207,7 @@ func (b *Bridge) remove(ctx context.Context, i Instance) error {
 	}
 	b.say(i, "deleted: the instance does not exist")
 	if b.options.CollectPods {
-		return b.collectPods(ctx, i)
+		return answered(ctx, func(ctx context.Context) error { return b.collectPods(ctx, i) })
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (b *Bridge) get(ctx context.Context, i Instance) (*corev1.Node, error) {
 
 // change reads, changes and writes the instance's Node until nobody came in between.
 func (b *Bridge) change(ctx context.Context, i Instance, do func(*corev1.Node)) error {
-	return persist(ctx, func() error {
+	return persist(ctx, func(ctx context.Context) error {
 		n, err := b.get(ctx, i)
 		if err != nil {
 			return err

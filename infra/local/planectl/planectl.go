@@ -37,6 +37,7 @@ type Options struct {
 	NodeGrace    time.Duration // silence after which a node is NotReady; 0 is Kubernetes' default
 	WithoutKwok  bool          // no fake kubelets
 	Audit        bool          // the API server writes AuditFile: who asked for what, Kubernetes' own parts left out
+	GCPercent    int           // how much garbage the plane lets pile up (GOGC): memory for processor time; 0 is Go's default
 	Outlive      bool          // the plane goes on when this process ends; otherwise it ends too
 	RemoveDir    bool          // the plane removes Dir when it ends
 	Log          io.Writer     // progress, a line per step; nil discards it
@@ -64,6 +65,9 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	cmd.Stderr = said
 	if o.Log != nil {
 		cmd.Stderr = io.MultiWriter(said, o.Log)
+	}
+	if o.GCPercent != 0 {
+		cmd.Env = append(os.Environ(), fmt.Sprintf("GOGC=%d", o.GCPercent))
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // an interrupt typed at the terminal is ours to handle first
 	if err := cmd.Start(); err != nil {

@@ -19,6 +19,9 @@ import (
 	"joiner/infra/local/env"
 )
 
+// planeGC has the control plane, which shares its processors with all else here, collect garbage less often. A cluster's has its own.
+const planeGC = 400
+
 // wish is what the flags say.
 type wish struct {
 	nodes, single int
@@ -64,12 +67,15 @@ func (w wish) run(ctx context.Context) (err error) {
 	defer os.RemoveAll(dir)
 	e, err := env.Start(ctx, env.Options{
 		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true, Minute: time.Minute,
-		Env: map[string]string{"MAX_CLAIMS_PER_TICK": "1000"},
+		GCPercent: planeGC,
+		Env:       map[string]string{"MAX_CLAIMS_PER_TICK": "1000"},
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // before the environment ends: what watches it would complain
 	s, err := newStorm(ctx, e, dir, w.apps)
 	if err != nil {
 		return err
