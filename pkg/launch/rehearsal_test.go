@@ -42,6 +42,10 @@ func TestRehearsal(t *testing.T) {
 	if d := cmp.Diff(want, got(o)); d != "" || len(o.Templates) != 1 || o.Templates[0].Name == "" || len(o.InstanceTags) != len(o.Tags)+2 {
 		t.Errorf("order %v (-want +got):\n%s", o, d)
 	}
+	first := o.Templates[0].Overrides[0]
+	if o.ClaimName != w.in.Claim.Name || o.ClaimUID != w.in.Claim.UID || o.Templates[0].ImageID != "ami-1" || first.ImageID != "ami-1" || first.Price != 0.085 {
+		t.Errorf("order for %s (%s) with image %s, first override %+v", o.ClaimName, o.ClaimUID, o.Templates[0].ImageID, first)
+	}
 	w.in.Claim.Requirements = w.in.Claim.Requirements.And(demand(t, []string{"node.kubernetes.io/instance-type", "In", "m5.xlarge", "p5.48xlarge"}))
 	if o, _, err = rehearse(); err != nil || got(o)[1] != "m5.xlarge a subnet-a1" {
 		t.Errorf("what the pool allows: %v, error %v", got(o), err)

@@ -62,6 +62,18 @@ func TestAProfileIsMadeOnceAndTagged(t *testing.T) {
 	}
 }
 
+// A role may be named with its path, of which IAM wants the last part, and a class without tags is fine (spec aws.md §5).
+func TestARoleNamedWithItsPath(t *testing.T) {
+	r, c := start(t), class()
+	c.Spec.Role, c.Spec.Tags = "teams/a/"+nodeRole, nil
+	if err := r.look(t, c); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{c.Status.InstanceProfile: nodeRole}, r.profiles(t)); diff != "" {
+		t.Errorf("profiles (-want +got):\n%s", diff)
+	}
+}
+
 func TestDyingAfterAnyCallLeavesOneProfile(t *testing.T) {
 	for _, action := range []string{"CreateInstanceProfile", "AddRoleToInstanceProfile"} {
 		for _, kind := range []cloud.FaultKind{cloud.FailBefore, cloud.FailAfter, cloud.LoseReply} {
