@@ -92,3 +92,24 @@ func TestARehearsalFindsOutWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+// A sweep may take the template away between our look and the dry run: that tells nothing about the class, and the next rehearsal makes it
+// anew.
+func TestARehearsalWhoseTemplateIsGone(t *testing.T) {
+	r := start(t, 1)
+	o := r.order("on-demand", "m5.large")
+	if err := r.Rehearse(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	r.deleteTemplate(t, "joiner/demo/1")
+	err := r.Rehearse(t.Context(), o)
+	if no, ok := errors.AsType[*launch.RefusedError](err); err == nil || ok {
+		t.Errorf("without its template: %v, refused as %v", err, no)
+	}
+	if err := r.Rehearse(t.Context(), o); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+	if n := r.CallCounts()["ec2:CreateLaunchTemplate"]; n != 2 {
+		t.Errorf("%d templates made, want 2", n)
+	}
+}
