@@ -5,10 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/nodeclass"
 )
 
 // answers gives every call the same body, and keeps what was asked last.
@@ -53,6 +58,32 @@ func TestCurrencyOfARegion(t *testing.T) {
 		out := map[string]float64{}
 		if n, err := m.products(t.Context(), "Shared", "Compute Instance", out); n != 1 || err != nil || out["m5.large"] != want || !strings.Contains(http.asked, region) {
 			t.Errorf("%s: %d products, error %v, prices %v, asked for %s", region, n, err, out, http.asked)
+		}
+	}
+}
+
+// What an image of EC2 is to us; one is deprecated from its date on, and an architecture without nodes is none (spec aws.md §1.10).
+func TestAnImageOfEC2(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	f := &Finder{Now: func() time.Time { return now }}
+	for _, test := range []struct {
+		arch             types.ArchitectureValues
+		made, deprecated string
+		want             nodeclass.Image
+		none             bool
+	}{
+		{"x86_64", "2026-10-01T01:02:03.000Z", "2026-11-20T12:00:00.000Z", nodeclass.Image{ID: "ami-1", Name: "n", Arch: "amd64", Created: time.Date(2026, 10, 1, 1, 2, 3, 0, time.UTC), Deprecated: true}, false},
+		{"arm64", "2026-10-01T01:02:03.000Z", "2026-11-20T12:00:00.001Z", nodeclass.Image{ID: "ami-1", Name: "n", Arch: "arm64", Created: time.Date(2026, 10, 1, 1, 2, 3, 0, time.UTC)}, false},
+		{"arm64", "", "", nodeclass.Image{ID: "ami-1", Name: "n", Arch: "arm64"}, false},
+		{"i386", "2026-10-01T01:02:03.000Z", "", nodeclass.Image{}, true},
+	} {
+		in := types.Image{ImageId: aws.String("ami-1"), Name: aws.String("n"), Architecture: test.arch, CreationDate: aws.String(test.made)}
+		if test.deprecated != "" {
+			in.DeprecationTime = aws.String(test.deprecated)
+		}
+		got, ok := f.image(in)
+		if d := cmp.Diff(test.want, got); d != "" || ok == test.none {
+			t.Errorf("%s of %s: found %t (-want +got):\n%s", test.arch, test.made, ok, d)
 		}
 	}
 }
