@@ -122,7 +122,7 @@ func (m *mover) tellSpared(ctx context.Context, spared []disrupt.Spared) {
 	var held []disrupt.Spared
 	for _, x := range spared {
 		switch x.Word {
-		case "protected", "pdb", "price", "failed":
+		case "protected", "pdb", "price", "failed", "drifted":
 			if x.Node != "" {
 				held = append(held, x)
 			}

@@ -100,7 +100,7 @@ func (v *view) lone(n *node) refuse {
 	d := n.pool.Disruption
 	switch until, settled := n.settled(); {
 	case n.pool.Static:
-		return cmp.Or(n.kept, refuse{"static", "its NodePool is static"})
+		return refuse{"static", "its NodePool is static"}
 	case d.Never:
 		return refuse{"never", "its NodePool consolidates never"}
 	case v.young(n):
@@ -121,8 +121,11 @@ func (v *view) within(set []*node, reason v1.DisruptionReason) []*node {
 	var out []*node
 	for _, n := range set {
 		if used[n.pool.Name] >= v.left[n.pool.Name][reason] {
-			if n.kept.word == "" {
-				n.kept = refuse{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
+			why := refuse{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
+			if reason == v1.DisruptionDrifted {
+				n.drift = why
+			} else {
+				n.kept = cmp.Or(n.kept, why)
 			}
 			continue
 		}
@@ -156,10 +159,7 @@ func (v *view) spared() []Spared {
 		if n.taken {
 			continue
 		}
-		why := n.barred
-		if why.word == "" {
-			why = n.kept
-		}
+		why := cmp.Or(n.drift, n.barred, n.kept)
 		if why.word == "" { // it was not looked at
 			why = v.lone(n)
 		}

@@ -11,9 +11,9 @@ import (
 // mostDrifted is how many drifted nodes one command replaces: enough to go on, few enough that one of them fails little.
 const mostDrifted = 5
 
-// findDrifted finds drifted nodes: the oldest drift first, and nodes without pods before others (spec core.md §6.4, Drift). It takes at
-// most half of the questions of a pass, or a pool whose nodes cannot be replaced would keep all others from consolidation, and the next pass
-// goes on after the nodes that it asked about last.
+// findDrifted finds drifted nodes: the oldest drift first, and nodes without pods before others (spec core.md §6.4, Drift). Nodes that
+// cannot be replaced take nothing of a budget: the next ones are asked about. It takes at most half of the questions of a pass, or a pool
+// whose nodes cannot be replaced would keep all others from consolidation, and the next pass goes on after the nodes that it asked about last.
 func (v *view) findDrifted(m *Memory) (Command, bool) {
 	var set []*node
 	for _, n := range v.nodes {
@@ -26,16 +26,19 @@ func (v *view) findDrifted(m *Memory) (Command, bool) {
 			a.Claim.Condition(v1.ConditionDrifted).Since.Compare(b.Claim.Condition(v1.ConditionDrifted).Since),
 			strings.Compare(a.Claim.Name, b.Claim.Name))
 	})
-	set = v.within(set, v1.DisruptionDrifted)
 	first := 1 + slices.IndexFunc(set, func(n *node) bool { return n.Claim.Name == m.Drifted })
-	for batch := range slices.Chunk(slices.Concat(set[first:], set[:first]), mostDrifted) {
-		if v.asked >= v.rules().steps/2 {
+	set = slices.Concat(set[first:], set[:first])
+	for v.asked < v.rules().steps/2 {
+		batch := v.within(set, v1.DisruptionDrifted)
+		if len(batch) == 0 {
 			break
 		}
+		batch = batch[:min(len(batch), mostDrifted)]
 		m.Drifted = batch[len(batch)-1].Claim.Name
 		if c, ok := v.drifted(batch); ok {
 			return c, true
 		}
+		set = slices.DeleteFunc(set, func(n *node) bool { return slices.Contains(batch, n) })
 	}
 	return Command{}, false
 }
@@ -47,6 +50,9 @@ func (v *view) drifted(set []*node) (Command, bool) {
 		stuck := v.stuck(set, p)
 		if len(stuck) == 0 {
 			return v.command(set, v1.DisruptionDrifted, p.Launches), true
+		}
+		for n, why := range stuck {
+			n.drift = refuse{"drifted", "it has drifted, and " + why}
 		}
 		set = slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return stuck[n] != "" })
 	}

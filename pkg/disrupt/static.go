@@ -60,7 +60,7 @@ func (v *view) renewed(n *node) (Command, bool) {
 		l, refused = v.purses[n.pool.Name].Launch(1)
 	}
 	if refused != "" {
-		n.kept = refuse{"static", "it has drifted, and " + refused}
+		n.drift = refuse{"drifted", "it has drifted, and " + refused}
 		return Command{}, false
 	}
 	v.renewing[n.pool.Name]++

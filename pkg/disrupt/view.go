@@ -64,6 +64,7 @@ type node struct {
 	barred  refuse // why it may not go gracefully; the zero value lets it go
 	barredE refuse // why it may not go although it drifted
 	kept    refuse // why it is not consolidated, found on the way
+	drift   refuse // why it stays although it drifted and may go
 }
 
 // refuse is a reason why a node stays.
