@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 	"github.com/google/go-cmp/cmp"
 
+	"joiner/pkg/catalog"
 	"joiner/pkg/nodeclass"
 )
 
@@ -85,5 +87,30 @@ func TestAnImageOfEC2(t *testing.T) {
 		if d := cmp.Diff(test.want, got); d != "" || ok == test.none {
 			t.Errorf("%s of %s: found %t (-want +got):\n%s", test.arch, test.made, ok, d)
 		}
+	}
+}
+
+// Of several prices of one type in one zone the newest holds, in whatever order they come (spec aws.md §4).
+func TestTheNewestSpotPriceHolds(t *testing.T) {
+	item := func(price, at string) string {
+		return `<item><instanceType>m5.large</instanceType><availabilityZone>us-west-2a</availabilityZone><availabilityZoneId>usw2-az2</availabilityZoneId><spotPrice>` +
+			price + `</spotPrice><timestamp>` + at + `</timestamp></item>`
+	}
+	older, newer := item("0.05", "2026-11-20T10:00:00.000Z"), item("0.04", "2026-11-20T11:00:00.000Z")
+	for _, items := range []string{older + newer, newer + older} {
+		body := `<DescribeSpotPriceHistoryResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><spotPriceHistorySet>` + items + `</spotPriceHistorySet></DescribeSpotPriceHistoryResponse>`
+		m := &Market{ec2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: &answers{body: body}, Credentials: aws.AnonymousCredentials{}})}
+		got, err := m.spot(t.Context(), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+		if price := got.prices[place{"m5.large", "us-west-2a"}]; err != nil || price != 0.04 || got.zoneIDs["us-west-2a"] != "usw2-az2" {
+			t.Errorf("price %g, zones %v, error %v", price, got.zoneIDs, err)
+		}
+	}
+}
+
+// What was read before stays as it was for those who still hold it.
+func TestNewPricesLeaveTheOldCatalogAlone(t *testing.T) {
+	old := catalog.Catalog{Types: []catalog.Facts{{Name: "m5.large", OnDemandUSD: 1}}}
+	if next := withOnDemand(old, map[string]float64{"m5.large": 2}); next.Types[0].OnDemandUSD != 2 || old.Types[0].OnDemandUSD != 1 {
+		t.Errorf("%g after %g", next.Types[0].OnDemandUSD, old.Types[0].OnDemandUSD)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"joiner/infra/local/cloud"
 	"joiner/pkg/cluster"
@@ -95,4 +96,36 @@ func TestAnErrorOfASharedCallIsEverybodys(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What a list told counts for a minute: naming an instance of it needs no look of its own, and afterwards one.
+func TestListedInstancesAreNamedWithoutAnotherLook(t *testing.T) {
+	r := start(t, 1)
+	one, other := r.launch(t, r.order("on-demand", "m5.large"), "a"), r.launch(t, r.order("on-demand", "m5.large"), "b")
+	now := time.Now()
+	r.Fleet.Now = func() time.Time { return now }
+	if _, err := r.Fleet.Instances(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	named := func(id string) int {
+		t.Helper()
+		before := r.CallCounts()["ec2:DescribeInstances"]
+		if err := r.Name(t.Context(), id, "node-"+id, "claim-"+id); err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range r.Cloud.Instances() {
+			if i.ID == id && i.Tags["Name"] != "node-"+id {
+				t.Errorf("%s is called %q", id, i.Tags["Name"])
+			}
+		}
+		return r.CallCounts()["ec2:DescribeInstances"] - before
+	}
+	now = now.Add(59 * time.Second)
+	if n := named(one); n != 0 {
+		t.Errorf("%d looks within a minute", n)
+	}
+	now = now.Add(time.Second)
+	if n := named(other); n != 1 {
+		t.Errorf("%d looks after a minute, want 1", n)
+	}
 }
