@@ -53,7 +53,9 @@ func (w *world) checkPrice(c *claim, l decided.Launch) {
 	sum, of := int64(0), ""
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		have := w.claims[name]
-		if _, goes := markOf(have); have.Deleting.IsZero() && len(have.paid) > 0 && !goes { // what replaces it has its share
+		host := w.nodeOf(have)
+		_, goes := markOf(have)
+		if goes = goes || !have.Deleting.IsZero() || host != nil && !host.Deleting.IsZero(); len(have.paid) > 0 && !goes { // what replaces it has its share
 			sum += have.paid[0].Amount
 			of += fmt.Sprintf(" %s:%d", name, have.paid[0].Amount)
 		}
