@@ -85,7 +85,7 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 			return errors.Join(err, l.failed.err(), swept, l.blind)
 		}
 		now := l.Now()
-		if !v.stays(ctx, busy || l.Hints.expecting(now), until.Sub(now)) {
+		if !v.stays(ctx, busy || l.Hints.expecting(now), spare(until.Sub(now), l.took)) {
 			return errors.Join(l.failed.err(), swept, l.blind)
 		}
 		if err := wait(ctx, l.Read, until.Sub(now), time.Second); err != nil { // the watches do not tell when a pod has gone

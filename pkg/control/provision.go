@@ -72,12 +72,13 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	v := vigil{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log}
 	defer v.leave(ctx)
 	for {
+		began := p.Now()
 		busy, err := p.pass(ctx, func() { v.begin(ctx, until.Sub(p.Now())) })
 		if err != nil {
 			return err
 		}
 		now := p.Now()
-		if !v.stays(ctx, busy || p.AlwaysWatch || p.Hints.expecting(now), until.Sub(now)) {
+		if !v.stays(ctx, busy || p.AlwaysWatch || p.Hints.expecting(now), spare(until.Sub(now), now.Sub(began))) {
 			return nil
 		}
 		if err := wait(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {

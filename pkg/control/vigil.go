@@ -153,6 +153,15 @@ func (v *vigil) renew(ctx context.Context) {
 	}
 }
 
+// spare is what is left for watching, when the next passes may take as long as the last one. A long one that the end of the invocation cuts
+// off has done little, and keeps the next invocation waiting for its lease; a short one fits after the end of the watch anyway.
+func spare(left, took time.Duration) time.Duration {
+	if took > vigilEnd {
+		return left - took
+	}
+	return left
+}
+
 // stays keeps or ends the vigil after a pass, and reports whether there is to be another one. After a vigil there is one whatever time
 // is left: somebody may have relied on it.
 func (v *vigil) stays(ctx context.Context, busy bool, left time.Duration) bool {
