@@ -130,6 +130,17 @@ func TestTermsOfSubnetsAndGroups(t *testing.T) {
 	if len(groups) != 2 || !strings.Contains(strings.Join(groups, " "), "default") || !strings.Contains(strings.Join(groups, " "), "eks-cluster-sg-demo") {
 		t.Errorf("security groups %v", groups)
 	}
+	found := c.Status.SecurityGroups
+	c.Spec.SecurityGroupSelectorTerms = []awsv1.SecurityGroupSelectorTerm{
+		{ID: found[0].ID, Name: "none", Tags: map[string]string{"none": "x"}}, // an id beats both
+		{ID: found[1].ID}, {Name: found[1].Name}, // the same twice
+	}
+	if err := r.look(t, c); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(found, c.Status.SecurityGroups); diff != "" {
+		t.Errorf("security groups by id (-want +got):\n%s", diff)
+	}
 }
 
 func TestTermsOfImages(t *testing.T) {

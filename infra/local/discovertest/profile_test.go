@@ -62,6 +62,34 @@ func TestAProfileIsMadeOnceAndTagged(t *testing.T) {
 	}
 }
 
+// Somebody put another role into our profile: it is taken out, and the class's own put in. One that is right is not touched.
+func TestAProfileWithAnotherRoleIsMended(t *testing.T) {
+	r, c := start(t), class()
+	r.PutRole("other")
+	if err := r.look(t, c); err != nil {
+		t.Fatal(err)
+	}
+	name := aws.String(c.Status.InstanceProfile)
+	if _, err := r.finder.IAM.RemoveRoleFromInstanceProfile(t.Context(), &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String(nodeRole)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.finder.IAM.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: name, RoleName: aws.String("other")}); err != nil {
+		t.Fatal(err)
+	}
+	r.ForgetCalls()
+	for _, want := range []map[string]int{{"iam:RemoveRoleFromInstanceProfile": 1, "iam:AddRoleToInstanceProfile": 1}, {}} {
+		if err := r.look(t, c); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, r.made("iam:RemoveRoleFromInstanceProfile", "iam:AddRoleToInstanceProfile", "iam:CreateInstanceProfile")); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]string{*name: nodeRole}, r.profiles(t)); diff != "" {
+			t.Errorf("profiles (-want +got):\n%s", diff)
+		}
+	}
+}
+
 // A role may be named with its path, of which IAM wants the last part, and a class without tags is fine (spec aws.md §5).
 func TestARoleNamedWithItsPath(t *testing.T) {
 	r, c := start(t), class()
