@@ -1,6 +1,7 @@
 package disrupt
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -95,9 +96,7 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 			}
 			b.come(v.siteOf(l, name))
 		}
-		before := len(b.steps)
-		left := b.run(moving, planned)
-		b.back(before)
+		left := b.leftover(moving, planned, len(launches) == 0)
 		if len(left) == 0 {
 			return launches, true
 		}
@@ -111,6 +110,28 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 		launches = append(slices.Clone(launches), more...)
 	}
 	return nil, false
+}
+
+// leftover are pods that the scheduler may leave without a place: nobody knows in what order they come to it, so they come by name and the other
+// way round and, where no new nodes have room to spare and a pod too many would bring back a node that has just gone, the small ones first
+// and the large ones first. It moves nothing.
+func (b *board) leftover(pods []cluster.Pod, planned map[string]string, tight bool) []cluster.Pod {
+	size := func(x, y cluster.Pod) int {
+		return cmp.Or(cmp.Compare(x.Need.CPU, y.Need.CPU), cmp.Compare(x.Need.Memory, y.Need.Memory), byKey(x, y))
+	}
+	orders := []func(x, y cluster.Pod) int{byKey, func(x, y cluster.Pod) int { return byKey(y, x) }}
+	if tight {
+		orders = append(orders, size, func(x, y cluster.Pod) int { return size(y, x) })
+	}
+	before := len(b.steps)
+	for _, order := range orders {
+		left := b.run(slices.SortedFunc(slices.Values(pods), order), planned)
+		b.back(before)
+		if len(left) > 0 {
+			return left
+		}
+	}
+	return nil
 }
 
 // alone are the launches that the pods need when no node there is takes them.

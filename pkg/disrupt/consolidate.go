@@ -80,7 +80,7 @@ func (v *view) shed(set []*node) (c Command, ok, done bool) {
 	b := v.table()
 	defer b.back(len(b.steps))
 	pods := v.cleared(b, set)
-	if len(b.move(pods, nil, false)) > 0 {
+	if len(b.leftover(pods, nil, true)) > 0 {
 		return Command{}, false, false
 	}
 	if slices.ContainsFunc(pods, func(p cluster.Pod) bool { return len(p.Spread) > 0 }) {
@@ -134,12 +134,7 @@ func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
 		return c, ok
 	}
 	if len(p.Existing) > 0 {
-		var pods []cluster.Pod
-		for _, n := range set {
-			pods = append(pods, n.moving...)
-		}
-		fresh := plan.Plan{Launches: v.alone(pods, set)}
-		if len(fresh.Launches) > 0 && len(alike(set, fresh.Launches)) == 0 {
+		if fresh := v.afresh(set); len(fresh.Launches) > 0 && len(alike(set, fresh.Launches)) == 0 {
 			if c, ok, sturdy := v.stands(set, fresh); sturdy {
 				return c, ok
 			}
@@ -149,6 +144,20 @@ func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
 		n.kept = refuse{"stuck", "the scheduler may leave pods of it without a node"}
 	}
 	return Command{}, false
+}
+
+// afresh is the plan of new nodes for all pods of the set, none where those cannot pay.
+func (v *view) afresh(set []*node) plan.Plan {
+	var pods []cluster.Pod
+	before, moves := 0.0, 0.0
+	for _, n := range set {
+		pods = append(pods, n.moving...)
+		before, moves = before+n.price, moves+n.cost-1
+	}
+	if v.gain(before, moves, v.floors(v.table(), pods)) <= 0 {
+		return plan.Plan{}
+	}
+	return plan.Plan{Launches: v.alone(pods, set)}
 }
 
 // stands is the command of the plan if it pays, and whether the scheduler gives every pod a place, with what is launched besides for that.

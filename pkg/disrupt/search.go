@@ -49,6 +49,10 @@ type search struct {
 // has changed that the answer depends on, and a search that ran out of questions goes on in the next pass.
 func (v *view) findCheaper(m *Memory) (Command, bool) {
 	all := v.candidates()
+	if len(all) > 0 && !slices.ContainsFunc(all, func(n *node) bool { return v.left[n.pool.Name][v1.DisruptionUnderutilized] > 0 }) {
+		v.within(all, v1.DisruptionUnderutilized)
+		return Command{}, false // what was answered before stays answered
+	}
 	if world := v.digest(all); m.Asked.World != world {
 		m.Asked = Asked{World: world, Later: merged(m.Asked.Later, m.Asked.Sets)}
 	}
