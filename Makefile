@@ -116,7 +116,7 @@ sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_
 
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s
-	@go test ./pkg/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
+	@go test ./pkg/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
 
 # The NodePools of the large workloads, as seen from where those are.
 POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml

@@ -18,6 +18,7 @@ const lookEvery = 15 * time.Minute
 func (w *world) day(s Scenario) {
 	w.faults.on, w.plan.together, w.plan.lost, w.plan.slow = false, 1, 0, 0
 	w.plan.budget, w.plan.neverJoins, w.plan.neverReady, w.plan.throttle, w.plan.spent = 0, 0, 0, 0, 0
+	w.market.Commitments = nil // what is paid already has no price to compare
 	w.pools = slices.DeleteFunc(w.pools, func(p cluster.Pool) bool { return p.Static })
 	for i := range w.pools {
 		w.pools[i].ExpireAfter, w.pools[i].Limited = 0, nil
@@ -28,7 +29,7 @@ func (w *world) day(s Scenario) {
 	w.drawDaemons()
 	services, job := w.drawServices(), w.drawJob()
 	began := w.total()
-	for hour := range s.Day {
+	for hour := s.From; hour < s.From+s.Day; hour++ {
 		load := 0.55 - 0.45*math.Cos(2*math.Pi*float64(hour)/24) // least at midnight, most at noon
 		for i, a := range services {
 			n := max(1, int(math.Round(float64(a.size)*load)))
@@ -68,13 +69,13 @@ type service struct {
 
 func (w *world) drawServices() []service {
 	var out []service
-	for range 8 {
+	for range 16 {
 		a := w.drawApp()
 		if a.budget != nil {
 			a.budget.minAvailable = min(a.budget.minAvailable, 1)
 		}
 		a.bare, a.stopTime, a.pattern.DoNotDisrupt = false, 5*time.Second, ""
-		out = append(out, service{a, int(w.int(3, 12))})
+		out = append(out, service{a, int(w.int(4, 24))})
 		a.replicas = 2
 		w.startApp(a)
 	}
@@ -128,9 +129,9 @@ func (w *world) cost(h *Hour) {
 }
 
 // anew is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the bound that it proves for any
-// fleet. USD per hour.
+// fleet, daemons and whole pods reckoned with. USD per hour.
 func (w *world) anew() (usd, bound float64) {
-	s := cluster.Snapshot{Now: w.second(), Catalog: w.market, Rules: cluster.Rules{MemoryOverhead: w.rules.MemoryOverhead, SearchSteps: cluster.NoSearch}}
+	s := cluster.Snapshot{Now: w.second(), Catalog: w.market, Rules: cluster.Rules{MemoryOverhead: w.rules.MemoryOverhead}}
 	w.readRest(&s)
 	for i := range s.Classes {
 		s.Classes[i].MemoryOverhead = w.rules.MemoryOverhead
@@ -142,6 +143,6 @@ func (w *world) anew() (usd, bound float64) {
 		p.NodeName, p.Unscheduled, p.Nominated, p.Phase = "", true, "", "Pending"
 		s.Pods = append(s.Pods, p)
 	}
-	p := pack.Pods(s)
-	return p.Price(), p.LowerBoundUSD
+	sells := pack.Sells(s)
+	return pack.PodsFrom(s, sells).Price(), pack.Prove(s, sells)
 }

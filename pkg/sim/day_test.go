@@ -9,17 +9,19 @@ import (
 	"joiner/pkg/sim"
 )
 
-// The flags of make day. Without them a test run plays the first hours of two days.
+// The flags of make day. Without them a test run plays an hour of the morning of two days.
 var (
-	hours = flag.Int("hours", 2, "how many hours of a day TestDay plays")
+	hours = flag.Int("hours", 1, "how many hours of a day TestDay plays")
+	from  = flag.Int("from", 8, "at which hour TestDay begins")
 	days  = flag.Int("days", 2, "how many days TestDay plays, by seeds from first on")
 )
 
 // What a day of work that breathes may be like at most.
 const (
 	mostOverAnew  = 1.15 // of what fleets made anew for the pods of each quarter of an hour had cost
-	mostOverBound = 1.35 // of the bound that no fleet can undercut, which knows of no daemons and of no whole nodes
-	mostAgain     = 0.20 // of all moves: nodes launched again that a move had given up
+	mostOverBound = 1.19 // of the bound that no fleet can undercut; 1.10 is wanted
+	mostAgain     = 0.10 // of all moves: nodes launched again that a move had given up
+	mostAgainPart = 0.20 // the same in a part of a day, where moves are few
 )
 
 // account is what days cost.
@@ -59,11 +61,15 @@ func TestDay(t *testing.T) {
 	if all.moves == 0 {
 		t.Error("nothing was moved")
 	}
-	if float64(all.again) > max(1, mostAgain*float64(all.moves)) {
-		t.Errorf("%d nodes were launched again after one of %d moves, at most %.0f %% may be", all.again, all.moves, 100*mostAgain)
+	again := mostAgain
+	if *hours < 24 {
+		again = mostAgainPart
+	}
+	if float64(all.again) > again*float64(all.moves) {
+		t.Errorf("%d nodes were launched again after one of %d moves, at most %.0f %% may be", all.again, all.moves, 100*again)
 	}
 	if *hours < 24 {
-		return // in a part of a day the nodes are few
+		return // a part of a day begins with nodes for pods that came one after the other
 	}
 	if all.usd > mostOverAnew*all.anew || all.usd > mostOverBound*all.bound {
 		t.Errorf("the days cost too much: at most %.2f of fleets made anew, and %.2f of the bound", mostOverAnew, mostOverBound)
@@ -71,7 +77,7 @@ func TestDay(t *testing.T) {
 }
 
 func playDay(t *testing.T, seed uint64) (sum account) {
-	r := sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Day: *hours, Hour: func(h sim.Hour) {
+	r := sim.Run(t, sim.Scenario{Seed: seed, Catalog: market(), Day: *hours, From: *from, Hour: func(h sim.Hour) {
 		t.Logf("day %d %02d:00 %3d nodes, %3d pods, %d waiting, %.3f USD, anew %.3f, bound %.3f, %d changes", seed, h.Hour+1, h.Nodes, h.Pods, h.Waiting,
 			h.USD, h.AnewUSD, h.BoundUSD, h.Mutations)
 		sum.usd, sum.anew, sum.bound = sum.usd+h.USD, sum.anew+h.AnewUSD, sum.bound+h.BoundUSD

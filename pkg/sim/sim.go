@@ -24,9 +24,9 @@ type Scenario struct {
 	KeepAll bool         // the whole trace, not only its end
 
 	// Day plays so many hours of a working day instead of a storm: apps grow and shrink with the hour, and disrupt runs too. Nothing
-	// fails. Each hour is told to Hour, if there is one.
-	Day  int
-	Hour func(Hour)
+	// fails. It begins at the hour From of the day. Each hour is told to Hour, if there is one.
+	Day, From int
+	Hour      func(Hour)
 }
 
 // Hour is what a cluster is like at the end of an hour of a day.
