@@ -259,3 +259,39 @@ func TestMirrorOfABrokenWatch(t *testing.T) {
 		t.Errorf("lists when it follows again: %v, want none", got)
 	}
 }
+
+// A burst of launches leaves many claims that do not say their instance. Of these a notice about a state needs one, a warning all.
+func TestClaimsOfAnInstanceThatNobodyNames(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	k, r := c.client(t)
+	const many = 12
+	for range many {
+		c.addClaim(t, k)
+	}
+	mine := func(all []cluster.Claim) (n int) {
+		for _, one := range all {
+			if one.Pool == c.name {
+				n++
+			}
+		}
+		return n
+	}
+	for _, w := range []struct {
+		name     string
+		enough   func(cluster.Claim) bool
+		claims   func(int) bool
+		requests int
+	}{
+		{"all", nil, func(n int) bool { return n == many }, 3},
+		{"none is enough", func(cluster.Claim) bool { return false }, func(n int) bool { return n == many }, 4},
+		{"the first is enough", func(cluster.Claim) bool { return true }, func(n int) bool { return n > 0 && n <= 10 }, 3},
+	} {
+		r.take()
+		got, err := k.ClaimsOf(t.Context(), []string{"i-0123456789abcdef0"}, w.enough)
+		if calls := r.take(); err != nil || !w.claims(mine(got)) || len(calls) != w.requests {
+			t.Errorf("%s: %d claims by %v, %v; want %d requests", w.name, mine(got), calls, err, w.requests)
+		}
+	}
+}
