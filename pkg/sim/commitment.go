@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"joiner/pkg/catalog"
 	decided "joiner/pkg/plan"
@@ -55,6 +56,7 @@ func (w *world) checkPrice(c *claim, l decided.Launch) {
 		have := w.claims[name]
 		host := w.nodeOf(have)
 		_, goes := markOf(have)
+		goes = goes || time.Since(have.spared) < seconds                                                                   // since whoever decided has read
 		if goes = goes || !have.Deleting.IsZero() || host != nil && !host.Deleting.IsZero(); len(have.paid) > 0 && !goes { // what replaces it has its share
 			sum += have.paid[0].Amount
 			of += fmt.Sprintf(" %s:%d", name, have.paid[0].Amount)

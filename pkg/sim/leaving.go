@@ -77,13 +77,13 @@ func (w *world) someoneLeaves(but *node) bool {
 }
 
 // checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A notice waits for no
-// budget, and whoever decides does not know of one that was handled since it read.
+// budget and neither does a user, and whoever decides does not know of what came since it read.
 func (w *world) checkBudget(c *claim) {
 	pool, _ := w.poolOf(c.Pool)
 	away := 1
 	for _, other := range w.claims {
 		host := w.nodeOf(other)
-		if !other.condemned.IsZero() && time.Since(other.condemned) < seconds {
+		if time.Since(other.condemned) < seconds || time.Since(other.dropped) < seconds {
 			continue
 		}
 		if other != c && other.Pool == c.Pool && host != nil && (!other.Deleting.IsZero() || slices.Contains(host.Taints, disrupted())) &&

@@ -14,6 +14,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
 	"joiner/pkg/pack"
 	decided "joiner/pkg/plan"
 )
@@ -88,6 +89,8 @@ type claim struct {
 
 	maker     *invocation // that stored it
 	condemned time.Time   // because of a notice, by who handles it
+	dropped   time.Time   // by a user
+	spared    time.Time   // when a disruption of it was taken back
 
 	paid []catalog.Draw // what it was to take of a commitment
 }
@@ -133,6 +136,9 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 			return false
 		}
 		p.w.checkMove(have, set)
+		if mark, ok := set[disrupt.AnnotationMark]; ok && mark == "" {
+			have.spared = time.Now()
+		}
 		have.Annotations = merged(have.Annotations, set)
 		if pods, ok := set[pack.AnnotationNominated]; ok {
 			p.w.nominate(have, strings.Split(pods, ","))
@@ -308,6 +314,9 @@ func (w *world) deleteClaim(c *claim, by *invocation) {
 	if c.Deleting.IsZero() {
 		w.mutatedBy(by, "delete claim")
 		c.Deleting = w.second()
+		if by == nil {
+			c.dropped = time.Now()
+		}
 		w.write(c, by)
 	}
 	w.collect()
