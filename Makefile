@@ -81,7 +81,7 @@ test: ## everything that CI checks, ending with the main job
 	$(STEP) 'everything the local environment needs' '30 s, 10 minutes the first time' $(MAKE) --no-print-directory local
 	$(STEP) 'vet the local environment' '30 s' env $(LOCAL_FLAGS) go -C infra/local vet ./...
 	$(STEP) 'lint the local environment' '20 s, 2 minutes the first time' $(SHELL) -c "cd infra/local && $(LOCAL_FLAGS) $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
-	$(STEP) 'tests of the local environment' '8 minutes' env $(LOCAL_FLAGS) go -C infra/local test -count=1 -p 1 ./...
+	$(STEP) 'tests of the local environment' '8 minutes' env $(LOCAL_FLAGS) go -C infra/local test -count=1 -p 1 -timeout 30m ./...
 	$(STEP) 'vet and test the bench' '10 s, 4 minutes the first time' $(SHELL) -c 'go -C infra/bench vet ./... && go -C infra/bench test ./...'
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 	@printf '\n== make test passed. It proved that\n'
@@ -97,7 +97,7 @@ check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 	@bad=$$(gofmt -l $(GO_FILES)); if [ -n "$$bad" ]; then printf 'not formatted (make fmt):\n%s\n' "$$bad"; exit 1; fi
 	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
 	@$(MAKE) --no-print-directory lint
-	$(STEP) 'purity and unit tests' '90 s' go test $(ROOT_PACKAGES)
+	$(STEP) 'purity and unit tests' '90 s' go test -timeout 30m $(ROOT_PACKAGES)
 	$(STEP) 'simulation of 300 seeds' '15 s' go test ./pkg/sim -run 'TestSeeds$$' -args -seeds 300
 
 .PHONY: lint

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"joiner/pkg/cluster"
 )
@@ -87,19 +88,34 @@ func (t *trial) mustMove(p *cluster.Pod, m *machine) bool {
 	if !lasts || p.Phase == "Succeeded" || p.Phase == "Failed" || p.Owner == cluster.OwnerDaemonSet || p.Owner == cluster.OwnerNode {
 		return false
 	}
-	if t.deleting(m) {
-		return true
-	}
-	if p.Protected(t.Snapshot.Now) {
-		return false
-	}
-	under, never := 0, false
+	under, never := 0, p.Protected(t.Snapshot.Now)
 	for _, b := range t.Snapshot.Budgets {
 		if b.Namespace == p.Namespace && selects(b.Selector, p.Labels) {
 			under, never = under+1, never || b.FullyBlocking
 		}
 	}
-	return under < 2 && !never
+	if under < 2 && !never {
+		return true
+	}
+	return t.endsSoon(p, m)
+}
+
+// endsSoon reports whether the machine is being deleted, and its drain ends by force within the time that a new node and the pod's end take.
+func (t *trial) endsSoon(p *cluster.Pod, m *machine) bool {
+	soon := t.Snapshot.Now.Add(5*time.Minute + time.Duration(p.GraceSec)*time.Second)
+	return slices.ContainsFunc(t.Snapshot.Claims, func(c cluster.Claim) bool {
+		if c.Name != m.name && c.NodeName != m.name && (m.id == "" || c.ProviderID != m.id) {
+			return false
+		}
+		end, err := time.Parse(time.RFC3339, c.Annotations["karpenter.sh/nodeclaim-termination-timestamp"])
+		switch {
+		case err == nil:
+			return t.deleting(m) && !end.After(soon)
+		case c.TerminationGrace == nil || c.Deleting.IsZero():
+			return false
+		}
+		return !c.Deleting.Add(*c.TerminationGrace).After(soon)
+	})
 }
 
 func (t *trial) deleting(m *machine) bool {

@@ -139,6 +139,15 @@ func (c Claim) Expired(now time.Time) bool {
 	return c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter))
 }
 
+// Deadline is when draining the claim's node ends by force, as the annotation on it says; zero when it says nothing (spec core.md §5.4).
+func (c Claim) Deadline() time.Time {
+	t, err := time.Parse(time.RFC3339, c.Annotations[api.AnnotationTerminationTimestamp])
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
 // Is reports whether the condition is True.
 func (c Claim) Is(condition string) bool { return c.Condition(condition).Status == "True" }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
 )
@@ -63,7 +62,7 @@ func Provided(s cluster.Snapshot, p plan.Plan, launched []plan.Launch) []cluster
 // of a handler that died before it condemned it.
 func first(c cluster.Claim, deadline, now time.Time) time.Time {
 	until := now.Add(firstFor)
-	if have, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err == nil && have.Before(deadline) {
+	if have := c.Deadline(); !have.IsZero() && have.Before(deadline) {
 		deadline = have
 	}
 	if !c.Deleting.IsZero() || !until.Before(deadline) {

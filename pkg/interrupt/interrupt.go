@@ -233,7 +233,7 @@ func deadline(n Notice, now time.Time) time.Time {
 // of its pool allows.
 func earlier(c cluster.Claim, deadline, now time.Time) time.Time {
 	deadline = deadline.Truncate(time.Second) // as the annotation has it
-	if have, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err == nil {
+	if have := c.Deadline(); !have.IsZero() {
 		if !deadline.Before(have) {
 			return time.Time{}
 		}

@@ -58,18 +58,9 @@ func joined(actions []plan.Action) []plan.Action {
 	return out
 }
 
-// stated is the deadline that is written on the claim, zero for none.
-func stated(c cluster.Claim) time.Time {
-	t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
-	if err != nil {
-		return time.Time{}
-	}
-	return t
-}
-
 // byDeadline puts the claim with the earlier deadline first, and those without one last.
 func byDeadline(a, b cluster.Claim) int {
-	x, y := stated(a), stated(b)
+	x, y := a.Deadline(), b.Deadline()
 	if x.IsZero() != y.IsZero() {
 		return -x.Compare(y)
 	}
@@ -78,7 +69,7 @@ func byDeadline(a, b cluster.Claim) int {
 
 // deadline is when draining the claim's nodes ends by force, zero for never. It is fixed once, in an annotation.
 func (v view) deadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
-	if t = stated(c); !t.IsZero() || c.TerminationGrace == nil {
+	if t = c.Deadline(); !t.IsZero() || c.TerminationGrace == nil {
 		return nil, t
 	}
 	t = c.Deleting.Add(*c.TerminationGrace)

@@ -28,7 +28,7 @@ func (v view) impaired(c cluster.Claim) (out []plan.Action, doomed bool) {
 			reason, why = "system_status", "the host of its instance "+i.ID+" fails the status check of EC2"
 		}
 		out = append(out, v.both(c, "InstanceUnhealthy", why)...)
-		if stated(c).IsZero() {
+		if c.Deadline().IsZero() {
 			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now, Reason: "TerminationGracePeriodExpiring",
 				Why: "it is ended by force now: " + why})
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
@@ -43,14 +44,32 @@ func demand(s cluster.Snapshot, all []cluster.Host) []*cluster.Pod {
 	return out
 }
 
-// displaced reports whether the pod runs on a condemned node and will need room elsewhere. On a node that is only tainted
-// a protected pod stays where it is; a node that is being deleted takes everything with it.
+// replacedAhead is how long before pods are deleted by force their next node is made: it must be ready by then.
+const replacedAhead = 5 * time.Minute
+
+// displaced reports whether the pod runs on a condemned node and will need room elsewhere (spec core.md §2.1). One that nobody may evict
+// stays where it is, and so does its node, until the drain ends by force: capacity made before that would only stand by.
 func displaced(s cluster.Snapshot, p *cluster.Pod, hosts map[string]cluster.Host) bool {
 	h, ok := hosts[p.NodeName]
 	if !ok || !h.Condemned() || !p.Reschedulable() {
 		return false
 	}
-	return h.Deleting() || !p.Protected(s.Now) && !s.Unevictable(*p)
+	if !p.Protected(s.Now) && !s.Unevictable(*p) {
+		return true
+	}
+	end := drained(h)
+	return !end.IsZero() && !s.Now.Before(end.Add(-time.Duration(p.GraceSec)*time.Second-replacedAhead))
+}
+
+// drained is when the drain of a host that is being deleted ends by force, zero for never. Lifecycle may not have written it yet.
+func drained(h cluster.Host) time.Time {
+	switch {
+	case !h.Deleting() || h.Claim == nil:
+		return time.Time{}
+	case h.Claim.TerminationGrace == nil || h.Claim.Deleting.IsZero() || !h.Claim.Deadline().IsZero():
+		return h.Claim.Deadline()
+	}
+	return h.Claim.Deleting.Add(*h.Claim.TerminationGrace)
 }
 
 // moving names the nodes whose pods may take room elsewhere and get no new nodes: what replaces those was decided already.

@@ -72,7 +72,7 @@ func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 					sum += worth[p]
 				}
 			}
-			if sum > cost*(1+1e-6) {
+			if sum > cost*(1+1e-6)+1e-6 { // reserved nodes cost as good as nothing
 				t.Errorf("seed %d, part %d: pods worth %.4f USD/h run on new nodes for %.4f", seed, part, sum, cost)
 			}
 			if sum > cost*0.8 {

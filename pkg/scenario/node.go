@@ -19,7 +19,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
 // DRIVER COUNT". Words:
-// ready=20 (for so many seconds), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, condemned (tainted), moving (by a disruption that brings its replacements).
+// ready=20 (for so many seconds), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -79,6 +79,13 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 	}
 	if d.has("deleting") {
 		c.Deleting = w.Snapshot.Now
+	}
+	if d.has("end") {
+		c.Annotations = map[string]string{api.AnnotationTerminationTimestamp: w.Snapshot.Now.Add(time.Duration(d.num("end", 0)) * time.Second).Format(time.RFC3339)}
+	}
+	if d.has("grace") {
+		grace := time.Duration(d.num("grace", 0)) * time.Second
+		c.TerminationGrace = &grace
 	}
 	switch {
 	case d.has("unregistered"):
