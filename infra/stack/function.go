@@ -93,6 +93,9 @@ func (p Props) functions() []function {
 const (
 	memoryMiB       = 512
 	memoryCalledMiB = 128
+
+	growth = "400" // percent by which memory grows until garbage is collected
+	mayUse = 0.8   // part of the memory from which on garbage is collected however little memory has grown
 )
 
 // addFunction makes a function with everything that belongs to it alone: role, access entry, log group, alias, dead-letter queue,
@@ -211,6 +214,10 @@ func (s *joiner) architecture() awslambda.Architecture {
 // environment carries the settings to the functions: what was written in cdk.json and what only the stack knows.
 func (s *joiner) environment(f function) *map[string]*string {
 	env := map[string]*string{
+		// Lambda charges for time and not for memory in use: garbage piles up, and is collected before it is too much.
+		"GOGC":       jsii.String(growth),
+		"GOMEMLIMIT": jsii.String(fmt.Sprintf("%.0fMiB", f.memoryMiB()*mayUse)),
+
 		"CATALOG_BUCKET":     s.bucket.BucketName(),
 		"PROVISION_FUNCTION": jsii.String(s.functionName("provision") + ":" + aliasName),
 		"LIFECYCLE_FUNCTION": jsii.String(s.functionName("lifecycle") + ":" + aliasName),
