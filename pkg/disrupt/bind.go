@@ -103,7 +103,7 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 		if v.floors(b, left) > spare*air {
 			return nil, false
 		}
-		more = v.alone(left, set)
+		more = v.alone(left, set, launches)
 		if len(more) == 0 {
 			return nil, false
 		}
@@ -134,8 +134,9 @@ func (b *board) leftover(pods []cluster.Pod, planned map[string]string, tight bo
 	return nil
 }
 
-// alone are the launches that the pods need when no node there is takes them.
-func (v *view) alone(pods []cluster.Pod, set []*node) []plan.Launch {
+// alone are the launches that the pods need when no node there is takes them, and none that is launched besides: those have their part of
+// limits, reservations and commitments.
+func (v *view) alone(pods []cluster.Pod, set []*node, besides []plan.Launch) []plan.Launch {
 	v.asked++
 	out := v.leaving()
 	for _, n := range set {
@@ -154,11 +155,21 @@ func (v *view) alone(pods []cluster.Pod, set []*node) []plan.Launch {
 	for i := range s.Claims {
 		s.Claims[i].Allocatable = nothing()
 	}
+	for i, l := range besides {
+		s.Claims = append(s.Claims, v.claimOf(l, fmt.Sprintf("launch %d", i)))
+	}
 	p := v.pack(s)
 	if len(p.Unplaced) > 0 {
 		return nil
 	}
 	return p.Launches
+}
+
+// claimOf is a launch as its claim will be, without room.
+func (v *view) claimOf(l plan.Launch, name string) cluster.Claim {
+	p, _ := v.s.PoolOf(l.Pool)
+	t, _ := v.typeIn(p, l.Choice.Type)
+	return cluster.Claim{Name: name, Pool: l.Pool, Class: p.Class, Labels: v.siteOf(l, name).labels, Capacity: t.Capacity, Allocatable: nothing()}
 }
 
 // table is the board of the calm snapshot, without what something takes away already.

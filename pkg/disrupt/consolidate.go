@@ -157,7 +157,7 @@ func (v *view) afresh(set []*node) plan.Plan {
 	if v.gain(before, moves, v.floors(v.table(), pods)) <= 0 {
 		return plan.Plan{}
 	}
-	return plan.Plan{Launches: v.alone(pods, set)}
+	return plan.Plan{Launches: v.alone(pods, set, nil)}
 }
 
 // stands is the command of the plan if it pays, and whether the scheduler gives every pod a place, with what is launched besides for that.

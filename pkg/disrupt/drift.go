@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,13 +44,18 @@ func (v *view) findDrifted(m *Memory) (Command, bool) {
 	return Command{}, false
 }
 
-// drifted is the command that replaces the nodes, whatever it costs, without those whose pods nobody can take.
+// drifted is the command that replaces the nodes, whatever it costs, without those whose pods nobody can take. It brings the nodes that pods
+// need which the scheduler may leave without a place where the plan has none to spare: such a command would be taken back again and again.
 func (v *view) drifted(set []*node) (Command, bool) {
 	for len(set) > 0 {
 		p := v.without(set, true)
 		stuck := v.stuck(set, p)
 		if len(stuck) == 0 {
-			return v.command(set, v1.DisruptionDrifted, p.Launches), true
+			launches, sturdy := v.sturdy(set, p, math.Inf(1))
+			if !sturdy {
+				launches = p.Launches
+			}
+			return v.command(set, v1.DisruptionDrifted, launches), true
 		}
 		for n, why := range stuck {
 			n.drift = refuse{"drifted", "it has drifted, and " + why}
