@@ -252,7 +252,7 @@ func (w *world) checkFirst(p *pod, n *node) {
 	}
 	for _, m := range w.living() {
 		host := w.byUID[m.owner]
-		coming := host == nil || host.Deleting.IsZero() && (m.node == nil || !host.Is(v1.ConditionInitialized))
+		coming := host == nil || (host.Deleting.IsZero() || time.Since(host.condemned) < seconds) && (m.node == nil || !host.Is(v1.ConditionInitialized))
 		if since := !m.Launched.Before(c.condemned.Truncate(time.Second)); m != n.machine && (coming || since) { // or taken back by now
 			return
 		}

@@ -89,7 +89,7 @@ type claim struct {
 
 	maker     *invocation // that stored it
 	condemned time.Time   // because of a notice, by who handles it
-	dropped   time.Time   // by a user
+	dropped   time.Time   // by a user, or because its instance ended
 	spared    time.Time   // when a disruption of it was taken back
 
 	paid []catalog.Draw // what it was to take of a commitment
@@ -259,6 +259,9 @@ func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
 			}
 			if strings.HasSuffix(p.inv.fn.Name, "interruption") && have.Deleting.IsZero() {
 				have.condemned = time.Now()
+			}
+			if p.inv.fn.Name == "statechange" && have.Deleting.IsZero() {
+				have.dropped = time.Now()
 			}
 			p.w.deleteClaim(have, p.inv)
 		}
