@@ -27,38 +27,38 @@ type object interface {
 
 // change reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the condition that the
 // object is still the one that was read; if it is not, it starts again. An object that is gone or has another UID than the call names is a
-// *ConflictError.
-func change[O object](ctx context.Context, c *Client, what call, edit func(O) fields, fresh func() O) error {
-	var err error
+// *ConflictError. It returns the object as it is now.
+func change[O object](ctx context.Context, c *Client, what call, edit func(O) fields, fresh func() O) (now O, err error) {
 	for range maxConflicts {
-		obj := fresh()
-		if err = c.get(ctx, what, obj); isNotFound(err) {
-			return &ConflictError{err}
+		now = fresh()
+		if err = c.get(ctx, what, now); isNotFound(err) {
+			return now, &ConflictError{err}
 		}
 		if err != nil {
-			return err
+			return now, err
 		}
-		if what.uid != "" && string(obj.GetUID()) != what.uid {
-			return conflict(what, "it was replaced, its UID is %s and not %s", obj.GetUID(), what.uid)
+		if what.uid != "" && string(now.GetUID()) != what.uid {
+			return now, conflict(what, "it was replaced, its UID is %s and not %s", now.GetUID(), what.uid)
 		}
-		patch := edit(obj)
+		patch := edit(now)
 		if patch == nil {
-			return nil
+			return now, nil
 		}
-		began := time.Now()
-		err = c.patch(ctx, what, "", versioned(patch, obj.GetResourceVersion()), obj)
+		began, was := time.Now(), now
+		now = fresh() // what an answer leaves out, such as the last finalizer, would stay as it was
+		err = c.patch(ctx, what, "", versioned(patch, was.GetResourceVersion()), now)
 		if err == nil {
-			c.wrote(what.place, obj, began)
-			return nil
+			c.wrote(what.place, now, began)
+			return now, nil
 		}
 		if isNotFound(err) {
-			return &ConflictError{err}
+			return now, &ConflictError{err}
 		}
 		if !isConflict(err) {
-			return err
+			return now, err
 		}
 	}
-	return err
+	return now, err
 }
 
 // versioned makes the patch conditional on a version.
@@ -77,7 +77,7 @@ func release[O object](ctx context.Context, c *Client, what call, fresh func() O
 	if what.uid == "" {
 		return fmt.Errorf("%s: its UID is not known", what)
 	}
-	err := change(ctx, c, what, func(obj O) fields {
+	_, err := change(ctx, c, what, func(obj O) fields {
 		return withoutFinalizer(obj.GetFinalizers(), karpv1.FinalizerTermination)
 	}, fresh)
 	if _, gone := errors.AsType[*ConflictError](err); gone && !isConflict(err) {

@@ -104,9 +104,7 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 // them off. Repeating it changes nothing. A claim that is gone, was replaced or is being deleted is a *ConflictError.
 func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := call{verb: "adopt", place: claims(), name: claim.Name, uid: claim.UID}
-	got := newNodeClaim()
-	err := change(ctx, c, what, func(o *karpv1.NodeClaim) fields {
-		got = o
+	got, err := change(ctx, c, what, func(o *karpv1.NodeClaim) fields {
 		if o.DeletionTimestamp != nil {
 			return nil
 		}

@@ -69,7 +69,8 @@ func (c *Client) ReleaseNode(ctx context.Context, n cluster.Node) error {
 }
 
 func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node, edit func(*corev1.Node) fields) error {
-	return change(ctx, c, call{verb: verb, place: nodes(), name: n.Name, uid: n.UID}, edit, newNode)
+	_, err := change(ctx, c, call{verb: verb, place: nodes(), name: n.Name, uid: n.UID}, edit, newNode)
+	return err
 }
 
 func newNode() *corev1.Node { return &corev1.Node{} }

@@ -18,6 +18,7 @@ type own struct {
 	on      bool
 	latest  map[string]written  // by plural: the newest that it wrote
 	leaving map[types.UID]leave // what it evicted or removed; no answer says in which version
+	seen    map[types.UID]leave // what watches told of objects that go: they may be faster than the answer to the write
 	unclear bool                // it wrote something, and cannot tell what must be seen of it
 }
 
@@ -73,7 +74,10 @@ func (o *own) note(p place, version string, began time.Time) {
 func (o *own) expect(uid types.UID, what leave) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.on {
+	if !o.on {
+		return
+	}
+	if is, ok := o.seen[uid]; !ok || is < what {
 		o.leaving[uid] = what
 	}
 }
@@ -82,6 +86,10 @@ func (o *own) expect(uid types.UID, what leave) {
 func (o *own) met(uid types.UID, what leave) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if !o.on {
+		return
+	}
+	o.seen[uid] = max(o.seen[uid], what)
 	if want, ok := o.leaving[uid]; ok && what >= want {
 		delete(o.leaving, uid)
 	}
@@ -91,14 +99,14 @@ func (o *own) met(uid types.UID, what leave) {
 func (o *own) begin() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.on, o.latest, o.leaving, o.unclear = true, map[string]written{}, map[types.UID]leave{}, false
+	o.on, o.latest, o.leaving, o.seen, o.unclear = true, map[string]written{}, map[types.UID]leave{}, map[types.UID]leave{}, false
 }
 
 // end is called when nobody asks any more.
 func (o *own) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.on, o.latest, o.leaving, o.unclear = false, nil, nil, false
+	o.on, o.latest, o.leaving, o.seen, o.unclear = false, nil, nil, nil, false
 }
 
 // within reports whether what is known up to these versions holds all that was written, and what was written last of each kind.

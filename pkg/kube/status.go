@@ -98,7 +98,7 @@ type MetaChange struct {
 // PatchClassMeta changes annotations and finalizers of a class. It writes nothing if all is as wanted already. A class that
 // is gone is a *ConflictError, unless all that was wanted is to drop a finalizer.
 func (c *Client) PatchClassMeta(ctx context.Context, name string, m MetaChange) error {
-	err := change(ctx, c, call{verb: "patch", place: classes(), name: name},
+	_, err := change(ctx, c, call{verb: "patch", place: classes(), name: name},
 		func(o *awsv1.EC2NodeClass) fields { return m.patch(o) }, func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} })
 	if isNotFound(err) && len(m.Annotations) == 0 && m.AddFinalizer == "" {
 		return nil
@@ -123,7 +123,7 @@ func (c *Client) RecordRegistrations(ctx context.Context, pool string, outcomes 
 	if err != nil {
 		return err
 	}
-	err = change(ctx, c, call{verb: "patch", place: pools(), name: pool}, func(o *karpv1.NodePool) fields {
+	_, err = change(ctx, c, call{verb: "patch", place: pools(), name: pool}, func(o *karpv1.NodePool) fields {
 		record, news := nodeclass.RecordRegistrations(o.DeepCopy(), outcomes, c.now())
 		if !news {
 			return nil
@@ -163,8 +163,9 @@ func unlessGone(err error) error {
 // PatchPoolMeta sets annotations of a pool. It writes nothing if they are there already.
 func (c *Client) PatchPoolMeta(ctx context.Context, name string, annotations map[string]string) error {
 	m := MetaChange{Annotations: annotations}
-	return change(ctx, c, call{verb: "patch", place: pools(), name: name},
+	_, err := change(ctx, c, call{verb: "patch", place: pools(), name: name},
 		func(o *karpv1.NodePool) fields { return m.patch(o) }, newPool)
+	return err
 }
 
 func (m MetaChange) patch(o object) fields {
