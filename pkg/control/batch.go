@@ -95,8 +95,8 @@ func (l *launcher) batch(ctx context.Context, claims []cluster.Claim, stored boo
 	for try := range maxAttempts {
 		b, shared := claims[0].Batch()
 		if !shared { // one is left
-			c, err := l.claim(ctx, claims[0], false)
-			return append(done, c), err
+			last, err := l.oneByOne(ctx, claims)
+			return append(done, last...), err
 		}
 		order, back, err := l.order(wanted{claim: standsFor(claims), batch: b, class: class, mayRun: stored && try == 0})
 		if err != nil { // each may be better off alone, and says what is wrong
@@ -230,6 +230,11 @@ func (l *launcher) apart(ctx context.Context, claims []cluster.Claim) ([]cluster
 	if err != nil {
 		return claims, err
 	}
+	return l.oneByOne(ctx, claims)
+}
+
+// oneByOne launches each of the claims, which no pass before has launched.
+func (l *launcher) oneByOne(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
 	return l.each(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) { return l.claim(ctx, c, false) })
 }
 
