@@ -17,7 +17,7 @@ import (
 
 const (
 	parallelNotices = 8
-	noticeTries     = 4               // against others who change the same claim
+	noticeTries     = 4               // against others who change the same claim, and as many until a launch is written down
 	launchWrites    = 2 * time.Second // a launch that is under way is written down within that, as a rule
 )
 
@@ -91,7 +91,7 @@ func (e *EarlyError) Error() string {
 // instance may be one that is being launched; less urgent ones are left to the retries of the invocation.
 func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice) error {
 	var done error
-	for try := 1; len(notices) > 0; try++ {
+	for tries, waits := 1, 1; len(notices) > 0; {
 		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.enough(notices))
 		if err != nil {
 			return errors.Join(done, err)
@@ -107,14 +107,17 @@ func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice)
 		early := false
 		for k, err := range errs {
 			_, tooEarly := errors.AsType[*EarlyError](err)
-			if (isConflict(err) || tooEarly && notices[k].Urgent()) && try < noticeTries {
+			if isConflict(err) && tries < noticeTries || tooEarly && notices[k].Urgent() && waits < noticeTries {
 				i.Log.Info("notice is decided anew", "instance", notices[k].Instance, "because", err.Error())
 				again, early = append(again, notices[k]), early || tooEarly
 			} else {
 				done = errors.Join(done, err)
 			}
 		}
-		if notices = again; early {
+		if notices = again; !early {
+			tries++
+		} else {
+			waits++
 			if err := pause(ctx, launchWrites); err != nil {
 				return errors.Join(done, err)
 			}

@@ -237,7 +237,7 @@ func (w *world) checkDeletion(p *pod) {
 	w.violate("pod deleted past its budget", "pod %s on %s", p.Key(), n.Name)
 }
 
-// checkFirst looks at a pod that is to go from an instance that EC2 takes back. Within seconds of the condemnation, and if its grace
+// checkFirst looks at a pod that is to go from an instance that EC2 takes back, and was there when its notice was handled. Within seconds of the condemnation, and if its grace
 // period leaves the time, there is another place for it, or capacity is on its way.
 func (w *world) checkFirst(p *pod, n *node) {
 	if n.machine == nil || !n.machine.taken || p.Terminating() || p.app.daemon {
@@ -247,7 +247,7 @@ func (w *world) checkFirst(p *pod, n *node) {
 	by, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
 	until := c.condemned.Add(replaceWithin - 2*w.plan.skew - time.Second)
 	grace := time.Duration(p.GraceSec) * time.Second
-	if err != nil || c.condemned.IsZero() || time.Now().After(until) || until.Add(grace+30*time.Second).After(by) {
+	if err != nil || c.condemned.IsZero() || p.Started.After(c.condemned) || time.Now().After(until) || until.Add(grace+30*time.Second).After(by) {
 		return
 	}
 	for _, m := range w.living() {
