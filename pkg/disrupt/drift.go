@@ -57,10 +57,24 @@ func (v *view) drifted(set []*node) (Command, bool) {
 			}
 			return v.command(set, v1.DisruptionDrifted, launches), true
 		}
+		if most := v.s.Rules.MaxClaims; len(set) > 1 && most > 0 && len(p.Launches) >= most {
+			return v.driftedAlone(set)
+		}
 		for n, why := range stuck {
 			n.drift = refuse{"drifted", "it has drifted, and " + why}
 		}
 		set = slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return stuck[n] != "" })
+	}
+	return Command{}, false
+}
+
+// driftedAlone is the command for the first of the nodes that can be replaced by itself. Together they need more new nodes than a pass may
+// make, and a command about one node may have as many as it needs: it would never be replaced otherwise.
+func (v *view) driftedAlone(set []*node) (Command, bool) {
+	for _, n := range set {
+		if c, ok := v.drifted([]*node{n}); ok {
+			return c, true
+		}
 	}
 	return Command{}, false
 }

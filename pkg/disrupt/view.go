@@ -339,6 +339,9 @@ func (v *view) without(set []*node, forGood bool) plan.Plan {
 	for _, n := range set {
 		out[n.Node.Name] = true
 	}
+	if forGood && len(set) == 1 {
+		s.Rules.MaxClaims = 0 // nothing smaller can be asked about
+	}
 	return v.pack(v.drop(s, out, forGood))
 }
 
