@@ -6,9 +6,12 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 )
 
 // budget follows every change of an app's pods and remembers the fewest that were available at once. A pod counts until it is
@@ -18,6 +21,7 @@ type budget struct {
 	least int // that its PodDisruptionBudget demands
 	stop  func()
 	done  chan struct{}
+	end   error // why the watch ended, once it is done
 
 	mu    sync.Mutex
 	ready map[types.UID]bool
@@ -30,7 +34,13 @@ func (s *story) followBudget(ctx context.Context, app string, least int) (*budge
 	if err != nil {
 		return nil, err
 	}
-	w, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: "app=" + app, ResourceVersion: list.ResourceVersion})
+	// The API server ends watches as it likes; one that goes on where the last one ended misses nothing.
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = "app=" + app
+			return pods.Watch(ctx, o)
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +57,11 @@ func (b *budget) follow(w watch.Interface) {
 	defer close(b.done)
 	for e := range w.ResultChan() {
 		p, ok := e.Object.(*corev1.Pod)
+		if e.Type == watch.Bookmark {
+			continue
+		}
 		if !ok {
+			b.end = apierrors.FromObject(e.Object)
 			return
 		}
 		b.mu.Lock()
@@ -70,7 +84,7 @@ func (b *budget) count() (n int) {
 func (b *budget) lowest() (int, error) {
 	select {
 	case <-b.done:
-		return 0, fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold", b.app)
+		return 0, fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold: %v", b.app, b.end)
 	default:
 	}
 	b.mu.Lock()
