@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -84,7 +85,7 @@ func (b *budget) count() (n int) {
 func (b *budget) lowest() (int, error) {
 	select {
 	case <-b.done:
-		return 0, fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold: %v", b.app, b.end)
+		return 0, errors.Join(fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold", b.app), b.end)
 	default:
 	}
 	b.mu.Lock()
