@@ -61,17 +61,7 @@ func TestSolveNeverExceedsTheBestFleet(t *testing.T) {
 		if got.Bound > best*0.999 {
 			tight++
 		}
-		for _, o := range p.Offers {
-			for _, fill := range fills(p, o) {
-				worth := 0.0
-				for k, n := range fill {
-					worth += float64(n) * got.Value[k]
-				}
-				if worth > o.Price*(1+1e-7) {
-					t.Fatalf("seed %d: %v on %+v is worth %v", seed, fill, o, worth)
-				}
-			}
-		}
+		checkWorth(t, seed, p, got.Value)
 	}
 	if tight < 400 {
 		t.Errorf("the bound was met in %d of 4000 problems only, which is too loose to be right", tight)
@@ -216,4 +206,20 @@ func bruteForce(p Problem) float64 {
 		}
 	}
 	return cost[size-1]
+}
+
+// checkWorth fails where what fits on an offer is worth more than the offer costs.
+func checkWorth(t *testing.T, seed uint64, p Problem, value []float64) {
+	t.Helper()
+	for _, o := range p.Offers {
+		for _, fill := range fills(p, o) {
+			worth := 0.0
+			for k, n := range fill {
+				worth += float64(n) * value[k]
+			}
+			if worth > o.Price*(1+1e-7) {
+				t.Fatalf("seed %d: %v on %+v is worth %v", seed, fill, o, worth)
+			}
+		}
+	}
 }

@@ -45,17 +45,7 @@ func TestWholeNeverExceedsTheBestFleet(t *testing.T) {
 		if fractions.Bound > best*0.999 {
 			before++
 		}
-		for _, o := range p.Offers {
-			for _, fill := range fills(p, o) {
-				worth := 0.0
-				for k, n := range fill {
-					worth += float64(n) * got.Value[k]
-				}
-				if worth > o.Price*(1+1e-7) {
-					t.Fatalf("seed %d: %v on %+v is worth %v", seed, fill, o, worth)
-				}
-			}
-		}
+		checkWorth(t, seed, p, got.Value)
 	}
 	if tight < before*5/4 {
 		t.Errorf("the bound was met in %d of 2000 problems, with fractions of pods in %d", tight, before)
