@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
 	"joiner/infra/local/planectl"
@@ -149,16 +150,19 @@ func parse(t *testing.T, stream string) []*unstructured.Unstructured {
 // status writes the status of an object, given as YAML.
 func (e env) status(t *testing.T, gvr schema.GroupVersionResource, name, status string) {
 	t.Helper()
-	o, err := e.dynamic.Resource(gvr).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var s map[string]any
 	if err := yaml.Unmarshal([]byte(status), &s); err != nil {
 		t.Fatal(err)
 	}
-	o.Object["status"] = s
-	if _, err := e.dynamic.Resource(gvr).UpdateStatus(t.Context(), o, metav1.UpdateOptions{}); err != nil {
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		o, err := e.dynamic.Resource(gvr).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		o.Object["status"] = s
+		_, err = e.dynamic.Resource(gvr).UpdateStatus(t.Context(), o, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -51,21 +51,16 @@ func (w *world) asKarpenterLeaves() *unstructured.Unstructured {
 		}
 	}
 	c.SetAnnotations(annotations)
-	r := w.Kube.Dynamic.Resource(env.NodeClaims())
-	made, err := r.Create(w.ctx, c, metav1.CreateOptions{})
-	if err != nil {
+	if _, err := w.Kube.Dynamic.Resource(env.NodeClaims()).Create(w.ctx, c, metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
-	made.Object["status"] = old.Object["status"]
-	conditions, _, _ := unstructured.NestedSlice(made.Object, "status", "conditions")
-	conditions = append(conditions, map[string]any{"type": "Consolidatable", "status": "True", "reason": "Consolidatable", "message": "",
-		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)})
-	if err := unstructured.SetNestedSlice(made.Object, conditions, "status", "conditions"); err != nil {
-		w.t.Fatal(err)
-	}
-	if made, err = r.UpdateStatus(w.ctx, made, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	made := w.amend(env.NodeClaims(), c.GetName(), func(made *unstructured.Unstructured) error {
+		made.Object["status"] = old.DeepCopy().Object["status"]
+		conditions, _, _ := unstructured.NestedSlice(made.Object, "status", "conditions")
+		conditions = append(conditions, map[string]any{"type": "Consolidatable", "status": "True", "reason": "Consolidatable", "message": "",
+			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)})
+		return unstructured.SetNestedSlice(made.Object, conditions, "status", "conditions")
+	})
 	w.patchNode(node.Name, fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"karpenter.sh/v1","kind":"NodeClaim","name":%q,"uid":%q,"blockOwnerDeletion":true}]}}`,
 		made.GetName(), made.GetUID()))
 	w.Cloud.Retag(w.living()[0].ID, func(tags map[string]string) {

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"joiner/infra/local/env"
@@ -56,24 +55,21 @@ func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
 // age puts the time at which a claim's condition changed back.
 func (w *world) age(claim, condition string, by time.Duration) {
 	w.t.Helper()
-	r := w.Kube.Dynamic.Resource(env.NodeClaims())
-	obj, err := r.Get(w.ctx, claim, metav1.GetOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	all, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, c := range all {
-		if m, ok := c.(map[string]any); ok && m["type"] == condition {
-			m["lastTransitionTime"] = time.Now().Add(-by).UTC().Format(time.RFC3339)
+	aged := false
+	w.amend(env.NodeClaims(), claim, func(obj *unstructured.Unstructured) error {
+		all, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+		if err != nil {
+			return err
 		}
-	}
-	if err := unstructured.SetNestedSlice(obj.Object, all, "status", "conditions"); err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := r.UpdateStatus(w.ctx, obj, metav1.UpdateOptions{}); err != nil {
-		w.t.Fatal(err)
+		for _, c := range all {
+			if m, ok := c.(map[string]any); ok && m["type"] == condition {
+				m["lastTransitionTime"] = time.Now().Add(-by).UTC().Format(time.RFC3339)
+				aged = true
+			}
+		}
+		return unstructured.SetNestedSlice(obj.Object, all, "status", "conditions")
+	})
+	if !aged {
+		w.t.Fatalf("claim %s has no condition %s", claim, condition)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
 
 	"joiner/infra/local/env"
 )
@@ -196,6 +197,26 @@ func (w *world) claims() []unstructured.Unstructured {
 		w.t.Fatal(err)
 	}
 	return list.Items
+}
+
+// amend changes the status of an object, anew if somebody wrote to it in between, and returns what was stored.
+func (w *world) amend(r schema.GroupVersionResource, name string, change func(*unstructured.Unstructured) error) *unstructured.Unstructured {
+	w.t.Helper()
+	var stored *unstructured.Unstructured
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		obj, err := w.Kube.Dynamic.Resource(r).Get(w.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if err := change(obj); err != nil {
+			return err
+		}
+		stored, err = w.Kube.Dynamic.Resource(r).UpdateStatus(w.ctx, obj, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	return stored
 }
 
 // oneClaim is the only claim there is.

@@ -66,12 +66,12 @@ func (w *world) settled() {
 	}
 }
 
-// quiet fails if a function had an error.
+// quiet fails if a function had an error or gave up an event.
 func (w *world) quiet(function string, atLeast int) {
 	w.t.Helper()
 	s := w.Host.Stats().Functions[w.Function(function)]
-	if s.Errors != 0 || len(s.DeadLetters) != 0 || s.Invocations < atLeast {
-		w.t.Errorf("%s: %d invocations, %d errors, %d dead letters; want at least %d, 0, 0", function, s.Invocations, s.Errors, len(s.DeadLetters), atLeast)
+	if s.Errors != 0 || s.GaveUp() != 0 || s.Invocations < atLeast {
+		w.t.Errorf("%s: %d invocations, %d errors, dead letters %+v; want at least %d, 0 and none", function, s.Invocations, s.Errors, s.DeadLetters, atLeast)
 	}
 }
 

@@ -71,7 +71,7 @@ func (h *Host) digest(f *function, e *queuedEvent) {
 // giveUp sends the event to the dead-letter queue and the record of it to the on-failure destination, if there are any.
 func (h *Host) giveUp(f *function, e *queuedEvent, condition string) {
 	h.log.line(f.Short, e.id, fmt.Sprintf("given up after %d failed attempts: %s", e.failures, condition))
-	letter := DeadLetter{RequestID: e.id, Condition: condition}
+	letter := DeadLetter{RequestID: e.id, Condition: condition, Failures: e.failures}
 	if f.DeadLetterARN == "" && f.Async.OnFailureARN == "" {
 		letter.Lost, letter.Body = "no dead-letter queue and no on-failure destination", e.payload
 		h.count(f, func(s *FunctionStats) { s.DeadLetters = append(s.DeadLetters, letter) })

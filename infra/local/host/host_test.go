@@ -186,8 +186,29 @@ func TestTooOldEventIsGivenUp(t *testing.T) {
 	}
 	quiet(t, h)
 	letters := h.Stats().Functions["joiner-demo-single"].DeadLetters
-	if len(letters) != 1 || letters[0].Condition != "EventAgeExceeded" || letters[0].Lost == "" {
+	if len(letters) != 1 || letters[0].Condition != "EventAgeExceeded" || letters[0].Failures != 0 || letters[0].Lost == "" {
 		t.Errorf("dead letters = %+v", letters)
+	}
+	if n := h.Stats().Functions["joiner-demo-single"].GaveUp(); n != 0 {
+		t.Errorf("%d events count as given up, want none: it was throttled, never failed, and has no queue", n)
+	}
+}
+
+func TestWhatCountsAsGivenUp(t *testing.T) {
+	cases := []struct {
+		name   string
+		letter DeadLetter
+		want   int
+	}{
+		{"too old behind a busy function", DeadLetter{Condition: "EventAgeExceeded"}, 0},
+		{"too old after a failure", DeadLetter{Condition: "EventAgeExceeded", Failures: 1}, 1},
+		{"too old, kept by a queue", DeadLetter{Condition: "EventAgeExceeded", QueueARN: "arn:aws:sqs:us-west-2:111122223333:letters"}, 1},
+		{"failed to the end", DeadLetter{Condition: "RetriesExhausted", Failures: 3}, 1},
+	}
+	for _, c := range cases {
+		if got := (FunctionStats{DeadLetters: []DeadLetter{c.letter, c.letter}}).GaveUp(); got != 2*c.want {
+			t.Errorf("%s: two of it count as %d, want %d", c.name, got, 2*c.want)
+		}
 	}
 }
 

@@ -29,10 +29,22 @@ type FunctionStats struct {
 type DeadLetter struct {
 	RequestID  string
 	Condition  string // RetriesExhausted or EventAgeExceeded
+	Failures   int    // attempts that ran and failed; a throttled one did not run
 	QueueARN   string // empty: neither dead-letter queue nor destination, the event is lost
 	Body       []byte
 	Attributes map[string]string // of the message, as Lambda sets them
 	Lost       string            // why the queue did not take it
+}
+
+// GaveUp counts the events that the function failed on until the end, or that a queue of the stack has now. A tick or a wake-up that
+// grew too old behind a busy function, without a queue to keep it, is none: that function was doing what it asks for.
+func (s FunctionStats) GaveUp() (n int) {
+	for _, l := range s.DeadLetters {
+		if l.Condition != "EventAgeExceeded" || l.Failures > 0 || l.QueueARN != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Undelivered is an event that a rule matched and EventBridge could not deliver.

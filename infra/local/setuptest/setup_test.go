@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
 
 	"joiner/infra/local/cloud"
 	"joiner/infra/local/env"
@@ -56,20 +57,23 @@ func (w *world) testUpdate(t *testing.T) {
 // service is gone.
 func (w *world) testUpgrade(t *testing.T) {
 	const name = "nodepools.karpenter.sh"
-	o, err := w.Kube.Dynamic.Resource(crds()).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	versions, _, err := unstructured.NestedSlice(o.Object, "spec", "versions")
-	if err != nil {
-		t.Fatal(err)
-	}
 	old := map[string]any{"name": "v1beta1", "served": true, "storage": false, "schema": map[string]any{
 		"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
-	if err := unstructured.SetNestedSlice(o.Object, append(versions, old), "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Kube.Dynamic.Resource(crds()).Update(t.Context(), o, metav1.UpdateOptions{}); err != nil {
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the API server writes the CRD's conditions meanwhile
+		o, err := w.Kube.Dynamic.Resource(crds()).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		versions, _, err := unstructured.NestedSlice(o.Object, "spec", "versions")
+		if err != nil {
+			return err
+		}
+		if err := unstructured.SetNestedSlice(o.Object, append(versions, old), "spec", "versions"); err != nil {
+			return err
+		}
+		_, err = w.Kube.Dynamic.Resource(crds()).Update(t.Context(), o, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	w.patch(t, name, "status", `{"status":{"storedVersions":["v1beta1","v1"]}}`)

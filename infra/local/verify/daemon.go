@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,9 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 )
+
+// nodeStatePrefix begins the taints by which Kubernetes tells that a node is not ready, under pressure or closed.
+const nodeStatePrefix = "node.kubernetes.io/"
 
 // waitDaemons waits until each DaemonSet has a pod for each of the nodes it wants, and the scheduler has decided about it.
 func (c *plane) waitDaemons(ctx context.Context, nodes []*corev1.Node) error {
@@ -42,21 +47,59 @@ func (c *plane) waitDaemons(ctx context.Context, nodes []*corev1.Node) error {
 	return nil
 }
 
-// daemonsPending counts pods of DaemonSets that do not fit on nodes of the plan.
-func (c *plane) daemonsPending(ctx context.Context, planned map[string]bool) (int, error) {
-	n := 0
-	for _, d := range c.daemons {
-		pods, err := c.daemonPods(ctx, d)
+// awaitDaemons waits until every DaemonSet has its pods on the nodes of the plan, also on those that were held until now. It returns
+// how many have no node: the scheduler said that they do not fit and placed none of them for as long as Idle, or it has decided
+// nothing when patience is over.
+func (t *trial) awaitDaemons(ctx context.Context, planned map[string]bool) (int, error) {
+	began := time.Now()
+	left, moved := -1, began
+	for {
+		missing, undecided, err := t.daemonsMissing(ctx, planned)
 		if err != nil {
 			return 0, err
 		}
+		if missing != left {
+			left, moved = missing, time.Now()
+		}
+		if left == 0 || undecided == 0 && time.Since(moved) > t.Idle || time.Since(began) > patience {
+			return left, nil
+		}
+		if !sleep(ctx, look) {
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// daemonsMissing counts the pods of DaemonSets that nodes of the plan want and have not, and those of them that the scheduler has not
+// refused, because it has not come to them or they are not made.
+func (c *plane) daemonsMissing(ctx context.Context, planned map[string]bool) (missing, undecided int, err error) {
+	nodes, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, 0, fmt.Errorf("list nodes: %w", err)
+	}
+	for _, d := range c.daemons {
+		pods, err := c.daemonPods(ctx, d)
+		if err != nil {
+			return 0, 0, err
+		}
+		there, refused := map[string]bool{}, map[string]bool{}
 		for i := range pods {
-			if p := &pods[i]; p.Spec.NodeName == "" && planned[targetOf(p)] {
-				n++
+			p := &pods[i]
+			there[p.Spec.NodeName] = true
+			refused[targetOf(p)] = refused[targetOf(p)] || unschedulable(p) != ""
+		}
+		for i := range nodes.Items {
+			n := &nodes.Items[i]
+			if !planned[n.Name] || there[n.Name] || !wants(d, n) {
+				continue
+			}
+			missing++
+			if !refused[n.Name] {
+				undecided++
 			}
 		}
 	}
-	return n, nil
+	return missing, undecided, nil
 }
 
 func (c *plane) daemonPods(ctx context.Context, d *appsv1.DaemonSet) ([]corev1.Pod, error) {
@@ -67,14 +110,15 @@ func (c *plane) daemonPods(ctx context.Context, d *appsv1.DaemonSet) ([]corev1.P
 	return list.Items, nil
 }
 
-// wants is what the DaemonSet controller asks of a node: affinity and taints, not room.
+// wants is what the DaemonSet controller asks of a node: affinity and taints, not room. Its pods tolerate the taints that tell a node's
+// state.
 func wants(d *appsv1.DaemonSet, n *corev1.Node) bool {
 	p := &corev1.Pod{Spec: d.Spec.Template.Spec}
 	if fits, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(n); err != nil || !fits {
 		return false
 	}
 	_, kept := corehelp.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.Spec.Tolerations, func(t *corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule
+		return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, nodeStatePrefix)
 	}, false)
 	return !kept
 }

@@ -177,17 +177,19 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 	if r.ScheduleSeconds, err = t.arrive(ctx, fresh); err != nil {
 		return r, err
 	}
+	names := map[string]bool{}
+	for _, n := range t.planned {
+		names[n.Name] = true
+	}
+	if r.DaemonsPending, err = t.awaitDaemons(ctx, names); err != nil {
+		return r, err
+	}
 	after, err := t.look(ctx, t.pods)
 	if err != nil {
 		return r, err
 	}
 	t.judge(&r, after)
-	names := map[string]bool{}
-	for _, n := range t.planned {
-		names[n.Name] = true
-	}
-	r.DaemonsPending, err = t.daemonsPending(ctx, names)
-	return r, err
+	return r, nil
 }
 
 // admit does what the pass after a launch does: it sees the claims, and lets pods onto the nodes that are held for them. It

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -119,6 +121,25 @@ func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 	}
 	if r.Failed() || second.Pending != 0 || second.Scheduled != 80 || second.NewNodes == 0 || second.TotalUSD <= first.TotalUSD {
 		t.Errorf("the second round is %+v, want all 80 pods scheduled on more nodes", second)
+	}
+}
+
+// A plan that forgets a DaemonSet: its pod fits on none of the nodes, and is counted for each.
+func TestDaemonsThatDoNotFitAreCounted(t *testing.T) {
+	o := options(t, func(s cluster.Snapshot) plan.Plan {
+		s.Daemons = slices.DeleteFunc(slices.Clone(s.Daemons), func(p cluster.Pod) bool { return p.Labels["app"] == "agent-of-general" })
+		return pack.Pods(s)
+	})
+	o.Idle = 2 * time.Second // the daemons wait in vain
+	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" })
+	o.Workload.DaemonSets[1].Pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse("500")}
+	r, err := verify.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show(t, r)
+	if got := r.Rounds[0]; !r.Failed() || got.NewNodes == 0 || got.DaemonsPending != got.NewNodes || got.Stranded != 0 {
+		t.Errorf("the round is %+v, want one pod of the DaemonSet pending for each new node, and no other pod", got)
 	}
 }
 
