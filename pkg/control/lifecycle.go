@@ -30,6 +30,9 @@ const (
 	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is old, and what has
 	// become urgent meanwhile goes first.
 	stepsTake = 3 * time.Second
+
+	// impairedTrusted is how long it is taken for true that an instance is impaired.
+	impairedTrusted = 10 * time.Second
 )
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
@@ -59,7 +62,7 @@ type Lifecycle struct {
 	sum    tally
 	failed setbacks
 
-	examined bool // in this invocation
+	examined time.Time // in this invocation, last; zero for not yet
 	impaired []cluster.Impairment
 	changes  []cluster.ScheduledChange
 	blind    error         // why EC2 could not be asked for the two above
@@ -71,7 +74,7 @@ type Lifecycle struct {
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.put(l.Metrics)
 	swept := l.sweep(ctx) // that this fails must not keep a drain waiting
-	l.failed, l.took, l.examined = setbacks{}, 0, false
+	l.failed, l.took, l.examined = setbacks{}, 0, time.Time{}
 	if l.Refusals == nil {
 		l.Refusals = &Refusals{}
 	}
@@ -105,10 +108,12 @@ func (l *Lifecycle) sweep(ctx context.Context) error {
 	return nil
 }
 
-// examine asks how EC2 says that the instances are, once in an invocation: it says so a minute late anyway. That it cannot be asked must
-// not keep a drain waiting.
+// examine asks how EC2 says that the instances are, once in an invocation: it says so a minute late anyway. While one is impaired it asks
+// again and again, because that an instance has failed for long enough must not be concluded from an old answer. That EC2 cannot be asked
+// must not keep a drain waiting.
 func (l *Lifecycle) examine(ctx context.Context, instances []cluster.Instance) {
-	if l.examined || l.Health == nil {
+	now := l.Now()
+	if l.Health == nil || !l.examined.IsZero() && (len(l.impaired) == 0 || now.Before(l.examined.Add(impairedTrusted))) {
 		return
 	}
 	var running []string
@@ -117,7 +122,7 @@ func (l *Lifecycle) examine(ctx context.Context, instances []cluster.Instance) {
 			running = append(running, i.ID)
 		}
 	}
-	l.examined = true
+	l.examined = now
 	l.impaired, l.changes, l.blind = l.Health.Statuses(ctx, running)
 }
 

@@ -242,6 +242,29 @@ func TestHandMadeClaimsSurviveEveryFault(t *testing.T) {
 		})
 }
 
+// TestAnInstanceThatRecoversIsKept has it pass its checks again just before two minutes are over, while lifecycle is there.
+func TestAnInstanceThatRecoversIsKept(t *testing.T) {
+	f := alone(t, pattern(1500, 3000))
+	f.w.Impair(only)
+	f.w.Recover(only, f.w.Now().Add(105*time.Second))
+	f.w.Skip(90 * time.Second)
+	p := f.w.Ports(controltest.Fault{})
+	l := f.lifecycle(p)
+	l.Hints.Until = f.w.Now().Add(45 * time.Second)
+	if err := l.Run(context.Background(), l.Hints.Until); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	for _, c := range p.Calls() {
+		if c == "describe instance status" {
+			asked++
+		}
+	}
+	if c := claimOf(f, only); c.Name == "" || !c.Deleting.IsZero() || asked != 3 {
+		t.Errorf("claim %q is deleted at %s; EC2 was asked %d times, want 3: impaired, impaired still, not any more", c.Name, c.Deleting, asked)
+	}
+}
+
 // TestAnImpairedInstanceIsReplaced has a protected pod on it: the instance cannot be relied on, so nothing is waited for.
 func TestAnImpairedInstanceIsReplaced(t *testing.T) {
 	pod := pattern(1500, 3000)

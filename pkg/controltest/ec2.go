@@ -202,6 +202,10 @@ func (p *Ports) Name(ctx context.Context, id, node, _ string) error {
 func (p *Ports) Statuses(ctx context.Context, _ []string) (failing []cluster.Impairment, changes []cluster.ScheduledChange, err error) {
 	err = try(ctx, p, "describe instance status", func() error {
 		failing, changes = slices.Clone(p.w.impaired), slices.Clone(p.w.changes)
+		failing = slices.DeleteFunc(failing, func(i cluster.Impairment) bool {
+			at, ok := p.w.recovers[i.Instance]
+			return ok && !p.w.now.Before(at)
+		})
 		return nil
 	})
 	return failing, changes, err
@@ -212,6 +216,13 @@ func (w *World) Impair(id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.impaired = append(w.impaired, cluster.Impairment{Instance: id, Since: w.now})
+}
+
+// Recover has an instance pass its status checks again, from then on.
+func (w *World) Recover(id string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recovers[id] = at
 }
 
 // Schedule plans a change of an instance in its status, which nothing else announces.

@@ -65,6 +65,7 @@ type World struct {
 	registrations map[string][]cluster.Registration // by pool
 	attachments   []cluster.Attachment
 	impaired      []cluster.Impairment
+	recovers      map[string]time.Time // by instance
 	changes       []cluster.ScheduledChange
 }
 
@@ -104,7 +105,7 @@ func New(c catalog.Catalog, now time.Time) *World {
 		Catalog: c, Cluster: "demo", now: now, claims: map[string]*cluster.Claim{}, nodes: map[string]*cluster.Node{},
 		pods: map[string]*cluster.Pod{}, classes: map[string]*awsv1.EC2NodeClass{}, types: map[string]catalog.Type{},
 		apps: map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{}, tokens: map[string]answer{},
-		wakes: map[string]int{}, registrations: map[string][]cluster.Registration{},
+		wakes: map[string]int{}, recovers: map[string]time.Time{}, registrations: map[string][]cluster.Registration{},
 	}
 	class := catalog.Class{Name: "default", Ready: true, Family: catalog.AL2023, ZoneIDs: c.Zones, MemoryOverhead: 0.075,
 		Images: []catalog.Image{{ID: "ami-1"}}}

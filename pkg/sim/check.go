@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"joiner/pkg/catalog"
@@ -157,7 +156,7 @@ func (w *world) checkStatus(c *claim, before cluster.Claim) {
 	if c.ProviderID == "" || before.ProviderID != "" {
 		return
 	}
-	m := w.machines[c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]]
+	m := w.instanceOf(c)
 	if b, _ := c.Batch(); m != nil && m.Batch != "" && m.Batch == b.ID && m.owner == "" {
 		m.owner = c.UID
 	}
@@ -215,7 +214,7 @@ func (w *world) checkEviction(p *pod) {
 
 // dying reports whether the node ends whatever anybody does: its instance is noticed, or its grace period is over.
 func (w *world) dying(n *node) bool {
-	if n.down || n.machine == nil || n.machine.Gone() || n.machine.noticed && time.Until(n.machine.dies) < time.Hour+late {
+	if n.down || n.machine == nil || n.machine.Gone() || n.machine.noticed && time.Until(n.machine.dies) < time.Hour+late || w.unsound(n.machine) {
 		return true
 	}
 	c := w.byUID[n.machine.owner]
@@ -260,7 +259,7 @@ func (w *world) checkFirst(p *pod, n *node) {
 	p.NodeName = "" // it does not stand in its own way
 	defer func() { p.NodeName = n.Name }()
 	for _, other := range w.nodes {
-		if other != n && (w.fits(p, other) || time.Since(other.bound) < late) {
+		if other != n && (w.fits(p, asSeen(other)) || time.Since(other.bound) < late) {
 			return
 		}
 	}
@@ -283,7 +282,7 @@ func (w *world) checkTerminate(by *invocation, m *machine) {
 	}
 	n := m.node
 	c := w.byUID[m.owner]
-	if n == nil || n.down || !n.Ready || w.nodes[n.Name] != n || c == nil || w.claims[c.Name] != c || w.forced(c) {
+	if n == nil || n.down || !n.Ready || w.nodes[n.Name] != n || c == nil || w.claims[c.Name] != c || w.forced(c) || w.unsound(m) {
 		return
 	}
 	if c.Deleting.IsZero() {

@@ -34,6 +34,11 @@ type machine struct {
 	owner   string    // UID of the claim it was launched for; of a batch's, of the claim that was given it, empty before
 	pool    string    // of its claim
 	ended   time.Time // when it was terminated
+
+	ill         ailment   // a status check that it fails
+	change      time.Time // when EC2 will stop it, unless that is called off; zero for not
+	changeShows time.Time // from when on its status says so
+	ignored     int       // invocations in a row that were told of its status and did nothing
 }
 
 // state is a state of an instance from when on lists show it.

@@ -78,15 +78,24 @@ func (w *world) recommend(m *machine) {
 	}
 }
 
-// announce is a scheduled change of an instance: it is stopped at that date, if it still runs.
+// announce is a scheduled change of an instance: it is stopped at that date, if it still runs. Its status says so, and mostly an event.
 func (w *world) announce(m *machine, in time.Duration) {
 	if m.Gone() || m.noticed {
 		return
 	}
 	m.noticed, m.dies = true, time.Now().Add(in)
+	m.change, m.changeShows = m.dies.Truncate(time.Second), time.Now().Add(w.between(0, checkLag))
 	w.tell("EC2 will stop %s in %s", m.ID, in)
-	w.emit(Event{Kind: EventHealth, Instance: m.ID, From: m.dies.Truncate(time.Second)})
-	w.in(in, func() { w.halt(m) })
+	if w.chance(0.4) {
+		w.tell("AWS Health does not say so")
+	} else {
+		w.emit(Event{Kind: EventHealth, Instance: m.ID, From: m.change})
+	}
+	w.in(in, func() {
+		if !m.change.IsZero() {
+			w.halt(m)
+		}
+	})
 }
 
 // halt stops an instance without ending it.

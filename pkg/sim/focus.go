@@ -67,6 +67,10 @@ func (w *world) focusedAct() bool {
 		w.setReplicas(a, max(0, a.replicas+int(w.int(-4, 2))))
 	case w.plan.focus == "scheduledchange":
 		w.announce(m, w.between(time.Minute, 6*time.Minute))
+	case w.plan.focus == "lifecycle" && w.chance(0.3):
+		w.impair(m)
+	case w.plan.focus == "lifecycle" && w.chance(0.3):
+		w.announce(m, w.between(time.Minute, 6*time.Minute)+time.Duration(w.rng.IntN(2))*3*time.Hour)
 	case w.plan.focus == "statechange" && w.chance(0.5):
 		w.halt(m)
 	case w.plan.focus == "statechange":

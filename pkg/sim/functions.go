@@ -26,7 +26,7 @@ func Functions(rules cluster.Rules, share int) []Function {
 		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Pools: p, Volumes: p,
+				f := control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Health: p, Pools: p, Volumes: p,
 					Provision: p.considerate("provision", in.Log),
 					Refresh:   p.Waker("refresh"), Vigil: p, Holds: p, Holder: in.Holder, Rules: rules, Now: in.Now, Log: in.Log}
 				return f.Run(ctx, in.Until)

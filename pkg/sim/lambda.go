@@ -47,9 +47,10 @@ type invocation struct {
 	faulty  bool // something went wrong with it
 	err     error
 	open    map[*request]bool
-	learned []refusal // offers that it was told are sold out
-	unseen  bool      // it was shown a class that refresh has not looked at as it is
-	woke    bool      // it woke refresh
+	learned []refusal  // offers that it was told are sold out
+	told    []*machine // whose status it was told, and must act on
+	unseen  bool       // it was shown a class that refresh has not looked at as it is
+	woke    bool       // it woke refresh
 
 	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
 }
@@ -129,6 +130,7 @@ func (w *world) ended(inv *invocation) {
 	w.tell("%s %s", inv, outcome)
 	w.checkEnded(inv)
 	w.checkHandled(inv)
+	w.checkTold(inv)
 	if inv.err != nil {
 		w.again(inv)
 	}

@@ -185,7 +185,7 @@ func (w *world) travel(call string) (there, back time.Duration) {
 	switch call {
 	case "launch", "launch batch":
 		least, most = 300*time.Millisecond, 2*time.Second
-	case "terminate", "list instances", "tag instance", "sweep launch templates", "look for the instance":
+	case "terminate", "list instances", "describe instance status", "tag instance", "sweep launch templates", "look for the instance":
 		least, most = 40*time.Millisecond, 400*time.Millisecond
 	}
 	if w.chance(w.plan.slow) {
@@ -197,7 +197,7 @@ func (w *world) travel(call string) (there, back time.Duration) {
 // quiet calls change nothing and are left out of the trace unless they fail.
 func quiet(call string) bool {
 	switch call {
-	case "list homeless pods", "list claims", "list claims of instances", "list instances", "read pods", "read nodes", "read claims", "read the rest", "get class",
+	case "list homeless pods", "list claims", "list claims of instances", "list instances", "describe instance status", "read pods", "read nodes", "read claims", "read the rest", "get class",
 		"read catalog", "read sold-out marks", "get node", "wait", "keep vigil", "leave vigil", "ask who watches", "sweep launch templates":
 		return true
 	}

@@ -45,8 +45,11 @@ func (w *world) problems() []string {
 			c.Labels[catalog.LabelCapacityType] != m.CapacityType {
 			bad = append(bad, fmt.Sprintf("claim %s does not say that it is a %s %s in %s", owner, m.CapacityType, m.Type, m.Zone))
 		}
-		if m.noticed && time.Until(m.dies) < time.Hour {
+		if m.noticed {
 			bad = append(bad, fmt.Sprintf("EC2 is about to take %s", m.ID))
+		}
+		if !m.ill.since.IsZero() && m.ill.until.IsZero() {
+			bad = append(bad, fmt.Sprintf("instance %s fails a status check", m.ID))
 		}
 		if !m.tagged {
 			bad = append(bad, fmt.Sprintf("instance %s has no name", m.ID))

@@ -89,7 +89,7 @@ type claim struct {
 
 	maker     *invocation // that stored it
 	condemned time.Time   // because of a notice, by who handles it
-	dropped   time.Time   // by a user, or because its instance ended
+	dropped   time.Time   // by a user, or because its instance ended or fails
 	spared    time.Time   // when a disruption of it was taken back
 
 	paid []catalog.Draw // what it was to take of a commitment
@@ -136,6 +136,9 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 			return false
 		}
 		p.w.checkMove(have, set)
+		if end, ok := set[v1.AnnotationTerminationTimestamp]; ok {
+			p.w.checkDeadline(p.inv, have, end)
+		}
 		if mark, ok := set[disrupt.AnnotationMark]; ok && mark == "" {
 			have.spared = time.Now()
 		}
@@ -260,7 +263,7 @@ func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
 			if strings.HasSuffix(p.inv.fn.Name, "interruption") && have.Deleting.IsZero() {
 				have.condemned = time.Now()
 			}
-			if p.inv.fn.Name == "statechange" && have.Deleting.IsZero() {
+			if (p.inv.fn.Name == "statechange" || p.inv.fn.Name == "lifecycle" && p.w.disturbed(have)) && have.Deleting.IsZero() {
 				have.dropped = time.Now()
 			}
 			p.w.deleteClaim(have, p.inv)

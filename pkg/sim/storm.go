@@ -102,6 +102,8 @@ func (w *world) awsActs() {
 		w.halt(m)
 	case what == 5 && w.chance(0.5):
 		w.stop(m, "somebody")
+	case what == 6 && w.chance(0.5):
+		w.impair(m)
 	case m.CapacityType == catalog.Spot || w.chance(0.4):
 		w.notice(m)
 	}
@@ -188,6 +190,9 @@ func (w *world) dropLate() {
 		if !w.plan.drifts && c.Annotations[interrupt.AnnotationLeave] != "" && (w.limited() || time.Since(w.calmed) > restFor/2) {
 			c.Annotations = merged(c.Annotations, nil)
 			delete(c.Annotations, interrupt.AnnotationLeave)
+			if m := w.instanceOf(c); m != nil {
+				w.callOff(m)
+			}
 			w.write(c, nil)
 		}
 	}

@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
+)
+
+// Times of status checks.
+const (
+	checkLag   = time.Minute     // EC2 checks once a minute, and so shows what is new
+	soundAfter = 2 * time.Minute // how long a check must have failed before anybody acts on it
+)
+
+// ailment is a status check that fails.
+type ailment struct {
+	since, until time.Time // until is zero while it goes on
+	system       bool      // of the host
+	showAt       time.Time
+}
+
+// Statuses tells of the running instances that fail a check or have a date, of whoever asks for instances of the cluster also those that it
+// did not name.
+func (p *Ports) Statuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error) {
+	type answers struct {
+		failing []cluster.Impairment
+		changes []cluster.ScheduledChange
+	}
+	out, err := do(ctx, p, "describe instance status", "", func() (a answers, err error) {
+		w, now := p.w, time.Now()
+		for _, id := range slices.Sorted(maps.Keys(w.machines)) {
+			m := w.machines[id]
+			if m.State != "running" || !slices.Contains(running, id) && !w.chance(0.5) {
+				continue
+			}
+			if i := m.ill; !i.since.IsZero() && i.until.IsZero() && !now.Before(i.showAt) {
+				a.failing = append(a.failing, cluster.Impairment{Instance: id, System: i.system, Since: i.since})
+			}
+			if !m.change.IsZero() && !now.Before(m.changeShows) {
+				a.changes = append(a.changes, cluster.ScheduledChange{Instance: id, Code: "instance-stop", At: m.change})
+			}
+			if w.urgent(m) {
+				p.inv.told = append(p.inv.told, m)
+			}
+		}
+		return a, nil
+	})
+	return out.failing, out.changes, err
+}
+
+// impair has an instance fail a status check, for good or for a while. Some go on working all the same.
+func (w *world) impair(m *machine) {
+	if m.Gone() || m.State != "running" || !m.ill.since.IsZero() {
+		return
+	}
+	m.ill = ailment{since: w.second(), system: w.chance(0.5), showAt: time.Now().Add(w.between(0, checkLag))}
+	w.tell("instance %s fails a status check", m.ID)
+	if w.chance(0.3) {
+		w.in(w.between(10*time.Second, 4*time.Minute), func() {
+			m.ill.until = time.Now()
+			w.tell("instance %s passes its status checks again", m.ID)
+		})
+		return
+	}
+	if w.chance(0.4) {
+		w.tell("the kubelet of %s is dead", m.ID)
+		w.silence(m)
+	}
+}
+
+// unsound reports whether the instance fails a check, or did, for so long that it may be ended by force. Who decides so may have been told a
+// while ago.
+func (w *world) unsound(m *machine) bool {
+	until := m.ill.until
+	if until.IsZero() {
+		until = time.Now()
+	}
+	return !m.ill.since.IsZero() && !until.Before(m.ill.since.Add(soundAfter-w.plan.skew-late))
+}
+
+// urgent reports whether what the status of the instance says must have its claim condemned or marked by whoever is told.
+func (w *world) urgent(m *machine) bool {
+	lasting := !m.ill.since.IsZero() && m.ill.until.IsZero() && !time.Now().Before(m.ill.showAt) && !time.Now().Before(m.ill.since.Add(soundAfter+w.plan.skew+time.Second))
+	dated := !m.change.IsZero() && !time.Now().Before(m.changeShows)
+	return m.State == "running" && (lasting || dated)
+}
+
+// mostIgnored is how many invocations of lifecycle that nothing went wrong with may leave a status be: their time may be up, or somebody
+// else may write the same claim.
+const mostIgnored = 3
+
+// checkTold looks at an invocation that came to its end without any fault and was told how instances are: it has done something about it.
+func (w *world) checkTold(inv *invocation) {
+	if inv.faulty || inv.err != nil {
+		return
+	}
+	for _, m := range inv.told {
+		c := w.byUID[m.owner]
+		if c == nil || w.claims[c.Name] != c || c.ProviderID != m.ProviderID() || !c.Deleting.IsZero() || interrupt.LeaveOf(c.Claim).Cause == interrupt.Scheduled || !w.urgent(m) {
+			m.ignored = 0
+			continue
+		}
+		if m.ignored++; m.ignored == mostIgnored {
+			w.violate("status without effect", "%s and %d before it were told of the status of %s, and claim %s goes on", inv, mostIgnored-1, m.ID, c.Name)
+		}
+	}
+}
+
+// checkDeadline looks at the time by which lifecycle says that a drain ends by force: the grace period of the claim, or a reason why its
+// instance ends sooner.
+func (w *world) checkDeadline(by *invocation, c *claim, end string) {
+	at, err := time.Parse(time.RFC3339, end)
+	m := w.instanceOf(c)
+	if by.fn.Name != "lifecycle" || err != nil || m == nil || m.Gone() || m.State != "running" || m.noticed || w.unsound(m) {
+		return
+	}
+	from := c.Deleting
+	if from.IsZero() {
+		from = time.Now()
+	}
+	if c.TerminationGrace == nil || at.Before(from.Add(*c.TerminationGrace-2*w.plan.skew-seconds)) {
+		w.violate("forced without need", "%s ends the drain of claim %s at %s, and nothing is amiss with %s", by, c.Name, end, m.ID)
+	}
+}
+
+// callOff takes the date of an instance back, as EC2 does.
+func (w *world) callOff(m *machine) {
+	if m.change.IsZero() {
+		return
+	}
+	m.change, m.noticed = time.Time{}, false
+	w.tell("EC2 leaves %s alone after all", m.ID)
+}
+
+// instanceOf is the instance that the claim names, or nil.
+func (w *world) instanceOf(c *claim) *machine {
+	return w.machines[c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]]
+}
+
+// disturbed reports whether EC2 says that the claim's instance is or will be of no use.
+func (w *world) disturbed(c *claim) bool {
+	m := w.instanceOf(c)
+	return m != nil && (!m.change.IsZero() || w.unsound(m))
+}
+
+// asSeen is the node as the API server knows it: that its kubelet is silent shows only once its Ready condition says so.
+func asSeen(n *node) *node {
+	seen := *n
+	seen.down = false
+	return &seen
+}
