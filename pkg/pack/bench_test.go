@@ -190,3 +190,50 @@ func BenchmarkSearch(b *testing.B) {
 		a.improve(200)
 	}
 }
+
+// BenchmarkWhatIf asks one stock where the pods of three of fifty nodes would go: of each three in turn, and of as many that nobody else
+// has room for.
+func BenchmarkWhatIf(b *testing.B) {
+	s := partlyFree(b, 1000, 50)
+	s.Rules.SearchSteps, s.Rules.NodeCostUSD = cluster.NoSearch, 0.02
+	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
+	for i := range s.Pods {
+		s.Pods[i].Owner = "ReplicaSet"
+	}
+	sizes := services(b, 1000).Pods
+	for i := range s.Pods { // they are of many sizes
+		s.Pods[i].Need = sizes[i*7%len(sizes)].Need
+		s.Pods[i].Need.CPU, s.Pods[i].Need.Memory = s.Pods[i].Need.CPU/3, s.Pods[i].Need.Memory/3
+	}
+	types := catalog.Resolve(s.Catalog, s.Classes[0], nil, s.Now)
+	sells := func(string) []catalog.Type { return types }
+	var asked []cluster.Snapshot
+	for from := 0; from < len(s.Nodes); from += 5 {
+		out := map[string]bool{}
+		for i := range 3 {
+			out[s.Nodes[from+i].Name] = true
+		}
+		q := s
+		q.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return out[n.Name] })
+		q.Pods = slices.Clone(s.Pods)
+		for i := range q.Pods {
+			if p := &q.Pods[i]; out[p.NodeName] {
+				p.NodeName, p.Unscheduled = "", true
+			}
+		}
+		full := q
+		full.Nodes = slices.Clone(q.Nodes)
+		for i := range full.Nodes {
+			full.Nodes[i].Allocatable = resource.List{CPU: 1}
+		}
+		asked = append(asked, q, full)
+	}
+	b.ReportAllocs()
+	st, launched := Stocked(s, sells), 0
+	for b.Loop() {
+		for _, q := range asked {
+			launched += len(st.Pods(q).Launches)
+		}
+	}
+	b.ReportMetric(float64(launched)/float64(b.N*len(asked)), "launches/question")
+}

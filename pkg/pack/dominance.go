@@ -52,7 +52,11 @@ func undominated(offers []*offer, asks []*admission) []entry {
 	if len(asks) == 0 {
 		return nil
 	}
-	offers = unequalled(offers, asks)
+	return unbeaten(admitting(unequalled(offers, asks), asks), nil)
+}
+
+// admitting are the offers that admit something.
+func admitting(offers []*offer, asks []*admission) []entry {
 	words := (len(asks) + 63) / 64
 	bits := make([]uint64, words*len(offers))
 	for i, ask := range asks { // what an admission knows of offers lies side by side
@@ -68,11 +72,16 @@ func undominated(offers []*offer, asks []*admission) []entry {
 			all = append(all, e)
 		}
 	}
+	return all
+}
+
+// unbeaten leaves out those that are beaten by another of those that may beat each other, which are all where that is nil.
+func unbeaten(all []entry, rivals func(a, b *offer) bool) []entry {
 	kept := all[:0]
 	for _, e := range all {
 		beaten := false
 		for i := len(kept) - 1; i >= 0 && !beaten; i-- { // of those of about its price some is likely to
-			beaten = atLeast(kept[i].offer.room, e.offer.room) && covers(kept[i].bits, e.bits)
+			beaten = atLeast(kept[i].offer.room, e.offer.room) && covers(kept[i].bits, e.bits) && (rivals == nil || rivals(kept[i].offer, e.offer))
 		}
 		if !beaten {
 			kept = append(kept, e)
@@ -91,10 +100,7 @@ type alike struct {
 // unequalled leaves out, of offers in the order of forSale, those that no admission can tell from one that costs no more and holds as
 // much. That is quickly done, and leaves fewer to ask the admissions about.
 func unequalled(offers []*offer, asks []*admission) []*offer {
-	list, texts := requirementsOf(asks)
-	if len(offers) > 0 && offers[0].model.pool.culled(offers, texts) {
-		offers = offers[0].model.pool.some.offers
-	}
+	list := requirementsOf(asks)
 	var text []byte
 	answers := map[*model]string{}
 	kept := map[alike][]*offer{}
@@ -118,8 +124,8 @@ func unequalled(offers []*offer, asks []*admission) []*offer {
 	return out
 }
 
-// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each once and with its text.
-func requirementsOf(asks []*admission) (list []require.Requirement, texts []string) {
+// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each once.
+func requirementsOf(asks []*admission) (list []require.Requirement) {
 	seen := map[string]bool{}
 	var text []byte
 	for _, ask := range asks {
@@ -127,34 +133,76 @@ func requirementsOf(asks []*admission) (list []require.Requirement, texts []stri
 			for _, r := range alt.All() {
 				if text = written(text[:0], r); !perOffer(r.Key) && !seen[string(text)] {
 					seen[string(text)] = true
-					list, texts = append(list, r), append(texts, string(text))
+					list = append(list, r)
 				}
 			}
 		}
 	}
-	return list, texts
+	return list
 }
 
-// few are the offers of a pool that unequalled leaves for every admission which has no other requirements than those.
+// few are the offers of a pool's sale of which some may be undominated for some of the admissions, and for those of these that are tied
+// to a zone or a capacity type.
 type few struct {
 	offers []*offer
-	texts  map[string]bool
+	asks   map[*admission]bool
+	known  map[string][]*offer // what is undominated for admissions, by their numbers
 }
 
-// cull finds what is left of the pool's sale for all these admissions.
+// cull finds what is left of the pool's sale for all these admissions, which must be distinct.
 func (p *pool) cull(asks []*admission) {
-	_, texts := requirementsOf(asks)
-	some := few{offers: unequalled(p.sale, asks), texts: map[string]bool{}}
-	for _, t := range texts {
-		some.texts[t] = true
+	p.some = few{asks: make(map[*admission]bool, len(asks)), known: map[string][]*offer{}}
+	for _, ask := range asks {
+		p.some.asks[ask] = true
 	}
-	p.some = some
+	for _, e := range unbeaten(admitting(unequalled(p.sale, asks), asks), (*offer).beside) {
+		p.some.offers = append(p.some.offers, e.offer)
+	}
 }
 
-// culled reports whether the offers are the pool's sale and were culled for all those requirements.
-func (p *pool) culled(offers []*offer, texts []string) bool {
-	return len(p.some.offers) > 0 && len(offers) == len(p.sale) && offers[0] == p.sale[0] && offers[len(offers)-1] == p.sale[len(p.sale)-1] &&
-		!slices.ContainsFunc(texts, func(t string) bool { return !p.some.texts[t] })
+// beside reports whether being tied to a zone or a capacity type leaves both offers or neither.
+func (o *offer) beside(x *offer) bool { return o.Zone == x.Zone && o.CapacityType == x.CapacityType }
+
+// covers reports whether what is left will do for the admission.
+func (f few) covers(ask *admission) bool {
+	for !f.asks[ask] {
+		if ask.wider == nil || ask.pin.key != labelZone && ask.pin.key != labelZoneID && ask.pin.key != labelCapacity {
+			return false
+		}
+		ask = ask.wider
+	}
+	return true
+}
+
+// undominated are the offers of the pool's sale that undominated leaves for the admissions, which must be distinct.
+func (p *pool) undominated(asks []*admission) []*offer {
+	asks = p.concerned(asks)
+	if len(p.some.asks) == 0 || slices.ContainsFunc(asks, func(a *admission) bool { return !p.some.covers(a) }) {
+		return offersOf(undominated(p.sale, asks))
+	}
+	var numbers []int
+	for _, a := range asks {
+		numbers = append(numbers, a.number)
+	}
+	slices.Sort(numbers)
+	var id []byte
+	for _, n := range numbers {
+		id = append(strconv.AppendInt(id, int64(n), 36), ' ')
+	}
+	out, ok := p.some.known[string(id)]
+	if !ok {
+		out = offersOf(unbeaten(admitting(p.some.offers, asks), nil))
+		p.some.known[string(id)] = out
+	}
+	return out
+}
+
+func offersOf(list []entry) []*offer {
+	out := make([]*offer, len(list))
+	for i, e := range list {
+		out[i] = e.offer
+	}
+	return out
 }
 
 // written appends the requirement in full.
@@ -172,19 +220,17 @@ func written(text []byte, r require.Requirement) []byte {
 	return text
 }
 
-// undominatedOf is undominated of everything that is available. Each pool is gone through by itself first.
-func (w *world) undominatedOf(asks []*admission) []entry {
+// undominatedOf are the undominated of everything that is available. Each pool is gone through by itself first.
+func (w *world) undominatedOf(asks []*admission) []*offer {
 	asks = distinct(asks)
 	if len(w.pools) == 1 {
-		return undominated(w.pools[0].sale, asks)
+		return w.pools[0].undominated(asks)
 	}
 	var some []*offer
 	for _, p := range w.pools {
-		for _, e := range undominated(p.sale, p.concerned(asks)) {
-			some = append(some, e.offer)
-		}
+		some = append(some, p.undominated(asks)...)
 	}
-	return undominated(forSale(some), asks)
+	return offersOf(undominated(forSale(some), asks))
 }
 
 // concerned are the admissions that may hold on nodes of the pool.

@@ -32,17 +32,14 @@ func (a *attempt) open(lots []*lot) {
 // openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
 // hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
 func (a *attempt) openTier(pools []*pool, lots []*lot) bool {
-	cands := a.candidates(pools, lots)
-	q := &queue{}
-	for i, o := range cands {
-		if c := a.candidate(i, o, lots); len(c.order) > 0 {
-			*q = append(*q, c)
-		}
-	}
+	q := a.hopes(a.candidates(pools, lots), lots)
 	heap.Init(q)
 	opened, limited := 0, false
 	for q.Len() > 0 {
 		c := heap.Pop(q).(*candidate)
+		if c.order == nil {
+			a.arrange(c, lots)
+		}
 		takes, value := a.fill(c)
 		if value <= 0 {
 			continue
@@ -97,21 +94,22 @@ func asking(lots []*lot) []*admission {
 func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
 	asks := asking(lots)
 	var out []*offer
+	whole := len(pools) == len(a.w.pools)
 	for _, p := range pools {
 		if len(p.sale) == 0 {
 			continue
 		}
-		all := p.sale
-		if len(p.Limited) > 0 || a.w.ceiling > 0 {
-			all = slices.DeleteFunc(slices.Clone(all), func(o *offer) bool {
-				return a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0
-			})
+		if a.w.ceiling == 0 && len(p.exceeded(a.usage[p.id], p.largest)) == 0 {
+			out = append(out, p.undominated(asks)...)
+			continue
 		}
-		for _, e := range undominated(all, p.concerned(asks)) {
-			out = append(out, e.offer)
-		}
+		whole = false
+		all := slices.DeleteFunc(slices.Clone(p.sale), func(o *offer) bool {
+			return a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0
+		})
+		out = append(out, offersOf(undominated(all, p.concerned(asks)))...)
 	}
-	a.value(out, lots)
+	a.value(out, whole, lots)
 	return out
 }
 
@@ -119,9 +117,12 @@ func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
 // that would come for free beside others, once those others are gone.
 const leastValue = 0.1
 
-// value tells for each lot what one of its pods is worth.
-func (a *attempt) value(cands []*offer, lots []*lot) {
-	r := newRanking(cands, len(a.w.dims))
+// value tells for each lot what one of its pods is worth. The candidates are whole where they are those of everything that is for sale.
+func (a *attempt) value(cands []*offer, whole bool, lots []*lot) {
+	r := a.w.sale // what is beaten is no cheaper
+	if !whole {
+		r = newRanking(cands, len(a.w.dims))
+	}
 	for _, l := range lots {
 		l.value = noPrice
 		if l.left == 0 {
@@ -153,31 +154,63 @@ type candidate struct {
 	basis cover.Basis
 }
 
+// hopes are the candidates, each with a score that is no worse than what it has to offer, and exactly that where pods follow others: what
+// a node would hold becomes more then while pods are placed.
+func (a *attempt) hopes(offers []*offer, lots []*lot) *queue {
+	q := make(queue, 0, len(offers))
+	if slices.ContainsFunc(lots, func(l *lot) bool { return l.left > 0 && l.view.follows() }) {
+		for i, o := range offers {
+			if c := a.candidate(i, o, lots); len(c.order) > 0 {
+				q = append(q, c)
+			}
+		}
+		return &q
+	}
+	g := newGauge(lots, len(a.w.dims))
+	all := make([]candidate, len(offers))
+	for i, o := range offers {
+		if most := g.most(o); most > 0 {
+			all[i] = candidate{index: i, offer: o, score: a.w.cost(o) / most}
+			q = append(q, &all[i])
+		}
+	}
+	return &q
+}
+
+// candidate is the offer with its order and score.
 func (a *attempt) candidate(i int, o *offer, lots []*lot) *candidate {
 	c := &candidate{index: i, offer: o}
-	most := -1
-	for _, l := range lots {
-		most = max(most, l.id)
-	}
-	density := make([]float64, most+1) // by id: the lots may be some of all
-	for _, l := range lots {
-		if l.left == 0 || l.admit.check(o) < 0 {
-			continue
-		}
-		if s := share(l.view.kind.need, o.room); s <= 1 {
-			density[l.id] = l.value / max(s, 1e-9)
-			c.order = append(c.order, l)
-		}
-	}
-	slices.SortFunc(c.order, func(x, y *lot) int {
-		return cmp.Or(cmp.Compare(density[y.id], density[x.id]), cmp.Compare(x.id, y.id))
-	})
+	a.arrange(c, lots)
 	if _, value := a.fill(c); value > 0 {
 		c.score = a.w.cost(o) / value
 	} else {
 		c.order = nil
 	}
 	return c
+}
+
+// arrange finds the lots that the candidate may hold.
+func (a *attempt) arrange(c *candidate, lots []*lot) {
+	type dense struct {
+		lot     *lot
+		density float64
+	}
+	some := make([]dense, 0, len(lots))
+	for _, l := range lots {
+		if l.left == 0 || l.admit.check(c.offer) < 0 {
+			continue
+		}
+		if s := share(l.view.kind.need, c.offer.room); s <= 1 {
+			some = append(some, dense{l, l.value / max(s, 1e-9)})
+		}
+	}
+	slices.SortFunc(some, func(x, y dense) int {
+		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.lot.id, y.lot.id))
+	})
+	c.order = make([]*lot, len(some))
+	for i, x := range some {
+		c.order[i] = x.lot
+	}
 }
 
 type queue []*candidate

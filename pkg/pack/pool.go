@@ -32,7 +32,8 @@ type pool struct {
 	reserved []*offer // of them, those in capacity reservations, which sale does not have
 	paid     []*offer // of them, those that commitments cover, which sale does not have
 	used     usage
-	some     few // see cull
+	some     few           // see cull
+	largest  resource.List // what any node takes of the limits at most, where there are any
 }
 
 // usage is what a pool has already.
@@ -162,6 +163,11 @@ func (w *world) stock(p *pool, types []catalog.Type) {
 			p.forSale = append(p.forSale, o.model)
 		}
 		o.model.sale = append(o.model.sale, o)
+	}
+	if len(p.Limited) > 0 {
+		for _, m := range p.forSale {
+			p.largest = p.largest.Max(m.typ.Capacity)
+		}
 	}
 	for _, o := range p.offers {
 		switch {

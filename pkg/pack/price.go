@@ -101,16 +101,16 @@ func (w *world) buyable(out *worth) []*offer {
 		asks = append(asks, c.admit)
 	}
 	var added []*offer
-	for _, e := range w.undominatedOf(asks) {
-		o := cover.Offer{Price: e.offer.Price, Room: scaled(e.offer.room, out.units)}
+	for _, x := range w.undominatedOf(asks) {
+		o := cover.Offer{Price: x.Price, Room: scaled(x.room, out.units)}
 		for i, c := range out.classes {
-			if p.Classes[i].Count > 0 && c.admit.check(e.offer) >= 0 && fits(c.need, e.offer.room) > 0 {
+			if p.Classes[i].Count > 0 && c.admit.check(x) >= 0 && fits(c.need, x.room) > 0 {
 				o.Holds = append(o.Holds, int32(i))
 			}
 		}
 		if len(o.Holds) > 0 {
 			p.Offers = append(p.Offers, o)
-			added = append(added, e.offer)
+			added = append(added, x)
 		}
 	}
 	return added

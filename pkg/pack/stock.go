@@ -76,10 +76,11 @@ func (st *Stock) Pods(s cluster.Snapshot) plan.Plan {
 func (st *Stock) survey(s cluster.Snapshot) *world {
 	from, w := st.from, newWorld(s, manyPools)
 	sig := w.ask()
+	w.shapes = from.shapes
 	w.measure(from.dims)
 	w.daemons, w.admissions, w.models = from.daemons, from.admissions, from.models
 	w.pools, w.offers, w.skipped, w.sold = from.pools, from.offers, from.skipped, from.sold
-	w.sale = &ranking{offers: from.sale.offers, by: from.sale.by, known: map[priced]float64{}}
+	w.sale, w.weights = from.sale, from.byWeight()
 	w.countUse(st.sold)
 	w.complete(sig)
 	return w

@@ -119,6 +119,11 @@ func (w *world) followRules(k *kind, terms []cluster.AffinityTerm) []rule {
 	return out
 }
 
+// follows reports whether pods of the view want to be beside others on a node.
+func (v *view) follows() bool {
+	return slices.ContainsFunc(v.host, func(r rule) bool { return r.what == follow })
+}
+
 // on returns the rules of the view for the key.
 func (v *view) on(key string) []rule {
 	var out []rule

@@ -34,6 +34,7 @@ type world struct {
 	admissions map[string]*admission
 	eligibles  map[string][]bool
 	models     int
+	shapes     map[string]int   // of needs, by their text
 	room       map[string]int64 // of the account's commitments, by their ids
 	sale       *ranking         // all that is available now
 	sold       domainsSold
@@ -89,7 +90,7 @@ func newWorld(s cluster.Snapshot, few int) *world {
 		few: few,
 		s:   s, all: s.Hosts(), counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
 		admissions: map[string]*admission{}, eligibles: map[string][]bool{},
-		holders: map[string]*held{}, reasons: map[string]string{}, sold: domainsSold{},
+		holders: map[string]*held{}, reasons: map[string]string{}, sold: domainsSold{}, shapes: map[string]int{},
 	}
 }
 
@@ -148,7 +149,6 @@ func (w *world) needed() []string {
 // measure turns needs into vectors of the resources.
 func (w *world) measure(dims []string) {
 	w.dims = dims
-	shapes := map[string]int{}
 	var text []byte
 	for _, k := range w.kinds {
 		k.need = w.vector(k.pod.Need)
@@ -156,10 +156,10 @@ func (w *world) measure(dims []string) {
 		for _, x := range k.need {
 			text = strconv.AppendInt(append(text, ' '), x, 36)
 		}
-		if _, ok := shapes[string(text)]; !ok {
-			shapes[string(text)] = len(shapes)
+		if _, ok := w.shapes[string(text)]; !ok {
+			w.shapes[string(text)] = len(w.shapes)
 		}
-		k.shape = shapes[string(text)]
+		k.shape = w.shapes[string(text)]
 	}
 }
 
