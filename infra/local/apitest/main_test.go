@@ -26,7 +26,7 @@ import (
 
 const (
 	poll     = 50 * time.Millisecond
-	patience = 30 * time.Second
+	patience = 4 * time.Minute
 )
 
 func TestMain(m *testing.M) { os.Exit(planectl.Main(m)) }

@@ -25,7 +25,7 @@ import (
 
 const (
 	poll     = 50 * time.Millisecond
-	patience = time.Minute
+	patience = 4 * time.Minute
 	owner    = "clitest" // field manager
 )
 

@@ -111,7 +111,7 @@ func moto(t *testing.T, python string) *account {
 		if err == nil {
 			break
 		}
-		if try == 300 {
+		if try == 2400 {
 			t.Fatalf("moto does not answer: %v", err)
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -24,6 +24,7 @@ func TestABudgetAndAnAnnotationHoldADrainUp(t *testing.T) {
 	w.ready()
 	w.apply(text(budget), text(strings.Replace(deployment{name: "pinned", replicas: 1}.String(), "metadata: {labels: {app: pinned",
 		"metadata: {annotations: {karpenter.sh/do-not-disrupt: \"true\"}, labels: {app: pinned", 1)))
+	w.exist("pinned", 1)
 	w.run(deployment{name: "web", replicas: 2})
 	w.serve("pinned", 1)
 	claim, node := w.oneClaim().GetName(), w.pods("web")[0].Spec.NodeName
@@ -75,10 +76,10 @@ func TestAnAttachedVolumeIsWaitedFor(t *testing.T) {
 		k := w.condition(env.NodeClaims(), claim, "VolumesDetached")
 		return fmt.Sprint(k), k["status"] == "Unknown" && k["reason"] == "AwaitingVolumeDetachment" && k["message"] == "own"
 	}, "lifecycle", "provision")
-	w.tick("lifecycle")
-	if said := w.events("Node", node); !slices.Contains(said, "AwaitingVolumeDetachment: waiting for volumes to be detached: own") {
-		t.Errorf("events on the node: %q", said)
-	}
+	w.until("the node tells what it waits for", func() (string, bool) {
+		said := w.events("Node", node)
+		return fmt.Sprint(said), slices.Contains(said, "AwaitingVolumeDetachment: waiting for volumes to be detached: own")
+	}, "lifecycle")
 	for _, i := range w.Cloud.Instances() {
 		if strings.HasSuffix(providerID(w.claim(claim)), i.ID) && i.State != "running" {
 			t.Errorf("the instance is %s while its volume is attached", i.State)

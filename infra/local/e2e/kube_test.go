@@ -174,7 +174,8 @@ func (w *world) run(d deployment) {
 	w.serve(d.name, d.replicas)
 }
 
-// serve ticks until so many pods are up and every claim is in service.
+// serve ticks until so many pods are up and every claim is in service, and whom the functions woke has ended: what a test does next is
+// seen by nobody before the test has somebody look.
 func (w *world) serve(app string, want int) {
 	w.t.Helper()
 	w.until(app+" is served", func() (string, bool) {
@@ -187,6 +188,7 @@ func (w *world) serve(app string, want int) {
 		}
 		return fmt.Sprintf("%d of %d pods up, %d claims not initialized", n, want, waiting), n == want && waiting == 0
 	}, "provision", "lifecycle")
+	w.settled()
 }
 
 // claims are all NodeClaims.

@@ -155,10 +155,10 @@ func TestManifestsOfOldAndNewProvision(t *testing.T) {
 	w.pooled("gpu", "default")
 	w.apply(w.manifest("inflate-gpu.yaml"))
 	w.exist("inflate-gpu", 3)
-	w.tick("provision")
-	if got := w.told("inflate-gpu"); !strings.Contains(got, "pool gpu: no instance type meets its requirements") {
-		t.Errorf("a pod for types that EC2 does not sell any more is told %q", got)
-	}
+	w.until("a pod for types that EC2 does not sell any more is told so", func() (string, bool) {
+		got := w.told("inflate-gpu")
+		return got, strings.Contains(got, "pool gpu: no instance type meets its requirements")
+	}, "provision")
 	w.apply(text(strings.Replace(gpu.String(), "p3.16xlarge", "p3dn.24xlarge", 1))) // which it does sell
 	w.pooled("gpu")
 	w.apply(deployment{name: "beside", replicas: 1, spec: besideGPU})

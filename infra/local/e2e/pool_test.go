@@ -54,10 +54,10 @@ func TestAClassThatBecomesUnusableTakesNobodyElseAlong(t *testing.T) {
 	w.serve("on-good", 1)
 	w.started(1)
 	for _, name := range []string{"no-image", "no-subnet"} {
-		message := w.told("on-" + name)
-		if !strings.Contains(message, "pool "+name+": ") || !strings.Contains(message, "EC2NodeClass "+name) {
-			t.Errorf("the pod that needs pool %s is told %q, want that pool and what ails its class", name, message)
-		}
+		w.until("the pod that needs pool "+name+" is told of that pool and of what ails its class", func() (string, bool) {
+			message := w.told("on-" + name)
+			return message, strings.Contains(message, "pool "+name+": ") && strings.Contains(message, "EC2NodeClass "+name)
+		}, "provision")
 		if n := w.up("on-" + name); n != 0 {
 			t.Errorf("%d pods of pool %s are up", n, name)
 		}

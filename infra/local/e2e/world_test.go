@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"os"
@@ -18,7 +19,7 @@ import (
 )
 
 const (
-	patience = 60 * time.Second // for whatever a test waits for
+	patience = 4 * time.Minute // for whatever a test waits for; it costs time only where a test fails
 	poll     = 100 * time.Millisecond
 )
 
@@ -99,6 +100,23 @@ func (l *logBook) String() string {
 	return l.text.String()
 }
 
+// first is when a function first logged a message that begins so, not before the time given; zero for never. Lines of two processes may
+// be written in another order than they were said.
+func (l *logBook) first(after time.Time, message string) (first time.Time) {
+	for line := range strings.Lines(l.String()) {
+		_, text, _ := strings.Cut(line, " | ")
+		var entry struct {
+			Time time.Time
+			Msg  string
+		}
+		if json.Unmarshal([]byte(text), &entry) == nil && strings.HasPrefix(entry.Msg, message) && !entry.Time.Before(after) &&
+			(first.IsZero() || entry.Time.Before(first)) {
+			first = entry.Time
+		}
+	}
+	return first
+}
+
 // said is all that was written but Lambda's own lines.
 func (l *logBook) said() string {
 	var out strings.Builder
@@ -111,10 +129,10 @@ func (l *logBook) said() string {
 }
 
 // invoke runs a function and waits for its end. One that runs already is waited for first.
-func (w *world) invoke(function string) host.Result {
+func (w *world) invoke(function string, payload []byte) host.Result {
 	w.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		res, err := w.Host.Invoke(w.ctx, w.Function(function), host.RequestResponse, nil)
+		res, err := w.Host.Invoke(w.ctx, w.Function(function), host.RequestResponse, payload)
 		if err == nil {
 			return res
 		}
@@ -129,7 +147,7 @@ func (w *world) invoke(function string) host.Result {
 func (w *world) tick(functions ...string) {
 	w.t.Helper()
 	for _, f := range functions {
-		if res := w.invoke(f); res.FunctionError != "" {
+		if res := w.invoke(f, nil); res.FunctionError != "" {
 			w.t.Fatalf("%s ended with %s", f, res.Payload)
 		}
 	}
@@ -138,7 +156,7 @@ func (w *world) tick(functions ...string) {
 // fails runs a function and wants it to end with an error that says all of this.
 func (w *world) fails(function string, says ...string) {
 	w.t.Helper()
-	res := w.invoke(function)
+	res := w.invoke(function, nil)
 	if res.FunctionError == "" {
 		w.t.Fatalf("%s succeeded, want an error that says %q", function, says)
 	}
@@ -174,6 +192,16 @@ func (w *world) until(what string, look func() (saw string, ok bool), functions 
 		}
 		w.tick(functions...)
 		w.rest()
+	}
+}
+
+// settled waits until no event is on its way or being handled, nor a function running that another one woke.
+func (w *world) settled() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	if err := w.Host.Wait(ctx); err != nil {
+		w.t.Fatal(err)
 	}
 }
 

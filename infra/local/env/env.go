@@ -46,6 +46,7 @@ type Options struct {
 	PendingFor  time.Duration           // from launch to running; default 1 s
 	BootDelay   time.Duration           // from running to a kubelet that registers; default 2 s
 	SpotNotice  time.Duration           // default 2 minutes, as EC2 has it
+	EndedFor    time.Duration           // for which a terminated instance is still described; default an hour, as EC2 has it
 	Paused      bool                    // start with the schedules paused
 	Lose        func(event []byte) bool // events that EC2 or EventBridge loses, which they may; nil for none
 	Push        bool                    // have the cluster announce pods and deletions; the stack must have been synthesized with push
@@ -141,7 +142,7 @@ func (o Options) withDefaults() Options {
 
 func (e *Env) startCloud(o Options) (err error) {
 	e.Cloud, err = cloud.New(cloud.Options{Region: Region, Account: Account, ClusterName: ClusterName,
-		PendingFor: o.PendingFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: time.Minute,
+		PendingFor: o.PendingFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: o.EndedFor,
 		Events: func(envelope []byte) {
 			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
 				return

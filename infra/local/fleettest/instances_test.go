@@ -147,7 +147,7 @@ func TestAnInstanceLearnsTheTagsThatItLacks(t *testing.T) {
 // running waits until EC2 says that the instance runs.
 func (r *rig) running(t *testing.T, id string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		for _, i := range r.Cloud.Instances() {
 			if i.ID == id && i.State == "running" {
 				return

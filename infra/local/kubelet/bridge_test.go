@@ -110,7 +110,7 @@ func (i Instance) in(state string) Instance {
 // awaitNode waits until the node fits; a nil node stands for none.
 func (s stage) awaitNode(t *testing.T, name, what string, fits func(*corev1.Node) bool) *corev1.Node {
 	t.Helper()
-	deadline := time.After(40 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -352,4 +352,23 @@ func TestTerminationSparesTheNextInstance(t *testing.T) {
 	s.Announce(old)
 	s.work.Wait()
 	s.awaitNode(t, i.PrivateDNS, "survival", isReady)
+}
+
+// Its address is given to the next instance before its Node is gone.
+func TestTheNextInstanceWaitsForItsName(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, nil)
+	i := s.instance(t, "")
+	s.Announce(i)
+	s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
+	next := i
+	next.ID = "i-next"
+	s.Announce(next)
+	s.Announce(i.in("shutting-down"))
+	s.awaitNode(t, i.PrivateDNS, "the end of the first one's readiness", func(n *corev1.Node) bool { return n != nil && !isReady(n) })
+	s.Announce(i.in("terminated"))
+	s.awaitNode(t, i.PrivateDNS, "readiness of the next one's", func(n *corev1.Node) bool { return isReady(n) && n.Spec.ProviderID == next.providerID() })
+	if failures := s.Failures(); len(failures) > 0 {
+		t.Errorf("failures = %q", failures)
+	}
 }

@@ -83,7 +83,8 @@ func (b *Bridge) register(i Instance) (*corev1.Node, error) {
 	return i.node(boot, facts)
 }
 
-// create registers the Node under the kubelet's name. A Node that this instance had before is taken into use again.
+// create registers the Node under the kubelet's name. A Node that this instance had before is taken into use again; while the Node is still
+// that of an instance that had the address before, the kubelet tries again.
 func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (back bool, err error) {
 	config := rest.CopyConfig(b.options.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + i.PrivateDNS, Groups: []string{"system:nodes"}}
@@ -93,9 +94,13 @@ func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (bac
 	}
 	err = persist(ctx, func(ctx context.Context) error {
 		_, err := kubelet.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-		if back = apierrors.IsAlreadyExists(err); back {
-			return nil
+		if !apierrors.IsAlreadyExists(err) {
+			return err
 		}
+		if _, err = b.get(ctx, i); apierrors.IsNotFound(err) {
+			return errors.New("its name is taken")
+		}
+		back = err == nil
 		return err
 	})
 	if err != nil || !back {

@@ -29,7 +29,7 @@ import (
 
 const (
 	poll     = 20 * time.Millisecond
-	patience = time.Minute
+	patience = 4 * time.Minute
 	tester   = "kubetest" // service account with every right
 )
 

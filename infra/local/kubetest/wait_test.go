@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -38,18 +39,24 @@ func watching(t *testing.T, r *recorder) {
 // wakes does something while the client waits and expects it to wake.
 func wakes(t *testing.T, k *kube.Client, r *recorder, what string, do func()) {
 	t.Helper()
-	if _, err := k.Snapshot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	r.take()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	woken := waiting(ctx, k)
-	watching(t, r)
-	select {
-	case err := <-woken:
-		t.Fatalf("%s: woke before anything happened: %v", what, err)
-	default:
+	var woken <-chan error
+	for still := false; !still; { // what the cluster does about the step before may come late
+		if _, err := k.Snapshot(ctx); err != nil {
+			t.Fatal(err)
+		}
+		r.take()
+		woken = waiting(ctx, k)
+		watching(t, r)
+		select {
+		case err := <-woken:
+			if err != nil {
+				t.Fatalf("%s: while nothing happened: %v", what, err)
+			}
+		case <-time.After(100 * time.Millisecond):
+			still = true
+		}
 	}
 	do()
 	if err := <-woken; err != nil {

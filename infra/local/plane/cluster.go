@@ -15,13 +15,13 @@ import (
 
 const (
 	poll     = 20 * time.Millisecond
-	patience = 2 * time.Minute // a loaded machine is slow, a broken plane ends by itself
+	patience = 4 * time.Minute // a loaded machine is slow, a broken plane ends by itself
 )
 
 func waitReadyz(ctx context.Context, client kubernetes.Interface) error {
 	last := error(nil)
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
-		_, last = client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(time.Second).DoRaw(ctx)
+		_, last = client.Discovery().RESTClient().Get().AbsPath("/readyz").Timeout(5 * time.Second).DoRaw(ctx)
 		return last == nil, nil
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-const etcdPatience = 30 * time.Second
+const etcdPatience = 3 * time.Minute
 
 // startEtcd starts a store of one member that never syncs to disk, and returns its client URL once it answers.
 func (r *run) startEtcd() (string, error) {

@@ -50,9 +50,10 @@ func TestPodsWaitForANodeAndRunOnIt(t *testing.T) {
 	if got := node.Status.Allocatable.Cpu().String() + " " + node.Status.Allocatable.Pods().String(); got != "16 58" {
 		t.Errorf("allocatable cpu and pods = %s, want 16 58", got)
 	}
-	if _, err := c.CoordinationV1().Leases("kube-node-lease").Get(t.Context(), node.Name, metav1.GetOptions{}); err != nil {
-		t.Errorf("the node sends no heartbeat: %v", err)
-	}
+	eventually(t, "the node's heartbeat", func(ctx context.Context) (string, bool) {
+		_, err := c.CoordinationV1().Leases("kube-node-lease").Get(ctx, node.Name, metav1.GetOptions{})
+		return fmt.Sprint(err), err == nil
+	})
 }
 
 // A deleted pod lives as long as its containers take to stop: pause ends at SIGTERM, after its preStop hook.
@@ -66,10 +67,10 @@ func TestADeletedPodLivesUntilItsContainersStop(t *testing.T) {
 		annotations map[string]string
 		least, most time.Duration // the deletion timestamp has whole seconds, so up to one second is lost
 	}{
-		{"prompt", 60, "", nil, 0, 30 * time.Second},
-		{"hook", 60, "sleep 3", nil, 1900 * time.Millisecond, 30 * time.Second},
-		{"cut", 3, "sleep 600", nil, 1900 * time.Millisecond, 30 * time.Second},
-		{"stubborn", 3, "", stubborn, 1900 * time.Millisecond, 30 * time.Second},
+		{"prompt", 600, "", nil, 0, patience},
+		{"hook", 600, "sleep 3", nil, 1900 * time.Millisecond, patience},
+		{"cut", 3, "sleep 600", nil, 1900 * time.Millisecond, patience},
+		{"stubborn", 3, "", stubborn, 1900 * time.Millisecond, patience},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -20,7 +20,7 @@ const (
 const (
 	modulePath   = "joiner"
 	builtBinary  = ".local/bin/joiner-plane"
-	testPatience = 2 * time.Minute
+	testPatience = 5 * time.Minute
 )
 
 // T is what ForTest needs of a *testing.T or *testing.B.

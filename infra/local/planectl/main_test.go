@@ -21,7 +21,7 @@ const parentEnv = "PLANECTL_TEST_PARENT"
 
 const (
 	poll     = 20 * time.Millisecond
-	patience = time.Minute
+	patience = 4 * time.Minute
 )
 
 func TestMain(m *testing.M) {

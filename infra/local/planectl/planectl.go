@@ -22,7 +22,7 @@ import (
 
 const (
 	poll         = 20 * time.Millisecond
-	stopPatience = 5 * time.Second
+	stopPatience = 30 * time.Second
 	logTail      = 2000 // bytes of the plane's log that an error quotes
 	clientQPS    = 1000 // requests per second that RESTConfig allows
 	clientBurst  = 2000

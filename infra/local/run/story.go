@@ -16,7 +16,7 @@ import (
 var manifests embed.FS
 
 // patience bounds every step of the story.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // story is one run of the main job with what it saw so far.
 type story struct {

@@ -94,13 +94,13 @@ func down(root string) error {
 	if err := syscall.Kill(s.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("end process %d: %w", s.PID, err)
 	}
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if syscall.Kill(s.PID, 0) != nil {
 			fmt.Println("the environment is down")
 			return nil
 		}
 	}
-	return fmt.Errorf("process %d did not end within 20 s", s.PID)
+	return fmt.Errorf("process %d did not end within a minute", s.PID)
 }
 
 // running reads the state and checks that the process lives.

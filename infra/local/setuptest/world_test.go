@@ -25,7 +25,7 @@ import (
 const (
 	preflightType = "Custom::JoinerPreflight"
 	setupType     = "Custom::JoinerSetup"
-	patience      = time.Minute
+	patience      = 4 * time.Minute
 )
 
 // world is an environment whose schedules are paused, so that the test fires each pass.
@@ -119,6 +119,11 @@ func (w *world) launch(t *testing.T, pod string) {
 		n, err := w.Kube.CoreV1().Nodes().Get(ctx, p.Spec.NodeName, metav1.GetOptions{})
 		return fmt.Sprint(err), err == nil && n.Labels["karpenter.sh/initialized"] == "true"
 	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience) // or whom the functions woke would put finalizers back that setup takes off
+	defer cancel()
+	if err := w.Host.Wait(ctx); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // finalizers counts those of ours on NodeClaims, Nodes and EC2NodeClasses, and the claims themselves.

@@ -66,7 +66,7 @@ func (w wish) run(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	e, err := env.Start(ctx, env.Options{
-		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true, Minute: time.Minute,
+		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true, Minute: time.Minute, EndedFor: time.Minute,
 		GCPercent: planeGC,
 		Env:       map[string]string{"MAX_CLAIMS_PER_TICK": "1000"},
 	})

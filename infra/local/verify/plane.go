@@ -26,7 +26,7 @@ import (
 const (
 	writers  = 32 // requests under way at once
 	poll     = 200 * time.Millisecond
-	patience = 3 * time.Minute // for nodes to be ready and daemons to be there
+	patience = 6 * time.Minute // for nodes to be ready and daemons to be there
 )
 
 // plane is the cluster, seen by its administrator.

@@ -43,7 +43,7 @@ func options(t *testing.T, planner func(cluster.Snapshot) plan.Plan) verify.Opti
 	}
 	t.Cleanup(func() { empty(t, k, f) })
 	return verify.Options{
-		Config: p.RESTConfig(), Workload: f, Catalog: c, Plan: planner, Rounds: 1, Idle: 12 * time.Second,
+		Config: p.RESTConfig(), Workload: f, Catalog: c, Plan: planner, Rounds: 1, Idle: 15 * time.Second,
 		Boot: 2 * time.Second, Warm: 200 * time.Millisecond,
 		Log: t.Logf,
 	}
@@ -98,7 +98,7 @@ func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 		}
 		return p
 	})
-	o.Rounds, o.Idle = 2, 2*time.Second // none of these pods has to wait for another
+	o.Rounds, o.Idle = 2, 10*time.Second // none of these pods has to wait for another
 	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" && g.Name != "steady" })
 	r, err := verify.Run(t.Context(), o)
 	if err != nil {
@@ -130,7 +130,7 @@ func TestDaemonsThatDoNotFitAreCounted(t *testing.T) {
 		s.Daemons = slices.DeleteFunc(slices.Clone(s.Daemons), func(p cluster.Pod) bool { return p.Labels["app"] == "agent-of-general" })
 		return pack.Pods(s)
 	})
-	o.Idle = 2 * time.Second // the daemons wait in vain
+	o.Idle = 10 * time.Second // the daemons wait in vain
 	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" })
 	o.Workload.DaemonSets[1].Pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse("500")}
 	r, err := verify.Run(t.Context(), o)

@@ -25,7 +25,7 @@ import (
 	"joiner/pkg/workload"
 )
 
-const startPatience = 2 * time.Minute
+const startPatience = 5 * time.Minute
 
 // wish is what the flags say.
 type wish struct {
