@@ -30,6 +30,7 @@ import (
 	"joiner/pkg/kube"
 	"joiner/pkg/launch"
 	"joiner/pkg/ledger"
+	"joiner/pkg/pack"
 	"joiner/pkg/setting"
 	"joiner/pkg/wake"
 )
@@ -60,6 +61,7 @@ type App struct {
 
 	refusals  control.Refusals // of evictions; outlives an invocation
 	attention attention
+	depot     pack.Depot // what is sold, for the next pass of disrupt
 }
 
 // FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not

@@ -52,7 +52,7 @@ func (a *App) Disrupt(ctx context.Context) error {
 func (a *App) disrupt(holder string) control.Disrupt {
 	r := a.rules()
 	r.ReportDisruption = a.set.Disruption == setting.DisruptionReport
-	return control.Disrupt{Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
+	return control.Disrupt{Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
 		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Metrics: a.metrics,
 		Rules: r, Holder: holder, Now: time.Now, Log: a.log}

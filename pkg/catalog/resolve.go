@@ -28,6 +28,25 @@ func Resolve(c Catalog, class Class, soldOut []Mark, now time.Time) []Type {
 	return out
 }
 
+// Until is when Resolve begins to tell something else than at the time now, though the same is asked; zero for never.
+func Until(class Class, soldOut []Mark, now time.Time) (next time.Time) {
+	add := func(t time.Time) {
+		if t.After(now) && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	for _, m := range soldOut {
+		add(m.Until)
+	}
+	for _, r := range class.Reservations {
+		if !r.Ends.IsZero() {
+			add(r.Ends)
+			add(r.Ends.Add(-blockNotice))
+		}
+	}
+	return next
+}
+
 // DefaultClass is the class that a plain EC2NodeClass gives: AL2023, a subnet in every zone, a 20 GiB root volume, and one
 // image that every type can run. It is for planning without a cluster.
 func DefaultClass(c Catalog) Class {

@@ -65,7 +65,8 @@ type Disrupt struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	Diary Diary // nil: no decision log
+	Depot *pack.Depot // what is sold, kept from one pass to the next; nil: for this invocation
+	Diary Diary       // nil: no decision log
 	Stamp tick.Stamp
 
 	said   string
@@ -76,6 +77,9 @@ type Disrupt struct {
 
 // Run passes until nothing is proposed or under way, or until the time given.
 func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
+	if d.Depot == nil {
+		d.Depot = &pack.Depot{}
+	}
 	for {
 		busy, held, err := sole{d.Lease, d.Holder}.alone(ctx, d.pass)
 		if err != nil {
@@ -106,12 +110,12 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	sells := pack.Sells(s)
+	sells := d.Depot.Sells(s)
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
 	}
 	start := d.Now()
-	decision, next := disrupt.Next(s, memory, sells)
+	decision, next := disrupt.NextFrom(s, memory, sells, d.Depot)
 	d.say(decision)
 	if d.Metrics != nil {
 		d.Metrics.Put(decisions(decision, d.Now().Sub(start))...)

@@ -155,7 +155,15 @@ type Proposal struct {
 
 // Next decides what to disrupt, with what classes may launch.
 func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
-	v := look(s, m, sells)
+	return decide(look(s, m, sells, nil), m)
+}
+
+// NextFrom is Next with what the passes before found out about what is sold, which saves time and changes no decision. sells is the depot's.
+func NextFrom(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) (Plan, Memory) {
+	return decide(look(s, m, sells, d), m)
+}
+
+func decide(v *view, m Memory) (Plan, Memory) {
 	var p Plan
 	v.progress(&p)
 	v.screen()

@@ -106,7 +106,7 @@ type view struct {
 func (v *view) now() time.Time { return v.s.Now }
 func (v *view) rules() rules   { return v.r }
 
-func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
+func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view {
 	s.Rules.SearchSteps, s.Rules.NodeCostUSD = searchSteps, max(s.Rules.NodeCostUSD, nodeCostUSD)
 	v := &view{
 		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
@@ -116,7 +116,7 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market) *view {
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()
 	v.sight()
-	v.restock = func() *pack.Stock { return pack.Stocked(s, sells) }
+	v.restock = func() *pack.Stock { return d.Stocked(s, sells) }
 	if v.astir() {
 		v.base = v.pack(v.kept())
 	}

@@ -169,7 +169,7 @@ func (w *world) remove(claims []string) {
 
 // price is what all nodes of ours cost.
 func (w *world) price() (usd float64) {
-	v := look(w.Snapshot, Memory{}, w.Market)
+	v := look(w.Snapshot, Memory{}, w.Market, nil)
 	for _, n := range v.nodes {
 		usd += n.price
 	}

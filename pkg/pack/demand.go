@@ -14,6 +14,7 @@ import (
 // kind is a set of pods that no rule can tell apart.
 type kind struct {
 	id      int
+	text    string      // what rules may look at, see signer
 	pod     cluster.Pod // any one of them
 	pods    []string    // namespace/name, oldest first
 	need    []int64     // by dimension
@@ -136,7 +137,7 @@ func kinds(list []*cluster.Pod, sig signer) []*kind {
 	out := make([]*kind, len(all))
 	for i, g := range all {
 		slices.SortFunc(g.members, func(a, b member) int { return cmp.Or(a.pod.Created.Compare(b.pod.Created), natural(a.key, b.key)) })
-		k := &kind{id: i, pod: *g.members[0].pod, pods: make([]string, len(g.members)), disks: volumesOf(g.members[0].pod, sig.shared),
+		k := &kind{id: i, text: g.text, pod: *g.members[0].pod, pods: make([]string, len(g.members)), disks: volumesOf(g.members[0].pod, sig.shared),
 			stays: sig.moving[g.members[0].pod.NodeName]}
 		for j, m := range g.members {
 			k.pods[j] = m.key

@@ -87,6 +87,28 @@ func (o *offer) domains(key string) []string {
 // they can launch.
 func (w *world) findPools(sells Market) {
 	sold := overlay.Market(w.s, sells)
+	w.skipPools()
+	slices.SortFunc(w.pools, func(a, b *pool) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
+	})
+	w.named = w.namedValues()
+	for i, p := range w.pools {
+		p.id, p.named = i, w.named
+		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))
+		for _, r := range p.req.All() {
+			if _, single := r.Single(); !single && !wellKnown(r.Key) {
+				p.open = append(p.open, r.Key)
+			}
+		}
+	}
+	w.countUse(sold)
+	w.setAside()
+	w.stockAll(sold)
+	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *offer) bool { return !o.forSale() }), len(w.dims))
+}
+
+// skipPools tells those that take part from those that do not.
+func (w *world) skipPools() {
 	classes := map[string]catalog.Class{}
 	for _, c := range w.s.Classes {
 		classes[c.Name] = c
@@ -100,23 +122,6 @@ func (w *world) findPools(sells Market) {
 		w.pools = append(w.pools, &pool{Pool: p, refused: refused})
 	}
 	slices.SortFunc(w.skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
-	slices.SortFunc(w.pools, func(a, b *pool) int {
-		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
-	})
-	named := w.namedValues()
-	for i, p := range w.pools {
-		p.id, p.named = i, named
-		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))
-		for _, r := range p.req.All() {
-			if _, single := r.Single(); !single && !wellKnown(r.Key) {
-				p.open = append(p.open, r.Key)
-			}
-		}
-	}
-	w.countUse(sold)
-	w.setAside()
-	w.stockAll(sold)
-	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *offer) bool { return !o.forSale() }), len(w.dims))
 }
 
 // countUse finds what each pool has already.

@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,17 +18,12 @@ type Stock struct {
 	from  *world   // with every pod as if it waited
 	few   *ranking // what is to be had in small numbers
 	sold  func(cluster.Pool) []catalog.Type
+	worth valued // once asked
 }
 
 // Stocked is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and in nothing else.
 func Stocked(s cluster.Snapshot, sells Market) *Stock {
-	s.Pods = slices.Clone(s.Pods)
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Reschedulable() {
-			p.NodeName, p.Nominated, p.Unscheduled = "", "", true
-		}
-	}
-	from := stocked(s, sells)
+	from := stocked(allWaiting(s), sells)
 	return &Stock{sells: sells, from: from, few: from.scarce(), sold: overlay.Market(s, sells)}
 }
 
@@ -38,18 +34,23 @@ func stocked(s cluster.Snapshot, sells Market) *world {
 	w.measure(w.needed())
 	w.addDaemons()
 	w.findPools(sells)
-	var asks []*admission
-	softTaint := w.softTaints()
-	for _, k := range w.kinds {
-		for _, x := range wishes(k.pod, s.Rules.IgnorePreferences, softTaint) {
-			asks = append(asks, w.admission(x.alternatives(true), x.tolerations()))
-		}
-	}
-	asks = distinct(asks)
+	asks := w.asksOf(w)
 	for _, p := range w.pools {
 		p.cull(asks)
 	}
 	return w
+}
+
+// asksOf are the admissions for which the pods of the other world may ask this one.
+func (w *world) asksOf(other *world) []*admission {
+	var asks []*admission
+	softTaint := other.softTaints()
+	for _, k := range other.kinds {
+		for _, x := range wishes(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
+			asks = append(asks, w.admission(x.alternatives(true), x.tolerations()))
+		}
+	}
+	return distinct(asks)
 }
 
 // scarce ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
@@ -74,8 +75,14 @@ func (st *Stock) Pods(s cluster.Snapshot) plan.Plan {
 
 // survey is survey with what is in stock.
 func (st *Stock) survey(s cluster.Snapshot) *world {
-	from, w := st.from, newWorld(s, manyPools)
-	sig := w.ask()
+	w := newWorld(s, manyPools)
+	st.supply(w, w.ask())
+	return w
+}
+
+// supply completes a world that knows who needs a place.
+func (st *Stock) supply(w *world, sig signer) {
+	from := st.from
 	w.shapes = from.shapes
 	w.measure(from.dims)
 	w.daemons, w.admissions, w.models = from.daemons, from.admissions, from.models
@@ -83,7 +90,6 @@ func (st *Stock) survey(s cluster.Snapshot) *world {
 	w.sale, w.weights = from.sale, from.byWeight()
 	w.countUse(st.sold)
 	w.complete(sig)
-	return w
 }
 
 // Floor is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody had use for the rest of a
@@ -114,18 +120,38 @@ func (st *Stock) Worth(s cluster.Snapshot) map[string]float64 {
 		}
 	}
 	s.Pods = pods
-	w := st.survey(s)
-	worth := w.price(func(k *kind) int { return len(k.pods) })
-	for _, k := range w.kinds {
-		usd := min(worth.lowest(k), st.few.share(k.last().admit, k.need))
-		if usd <= 0 {
+	w := newWorld(s, manyPools)
+	sig := w.ask()
+	if !st.worth.of(w) {
+		st.supply(w, sig)
+		st.worth = valued{namespaces: s.Namespaces, kinds: w.kinds}
+		worth := w.price(func(k *kind) int { return len(k.pods) })
+		for _, k := range w.kinds {
+			st.worth.usd = append(st.worth.usd, min(worth.lowest(k), st.few.share(k.last().admit, k.need)))
+		}
+	}
+	for i, k := range w.kinds {
+		if st.worth.usd[i] <= 0 {
 			continue
 		}
 		for _, p := range k.pods {
-			out[p] = usd
+			out[p] = st.worth.usd[i]
 		}
 	}
 	return out
+}
+
+// valued is what pods are worth among others.
+type valued struct {
+	namespaces []cluster.Namespace
+	kinds      []*kind
+	usd        []float64 // by kind: of one pod
+}
+
+// of reports whether it is about as many pods of the same kinds as the world's.
+func (x valued) of(w *world) bool {
+	return len(x.kinds) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
+		slices.EqualFunc(x.kinds, w.kinds, func(a, b *kind) bool { return a.text == b.text && len(a.pods) == len(b.pods) })
 }
 
 // lowest is what a pod of the kind is worth where that is least.

@@ -17,6 +17,7 @@ type world struct {
 	dims       []string // names of the resources that anybody asks for
 	kinds      []*kind
 	pools      []*pool
+	named      map[string][]string // see namedValues
 	offers     []*offer
 	hosts      []*bin
 	few        int // up to how many pools are all looked at

@@ -25,6 +25,7 @@ import (
 type joiner struct {
 	w      *world.World
 	memory disrupt.Memory
+	depot  pack.Depot
 	pods   map[string]cluster.Pod // as translated, by name; without their node
 	since  map[string]time.Time   // by node: when it was launched
 	made   int
@@ -51,7 +52,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.Measured, err error
 	s := j.snapshot()
 	var p disrupt.Plan
 	took = cli.Measure(func() {
-		p, j.memory = disrupt.Next(s, j.memory, pack.Sells(s))
+		p, j.memory = disrupt.NextFrom(s, j.memory, j.depot.Sells(s), &j.depot)
 	})
 	j.why = map[string]int{}
 	for _, x := range p.Spared {
