@@ -9,6 +9,7 @@ import (
 
 	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
+	"joiner/pkg/require"
 )
 
 // draining is a world in which one claim's node is tainted and has thirty pods to evict, and another claim was deleted just now.
@@ -157,5 +158,56 @@ func TestEvictionsUnderOneBudgetTakeTurns(t *testing.T) {
 			}
 		}
 		t.Run(c.name, func(t *testing.T) { synctest.Test(t, alone) })
+	}
+}
+
+// TestNamesKeepNoOtherClaimWaiting: EC2 takes few tags a second, and a node that is to go does not wait until a dozen that came are named.
+func TestNamesKeepNoOtherClaimWaiting(t *testing.T) {
+	w := newWorld()
+	web := pattern(1500, 3000)
+	web.AntiAffinity = []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", "web")}}}}
+	w.Run("web", 13, web)
+	f := &functions{w: w}
+	all := w.Ports(controltest.Fault{})
+	run := func(p *controltest.Ports) {
+		t.Helper()
+		if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.provision(all).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	w.Tick(2 * time.Minute)
+	run(all) // registers all
+	run(all) // initializes all
+	claims := w.Claims()
+	if err := all.DeleteClaim(context.Background(), claims[len(claims)-1]); err != nil {
+		t.Fatal(err)
+	}
+	p := w.Ports(controltest.Fault{})
+	tainted := make(chan struct{})
+	var mu sync.Mutex
+	named, waited := 0, false
+	p.Before = func(call string) {
+		switch call {
+		case "condemn node":
+			close(tainted)
+		case "tag instance":
+			mu.Lock()
+			named++
+			mu.Unlock()
+			select {
+			case <-tainted:
+			case <-time.After(5 * time.Second):
+				mu.Lock()
+				defer mu.Unlock()
+				waited = true
+			}
+		}
+	}
+	run(p)
+	if named != 12 || waited {
+		t.Errorf("%d instances were named, want 12, and that the taint waited for them is %t", named, waited)
 	}
 }

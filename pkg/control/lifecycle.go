@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -198,43 +197,11 @@ func (l *Lifecycle) carryOut(ctx context.Context, s cluster.Snapshot, actions []
 	}
 	objects := newIndex(s)
 	l.sideBySide(ctx, objects, groups, lane{rows: alone(keys[:pools]), most: parallelSteps})
-	late, evictions, others := lane{most: parallelSteps, all: true}, lane{most: parallelEvictions}, lane{most: parallelSteps}
-	queue := map[string]int{}
-	for _, k := range keys[pools:] {
-		switch a := groups[k][0]; a.Do {
-		case plan.DeletePod: // its node ends soon
-			late.rows = append(late.rows, []string{k})
-		case plan.Evict:
-			if at, ok := queue[a.Budget]; ok && a.Budget != "" {
-				evictions.rows[at] = append(evictions.rows[at], k)
-				continue
-			}
-			queue[a.Budget] = len(evictions.rows)
-			evictions.rows = append(evictions.rows, []string{k})
-		default:
-			others.rows = append(others.rows, []string{k})
-		}
-	}
-	l.sideBySide(ctx, objects, groups, late, evictions, others)
+	l.sideBySide(ctx, objects, groups, lanes(objects, groups, keys[pools:])...)
 	if condemned {
 		err = l.Provision.Wake(ctx)
 	}
 	return changed, err
-}
-
-// lane is rows of objects. The steps of those in one row are taken one after another, the rows side by side, so many at a time.
-type lane struct {
-	rows [][]string
-	most int
-	all  bool // however long it takes
-}
-
-// alone are rows of one.
-func alone(keys []string) (rows [][]string) {
-	for _, k := range keys {
-		rows = append(rows, []string{k})
-	}
-	return rows
 }
 
 // sideBySide does the actions on each of the objects, lane beside lane.
@@ -291,29 +258,6 @@ func (l *Lifecycle) inTurn(ctx context.Context, w *worker, actions []plan.Action
 		l.sum.did(a)
 	}
 	return nil
-}
-
-// rank is 0 for pools and 1 for everything else.
-func rank(subject string) int {
-	if strings.HasPrefix(subject, "pool ") {
-		return 0
-	}
-	return 1
-}
-
-// subject is the object whose actions must stay in order.
-func subject(a plan.Action) string {
-	switch {
-	case a.Pool != "":
-		return "pool " + a.Pool
-	case a.Pod != "":
-		return "pod " + a.Pod
-	case a.Claim != "":
-		return "claim " + a.Claim
-	case a.Node != "":
-		return "node " + a.Node
-	}
-	return "instance " + a.Instance
 }
 
 // isConflict reports whether a write changed nothing because the object was changed meanwhile.

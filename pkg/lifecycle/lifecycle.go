@@ -165,11 +165,16 @@ func (v view) live(c cluster.Claim) (actions []plan.Action, busy bool) {
 	case !c.Is(v1.ConditionRegistered):
 		return append(actions, v.register(c)...), true
 	}
-	actions = append(append(actions, v.tag(c)...), v.unreserved(c)...)
-	if !c.Is(v1.ConditionInitialized) {
-		return append(actions, v.initialize(c)...), true
+	steps, ready := v.unreserved(c), c.Is(v1.ConditionInitialized)
+	if ready {
+		steps = append(steps, v.consistent(c)...)
+	} else {
+		steps = append(steps, v.initialize(c)...)
 	}
-	return append(actions, v.consistent(c)...), false
+	if !slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
+		steps = append(steps, v.tag(c)...) // last, because EC2 takes few tags a second
+	}
+	return append(actions, steps...), !ready
 }
 
 // adopt makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made by hand, or
