@@ -256,17 +256,25 @@ func (s *solver) price(pure []float64, all bool) int {
 		}
 	}
 	added := 0
+	var last []float64 // what resources were worth on the offer asked last
 	kept := s.near[:0]
 	for _, i := range s.near {
 		o := &s.Offers[i]
-		if all && s.prices[i] != nil { // what proved that it holds little often still proves it
-			if upper := s.filler.Bound(o.Holds, s.most[i], o.Room, s.prices[i]); upper < near*o.Price {
+		if all { // what proved that it, or the one before, holds little often still proves it
+			upper := math.Inf(1)
+			for _, prices := range [2][]float64{s.prices[i], last} {
+				if prices != nil && upper >= near*o.Price {
+					upper = s.filler.Bound(o.Holds, s.most[i], o.Room, prices)
+				}
+			}
+			if upper < near*o.Price {
 				s.upper[i] = upper
 				continue
 			}
 		}
 		upper := s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
 		s.upper[i], s.prices[i] = upper, append(s.prices[i][:0], s.filler.Price...)
+		last = s.prices[i]
 		if !all || upper >= near*o.Price {
 			kept = append(kept, i)
 		}

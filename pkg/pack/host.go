@@ -3,6 +3,7 @@ package pack
 import (
 	"cmp"
 	"math"
+	"reflect"
 	"slices"
 
 	"joiner/pkg/cluster"
@@ -40,12 +41,7 @@ func (w *world) findHosts(waiting map[string]bool) {
 
 // hostBin is the host with the room that its pods and its daemons leave.
 func (w *world) hostBin(h cluster.Host, pods []*cluster.Pod) *bin {
-	b := &bin{name: h.Name(), known: h.Known(), exact: h.Registered(), taints: h.Taints(), disks: attach(h.Node, pods)}
-	if h.Node != nil {
-		if _, ok := b.known.Get(labelHost); !ok {
-			b.known = b.known.And(require.Of(labelHost, h.Node.Name))
-		}
-	}
+	b := &bin{name: h.Name(), known: w.faces.of(h), exact: h.Registered(), taints: h.Taints(), disks: attach(h.Node, pods)}
 	if awaited(h, w.s.Now) {
 		b.wanted = nominees(h.Claim)
 	}
@@ -73,6 +69,34 @@ func (w *world) hostBin(h cluster.Host, pods []*cluster.Pod) *bin {
 		b.room = make([]int64, len(w.dims))
 	}
 	return b
+}
+
+// face is what is known about the labels of a node.
+type face struct {
+	labels map[string]string
+	known  require.Set
+}
+
+// faces are those of nodes, by name; nil remembers none.
+type faces map[string]face
+
+// of is what is known about the host's labels, with its name.
+func (f faces) of(h cluster.Host) require.Set {
+	if h.Node == nil {
+		return h.Known()
+	}
+	have, ok := f[h.Node.Name]
+	if same := reflect.ValueOf(have.labels).UnsafePointer() == reflect.ValueOf(h.Node.Labels).UnsafePointer(); ok && same && h.Registered() {
+		return have.known
+	}
+	known := h.Known()
+	if _, ok := known.Get(labelHost); !ok {
+		known = known.And(require.Of(labelHost, h.Node.Name))
+	}
+	if f != nil && h.Registered() {
+		f[h.Node.Name] = face{h.Node.Labels, known}
+	}
+	return known
 }
 
 // leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers it may become,

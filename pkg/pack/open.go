@@ -110,7 +110,40 @@ func (a *attempt) candidates(pools []*pool, lots []*lot) []*offer {
 		out = append(out, offersOf(undominated(all, p.concerned(asks)))...)
 	}
 	a.value(out, whole, lots)
-	return out
+	return a.useful(pools, out, lots)
+}
+
+// useful leaves out what costs more than a node that holds all that waits: it cannot hold more for its price. Where something else than
+// the price bounds how many nodes there are of what, all are left.
+func (a *attempt) useful(pools []*pool, cands []*offer, lots []*lot) []*offer {
+	if a.w.ceiling > 0 || slices.ContainsFunc(pools, func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
+		return cands
+	}
+	all := make([]int64, len(a.w.dims))
+	for _, l := range lots {
+		if l.left > 0 && a.w.rationed(l.view) {
+			return cands
+		}
+		for d, x := range l.view.kind.need {
+			all[d] += x * int64(l.left)
+		}
+	}
+	most := math.Inf(1)
+	for _, o := range cands {
+		if o.Price < most && atLeast(o.room, all) && len(o.model.pool.open) == 0 &&
+			!slices.ContainsFunc(lots, func(l *lot) bool { return l.left > 0 && l.admit.check(o) < 0 }) {
+			most = o.Price
+		}
+	}
+	if math.IsInf(most, 1) {
+		return cands
+	}
+	return slices.DeleteFunc(slices.Clone(cands), func(o *offer) bool { return o.Price > most })
+}
+
+// rationed reports whether rules may bound how many pods of the view one node takes.
+func (w *world) rationed(v *view) bool {
+	return len(v.host)+len(v.kind.pod.HostPorts) > 0 || slices.ContainsFunc(v.kind.matched, func(c int) bool { return w.counters[c].key == labelHost })
 }
 
 // leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for pods

@@ -259,6 +259,9 @@ func (w *world) addModel(p *pool, t *catalog.Type) {
 		}
 		all = append(all, offer{index: len(p.offers), model: m, Offering: of})
 		o := &all[len(all)-1]
+		if of.Reservation != nil {
+			w.bookable = append(w.bookable, of.Reservation)
+		}
 		m.sells, p.offers, w.offers = append(m.sells, o), append(p.offers, o), append(w.offers, o)
 		for _, d := range w.daemons {
 			if d.admit.check(o) >= 0 {

@@ -14,11 +14,9 @@ import (
 // to one reservation have taken theirs.
 func (w *world) slots() map[string]int64 {
 	out := map[string]int64{}
-	for _, o := range w.offers {
-		if r := o.Reservation; r != nil {
-			if have, ok := out[r.ID]; !ok || r.Remaining < have {
-				out[r.ID] = r.Remaining // the least that is said anywhere (spec core.md §3.8)
-			}
+	for _, r := range w.bookable {
+		if have, ok := out[r.ID]; !ok || r.Remaining < have {
+			out[r.ID] = r.Remaining // the least that is said anywhere (spec core.md §3.8)
 		}
 	}
 	for _, h := range w.all {

@@ -19,12 +19,13 @@ type Stock struct {
 	few   *ranking // what is to be had in small numbers
 	sold  func(cluster.Pool) []catalog.Type
 	worth valued // once asked
+	faces faces
 }
 
 // Stocked is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and in nothing else.
 func Stocked(s cluster.Snapshot, sells Market) *Stock {
 	from := stocked(allWaiting(s), sells)
-	return &Stock{sells: sells, from: from, few: from.scarce(), sold: overlay.Market(s, sells)}
+	return &Stock{sells: sells, from: from, few: from.scarce(), sold: overlay.Market(s, sells), faces: faces{}}
 }
 
 // stocked is a world that knows what pools can launch, and no more.
@@ -87,7 +88,8 @@ func (st *Stock) supply(w *world, sig signer) {
 	w.measure(from.dims)
 	w.daemons, w.admissions, w.models = from.daemons, from.admissions, from.models
 	w.pools, w.offers, w.skipped, w.sold = from.pools, from.offers, from.skipped, from.sold
-	w.sale, w.weights = from.sale, from.byWeight()
+	w.sale, w.weights, w.faces = from.sale, from.byWeight(), st.faces
+	w.bookable = from.bookable
 	w.countUse(st.sold)
 	w.complete(sig)
 }
@@ -167,7 +169,7 @@ func (p *worth) lowest(k *kind) float64 {
 	return usd
 }
 
-// domainsSold are the domains in which offers are, by topology key, once they were asked for.
+// domainsSold are the domains in which offers are, sorted, by topology key, once they were asked for.
 type domainsSold map[string][]string
 
 func (d domainsSold) of(key string, offers []*offer) []string {
@@ -182,6 +184,7 @@ func (d domainsSold) of(key string, offers []*offer) []string {
 			all = slices.Compact(all)
 		}
 	}
-	d[key] = all
-	return all
+	slices.Sort(all)
+	d[key] = slices.Compact(all)
+	return d[key]
 }

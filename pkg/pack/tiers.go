@@ -132,6 +132,9 @@ func (a *attempt) roomy(pools []*pool, lots []*lot) bool {
 
 // openIn makes new nodes in pools of one weight.
 func (a *attempt) openIn(pools []*pool, lots []*lot) {
+	if !slices.ContainsFunc(lots, func(l *lot) bool { return l.left > 0 }) {
+		return
+	}
 	a.openReserved(pools, lots)
 	a.openPaid(pools, lots)
 	for a.guide && a.guided(pools, lots) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
 	"joiner/pkg/resource"
@@ -19,6 +20,7 @@ type world struct {
 	pools      []*pool
 	named      map[string][]string // see namedValues
 	offers     []*offer
+	bookable   []*catalog.Reservation // that offers come from
 	hosts      []*bin
 	few        int // up to how many pools are all looked at
 	daemons    []daemon
@@ -35,6 +37,7 @@ type world struct {
 	admissions map[string]*admission
 	eligibles  map[string][]bool
 	models     int
+	faces      faces
 	shapes     map[string]int   // of needs, by their text
 	room       map[string]int64 // of the account's commitments, by their ids
 	sale       *ranking         // all that is available now
@@ -180,14 +183,20 @@ func (w *world) findKeys() {
 	}
 	delete(keys, labelHost)
 	for key := range keys { // each key on its own, so the order does not matter
-		all := slices.Clone(w.sold.of(key, w.offers))
+		sold := w.sold.of(key, w.offers)
+		all := slices.Clone(sold)
 		for _, h := range w.all {
 			if v, ok := h.Labels()[key]; ok {
-				all = append(all, v)
+				if _, known := slices.BinarySearch(sold, v); !known {
+					all = append(all, v)
+				}
 			}
 		}
-		slices.Sort(all)
-		w.domains[key] = slices.Compact(all)
+		if len(all) > len(sold) {
+			slices.Sort(all)
+			all = slices.Compact(all)
+		}
+		w.domains[key] = all
 		w.domainIDs[key] = map[string]int{}
 		for i, d := range w.domains[key] {
 			w.domainIDs[key][d] = i
