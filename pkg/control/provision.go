@@ -140,8 +140,8 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 		condemned, leaveErr = p.leave(ctx, s, going, decision)
 	}
 	nominateErr := p.nominate(ctx, &s, decision)
+	removed, removeErr := p.remove(ctx, s, decision.Removals) // before claims are made for pods that were to run there
 	made, err := p.carryOut(ctx, &s, decision)
-	removed, removeErr := p.remove(ctx, s, decision.Removals)
 	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, p.release(ctx, interrupt.Provided(s, decision, made)))
 	p.admit(ctx, s, decision)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.All()), "placed", len(decision.Existing),

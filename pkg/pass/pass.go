@@ -24,8 +24,13 @@ type Outcome struct {
 // Decide says what a pass does about the snapshot.
 func Decide(s cluster.Snapshot) Outcome {
 	going := interrupt.Admit(s)
-	out := Outcome{Going: going, Plan: hold.Mark(s, pack.Pods(interrupt.Empty(s, going)))}
-	if !slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static }) {
+	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
+	stays := s
+	if fixedSize {
+		stays = without(s, static.Surplus(s))
+	}
+	out := Outcome{Going: going, Plan: hold.Mark(s, pack.Pods(interrupt.Empty(stays, going)))}
+	if !fixedSize {
 		return out
 	}
 	left := math.MaxInt
@@ -35,4 +40,19 @@ func Decide(s cluster.Snapshot) Outcome {
 	fixed := static.Next(s, overlay.Market(s, pack.Sells(s)), left)
 	out.Plan.Fixed, out.Plan.Removals, out.Plan.Short = fixed.Launches, fixed.Removals, fixed.Short
 	return out
+}
+
+// without is the snapshot in which those claims are being deleted, so that no pod is planned onto what the same pass removes. The snapshot given
+// is not changed.
+func without(s cluster.Snapshot, removals []plan.Removal) cluster.Snapshot {
+	if len(removals) == 0 {
+		return s
+	}
+	s.Claims = slices.Clone(s.Claims)
+	for i, c := range s.Claims {
+		if slices.ContainsFunc(removals, func(r plan.Removal) bool { return r.Claim == c.Name }) {
+			s.Claims[i].Deleting = s.Now
+		}
+	}
+	return s
 }

@@ -48,7 +48,7 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		have := w.claims[name]
-		if !have.Deleting.IsZero() || w.joined(have) || sameCommand(have, c) {
+		if !have.Deleting.IsZero() || w.joined(have) || sameCommand(have, c) || w.tooMany(have) {
 			continue
 		}
 		for _, uid := range have.pods {

@@ -69,6 +69,7 @@ func (w *world) notice(m *machine) {
 func (w *world) recommend(m *machine) {
 	w.tell("EC2 recommends to leave %s", m.ID)
 	w.emit(Event{Kind: EventRebalance, Instance: m.ID})
+	w.guardRecommended(m)
 	if w.chance(0.2) {
 		w.in(w.between(time.Minute, 8*time.Minute), func() {
 			if w.faults.on {

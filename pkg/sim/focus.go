@@ -58,7 +58,9 @@ func (w *world) focusedAct() bool {
 		w.changeClasses()
 	case m == nil:
 		return false
-	case w.plan.focus == "rebalance":
+	case w.plan.focus == "disrupt" && m.node != nil && w.chance(0.15):
+		w.guard(m.node, w.between(time.Minute, 6*time.Minute))
+	case w.plan.focus == "rebalance" || w.plan.drifts && w.chance(0.1):
 		w.recommend(m)
 	case w.plan.focus == "reservationinterruption":
 		w.notice(m)

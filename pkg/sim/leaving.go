@@ -18,6 +18,7 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 	if n == nil || w.dying(n) || !left || pool.Static { // the number of nodes of a static pool matters, not where their pods go
 		return
 	}
+	w.checkGuarded(by, n)
 	waived := goesForDrift(c) && c.TerminationGrace != nil // protected pods get no other place (spec core.md §9.5)
 	for _, p := range w.podsOn(n.Name) {
 		if waived && p.Protected(time.Now().Add(-w.plan.skew-seconds)) {

@@ -19,6 +19,9 @@ type node struct {
 	machine *machine  // nil for a node that somebody else runs
 	down    bool      // its kubelet is silent
 	bound   time.Time // when it got its last pod
+	guarded time.Time // when a user protected it
+
+	guardEnds time.Time // by when all users will have taken that back
 }
 
 // RegisterNode makes the node the claim's.

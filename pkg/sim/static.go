@@ -58,6 +58,22 @@ func (w *world) calmStatic() {
 	}
 }
 
+// tooMany reports whether the claim is of a static pool that has more nodes than it is to have, so that nobody counts on it: its removal
+// may have been tried and not done.
+func (w *world) tooMany(c *claim) bool {
+	p := w.fixed()
+	if p == nil || c.Pool != p.Name {
+		return false
+	}
+	have := int64(0)
+	for _, other := range w.claims {
+		if other.Pool == p.Name && other.Deleting.IsZero() {
+			have++
+		}
+	}
+	return have > p.Replicas
+}
+
 // staticProblems says whether the pool has another number of nodes than it is to have.
 func (w *world) staticProblems() []string {
 	p := w.fixed()

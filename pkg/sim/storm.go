@@ -48,7 +48,7 @@ func (w *world) mishap() {
 }
 
 func (w *world) usersAct() {
-	switch w.rng.IntN(10) {
+	switch w.rng.IntN(11) {
 	case 0, 1:
 		if len(w.apps) < 7 {
 			w.startApp(w.drawApp())
@@ -82,6 +82,10 @@ func (w *world) usersAct() {
 		}
 	case 8, 9:
 		w.changeStatic()
+	case 10:
+		if names := slices.Sorted(maps.Keys(w.nodes)); len(names) > 0 {
+			w.guard(w.nodes[names[w.rng.IntN(len(names))]], w.between(30*time.Second, 4*time.Minute))
+		}
 	}
 }
 
@@ -161,6 +165,7 @@ func (w *world) calm() {
 		}
 	}
 	w.dropLate()
+	w.calmGuards()
 	if w.plan.drifts {
 		w.calmDrift()
 	} else {

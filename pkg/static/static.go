@@ -37,16 +37,14 @@ type Plan struct {
 
 // Next decides what static pools need to have their number of nodes, at most so many launches. types is what a pool may launch.
 func Next(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type, most int) Plan {
-	var out Plan
-	pools := slices.SortedFunc(slices.Values(s.Pools), func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+	out := Plan{Removals: Surplus(s)}
 	hosts := hostsOf(s)
-	for _, p := range pools {
+	for _, p := range sorted(s.Pools) {
 		if !p.Static || p.Deleting || budget.Asleep(p.Disruption, s.Now) {
 			continue // one that sleeps is emptied by disruption, and has its nodes again when it wakes
 		}
-		c, active := count(hosts[p.Name])
-		if len(active) > int(p.Replicas) {
-			out.Removals = append(out.Removals, surplus(s, p, active)...)
+		c, _ := count(hosts[p.Name])
+		if c.Active > int(p.Replicas) {
 			continue
 		}
 		lacks, why := lacking(p, c)
@@ -66,8 +64,26 @@ func Next(s cluster.Snapshot, types func(cluster.Pool) []catalog.Type, most int)
 			out.Short = append(out.Short, plan.Skip{Pool: p.Name, Why: why})
 		}
 	}
-	out.Removals = out.Removals[:min(len(out.Removals), mostRemovals)]
 	return out
+}
+
+// Surplus lists the nodes that static pools have too many, at most 100 of them.
+func Surplus(s cluster.Snapshot) []plan.Removal {
+	var out []plan.Removal
+	hosts := hostsOf(s)
+	for _, p := range sorted(s.Pools) {
+		if !p.Static || p.Deleting || budget.Asleep(p.Disruption, s.Now) {
+			continue
+		}
+		if _, active := count(hosts[p.Name]); len(active) > int(p.Replicas) {
+			out = append(out, surplus(s, p, active)...)
+		}
+	}
+	return out[:min(len(out), mostRemovals)]
+}
+
+func sorted(pools []cluster.Pool) []cluster.Pool {
+	return slices.SortedFunc(slices.Values(pools), func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Unsettled reports whether a static pool has another number of nodes than it should and could have, as far as its claims tell.
