@@ -35,11 +35,28 @@ func push(o *env.Options) {
 // called is how often the API server has called the function.
 func (w *world) called() int { return w.Host.Stats().Functions[w.Function("wake")].Invocations }
 
-// understood waits until the API server has taken an answer to a call of the webhook, and has it call again as long as it has not: a call
-// waits for a second only, in which a busy machine does not start a function.
+// insist waits for what a call of the API server leads to, and has it call again as long as nothing comes of it: the API server waits for a
+// second and then goes on, and what a busy machine has not begun by then is left to the schedule.
+func (w *world) insist(what string, again func(), look func() (saw string, ok bool)) {
+	w.t.Helper()
+	called := time.Now()
+	w.until(what, func() (string, bool) {
+		saw, ok := look()
+		if !ok && time.Since(called) > lost {
+			again()
+			called = time.Now()
+		}
+		return saw, ok
+	})
+}
+
+// lost is how long a call of the API server may lead to nothing until it counts as lost.
+const lost = 15 * time.Second
+
+// understood waits until the API server has taken an answer to a call of the webhook.
 func (w *world) understood(webhook string, again func()) {
 	w.t.Helper()
-	w.until("the API server takes an answer to "+webhook, func() (saw string, ok bool) {
+	w.insist("the API server takes an answer to "+webhook, again, func() (saw string, ok bool) {
 		raw, err := w.Kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(w.ctx)
 		if err != nil {
 			w.t.Fatal(err)
@@ -49,9 +66,6 @@ func (w *world) understood(webhook string, again func()) {
 				saw += line
 				ok = ok || strings.Contains(line, `code="200"`) && strings.Contains(line, `rejected="false"`)
 			}
-		}
-		if !ok {
-			again()
 		}
 		return saw, ok
 	})
@@ -115,7 +129,7 @@ func TestPushBringsNodesAndTakesThemAway(t *testing.T) {
 	w := start(t, push)
 	w.ready()
 	w.lone("web", "500m")
-	w.until("the pod runs on a node of ours", func() (string, bool) {
+	w.insist("the pod runs on a node of ours", w.announceEvent, func() (string, bool) {
 		p, err := w.Kube.CoreV1().Pods("default").Get(w.ctx, "web", metav1.GetOptions{})
 		return fmt.Sprint(p.Status.Phase, err), err == nil && p.Status.Phase == corev1.PodRunning
 	})
@@ -133,11 +147,14 @@ func TestPushBringsNodesAndTakesThemAway(t *testing.T) {
 	if n := w.called(); n != before {
 		t.Errorf("%d calls for a dry run, want none", n-before)
 	}
-	if err := w.Kube.CoreV1().Nodes().Delete(w.ctx, node, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
+	remove := func() {
+		if err := w.Kube.CoreV1().Nodes().Delete(w.ctx, node, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
 	}
-	w.until("the deletion of the node is announced", func() (string, bool) { return "no call", w.called() > before })
-	w.until("the node's claim and instance are gone", func() (string, bool) {
+	remove()
+	w.insist("the deletion of the node is announced", remove, func() (string, bool) { return "no call", w.called() > before })
+	w.insist("the node's claim and instance are gone", w.announceDeletion, func() (string, bool) {
 		return fmt.Sprint(len(w.claims()), " claims, ", len(w.living()), " instances"), len(w.claims()) == 0 && len(w.living()) == 0
 	})
 	w.understood("pods.push.joiner.sh", w.announceEvent)
@@ -163,7 +180,7 @@ func TestPushHearsOthersAndNotItself(t *testing.T) {
 	}{
 		{"an event of the scheduler, core/v1", func() error { return core(w.Kube, "FailedScheduling", metav1.CreateOptions{}) }, 1},
 		{"an event of the scheduler, events.k8s.io/v1", func() error {
-			_, err := w.Kube.EventsV1().Events("default").Create(w.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Name: "web.1"},
+			_, err := w.Kube.EventsV1().Events("default").Create(w.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web."},
 				Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"},
 				Reason:    "FailedScheduling", Action: "Scheduling", Type: "Warning", EventTime: metav1.NowMicro(),
 				ReportingController: "default-scheduler", ReportingInstance: "default-scheduler-1"}, metav1.CreateOptions{})
@@ -175,16 +192,20 @@ func TestPushHearsOthersAndNotItself(t *testing.T) {
 		}, 0},
 		{"an event of our own", func() error { return core(ours, "FailedScheduling", metav1.CreateOptions{}) }, 0},
 	} {
-		before := w.called()
-		if err := c.do(); err != nil {
-			t.Fatalf("%s: %v", c.what, err)
+		before, times := w.called(), 0
+		do := func() {
+			times++
+			if err := c.do(); err != nil {
+				t.Fatalf("%s: %v", c.what, err)
+			}
 		}
-		w.until(c.what, func() (string, bool) { // the API server goes on after a second, before a busy machine counts the call
+		do()
+		w.insist(c.what, do, func() (string, bool) {
 			n := w.called() - before
 			return fmt.Sprint(n, " calls"), n >= c.want
 		})
-		if n := w.called() - before; n != c.want {
-			t.Errorf("%s: %d calls, want %d", c.what, n, c.want)
+		if n := w.called() - before; n > c.want*times {
+			t.Errorf("%s: %d calls for %d times, want %d for each", c.what, n, times, c.want)
 		}
 	}
 	w.understood("pods.push.joiner.sh", w.announceEvent)
@@ -276,15 +297,15 @@ func TestTheScheduleSaysWhatPushMissed(t *testing.T) {
 }
 
 // TestHowLongAPodWaits measures from pod to CreateFleet, with push, with a watch that is always on, and with the schedule alone, whose
-// minute is six seconds here.
+// minute is ten seconds here. Who is woken by push looks for two seconds, which is how long it may stay.
 func TestHowLongAPodWaits(t *testing.T) {
-	const pods, minute = 6, 6 * time.Second
+	const pods, minute = 6, 10 * time.Second
 	modes := []struct {
 		name   string
 		change func(o *env.Options)
 		pause  func(i int) time.Duration // between two pods
 	}{
-		{"push", func(o *env.Options) { o.Push, o.Env["STAY"] = true, "0s" }, func(int) time.Duration { return 3 * time.Second }},
+		{"push", func(o *env.Options) { o.Push, o.Env["STAY"] = true, "2s" }, func(int) time.Duration { return 5 * time.Second }},
 		{"watch", func(o *env.Options) {
 			o.Paused, o.Minute, o.Env["STAY"], o.Env["ALWAYS_WATCH"] = false, time.Minute, "50s", "true"
 		}, func(int) time.Duration { return 3 * time.Second }},
@@ -307,7 +328,7 @@ func TestHowLongAPodWaits(t *testing.T) {
 					timer := time.NewTimer(m.pause(n))
 					<-timer.C
 					began := w.lone(fmt.Sprintf("pod-%d", n), "500m")
-					w.until("CreateFleet is called", func() (string, bool) {
+					w.insist("CreateFleet is called", func() { w.tick("provision") }, func() (string, bool) { // as a schedule would, late
 						at := w.fleets()
 						return fmt.Sprint(len(at), " calls"), len(at) > n
 					})

@@ -207,11 +207,12 @@ func (r *run) cleanUp() {
 	if !r.options.removeDir {
 		return
 	}
-	// etcd still writes: what it puts back between two passes goes with the second.
-	for range 3 {
+	// etcd still writes: what it puts back between two passes goes with the next.
+	for range 50 {
 		if os.RemoveAll(r.options.dir) == nil {
 			return
 		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -35,12 +35,9 @@ func (s *story) followBudget(ctx context.Context, app string, least int) (*budge
 	if err != nil {
 		return nil, err
 	}
-	// The API server ends watches as it likes; one that goes on where the last one ended misses nothing.
-	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.LabelSelector = "app=" + app
-			return pods.Watch(ctx, o)
-		},
+	w, err := watchFrom(ctx, list.ResourceVersion, func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		o.LabelSelector = "app=" + app
+		return pods.Watch(ctx, o)
 	})
 	if err != nil {
 		return nil, err
@@ -52,6 +49,11 @@ func (s *story) followBudget(ctx context.Context, app string, least int) (*budge
 	b.low = b.count()
 	go b.follow(w)
 	return b, nil
+}
+
+// watchFrom watches from a version on. The API server ends watches as it likes; one that goes on where the last one ended misses nothing.
+func watchFrom(ctx context.Context, version string, open cache.WatchFuncWithContext) (*watchtools.RetryWatcher, error) {
+	return watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: open})
 }
 
 func (b *budget) follow(w watch.Interface) {

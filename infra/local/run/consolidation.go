@@ -2,20 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"joiner/infra/local/env"
-	"joiner/pkg/disrupt"
 )
 
 // Of pdb-team.yaml and the chapters before.
@@ -45,6 +41,11 @@ func (s *story) consolidation(ctx context.Context) error {
 		return err
 	}
 	defer budget.stop()
+	moving, err := s.followMoves(ctx)
+	if err != nil {
+		return err
+	}
+	defer moving.stop()
 	if err := s.consolidateAfter(ctx, "0s"); err != nil {
 		return err
 	}
@@ -55,15 +56,14 @@ func (s *story) consolidation(ctx context.Context) error {
 	if err := s.table(ctx); err != nil {
 		return err
 	}
-	m := moves{}
-	if err := s.until(ctx, "replacements are ready", func(ctx context.Context) (string, bool, error) {
-		err := s.follow(ctx, m)
+	if err := s.until(ctx, "replacements are ready", func(context.Context) (string, bool, error) {
+		m, err := moving.now()
 		return m.String(), m.begun(), err
 	}); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "the pods run on cheaper nodes", func(ctx context.Context) (string, bool, error) {
-		err := s.follow(ctx, m)
+	if err := s.until(ctx, "the pods run on cheaper nodes", func(context.Context) (string, bool, error) {
+		m, err := moving.now()
 		return fmt.Sprintf("%s; %.4f USD/h of %.4f", m, s.price(), before), m.done() && s.price() <= mostAfter*before, err
 	}); err != nil {
 		return err
@@ -80,6 +80,10 @@ func (s *story) consolidation(ctx context.Context) error {
 	}
 	if lowest == teamPods {
 		return errors.New("no pod of workload-my-team moved, so its budget was not tried")
+	}
+	m, err := moving.now()
+	if err != nil {
+		return err
 	}
 	if err := s.reasons(ctx, m); err != nil {
 		return err
@@ -132,118 +136,6 @@ func (s *story) exactly(ctx context.Context, want int) error {
 		}
 		return fmt.Sprintf("%d pods, %d of them ready", len(pods.Items), up), up == want && len(pods.Items) == want, nil
 	})
-}
-
-// moves are the NodeClaims that disruption has begun with, by name.
-type moves map[string]*moved
-
-// moved is one of them.
-type moved struct {
-	mark    disrupt.Mark
-	deleted time.Time // zero as long as its replacements are waited for
-	gone    bool
-}
-
-// String says how far they are.
-func (m moves) String() string {
-	var marked, deleted, gone int
-	for _, one := range m {
-		switch {
-		case one.gone:
-			gone++
-		case !one.deleted.IsZero():
-			deleted++
-		default:
-			marked++
-		}
-	}
-	return fmt.Sprintf("%d nodes wait for what replaces them, %d are drained, %d are gone", marked, deleted, gone)
-}
-
-// begun reports whether a node goes after what replaces it has come.
-func (m moves) begun() bool {
-	for _, one := range m {
-		if one.mark.Replacements > 0 && !one.deleted.IsZero() {
-			return true
-		}
-	}
-	return false
-}
-
-// done reports whether all nodes have gone for which one command brought others.
-func (m moves) done() bool {
-	left := map[string]int{}
-	for _, one := range m {
-		if one.mark.Replacements == 0 {
-			continue
-		}
-		left[one.mark.ID] += 0
-		if !one.gone {
-			left[one.mark.ID]++
-		}
-	}
-	return slices.Contains(slices.Collect(maps.Values(left)), 0)
-}
-
-// follow notes what disruption does. It fails when a node was drained before its replacements were ready.
-func (s *story) follow(ctx context.Context, m moves) error {
-	list, err := s.Kube.Dynamic.Resource(env.NodeClaims()).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	return m.note(list.Items)
-}
-
-// note brings the moves up to date.
-func (m moves) note(claims []unstructured.Unstructured) error {
-	there := map[string]bool{}
-	for _, c := range claims {
-		there[c.GetName()] = true
-		text := c.GetAnnotations()[disrupt.AnnotationMark]
-		if text == "" {
-			delete(m, c.GetName()) // taken back
-			continue
-		}
-		if m[c.GetName()] == nil {
-			m[c.GetName()] = &moved{}
-		}
-		one := m[c.GetName()]
-		if err := json.Unmarshal([]byte(text), &one.mark); err != nil {
-			return fmt.Errorf("read the mark of NodeClaim %s: %w", c.GetName(), err)
-		}
-		if at := c.GetDeletionTimestamp(); at != nil && one.deleted.IsZero() {
-			one.deleted = at.Time
-			if n := readyBy(claims, one.mark.ID, at.Time); n < one.mark.Replacements {
-				return fmt.Errorf("NodeClaim %s was deleted when %d of its %d replacements were ready", c.GetName(), n, one.mark.Replacements)
-			}
-		}
-	}
-	for name, one := range m {
-		if one.gone = !there[name]; one.gone && one.deleted.IsZero() {
-			return errors.New("NodeClaim " + name + " was gone before anybody saw whether its replacements were ready")
-		}
-	}
-	return nil
-}
-
-// readyBy counts the replacements of a command whose nodes were ready then. Times of the API have whole seconds.
-func readyBy(claims []unstructured.Unstructured, id string, then time.Time) (n int) {
-	for _, c := range claims {
-		if c.GetAnnotations()[disrupt.AnnotationReplaces] != id {
-			continue
-		}
-		all, _, _ := unstructured.NestedSlice(c.Object, "status", "conditions")
-		for _, k := range all {
-			k, ok := k.(map[string]any)
-			if !ok || k["type"] != "Initialized" || k["status"] != "True" {
-				continue
-			}
-			if since, err := time.Parse(time.RFC3339, fmt.Sprint(k["lastTransitionTime"])); err == nil && !since.After(then) {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // reasons prints what the events of the NodeClaims that went say, each text once.
