@@ -71,13 +71,22 @@ func (d *Depot) Stocked(s cluster.Snapshot, sells Market) *Stock {
 	return d.stock
 }
 
-// mostRemembered is how much a stock may have learnt, in admissions and in shapes of pods, before it is made anew.
-const mostRemembered = 20_000
+// mostLearnt is how much a stock may have learnt beyond what it had before it is made anew.
+const mostLearnt = 2_000
+
+// size is how much is remembered of what was asked.
+func (w *world) size() int {
+	n := len(w.admissions) + len(w.shapes)/10 + len(w.holders)
+	for _, p := range w.pools {
+		n += len(p.some.known)
+	}
+	return n
+}
 
 // serves makes the stock that of the snapshot, if that would have the same.
 func (st *Stock) serves(s cluster.Snapshot, sells Market) bool {
 	from, was := st.from, st.from.s
-	if len(s.Pools) > from.few || len(from.admissions)+len(from.shapes) > mostRemembered || !reflect.DeepEqual(
+	if len(s.Pools) > from.few || from.size() > 2*st.size+mostLearnt || !reflect.DeepEqual(
 		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules}, []any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules}) {
 		return false
 	}

@@ -50,7 +50,7 @@ func (w *world) held(p *pool, loads []load) *held {
 		if slices.ContainsFunc(loads[:i], func(o load) bool { return o.admit == l.admit && o.alt == l.alt }) {
 			continue
 		}
-		h.loads = append(h.loads, l)
+		h.loads = append(h.loads, load{admit: l.admit, alt: l.alt})
 		alt := l.admit.alternative[l.alt]
 		h.set = h.set.AndSet(alt)
 		for _, r := range alt.All() {

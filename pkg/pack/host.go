@@ -12,11 +12,11 @@ import (
 )
 
 // findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name.
-func (w *world) findHosts(waiting map[string]bool) {
+func (w *world) findHosts() {
 	onNode := make(map[string][]*cluster.Pod, len(w.all))
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
-		if p.NodeName != "" && !p.Terminal() && !waiting[p.Key()] {
+		if p.NodeName != "" && !p.Terminal() && !w.waiting[p] {
 			onNode[p.NodeName] = append(onNode[p.NodeName], p)
 		}
 	}

@@ -17,6 +17,7 @@ type world struct {
 	all        []cluster.Host
 	dims       []string // names of the resources that anybody asks for
 	kinds      []*kind
+	waiting    map[*cluster.Pod]bool // pods of the kinds
 	pools      []*pool
 	named      map[string][]string // see namedValues
 	offers     []*offer
@@ -35,7 +36,8 @@ type world struct {
 	total      []int
 
 	admissions map[string]*admission
-	eligibles  map[string][]bool
+	eligibles  map[filtered][]bool
+	lets       map[filtered][]string // see sells
 	models     int
 	faces      faces
 	shapes     map[string]int   // of needs, by their text
@@ -93,7 +95,7 @@ func newWorld(s cluster.Snapshot, few int) *world {
 	return &world{
 		few: few,
 		s:   s, all: s.Hosts(), counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
-		admissions: map[string]*admission{}, eligibles: map[string][]bool{},
+		admissions: map[string]*admission{}, eligibles: map[filtered][]bool{}, lets: map[filtered][]string{},
 		holders: map[string]*held{}, reasons: map[string]string{}, sold: domainsSold{}, shapes: map[string]int{},
 	}
 }
@@ -104,6 +106,10 @@ func (w *world) ask() signer {
 	w.unmodelled = out
 	sig := signer{labels: selected(w.s), shared: sharedVolumes(w.s.Pods), moving: moving(w.all)}
 	w.kinds = kinds(list, sig)
+	w.waiting = make(map[*cluster.Pod]bool, len(list))
+	for _, p := range list {
+		w.waiting[p] = true
+	}
 	return sig
 }
 
@@ -117,14 +123,8 @@ func (w *world) complete(sig signer) {
 			k.views = append(k.views, w.view(k, x))
 		}
 	}
-	waiting := map[string]bool{}
-	for _, k := range w.kinds {
-		for _, p := range k.pods {
-			waiting[p] = true
-		}
-	}
-	w.findHosts(waiting)
-	w.count(waiting, sig)
+	w.findHosts()
+	w.count(sig)
 	w.dropCircles()
 }
 
@@ -237,7 +237,7 @@ func (w *world) counter(key string, g topology.Group, filter *admission) int {
 }
 
 // count counts the pods that stand where they are, and notes which counters will count the pods that are to be placed.
-func (w *world) count(waiting map[string]bool, sig signer) {
+func (w *world) count(sig signer) {
 	byName := map[string]*bin{}
 	for _, h := range w.hosts {
 		byName[h.name] = h
@@ -255,7 +255,7 @@ func (w *world) count(waiting map[string]bool, sig signer) {
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
 		on := byName[p.NodeName]
-		if p.NodeName == "" || on == nil || !p.Active() || waiting[p.Key()] {
+		if p.NodeName == "" || on == nil || !p.Active() || w.waiting[p] {
 			continue
 		}
 		all = append(all, standing{p, on})
