@@ -118,6 +118,9 @@ func (v *view) failed(r *running) string {
 		if n.Node == nil || !tainted(n.Node) {
 			return "node " + n.Name() + " was not tainted, or the taint was removed"
 		}
+		if n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+			return fmt.Sprintf("node %s carries %s meanwhile", n.Name(), v1.AnnotationDoNotDisrupt)
+		}
 		if r.mark.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil {
 			continue
 		}
