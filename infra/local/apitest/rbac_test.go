@@ -127,10 +127,13 @@ func TestRights(t *testing.T) {
 	for group, r := range rightsOf() {
 		t.Run(group, func(t *testing.T) {
 			client := c.as(t, group)
-			for _, right := range r.may {
-				if !allowed(t, client, right) {
-					t.Errorf("may not %s", right)
-				}
+			// The API server hears of roles a moment after they are stored.
+			left := r.may
+			if err := wait.PollUntilContextTimeout(t.Context(), poll, patience, true, func(context.Context) (bool, error) {
+				left = slices.DeleteFunc(slices.Clone(left), func(right string) bool { return allowed(t, client, right) })
+				return len(left) == 0, nil
+			}); err != nil {
+				t.Errorf("may not %q: %v", left, err)
 			}
 			for _, right := range join(r.mayNot, everybodyMayNot()) {
 				if allowed(t, client, right) {
@@ -151,7 +154,13 @@ func TestRefusedInDeed(t *testing.T) {
 	if _, err := client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("list secrets: %v", err)
 	}
-	if _, err := client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), poll, patience, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		if apierrors.IsForbidden(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}); err != nil {
 		t.Errorf("list pods of all namespaces: %v", err)
 	}
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}

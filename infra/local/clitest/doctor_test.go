@@ -1,7 +1,10 @@
 package clitest_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,11 +74,10 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	if x := by["Karpenter"]; len(x) != 1 || !strings.Contains(x[0].What, "karpenter-1 holds kube-system/karpenter-leader-election") {
 		t.Errorf("Karpenter: %v", x)
 	}
-	found := false
-	for _, x := range by["pods without requests"] {
-		found = found || strings.Contains(x.What, "3 pods of default deployment/loose ask for no memory")
-	}
-	if !found {
-		t.Errorf("pods without requests: %v", by["pods without requests"])
-	}
+	e.eventually(t, "the three pods to be there and told", func(context.Context) (string, bool) {
+		loose := e.findings(t, 3)["pods without requests"]
+		return fmt.Sprint(loose), slices.ContainsFunc(loose, func(x doctor.Finding) bool {
+			return strings.Contains(x.What, "3 pods of default deployment/loose ask for no memory")
+		})
+	})
 }

@@ -33,7 +33,7 @@ func (e env) lead(t *testing.T, since time.Time) {
 	o := parse(t, fmt.Sprintf(`apiVersion: coordination.k8s.io/v1
 kind: Lease
 metadata: {name: karpenter-leader-election, namespace: kube-system}
-spec: {holderIdentity: karpenter-1, leaseDurationSeconds: 15, renewTime: "%s"}
+spec: {holderIdentity: karpenter-1, leaseDurationSeconds: 600, renewTime: "%s"}
 `, since.UTC().Format("2006-01-02T15:04:05.000000Z")))[0]
 	e.apply(t, o)
 	e.cleanUp(t, o)

@@ -73,7 +73,7 @@ func (w *world) understood(webhook string, again func()) {
 
 // failedScheduling makes an event as the scheduler does about a pod that it finds no node for.
 func failedScheduling(ctx context.Context, k *env.Kube, reason string, o metav1.CreateOptions) error {
-	_, err := k.CoreV1().Events("default").Create(ctx, &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web."},
+	_, err := k.CoreV1().Events("default").Create(ctx, &corev1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"},
 		Reason:         reason, Type: "Warning", Message: "0/0 nodes are available"}, o)
 	return err
@@ -180,7 +180,7 @@ func TestPushHearsOthersAndNotItself(t *testing.T) {
 	}{
 		{"an event of the scheduler, core/v1", func() error { return core(w.Kube, "FailedScheduling", metav1.CreateOptions{}) }, 1},
 		{"an event of the scheduler, events.k8s.io/v1", func() error {
-			_, err := w.Kube.EventsV1().Events("default").Create(w.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web."},
+			_, err := w.Kube.EventsV1().Events("default").Create(w.ctx, &eventsv1.Event{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"},
 				Regarding: corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web"},
 				Reason:    "FailedScheduling", Action: "Scheduling", Type: "Warning", EventTime: metav1.NowMicro(),
 				ReportingController: "default-scheduler", ReportingInstance: "default-scheduler-1"}, metav1.CreateOptions{})
