@@ -220,6 +220,7 @@ func (w *world) start(o launch.Order, v launch.Override) *machine {
 	w.tell("instance %s is a %s %s in %s for %s", m.ID, m.CapacityType, m.Type, m.Zone, cmp.Or(m.Claim, m.Batch))
 	w.mutated("launch")
 	w.boot(m)
+	w.canary(m)
 	return m
 }
 

@@ -60,7 +60,7 @@ func (w *world) noticedLately(n *node) bool {
 // scattering reports whether pods of the app have no node yet: where they come to decides where its others may be.
 func (w *world) scattering(a *app) bool {
 	for _, p := range w.pods {
-		if p.app == a && p.NodeName == "" {
+		if p.app.pattern.Labels["app"] == a.pattern.Labels["app"] && p.NodeName == "" {
 			return true
 		}
 	}

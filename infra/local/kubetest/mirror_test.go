@@ -239,7 +239,9 @@ func TestMirrorOfABrokenWatch(t *testing.T) {
 	})
 	m := c.following(t, k, r)
 	woken := make(chan error, 1)
-	go func() { woken <- m.Wait(t.Context()) }()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	go func() { woken <- m.Wait(ctx) }()
 	w.mu.Lock()
 	for _, body := range w.open {
 		_ = body.Close()
@@ -257,6 +259,97 @@ func TestMirrorOfABrokenWatch(t *testing.T) {
 	snapshotOf(t, m)
 	if got := looked(r.take()); len(got) != 0 {
 		t.Errorf("lists when it follows again: %v, want none", got)
+	}
+}
+
+// latecomer does something once, when the answer to the first list of its path is on its way: after what the list shows, before anybody watches.
+type latecomer struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	does map[string]func() // by path
+}
+
+func (l *latecomer) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(req)
+	if err != nil || req.Method != http.MethodGet || req.URL.Query().Get("watch") == "true" {
+		return resp, err
+	}
+	l.mu.Lock()
+	do := l.does[req.URL.Path]
+	delete(l.does, req.URL.Path)
+	l.mu.Unlock()
+	if do != nil {
+		do()
+	}
+	return resp, nil
+}
+
+// What comes while everything is listed is in no list. The watches begin where the lists ended, so that they tell of it: who waits is woken,
+// and the next look shows it without a list. What is looked at in part meanwhile takes nothing of that away.
+func TestMirrorShowsWhatCameWhileItListed(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	other, _ := c.client(t)
+	c.addNode(t, c.name)
+	n := c.readyNode(t, other, c.name)
+	claim := c.addClaim(t, other)
+	late := &latecomer{does: map[string]func(){
+		"/api/v1/pods": func() {
+			c.addPod(t, "web", "", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubetest": "nowhere"} })
+		},
+		"/api/v1/nodes":                    func() { must(t, other.CondemnNode(t.Context(), n)) },
+		"/apis/karpenter.sh/v1/nodeclaims": func() { must(t, other.DeleteClaim(t.Context(), claim)) },
+	}}
+	r := &recorder{}
+	k, _ := c.clientWith(t, func(config *kube.Config) {
+		config.Wrap = func(next http.RoundTripper) http.RoundTripper { late.next, r.next = next, late; return r }
+	})
+	m := k.Mirror(t.Context())
+	t.Cleanup(m.Close)
+	if got := changesOf(snapshotOf(t, m), c.name, n, claim); got != "" {
+		t.Fatalf("a list shows %s, which came after it", got)
+	}
+	r.take()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := m.Wait(ctx); err != nil {
+		t.Fatalf("%v, want to wake", err)
+	}
+	if _, err := m.Claims(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Wait(ctx); err != nil {
+		t.Errorf("after a look at claims alone: %v, want to wake still", err)
+	}
+	eventually(t, "all three to be shown", func(context.Context) (string, bool) {
+		got := changesOf(snapshotOf(t, m), c.name, n, claim)
+		return got, got == "pod node claim"
+	})
+	if got := looked(r.take()); len(got) > 0 {
+		t.Errorf("lists: %v, want none", got)
+	}
+}
+
+// changesOf says which shows: the pod in the namespace, the taint of the node, the deletion of the claim.
+func changesOf(s cluster.Snapshot, namespace string, n cluster.Node, claim cluster.Claim) string {
+	var out []string
+	if slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == namespace }) {
+		out = append(out, "pod")
+	}
+	if slices.ContainsFunc(s.Nodes, func(have cluster.Node) bool { return have.UID == n.UID && len(have.Taints) > 0 }) {
+		out = append(out, "node")
+	}
+	if slices.ContainsFunc(s.Claims, func(have cluster.Claim) bool { return have.UID == claim.UID && !have.Deleting.IsZero() }) {
+		out = append(out, "claim")
+	}
+	return strings.Join(out, " ")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
 }
 
