@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -142,12 +143,18 @@ func (v *view) alone(pods []cluster.Pod, set []*node, besides []plan.Launch) []p
 	for _, n := range set {
 		out[n.Node.Name] = true
 	}
-	s := v.drop(v.calm, out, false)
+	s := v.ask(v.calm, out, false)
 	homeless := map[string]bool{}
 	for _, p := range pods {
 		homeless[p.Key()] = true
 	}
-	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" && !homeless[p.Key()] })
+	some := s.Pods[:0]
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.NodeName != "" || homeless[p.Key()] {
+			some = append(some, *p)
+		}
+	}
+	s.Pods = some
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	for i := range s.Nodes {
 		s.Nodes[i].Allocatable = nothing()
@@ -189,11 +196,19 @@ func (v *view) table() *board {
 
 // cleared takes the nodes off the board and returns the pods that have to move, sorted.
 func (v *view) cleared(b *board, set []*node) []cluster.Pod {
-	var moving []cluster.Pod
+	var moving []*cluster.Pod // sorting the pods themselves would move much memory
 	for _, n := range set {
 		b.leave(n)
-		moving = append(moving, n.moving...)
+		for i := range n.moving {
+			moving = append(moving, &n.moving[i])
+		}
 	}
-	slices.SortFunc(moving, byKey)
-	return moving
+	slices.SortFunc(moving, func(x, y *cluster.Pod) int {
+		return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
+	})
+	out := make([]cluster.Pod, len(moving))
+	for i, p := range moving {
+		out[i] = *p
+	}
+	return out
 }

@@ -89,6 +89,7 @@ type view struct {
 	paid      map[string]float64                                        // which part of the price the account's commitments pay, by NodeClaim
 	room      map[string]int64                                          // what they have left, by their ids
 	desk      *board
+	asking    []cluster.Pod  // of the last question, their memory is used again
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
 	needs     map[string]resource.List
@@ -342,7 +343,7 @@ func (v *view) without(set []*node, forGood bool) plan.Plan {
 	if forGood && len(set) == 1 {
 		s.Rules.MaxClaims = 0 // nothing smaller can be asked about
 	}
-	return v.pack(v.drop(s, out, forGood))
+	return v.pack(v.ask(s, out, forGood))
 }
 
 func (v *view) pack(s cluster.Snapshot) plan.Plan { return v.shop().Pods(s) }
@@ -358,39 +359,4 @@ func (v *view) shop() *pack.Stock {
 // astir reports whether any pod waits or is to move, so that the packer has something to say about the snapshot as it is.
 func (v *view) astir() bool {
 	return slices.ContainsFunc(v.s.Hosts(), cluster.Host.Condemned) || slices.ContainsFunc(v.s.Pods, cluster.Pod.Provisionable)
-}
-
-// drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone; those that nobody may
-// evict need none (spec core.md §6.6).
-func (v *view) drop(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
-	if len(out) == 0 {
-		return s
-	}
-	pods := make([]cluster.Pod, 0, len(s.Pods))
-	for _, p := range s.Pods {
-		switch {
-		case !out[p.NodeName]:
-		case p.Reschedulable() && !p.Protected(v.now()) && !v.s.Unevictable(p):
-			p.NodeName, p.Unscheduled, p.Deleting = "", true, time.Time{}
-		default:
-			continue
-		}
-		pods = append(pods, p)
-	}
-	s.Pods = pods
-	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return out[n.Name] })
-	s.Claims = slices.Clone(s.Claims)
-	for i := range s.Claims {
-		c := &s.Claims[i]
-		n := v.byClaim[c.Name]
-		if n == nil || n.Node == nil || !out[n.Node.Name] {
-			continue
-		}
-		gone := cluster.Claim{Name: c.Name, Pool: c.Pool, Capacity: n.Capacity(), Allocatable: nothing(), Deleting: c.Deleting}
-		if forGood {
-			gone.Deleting = v.now()
-		}
-		*c = gone
-	}
-	return s
 }

@@ -109,6 +109,7 @@ func (st *Stock) serves(s cluster.Snapshot, sells Market) bool {
 	}
 	from.s, from.all, from.kinds = w.s, w.all, w.kinds
 	st.sells, st.sold = sells, overlay.Market(s, sells)
+	st.faces, st.seen = faces{}, &sightings{} // the objects of a pass are its own
 	if slices.ContainsFunc(from.pools, func(p *pool) bool { return len(p.reserved)+len(p.paid) > 0 }) {
 		from.countUse(st.sold)
 		st.few, st.worth = from.scarce(), valued{}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"joiner/pkg/topology"
 )
 
 // lot is the unit that is packed: pods of one view that may go to the same places.
@@ -283,64 +281,6 @@ func sum(list []int) int {
 		n += x
 	}
 	return n
-}
-
-// spread is the rule with the domains that count for it: those where its filter lets some node be, sold now or not.
-func (w *world) spread(r rule) topology.Spread {
-	filter := w.counters[r.counter].filter
-	id := filtered{r.key, filter}
-	eligible, ok := w.eligibles[id]
-	if !ok {
-		eligible = make([]bool, len(w.domains[r.key]))
-		for _, name := range w.sells(id) {
-			eligible[w.domainIDs[r.key][name]] = true
-		}
-		for _, b := range w.hosts {
-			if d, ok := w.domainIDs[r.key][b.domain(r.key)]; ok && w.onHost(filter, b) >= 0 {
-				eligible[d] = true
-			}
-		}
-		w.eligibles[id] = eligible
-	}
-	return topology.Spread{MaxSkew: r.maxSkew, MinDomains: r.min, Self: r.self, Eligible: eligible}
-}
-
-// filtered is a topology key with the filter of those who ask about its domains.
-type filtered struct {
-	key    string
-	filter *admission
-}
-
-// sells are the domains in which the filter lets some node be that is sold, now or not.
-func (w *world) sells(id filtered) []string {
-	names, ok := w.lets[id]
-	if ok {
-		return names
-	}
-	seen := map[string]bool{}
-	for _, o := range w.offers {
-		if id.filter.never(o.model.pool) {
-			continue
-		}
-		for _, name := range o.domains(id.key) {
-			if !seen[name] && id.filter.check(o) >= 0 && id.filter.pinnable(id.key, name) {
-				seen[name] = true
-				names = append(names, name)
-			}
-		}
-	}
-	w.lets[id] = names
-	return names
-}
-
-// pinnable reports whether some alternative leaves the domain open.
-func (a *admission) pinnable(key, domain string) bool {
-	for _, s := range a.alternative {
-		if s.Has(key, domain) {
-			return true
-		}
-	}
-	return false
 }
 
 // reach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host has room.

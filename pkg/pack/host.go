@@ -86,7 +86,7 @@ func (f faces) of(h cluster.Host) require.Set {
 		return h.Known()
 	}
 	have, ok := f[h.Node.Name]
-	if same := reflect.ValueOf(have.labels).UnsafePointer() == reflect.ValueOf(h.Node.Labels).UnsafePointer(); ok && same && h.Registered() {
+	if same := reflect.ValueOf(have.labels).Pointer() == reflect.ValueOf(h.Node.Labels).Pointer(); ok && same && h.Registered() {
 		return have.known
 	}
 	known := h.Known()

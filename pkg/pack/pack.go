@@ -6,7 +6,7 @@
 //
 // The path of a pod: demand.go makes kinds of pods, relax.go their views from strict to relaxed, domain.go divides them over
 // zones and other domains, host.go uses the room there is, price.go tells what pods are worth and what any plan costs at
-// least, guide.go and open.go choose new nodes, search.go packs a few of them anew where that is cheaper, launch.go writes them
+// least, guide.go, candidate.go and open.go choose new nodes, search.go packs a few of them anew where that is cheaper, launch.go writes them
 // down, reason.go explains who stays without a home.
 package pack
 

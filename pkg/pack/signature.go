@@ -2,6 +2,7 @@ package pack
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -84,6 +85,41 @@ func (s *signer) identity(p *cluster.Pod) []byte {
 	}
 	s.buf = append(s.buf, 1)
 	return s.buf
+}
+
+// sightings remember the identities of pods by their labels, for signers that look at the same of them; nil remembers none.
+type sightings struct {
+	labels []string
+	byMap  map[uintptr]sighting
+	texts  map[string]string
+}
+
+// sighting holds on to the labels, so that no others come to be where they are.
+type sighting struct {
+	labels          map[string]string
+	namespace, text string
+}
+
+// identity is the signer's identity of the pod.
+func (t *sightings) identity(s *signer, p *cluster.Pod) string {
+	if t == nil {
+		return string(s.identity(p))
+	}
+	if t.byMap == nil || !slices.Equal(t.labels, s.labels) {
+		t.labels, t.byMap, t.texts = s.labels, map[uintptr]sighting{}, map[string]string{}
+	}
+	at := reflect.ValueOf(p.Labels).Pointer()
+	if x, ok := t.byMap[at]; ok && x.namespace == p.Namespace {
+		return x.text
+	}
+	id := s.identity(p)
+	text, ok := t.texts[string(id)]
+	if !ok {
+		text = string(id)
+		t.texts[text] = text
+	}
+	t.byMap[at] = sighting{p.Labels, p.Namespace, text}
+	return text
 }
 
 func (s *signer) strings(list ...string) {

@@ -20,13 +20,14 @@ type Stock struct {
 	sold  func(cluster.Pool) []catalog.Type
 	worth valued // once asked
 	faces faces
+	seen  *sightings
 	size  int // of what it remembered at first
 }
 
 // Stocked is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and in nothing else.
 func Stocked(s cluster.Snapshot, sells Market) *Stock {
 	from := stocked(allWaiting(s), sells)
-	return &Stock{sells: sells, from: from, few: from.scarce(), sold: overlay.Market(s, sells), faces: faces{}, size: from.size()}
+	return &Stock{sells: sells, from: from, few: from.scarce(), sold: overlay.Market(s, sells), faces: faces{}, seen: &sightings{}, size: from.size()}
 }
 
 // stocked is a world that knows what pools can launch, and no more.
@@ -89,7 +90,7 @@ func (st *Stock) supply(w *world, sig signer) {
 	w.measure(from.dims)
 	w.daemons, w.admissions, w.models = from.daemons, from.admissions, from.models
 	w.pools, w.offers, w.skipped, w.sold = from.pools, from.offers, from.skipped, from.sold
-	w.sale, w.weights, w.faces = from.sale, from.byWeight(), st.faces
+	w.sale, w.weights, w.faces, w.seen = from.sale, from.byWeight(), st.faces, st.seen
 	w.bookable, w.lets, w.holders = from.bookable, from.lets, from.holders
 	w.countUse(st.sold)
 	w.complete(sig)

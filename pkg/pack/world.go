@@ -40,6 +40,7 @@ type world struct {
 	lets       map[filtered][]string // see sells
 	models     int
 	faces      faces
+	seen       *sightings
 	shapes     map[string]int   // of needs, by their text
 	room       map[string]int64 // of the account's commitments, by their ids
 	sale       *ranking         // all that is available now
@@ -270,15 +271,15 @@ func (w *world) count(sig signer) {
 	}
 	known := map[string][]int{}
 	matched := func(p *cluster.Pod) []int {
-		id := sig.identity(p)
-		list, ok := known[string(id)]
+		id := w.seen.identity(&sig, p)
+		list, ok := known[id]
 		if !ok {
 			for i, c := range w.counters {
 				if c.group.Selects(p.Namespace, p.Labels) {
 					list = append(list, i)
 				}
 			}
-			known[string(id)] = list
+			known[id] = list
 		}
 		return list
 	}
