@@ -36,6 +36,7 @@ type guide struct {
 	cands  []*candidate
 	active []*candidate
 	most   []float64
+	last   []float64 // while offers are sifted: what resources were worth on the one asked last
 	sifts  int
 	fresh  bool // values are new since the active were asked
 	moved  bool // values are new since all hopeful ones were asked
@@ -201,22 +202,41 @@ func (g *guide) best(sift bool) (*candidate, []take) {
 	return best, takes
 }
 
-// sift asks all candidates, or all hopeful ones, and keeps those of the best scores.
+// sift asks all candidates, or all hopeful ones, and keeps those of the best scores. Of those that can be no better than so many others and
+// are not hopeful it is enough to know that.
 func (g *guide) sift() {
 	g.active = g.active[:0]
+	bar := math.Inf(1) // of the scores so far, that of the last that is kept
 	for _, c := range g.cands {
-		if g.sifts%thorough == 0 || c.score < hopeful {
-			g.active = append(g.active, c)
+		if g.sifts%thorough != 0 && c.score >= hopeful {
+			continue
+		}
+		if least := g.least(c); least > bar && least >= hopeful {
+			c.score = least
+			continue
+		}
+		g.ask(c)
+		g.last = append(g.last[:0], g.filler.Price...)
+		if g.active = append(g.active, c); len(g.active) >= 2*most {
+			slices.SortFunc(g.active, better)
+			g.active = g.active[:most]
+			bar = g.active[most-1].score
 		}
 	}
 	g.sifts++
-	for _, c := range g.active {
-		g.ask(c)
-	}
 	slices.SortFunc(g.active, better)
 	if len(g.active) > most {
 		g.active = g.active[:most]
 	}
+	g.last = g.last[:0]
+}
+
+// least is no more than the score of the candidate, by what resources were worth on the one asked before.
+func (g *guide) least(c *candidate) float64 {
+	if len(g.last) == 0 {
+		return 0
+	}
+	return g.a.w.cost(c.offer) / max(1e-12, g.filler.Bound(c.items, g.mostOf(c), c.room, g.last))
 }
 
 func better(x, y *candidate) int {
@@ -225,11 +245,16 @@ func better(x, y *candidate) int {
 
 // ask finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what that is worth.
 func (g *guide) ask(c *candidate) {
+	c.score = g.a.w.cost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.mostOf(c), c.room, &c.basis))
+}
+
+// mostOf is how many of each of its items the candidate can hold, valid until the next call.
+func (g *guide) mostOf(c *candidate) []float64 {
 	g.most = g.most[:0]
 	for i, it := range c.items {
 		g.most = append(g.most, float64(min(g.items[it].left, c.fits[i])))
 	}
-	c.score = g.a.w.cost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.most, c.room, &c.basis))
+	return g.most
 }
 
 // fill tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the filler found last.
