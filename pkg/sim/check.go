@@ -259,7 +259,7 @@ func (w *world) checkFirst(p *pod, n *node) {
 	p.NodeName = "" // it does not stand in its own way
 	defer func() { p.NodeName = n.Name }()
 	for _, other := range w.nodes {
-		if other != n && (w.fits(p, asSeen(other)) || time.Since(other.bound) < late) {
+		if other != n && (w.willRefuse(p, other) == "" || time.Since(other.bound) < late) {
 			return
 		}
 	}

@@ -19,10 +19,11 @@ import (
 // Drift is acted on in some runs: users edit templates, requirements and classes, there are new images, and disrupt replaces the nodes
 // within budgets.
 
-// Times of runs with drift. A drifted node is proposed, replaced, and drained; one whose replacement failed is left alone for ten minutes.
+// Times of runs with drift. A drifted node is proposed, replaced, and drained, one after the other; one whose pods had no room for ten minutes
+// is left alone for ten more.
 const (
 	driftStorm = 15 * time.Minute
-	driftRest  = 35 * time.Minute
+	driftRest  = 55 * time.Minute
 )
 
 // drawDrift makes nodes drift in half of the runs about disrupt and in a few others.
@@ -124,7 +125,7 @@ func (w *world) checkReplaced(c *claim) {
 	m, marked := markOf(c)
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		r := w.claims[name]
-		if marked && r.Annotations[disrupt.AnnotationReplaces] == m.ID && r.Deleting.IsZero() && !r.Is(v1.ConditionInitialized) {
+		if marked && r.Annotations[disrupt.AnnotationReplaces] == m.ID && r.Deleting.IsZero() && !w.inService(r) {
 			w.violate("removal before replacement", "claim %s is condemned while %s, which replaces it, is not ready", c.Name, name)
 		}
 	}

@@ -147,10 +147,3 @@ func (w *world) disturbed(c *claim) bool {
 	m := w.instanceOf(c)
 	return m != nil && (!m.change.IsZero() || w.unsound(m))
 }
-
-// asSeen is the node as the API server knows it: that its kubelet is silent shows only once its Ready condition says so.
-func asSeen(n *node) *node {
-	seen := *n
-	seen.down = false
-	return &seen
-}

@@ -32,7 +32,7 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 		delete(w.nodes, n.Name)
 		for _, other := range w.nodes {
 			// The scheduler counts nodes that are on their way out for spreads, until they are gone.
-			why := w.refuses(p, asSeen(other))
+			why := w.willRefuse(p, other)
 			free = free || why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late || w.noticedLately(other)
 		}
 		why := w.whyNot(p)

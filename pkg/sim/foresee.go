@@ -1,0 +1,36 @@
+package sim
+
+import (
+	v1 "joiner/pkg/api/v1"
+)
+
+// willRefuse says why the node will not take the pod, as far as anybody can know: that its kubelet is silent shows only once its Ready condition
+// says so, and pods that end stand in the way of others for less than a minute.
+func (w *world) willRefuse(p *pod, n *node) string {
+	seen := *n
+	seen.down = false
+	why := w.refuses(p, &seen)
+	if why != "pod affinity" {
+		return why
+	}
+	ending := map[string]*pod{}
+	for key, other := range w.pods {
+		if other.Terminating() {
+			ending[key] = other
+		}
+	}
+	for key := range ending {
+		delete(w.pods, key)
+	}
+	why = w.refuses(p, &seen)
+	for key, other := range ending {
+		w.pods[key] = other
+	}
+	return why
+}
+
+// inService reports whether the claim's node is: the node says so a moment before the claim does.
+func (w *world) inService(c *claim) bool {
+	n := w.nodeOf(c)
+	return c.Is(v1.ConditionInitialized) || n != nil && n.Ready && n.Labels[v1.LabelInitialized] == "true"
+}
