@@ -114,18 +114,28 @@ func (g *guide) prepare(offers []*offer, lots []*lot) {
 		it.caps = append(it.caps, g.a.w.most(l.view, site{count: none, anti: none, total: g.a.total}))
 	}
 	g.filler.Value = make([]float64, len(g.items))
+	var items []int32
+	var room []int
+	all := make([]candidate, len(offers))
 	for i, o := range offers {
-		c := &candidate{index: i, offer: o, room: scaled(o.room, p.units)}
+		if cap(items)-len(items) < len(g.items) { // memory for many candidates at once
+			items, room = make([]int32, 0, chunk+len(g.items)), make([]int, 0, chunk+len(g.items))
+		}
+		from := len(items)
 		for i, it := range g.items {
 			if n := fits(it.lots[0].view.kind.need, o.room); n > 0 && it.lots[0].admit.check(o) >= 0 {
-				c.items, c.fits = append(c.items, int32(i)), append(c.fits, n)
+				items, room = append(items, int32(i)), append(room, n)
 			}
 		}
-		if len(c.items) > 0 {
-			g.cands = append(g.cands, c)
+		if to := len(items); to > from {
+			all[i] = candidate{index: i, offer: o, room: scaled(o.room, p.units), items: items[from:to:to], fits: room[from:to:to]}
+			g.cands = append(g.cands, &all[i])
 		}
 	}
 }
+
+// chunk is for how many numbers memory is made at once.
+const chunk = 1 << 10
 
 func none(int) int { return 0 }
 
