@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"maps"
+	"slices"
+
 	v1 "joiner/pkg/api/v1"
 )
 
@@ -33,4 +36,28 @@ func (w *world) willRefuse(p *pod, n *node) string {
 func (w *world) inService(c *claim) bool {
 	n := w.nodeOf(c)
 	return c.Is(v1.ConditionInitialized) || n != nil && n.Ready && n.Labels[v1.LabelInitialized] == "true"
+}
+
+// moveKin puts the pods of other apps that have the labels of this one, and run on the node too, where they have a place once the node is
+// gone: they count for its spread. It returns what takes that back.
+func (w *world) moveKin(p *pod, n *node) (back func()) {
+	var moved []*pod
+	for _, kin := range w.podsOn(n.Name) {
+		if kin.app == p.app || kin.Labels["app"] != p.Labels["app"] || !kin.Active() {
+			continue
+		}
+		kin.NodeName = ""
+		for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
+			if w.willRefuse(kin, w.nodes[name]) == "" {
+				kin.NodeName = name
+				break
+			}
+		}
+		moved = append(moved, kin)
+	}
+	return func() {
+		for _, kin := range moved {
+			kin.NodeName = n.Name
+		}
+	}
 }

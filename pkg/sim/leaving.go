@@ -30,12 +30,14 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 		free := false
 		p.NodeName = "" // it does not stand in its own way, nor does the node in that of a spread once it is gone
 		delete(w.nodes, n.Name)
+		back := w.moveKin(p, n)
 		for _, other := range w.nodes {
 			// The scheduler counts nodes that are on their way out for spreads, until they are gone.
 			why := w.willRefuse(p, other)
 			free = free || why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late || w.noticedLately(other)
 		}
 		why := w.whyNot(p)
+		back()
 		p.NodeName, w.nodes[n.Name] = n.Name, n
 		if !free {
 			w.violate("removal before replacement", "claim %s is condemned while pod %s has no other place%s", c.Name, p.Key(), why)
