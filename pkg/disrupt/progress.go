@@ -31,7 +31,7 @@ func (v *view) progress(p *Plan) {
 		case fault != "":
 			e.Why = fault
 			for _, n := range r.with {
-				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() {
+				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !protected(n) {
 					e.Unused = append(e.Unused, n.Claim.Name)
 				}
 			}
@@ -118,7 +118,7 @@ func (v *view) failed(r *running) string {
 		if n.Node == nil || !tainted(n.Node) {
 			return "node " + n.Name() + " was not tainted, or the taint was removed"
 		}
-		if n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+		if protected(n) {
 			return fmt.Sprintf("node %s carries %s meanwhile", n.Name(), v1.AnnotationDoNotDisrupt)
 		}
 		if r.mark.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil {
@@ -131,6 +131,11 @@ func (v *view) failed(r *running) string {
 		}
 	}
 	return ""
+}
+
+// protected reports whether a user asks that the node stays.
+func protected(n *node) bool {
+	return n.Node != nil && n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true"
 }
 
 func tainted(n *cluster.Node) bool {

@@ -21,6 +21,7 @@ type node struct {
 	bound   time.Time // when it got its last pod
 	guarded time.Time // when a user protected it
 
+	untainted time.Time // when a disruption of it was taken back
 	guardEnds time.Time // by when all users will have taken that back
 }
 
@@ -96,6 +97,9 @@ func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "untaint node", n, func(have *node) bool {
 		before := len(have.Taints)
 		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t == disrupted() })
+		if len(have.Taints) < before {
+			have.untainted = time.Now()
+		}
 		return len(have.Taints) < before
 	})
 }
