@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +22,9 @@ const (
 	inflatePods = 5
 	// mostAfter is the part of the price before that may be left. The pods ask for a fifth of the cpu that they did.
 	mostAfter = 0.5
+	// settled is how long disruption must want no more for it to be at its end: it looks every ten seconds here, and begins what it proposed
+	// the time before.
+	settled = time.Minute
 )
 
 // fewer is what the deployments of the chapters before come down to: too much for the small nodes that there are, too little for the big
@@ -56,16 +60,7 @@ func (s *story) consolidation(ctx context.Context) error {
 	if err := s.table(ctx); err != nil {
 		return err
 	}
-	if err := s.until(ctx, "replacements are ready", func(context.Context) (string, bool, error) {
-		m, err := moving.now()
-		return m.String(), m.begun(), err
-	}); err != nil {
-		return err
-	}
-	if err := s.until(ctx, "the pods run on cheaper nodes", func(context.Context) (string, bool, error) {
-		m, err := moving.now()
-		return fmt.Sprintf("%s; %.4f USD/h of %.4f", m, s.price(), before), m.done() && s.price() <= mostAfter*before, err
-	}); err != nil {
+	if err := s.moved(ctx, moving, before); err != nil {
 		return err
 	}
 	if err := s.consolidateAfter(ctx, "Never"); err != nil { // that is enough to see
@@ -85,12 +80,38 @@ func (s *story) consolidation(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.reasons(ctx, m); err != nil {
+	how := "the pods had room on nodes that stay, so that no replacement was needed"
+	if m.begun() {
+		how = "replacements were ready before nodes were drained"
+		if err := s.reasons(ctx, m); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("   before %.4f USD/h, after %.4f USD/h; %s; of workload-my-team at least %d pods were available at any time (budget %d)\n",
+		before, s.price(), how, lowest, teamBudget)
+	return s.table(ctx)
+}
+
+// moved waits until the pods run on nodes that cost enough less than before, in USD per hour.
+func (s *story) moved(ctx context.Context, moving *moving, before float64) error {
+	enough := func() bool { return s.price() <= mostAfter*before }
+	var packed time.Time // since when nothing needs a replacement
+	if err := s.until(ctx, "replacements are ready, or none is needed", func(context.Context) (string, bool, error) {
+		m, err := moving.now()
+		switch {
+		case !m.packed() || !enough():
+			packed = time.Time{}
+		case packed.IsZero():
+			packed = time.Now()
+		}
+		return m.String(), m.begun() || !packed.IsZero() && time.Since(packed) > settled, err
+	}); err != nil {
 		return err
 	}
-	fmt.Printf("   before %.4f USD/h, after %.4f USD/h; replacements were ready before nodes were drained; of workload-my-team at least %d pods were "+
-		"available at any time (budget %d)\n", before, s.price(), lowest, teamBudget)
-	return s.table(ctx)
+	return s.until(ctx, "the pods run on cheaper nodes", func(context.Context) (string, bool, error) {
+		m, err := moving.now()
+		return fmt.Sprintf("%s; %.4f USD/h of %.4f", m, s.price(), before), (m.done() || m.packed()) && enough(), err
+	})
 }
 
 // shrink scales the deployments down and returns how many pods are left.

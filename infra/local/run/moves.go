@@ -137,6 +137,17 @@ func (m moves) done() bool {
 	return slices.Contains(slices.Collect(maps.Values(left)), 0)
 }
 
+// packed reports whether nodes went, none of them for a replacement, and no more are to go. Where the scheduler has put the pods decides
+// whether they have room on the nodes that stay.
+func (m moves) packed() bool {
+	for _, one := range m {
+		if !one.gone || one.mark.Replacements > 0 {
+			return false
+		}
+	}
+	return len(m) > 0
+}
+
 // note brings the moves up to date.
 func (m moves) note(claims []unstructured.Unstructured) error {
 	there := map[string]bool{}
