@@ -257,10 +257,12 @@ func (w *world) checkFirst(p *pod, n *node) {
 			return
 		}
 	}
-	p.NodeName = "" // it does not stand in its own way
-	defer func() { p.NodeName = n.Name }()
+	p.NodeName = "" // it does not stand in its own way, nor does the node in that of a spread once it is gone
+	delete(w.nodes, n.Name)
+	defer func() { p.NodeName, w.nodes[n.Name] = n.Name, n }()
 	for _, other := range w.nodes {
-		if other != n && (w.willRefuse(p, other) == "" || time.Since(other.bound) < late) {
+		why := w.willRefuse(p, other)
+		if why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late || w.droppedLately(other) {
 			return
 		}
 	}

@@ -59,6 +59,15 @@ func (w *world) noticedLately(n *node) bool {
 	return c != nil && !c.condemned.IsZero() && time.Since(c.condemned) < seconds
 }
 
+// droppedLately reports whether somebody deleted the node's claim since whoever acts now has read.
+func (w *world) droppedLately(n *node) bool {
+	if n.machine == nil {
+		return false
+	}
+	c := w.byUID[n.machine.owner]
+	return c != nil && !c.dropped.IsZero() && time.Since(c.dropped) < seconds
+}
+
 // scattering reports whether pods of the app have no node yet: where they come to decides where its others may be.
 func (w *world) scattering(a *app) bool {
 	for _, p := range w.pods {
