@@ -38,6 +38,7 @@ type machine struct {
 	ill         ailment   // a status check that it fails
 	change      time.Time // when EC2 will stop it, unless that is called off; zero for not
 	changeShows time.Time // from when on its status says so
+	calledOff   time.Time // when that was called off
 	ignored     int       // invocations in a row that were told of its status and did nothing
 }
 

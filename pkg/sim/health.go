@@ -116,8 +116,8 @@ func (w *world) checkTold(inv *invocation) {
 func (w *world) checkDeadline(by *invocation, c *claim, end string) {
 	at, err := time.Parse(time.RFC3339, end)
 	m := w.instanceOf(c)
-	if by.fn.Name != "lifecycle" || err != nil || m == nil || m.Gone() || m.State != "running" || m.noticed || w.unsound(m) {
-		return
+	if by.fn.Name != "lifecycle" || err != nil || m == nil || m.Gone() || m.State != "running" || m.noticed || w.unsound(m) || !m.calledOff.IsZero() {
+		return // or it was a moment ago
 	}
 	from := c.Deleting
 	if from.IsZero() {
@@ -133,7 +133,7 @@ func (w *world) callOff(m *machine) {
 	if m.change.IsZero() {
 		return
 	}
-	m.change, m.noticed = time.Time{}, false
+	m.change, m.noticed, m.calledOff = time.Time{}, false, time.Now()
 	w.tell("EC2 leaves %s alone after all", m.ID)
 }
 
