@@ -20,7 +20,8 @@ type Pod struct {
 	Priority     int32             `json:"priority,omitempty"`
 	Critical     bool              `json:"critical,omitempty"` // priority class system-cluster-critical or system-node-critical
 	Owner        Owner             `json:"owner,omitempty"`
-	Phase        string            `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed
+	Controller   string            `json:"controller,omitempty"` // UID of the object that makes another pod in its stead, empty for none
+	Phase        string            `json:"phase,omitempty"`      // Pending, Running, Succeeded, Failed
 	Ready        bool              `json:"ready,omitempty"`
 	NodeName     string            `json:"nodeName,omitempty"`
 	Nominated    string            `json:"nominated,omitempty"`    // status.nominatedNodeName

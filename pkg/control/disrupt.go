@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
@@ -194,10 +195,20 @@ func (m *mover) ends(ctx context.Context, p disrupt.Plan) error {
 	if len(p.Finish) > 0 {
 		errs = append(errs, m.d.Lifecycle.Wake(ctx))
 	}
+	if slices.ContainsFunc(p.Finish, m.held) {
+		errs = append(errs, m.d.Provision.Wake(ctx)) // which lets the pods that are evicted onto the nodes held for them
+	}
 	for _, e := range p.Undo {
 		errs = append(errs, unlessConflict(m.d.Log, m.undo(ctx, e)))
 	}
 	return errors.Join(errs...)
+}
+
+// held reports whether replacements of the command are held for the pods of its nodes.
+func (m *mover) held(e disrupt.Ended) bool {
+	return slices.ContainsFunc(m.s.Claims, func(c cluster.Claim) bool {
+		return c.Annotations[disrupt.AnnotationReplaces] == e.Command && c.Annotations[cluster.AnnotationHeldFor] != ""
+	})
 }
 
 func (m *mover) finish(ctx context.Context, e disrupt.Ended) error {

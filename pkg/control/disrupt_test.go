@@ -24,7 +24,7 @@ var (
 
 func (f *functions) disrupt(p *controltest.Ports) *control.Disrupt {
 	f.made++
-	r := rules()
+	r := f.rules()
 	r.SpotTypes = 2 // the world sells six types
 	return &control.Disrupt{Read: p, Placed: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p, Provision: p.Waker("provision"),
 		Lifecycle: p.Waker("lifecycle"), Rules: r, Holder: fmt.Sprintf("invocation-%d", f.made), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}

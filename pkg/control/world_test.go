@@ -82,26 +82,27 @@ type functions struct {
 	made int
 
 	repair bool // nodes are repaired
+	hold   bool // new nodes are held
 	shared int  // launches that share a request
 }
 
 func (f *functions) provision(p *controltest.Ports) *control.Provision {
 	f.made++
-	return &control.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
-		Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"), Rules: rules(), Holder: fmt.Sprintf("invocation-%d", f.made),
+	return &control.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Holds: p,
+		Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"), Rules: f.rules(), Holder: fmt.Sprintf("invocation-%d", f.made),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 			ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
 		SoldOutFor: 3 * time.Minute, ShareFrom: f.shared, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (f *functions) lifecycle(p *controltest.Ports) *control.Lifecycle {
-	return &control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Health: p, Pools: p, Volumes: p, Provision: p.Waker("provision"),
+	return &control.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Health: p, Pools: p, Volumes: p, Holds: p, Provision: p.Waker("provision"),
 		Rules: f.rules(), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (f *functions) rules() cluster.Rules {
 	r := rules()
-	r.NodeRepair = f.repair
+	r.NodeRepair, r.Hold = f.repair, f.hold
 	return r
 }
 

@@ -161,7 +161,7 @@ func (w *World) Run(app string, n int, pattern cluster.Pod) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pattern.Namespace, pattern.Labels, pattern.Owner = "default", map[string]string{"app": app}, cluster.OwnerOther
-	pattern.Need.Pods = 1
+	pattern.Need.Pods, pattern.Controller = 1, "uid-"+app
 	w.apps[app] = pattern
 	for range n {
 		w.addPod(app)

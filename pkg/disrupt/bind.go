@@ -11,6 +11,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/plan"
 	"joiner/pkg/resource"
 )
@@ -28,21 +29,23 @@ func (v *view) siteOf(l plan.Launch, name string) *site {
 	x.all = t.Allocatable
 	kept := l.Requests // of its pods and daemons
 	for _, key := range l.Pods {
-		kept = kept.Sub(v.needOf(key))
+		if p := v.podOf(key); p != nil {
+			kept = kept.Sub(p.Need)
+		}
 	}
 	x.free = x.all.Sub(kept.Max(resource.List{}))
 	return x
 }
 
-// needOf is what the pod of that key asks for.
-func (v *view) needOf(key string) resource.List {
-	if v.needs == nil {
-		v.needs = make(map[string]resource.List, len(v.s.Pods))
-		for _, p := range v.s.Pods {
-			v.needs[p.Key()] = p.Need
+// podOf is the pod of that key, nil when there is none.
+func (v *view) podOf(key string) *cluster.Pod {
+	if v.podBy == nil {
+		v.podBy = make(map[string]*cluster.Pod, len(v.s.Pods))
+		for i := range v.s.Pods {
+			v.podBy[v.s.Pods[i].Key()] = &v.s.Pods[i]
 		}
 	}
-	return v.needs[key]
+	return v.podBy[key]
 }
 
 // admits reports whether labels and taints let the pod onto the node.
@@ -111,6 +114,66 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 		launches = append(slices.Clone(launches), more...)
 	}
 	return nil, false
+}
+
+// keep is the command with its new nodes held for the pods that it plans there, where the scheduler would not put them there by itself
+// and all others find room whatever it does with them.
+func (v *view) keep(set []*node, p plan.Plan, c Command) (Command, bool) {
+	launches, ok := hold.Keep(v.s, c.ID, c.Launches)
+	if !ok || len(c.Launches) == 0 || len(p.Existing) > 0 && !v.bears(set, p) {
+		return c, false
+	}
+	c.Launches = launches
+	return c, true
+}
+
+// bears plays what happens when the new nodes are held: pods take the room that is open as they come; those that find none are let onto
+// the nodes held for them, and the rest of the room there is for those that were meant to go elsewhere.
+func (v *view) bears(set []*node, p plan.Plan) bool {
+	b := v.table()
+	defer b.back(len(b.steps))
+	moving := v.cleared(b, set)
+	planned := map[string]string{}
+	for _, x := range p.Existing {
+		planned[x.Pod] = x.Node
+	}
+	start := len(b.steps)
+	for _, order := range []func(x, y cluster.Pod) int{byKey, func(x, y cluster.Pod) int { return byKey(y, x) }} {
+		left := b.run(slices.SortedFunc(slices.Values(moving), order), planned)
+		if len(b.admit(v, left, p.Launches)) > 0 {
+			return false
+		}
+		b.back(start)
+	}
+	return true
+}
+
+// admit puts the pods onto the launches: those planned there, by their sorts, and then the others, the large ones first. It returns those
+// that find no place.
+func (b *board) admit(v *view, pods []cluster.Pod, launches []plan.Launch) []cluster.Pod {
+	for i, l := range launches {
+		x := v.siteOf(l, fmt.Sprintf("launch %d", i))
+		b.come(x)
+		want := map[*sort]int{}
+		for _, key := range l.Pods {
+			if p := v.podOf(key); p != nil {
+				want[b.sort(p)]++
+			}
+		}
+		pods = slices.DeleteFunc(slices.Clone(pods), func(p cluster.Pod) bool {
+			k := b.sort(&p)
+			if want[k] == 0 || !p.Need.FitsIn(x.free) {
+				return false
+			}
+			want[k]--
+			b.do(step{podCame, k, x})
+			return true
+		})
+	}
+	slices.SortFunc(pods, func(x, y cluster.Pod) int {
+		return cmp.Or(cmp.Compare(y.Need.CPU, x.Need.CPU), cmp.Compare(y.Need.Memory, x.Need.Memory), byKey(x, y))
+	})
+	return b.run(pods, nil)
 }
 
 // leftover are pods that the scheduler may leave without a place: nobody knows in what order they come to it, so they come by name and the other

@@ -166,6 +166,9 @@ func (v *view) stands(set []*node, p plan.Plan) (c Command, ok, sturdy bool) {
 	if !ok {
 		return c, false, true
 	}
+	if kept, held := v.keep(set, p, c); held {
+		return kept, true, true
+	}
 	launches, sturdy := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+sideBySide))
 	if sturdy && len(launches) > len(p.Launches) {
 		c, ok = v.paying(set, launches)

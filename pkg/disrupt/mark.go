@@ -16,7 +16,7 @@ const (
 	// AnnotationMark on a NodeClaim that goes holds a Mark.
 	AnnotationMark = cluster.AnnotationDisruption
 	// AnnotationReplaces on a NodeClaim names the command that it is a replacement of.
-	AnnotationReplaces = "joiner.sh/replaces"
+	AnnotationReplaces = cluster.AnnotationReplaces
 	// AnnotationSettled on a replacement is the RFC 3339 time before which consolidation leaves it alone, so that no move is
 	// followed by another before it has paid.
 	AnnotationSettled = "joiner.sh/settled-until"

@@ -155,7 +155,7 @@ func (v *view) homeless() func(*running) string {
 	}
 	ready := map[string]bool{}
 	for _, h := range v.s.Hosts() {
-		ready[h.Name()] = h.Initialized() && h.Node.Ready
+		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.Standby()
 	}
 	for _, p := range v.s.Pods { // one that is still ending may be in the way
 		if p.Terminating() && !p.Terminal() {
@@ -181,7 +181,7 @@ func (v *view) homeless() func(*running) string {
 			}
 		}
 		for _, n := range r.with {
-			if !n.Initialized() {
+			if !n.Initialized() && !n.Standby() {
 				return "replacement " + n.Claim.Name + " is not ready"
 			}
 		}

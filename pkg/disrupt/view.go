@@ -11,6 +11,7 @@ import (
 	"joiner/pkg/budget"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/overlay"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
@@ -92,7 +93,7 @@ type view struct {
 	asking    []cluster.Pod  // of the last question, their memory is used again
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
-	needs     map[string]resource.List
+	podBy     map[string]*cluster.Pod
 	worth     map[string]float64 // what the pods that move are worth, by key, once asked
 	moving    bool               // a command of this pass moves pods
 	reporting bool               // it is about pools that only report
@@ -108,6 +109,7 @@ func (v *view) now() time.Time { return v.s.Now }
 func (v *view) rules() rules   { return v.r }
 
 func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view {
+	s = hold.Successors(s)
 	s.Rules.SearchSteps, s.Rules.NodeCostUSD = searchSteps, max(s.Rules.NodeCostUSD, nodeCostUSD)
 	v := &view{
 		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},

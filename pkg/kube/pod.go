@@ -26,6 +26,7 @@ func podFrom(p *corev1.Pod) cluster.Pod {
 		Created:      p.CreationTimestamp.UTC(),
 		Critical:     critical(p.Spec.PriorityClassName),
 		Owner:        ownerOf(p.OwnerReferences),
+		Controller:   controllerOf(p),
 		Phase:        string(p.Status.Phase),
 		NodeName:     p.Spec.NodeName,
 		Nominated:    p.Status.NominatedNodeName,
@@ -80,6 +81,13 @@ func needOf(p *corev1.Pod) resource.List {
 
 func critical(class string) bool {
 	return class == "system-cluster-critical" || class == "system-node-critical"
+}
+
+func controllerOf(p *corev1.Pod) string {
+	if r := metav1.GetControllerOf(p); r != nil {
+		return string(r.UID)
+	}
+	return ""
 }
 
 // ownerOf looks at every owner, controller or not (spec core.md §2.1).

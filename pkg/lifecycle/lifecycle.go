@@ -90,6 +90,7 @@ type view struct {
 	batches   map[string]bool               // of claims that wait for their instances
 	waiting   map[string]int                // pods without a node, by the hold they tolerate
 	owners    map[string]cluster.Claim      // by provider id; of several the first that is not being deleted
+	evictions hold.Evictions
 	budgets   *drain.Budgets
 }
 
@@ -106,7 +107,7 @@ func newView(s cluster.Snapshot) view {
 	})
 	v := view{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
 		started: map[string][]cluster.Instance{}, claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
-		waiting: hold.Waiting(s.Pods), batches: map[string]bool{}}
+		waiting: hold.Waiting(s.Pods), evictions: hold.EvictionsOf(s), batches: map[string]bool{}}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
 			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)

@@ -72,7 +72,7 @@ func (v view) initialize(c cluster.Claim) []plan.Action {
 		return unknown(v1.ReasonNodeNotReady, "the node is not Ready")
 	}
 	if t, held := hold.Of(c); held && hold.On(n) {
-		if why := hold.Over(t, n, v.waiting, v.s.Now); why != "" {
+		if why := hold.Over(t, n, v.waiting, v.s.Now); why != "" && !v.evictions.Await(c, n) {
 			return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
 		}
 	}

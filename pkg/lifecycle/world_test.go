@@ -157,8 +157,8 @@ func (a args) only(keys ...string) {
 }
 
 // claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h grace=1m
-// uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT" and
-// "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
+// uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT",
+// "note ANNOTATION=VALUE" and "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
 	a.only("id", "age", "launched", "registered", "initialized", "deleting", "no-finalizer", "expire", "grace", "uid", "node", "deadline", "tagged", "by-hand", "unlabelled", "unnamed", "in", "pool", "partition", "batch", "half-tagged")
 	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: a.str("pool", "p"), PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
@@ -216,6 +216,9 @@ func claimFrom(a args) cluster.Claim {
 			c.Requests = amount(a.t, c.Requests, f)
 		case "capacity":
 			c.Capacity = amount(a.t, c.Capacity, f)
+		case "note":
+			key, value, _ := strings.Cut(f[1], "=")
+			c.Annotations[key] = value
 		case "condition":
 			kind, status, _ := strings.Cut(f[1], "=")
 			d, err := time.ParseDuration(f[3])

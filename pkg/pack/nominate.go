@@ -39,7 +39,7 @@ func Nominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 	var out []Nomination
 	for _, h := range s.Hosts() {
 		list := pods[h.Name()]
-		if len(list) == 0 || !awaited(h, s.Now) {
+		if len(list) == 0 || h.Held() || !awaited(h, s.Now) { // who a held node is for stands on its claim
 			continue
 		}
 		known := nominees(h.Claim)
@@ -74,6 +74,9 @@ func nominees(c *cluster.Claim) []string {
 func awaited(h cluster.Host, now time.Time) bool {
 	if h.Claim == nil || h.Condemned() {
 		return false
+	}
+	if h.Held() {
+		return true
 	}
 	if n := h.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && now.Sub(n.ReadySince) >= refusedAfter {
 		return false

@@ -67,3 +67,21 @@ func TestNominationsHaveALimit(t *testing.T) {
 		t.Errorf("%d claims", n)
 	}
 }
+
+// A held replacement gets the pods it is nominated for however long it is ready, and needs not be told.
+func TestHeldReplacementsAreAwaited(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	c := cluster.Claim{Name: "r", ProviderID: "r", Annotations: map[string]string{"joiner.sh/held-for": "a=1"}}
+	n := cluster.Node{Name: "n-r", ProviderID: "r", Ready: true, ReadySince: now.Add(-5 * time.Minute), Taints: []cluster.Taint{{Key: "joiner.sh/hold", Value: "h", Effect: "NoSchedule"}}}
+	if !awaited(cluster.Host{Node: &n, Claim: &c}, now) {
+		t.Error("held, and not awaited")
+	}
+	s := cluster.Snapshot{Now: now, Claims: []cluster.Claim{c}, Nodes: []cluster.Node{n}}
+	if got := Nominations(s, plan.Plan{Existing: []plan.Placement{{Pod: "default/x", Node: "n-r"}}}); len(got) > 0 {
+		t.Errorf("it is told of %v", got)
+	}
+	n.Taints = nil
+	if awaited(cluster.Host{Node: &n, Claim: &c}, now) {
+		t.Error("opened, and awaited")
+	}
+}

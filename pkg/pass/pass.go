@@ -23,6 +23,7 @@ type Outcome struct {
 
 // Decide says what a pass does about the snapshot.
 func Decide(s cluster.Snapshot) Outcome {
+	s = hold.Successors(s)
 	going := interrupt.Admit(s)
 	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
 	stays := s

@@ -70,7 +70,7 @@ func latencyKnobs() []knob[Values] {
 			Doc: "Have a webhook of the cluster announce pods that found no node, and deleted Nodes and NodeClaims, so that nobody waits for the next minute."},
 			func(v *Values) *bool { return &v.Push }),
 		truth(Setting{Name: "holdNodes", Env: "HOLD_NODES", Default: "true",
-			Doc: "Keep a new node for the pods it was planned for until they are there, at the longest a minute, so that a tight plan of unlike pods comes true."},
+			Doc: "Keep a new node for the pods it was planned for until they are there, at the longest a minute, and the replacement of a node for the pods evicted from that, at the longest two minutes after its drain began, so that a tight plan of unlike pods comes true."},
 			func(v *Values) *bool { return &v.HoldNodes }),
 		duration(Setting{Name: "soldOutFor", Env: "SOLD_OUT_FOR", Default: "3m",
 			Doc: "How long an offer that had no capacity is not tried again."},

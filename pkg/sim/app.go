@@ -116,6 +116,9 @@ func (w *world) addPod(a *app, name, node string) {
 	w.made++
 	p := &pod{Pod: a.pattern, app: a}
 	p.Namespace, p.Name, p.UID, p.Created, p.Phase = namespace, name, fmt.Sprintf("uid-pod-%d", w.made), w.second(), "Pending"
+	if !a.bare {
+		p.Controller = "uid-" + a.name
+	}
 	w.pods[p.Key()] = p
 	if node != "" {
 		w.bind(p, w.nodes[node])

@@ -125,8 +125,14 @@ func (w *world) checkReplaced(c *claim) {
 	m, marked := markOf(c)
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		r := w.claims[name]
-		if marked && r.Annotations[disrupt.AnnotationReplaces] == m.ID && r.Deleting.IsZero() && !w.inService(r) {
+		if marked && r.Annotations[disrupt.AnnotationReplaces] == m.ID && r.Deleting.IsZero() && !w.inService(r) && !w.standsBy(r) {
 			w.violate("removal before replacement", "claim %s is condemned while %s, which replaces it, is not ready", c.Name, name)
 		}
 	}
+}
+
+// standsBy reports whether only its hold keeps the claim's node from being initialized.
+func (w *world) standsBy(c *claim) bool {
+	n := w.nodeOf(c)
+	return n != nil && cluster.Host{Node: &n.Node, Claim: &c.Claim}.Standby()
 }

@@ -69,10 +69,8 @@ func (w *world) focusedAct() bool {
 		w.setReplicas(a, max(0, a.replicas+int(w.int(-4, 2))))
 	case w.plan.focus == "scheduledchange":
 		w.announce(m, w.between(time.Minute, 6*time.Minute))
-	case w.plan.focus == "lifecycle" && w.chance(0.3):
-		w.impair(m)
-	case w.plan.focus == "lifecycle" && w.chance(0.3):
-		w.announce(m, w.between(time.Minute, 6*time.Minute)+time.Duration(w.rng.IntN(2))*3*time.Hour)
+	case w.plan.focus == "lifecycle":
+		return w.ail(m)
 	case w.plan.focus == "statechange" && w.chance(0.5):
 		w.halt(m)
 	case w.plan.focus == "statechange":
@@ -81,4 +79,17 @@ func (w *world) focusedAct() bool {
 		return false
 	}
 	return true
+}
+
+// ail has the instance fail its status checks, or announces that it will go, or does neither.
+func (w *world) ail(m *machine) bool {
+	if w.chance(0.3) {
+		w.impair(m)
+		return true
+	}
+	if w.chance(0.3) {
+		w.announce(m, w.between(time.Minute, 6*time.Minute)+time.Duration(w.rng.IntN(2))*3*time.Hour)
+		return true
+	}
+	return false
 }

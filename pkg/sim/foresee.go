@@ -5,13 +5,17 @@ import (
 	"slices"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
 )
 
 // willRefuse says why the node will not take the pod, as far as anybody can know: that its kubelet is silent shows only once its Ready condition
-// says so, and pods that end stand in the way of others for less than a minute.
+// says so, pods that end stand in the way of others for less than a minute, and provision lets pods onto nodes held for those that are evicted.
 func (w *world) willRefuse(p *pod, n *node) string {
 	seen := *n
 	seen.down = false
+	if c := w.byUID[n.owner]; c != nil && c.Annotations[cluster.AnnotationHeldFor] != "" {
+		seen.Taints = slices.DeleteFunc(slices.Clone(n.Taints), isHold)
+	}
 	why := w.refuses(p, &seen)
 	if why != "pod affinity" {
 		return why

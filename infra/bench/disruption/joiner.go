@@ -16,26 +16,29 @@ import (
 	"joiner/pkg/cli"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
+	"joiner/pkg/hold"
 	"joiner/pkg/kube"
 	"joiner/pkg/pack"
+	"joiner/pkg/pass"
 	"joiner/pkg/require"
 )
 
 // joiner is our side: snapshots of the world go to disrupt.Next, what it plans is done at once.
 type joiner struct {
-	w      *world.World
-	memory disrupt.Memory
-	depot  pack.Depot
-	pods   map[string]cluster.Pod // as translated, by name; without their node
-	since  map[string]time.Time   // by node: when it was launched
-	made   int
-	began  map[string]disrupt.Command
-	why    map[string]int // nodes of the last pass that stayed, by word
-	said   []string       // the last plan, without those
+	w       *world.World
+	memory  disrupt.Memory
+	depot   pack.Depot
+	pods    map[string]cluster.Pod     // as translated, by name; without their node
+	since   map[string]time.Time       // by node: when it was launched
+	startup map[string][]cluster.Taint // by node: the taints it was launched with
+	made    int
+	began   map[string]disrupt.Command
+	why     map[string]int // nodes of the last pass that stayed, by word
+	said    []string       // the last plan, without those
 }
 
 func newJoiner(w *world.World) *joiner {
-	j := &joiner{w: w, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, began: map[string]disrupt.Command{}}
+	j := &joiner{w: w, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, startup: map[string][]cluster.Taint{}, began: map[string]disrupt.Command{}}
 	for _, p := range w.Pods {
 		c := kube.Pod(p.Object)
 		c.Phase, c.Ready = string(corev1.PodRunning), true
@@ -97,6 +100,8 @@ func (j *joiner) begin(c disrupt.Command) error {
 		}
 		maps.Copy(n.Marks, l.Annotations)
 		n.Marks[disrupt.AnnotationReplaces] = c.ID
+		n.Kept = n.Marks[cluster.AnnotationHeldFor] != ""
+		j.startup[n.Name] = l.Startup
 	}
 	return nil
 }
@@ -110,12 +115,35 @@ func (j *joiner) launch(pool string, o catalog.Offer) (*world.Node, error) {
 	return n, err
 }
 
-// provision launches nodes for pods that found none.
+// open lets all pods onto the nodes that were kept while others were drained.
+func (j *joiner) open(s cluster.Snapshot) {
+	evictions := hold.EvictionsOf(s)
+	for _, n := range j.w.Sorted() {
+		if node, claim := j.objects(n); n.Kept && !evictions.Await(claim, node) {
+			n.Kept = false
+		}
+	}
+}
+
+// provision lets pods onto the nodes that are kept for them, and launches nodes for those that found none.
 func (j *joiner) provision() error {
 	if len(j.w.Waiting()) == 0 {
+		j.open(j.snapshot())
 		return nil
 	}
-	for _, l := range pack.Pods(j.snapshot()).Launches {
+	s := j.snapshot()
+	plan := pass.Decide(s).Plan
+	to := map[string]string{}
+	for _, x := range plan.Existing {
+		to[x.Pod] = x.Node
+	}
+	for _, p := range j.w.Waiting() {
+		if n := j.w.Nodes[to[p.Object.Namespace+"/"+p.Object.Name]]; n != nil && n.Kept {
+			j.w.Place(p, n)
+		}
+	}
+	j.open(s)
+	for _, l := range plan.Launches {
 		if _, err := j.launch(l.Pool, l.Choice.Offer); err != nil {
 			return err
 		}
@@ -127,7 +155,8 @@ func (j *joiner) provision() error {
 func (j *joiner) snapshot() cluster.Snapshot {
 	class := catalog.DefaultClass(j.w.Catalog)
 	class.Name = "default"
-	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []catalog.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}}}
+	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []catalog.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}},
+		Rules: cluster.Rules{Hold: true}}
 	for i := range j.w.Pools {
 		p := kube.Pool(&j.w.Pools[i], s.Classes)
 		p.Ready = true
@@ -167,6 +196,12 @@ func (j *joiner) objects(n *world.Node) (cluster.Node, cluster.Claim) {
 		ProviderID: id, NodeName: n.Name, Capacity: t.Capacity, Allocatable: t.Allocatable}
 	for _, k := range []string{api.ConditionInitialized, api.ConditionLaunched, api.ConditionRegistered} {
 		claim.Conditions = append(claim.Conditions, cluster.Condition{Type: k, Status: "True", Since: since})
+	}
+	if n.Kept {
+		claim.StartupTaints, node.Taints = j.startup[n.Name], j.startup[n.Name]
+		claim.Conditions = slices.DeleteFunc(claim.Conditions, func(k cluster.Condition) bool { return k.Type == api.ConditionInitialized })
+		node.Labels = maps.Clone(node.Labels)
+		delete(node.Labels, api.LabelInitialized)
 	}
 	return node, claim
 }

@@ -31,7 +31,7 @@ func (w *World) bestFor(p *Pod, nodes []*Node) *Node {
 	var best *Node
 	most := -1.0
 	for _, n := range nodes {
-		if n.Closed || !fits(p.Need, n.free) || !w.takes(n, p) || allowed != nil && !allowed[n.Offer.Zone] {
+		if n.Closed || n.Kept || !fits(p.Need, n.free) || !w.takes(n, p) || allowed != nil && !allowed[n.Offer.Zone] {
 			continue
 		}
 		if e := emptiness(n.free.Sub(p.Need), w.types[n.Offer.Type].Allocatable); e > most {
@@ -101,4 +101,13 @@ func (w *World) takesByLabels(n *Node, p *Pod) bool {
 		}
 	}
 	return n.labels[api.LabelNodePool] != ""
+}
+
+// Place puts a pod onto a node that is kept for it, if it fits there.
+func (w *World) Place(p *Pod, n *Node) bool {
+	if zones := w.zonesFor(p, w.Sorted()); !fits(p.Need, n.free) || !w.takes(n, p) || zones != nil && !zones[n.Offer.Zone] {
+		return false
+	}
+	w.put(p, n)
+	return true
 }

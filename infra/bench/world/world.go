@@ -45,6 +45,7 @@ type Node struct {
 	Offer      catalog.Offer
 	Price      float64 // USD per hour
 	Closed     bool    // takes no new pods
+	Kept       bool    // takes only pods that are placed there
 	Marks      map[string]string
 
 	labels map[string]string

@@ -1,0 +1,206 @@
+package hold
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+)
+
+// How long nodes are held for pods that are to be evicted.
+const (
+	drainsFor  = 2 * time.Minute  // from the beginning of the drain on
+	standbyFor = 15 * time.Minute // from Ready on, whatever becomes of the drain
+)
+
+// Keep returns the launches of a disruption with a hold on each: it keeps the nodes for the pods that the controllers of those planned for
+// them make in their stead. It is false where a pod has no controller, or where it does not matter which pod goes where.
+func Keep(s cluster.Snapshot, id string, launches []plan.Launch) ([]plan.Launch, bool) {
+	if !s.Rules.Hold {
+		return launches, false
+	}
+	pods := byKey(s.Pods)
+	kinds := map[string]bool{}
+	out := slices.Clone(launches)
+	for i := range out {
+		l := &out[i]
+		count := map[string]int{}
+		for _, name := range l.Pods {
+			p := pods[name]
+			if p.Virtual {
+				continue
+			}
+			if p.Controller == "" {
+				return launches, false
+			}
+			count[p.Controller]++
+			kinds[p.Controller] = true
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s,%d", id, i))
+		l.Startup = append(slices.Clone(l.Startup), cluster.Taint{Key: api.TaintHold, Value: hex.EncodeToString(sum[:8]), Effect: "NoSchedule"})
+		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
+			l.Annotations = map[string]string{}
+		}
+		l.Annotations[cluster.AnnotationHeldFor] = written(count)
+	}
+	return out, len(kinds) > 1
+}
+
+func written(count map[string]int) string {
+	var out []string
+	for _, uid := range slices.Sorted(maps.Keys(count)) {
+		out = append(out, fmt.Sprintf("%s=%d", uid, count[uid]))
+	}
+	return strings.Join(out, ",")
+}
+
+// heldFor reads AnnotationHeldFor. What cannot be read holds nothing.
+func heldFor(c cluster.Claim) map[string]int {
+	out := map[string]int{}
+	for part := range strings.SplitSeq(c.Annotations[cluster.AnnotationHeldFor], ",") {
+		uid, count, _ := strings.Cut(part, "=")
+		if n, err := strconv.Atoi(count); err == nil && n > 0 {
+			out[uid] = n
+		}
+	}
+	return out
+}
+
+// Successors returns the snapshot in which each held replacement is nominated for the pods that it is held for: those that wait, and those
+// that are about to go with the nodes they stand on. Those that it was held for and that have another node need it no more.
+func Successors(s cluster.Snapshot) cluster.Snapshot {
+	var held []cluster.Host
+	leaving := map[string]bool{}
+	for _, h := range s.Hosts() {
+		if h.Held() {
+			held = append(held, h)
+		}
+		if h.Node != nil && h.Condemned() {
+			leaving[h.Node.Name] = true
+		}
+	}
+	if len(held) == 0 {
+		return s
+	}
+	slices.SortFunc(held, func(a, b cluster.Host) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+	wait := candidates(s.Pods, leaving)
+	names := map[string][]string{}
+	taken := map[string]bool{}
+	for _, own := range []bool{true, false} { // who tolerates the hold already comes first
+		for _, h := range held {
+			t, _ := Of(*h.Claim)
+			for uid, most := range heldFor(*h.Claim) {
+				left := most - standing(s.Pods, h, uid) - count(names[h.Claim.Name], wait[uid])
+				for _, p := range wait[uid] {
+					if left > 0 && !taken[p.Key()] && (!own || slices.Contains(p.Holds, t.Value)) {
+						names[h.Claim.Name] = append(names[h.Claim.Name], p.Key())
+						taken[p.Key()] = true
+						left--
+					}
+				}
+			}
+		}
+	}
+	s.Claims = slices.Clone(s.Claims)
+	for i := range s.Claims {
+		if list := names[s.Claims[i].Name]; len(list) > 0 {
+			slices.Sort(list)
+			s.Claims[i].Annotations = maps.Clone(s.Claims[i].Annotations)
+			s.Claims[i].Annotations[pack.AnnotationNominated] = strings.Join(list, ",")
+		}
+	}
+	return s
+}
+
+// candidates are the pods that look for a node or will, by controller, in the order in which they get one.
+func candidates(pods []cluster.Pod, leaving map[string]bool) map[string][]cluster.Pod {
+	out := map[string][]cluster.Pod{}
+	for _, p := range pods {
+		if p.Controller != "" && !p.Virtual && p.Active() && (p.NodeName == "" || leaving[p.NodeName]) {
+			out[p.Controller] = append(out[p.Controller], p)
+		}
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b cluster.Pod) int {
+			if x, y := a.NodeName == "", b.NodeName == ""; x != y {
+				if x {
+					return -1
+				}
+				return 1
+			}
+			return strings.Compare(a.Key(), b.Key())
+		})
+	}
+	return out
+}
+
+// standing counts the pods of the controller on the host.
+func standing(pods []cluster.Pod, h cluster.Host, uid string) (n int) {
+	if h.Node == nil {
+		return 0
+	}
+	for i := range pods {
+		if p := &pods[i]; p.NodeName == h.Node.Name && p.Controller == uid && p.Active() {
+			n++
+		}
+	}
+	return n
+}
+
+func count(names []string, of []cluster.Pod) (n int) {
+	for i := range of {
+		if slices.Contains(names, of[i].Key()) {
+			n++
+		}
+	}
+	return n
+}
+
+// Evictions are what nodes are held for beside pods that tolerate their hold.
+type Evictions struct {
+	now    time.Time
+	drains map[string]bool // disruptions of which pods are evicted, or are about to be, by id
+	young  map[string]bool // controllers of which a pod has waited for a node for less than a minute
+}
+
+// EvictionsOf finds them.
+func EvictionsOf(s cluster.Snapshot) Evictions {
+	e := Evictions{now: s.Now, drains: map[string]bool{}, young: map[string]bool{}}
+	for _, c := range s.Claims {
+		if id := c.Disruption(); id != "" && (c.Deleting.IsZero() || s.Now.Before(c.Deleting.Add(drainsFor))) {
+			e.drains[id] = true
+		}
+	}
+	for _, p := range s.Pods {
+		if p.NodeName == "" && p.Active() && p.Controller != "" && s.Now.Before(p.Created.Add(longest)) {
+			e.young[p.Controller] = true
+		}
+	}
+	return e
+}
+
+// Await reports whether the claim's node, which is Ready, is held on: pods that it is for are about to come, or have come and not been let
+// onto it yet.
+func (e Evictions) Await(c cluster.Claim, n cluster.Node) bool {
+	if c.Annotations[cluster.AnnotationHeldFor] == "" || !e.now.Before(n.ReadySince.Add(standbyFor)) {
+		return false
+	}
+	if e.drains[c.Annotations[cluster.AnnotationReplaces]] {
+		return true
+	}
+	for uid := range heldFor(c) {
+		if e.young[uid] {
+			return true
+		}
+	}
+	return false
+}
