@@ -89,7 +89,7 @@ func (w *world) drifted(c *claim) string {
 
 // calmDrift lets all drift end: budgets allow some nodes at a time, and limits are lifted, for replacements come first.
 func (w *world) calmDrift() {
-	w.plan.budget = 3
+	w.plan.budget, w.plan.budgetSince = 3, time.Now()
 	for i := range w.pools {
 		w.pools[i].Limited = nil
 		w.pools[i].Disruption.Budgets = []cluster.NodeBudget{{Nodes: strconv.Itoa(w.plan.budget), Every: true}}

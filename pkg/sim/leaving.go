@@ -103,7 +103,8 @@ func (w *world) checkBudget(c *claim) {
 			away++
 		}
 	}
-	if most := w.plan.budget; most > 0 && len(pool.Disruption.Budgets) > 0 && away > most {
+	justChanged := time.Since(w.plan.budgetSince) < late // and whoever acts now has read the budget of before
+	if most := w.plan.budget; most > 0 && len(pool.Disruption.Budgets) > 0 && away > most && !justChanged {
 		w.violate("budget of the pool", "with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
 	}
 }

@@ -14,27 +14,28 @@ import (
 
 // plan is what a seed is about: how fast, how faulty and how crowded its world is.
 type plan struct {
-	slow       float64       // chance of a call that takes ten times as long
-	lost       float64       // chance of an event or tick that never comes
-	double     float64       // chance of an event that comes twice
-	throttle   float64       // chance of a launch that EC2 throttles
-	partial    float64       // chance of each instance of a shared request that EC2 has not
-	share      int           // equal launches from which on they share a request, 0 for never
-	spent      float64       // chance of a launch whose error sticks to its token
-	neverJoins float64       // chance of an instance whose kubelet never registers
-	neverReady float64       // chance of a node that never becomes ready
-	watchLag   time.Duration // most
-	listLag    time.Duration // until EC2 lists an instance, at most
-	stateLag   time.Duration // until lists show a new state, at most
-	bootTime   time.Duration // most
-	skew       time.Duration // of the clocks of invocations, at most
-	stay       time.Duration // how long an invocation with work stays
-	storm      time.Duration // how long things happen
-	budget     int           // nodes of a pool that may go at a time by our choice, 0 for what is usual
-	patient    bool          // disruption by choice gets the peace that it needs
-	drifts     bool          // nodes drift, and are replaced
-	focus      string        // the function whose events come often
-	together   int           // invocations of a function that must be alone that run at once
+	slow        float64       // chance of a call that takes ten times as long
+	lost        float64       // chance of an event or tick that never comes
+	double      float64       // chance of an event that comes twice
+	throttle    float64       // chance of a launch that EC2 throttles
+	partial     float64       // chance of each instance of a shared request that EC2 has not
+	share       int           // equal launches from which on they share a request, 0 for never
+	spent       float64       // chance of a launch whose error sticks to its token
+	neverJoins  float64       // chance of an instance whose kubelet never registers
+	neverReady  float64       // chance of a node that never becomes ready
+	watchLag    time.Duration // most
+	listLag     time.Duration // until EC2 lists an instance, at most
+	stateLag    time.Duration // until lists show a new state, at most
+	bootTime    time.Duration // most
+	skew        time.Duration // of the clocks of invocations, at most
+	stay        time.Duration // how long an invocation with work stays
+	storm       time.Duration // how long things happen
+	budget      int           // nodes of a pool that may go at a time by our choice, 0 for what is usual
+	budgetSince time.Time     // when users set it, zero from the beginning on
+	patient     bool          // disruption by choice gets the peace that it needs
+	drifts      bool          // nodes drift, and are replaced
+	focus       string        // the function whose events come often
+	together    int           // invocations of a function that must be alone that run at once
 }
 
 // How long things happen: in most runs, and in those that need nodes old enough to be left on a recommendation.
