@@ -26,6 +26,7 @@ type move struct {
 	at    time.Time
 	sizes map[*app]int    // how many pods apps had then
 	net   map[variety]int // nodes launched, less those removed
+	again map[variety]int // nodes launched for pods, of those removed
 }
 
 // variety is what nodes have in common that stand for each other.
@@ -92,7 +93,7 @@ func (w *world) checkMove(c *claim, set map[string]string) {
 	at := w.book.of(m.ID)
 	if at == nil {
 		w.checkCircle()
-		at = &move{id: m.ID, at: time.Now(), sizes: w.sizes(), net: map[variety]int{}}
+		at = &move{id: m.ID, at: time.Now(), sizes: w.sizes(), net: map[variety]int{}, again: map[variety]int{}}
 		w.book.moves = append(w.book.moves, at)
 	}
 	at.net[variety{c.Pool, c.Labels[catalog.LabelType], c.Labels[catalog.LabelCapacityType], c.Labels[catalog.LabelZone]}]--
@@ -127,7 +128,7 @@ func (b *daybook) of(id string) *move {
 }
 
 // checkAgain looks at a claim that is made. That a kind is launched for pods after one was given up within the last hour, although no app
-// has grown since, is counted: kube-scheduler may put moved pods so that one of them finds no room, and that is a loss as long as it is rare.
+// has grown since, is counted, once for each that was given up: kube-scheduler may put moved pods so that one of them finds no room, and that is a loss as long as it is rare.
 func (w *world) checkAgain(c *claim, l decided.Launch) {
 	if w.book == nil {
 		return
@@ -137,8 +138,10 @@ func (w *world) checkAgain(c *claim, l decided.Launch) {
 		now.net[k]++
 		return
 	}
-	if slices.ContainsFunc(w.book.moves, func(m *move) bool { return time.Since(m.at) <= lately && m.net[k] < 0 && !w.grown(m) }) {
+	i := slices.IndexFunc(w.book.moves, func(m *move) bool { return time.Since(m.at) <= lately && m.net[k]+m.again[k] < 0 && !w.grown(m) })
+	if i >= 0 {
 		w.book.again++
+		w.book.moves[i].again[k]++
 		w.tell("a %s is launched for %v, one of which disruption gave up lately", k, l.Pods)
 	}
 }
