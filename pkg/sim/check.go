@@ -253,7 +253,12 @@ func (w *world) checkFirst(p *pod, n *node) {
 	for _, m := range w.living() {
 		host := w.byUID[m.owner]
 		coming := host == nil || (host.Deleting.IsZero() || time.Since(host.condemned) < seconds) && (m.node == nil || !host.Is(v1.ConditionInitialized))
-		if since := !m.Launched.Before(c.condemned.Truncate(time.Second)); m != n.machine && (coming || since) { // or taken back by now
+		if since := launchedSince(m, c); m != n.machine && (coming || since) { // or taken back by now
+			return
+		}
+	}
+	for _, m := range w.machines { // what has just ended was on its way for who acts now
+		if !m.stopped.IsZero() && time.Since(m.stopped) < seconds && launchedSince(m, c) {
 			return
 		}
 	}
@@ -268,6 +273,11 @@ func (w *world) checkFirst(p *pod, n *node) {
 	}
 	w.violate("removal before replacement", "pod %s goes from %s, which EC2 takes back, %s after the notice was handled, and nothing is on its way",
 		p.Key(), n.Name, time.Since(c.condemned))
+}
+
+// launchedSince reports whether the instance was launched after the claim was condemned.
+func launchedSince(m *machine, c *claim) bool {
+	return !m.Launched.Before(c.condemned.Truncate(time.Second))
 }
 
 // checkRemoval looks at a pod that is removed without asking its kubelet: nothing runs there any more.

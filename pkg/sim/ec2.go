@@ -29,6 +29,7 @@ type machine struct {
 	dies    time.Time // when
 	asked   bool      // we asked to end it
 	endedBy string    // who ended it
+	stopped time.Time // when that was
 	foreign bool      // somebody else launched it
 	node    *node     // the last node that it made
 	owner   string    // UID of the claim it was launched for; of a batch's, of the claim that was given it, empty before

@@ -69,7 +69,7 @@ func (w *world) stop(m *machine, by string) {
 	if m.Gone() {
 		return
 	}
-	m.endedBy = by
+	m.endedBy, m.stopped = by, time.Now()
 	w.tell("instance %s is ended by %s", m.ID, by)
 	w.enter(m, "shutting-down")
 	w.silence(m)
