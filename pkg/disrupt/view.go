@@ -37,7 +37,7 @@ func rulesOf(r cluster.Rules) rules {
 		replaceTimeout: cmp.Or(r.ReplaceTimeout, 10*time.Minute),
 		payback:        payback,
 		retryAfter:     min(payback, time.Hour),
-		moveUSD:        cmp.Or(r.MoveUSD, 0.002),
+		moveUSD:        cmp.Or(r.MoveUSD, 0.006),
 		steps:          cmp.Or(r.DisruptionSteps, 24),
 		spotTypes:      cmp.Or(r.SpotTypes, 15),
 	}

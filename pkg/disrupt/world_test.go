@@ -191,7 +191,7 @@ func TestScenarios(t *testing.T) {
 
 // do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with what stays,
 // "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held), "wait 20s" (-1h for a clock
-// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "steps 4" (what-if questions of a pass), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
+// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "steps 4" (what-if questions of a pass), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
 // "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
@@ -215,6 +215,10 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 	case "steps":
 		n, err := strconv.Atoi(arg)
 		w.Snapshot.Rules.DisruptionSteps = n
+		return "ok\n", err
+	case "move":
+		usd, err := strconv.ParseFloat(arg, 64)
+		w.Snapshot.Rules.MoveUSD = usd
 		return "ok\n", err
 	case "now":
 		at, err := time.Parse(time.RFC3339, arg)

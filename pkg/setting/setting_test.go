@@ -31,7 +31,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		RebalancesPerHour:       20,
 		Disruption:              setting.DisruptionAct,
 		PaybackTime:             4 * time.Hour,
-		PodMoveUSD:              0.002,
+		PodMoveUSD:              0.006,
 		DisruptionSteps:         24,
 		Stay:                    50 * time.Second,
 		BatchIdle:               time.Second,

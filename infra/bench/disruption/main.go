@@ -75,36 +75,60 @@ func main() {
 	flag.StringVar(&b.ours, "ours", "", "the same for Joiner, to be removed when its code has changed: runs in parts")
 	flag.BoolVar(&b.known, "kept-only", false, "measure nothing: show those clusters of which the files keep what both made of them")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
-	flag.Uint64Var(&b.seed, "seed", 1, "of the clusters")
+	seeds := flag.String("seeds", "1", "seeds of the clusters, parted by commas")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
 	flag.Parse()
-	if err := b.run(*sizes, *kinds, *out); err != nil {
+	if err := b.run(set{*sizes, *kinds, *seeds}, *out); err != nil {
 		fmt.Fprintf(os.Stderr, "disruption: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func (b bench) run(sizes, kinds, out string) error {
+// set names clusters, each list parted by commas.
+type set struct{ sizes, kinds, seeds string }
+
+// each calls do for every cluster of the set.
+func (s set) each(do func(kind string, nodes int, seed uint64) error) error {
+	for size := range strings.SplitSeq(s.sizes, ",") {
+		nodes, err := strconv.Atoi(size)
+		if err != nil {
+			return fmt.Errorf("sizes: %w", err)
+		}
+		for text := range strings.SplitSeq(s.seeds, ",") {
+			seed, err := strconv.ParseUint(text, 10, 64)
+			if err != nil {
+				return fmt.Errorf("seeds: %w", err)
+			}
+			for kind := range strings.SplitSeq(s.kinds, ",") {
+				if err := do(kind, nodes, seed); err != nil {
+					return fmt.Errorf("%s-%d, seed %d: %w", kind, nodes, seed, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (b bench) run(clusters set, out string) error {
 	var err error
 	if b.catalog, err = catalog.Decode(builtin.Data()); err != nil {
 		return err
 	}
 	karpenter.Prepare()
 	var rows []row
-	for size := range strings.SplitSeq(sizes, ",") {
-		nodes, err := strconv.Atoi(size)
+	err = clusters.each(func(kind string, nodes int, seed uint64) error {
+		b.seed = seed
+		r, err := b.one(kind, nodes)
 		if err != nil {
-			return fmt.Errorf("sizes: %w", err)
+			return err
 		}
-		for kind := range strings.SplitSeq(kinds, ",") {
-			r, err := b.one(kind, nodes)
-			if err != nil {
-				return fmt.Errorf("%s-%d: %w", kind, nodes, err)
-			}
-			if !b.known || r.ours != nil && r.theirs != nil {
-				rows = append(rows, r)
-			}
+		if r.name += fmt.Sprintf("-%d", seed); !b.known || r.ours != nil && r.theirs != nil {
+			rows = append(rows, r)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	fmt.Println(plainText(rows))
 	if out != "" {
