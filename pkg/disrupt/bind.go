@@ -119,8 +119,11 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 // keep is the command with its new nodes held for the pods that it plans there, where the scheduler would not put them there by itself
 // and all others find room whatever it does with them.
 func (v *view) keep(set []*node, p plan.Plan, c Command) (Command, bool) {
-	launches, ok := hold.Keep(v.s, c.ID, c.Launches)
-	if !ok || len(c.Launches) == 0 || len(p.Existing) > 0 && !v.bears(set, p) {
+	if len(c.Launches) == 0 {
+		return c, false
+	}
+	launches, ok := hold.Keep(v.s.Rules, v.podOf, c.ID, c.Launches)
+	if !ok || len(p.Existing) > 0 && !v.bears(set, p) {
 		return c, false
 	}
 	c.Launches = launches

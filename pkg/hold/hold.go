@@ -50,10 +50,15 @@ func Mark(s cluster.Snapshot, p plan.Plan) plan.Plan {
 			continue
 		}
 		left -= len(l.Pods)
-		id := sha256.Sum256([]byte(strings.Join(l.Pods, ",")))
-		l.Startup = append(slices.Clone(l.Startup), cluster.Taint{Key: api.TaintHold, Value: hex.EncodeToString(id[:8]), Effect: "NoSchedule"})
+		l.Startup = append(slices.Clone(l.Startup), taint(strings.Join(l.Pods, ",")))
 	}
 	return p
+}
+
+// taint is the hold that stands for what is named.
+func taint(name string) cluster.Taint {
+	sum := sha256.Sum256([]byte(name))
+	return cluster.Taint{Key: api.TaintHold, Value: hex.EncodeToString(sum[:8]), Effect: "NoSchedule"}
 }
 
 // alike reports whether it does not matter which pod of the plan goes where.

@@ -1,8 +1,6 @@
 package hold
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	api "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
@@ -24,29 +21,28 @@ const (
 
 // Keep returns the launches of a disruption with a hold on each: it keeps the nodes for the pods that the controllers of those planned for
 // them make in their stead. It is false where a pod has no controller, or where it does not matter which pod goes where.
-func Keep(s cluster.Snapshot, id string, launches []plan.Launch) ([]plan.Launch, bool) {
-	if !s.Rules.Hold {
+// pod finds a pod by its key.
+func Keep(r cluster.Rules, pod func(key string) *cluster.Pod, id string, launches []plan.Launch) ([]plan.Launch, bool) {
+	if !r.Hold {
 		return launches, false
 	}
-	pods := byKey(s.Pods)
 	kinds := map[string]bool{}
 	out := slices.Clone(launches)
 	for i := range out {
 		l := &out[i]
 		count := map[string]int{}
 		for _, name := range l.Pods {
-			p := pods[name]
-			if p.Virtual {
+			p := pod(name)
+			if p != nil && p.Virtual {
 				continue
 			}
-			if p.Controller == "" {
+			if p == nil || p.Controller == "" {
 				return launches, false
 			}
 			count[p.Controller]++
 			kinds[p.Controller] = true
 		}
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s,%d", id, i))
-		l.Startup = append(slices.Clone(l.Startup), cluster.Taint{Key: api.TaintHold, Value: hex.EncodeToString(sum[:8]), Effect: "NoSchedule"})
+		l.Startup = append(slices.Clone(l.Startup), taint(fmt.Sprintf("%s,%d", id, i)))
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
 			l.Annotations = map[string]string{}
 		}
@@ -95,16 +91,16 @@ func Successors(s cluster.Snapshot) cluster.Snapshot {
 	wait := candidates(s.Pods, leaving)
 	names := map[string][]string{}
 	taken := map[string]bool{}
+	left := vacancies(s.Pods, held)
 	for _, own := range []bool{true, false} { // who tolerates the hold already comes first
-		for _, h := range held {
+		for i, h := range held {
 			t, _ := Of(*h.Claim)
-			for uid, most := range heldFor(*h.Claim) {
-				left := most - standing(s.Pods, h, uid) - count(names[h.Claim.Name], wait[uid])
+			for uid := range left[i] {
 				for _, p := range wait[uid] {
-					if left > 0 && !taken[p.Key()] && (!own || slices.Contains(p.Holds, t.Value)) {
+					if left[i][uid] > 0 && !taken[p.Key()] && (!own || slices.Contains(p.Holds, t.Value)) {
 						names[h.Claim.Name] = append(names[h.Claim.Name], p.Key())
 						taken[p.Key()] = true
-						left--
+						left[i][uid]--
 					}
 				}
 			}
@@ -143,26 +139,23 @@ func candidates(pods []cluster.Pod, leaving map[string]bool) map[string][]cluste
 	return out
 }
 
-// standing counts the pods of the controller on the host.
-func standing(pods []cluster.Pod, h cluster.Host, uid string) (n int) {
-	if h.Node == nil {
-		return 0
+// vacancies are how many more pods of each controller each host is held for than stand there.
+func vacancies(pods []cluster.Pod, held []cluster.Host) []map[string]int {
+	out := make([]map[string]int, len(held))
+	at := map[string]map[string]int{}
+	for i, h := range held {
+		out[i] = heldFor(*h.Claim)
+		if h.Node != nil {
+			at[h.Node.Name] = out[i]
+		}
 	}
 	for i := range pods {
-		if p := &pods[i]; p.NodeName == h.Node.Name && p.Controller == uid && p.Active() {
-			n++
+		p := &pods[i]
+		if left := at[p.NodeName]; p.NodeName != "" && left[p.Controller] > 0 && p.Active() {
+			left[p.Controller]--
 		}
 	}
-	return n
-}
-
-func count(names []string, of []cluster.Pod) (n int) {
-	for i := range of {
-		if slices.Contains(names, of[i].Key()) {
-			n++
-		}
-	}
-	return n
+	return out
 }
 
 // Evictions are what nodes are held for beside pods that tolerate their hold.

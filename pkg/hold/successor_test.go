@@ -30,9 +30,16 @@ func notes(all []plan.Launch) (out []string) {
 // Replacements are held for as many pods of each controller as are planned there; each has a hold of its own.
 func TestKeep(t *testing.T) {
 	s := world(pod("a1", 100, of("a"), on("old")), pod("a2", 100, of("a"), on("old")), pod("b1", 200, of("b"), on("old")), pod("lone", 100, on("old")))
+	find := func(key string) *cluster.Pod {
+		i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Key() == key })
+		if i < 0 {
+			return nil
+		}
+		return &s.Pods[i]
+	}
 	p := launches([]string{"default/a1", "default/a2", "default/b1"}, []string{"default/b1"})
 	p.Launches[1].Annotations = map[string]string{"kept": "yes"}
-	got, ok := hold.Keep(s, "c0", p.Launches)
+	got, ok := hold.Keep(s.Rules, find, "c0", p.Launches)
 	if d := cmp.Diff([]string{"a=2,b=1", "b=1"}, notes(got)); d != "" || !ok || got[1].Annotations["kept"] != "yes" {
 		t.Errorf("held %t (-want +got):\n%s", ok, d)
 	}
@@ -42,16 +49,16 @@ func TestKeep(t *testing.T) {
 	if p.Launches[0].Annotations != nil || p.Launches[0].Startup != nil || len(p.Launches[1].Annotations) != 1 {
 		t.Errorf("the launches given were changed: %+v", p.Launches)
 	}
-	if other, _ := hold.Keep(s, "c1", p.Launches); other[0].Startup[0] == got[0].Startup[0] {
+	if other, _ := hold.Keep(s.Rules, find, "c1", p.Launches); other[0].Startup[0] == got[0].Startup[0] {
 		t.Error("another command has the same hold")
 	}
 	for name, list := range map[string][]string{"like pods": {"default/a1", "default/a2"}, "a pod that nobody makes again": {"default/a1", "default/b1", "default/lone"}} {
-		if _, ok := hold.Keep(s, "c0", launches(list).Launches); ok {
+		if _, ok := hold.Keep(s.Rules, find, "c0", launches(list).Launches); ok {
 			t.Errorf("%s: held", name)
 		}
 	}
 	s.Rules.Hold = false
-	if _, ok := hold.Keep(s, "c0", p.Launches); ok {
+	if _, ok := hold.Keep(s.Rules, find, "c0", p.Launches); ok {
 		t.Error("held against the setting")
 	}
 }
