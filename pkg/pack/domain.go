@@ -68,7 +68,11 @@ func (a *attempt) view(k *kind) *view { return k.views[a.level[k.id]] }
 
 func (a *attempt) divideKind(k *kind, t tally, given map[place]int) (out []*lot, placed int) {
 	v := a.view(k)
-	out = []*lot{{view: v, left: len(a.rest[k.id])}}
+	left := len(a.rest[k.id])
+	if most, ok := a.caps[place{kind: k.id}]; ok {
+		left = min(left, max(0, most-len(k.pods)+left))
+	}
+	out = []*lot{{view: v, left: left}}
 	for _, key := range a.w.keysOf(v) {
 		var next []*lot
 		for _, l := range out {

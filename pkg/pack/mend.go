@@ -46,6 +46,30 @@ func (a *attempt) learn(caps map[place]int) bool {
 	return learned
 }
 
+// learnTurns lowers how many pods of each kind are divided at all, where the kind spreads and limits left some of them without the nodes
+// they were to have; false when there is nothing to learn.
+func (a *attempt) learnTurns(caps map[place]int) bool {
+	if !a.limited() {
+		return false
+	}
+	learned := false
+	for _, k := range a.w.kinds {
+		short := slices.ContainsFunc(a.w.keysOf(k.last()), func(key string) bool {
+			return slices.ContainsFunc(a.w.domains[key], func(d string) bool { return a.stuck[place{k.id, key, d}] > 0 })
+		})
+		spreads := func(r rule) bool { return r.what == spread && r.required }
+		if !short || !slices.ContainsFunc(k.last().other, spreads) {
+			continue
+		}
+		p, placed := place{kind: k.id}, len(k.pods)-len(a.rest[k.id])
+		if limit, ok := caps[p]; !ok || placed < limit {
+			caps[p] = placed
+			learned = true
+		}
+	}
+	return learned
+}
+
 // orphaned reports whether the rule wants pods near that in the end found no room in the bin's domain.
 func (a *attempt) orphaned(b *bin, r rule) bool {
 	d, ok := a.w.domainIDs[r.key][b.domain(r.key)]

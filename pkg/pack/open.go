@@ -76,6 +76,11 @@ func (a *attempt) atMost() bool {
 	return a.w.s.Rules.MaxClaims > 0 && a.opened >= a.w.s.Rules.MaxClaims
 }
 
+// limited reports whether limits, of pools or of the pass, may have kept it from making nodes.
+func (a *attempt) limited() bool {
+	return a.atMost() || slices.ContainsFunc(a.w.pools, func(p *pool) bool { return len(p.Limited) > 0 })
+}
+
 // take is n pods of a lot on a new node.
 type take struct {
 	lot    *lot

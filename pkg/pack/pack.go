@@ -142,30 +142,44 @@ func (a *attempt) priceOf(b *bin) float64 {
 	return price
 }
 
-// pass packs everything, at once or one priority after the other. It starts again while some domain (a zone, say) takes
-// fewer pods than planned, so that the others are not filled beyond what a spread allows.
+// pass packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that spread without a place
+// that had one at first, it asks whether fewer of them, divided evenly, find more.
 func (w *world) pass(byPriority, guided bool) *attempt {
+	a, first := w.mended(byPriority, guided, false)
+	if !first.limited() || a.waiting(w.kinds) <= first.waiting(w.kinds) {
+		return a
+	}
+	if b, _ := w.mended(byPriority, guided, true); b.waiting(w.kinds) < a.waiting(w.kinds) {
+		return b
+	}
+	return a
+}
+
+// mended is the attempt that keeps all rules, and the first one, which may not. It starts again while some domain (a zone, say) takes fewer
+// pods than planned, so that the others are not filled beyond what a spread allows. Evenly, pods that spread take turns instead when
+// limits are short: fewer of them are divided over all domains, the least crowded first.
+func (w *world) mended(byPriority, guided, evenly bool) (a, first *attempt) {
 	caps, groups := maps.Clone(w.homes), map[int]bool{}
 	if caps == nil {
 		caps = map[place]int{}
 	}
-	for range mostRestarts {
-		a := w.attempt(caps, guided)
+	for range mostRestarts + 1 {
+		a = w.attempt(maps.Clone(caps), guided)
 		a.groups = groups
 		a.run(byPriority)
-		if learned, found := a.learn(caps), a.scattered(groups); !learned && !found {
-			a.trim()
-			return a
+		if first == nil {
+			first = a
+		}
+		learned := evenly && a.learnTurns(caps) || a.learn(caps)
+		if found := a.scattered(groups); !learned && !found {
+			break
 		}
 	}
-	a := w.attempt(caps, guided)
-	a.groups = groups
-	a.run(byPriority)
 	a.trim()
-	return a
+	return a, first
 }
 
-// place is a kind in a domain of a topology key.
+// place is a kind in a domain of a topology key, or anywhere if it has no key.
 type place struct {
 	kind   int
 	key    string
