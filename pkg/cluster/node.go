@@ -139,6 +139,13 @@ func (c Claim) Expired(now time.Time) bool {
 	return c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter))
 }
 
+// Overdue reports whether no node registered for the launched claim within the limit, so that lifecycle ends it when it looks next
+// (spec core.md §4.5). A limit of 0 is none.
+func (c Claim) Overdue(now time.Time, limit time.Duration) bool {
+	k := c.Condition(api.ConditionRegistered)
+	return limit > 0 && c.Is(api.ConditionLaunched) && k.Status != "True" && !now.Before(k.Since.Add(limit))
+}
+
 // Deadline is when draining the claim's node ends by force, as the annotation on it says; zero when it says nothing (spec core.md §5.4).
 func (c Claim) Deadline() time.Time {
 	t, err := time.Parse(time.RFC3339, c.Annotations[api.AnnotationTerminationTimestamp])

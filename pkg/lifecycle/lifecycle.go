@@ -216,7 +216,7 @@ func (v view) doomed(c cluster.Claim) (reason, why string) {
 		return "instance_stopped", "its instance was stopped"
 	case overdue(v1.ConditionLaunched, launched.Since, rules.LaunchTimeout):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
-	case c.Is(v1.ConditionLaunched) && overdue(v1.ConditionRegistered, registered.Since, rules.RegistrationTimeout):
+	case c.Overdue(now, rules.RegistrationTimeout):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
 	case c.Is(v1.ConditionRegistered) && overdue(v1.ConditionInitialized, registered.Since, rules.InitializationTimeout):
 		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering", rules.InitializationTimeout)

@@ -11,7 +11,8 @@ import (
 	"joiner/pkg/resource"
 )
 
-// findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name.
+// findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name. Nobody waits for a node that should have
+// come long ago.
 func (w *world) findHosts() {
 	onNode := make(map[string][]*cluster.Pod, len(w.all))
 	for i := range w.s.Pods {
@@ -22,7 +23,7 @@ func (w *world) findHosts() {
 	}
 	var young []*bin
 	for _, h := range w.all {
-		if h.Condemned() {
+		if h.Condemned() || h.Node == nil && h.Claim.Overdue(w.s.Now, w.s.Rules.RegistrationTimeout) {
 			continue
 		}
 		var pods []*cluster.Pod

@@ -103,7 +103,7 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 }
 
 // addClaim reads "claim c1 pool=default types=(m5.large,m5.xlarge) zones=(a,b) cpu=900 mem=1024 nominated=(default/web-1)",
-// a claim that is not launched yet; with "type=m5.large zone=a" one that is.
+// a claim that is not launched yet; with "type=m5.large zone=a" one that is, "age=16m" ago.
 func (w *World) addClaim(d directive) error {
 	pool, ok := w.Snapshot.PoolOf(d.str("pool"))
 	if !ok {
@@ -119,6 +119,14 @@ func (w *World) addClaim(d directive) error {
 		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable
 		maps.Copy(c.Labels, t.Requirements.Labels())
 		c.Labels[key("zone")], c.Labels[key("capacity")] = d.str("zone"), catalog.OnDemand
+	}
+	if d.has("age") {
+		age, err := time.ParseDuration(d.str("age"))
+		if err != nil {
+			return fmt.Errorf("claim %s: %w", d.name(), err)
+		}
+		c.Created = w.Snapshot.Now.Add(-age)
+		c.Conditions = []cluster.Condition{{Type: api.ConditionLaunched, Status: "True", Since: c.Created}}
 	}
 	if d.has("types") {
 		c.Requirements = c.Requirements.And(require.Of(key("type"), d.list("types")...))

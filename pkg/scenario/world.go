@@ -82,6 +82,7 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	case "rules":
 		w.Snapshot.Rules.IgnorePreferences = dir.has("ignore-preferences")
 		w.Snapshot.Rules.RelaxMinValues = dir.has("best-effort")
+		w.Snapshot.Rules.RegistrationTimeout = time.Duration(dir.num("registration-minutes", 0)) * time.Minute
 		w.Snapshot.Rules.MaxClaims = int(dir.num("max-claims", 0))
 		w.Snapshot.Rules.SpotPoolShare = float64(dir.num("spot-pool-share", 0)) / 100
 	default:
