@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
 	"joiner/pkg/launch"
+	"joiner/pkg/pack"
 	decided "joiner/pkg/plan"
 
 	v1 "joiner/pkg/api/v1"
@@ -48,10 +50,11 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		have := w.claims[name]
-		if !have.Deleting.IsZero() || w.joined(have) || sameCommand(have, c) || w.tooMany(have) {
+		late := have.Overdue(time.Now().Add(w.plan.skew), w.rules.RegistrationTimeout) // nobody waits for it any more
+		if !have.Deleting.IsZero() || late || w.joined(have) || sameCommand(have, c) || w.tooMany(have) {
 			continue
 		}
-		for _, uid := range have.pods {
+		for _, uid := range w.waitFor(have) {
 			if !runs[uid] || have.Annotations[disrupt.AnnotationReplaces] != "" { // what runs may wait for the replacement of its node only
 				waiting[uid] = have.Name
 			}
@@ -63,6 +66,21 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 		}
 	}
 	w.violate("capacity counted twice", "a claim is made for %v, which wait for claim %s already", l.Pods, waiting[c.pods[0]])
+}
+
+// waitFor are the UIDs of the pods that wait for the claim: those that it was given to since it was made, as long as one of them has no node, or
+// else those that it was made for. What a pod leaves to others because it has room elsewhere is not capacity for it any more.
+func (w *world) waitFor(c *claim) []string {
+	var given []string
+	for _, key := range strings.Split(c.Annotations[pack.AnnotationNominated], ",") {
+		if p := w.pods[key]; p != nil && p.NodeName == "" && p.Active() {
+			given = append(given, p.UID)
+		}
+	}
+	if len(given) == 0 || c.Annotations[disrupt.AnnotationReplaces] != "" {
+		return c.pods
+	}
+	return given
 }
 
 // sameCommand reports whether both replace nodes of one disruption. Such a command brings what its pods need in whatever order the
@@ -92,14 +110,15 @@ func (w *world) nodeOf(c *claim) *node {
 }
 
 // checkOrder looks at what is asked of EC2: nothing that was marked as sold out before the invocation began. A claim of an earlier
-// invocation may ask for all, once, to find what was launched for it.
+// invocation may ask for all, once, to find what was launched for it. So may one of an earlier pass of the same invocation, which a conflict on
+// another claim of its batch left without a launch: what passes know of each other is on the objects, and a token stands there before it is used.
 func (w *world) checkOrder(by *invocation, o launch.Order) {
 	now := time.Now()
 	if members := w.membersOf(o); o.Batch.ID != "" && members < o.Count() {
 		w.violate("asks for more than there are claims", "%s asks for %d instances for the %d claims of batch %s", by, o.Count(), members, o.Batch.ID)
 	}
 	who := cmp.Or(o.ClaimUID, o.Batch.ID)
-	if c := w.orderedFor(o); c == nil || c.maker != by && !by.recalled[who] {
+	if c := w.orderedFor(o); c == nil || (c.maker != by || c.made.Before(by.leased)) && !by.recalled[who] {
 		by.recalled[who] = true
 		return
 	}

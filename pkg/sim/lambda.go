@@ -51,6 +51,7 @@ type invocation struct {
 	told    []*machine // whose status it was told, and must act on
 	unseen  bool       // it was shown a class that refresh has not looked at as it is
 	woke    bool       // it woke refresh
+	leased  time.Time  // when it took the lease of capacity last
 
 	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
 }

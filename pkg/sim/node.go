@@ -99,6 +99,7 @@ func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
 		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t == disrupted() })
 		if len(have.Taints) < before {
 			have.untainted = time.Now()
+			p.w.retry()
 		}
 		return len(have.Taints) < before
 	})
@@ -181,6 +182,7 @@ func (w *world) removeNode(n *node) {
 	delete(w.nodes, n.Name)
 	w.tell("node %s is gone", n.Name)
 	w.changed(aNode, nil)
+	w.retry()
 	w.in(w.between(5*time.Second, 20*time.Second), func() {
 		for _, pod := range w.podsOn(n.Name) {
 			w.removePod(pod)

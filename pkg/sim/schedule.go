@@ -23,6 +23,16 @@ func (w *world) trySchedule() {
 	})
 }
 
+// retry has the scheduler look again at pods for which it found no node, as it does when nodes come, change or go.
+func (w *world) retry() {
+	for _, p := range w.pods {
+		if p.NodeName == "" && p.Active() {
+			w.trySchedule()
+			return
+		}
+	}
+}
+
 // bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows nothing of
 // our plans, and shares no rule with them.
 func (w *world) bindAll() {

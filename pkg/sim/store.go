@@ -88,6 +88,7 @@ type claim struct {
 	asked    bool     // its instance was to be ended
 
 	maker     *invocation // that stored it
+	made      time.Time   // by it
 	condemned time.Time   // because of a notice, by who handles it
 	dropped   time.Time   // by a user, or because its instance ended or fails
 	spared    time.Time   // when a disruption of it was taken back
@@ -100,7 +101,7 @@ func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.
 	return do(ctx, p, "create claim", fmt.Sprint(l.Pods), func() (cluster.Claim, error) {
 		w := p.w
 		w.made++
-		c := &claim{maker: p.inv, Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made), UID: fmt.Sprintf("uid-claim-%d", w.made),
+		c := &claim{maker: p.inv, made: time.Now(), Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made), UID: fmt.Sprintf("uid-claim-%d", w.made),
 			Generation: 1, Pool: pool.Name, PoolUID: pool.UID, Class: l.Class, Created: w.second(), Finalizer: true,
 			Labels:      merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class}),
 			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash, v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,

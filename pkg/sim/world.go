@@ -134,6 +134,9 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 			return false, nil
 		}
 		p.w.leases[name] = lease{holder: holder, until: time.Now().Add(ttl)}
+		if name == capacityLease {
+			p.inv.leased = time.Now()
+		}
 		return true, nil
 	})
 	if err != nil || !ok {
