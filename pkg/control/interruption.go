@@ -201,8 +201,40 @@ func (i *Interruption) noticed(n interrupt.Notice, o interrupt.Outcome) {
 // carryOut has an outcome done. What later steps and other functions rely on comes first: the mark, so that whoever replaces the
 // node does not buy the same offer again; what is written onto the claim, for it must be there when the claim is condemned; the
 // condemnation, which makes provision look for room. Provision is woken before anybody is asked to drain, and a drain begins when
-// provision has had the replacement launched.
+// provision has had the replacement launched. Where EC2 takes the instance back within minutes all of it comes after the taint: whoever
+// else is slow, no pod is to come to a node that ends in any case.
 func (i *Interruption) carryOut(ctx context.Context, n interrupt.Notice, o interrupt.Outcome) error {
+	var node cluster.Node
+	var errs []error
+	leave := func() {
+		var err error
+		if node, err = i.node(ctx, o); err == nil {
+			err = i.clear(ctx, o, node)
+		}
+		errs = append(errs, err)
+	}
+	if n.Urgent() {
+		leave()
+	}
+	if err := i.condemn(ctx, n, o); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	var sure assurance
+	if o.Provide {
+		errs = append(errs, sure.wake(ctx, i.Provision, n))
+	}
+	if !n.Urgent() {
+		leave()
+	}
+	if o.Drain {
+		errs = append(errs, sure.wake(ctx, i.Lifecycle, n))
+	}
+	i.tell(ctx, o, node)
+	return errors.Join(append(errs, sure.settle(ctx))...)
+}
+
+// condemn marks the offer, writes onto the claim what is to be known when it goes, and condemns it.
+func (i *Interruption) condemn(ctx context.Context, n interrupt.Notice, o interrupt.Outcome) error {
 	if err := i.mark(ctx, n, o); err != nil {
 		return err
 	}
@@ -211,26 +243,10 @@ func (i *Interruption) carryOut(ctx context.Context, n interrupt.Notice, o inter
 			return err
 		}
 	}
-	if o.Condemn {
-		if err := i.Claims.DeleteClaim(ctx, o.Claim); err != nil {
-			return err
-		}
+	if !o.Condemn {
+		return nil
 	}
-	var errs []error
-	var sure assurance
-	if o.Provide {
-		errs = append(errs, sure.wake(ctx, i.Provision, n))
-	}
-	node, err := i.node(ctx, o)
-	errs = append(errs, err)
-	if err == nil {
-		errs = append(errs, i.clear(ctx, o, node))
-	}
-	if o.Drain {
-		errs = append(errs, sure.wake(ctx, i.Lifecycle, n))
-	}
-	i.tell(ctx, o, node)
-	return errors.Join(append(errs, sure.settle(ctx))...)
+	return i.Claims.DeleteClaim(ctx, o.Claim)
 }
 
 // Insister is a Waker that can make sure, as Considerate is.

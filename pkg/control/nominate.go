@@ -27,6 +27,7 @@ func (p *Provision) nominate(ctx context.Context, s *cluster.Snapshot, decision 
 			if late(ctx) {
 				return nil
 			}
+			n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
 			c, err := p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
 			if err != nil {
 				errs[i] = unlessConflict(p.Log, err)

@@ -40,7 +40,7 @@ type Claims interface {
 	// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them, and of its labels the partition. May be repeated. A claim that is being
 	// deleted is a conflict.
 	AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
-	// AnnotateClaim sets annotations. May be repeated.
+	// AnnotateClaim sets annotations. May be repeated. A claim given without its version is annotated whatever else changed on it meanwhile.
 	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
 	// LabelClaim sets labels and annotations. May be repeated.
 	LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error)

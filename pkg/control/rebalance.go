@@ -48,14 +48,14 @@ func (i *Interruption) recommended(ctx context.Context, n interrupt.Notice, clai
 	return o, err
 }
 
-// release lets the drains of these claims begin: their replacements are on their way. One that changed meanwhile is seen by the next
-// pass, and begins by itself before long.
+// release lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote onto the claims meanwhile.
 func (p *Provision) release(ctx context.Context, claims []cluster.Claim) error {
 	errs := make([]error, len(claims))
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
 	for i, c := range claims {
 		g.Go(func() error {
+			c.Version = ""
 			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{interrupt.AnnotationReplaceFirst: ""})
 			errs[i] = unlessConflict(p.Log, err)
 			return nil

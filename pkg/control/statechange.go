@@ -41,8 +41,10 @@ func (i *Interruption) clear(ctx context.Context, o interrupt.Outcome, n cluster
 		return nil
 	}
 	if n.Name != "" {
-		if err := i.Nodes.DeleteNode(ctx, n); err != nil {
-			return err
+		if n.Deleting.IsZero() {
+			if err := i.Nodes.DeleteNode(ctx, n); err != nil {
+				return err
+			}
 		}
 		if err := i.Nodes.ReleaseNode(ctx, n); err != nil {
 			return err

@@ -91,6 +91,7 @@ func (w *worker) do(ctx context.Context, a plan.Action) error {
 		if err := w.l.Instances.Name(ctx, a.Instance, a.Node, a.Claim); err != nil {
 			return err
 		}
+		claim.Version = "" // the instance has its name, whatever else happened to the claim meanwhile
 		return w.annotate(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true", awsv1.AnnotationClusterNameTagged: "true"})
 	case plan.AdoptClaim:
 		claim.Labels = maps.Clone(claim.Labels)

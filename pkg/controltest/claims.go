@@ -106,7 +106,7 @@ func isType(kind string) func(cluster.Condition) bool {
 func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, edit func(*cluster.Claim)) (cluster.Claim, error) {
 	return do(ctx, p, call, func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
-		if !ok || have.UID != c.UID || have.Version != c.Version {
+		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
 		}
 		edit(have)

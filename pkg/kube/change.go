@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -61,6 +60,27 @@ func change[O object](ctx context.Context, c *Client, what call, edit func(O) fi
 	return now, err
 }
 
+// attempt writes what edit makes of an object that was read before, without reading it again. It is not done when edit finds nothing to do on the object
+// as it was, or somebody changed it since: then it must be read.
+func attempt[O object](ctx context.Context, c *Client, what call, edit func(O) fields, known, into O) (done bool, err error) {
+	patch := edit(known)
+	if patch == nil {
+		return false, nil
+	}
+	began := time.Now()
+	err = c.patch(ctx, what, "", versioned(patch, known.GetResourceVersion()), into)
+	switch {
+	case err == nil:
+		c.wrote(what.place, into, began)
+		return true, nil
+	case isNotFound(err):
+		return true, &ConflictError{err}
+	case isConflict(err):
+		return false, nil
+	}
+	return true, err
+}
+
 // versioned makes the patch conditional on a version.
 func versioned(patch fields, version string) fields {
 	meta, ok := patch["metadata"].(fields)
@@ -72,14 +92,13 @@ func versioned(patch fields, version string) fields {
 	return patch
 }
 
-// release removes our finalizer. An object that is gone, replaced or already released is no error.
-func release[O object](ctx context.Context, c *Client, what call, fresh func() O) error {
-	if what.uid == "" {
-		return fmt.Errorf("%s: its UID is not known", what)
-	}
-	_, err := change(ctx, c, what, func(obj O) fields {
-		return withoutFinalizer(obj.GetFinalizers(), karpv1.FinalizerTermination)
-	}, fresh)
+// released is the patch that removes our finalizer, nil if it is not there.
+func released[O object](obj O) fields {
+	return withoutFinalizer(obj.GetFinalizers(), karpv1.FinalizerTermination)
+}
+
+// unlessReleased is the error of a release. An object that is gone, replaced or already released is none.
+func unlessReleased(err error) error {
 	if _, gone := errors.AsType[*ConflictError](err); gone && !isConflict(err) {
 		return nil
 	}

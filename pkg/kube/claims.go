@@ -136,9 +136,20 @@ func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.C
 	return claimFrom(got), nil
 }
 
-// AnnotateClaim sets annotations, on the condition that the claim is still as given. The returned claim is as stored.
+// AnnotateClaim sets annotations, on the condition that the claim is still as given; if it is given without a version, that it is still the one
+// of that UID. The returned claim is as stored.
 func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[string]string) (cluster.Claim, error) {
-	return c.patchClaim(ctx, "annotate", claim, fields{"metadata": fields{"annotations": set}})
+	meta := fields{"annotations": set}
+	if claim.Version != "" || claim.UID == "" {
+		return c.patchClaim(ctx, "annotate", claim, fields{"metadata": meta})
+	}
+	meta["uid"] = claim.UID
+	got, began := newNodeClaim(), time.Now()
+	err := c.patch(ctx, call{verb: "annotate", place: claims(), name: claim.Name}, "", fields{"metadata": meta}, got)
+	if apierrors.IsInvalid(err) { // the answer to another UID
+		err = &ConflictError{err}
+	}
+	return c.written(got, err, began)
 }
 
 // LabelClaim sets labels and annotations, on the condition that the claim is still as given. The returned claim is as stored.
@@ -247,7 +258,17 @@ func (c *Client) DeleteClaim(ctx context.Context, claim cluster.Claim) error {
 
 // ReleaseClaim removes our finalizer, after which a deleted claim vanishes. A claim that is gone is no error.
 func (c *Client) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
-	return release(ctx, c, call{verb: "release", place: claims(), name: claim.Name, uid: claim.UID}, newNodeClaim)
+	what := call{verb: "release", place: claims(), name: claim.Name, uid: claim.UID}
+	if claim.UID == "" {
+		return fmt.Errorf("%s: its UID is not known", what)
+	}
+	if known := c.seen.claim(claim); known != nil {
+		if done, err := attempt(ctx, c, what, released, known, newNodeClaim()); done {
+			return unlessReleased(err)
+		}
+	}
+	_, err := change(ctx, c, what, released, newNodeClaim)
+	return unlessReleased(err)
 }
 
 func newNodeClaim() *karpv1.NodeClaim { return &karpv1.NodeClaim{} }

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,11 +66,27 @@ func (c *Client) DeleteNode(ctx context.Context, n cluster.Node) error {
 
 // ReleaseNode removes our finalizer, after which a deleted node vanishes. A node that is gone is no error.
 func (c *Client) ReleaseNode(ctx context.Context, n cluster.Node) error {
-	return release(ctx, c, call{verb: "release", place: nodes(), name: n.Name, uid: n.UID}, newNode)
+	if n.UID == "" {
+		return fmt.Errorf("release node %s: its UID is not known", n.Name)
+	}
+	return unlessReleased(c.changeNode(ctx, "release", n, released))
 }
 
 func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node, edit func(*corev1.Node) fields) error {
-	_, err := change(ctx, c, call{verb: verb, place: nodes(), name: n.Name, uid: n.UID}, edit, newNode)
+	what := call{verb: verb, place: nodes(), name: n.Name, uid: n.UID}
+	if known := c.seen.node(n.UID); known != nil {
+		now := newNode()
+		if done, err := attempt(ctx, c, what, edit, known, now); done {
+			if err == nil {
+				c.seen.head(now)
+			}
+			return err
+		}
+	}
+	now, err := change(ctx, c, what, edit, newNode)
+	if err == nil {
+		c.seen.head(now)
+	}
 	return err
 }
 

@@ -66,8 +66,7 @@ func (c *Client) allClaims(ctx context.Context) (out []cluster.Claim, version st
 	out, version, err = list(ctx, c, query{place: claims()}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
 		mine := onlyOurs(l)
 		for i := range mine {
-			status := mine[i].Status // a copy, or the whole page would stay in memory
-			statuses[string(mine[i].UID)] = storedStatus{mine[i].ResourceVersion, &status}
+			statuses[string(mine[i].UID)] = storedStatusOf(&mine[i])
 		}
 		return translated(mine, claimFrom)
 	})
@@ -82,7 +81,9 @@ func (c *Client) claims(ctx context.Context, q query, enough func(cluster.Claim)
 	done := false
 	q.place, q.enough = claims(), func() bool { return done }
 	out, _, err := list(ctx, c, q, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
-		page := translated(onlyOurs(l), claimFrom)
+		mine := onlyOurs(l)
+		c.seen.few(mine)
+		page := translated(mine, claimFrom)
 		done = enough != nil && slices.ContainsFunc(page, enough)
 		return page
 	})
@@ -232,10 +233,15 @@ func (c *Client) Nodes(ctx context.Context) ([]cluster.Node, error) {
 }
 
 func (c *Client) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
-	out, version, err := list(ctx, c, query{place: nodes()}, newNodes,
-		func(l *corev1.NodeList) []cluster.Node { return translated(l.Items, nodeFrom) })
+	heads := map[string]*corev1.Node{}
+	out, version, err := list(ctx, c, query{place: nodes()}, newNodes, func(l *corev1.NodeList) []cluster.Node {
+		for i := range l.Items {
+			heads[string(l.Items[i].UID)] = headOf(&l.Items[i])
+		}
+		return translated(l.Items, nodeFrom)
+	})
 	if err == nil {
-		c.seen.nodes(version, out)
+		c.seen.nodes(version, out, heads)
 	}
 	return out, version, err
 }
@@ -246,6 +252,7 @@ func (c *Client) Node(ctx context.Context, name string) (cluster.Node, error) {
 	if err := c.get(ctx, call{verb: "get", place: nodes(), name: name}, n); err != nil {
 		return cluster.Node{}, err
 	}
+	c.seen.head(n)
 	return nodeFrom(n), nil
 }
 

@@ -5,6 +5,9 @@ import (
 	"hash/fnv"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 )
@@ -17,16 +20,33 @@ type seen struct {
 	digests                                  map[string]uint64       // of nodes, by name
 	own                                      map[string]bool         // versions of claims and nodes that this client wrote
 	statuses                                 map[string]storedStatus // of claims as listed or written last, by UID
+	heads                                    map[string]*corev1.Node // as listed, told or written last, by UID; what is in one is never changed
 }
+
+// mostHeads is how many objects are remembered that were read one by one.
+const mostHeads = 1000
 
 // storedStatus is the status of a claim as it is stored in that version. It is never changed.
 type storedStatus struct {
-	version string
-	status  *karpv1.NodeClaimStatus
+	version    string
+	status     *karpv1.NodeClaimStatus
+	finalizers []string
+}
+
+func storedStatusOf(n *karpv1.NodeClaim) storedStatus {
+	status := n.Status // a copy, or the whole page would stay in memory
+	return storedStatus{n.ResourceVersion, &status, n.Finalizers}
+}
+
+// headOf is what writes to a node look at.
+func headOf(n *corev1.Node) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, DeletionTimestamp: n.DeletionTimestamp,
+		Labels: n.Labels, Annotations: n.Annotations, Finalizers: n.Finalizers, OwnerReferences: n.OwnerReferences}, Spec: corev1.NodeSpec{Taints: n.Spec.Taints}}
 }
 
 func newSeen() *seen {
-	return &seen{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{}, statuses: map[string]storedStatus{}}
+	return &seen{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{}, statuses: map[string]storedStatus{},
+		heads: map[string]*corev1.Node{}}
 }
 
 func (s *seen) pods(version string, list []cluster.Pod) {
@@ -51,8 +71,47 @@ func (s *seen) claims(version string, statuses map[string]storedStatus) {
 func (s *seen) holds(n *karpv1.NodeClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status := n.Status
-	s.statuses[string(n.UID)] = storedStatus{n.ResourceVersion, &status}
+	s.statuses[string(n.UID)] = storedStatusOf(n)
+}
+
+// few remembers claims that were read by themselves.
+func (s *seen) few(claims []karpv1.NodeClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.statuses) >= mostHeads {
+		clear(s.statuses)
+	}
+	for i := range claims {
+		s.statuses[string(claims[i].UID)] = storedStatusOf(&claims[i])
+	}
+}
+
+// head remembers a node that was read by itself.
+func (s *seen) head(n *corev1.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.heads) >= mostHeads && s.nodesVersion == "" {
+		clear(s.heads)
+	}
+	s.heads[string(n.UID)] = headOf(n)
+}
+
+// node is the node of that UID as it was seen last, nil when it was not.
+func (s *seen) node(uid string) *corev1.Node {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.heads[uid]
+}
+
+// claim is as much of the claim in the version given as its release looks at, nil when it is not known.
+func (s *seen) claim(c cluster.Claim) *karpv1.NodeClaim {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.statuses[c.UID]
+	if known.status == nil || known.version != c.Version {
+		return nil
+	}
+	return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: uidOf(c.UID), ResourceVersion: c.Version, Finalizers: known.finalizers}}
 }
 
 // status is a copy of the status of the claim in the version given, nil when it is not known.
@@ -66,14 +125,14 @@ func (s *seen) status(c cluster.Claim) *karpv1.NodeClaimStatus {
 	return known.status.DeepCopy()
 }
 
-func (s *seen) nodes(version string, list []cluster.Node) {
+func (s *seen) nodes(version string, list []cluster.Node, heads map[string]*corev1.Node) {
 	digests := make(map[string]uint64, len(list))
 	for _, n := range list {
 		digests[n.Name] = digest(n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.nodesVersion, s.digests = version, digests
+	s.nodesVersion, s.digests, s.heads = version, digests, heads
 }
 
 func (s *seen) podsAt() string   { return s.locked(&s.podsVersion) }

@@ -192,8 +192,10 @@ func (s *seen) nodeNews(e watch.Event) bool {
 	before, known := s.digests[n.Name]
 	if e.Type == watch.Deleted {
 		delete(s.digests, n.Name)
+		delete(s.heads, string(n.UID))
 		return true
 	}
+	s.heads[string(n.UID)] = headOf(n)
 	now := digest(nodeFrom(n))
 	s.digests[n.Name] = now
 	return !own && (!known || before != now)

@@ -208,7 +208,7 @@ func isType(name string) func(cluster.Condition) bool {
 func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, edit func(*claim) bool) (cluster.Claim, error) {
 	return do(ctx, p, call, c.Name, func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
-		if !ok || have.UID != c.UID || have.Version != c.Version {
+		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
 			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
 		}
 		before := have.Claim

@@ -127,6 +127,14 @@ func TestClaimWritesNeedTheLatestVersion(t *testing.T) {
 			t.Errorf("%s with an old version: error %v, want a ConflictError that names the claim", name, err)
 		}
 	}
+	old.Version = ""
+	if got, err := k.AnnotateClaim(t.Context(), old, map[string]string{"a": "b"}); err != nil || got.Annotations["a"] != "b" || got.Labels["topology.kubernetes.io/zone"] != "us-west-2a" {
+		t.Errorf("annotations that stand by themselves: %v, stored %v %v", err, got.Annotations, got.Labels)
+	}
+	old.UID = "11111111-2222-3333-4444-555555555555"
+	if _, err := k.AnnotateClaim(t.Context(), old, map[string]string{"a": "c"}); !isConflict(err) {
+		t.Errorf("annotations of a claim that took the name: error %v, want a ConflictError", err)
+	}
 }
 
 func TestClaimStatus(t *testing.T) {

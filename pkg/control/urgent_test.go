@@ -1,0 +1,63 @@
+package control_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"joiner/pkg/controltest"
+	"joiner/pkg/interrupt"
+)
+
+// Where EC2 takes an instance back nothing keeps the taint of its node waiting, and none of what follows can fail before it.
+func TestTheTaintComesFirst(t *testing.T) {
+	for kind, first := range map[interrupt.Kind]bool{interrupt.Spot: true, interrupt.Reservation: true, interrupt.Ended: false} {
+		f := running(t)
+		p := f.w.Ports(controltest.Fault{})
+		n := notice(f.w)
+		n.Kind = kind
+		if err := f.interruption(p).Notices(context.Background(), n); err != nil {
+			t.Fatal(err)
+		}
+		calls := p.Calls()
+		if got := slices.Equal(calls[:min(3, len(calls))], []string{"list claims", "get node", "condemn node"}); got != first {
+			t.Errorf("%s: the calls are %q, want the taint first: %t", kind, calls, first)
+		}
+	}
+	f := running(t)
+	n := notice(f.w)
+	if err := f.interruption(f.w.Ports(controltest.Fault{Call: 4})).Notices(context.Background(), n); err == nil {
+		t.Error("a mark that is not written is no error")
+	}
+	if k := f.w.Taints(claimOf(f, n.Instance).NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
+		t.Errorf("taints of the node when the mark could not be written: %v", k)
+	}
+}
+
+// What lifecycle writes onto a claim while provision launches does not keep the drain waiting that the launch lets begin.
+func TestDrainsBeginWhateverIsWrittenMeanwhile(t *testing.T) {
+	f := running(t)
+	n := notice(f.w)
+	again(t, f, n)
+	if interrupt.FirstUntil(claimOf(f, n.Instance)).IsZero() {
+		t.Fatal("the pods do not stay for their replacement")
+	}
+	p := f.w.Ports(controltest.Fault{})
+	launched := false
+	p.Before = func(call string) {
+		if launched = launched || call == "launch"; call != "annotate claim" || !launched {
+			return
+		}
+		launched = false
+		other := f.w.Ports(controltest.Fault{})
+		if _, err := other.WriteClaimStatus(context.Background(), claimOf(f, n.Instance)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := f.provision(p).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if until := interrupt.FirstUntil(claimOf(f, n.Instance)); !until.IsZero() {
+		t.Errorf("after %v the pods still stay until %s", p.Calls(), until)
+	}
+}
