@@ -179,8 +179,7 @@ func TestNamesKeepNoOtherClaimWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Tick(2 * time.Minute)
-	run(all) // registers all
-	run(all) // initializes all
+	run(all) // registers and initializes all
 	claims := w.Claims()
 	if err := all.DeleteClaim(context.Background(), claims[len(claims)-1]); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/launch"
+	"joiner/pkg/lifecycle"
 	"joiner/pkg/overlay"
 )
 
@@ -133,6 +134,10 @@ func (l *launcher) launched(ctx context.Context, c cluster.Claim, o launch.Order
 	}
 	c.ProviderID, c.ImageID, c.Capacity, c.Allocatable = done.ProviderID, done.ImageID, done.Capacity, done.Allocatable
 	c.Conditions = withCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "True", Since: l.p.Now()})
+	if absent := lifecycle.NotJoined(); !c.Is(absent.Type) { // what lifecycle would write next
+		absent.Since = l.p.Now()
+		c.Conditions = withCondition(c.Conditions, absent)
+	}
 	if c, err = l.p.Claims.WriteClaimStatus(ctx, c); err != nil {
 		return c, err
 	}

@@ -16,6 +16,9 @@ import (
 // settle is how long a drained node is watched for pods that the scheduler was binding when the taint came (spec core.md §5.2).
 const settle = 5 * time.Second
 
+// tellAfter is how long a drain may take before its claim says anew whom it waits for, whenever that changes: at first it changes with every pod.
+const tellAfter = 15 * time.Second
+
 // finalize is the next step of a claim that is being deleted: deadline, drain, volumes, instance, finalizers, in this order
 // (spec core.md §5.1 and §5.2). Everything is done under the claim's name, so that it is done in this order.
 func (v view) finalize(c cluster.Claim) []plan.Action {
@@ -91,16 +94,19 @@ func (v view) drain(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (
 		running = running || !v.lifeless(n)
 	}
 	state := c.Condition(v1.ConditionDrained)
-	draining := cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown", Reason: v1.ReasonDraining}
+	waits := func(message string) []plan.Action {
+		if state.Reason == v1.ReasonDraining && v.s.Now.Before(c.Deleting.Add(tellAfter)) {
+			return nil
+		}
+		return v.note(c, cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown", Reason: v1.ReasonDraining, Message: message})
+	}
 	switch {
 	case len(waiting) > 0:
-		draining.Message = drain.Message(waiting)
-		return append(out, v.note(c, draining)...), false
+		return append(out, waits(drain.Message(waiting))...), false
 	case !running || state.Status == "True":
 		return out, true
 	case state.Reason != v1.ReasonDraining || v.s.Now.Before(state.Since.Add(settle)):
-		draining.Message = "no pod is left; late ones are waited for"
-		return append(out, v.note(c, draining)...), false
+		return append(out, waits("no pod is left; late ones are waited for")...), false
 	}
 	return append(out, v.note(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True", Reason: v1.ConditionDrained})...), true
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -18,8 +19,7 @@ func (v view) register(c cluster.Claim) []plan.Action {
 	nodes := v.nodes[c.ProviderID]
 	switch {
 	case len(nodes) == 0:
-		return v.note(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
-			Message: "no node with this provider id has joined the cluster yet"})
+		return v.note(c, NotJoined())
 	case len(nodes) > 1:
 		return v.note(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False", Reason: v1.ReasonMultipleNodesFound,
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
@@ -32,20 +32,42 @@ func (v view) register(c cluster.Claim) []plan.Action {
 				Message: "EC2 has not told yet which partition of the placement group the instance is in"})
 		}
 		labels := map[string]string{catalog.LabelPartition: strconv.Itoa(int(i.Partition))}
-		return append([]plan.Action{{Do: plan.AdoptClaim, Claim: c.Name, Labels: labels}}, registered(c, n)...)
+		return append([]plan.Action{{Do: plan.AdoptClaim, Claim: c.Name, Labels: labels}}, v.registered(c, n)...)
 	}
-	return registered(c, n)
+	return v.registered(c, n)
+}
+
+// NotJoined is what a claim says of an instance whose node is not there yet.
+func NotJoined() cluster.Condition {
+	return cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
+		Message: "no node with this provider id has joined the cluster yet"}
 }
 
 // reasonPartitionUnknown holds a registration back until its node can be labelled with its partition (spec aws.md §1.15).
 const reasonPartitionUnknown = "PartitionUnknown"
 
-func registered(c cluster.Claim, n cluster.Node) []plan.Action {
-	return []plan.Action{
-		{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name},
-		{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
-			{Type: v1.ConditionRegistered, Status: "True"}}},
+// registered registers the node, and says in the same write what it lacks to be initialized; one that lacks nothing is initialized too.
+func (v view) registered(c cluster.Claim, n cluster.Node) []plan.Action {
+	status := plan.Action{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
+		{Type: v1.ConditionRegistered, Status: "True"}}}
+	out := []plan.Action{{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name}}
+	for _, a := range v.initializeAs(c, withTaints(n, c)) {
+		if a.Do == plan.WriteStatus {
+			status.Conditions = append(status.Conditions, a.Conditions...)
+		} else {
+			out = append(out, a)
+		}
 	}
+	return append(out, status)
+}
+
+// withTaints is the node with the taints that it gets when it is registered.
+func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
+	n.Taints = slices.DeleteFunc(hold.Registered(n.Taints, c), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+	if n.Labels[v1.LabelDoNotSyncTaints] != "true" && n.Labels[v1.LabelRegistered] != "true" {
+		n.Taints = append(n.Taints, c.StartupTaints...)
+	}
+	return n
 }
 
 // tag has the instance of a registered claim named after its node, claim and cluster, once (spec aws.md §8.2).
@@ -60,14 +82,19 @@ func (v view) tag(c cluster.Claim) []plan.Action {
 
 // initialize checks a registered node in the order of spec core.md §4.4.
 func (v view) initialize(c cluster.Claim) []plan.Action {
+	nodes := v.nodes[c.ProviderID]
+	if len(nodes) != 1 {
+		return v.note(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
+			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
+	}
+	return v.initializeAs(c, nodes[0])
+}
+
+// initializeAs is initialize for the claim's one node.
+func (v view) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 	unknown := func(reason, message string) []plan.Action {
 		return v.note(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason, Message: message})
 	}
-	nodes := v.nodes[c.ProviderID]
-	if len(nodes) != 1 {
-		return unknown(v1.ReasonNodeNotFound, fmt.Sprintf("%d nodes carry this provider id", len(nodes)))
-	}
-	n := nodes[0]
 	if !n.Ready {
 		return unknown(v1.ReasonNodeNotReady, "the node is not Ready")
 	}

@@ -235,7 +235,7 @@ func claimFrom(a args) cluster.Claim {
 }
 
 // nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign unlabelled" with lines "taint T", "offer NAME AMOUNT",
-// "capacity NAME AMOUNT" and "condition TYPE=STATUS AGE". A node says 4 cpu and 8Gi unless it has offer lines. A foreign one is of
+// "capacity NAME AMOUNT", "label KEY=VALUE" and "condition TYPE=STATUS AGE". A node says 4 cpu and 8Gi unless it has offer lines. A foreign one is of
 // no pool, an unlabelled one lacks the label of the class.
 func nodeFrom(a args) cluster.Node {
 	a.only("id", "not-ready", "ready", "deleting", "no-finalizer", "foreign", "unlabelled")
@@ -259,6 +259,9 @@ func nodeFrom(a args) cluster.Node {
 			n.Allocatable = amount(a.t, n.Allocatable, f)
 		case "capacity":
 			n.Capacity = amount(a.t, n.Capacity, f)
+		case "label":
+			key, value, _ := strings.Cut(f[1], "=")
+			n.Labels[key] = value
 		case "condition":
 			kind, status, _ := strings.Cut(f[1], "=")
 			d, err := time.ParseDuration(f[2])
