@@ -44,6 +44,23 @@ func (w *world) admission(alternatives []require.Set, tolerations []cluster.Tole
 	return a
 }
 
+// fixed reports whether the key has one value on all nodes that the admission allows.
+func (a *admission) fixed(key string) bool {
+	value := ""
+	for _, alt := range a.alternative {
+		r, ok := alt.Get(key)
+		if !ok {
+			return false
+		}
+		one, single := r.Single()
+		if !single || value != "" && one != value {
+			return false
+		}
+		value = one
+	}
+	return value != ""
+}
+
 // text is a requirement set in full; its String is shortened for people.
 func text(s require.Set) string {
 	var b strings.Builder

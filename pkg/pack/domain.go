@@ -25,7 +25,7 @@ type lot struct {
 func (a *attempt) divide(now []*kind) []*lot {
 	sorted := slices.Clone(now)
 	slices.SortStableFunc(sorted, func(x, y *kind) int {
-		return cmp.Or(cmp.Compare(a.view(x).rank(), a.view(y).rank()), cmp.Compare(x.id, y.id))
+		return cmp.Or(cmp.Compare(a.turn(x), a.turn(y)), cmp.Compare(x.id, y.id))
 	})
 	clear(a.stuck)
 	for _, k := range now {
@@ -39,7 +39,7 @@ func (a *attempt) divide(now []*kind) []*lot {
 		var waiting []*kind
 		for _, k := range sorted {
 			lots, placed := a.divideKind(k, t, given)
-			if placed == 0 && a.view(k).rank() == 4 {
+			if placed == 0 && a.view(k).rank() == rankFollow {
 				waiting = append(waiting, k) // what it follows may still come
 				continue
 			}
@@ -58,6 +58,15 @@ func (a *attempt) divide(now []*kind) []*lot {
 		l.whole = slices.ContainsFunc(l.view.host, func(r rule) bool { return r.what == follow && r.self && a.total[r.counter] == 0 })
 	}
 	return out
+}
+
+// turn is when the kind is divided, by its rank. Pods without a choice come before those that spread among them, which have one.
+func (a *attempt) turn(k *kind) int {
+	v := a.view(k)
+	if len(v.other) == 0 && slices.ContainsFunc(k.matched, func(c int) bool { return a.w.counters[c].spread && v.admit.fixed(a.w.counters[c].key) }) {
+		return 2*rankSpread - 1
+	}
+	return 2 * v.rank()
 }
 
 func comparePins(x, y pin) int {

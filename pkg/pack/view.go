@@ -135,30 +135,38 @@ func (v *view) on(key string) []rule {
 	return out
 }
 
-// rank orders kinds for dividing them over domains: those that others must keep away from or gather around come first.
+// Ranks of kinds, in the order in which they are divided over domains: those that others must keep away from or gather around come first.
+const (
+	rankApart  = iota // apart from others
+	rankSpread        // evenly
+	rankFree          // without a rule
+	rankGather        // near each other
+	rankFollow        // near others
+)
+
 func (v *view) rank() int {
-	rank := 2
+	rank := rankFree
 	for _, r := range v.other {
 		switch {
 		case r.what == follow && r.self:
-			rank = max(rank, 3)
+			rank = max(rank, rankGather)
 		case r.what == follow:
-			rank = max(rank, 4)
+			rank = max(rank, rankFollow)
 		}
 	}
 	for _, r := range v.host {
 		if r.what == follow && !r.self {
-			rank = 4 // it goes where they go
+			rank = rankFollow // it goes where they go
 		}
 	}
-	if rank > 2 {
+	if rank > rankFree {
 		return rank
 	}
 	for _, r := range v.other {
 		if r.what == avoid {
-			return 0
+			return rankApart
 		}
-		rank = 1
+		rank = rankSpread
 	}
 	return rank
 }

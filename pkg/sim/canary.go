@@ -11,10 +11,10 @@ import (
 
 // canary starts, now and then, another version of an app whose pods are to be spread over zones: few small pods with its labels, on nodes of the very
 // zone in which one for one of its pods is starting. They count for the spread, so that the scheduler may keep that pod off the
-// node that was made for it, and it needs another one. Where nodes drift it would find what is known and not mended: see pkg/README.md.
+// node that was made for it, and it needs another one.
 func (w *world) canary(m *machine) {
 	c := w.byUID[m.owner]
-	if c == nil || w.plan.drifts || !w.troubles(0.4) {
+	if c == nil || !w.troubles(0.4) {
 		return
 	}
 	for _, a := range w.apps {
