@@ -57,7 +57,9 @@ type App struct {
 	levels  discover.Levels
 	foreign control.Foreign // instances that earlier notices of this process were about
 	gate    *gate.Gate      // before every port that changes something
-	metrics control.Metrics
+
+	permission *permission // what it asks
+	metrics    control.Metrics
 
 	refusals  control.Refusals // of evictions; outlives an invocation
 	attention attention
@@ -86,7 +88,8 @@ func FromEnv(ctx context.Context) (*App, error) {
 		a.log = a.log.With("mode", set.Mode) // what is said to be done is only decided
 	}
 	a.metrics = &metrics{out: os.Stdout, cluster: set.ClusterName, now: time.Now, log: a.log}
-	a.gate = a.newGate()
+	a.permission = a.newPermission()
+	a.gate = &gate.Gate{Open: a.permission.open, Log: a.log}
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.levels = discover.Levels{EC2: e}

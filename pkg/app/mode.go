@@ -5,7 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"joiner/pkg/gate"
+	"golang.org/x/sync/errgroup"
+
 	"joiner/pkg/metric"
 	"joiner/pkg/setting"
 )
@@ -15,6 +16,8 @@ const (
 	leaderLease = "karpenter-leader-election"
 	// lookAgain is how long a look at the leader lease is believed. Karpenter keeps its lease for 15 seconds.
 	lookAgain = 5 * time.Second
+	// noticesLookAgain is that of who handles notices of EC2, of which hundreds may come at once. What they do any leader would do.
+	noticesLookAgain = 15 * time.Second
 )
 
 // leases finds out who holds a lease; empty for nobody.
@@ -28,6 +31,7 @@ type permission struct {
 	mode       string
 	namespaces []string // where a leader lease may be
 	leases     leases
+	believed   time.Duration // how long a look is believed
 	now        func() time.Time
 	found      func(namespace, holder string) // another controller leads; called once per look
 
@@ -43,31 +47,44 @@ func (p *permission) open(ctx context.Context) (bool, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.now().Sub(p.looked) < lookAgain {
+	if p.now().Sub(p.looked) < p.believed {
 		return !p.held, nil
 	}
+	holders := make([]string, len(p.namespaces))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, namespace := range p.namespaces {
+		g.Go(func() (err error) {
+			holders[i], err = p.leases.Holder(gctx, namespace, leaderLease)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return false, err
+	}
 	held := false
-	for _, namespace := range p.namespaces {
-		holder, err := p.leases.Holder(ctx, namespace, leaderLease)
-		if err != nil {
-			return false, err
-		}
+	for i, holder := range holders {
 		if holder != "" {
 			held = true
-			p.found(namespace, holder)
+			p.found(p.namespaces[i], holder)
 		}
 	}
 	p.looked, p.held = p.now(), held
 	return !held, nil
 }
 
-// newGate makes the gate before everything that changes something.
-func (a *App) newGate() *gate.Gate {
-	p := &permission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube, now: time.Now,
+// believe has looks believed for so long from now on.
+func (p *permission) believe(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.believed = d
+}
+
+// newPermission is what the gate before everything that changes something asks.
+func (a *App) newPermission() *permission {
+	return &permission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube, believed: lookAgain, now: time.Now,
 		found: func(namespace, holder string) {
 			a.metrics.Put(metric.Record{Values: []metric.Value{metric.Total(metric.RefusedByLease, 1)}})
 			a.log.Error("another controller leads this cluster: Joiner only observes until it is gone or Joiner's mode is observe",
 				"lease", namespace+"/"+leaderLease, "holder", holder)
 		}}
-	return &gate.Gate{Open: p.open, Log: a.log}
 }

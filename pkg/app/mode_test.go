@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,12 +52,16 @@ func TestEveryPortThatChangesSomethingIsBehindTheGate(t *testing.T) {
 
 // leader holds the leases of these namespaces.
 type leader struct {
-	in   []string
-	err  error
+	in  []string
+	err error
+
+	mu   sync.Mutex
 	asks int
 }
 
 func (l *leader) Holder(_ context.Context, namespace, name string) (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.asks++
 	if name == "karpenter-leader-election" && slices.Contains(l.in, namespace) {
 		return "karpenter-7d9f", l.err
@@ -68,7 +73,7 @@ func TestWhoMayAct(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	var log bytes.Buffer
 	l := &leader{}
-	p := permission{mode: "act", namespaces: []string{"kube-system", "karpenter"}, leases: l, now: func() time.Time { return now },
+	p := permission{mode: "act", namespaces: []string{"kube-system", "karpenter"}, leases: l, believed: 5 * time.Second, now: func() time.Time { return now },
 		found: func(namespace, holder string) { log.WriteString(namespace + " " + holder + "\n") }}
 	look := func(after time.Duration, want bool) {
 		t.Helper()
@@ -87,6 +92,11 @@ func TestWhoMayAct(t *testing.T) {
 	look(4*time.Second, true)
 	if log.String() != "karpenter karpenter-7d9f\n" || l.asks != 6 {
 		t.Errorf("said %q after %d questions, want the holder once and 6", log.String(), l.asks)
+	}
+	p.believe(15 * time.Second)
+	look(10*time.Second, true)
+	if look(4*time.Second, true); l.asks != 6 {
+		t.Errorf("%d questions, want none within 15 s when it was told so", l.asks-6)
 	}
 	now = now.Add(time.Hour)
 	l.err = errors.New("the API server is away")

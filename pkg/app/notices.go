@@ -40,6 +40,7 @@ func (a *App) StateChange(ctx context.Context, event json.RawMessage) error {
 }
 
 func (a *App) notice(ctx context.Context, function string, kind events.Kind, event []byte) error {
+	a.permission.believe(noticesLookAgain)
 	i := a.interruption(function)
 	i.Place = control.Place{Account: account(ctx), Region: a.aws.Region}
 	return i.Handle(ctx, kind, event)

@@ -229,8 +229,10 @@ func (i *Interruption) carryOut(ctx context.Context, n interrupt.Notice, o inter
 	if o.Drain {
 		errs = append(errs, sure.wake(ctx, i.Lifecycle, n))
 	}
+	var settled errgroup.Group
+	settled.Go(func() error { return sure.settle(ctx) }) // which waits, as a rule for longer than telling takes
 	i.tell(ctx, o, node)
-	return errors.Join(append(errs, sure.settle(ctx))...)
+	return errors.Join(append(errs, settled.Wait())...)
 }
 
 // condemn marks the offer, writes onto the claim what is to be known when it goes, and condemns it.

@@ -9,8 +9,8 @@ import (
 // A vigil's lease is short, because whoever sees it wakes nobody: it outlives a process that died by no more than this.
 const (
 	vigilTTL   = 6 * time.Second
-	vigilRenew = 2 * time.Second
-	vigilProof = vigilRenew + 500*time.Millisecond
+	vigilRenew = time.Second // handlers of notices wait for it, and of those there may be hundreds at once
+	vigilProof = vigilRenew + 250*time.Millisecond
 	vigilEnd   = 3 * time.Second // before the end of an invocation, from when on it is woken again
 )
 
@@ -45,7 +45,7 @@ func (c Considerate) Wake(ctx context.Context) error {
 }
 
 // Insist does the same. When it was left to an invocation that watches, confirm waits until that one has shown that it still lived after it
-// was asked for, and else, after eight seconds at most, runs the function all the same: the lease of one that died lasts on. It is nil when
+// was asked for, and else, after seven seconds at most, runs the function all the same: the lease of one that died lasts on. It is nil when
 // there is nothing to confirm.
 func (c Considerate) Insist(ctx context.Context) (confirm func(context.Context) error, err error) {
 	sign := c.sign(ctx)

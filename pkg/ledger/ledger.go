@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"joiner/pkg/catalog"
@@ -40,6 +41,9 @@ type Store interface {
 type Ledger struct {
 	store Store
 	now   func() time.Time
+
+	mu   sync.Mutex
+	last entries // as read or written last; they are never changed, and marks never get shorter
 }
 
 // New makes a ledger on a store.
@@ -60,7 +64,7 @@ func (l *Ledger) Marks(ctx context.Context) ([]catalog.Mark, error) {
 // Times tells how often. A refusal while a mark counts is the same failure seen twice, by launches side by side or by a
 // repeated call: it renews the mark. A mark never shortens another. Marks of other writers at the same time are kept.
 func (l *Ledger) Add(ctx context.Context, marks []catalog.Mark, period time.Duration) error {
-	if len(marks) == 0 {
+	if len(marks) == 0 || l.lately().all(marks, period, l.now()) { // a minute with many notices would have everybody ask for the same
 		return nil
 	}
 	var err error
@@ -80,14 +84,31 @@ func (l *Ledger) add(ctx context.Context, marks []catalog.Mark, period time.Dura
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(marks, func(m catalog.Mark) bool { return !old.marked(m, period, l.now()) }) {
-		return nil // a minute with many notices would have everybody write the same
+	if old.all(marks, period, l.now()) {
+		return nil // or write
 	}
-	body, err := json.Marshal(merge(old, marks, period, l.now()))
+	next := merge(old, marks, period, l.now())
+	body, err := json.Marshal(next)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
 	}
-	return l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version)
+	if err := l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version); err != nil {
+		return err
+	}
+	l.remember(next)
+	return nil
+}
+
+func (l *Ledger) lately() entries {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+func (l *Ledger) remember(e entries) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = e
 }
 
 // read returns the stored entries. Text that is no list of marks counts as none: whoever broke it must not stop launches,
@@ -101,6 +122,7 @@ func (l *Ledger) read(ctx context.Context) (entries, string, error) {
 	if err := json.Unmarshal([]byte(cmp.Or(data[field], "[]")), &out); err != nil {
 		return nil, version, nil
 	}
+	l.remember(slices.Clone(out))
 	return out, version, nil
 }
 
@@ -119,6 +141,11 @@ func (e entries) marks() []catalog.Mark {
 	}
 	slices.SortFunc(out, compare)
 	return out
+}
+
+// all reports whether each of the marks was made for that long just now.
+func (e entries) all(marks []catalog.Mark, period time.Duration, now time.Time) bool {
+	return !slices.ContainsFunc(marks, func(m catalog.Mark) bool { return !e.marked(m, period, now) })
 }
 
 // marked reports whether the same was marked for that long just now, so that marking it again changes next to nothing.

@@ -79,9 +79,14 @@ func TestWhatIsMarkedAlreadyIsNotWrittenAgain(t *testing.T) {
 	add(t, l, known)
 	before := s.version
 	clock.pass(17 * time.Second)
+	reads := s.reads
 	add(t, l, known)
-	if s.version != before {
-		t.Errorf("a mark that was made 17 s ago for three minutes is written again")
+	if s.version != before || s.reads != reads {
+		t.Errorf("a mark that was made 17 s ago for three minutes is written again, or asked for %d times", s.reads-reads)
+	}
+	second := ledger.New(s, clock.now)
+	if add(t, second, known); s.version != before || s.reads != reads+1 {
+		t.Errorf("another process writes what it finds, or asks %d times, want once", s.reads-reads)
 	}
 	add(t, l, known, other)
 	if s.version == before || len(marks(t, l)) != 2 {
