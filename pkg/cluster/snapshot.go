@@ -56,8 +56,8 @@ type Rules struct {
 	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"`       // an instance younger than this is never called leaked
 	ConfirmAfter          time.Duration `json:"confirmAfter,omitempty"`     // how old a proposed disruption is before it is begun; 0 for 15 s
 	ReplaceTimeout        time.Duration `json:"replaceTimeout,omitempty"`   // a disruption not done by then is taken back; 0 for 10 min
-	Payback               time.Duration `json:"payback,omitempty"`          // within this a move of pods must earn what it costs; 0 for 4 h
-	MoveUSD               float64       `json:"moveUSD,omitempty"`          // what moving one ordinary pod costs; 0 for 0.006
+	Payback               time.Duration `json:"payback,omitempty"`          // within this a move of pods must earn what it costs; 0 for 1 h
+	MoveUSD               float64       `json:"moveUSD,omitempty"`          // what moving one ordinary pod costs; 0 for 0.0011
 	DisruptionSteps       int           `json:"disruptionSteps,omitempty"`  // what-if questions of one search for disruptions; 0 for 24
 	ReportDisruption      bool          `json:"reportDisruption,omitempty"` // decide about disruption and tell, begin nothing
 	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"`   // part of an instance's memory that the VM keeps

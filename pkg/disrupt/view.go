@@ -31,13 +31,13 @@ type rules struct {
 }
 
 func rulesOf(r cluster.Rules) rules {
-	payback := cmp.Or(r.Payback, 4*time.Hour)
+	payback := cmp.Or(r.Payback, time.Hour)
 	return rules{
 		confirmAfter:   cmp.Or(r.ConfirmAfter, 15*time.Second),
 		replaceTimeout: cmp.Or(r.ReplaceTimeout, 10*time.Minute),
 		payback:        payback,
 		retryAfter:     min(payback, time.Hour),
-		moveUSD:        cmp.Or(r.MoveUSD, 0.006),
+		moveUSD:        cmp.Or(r.MoveUSD, 0.0011),
 		steps:          cmp.Or(r.DisruptionSteps, 24),
 		spotTypes:      cmp.Or(r.SpotTypes, 15),
 	}

@@ -28,22 +28,11 @@ func (w *world) day(s Scenario) {
 	w.book = &daybook{}
 	w.drawDaemons()
 	services, job := w.drawServices(), w.drawJob()
+	for i := range s.Day {
+		w.rota(time.Duration(i)*time.Hour, s.From+i, services, job)
+	}
 	began := w.total()
 	for hour := s.From; hour < s.From+s.Day; hour++ {
-		load := 0.55 - 0.45*math.Cos(2*math.Pi*float64(hour)/24) // least at midnight, most at noon
-		for i, a := range services {
-			n := max(1, int(math.Round(float64(a.size)*load)))
-			w.in(w.between(0, 50*time.Minute), func() { w.setReplicas(a.app, n) })
-			if w.chance(0.1) {
-				w.in(w.between(0, 50*time.Minute), func() { w.redeploy(a.app) })
-			}
-			if i == hour%len(services) && w.chance(0.3) {
-				w.in(w.between(0, 30*time.Minute), func() { w.setReplicas(a.app, 3*a.app.replicas) })
-				w.in(w.between(40*time.Minute, 50*time.Minute), func() { w.setReplicas(a.app, n) })
-			}
-		}
-		w.in(5*time.Minute, func() { w.setReplicas(job.app, job.size) })
-		w.in(15*time.Minute, func() { w.setReplicas(job.app, 0) })
 		out := Hour{Hour: hour}
 		for end := time.Now().Add(time.Hour); time.Now().Before(end) && len(w.bad) == 0; {
 			w.run(time.Now().Add(lookEvery), w.admit)
@@ -59,6 +48,25 @@ func (w *world) day(s Scenario) {
 	}
 	w.calm()
 	w.settle(restFor, fullRound, "not at rest", w.problems)
+}
+
+// rota has happen what an hour of the day brings, which begins then. All of it is drawn before the day begins, so that a seed has the same
+// work whatever is decided about it, and days can be compared.
+func (w *world) rota(then time.Duration, hour int, services []service, job service) {
+	load := 0.55 - 0.45*math.Cos(2*math.Pi*float64(hour)/24) // least at midnight, most at noon
+	for i, a := range services {
+		n := max(1, int(math.Round(float64(a.size)*load)))
+		w.in(then+w.between(0, 50*time.Minute), func() { w.setReplicas(a.app, n) })
+		if w.chance(0.1) {
+			w.in(then+w.between(0, 50*time.Minute), func() { w.redeploy(a.app) })
+		}
+		if i == hour%len(services) && w.chance(0.3) {
+			w.in(then+w.between(0, 30*time.Minute), func() { w.setReplicas(a.app, 3*a.app.replicas) })
+			w.in(then+w.between(40*time.Minute, 50*time.Minute), func() { w.setReplicas(a.app, n) })
+		}
+	}
+	w.in(then+5*time.Minute, func() { w.setReplicas(job.app, job.size) })
+	w.in(then+15*time.Minute, func() { w.setReplicas(job.app, 0) })
 }
 
 // service is an app with its usual size.

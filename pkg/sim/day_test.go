@@ -3,9 +3,14 @@ package sim_test
 import (
 	"flag"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/catalog"
 	"joiner/pkg/sim"
 )
 
@@ -90,4 +95,30 @@ func playDay(t *testing.T, seed uint64) (sum account) {
 	}
 	sum.moves, sum.again = r.Moves, r.Again
 	return sum
+}
+
+// TestTheWorkOfADayIsThatOfItsSeed plays the same hours with other prices, so that all is decided another way.
+func TestTheWorkOfADayIsThatOfItsSeed(t *testing.T) {
+	dear := market()
+	dear.Types = slices.Clone(dear.Types)
+	for i := range dear.Types {
+		dear.Types[i].SpotUSD = nil
+	}
+	var work [2][]string
+	var launches [2]int
+	for i, c := range []catalog.Catalog{market(), dear} {
+		r := sim.Run(t, sim.Scenario{Seed: 3, Catalog: c, Day: 2, From: 1, KeepAll: true})
+		for line := range strings.Lines(r.Trace) {
+			if strings.Contains(line, " is scaled from ") || strings.Contains(line, " is deployed anew") {
+				work[i] = append(work[i], line)
+			}
+		}
+		launches[i] = r.Mutations["launch"]
+	}
+	if diff := cmp.Diff(work[0], work[1]); diff != "" || len(work[0]) < 20 {
+		t.Errorf("%d things happen, and with other prices others:\n%s", len(work[0]), diff)
+	}
+	if launches[0] == launches[1] {
+		t.Errorf("%d nodes are launched whatever they cost", launches[0])
+	}
 }
