@@ -16,7 +16,7 @@ import (
 )
 
 // mostTold is how many kinds of requests are told one by one.
-const mostTold = 70
+const mostTold = 40
 
 // audited is what is read of an audit event.
 type audited struct {
