@@ -33,7 +33,7 @@ func (w *world) day(s Scenario) {
 	}
 	began := w.total()
 	for hour := s.From; hour < s.From+s.Day; hour++ {
-		out := Hour{Hour: hour}
+		out := Hour{Hour: hour, Wasted: map[string]float64{}}
 		for end := time.Now().Add(time.Hour); time.Now().Before(end) && len(w.bad) == 0; {
 			w.run(time.Now().Add(lookEvery), w.admit)
 			w.cost(&out)
@@ -118,11 +118,7 @@ func (w *world) cost(h *Hour) {
 	h.Nodes, h.Pods, h.Waiting = 0, 0, 0
 	for _, m := range w.living() {
 		h.Nodes++
-		for _, o := range w.types[m.Type].Offerings {
-			if o.Zone == m.Zone && o.CapacityType == m.CapacityType {
-				h.USD += o.Price * share
-			}
-		}
+		h.USD += w.priceOf(m) * share
 	}
 	for _, p := range w.pods {
 		if p.NodeName != "" {
@@ -134,6 +130,9 @@ func (w *world) cost(h *Hour) {
 	anew, bound := w.anew()
 	h.AnewUSD += anew * share
 	h.BoundUSD += bound * share
+	for why, usd := range w.wasted(anew) {
+		h.Wasted[why] += usd * share
+	}
 }
 
 // anew is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the bound that it proves for any

@@ -33,12 +33,13 @@ type Scenario struct {
 type Hour struct {
 	Hour      int
 	Nodes     int
-	Pods      int     // with a node
-	Waiting   int     // without one
-	USD       float64 // that the hour cost
-	AnewUSD   float64 // that it had cost with a fleet made anew for the pods at every moment
-	BoundUSD  float64 // that it had cost at least with any fleet
-	Mutations int     // calls that changed something, since the hour before
+	Pods      int                // with a node
+	Waiting   int                // without one
+	USD       float64            // that the hour cost
+	AnewUSD   float64            // that it had cost with a fleet made anew for the pods at every moment
+	BoundUSD  float64            // that it had cost at least with any fleet
+	Wasted    map[string]float64 // USD less AnewUSD by where it went, in words: WasteStarting and others here, or why disrupt spares the nodes
+	Mutations int                // calls that changed something, since the hour before
 }
 
 // Result is what a run showed.
