@@ -195,6 +195,9 @@ func (l *launcher) deal(ctx context.Context, claims []cluster.Claim, o launch.Or
 	for i, c := range claims[:n] {
 		byUID[c.UID] = got[i]
 	}
+	if l.accepted != nil && n > 0 {
+		l.accepted(ctx, claims[:n])
+	}
 	served, err = l.each(ctx, claims[:n], func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 		if late(ctx) { // the same request brings the next invocation the same instance
 			return c, nil

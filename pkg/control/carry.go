@@ -84,9 +84,10 @@ func (p *Provision) unfinished(ctx context.Context, claims []cluster.Claim) (out
 
 // carryOut stores and launches every claim of the plan, several at a time; one that fails does not stop the others. Launches that are alike
 // share a request. What is not begun when the invocation has to end, the next one plans anew.
-func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) (launched []plan.Launch, err error) {
+func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision plan.Plan, first *drains) (launched []plan.Launch, err error) {
 	l, all := p.launcher(s), decision.All()
 	claims, err := p.begin(ctx, l, batched(all, p.ShareFrom, p.Holder+p.Now().String()))
+	l.accepted = first.accepted(claims, all)
 	shared, _ := batches(existing(claims))
 	errs := []error{err}
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them

@@ -40,6 +40,8 @@ type launcher struct {
 	coming  addresses                         // what launches of this pass take
 
 	ordering sync.Mutex // held while an order is chosen
+
+	accepted func(context.Context, []cluster.Claim) // is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
 }
 
 // claim launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim

@@ -141,8 +141,10 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	}
 	nominateErr := p.nominate(ctx, &s, decision)
 	removed, removeErr := p.remove(ctx, s, decision.Removals) // before claims are made for pods that were to run there
-	made, err := p.carryOut(ctx, &s, decision)
-	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, p.release(ctx, interrupt.Provided(s, decision, made)))
+	first := &drains{p: p, s: s, plan: decision, begun: map[string]bool{}}
+	made, err := p.carryOut(ctx, &s, decision, first)
+	first.begin(ctx, made)
+	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, first.err)
 	p.admit(ctx, s, decision)
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.All()), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())

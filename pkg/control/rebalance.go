@@ -2,11 +2,8 @@ package control
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
@@ -46,26 +43,6 @@ func (i *Interruption) recommended(ctx context.Context, n interrupt.Notice, clai
 		o = o.TooMany()
 	}
 	return o, err
-}
-
-// release lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote onto the claims meanwhile.
-func (p *Provision) release(ctx context.Context, claims []cluster.Claim) error {
-	errs := make([]error, len(claims))
-	var g errgroup.Group
-	g.SetLimit(parallelLaunches)
-	for i, c := range claims {
-		g.Go(func() error {
-			c.Version = ""
-			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{interrupt.AnnotationReplaceFirst: ""})
-			errs[i] = unlessConflict(p.Log, err)
-			return nil
-		})
-	}
-	_ = g.Wait() // every error is in errs
-	if len(claims) > 0 {
-		p.Log.Info("replacements are on their way, drains may begin", "claims", len(claims))
-	}
-	return errors.Join(errs...)
 }
 
 // leaving reports whether there is a node to leave that somebody must look after now.

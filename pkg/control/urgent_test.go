@@ -3,10 +3,13 @@ package control_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
 	"joiner/pkg/interrupt"
+	"joiner/pkg/require"
 )
 
 // Where EC2 takes an instance back nothing keeps the taint of its node waiting, and none of what follows can fail before it.
@@ -44,7 +47,10 @@ func TestDrainsBeginWhateverIsWrittenMeanwhile(t *testing.T) {
 	}
 	p := f.w.Ports(controltest.Fault{})
 	launched := false
+	var mu sync.Mutex
 	p.Before = func(call string) {
+		mu.Lock()
+		defer mu.Unlock()
 		if launched = launched || call == "launch"; call != "annotate claim" || !launched {
 			return
 		}
@@ -59,5 +65,35 @@ func TestDrainsBeginWhateverIsWrittenMeanwhile(t *testing.T) {
 	}
 	if until := interrupt.FirstUntil(claimOf(f, n.Instance)); !until.IsZero() {
 		t.Errorf("after %v the pods still stay until %s", p.Calls(), until)
+	}
+}
+
+// Where many nodes are replaced at once the drains begin before what EC2 has accepted is written down claim by claim, and each once.
+func TestDrainsBeginBeforeLaunchesAreWrittenDown(t *testing.T) {
+	w := newWorld()
+	web := pattern(1500, 3000)
+	web.AntiAffinity = []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", "web")}}}}
+	w.Run("web", 6, web)
+	f := &functions{w: w, shared: 2}
+	f.comeToRest(t)
+	for _, i := range f.w.Instances() {
+		again(t, f, interrupt.Notice{Kind: interrupt.Spot, Instance: i.ID, Time: f.w.Now()})
+	}
+	p := f.w.Ports(controltest.Fault{})
+	if err := f.provision(p).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	calls := p.Calls()
+	after := slices.DeleteFunc(calls[slices.Index(calls, "launch batch"):], func(c string) bool { return c == "launch batch" })
+	count := func(call string) (n int) {
+		for _, c := range after {
+			if c == call {
+				n++
+			}
+		}
+		return n
+	}
+	if after[0] != "annotate claim" || count("annotate claim") != 6 || count("label claim") != 6 {
+		t.Errorf("want that six drains begin, each once, before the first of six launches is written down: %q", after)
 	}
 }

@@ -1,0 +1,79 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
+	"joiner/pkg/plan"
+)
+
+// drains are those that wait for what a pass launches. They begin while the pass still writes down what EC2 has accepted, which takes seconds
+// where hundreds of nodes are replaced. It may be used by several goroutines.
+type drains struct {
+	p    *Provision
+	s    cluster.Snapshot
+	plan plan.Plan
+
+	mu       sync.Mutex
+	launched []plan.Launch   // that were accepted
+	begun    map[string]bool // claims, by name
+	err      error
+}
+
+// accepted is told by a launcher which of the claims EC2 started instances for. The claims are those of the launches, in their order.
+func (d *drains) accepted(claims []cluster.Claim, launches []plan.Launch) func(context.Context, []cluster.Claim) {
+	of := map[string]plan.Launch{}
+	for i, c := range claims {
+		of[c.Name] = launches[i]
+	}
+	return func(ctx context.Context, started []cluster.Claim) {
+		d.mu.Lock()
+		for _, c := range started {
+			d.launched = append(d.launched, of[c.Name])
+		}
+		launched := slices.Clone(d.launched)
+		d.mu.Unlock()
+		d.begin(ctx, launched)
+	}
+}
+
+// begin lets those drains begin whose pods all have a place once these launches were accepted.
+func (d *drains) begin(ctx context.Context, launched []plan.Launch) {
+	all := interrupt.Provided(d.s, d.plan, launched)
+	d.mu.Lock()
+	all = slices.DeleteFunc(all, func(c cluster.Claim) bool { return d.begun[c.Name] })
+	for _, c := range all {
+		d.begun[c.Name] = true
+	}
+	d.mu.Unlock()
+	err := d.p.release(ctx, all)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = errors.Join(d.err, err)
+}
+
+// release lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote onto the claims meanwhile.
+func (p *Provision) release(ctx context.Context, claims []cluster.Claim) error {
+	errs := make([]error, len(claims))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, c := range claims {
+		g.Go(func() error {
+			c.Version = ""
+			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{interrupt.AnnotationReplaceFirst: ""})
+			errs[i] = unlessConflict(p.Log, err)
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	if len(claims) > 0 {
+		p.Log.Info("replacements are on their way, drains may begin", "claims", len(claims))
+	}
+	return errors.Join(errs...)
+}
