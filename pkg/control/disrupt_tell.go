@@ -20,7 +20,7 @@ func group(word string) (event, group string) {
 	switch word {
 	case "static", "never", "policy", "pool":
 		return "Unconsolidatable", word
-	case "stuck", "alike", "payback", "threshold", "balanced", "flexibility", "worth":
+	case "stuck", "alike", "payback", "threshold", "balanced", "flexibility", "worth", "small":
 		return "Unconsolidatable", "dear"
 	}
 	return "", ""

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -141,7 +140,7 @@ func (v *view) bears(set []*node, p plan.Plan) bool {
 		planned[x.Pod] = x.Node
 	}
 	start := len(b.steps)
-	for _, order := range []func(x, y cluster.Pod) int{byKey, func(x, y cluster.Pod) int { return byKey(y, x) }} {
+	for _, order := range []func(x, y *cluster.Pod) int{byKey, func(x, y *cluster.Pod) int { return byKey(y, x) }} {
 		left := b.run(slices.SortedFunc(slices.Values(moving), order), planned)
 		if len(b.admit(v, left, p.Launches)) > 0 {
 			return false
@@ -153,7 +152,7 @@ func (v *view) bears(set []*node, p plan.Plan) bool {
 
 // admit puts the pods onto the launches: those planned there, by their sorts, and then the others, the large ones first. It returns those
 // that find no place.
-func (b *board) admit(v *view, pods []cluster.Pod, launches []plan.Launch) []cluster.Pod {
+func (b *board) admit(v *view, pods []*cluster.Pod, launches []plan.Launch) []*cluster.Pod {
 	for i, l := range launches {
 		x := v.siteOf(l, fmt.Sprintf("launch %d", i))
 		b.come(x)
@@ -163,8 +162,8 @@ func (b *board) admit(v *view, pods []cluster.Pod, launches []plan.Launch) []clu
 				want[b.sort(p)]++
 			}
 		}
-		pods = slices.DeleteFunc(slices.Clone(pods), func(p cluster.Pod) bool {
-			k := b.sort(&p)
+		pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool {
+			k := b.sort(p)
 			if want[k] == 0 || !p.Need.FitsIn(x.free) {
 				return false
 			}
@@ -173,7 +172,7 @@ func (b *board) admit(v *view, pods []cluster.Pod, launches []plan.Launch) []clu
 			return true
 		})
 	}
-	slices.SortFunc(pods, func(x, y cluster.Pod) int {
+	slices.SortFunc(pods, func(x, y *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(y.Need.CPU, x.Need.CPU), cmp.Compare(y.Need.Memory, x.Need.Memory), byKey(x, y))
 	})
 	return b.run(pods, nil)
@@ -182,13 +181,13 @@ func (b *board) admit(v *view, pods []cluster.Pod, launches []plan.Launch) []clu
 // leftover are pods that the scheduler may leave without a place: nobody knows in what order they come to it, so they come by name and the other
 // way round and, where no new nodes have room to spare and a pod too many would bring back a node that has just gone, the small ones first
 // and the large ones first. It moves nothing.
-func (b *board) leftover(pods []cluster.Pod, planned map[string]string, tight bool) []cluster.Pod {
-	size := func(x, y cluster.Pod) int {
+func (b *board) leftover(pods []*cluster.Pod, planned map[string]string, tight bool) []*cluster.Pod {
+	size := func(x, y *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(x.Need.CPU, y.Need.CPU), cmp.Compare(x.Need.Memory, y.Need.Memory), byKey(x, y))
 	}
-	orders := []func(x, y cluster.Pod) int{byKey, func(x, y cluster.Pod) int { return byKey(y, x) }}
+	orders := []func(x, y *cluster.Pod) int{byKey, func(x, y *cluster.Pod) int { return byKey(y, x) }}
 	if tight {
-		orders = append(orders, size, func(x, y cluster.Pod) int { return size(y, x) })
+		orders = append(orders, size, func(x, y *cluster.Pod) int { return size(y, x) })
 	}
 	before := len(b.steps)
 	for _, order := range orders {
@@ -203,7 +202,7 @@ func (b *board) leftover(pods []cluster.Pod, planned map[string]string, tight bo
 
 // alone are the launches that the pods need when no node there is takes them, and none that is launched besides: those have their part of
 // limits, reservations and commitments.
-func (v *view) alone(pods []cluster.Pod, set []*node, besides []plan.Launch) []plan.Launch {
+func (v *view) alone(pods []*cluster.Pod, set []*node, besides []plan.Launch) []plan.Launch {
 	v.asked++
 	out := v.leaving()
 	for _, n := range set {
@@ -261,20 +260,12 @@ func (v *view) table() *board {
 }
 
 // cleared takes the nodes off the board and returns the pods that have to move, sorted.
-func (v *view) cleared(b *board, set []*node) []cluster.Pod {
-	var moving []*cluster.Pod // sorting the pods themselves would move much memory
+func (v *view) cleared(b *board, set []*node) []*cluster.Pod {
+	var moving []*cluster.Pod
 	for _, n := range set {
 		b.leave(n)
-		for i := range n.moving {
-			moving = append(moving, &n.moving[i])
-		}
+		moving = append(moving, n.moving...)
 	}
-	slices.SortFunc(moving, func(x, y *cluster.Pod) int {
-		return cmp.Or(strings.Compare(x.Namespace, y.Namespace), strings.Compare(x.Name, y.Name))
-	})
-	out := make([]cluster.Pod, len(moving))
-	for i, p := range moving {
-		out[i] = *p
-	}
-	return out
+	slices.SortFunc(moving, byKey)
+	return moving
 }

@@ -29,12 +29,15 @@ type board struct {
 	sites    []*site
 	byName   map[string]*site
 	sorts    map[string]*sort // by text
-	sortOf   map[string]*sort // by pod
+	sortOf   map[podName]*sort
 	counters map[string]*counter
 	order    []*counter // in the order in which they came
 	text     []byte
 	steps    []step
 }
+
+// podName is a pod's key without making a text of it.
+type podName struct{ namespace, name string }
 
 // step is one move: a pod of the sort came to the site or left it, or the site went, or it came last.
 type step struct {
@@ -54,7 +57,7 @@ const (
 
 // newBoard has the hosts of s that take pods, but for those that are out.
 func newBoard(s cluster.Snapshot, out map[string]bool) *board {
-	b := &board{s: s, byName: map[string]*site{}, sorts: map[string]*sort{}, sortOf: map[string]*sort{}, counters: map[string]*counter{}}
+	b := &board{s: s, byName: map[string]*site{}, sorts: map[string]*sort{}, sortOf: map[podName]*sort{}, counters: map[string]*counter{}}
 	used, daemons := map[string]resource.List{}, map[string]resource.List{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -98,11 +101,11 @@ func (b *board) leave(n *node) {
 	if x == nil || x.gone {
 		return
 	}
-	for i := range n.moving {
-		if !n.moving[i].Active() {
+	for _, p := range n.moving {
+		if !p.Active() {
 			continue // it is not counted
 		}
-		b.do(step{podLeft, b.sort(&n.moving[i]), x})
+		b.do(step{podLeft, b.sort(p), x})
 	}
 	b.do(step{siteLeft, nil, x})
 }
@@ -170,28 +173,26 @@ func (b *board) undo(s step) {
 
 // run puts the pods onto the sites one after the other. It returns those that find no place. Where more decides about a pod than what
 // a board knows, it goes where the packer put it: planned names the site by pod.
-func (b *board) run(pods []cluster.Pod, planned map[string]string) []cluster.Pod {
+func (b *board) run(pods []*cluster.Pod, planned map[string]string) []*cluster.Pod {
 	return b.move(pods, planned, true)
 }
 
 // move is run that stops, unless all are wanted, at the first pod without a place.
-func (b *board) move(pods []cluster.Pod, planned map[string]string, all bool) (left []cluster.Pod) {
-	for i := range pods {
-		p := &pods[i]
+func (b *board) move(pods []*cluster.Pod, planned map[string]string, all bool) (left []*cluster.Pod) {
+	for _, p := range pods {
 		if !choosy(p) {
 			continue
 		}
 		if x := b.byName[planned[p.Key()]]; x != nil && !x.gone && p.Need.FitsIn(x.free) {
 			b.do(step{podCame, b.sort(p), x})
 		} else {
-			left = append(left, *p)
+			left = append(left, p)
 		}
 		if len(left) > 0 && !all {
 			return left
 		}
 	}
-	for i := range pods {
-		p := &pods[i]
+	for _, p := range pods {
 		if choosy(p) {
 			continue
 		}
@@ -199,7 +200,7 @@ func (b *board) move(pods []cluster.Pod, planned map[string]string, all bool) (l
 		if x := b.best(k); x != nil {
 			b.do(step{podCame, k, x})
 		} else {
-			left = append(left, *p)
+			left = append(left, p)
 		}
 		if len(left) > 0 && !all {
 			return left

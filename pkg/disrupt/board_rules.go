@@ -48,7 +48,7 @@ type counter struct {
 
 // sort finds the sort of the pod.
 func (b *board) sort(p *cluster.Pod) *sort {
-	key := p.Key()
+	key := podName{p.Namespace, p.Name}
 	if k, ok := b.sortOf[key]; ok {
 		return k
 	}

@@ -26,8 +26,8 @@ func (v *view) weigh(all []*node) {
 	b := v.table()
 	for _, n := range all {
 		n.waste = n.price
-		for i := range n.moving {
-			if usd := v.floor(b.sort(&n.moving[i])); usd < beyond {
+		for _, p := range n.moving {
+			if usd := v.floor(b.sort(p)); usd < beyond {
 				n.waste -= usd
 			}
 		}
@@ -83,7 +83,7 @@ func (v *view) shed(set []*node) (c Command, ok, done bool) {
 	if len(b.leftover(pods, nil, true)) > 0 {
 		return Command{}, false, false
 	}
-	if slices.ContainsFunc(pods, func(p cluster.Pod) bool { return len(p.Spread) > 0 }) {
+	if slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return len(p.Spread) > 0 }) {
 		if p := v.without(set, false); len(p.Launches)+len(p.Unplaced) > 0 {
 			return Command{}, false, false
 		}
@@ -148,7 +148,7 @@ func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
 
 // afresh is the plan of new nodes for all pods of the set, none where those cannot pay.
 func (v *view) afresh(set []*node) plan.Plan {
-	var pods []cluster.Pod
+	var pods []*cluster.Pod
 	before, moves := 0.0, 0.0
 	for _, n := range set {
 		pods = append(pods, n.moving...)

@@ -224,7 +224,7 @@ func (v *view) unscheduled(ready map[string]bool) map[string]bool {
 		planned[x.Pod] = x.Node
 	}
 	b := newBoard(v.s, unready)
-	var moving []cluster.Pod
+	var moving []*cluster.Pod
 	for _, r := range all {
 		for _, n := range r.claims {
 			moving = append(moving, n.moving...)

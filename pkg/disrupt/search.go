@@ -20,6 +20,9 @@ const (
 	likely, fewAsked = 0.7, 6
 	// mostWindows is how many sets of nodes further down are looked at in each of two orders, each with its better halves.
 	mostWindows = 12
+	// leastPart is the part of what all nodes cost that a set must promise to save. Without it two thirds of what 500 nodes took until they
+	// were at rest went into the last two thousandths of their price.
+	leastPart = 0.0005
 	// mostAsked is how many sets are remembered that were asked about in vain.
 	mostAsked = 1024
 )
@@ -37,7 +40,8 @@ type search struct {
 	all   []*node // candidates
 	no    map[uint64]bool
 	later map[uint64]bool
-	more  bool // not all was asked
+	least float64 // what a set must promise to earn
+	more  bool    // not all was asked
 	best  Command
 	found bool
 }
@@ -61,7 +65,7 @@ func (v *view) findCheaper(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	v.weigh(all)
-	s := &search{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}}
+	s := &search{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, least: v.total() * leastPart * v.rules().payback.Hours()}
 	for _, id := range m.Asked.Sets {
 		s.no[id] = true
 	}
@@ -104,7 +108,7 @@ func (s *search) ask(ideas []idea) {
 	slices.SortStableFunc(ideas, func(a, b idea) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
 	for _, x := range ideas {
 		switch {
-		case s.no[x.id] || s.found && x.usd*s.likely() <= s.v.earns(s.best):
+		case x.usd < s.least || s.no[x.id] || s.found && x.usd*s.likely() <= s.v.earns(s.best):
 			continue
 		case s.v.asked >= s.v.rules().steps:
 			s.more = true
@@ -124,6 +128,14 @@ func (s *search) likely() float64 {
 		return 1
 	}
 	return likely
+}
+
+// total is what all nodes cost, USD per hour.
+func (v *view) total() (usd float64) {
+	for _, n := range v.nodes {
+		usd += n.price
+	}
+	return usd
 }
 
 // digestOf names the set.
@@ -178,8 +190,10 @@ func (s *search) singles() (out []idea) {
 			continue
 		}
 		usd, left := v.played([]*node{n})
-		i := slices.IndexFunc(left, func(p cluster.Pod) bool { return v.floor(v.table().sort(&p)) >= beyond })
+		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return v.floor(v.table().sort(p)) >= beyond })
 		switch {
+		case usd > 0 && usd < s.least:
+			n.kept = cmp.Or(n.kept, refuse{"small", "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
 			out = append(out, idea{set: []*node{n}, usd: usd})
 		case i >= 0:
@@ -198,7 +212,7 @@ func (v *view) hope(set []*node) float64 {
 }
 
 // played is hope with the pods for which new nodes have to be made.
-func (v *view) played(set []*node) (usd float64, left []cluster.Pod) {
+func (v *view) played(set []*node) (usd float64, left []*cluster.Pod) {
 	b := v.table()
 	defer b.back(len(b.steps))
 	left = b.run(v.cleared(b, set), nil)
@@ -216,9 +230,9 @@ func (v *view) gain(before, moves, after float64) float64 {
 }
 
 // floors is the least that the pods cost on new nodes, USD per hour, as those share them best with all others.
-func (v *view) floors(b *board, pods []cluster.Pod) (usd float64) {
-	for i := range pods {
-		usd += v.floor(b.sort(&pods[i])) * air
+func (v *view) floors(b *board, pods []*cluster.Pod) (usd float64) {
+	for _, p := range pods {
+		usd += v.floor(b.sort(p)) * air
 	}
 	return usd
 }
@@ -258,7 +272,7 @@ func (v *view) promising(all []*node, replace bool) []*node {
 }
 
 // promise is what the node may earn within the payback time when pods without room elsewhere get new nodes.
-func (v *view) promise(b *board, n *node, left []cluster.Pod, replace bool) (usd float64, ok bool) {
+func (v *view) promise(b *board, n *node, left []*cluster.Pod, replace bool) (usd float64, ok bool) {
 	if len(left) > 0 && !replace {
 		return 0, false
 	}

@@ -52,9 +52,9 @@ const (
 // node is a node of ours with what a decision about it needs.
 type node struct {
 	cluster.Host
-	pool   *cluster.Pool // nil when it is gone
-	pods   []cluster.Pod // that stand on it and have not ended
-	moving []cluster.Pod // of these, those that will need room elsewhere
+	pool   *cluster.Pool  // nil when it is gone
+	pods   []cluster.Pod  // that stand on it and have not ended
+	moving []*cluster.Pod // of these, those that will need room elsewhere
 	offer  catalog.Offer
 	price  float64 // USD per hour, 0 when nobody knows
 	cost   float64 // of moving its pods (spec core.md §6.3), in ordinary pods
@@ -154,8 +154,8 @@ func (v *view) sight() {
 		n := &node{Host: h}
 		if h.Node != nil {
 			n.pods = on[h.Node.Name]
-			if !slices.IsSortedFunc(n.pods, byKey) {
-				slices.SortFunc(n.pods, byKey)
+			if !slices.IsSortedFunc(n.pods, keyed) {
+				slices.SortFunc(n.pods, keyed)
 			}
 		}
 		v.nodes = append(v.nodes, n)
@@ -164,7 +164,9 @@ func (v *view) sight() {
 	slices.SortFunc(v.nodes, func(a, b *node) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
 }
 
-func byKey(a, b cluster.Pod) int {
+func keyed(a, b cluster.Pod) int { return byKey(&a, &b) }
+
+func byKey(a, b *cluster.Pod) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
@@ -207,8 +209,8 @@ func (v *view) appraise(n *node, m Memory) {
 		n.offer, n.price = v.priceOf(n.Host, p)
 	}
 	n.cost = 1
-	for _, p := range n.pods {
-		if p.Reschedulable() {
+	for i := range n.pods {
+		if p := &n.pods[i]; p.Reschedulable() {
 			n.moving = append(n.moving, p)
 			n.cost += max(0, p.EvictionCost())
 		}
