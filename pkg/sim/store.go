@@ -90,7 +90,7 @@ type claim struct {
 	maker     *invocation // that stored it
 	made      time.Time   // by it
 	condemned time.Time   // because of a notice, by who handles it
-	dropped   time.Time   // by a user, or because its instance ended or fails
+	dropped   time.Time   // by a user, or because its instance ended, fails, or will be stopped before budgets allow it
 	spared    time.Time   // when a disruption of it was taken back
 
 	paid []catalog.Draw // what it was to take of a commitment
@@ -264,7 +264,8 @@ func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
 			if strings.HasSuffix(p.inv.fn.Name, "interruption") && have.Deleting.IsZero() {
 				have.condemned = time.Now()
 			}
-			if (p.inv.fn.Name == "statechange" || p.inv.fn.Name == "lifecycle" && p.w.disturbed(have)) && have.Deleting.IsZero() {
+			told := p.inv.fn.Name == "statechange" || p.inv.fn.Name == "scheduledchange"
+			if (told || p.inv.fn.Name == "lifecycle" && p.w.disturbed(have)) && have.Deleting.IsZero() {
 				have.dropped = time.Now()
 			}
 			p.w.deleteClaim(have, p.inv)
