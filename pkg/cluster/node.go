@@ -24,6 +24,9 @@ func (t Taint) String() string {
 	return t.Key + "=" + t.Value + ":" + t.Effect
 }
 
+// Hold reports whether the taint keeps a new node for the pods it was planned for.
+func (t Taint) Hold() bool { return t.Key == api.TaintHold }
+
 // Ephemeral reports whether the taint goes away by itself while a node starts (spec core.md §3.2).
 func (t Taint) Ephemeral() bool {
 	switch t.Key {

@@ -26,7 +26,7 @@ func (c Claim) Disruption() string {
 
 // Held reports whether the host is kept for pods that are to be evicted elsewhere: it has the hold it was born with, or has no node yet.
 func (h Host) Held() bool {
-	return h.Claim != nil && h.Claim.Annotations[AnnotationHeldFor] != "" && !h.Condemned() && (h.Node == nil || slices.ContainsFunc(h.Node.Taints, isHold))
+	return h.Claim != nil && h.Claim.Annotations[AnnotationHeldFor] != "" && !h.Condemned() && (h.Node == nil || slices.ContainsFunc(h.Node.Taints, Taint.Hold))
 }
 
 // Standby reports whether the held node lacks nothing but pods: only its hold keeps it from being initialized (spec core.md §4.4).
@@ -41,8 +41,6 @@ func (h Host) Standby() bool {
 	}
 	return !slices.ContainsFunc(h.Node.Taints, func(t Taint) bool {
 		started := !slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
-		return t.Ephemeral() || isHold(t) && t.Value == api.HoldAtBoot || !isHold(t) && !started
+		return t.Ephemeral() || t.Hold() && t.Value == api.HoldAtBoot || !t.Hold() && !started
 	})
 }
-
-func isHold(t Taint) bool { return t.Key == api.TaintHold }

@@ -29,7 +29,7 @@ func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Clai
 // OpenNode takes the node's hold off.
 func (p *Ports) OpenNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "open node", n, func(have *cluster.Node) {
-		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t.Key == v1.TaintHold })
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), cluster.Taint.Hold)
 	})
 }
 

@@ -155,7 +155,7 @@ func (w *World) schedule() {
 
 func (w *World) takes(n *cluster.Node, pod *cluster.Pod) bool {
 	hard := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
-		return t.Effect == "PreferNoSchedule" || t.Key == v1.TaintHold && len(pod.Holds) > 0 && (t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
+		return t.Effect == "PreferNoSchedule" || t.Hold() && len(pod.Holds) > 0 && (t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
 	})
 	used := pod.Need
 	for _, other := range w.pods {

@@ -86,10 +86,7 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 	b := v.table()
 	defer b.back(len(b.steps))
 	moving := v.cleared(b, set)
-	planned := map[string]string{}
-	for _, x := range p.Existing {
-		planned[x.Pod] = x.Node
-	}
+	planned := p.Places()
 	launches, more := p.Launches, p.Launches
 	for range most {
 		for i, l := range more {
@@ -135,10 +132,7 @@ func (v *view) bears(set []*node, p plan.Plan) bool {
 	b := v.table()
 	defer b.back(len(b.steps))
 	moving := v.cleared(b, set)
-	planned := map[string]string{}
-	for _, x := range p.Existing {
-		planned[x.Pod] = x.Node
-	}
+	planned := p.Places()
 	start := len(b.steps)
 	for _, order := range []func(x, y *cluster.Pod) int{byKey, func(x, y *cluster.Pod) int { return byKey(y, x) }} {
 		left := b.run(slices.SortedFunc(slices.Values(moving), order), planned)

@@ -219,10 +219,7 @@ func (v *view) unscheduled(ready map[string]bool) map[string]bool {
 	for _, h := range v.s.Hosts() {
 		unready[h.Name()] = !ready[h.Name()]
 	}
-	planned := map[string]string{}
-	for _, x := range v.base.Existing {
-		planned[x.Pod] = x.Node
-	}
+	planned := v.base.Places()
 	b := newBoard(v.s, unready)
 	var moving []*cluster.Pod
 	for _, r := range all {

@@ -263,10 +263,7 @@ func (v *view) budgets() {
 // Pods that wait for new nodes are left out: their nodes are on their way. Nodes that may not take moved pods have no room.
 func (v *view) settled() cluster.Snapshot {
 	s := v.s
-	to := map[string]string{}
-	for _, x := range v.base.Existing {
-		to[x.Pod] = x.Node
-	}
+	to := v.base.Places()
 	gone := map[string]bool{}
 	for _, u := range v.base.Unplaced {
 		gone[u.Pod] = true

@@ -99,7 +99,7 @@ func holdable(pods map[string]cluster.Pod, names []string) bool {
 // Of returns the taint that holds the claim's node; ok is false when it is not held from its birth.
 func Of(c cluster.Claim) (t cluster.Taint, ok bool) {
 	for _, t := range c.StartupTaints {
-		if t.Key == api.TaintHold {
+		if t.Hold() {
 			return t, true
 		}
 	}
@@ -110,7 +110,7 @@ func Of(c cluster.Claim) (t cluster.Taint, ok bool) {
 func AtBoot(taints []cluster.Taint) []cluster.Taint {
 	out := slices.Clone(taints)
 	for i := range out {
-		if out[i].Key == api.TaintHold {
+		if out[i].Hold() {
 			out[i].Value = api.HoldAtBoot
 		}
 	}
@@ -131,7 +131,7 @@ func Registered(taints []cluster.Taint, c cluster.Claim) []cluster.Taint {
 
 // On reports whether the node is held still.
 func On(n cluster.Node) bool {
-	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == api.TaintHold })
+	return slices.ContainsFunc(n.Taints, cluster.Taint.Hold)
 }
 
 // Wishes lists the tolerations that the plan's pods lack for the held nodes it has them on, at most MostPods.

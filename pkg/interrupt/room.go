@@ -42,10 +42,7 @@ type room struct {
 // findRoom says which nodes that are to be left cannot be yet. A pod that leans on one that comes later has no room before that, and a
 // node that stays keeps its pods where they are, on which others may lean.
 func findRoom(s cluster.Snapshot, going []Going, p plan.Plan) room {
-	r := room{s: s, place: map[string]string{}, ready: takers(s), stays: map[string]bool{}}
-	for _, e := range p.Existing {
-		r.place[e.Pod] = e.Node
-	}
+	r := room{s: s, place: p.Places(), ready: takers(s), stays: map[string]bool{}}
 	launched := map[string]bool{}
 	for _, l := range p.Launches {
 		for _, key := range l.Pods {

@@ -46,7 +46,7 @@ func (r *Report) release(h cluster.Host) {
 			r.edit(Untaint, h.Node.Name, "a disruption that Joiner began and did not finish")
 		}
 	}
-	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintHold }) {
+	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.Hold) {
 		r.edit(Open, h.Node.Name, "Karpenter does not know holds and would never take it off")
 		r.find(Change, "Node "+h.Node.Name, "it is held for the pods it was planned for ("+v1.TaintHold+"), which Karpenter would never end", "joiner migrate --back --apply")
 	}

@@ -60,6 +60,15 @@ func Pods(pods []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(pods[:most], ","), len(pods)-most)
 }
 
+// Places says by pod which node, there or on its way, has room for it.
+func (p Plan) Places() map[string]string {
+	out := make(map[string]string, len(p.Existing))
+	for _, e := range p.Existing {
+		out[e.Pod] = e.Node
+	}
+	return out
+}
+
 func (p Plan) nodes() []string {
 	var out []string
 	for _, e := range p.Existing {

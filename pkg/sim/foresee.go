@@ -14,7 +14,7 @@ func (w *world) willRefuse(p *pod, n *node) string {
 	seen := *n
 	seen.down = false
 	if c := w.byUID[n.owner]; c != nil && c.Annotations[cluster.AnnotationHeldFor] != "" {
-		seen.Taints = slices.DeleteFunc(slices.Clone(n.Taints), isHold)
+		seen.Taints = slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.Hold)
 	}
 	why := w.refuses(p, &seen)
 	if why != "pod affinity" {

@@ -27,13 +27,11 @@ func (p *Ports) OpenNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "open node", n, func(have *node) bool {
 		p.w.checkOurs(have, "opened")
 		before := len(have.Taints)
-		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), isHold)
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), cluster.Taint.Hold)
 		p.w.trySchedule()
 		return len(have.Taints) < before
 	})
 }
-
-func isHold(t cluster.Taint) bool { return t.Key == v1.TaintHold }
 
 // tolerations are all of the pod's, those for held nodes too.
 func (p *pod) tolerations() []cluster.Toleration {

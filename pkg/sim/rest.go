@@ -78,7 +78,7 @@ func (w *world) problems() []string {
 func (w *world) nodeProblems(owners map[string]string) (bad []string) {
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		n := w.nodes[name]
-		if slices.ContainsFunc(n.Taints, isHold) {
+		if slices.ContainsFunc(n.Taints, cluster.Taint.Hold) {
 			bad = append(bad, fmt.Sprintf("node %s is held", name))
 		}
 		if n.Deleting.IsZero() && slices.Contains(n.Taints, disrupted()) {

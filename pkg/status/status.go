@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/budget"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
@@ -218,7 +217,7 @@ func phaseOf(h cluster.Host) string {
 		return "starting"
 	case !h.Node.Ready:
 		return "not ready"
-	case slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintHold }):
+	case slices.ContainsFunc(h.Node.Taints, cluster.Taint.Hold):
 		return "held"
 	case slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool { return t.Key == "node.kubernetes.io/unschedulable" }):
 		return "cordoned"

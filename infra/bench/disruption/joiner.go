@@ -133,10 +133,7 @@ func (j *joiner) provision() error {
 	}
 	s := j.snapshot()
 	plan := pass.Decide(s).Plan
-	to := map[string]string{}
-	for _, x := range plan.Existing {
-		to[x.Pod] = x.Node
-	}
+	to := plan.Places()
 	for _, p := range j.w.Waiting() {
 		if n := j.w.Nodes[to[p.Object.Namespace+"/"+p.Object.Name]]; n != nil && n.Kept {
 			j.w.Place(p, n)
