@@ -60,15 +60,14 @@ func change[O object](ctx context.Context, c *Client, what call, edit func(O) fi
 	return now, err
 }
 
-// attempt writes what edit makes of an object that was read before, without reading it again. It is not done when edit finds nothing to do on the object
-// as it was, or somebody changed it since: then it must be read.
-func attempt[O object](ctx context.Context, c *Client, what call, edit func(O) fields, known, into O) (done bool, err error) {
-	patch := edit(known)
+// attempt writes a patch that was worked out from an object as it was in that version, without reading it again. It is not done when there is nothing to
+// do on the object as it was, or somebody changed it since: then it must be read. The object as stored is put into into.
+func (c *Client) attempt(ctx context.Context, what call, patch fields, version string, into object) (done bool, err error) {
 	if patch == nil {
 		return false, nil
 	}
 	began := time.Now()
-	err = c.patch(ctx, what, "", versioned(patch, known.GetResourceVersion()), into)
+	err = c.patch(ctx, what, "", versioned(patch, version), into)
 	switch {
 	case err == nil:
 		c.wrote(what.place, into, began)

@@ -263,7 +263,7 @@ func (c *Client) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
 		return fmt.Errorf("%s: its UID is not known", what)
 	}
 	if known := c.seen.claim(claim); known != nil {
-		if done, err := attempt(ctx, c, what, released, known, newNodeClaim()); done {
+		if done, err := c.attempt(ctx, what, released(known), known.ResourceVersion, newNodeClaim()); done {
 			return unlessReleased(err)
 		}
 	}

@@ -76,7 +76,7 @@ func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node, ed
 	what := call{verb: verb, place: nodes(), name: n.Name, uid: n.UID}
 	if known := c.seen.node(n.UID); known != nil {
 		now := newNode()
-		if done, err := attempt(ctx, c, what, edit, known, now); done {
+		if done, err := c.attempt(ctx, what, edit(known), known.ResourceVersion, now); done {
 			if err == nil {
 				c.seen.head(now)
 			}
