@@ -167,7 +167,7 @@ func (v *view) homeless() func(*running) string {
 			why[x.Pod] = fmt.Sprintf("pod %s waits for node %s to be ready", x.Pod, x.Node)
 		}
 	}
-	left := v.unscheduled(ready)
+	left := v.unscheduled(ready, why)
 	v.leaning(why, left)
 	return func(r *running) string {
 		for _, n := range r.claims {
@@ -208,8 +208,9 @@ func (v *view) leaning(why map[string]string, left map[string]bool) {
 }
 
 // unscheduled are the pods of commands under way that the scheduler would leave without a place on the nodes that are ready, were the
-// nodes they run on gone. Pods that wait take their places before.
-func (v *view) unscheduled(ready map[string]bool) map[string]bool {
+// nodes they run on gone. Pods that wait take their places before. Those that may not be on the new node that was made for them any more are
+// given a reason.
+func (v *view) unscheduled(ready map[string]bool, why map[string]string) map[string]bool {
 	out := map[string]bool{}
 	all := v.underWay()
 	if len(all) == 0 {
@@ -222,9 +223,13 @@ func (v *view) unscheduled(ready map[string]bool) map[string]bool {
 	planned := v.base.Places()
 	b := newBoard(v.s, unready)
 	var moving []*cluster.Pod
+	made := map[string]bool{}
 	for _, r := range all {
 		for _, n := range r.claims {
 			moving = append(moving, n.moving...)
+		}
+		for _, n := range r.with {
+			made[n.Name()] = true
 		}
 	}
 	slices.SortFunc(moving, byKey)
@@ -238,10 +243,43 @@ func (v *view) unscheduled(ready map[string]bool) map[string]bool {
 			b.do(step{podCame, b.sort(p), x})
 		}
 	}
+	for _, p := range b.astray(moving, planned) {
+		if x := planned[p.Key()]; made[x] && why[p.Key()] == "" {
+			why[p.Key()] = fmt.Sprintf("pod %s has no room elsewhere: its spread does not allow it on node %s any more, which was made for it", p.Key(), x)
+		}
+	}
 	for _, p := range b.run(moving, planned) {
 		out[p.Key()] = true
 	}
 	return out
+}
+
+// astray are the pods whose spread would be broken, were all where they are planned. The packer keeps pods on the nodes that were made for
+// them, where they could be then; others may have come, or stayed, meanwhile. It moves nothing.
+func (b *board) astray(pods []*cluster.Pod, planned map[string]string) (out []*cluster.Pod) {
+	before := len(b.steps)
+	for _, p := range pods {
+		if x := b.byName[planned[p.Key()]]; x != nil {
+			b.do(step{podCame, b.sort(p), x})
+		}
+	}
+	for _, p := range pods {
+		if x := b.byName[planned[p.Key()]]; x != nil && b.rules(b.sort(p)).broken(x) {
+			out = append(out, p)
+		}
+	}
+	b.back(before)
+	return out
+}
+
+// broken reports whether the pod, counted on the site already, stands there beyond what its spreads allow.
+func (r terms) broken(x *site) bool {
+	for i, s := range r.k.spreads {
+		if d := s.counter.at[x.index]; d < 0 || s.counter.count[d]-r.least[i] > s.rule.MaxSkew {
+			return true
+		}
+	}
+	return false
 }
 
 func namesOf(list []*node) []string {

@@ -93,6 +93,7 @@ func (w *world) initialize() {
 				Labels: maps.Clone(c.Labels), Taints: slices.Clone(c.Taints)}
 			n.Labels[v1.LabelRegistered], n.Labels[v1.LabelInitialized], n.Labels["kubernetes.io/hostname"] = "true", "true", n.Name
 			c.NodeName = n.Name
+			c.Conditions = append(slices.Clone(c.Conditions), cluster.Condition{Type: v1.ConditionInitialized, Status: "True", Since: s.Now})
 			s.Nodes = append(s.Nodes, n)
 		}
 	}
