@@ -11,6 +11,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/metric"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
@@ -82,7 +83,7 @@ func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 		d.Depot = &pack.Depot{}
 	}
 	for {
-		busy, held, err := sole{d.Lease, d.Holder}.alone(ctx, d.pass)
+		busy, held, err := d.look(ctx)
 		if err != nil {
 			return err
 		}
@@ -97,12 +98,22 @@ func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 	}
 }
 
+// look is a pass by the holder of the lease, if there is something to look at. It takes seconds in a large cluster, so it comes after what
+// provision needs the lease for at once: replacements of what EC2 takes back.
+func (d *Disrupt) look(ctx context.Context) (busy, held bool, err error) {
+	claims, err := d.Read.Claims(ctx)
+	switch {
+	case err != nil || len(claims) == 0:
+		return false, true, err
+	case interrupt.Awaited(claims, d.Now()):
+		d.Log.Info("nothing is disrupted by choice while pods wait for replacements of what EC2 takes back")
+		return true, true, nil
+	}
+	return sole{d.Lease, d.Holder}.alone(ctx, d.pass)
+}
+
 // pass decides once and has it done: first what ends, then what begins.
 func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
-	claims, err := d.Read.Claims(ctx)
-	if err != nil || len(claims) == 0 {
-		return false, err
-	}
 	memory, err := d.Notes.Recall(ctx)
 	if err != nil {
 		return false, err

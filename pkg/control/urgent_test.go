@@ -97,3 +97,29 @@ func TestDrainsBeginBeforeLaunchesAreWrittenDown(t *testing.T) {
 		t.Errorf("want that six drains begin, each once, before the first of six launches is written down: %q", after)
 	}
 }
+
+// Who disrupts by choice leaves the lease to provision while pods wait for replacements of what EC2 takes back.
+func TestChoiceComesAfterWhatIsUrgent(t *testing.T) {
+	f := running(t)
+	leased := func() bool {
+		p := f.w.Ports(controltest.Fault{})
+		if err := f.disrupt(p).Run(context.Background(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Contains(p.Calls(), "acquire lease")
+	}
+	if !leased() {
+		t.Fatal("disrupt does not take the lease")
+	}
+	n := notice(f.w)
+	again(t, f, n)
+	if leased() {
+		t.Error("disrupt takes the lease before the replacement is launched")
+	}
+	if err := f.provision(f.w.Ports(controltest.Fault{})).Run(context.Background(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if !leased() {
+		t.Error("disrupt does not take the lease when the replacement was launched")
+	}
+}
