@@ -58,10 +58,11 @@ func Provided(s cluster.Snapshot, p plan.Plan, launched []plan.Launch) []cluster
 	return out
 }
 
-// first is until when the pods of a claim that is condemned now stay; zero when there is no time for it. The deadline on the claim may be that
+// first is until when the pods of a claim that is condemned now stay, in whole seconds and for firstFor at least, because the annotation knows
+// no parts of a second; zero when there is no time for it. The deadline on the claim may be that
 // of a handler that died before it condemned it.
 func first(c cluster.Claim, deadline, now time.Time) time.Time {
-	until := now.Add(firstFor)
+	until := now.Add(firstFor + time.Second - 1).Truncate(time.Second)
 	if have := c.Deadline(); !have.IsZero() && have.Before(deadline) {
 		deadline = have
 	}

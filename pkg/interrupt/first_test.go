@@ -76,3 +76,15 @@ func TestFirstUntil(t *testing.T) {
 		}
 	}
 }
+
+// What is written down has whole seconds: pods stay for twenty at least all the same.
+func TestFirstIsRoundedUp(t *testing.T) {
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	claims := []cluster.Claim{{Name: "a", ProviderID: "aws:///us-west-2a/i-1"}}
+	for after, want := range map[time.Duration]time.Duration{0: 20 * time.Second, time.Nanosecond: 21 * time.Second, 990 * time.Millisecond: 21 * time.Second} {
+		o := interrupt.Interrupted(interrupt.Notice{Kind: interrupt.Spot, Instance: "i-1", Time: noon}, claims, noon.Add(after))
+		if got := o.First.Sub(noon); got != want {
+			t.Errorf("noticed %s after noon: pods stay until %s after it, want %s", after, got, want)
+		}
+	}
+}
