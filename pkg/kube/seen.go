@@ -78,7 +78,7 @@ func (s *seen) holds(n *karpv1.NodeClaim) {
 func (s *seen) few(claims []karpv1.NodeClaim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.statuses) >= mostHeads {
+	if len(s.statuses) >= mostHeads && s.claimsVersion == "" {
 		clear(s.statuses)
 	}
 	for i := range claims {
@@ -105,10 +105,8 @@ func (s *seen) node(uid string) *corev1.Node {
 
 // claim is as much of the claim in the version given as its release looks at, nil when it is not known.
 func (s *seen) claim(c cluster.Claim) *karpv1.NodeClaim {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.statuses[c.UID]
-	if known.status == nil || known.version != c.Version {
+	known, ok := s.stored(c)
+	if !ok {
 		return nil
 	}
 	return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: uidOf(c.UID), ResourceVersion: c.Version, Finalizers: known.finalizers}}
@@ -116,13 +114,19 @@ func (s *seen) claim(c cluster.Claim) *karpv1.NodeClaim {
 
 // status is a copy of the status of the claim in the version given, nil when it is not known.
 func (s *seen) status(c cluster.Claim) *karpv1.NodeClaimStatus {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known := s.statuses[c.UID]
-	if known.status == nil || known.version != c.Version {
+	known, ok := s.stored(c)
+	if !ok {
 		return nil
 	}
 	return known.status.DeepCopy()
+}
+
+// stored is what is known of the claim, if that is of the version given.
+func (s *seen) stored(c cluster.Claim) (known storedStatus, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, ok = s.statuses[c.UID]
+	return known, ok && known.version == c.Version
 }
 
 func (s *seen) nodes(version string, list []cluster.Node, heads map[string]*corev1.Node) {
