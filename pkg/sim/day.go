@@ -138,11 +138,7 @@ func (w *world) cost(h *Hour) {
 // anew is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the bound that it proves for any
 // fleet, daemons and whole pods reckoned with. USD per hour.
 func (w *world) anew() (usd, bound float64) {
-	s := cluster.Snapshot{Now: w.second(), Catalog: w.market, Rules: cluster.Rules{MemoryOverhead: w.rules.MemoryOverhead}}
-	w.readRest(&s)
-	for i := range s.Classes {
-		s.Classes[i].MemoryOverhead = w.rules.MemoryOverhead
-	}
+	s := w.offered(cluster.Rules{MemoryOverhead: w.rules.MemoryOverhead})
 	for _, p := range w.listPods() {
 		if p.Owner == cluster.OwnerDaemonSet || p.Terminating() {
 			continue

@@ -87,13 +87,20 @@ func (w *world) priceOf(m *machine) (usd float64) {
 	return usd
 }
 
-// atOnce is the cluster as it is, read in a moment.
-func (w *world) atOnce() cluster.Snapshot {
-	s := cluster.Snapshot{Now: w.second(), Catalog: w.market, Rules: w.rules, Pods: w.listPods()}
+// offered is what can be launched now by these rules, for no pods and beside no nodes.
+func (w *world) offered(r cluster.Rules) cluster.Snapshot {
+	s := cluster.Snapshot{Now: w.second(), Catalog: w.market, Rules: r}
 	w.readRest(&s)
 	for i := range s.Classes {
 		s.Classes[i].MemoryOverhead = w.rules.MemoryOverhead
 	}
+	return s
+}
+
+// atOnce is the cluster as it is, read in a moment.
+func (w *world) atOnce() cluster.Snapshot {
+	s := w.offered(w.rules)
+	s.Pods = w.listPods()
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
 		s.Nodes = append(s.Nodes, w.nodes[name].Node)
 	}
