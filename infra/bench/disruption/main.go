@@ -39,6 +39,24 @@ type outcome struct {
 	Faults       []string
 	Version, Day string         // of the tool, and when it was measured
 	Why          map[string]int // nodes of the last pass that stayed, by word
+	Course       []point        // after each pass in which the price changed
+}
+
+// point is how far a side has come.
+type point struct {
+	USD   float64
+	Moved int
+	CPU   float64 // seconds
+}
+
+// at is the first point of the course at which the cluster cost no more than that, the end if it never did.
+func (o outcome) at(usd float64) point {
+	for _, p := range o.Course {
+		if p.USD <= usd {
+			return p
+		}
+	}
+	return point{o.USD, o.Moved, o.CPU}
 }
 
 // row is one cluster.
@@ -204,6 +222,9 @@ func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
 		o.CPU += took.UserSeconds
 		spent += took.UserSeconds
 		o.Longest = max(o.Longest, took.Seconds)
+		if n := len(o.Course); n == 0 || o.Course[n-1].USD != w.Price() {
+			o.Course = append(o.Course, point{w.Price(), w.Moved, o.CPU})
+		}
 		if b.verbose {
 			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s %8.3f USD/h %4d nodes %5d moved\n", tool, o.Passes, acted, took.Seconds, w.Price(), len(w.Nodes), w.Moved)
 			if j, ours := s.(*joiner); ours {

@@ -20,7 +20,7 @@ func sheet(rows []row) table.Writer {
 			head = append(head, tool+" "+what)
 		}
 	}
-	t.AppendHeader(append(head, "price", "CPU"))
+	t.AppendHeader(append(head, "price", "CPU", "Joiner moved until as cheap", "CPU s until as cheap"))
 	for _, r := range rows {
 		line := table.Row{r.name, r.nodes, r.pods, fmt.Sprintf("%.3f", r.usd)}
 		for _, o := range []*outcome{r.theirs, r.ours} {
@@ -35,9 +35,10 @@ func sheet(rows []row) table.Writer {
 			line = append(line, fmt.Sprintf("%.3f%s", o.USD, mark), o.Nodes, o.Moved, o.Passes, fmt.Sprintf("%.2f", o.CPU), fmt.Sprintf("%.2f", o.Longest))
 		}
 		if r.theirs == nil || r.ours == nil {
-			line = append(line, "", "")
+			line = append(line, "", "", "", "")
 		} else {
-			line = append(line, fmt.Sprintf("%.3f", r.ours.USD/r.theirs.USD), fmt.Sprintf("%.1f", r.theirs.CPU/r.ours.CPU))
+			even := r.ours.at(r.theirs.USD)
+			line = append(line, fmt.Sprintf("%.3f", r.ours.USD/r.theirs.USD), fmt.Sprintf("%.1f", r.theirs.CPU/r.ours.CPU), even.Moved, fmt.Sprintf("%.2f", even.CPU))
 		}
 		t.AppendRow(line)
 	}
@@ -66,9 +67,12 @@ func summary(rows []row) string {
 // together compares the sums of both sides.
 func together(rows []row) string {
 	var ours, theirs outcome
+	var even point
 	var before float64
 	for _, r := range rows {
 		before += r.usd
+		p := r.ours.at(r.theirs.USD)
+		even = point{even.USD + p.USD, even.Moved + p.Moved, even.CPU + p.CPU}
 		for _, x := range []struct{ sum, of *outcome }{{&ours, r.ours}, {&theirs, r.theirs}} {
 			x.sum.USD += x.of.USD
 			x.sum.Moved += x.of.Moved
@@ -76,9 +80,10 @@ func together(rows []row) string {
 		}
 	}
 	return fmt.Sprintf("Joiner's cost %.1f %% less than Karpenter's in the end (%.2f and %.2f USD/h of %.2f before), "+
-		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU.\n",
+		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU. "+
+		"When its clusters first cost what Karpenter's did in the end, Joiner had moved %.0f pods for each USD/h saved, and Karpenter's CPU was %.1f times what it had taken.\n",
 		100*(1-ours.USD/theirs.USD), ours.USD, theirs.USD, before,
-		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU)
+		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU, float64(even.Moved)/(before-even.USD), theirs.CPU/even.CPU)
 }
 
 // markdown is the table as a page. how says in what manner the rows were measured.
@@ -86,7 +91,8 @@ func markdown(rows []row, how string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Disruption, side by side\n\nWritten on %s, with %s on %s/%s and Karpenter %s, %s.\n\n",
 		time.Now().UTC().Format(time.DateOnly), runtime.Version(), runtime.GOOS, runtime.GOARCH, peerVersion(), how)
-	b.WriteString("Price: Joiner's by Karpenter's. CPU: Karpenter's by Joiner's. * was not at rest when its time was over.\n\n")
+	b.WriteString("Price: Joiner's by Karpenter's. CPU: Karpenter's by Joiner's. As cheap: when Joiner's fleet first cost what Karpenter's does in the end. " +
+		"* was not at rest when its time was over.\n\n")
 	b.WriteString(sheet(rows).RenderMarkdown() + "\n\n" + summary(rows))
 	b.WriteString("\n## Why Joiner's nodes stay in the end\n\n")
 	for _, r := range rows {
