@@ -90,6 +90,10 @@ func (e *EarlyError) Error() string {
 // Notices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is an urgent one whose
 // instance may be one that is being launched; less urgent ones are left to the retries of the invocation.
 func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice) error {
+	if i.attended(ctx, notices) {
+		i.Log.Info("left to those who watch", "kind", string(interrupt.Running), "instance", notices[0].Instance)
+		return nil
+	}
 	var done error
 	for tries, waits := 1, 1; len(notices) > 0; {
 		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.enough(notices))
@@ -124,6 +128,27 @@ func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice)
 		}
 	}
 	return done
+}
+
+// Attended is a Waker that can tell whether it would have anybody to wake, as Considerate is.
+type Attended interface {
+	Waker
+	// Watched reports whether an invocation watches, so that Wake would run none. May be repeated.
+	Watched(ctx context.Context) bool
+}
+
+// attended reports whether nothing can come of the notices, whosever their instances are: all that comes of an instance that runs is a
+// wake-up of lifecycle or provision, and both watch. Where hundreds of instances start at once nobody need look for their claims.
+func (i *Interruption) attended(ctx context.Context, notices []interrupt.Notice) bool {
+	if len(notices) != 1 || notices[0].Kind != interrupt.Running {
+		return false
+	}
+	for _, w := range []Waker{i.Lifecycle, i.Provision} {
+		if w, can := w.(Attended); !can || !w.Watched(ctx) {
+			return false
+		}
+	}
+	return true
 }
 
 // pause waits, or returns the error of the context.

@@ -28,20 +28,28 @@ func alone(keys []string) (rows [][]string) {
 func lanes(objects *index, groups map[string][]plan.Action, keys []string) []lane {
 	late, evictions := lane{most: parallelSteps, all: true}, lane{most: parallelEvictions}
 	ending, names, others := lane{most: parallelSteps}, lane{most: parallelSteps}, lane{most: parallelSteps}
-	queue := map[string]int{}
+	type row struct {
+		budget string
+		turn   int
+	}
+	under, at := map[string]int{}, map[row]int{} // evictions so far; the place among the rows
 	for _, k := range keys {
 		a := groups[k][0]
 		claim, ofClaim := objects.claims[a.Claim]
 		switch {
 		case a.Do == plan.DeletePod: // its node ends soon
 			late.rows = append(late.rows, []string{k})
-		case a.Do == plan.Evict:
-			if at, ok := queue[a.Budget]; ok && a.Budget != "" {
-				evictions.rows[at] = append(evictions.rows[at], k)
-				continue
-			}
-			queue[a.Budget] = len(evictions.rows)
+		case a.Do == plan.Evict && a.Budget == "":
 			evictions.rows = append(evictions.rows, []string{k})
+		case a.Do == plan.Evict:
+			n := under[a.Budget]
+			under[a.Budget]++
+			turn := row{a.Budget, n % turnsOfBudget}
+			if n < turnsOfBudget {
+				at[turn] = len(evictions.rows)
+				evictions.rows = append(evictions.rows, nil)
+			}
+			evictions.rows[at[turn]] = append(evictions.rows[at[turn]], k)
 		case ofClaim && !claim.Deleting.IsZero():
 			ending.rows = append(ending.rows, []string{k})
 		case slices.ContainsFunc(groups[k], func(a plan.Action) bool { return a.Do == plan.TagInstance }):

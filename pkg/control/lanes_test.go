@@ -91,7 +91,7 @@ func TestLongPassIsDecidedAnew(t *testing.T) {
 	if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
 		t.Fatal(err)
 	}
-	if evictions == 0 || evictions > 24 {
+	if evictions == 0 || evictions > 29 {
 		t.Errorf("%d evictions began, want no more than were under way when three seconds had passed", evictions)
 	}
 	left := 0
@@ -123,7 +123,7 @@ func pods(t *testing.T, f *functions) []cluster.Pod {
 	return s.Pods
 }
 
-// TestEvictionsUnderOneBudgetTakeTurns: in the API server they would be in each other's way. Those that no budget bounds need not.
+// TestEvictionsUnderOneBudgetTakeTurns, two at a time: in the API server more would be in each other's way. Those that no budget bounds need not.
 func TestEvictionsUnderOneBudgetTakeTurns(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -153,12 +153,44 @@ func TestEvictionsUnderOneBudgetTakeTurns(t *testing.T) {
 			if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
 				t.Fatal(err)
 			}
-			if evictions != 30 || (most == 1) != c.protect {
+			if evictions != 30 || (most == 2) != c.protect {
 				t.Errorf("%d evictions, %d at once", evictions, most)
 			}
 		}
 		t.Run(c.name, func(t *testing.T) { synctest.Test(t, alone) })
 	}
+}
+
+// TestNoEvictionWaitsForAnEvent: that the ones before it were told of can wait.
+func TestNoEvictionWaitsForAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := draining(t)
+		f.w.Protect("many", 0)
+		p := f.w.Ports(controltest.Fault{})
+		var mu sync.Mutex
+		var evicted, told time.Duration
+		began, events := time.Now(), 0
+		p.Before = func(call string) {
+			mu.Lock()
+			switch call {
+			case "evict pod":
+				evicted = time.Since(began)
+			case "write event":
+				events++
+				mu.Unlock()
+				time.Sleep(time.Minute)
+				mu.Lock()
+				told = time.Since(began)
+			}
+			mu.Unlock()
+		}
+		if err := f.lifecycle(p).Run(context.Background(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		if events < 30 || evicted >= time.Minute || told < time.Minute {
+			t.Errorf("%d events; the last pod was evicted after %s, the last event told of after %s", events, evicted, told)
+		}
+	})
 }
 
 // TestNamesKeepNoOtherClaimWaiting: EC2 takes few tags a second, and a node that is to go does not wait until a dozen that came are named.

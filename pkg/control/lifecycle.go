@@ -22,9 +22,11 @@ const (
 	parallelSteps  = 10
 	templateMaxAge = time.Hour
 
-	// Evictions have a lane of their own, in which those under one budget take turns: one that meets another of the same budget waits
-	// inside the API server for half a second, and would keep everything else waiting with it.
-	parallelEvictions = 24
+	// Evictions have a lane of their own, in which few at a time are under one budget: one that meets another write to the status of its budget
+	// waits inside the API server for half a second, and would keep everything else waiting with it. Two use the time better than one, because
+	// the controller of the budget writes too.
+	parallelEvictions = 32
+	turnsOfBudget     = 2
 
 	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is old, and what has
 	// become urgent meanwhile goes first.
@@ -215,7 +217,8 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[s
 	for k := range groups {
 		outcomes[k] = &outcome{}
 	}
-	var all errgroup.Group
+	var all, told errgroup.Group
+	told.SetLimit(parallelEvictions)
 	for _, one := range lanes {
 		all.Go(func() error {
 			var g errgroup.Group
@@ -226,7 +229,7 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[s
 						if late(ctx) || !one.all && l.Now().Sub(began) >= stepsTake { // the next pass or invocation goes on
 							return nil
 						}
-						*outcomes[k] = outcome{true, l.inTurn(ctx, &worker{l: l, index: objects}, groups[k])}
+						*outcomes[k] = outcome{true, l.inTurn(ctx, &worker{l: l, told: &told, index: objects}, groups[k])}
 					}
 					return nil
 				})
@@ -235,6 +238,7 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[s
 		})
 	}
 	_ = all.Wait() // every error is in outcomes
+	_ = told.Wait()
 	for _, k := range slices.Sorted(maps.Keys(outcomes)) {
 		if o := outcomes[k]; o.err != nil {
 			l.failed.add(k, o.err, l.Now())

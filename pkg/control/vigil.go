@@ -44,7 +44,10 @@ func (c Considerate) Wake(ctx context.Context) error {
 	return err
 }
 
-// Insist does the same. When it was left to an invocation that watches, confirm waits until that one has shown that it still lived after it
+// Watched reports whether Wake would leave it to an invocation that watches. It changes nothing.
+func (c Considerate) Watched(ctx context.Context) bool { return c.sign(ctx) != "" }
+
+// Insist does what Wake does. When it was left to an invocation that watches, confirm waits until that one has shown that it still lived after it
 // was asked for, and else, after seven seconds at most, runs the function all the same: the lease of one that died lasts on. It is nil when
 // there is nothing to confirm.
 func (c Considerate) Insist(ctx context.Context) (confirm func(context.Context) error, err error) {

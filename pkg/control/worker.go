@@ -6,6 +6,8 @@ import (
 	"maps"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
@@ -38,6 +40,7 @@ func newIndex(s cluster.Snapshot) *index {
 type worker struct {
 	*index
 	l       *Lifecycle
+	told    *errgroup.Group // events that nothing waits for before the end of the pass
 	written cluster.Claim
 }
 
@@ -134,7 +137,7 @@ func (w *worker) remove(ctx context.Context, a plan.Action) error {
 		w.l.Log.Info(a.String(), "outcome", "evicted")
 		about.Reason, about.Message = "Evicted", "Evicted pod: "+disruptionReason(w.claims[a.Claim])
 	}
-	w.event(ctx, about)
+	w.told.Go(func() error { w.event(ctx, about); return nil }) // the next eviction under this budget need not wait for it
 	return nil
 }
 

@@ -168,6 +168,12 @@ func (w waker) Wake(ctx context.Context) error {
 	return w.g.pass(ctx, "wake "+w.name, func() error { return w.to.Wake(ctx) })
 }
 
+// Watched passes the question on, which changes nothing.
+func (w waker) Watched(ctx context.Context) bool {
+	to, can := w.to.(control.Attended)
+	return can && to.Watched(ctx)
+}
+
 // Insist passes what is urgent on, and what makes sure of it later.
 func (w waker) Insist(ctx context.Context) (confirm func(context.Context) error, err error) {
 	to, can := w.to.(control.Insister)

@@ -29,7 +29,7 @@ func always(open bool, err error) func(context.Context) (bool, error) {
 
 // behind is every kind of port behind the gate, with nothing behind it: a call that comes through panics.
 func behind(g *gate.Gate) []any {
-	return []any{g.Lease(nil), g.Launcher(nil), g.Instances(nil), g.SoldOut(nil), g.Waker(nil, "x"), g.ClassFinder(nil, nil), g.Claims(nil),
+	return []any{g.Lease(nil), g.Launcher(nil), g.Instances(nil), g.SoldOut(nil), g.Waker(control.Considerate{}, "x"), g.ClassFinder(nil, nil), g.Claims(nil),
 		g.Nodes(nil), g.Pods(nil), g.Recorder(nil), g.Buffers(nil), g.Overlays(nil), g.Classes(nil), g.Pools(nil), g.PoolStatus(nil), g.NodePods(nil), g.Quota(nil), g.Tolerator(nil), g.Opener(nil), g.Rehearser(nil), g.Vigil(nil)}
 }
 
@@ -50,7 +50,7 @@ func comesThrough(method reflect.Value) (reached bool) {
 
 func TestAClosedGateLetsReadingThroughAndNothingElse(t *testing.T) {
 	reading := []string{"Instances.Instances", "SoldOut.Marks", "ClassFinder.Find", "ClassFinder.Profiles", "Buffers.Buffers", "Overlays.Shelves", "Classes.Classes", "Classes.Class",
-		"Pools.Pools", "Pools.Claims", "NodePods.PodsOn", "Vigil.Sign"}
+		"Pools.Pools", "Pools.Claims", "NodePods.PodsOn", "Vigil.Sign", "Waker.Watched"}
 	names := []string{"Lease", "Launcher", "Instances", "SoldOut", "Waker", "ClassFinder", "Claims", "Nodes", "Pods", "Recorder", "Buffers", "Overlays", "Classes", "Pools",
 		"PoolStatus", "NodePods", "Quota", "Tolerator", "Opener", "Rehearser", "Vigil"}
 	for state, g := range map[string]*gate.Gate{
