@@ -26,6 +26,7 @@ type function struct {
 	everyMin   float64       // 0: no schedule
 	rules      []events.Kind // events that invoke it, besides the schedule
 	alone      bool          // never two at a time
+	urgent     bool          // its events leave two minutes, so that nobody is to keep them waiting
 	admin      bool          // administers the cluster, instead of being in a group of its own
 	// Asynchronous invocations: retries after an error, and the age at which an event is not worth handling any more.
 	retries   float64
@@ -62,10 +63,10 @@ func (p Props) functions() []function {
 			timeoutSec: 120, everyMin: 5, alone: true, maxAgeSec: 60, allows: refreshAllows,
 			rules: []events.Kind{events.KindDeployed}},
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
-			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindSpotInterruption}},
 		{name: "reservationinterruption", id: "ReservationInterruption", doc: "moves pods off an instance that loses its capacity reservation",
-			timeoutSec: 60, retries: 2, maxAgeSec: 300, allows: wakesBoth,
+			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindReservationInterruption}},
 		// A state that is older has been seen by lifecycle meanwhile. A recommendation of an hour ago says little.
 		{name: "statechange", id: "StateChange", doc: "brings running instances into service and lets go of ended ones",
@@ -88,6 +89,17 @@ func (p Props) functions() []function {
 			timeoutSec: 2, alone: true, called: true, maxAgeSec: 60, allows: wakesBoth})
 	}
 	return all
+}
+
+// reserved is how much of the account's concurrency is the function's alone, and all that it gets; 0 for none.
+func (p Props) reserved(f function) int {
+	switch {
+	case f.alone:
+		return 1
+	case f.urgent:
+		return p.Stack.NoticeConcurrency
+	}
+	return 0
 }
 
 const (
@@ -132,8 +144,8 @@ func (s *joiner) addFunction(f function) error {
 			props.Tracing = awslambda.Tracing_ACTIVE
 		}
 	}
-	if f.alone {
-		props.ReservedConcurrentExecutions = jsii.Number(1)
+	if n := s.props.reserved(f); n > 0 {
+		props.ReservedConcurrentExecutions = jsii.Number(n)
 	}
 	made.fn, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), entry
 	made.entrance = s.addEntrance(made)

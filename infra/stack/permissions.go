@@ -164,6 +164,7 @@ func setupAllows(s *joiner) []statement {
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
+		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}}, // knows no resources
 		s.wake("lifecycle"),
 	}
 }

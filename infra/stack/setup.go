@@ -20,8 +20,8 @@ const setupTimeout = 960
 
 // addSetup makes the custom resources that setup answers for, and puts everything into the order that they need.
 //
-// Created: the preflight, before any access entry, so that a cluster that cannot have them is told from others by a message and
-// not by a failure halfway; then the functions and entries; then setup puts CRDs and RBAC into the cluster; then provision and all
+// Created: the preflight, before any access entry and any function that reserves concurrency, so that a cluster or an account that
+// cannot have them is told from others by a message and not by a failure halfway; then the functions and entries; then setup puts CRDs and RBAC into the cluster; then provision and all
 // rules, so that nothing runs before there is something to run on. Deleted, the other way round: nothing launches or fires any
 // more when setup begins to drain, and lifecycle, which it wakes for that, is still there.
 func (s *joiner) addSetup() error {
@@ -31,9 +31,16 @@ func (s *joiner) addSetup() error {
 	}
 	fn := s.made["setup"].fn
 	inside := strconv.FormatBool(s.net.vpc != nil)
-	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster, "Inside": inside})
+	all, notices := s.reserved()
+	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster, "Inside": inside,
+		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices)})
 	for _, entry := range s.entries {
 		entry.AddResourceDependency(preflight, nil)
+	}
+	for _, name := range sortedKeys(s.made) {
+		if m := s.made[name]; s.props.reserved(m.function) > 0 {
+			resource(m.fn).AddResourceDependency(preflight, nil)
+		}
 	}
 	asked := map[string]any{
 		"ClusterName": s.cluster,
@@ -59,6 +66,18 @@ func (s *joiner) addSetup() error {
 		rule.AddResourceDependency(setup, nil)
 	}
 	return nil
+}
+
+// reserved is how much of the account's concurrency all functions reserve, and how much of that is for notices.
+func (s *joiner) reserved() (all, notices int) {
+	for _, m := range s.made {
+		n := s.props.reserved(m.function)
+		all += n
+		if m.urgent {
+			notices += n
+		}
+	}
+	return all, notices
 }
 
 // customResource makes a resource of type Custom::Joiner<name> whose id in the template is name with Resource behind it.

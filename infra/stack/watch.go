@@ -84,8 +84,12 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 			text: name + " runs into its time-out: too much work, or somebody it calls does not answer"})
 	}
 	if !f.alone && !f.direct {
+		why := "the account's concurrency is used up"
+		if s.props.reserved(f.function) > 0 {
+			why = "more notices came at once than noticeConcurrency lets through"
+		}
 		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1, metric: f.fn.MetricThrottles(sum(5)),
-			text: name + " was throttled: the account's concurrency is used up, and notices wait"})
+			text: name + " was throttled: " + why + ", and notices wait"})
 	}
 	if f.deadLetters != nil {
 		all = append(all, alarm{id: f.id + "DeadLetters", over: 0, of: 1, from: 1,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func failedID(e cfn.Event, id string) string {
 func answer(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
 	switch {
 	case e.ResourceType == preflightType:
-		return nil, s.Access.Check()
+		return nil, errors.Join(s.Access.Check(), s.Room.Check())
 	case e.RequestType != cfn.RequestDelete:
 		n, err := s.Install(ctx)
 		return map[string]any{"Objects": n}, err
@@ -118,11 +119,39 @@ func newSetup(ctx context.Context, set setting.Values, e cfn.Event, log *slog.Lo
 	if s.Push, err = pushAddress(set, e); err != nil {
 		return nil, err
 	}
+	if e.ResourceType == preflightType {
+		s.Room = room(ctx, lambda.NewFromConfig(cfg), e, log)
+	}
 	if !found || a.Endpoint == "" {
 		return s, nil // the check says it better
 	}
 	s.Cluster, err = objects(cfg, a, set.ClusterName)
 	return s, err
+}
+
+// settings tells what an account may run.
+type settings interface {
+	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput, o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
+}
+
+// room is what the account has left for the stack to reserve. When that, or what the deployed stack has reserved, cannot be found out there is
+// nothing to check, and Lambda says itself what it cannot reserve.
+func room(ctx context.Context, l settings, e cfn.Event, log *slog.Logger) setup.Room {
+	r := setup.Room{Wanted: number(e.ResourceProperties, "Reserved"), ForNotices: number(e.ResourceProperties, "ReservedForNotices"), Had: number(e.OldResourceProperties, "Reserved")}
+	out, err := l.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
+	if _, told := e.OldResourceProperties["Reserved"]; err != nil || out.AccountLimit == nil || e.RequestType == cfn.RequestUpdate && !told {
+		log.Warn("whether the account has room for the concurrency that the functions reserve is unknown", "error", err)
+		return setup.Room{}
+	}
+	r.Limit, r.Unreserved = int(out.AccountLimit.ConcurrentExecutions), int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
+	return r
+}
+
+// number is a property that the stack wrote as one, 0 when it is missing.
+func number(properties map[string]any, name string) int {
+	text, _ := properties[name].(string)
+	n, _ := strconv.Atoi(text)
+	return n
 }
 
 // pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows those.

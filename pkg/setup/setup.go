@@ -51,6 +51,7 @@ type Setup struct {
 	Lifecycle Waker
 	SpotRole  SpotRole      // nil: IAM cannot be reached
 	Access    Access        // to say what is wrong
+	Room      Room          // the same
 	Poll      time.Duration // between two looks
 	Patience  time.Duration // for what EKS and the API server need a moment for
 	Log       *slog.Logger
