@@ -2,6 +2,7 @@ package disrupt
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -51,7 +52,8 @@ const mostRetries = 3
 // are left out, and so are those that a launch would only bring back: the same offer for the same pool.
 func (v *view) worthIt(set []*node) (Command, bool) {
 	set = slices.SortedFunc(slices.Values(set), byWaste)
-	for range mostRetries {
+	v.yield = math.NaN()
+	for i := range mostRetries {
 		if len(set) == 0 {
 			return Command{}, false
 		}
@@ -59,6 +61,9 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 			return c, ok
 		}
 		p := v.without(set, false)
+		if i == 0 && len(p.Unplaced) == 0 {
+			v.yield = v.yields(set, p)
+		}
 		word, out := "stuck", v.stuck(set, p)
 		if len(out) == 0 {
 			word, out = "alike", alike(set, p.Launches)
@@ -70,8 +75,23 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 			n.kept = refuse{word, why}
 		}
 		set = slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return out[n] != "" })
+		if v.hope(set) <= 0 {
+			break // the rest has nothing to gain
+		}
 	}
 	return Command{}, false
+}
+
+// yields is what the set earns within the payback time by the plan for its pods.
+func (v *view) yields(set []*node, p plan.Plan) float64 {
+	before, moves, after := 0.0, 0.0, 0.0
+	for _, n := range set {
+		before, moves = before+n.price, moves+n.cost-1
+	}
+	for _, l := range p.Launches {
+		after += l.Choice.Price
+	}
+	return v.gain(before, moves, after)
 }
 
 // shed is the command without replacements, where the scheduler finds room for all pods. It is done unless some have none, or must be

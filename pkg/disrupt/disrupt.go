@@ -133,11 +133,18 @@ type Memory struct {
 
 // Asked is what the search for something cheaper has been answered with no about.
 type Asked struct {
-	World uint64          `json:"world,omitempty"` // digest of all that the answers depend on
-	Sets  []uint64        `json:"sets,omitempty"`  // digests of sets of nodes, sorted
-	Later []uint64        `json:"later,omitempty"` // sets that were asked about in other worlds, when the questions were used up: others come first
-	Done  bool            `json:"done,omitempty"`  // all was asked
-	Kept  map[string]Kept `json:"kept,omitempty"`  // if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
+	World  uint64          `json:"world,omitempty"`  // digest of all that the answers depend on
+	Sets   []uint64        `json:"sets,omitempty"`   // digests of sets of nodes, sorted
+	Later  []uint64        `json:"later,omitempty"`  // sets that were asked about in other worlds, when the questions were used up: others come first
+	Missed []Missed        `json:"missed,omitempty"` // by the number of binary digits of their size: sets that were asked about
+	Done   bool            `json:"done,omitempty"`   // all was asked
+	Kept   map[string]Kept `json:"kept,omitempty"`   // if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
+}
+
+// Missed is by how much sets of about one size that were asked about fell short of what they promised to earn.
+type Missed struct {
+	Sets  int     `json:"sets"`
+	Least float64 `json:"least"` // USD
 }
 
 // Kept is why a node stays.

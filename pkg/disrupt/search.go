@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"maps"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ const (
 	// leastPart is the part of what all nodes cost that a set must promise to save. Without it two thirds of what 500 nodes took until they
 	// were at rest went into the last two thousandths of their price.
 	leastPart = 0.0005
+	// fewMissed is how many sets of about one size must have fallen short of what they promised for those to be left alone that promise
+	// less than any of them fell short by. Without it most questions about large clusters that are nearly at rest were about such sets.
+	fewMissed = 2
 	// mostAsked is how many sets are remembered that were asked about in vain.
 	mostAsked = 1024
 )
@@ -36,14 +40,15 @@ type idea struct {
 
 // search is one search for something cheaper.
 type search struct {
-	v     *view
-	all   []*node // candidates
-	no    map[uint64]bool
-	later map[uint64]bool
-	least float64 // what a set must promise to earn
-	more  bool    // not all was asked
-	best  Command
-	found bool
+	v      *view
+	all    []*node // candidates
+	no     map[uint64]bool
+	later  map[uint64]bool
+	missed []Missed // by the number of binary digits of their size
+	least  float64  // what a set must promise to earn
+	more   bool     // not all was asked
+	best   Command
+	found  bool
 }
 
 // findCheaper finds nodes whose pods can run for less (spec core.md §6.4 says what the in-cluster original does: prefixes of one order
@@ -65,7 +70,7 @@ func (v *view) findCheaper(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	v.weigh(all)
-	s := &search{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, least: v.total() * leastPart * v.rules().payback.Hours()}
+	s := &search{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Asked.Missed), least: v.total() * leastPart * v.rules().payback.Hours()}
 	for _, id := range m.Asked.Sets {
 		s.no[id] = true
 	}
@@ -79,9 +84,9 @@ func (v *view) findCheaper(m *Memory) (Command, bool) {
 		}
 	}
 	if m.Asked.Done = !s.more; m.Asked.Done {
-		m.Asked.Sets, m.Asked.Later, m.Asked.Kept = nil, nil, v.reasons(all)
+		m.Asked.Sets, m.Asked.Later, m.Asked.Missed, m.Asked.Kept = nil, nil, nil, v.reasons(all)
 	} else {
-		m.Asked.Sets = merged(slices.Collect(maps.Keys(s.no)), nil)
+		m.Asked.Missed, m.Asked.Sets = s.missed, merged(slices.Collect(maps.Keys(s.no)), nil)
 	}
 	return Command{}, false
 }
@@ -108,7 +113,7 @@ func (s *search) ask(ideas []idea) {
 	slices.SortStableFunc(ideas, func(a, b idea) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
 	for _, x := range ideas {
 		switch {
-		case x.usd < s.least || s.no[x.id] || s.found && x.usd*s.likely() <= s.v.earns(s.best):
+		case x.usd < s.least || s.no[x.id] || s.idle(x) || s.found && x.usd*s.likely() <= s.v.earns(s.best):
 			continue
 		case s.v.asked >= s.v.rules().steps:
 			s.more = true
@@ -116,6 +121,7 @@ func (s *search) ask(ideas []idea) {
 		}
 		c, ok := s.v.worthIt(x.set)
 		s.no[x.id] = true
+		s.learn(x, s.v.yield)
 		if ok && (!s.found || s.v.earns(c) > s.v.earns(s.best)) {
 			s.best, s.found = c, true
 		}
@@ -128,6 +134,28 @@ func (s *search) likely() float64 {
 		return 1
 	}
 	return likely
+}
+
+// idle reports whether sets of about that size have fallen short by more than the set promises.
+func (s *search) idle(x idea) bool {
+	i := bits.Len(uint(len(x.set)))
+	return len(x.set) > 1 && i < len(s.missed) && s.missed[i].Sets >= fewMissed && x.usd < s.missed[i].Least
+}
+
+// learn notes by how much a set that was asked about fell short of its promise, if the packer said what it would earn.
+func (s *search) learn(x idea, earns float64) {
+	if math.IsInf(x.usd, 1) || math.IsNaN(earns) {
+		return
+	}
+	i := bits.Len(uint(len(x.set)))
+	for len(s.missed) <= i {
+		s.missed = append(s.missed, Missed{})
+	}
+	m := &s.missed[i]
+	if by := x.usd - earns; m.Sets == 0 || by < m.Least {
+		m.Least = by
+	}
+	m.Sets++
 }
 
 // total is what all nodes cost, USD per hour.

@@ -93,6 +93,7 @@ type view struct {
 	asking    []cluster.Pod  // of the last question, their memory is used again
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
+	yield     float64        // what the set asked about last would earn by the packer's first answer, not a number where it gave none
 	podBy     map[string]*cluster.Pod
 	worth     map[string]float64 // what the pods that move are worth, by key, once asked
 	moving    bool               // a command of this pass moves pods
