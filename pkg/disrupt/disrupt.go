@@ -126,6 +126,7 @@ type Memory struct {
 	Quiet     map[string]Quiet     `json:"quiet,omitempty"` // by NodeClaim
 	Proposals []Proposal           `json:"proposals,omitempty"`
 	Failed    map[string]time.Time `json:"failed,omitempty"`  // by NodeClaim: when a command about it was taken back last
+	InVain    map[string]time.Time `json:"inVain,omitempty"`  // by id of a command under way: since when it has waited for nothing
 	Drifted   string               `json:"drifted,omitempty"` // the drifted NodeClaim that was asked about last
 	Asked     Asked                `json:"asked,omitzero"`
 	Told      map[string]string    `json:"told,omitempty"` // by NodeClaim: the kind of reason for which it stays that an event told last
@@ -172,11 +173,12 @@ func NextFrom(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) (P
 
 func decide(v *view, m Memory) (Plan, Memory) {
 	var p Plan
+	v.vainBefore = m.InVain
 	v.progress(&p)
 	v.screen()
 	p.Eligible = v.eligible()
 	v.sleep(&p)
-	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, Asked: m.Asked, Failed: v.failedAt}
+	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, Asked: m.Asked, Failed: v.failedAt, InVain: v.vain}
 	v.confirm(m.Proposals, &p, &after)
 	v.search(&p, &after)
 	p.Spared, p.Closed, p.Still = v.spared(), v.closed, v.still()

@@ -27,11 +27,14 @@ func (v *view) progress(p *Plan) {
 		e := Ended{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
 		fault := v.failed(r)
 		missing := late(r)
+		if fault == "" && missing != "" {
+			fault = v.inVain(r)
+		}
 		switch {
 		case fault != "":
 			e.Why = fault
 			for _, n := range r.with {
-				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !protected(n) {
+				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !protected(n) && !v.expected(n) {
 					e.Unused = append(e.Unused, n.Claim.Name)
 				}
 			}
@@ -144,15 +147,7 @@ func tainted(n *cluster.Node) bool {
 
 // homeless returns a function that says which pod of a command still has no room on a node that is ready, or nothing.
 func (v *view) homeless() func(*running) string {
-	why := map[string]string{}
-	for _, u := range v.base.Unplaced {
-		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
-	}
-	for _, l := range v.base.Launches {
-		for _, p := range l.Pods {
-			why[p] = "pod " + p + " waits for a node to be launched"
-		}
-	}
+	why := v.roomless()
 	ready := map[string]bool{}
 	for _, h := range v.s.Hosts() {
 		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.Standby()
@@ -170,14 +165,9 @@ func (v *view) homeless() func(*running) string {
 	left := v.unscheduled(ready, why)
 	v.leaning(why, left)
 	return func(r *running) string {
-		for _, n := range r.claims {
-			if n.static() {
-				continue // its number matters, and not where its pods go
-			}
-			for _, p := range n.moving {
-				if w := why[p.Key()]; w != "" && left[p.Key()] {
-					return w
-				}
+		for _, p := range r.moving() {
+			if w := why[p.Key()]; w != "" && left[p.Key()] {
+				return w
 			}
 		}
 		for _, n := range r.with {
@@ -187,6 +177,30 @@ func (v *view) homeless() func(*running) string {
 		}
 		return ""
 	}
+}
+
+// moving are the pods that need room before the command ends. Of static pools the number of nodes matters, and not where pods go.
+func (r *running) moving() (out []*cluster.Pod) {
+	for _, n := range r.claims {
+		if !n.static() {
+			out = append(out, n.moving...)
+		}
+	}
+	return out
+}
+
+// roomless says, by pod, why it has no place on a node that exists or is on its way.
+func (v *view) roomless() map[string]string {
+	why := map[string]string{}
+	for _, u := range v.base.Unplaced {
+		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
+	}
+	for _, l := range v.base.Launches {
+		for _, p := range l.Pods {
+			why[p] = "pod " + p + " waits for a node to be launched"
+		}
+	}
+	return why
 }
 
 // leaning gives a reason to those pods of left that have room only once others run where the plan has them, on nodes that are not ready.

@@ -102,8 +102,11 @@ type view struct {
 	purses    map[string]*static.Purse
 	building  map[string]bool      // by id: commands under way that go on
 	failedAt  map[string]time.Time // by NodeClaim
-	virtual   map[string]bool      // pods that stand for room to be kept free
-	keeps     map[string]bool      // by host: it has such room
+
+	vainBefore, vain map[string]time.Time  // by id of a command: since when it has waited for nothing, as remembered and as found
+	foreseen         func(*running) string // once asked for: which pod of a command will have no room later either
+	virtual          map[string]bool       // pods that stand for room to be kept free
+	keeps            map[string]bool       // by host: it has such room
 }
 
 func (v *view) now() time.Time { return v.s.Now }
@@ -115,7 +118,7 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 	v := &view{
 		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left:     map[string]map[v1.DisruptionReason]int{},
-		failedAt: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
+		failedAt: map[string]time.Time{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()
