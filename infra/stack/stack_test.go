@@ -295,6 +295,24 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	}
 }
 
+// TestConcurrencyIsReservedForNotices, and for nobody else who may run more than once; preflight is told of all of it.
+func TestConcurrencyIsReservedForNotices(t *testing.T) {
+	for given, want := range map[string]struct{ each, all, notices any }{"0": {nil, "4", "0"}, "7": {7.0, "18", "14"}} {
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "noticeConcurrency": given, "distFolder": placeholders(t)}))
+		got := map[string]any{}
+		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) { got[id] = p["ReservedConcurrentExecutions"] })
+		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.each, "ReservationInterruption": want.each,
+			"StateChange": nil, "Rebalance": nil, "ScheduledChange": nil, "Setup": nil}, got); d != "" {
+			t.Errorf("noticeConcurrency %s (-want +got):\n%s", given, d)
+		}
+		tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
+			if p["Reserved"] != want.all || p["ReservedForNotices"] != want.notices {
+				t.Errorf("noticeConcurrency %s: preflight is told of %v, and of %v for notices", given, p["Reserved"], p["ReservedForNotices"])
+			}
+		})
+	}
+}
+
 func TestUnderscoresMakeALegalStackName(t *testing.T) {
 	s, err := synth(t, map[string]any{"clusterName": "blue_green", "distFolder": placeholders(t)})
 	if err != nil {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -19,6 +20,7 @@ import (
 	"joiner/pkg/awscode"
 	"joiner/pkg/catalog"
 	"joiner/pkg/doctor"
+	"joiner/pkg/setting"
 )
 
 const (
@@ -42,7 +44,7 @@ func functionNames(cluster string) []string {
 // account asks AWS. What it cannot find out stays unknown, with the reason.
 func (f doctorFlags) account(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
 	unknown := func(why string) {
-		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Quotas.Unknown, out.SpotRole.Unknown = why, why, why, why, why
+		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown, out.SpotRole.Unknown = why, why, why, why, why, why
 		for i := range out.Classes {
 			out.Classes[i].Unknown = why
 		}
@@ -59,6 +61,7 @@ func (f doctorFlags) account(ctx context.Context, out *doctor.Facts, chosen []aw
 	out.EKS = eksFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
 	out.Entries = entryFacts(ctx, eks.NewFromConfig(cfg), f.cluster)
 	out.Functions = functionFacts(ctx, lambda.NewFromConfig(cfg), f.cluster)
+	out.Lambda = lambdaFacts(ctx, lambda.NewFromConfig(cfg), f.cluster)
 	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
 	out.Quotas = f.quotaFacts(ctx, cfg)
 	e := ec2.NewFromConfig(cfg)
@@ -135,6 +138,42 @@ func functionFacts(ctx context.Context, c *lambda.Client, cluster string) doctor
 		}
 		out.List = append(out.List, f)
 	}
+	return out
+}
+
+// alone is how many functions of the stack reserve 1 each.
+const alone = 4
+
+// lambdaFacts are what the account may run at once, and what is reserved in it for notices that leave two minutes.
+func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.Lambda {
+	settings, err := c.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
+	switch {
+	case err != nil:
+		return doctor.Lambda{Unknown: err.Error()}
+	case settings.AccountLimit == nil:
+		return doctor.Lambda{Unknown: "Lambda did not say what the account may run"}
+	}
+	out := doctor.Lambda{Limit: int(settings.AccountLimit.ConcurrentExecutions), Unreserved: int(aws.ToInt32(settings.AccountLimit.UnreservedConcurrentExecutions))}
+	var reserved []int
+	for _, name := range []string{"spotinterruption", "reservationinterruption"} {
+		got, err := c.GetFunctionConcurrency(ctx, &lambda.GetFunctionConcurrencyInput{FunctionName: aws.String("joiner-" + cluster + "-" + name)})
+		switch {
+		case awscode.Missing(err):
+		case err != nil:
+			return doctor.Lambda{Unknown: err.Error()}
+		default:
+			reserved = append(reserved, int(aws.ToInt32(got.ReservedConcurrentExecutions)))
+		}
+	}
+	if len(reserved) > 0 {
+		out.ForNotices = slices.Min(reserved)
+		return out
+	}
+	byDefault, err := setting.ParseStack(func(string) string { return "" })
+	if err != nil {
+		return doctor.Lambda{Unknown: err.Error()}
+	}
+	out.Wanted = alone + 2*byDefault.NoticeConcurrency
 	return out
 }
 

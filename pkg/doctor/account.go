@@ -104,6 +104,33 @@ func (e *exam) spotRole() {
 	e.say(Fine, check, "AWSServiceRoleForEC2Spot exists", "")
 }
 
+// Limits of what the account runs at once.
+const (
+	leastUnreserved = 100 // Lambda keeps them for functions that reserve nothing, or all where the account may run fewer
+	fewUnreserved   = 200 // 1,000 notices in a minute take about a third, with the nodes that come and go
+)
+
+func (e *exam) lambda() {
+	const check = "Lambda"
+	l := e.f.Lambda
+	if e.unknown(check, l.Unknown) {
+		return
+	}
+	has := fmt.Sprintf("the account may run %d invocations at once, %d of them are not reserved", l.Limit, l.Unreserved)
+	more := fmt.Sprintf("aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value %d", max(1000, 2*l.Limit))
+	least := min(leastUnreserved, l.Limit)
+	switch {
+	case l.Unreserved-l.Wanted < least:
+		e.say(Warning, check, fmt.Sprintf("%s and %d must stay so: the stack, which reserves %d by default, cannot be deployed", has, least, l.Wanted), more+", or lower noticeConcurrency in cdk.json")
+	case l.Wanted == 0 && l.ForNotices == 0 && l.Unreserved < fewUnreserved:
+		e.say(Warning, check, has+", and none for notices that leave two minutes: whatever else runs can keep them waiting", "set noticeConcurrency in cdk.json, or ask for more: "+more)
+	case l.Wanted == 0:
+		e.say(Fine, check, fmt.Sprintf("%s, and %d for each function whose notices leave two minutes", has, l.ForNotices), "")
+	default:
+		e.say(Fine, check, fmt.Sprintf("%s, and the stack reserves %d by default", has, l.Wanted), "")
+	}
+}
+
 func (e *exam) quotas() {
 	const check = "quotas"
 	if e.unknown(check, e.f.Quotas.Unknown) {

@@ -25,6 +25,7 @@ type Facts struct {
 	EKS       EKS
 	Entries   Entries
 	Functions Functions
+	Lambda    Lambda
 	Quotas    Quotas
 	SpotRole  SpotRole
 }
@@ -129,6 +130,14 @@ type Function struct {
 	Mode   string // setting of that name
 }
 
+// Lambda is how many invocations the account may run at once.
+type Lambda struct {
+	Unknown           string
+	Limit, Unreserved int
+	ForNotices        int // reserved for each of the functions whose events leave two minutes, the least of them
+	Wanted            int // by a stack of which nothing is there yet, all in all
+}
+
 // Quotas are those of EC2 that bound how much runs.
 type Quotas struct {
 	Unknown string
@@ -171,7 +180,7 @@ func Examine(f Facts) []Finding {
 	var e exam
 	e.f = f
 	for _, check := range []func(){
-		e.api, e.eks, e.functions, e.entries, e.crds, e.rbac, e.leader, e.classes, e.pools, e.spotRole, e.quotas, e.loose,
+		e.api, e.eks, e.functions, e.entries, e.crds, e.rbac, e.leader, e.classes, e.pools, e.spotRole, e.lambda, e.quotas, e.loose,
 	} {
 		check()
 	}

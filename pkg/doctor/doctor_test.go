@@ -22,6 +22,7 @@ func well() Facts {
 		EKS:     EKS{Found: true, Status: "ACTIVE", Mode: "API", Public: true, CIDRs: []string{"0.0.0.0/0"}, Subnets: []string{"subnet-1"}, SecurityGroups: []string{"sg-1"}},
 		Functions: Functions{List: []Function{{Name: "joiner-shop-provision", Found: true, State: "Active", Mode: "act"},
 			{Name: "joiner-shop-lifecycle", Found: true, State: "Active", Mode: "act"}}},
+		Lambda:   Lambda{Limit: 1000, Unreserved: 796, ForNotices: 100},
 		Entries:  Entries{List: []Entry{{Principal: "arn:aws:iam::1:role/path/nodes", Type: "EC2_LINUX"}}},
 		Quotas:   Quotas{List: []Quota{{"L-1", "Standard on-demand", 100, 10}}},
 		SpotRole: SpotRole{Found: true},

@@ -49,6 +49,7 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	c.RemoveRole("AWSServiceRoleForEC2Spot")
 	c.SetClusterAccess("CONFIG_MAP", false)
 	c.SetQuota("L-34B43A08", 0)
+	c.SetConcurrency(10)
 	all := e.asked(t)
 	for _, want := range []struct {
 		level        doctor.Level
@@ -60,6 +61,7 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		{doctor.Broken, "access entries", "the role demo of EC2NodeClass asked has none"},
 		{doctor.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
 		{doctor.Warning, "functions", "the stack is not deployed for cluster demo"},
+		{doctor.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 204 by default"},
 		{doctor.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
 	} {
 		if !has(all, want.level, want.check, want.words) {
@@ -75,14 +77,19 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 		c.PutAccessEntry(cloud.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/" + g, KubernetesGroups: []string{g}})
 	}
 	c.SetQuota("L-34B43A08", 64)
+	c.SetConcurrency(1000)
 	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
-		c.PutFunction(cloud.DescribedFunction{Name: "joiner-demo-" + f, State: "Active", Environment: map[string]string{"MODE": "act"}})
+		c.PutFunction(cloud.DescribedFunction{Name: "joiner-demo-" + f, State: "Active", Environment: map[string]string{"MODE": "act"}, Reserved: map[string]int{"spotinterruption": 70, "reservationinterruption": 60}[f]})
 	}
 	all = e.asked(t)
 	for _, check := range []string{"EKS", "access entries", "spot role", "functions", "quotas"} {
 		if !has(all, doctor.Fine, check, "") {
 			t.Errorf("%s is not fine: %+v", check, all)
 		}
+	}
+
+	if !has(all, doctor.Fine, "Lambda", "1000 invocations at once, 870 of them are not reserved, and 60 for each") {
+		t.Errorf("what is reserved for notices is not told: %+v", all)
 	}
 
 	c.PutFunction(cloud.DescribedFunction{Name: "joiner-demo-disrupt", State: "Failed", Reason: "the VPC has no addresses"})

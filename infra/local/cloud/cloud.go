@@ -96,6 +96,7 @@ type Cloud struct {
 	queues       map[string]*queue
 	functions    map[string]DescribedFunction // by name
 	quotas       map[string]quota             // by code
+	concurrency  int                          // of Lambda
 }
 
 // New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
@@ -110,7 +111,7 @@ func New(o Options) (*Cloud, error) {
 		opt: o, offers: offers, s3: newBuckets(),
 		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{}, reservations: map[string]*reservation{},
 		entries: map[string]AccessEntry{}, roles: map[string]*role{},
-		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{}, quotas: standardQuotas(),
+		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{}, quotas: standardQuotas(), concurrency: 1000,
 	}
 	c.news = newNews(o.Events, o.OnInstance)
 	c.keys.keys = map[string]key{}

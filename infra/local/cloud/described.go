@@ -6,13 +6,14 @@ import (
 	"joiner/infra/local/cloud/wire"
 )
 
-// DescribedFunction is what GetFunctionConfiguration tells of a Lambda function. Who invokes it is Options.Invoke's business.
+// DescribedFunction is what GetFunctionConfiguration and GetFunctionConcurrency tell of a Lambda function. Who invokes it is Options.Invoke's business.
 type DescribedFunction struct {
 	Name, Role  string // Role is an ARN
 	State       string // Active, Pending, Inactive or Failed
 	Reason      string // of another state than Active
 	VPC         string // id, empty for a function outside of any
 	Environment map[string]string
+	Reserved    int // of the account's concurrency; 0 for none, which Lambda tells from a reservation of 0
 }
 
 // PutFunction lets the account describe a function, or describe it otherwise.
@@ -56,6 +57,37 @@ func (c *Cloud) getFunctionConfiguration(r *call) (any, error) {
 		out.VPC = &jsonVPC{f.VPC}
 	}
 	return out, nil
+}
+
+// SetConcurrency changes how many invocations the account may run at once; 1,000 without it. Invocations do not look at it.
+func (c *Cloud) SetConcurrency(most int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.concurrency = most
+}
+
+func (c *Cloud) getFunctionConcurrency(r *call) (any, error) {
+	name := qualifiedName(r.part(2))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, found := c.functions[name]
+	if !found {
+		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:%s:%s:function:%s", c.opt.Region, c.opt.Account, name)
+	}
+	return struct {
+		Reserved int `json:"ReservedConcurrentExecutions,omitempty"`
+	}{f.Reserved}, nil
+}
+
+func (c *Cloud) getAccountSettings(*call) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	type jsonLimit struct{ ConcurrentExecutions, UnreservedConcurrentExecutions int }
+	left := c.concurrency
+	for _, f := range c.functions {
+		left -= f.Reserved
+	}
+	return struct{ AccountLimit jsonLimit }{jsonLimit{c.concurrency, left}}, nil
 }
 
 // quota is one of EC2's quotas of vCPUs.

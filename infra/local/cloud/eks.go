@@ -106,6 +106,12 @@ func restAction(service string, r *http.Request) string {
 		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "configuration" && r.Method == http.MethodGet {
 			return "GetFunctionConfiguration"
 		}
+		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "concurrency" && r.Method == http.MethodGet {
+			return "GetFunctionConcurrency"
+		}
+		if len(parts) == 2 && parts[1] == "account-settings" && r.Method == http.MethodGet {
+			return "GetAccountSettings"
+		}
 		return r.Method + " " + r.URL.Path
 	}
 	if service == "savingsplans" {

@@ -25,7 +25,8 @@ type InvokeResponse struct {
 }
 
 func lambdaOperations() map[string]operation {
-	return map[string]operation{"Invoke": (*Cloud).invoke, "GetFunctionConfiguration": (*Cloud).getFunctionConfiguration}
+	return map[string]operation{"Invoke": (*Cloud).invoke, "GetFunctionConfiguration": (*Cloud).getFunctionConfiguration,
+		"GetFunctionConcurrency": (*Cloud).getFunctionConcurrency, "GetAccountSettings": (*Cloud).getAccountSettings}
 }
 
 // qualifiedName is the name in a bare name, a partial or a whole ARN, with the version or alias if there is one.

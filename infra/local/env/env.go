@@ -215,7 +215,11 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
 	}
 	for _, f := range e.Assembly.Functions {
-		e.Cloud.PutFunction(cloud.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: f.Environment})
+		described := cloud.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: f.Environment}
+		if f.Reserved != nil {
+			described.Reserved = *f.Reserved
+		}
+		e.Cloud.PutFunction(described)
 	}
 	for _, q := range e.Assembly.Queues {
 		e.Cloud.PutQueue(q.Name)

@@ -142,6 +142,10 @@ func deeds() map[string]map[string]deed {
 			"finds the role of spot": {do: func(t *testing.T, r *rig) error {
 				return discover.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.Ensure(t.Context())
 			}},
+			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
+				_, err := lambda.NewFromConfig(r.of("setup")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
+				return err
+			}},
 			"wakes lifecycle": wakes("setup", "lifecycle"),
 		},
 	}

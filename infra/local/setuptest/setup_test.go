@@ -120,6 +120,12 @@ func (w *world) testRefusals(t *testing.T) {
 		w.ask(t, "Update", setupType, c.says, nil)
 		w.ask(t, "Delete", preflightType, "", nil) // a rollback goes through
 	}
+	w.Cloud.SetClusterAccess("API", true)
+	w.Cloud.SetConcurrency(300)
+	defer w.Cloud.SetConcurrency(1000)
+	w.ask(t, "Create", preflightType, "aws service-quotas request-service-quota-increase --service-code lambda", nil)
+	w.ask(t, "Update", preflightType, "", nil) // what it has reserved it may keep
+	w.ask(t, "Update", preflightType, "are to reserve 1205 ", map[string]any{"Reserved": "1205"})
 }
 
 // testReasons uses the same code with the patience of a test.
