@@ -21,8 +21,8 @@ type Going struct {
 
 // Admit says of every claim that is to be left whether it may be now, the most urgent first. A node that EC2 disturbs soon may go
 // always. The others go like drifted ones: within the budgets of their pool, and not while a pod or the node itself must not be
-// disrupted (spec core.md §1.6, §9.5).
-func Admit(s cluster.Snapshot) []Going {
+// disrupted (spec core.md §1.6, §9.5). Those whose pods have no room, by claim what NoRoom says of them, wait and leave the budgets to others.
+func Admit(s cluster.Snapshot, noRoom map[string]string) []Going {
 	var out []Going
 	obstacles := s.Obstacles()
 	for _, h := range s.Hosts() {
@@ -38,7 +38,7 @@ func Admit(s cluster.Snapshot) []Going {
 			g.Node = h.Node.Name
 		}
 		if !l.due(s.Now) {
-			g.Wait = blocked(s, h, obstacles)
+			g.Wait = cmp.Or(blocked(s, h, obstacles), noRoom[g.Claim])
 		}
 		out = append(out, g)
 	}
@@ -110,6 +110,27 @@ func Empty(s cluster.Snapshot, going []Going) cluster.Snapshot {
 	}
 	s.Nodes = nodes
 	return s
+}
+
+// NoRoom says, by claim, why nodes that may go, and need not at once, cannot be emptied: a pod of theirs has no room on any node, neither one that
+// exists nor one that can be made. The plan is that of packing Empty.
+func NoRoom(s cluster.Snapshot, going []Going, p plan.Plan) map[string]string {
+	why := map[string]string{}
+	for _, u := range p.Unplaced {
+		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
+	}
+	out := map[string]string{}
+	for _, g := range going {
+		if g.Node == "" || g.Wait != "" || g.Leave.due(s.Now) {
+			continue
+		}
+		for _, pod := range podsOn(s, g.Node) {
+			if w := why[pod.Key()]; w != "" && (out[g.Claim] == "" || w < out[g.Claim]) {
+				out[g.Claim] = w
+			}
+		}
+	}
+	return out
 }
 
 // end is by when the drain must end: before EC2's date, if that is still to come.

@@ -22,7 +22,8 @@ import (
 // "node NAME [leave=CAUSE,-5m,10m] [not-ready] [starting] [deleting] [protected] [grace=1h] [bare]" (with its claim; bare has none of a node),
 // "pod NAME [on=NODE] [protect=true] [daemon] [spread] [near=APP]" and "budget APP[-NAME] allowed=N [always] [elsewhere]"
 // (a PodDisruptionBudget of the pods APP-..., in another namespace than they are). "admit" prints who may
-// go, "room POD=NODE..." what the packer found for the pods of those who may, and who is condemned then.
+// go, "room POD=NODE..." what the packer found for the pods of those who may, and who is condemned then; "again POD=NODE..." who may go once
+// the packer has said that. NODE is nowhere where there is none.
 func TestGoing(t *testing.T) {
 	datadriven.Walk(t, "testdata/going", func(t *testing.T, path string) {
 		var s cluster.Snapshot
@@ -32,7 +33,11 @@ func TestGoing(t *testing.T) {
 				s = world(t, d.Input)
 				return ""
 			case "admit":
-				return twice(t, s, admitted)
+				return twice(t, s, func(s cluster.Snapshot) string { return admitted(s, nil) })
+			case "again":
+				return twice(t, s, func(s cluster.Snapshot) string {
+					return admitted(s, interrupt.NoRoom(s, interrupt.Admit(s, nil), found(d.CmdArgs)))
+				})
 			case "room":
 				return twice(t, s, func(s cluster.Snapshot) string { return condemned(s, d.CmdArgs) })
 			}
@@ -55,9 +60,9 @@ func twice(t *testing.T, s cluster.Snapshot, f func(cluster.Snapshot) string) st
 	return out
 }
 
-func admitted(s cluster.Snapshot) string {
+func admitted(s cluster.Snapshot, noRoom map[string]string) string {
 	var b strings.Builder
-	going := interrupt.Admit(s)
+	going := interrupt.Admit(s, noRoom)
 	for _, g := range going {
 		if g.Wait != "" {
 			fmt.Fprintf(&b, "%s waits: %s\n", g.Claim, g.Wait)
@@ -81,7 +86,8 @@ func admitted(s cluster.Snapshot) string {
 	return b.String()
 }
 
-func condemned(s cluster.Snapshot, words []datadriven.CmdArg) string {
+// found is the plan that the words tell.
+func found(words []datadriven.CmdArg) plan.Plan {
 	var p plan.Plan
 	for _, w := range words {
 		if w.Vals[0] == "nowhere" {
@@ -90,7 +96,12 @@ func condemned(s cluster.Snapshot, words []datadriven.CmdArg) string {
 		}
 		p.Existing = append(p.Existing, plan.Placement{Pod: "ns/" + w.Key, Node: w.Vals[0]})
 	}
-	going := interrupt.Admit(s)
+	return p
+}
+
+func condemned(s cluster.Snapshot, words []datadriven.CmdArg) string {
+	p := found(words)
+	going := interrupt.Admit(s, nil)
 	var b strings.Builder
 	for _, a := range interrupt.Condemned(s, going, p) {
 		b.WriteString(a.String())

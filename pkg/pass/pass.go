@@ -3,6 +3,7 @@
 package pass
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -24,13 +25,12 @@ type Outcome struct {
 // Decide says what a pass does about the snapshot.
 func Decide(s cluster.Snapshot) Outcome {
 	s = hold.Successors(s)
-	going := interrupt.Admit(s)
 	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
 	stays := s
 	if fixedSize {
 		stays = without(s, static.Surplus(s))
 	}
-	out := Outcome{Going: going, Plan: hold.Mark(s, pack.Pods(interrupt.Empty(stays, going)))}
+	out := empty(s, stays)
 	if !fixedSize {
 		return out
 	}
@@ -40,6 +40,24 @@ func Decide(s cluster.Snapshot) Outcome {
 	}
 	fixed := static.Next(s, overlay.Market(s, pack.Sells(s)), left)
 	out.Plan.Fixed, out.Plan.Removals, out.Plan.Short = fixed.Launches, fixed.Removals, fixed.Short
+	return out
+}
+
+// empty packs the pods, those of nodes that are to be left too. Where that finds no room for all pods of such a node, the node stays, nothing is
+// launched for the rest of its pods, and what it would have taken of its pool's budgets is for others, which are asked about in turn.
+func empty(s, stays cluster.Snapshot) (out Outcome) {
+	const rounds = 3 // each packs all pods again
+	noRoom := map[string]string{}
+	for range rounds {
+		out.Going = interrupt.Admit(s, noRoom)
+		out.Plan = pack.Pods(interrupt.Empty(stays, out.Going))
+		found := interrupt.NoRoom(s, out.Going, out.Plan)
+		if len(found) == 0 {
+			break
+		}
+		maps.Copy(noRoom, found)
+	}
+	out.Plan = hold.Mark(s, out.Plan)
 	return out
 }
 

@@ -1,21 +1,41 @@
 package pass_test
 
 import (
+	"cmp"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
+	"joiner/pkg/cluster"
+	"joiner/pkg/interrupt"
 	"joiner/pkg/pass"
 	"joiner/pkg/scenario"
 )
 
-// TestScenarios plays testdata: the words of a scenario's world, in which nothing is sold, and "decide", which prints the plan of a pass.
+// TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2 disturb the node then; and
+// "decide", which prints the plan of a pass and which nodes wait to be left.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			if d.Cmd == "decide" {
-				return pass.Decide(w.Snapshot).Plan.String() + "\n"
+			switch d.Cmd {
+			case "decide":
+				return decided(pass.Decide(w.Snapshot))
+			case "budget":
+				for i := range w.Snapshot.Pools {
+					if p := &w.Snapshot.Pools[i]; p.Name == d.CmdArgs[0].Key {
+						p.Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: d.CmdArgs[1].Key}}
+					}
+				}
+				return "ok\n"
+			case "leave":
+				in, err := time.ParseDuration(d.CmdArgs[1].Key)
+				if err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				leave(&w.Snapshot, d.CmdArgs[0].Key, in)
+				return "ok\n"
 			}
 			if known, err := w.Do(d); err != nil || !known {
 				d.Fatalf(t, "%q: %v", d.Cmd, err)
@@ -23,4 +43,21 @@ func TestScenarios(t *testing.T) {
 			return "ok\n"
 		})
 	})
+}
+
+func decided(o pass.Outcome) string {
+	out := o.Plan.String() + "\n"
+	for _, g := range o.Going {
+		out += g.Claim + ": " + cmp.Or(g.Wait, "may go") + "\n"
+	}
+	return out
+}
+
+func leave(s *cluster.Snapshot, node string, in time.Duration) {
+	for i := range s.Claims {
+		if c := &s.Claims[i]; c.NodeName == node {
+			l := interrupt.Leave{Cause: interrupt.Scheduled, Since: s.Now, Until: s.Now.Add(in)}
+			c.Annotations = map[string]string{interrupt.AnnotationLeave: l.String()}
+		}
+	}
 }
