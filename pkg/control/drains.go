@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -16,14 +15,11 @@ import (
 // drains are those that wait for what a pass launches. They begin while the pass still writes down what EC2 has accepted, which takes seconds
 // where hundreds of nodes are replaced. It may be used by several goroutines.
 type drains struct {
-	p    *Provision
-	s    cluster.Snapshot
-	plan plan.Plan
+	p *Provision
 
-	mu       sync.Mutex
-	launched []plan.Launch   // that were accepted
-	begun    map[string]bool // claims, by name
-	err      error
+	mu      sync.Mutex
+	waiting *interrupt.Drains
+	err     error
 }
 
 // accepted is told by a launcher which of the claims EC2 started instances for. The claims are those of the launches, in their order.
@@ -33,24 +29,18 @@ func (d *drains) accepted(claims []cluster.Claim, launches []plan.Launch) func(c
 		of[c.Name] = launches[i]
 	}
 	return func(ctx context.Context, started []cluster.Claim) {
-		d.mu.Lock()
+		var launched []plan.Launch
 		for _, c := range started {
-			d.launched = append(d.launched, of[c.Name])
+			launched = append(launched, of[c.Name])
 		}
-		launched := slices.Clone(d.launched)
-		d.mu.Unlock()
 		d.begin(ctx, launched)
 	}
 }
 
-// begin lets those drains begin whose pods all have a place once these launches were accepted.
+// begin lets those drains begin whose pods all have a place once these launches were accepted too.
 func (d *drains) begin(ctx context.Context, launched []plan.Launch) {
-	all := interrupt.Provided(d.s, d.plan, launched)
 	d.mu.Lock()
-	all = slices.DeleteFunc(all, func(c cluster.Claim) bool { return d.begun[c.Name] })
-	for _, c := range all {
-		d.begun[c.Name] = true
-	}
+	all := d.waiting.Accept(launched)
 	d.mu.Unlock()
 	err := d.p.release(ctx, all)
 	d.mu.Lock()

@@ -141,7 +141,7 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	}
 	nominateErr := p.nominate(ctx, &s, decision)
 	removed, removeErr := p.remove(ctx, s, decision.Removals) // before claims are made for pods that were to run there
-	first := &drains{p: p, s: s, plan: decision, begun: map[string]bool{}}
+	first := &drains{p: p, waiting: interrupt.Waiting(s, decision)}
 	made, err := p.carryOut(ctx, &s, decision, first)
 	first.begin(ctx, made)
 	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, first.err)

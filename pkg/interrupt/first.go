@@ -31,30 +31,63 @@ func Awaited(claims []cluster.Claim, now time.Time) bool {
 	return slices.ContainsFunc(claims, func(c cluster.Claim) bool { return now.Before(FirstUntil(c)) })
 }
 
-// Provided are the claims, sorted, whose drain need not wait any more: each of their pods has a place on a node that there is or that EC2
-// has accepted to make. Launched are the launches of the plan that were accepted.
-func Provided(s cluster.Snapshot, p plan.Plan, launched []plan.Launch) []cluster.Claim {
-	accepted := map[string]bool{}
+// Drains are those that wait until each of their pods has a place on a node that there is or that EC2 has accepted to make.
+type Drains struct {
+	of    map[string]*drain // by pod that has none yet
+	ready []cluster.Claim   // not told yet
+}
+
+type drain struct {
+	claim cluster.Claim
+	lacks int // pods that have no place yet
+}
+
+// Waiting are the drains that wait as long as nothing of the plan was launched.
+func Waiting(s cluster.Snapshot, p plan.Plan) *Drains {
+	accepted, on := map[string]bool{}, map[string]*drain{}
+	d := &Drains{of: map[string]*drain{}}
+	var all []*drain
 	for _, h := range s.Hosts() {
 		accepted[h.Name()] = h.Node != nil || h.Claim != nil && h.Claim.ProviderID != ""
+		if h.Claim != nil && s.Now.Before(FirstUntil(*h.Claim)) {
+			waits := &drain{claim: *h.Claim}
+			if all = append(all, waits); h.Node != nil {
+				on[h.Node.Name] = waits
+			}
+		}
 	}
-	placed := map[string]bool{}
-	for _, e := range p.Existing {
-		placed[e.Pod] = accepted[e.Node]
+	if len(all) == 0 {
+		return d
 	}
+	place := p.Places()
+	for _, pod := range s.Pods {
+		if waits := on[pod.NodeName]; waits != nil && pod.Reschedulable() && !accepted[place[pod.Key()]] {
+			waits.lacks++
+			d.of[pod.Key()] = waits
+		}
+	}
+	for _, waits := range all {
+		if waits.lacks == 0 {
+			d.ready = append(d.ready, waits.claim)
+		}
+	}
+	return d
+}
+
+// Accept notes that EC2 accepted these launches of the plan and returns the claims, sorted, whose drain need not wait any more, each once.
+func (d *Drains) Accept(launched []plan.Launch) []cluster.Claim {
 	for _, l := range launched {
 		for _, pod := range l.Pods {
-			placed[pod] = true
+			if waits := d.of[pod]; waits != nil {
+				delete(d.of, pod)
+				if waits.lacks--; waits.lacks == 0 {
+					d.ready = append(d.ready, waits.claim)
+				}
+			}
 		}
 	}
-	homeless := func(p cluster.Pod) bool { return !placed[p.Key()] }
-	var out []cluster.Claim
-	for _, h := range s.Hosts() {
-		if h.Claim != nil && s.Now.Before(FirstUntil(*h.Claim)) && (h.Node == nil || !slices.ContainsFunc(podsOn(s, h.Node.Name), homeless)) {
-			out = append(out, *h.Claim)
-		}
-	}
-	slices.SortFunc(out, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
+	out := slices.SortedFunc(slices.Values(d.ready), func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
+	d.ready = nil
 	return out
 }
 

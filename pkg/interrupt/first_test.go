@@ -43,13 +43,19 @@ func TestProvided(t *testing.T) {
 		{"one on a node that is coming", []plan.Placement{place("web", "other"), place("db", "accepted")}, nil, 0, 1},
 		{"one on a node that is only wanted", []plan.Placement{place("web", "other"), place("db", "stored")}, nil, 0, 0},
 		{"both on one that EC2 has just accepted", nil, launch, 0, 1},
+		{"in two batches", nil, []plan.Launch{{Pods: []string{"ns/db", "ns/else"}}, {Pods: []string{"ns/web"}}}, 0, 1},
+		{"one of two in the batch", nil, []plan.Launch{{Pods: []string{"ns/db", "ns/else"}}}, 0, 0},
 		{"when nobody waits any more", nil, launch, 20 * time.Second, 0},
 	} {
 		now := s
 		now.Now = noon().Add(c.after)
-		got := interrupt.Provided(now, plan.Plan{Existing: c.existing}, c.launched)
+		waiting := interrupt.Waiting(now, plan.Plan{Existing: c.existing})
+		got := waiting.Accept(c.launched)
 		if len(got) != c.want || len(got) == 1 && got[0].Name != "going" {
 			t.Errorf("%s: the drains of %v may begin, want %d", c.name, got, c.want)
+		}
+		if again := waiting.Accept(c.launched); len(again) > 0 {
+			t.Errorf("%s: the drains of %v begin twice", c.name, again)
 		}
 		if interrupt.Awaited(now.Claims, now.Now) != (c.after == 0) {
 			t.Errorf("%s: awaited is wrong", c.name)
