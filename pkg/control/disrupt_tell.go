@@ -20,6 +20,8 @@ func group(word string) (event, group string) {
 	switch word {
 	case "static", "never", "policy", "pool":
 		return "Unconsolidatable", word
+	case "expired":
+		return "DisruptionBlocked", word
 	case "stuck", "alike", "payback", "threshold", "balanced", "flexibility", "worth", "small":
 		return "Unconsolidatable", "dear"
 	}

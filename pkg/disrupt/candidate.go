@@ -152,14 +152,26 @@ func (v *view) reports(n *node) bool {
 	return v.s.Rules.ReportDisruption || n.pool != nil && n.pool.Disruption.ReportOnly
 }
 
+// outlived is why a node stays that expires within budgets and has: nobody may replace it, and lifecycle leaves that to us.
+func (v *view) outlived(n *node) refuse {
+	switch {
+	case n.pool == nil || !n.pool.Disruption.ExpireGently || !v.reports(n) || n.Deleting() || !n.Claim.Expired(v.now()):
+		return refuse{}
+	case n.pool.Disruption.Message != "":
+		return refuse{"expired", "it has expired, and is not replaced until what its NodePool says about disruption can be understood: " + n.pool.Disruption.Message}
+	}
+	return refuse{"expired", "it has expired, and is not replaced while disruption of its NodePool is only reported"}
+}
+
 // spared tells of every node that stays why it does.
 func (v *view) spared() []Spared {
 	var out []Spared
 	for _, n := range v.nodes {
-		if n.taken {
+		why := v.outlived(n)
+		if n.taken && why.word == "" {
 			continue
 		}
-		why := cmp.Or(n.drift, n.barred, n.kept)
+		why = cmp.Or(why, n.drift, n.barred, n.kept)
 		if why.word == "" { // it was not looked at
 			why = v.lone(n)
 		}

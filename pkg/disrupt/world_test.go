@@ -192,7 +192,7 @@ func TestScenarios(t *testing.T) {
 
 // do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with what stays,
 // "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held), "wait 20s" (-1h for a clock
-// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "steps 4" (what-if questions of a pass), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
+// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "steps 4" (what-if questions of a pass), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood),
 // "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
@@ -280,6 +280,10 @@ func (w *world) disruption(pool string, lines []string) (err error) {
 		case "sleep":
 			d.SleepFor, err = time.ParseDuration(f[1])
 			d.SleepAt = strings.TrimSpace(strings.Join(f[2:], " "))
+		case "gently":
+			d.ExpireGently = true
+		case "mistake":
+			d.ReportOnly, d.Message = true, strings.TrimSpace(strings.Join(f[1:], " "))
 		case "saves":
 			_, err = fmt.Sscanf(l, "saves %f %f%%", &d.SavesUSD, &d.SavesPercent)
 		default:
@@ -319,6 +323,8 @@ func (w *world) change(name string, lines []string) error {
 				since = since.Add(-span)
 			}
 			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Since: since})
+		case f[0] == "expired" && c >= 0:
+			s.Claims[c].Created, s.Claims[c].ExpireAfter = s.Now.Add(-time.Hour), time.Hour
 		case f[0] == "initialized" && c >= 0:
 			span, err := time.ParseDuration(f[1])
 			if err != nil {

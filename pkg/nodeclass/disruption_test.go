@@ -87,7 +87,11 @@ func TestAPoolSaysWhatOfItsDisruptionCannotBe(t *testing.T) {
 			}
 			nodeclass.UpdatePool(p, classes(), noon())
 			k, _ := p.StatusConditions().Get(v1.ConditionDisruptionValid)
-			if want := "no node is disrupted by choice until this is mended: " + c.want; k.Status != "False" || k.Reason != "NodePoolValidationFailed" || k.Message != want {
+			waits := "no node is disrupted by choice until this is mended: "
+			if c.annotations["joiner.sh/expire"] == "within-budgets" {
+				waits = "no node is disrupted by choice, and none that expires is replaced, until this is mended: "
+			}
+			if want := waits + c.want; k.Status != "False" || k.Reason != "NodePoolValidationFailed" || k.Message != want {
 				t.Errorf("got  %s %s: %s\nwant %s", k.Status, k.Reason, k.Message, want)
 			}
 			if !p.StatusConditions().IsTrue("Ready") {

@@ -33,8 +33,12 @@ func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) boo
 // updateDisruptionValid says what about disruption cannot be understood. That is a condition of its own, and only there while something is
 // wrong: the pool goes on launching, for a slip in a budget must keep no pod waiting, and its nodes are left alone until it is mended.
 func updateDisruptionValid(p *v1.NodePool, now time.Time) {
-	if message := Disruption(p).Message; message != "" {
-		p.StatusConditions().SetFalse(v1.ConditionDisruptionValid, v1.ReasonNodePoolValidationFailed, "no node is disrupted by choice until this is mended: "+message, now)
+	if d := Disruption(p); d.Message != "" {
+		what := "no node is disrupted by choice until this is mended: "
+		if d.ExpireGently {
+			what = "no node is disrupted by choice, and none that expires is replaced, until this is mended: "
+		}
+		p.StatusConditions().SetFalse(v1.ConditionDisruptionValid, v1.ReasonNodePoolValidationFailed, what+d.Message, now)
 		return
 	}
 	p.StatusConditions().Clear(v1.ConditionDisruptionValid)
