@@ -105,14 +105,16 @@ func (f *Fleet) request(ctx context.Context, o launch.Order, token string) ([]cl
 		case awscode.Of(err) == "IdempotentParameterMismatch":
 			got, err := f.adopt(ctx, o, token)
 			return got, nil, err
-		case awscode.Of(err) == templateNameNotFound && try == 0:
-			f.forget(o)
+		case noTemplate(awscode.Of(err)):
+			if f.forget(o); try > 0 {
+				return nil, nil, refused(o, err)
+			}
 			continue
 		case err != nil:
 			return nil, nil, refused(o, err)
 		}
-		if templateGone(out) {
-			f.forget(o) // the answer spent the token: the next attempt makes the templates
+		if slices.ContainsFunc(out.Errors, func(e types.CreateFleetError) bool { return noTemplate(aws.ToString(e.ErrorCode)) }) {
+			f.forget(o) // the answer spent the token: the next request makes the templates
 		}
 		return f.outcome(o, out)
 	}

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +78,7 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 				continue
 			}
 			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
-			if err != nil && awscode.Of(err) != templateIDNotFound && awscode.Of(err) != templateNameNotFound {
+			if err != nil && !noTemplate(awscode.Of(err)) {
 				return n, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
 			}
 			n++
@@ -175,13 +174,10 @@ func set[T comparable](v T) *T {
 	return &v
 }
 
-// templateGone reports whether an answer without an instance says that a template was deleted meanwhile.
-func templateGone(out *ec2.CreateFleetOutput) bool {
-	return out != nil && len(out.Instances) == 0 && slices.ContainsFunc(out.Errors, func(e types.CreateFleetError) bool {
-		return aws.ToString(e.ErrorCode) == templateNameNotFound
-	})
-}
+// noTemplate reports whether the code says that a template was deleted, before or while EC2 looked it up.
+func noTemplate(code string) bool { return code == templateNameNotFound || code == templateIDNotFound }
 
+// forget has the templates of the order looked for before the next request.
 func (f *Fleet) forget(o launch.Order) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
