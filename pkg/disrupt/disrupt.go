@@ -292,6 +292,8 @@ func Changed(s cluster.Snapshot, c Command, decided Memory) string {
 			return name + " or its node is gone"
 		case n.Condemned():
 			return name + ": it is leaving already"
+		case protected(n):
+			return name + ": its node carries " + v1.AnnotationDoNotDisrupt
 		case sum(n.pods) != decided.Quiet[name].Sum:
 			return name + ": its pods are others by now"
 		case c.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil:

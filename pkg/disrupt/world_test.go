@@ -359,6 +359,8 @@ func (w *world) change(name string, lines []string) error {
 			s.Claims[c].Conditions = slices.DeleteFunc(slices.Clone(s.Claims[c].Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
 		case f[0] == "protected" && n >= 0:
 			s.Nodes[n].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: "true"}
+		case f[0] == "unprotected" && n >= 0:
+			s.Nodes[n].Annotations = nil
 		case f[0] == "unready" && n >= 0:
 			s.Nodes[n].Ready = false
 		case f[0] == "protected" && p >= 0:
