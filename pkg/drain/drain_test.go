@@ -23,7 +23,7 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 // TestScenarios plays the files in testdata. Each line of "pods" is "NAME [daemon|static|other] [critical] [grace=30]
 // [deleting=-10s] [phase=Running] [protect=true] [started=-1m] [tolerates=key:Effect|all]"; times are relative to noon. "drain
 // [deadline=30s] [first=20s] [pass=5s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
-// "budgets" with lines "NAME APP ALLOWED".
+// "budgets" with lines "[NAMESPACE/]NAME APP ALLOWED", of the pods' namespace ns without another.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var pods []cluster.Pod
@@ -107,7 +107,11 @@ func budget(t *testing.T, line string) cluster.Budget {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster.Budget{Namespace: "ns", Name: f[0], DisruptionsAllowed: int32(n),
+	namespace, name, elsewhere := strings.Cut(f[0], "/")
+	if !elsewhere {
+		namespace, name = "ns", f[0]
+	}
+	return cluster.Budget{Namespace: namespace, Name: name, DisruptionsAllowed: int32(n),
 		Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", f[1])}}}
 }
 
