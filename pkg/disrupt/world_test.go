@@ -349,6 +349,8 @@ func (w *world) change(name string, lines []string) error {
 			s.Pods[p].Deleting = s.Now.Add(30 * time.Second)
 		case f[0] == "ended" && p >= 0:
 			s.Pods[p].Phase = "Succeeded"
+		case f[0] == "started" && p >= 0:
+			s.Pods[p].Started = s.Now
 		case f[0] == "running" && p >= 0:
 			s.Pods[p].Deleting = time.Time{}
 		case f[0] == "unprotected" && p >= 0:
@@ -358,15 +360,13 @@ func (w *world) change(name string, lines []string) error {
 		case f[0] == "undrifted" && c >= 0:
 			s.Claims[c].Conditions = slices.DeleteFunc(slices.Clone(s.Claims[c].Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
 		case f[0] == "protected" && n >= 0:
-			s.Nodes[n].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: "true"}
+			s.Nodes[n].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: cmp.Or(strings.Join(f[1:], ""), "true")}
 		case f[0] == "unprotected" && n >= 0:
 			s.Nodes[n].Annotations = nil
 		case f[0] == "unready" && n >= 0:
 			s.Nodes[n].Ready = false
 		case f[0] == "protected" && p >= 0:
-			s.Pods[p].DoNotDisrupt = "true"
-		case f[0] == "protected" && len(f) == 2 && p >= 0:
-			s.Pods[p].DoNotDisrupt = f[1]
+			s.Pods[p].DoNotDisrupt = cmp.Or(strings.Join(f[1:], ""), "true")
 		case f[0] == "gone" && p >= 0:
 			s.Pods = slices.Delete(slices.Clone(s.Pods), p, p+1)
 		case f[0] == "cheap" && p >= 0: // by this part of an ordinary pod
