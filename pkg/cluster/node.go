@@ -158,6 +158,16 @@ func (c Claim) Deadline() time.Time {
 	return t
 }
 
+// lingersAfter is how long a drain, or what comes after it, may take before nobody stays only to watch it.
+const lingersAfter = 5 * time.Minute
+
+// Lingers reports whether the claim has been drained, or has ended after that, for so long that the next look at it may wait for the
+// schedule, unless there is something to do: somebody's pods do not let its node go, which may last for days.
+func (c Claim) Lingers(now time.Time) bool {
+	k := c.Condition(api.ConditionDrained)
+	return !c.Deleting.IsZero() && (k.Status == "True" || k.Reason == api.ReasonDraining) && !now.Before(k.Since.Add(lingersAfter))
+}
+
 // Is reports whether the condition is True.
 func (c Claim) Is(condition string) bool { return c.Condition(condition).Status == "True" }
 

@@ -61,13 +61,16 @@ func tellBuffers(ctx context.Context, port Buffers, placed map[string]bool, now 
 	return errors.Join(errs...)
 }
 
-// placesReal reports whether the plan gives room that is there to a pod that exists. Room for virtual pods is nothing to wait for.
+// placesReal reports whether the plan gives room that is there to a pod that exists and may go there soon. Room for virtual pods is nothing to
+// wait for, nor is that for pods which still run on a node that has been drained for long.
 func placesReal(s cluster.Snapshot, decision plan.Plan) bool {
-	virtual := map[string]bool{}
-	for _, p := range s.Pods {
-		if p.Virtual {
-			virtual[p.Key()] = true
-		}
+	lingers := map[string]bool{}
+	for _, h := range s.Hosts() {
+		lingers[h.Name()] = h.Claim != nil && h.Claim.Lingers(s.Now)
 	}
-	return slices.ContainsFunc(decision.Existing, func(e plan.Placement) bool { return !virtual[e.Pod] })
+	stays := map[string]bool{}
+	for _, p := range s.Pods {
+		stays[p.Key()] = p.Virtual || p.NodeName != "" && lingers[p.NodeName]
+	}
+	return slices.ContainsFunc(decision.Existing, func(e plan.Placement) bool { return !stays[e.Pod] })
 }

@@ -162,6 +162,40 @@ func TestTellingIsNoReasonToStay(t *testing.T) {
 	}
 }
 
+// TestNobodyStaysToWatchABlockedDrain has a budget that never lets the last pod of a node go: while that is news the functions stay, and
+// then they come once a minute, see that nothing changed, and leave.
+func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
+	f := &functions{w: newWorld()}
+	f.w.Run("web", 1, pattern(1500, 3000))
+	f.rest(t, 4)
+	f.w.Protect("web", 1)
+	f.w.DeleteClaims()
+	f.rest(t, 3)
+	stay := func() (waits []bool) {
+		t.Helper()
+		l, p := f.w.Ports(controltest.Fault{}), f.w.Ports(controltest.Fault{})
+		if err := f.lifecycle(l).Run(t.Context(), f.w.Now().Add(50*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.provision(p).Run(t.Context(), f.w.Now().Add(50*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		return []bool{slices.Contains(l.Calls(), "wait"), slices.Contains(p.Calls(), "wait")}
+	}
+	if got := stay(); !slices.Equal(got, []bool{true, true}) {
+		t.Errorf("lifecycle and provision watch a new drain: %v", got)
+	}
+	f.w.Tick(5 * time.Minute)
+	if got := stay(); !slices.Equal(got, []bool{false, false}) {
+		t.Errorf("lifecycle and provision watch an old drain: %v", got)
+	}
+	f.w.Run("web", 1, pattern(1500, 3000))
+	f.rest(t, 10)
+	if slices.ContainsFunc(f.w.Claims(), func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
+		t.Errorf("the drain does not go on once the budget allows it")
+	}
+}
+
 // only is the one instance of a world made by alone.
 const only = "i-000004"
 

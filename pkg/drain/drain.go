@@ -55,6 +55,13 @@ func Left(pods []cluster.Pod, now time.Time) bool {
 // Drains reports whether the drain of its node gets rid of the pod at all, sooner or later.
 func Drains(p cluster.Pod, now time.Time) bool { return p.Terminal() || waitsFor(p, now) }
 
+// Due reports whether a pod that is not being deleted yet will have to be before then, so that its grace period fits before the deadline.
+func Due(pods []cluster.Pod, deadline, now, then time.Time) bool {
+	return slices.ContainsFunc(pods, func(p cluster.Pod) bool {
+		return waitsFor(p, now) && !p.Terminating() && then.After(deadline.Add(-graceOf(p)))
+	})
+}
+
 // Next decides the next step for the pods of one node.
 func Next(pods []cluster.Pod, budgets *Budgets, t Times) Step {
 	var step Step

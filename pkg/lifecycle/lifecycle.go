@@ -47,7 +47,6 @@ func Next(s cluster.Snapshot) Plan {
 				outcomes[c.Pool] = append(outcomes[c.Pool], o)
 			}
 		case c.Finalizer:
-			p.Busy = true
 			ending = append(ending, c)
 		}
 	}
@@ -56,11 +55,12 @@ func Next(s cluster.Snapshot) Plan {
 		return cmp.Or(byDeadline(a, b), a.Deleting.Compare(b.Deleting))
 	})
 	for _, c := range ending {
-		if sooner, _ := v.changes(c); len(sooner) > 0 {
-			p.add(sooner...)
-			continue
+		steps, _ := v.changes(c)
+		if len(steps) == 0 {
+			steps = joined(v.finalize(c))
 		}
-		p.add(joined(v.finalize(c))...)
+		p.Busy = p.Busy || !v.lingers(c, steps)
+		p.add(steps...)
 	}
 	for _, n := range v.s.Nodes {
 		actions, busy := v.orphan(n)

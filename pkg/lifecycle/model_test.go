@@ -23,6 +23,7 @@ type model struct {
 	told    map[string]bool
 	errs    []string // what no pass may do
 	started time.Time
+	next    time.Time // pass, if nobody is busy before
 }
 
 func newModel(s cluster.Snapshot) *model {
@@ -33,10 +34,14 @@ func newModel(s cluster.Snapshot) *model {
 }
 
 // run passes once a second until nothing is left to do, at most for so many seconds, and prints the passes that did something. What
-// is told is printed the first time.
+// is told is printed the first time. What nobody is busy with is looked at once a minute.
 func (m *model) run(seconds int) string {
 	var b strings.Builder
 	for range seconds {
+		if m.s.Now.Before(m.next) {
+			m.tick(time.Second)
+			continue
+		}
 		next := lifecycle.Next(m.s)
 		for _, a := range next.Actions {
 			if a.Do == plan.Tell && m.told[a.String()] {
@@ -48,7 +53,10 @@ func (m *model) run(seconds int) string {
 		m.errs = append(m.errs, faults(m.s, next)...)
 		m.apply(next.Actions)
 		if !next.Busy && !slices.ContainsFunc(next.Actions, func(a plan.Action) bool { return a.Do != plan.Tell }) {
-			break
+			if !slices.ContainsFunc(m.s.Claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() && c.Finalizer }) {
+				break
+			}
+			m.next = m.s.Now.Add(time.Minute)
 		}
 		m.tick(time.Second)
 	}
