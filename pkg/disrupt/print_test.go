@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	corev1 "k8s.io/api/core/v1"
 
 	v1 "joiner/pkg/api/v1"
 )
@@ -22,6 +23,9 @@ func (w *world) pass(d *datadriven.TestData) string {
 		p.Spared = nil
 	}
 	out := p.Lines()
+	if d.HasArg("asks") {
+		out = append(out, asks(append(p.Proposed, p.Begin...))...)
+	}
 	if e := p.Eligible; d.HasArg("eligible") {
 		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", e[v1.DisruptionEmpty], e[v1.DisruptionDrifted], e[v1.DisruptionUnderutilized]))
 		for _, c := range p.Closed {
@@ -29,6 +33,18 @@ func (w *world) pass(d *datadriven.TestData) string {
 		}
 	}
 	return strings.Join(out, "\n") + "\n"
+}
+
+// asks is what the replacements ask EC2 for.
+func asks(all []Command) (out []string) {
+	for _, c := range all {
+		for _, l := range c.Launches {
+			capacity, _ := l.Requirements.Get(v1.LabelCapacityType)
+			zones, _ := l.Requirements.Get(corev1.LabelTopologyZone)
+			out = append(out, fmt.Sprintf("asks for %v %v in %v", capacity.Values, l.Types, zones.Values))
+		}
+	}
+	return out
 }
 
 // stillness is what the claims say about how quiet their nodes are.
