@@ -156,6 +156,12 @@ func (h Host) filled(ofNode func(*Node) resource.List, ofClaim func(*Claim) reso
 	return out
 }
 
+// Misprotected reports whether the annotation karpenter.sh/do-not-disrupt is there and says nothing that protects a pod at any time.
+func (p Pod) Misprotected() bool {
+	d, err := time.ParseDuration(p.DoNotDisrupt)
+	return p.DoNotDisrupt != "" && p.DoNotDisrupt != "true" && (err != nil || d <= 0)
+}
+
 // Protected reports whether the annotation karpenter.sh/do-not-disrupt protects the pod at the time now: "true" always, a
 // positive duration until that long after the pod's start (spec core.md §2.1).
 func (p Pod) Protected(now time.Time) bool {

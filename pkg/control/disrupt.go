@@ -147,6 +147,7 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
 	w.tellSpared(ctx, decision.Spared)
 	w.tellClosed(ctx, decision.Closed)
+	w.tellMisprotected(ctx)
 	w.explain(ctx, decision, memory, &next)
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
@@ -178,8 +179,11 @@ func (d *Disrupt) say(p disrupt.Plan) {
 		return
 	}
 	d.said = text
-	for _, line := range lines {
+	for _, line := range lines[:len(lines)-len(p.Spared)] {
 		d.Log.Info(line)
+	}
+	for _, x := range p.Spared {
+		d.Log.Info(x.String(), "claim", x.Claim, "node", x.Node, "nodepool", x.Pool, "reason", x.Word)
 	}
 	words := map[string]int{}
 	for _, s := range p.Spared {

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -184,9 +185,10 @@ func TestDisruptTellsOnceWhyANodeStays(t *testing.T) {
 	f := free(t, "WhenEmpty", 1)
 	w := f.w
 	got := &lines{}
+	var said bytes.Buffer
 	for range 3 {
 		d := f.disrupt(w.Ports(controltest.Fault{}))
-		d.Metrics = got
+		d.Metrics, d.Log = got, slog.New(slog.NewTextHandler(&said, nil))
 		if err := d.Run(t.Context(), f.once()); err != nil {
 			t.Fatal(err)
 		}
@@ -199,6 +201,9 @@ func TestDisruptTellsOnceWhyANodeStays(t *testing.T) {
 	}
 	if len(told) != 2 || !strings.Contains(told[0], "its NodePool consolidates empty nodes only") {
 		t.Errorf("not one event on the claim and one on the node: %q", told)
+	}
+	if !strings.Contains(said.String(), `its NodePool consolidates empty nodes only" claim=general-`) || !strings.Contains(said.String(), " nodepool=general reason=policy\n") {
+		t.Errorf("no line of the log with the fields of the node: %s", said.String())
 	}
 	for _, want := range []string{`"joiner_disruption_spared_nodes":1,"reason":"policy"`, `"karpenter_voluntary_disruption_eligible_nodes":0,"reason":"underutilized"`} {
 		if n := strings.Count(strings.Join(got.all, "\n"), want); n != 3 {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
@@ -128,14 +129,40 @@ func (m *mover) tellSpared(ctx context.Context, spared []disrupt.Spared) {
 			}
 		}
 	}
-	from := 0
-	if len(held) > maxSparedTold {
-		from = int(m.s.Now.Unix()/60) * maxSparedTold % len(held)
-	}
+	from := m.turn(len(held))
 	for i := range min(len(held), maxSparedTold) {
 		x := held[(from+i)%len(held)]
 		m.tell(ctx, x.Claim, cluster.Event{Reason: "DisruptionBlocked", Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
 	}
+}
+
+// tellMisprotected says on pods that their do-not-disrupt is none (spec core.md §2.1). Of many pods each pass tells of some.
+func (m *mover) tellMisprotected(ctx context.Context) {
+	var wrong []cluster.Pod
+	for _, p := range m.s.Pods {
+		if p.Misprotected() && p.Active() && p.NodeName != "" {
+			wrong = append(wrong, p)
+		}
+	}
+	slices.SortFunc(wrong, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
+	from := m.turn(len(wrong))
+	for i := range min(len(wrong), maxSparedTold) {
+		p := wrong[(from+i)%len(wrong)]
+		err := m.d.Record.Event(ctx, cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Warning: true, Every: sparedEvery,
+			Reason:  "InvalidDoNotDisruptAnnotation",
+			Message: fmt.Sprintf("%s=%q protects nothing: it is neither true nor a positive duration like 30m", v1.AnnotationDoNotDisrupt, p.DoNotDisrupt)})
+		if err != nil {
+			m.d.Log.Warn("event on pod "+p.Key(), "error", err)
+		}
+	}
+}
+
+// turn is which of so many things a pass begins with, if it cannot tell of all: another one each minute.
+func (m *mover) turn(n int) int {
+	if n <= maxSparedTold {
+		return 0
+	}
+	return int(m.s.Now.Unix()/60) * maxSparedTold % n
 }
 
 // tellClosed says on NodePools that their budgets let no node go (spec core.md §1.6).

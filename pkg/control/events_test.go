@@ -55,6 +55,24 @@ func TestANodeTellsWhatProtectsIt(t *testing.T) {
 	}
 }
 
+// A pod whose do-not-disrupt is neither true nor a positive duration is told that it protects nothing (spec core.md §2.1).
+func TestAPodTellsThatItsProtectionIsNone(t *testing.T) {
+	for value, told := range map[string]int{"": 0, "true": 0, "30m": 0, "yes": 1, "false": 1, "-30m": 1} {
+		f := &functions{w: newWorld()}
+		pod := pattern(1500, 3000)
+		pod.DoNotDisrupt = value
+		f.w.Run("web", 1, pod)
+		f.comeToRest(t)
+		if err := f.disrupt(f.w.Ports(controltest.Fault{})).Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		got := some(f.w.Events("Pod"), "InvalidDoNotDisruptAnnotation: karpenter.sh/do-not-disrupt=\""+value+"\" protects nothing")
+		if len(got) != told {
+			t.Errorf("%q: told %q, want %d", value, got, told)
+		}
+	}
+}
+
 // A pool whose budgets are closed says for what, and one whose are open says nothing (spec core.md §1.6).
 func TestAPoolTellsThatItsBudgetsAreClosed(t *testing.T) {
 	for _, c := range []struct {

@@ -70,6 +70,9 @@ type Spared struct {
 	Why         string // a sentence
 }
 
+// String says it in one line.
+func (s Spared) String() string { return fmt.Sprintf("spare %s: %s", s.Claim, s.Why) }
+
 // Closed is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are out of service.
 type Closed struct {
 	Pool    string
@@ -91,7 +94,7 @@ type Plan struct {
 	Still    []Still                     `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
 }
 
-// Lines is the plan as text, one line for each decision.
+// Lines is the plan as text, one line for each decision, those of Spared last.
 func (p Plan) Lines() []string {
 	var out []string
 	list := func(verb string, all []Command) {
@@ -116,7 +119,7 @@ func (p Plan) Lines() []string {
 		out = append(out, "wait "+w)
 	}
 	for _, s := range p.Spared {
-		out = append(out, fmt.Sprintf("spare %s: %s", s.Claim, s.Why))
+		out = append(out, s.String())
 	}
 	return out
 }
