@@ -83,6 +83,7 @@ test: ## everything that CI checks, ending with the main job
 	$(STEP) 'lint the local environment' '20 s, 2 minutes the first time' $(SHELL) -c "cd infra/local && $(LOCAL_FLAGS) $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
 	$(STEP) 'tests of the local environment' '10 minutes' env $(LOCAL_FLAGS) go -C infra/local test -count=1 -p 1 -timeout 30m ./...
 	$(STEP) 'vet and test the bench' '10 s, 4 minutes the first time' $(SHELL) -c 'go -C infra/bench vet ./... && go -C infra/bench test ./...'
+	$(STEP) 'lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c 'cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./...'
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 	@printf '\n== make test passed. It proved that\n'
 	@printf '   - the code is formatted, vetted, linted, and the decisions are pure;\n'

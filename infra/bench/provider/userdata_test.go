@@ -45,19 +45,16 @@ func forms() map[string]map[string]string {
 	}
 }
 
-// settings are kubelet settings as YAML, and more.
-func settings() map[string]struct {
-	kubelet string
+// setting is what a node is told beside the user's text.
+type setting struct {
+	kubelet string // settings as YAML
 	taints  []corev1.Taint
 	raid0   bool
-} {
-	type one = struct {
-		kubelet string
-		taints  []corev1.Taint
-		raid0   bool
-	}
+}
+
+func settings() map[string]setting {
 	taints := []corev1.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}, {Key: "c", Effect: "NoExecute"}}
-	return map[string]one{
+	return map[string]setting{
 		"plain":   {kubelet: "{maxPods: 29, clusterDNS: [172.20.0.10]}"},
 		"tainted": {kubelet: "{maxPods: 29, clusterDNS: [172.20.0.10]}", taints: taints},
 		"RAID0":   {kubelet: "{maxPods: 29, clusterDNS: [172.20.0.10]}", raid0: true},
@@ -78,10 +75,10 @@ func TestUserDataSaysWhatKarpentersSays(t *testing.T) {
 	n := 0
 	for _, family := range slices.Sorted(maps.Keys(forms())) {
 		for form, text := range forms()[family] {
-			for setting, s := range settings() {
+			for name, s := range settings() {
 				n++
-				t.Run(family+", "+form+", "+setting, func(t *testing.T) {
-					want, err := peerScript(t, family, text, s.kubelet, s.taints, s.raid0)
+				t.Run(family+", "+form+", "+name, func(t *testing.T) {
+					want, err := peerScript(t, family, text, s)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -109,17 +106,17 @@ func TestUserDataSaysWhatKarpentersSays(t *testing.T) {
 	}
 }
 
-func peerScript(t *testing.T, family, text, kubelet string, taints []corev1.Taint, raid0 bool) (string, error) {
+func peerScript(t *testing.T, family, text string, s setting) (string, error) {
 	k := &peerv1.KubeletConfiguration{}
-	if err := yaml.UnmarshalStrict([]byte(kubelet), k); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(s.kubelet), k); err != nil {
 		t.Fatal(err)
 	}
 	ca, cidr := "Q0E=", "172.20.0.0/16"
-	o := bootstrap.Options{ClusterName: "demo", ClusterEndpoint: "https://api", ClusterCIDR: &cidr, KubeletConfig: k, Taints: taints, Labels: labels(), CABundle: &ca}
+	o := bootstrap.Options{ClusterName: "demo", ClusterEndpoint: "https://api", ClusterCIDR: &cidr, KubeletConfig: k, Taints: s.taints, Labels: labels(), CABundle: &ca}
 	if text != "" {
 		o.CustomUserData = &text
 	}
-	if raid0 {
+	if s.raid0 {
 		policy := peerv1.InstanceStorePolicyRAID0
 		o.InstanceStorePolicy = &policy
 	}
