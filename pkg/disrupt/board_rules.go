@@ -300,18 +300,8 @@ func (c *counter) least(domains int) int {
 
 // allow reports whether the rules let the next pod onto the site.
 func (r terms) allow(x *site) bool {
-	for i, s := range r.k.spreads {
-		d := s.counter.at[x.index]
-		if d < 0 {
-			return false
-		}
-		one := 0
-		if s.rule.Self {
-			one = 1
-		}
-		if s.counter.count[d]+one-r.least[i] > s.rule.MaxSkew {
-			return false
-		}
+	if !r.even(x, 1) {
+		return false
 	}
 	for _, c := range r.k.avoids {
 		if d := c.at[x.index]; d >= 0 && c.count[d] > 0 {
@@ -326,6 +316,24 @@ func (r terms) allow(x *site) bool {
 	}
 	for _, c := range r.k.matched {
 		if d := c.at[x.index]; d >= 0 && c.anti[d] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// even reports whether the site is within the spreads with so many more pods of the sort on it.
+func (r terms) even(x *site, more int) bool {
+	for i, s := range r.k.spreads {
+		d := s.counter.at[x.index]
+		if d < 0 {
+			return false
+		}
+		n := s.counter.count[d] - r.least[i]
+		if s.rule.Self {
+			n += more
+		}
+		if n > s.rule.MaxSkew {
 			return false
 		}
 	}

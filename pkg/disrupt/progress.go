@@ -278,22 +278,12 @@ func (b *board) astray(pods []*cluster.Pod, planned map[string]string) (out []*c
 		}
 	}
 	for _, p := range pods {
-		if x := b.byName[planned[p.Key()]]; x != nil && b.rules(b.sort(p)).broken(x) {
+		if x := b.byName[planned[p.Key()]]; x != nil && !b.rules(b.sort(p)).even(x, 0) {
 			out = append(out, p)
 		}
 	}
 	b.back(before)
 	return out
-}
-
-// broken reports whether the pod, counted on the site already, stands there beyond what its spreads allow.
-func (r terms) broken(x *site) bool {
-	for i, s := range r.k.spreads {
-		if d := s.counter.at[x.index]; d < 0 || s.counter.count[d]-r.least[i] > s.rule.MaxSkew {
-			return true
-		}
-	}
-	return false
 }
 
 func namesOf(list []*node) []string {
