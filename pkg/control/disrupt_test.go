@@ -157,6 +157,48 @@ func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 	}
 }
 
+// Where a command is taken back, here because somebody removed the taint, the replacement that nothing runs on goes too.
+func TestDisruptDropsTheReplacementOfWhatItTakesBack(t *testing.T) {
+	f := free(t, "WhenEmptyOrUnderutilized", 2)
+	w := f.w
+	w.Scale("web", 1)
+	w.Tick(time.Second)
+	pass := func() {
+		t.Helper()
+		if err := f.disrupt(w.Ports(controltest.Fault{})).Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		w.Tick(20 * time.Second)
+	}
+	replacements := func() (names []string) {
+		for _, c := range w.Claims() {
+			if c.Annotations[disrupt.AnnotationReplaces] != "" && c.Deleting.IsZero() {
+				names = append(names, c.Name)
+			}
+		}
+		return names
+	}
+	pass()
+	pass()
+	if len(replacements()) != 1 {
+		t.Fatalf("replacements %q, want one", replacements())
+	}
+	ports := w.Ports(controltest.Fault{})
+	s, err := ports.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range s.Nodes {
+		if err := ports.UntaintNode(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pass()
+	if got := replacements(); len(got) != 0 {
+		t.Errorf("replacements %q are left", got)
+	}
+}
+
 func TestDisruptReplacesWhatHasDrifted(t *testing.T) {
 	w := newWorld()
 	budget := []cluster.NodeBudget{{Every: true, Nodes: "1"}}
@@ -177,6 +219,9 @@ func TestDisruptReplacesWhatHasDrifted(t *testing.T) {
 		if old[c.Name] {
 			t.Errorf("NodeClaim %s is of the old template still", c.Name)
 		}
+	}
+	if len(some(w.Events("Pod"), "Evicted: Evicted pod: Drifted")) == 0 {
+		t.Errorf("no pod is told why it was evicted: %q", w.Events("Pod"))
 	}
 }
 

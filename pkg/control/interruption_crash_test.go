@@ -2,6 +2,8 @@ package control_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +61,9 @@ func TestStateChangesSurviveEveryFault(t *testing.T) {
 					}
 					if claimOf(f, n.Instance).Name != "" && c.release {
 						t.Error("the claim of an instance that is gone is still there")
+					}
+					if slices.Contains(strings.Fields(f.w.Nodes()), node) && c.release {
+						t.Error("the node of an instance that is gone is still there")
 					}
 					for _, k := range c.more {
 						n.Kind = k

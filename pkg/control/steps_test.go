@@ -194,6 +194,9 @@ func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
 	if slices.ContainsFunc(f.w.Claims(), func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
 		t.Errorf("the drain does not go on once the budget allows it")
 	}
+	if len(some(f.w.Events("Pod"), "Evicted: Evicted pod: Forceful Termination")) != 1 {
+		t.Errorf("events on pods: %q", f.w.Events("Pod"))
+	}
 }
 
 // only is the one instance of a world made by alone.
