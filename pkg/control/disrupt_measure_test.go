@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
 )
 
@@ -44,6 +45,21 @@ func TestWhatDisruptMeasures(t *testing.T) {
 	w.Tick(20 * time.Second)
 	const begun = `"decision":"delete","karpenter_voluntary_disruption_decisions_total":1,"reason":"empty"`
 	has(pass(), true, begun)
+}
+
+// A node that goes because its pool sleeps counts under a reason of its own: CloudWatch takes no dimension without a value.
+func TestNodesOfASleepingPoolAreCounted(t *testing.T) {
+	f := free(t, "WhenEmpty", 1)
+	f.w.ChangePool(func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "0 0 * * *", 24*time.Hour })
+	got := &lines{}
+	d := f.disrupt(f.w.Ports(controltest.Fault{}))
+	d.Metrics = got
+	if err := d.Run(t.Context(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(got.all, "\n"); !strings.Contains(all, `"karpenter_nodeclaims_disrupted_total":1,"reason":"sleep"`) {
+		t.Errorf("no line with the reason: %s", all)
+	}
 }
 
 // A pod that the scheduler binds after the decision and before the taint stops the act, and nothing is left of it. It is found by the

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func decisions(p disrupt.Plan, took time.Duration) []metric.Record {
 		out = append(out, metric.Record{By: []metric.Tag{{Key: "reason", Value: word}}, Values: []metric.Value{metric.Gauge(metric.Spared, float64(words[word]))}})
 	}
 	for _, e := range p.Finish {
-		gone[strings.ToLower(string(e.Reason))] += len(e.Claims)
+		gone[cmp.Or(strings.ToLower(string(e.Reason)), e.Command)] += len(e.Claims) // of a pool that sleeps the command alone says why
 	}
 	for _, reason := range sortedKeys(gone) {
 		out = append(out, metric.Record{By: []metric.Tag{{Key: "reason", Value: reason}}, Values: []metric.Value{metric.Total(metric.ClaimsDisrupt, gone[reason])}})
