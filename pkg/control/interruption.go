@@ -188,7 +188,7 @@ func (i *Interruption) one(ctx context.Context, n interrupt.Notice, claims []clu
 	case o.Found:
 		err := i.carryOut(ctx, n, o)
 		if err == nil {
-			i.measure(n)
+			i.measure(n, o)
 		}
 		return err
 	case o.Later:

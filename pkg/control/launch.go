@@ -150,15 +150,19 @@ func (l *launcher) launched(ctx context.Context, c cluster.Claim, o launch.Order
 // giveUp deletes a claim for which nothing can be bought now.
 func (l *launcher) giveUp(ctx context.Context, c cluster.Claim, why error) error {
 	l.p.Log.Warn("claim "+c.Name+" is given up", "why", why.Error())
-	reason := "InsufficientCapacityError"
+	reason, counted := "InsufficientCapacityError", "insufficient_capacity"
 	if isNotReady(why) {
-		reason = "NodeClassNotReady"
+		reason, counted = "NodeClassNotReady", "nodeclass_not_ready"
 	}
 	err := l.p.Record.Event(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason, Message: why.Error()})
 	if err != nil {
 		l.p.Log.Warn("event on claim "+c.Name, "error", err)
 	}
-	return l.p.Claims.DeleteClaim(ctx, c)
+	if err := l.p.Claims.DeleteClaim(ctx, c); err != nil {
+		return err
+	}
+	l.p.sum.gaveUp(counted)
+	return nil
 }
 
 // nextAttempt gives the claim another token: the next request differs from the last one, or EC2 would only repeat its answer.

@@ -86,11 +86,22 @@ func (t *tally) did(a plan.Action) {
 	case plan.ReleaseClaim:
 		t.ended++
 	case plan.DeleteClaim:
-		if t.disrupted == nil {
-			t.disrupted = map[string]int{}
-		}
-		t.disrupted[a.Reason]++
+		t.condemned(a.Reason)
 	}
+}
+
+// gaveUp notes a claim that was deleted outside of lifecycle.
+func (t *tally) gaveUp(reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.condemned(reason)
+}
+
+func (t *tally) condemned(reason string) {
+	if t.disrupted == nil {
+		t.disrupted = map[string]int{}
+	}
+	t.disrupted[reason]++
 }
 
 // put hands over what was measured, and begins anew.
@@ -152,15 +163,29 @@ func (r *Refresh) measure(ctx context.Context) error {
 	return nil
 }
 
-// measure counts a notice that was handled. What EC2 takes back soon is measured by how long that took since EC2 said so. A state is no
-// notice: there is one for every instance that comes or goes.
-func (i *Interruption) measure(n interrupt.Notice) {
-	states := []interrupt.Kind{interrupt.Running, interrupt.Stopping, interrupt.Stopped, interrupt.Ending, interrupt.Ended}
-	if i.Metrics == nil || slices.Contains(states, n.Kind) {
+// measure counts a notice that was handled, and the claim that it condemned (spec aws.md §6.2). What EC2 takes back soon is measured by how
+// long that took since EC2 said so. A state is no notice: there is one for every instance that comes or goes.
+func (i *Interruption) measure(n interrupt.Notice, o interrupt.Outcome) {
+	if i.Metrics == nil {
 		return
 	}
-	i.Metrics.Put(metric.Record{By: []metric.Tag{{Key: "reason", Value: string(n.Kind)}}, Values: []metric.Value{metric.Total(metric.Notices, 1)}})
-	if n.Kind == interrupt.Spot || n.Kind == interrupt.Reservation {
+	reason := string(n.Kind)
+	r := metric.Record{}
+	switch n.Kind {
+	case interrupt.Running:
+	case interrupt.Stopping, interrupt.Stopped:
+		reason = string(interrupt.Stopped)
+	case interrupt.Ending, interrupt.Ended:
+		reason = string(interrupt.Ended)
+	default:
+		r.Values = append(r.Values, metric.Total(metric.Notices, 1))
+	}
+	if o.Condemn {
+		r.Values = append(r.Values, metric.Total(metric.ClaimsDisrupt, 1))
+	}
+	r.By = []metric.Tag{{Key: "reason", Value: reason}}
+	i.Metrics.Put(r)
+	if n.Urgent() {
 		i.Metrics.Put(metric.Record{Values: []metric.Value{metric.Durations(metric.NoticeHandled, max(0, i.Now().Sub(n.Time)))}})
 	}
 }

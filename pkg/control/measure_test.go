@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/controltest"
 	"joiner/pkg/interrupt"
@@ -87,9 +88,65 @@ func TestNoticesAreMeasured(t *testing.T) {
 	if err := i.Notices(t.Context(), interrupt.Notice{Kind: interrupt.Spot, Instance: id, Time: at}, interrupt.Notice{Kind: interrupt.Spot, Instance: "i-0foreign", Time: at}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`"cluster":"demo","joiner_notices_total":1,"reason":"spot_interrupted"}`, `"cluster":"demo","joiner_notice_handled_seconds":40}`}
+	want := []string{`"cluster":"demo","joiner_notices_total":1,"karpenter_nodeclaims_disrupted_total":1,"reason":"spot_interrupted"}`, `"cluster":"demo","joiner_notice_handled_seconds":40}`}
 	if diff := cmp.Diff(want, got.all); diff != "" {
 		t.Errorf("a notice (-want +got):\n%s", diff)
+	}
+	// The same once more condemns nothing, and a state is no notice.
+	for kind, want := range map[interrupt.Kind][]string{
+		interrupt.Scheduled: {`"cluster":"demo","joiner_notices_total":1,"reason":"scheduled_change"}`}, interrupt.Running: nil, interrupt.Ending: nil,
+	} {
+		got.all = nil
+		if err := i.Notices(t.Context(), interrupt.Notice{Kind: kind, Instance: id, Time: at}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.all); diff != "" {
+			t.Errorf("%s of a claim that is being deleted (-want +got):\n%s", kind, diff)
+		}
+	}
+}
+
+// A claim for which nothing can be bought, and one that is left on a recommendation, count as well (spec core.md §9.7).
+func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
+	counted := func(f *functions, rounds int) string {
+		got := &lines{}
+		for range rounds {
+			p := f.provision(f.w.Ports(controltest.Fault{}))
+			p.Metrics = got
+			if err := p.Run(t.Context(), f.once()); err != nil {
+				t.Fatal(err)
+			}
+			f.rest(t, 1)
+		}
+		return strings.Join(got.all, "\n")
+	}
+	sold := &functions{w: newWorld()}
+	sold.w.Run("web", 1, pattern(1500, 3000))
+	sold.w.Refuse = func(catalog.Offer) bool { return true }
+	if got := counted(sold, 1); !strings.Contains(got, `_disrupted_total":1,"reason":"insufficient_capacity"`) {
+		t.Errorf("sold out: %s", got)
+	}
+	f := aged(t)
+	again(t, f, interrupt.Notice{Kind: interrupt.Rebalance, Instance: first(f), Time: f.w.Now()})
+	if got := counted(f, 15); !strings.Contains(got, `_disrupted_total":1,"reason":"rebalance_recommendation"`) {
+		t.Errorf("recommended: %s", got)
+	}
+}
+
+// A claim that a state ends counts under the reason that Karpenter has for it (spec aws.md §6.1).
+func TestInstancesThatEndAreCounted(t *testing.T) {
+	for kind, reason := range map[interrupt.Kind]string{interrupt.Stopping: "instance_stopped", interrupt.Stopped: "instance_stopped",
+		interrupt.Ending: "instance_terminated", interrupt.Ended: "instance_terminated"} {
+		f := running(t)
+		got := &lines{}
+		i := f.interruption(f.w.Ports(controltest.Fault{}))
+		i.Metrics = got
+		if err := i.Notices(t.Context(), interrupt.Notice{Kind: kind, Instance: first(f), Time: f.w.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_disrupted_total":1,"reason":"` + reason + `"}`}, got.all); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
 	}
 }
 

@@ -81,6 +81,7 @@ func (p *Provision) leave(ctx context.Context, s cluster.Snapshot, going []inter
 		if err := p.Claims.DeleteClaim(ctx, c); err != nil {
 			return condemned, err
 		}
+		p.sum.did(a)
 		condemned++
 	}
 	return condemned, nil
