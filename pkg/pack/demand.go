@@ -30,15 +30,16 @@ func (k *kind) last() *view { return k.views[len(k.views)-1] }
 // demand finds the pods that need a place: those the scheduler gave up on, and those on condemned nodes (spec core.md
 // §2.1, §2.2).
 func demand(s cluster.Snapshot, all []cluster.Host) []*cluster.Pod {
-	hosts := map[string]cluster.Host{}
+	condemned := map[string]cluster.Host{}
 	for _, h := range all {
-		if h.Node != nil {
-			hosts[h.Node.Name] = h
+		if h.Node != nil && h.Condemned() {
+			condemned[h.Node.Name] = h
 		}
 	}
 	var out []*cluster.Pod
 	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Provisionable() || displaced(s, p, hosts) {
+		p := &s.Pods[i]
+		if p.NodeName == "" && p.Provisionable() || p.NodeName != "" && displaced(s, p, condemned) { // most pods stay where they are
 			out = append(out, p)
 		}
 	}
@@ -50,9 +51,9 @@ const replacedAhead = 5 * time.Minute
 
 // displaced reports whether the pod runs on a condemned node and will need room elsewhere (spec core.md §2.1). One that nobody may evict
 // stays where it is, and so does its node, until the drain ends by force: capacity made before that would only stand by.
-func displaced(s cluster.Snapshot, p *cluster.Pod, hosts map[string]cluster.Host) bool {
-	h, ok := hosts[p.NodeName]
-	if !ok || !h.Condemned() || !p.Reschedulable() {
+func displaced(s cluster.Snapshot, p *cluster.Pod, condemned map[string]cluster.Host) bool {
+	h, ok := condemned[p.NodeName]
+	if !ok || !p.Reschedulable() {
 		return false
 	}
 	if !p.Protected(s.Now) && !s.Unevictable(*p) {
@@ -155,12 +156,15 @@ func natural(a, b string) int {
 // selected lists, sorted, the label keys that any selector of a spread or affinity term looks at.
 func selected(s cluster.Snapshot) []string {
 	keys := map[string]bool{}
+	last := "" // most selectors look at what the one before did
 	add := func(sel *cluster.Selector) {
 		if sel == nil {
 			return
 		}
-		for _, r := range sel.Requirements {
-			keys[r.Key] = true
+		for i := range sel.Requirements {
+			if key := sel.Requirements[i].Key; key != last || key == "" {
+				keys[key], last = true, key
+			}
 		}
 	}
 	for i := range s.Pods {

@@ -249,20 +249,22 @@ func (w *world) count(sig signer) {
 		}
 	}
 	type standing struct {
-		pod *cluster.Pod
-		on  *bin
+		pod  *cluster.Pod
+		on   *bin
+		anti []int // by term of its anti-affinity: the counter
 	}
-	var all []standing
+	all := make([]standing, 0, len(w.s.Pods))
 	for i := range w.s.Pods {
 		p := &w.s.Pods[i]
 		on := byName[p.NodeName]
 		if p.NodeName == "" || on == nil || !p.Active() || w.waiting[p] {
 			continue
 		}
-		all = append(all, standing{p, on})
+		x := standing{pod: p, on: on}
 		for _, t := range p.AntiAffinity {
-			w.counter(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil)
+			x.anti = append(x.anti, w.counter(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil))
 		}
+		all = append(all, x)
 	}
 	w.tally = w.newTally()
 	w.total = make([]int, len(w.counters))
@@ -284,15 +286,15 @@ func (w *world) count(sig signer) {
 		return list
 	}
 	for _, x := range all {
-		w.stand(x.pod, x.on, matched(x.pod))
+		w.stand(x.on, matched(x.pod), x.anti)
 	}
 	for _, k := range w.kinds {
 		k.matched = matched(&k.pod)
 	}
 }
 
-// stand counts one pod that stays on the host.
-func (w *world) stand(p *cluster.Pod, on *bin, matched []int) {
+// stand counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
+func (w *world) stand(on *bin, matched, anti []int) {
 	for _, i := range matched {
 		c := w.counters[i]
 		if c.filter != nil && w.onHost(c.filter, on) < 0 {
@@ -307,9 +309,8 @@ func (w *world) stand(p *cluster.Pod, on *bin, matched []int) {
 			w.tally.count[i][d]++
 		}
 	}
-	for _, t := range p.AntiAffinity {
-		key := canonicalKey(t.Key)
-		i := w.counter(key, topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil)
+	for _, i := range anti {
+		key := w.counters[i].key
 		if key == labelHost && on.count != nil {
 			on.anti[i]++
 		} else if d, ok := w.domainIDs[key][on.domain(key)]; ok {
