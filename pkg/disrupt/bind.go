@@ -198,6 +198,25 @@ func (b *board) leftover(pods []*cluster.Pod, planned map[string]string, tight b
 // limits, reservations and commitments.
 func (v *view) alone(pods []*cluster.Pod, set []*node, besides []plan.Launch) []plan.Launch {
 	v.asked++
+	d := begin()
+	d.text("alone")
+	d.text(namesOf(set)...)
+	for _, p := range pods {
+		d.text(p.Namespace, p.Name)
+	}
+	for _, l := range besides {
+		d.text(l.Pool, l.Choice.String())
+		d.text(l.Pods...)
+	}
+	p := v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot { return v.apart(pods, set, besides) })
+	if len(p.Unplaced) > 0 {
+		return nil
+	}
+	return p.Launches
+}
+
+// apart is the snapshot without the nodes of the set in which these pods wait, no others do, and nothing that is there has room.
+func (v *view) apart(pods []*cluster.Pod, set []*node, besides []plan.Launch) cluster.Snapshot {
 	out := v.leaving()
 	for _, n := range set {
 		out[n.Node.Name] = true
@@ -224,11 +243,7 @@ func (v *view) alone(pods []*cluster.Pod, set []*node, besides []plan.Launch) []
 	for i, l := range besides {
 		s.Claims = append(s.Claims, v.claimOf(l, fmt.Sprintf("launch %d", i)))
 	}
-	p := v.pack(s)
-	if len(p.Unplaced) > 0 {
-		return nil
-	}
-	return p.Launches
+	return s
 }
 
 // claimOf is a launch as its claim will be, without room.

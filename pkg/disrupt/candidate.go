@@ -137,6 +137,7 @@ func (v *view) within(set []*node, reason v1.DisruptionReason) []*node {
 
 // claim takes the nodes of the command, and their share of the budgets for every reason.
 func (v *view) claim(c Command) {
+	v.world = 0
 	v.moving = v.moving || c.Moves+len(c.Launches) > 0 && !v.fixed(c.Claims)
 	for _, name := range c.Claims {
 		n := v.byClaim[name]

@@ -11,6 +11,7 @@ package disrupt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,6 +192,9 @@ func decide(v *view, m Memory) (Plan, Memory) {
 // confirm begins what was proposed long enough ago and still holds. What does not hold any more is forgotten; what is too young
 // waits on.
 func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
+	if slices.ContainsFunc(all, func(x Proposal) bool { return x.Reason == v1.DisruptionUnderutilized }) {
+		v.recognize()
+	}
 	for _, old := range all {
 		if old.Since.After(v.now()) {
 			continue // the clock was set back, and nobody knows how long it waits: it is found again
@@ -211,6 +215,18 @@ func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
 			p.Dropped = append(p.Dropped, Dropped{old.Reason, old.Claims, why})
 			v.fail(c.Claims, why)
 		}
+	}
+}
+
+// recognize finds the digest of the world, so that what was asked when it was searched is not asked again.
+func (v *view) recognize() {
+	kept := make([]refuse, len(v.nodes))
+	for i, n := range v.nodes {
+		kept[i] = n.kept
+	}
+	v.world = v.digest(v.candidates())
+	for i, n := range v.nodes {
+		n.kept = kept[i]
 	}
 }
 

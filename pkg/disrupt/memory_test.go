@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/pack"
 )
 
 // What was answered with no is not asked again: whether that is remembered or not, the decision is the same, and so is every reason.
@@ -35,6 +37,31 @@ func TestMemoryChangesNothing(t *testing.T) {
 	}
 	if remembered < 120 || acted < 20 {
 		t.Errorf("%d passes remembered an answer, %d commands: too little to test anything", remembered, acted)
+	}
+}
+
+// What a depot keeps from pass to pass, answers of questions among it, changes no decision either.
+func TestADepotChangesNothing(t *testing.T) {
+	begun := 0
+	for seed := range uint64(16) {
+		w := grown(t, seed)
+		var depot pack.Depot
+		for pass := range 24 {
+			p, _ := NextFrom(w.Snapshot, w.memory, w.Market, &depot)
+			want := w.next()
+			if diff := cmp.Diff(want, p); diff != "" {
+				t.Fatalf("seed %d, pass %d (-without +with):\n%s", seed, pass, diff)
+			}
+			begun += len(want.Begin)
+			w.act(want)
+			w.initialize()
+			w.provision()
+			w.Snapshot.Now = w.Snapshot.Now.Add(20 * time.Second)
+			w.disturb(pass)
+		}
+	}
+	if begun < 15 {
+		t.Errorf("%d commands begun: too little to test anything", begun)
 	}
 }
 

@@ -26,7 +26,8 @@ const (
 	leastPart = 0.0005
 	// fewMissed is how many sets of about one size must have fallen short of what they promised for those to be left alone that promise
 	// less than any of them fell short by. Without it most questions about large clusters that are nearly at rest were about such sets.
-	fewMissed = 2
+	// Sets of less than fewNodes fall short by chance, and are quickly asked about.
+	fewMissed, fewNodes = 2, 8
 	// mostAsked is how many sets are remembered that were asked about in vain.
 	mostAsked = 1024
 )
@@ -62,8 +63,8 @@ func (v *view) findCheaper(m *Memory) (Command, bool) {
 		v.within(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
-	if world := v.digest(all); m.Asked.World != world {
-		m.Asked = Asked{World: world, Later: merged(m.Asked.Later, m.Asked.Sets)}
+	if v.world = v.digest(all); m.Asked.World != v.world {
+		m.Asked = Asked{World: v.world, Later: merged(m.Asked.Later, m.Asked.Sets)}
 	}
 	if m.Asked.Done {
 		v.recall(all, m.Asked.Kept)
@@ -139,7 +140,7 @@ func (s *search) likely() float64 {
 // idle reports whether sets of about that size have fallen short by more than the set promises.
 func (s *search) idle(x idea) bool {
 	i := bits.Len(uint(len(x.set)))
-	return len(x.set) > 1 && i < len(s.missed) && s.missed[i].Sets >= fewMissed && x.usd < s.missed[i].Least
+	return len(x.set) >= fewNodes && i < len(s.missed) && s.missed[i].Sets >= fewMissed && x.usd < s.missed[i].Least
 }
 
 // learn notes by how much a set that was asked about fell short of its promise, if the packer said what it would earn.

@@ -93,6 +93,7 @@ type view struct {
 	asking    []cluster.Pod  // of the last question, their memory is used again
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
+	world     uint64         // digest of all that their answers depend on, 0 while it is not known
 	yield     float64        // what the set asked about last would earn by the packer's first answer, not a number where it gave none
 	podBy     map[string]*cluster.Pod
 	worth     map[string]float64 // what the pods that move are worth, by key, once asked
@@ -333,22 +334,32 @@ func (v *view) settling(n *node) bool {
 // go for good the nodes count for the limits of their pools still: both run while pods move.
 func (v *view) without(set []*node, forGood bool) plan.Plan {
 	v.asked++
-	s := v.calm
+	d := begin()
+	d.text("without")
+	d.text(namesOf(set)...)
+	d.yes(forGood)
+	return v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot {
+		s := v.drop(v.calm, v.leavingFor(), false)
+		out := map[string]bool{}
+		for _, n := range set {
+			out[n.Node.Name] = true
+		}
+		if forGood && len(set) == 1 {
+			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
+		}
+		return v.ask(s, out, forGood)
+	})
+}
+
+// leavingFor are the names of nodes that are taken, but for those of static pools, which bring room for their pods.
+func (v *view) leavingFor() map[string]bool {
 	out := map[string]bool{}
 	for _, n := range v.nodes {
-		if n.taken && n.Node != nil && !n.static() { // goes as well; those of static pools bring room for their pods
+		if n.taken && n.Node != nil && !n.static() {
 			out[n.Node.Name] = true
 		}
 	}
-	s = v.drop(s, out, false)
-	clear(out)
-	for _, n := range set {
-		out[n.Node.Name] = true
-	}
-	if forGood && len(set) == 1 {
-		s.Rules.MaxClaims = 0 // nothing smaller can be asked about
-	}
-	return v.pack(v.ask(s, out, forGood))
+	return out
 }
 
 func (v *view) pack(s cluster.Snapshot) plan.Plan { return v.shop().Pods(s) }

@@ -22,7 +22,17 @@ type Stock struct {
 	faces faces
 	seen  *sightings
 	size  int // of what it remembered at first
+	given answered
 }
+
+// answered are the plans of questions about one cluster, by the digests that the asker gave them.
+type answered struct {
+	world uint64
+	plans map[uint64]plan.Plan
+}
+
+// mostAnswers is how many plans are kept.
+const mostAnswers = 64
 
 // Stocked is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and in nothing else.
 func Stocked(s cluster.Snapshot, sells Market) *Stock {
@@ -74,6 +84,24 @@ func (st *Stock) Pods(s cluster.Snapshot) plan.Plan {
 		return PodsFrom(s, st.sells)
 	}
 	return decided(st.survey(s))
+}
+
+// Answer is Pods for the question about that world, or what it was when the same was asked last. The digests must tell apart all that differs,
+// also what changes with time; a world that is 0 is not known. Nobody may change the plan.
+func (st *Stock) Answer(world, question uint64, ask func() cluster.Snapshot) plan.Plan {
+	if world == 0 {
+		return st.Pods(ask())
+	}
+	p, ok := st.given.plans[question]
+	if ok && st.given.world == world {
+		return p
+	}
+	p = st.Pods(ask())
+	if st.given.world != world || len(st.given.plans) >= mostAnswers {
+		st.given = answered{world, map[uint64]plan.Plan{}}
+	}
+	st.given.plans[question] = p
+	return p
 }
 
 // survey is survey with what is in stock.
