@@ -26,7 +26,7 @@ func Whole(p Problem) Prices {
 		best.Least = 0
 		return best
 	}
-	w := &whole{solver: s, fill: make([]float64, len(p.Offers))}
+	w := &whole{solver: s, fill: make([]float64, len(p.Offers)), patience: mostFills}
 	for mix := 0.0; best.Rounds < max(1, p.Rounds); {
 		best.Rounds++
 		s.m.improve()
@@ -56,7 +56,8 @@ func Whole(p Problem) Prices {
 // whole is a problem whose nodes hold whole pods.
 type whole struct {
 	*solver
-	fill []float64 // by offer: no fill is worth more
+	fill     []float64 // by offer: no fill is worth more
+	patience int       // steps of looking for one
 
 	// Of the fill that is looked for.
 	items  []item
@@ -144,7 +145,7 @@ func (w *whole) fillOf(o *Offer, at int) float64 {
 	w.room, w.places = append(w.room[:0], o.Room...), append(w.places[:0], w.Caps...)
 	w.n, w.best = append(w.n[:0], make([]int32, n)...), append(w.best[:0], make([]int32, n)...)
 	w.put(0, 0)
-	if w.steps > mostFills {
+	if w.steps > w.patience {
 		return upper
 	}
 	return min(upper, w.most*(1+1e-9))
@@ -156,7 +157,7 @@ func (w *whole) put(j int, worth float64) {
 		w.most = worth
 		copy(w.best, w.n)
 	}
-	if w.steps++; j == len(w.items) || w.steps > mostFills || worth+w.left(j) <= w.most*(1+1e-9) {
+	if w.steps++; j == len(w.items) || w.steps > w.patience || worth+w.left(j) <= w.most*(1+1e-9) {
 		return
 	}
 	it := &w.items[j]

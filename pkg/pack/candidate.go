@@ -97,7 +97,7 @@ func (a *attempt) value(cands []*offer, whole bool, lots []*lot) {
 		p := a.w.worth
 		if y := p.prices.Value[p.of(l.view.kind, l.pins)]; l.value < noPrice {
 			l.least = l.value
-			if a.guide {
+			if a.by != byShares {
 				l.value = max(y, leastValue*l.value)
 			}
 		}

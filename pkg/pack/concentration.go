@@ -82,7 +82,7 @@ func (w *world) dispersed(a *attempt, byPriority bool) *attempt {
 		return a
 	}
 	w.ceiling = int64(w.spotPoolShare() * float64(use.total))
-	again := w.pass(byPriority, a.guide)
+	again := w.pass(byPriority, a.by)
 	w.ceiling = 0
 	if again.waiting(w.kinds) > a.waiting(w.kinds) || again.paid(catalog.OnDemand) > a.paid(catalog.OnDemand) {
 		return a

@@ -77,7 +77,7 @@ func (w *world) settledWell(best *attempt, byPriority bool) *attempt {
 		}
 		before := w.homes
 		w.homes = homes
-		next := w.pass(byPriority, best.guide)
+		next := w.pass(byPriority, best.by)
 		if a, b := best.waiting(w.kinds), next.waiting(w.kinds); b < a || b == a && next.cost() < best.cost()*(1-1e-9) {
 			best = next
 		} else {

@@ -170,7 +170,7 @@ func (a *attempt) fillBins(bins []*bin, lots []*lot) {
 // dearest sorts lots so that those come first that can be nowhere else, then those that would cost most on new nodes for what they
 // take of the room there is. Small differences do not count: then the order of the lots, in which large pods are first, packs better.
 func (a *attempt) dearest(lots []*lot) []*lot {
-	if !a.guide {
+	if a.by == byShares {
 		return lots // plain first fit, should that be cheaper
 	}
 	total := make([]int64, len(a.w.dims))

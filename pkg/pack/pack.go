@@ -6,8 +6,8 @@
 //
 // The path of a pod: demand.go makes kinds of pods, relax.go their views from strict to relaxed, domain.go divides them over
 // zones and other domains, host.go uses the room there is, price.go tells what pods are worth and what any plan costs at
-// least, guide.go, candidate.go and open.go choose new nodes, search.go packs a few of them anew where that is cheaper, launch.go writes them
-// down, reason.go explains who stays without a home.
+// least, guide.go, candidate.go and open.go choose new nodes, fleet.go all of them together where few are to be had, search.go packs a few of
+// them anew where that is cheaper, launch.go writes them down, reason.go explains who stays without a home.
 package pack
 
 import (
@@ -57,9 +57,8 @@ func decided(w *world) plan.Plan {
 		byPriority = true
 		best = w.best(byPriority)
 	}
-	best = w.dispersed(w.settledWell(best, byPriority), byPriority)
+	best = w.fleets(w.finished(best, byPriority), byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
-	best.improve(cmp.Or(w.s.Rules.SearchSteps, defaultSearchSteps))
 	out.Launches = best.launches()
 	out.LowerBoundUSD = best.bound()
 	out.Existing = best.placements()
@@ -74,11 +73,11 @@ const fewNodes = 120
 // best packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price of each
 // pod's share of a node too. The second has to place as many pods for less.
 func (w *world) best(byPriority bool) *attempt {
-	first := w.pass(byPriority, true)
+	first := w.pass(byPriority, byPrices)
 	if first.opened == 0 || first.opened > fewNodes || first.price() <= first.bound()*(1+smallGap) {
 		return first
 	}
-	second := w.pass(byPriority, false)
+	second := w.pass(byPriority, byShares)
 	a, b := first.waiting(w.kinds), second.waiting(w.kinds)
 	if b < a || b == a && second.cost() < first.cost()*(1-1e-9) {
 		return second
@@ -144,12 +143,12 @@ func (a *attempt) priceOf(b *bin) float64 {
 
 // pass packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that spread without a place
 // that had one at first, it asks whether fewer of them, divided evenly, find more.
-func (w *world) pass(byPriority, guided bool) *attempt {
-	a, first := w.mended(byPriority, guided, false)
+func (w *world) pass(byPriority bool, by manner) *attempt {
+	a, first := w.mended(byPriority, by, false)
 	if !first.limited() || a.waiting(w.kinds) <= first.waiting(w.kinds) {
 		return a
 	}
-	if b, _ := w.mended(byPriority, guided, true); b.waiting(w.kinds) < a.waiting(w.kinds) {
+	if b, _ := w.mended(byPriority, by, true); b.waiting(w.kinds) < a.waiting(w.kinds) {
 		return b
 	}
 	return a
@@ -158,13 +157,13 @@ func (w *world) pass(byPriority, guided bool) *attempt {
 // mended is the attempt that keeps all rules, and the first one, which may not. It starts again while some domain (a zone, say) takes fewer
 // pods than planned, so that the others are not filled beyond what a spread allows. Evenly, pods that spread take turns instead when
 // limits are short: fewer of them are divided over all domains, the least crowded first.
-func (w *world) mended(byPriority, guided, evenly bool) (a, first *attempt) {
+func (w *world) mended(byPriority bool, by manner, evenly bool) (a, first *attempt) {
 	caps, groups := maps.Clone(w.homes), map[int]bool{}
 	if caps == nil {
 		caps = map[place]int{}
 	}
 	for range mostRestarts + 1 {
-		a = w.attempt(maps.Clone(caps), guided)
+		a = w.attempt(maps.Clone(caps), by)
 		a.groups = groups
 		a.run(byPriority)
 		if first == nil {
@@ -210,15 +209,15 @@ type attempt struct {
 	groups   map[int]bool      // counters of pods to be near to, on nodes, that an earlier attempt scattered
 	spot     spotUse           // where the world has a ceiling
 	slots    map[string]int64  // what capacity reservations and commitments have room for, by their ids
-	guide    bool              // choose new nodes by the prices of pods
+	by       manner            // how new nodes are chosen
 	blocked  []map[string]bool // by kind: why it was held back, beside what a pool says
 	stuck    map[place]int     // pods that a domain was given and could not take
 	landed   map[place]int     // pods of a kind in a domain
 }
 
-func (w *world) attempt(caps map[place]int, guided bool) *attempt {
+func (w *world) attempt(caps map[place]int, by manner) *attempt {
 	a := &attempt{
-		w: w, caps: caps, guide: guided, level: make([]int, len(w.kinds)), rest: make([][]string, len(w.kinds)),
+		w: w, caps: caps, by: by, level: make([]int, len(w.kinds)), rest: make([][]string, len(w.kinds)),
 		blocked: make([]map[string]bool, len(w.kinds)), stuck: map[place]int{}, landed: map[place]int{},
 		tally: w.tally.clone(), total: slices.Clone(w.total),
 	}

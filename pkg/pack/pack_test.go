@@ -50,8 +50,8 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := survey(world.Snapshot, world.Market)
-		first := w.pass(false, true)
-		second := survey(world.Snapshot, world.Market).pass(false, false)
+		first := w.pass(false, byPrices)
+		second := survey(world.Snapshot, world.Market).pass(false, byShares)
 		same := first.opened > 0
 		for i := range first.rest {
 			same = same && len(first.rest[i]) == len(second.rest[i])

@@ -69,7 +69,7 @@ func (w *world) asksOf(other *world) []*admission {
 // scarce ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
 func (w *world) scarce() *ranking {
 	_, w.room = w.s.Allot()
-	a := w.attempt(nil, false)
+	a := w.attempt(nil, byShares)
 	var list []*offer
 	for _, p := range w.pools {
 		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved), func(o *offer) bool { return a.slots[o.Reservation.ID] <= 0 })...)

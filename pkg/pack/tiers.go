@@ -137,7 +137,10 @@ func (a *attempt) openIn(pools []*pool, lots []*lot) {
 	}
 	a.openReserved(pools, lots)
 	a.openPaid(pools, lots)
-	for a.guide && a.guided(pools, lots) {
+	if a.by == byFleets {
+		a.openFleet(pools, lots)
+	}
+	for a.by != byShares && a.guided(pools, lots) {
 	}
 	for a.openTier(pools, lots) {
 	}
