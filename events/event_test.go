@@ -155,6 +155,10 @@ func TestStateChangeSamplesDecode(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("states (-want +got):\n%s", d)
 	}
+	shouted := strings.Replace(string(sample(t, events.KindStateChange)), `"running"`, `"RUNNING"`, 1)
+	if e, err := events.DecodeStateChange([]byte(shouted)); err != nil || e.Detail.State != "running" || !strings.Contains(shouted, "RUNNING") {
+		t.Errorf("in upper case: state %q, %v", e.Detail.State, err)
+	}
 }
 
 func TestReservationInterruptionDecodesUnderBothNames(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -214,6 +215,36 @@ func TestPoolIsReadyOnlyWithItsClass(t *testing.T) {
 		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: c.class}
 		if got := poolFrom(p, classes); got.Message != c.message || got.Ready != (c.message == "") {
 			t.Errorf("status %s with class %s: ready %t, %q; want %q", c.text, c.class, got.Ready, got.Message, c.message)
+		}
+	}
+}
+
+// What the decisions take from a PodDisruptionBudget, in both forms that its numbers have.
+func TestBudget(t *testing.T) {
+	for text, want := range map[string]cluster.Budget{
+		`{spec: {maxUnavailable: 1}, status: {disruptionsAllowed: 2}}`:               {DisruptionsAllowed: 2},
+		`{spec: {maxUnavailable: 0}}`:                                                {FullyBlocking: true},
+		`{spec: {maxUnavailable: "0%"}}`:                                             {FullyBlocking: true},
+		`{spec: {maxUnavailable: "10%"}}`:                                            {},
+		`{spec: {minAvailable: "100%"}}`:                                             {FullyBlocking: true},
+		`{spec: {minAvailable: 100}}`:                                                {},
+		`{spec: {minAvailable: 1, unhealthyPodEvictionPolicy: AlwaysAllow}}`:         {AlwaysAllowUnready: true},
+		`{spec: {minAvailable: 1, unhealthyPodEvictionPolicy: IfHealthyBudget}}`:     {},
+		`{metadata: {namespace: a, name: b}, spec: {selector: {}, minAvailable: 1}}`: {Namespace: "a", Name: "b", Selector: &cluster.Selector{}},
+	} {
+		if diff := cmp.Diff(want, budgetFrom(read[policyv1.PodDisruptionBudget](t, text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// A pool with replicas is static, also with none.
+func TestStaticPool(t *testing.T) {
+	for text, want := range map[string]cluster.Pool{`{}`: {}, `{replicas: 0}`: {Static: true}, `{replicas: 3}`: {Static: true, Replicas: 3}} {
+		p := &karpv1.NodePool{Spec: *read[karpv1.NodePoolSpec](t, text)}
+		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Name: "good"}
+		if got := poolFrom(p, nil); got.Static != want.Static || got.Replicas != want.Replicas {
+			t.Errorf("%s: static %t with %d nodes", text, got.Static, got.Replicas)
 		}
 	}
 }

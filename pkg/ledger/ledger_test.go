@@ -96,9 +96,12 @@ func TestWhatIsMarkedAlreadyIsNotWrittenAgain(t *testing.T) {
 
 func TestShortMarkDoesNotShortenLongOne(t *testing.T) {
 	l, _ := newLedger(&store{})
-	o := offer("on-demand", "", "us-west-2a")
-	for _, period := range []time.Duration{20 * time.Minute, time.Minute} {
-		if err := l.Add(t.Context(), []catalog.Mark{o}, period); err != nil {
+	o, other := offer("on-demand", "", "us-west-2a"), offer("spot", "", "us-west-2b") // without one that is new nothing is written
+	for _, add := range []struct {
+		period time.Duration
+		marks  []catalog.Mark
+	}{{20 * time.Minute, []catalog.Mark{o}}, {time.Minute, []catalog.Mark{o, other}}} {
+		if err := l.Add(t.Context(), add.marks, add.period); err != nil {
 			t.Fatal(err)
 		}
 	}

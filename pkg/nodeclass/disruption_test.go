@@ -31,6 +31,8 @@ func TestDisruptionOfAPool(t *testing.T) {
 				{Reasons: []string{"Drifted"}, Nodes: "0", Schedule: "0 9 * * mon-fri", Duration: 8 * time.Hour}}}},
 		{"worth it", `{}`, map[string]string{"joiner.sh/min-savings-usd": "0.05", "joiner.sh/min-savings-percent": "10%"},
 			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", SavesUSD: 0.05, SavesPercent: 10}},
+		{"an empty list of reasons is for none", `{budgets: [{nodes: "0", reasons: []}]}`, nil,
+			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Nodes: "0"}}}},
 		{"reporting", `{}`, map[string]string{"joiner.sh/disruption": "report"},
 			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", ReportOnly: true}},
 		{"expiration within budgets", `{budgets: [{nodes: 10%}]}`, map[string]string{"joiner.sh/expire": "within-budgets"},
