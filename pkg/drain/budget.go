@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"joiner/pkg/cluster"
 )
@@ -11,8 +12,9 @@ import (
 // Budgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares the eviction API
 // questions whose answer is known; what it lets pass, the API judges.
 type Budgets struct {
-	all  []cluster.Budget
-	left []int32
+	all   []cluster.Budget
+	left  []int32
+	stirs []bool // by budget, once asked: see Soon
 }
 
 // NewBudgets starts a pass with what the budgets allow now.
@@ -30,12 +32,10 @@ func (b *Budgets) take(p cluster.Pod) (ask bool, of, why string) {
 	if p.Phase == "Pending" {
 		return true, "", ""
 	}
-	var mine []int
+	mine := b.of(p)
 	var names []string
-	for i, one := range b.all {
-		if one.Namespace == p.Namespace && one.Selector.Matches(p.Labels) {
-			mine, names = append(mine, i), append(names, one.Namespace+"/"+one.Name)
-		}
+	for _, i := range mine {
+		names = append(names, b.all[i].Namespace+"/"+b.all[i].Name)
 	}
 	slices.Sort(names)
 	switch {
@@ -50,4 +50,42 @@ func (b *Budgets) take(p cluster.Pod) (ask bool, of, why string) {
 	}
 	b.left[mine[0]]--
 	return true, names[0], ""
+}
+
+// startsWithin is how long a pod that is not ready is thought to be starting.
+const startsWithin = 5 * time.Minute
+
+// Soon reports whether a pod of the node is shutting down, or waits for a budget of which some pod comes or goes, so that it will allow more
+// once that is ready. A drain of many pods under a budget that lets one go at a time has no other pods to wait for between two of them.
+func (b *Budgets) Soon(node, all []cluster.Pod, now time.Time) bool {
+	return slices.ContainsFunc(node, func(p cluster.Pod) bool {
+		return waitsFor(p, now) && (p.Terminating() || slices.ContainsFunc(b.of(p), func(i int) bool { return b.stirring(all, now)[i] }))
+	})
+}
+
+// stirring tells of each budget whether some pod of it comes or goes.
+func (b *Budgets) stirring(all []cluster.Pod, now time.Time) []bool {
+	if b.stirs != nil {
+		return b.stirs
+	}
+	b.stirs = make([]bool, len(b.all))
+	for _, p := range all {
+		if p.Terminal() || p.Terminating() && now.After(p.Deleting.Add(stuckAfter)) || !p.Terminating() && (p.Ready || now.Sub(p.Created) > startsWithin) {
+			continue
+		}
+		for _, i := range b.of(p) {
+			b.stirs[i] = true
+		}
+	}
+	return b.stirs
+}
+
+// of are the budgets that select the pod.
+func (b *Budgets) of(p cluster.Pod) (out []int) {
+	for i, one := range b.all {
+		if one.Namespace == p.Namespace && one.Selector.Matches(p.Labels) {
+			out = append(out, i)
+		}
+	}
+	return out
 }

@@ -51,15 +51,16 @@ func (v view) finalize(c cluster.Claim) []plan.Action {
 // untilTick is how long nobody looks at what lifecycle is not busy with: until the next invocation by schedule, with its start.
 const untilTick = 75 * time.Second
 
-// lingers reports whether the end of the claim has taken long, somebody else has to do something first, and no pod has to be deleted before
-// somebody looks again. A drain may be blocked for days, and no invocation is to stay and to be paid for only to watch that.
+// lingers reports whether the end of the claim has taken long, somebody else has to do something first, no pod comes or goes for which
+// others of the node wait, and none has to be deleted before somebody looks again. A drain may be blocked for days, and no invocation is to stay and to be paid for only to watch that.
 func (v view) lingers(c cluster.Claim, steps []plan.Action) bool {
 	if !c.Lingers(v.s.Now) || slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 		return false
 	}
 	deadline := c.Deadline()
-	return deadline.IsZero() || !slices.ContainsFunc(v.nodesOf(c, v.instancesOf(c)), func(n cluster.Node) bool {
-		return drain.Due(v.pods[n.Name], deadline, v.s.Now, v.s.Now.Add(untilTick))
+	return !slices.ContainsFunc(v.nodesOf(c, v.instancesOf(c)), func(n cluster.Node) bool {
+		return v.budgets.Soon(v.pods[n.Name], v.s.Pods, v.s.Now) ||
+			!deadline.IsZero() && drain.Due(v.pods[n.Name], deadline, v.s.Now, v.s.Now.Add(untilTick))
 	})
 }
 

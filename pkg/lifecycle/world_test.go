@@ -280,16 +280,16 @@ func nodeFrom(a args) cluster.Node {
 }
 
 // podFrom reads "pod web-1 on=n1 owner=DaemonSet critical deleting=5s grace=30 phase=Succeeded protect=true started=1m volume=data
-// hold=h" with lines "tolerate T" or "tolerate all".
+// hold=h age=1m starting" with lines "tolerate T" or "tolerate all".
 func podFrom(a args) cluster.Pod {
-	a.only("on", "owner", "critical", "deleting", "grace", "phase", "protect", "started", "volume", "hold")
+	a.only("on", "owner", "critical", "deleting", "grace", "phase", "protect", "started", "volume", "hold", "age", "starting")
 	grace, err := strconv.ParseInt(a.str("grace", "30"), 10, 64)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	p := cluster.Pod{Namespace: "default", Name: a.name, UID: "uid-" + a.name, NodeName: a.str("on", ""), Phase: a.str("phase", "Running"),
 		Owner: cluster.Owner(a.str("owner", "Other")), Critical: a.has("critical"), Deleting: a.ago("deleting"), GraceSec: grace,
-		DoNotDisrupt: a.str("protect", ""), Started: a.ago("started"), Ready: true}
+		DoNotDisrupt: a.str("protect", ""), Started: a.ago("started"), Created: a.ago("age"), Ready: !a.has("starting")}
 	app, _, _ := strings.Cut(a.name, "-")
 	p.Labels = map[string]string{"app": app}
 	if v := a.str("volume", ""); v != "" {
