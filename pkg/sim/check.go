@@ -222,7 +222,7 @@ func (w *world) checkEviction(p *pod) {
 	if n == nil {
 		return
 	}
-	tainted := slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
+	tainted := n.condemned()
 	if !tainted && time.Since(n.untainted) > seconds { // who evicts and who takes a disruption back may not know of each other yet
 		w.violate("eviction before the taint", "pod %s is evicted from %s, which still takes pods", p.Key(), n.Name)
 	}

@@ -57,6 +57,7 @@ func (w *world) checkPrice(c *claim, l decided.Launch) {
 		host := w.nodeOf(have)
 		_, goes := markOf(have)
 		goes = goes || time.Since(have.spared) < seconds                                                                   // since whoever decided has read
+		goes = goes || host != nil && host.condemned()                                                                     // its handler died before it could delete the claim, and is tried again
 		if goes = goes || !have.Deleting.IsZero() || host != nil && !host.Deleting.IsZero(); len(have.paid) > 0 && !goes { // what replaces it has its share
 			sum += have.paid[0].Amount
 			of += fmt.Sprintf(" %s:%d", name, have.paid[0].Amount)

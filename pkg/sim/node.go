@@ -105,6 +105,11 @@ func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
+// condemned reports whether nothing more is to come to the node, because it leaves.
+func (n *node) condemned() bool {
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
+}
+
 func disrupted() cluster.Taint { return cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"} }
 
 // DeleteNode gives the node a deletion time.
