@@ -128,7 +128,7 @@ func (s *joiner) addFunction(f function) error {
 		Architecture:          s.architecture(),
 		Handler:               jsii.String("bootstrap"),
 		Code:                  awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
-		MemorySize:            jsii.Number(f.memoryMiB()),
+		MemorySize:            jsii.Number(s.props.memoryMiB(f)),
 		Timeout:               awscdk.Duration_Seconds(&f.timeoutSec),
 		Environment:           s.environment(f),
 		LogGroup:              logs,
@@ -156,9 +156,12 @@ func (s *joiner) addFunction(f function) error {
 	return s.addRules(made)
 }
 
-func (f function) memoryMiB() float64 {
-	if f.called {
+func (p Props) memoryMiB(f function) float64 {
+	switch {
+	case f.called:
 		return memoryCalledMiB
+	case f.alone:
+		return float64(p.Stack.FunctionMemory)
 	}
 	return memoryMiB
 }
@@ -228,7 +231,7 @@ func (s *joiner) environment(f function) *map[string]*string {
 	env := map[string]*string{
 		// Lambda charges for time and not for memory in use: garbage piles up, and is collected before it is too much.
 		"GOGC":       jsii.String(growth),
-		"GOMEMLIMIT": jsii.String(fmt.Sprintf("%.0fMiB", f.memoryMiB()*mayUse)),
+		"GOMEMLIMIT": jsii.String(fmt.Sprintf("%.0fMiB", s.props.memoryMiB(f)*mayUse)),
 
 		"CATALOG_BUCKET":     s.bucket.BucketName(),
 		"PROVISION_FUNCTION": jsii.String(s.functionName("provision") + ":" + aliasName),

@@ -313,6 +313,23 @@ func TestConcurrencyIsReservedForNotices(t *testing.T) {
 	}
 }
 
+// TestMemoryOfFunctionsThatDecide: a large cluster gives them more, and the others nothing.
+func TestMemoryOfFunctionsThatDecide(t *testing.T) {
+	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "functionMemory": "1769", "distFolder": placeholders(t)}))
+	got, limit := map[string]any{}, map[string]any{}
+	tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) {
+		got[id] = p["MemorySize"]
+		limit[id] = p["Environment"].(map[string]any)["Variables"].(map[string]any)["GOMEMLIMIT"]
+	})
+	if d := cmp.Diff(map[string]any{"Provision": 1769.0, "Lifecycle": 1769.0, "Disrupt": 1769.0, "Refresh": 1769.0, "SpotInterruption": 512.0, "ReservationInterruption": 512.0,
+		"StateChange": 512.0, "Rebalance": 512.0, "ScheduledChange": 512.0, "Setup": 512.0}, got); d != "" {
+		t.Errorf("memory (-want +got):\n%s", d)
+	}
+	if limit["Disrupt"] != "1415MiB" || limit["StateChange"] != "410MiB" {
+		t.Errorf("garbage is collected at %v and %v", limit["Disrupt"], limit["StateChange"])
+	}
+}
+
 func TestUnderscoresMakeALegalStackName(t *testing.T) {
 	s, err := synth(t, map[string]any{"clusterName": "blue_green", "distFolder": placeholders(t)})
 	if err != nil {

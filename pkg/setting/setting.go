@@ -143,6 +143,7 @@ type StackValues struct {
 	PriceAlarmUSD          float64 // per hour; 0 for no alarm
 	NodesAlarm             int     // 0 for no alarm
 	Dashboard              bool
+	FunctionMemory         int // MiB, of the functions that run alone
 	NoticeConcurrency      int // invocations of each function whose events leave two minutes; 0 reserves none
 	LogRetentionDays       int
 	DecisionLogDays        int

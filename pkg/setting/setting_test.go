@@ -145,14 +145,15 @@ func TestStackSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", SleepTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, NoticeConcurrency: 100,
+	want := setting.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", SleepTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, NoticeConcurrency: 100,
 		UnplacedAlarm: 15 * time.Minute, CatalogAlarm: 6 * time.Hour}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("defaults (-want +got):\n%s", d)
 	}
-	_, err = setting.ParseStack(env(map[string]string{"architecture": "amd64", "nodeRole": "a/b", "logRetentionDays": "2", "noticeConcurrency": "-1"}))
+	_, err = setting.ParseStack(env(map[string]string{"architecture": "amd64", "nodeRole": "a/b", "logRetentionDays": "2", "functionMemory": "511", "noticeConcurrency": "-1"}))
 	wantErr := "settings: architecture is \"amd64\"; allowed: arm64 or x86_64\n" +
 		"settings: nodeRole is \"a/b\"; allowed: the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-\n" +
+		"settings: functionMemory is \"511\"; allowed: a whole number from 512 to 10240\n" +
 		"settings: noticeConcurrency is \"-1\"; allowed: a whole number from 0 to 1000\n" +
 		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365"
 	if err == nil || err.Error() != wantErr {
