@@ -202,7 +202,22 @@ func operationKnobs() []knob[Values] {
 
 // stackKnobs is the one place where the settings that only the stack reads are written down.
 func stackKnobs() []knob[StackValues] {
-	return slices.Concat(makeKnobs(), networkKnobs(), watchKnobs())
+	return slices.Concat(makeKnobs(), powerKnobs(), networkKnobs(), watchKnobs())
+}
+
+// powerKnobs are about what the functions are given to run with, and whether it is recorded.
+func powerKnobs() []knob[StackValues] {
+	return []knob[StackValues]{
+		truth(Setting{Name: "tracing", Default: "true",
+			Doc: "Record the invocations of the functions in X-Ray."},
+			func(v *StackValues) *bool { return &v.Tracing }),
+		whole(Setting{Name: "functionMemory", Default: "512", Unit: "MiB",
+			Doc: "Memory of provision, lifecycle, disrupt and refresh. Lambda gives a function as much of a CPU as it has of 1,769 MiB, so this is how fast they decide: clusters of some thousand nodes want 1,769 or 3,008."},
+			bounds{512, 10240}, func(v *StackValues) *int { return &v.FunctionMemory }),
+		whole(Setting{Name: "noticeConcurrency", Default: "100", Unit: "invocations",
+			Doc: "How many notices that leave two minutes spotinterruption and reservationinterruption may each handle at once: as much of the account's concurrency is reserved for each, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and they share what is left with everybody."},
+			bounds{0, 1000}, func(v *StackValues) *int { return &v.NoticeConcurrency }),
+	}
 }
 
 func makeKnobs() []knob[StackValues] {
@@ -230,15 +245,6 @@ func makeKnobs() []knob[StackValues] {
 		truth(Setting{Name: "windowsNodes", Default: "false",
 			Doc: "Also make KarpenterNodeRole-<cluster>-windows with an access entry of type EC2_WINDOWS, for EC2NodeClasses of Windows nodes."},
 			func(v *StackValues) *bool { return &v.WindowsNodes }),
-		truth(Setting{Name: "tracing", Default: "true",
-			Doc: "Record the invocations of the functions in X-Ray."},
-			func(v *StackValues) *bool { return &v.Tracing }),
-		whole(Setting{Name: "functionMemory", Default: "512", Unit: "MiB",
-			Doc: "Memory of provision, lifecycle, disrupt and refresh. Lambda gives a function as much of a CPU as it has of 1,769 MiB, so this is how fast they decide: clusters of some thousand nodes want 1,769 or 3,008."},
-			bounds{512, 10240}, func(v *StackValues) *int { return &v.FunctionMemory }),
-		whole(Setting{Name: "noticeConcurrency", Default: "100", Unit: "invocations",
-			Doc: "How many notices that leave two minutes spotinterruption and reservationinterruption may each handle at once: as much of the account's concurrency is reserved for each, so that nobody else's functions keep a notice waiting. It is a ceiling too; 0 reserves nothing, and they share what is left with everybody."},
-			bounds{0, 1000}, func(v *StackValues) *int { return &v.NoticeConcurrency }),
 		wholeOf(Setting{Name: "logRetentionDays", Default: "14", Unit: "days",
 			Doc: "How long the logs of the functions are kept."},
 			[]int{1, 3, 5, 7, 14, 30, 60, 90, 180, 365},

@@ -153,9 +153,9 @@ func TestStackSettings(t *testing.T) {
 	_, err = setting.ParseStack(env(map[string]string{"architecture": "amd64", "nodeRole": "a/b", "logRetentionDays": "2", "functionMemory": "511", "noticeConcurrency": "-1"}))
 	wantErr := "settings: architecture is \"amd64\"; allowed: arm64 or x86_64\n" +
 		"settings: nodeRole is \"a/b\"; allowed: the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-\n" +
+		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365\n" +
 		"settings: functionMemory is \"511\"; allowed: a whole number from 512 to 10240\n" +
-		"settings: noticeConcurrency is \"-1\"; allowed: a whole number from 0 to 1000\n" +
-		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365"
+		"settings: noticeConcurrency is \"-1\"; allowed: a whole number from 0 to 1000"
 	if err == nil || err.Error() != wantErr {
 		t.Errorf("got error\n%v\nwant\n%s", err, wantErr)
 	}
