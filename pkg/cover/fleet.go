@@ -12,18 +12,17 @@ const (
 	fewFills = 2_000
 )
 
-// Nodes are nodes that are alike.
-type Nodes struct {
+// Node is one node of a fleet with its pods.
+type Node struct {
 	Offer  int32 // index
-	N      int
 	Class  []int32
-	Amount []int // by position of Class: pods on each node
+	Amount []int // by position of Class: pods
 }
 
 // Fleet covers all classes with whole nodes of whole pods, cheaply where there are few of both: again and again it solves the relaxation in
 // which nodes hold whole pods and only their number may be a fraction, buys the whole ones, or that which is nearest to one, and prices
 // what is left anew. It proves nothing. It is nil when some class has no offer.
-func Fleet(p Problem) []Nodes {
+func Fleet(p Problem) []Node {
 	d := &dive{Problem: p, left: make([]float64, len(p.Classes)), best: math.Inf(1)}
 	for k, c := range p.Classes {
 		d.left[k] = c.Count
@@ -38,9 +37,9 @@ type dive struct {
 	Problem
 	left   []float64 // by class: pods without a node
 	known  []column
-	bought []Nodes
+	bought []Node
 	spent  float64
-	fleet  []Nodes // the cheapest that was found
+	fleet  []Node  // the cheapest that was found
 	best   float64 // what it costs
 	dived  bool
 }
@@ -127,7 +126,7 @@ func (d *dive) buy(m *master) bool {
 func (d *dive) take(c column, times int) bool {
 	bought := false
 	for range times {
-		x := Nodes{N: 1}
+		x := Node{}
 		for i, k := range c.class {
 			if n := min(c.amount[i], d.left[k]); n > 0 {
 				x.Class, x.Amount = append(x.Class, k), append(x.Amount, int(n))
@@ -148,7 +147,7 @@ func (d *dive) take(c column, times int) bool {
 
 // last looks for a single node that holds all that is left.
 func (d *dive) last() {
-	x := Nodes{N: 1}
+	x := Node{}
 	for k, n := range d.left {
 		if n > 0 {
 			x.Class, x.Amount = append(x.Class, int32(k)), append(x.Amount, int(n))

@@ -14,7 +14,7 @@ func TestFleetIsWhole(t *testing.T) {
 	}
 	nodes := map[int32]int{}
 	for _, n := range Fleet(p) {
-		nodes[n.Offer] += n.N
+		nodes[n.Offer]++
 	}
 	if nodes[0] != 10 || nodes[1] != 2 {
 		t.Errorf("nodes by offer %v, want 10 of the first and 2 of the second", nodes)
@@ -38,12 +38,12 @@ func TestFleetHoldsAllAndIsNearTheBest(t *testing.T) {
 			fill := make([]int, len(p.Classes))
 			for i, k := range n.Class {
 				fill[k] = n.Amount[i]
-				left[k] -= n.N * n.Amount[i]
+				left[k] -= n.Amount[i]
 			}
 			if !holds(p, p.Offers[n.Offer], fill) {
 				t.Fatalf("seed %d: no node of offer %d holds %v: %+v", seed, n.Offer, fill, p)
 			}
-			usd += float64(n.N) * p.Offers[n.Offer].Price
+			usd += p.Offers[n.Offer].Price
 		}
 		for k, n := range left {
 			if n != 0 {

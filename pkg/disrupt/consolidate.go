@@ -84,14 +84,11 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 
 // yields is what the set earns within the payback time by the plan for its pods.
 func (v *view) yields(set []*node, p plan.Plan) float64 {
-	before, moves, after := 0.0, 0.0, 0.0
-	for _, n := range set {
-		before, moves = before+n.price, moves+n.cost-1
-	}
+	after := 0.0
 	for _, l := range p.Launches {
 		after += l.Choice.Price
 	}
-	return v.gain(before, moves, after)
+	return v.gain(set, after)
 }
 
 // shed is the command without replacements, where the scheduler finds room for all pods. It is done unless some have none, or must be
@@ -169,12 +166,10 @@ func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
 // afresh is the plan of new nodes for all pods of the set, none where those cannot pay.
 func (v *view) afresh(set []*node) plan.Plan {
 	var pods []*cluster.Pod
-	before, moves := 0.0, 0.0
 	for _, n := range set {
 		pods = append(pods, n.moving...)
-		before, moves = before+n.price, moves+n.cost-1
 	}
-	if v.gain(before, moves, v.floors(v.table(), pods)) <= 0 {
+	if v.gain(set, v.floors(v.table(), pods)) <= 0 {
 		return plan.Plan{}
 	}
 	return plan.Plan{Launches: v.alone(pods, set, nil)}

@@ -245,16 +245,16 @@ func (v *view) played(set []*node) (usd float64, left []*cluster.Pod) {
 	b := v.table()
 	defer b.back(len(b.steps))
 	left = b.run(v.cleared(b, set), nil)
+	return v.gain(set, v.floors(b, left)), left
+}
+
+// gain is what it earns within the payback time to run the pods of the nodes for so much instead, USD.
+func (v *view) gain(set []*node, after float64) float64 {
 	before, moves := 0.0, 0.0
 	for _, n := range set {
 		before += n.price
 		moves += n.cost - 1
 	}
-	return v.gain(before, moves, v.floors(b, left)), left
-}
-
-// gain is what it earns within the payback time to run pods for less, USD.
-func (v *view) gain(before, moves, after float64) float64 {
 	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*sideBySide
 }
 
@@ -305,7 +305,7 @@ func (v *view) promise(b *board, n *node, left []*cluster.Pod, replace bool) (us
 	if len(left) > 0 && !replace {
 		return 0, false
 	}
-	usd = v.gain(n.price, n.cost-1, v.floors(b, left))
+	usd = v.gain([]*node{n}, v.floors(b, left))
 	return usd, usd > 0
 }
 

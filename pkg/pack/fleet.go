@@ -67,20 +67,18 @@ func (a *attempt) openFleet(pools []*pool, lots []*lot) {
 		p.Offers = append(p.Offers, cover.Offer{Price: a.w.cost(c.offer), Room: c.room, Holds: c.items})
 	}
 	for _, n := range cover.Fleet(p) {
-		for range n.N {
-			d := a.draft(g.cands[n.Offer].offer)
-			for i, k := range n.Class {
-				left := n.Amount[i]
-				for _, l := range g.items[k].lots {
-					left -= d.take(l, left)
-				}
+		d := a.draft(g.cands[n.Offer].offer)
+		for i, k := range n.Class {
+			left := n.Amount[i]
+			for _, l := range g.items[k].lots {
+				left -= d.take(l, left)
 			}
-			if len(d.takes) == 0 {
-				break
-			}
-			if _, full := a.apply(d.offer, d.takes, 1); full || a.atMost() {
-				return
-			}
+		}
+		if len(d.takes) == 0 {
+			continue
+		}
+		if _, full := a.apply(d.offer, d.takes, 1); full || a.atMost() {
+			return
 		}
 	}
 }
