@@ -48,11 +48,12 @@ func Allowed(d cluster.Disruption, reason v1.DisruptionReason, total int, now ti
 
 // Check says what is wrong with the budgets of a pool, or nil.
 func Check(d cluster.Disruption) error {
-	_, err := Allowed(d, v1.DisruptionEmpty, 0, time.Time{})
+	someTime := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) // not the zero time, which is a midnight and stands for a start that never comes
+	_, err := Allowed(d, v1.DisruptionEmpty, 0, someTime)
 	if zoneErr := checkZone(d.TimeZone); zoneErr != nil && err == nil { // no schedule asked for it
 		err = zoneErr
 	}
-	if _, sleepErr := sleeps(d, time.Time{}); sleepErr != nil {
+	if _, sleepErr := sleeps(d, someTime); sleepErr != nil {
 		err = errors.Join(err, fmt.Errorf("sleep: %w", sleepErr))
 	}
 	return err
@@ -111,30 +112,34 @@ func active(b cluster.NodeBudget, zone string, now time.Time) (bool, error) {
 		return true, nil
 	}
 	if b.Schedule == "" || b.Duration <= 0 {
-		return false, errors.New("schedule and duration go together")
+		return false, errors.New("schedule and duration go together, and the duration is longer than 0")
 	}
 	if zone == "" {
 		zone = "UTC"
 	}
-	if err := checkZone(zone); err != nil {
-		return false, err
+	zoneErr := checkZone(zone)
+	if zoneErr != nil {
+		zone = "UTC" // what else is wrong is said too
 	}
 	if strings.Contains(b.Schedule, "TZ=") {
-		return false, fmt.Errorf("schedule %q names a time zone of its own: use the annotation %s", b.Schedule, AnnotationTimeZone)
+		return false, errors.Join(zoneErr, fmt.Errorf("schedule %q names a time zone of its own: use the annotation %s", b.Schedule, AnnotationTimeZone))
 	}
 	s, err := cron.ParseStandard("CRON_TZ=" + zone + " " + b.Schedule)
 	if err != nil {
-		return false, fmt.Errorf("schedule %q: %w", b.Schedule, err)
+		return false, errors.Join(zoneErr, fmt.Errorf("schedule %q: %w", b.Schedule, err))
 	}
 	next := s.Next(now.Add(-b.Duration))
 	if next.IsZero() {
-		return false, fmt.Errorf("schedule %q never comes", b.Schedule)
+		return false, errors.Join(zoneErr, fmt.Errorf("schedule %q never comes", b.Schedule))
+	}
+	if zoneErr != nil {
+		return false, zoneErr
 	}
 	return !next.After(now), nil
 }
 
 func checkZone(zone string) error {
-	if _, err := time.LoadLocation(zone); err != nil {
+	if _, err := time.LoadLocation(zone); err != nil || zone == "Local" { // that is another one wherever we run
 		return fmt.Errorf("time zone %q is not known: use an IANA name such as Europe/Berlin", zone)
 	}
 	return nil

@@ -82,6 +82,10 @@ func TestWhatCannotBeUnderstoodAllowsNothing(t *testing.T) {
 		{cluster.NodeBudget{Nodes: "1", Schedule: "0 0 31 2 *", Duration: hour}, "", "never comes"},
 		{cluster.NodeBudget{Nodes: "1", Schedule: "TZ=Asia/Tokyo 0 9 * * *", Duration: hour}, "", "use the annotation joiner.sh/time-zone"},
 		{cluster.NodeBudget{Nodes: "1", Schedule: "0 9 * * *", Duration: hour}, "Mars/Base", `time zone "Mars/Base" is not known`},
+		{cluster.NodeBudget{Nodes: "1", Schedule: "0 9 * * *", Duration: hour}, "Local", `time zone "Local" is not known`},
+		{cluster.NodeBudget{Nodes: "1", Schedule: "0 9 * * * *", Duration: hour}, "", "expected exactly 5 fields"},
+		{cluster.NodeBudget{Nodes: "1", Schedule: "0 9 * * *"}, "", "the duration is longer than 0"},
+		{cluster.NodeBudget{Nodes: "99999999999999999999"}, "", "is neither a count"},
 	} {
 		d := cluster.Disruption{TimeZone: c.zone, Budgets: []cluster.NodeBudget{{Every: true, Nodes: "7"}, c.budget}}
 		n, err := budget.Allowed(d, v1.DisruptionEmpty, 10, at("2026-01-05T09:00:00Z"))
@@ -94,6 +98,14 @@ func TestWhatCannotBeUnderstoodAllowsNothing(t *testing.T) {
 	}
 	if err := budget.Check(cluster.Disruption{Budgets: []cluster.NodeBudget{{Every: true, Nodes: "10%"}}}); err != nil {
 		t.Error(err)
+	}
+	for _, schedule := range []string{"@daily", "@midnight", "@hourly", "@weekly", "@monthly", "@yearly", "@annually", "0 0 * * *", "0 0 1 1 *", "0 0 29 2 *", "0 9 * * mon-fri", "*/5 * * * *"} {
+		for _, zone := range []string{"", "Europe/Berlin", "America/Los_Angeles", "Asia/Kolkata"} {
+			d := cluster.Disruption{TimeZone: zone, Budgets: []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: schedule, Duration: 8 * hour}}, SleepAt: schedule, SleepFor: 10 * time.Minute}
+			if err := budget.Check(d); err != nil {
+				t.Errorf("%s in %q: %v", schedule, zone, err)
+			}
+		}
 	}
 }
 

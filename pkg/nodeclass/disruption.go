@@ -49,8 +49,8 @@ func Disruption(p *v1.NodePool) cluster.Disruption {
 	}
 	mode, modeErr := modeFrom(p.Annotations[annotationReportOnly])
 	var usdErr, percentErr error
-	out.SavesUSD, usdErr = savingFrom(p.Annotations, annotationSavesUSD)
-	out.SavesPercent, percentErr = savingFrom(p.Annotations, annotationSavesPercent)
+	out.SavesUSD, usdErr = savingFrom(p.Annotations, annotationSavesUSD, mostUSD, "")
+	out.SavesPercent, percentErr = savingFrom(p.Annotations, annotationSavesPercent, 100, "%")
 	sleepErr := sleepFrom(p.Annotations, &out)
 	var expireErr error
 	out.ExpireGently, expireErr = gentleFrom(p.Annotations[annotationExpire])
@@ -72,14 +72,18 @@ func modeFrom(text string) (reportOnly bool, err error) {
 	return true, fmt.Errorf("annotation %s: %q is neither act nor report", annotationReportOnly, text)
 }
 
-func savingFrom(annotations map[string]string, name string) (float64, error) {
+// mostUSD is more than a node costs in an hour.
+const mostUSD = 1e6
+
+// savingFrom reads a number from 0 to most, which the unit may follow.
+func savingFrom(annotations map[string]string, name string, most float64, unit string) (float64, error) {
 	text, given := annotations[name]
 	if !given {
 		return 0, nil
 	}
-	n, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil || !(n >= 0 && n <= 1e6) {
-		return 0, fmt.Errorf("annotation %s: %q is not a number from 0 up", name, text)
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)
+	if err != nil || !(n >= 0 && n <= most) {
+		return 0, fmt.Errorf("annotation %s: %q is not a number from 0 to %.0f%s", name, text, most, unit)
 	}
 	return n, nil
 }
@@ -110,6 +114,7 @@ func contradictions(p *v1.NodePool, d cluster.Disruption) error {
 	add(saves && d.Policy == string(v1.ConsolidationWhenEmpty), "a least saving is asked for (%s, %s), and consolidationPolicy %s never looks at prices: take the annotation off, or change the policy",
 		annotationSavesUSD, annotationSavesPercent, d.Policy)
 	add(saves && d.Never, "a least saving is asked for (%s, %s), and consolidateAfter is Never: take the annotation off, or give a duration", annotationSavesUSD, annotationSavesPercent)
+	add(saves && p.Spec.Replicas != nil, "a least saving is asked for (%s, %s), and nodes of a pool with replicas are never consolidated: take the annotation off", annotationSavesUSD, annotationSavesPercent)
 	add(d.ExpireGently && p.Spec.Template.Spec.ExpireAfter.Duration == nil && p.Spec.Template.Spec.ExpireAfter.Raw == v1.Never,
 		"annotation %s asks for expiration within budgets, and expireAfter is Never: take the annotation off, or give a duration", annotationExpire)
 	add(d.ExpireGently && slices.ContainsFunc(d.Budgets, closed), "annotation %s asks for expiration within budgets, and a budget of 0 at all hours lets no node go for reason Drifted: "+

@@ -29,6 +29,9 @@ func TestDisruptionOfAPool(t *testing.T) {
 			map[string]string{"joiner.sh/time-zone": "Europe/Berlin"},
 			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: 5 * time.Minute, TimeZone: "Europe/Berlin", Budgets: []cluster.NodeBudget{
 				{Reasons: []string{"Drifted"}, Nodes: "0", Schedule: "0 9 * * mon-fri", Duration: 8 * time.Hour}}}},
+		{"the example of Karpenter's documentation", `{budgets: [{nodes: 20%, reasons: [Empty, Drifted]}, {nodes: "5"}, {nodes: "0", schedule: "@daily", duration: 10m, reasons: [Underutilized]}]}`, nil,
+			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Reasons: []string{"Empty", "Drifted"}, Nodes: "20%"}, {Every: true, Nodes: "5"},
+				{Reasons: []string{"Underutilized"}, Nodes: "0", Schedule: "@daily", Duration: 10 * time.Minute}}}},
 		{"worth it", `{}`, map[string]string{"joiner.sh/min-savings-usd": "0.05", "joiner.sh/min-savings-percent": "10%"},
 			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", SavesUSD: 0.05, SavesPercent: 10}},
 		{"an empty list of reasons is for none", `{budgets: [{nodes: "0", reasons: []}]}`, nil,
@@ -43,8 +46,8 @@ func TestDisruptionOfAPool(t *testing.T) {
 				Budgets: []cluster.NodeBudget{{Every: true, Nodes: "0", Schedule: "0 9 * *", Duration: 8 * time.Hour}},
 				Message: `budget 1: schedule "0 9 * *": expected exactly 5 fields, found 4: [0 9 * *]; ` +
 					`annotation joiner.sh/disruption: "maybe" is neither act nor report; ` +
-					`annotation joiner.sh/min-savings-usd: "-1" is not a number from 0 up; ` +
-					`annotation joiner.sh/min-savings-percent: "NaN" is not a number from 0 up`}},
+					`annotation joiner.sh/min-savings-usd: "-1" is not a number from 0 to 1000000; ` +
+					`annotation joiner.sh/min-savings-percent: "NaN" is not a number from 0 to 100%`}},
 	} {
 		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: c.annotations}}
 		if err := yaml.Unmarshal([]byte(c.spec), &p.Spec.Disruption); err != nil {
@@ -67,12 +70,17 @@ func TestAPoolSaysWhatOfItsDisruptionCannotBe(t *testing.T) {
 		{"a schedule that is none", `{budgets: [{nodes: "0", schedule: "0 25 * * *", duration: 8h}]}`, nil, `budget 1: schedule "0 25 * * *": end of range (25) above maximum (23): 25`},
 		{"an unknown zone", `{budgets: [{nodes: "0", schedule: "0 9 * * *", duration: 8h}]}`, map[string]string{"joiner.sh/time-zone": "Europe/Berlinn"},
 			`budget 1: time zone "Europe/Berlinn" is not known: use an IANA name such as Europe/Berlin`},
+		{"a zone and a schedule", `{budgets: [{nodes: "0", schedule: "0 0 30 2 *", duration: 8h}]}`, map[string]string{"joiner.sh/time-zone": "Mars"},
+			`budget 1: time zone "Mars" is not known: use an IANA name such as Europe/Berlin; schedule "0 0 30 2 *" never comes`},
 		{"an unknown zone that no budget needs", `{}`, map[string]string{"joiner.sh/time-zone": "CET+1"},
 			`time zone "CET+1" is not known: use an IANA name such as Europe/Berlin`},
 		{"no count", `{budgets: [{nodes: "many"}]}`, nil, `budget 1: nodes "many" is neither a count nor a percentage up to 100%`},
 		{"a saving that nobody looks at", `{consolidationPolicy: WhenEmpty}`, map[string]string{"joiner.sh/min-savings-usd": "1"},
 			"a least saving is asked for (joiner.sh/min-savings-usd, joiner.sh/min-savings-percent), and consolidationPolicy WhenEmpty never looks at prices: " +
 				"take the annotation off, or change the policy"},
+		{"a part in the place of an amount", `{}`, map[string]string{"joiner.sh/min-savings-usd": "5%"}, `annotation joiner.sh/min-savings-usd: "5%" is not a number from 0 to 1000000`},
+		{"a saving of more than all", `{}`, map[string]string{"joiner.sh/min-savings-percent": "101%"}, `annotation joiner.sh/min-savings-percent: "101%" is not a number from 0 to 100%`},
+		{"a zone that depends on where it is read", `{}`, map[string]string{"joiner.sh/time-zone": "Local"}, `time zone "Local" is not known: use an IANA name such as Europe/Berlin`},
 		{"a saving, and never", `{consolidateAfter: Never}`, map[string]string{"joiner.sh/min-savings-percent": "5"},
 			"a least saving is asked for (joiner.sh/min-savings-usd, joiner.sh/min-savings-percent), and consolidateAfter is Never: take the annotation off, or give a duration"},
 		{"an unknown policy", `{consolidationPolicy: WhenBored}`, nil, `consolidationPolicy "WhenBored" is none of [WhenEmpty WhenEmptyOrUnderutilized Balanced]`},
@@ -107,6 +115,23 @@ func TestAPoolSaysWhatOfItsDisruptionCannotBe(t *testing.T) {
 				t.Errorf("the condition stays when all is well: %v", p.Status.Conditions)
 			}
 		})
+	}
+	fixed, replicas := pool(), int64(2)
+	fixed.Annotations = map[string]string{"joiner.sh/min-savings-usd": "1"}
+	fixed.Spec.Replicas = &replicas
+	if d := nodeclass.Disruption(fixed); !strings.Contains(d.Message, "nodes of a pool with replicas are never consolidated") {
+		t.Errorf("a least saving of a static pool: %q", d.Message)
+	}
+	gently := pool()
+	gently.Annotations = map[string]string{"joiner.sh/expire": "within-budgets"}
+	gently.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionEmpty}}}
+	if d := nodeclass.Disruption(gently); d.Message != "" {
+		t.Errorf("a budget that is closed for another reason: %q", d.Message)
+	}
+	nights, hours := "@daily", v1.NewDuration(8*time.Hour)
+	gently.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Schedule: &nights, Duration: &hours}}
+	if d := nodeclass.Disruption(gently); d.Message != "" {
+		t.Errorf("a budget that is closed at night: %q", d.Message)
 	}
 	never := pool()
 	never.Annotations = map[string]string{"joiner.sh/expire": "within-budgets"}

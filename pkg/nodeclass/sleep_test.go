@@ -23,9 +23,9 @@ func TestPoolsSleepWithTheWholeStack(t *testing.T) {
 		"a zone of its own":  {stack: stack, own: map[string]string{"joiner.sh/time-zone": "Europe/Berlin"}, want: cluster.Disruption{SleepAt: "0 20 * * *", SleepFor: 12 * time.Hour, SleepZone: "Asia/Tokyo", TimeZone: "Europe/Berlin"}},
 		"a time of its own":  {stack: stack, own: map[string]string{AnnotationSleep: "0 6 * * *", AnnotationSleepFor: "1h"}, want: cluster.Disruption{SleepAt: "0 6 * * *", SleepFor: time.Hour}},
 		"it never does":      {stack: stack, own: map[string]string{AnnotationSleep: "never"}, want: cluster.Disruption{}},
-		"no duration":        {stack: map[string]string{AnnotationSleep: "0 20 * * *"}, want: cluster.Disruption{ReportOnly: true, Message: "namespace joiner-system: sleep: schedule and duration go together"}},
-		"words":              {stack: map[string]string{AnnotationSleep: "0 20 * * *", AnnotationSleepFor: "long"}, want: cluster.Disruption{ReportOnly: true, Message: "namespace joiner-system: annotation joiner.sh/sleep-for: \"long\" is no duration; write it like 12h; sleep: schedule and duration go together"}},
-		"the pool is broken": {stack: stack, own: map[string]string{AnnotationSleepFor: "1h"}, want: cluster.Disruption{SleepFor: time.Hour, ReportOnly: true, Message: "sleep: schedule and duration go together"}},
+		"no duration":        {stack: map[string]string{AnnotationSleep: "0 20 * * *"}, want: cluster.Disruption{ReportOnly: true, Message: "namespace joiner-system: sleep: schedule and duration go together, and the duration is longer than 0"}},
+		"words":              {stack: map[string]string{AnnotationSleep: "0 20 * * *", AnnotationSleepFor: "long"}, want: cluster.Disruption{ReportOnly: true, Message: "namespace joiner-system: annotation joiner.sh/sleep-for: \"long\" is no duration; write it like 12h; sleep: schedule and duration go together, and the duration is longer than 0"}},
+		"the pool is broken": {stack: stack, own: map[string]string{AnnotationSleepFor: "1h"}, want: cluster.Disruption{SleepFor: time.Hour, ReportOnly: true, Message: "sleep: schedule and duration go together, and the duration is longer than 0"}},
 	} {
 		p := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Annotations: c.own}}
 		got := SleepWith(c.stack, c.own, Disruption(p))

@@ -3,6 +3,7 @@ package v1
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -26,9 +27,9 @@ func (d *Duration) UnmarshalJSON(b []byte) error {
 	if err != nil || !given {
 		return err
 	}
-	span, err := time.ParseDuration(raw)
+	span, err := parse(raw)
 	if err != nil {
-		return fmt.Errorf("parse duration: %w", err)
+		return err
 	}
 	*d = Duration{Duration: span, Raw: raw}
 	return nil
@@ -40,10 +41,42 @@ func (d Duration) MarshalJSON() ([]byte, error) {
 }
 
 func (d Duration) text() string {
-	if span, err := time.ParseDuration(d.Raw); err == nil && span == d.Duration {
+	if span, err := parse(d.Raw); err == nil && span == d.Duration {
 		return d.Raw
 	}
 	return d.Duration.String()
+}
+
+// longest is what durations beyond Go's 292 years count as. The schemas take any number of digits, and one NodePool with too many of them
+// must not keep all others from being read. It is whole hours, or what is made of it would be refused for its parts of a second.
+const longest = math.MaxInt64 / time.Hour * time.Hour
+
+// parse reads a Go duration.
+func parse(raw string) (time.Duration, error) {
+	span, err := time.ParseDuration(raw)
+	switch {
+	case err == nil:
+		return span, nil
+	case !tooLong(raw):
+		return 0, fmt.Errorf("parse duration: %w", err)
+	}
+	return longest, nil
+}
+
+// tooLong reports whether the text is hours, minutes and seconds in whole numbers, which leaves their size alone to be wrong with it.
+func tooLong(raw string) bool {
+	digits := 0
+	for _, c := range raw {
+		switch {
+		case c >= '0' && c <= '9':
+			digits++
+		case digits > 0 && (c == 'h' || c == 'm' || c == 's'):
+			digits = 0
+		default:
+			return false
+		}
+	}
+	return raw != "" && digits == 0
 }
 
 // NillableDuration is a time span or Never. The zero value is "not given", which the API server fills with the field's default;
@@ -82,9 +115,9 @@ func (d *NillableDuration) UnmarshalJSON(b []byte) error {
 		*d = NeverAfter()
 		return nil
 	}
-	span, err := time.ParseDuration(raw)
+	span, err := parse(raw)
 	if err != nil {
-		return fmt.Errorf("parse duration: %w", err)
+		return err
 	}
 	*d = NillableDuration{Duration: &span, Raw: raw}
 	return nil

@@ -77,6 +77,34 @@ func TestWhatIsNoDuration(t *testing.T) {
 	}
 }
 
+// The schemas take any number of digits. What is longer than Go can say is the longest that it can, and goes back as it came.
+func TestDurationsBeyondMeasure(t *testing.T) {
+	for _, text := range []string{"9999999h", "99999999999999999999s", "1h99999999999999999999m"} {
+		spec := `{"terminationGracePeriod":"` + text + `","requirements":null,"nodeClassRef":null,"expireAfter":"` + text + `"}`
+		var s NodeClaimTemplateSpec
+		if err := json.Unmarshal([]byte(spec), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.TerminationGracePeriod.Duration < 292*365*24*time.Hour || *s.ExpireAfter.Duration < 292*365*24*time.Hour {
+			t.Errorf("%s was read as %v and %v", text, s.TerminationGracePeriod.Duration, *s.ExpireAfter.Duration)
+		}
+		var back map[string]any
+		got, err := json.Marshal(s)
+		if err != nil || json.Unmarshal(got, &back) != nil || back["terminationGracePeriod"] != text || back["expireAfter"] != text {
+			t.Errorf("%s came back as %s, error %v", text, got, err)
+		}
+	}
+	d := Duration{Raw: "99999999h"}
+	if err := d.UnmarshalJSON([]byte(`"99999999h"`)); err != nil || NewDuration(d.Duration).text() != "2562047h0m0s" {
+		t.Errorf("without its text it is %s, error %v", NewDuration(d.Duration).text(), err)
+	}
+	for _, text := range []string{`"1h99999999999999999999"`, `"h"`, `"-99999999999999999999h"`, `"99999999999999999999"`} {
+		if d.UnmarshalJSON([]byte(text)) == nil {
+			t.Errorf("%s was read as %+v", text, d)
+		}
+	}
+}
+
 // An empty list is not an absent one: no budgets are no bound, and absent budgets become 10%.
 func TestEmptyListsStay(t *testing.T) {
 	got, err := json.Marshal(Disruption{Budgets: []Budget{{Nodes: "1", Reasons: []DisruptionReason{}}}})
