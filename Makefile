@@ -98,7 +98,7 @@ check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 	@bad=$$(gofmt -l $(GO_FILES)); if [ -n "$$bad" ]; then printf 'not formatted (make fmt):\n%s\n' "$$bad"; exit 1; fi
 	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
 	@$(MAKE) --no-print-directory lint
-	$(STEP) 'purity and unit tests' '90 s' go test -timeout 30m $(ROOT_PACKAGES)
+	$(STEP) 'purity and unit tests' '90 s' go test -timeout 60m $(ROOT_PACKAGES)
 	$(STEP) 'simulation of 300 seeds' '15 s' go test ./pkg/sim -run 'TestSeeds$$' -args -seeds 300
 
 .PHONY: lint
