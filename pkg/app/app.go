@@ -154,6 +154,7 @@ func (a *App) rules() cluster.Rules {
 		Payback:               a.set.PaybackTime,
 		MoveUSD:               a.set.PodMoveUSD,
 		DisruptionSteps:       a.set.DisruptionSteps,
+		DisruptionWaves:       a.set.DisruptionWaves,
 		LaunchTimeout:         a.set.LaunchTimeout,
 		RegistrationTimeout:   a.set.RegistrationTimeout,
 		InitializationTimeout: a.set.InitializationTimeout,

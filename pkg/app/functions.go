@@ -41,9 +41,6 @@ func (a *App) provision(info launch.Cluster, holder string, m *kube.Mirror) cont
 
 // Disrupt decides which nodes go by choice.
 func (a *App) Disrupt(ctx context.Context) error {
-	if a.set.Disruption == setting.DisruptionOff {
-		return nil
-	}
 	d := a.disrupt(holder(ctx))
 	d.Diary, d.Stamp = a.diary(), a.stamp(ctx)
 	return d.Run(ctx, a.until(ctx))
@@ -51,11 +48,11 @@ func (a *App) Disrupt(ctx context.Context) error {
 
 func (a *App) disrupt(holder string) control.Disrupt {
 	r := a.rules()
-	r.ReportDisruption = a.set.Disruption == setting.DisruptionReport
+	r.ReportDisruption = a.set.Disruption != setting.DisruptionAct
 	return control.Disrupt{Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
 		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Metrics: a.metrics,
-		Rules: r, Holder: holder, Now: time.Now, Log: a.log}
+		Rules: r, Off: a.set.Disruption == setting.DisruptionOff, Holder: holder, Now: time.Now, Log: a.log}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.

@@ -59,6 +59,7 @@ type Rules struct {
 	Payback               time.Duration `json:"payback,omitempty"`          // within this a move of pods must earn what it costs; 0 for 1 h
 	MoveUSD               float64       `json:"moveUSD,omitempty"`          // what moving one ordinary pod costs; 0 for 0.0011
 	DisruptionSteps       int           `json:"disruptionSteps,omitempty"`  // what-if questions of one search for disruptions; 0 for 24
+	DisruptionWaves       int           `json:"disruptionWaves,omitempty"`  // a consolidation may have so many times as many nodes as budgets let go at a time; 0 for 1
 	ReportDisruption      bool          `json:"reportDisruption,omitempty"` // decide about disruption and tell, begin nothing
 	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"`   // part of an instance's memory that the VM keeps
 	ReservedENIs          int64         `json:"reservedENIs,omitempty"`     // network interfaces that pods do not get

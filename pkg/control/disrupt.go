@@ -63,6 +63,7 @@ type Disrupt struct {
 	Lifecycle Waker // drains
 	Metrics   Metrics
 	Rules     cluster.Rules
+	Off       bool   // with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
 	Holder    string // names this invocation as the holder of the lease
 	Now       func() time.Time
 	Log       *slog.Logger
@@ -71,23 +72,27 @@ type Disrupt struct {
 	Diary Diary       // nil: no decision log
 	Stamp tick.Stamp
 
+	decide func(cluster.Snapshot, disrupt.Memory, pack.Market, *pack.Depot) (disrupt.Plan, disrupt.Memory) // nil: disrupt.NextFrom
 	said   string
 	placed []cluster.Instance // as they were at
 	at     time.Time
 	kept   diary
 }
 
-// Run passes until nothing is proposed or under way, or until the time given.
+// Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest before ends by then.
 func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 	if d.Depot == nil {
 		d.Depot = &pack.Depot{}
 	}
+	longest := time.Duration(0)
 	for {
+		start := d.Now()
 		busy, held, err := d.look(ctx)
 		if err != nil {
 			return err
 		}
-		if held && !busy || !d.Now().Add(betweenPasses).Before(until) {
+		longest = max(longest, d.Now().Sub(start))
+		if held && !busy || !d.Now().Add(betweenPasses+longest).Before(until) {
 			return nil
 		}
 		select {
@@ -103,7 +108,7 @@ func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 func (d *Disrupt) look(ctx context.Context) (busy, held bool, err error) {
 	claims, err := d.Read.Claims(ctx)
 	switch {
-	case err != nil || len(claims) == 0:
+	case err != nil || len(claims) == 0 || d.Off && !slices.ContainsFunc(claims, marked):
 		return false, true, err
 	case interrupt.Awaited(claims, d.Now()):
 		d.Log.Info("nothing is disrupted by choice while pods wait for replacements of what EC2 takes back")
@@ -111,6 +116,9 @@ func (d *Disrupt) look(ctx context.Context) (busy, held bool, err error) {
 	}
 	return sole{d.Lease, d.Holder}.alone(ctx, d.pass)
 }
+
+// marked reports whether a disruption of the claim is under way.
+func marked(c cluster.Claim) bool { return c.Annotations[disrupt.AnnotationMark] != "" }
 
 // pass decides once and has it done: first what ends, then what begins.
 func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
@@ -127,8 +135,13 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	start := d.Now()
-	decision, next := disrupt.NextFrom(s, memory, sells, d.Depot)
-	d.say(decision)
+	decision, next, err := d.decided(ctx, s, memory, sells)
+	if err != nil {
+		return false, err
+	}
+	all := staying(decision, s)
+	next.Stays = stays(all, memory.Stays, s.Now)
+	d.say(decision, all, next.Stays)
 	if d.Metrics != nil {
 		d.Metrics.Put(decisions(decision, d.Now().Sub(start))...)
 	}
@@ -147,8 +160,11 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
 	w.tellSpared(ctx, decision.Spared)
 	w.tellClosed(ctx, decision.Closed)
+	w.tellConsidered(ctx, decision, memory.Proposals)
+	w.tellStarting(ctx, decision)
+	w.tellProtection(ctx)
 	w.tellMisprotected(ctx)
-	w.explain(ctx, decision, memory, &next)
+	w.explain(ctx, all, next.Stays)
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.Notes.Remember(ctx, next))
@@ -171,8 +187,8 @@ func (d *Disrupt) snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return market{d.Read, d.Prices, d.SoldOut, d.Levels, d.Rules, d.Now, d.Log}.snapshot(ctx)
 }
 
-// say logs the plan unless the pass before had the same.
-func (d *Disrupt) say(p disrupt.Plan) {
+// say logs the plan unless the pass before had the same, and of nodes that stay what is news.
+func (d *Disrupt) say(p disrupt.Plan, all []disrupt.Spared, stays map[string]disrupt.Stay) {
 	lines := p.Lines()
 	text := fmt.Sprint(lines)
 	if text == d.said {
@@ -182,11 +198,9 @@ func (d *Disrupt) say(p disrupt.Plan) {
 	for _, line := range lines[:len(lines)-len(p.Spared)] {
 		d.Log.Info(line)
 	}
-	for _, x := range p.Spared {
-		d.Log.Info(x.String(), "claim", x.Claim, "node", x.Node, "nodepool", x.Pool, "reason", x.Word)
-	}
+	logStays(d.Log, all, stays, d.Now())
 	words := map[string]int{}
-	for _, s := range p.Spared {
+	for _, s := range all {
 		words[s.Word]++
 	}
 	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed", len(p.Proposed),
@@ -274,6 +288,7 @@ func (m *mover) begins(ctx context.Context, p disrupt.Plan, next disrupt.Memory)
 	for _, c := range p.Begin {
 		if why := disrupt.Changed(live, c, next); why != "" {
 			m.d.Log.Info("not begun: "+c.String(), "because", why)
+			m.rejected(ctx, c, why)
 			if m.d.Metrics != nil {
 				m.d.Metrics.Put(metric.Record{Values: []metric.Value{metric.Total(metric.Invalidated, 1)}})
 			}
@@ -298,8 +313,9 @@ func (m *mover) begin(ctx context.Context, c disrupt.Command) error {
 			return err
 		}
 	}
+	m.approved(ctx, c)
 	for _, l := range c.Launches {
-		if err := m.replacement(ctx, l, c.ID); err != nil {
+		if err := m.replacement(ctx, l, c); err != nil {
 			return err
 		}
 	}
@@ -313,13 +329,16 @@ func (m *mover) begin(ctx context.Context, c disrupt.Command) error {
 }
 
 // replacement stores the NodeClaim of one replacement, which provision launches.
-func (m *mover) replacement(ctx context.Context, l plan.Launch, id string) error {
+func (m *mover) replacement(ctx context.Context, l plan.Launch, c disrupt.Command) error {
 	pool, ok := m.s.PoolOf(l.Pool)
 	if !ok {
 		return fmt.Errorf("replacement from pool %s: it is gone", l.Pool)
 	}
-	l.Annotations[disrupt.AnnotationReplaces] = id
-	_, err := m.d.Claims.CreateClaim(ctx, l, pool)
+	l.Annotations[disrupt.AnnotationReplaces] = c.ID
+	made, err := m.d.Claims.CreateClaim(ctx, l, pool)
+	if err == nil {
+		m.about(ctx, cluster.Event{Kind: "NodeClaim", Name: made.Name, UID: made.UID, Reason: "DisruptionLaunching", Message: "it replaces others: " + c.String()})
+	}
 	return err
 }
 
@@ -343,7 +362,7 @@ func (m *mover) mark(ctx context.Context, name, mark string, cond *cluster.Condi
 	return err
 }
 
-// tell writes an event on the claim and its node. One that cannot be written is logged and costs nothing else.
+// tell writes an event on the claim and its node.
 func (m *mover) tell(ctx context.Context, name string, what cluster.Event) {
 	about := []cluster.Event{{Kind: "NodeClaim", Name: name, UID: m.claims[name].UID}}
 	if n, ok := m.nodes[name]; ok {
@@ -351,8 +370,6 @@ func (m *mover) tell(ctx context.Context, name string, what cluster.Event) {
 	}
 	for _, e := range about {
 		e.Warning, e.Reason, e.Message, e.Every = what.Warning, what.Reason, what.Message, what.Every
-		if err := m.d.Record.Event(ctx, e); err != nil {
-			m.d.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-		}
+		m.about(ctx, e)
 	}
 }

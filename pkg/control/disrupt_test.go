@@ -117,8 +117,8 @@ func TestDisruptSurvivesEveryFault(t *testing.T) {
 				f.w.Tick(2 * time.Hour) // what failed once may be tried again
 				f.consolidate(t, 12)
 				noProblems(t, f.w)
-				if strings.Contains(f.w.Nodes(), "disrupted") {
-					t.Errorf("a node stays tainted:\n%s", f.w.Nodes())
+				if name := condemned(f.w); name != "" {
+					t.Errorf("node %s stays tainted", name)
 				}
 				if got := f.w.Price(); got > 0.65*0.2668 {
 					t.Errorf("pass %d: it still costs %.4f USD/h, before 0.2668", pass, got)

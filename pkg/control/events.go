@@ -148,12 +148,9 @@ func (m *mover) tellMisprotected(ctx context.Context) {
 	from := m.turn(len(wrong))
 	for i := range min(len(wrong), maxSparedTold) {
 		p := wrong[(from+i)%len(wrong)]
-		err := m.d.Record.Event(ctx, cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Warning: true, Every: sparedEvery,
+		m.about(ctx, cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Warning: true, Every: sparedEvery,
 			Reason:  "InvalidDoNotDisruptAnnotation",
 			Message: fmt.Sprintf("%s=%q protects nothing: it is neither true nor a positive duration like 30m", v1.AnnotationDoNotDisrupt, p.DoNotDisrupt)})
-		if err != nil {
-			m.d.Log.Warn("event on pod "+p.Key(), "error", err)
-		}
 	}
 }
 
@@ -176,10 +173,7 @@ func (m *mover) tellClosed(ctx context.Context, closed []disrupt.Closed) {
 		for _, r := range c.Reasons {
 			reasons = append(reasons, string(r))
 		}
-		err := m.d.Record.Event(ctx, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Reason: "DisruptionBlocked", Every: poolEventEvery,
+		m.about(ctx, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Reason: "DisruptionBlocked", Every: poolEventEvery,
 			Message: "its budgets let no node go now for " + strings.Join(reasons, ", ")})
-		if err != nil {
-			m.d.Log.Warn("event on NodePool "+pool.Name, "error", err)
-		}
 	}
 }

@@ -197,7 +197,6 @@ func (b *board) leftover(pods []*cluster.Pod, planned map[string]string, tight b
 // alone are the launches that the pods need when no node there is takes them, and none that is launched besides: those have their part of
 // limits, reservations and commitments.
 func (v *view) alone(pods []*cluster.Pod, set []*node, besides []plan.Launch) []plan.Launch {
-	v.asked++
 	d := begin()
 	d.text("alone")
 	d.text(namesOf(set)...)
@@ -209,6 +208,7 @@ func (v *view) alone(pods []*cluster.Pod, set []*node, besides []plan.Launch) []
 		d.text(l.Pods...)
 	}
 	p := v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot { return v.apart(pods, set, besides) })
+	v.worked(len(pods), p)
 	if len(p.Unplaced) > 0 {
 		return nil
 	}

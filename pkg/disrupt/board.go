@@ -34,6 +34,7 @@ type board struct {
 	order    []*counter // in the order in which they came
 	text     []byte
 	steps    []step
+	looks    int // how many sites were looked at for pods
 }
 
 // podName is a pod's key without making a text of it.
@@ -214,7 +215,9 @@ func (b *board) best(k *sort) (out *site) {
 	need := k.pod.Need
 	rules := b.rules(k)
 	most := 0.0
-	for _, x := range b.admitting(k) {
+	all := b.admitting(k)
+	b.looks += len(all)
+	for _, x := range all {
 		if x.gone || x.free.CPU < need.CPU || x.free.Memory < need.Memory {
 			continue
 		}

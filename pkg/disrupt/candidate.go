@@ -121,7 +121,7 @@ func (v *view) within(set []*node, reason v1.DisruptionReason) []*node {
 	var out []*node
 	for _, n := range set {
 		if used[n.pool.Name] >= v.left[n.pool.Name][reason] {
-			why := refuse{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
+			why := overBudget(reason)
 			if reason == v1.DisruptionDrifted {
 				n.drift = why
 			} else {
@@ -138,7 +138,7 @@ func (v *view) within(set []*node, reason v1.DisruptionReason) []*node {
 // claim takes the nodes of the command, and their share of the budgets for every reason.
 func (v *view) claim(c Command) {
 	v.world = 0
-	v.moving = v.moving || c.Moves+len(c.Launches) > 0 && !v.fixed(c.Claims)
+	v.moving = v.moving || v.moves(c)
 	for _, name := range c.Claims {
 		n := v.byClaim[name]
 		n.taken = true
@@ -147,6 +147,9 @@ func (v *view) claim(c Command) {
 		}
 	}
 }
+
+// moves reports whether pods need room elsewhere when the command is begun. Those of static pools have it on the replacement.
+func (v *view) moves(c Command) bool { return c.Moves+len(c.Launches) > 0 && !v.fixed(c.Claims) }
 
 // reports reports whether the node is of a pool that wants to know and not to act.
 func (v *view) reports(n *node) bool {
@@ -164,6 +167,31 @@ func (v *view) outlived(n *node) refuse {
 	return refuse{"expired", "it has expired, and is not replaced while disruption of its NodePool is only reported"}
 }
 
+// unasked is why a node stays that nothing keeps, and about which no answer was noted: it was not looked at, or there was nothing to note.
+func (v *view) unasked(n *node) refuse {
+	reason, moving := v1.DisruptionUnderutilized, v.moved
+	if n.empty {
+		reason = v1.DisruptionEmpty
+	}
+	if v.reports(n) {
+		moving = v.moving
+	}
+	switch {
+	case v.left[n.pool.Name][reason] <= 0:
+		return overBudget(reason)
+	case v.rules().steps == 0:
+		return refuse{"late", noTime}
+	case moving:
+		return refuse{"turn", "pods of other nodes move first"}
+	}
+	return refuse{"worth", "nothing cheaper was found for its pods"}
+}
+
+// overBudget is why a node stays that the budgets of its pool keep.
+func overBudget(reason v1.DisruptionReason) refuse {
+	return refuse{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
+}
+
 // spared tells of every node that stays why it does.
 func (v *view) spared() []Spared {
 	var out []Spared
@@ -176,12 +204,8 @@ func (v *view) spared() []Spared {
 		if why.word == "" { // it was not looked at
 			why = v.lone(n)
 		}
-		switch {
-		case why.word != "":
-		case v.moving:
-			why = refuse{"turn", "pods of other nodes move first"}
-		default:
-			why = refuse{"worth", "nothing cheaper was found for its pods"}
+		if why.word == "" {
+			why = v.unasked(n)
 		}
 		s := Spared{Claim: n.Claim.Name, Pool: n.Pool(), Word: why.word, Why: why.why}
 		if n.Node != nil {

@@ -52,9 +52,12 @@ const mostRetries = 3
 // are left out, and so are those that a launch would only bring back: the same offer for the same pool.
 func (v *view) worthIt(set []*node) (Command, bool) {
 	set = slices.SortedFunc(slices.Values(set), byWaste)
-	v.yield = math.NaN()
+	v.yield, v.rest = math.NaN(), nil
 	for i := range mostRetries {
 		if len(set) == 0 {
+			return Command{}, false
+		}
+		if i > 0 && !v.followUp(set, v.workOf(podsOf(set), 0)) {
 			return Command{}, false
 		}
 		if c, ok, done := v.shed(set); done {
@@ -169,7 +172,7 @@ func (v *view) afresh(set []*node) plan.Plan {
 	for _, n := range set {
 		pods = append(pods, n.moving...)
 	}
-	if v.gain(set, v.floors(v.table(), pods)) <= 0 {
+	if v.gain(set, v.floors(v.table(), pods)) <= 0 || !v.patient && !v.followUp(set, v.workOf(len(pods), len(pods))) {
 		return plan.Plan{}
 	}
 	return plan.Plan{Launches: v.alone(pods, set, nil)}
@@ -184,7 +187,7 @@ func (v *view) stands(set []*node, p plan.Plan) (c Command, ok, sturdy bool) {
 	if kept, held := v.keep(set, p, c); held {
 		return kept, true, true
 	}
-	launches, sturdy := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+sideBySide))
+	launches, sturdy := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+v.overlap(set)))
 	if sturdy && len(launches) > len(p.Launches) {
 		c, ok = v.paying(set, launches)
 	}
@@ -216,19 +219,26 @@ func (v *view) paying(set []*node, launches []plan.Launch) (Command, bool) {
 	return Command{}, false
 }
 
-// sideBySide is for how many hours a new node runs before the old one is gone: three minutes, of which two are its start.
+// sideBySide is for how many hours a new node runs before the old one is gone where all go at once: three minutes, of which two are its start.
 const sideBySide = 0.05
 
 // earns is what a command has earned when its payback time is over, in USD: the saving less what it spends.
 func (v *view) earns(c Command) float64 { return c.SavesUSD*v.rules().payback.Hours() - v.spends(c) }
 
 // spends is what the moves cost, in USD, with the time in which old and new nodes run side by side.
-func (v *view) spends(c Command) (usd float64) {
+func (v *view) spends(c Command) float64 {
+	usd := v.uproots(c)
+	hours := v.overlap(v.named(c.Claims))
+	for _, l := range c.Launches {
+		usd += l.Choice.Price * hours
+	}
+	return usd
+}
+
+// uproots is what moving the pods alone costs, in USD.
+func (v *view) uproots(c Command) (usd float64) {
 	for _, name := range c.Claims {
 		usd += (v.byClaim[name].cost - 1) * v.rules().moveUSD
-	}
-	for _, l := range c.Launches {
-		usd += l.Choice.Price * sideBySide
 	}
 	return usd
 }

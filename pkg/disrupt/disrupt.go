@@ -6,7 +6,8 @@
 // is under way stands on the NodeClaims (see Mark), the rest in the Memory that each pass gets and returns.
 //
 // The path of a decision: view.go reads the snapshot once, candidate.go says who may go, progress.go looks after what is under way,
-// empty.go, drift.go and consolidate.go find what to do next, guard.go keeps replacements from costing more than they save.
+// empty.go, drift.go and consolidate.go find what to do next, search.go and window.go for which nodes, work.go until when, and guard.go keeps
+// replacements from costing more than they save.
 package disrupt
 
 import (
@@ -89,6 +90,7 @@ type Plan struct {
 	Dropped  []Dropped                   `json:",omitempty"`
 	Reported []Command                   // of pools that only report
 	Waiting  []string                    // commands under way, and what each waits for
+	Starting []string                    `json:",omitempty"` // replacements that they wait for; not told in words
 	Spared   []Spared                    // sorted by claim
 	Eligible map[v1.DisruptionReason]int // nodes that are a case for the reason and may go, whatever budgets and prices say
 	Closed   []Closed                    `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
@@ -129,11 +131,33 @@ func (p Plan) Lines() []string {
 type Memory struct {
 	Quiet     map[string]Quiet     `json:"quiet,omitempty"` // by NodeClaim
 	Proposals []Proposal           `json:"proposals,omitempty"`
-	Failed    map[string]time.Time `json:"failed,omitempty"`  // by NodeClaim: when a command about it was taken back last
-	InVain    map[string]time.Time `json:"inVain,omitempty"`  // by id of a command under way: since when it has waited for nothing
-	Drifted   string               `json:"drifted,omitempty"` // the drifted NodeClaim that was asked about last
+	Failed    map[string]time.Time `json:"failed,omitempty"`   // by NodeClaim: when a command about it was taken back last
+	InVain    map[string]time.Time `json:"inVain,omitempty"`   // by id of a command under way: since when it has waited for nothing
+	Drifted   string               `json:"drifted,omitempty"`  // the drifted NodeClaim that was asked about last
+	DriftWas  bool                 `json:"driftWas,omitempty"` // the last command that was found to move pods was about drifted nodes
 	Asked     Asked                `json:"asked,omitzero"`
-	Told      map[string]string    `json:"told,omitempty"` // by NodeClaim: the kind of reason for which it stays that an event told last
+	Late      Late                 `json:"late,omitzero"`
+	Stays     map[string]Stay      `json:"stays,omitempty"` // by NodeClaim
+	Stray     map[string]time.Time `json:"stray,omitempty"` // by NodeClaim: since when its node is tainted and nothing is under way
+	Report    Report               `json:"report,omitzero"`
+}
+
+// Report is what the search about pools that only report goes on with.
+type Report struct {
+	Drifted  string     `json:"drifted,omitempty"`
+	DriftWas bool       `json:"driftWas,omitempty"`
+	Asked    Asked      `json:"asked,omitzero"`
+	Found    []Proposal `json:"found,omitempty"` // what would save, as found last
+}
+
+// Stay is for which kind of reason a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
+type Stay struct {
+	Kind   string    `json:"kind,omitempty"` // of the reason
+	Since  time.Time `json:"since"`          // for that kind
+	Told   string    `json:"told,omitempty"` // the kind that an event told last
+	ToldAt time.Time `json:"toldAt,omitzero"`
+	Word   string    `json:"word,omitempty"` // the reason that was logged last
+	Logged time.Time `json:"logged,omitzero"`
 }
 
 // Asked is what the search for something cheaper has been answered with no about.
@@ -141,6 +165,8 @@ type Asked struct {
 	World  uint64          `json:"world,omitempty"`  // digest of all that the answers depend on
 	Sets   []uint64        `json:"sets,omitempty"`   // digests of sets of nodes, sorted
 	Later  []uint64        `json:"later,omitempty"`  // sets that were asked about in other worlds, when the questions were used up: others come first
+	Rest   []string        `json:"rest,omitempty"`   // NodeClaims of a set that was asked about, and for which there was no work left to ask on
+	Window Window          `json:"window,omitzero"`  // where the search has come to among sets further down
 	Missed []Missed        `json:"missed,omitempty"` // by the number of binary digits of their size: sets that were asked about
 	Done   bool            `json:"done,omitempty"`   // all was asked
 	Kept   map[string]Kept `json:"kept,omitempty"`   // if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
@@ -179,18 +205,20 @@ func decide(v *view, m Memory) (Plan, Memory) {
 	var p Plan
 	v.vainBefore = m.InVain
 	v.progress(&p)
+	v.stray(m.Stray, &p)
 	v.screen()
 	p.Eligible = v.eligible()
 	v.sleep(&p)
-	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, Asked: m.Asked, Failed: v.failedAt, InVain: v.vain}
+	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, DriftWas: m.DriftWas, Asked: m.Asked, Late: m.Late.at(v.now()), Report: m.Report, Failed: v.failedAt, InVain: v.vain, Stray: v.strays}
 	v.confirm(m.Proposals, &p, &after)
+	v.before, v.patient = v.work, false
 	v.search(&p, &after)
 	p.Spared, p.Closed, p.Still = v.spared(), v.closed, v.still()
 	return p, after
 }
 
-// confirm begins what was proposed long enough ago and still holds. What does not hold any more is forgotten; what is too young
-// waits on.
+// confirm begins what was proposed long enough ago and still holds. What does not hold any more is forgotten; what is too young, or would
+// move pods after another command of this pass that does, waits on: what each needs was asked for with all other pods standing still.
 func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
 	if slices.ContainsFunc(all, func(x Proposal) bool { return x.Reason == v1.DisruptionUnderutilized }) {
 		v.recognize()
@@ -203,17 +231,13 @@ func (v *view) confirm(all []Proposal, p *Plan, after *Memory) {
 		switch {
 		case !ok:
 			p.Dropped = append(p.Dropped, Dropped{old.Reason, old.Claims, v.lapsed(old)})
-		case v.now().Before(old.Since.Add(v.rules().confirmAfter)):
+		case v.now().Before(old.Since.Add(v.rules().confirmAfter)), v.moving && v.moves(c):
 			after.Proposals = append(after.Proposals, old)
 			p.Proposed = append(p.Proposed, c)
 			v.claim(c)
-		case v.fixed(c.Claims) || len(p.Begin) == 0 || v.together(p.Begin, c):
+		default:
 			v.claim(c)
 			p.Begin = append(p.Begin, c)
-		default:
-			const why = "its pods have room elsewhere only while no others move"
-			p.Dropped = append(p.Dropped, Dropped{old.Reason, old.Claims, why})
-			v.fail(c.Claims, why)
 		}
 	}
 }
@@ -243,6 +267,9 @@ func (v *view) lapsed(old Proposal) string {
 			}
 		}
 	}
+	if v.rules().steps == 0 {
+		return noTime
+	}
 	return "no case for " + string(old.Reason) + " any more"
 }
 
@@ -266,6 +293,8 @@ func (v *view) again(old Proposal) (Command, bool) {
 		return Command{}, false
 	case set[0].static():
 		return v.renewed(set[0])
+	case v.rules().steps == 0:
+		return Command{}, false
 	case old.Reason == v1.DisruptionDrifted:
 		return v.drifted(set)
 	}
@@ -278,24 +307,53 @@ func (v *view) search(p *Plan, after *Memory) {
 		p.Proposed = append(p.Proposed, c)
 		after.Proposals = append(after.Proposals, Proposal{Reason: c.Reason, Claims: c.Claims, Since: v.now()})
 	}
-	v.reporting, v.moving = true, false
-	p.Reported = v.find(&Memory{})
+	v.reporting, v.moving, v.moved, v.before = true, false, v.moving, v.work
+	would := Memory{Drifted: after.Report.Drifted, DriftWas: after.Report.DriftWas, Asked: after.Report.Asked, Proposals: after.Report.Found}
+	p.Reported = v.find(&would)
+	after.Report = Report{Drifted: would.Drifted, DriftWas: would.DriftWas, Asked: would.Asked}
+	for _, c := range p.Reported {
+		if c.Reason == v1.DisruptionUnderutilized {
+			after.Report.Found = append(after.Report.Found, Proposal{Reason: c.Reason, Claims: c.Claims})
+		}
+	}
 }
 
 // find returns at most one command that moves pods, because two could be after the same room, one about empty nodes, and those of static
-// pools, whose nodes bring their own room.
+// pools, whose nodes bring their own room. Drift comes before price, but not twice in a row where something could be cheaper: else the nodes
+// of one pool that drifted would keep all others waiting until the last of them is replaced.
 func (v *view) find(m *Memory) (out []Command) {
 	out = v.findStatic()
-	for _, next := range []func(*Memory) (Command, bool){v.findEmpty, v.findDrifted, v.findCheaper} {
+	order := []func(*Memory) (Command, bool){v.findEmpty, v.findDrifted, v.findAgain, v.findCheaper}
+	if m.DriftWas {
+		order = []func(*Memory) (Command, bool){v.findEmpty, v.findAgain, v.findCheaper, v.findDrifted}
+	}
+	for _, next := range order {
 		if v.moving {
-			break
+			return out
 		}
 		if c, ok := next(m); ok {
 			v.claim(c)
 			out = append(out, c)
+			m.DriftWas = m.DriftWas && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
 		}
 	}
+	if !v.moving {
+		m.DriftWas = false
+	}
 	return out
+}
+
+// findAgain finds what was reported before, which nobody has done since, without looking for it.
+func (v *view) findAgain(m *Memory) (Command, bool) {
+	if !v.reporting {
+		return Command{}, false
+	}
+	for _, old := range m.Proposals {
+		if c, ok := v.again(old); ok {
+			return c, true
+		}
+	}
+	return Command{}, false
 }
 
 // Changed says what has changed on the nodes of a command since it was decided, from a snapshot read just now and what the deciding pass

@@ -13,7 +13,7 @@ import (
 const mostDrifted = 5
 
 // findDrifted finds drifted nodes: the oldest drift first, and nodes without pods before others (spec core.md §6.4, Drift). Nodes that
-// cannot be replaced take nothing of a budget: the next ones are asked about. It takes at most half of the questions of a pass, or a pool
+// cannot be replaced take nothing of a budget: the next ones are asked about. It takes at most half of the questions of a pass and little of its work, or a pool
 // whose nodes cannot be replaced would keep all others from consolidation, and the next pass goes on after the nodes that it asked about last.
 func (v *view) findDrifted(m *Memory) (Command, bool) {
 	var set []*node
@@ -29,7 +29,7 @@ func (v *view) findDrifted(m *Memory) (Command, bool) {
 	})
 	first := 1 + slices.IndexFunc(set, func(n *node) bool { return n.Claim.Name == m.Drifted })
 	set = slices.Concat(set[first:], set[:first])
-	for v.asked < v.rules().steps/2 {
+	for v.asked < v.rules().steps/2 && v.work < v.mostWork()/4 {
 		batch := v.within(set, v1.DisruptionDrifted)
 		if len(batch) == 0 {
 			break

@@ -57,9 +57,10 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 	return out, true
 }
 
-// settle writes on the replacements until when they have paid for the moves, at the rate at which the command saves.
+// settle writes on the replacements until when the command has paid for moving the pods, at the rate at which it saves. What old and new
+// nodes cost side by side counts for whether a move pays; it is spent by then, and a longer bond spares no pod a second move that has not paid.
 func (v *view) settle(c Command) {
-	paid := min(time.Duration(v.spends(c)/c.SavesUSD*float64(time.Hour)), v.rules().payback)
+	paid := min(time.Duration(v.uproots(c)/c.SavesUSD*float64(time.Hour)), v.rules().payback)
 	for i := range c.Launches {
 		l := &c.Launches[i]
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {

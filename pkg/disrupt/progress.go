@@ -22,8 +22,9 @@ type running struct {
 // progress looks after the commands under way (spec core.md §6.8): one whose pods all fit on nodes that are ready is finished, one
 // that cannot end well is taken back, the others wait.
 func (v *view) progress(p *Plan) {
-	late := v.homeless()
+	late, going := v.homeless(), v.going()
 	for _, r := range v.underWay() {
+		p.Starting = append(p.Starting, r.starting()...)
 		e := Ended{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
 		fault := v.failed(r)
 		missing := late(r)
@@ -39,14 +40,20 @@ func (v *view) progress(p *Plan) {
 				}
 			}
 			p.Undo = append(p.Undo, e)
-			v.fail(e.Claims, fault)
+			if !slices.ContainsFunc(r.claims, v.reports) { // else it is no failure, and the reports are about them as well
+				v.fail(e.Claims, fault)
+			}
 		case missing == "":
 			e.Why = fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason)
 			if v.fixed(e.Claims) {
 				e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
 			}
-			p.Finish = append(p.Finish, e)
 			v.building[r.mark.ID] = true
+			if e.Claims = v.turn(r, going); len(e.Claims) == 0 {
+				p.Waiting = append(p.Waiting, strings.Join(namesOf(r.claims), ",")+": the budgets let no more nodes go before others are gone")
+				continue
+			}
+			p.Finish = append(p.Finish, e)
 		default:
 			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)
 			v.building[r.mark.ID] = true
@@ -117,6 +124,9 @@ func (v *view) failed(r *running) string {
 	case !v.now().Before(r.mark.Since.Add(v.rules().replaceTimeout)):
 		return fmt.Sprintf("its pods had no room elsewhere within %s", v.rules().replaceTimeout)
 	}
+	if i := slices.IndexFunc(r.claims, v.reports); i >= 0 {
+		return "disruption of " + r.claims[i].Claim.Name + " is only reported by now"
+	}
 	for _, n := range r.claims {
 		if n.Node == nil || !tainted(n.Node) {
 			return "node " + n.Name() + " was not tainted, or the taint was removed"
@@ -134,6 +144,16 @@ func (v *view) failed(r *running) string {
 		}
 	}
 	return ""
+}
+
+// starting are the replacements that have an instance and are not ready.
+func (r *running) starting() (out []string) {
+	for _, n := range r.with {
+		if n.Claim.ProviderID != "" && !n.Deleting() && !n.Initialized() && !n.Standby() {
+			out = append(out, n.Claim.Name)
+		}
+	}
+	return out
 }
 
 // protected reports whether a user asks that the node stays.

@@ -19,8 +19,6 @@ const (
 	// likely is the part of what a set promises that it may well earn, and fewAsked how many questions do not reckon with that: after so
 	// many a search that has found something goes on only for sets of which that part is more.
 	likely, fewAsked = 0.7, 6
-	// mostWindows is how many sets of nodes further down are looked at in each of two orders, each with its better halves.
-	mostWindows = 12
 	// leastPart is the part of what all nodes cost that a set must promise to save. Without it two thirds of what 500 nodes took until they
 	// were at rest went into the last two thousandths of their price.
 	leastPart = 0.0005
@@ -34,9 +32,10 @@ const (
 
 // idea is a set of nodes that may be worth a question.
 type idea struct {
-	set []*node
-	usd float64 // what it promises to earn
-	id  uint64
+	set  []*node
+	usd  float64 // what it promises to earn
+	work int     // that the question will be
+	id   uint64
 }
 
 // search is one search for something cheaper.
@@ -47,7 +46,10 @@ type search struct {
 	later  map[uint64]bool
 	missed []Missed // by the number of binary digits of their size
 	least  float64  // what a set must promise to earn
+	looks  int      // how many nodes may be looked at to put together sets further down
 	more   bool     // not all was asked
+	asked  int      // sets
+	rest   []*node  // of the set asked about last, if it is to be followed up in the next pass
 	best   Command
 	found  bool
 }
@@ -58,6 +60,9 @@ type search struct {
 // most; where that comes to nothing sets further down; and then single nodes. What was answered with no is not asked again while nothing
 // has changed that the answer depends on, and a search that ran out of questions goes on in the next pass.
 func (v *view) findCheaper(m *Memory) (Command, bool) {
+	if v.rules().steps == 0 {
+		return Command{}, false
+	}
 	all := v.candidates()
 	if len(all) > 0 && !slices.ContainsFunc(all, func(n *node) bool { return v.left[n.pool.Name][v1.DisruptionUnderutilized] > 0 }) {
 		v.within(all, v1.DisruptionUnderutilized)
@@ -71,21 +76,26 @@ func (v *view) findCheaper(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	v.weigh(all)
-	s := &search{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Asked.Missed), least: v.total() * leastPart * v.rules().payback.Hours()}
+	s := &search{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Asked.Missed), looks: v.rules().steps * stepLooks, least: v.total() * leastPart * v.rules().payback.Hours()}
 	for _, id := range m.Asked.Sets {
 		s.no[id] = true
 	}
 	for _, id := range m.Asked.Later {
 		s.later[id] = true
 	}
-	for _, ideas := range []func() []idea{s.first, s.windows, s.singles} {
-		if s.ask(ideas()); s.found {
+	s.resume(m.Asked.Rest)
+	for _, ask := range []func(){func() { s.ask(s.first()) }, func() { s.askWindows(&m.Asked.Window) }, func() { s.ask(s.singles()) }} {
+		if !s.more {
+			ask()
+		}
+		if s.found {
 			m.Asked = Asked{}
 			return s.best, true
 		}
 	}
+	m.Asked.Rest = namesOf(s.rest)
 	if m.Asked.Done = !s.more; m.Asked.Done {
-		m.Asked.Sets, m.Asked.Later, m.Asked.Missed, m.Asked.Kept = nil, nil, nil, v.reasons(all)
+		m.Asked.Sets, m.Asked.Later, m.Asked.Missed, m.Asked.Window, m.Asked.Kept = nil, nil, nil, Window{}, v.reasons(all)
 	} else {
 		m.Asked.Missed, m.Asked.Sets = s.missed, merged(slices.Collect(maps.Keys(s.no)), nil)
 	}
@@ -116,16 +126,27 @@ func (s *search) ask(ideas []idea) {
 		switch {
 		case x.usd < s.least || s.no[x.id] || s.idle(x) || s.found && x.usd*s.likely() <= s.v.earns(s.best):
 			continue
-		case s.v.asked >= s.v.rules().steps:
+		case !s.begins(x):
 			s.more = true
 			return
 		}
-		c, ok := s.v.worthIt(x.set)
 		s.no[x.id] = true
-		s.learn(x, s.v.yield)
-		if ok && (!s.found || s.v.earns(c) > s.v.earns(s.best)) {
-			s.best, s.found = c, true
+		if s.question(x); len(s.rest) > 0 {
+			return
 		}
+	}
+}
+
+// question puts one.
+func (s *search) question(x idea) {
+	s.asked++
+	c, ok := s.v.worthIt(x.set)
+	if s.rest = s.v.rest; len(s.rest) > 0 {
+		s.more = true
+	}
+	s.learn(x, s.v.yield)
+	if ok && (!s.found || s.v.earns(c) > s.v.earns(s.best)) {
+		s.best, s.found = c, true
 	}
 }
 
@@ -180,32 +201,17 @@ func digestOf(set []*node) uint64 {
 func (s *search) first() []idea {
 	out := s.halves(s.v.within(s.all, v1.DisruptionUnderutilized))
 	if set := s.v.promising(s.all, false); len(set) > 0 {
-		out = append(out, idea{set: set, usd: math.Inf(1)}) // answered without the packer
+		out = append(out, idea{set: set, usd: math.Inf(1), work: s.v.workOf(podsOf(set), 0)}) // answered without the packer
 	}
 	return out
 }
 
-// windows are sets of nodes that promise something together, from the most wasteful on: by what each pod moved earns, and, because budgets
-// count nodes, by what each node wastes.
-func (s *search) windows() (out []idea) {
-	for _, order := range []func(a, b *node) int{byWaste, byLoss} {
-		all := slices.SortedFunc(slices.Values(s.all), order)
-		for from, n := 0, 0; from < len(all) && n < mostWindows; n++ {
-			next := slices.Concat(all[from:], all[:from])
-			some := s.v.promising(next, true)
-			out = append(out, s.halves(some)...)
-			out = append(out, s.halves(s.v.within(next, v1.DisruptionUnderutilized))...)
-			from += max(len(some), len(all)/mostWindows, 1)
-		}
-	}
-	return out
-}
-
-// halves are the set, its better half, and so on, as far as they promise something.
+// halves are the set, its better half, and so on, as far as they promise something and are not more than two passes may do.
 func (s *search) halves(set []*node) (out []idea) {
 	for size := len(set); size > 1; size /= 2 {
-		if usd := s.v.hope(set[:size]); usd > 0 {
-			out = append(out, idea{set: set[:size], usd: usd})
+		usd, left := s.v.played(set[:size])
+		if work := s.v.workOf(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.v.mostWork() {
+			out = append(out, idea{set: set[:size], usd: usd, work: work})
 		}
 	}
 	return out
@@ -224,7 +230,7 @@ func (s *search) singles() (out []idea) {
 		case usd > 0 && usd < s.least:
 			n.kept = cmp.Or(n.kept, refuse{"small", "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
-			out = append(out, idea{set: []*node{n}, usd: usd})
+			out = append(out, idea{set: []*node{n}, usd: usd, work: v.workOf(len(n.moving), len(left))})
 		case i >= 0:
 			n.kept = cmp.Or(n.kept, refuse{"stuck", "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
 		default:
@@ -255,7 +261,7 @@ func (v *view) gain(set []*node, after float64) float64 {
 		before += n.price
 		moves += n.cost - 1
 	}
-	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*sideBySide
+	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*v.overlap(set)
 }
 
 // floors is the least that the pods cost on new nodes, USD per hour, as those share them best with all others.
@@ -324,7 +330,7 @@ func (v *view) floor(k *sort) float64 {
 // worthOf is what new nodes cost at least for each pod like that among all that move; beyond all prices where nobody sells what it needs.
 func (v *view) worthOf(p *cluster.Pod) float64 {
 	if v.worth == nil {
-		v.worth = v.shop().Worth(v.calm)
+		v.worth = v.shop().Worth(v.s)
 	}
 	if usd, ok := v.worth[p.Key()]; ok {
 		return usd

@@ -27,18 +27,21 @@ type rules struct {
 	retryAfter     time.Duration // nodes of a command that came to nothing are left alone for this
 	moveUSD        float64       // what moving one ordinary pod costs
 	steps          int           // what-if questions of one search
+	waves          int           // a command may have so many times as many nodes as budgets let go at a time
 	spotTypes      int           // types that a spot replacement for spot nodes names at least
 }
 
 func rulesOf(r cluster.Rules) rules {
 	payback := cmp.Or(r.Payback, time.Hour)
+	waves := max(1, r.DisruptionWaves)
 	return rules{
 		confirmAfter:   cmp.Or(r.ConfirmAfter, 15*time.Second),
-		replaceTimeout: cmp.Or(r.ReplaceTimeout, 10*time.Minute),
+		replaceTimeout: time.Duration(waves) * cmp.Or(r.ReplaceTimeout, 10*time.Minute),
 		payback:        payback,
 		retryAfter:     min(payback, time.Hour),
 		moveUSD:        cmp.Or(r.MoveUSD, 0.0011),
 		steps:          cmp.Or(r.DisruptionSteps, 24),
+		waves:          waves,
 		spotTypes:      cmp.Or(r.SpotTypes, 15),
 	}
 }
@@ -85,6 +88,7 @@ type view struct {
 	byNode    map[string]*node
 	quiet     map[string]Quiet
 	left      map[string]map[v1.DisruptionReason]int // by pool: how many more of its nodes may go
+	wave      map[string]int                         // by pool: how many nodes of a consolidation may be out of service at a time
 	closed    []Closed
 	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
 	paid      map[string]float64                                        // which part of the price the account's commitments pay, by NodeClaim
@@ -93,17 +97,23 @@ type view struct {
 	asking    []cluster.Pod  // of the last question, their memory is used again
 	cleaned   map[*node]bool // nodes that were taken off it
 	asked     int            // what-if questions in this pass
+	work      int            // that they were
+	before    int            // before the search began, about proposals
+	patient   bool           // new nodes for all pods of a set are asked for whatever work that is
+	rest      []*node        // of the set that was asked about last, if there was no work left to follow it up
 	world     uint64         // digest of all that their answers depend on, 0 while it is not known
 	yield     float64        // what the set asked about last would earn by the packer's first answer, not a number where it gave none
 	podBy     map[string]*cluster.Pod
 	worth     map[string]float64 // what the pods that move are worth, by key, once asked
 	moving    bool               // a command of this pass moves pods
+	moved     bool               // the same of those that act, while it is about pools that only report
 	reporting bool               // it is about pools that only report
 	renewing  map[string]int     // by static pool: nodes that commands of this pass replace
 	purses    map[string]*static.Purse
 	building  map[string]bool      // by id: commands under way that go on
 	failedAt  map[string]time.Time // by NodeClaim
 
+	strays           map[string]time.Time  // by NodeClaim: since when its node is tainted and nothing is under way
 	vainBefore, vain map[string]time.Time  // by id of a command: since when it has waited for nothing, as remembered and as found
 	foreseen         func(*running) string // once asked for: which pod of a command will have no room later either
 	virtual          map[string]bool       // pods that stand for room to be kept free
@@ -117,8 +127,8 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 	s = hold.Successors(s)
 	s.Rules.SearchSteps, s.Rules.NodeCostUSD = searchSteps, max(s.Rules.NodeCostUSD, nodeCostUSD)
 	v := &view{
-		s: s, r: rulesOf(s.Rules), types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
-		left:     map[string]map[v1.DisruptionReason]int{},
+		s: s, r: m.Late.at(s.Now).slower(rulesOf(s.Rules)), patient: true, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
+		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
 		failedAt: map[string]time.Time{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
 	}
 	v.typeIn = overlay.Named(v.types)
@@ -256,6 +266,12 @@ func (v *view) budgets() {
 				closed.Reasons = append(closed.Reasons, r)
 			}
 			v.left[p.Name][r] = max(n-counts[p.Name].Gone, 0)
+			if r == v1.DisruptionUnderutilized {
+				v.wave[p.Name] = n
+				if counts[p.Name].Gone == 0 {
+					v.left[p.Name][r] = min(n, counts[p.Name].Total) * v.rules().waves
+				}
+			}
 		}
 		if len(closed.Reasons) > 0 {
 			v.closed = append(v.closed, closed)
@@ -333,12 +349,11 @@ func (v *view) settling(n *node) bool {
 // without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
 // go for good the nodes count for the limits of their pools still: both run while pods move.
 func (v *view) without(set []*node, forGood bool) plan.Plan {
-	v.asked++
 	d := begin()
 	d.text("without")
 	d.text(namesOf(set)...)
 	d.yes(forGood)
-	return v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot {
+	p := v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot {
 		s := v.drop(v.calm, v.leavingFor(), false)
 		out := map[string]bool{}
 		for _, n := range set {
@@ -349,6 +364,8 @@ func (v *view) without(set []*node, forGood bool) plan.Plan {
 		}
 		return v.ask(s, out, forGood)
 	})
+	v.worked(podsOf(set), p)
+	return p
 }
 
 // leavingFor are the names of nodes that are taken, but for those of static pools, which bring room for their pods.

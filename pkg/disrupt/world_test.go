@@ -192,7 +192,7 @@ func TestScenarios(t *testing.T) {
 
 // do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with what stays,
 // "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held), "wait 20s" (-1h for a clock
-// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "steps 4" (what-if questions of a pass), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood),
+// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "late" (a pass is cut off), "steps 4" (what-if questions of a pass), "waves 3" (as the setting), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood),
 // "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
@@ -217,6 +217,10 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		n, err := strconv.Atoi(arg)
 		w.Snapshot.Rules.DisruptionSteps = n
 		return "ok\n", err
+	case "waves":
+		n, err := strconv.Atoi(arg)
+		w.Snapshot.Rules.DisruptionWaves = n
+		return "ok\n", err
 	case "move":
 		usd, err := strconv.ParseFloat(arg, 64)
 		w.Snapshot.Rules.MoveUSD = usd
@@ -229,6 +233,9 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		return w.stillness(), nil
 	case "forget":
 		w.memory = Memory{}
+		return "ok\n", nil
+	case "late":
+		w.memory = w.memory.RunLate(w.Snapshot.Now)
 		return "ok\n", nil
 	case "ready":
 		w.initialize()
@@ -325,6 +332,10 @@ func (w *world) change(name string, lines []string) error {
 			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Since: since})
 		case f[0] == "expired" && c >= 0:
 			s.Claims[c].Created, s.Claims[c].ExpireAfter = s.Now.Add(-time.Hour), time.Hour
+		case f[0] == "ending" && c >= 0:
+			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True", Since: s.Now})
+		case f[0] == "started" && n >= 0:
+			s.Nodes[n].Taints, s.Nodes[n].Labels[v1.LabelInitialized] = nil, "true"
 		case f[0] == "initialized" && c >= 0:
 			span, err := time.ParseDuration(f[1])
 			if err != nil {
@@ -341,6 +352,8 @@ func (w *world) change(name string, lines []string) error {
 			w.annotate([]string{s.Claims[c].Name}, AnnotationMark, f[1])
 		case f[0] == "pool" && c >= 0:
 			s.Claims[c].Pool = strings.Join(f[1:], "")
+		case f[0] == "tainted" && n >= 0:
+			w.taint([]string{s.Claims[c].Name})
 		case f[0] == "untainted" && n >= 0:
 			w.untaint([]string{s.Claims[c].Name})
 		case f[0] == "ready" && p >= 0:

@@ -229,9 +229,16 @@ func Pool(s Source, name string) (Answer, error) {
 		}
 		a.Why = append(a.Why, fmt.Sprintf("limit %s: %s of %s used", limit, amount(limit, p.Counted.Get(limit)), amount(limit, p.Limits.Get(limit))))
 	}
+	switch d := p.Disruption; {
+	case d.Message != "":
+		a.Why = append(a.Why, "no node of it is disrupted by choice until this is mended: "+d.Message)
+	case d.ReportOnly:
+		a.Why = append(a.Why, "disruption of its nodes is only reported")
+	}
 	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
 		left, err := budget.Left(s.Snapshot, p, r)
 		switch {
+		case err != nil && p.Disruption.Message != "": // which says so
 		case err != nil:
 			a.Why = append(a.Why, fmt.Sprintf("disruption %s: none, its budgets cannot be understood: %v", r, err))
 		case left < budget.Unlimited/2:

@@ -134,3 +134,28 @@ func TestAPoolThatSleeps(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A pool says what keeps its nodes from being disrupted beside its budgets.
+func TestAPoolThatIsNotDisrupted(t *testing.T) {
+	for _, c := range []struct {
+		disruption cluster.Disruption
+		want       string
+	}{
+		{cluster.Disruption{ReportOnly: true}, "\ndisruption of its nodes is only reported"},
+		{cluster.Disruption{ReportOnly: true, Message: "budget 1: no"}, "\nno node of it is disrupted by choice until this is mended: budget 1: no"},
+	} {
+		s, _ := source(t)
+		if got := said(explain.Pool(s, "general")); strings.Contains(got, c.want) {
+			t.Errorf("said without need: %s", got)
+		}
+		s.Snapshot.Pools[0].Disruption = c.disruption
+		s.Snapshot.Pools[0].Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: "many"}}
+		got := said(explain.Pool(s, "general"))
+		if !strings.Contains(got, c.want) {
+			t.Errorf("%s\nlacks %q", got, c.want)
+		}
+		if again := strings.Contains(got, "its budgets cannot be understood"); again != (c.disruption.Message == "") {
+			t.Errorf("what is wrong with its budgets is said twice, or not at all:\n%s", got)
+		}
+	}
+}

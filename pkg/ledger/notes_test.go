@@ -39,10 +39,12 @@ func TestNotes(t *testing.T) {
 
 // Five thousand nodes fit into what one ConfigMap holds.
 func TestNotesOfALargeCluster(t *testing.T) {
-	m := disrupt.Memory{Quiet: map[string]disrupt.Quiet{}}
+	m := disrupt.Memory{Quiet: map[string]disrupt.Quiet{}, Stays: map[string]disrupt.Stay{}}
 	for i := range 5000 {
 		name := "general-" + strings.Repeat("x", 5) + time.Duration(i).String()
 		m.Quiet[name] = disrupt.Quiet{Sum: uint32(i) * 2654435761, Since: time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)}
+		m.Stays[name] = disrupt.Stay{Kind: "waits", Since: time.Date(2026, 1, 2, 0, 0, i, 0, time.UTC), Told: "dear", ToldAt: time.Date(2026, 1, 3, 0, i/20, 0, 0, time.UTC),
+			Word: "budget", Logged: time.Date(2026, 1, 3, i%24, 0, 7, 0, time.UTC)}
 	}
 	s := &store{}
 	if err := ledger.NewNotes(s).Remember(t.Context(), m); err != nil {

@@ -15,7 +15,7 @@ const (
 func disruptionKnobs() []knob[Values] {
 	return []knob[Values]{
 		choice(Setting{Name: "disruption", Env: "DISRUPTION", Default: string(DisruptionAct), Unit: "word",
-			Doc: "Whether empty, drifted and too dear nodes go (act), are only told of (report), or are not looked for (off). A NodePool with the annotation joiner.sh/disruption: report is only told of in any case."},
+			Doc: "Whether empty, drifted and too dear nodes go (act), are only told of (report), or are not looked for (off); what is under way is taken back. A NodePool with the annotation joiner.sh/disruption: report is only told of in any case."},
 			[]string{string(DisruptionAct), string(DisruptionReport), string(DisruptionOff)},
 			func(v *Values, s string) { v.Disruption = Disruption(s) }),
 		duration(Setting{Name: "paybackTime", Env: "PAYBACK_TIME", Default: "1h",
@@ -25,7 +25,10 @@ func disruptionKnobs() []knob[Values] {
 			Doc: "What moving one ordinary pod to another node costs you; more of it makes consolidation rarer."},
 			reach{0.0000001, 100}, func(v *Values) *float64 { return &v.PodMoveUSD }),
 		whole(Setting{Name: "disruptionSteps", Env: "DISRUPTION_STEPS", Default: "24", Unit: "questions",
-			Doc: "How many sets of nodes one pass may ask about; an unfinished search goes on in the next pass."},
+			Doc: "How many sets of nodes one pass may ask about, fewer where they are much work as in clusters of thousands of nodes; an unfinished search goes on in the next pass."},
 			bounds{1, 1000}, func(v *Values) *int { return &v.DisruptionSteps }),
+		whole(Setting{Name: "disruptionWaves", Env: "DISRUPTION_WAVES", Default: "1", Unit: "waves",
+			Doc: "A consolidation that begins while no other node is out of service may have so many times as many nodes as the budgets of NodePools let go at a time: they are drained in waves that the budgets allow, and those whose turn has not come take no new pods meanwhile. More makes fleets cheaper for fewer moves, and keeps old and new nodes side by side for longer."},
+			bounds{1, 20}, func(v *Values) *int { return &v.DisruptionWaves }),
 	}
 }

@@ -88,6 +88,7 @@ type Values struct {
 	PaybackTime             time.Duration
 	PodMoveUSD              float64
 	DisruptionSteps         int
+	DisruptionWaves         int
 	Stay                    time.Duration
 	BatchIdle               time.Duration
 	BatchMax                time.Duration

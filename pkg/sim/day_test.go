@@ -25,9 +25,13 @@ var (
 
 // What a day of work that breathes may be like at most.
 const (
-	mostOverAnew  = 1.12 // of what fleets made anew for the pods of each quarter of an hour had cost
-	mostOverBound = 1.16 // of the bound that no fleet can undercut; 1.10 is wanted
-	mostSettled   = 0.04 // of what a fleet made anew had cost: wasted on nodes that have not paid for replacing others
+	// Of what fleets made anew for the pods of each quarter of an hour had cost, and of the bound that no fleet can undercut; 1.10 of that is wanted.
+	// A day played again with other chance differs by 0.01 and more, so the mean of many days is held closer than each of them.
+	dayOverAnew, dayOverBound   = 1.12, 1.14
+	daysOverAnew, daysOverBound = 1.10, 1.11
+	manyDays                    = 6
+
+	mostSettled   = 0.03 // of what a fleet made anew had cost: wasted on nodes that have not paid for replacing others
 	mostAgain     = 0.10 // of all moves: nodes launched again that a move had given up
 	mostAgainPart = 0.20 // the same in a part of a day, where moves are few
 )
@@ -47,6 +51,13 @@ func (a *account) add(b account) {
 		a.wasted[why] += usd
 	}
 	a.usd, a.anew, a.bound, a.moves, a.again = a.usd+b.usd, a.anew+b.anew, a.bound+b.bound, a.moves+b.moves, a.again+b.again
+}
+
+// check fails the test if the days cost too much.
+func (a *account) check(t *testing.T, which string, overAnew, overBound float64) {
+	if a.usd > overAnew*a.anew || a.usd > overBound*a.bound {
+		t.Errorf("%s cost too much, %.3f of fleets made anew and %.3f of the bound: at most %.3f and %.3f", which, a.usd/a.anew, a.usd/a.bound, overAnew, overBound)
+	}
 }
 
 // beyond says what was paid beyond the bound, in percent of it, and what for.
@@ -74,6 +85,9 @@ func TestDay(t *testing.T) {
 		wg.Go(func() {
 			for seed := range next {
 				one := playDay(t, seed)
+				if *hours >= 24 {
+					one.check(t, fmt.Sprintf("day %d", seed), dayOverAnew, dayOverBound)
+				}
 				mu.Lock()
 				all.add(one)
 				mu.Unlock()
@@ -97,8 +111,8 @@ func TestDay(t *testing.T) {
 	if *hours < 24 {
 		return // a part of a day begins with nodes for pods that came one after the other
 	}
-	if all.usd > mostOverAnew*all.anew || all.usd > mostOverBound*all.bound {
-		t.Errorf("the days cost too much: at most %.2f of fleets made anew, and %.2f of the bound", mostOverAnew, mostOverBound)
+	if *days >= manyDays {
+		all.check(t, "the days", daysOverAnew, daysOverBound)
 	}
 	if all.wasted["settled"] > mostSettled*all.anew {
 		t.Errorf("%.2f USD were wasted on nodes that had not paid for replacing others, at most %.0f %% of the fleets made anew may be", all.wasted["settled"],
@@ -126,6 +140,9 @@ func playDay(t *testing.T, seed uint64) (sum account) {
 	}
 	if r.Mutations["launch"] == 0 {
 		t.Errorf("day %d: nothing happened: %v", seed, r.Mutations)
+	}
+	if r.Mutations["open node"] == 0 {
+		t.Errorf("day %d: no node was held for its pods, as the stack has it: %v", seed, r.Mutations)
 	}
 	sum.moves, sum.again = r.Moves, r.Again
 	return sum

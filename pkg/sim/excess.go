@@ -77,8 +77,11 @@ func (w *world) parts(s cluster.Snapshot, sells pack.Market, anew float64) (part
 	return part, on
 }
 
-// priceOf is what the instance costs, USD per hour.
+// priceOf is what the instance costs, USD per hour: EC2 bills from running on.
 func (w *world) priceOf(m *machine) (usd float64) {
+	if m.State == "pending" {
+		return 0
+	}
 	for _, o := range w.types[m.Type].Offerings {
 		if o.Zone == m.Zone && o.CapacityType == m.CapacityType {
 			usd += o.Price

@@ -87,8 +87,9 @@ func (w *world) setUp(s Scenario) {
 	w.plan = drawPlan(w.engine)
 	w.rules = drawRules(w.engine, w.plan.share > 0)
 	if s.Day > 0 {
-		w.rules.MaxClaims, w.rules.Payback, w.rules.DisruptionSteps = 100, 0, 0 // as the stack has it
-		w.rules.SpotTypes = 2                                                   // six types are sold
+		w.rules.Hold, w.rules.MaxClaims, w.rules.Payback, w.rules.DisruptionSteps = true, 100, 0, 0 // as the stack has it
+		w.rules.DisruptionWaves = 1
+		w.rules.SpotTypes = 2 // six types are sold
 	}
 	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
 	if len(s.Aims) > 0 {

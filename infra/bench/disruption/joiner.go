@@ -26,6 +26,7 @@ import (
 // joiner is our side: snapshots of the world go to disrupt.Next, what it plans is done at once.
 type joiner struct {
 	w       *world.World
+	rules   whatIf
 	memory  disrupt.Memory
 	depot   pack.Depot
 	pods    map[string]cluster.Pod     // as translated, by name; without their node
@@ -37,8 +38,14 @@ type joiner struct {
 	said    []string       // the last plan, without those
 }
 
-func newJoiner(w *world.World) *joiner {
-	j := &joiner{w: w, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, startup: map[string][]cluster.Taint{}, began: map[string]disrupt.Command{}}
+// whatIf is what differs from the defaults.
+type whatIf struct {
+	waves   int     // as disruptionWaves
+	moveUSD float64 // what moving a pod costs, 0 for the default
+}
+
+func newJoiner(w *world.World, r whatIf) *joiner {
+	j := &joiner{w: w, rules: r, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, startup: map[string][]cluster.Taint{}, began: map[string]disrupt.Command{}}
 	for _, p := range w.Pods {
 		c := kube.Pod(p.Object)
 		c.Phase, c.Ready = string(corev1.PodRunning), true
@@ -153,7 +160,7 @@ func (j *joiner) snapshot() cluster.Snapshot {
 	class := catalog.DefaultClass(j.w.Catalog)
 	class.Name = "default"
 	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []catalog.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}},
-		Rules: cluster.Rules{Hold: true}}
+		Rules: cluster.Rules{Hold: true, MoveUSD: j.rules.moveUSD, DisruptionWaves: j.rules.waves}}
 	for i := range j.w.Pools {
 		p := kube.Pool(&j.w.Pools[i], s.Classes)
 		p.Ready = true

@@ -34,6 +34,30 @@ func TestBothSidesComeToRest(t *testing.T) {
 	}
 }
 
+// With waves commands are larger than budgets: the cluster is at rest after fewer passes, for less, and no rule is broken.
+func TestWaves(t *testing.T) {
+	c, err := catalog.Decode(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var passes []int
+	var usd []float64
+	for _, waves := range []int{1, 10} {
+		b := bench{patience: 5 * time.Minute, seed: 3, catalog: c, only: "joiner", what: whatIf{waves: waves}}
+		r, err := b.one(world.Guarded, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := faults([]row{r}); err != nil {
+			t.Error(err)
+		}
+		passes, usd = append(passes, r.ours.Passes), append(usd, r.ours.USD)
+	}
+	if passes[1] >= passes[0] || usd[1] >= usd[0] {
+		t.Errorf("without and with waves: %v passes, %v USD/h", passes, usd)
+	}
+}
+
 // What a side had spent when it was as cheap as the other is the first point of its course that is, and its end when it never was.
 func TestPointOfTheCourse(t *testing.T) {
 	o := outcome{USD: 5, Moved: 90, CPU: 9, Course: []point{{12, 0, 1}, {13, 10, 2}, {8, 20, 3}, {9, 30, 4}, {5, 90, 8}}}

@@ -211,13 +211,16 @@ func daemon() workload.Group {
 	return g
 }
 
-// pool is the NodePool, with Karpenter's default budget of a tenth of the nodes at a time.
+// BudgetPercent of the nodes may be disrupted at a time, Karpenter's default.
+const BudgetPercent = 10
+
+// pool is the NodePool.
 const pool = `
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: general, uid: pool-general}
 spec:
-  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s, budgets: [{nodes: 10%%}]}
+  disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s, budgets: [{nodes: %d%%}]}
   template:
     spec:
       nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
@@ -234,6 +237,6 @@ func pools(kind string) ([]api.NodePool, error) {
 	if kind == HalfEmpty || kind == Guarded {
 		sales = "on-demand"
 	}
-	m, err := workload.ParseManifests(fmt.Appendf(nil, pool, sales))
+	m, err := workload.ParseManifests(fmt.Appendf(nil, pool, BudgetPercent, sales))
 	return m.Pools, err
 }
