@@ -57,7 +57,7 @@ type Rules struct {
 	ConfirmAfter          time.Duration `json:"confirmAfter,omitempty"`     // how old a proposed disruption is before it is begun; 0 for 15 s
 	ReplaceTimeout        time.Duration `json:"replaceTimeout,omitempty"`   // a disruption not done by then is taken back; 0 for 10 min
 	Payback               time.Duration `json:"payback,omitempty"`          // within this a move of pods must earn what it costs; 0 for 1 h
-	MoveUSD               float64       `json:"moveUSD,omitempty"`          // what moving one ordinary pod costs; 0 for 0.0011
+	MoveUSD               float64       `json:"moveUSD,omitempty"`          // what moving one ordinary pod costs; 0 for 0.0012
 	DisruptionSteps       int           `json:"disruptionSteps,omitempty"`  // what-if questions of one search for disruptions; 0 for 24
 	DisruptionWaves       int           `json:"disruptionWaves,omitempty"`  // a consolidation may have so many times as many nodes as budgets let go at a time; 0 for 1
 	ReportDisruption      bool          `json:"reportDisruption,omitempty"` // decide about disruption and tell, begin nothing

@@ -10,7 +10,6 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
-	"joiner/pkg/hold"
 	"joiner/pkg/plan"
 	"joiner/pkg/resource"
 )
@@ -112,66 +111,6 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 	return nil, false
 }
 
-// keep is the command with its new nodes held for the pods that it plans there, where the scheduler would not put them there by itself
-// and all others find room whatever it does with them.
-func (v *view) keep(set []*node, p plan.Plan, c Command) (Command, bool) {
-	if len(c.Launches) == 0 {
-		return c, false
-	}
-	launches, ok := hold.Keep(v.s.Rules, v.podOf, c.ID, c.Launches)
-	if !ok || len(p.Existing) > 0 && !v.bears(set, p) {
-		return c, false
-	}
-	c.Launches = launches
-	return c, true
-}
-
-// bears plays what happens when the new nodes are held: pods take the room that is open as they come; those that find none are let onto
-// the nodes held for them, and the rest of the room there is for those that were meant to go elsewhere.
-func (v *view) bears(set []*node, p plan.Plan) bool {
-	b := v.table()
-	defer b.back(len(b.steps))
-	moving := v.cleared(b, set)
-	planned := p.Places()
-	start := len(b.steps)
-	for _, order := range []func(x, y *cluster.Pod) int{byKey, func(x, y *cluster.Pod) int { return byKey(y, x) }} {
-		left := b.run(slices.SortedFunc(slices.Values(moving), order), planned)
-		if len(b.admit(v, left, p.Launches)) > 0 {
-			return false
-		}
-		b.back(start)
-	}
-	return true
-}
-
-// admit puts the pods onto the launches: those planned there, by their sorts, and then the others, the large ones first. It returns those
-// that find no place.
-func (b *board) admit(v *view, pods []*cluster.Pod, launches []plan.Launch) []*cluster.Pod {
-	for i, l := range launches {
-		x := v.siteOf(l, fmt.Sprintf("launch %d", i))
-		b.come(x)
-		want := map[*sort]int{}
-		for _, key := range l.Pods {
-			if p := v.podOf(key); p != nil {
-				want[b.sort(p)]++
-			}
-		}
-		pods = slices.DeleteFunc(slices.Clone(pods), func(p *cluster.Pod) bool {
-			k := b.sort(p)
-			if want[k] == 0 || !p.Need.FitsIn(x.free) {
-				return false
-			}
-			want[k]--
-			b.do(step{podCame, k, x})
-			return true
-		})
-	}
-	slices.SortFunc(pods, func(x, y *cluster.Pod) int {
-		return cmp.Or(cmp.Compare(y.Need.CPU, x.Need.CPU), cmp.Compare(y.Need.Memory, x.Need.Memory), byKey(x, y))
-	})
-	return b.run(pods, nil)
-}
-
 // leftover are pods that the scheduler may leave without a place: nobody knows in what order they come to it, so they come by name and the other
 // way round and, where no new nodes have room to spare and a pod too many would bring back a node that has just gone, the small ones first
 // and the large ones first. It moves nothing.
@@ -241,16 +180,20 @@ func (v *view) apart(pods []*cluster.Pod, set []*node, besides []plan.Launch) cl
 		s.Claims[i].Allocatable = nothing()
 	}
 	for i, l := range besides {
-		s.Claims = append(s.Claims, v.claimOf(l, fmt.Sprintf("launch %d", i)))
+		s.Claims = append(s.Claims, v.claimOf(l, fmt.Sprintf("launch %d", i), false))
 	}
 	return s
 }
 
-// claimOf is a launch as its claim will be, without room.
-func (v *view) claimOf(l plan.Launch, name string) cluster.Claim {
+// claimOf is a launch as its claim will be, with room for pods or without.
+func (v *view) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
 	p, _ := v.s.PoolOf(l.Pool)
 	t, _ := v.typeIn(p, l.Choice.Type)
-	return cluster.Claim{Name: name, Pool: l.Pool, Class: p.Class, Labels: v.siteOf(l, name).labels, Capacity: t.Capacity, Allocatable: nothing()}
+	c := cluster.Claim{Name: name, ProviderID: name, Pool: l.Pool, Class: p.Class, Labels: v.siteOf(l, name).labels, Capacity: t.Capacity, Allocatable: nothing()}
+	if room {
+		c.Allocatable = t.Allocatable
+	}
+	return c
 }
 
 // table is the board of the calm snapshot, without what something takes away already.

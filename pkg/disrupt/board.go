@@ -20,6 +20,7 @@ type site struct {
 	taints    []cluster.Taint
 	free, all resource.List
 	gone      bool // takes no pods
+	held      bool // takes none yet
 	taken     int  // moved pods that it got
 }
 
@@ -218,7 +219,7 @@ func (b *board) best(k *sort) (out *site) {
 	all := b.admitting(k)
 	b.looks += len(all)
 	for _, x := range all {
-		if x.gone || x.free.CPU < need.CPU || x.free.Memory < need.Memory {
+		if x.gone || x.held || x.free.CPU < need.CPU || x.free.Memory < need.Memory {
 			continue
 		}
 		e := x.emptiness(need)

@@ -298,6 +298,16 @@ func (c *counter) least(domains int) int {
 	return least
 }
 
+// peopled is how many domains have nodes.
+func (c *counter) peopled() (n int) {
+	for _, nodes := range c.nodes {
+		if nodes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // allow reports whether the rules let the next pod onto the site.
 func (r terms) allow(x *site) bool {
 	if !r.even(x, 1) {

@@ -8,6 +8,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 	"joiner/pkg/plan"
 )
 
@@ -63,7 +64,7 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 		if c, ok, done := v.shed(set); done {
 			return c, ok
 		}
-		p := v.without(set, false)
+		p, held := v.planned(set)
 		if i == 0 && len(p.Unplaced) == 0 {
 			v.yield = v.yields(set, p)
 		}
@@ -71,7 +72,11 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 		if len(out) == 0 {
 			word, out = "alike", alike(set, p.Launches)
 		}
-		if len(out) == 0 {
+		switch {
+		case len(out) > 0:
+		case held:
+			return v.holding(set, p)
+		default:
 			return v.lasting(set, p)
 		}
 		for n, why := range out {
@@ -83,6 +88,23 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 		}
 	}
 	return Command{}, false
+}
+
+// planned is where the pods of the nodes would go, and whether that is because new nodes are held for some: what the packer says where that
+// bears what the scheduler does with the others, or new nodes for what the scheduler leaves, whichever costs less.
+func (v *view) planned(set []*node) (p plan.Plan, held bool) {
+	p = v.without(set, false)
+	if len(p.Unplaced) > 0 || !hold.Can(v.s.Rules, movingOf(set)) {
+		return p, false
+	}
+	filled, held := v.filled(set, p.Places())
+	if (!held || p.Price() < filled.Price()) && v.bears(set, p) {
+		return p, true
+	}
+	if held {
+		return filled, true
+	}
+	return p, false
 }
 
 // yields is what the set earns within the payback time by the plan for its pods.
@@ -147,6 +169,15 @@ func alike(set []*node, launches []plan.Launch) map[*node]string {
 	return out
 }
 
+// holding is the command if it pays, with its new nodes held.
+func (v *view) holding(set []*node, p plan.Plan) (Command, bool) {
+	c, ok := v.paying(set, p.Launches)
+	if ok {
+		c.Launches = hold.Keep(v.podOf, c.ID, c.Launches)
+	}
+	return c, ok
+}
+
 // lasting is the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because it
 // does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
 func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
@@ -168,10 +199,7 @@ func (v *view) lasting(set []*node, p plan.Plan) (Command, bool) {
 
 // afresh is the plan of new nodes for all pods of the set, none where those cannot pay.
 func (v *view) afresh(set []*node) plan.Plan {
-	var pods []*cluster.Pod
-	for _, n := range set {
-		pods = append(pods, n.moving...)
-	}
+	pods := movingOf(set)
 	if v.gain(set, v.floors(v.table(), pods)) <= 0 || !v.patient && !v.followUp(set, v.workOf(len(pods), len(pods))) {
 		return plan.Plan{}
 	}
@@ -183,9 +211,6 @@ func (v *view) stands(set []*node, p plan.Plan) (c Command, ok, sturdy bool) {
 	c, ok = v.paying(set, p.Launches)
 	if !ok {
 		return c, false, true
-	}
-	if kept, held := v.keep(set, p, c); held {
-		return kept, true, true
 	}
 	launches, sturdy := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+v.overlap(set)))
 	if sturdy && len(launches) > len(p.Launches) {

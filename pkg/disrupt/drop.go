@@ -1,10 +1,12 @@
 package disrupt
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
 )
 
 // drop is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone; those that nobody may
@@ -54,4 +56,32 @@ func (v *view) ask(s cluster.Snapshot, out map[string]bool, forGood bool) cluste
 		v.asking = s.Pods
 	}
 	return s
+}
+
+// without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
+// go for good the nodes count for the limits of their pools still: both run while pods move. What is launched besides has room for them.
+func (v *view) without(set []*node, forGood bool, besides ...plan.Launch) plan.Plan {
+	d := begin()
+	d.text("without")
+	d.text(namesOf(set)...)
+	d.yes(forGood)
+	for _, l := range besides {
+		d.text(l.Pool, l.Choice.String())
+	}
+	p := v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot {
+		s := v.drop(v.calm, v.leavingFor(), false)
+		out := map[string]bool{}
+		for _, n := range set {
+			out[n.Node.Name] = true
+		}
+		if forGood && len(set) == 1 {
+			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
+		}
+		for i, l := range besides {
+			s.Claims = append(slices.Clone(s.Claims), v.claimOf(l, fmt.Sprintf("launch %d", i), true))
+		}
+		return v.ask(s, out, forGood)
+	})
+	v.worked(podsOf(set), p)
+	return p
 }

@@ -58,6 +58,9 @@ func TestRandomWorlds(t *testing.T) {
 	saved, moved, ended, launched := 0.0, 0, 0, 0
 	for seed := range uint64(120) {
 		w := grown(t, seed)
+		if seed%2 == 1 {
+			w.hold()
+		}
 		before := w.price()
 		running := len(w.Snapshot.Pods)
 		quiet := 0

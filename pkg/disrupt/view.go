@@ -39,7 +39,7 @@ func rulesOf(r cluster.Rules) rules {
 		replaceTimeout: time.Duration(waves) * cmp.Or(r.ReplaceTimeout, 10*time.Minute),
 		payback:        payback,
 		retryAfter:     min(payback, time.Hour),
-		moveUSD:        cmp.Or(r.MoveUSD, 0.0011),
+		moveUSD:        cmp.Or(r.MoveUSD, 0.0012),
 		steps:          cmp.Or(r.DisruptionSteps, 24),
 		waves:          waves,
 		spotTypes:      cmp.Or(r.SpotTypes, 15),
@@ -344,28 +344,6 @@ func (v *view) young(n *node) bool {
 // (spec core.md §6.5).
 func (v *view) settling(n *node) bool {
 	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && v.young(n)
-}
-
-// without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
-// go for good the nodes count for the limits of their pools still: both run while pods move.
-func (v *view) without(set []*node, forGood bool) plan.Plan {
-	d := begin()
-	d.text("without")
-	d.text(namesOf(set)...)
-	d.yes(forGood)
-	p := v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot {
-		s := v.drop(v.calm, v.leavingFor(), false)
-		out := map[string]bool{}
-		for _, n := range set {
-			out[n.Node.Name] = true
-		}
-		if forGood && len(set) == 1 {
-			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
-		}
-		return v.ask(s, out, forGood)
-	})
-	v.worked(podsOf(set), p)
-	return p
 }
 
 // leavingFor are the names of nodes that are taken, but for those of static pools, which bring room for their pods.

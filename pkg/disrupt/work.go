@@ -3,6 +3,7 @@ package disrupt
 import (
 	"slices"
 
+	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
 )
 
@@ -82,4 +83,12 @@ func podsOf(set []*node) (n int) {
 		n += len(x.moving)
 	}
 	return n
+}
+
+// movingOf are the pods that move when the nodes go.
+func movingOf(set []*node) (out []*cluster.Pod) {
+	for _, n := range set {
+		out = append(out, n.moving...)
+	}
+	return out
 }

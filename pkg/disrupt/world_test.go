@@ -168,6 +168,15 @@ func (w *world) remove(claims []string) {
 	s.Claims = slices.DeleteFunc(s.Claims, func(c cluster.Claim) bool { return slices.Contains(claims, c.Name) })
 }
 
+// hold has new nodes held; pods whose names differ in digits have the same controller.
+func (w *world) hold() {
+	w.Snapshot.Rules.Hold = true
+	for i := range w.Snapshot.Pods {
+		p := &w.Snapshot.Pods[i]
+		p.Controller = strings.TrimRight(p.Name, "-0123456789")
+	}
+}
+
 // price is what all nodes of ours cost.
 func (w *world) price() (usd float64) {
 	v := look(w.Snapshot, Memory{}, w.Market, nil)
@@ -192,7 +201,8 @@ func TestScenarios(t *testing.T) {
 
 // do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with what stays,
 // "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held), "wait 20s" (-1h for a clock
-// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "late" (a pass is cut off), "steps 4" (what-if questions of a pass), "waves 3" (as the setting), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood),
+// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "late" (a pass is cut off), "steps 4" (what-if questions of a pass), "waves 3" (as the setting), "hold" (new nodes are held, and
+// pods of one name but for its digits have a controller), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood),
 // "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
@@ -221,6 +231,9 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		n, err := strconv.Atoi(arg)
 		w.Snapshot.Rules.DisruptionWaves = n
 		return "ok\n", err
+	case "hold":
+		w.hold()
+		return "ok\n", nil
 	case "move":
 		usd, err := strconv.ParseFloat(arg, 64)
 		w.Snapshot.Rules.MoveUSD = usd

@@ -19,28 +19,30 @@ const (
 	standbyFor = 15 * time.Minute // from Ready on, whatever becomes of the drain
 )
 
-// Keep returns the launches of a disruption with a hold on each: it keeps the nodes for the pods that the controllers of those planned for
-// them make in their stead. It is false where a pod has no controller, or where it does not matter which pod goes where.
-// pod finds a pod by its key.
-func Keep(r cluster.Rules, pod func(key string) *cluster.Pod, id string, launches []plan.Launch) ([]plan.Launch, bool) {
-	if !r.Hold {
-		return launches, false
+// Can reports whether new nodes can be held for what comes in the stead of the pods: not where a pod has no controller, and needlessly where
+// one makes them all, so that it does not matter which of them goes where.
+func Can(r cluster.Rules, pods []*cluster.Pod) bool {
+	some := false
+	for _, p := range pods {
+		if p.Controller == "" {
+			return false
+		}
+		some = some || p.Controller != pods[0].Controller
 	}
-	kinds := map[string]bool{}
+	return r.Hold && some
+}
+
+// Keep returns the launches of a disruption with a hold on each: it keeps the nodes for the pods that the controllers of those planned for
+// them make in their stead. pod finds a pod by its key.
+func Keep(pod func(key string) *cluster.Pod, id string, launches []plan.Launch) []plan.Launch {
 	out := slices.Clone(launches)
 	for i := range out {
 		l := &out[i]
 		count := map[string]int{}
 		for _, name := range l.Pods {
-			p := pod(name)
-			if p != nil && p.Virtual {
-				continue
+			if p := pod(name); p != nil && p.Controller != "" {
+				count[p.Controller]++
 			}
-			if p == nil || p.Controller == "" {
-				return launches, false
-			}
-			count[p.Controller]++
-			kinds[p.Controller] = true
 		}
 		l.Startup = append(slices.Clone(l.Startup), taint(fmt.Sprintf("%s,%d", id, i)))
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
@@ -48,7 +50,7 @@ func Keep(r cluster.Rules, pod func(key string) *cluster.Pod, id string, launche
 		}
 		l.Annotations[cluster.AnnotationHeldFor] = written(count)
 	}
-	return out, len(kinds) > 1
+	return out
 }
 
 func written(count map[string]int) string {

@@ -39,9 +39,9 @@ func TestKeep(t *testing.T) {
 	}
 	p := launches([]string{"default/a1", "default/a2", "default/b1"}, []string{"default/b1"})
 	p.Launches[1].Annotations = map[string]string{"kept": "yes"}
-	got, ok := hold.Keep(s.Rules, find, "c0", p.Launches)
-	if d := cmp.Diff([]string{"a=2,b=1", "b=1"}, notes(got)); d != "" || !ok || got[1].Annotations["kept"] != "yes" {
-		t.Errorf("held %t (-want +got):\n%s", ok, d)
+	got := hold.Keep(find, "c0", p.Launches)
+	if d := cmp.Diff([]string{"a=2,b=1", "b=1"}, notes(got)); d != "" || got[1].Annotations["kept"] != "yes" {
+		t.Errorf("-want +got:\n%s", d)
 	}
 	if holds := startup(plan.Plan{Launches: got}); holds[0] == holds[1] || !strings.HasPrefix(holds[0], "joiner.sh/hold=") {
 		t.Errorf("holds %v, want one for each", holds)
@@ -49,17 +49,28 @@ func TestKeep(t *testing.T) {
 	if p.Launches[0].Annotations != nil || p.Launches[0].Startup != nil || len(p.Launches[1].Annotations) != 1 {
 		t.Errorf("the launches given were changed: %+v", p.Launches)
 	}
-	if other, _ := hold.Keep(s.Rules, find, "c1", p.Launches); other[0].Startup[0] == got[0].Startup[0] {
+	if other := hold.Keep(find, "c1", p.Launches); other[0].Startup[0] == got[0].Startup[0] {
 		t.Error("another command has the same hold")
 	}
-	for name, list := range map[string][]string{"like pods": {"default/a1", "default/a2"}, "a pod that nobody makes again": {"default/a1", "default/b1", "default/lone"}} {
-		if _, ok := hold.Keep(s.Rules, find, "c0", launches(list).Launches); ok {
-			t.Errorf("%s: held", name)
+}
+
+// Nodes are held for pods that are made again, of several kinds, where the setting says so.
+func TestCan(t *testing.T) {
+	a, b, lone := pod("a1", 100, of("a")), pod("b1", 200, of("b")), pod("lone", 100)
+	for _, c := range []struct {
+		pods []*cluster.Pod
+		hold bool
+		want bool
+	}{
+		{[]*cluster.Pod{&a, &a, &b}, true, true},
+		{[]*cluster.Pod{&a, &a, &b}, false, false},
+		{[]*cluster.Pod{&a, &a}, true, false},
+		{[]*cluster.Pod{&a, &b, &lone}, true, false},
+		{nil, true, false},
+	} {
+		if got := hold.Can(cluster.Rules{Hold: c.hold}, c.pods); got != c.want {
+			t.Errorf("%d pods, holdNodes %t: %t", len(c.pods), c.hold, got)
 		}
-	}
-	s.Rules.Hold = false
-	if _, ok := hold.Keep(s.Rules, find, "c0", p.Launches); ok {
-		t.Error("held against the setting")
 	}
 }
 

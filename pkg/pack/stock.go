@@ -40,6 +40,11 @@ func Stocked(s cluster.Snapshot, sells Market) *Stock {
 	return &Stock{sells: sells, from: from, few: from.scarce(), sold: overlay.Market(s, sells), faces: faces{}, seen: &sightings{}, size: from.size()}
 }
 
+// Domains are the values of a topology key that what pools can launch may have. Nobody may change them.
+func (st *Stock) Domains(key string) []string {
+	return st.from.sold.of(canonicalKey(key), st.from.offers)
+}
+
 // stocked is a world that knows what pools can launch, and no more.
 func stocked(s cluster.Snapshot, sells Market) *world {
 	w := newWorld(s, manyPools)

@@ -21,7 +21,7 @@ func disruptionKnobs() []knob[Values] {
 		duration(Setting{Name: "paybackTime", Env: "PAYBACK_TIME", Default: "1h",
 			Doc: "Within this time a consolidation must earn what moving its pods costs; its replacements are left alone until they have."},
 			span{time.Minute, 24 * time.Hour}, func(v *Values) *time.Duration { return &v.PaybackTime }),
-		number(Setting{Name: "podMoveUSD", Env: "POD_MOVE_USD", Default: "0.0011", Unit: "USD",
+		number(Setting{Name: "podMoveUSD", Env: "POD_MOVE_USD", Default: "0.0012", Unit: "USD",
 			Doc: "What moving one ordinary pod to another node costs you; more of it makes consolidation rarer."},
 			reach{0.0000001, 100}, func(v *Values) *float64 { return &v.PodMoveUSD }),
 		whole(Setting{Name: "disruptionSteps", Env: "DISRUPTION_STEPS", Default: "24", Unit: "questions",

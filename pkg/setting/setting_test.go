@@ -31,7 +31,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		RebalancesPerHour:       20,
 		Disruption:              setting.DisruptionAct,
 		PaybackTime:             time.Hour,
-		PodMoveUSD:              0.0011,
+		PodMoveUSD:              0.0012,
 		DisruptionSteps:         24,
 		DisruptionWaves:         1,
 		Stay:                    50 * time.Second,
