@@ -67,7 +67,7 @@ func (v *view) mayWiden(set []*node, launches []plan.Launch) bool {
 
 // bears reports whether all pods find a place when the new nodes of the plan are held.
 func (v *view) bears(set []*node, p plan.Plan) bool {
-	return len(v.spills(set, p.Places(), p.Launches)) == 0
+	return len(p.Launches) > 0 && len(v.spills(set, p.Places(), p.Launches)) == 0
 }
 
 // spills are pods that find no place when the launches are held. Nobody knows in what order they come, so they come by name and the other way
