@@ -319,6 +319,8 @@ func (w *world) checkTerminate(by *invocation, m *machine) {
 	}
 	if c.Deleting.IsZero() {
 		w.violate("instance of a living claim ended", "%s ends %s, which claim %s needs", by, m.ID, c.Name)
+	} else if time.Since(n.Created) < seconds {
+		return // it joined after whoever acts now had read
 	}
 	for _, p := range w.podsOn(n.Name) {
 		stuck := p.Terminating() && time.Now().After(p.Deleting.Add(50*time.Second))
