@@ -184,28 +184,43 @@ func (w *world) stock(p *pool, types []catalog.Type) {
 	}
 }
 
-// namedValues lists the label values that pods name for labels that nobody but a pool decides.
+// namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and may have to move: a
+// pool has the same to offer whichever of them wait.
 func (w *world) namedValues() map[string][]string {
 	out := map[string][]string{}
 	for _, k := range w.kinds {
-		for key, v := range k.pod.NodeSelector { // sorted below
-			out[key] = append(out[key], v)
-		}
-		for _, r := range slices.Concat(k.pod.NodeAffinity...) {
-			if r.Not {
-				out[r.Key] = append(out[r.Key], anyValue(r)) // a node that keeps to it may get this
-			} else {
-				out[r.Key] = append(out[r.Key], r.Values...)
-			}
+		names(out, &k.pod)
+	}
+	for i := range w.s.Pods {
+		if p := &w.s.Pods[i]; p.NodeName != "" && p.Reschedulable() {
+			names(out, p)
 		}
 	}
 	for key, list := range out { // each on its own
 		slices.Sort(list)
-		if out[key] = slices.Compact(list); wellKnown(key) {
-			delete(out, key)
-		}
+		out[key] = slices.Compact(list)
 	}
 	return out
+}
+
+// names adds the label values that the pod names, by label.
+func names(to map[string][]string, p *cluster.Pod) {
+	for key, v := range p.NodeSelector { // sorted later
+		if !wellKnown(key) {
+			to[key] = append(to[key], v)
+		}
+	}
+	for _, term := range p.NodeAffinity {
+		for _, r := range term {
+			switch {
+			case wellKnown(r.Key):
+			case r.Not:
+				to[r.Key] = append(to[r.Key], anyValue(r)) // a node that keeps to it may get this
+			default:
+				to[r.Key] = append(to[r.Key], r.Values...)
+			}
+		}
+	}
 }
 
 // choices are the values that nodes of the pool may get for a custom label: those that pods name, else one that is made up.
