@@ -11,6 +11,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/plan"
+	"joiner/pkg/require"
 	"joiner/pkg/resource"
 )
 
@@ -58,19 +59,14 @@ func wants(x *site, p *cluster.Pod) bool {
 			return false
 		}
 	}
-	if len(p.NodeAffinity) == 0 {
-		return true
-	}
-	for _, term := range p.NodeAffinity {
-		met := true
-		for _, r := range term {
-			met = met && r.Matches(x.labels)
-		}
-		if met {
-			return true
-		}
-	}
-	return false
+	return meets(x, p.NodeAffinity) && meets(x, p.VolumeZones)
+}
+
+// meets reports whether the node meets one of the alternatives, if there are any.
+func meets(x *site, alternatives [][]require.Requirement) bool {
+	return len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(term []require.Requirement) bool {
+		return !slices.ContainsFunc(term, func(r require.Requirement) bool { return !r.Matches(x.labels) })
+	})
 }
 
 // emptiness is the mean part of CPU and memory that stays free, as kube-scheduler scores nodes by default.
@@ -111,26 +107,36 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 	return nil, false
 }
 
-// leftover are pods that the scheduler may leave without a place: nobody knows in what order they come to it, so they come by name and the other
-// way round and, where no new nodes have room to spare and a pod too many would bring back a node that has just gone, the small ones first
-// and the large ones first. It moves nothing.
+// leftover are pods that the scheduler may leave without a place. Nobody knows in what order they come to it. So they come in some and, where no
+// new nodes have room to spare and a pod too many would bring back a node that has just gone, the small ones first and the large ones first.
+// It moves nothing.
 func (b *board) leftover(pods []*cluster.Pod, planned map[string]string, tight bool) []*cluster.Pod {
 	size := func(x, y *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(x.Need.CPU, y.Need.CPU), cmp.Compare(x.Need.Memory, y.Need.Memory), byKey(x, y))
 	}
-	orders := []func(x, y *cluster.Pod) int{byKey, func(x, y *cluster.Pod) int { return byKey(y, x) }}
+	orders := b.orders()
 	if tight {
 		orders = append(orders, size, func(x, y *cluster.Pod) int { return size(y, x) })
 	}
-	before := len(b.steps)
 	for _, order := range orders {
-		left := b.run(slices.SortedFunc(slices.Values(pods), order), planned)
-		b.back(before)
-		if len(left) > 0 {
+		sorted := slices.SortedFunc(slices.Values(pods), order)
+		if left := b.either(sorted, func() []*cluster.Pod { return b.run(sorted, planned) }); len(left) > 0 {
 			return left
 		}
 	}
 	return nil
+}
+
+// orders are some in which pods may come: by name, the other way round, and with those last that have the least choice.
+func (b *board) orders() []func(x, y *cluster.Pod) int {
+	return []func(x, y *cluster.Pod) int{byKey, func(x, y *cluster.Pod) int { return byKey(y, x) }, b.byFreedom}
+}
+
+// byFreedom puts pods last that may be on few nodes, or where it matters which others are: what takes their place leaves them without, and no
+// new node may do for them.
+func (b *board) byFreedom(x, y *cluster.Pod) int {
+	bound := func(p *cluster.Pod) int { return len(p.Affinity) + len(p.AntiAffinity) + len(p.Spread) }
+	return cmp.Or(cmp.Compare(bound(x), bound(y)), cmp.Compare(len(b.admitting(b.sort(y))), len(b.admitting(b.sort(x)))), byKey(x, y))
 }
 
 // alone are the launches that the pods need when no node there is takes them, and none that is launched besides: those have their part of

@@ -35,7 +35,8 @@ type board struct {
 	order    []*counter // in the order in which they came
 	text     []byte
 	steps    []step
-	looks    int // how many sites were looked at for pods
+	looks    int  // how many sites were looked at for pods
+	blind    bool // no pod goes where the packer put it
 }
 
 // podName is a pod's key without making a text of it.
@@ -182,7 +183,7 @@ func (b *board) run(pods []*cluster.Pod, planned map[string]string) []*cluster.P
 // move is run that stops, unless all are wanted, at the first pod without a place.
 func (b *board) move(pods []*cluster.Pod, planned map[string]string, all bool) (left []*cluster.Pod) {
 	for _, p := range pods {
-		if !choosy(p) {
+		if b.blind || !choosy(p) {
 			continue
 		}
 		if x := b.byName[planned[p.Key()]]; x != nil && !x.gone && p.Need.FitsIn(x.free) {
@@ -195,7 +196,7 @@ func (b *board) move(pods []*cluster.Pod, planned map[string]string, all bool) (
 		}
 	}
 	for _, p := range pods {
-		if choosy(p) {
+		if !b.blind && choosy(p) {
 			continue
 		}
 		k := b.sort(p)
@@ -228,6 +229,22 @@ func (b *board) best(k *sort) (out *site) {
 		}
 	}
 	return out
+}
+
+// either are the pods that do leaves without a place, which runs them: with those of which a board does not know all where the packer put
+// them, else, since the scheduler may have another mind, as if there were no more to know. It takes back what do does.
+func (b *board) either(pods []*cluster.Pod, do func() []*cluster.Pod) []*cluster.Pod {
+	before := len(b.steps)
+	left := do()
+	b.back(before)
+	if len(left) > 0 || !slices.ContainsFunc(pods, choosy) {
+		return left
+	}
+	b.blind = true
+	left = do()
+	b.back(before)
+	b.blind = false
+	return left
 }
 
 // choosy reports whether more decides where the pod may be than a board knows.

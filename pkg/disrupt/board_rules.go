@@ -77,8 +77,8 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 	}
 	t = appendMap(append(t, 1), p.Labels)
 	t = appendMap(append(t, 2), p.NodeSelector)
-	if len(p.NodeAffinity)+len(p.Tolerations) > 0 {
-		t = fmt.Append(append(t, 3), p.NodeAffinity, p.Tolerations)
+	if len(p.NodeAffinity)+len(p.VolumeZones)+len(p.Tolerations) > 0 {
+		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones, p.Tolerations)
 	}
 	for _, c := range p.Spread {
 		t = fmt.Append(append(t, 4), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity, c.HonorTaints, topology.OfSpread(c, p.Namespace).ID())
@@ -330,6 +330,18 @@ func (r terms) allow(x *site) bool {
 		}
 	}
 	return true
+}
+
+// huddle counts the pods that must share a node with the pod and are like it, nil where there are none such or some of them stay.
+func (b *board) huddle(p *cluster.Pod) *counter {
+	k := b.sort(p)
+	b.prepare(k)
+	for _, c := range k.follows {
+		if c.key == corev1.LabelHostname && c.total == 0 && c.group.Selects(p.Namespace, p.Labels) {
+			return c
+		}
+	}
+	return nil
 }
 
 // even reports whether the site is within the spreads with so many more pods of the sort on it.

@@ -31,6 +31,7 @@ func (v *view) screen() {
 // standing is what keeps a node whatever its pods are.
 func (v *view) standing(n *node, nominated map[string]bool) refuse {
 	_, marked := markOf(*n.Claim)
+	failed := v.failedWithin(n, v.rules().retryAfter)
 	switch {
 	case n.Node == nil:
 		return refuse{"launching", "its node has not come yet"}
@@ -40,8 +41,8 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"underway", "a disruption that it takes part in is under way"}
 	case interrupt.LeaveOf(*n.Claim).Stands(v.now()):
 		return refuse{"notice", "a notice of EC2 has it replaced already"}
-	case !v.failedAt[n.Claim.Name].IsZero():
-		return refuse{"failed", "a disruption of it came to nothing less than " + v.rules().retryAfter.String() + " ago"}
+	case failed.word != "":
+		return failed
 	case !n.Initialized():
 		return refuse{"starting", "it is not initialized yet"}
 	case nominated[n.Name()]:
@@ -98,6 +99,7 @@ func (v *view) eligible() map[v1.DisruptionReason]int {
 // lone is what keeps a node from consolidation, whatever it would save (spec core.md §6.4).
 func (v *view) lone(n *node) refuse {
 	d := n.pool.Disruption
+	failed := v.failedWithin(n, v.waitAfter(v.failures[n.Claim.Name]))
 	switch until, settled := n.settled(); {
 	case n.pool.Static:
 		return refuse{"static", "its NodePool is static"}
@@ -111,6 +113,8 @@ func (v *view) lone(n *node) refuse {
 		return refuse{"price", fmt.Sprintf("nobody knows what %s costs", n.offer)}
 	case !n.empty && settled && v.now().Before(until):
 		return refuse{"settled", "it replaced others and has not paid for that yet"}
+	case !n.empty && failed.word != "":
+		return failed
 	}
 	return refuse{}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/hold"
@@ -52,7 +54,7 @@ const mostRetries = 3
 // worthIt is the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
 // are left out, and so are those that a launch would only bring back: the same offer for the same pool.
 func (v *view) worthIt(set []*node) (Command, bool) {
-	set = slices.SortedFunc(slices.Values(set), byWaste)
+	set = spare(slices.SortedFunc(slices.Values(set), byWaste), "stuck", v.huddled(set))
 	v.yield, v.rest = math.NaN(), nil
 	for i := range mostRetries {
 		if len(set) == 0 {
@@ -79,15 +81,20 @@ func (v *view) worthIt(set []*node) (Command, bool) {
 		default:
 			return v.lasting(set, p)
 		}
-		for n, why := range out {
-			n.kept = refuse{word, why}
-		}
-		set = slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return out[n] != "" })
+		set = spare(set, word, out)
 		if v.hope(set) <= 0 {
 			break // the rest has nothing to gain
 		}
 	}
 	return Command{}, false
+}
+
+// spare is the set without the nodes that have a reason to stay.
+func spare(set []*node, word string, why map[*node]string) []*node {
+	for n, w := range why {
+		n.kept = refuse{word, w}
+	}
+	return slices.DeleteFunc(slices.Clone(set), func(n *node) bool { return why[n] != "" })
 }
 
 // planned is where the pods of the nodes would go, and whether that is because new nodes are held for some: what the packer says where that
@@ -132,6 +139,41 @@ func (v *view) shed(set []*node) (c Command, ok, done bool) {
 	}
 	c, ok = v.paying(set, nil)
 	return c, ok, true
+}
+
+// huddled says of which nodes pods must share one node with others, all of which would move, and why that is not done together with other pods:
+// the first of them decides where the others must be, and where the room there is gone by then no new node may take them.
+func (v *view) huddled(set []*node) map[*node]string {
+	out := map[*node]string{}
+	if !slices.ContainsFunc(set, (*node).huddles) {
+		return out
+	}
+	b := v.table()
+	defer b.back(len(b.steps))
+	all := v.cleared(b, set)
+	for _, n := range set {
+		for _, p := range n.moving {
+			if c := b.huddle(p); c != nil {
+				count := 0
+				for _, other := range all {
+					if c.group.Selects(other.Namespace, other.Labels) {
+						count++
+					}
+				}
+				if count > 1 && count < len(all) {
+					out[n] = "pod " + p.Key() + " must share a node with others that would move as well, and other pods may take their room"
+				}
+			}
+		}
+	}
+	return out
+}
+
+// huddles reports whether a pod of the node must share one with others.
+func (n *node) huddles() bool {
+	return slices.ContainsFunc(n.moving, func(p *cluster.Pod) bool {
+		return slices.ContainsFunc(p.Affinity, func(t cluster.AffinityTerm) bool { return t.Key == corev1.LabelHostname })
+	})
 }
 
 // stuck says of which nodes some pod has no room elsewhere, and why.

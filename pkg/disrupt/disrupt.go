@@ -131,7 +131,7 @@ func (p Plan) Lines() []string {
 type Memory struct {
 	Quiet     map[string]Quiet     `json:"quiet,omitempty"` // by NodeClaim
 	Proposals []Proposal           `json:"proposals,omitempty"`
-	Failed    map[string]time.Time `json:"failed,omitempty"`   // by NodeClaim: when a command about it was taken back last
+	Failed    map[string]Failure   `json:"failed,omitempty"`   // by NodeClaim: commands about it that were taken back
 	InVain    map[string]time.Time `json:"inVain,omitempty"`   // by id of a command under way: since when it has waited for nothing
 	Drifted   string               `json:"drifted,omitempty"`  // the drifted NodeClaim that was asked about last
 	DriftWas  bool                 `json:"driftWas,omitempty"` // the last command that was found to move pods was about drifted nodes
@@ -209,7 +209,7 @@ func decide(v *view, m Memory) (Plan, Memory) {
 	v.screen()
 	p.Eligible = v.eligible()
 	v.sleep(&p)
-	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, DriftWas: m.DriftWas, Asked: m.Asked, Late: m.Late.at(v.now()), Report: m.Report, Failed: v.failedAt, InVain: v.vain, Stray: v.strays}
+	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, DriftWas: m.DriftWas, Asked: m.Asked, Late: m.Late.at(v.now()), Report: m.Report, Failed: v.failures, InVain: v.vain, Stray: v.strays}
 	v.confirm(m.Proposals, &p, &after)
 	v.before, v.patient = v.work, false
 	v.search(&p, &after)
@@ -359,7 +359,7 @@ func (v *view) findAgain(m *Memory) (Command, bool) {
 // Changed says what has changed on the nodes of a command since it was decided, from a snapshot read just now and what the deciding pass
 // remembered, or nothing. It does not look at prices or room.
 func Changed(s cluster.Snapshot, c Command, decided Memory) string {
-	v := &view{s: s, r: rulesOf(s.Rules), byClaim: map[string]*node{}, failedAt: map[string]time.Time{}, building: map[string]bool{}}
+	v := &view{s: s, r: rulesOf(s.Rules), byClaim: map[string]*node{}, failures: map[string]Failure{}, building: map[string]bool{}}
 	v.sight()
 	obstacles := s.Obstacles()
 	for _, name := range c.Claims {

@@ -70,56 +70,79 @@ func (v *view) bears(set []*node, p plan.Plan) bool {
 	return len(p.Launches) > 0 && len(v.spills(set, p.Places(), p.Launches)) == 0
 }
 
-// spills are pods that find no place when the launches are held. Nobody knows in what order they come, so they come by name and the other way
-// round.
+// spills are pods that find no place when the launches are held, in some order in which they may come.
 func (v *view) spills(set []*node, places map[string]string, launches []plan.Launch) []*cluster.Pod {
 	b := v.table()
 	defer b.back(len(b.steps))
 	pods := v.cleared(b, set)
-	before := len(b.steps)
-	for range 2 {
-		left := b.spilled(v, pods, places, launches)
-		b.back(before)
+	for _, order := range b.orders() {
+		slices.SortFunc(pods, order)
+		left := b.either(pods, func() []*cluster.Pod {
+			var held []heldSite
+			for i, l := range launches {
+				h := heldSite{at: v.siteOf(l, fmt.Sprintf("launch %d", i))}
+				for _, key := range l.Pods {
+					if p := v.podOf(key); p != nil {
+						h.pods = append(h.pods, p)
+					}
+				}
+				b.come(h.at) // spreads count it already
+				held = append(held, h)
+			}
+			return b.fill(pods, places, held)
+		})
 		if len(left) > 0 {
 			return left
 		}
-		slices.Reverse(pods)
 	}
 	return nil
 }
 
-// spilled are the pods that find no place when they come in that order: they take the room that is open, those that find none are let onto
-// the new nodes held for them, and the rest of the room there is for those that were meant to go elsewhere, the large ones first.
-func (b *board) spilled(v *view, pods []*cluster.Pod, places map[string]string, launches []plan.Launch) []*cluster.Pod {
-	sites := make([]*site, len(launches))
-	for i, l := range launches {
-		sites[i] = v.siteOf(l, fmt.Sprintf("launch %d", i))
-		sites[i].held = true
-		b.come(sites[i]) // spreads count it already
+// heldSite is a node that is held for pods.
+type heldSite struct {
+	at   *site
+	pods []*cluster.Pod
+}
+
+// fill puts the pods onto the sites as they come while some are held, and returns those that find no place: they take the room that is open,
+// those that find none are let onto the nodes that are held for them, and the rest of the room there is for those that were meant to go
+// elsewhere, the large ones first.
+func (b *board) fill(pods []*cluster.Pod, places map[string]string, held []heldSite) []*cluster.Pod {
+	for _, h := range held {
+		h.at.held = true
 	}
-	left := b.run(pods, places)
-	for i, x := range sites {
-		want := map[*sort]int{}
-		for _, key := range launches[i].Pods {
-			if p := v.podOf(key); p != nil {
-				want[b.sort(p)]++
-			}
-		}
-		left = slices.DeleteFunc(left, func(p *cluster.Pod) bool {
-			k := b.sort(p)
-			if want[k] == 0 || !p.Need.FitsIn(x.free) {
-				return false
-			}
-			want[k]--
-			b.do(step{podCame, k, x})
-			return true
-		})
-	}
-	for _, x := range sites {
-		x.held = false
+	left := b.let(held, b.run(pods, places))
+	for _, h := range held {
+		h.at.held = false
 	}
 	slices.SortFunc(left, func(x, y *cluster.Pod) int {
 		return cmp.Or(cmp.Compare(y.Need.CPU, x.Need.CPU), cmp.Compare(y.Need.Memory, x.Need.Memory), byKey(x, y))
 	})
 	return b.run(left, nil)
+}
+
+// let puts pods onto the nodes that are held for their like, and returns the others. Where one must come before another may it does.
+func (b *board) let(held []heldSite, pods []*cluster.Pod) []*cluster.Pod {
+	want := make([]map[*sort]int, len(held))
+	for i, h := range held {
+		want[i] = map[*sort]int{}
+		for _, p := range h.pods {
+			want[i][b.sort(p)]++
+		}
+	}
+	for before := -1; before != len(pods); {
+		before = len(pods)
+		for i, h := range held {
+			pods = slices.DeleteFunc(pods, func(p *cluster.Pod) bool {
+				k := b.sort(p)
+				if want[i][k] == 0 || !p.Need.FitsIn(h.at.free) || !b.rules(k).allow(h.at) {
+					return false
+				}
+				want[i][k]--
+				b.do(step{podCame, k, h.at})
+				return true
+			})
+		}
+	}
+	return pods
 }

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/pack"
 	"joiner/pkg/topology"
 )
 
@@ -41,7 +41,7 @@ func (v *view) progress(p *Plan) {
 			}
 			p.Undo = append(p.Undo, e)
 			if !slices.ContainsFunc(r.claims, v.reports) { // else it is no failure, and the reports are about them as well
-				v.fail(e.Claims, fault)
+				v.fail(e.Claims, e.Reason, fault)
 			}
 		case missing == "":
 			e.Why = fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason)
@@ -57,27 +57,6 @@ func (v *view) progress(p *Plan) {
 		default:
 			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)
 			v.building[r.mark.ID] = true
-		}
-	}
-}
-
-// fail remembers for a while about which nodes a command came to nothing: what has just failed fails again.
-func (v *view) fail(claims []string, why string) {
-	for _, name := range claims {
-		v.failedAt[name] = v.now()
-		if n := v.byClaim[name]; n != nil && n.kept.word == "" {
-			n.kept = refuse{"failed", why}
-		}
-	}
-}
-
-// remember takes the failures that still count from the pass before.
-func (v *view) remember(failed map[string]time.Time) {
-	for name, at := range failed {
-		if v.byClaim[name] != nil && v.now().Before(at.Add(v.rules().retryAfter)) {
-			if v.failedAt[name] = at; at.After(v.now()) {
-				v.failedAt[name] = v.now() // the clock was set back
-			}
 		}
 	}
 }
@@ -282,8 +261,27 @@ func (v *view) unscheduled(ready map[string]bool, why map[string]string) map[str
 			why[p.Key()] = fmt.Sprintf("pod %s has no room elsewhere: its spread does not allow it on node %s any more, which was made for it", p.Key(), x)
 		}
 	}
-	for _, p := range b.run(moving, planned) {
+	held := v.heldFor(b, mine)
+	for _, p := range b.either(moving, func() []*cluster.Pod { return b.fill(moving, planned, held) }) {
 		out[p.Key()] = true
+	}
+	return out
+}
+
+// heldFor are the sites that are held for some of the pods.
+func (v *view) heldFor(b *board, pods map[string]bool) (out []heldSite) {
+	for _, h := range v.s.Hosts() {
+		x := b.byName[h.Name()]
+		if x == nil || !h.Held() {
+			continue
+		}
+		k := heldSite{at: x}
+		for _, key := range pack.Nominees(h.Claim) {
+			if p := v.podOf(key); p != nil && pods[key] {
+				k.pods = append(k.pods, p)
+			}
+		}
+		out = append(out, k)
 	}
 	return out
 }

@@ -110,8 +110,8 @@ type view struct {
 	reporting bool               // it is about pools that only report
 	renewing  map[string]int     // by static pool: nodes that commands of this pass replace
 	purses    map[string]*static.Purse
-	building  map[string]bool      // by id: commands under way that go on
-	failedAt  map[string]time.Time // by NodeClaim
+	building  map[string]bool    // by id: commands under way that go on
+	failures  map[string]Failure // by NodeClaim
 
 	strays           map[string]time.Time  // by NodeClaim: since when its node is tainted and nothing is under way
 	vainBefore, vain map[string]time.Time  // by id of a command: since when it has waited for nothing, as remembered and as found
@@ -129,7 +129,7 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 	v := &view{
 		s: s, r: m.Late.at(s.Now).slower(rulesOf(s.Rules)), patient: true, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
-		failedAt: map[string]time.Time{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
+		failures: map[string]Failure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()

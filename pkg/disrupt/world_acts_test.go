@@ -7,6 +7,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/hold"
 )
 
 func (w *world) annotate(claims []string, key, value string) {
@@ -45,6 +46,56 @@ func (w *world) eachNode(claims []string, do func(*cluster.Node)) {
 	}
 }
 
+// initialize makes nodes of the claims that have none. Those that are held lack nothing but pods.
+func (w *world) initialize() {
+	s := &w.Snapshot
+	for _, h := range s.Hosts() {
+		if h.Node != nil {
+			continue
+		}
+		for i := range s.Claims {
+			c := &s.Claims[i]
+			if c.Name != h.Claim.Name {
+				continue
+			}
+			n := cluster.Node{Name: "node-" + c.Name, ProviderID: c.ProviderID, Capacity: c.Capacity, Allocatable: c.Allocatable, Ready: true, ReadySince: s.Now,
+				Labels: maps.Clone(c.Labels), Taints: slices.Clone(c.Taints)}
+			n.Labels[v1.LabelRegistered], n.Labels["kubernetes.io/hostname"] = "true", n.Name
+			c.NodeName = n.Name
+			if c.Annotations[cluster.AnnotationHeldFor] == "" {
+				w.start(c, &n)
+			} else {
+				t, _ := hold.Of(*c)
+				n.Taints = append(n.Taints, t)
+			}
+			s.Nodes = append(s.Nodes, n)
+		}
+	}
+}
+
+// start has the node initialized.
+func (w *world) start(c *cluster.Claim, n *cluster.Node) {
+	n.Labels = maps.Clone(n.Labels)
+	n.Labels[v1.LabelInitialized] = "true"
+	c.Conditions = append(slices.Clone(c.Conditions), cluster.Condition{Type: v1.ConditionInitialized, Status: "True", Since: w.Snapshot.Now})
+}
+
+// open lets all pods onto the nodes that were held while others were drained.
+func (w *world) open() {
+	s := &w.Snapshot
+	evictions := hold.EvictionsOf(*s)
+	for _, h := range s.Hosts() {
+		if !h.Standby() || evictions.Await(*h.Claim, *h.Node) {
+			continue
+		}
+		c := slices.IndexFunc(s.Claims, func(c cluster.Claim) bool { return c.Name == h.Claim.Name })
+		w.eachNode([]string{h.Claim.Name}, func(n *cluster.Node) {
+			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.Hold)
+			w.start(&s.Claims[c], n)
+		})
+	}
+}
+
 // remove takes claims away with their nodes; their pods are pending again.
 func (w *world) remove(claims []string) {
 	s := &w.Snapshot
@@ -60,12 +111,12 @@ func (w *world) remove(claims []string) {
 	s.Claims = slices.DeleteFunc(s.Claims, func(c cluster.Claim) bool { return slices.Contains(claims, c.Name) })
 }
 
-// hold has new nodes held; pods whose names differ in digits have the same controller.
+// hold has new nodes held; pods whose names differ in the number at the end have the same controller.
 func (w *world) hold() {
 	w.Snapshot.Rules.Hold = true
 	for i := range w.Snapshot.Pods {
 		p := &w.Snapshot.Pods[i]
-		p.Controller = strings.TrimRight(p.Name, "-0123456789")
+		p.Controller = strings.TrimSuffix(strings.TrimRight(p.Name, "0123456789"), "-")
 	}
 }
 

@@ -3,7 +3,6 @@ package disrupt
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,12 +24,17 @@ import (
 // where the packer puts them.
 type world struct {
 	*scenario.World
-	memory Memory
-	begun  map[string]Command // by id
-	held   Plan               // decided and not carried out
+	memory   Memory
+	schedule func()             // finds nodes for pods that wait
+	begun    map[string]Command // by id
+	held     Plan               // decided and not carried out
 }
 
-func newWorld() *world { return &world{World: scenario.New(), begun: map[string]Command{}} }
+func newWorld() *world {
+	w := &world{World: scenario.New(), begun: map[string]Command{}}
+	w.schedule = w.settle
+	return w
+}
 
 func (w *world) next() Plan {
 	p, m := Next(w.Snapshot, w.memory, w.Market)
@@ -73,29 +77,7 @@ func (w *world) act(p Plan) {
 	}
 	for _, e := range p.Finish {
 		w.remove(e.Claims)
-		w.settle()
-	}
-}
-
-// initialize makes nodes of the claims that have none.
-func (w *world) initialize() {
-	s := &w.Snapshot
-	for _, h := range s.Hosts() {
-		if h.Node != nil {
-			continue
-		}
-		for i := range s.Claims {
-			c := &s.Claims[i]
-			if c.Name != h.Claim.Name {
-				continue
-			}
-			n := cluster.Node{Name: "node-" + c.Name, ProviderID: c.ProviderID, Capacity: c.Capacity, Allocatable: c.Allocatable, Ready: true,
-				Labels: maps.Clone(c.Labels), Taints: slices.Clone(c.Taints)}
-			n.Labels[v1.LabelRegistered], n.Labels[v1.LabelInitialized], n.Labels["kubernetes.io/hostname"] = "true", "true", n.Name
-			c.NodeName = n.Name
-			c.Conditions = append(slices.Clone(c.Conditions), cluster.Condition{Type: v1.ConditionInitialized, Status: "True", Since: s.Now})
-			s.Nodes = append(s.Nodes, n)
-		}
+		w.schedule()
 	}
 }
 

@@ -44,7 +44,7 @@ func (w *world) findHosts() {
 func (w *world) hostBin(h cluster.Host, pods []*cluster.Pod) *bin {
 	b := &bin{name: h.Name(), known: w.faces.of(h), exact: h.Registered(), taints: h.Taints(), disks: attach(h.Node, pods)}
 	if awaited(h, w.s.Now) {
-		b.wanted = nominees(h.Claim)
+		b.wanted = Nominees(h.Claim)
 	}
 	var daemons, running, used resource.List
 	for _, d := range w.daemons {

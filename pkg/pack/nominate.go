@@ -42,7 +42,7 @@ func Nominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 		if len(list) == 0 || h.Held() || !awaited(h, s.Now) { // who a held node is for stands on its claim
 			continue
 		}
-		known := nominees(h.Claim)
+		known := Nominees(h.Claim)
 		if !slices.ContainsFunc(list, func(pod string) bool { return !slices.Contains(known, pod) }) {
 			continue
 		}
@@ -60,8 +60,8 @@ func (n Nomination) Annotations() map[string]string {
 	return map[string]string{AnnotationNominated: strings.Join(n.Pods, ",")}
 }
 
-// nominees are the pods planned for the claim's node.
-func nominees(c *cluster.Claim) []string {
+// Nominees are the keys of the pods planned for the claim's node.
+func Nominees(c *cluster.Claim) []string {
 	if c.Annotations[AnnotationNominated] == "" {
 		return nil
 	}
