@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"joiner/infra/local/env"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
 )
 
@@ -180,7 +182,8 @@ func (m moves) note(claims []unstructured.Unstructured) error {
 	return nil
 }
 
-// readyBy counts the replacements of a command whose nodes were ready then. Times of the API have whole seconds.
+// readyBy counts the replacements of a command whose nodes were ready then. Times of the API have whole seconds. Those that are held for the
+// pods that are to be drained are not initialized before: what keeps a Ready one from it is its hold.
 func readyBy(claims []unstructured.Unstructured, id string, then time.Time) (n int) {
 	for _, c := range claims {
 		if c.GetAnnotations()[disrupt.AnnotationReplaces] != id {
@@ -189,10 +192,12 @@ func readyBy(claims []unstructured.Unstructured, id string, then time.Time) (n i
 		all, _, _ := unstructured.NestedSlice(c.Object, "status", "conditions")
 		for _, k := range all {
 			k, ok := k.(map[string]any)
-			if !ok || k["type"] != "Initialized" || k["status"] != "True" {
+			if !ok || k["type"] != v1.ConditionInitialized {
 				continue
 			}
-			if since, err := time.Parse(time.RFC3339, fmt.Sprint(k["lastTransitionTime"])); err == nil && !since.After(then) {
+			since, err := time.Parse(time.RFC3339, fmt.Sprint(k["lastTransitionTime"]))
+			held := c.GetAnnotations()[cluster.AnnotationHeldFor] != "" && k["reason"] == v1.ReasonStartupTaintsExist
+			if held || k["status"] == "True" && err == nil && !since.After(then) {
 				n++
 			}
 		}
