@@ -27,10 +27,8 @@ func (v *view) siteOf(l plan.Launch, name string) *site {
 	}
 	x.all = t.Allocatable
 	kept := l.Requests // of its pods and daemons
-	for _, key := range l.Pods {
-		if p := v.podOf(key); p != nil {
-			kept = kept.Sub(p.Need)
-		}
+	for _, p := range v.podsBy(l.Pods) {
+		kept = kept.Sub(p.Need)
 	}
 	x.free = x.all.Sub(kept.Max(resource.List{}))
 	return x
@@ -45,6 +43,16 @@ func (v *view) podOf(key string) *cluster.Pod {
 		}
 	}
 	return v.podBy[key]
+}
+
+// podsBy are the pods of those keys that there are.
+func (v *view) podsBy(keys []string) (out []*cluster.Pod) {
+	for _, key := range keys {
+		if p := v.podOf(key); p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // admits reports whether labels and taints let the pod onto the node.
@@ -111,9 +119,7 @@ func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, b
 // new nodes have room to spare and a pod too many would bring back a node that has just gone, the small ones first and the large ones first.
 // It moves nothing.
 func (b *board) leftover(pods []*cluster.Pod, planned map[string]string, tight bool) []*cluster.Pod {
-	size := func(x, y *cluster.Pod) int {
-		return cmp.Or(cmp.Compare(x.Need.CPU, y.Need.CPU), cmp.Compare(x.Need.Memory, y.Need.Memory), byKey(x, y))
-	}
+	size := func(x, y *cluster.Pod) int { return cmp.Or(bySize(x, y), byKey(x, y)) }
 	orders := b.orders()
 	if tight {
 		orders = append(orders, size, func(x, y *cluster.Pod) int { return size(y, x) })
@@ -125,6 +131,11 @@ func (b *board) leftover(pods []*cluster.Pod, planned map[string]string, tight b
 		}
 	}
 	return nil
+}
+
+// bySize puts the small ones first.
+func bySize(x, y *cluster.Pod) int {
+	return cmp.Or(cmp.Compare(x.Need.CPU, y.Need.CPU), cmp.Compare(x.Need.Memory, y.Need.Memory))
 }
 
 // orders are some in which pods may come: by name, the other way round, and with those last that have the least choice.
@@ -219,11 +230,10 @@ func (v *view) table() *board {
 
 // cleared takes the nodes off the board and returns the pods that have to move, sorted.
 func (v *view) cleared(b *board, set []*node) []*cluster.Pod {
-	var moving []*cluster.Pod
 	for _, n := range set {
 		b.leave(n)
-		moving = append(moving, n.moving...)
 	}
+	moving := movingOf(set)
 	slices.SortFunc(moving, byKey)
 	return moving
 }

@@ -332,16 +332,23 @@ func (r terms) allow(x *site) bool {
 	return true
 }
 
-// huddle counts the pods that must share a node with the pod and are like it, nil where there are none such or some of them stay.
-func (b *board) huddle(p *cluster.Pod) *counter {
+// huddle counts those of the pods, the pod among them, that must share a node: it is 0 where some of them stand on the board, and the others
+// must join them.
+func (b *board) huddle(p *cluster.Pod, pods []*cluster.Pod) (n int) {
 	k := b.sort(p)
 	b.prepare(k)
-	for _, c := range k.follows {
-		if c.key == corev1.LabelHostname && c.total == 0 && c.group.Selects(p.Namespace, p.Labels) {
-			return c
+	i := slices.IndexFunc(k.follows, func(c *counter) bool {
+		return c.key == corev1.LabelHostname && c.total == 0 && c.group.Selects(p.Namespace, p.Labels)
+	})
+	if i < 0 {
+		return 0
+	}
+	for _, other := range pods {
+		if k.follows[i].group.Selects(other.Namespace, other.Labels) {
+			n++
 		}
 	}
-	return nil
+	return n
 }
 
 // even reports whether the site is within the spreads with so many more pods of the sort on it.

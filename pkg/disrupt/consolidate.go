@@ -116,11 +116,7 @@ func (v *view) planned(set []*node) (p plan.Plan, held bool) {
 
 // yields is what the set earns within the payback time by the plan for its pods.
 func (v *view) yields(set []*node, p plan.Plan) float64 {
-	after := 0.0
-	for _, l := range p.Launches {
-		after += l.Choice.Price
-	}
-	return v.gain(set, after)
+	return v.gain(set, p.Price())
 }
 
 // shed is the command without replacements, where the scheduler finds room for all pods. It is done unless some have none, or must be
@@ -153,16 +149,8 @@ func (v *view) huddled(set []*node) map[*node]string {
 	all := v.cleared(b, set)
 	for _, n := range set {
 		for _, p := range n.moving {
-			if c := b.huddle(p); c != nil {
-				count := 0
-				for _, other := range all {
-					if c.group.Selects(other.Namespace, other.Labels) {
-						count++
-					}
-				}
-				if count > 1 && count < len(all) {
-					out[n] = "pod " + p.Key() + " must share a node with others that would move as well, and other pods may take their room"
-				}
+			if count := b.huddle(p, all); count > 1 && count < len(all) {
+				out[n] = "pod " + p.Key() + " must share a node with others that would move as well, and other pods may take their room"
 			}
 		}
 	}

@@ -21,10 +21,13 @@ const mostFills = 4
 // false where some find no place in the end. places says where those pods may go about which more decides than what a board knows.
 func (v *view) filled(set []*node, places map[string]string) (plan.Plan, bool) {
 	var p plan.Plan
-	for range mostFills {
+	for fills := 0; ; fills++ {
 		left := v.spills(set, places, p.Launches)
 		if len(left) == 0 {
 			return p, v.agreed(set, p.Launches)
+		}
+		if fills == mostFills {
+			return plan.Plan{}, false
 		}
 		more := v.alone(left, set, p.Launches)
 		if len(more) == 0 {
@@ -32,7 +35,6 @@ func (v *view) filled(set []*node, places map[string]string) (plan.Plan, bool) {
 		}
 		p.Launches = append(slices.Clone(p.Launches), more...)
 	}
-	return p, len(v.spills(set, places, p.Launches)) == 0 && v.agreed(set, p.Launches)
 }
 
 // agreed reports whether the packer finds room for all pods too, where some spread over domains of which one has no node: it reckons with
@@ -75,19 +77,15 @@ func (v *view) spills(set []*node, places map[string]string, launches []plan.Lau
 	b := v.table()
 	defer b.back(len(b.steps))
 	pods := v.cleared(b, set)
+	var held []heldSite
+	for i, l := range launches {
+		held = append(held, heldSite{v.siteOf(l, fmt.Sprintf("launch %d", i)), v.podsBy(l.Pods)})
+	}
 	for _, order := range b.orders() {
 		slices.SortFunc(pods, order)
 		left := b.either(pods, func() []*cluster.Pod {
-			var held []heldSite
-			for i, l := range launches {
-				h := heldSite{at: v.siteOf(l, fmt.Sprintf("launch %d", i))}
-				for _, key := range l.Pods {
-					if p := v.podOf(key); p != nil {
-						h.pods = append(h.pods, p)
-					}
-				}
+			for _, h := range held {
 				b.come(h.at) // spreads count it already
-				held = append(held, h)
 			}
 			return b.fill(pods, places, held)
 		})
@@ -116,7 +114,7 @@ func (b *board) fill(pods []*cluster.Pod, places map[string]string, held []heldS
 		h.at.held = false
 	}
 	slices.SortFunc(left, func(x, y *cluster.Pod) int {
-		return cmp.Or(cmp.Compare(y.Need.CPU, x.Need.CPU), cmp.Compare(y.Need.Memory, x.Need.Memory), byKey(x, y))
+		return cmp.Or(bySize(y, x), byKey(x, y))
 	})
 	return b.run(left, nil)
 }

@@ -238,9 +238,7 @@ func (v *view) unscheduled(ready map[string]bool, why map[string]string) map[str
 	var moving []*cluster.Pod
 	made := map[string]bool{}
 	for _, r := range all {
-		for _, n := range r.claims {
-			moving = append(moving, n.moving...)
-		}
+		moving = append(moving, movingOf(r.claims)...)
 		for _, n := range r.with {
 			made[n.Name()] = true
 		}
@@ -275,13 +273,8 @@ func (v *view) heldFor(b *board, pods map[string]bool) (out []heldSite) {
 		if x == nil || !h.Held() {
 			continue
 		}
-		k := heldSite{at: x}
-		for _, key := range pack.Nominees(h.Claim) {
-			if p := v.podOf(key); p != nil && pods[key] {
-				k.pods = append(k.pods, p)
-			}
-		}
-		out = append(out, k)
+		mine := slices.DeleteFunc(v.podsBy(pack.Nominees(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
+		out = append(out, heldSite{x, mine})
 	}
 	return out
 }
