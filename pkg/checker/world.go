@@ -216,7 +216,7 @@ func (t *trial) shapes(pool cluster.Pool, labels map[string]string, rules []wish
 			if !o.Available && !anyOffer || len(o.Paid) > 0 { // what a commitment covers is the same instance at another price
 				continue
 			}
-			for _, l := range t.labelled(pool, typ, o, labels, rules) {
+			for _, l := range labelled(pool, typ, o, labels) {
 				if !slices.ContainsFunc(rules, func(r wish) bool { return !r.met(l) }) {
 					out = append(out, shape{labels: l, room: amountsOf(typ.Allocatable), capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
 				}
@@ -226,9 +226,8 @@ func (t *trial) shapes(pool cluster.Pool, labels map[string]string, rules []wish
 	return out
 }
 
-// labelled are the labels that a node of the offering may have: one for each value of those that the type leaves open and a
-// rule speaks of.
-func (t *trial) labelled(pool cluster.Pool, typ catalog.Type, o catalog.Offering, own map[string]string, rules []wish) []map[string]string {
+// labelled are the labels that a node of the offering may have: one for each value of those that the type leaves open.
+func labelled(pool cluster.Pool, typ catalog.Type, o catalog.Offering, own map[string]string) []map[string]string {
 	base := maps.Clone(pool.Labels)
 	if base == nil {
 		base = map[string]string{}
@@ -242,7 +241,7 @@ func (t *trial) labelled(pool cluster.Pool, typ catalog.Type, o catalog.Offering
 	for _, r := range wishes(typ.Requirements.All()) {
 		if v, single := r.only(); single {
 			base[r.Key] = v
-		} else if len(r.Values) > 1 && slices.ContainsFunc(rules, func(x wish) bool { return x.Key == r.Key }) {
+		} else if len(r.Values) > 1 {
 			open[r.Key] = r.Values
 		}
 	}

@@ -48,6 +48,7 @@ type model struct {
 	pool   *pool
 	number int // over all pools
 	typ    *catalog.Type
+	open   require.Set // see openLabels
 	sells  []*offer
 	sale   []*offer // of them, those of the pool's sale
 }
@@ -65,13 +66,10 @@ type offer struct {
 
 // domains are the values that a node of the offer may have for the label.
 func (o *offer) domains(key string) []string {
-	switch key {
-	case labelZone:
-		return []string{o.Zone}
-	case labelZoneID:
-		return []string{o.ZoneID}
-	case labelCapacity:
-		return []string{o.CapacityType}
+	if v, own := o.Label(key); own && v == "" {
+		return nil
+	} else if own {
+		return []string{v}
 	}
 	r, ok := o.model.label(key)
 	switch {
@@ -288,7 +286,7 @@ func (w *world) addModel(p *pool, t *catalog.Type) {
 		o.room = w.vector(t.Allocatable.Sub(o.list))
 	}
 	if len(m.sells) > 0 {
-		m.typ = p.charged(m)
+		m.typ, m.open = p.charged(m), m.openLabels()
 		p.models = append(p.models, m)
 	}
 }

@@ -39,7 +39,7 @@ func (w *World) addNode(d directive) error {
 		case "taint":
 			n.Taints = append(n.Taints, taint(rest))
 		case "label":
-			labels[k] = v
+			labels[key(k)] = v
 		case "attaches":
 			if err := addVolumeLimit(&n, rest); err != nil {
 				return err
@@ -213,6 +213,20 @@ func spent(types []catalog.Type, id string) []catalog.Type {
 	return out
 }
 
+// decided are the labels of an instance of the type that the launch gets: of several values the first that it asks for.
+func decided(t catalog.Type, l plan.Launch) map[string]string {
+	out := t.Requirements.Labels()
+	for _, r := range t.Requirements.All() {
+		if asked, ok := l.Requirements.Get(r.Key); ok {
+			r = r.Intersect(asked)
+		}
+		if len(r.Values) > 0 {
+			out[r.Key] = r.Values[0]
+		}
+	}
+	return out
+}
+
 // Launched returns the world after the plan's claims got the instances that the plan chose.
 func (w *World) Launched(p plan.Plan) *World {
 	out := w.Apply(p)
@@ -221,7 +235,7 @@ func (w *World) Launched(p plan.Plan) *World {
 		c := &out.Snapshot.Claims[n+i]
 		t, _ := w.typeIn(l.Pool, l.Choice.Type)
 		c.Labels = maps.Clone(c.Labels)
-		maps.Copy(c.Labels, t.Requirements.Labels())
+		maps.Copy(c.Labels, decided(t, l))
 		c.Labels[key("zone")], c.Labels[key("capacity")] = l.Choice.Zone, l.Choice.CapacityType
 		c.Labels[labelEBSZone] = l.Choice.Zone
 		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable

@@ -134,7 +134,7 @@ func (d directive) amounts() resource.List {
 }
 
 // addType reads "type m5.large cpu=2000 mem=8192 milliusd=96 spot=40 zones=(a,b) arch=arm64 reserved=(cr-1,a,3)" with lines such as
-// "resource nvidia.com/gpu 1" and "label category m".
+// "resource nvidia.com/gpu 1" and "label category m"; a label with several values has the one that the launch asks for.
 func (w *World) addType(d directive) error {
 	t := catalog.Type{Name: d.name(), Capacity: d.amounts()}
 	if t.Capacity.Pods == 0 {
@@ -157,12 +157,12 @@ func (w *World) addType(d directive) error {
 		require.Of(key("cpu"), fmt.Sprint(t.Capacity.CPU/1000)))
 	for _, l := range d.lines {
 		f := strings.Fields(l)
+		if len(f) > 2 && f[0] == "label" {
+			set = set.And(require.Of(key(f[1]), f[2:]...))
+			continue
+		}
 		if len(f) != 3 {
 			return fmt.Errorf("type %s: line %q: want 3 words", t.Name, l)
-		}
-		if f[0] == "label" {
-			set = set.And(require.Of(key(f[1]), f[2]))
-			continue
 		}
 		n, err := strconv.ParseInt(f[2], 10, 64)
 		if err != nil {
