@@ -48,10 +48,10 @@ func (v *view) findDrifted(m *Memory) (Command, bool) {
 // need which the scheduler may leave without a place where the plan has none to spare: such a command would be taken back again and again.
 func (v *view) drifted(set []*node) (Command, bool) {
 	for len(set) > 0 {
-		p := v.without(set, true)
+		p := v.without(v.renewal, set)
 		stuck := v.stuck(set, p)
 		if len(stuck) == 0 {
-			launches, sturdy := v.sturdy(set, p, math.Inf(1))
+			launches, sturdy := v.sturdy(v.renewal, set, p, math.Inf(1))
 			if !sturdy {
 				launches = p.Launches
 			}
