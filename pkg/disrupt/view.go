@@ -27,6 +27,7 @@ type rules struct {
 	moveUSD        float64       // what moving one ordinary pod costs
 	steps          int           // what-if questions of one search
 	waves          int           // a command may have so many times as many nodes as budgets let go at a time
+	drifted        int           // nodes with pods that one command about drift replaces at most
 	spotTypes      int           // types that a spot replacement for spot nodes names at least
 }
 
@@ -41,6 +42,7 @@ func rulesOf(r cluster.Rules) rules {
 		moveUSD:        cmp.Or(r.MoveUSD, 0.0012),
 		steps:          cmp.Or(r.DisruptionSteps, 24),
 		waves:          waves,
+		drifted:        max(1, r.DriftedPerCommand),
 		spotTypes:      cmp.Or(r.SpotTypes, 15),
 	}
 }
