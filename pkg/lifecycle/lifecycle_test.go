@@ -51,6 +51,8 @@ func TestScenarios(t *testing.T) {
 				m.s.Changes = append(m.s.Changes, changeFrom(a))
 			case "reservation":
 				m.s.Classes = []catalog.Class{reservationFrom(a)}
+			case "devices":
+				m.s.Devices = devicesFrom(a)
 			case "rules":
 				m.s.Rules = rulesFrom(a)
 			case "detaching":
