@@ -93,6 +93,19 @@ func TestSpotPricesOfTheSnapshotGoWithTheFirstReading(t *testing.T) {
 	}
 }
 
+// A price list that lacks a type for a day leaves its price as it was: without one it could not be bought, and nobody knew what its nodes cost.
+func TestAPriceThatVanishesStays(t *testing.T) {
+	c := catalog.Catalog{Types: []catalog.Facts{{Name: "a", OnDemandUSD: 1}, {Name: "b", OnDemandUSD: 2, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "new"}}}
+	got := withOnDemand(c, map[string]float64{"a": 3, "unknown": 4})
+	want := []catalog.Facts{{Name: "a", OnDemandUSD: 3}, {Name: "b", OnDemandUSD: 2, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "new"}}
+	if diff := cmp.Diff(want, got.Types); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
+	}
+	if c.Types[0].OnDemandUSD != 1 {
+		t.Error("the catalog given was changed")
+	}
+}
+
 func TestTheSnapshotOfAnotherRegionGivesNoTypes(t *testing.T) {
 	static := catalog.Catalog{Region: "us-west-2", Zones: map[string]string{"us-west-2a": "x"}, Types: []catalog.Facts{{Name: "a"}}, Time: time.Unix(1, 0)}
 	if diff := cmp.Diff(catalog.Catalog{Region: "eu-west-1"}, start(static, "eu-west-1")); diff != "" {
