@@ -308,6 +308,8 @@ func (w *world) change(name string, lines []string) error {
 			s.Nodes[n].Annotations = nil
 		case f[0] == "unready" && n >= 0:
 			s.Nodes[n].Ready = false
+		case f[0] == "ready" && n >= 0:
+			s.Nodes[n].Ready = true
 		case f[0] == "protected" && p >= 0:
 			s.Pods[p].DoNotDisrupt = cmp.Or(strings.Join(f[1:], ""), "true")
 		case f[0] == "gone" && p >= 0:
