@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/require"
 )
 
 // unsigned are the fields of a pod that are not in its signature, and why no rule can tell pods apart by them.
@@ -61,6 +62,32 @@ func TestSignatureHasWhatRulesRead(t *testing.T) {
 	}
 	if string(sig.pod(&p)) != before {
 		t.Error("the test did not put back what it changed")
+	}
+}
+
+// The same words in other places are other rules.
+func TestSignatureTellsWhereWordsStand(t *testing.T) {
+	a, b := require.Of("a", "x"), require.Of("b", "x")
+	terms := []cluster.AffinityTerm{{Key: "k", Selector: &cluster.Selector{}}}
+	weighted := []cluster.WeightedAffinityTerm{{Weight: 1, Term: terms[0]}}
+	var sig signer
+	texts := map[string]int{}
+	for i, p := range []cluster.Pod{
+		{Affinity: terms}, {AntiAffinity: terms}, {Prefers: weighted}, {Avoids: weighted},
+		{NodeAffinity: [][]require.Requirement{{a}, {b}}}, {NodeAffinity: [][]require.Requirement{{a, b}}}, {NodeAffinity: [][]require.Requirement{{a}}},
+		{VolumeZones: [][]require.Requirement{{a}, {b}}}, {VolumeZones: [][]require.Requirement{{a, b}}}, {VolumeZones: [][]require.Requirement{{a}}},
+		{NodeAffinity: [][]require.Requirement{{a}}, VolumeZones: [][]require.Requirement{{b}}},
+		{NodePrefers: []cluster.WeightedRequirements{{Requirements: []require.Requirement{a}}}}, {NodeSelector: map[string]string{"a": "x"}},
+		{NodeSelector: map[string]string{"a": "x", "b": "x"}},
+		{Tolerations: []cluster.Toleration{{Key: "a"}}}, {Tolerations: []cluster.Toleration{{Operator: "a"}}}, {Tolerations: []cluster.Toleration{{Key: "a"}, {}}},
+		{Affinity: []cluster.AffinityTerm{{Key: "k", Namespaces: []string{"n"}}}}, {Affinity: []cluster.AffinityTerm{{Key: "k", Namespaces: []string{"n", "n"}}}},
+		{HostPorts: []cluster.HostPort{{Protocol: "a"}}}, {HostPorts: []cluster.HostPort{{IP: "a"}}}, {},
+	} {
+		text := string(sig.pod(&p))
+		if other, ok := texts[text]; ok {
+			t.Errorf("pods %d and %d are of one kind", other, i)
+		}
+		texts[text] = i
 	}
 }
 
