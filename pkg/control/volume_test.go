@@ -118,3 +118,19 @@ func TestLeavingKeepsToVolumes(t *testing.T) {
 		t.Errorf("nodes in %v, want all in us-west-2b", zones)
 	}
 }
+
+// The volume of a pod that the drain leaves on its node keeps nobody waiting: whose it is, is read when volumes are waited for.
+func TestVolumesOfPodsThatStayAreNotWaitedFor(t *testing.T) {
+	f := &functions{w: newWorld()}
+	pod := withDisk("us-west-2b", pattern(1500, 3000))
+	pod.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
+	f.w.Run("agent", 1, pod)
+	f.comeToRest(t)
+	was := f.w.Instances()
+	f.w.Attach(f.w.Nodes(), "pv-1", pod.Volumes[0].ID)
+	f.w.DeleteClaims()
+	f.rest(t, 4)
+	if len(was) != 1 || runs(f.w, was[0].ID) {
+		t.Errorf("of %v the instance is still there", was)
+	}
+}
