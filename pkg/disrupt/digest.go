@@ -3,7 +3,9 @@ package disrupt
 import (
 	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
@@ -156,6 +158,9 @@ func (d *digest) pod(p *cluster.Pod) {
 	d.text(p.UID, p.Namespace, p.Name, p.NodeName, p.Phase, p.Nominated, p.DoNotDisrupt)
 	d.number(int64(p.Priority), int64(p.DeletionCost), int64(len(p.Tolerations)), int64(len(p.NodeSelector)), int64(len(p.Volumes)), int64(len(p.Spread)))
 	d.yes(p.Terminating(), p.Unscheduled, p.Virtual)
+	if len(p.VolumeZones) > 0 {
+		d.asJSON(p.VolumeZones)
+	}
 	d.amounts(p.Need)
 	d.labels(p.Labels)
 }
@@ -165,6 +170,11 @@ func (d *digest) node(n *cluster.Node) {
 	d.yes(n.Ready, !n.Deleting.IsZero())
 	d.labels(n.Labels)
 	d.amounts(n.Allocatable)
+	d.number(int64(len(n.VolumeLimits)))
+	for _, driver := range slices.Sorted(maps.Keys(n.VolumeLimits)) {
+		d.text(driver)
+		d.number(n.VolumeLimits[driver])
+	}
 	for _, t := range n.Taints {
 		d.text(t.Key, t.Value, t.Effect)
 	}

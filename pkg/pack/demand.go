@@ -92,6 +92,9 @@ const mostAmount = 1 << 50
 func unmodelled(list []*cluster.Pod) (known []*cluster.Pod, out []plan.Unplaced) {
 	for _, p := range list {
 		why := slices.Clone(p.Unmodelled)
+		if len(p.UnreadClaims) > 0 {
+			why = append(why, "nobody has read where its volumes are")
+		}
 		if p.Need.Negative() {
 			why = append(why, "it requests a negative amount: "+p.Need.String())
 		}
