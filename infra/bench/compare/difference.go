@@ -16,5 +16,9 @@ func differences() []difference {
 			name: "Karpenter's place is none", kind: "left", page: "infra/bench/README.md", row: "kube-scheduler does not let a pod where Karpenter has it",
 			explains: func(t *trial, f fault) bool { return t.refused[f.Pod] != "" },
 		},
+		{
+			name: "pods being deleted", kind: "left", page: "README.md", row: "| pods being deleted | get nodes | do not |",
+			explains: func(t *trial, f fault) bool { return f.Why == "" && t.pods[f.Pod].DeletionTimestamp != nil },
+		},
 	}
 }
