@@ -246,6 +246,9 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 		a.bins = append(a.bins, b)
 		a.opened++
 		opened++
+		if id, amount := o.slot(); amount > 0 {
+			a.slots[id] -= amount
+		}
 		if a.w.ceiling > 0 {
 			a.spot.add(o.Offer, o.model.typ.Capacity.CPU, 1)
 		}

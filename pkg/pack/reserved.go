@@ -31,6 +31,18 @@ func (w *world) slots() map[string]int64 {
 	return out
 }
 
+// slot is what a node of the offer takes of which reservation, or of the commitment that covers it first; nothing where the offer is to be
+// had in any number.
+func (o *offer) slot() (id string, amount int64) {
+	switch {
+	case o.Reservation != nil:
+		return o.Reservation.ID, 1
+	case len(o.Paid) > 0:
+		return o.Paid[0].Commitment, o.Paid[0].Amount
+	}
+	return "", 0
+}
+
 func reservationOf(c cluster.Claim) string {
 	r, _ := c.Requirements.Get(catalog.LabelReservationID)
 	id, _ := r.Single()
@@ -60,7 +72,7 @@ func (a *attempt) openReserved(pools []*pool, lots []*lot) {
 		most := 0.0
 		for i, o := range offers {
 			p := o.model.pool
-			if a.slots[o.Reservation.ID] <= 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+			if a.allowance(o, 1) == 0 || len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) > 0 {
 				continue
 			}
 			c := a.candidate(i, o, lots)
@@ -71,12 +83,48 @@ func (a *attempt) openReserved(pools []*pool, lots []*lot) {
 		if best == nil {
 			return
 		}
-		id := best.offer.Reservation.ID
-		n, _ := a.apply(best.offer, takes, int(min(a.slots[id], math.MaxInt32)))
-		if a.slots[id] -= int64(n); n == 0 {
+		if n, _ := a.apply(best.offer, takes, math.MaxInt32); n == 0 {
 			return
 		}
 	}
+}
+
+// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them.
+func (a *attempt) slotsFor(v *view, pins []pin) int {
+	if a.roomOnly || v.kind.stays {
+		return 0
+	}
+	adm := a.w.pinned(v.admit, pins)
+	each := math.MaxInt32 // on one node
+	if !v.follows() {
+		each = a.w.most(v, site{count: none, anti: none, total: a.total})
+	}
+	byID := map[string]int{} // several pools may use the same reservation
+	for _, p := range a.w.pools {
+		if p.minValues() {
+			continue
+		}
+		for _, o := range p.reserved {
+			if nodes := a.allowance(o, math.MaxInt32); nodes > 0 && adm.check(o) >= 0 && len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) == 0 {
+				byID[o.Reservation.ID] = max(byID[o.Reservation.ID], nodes*min(each, fits(v.kind.need, o.room)))
+			}
+		}
+	}
+	n := 0
+	for _, pods := range byID { // the sum is the same in any order
+		n += pods
+	}
+	return n
+}
+
+// forSome reports whether a node for a pod of the view is for sale, or reserved.
+func (w *world) forSome(v *view) bool {
+	return w.cheapest(v, nil) < noPrice || slices.ContainsFunc(w.pools, func(p *pool) bool { return p.reserves(v.kind, v.admit) })
+}
+
+// reserves reports whether the pool uses a capacity reservation that can take a pod of the kind, were it alone.
+func (p *pool) reserves(k *kind, admit *admission) bool {
+	return !p.minValues() && slices.ContainsFunc(p.reserved, func(o *offer) bool { return fits(k.need, o.room) > 0 && admit.check(o) >= 0 })
 }
 
 // dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
