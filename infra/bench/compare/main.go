@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"joiner/infra/bench/compare/filter"
@@ -108,6 +109,7 @@ func (r *run) judgeFile(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
+	r.show(ctx, c)
 	for _, f := range v.faults {
 		fmt.Printf("%s %s: %s\n", f.Kind, f.Pod, f.Why)
 	}
@@ -116,6 +118,35 @@ func (r *run) judgeFile(ctx context.Context, file string) error {
 		return errFaults
 	}
 	return nil
+}
+
+// show prints what both decide.
+func (r *run) show(ctx context.Context, c *manifests.Cluster) {
+	s, err := c.Snapshot(ctx, r.all)
+	if err != nil {
+		return
+	}
+	if p, bad := decide(s); bad == nil {
+		fmt.Printf("Joiner:\n%s\n", p)
+	}
+	sold, err := c.Catalog(r.all)
+	if err != nil {
+		return
+	}
+	theirs, err := karpenter.Provision(ctx, c, sold)
+	if err != nil {
+		return
+	}
+	fmt.Println("Karpenter:")
+	for _, n := range theirs.New {
+		fmt.Printf("launch %s %s in %s from pool %s for %s\n", n.CapacityType, n.InstanceType, n.Zone, n.NodePool, strings.Join(n.Pods, ", "))
+	}
+	for _, pod := range slices.Sorted(maps.Keys(theirs.Existing)) {
+		fmt.Printf("place %s on %s\n", pod, theirs.Existing[pod])
+	}
+	for _, pod := range slices.Sorted(maps.Keys(theirs.Left)) {
+		fmt.Printf("unplaced %s: %s\n", pod, theirs.Left[pod])
+	}
 }
 
 // part judges the next n seeds.
