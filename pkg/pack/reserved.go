@@ -130,8 +130,14 @@ func (p *pool) reserves(k *kind, admit *admission) bool {
 // dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
 const dear = 1e6
 
-// limitedOpening is a new node in reserved capacity or of a type that a commitment covers: it can be nothing else.
+// limitedOpening is a new node in reserved capacity or of a type that a commitment covers: it can be nothing else, and what a commitment
+// covers is covered with one of the values only that the type leaves open.
 func limitedOpening(b *bin, set require.Set) opening {
+	for _, r := range b.open.All() {
+		if v, own := b.offer.Label(r.Key); own {
+			set = set.And(require.Of(r.Key, v))
+		}
+	}
 	if r := b.offer.Reservation; r != nil {
 		set = set.And(require.Of(catalog.LabelReservationID, r.ID))
 	}

@@ -19,7 +19,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
 // DRIVER COUNT". Words:
-// ready=20 (for so many seconds), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
+// ready=20 (for so many seconds), reservation=cr-1 (that its instance is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -71,6 +71,9 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 		StartupTaints: pool.StartupTaints, Capacity: t.Capacity, Allocatable: t.Allocatable, Labels: maps.Clone(n.Labels),
 	}
 	delete(c.Labels, key("host"))
+	if d.has("reservation") {
+		c.Requirements = c.Requirements.And(require.Of(catalog.LabelReservationID, d.str("reservation")))
+	}
 	if d.has("nominated") {
 		c.Annotations = map[string]string{"joiner.sh/nominated-pods": strings.Join(d.list("nominated"), ",")}
 	}

@@ -16,7 +16,7 @@ import (
 func (w *World) addPods(d directive) error {
 	n := d.num("n", 1)
 	for i := int64(1); i <= n; i++ {
-		p, err := pod(d, fmt.Sprintf("%s-%d", d.name(), i))
+		p, err := pod(d.turn(i), fmt.Sprintf("%s-%d", d.name(), i))
 		if err != nil {
 			return err
 		}
@@ -34,6 +34,17 @@ func (w *World) addPods(d directive) error {
 		w.Snapshot.Pods = append(w.Snapshot.Pods, p)
 	}
 	return nil
+}
+
+// turn is the directive for the pod of that number: of the zones of a line "volumes zone a b c" each pod has the next.
+func (d directive) turn(i int64) directive {
+	d.lines = slices.Clone(d.lines)
+	for j, l := range d.lines {
+		if f := strings.Fields(l); len(f) > 2 && f[0] == "volumes" {
+			d.lines[j] = fmt.Sprintf("volume %s In %s", f[1], f[2+int(i-1)%(len(f)-2)])
+		}
+	}
+	return d
 }
 
 // pod reads the options and lines that pods and daemons share.

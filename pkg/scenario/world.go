@@ -47,6 +47,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	switch d.Cmd {
 	case "type":
 		err = w.addType(dir)
+	case "types":
+		err = w.labelTypes(dir)
 	case "pool":
 		err = w.addPool(dir)
 	case "pods":
@@ -192,6 +194,20 @@ func (w *World) addType(d directive) error {
 		t.Requirements = t.Requirements.Without(key("capacity")).And(require.Of(key("capacity"), append(capacities, catalog.Reserved)...))
 	}
 	w.Types = append(w.Types, t)
+	return nil
+}
+
+// labelTypes gives labels to all types that there are, with lines such as "label tenancy default dedicated".
+func (w *World) labelTypes(d directive) error {
+	for _, l := range d.lines {
+		f := strings.Fields(l)
+		if len(f) < 3 || f[0] != "label" {
+			return fmt.Errorf("types: line %q: want label KEY VALUES", l)
+		}
+		for i := range w.Types {
+			w.Types[i].Requirements = w.Types[i].Requirements.And(require.Of(key(f[1]), f[2:]...))
+		}
+	}
 	return nil
 }
 
