@@ -208,12 +208,15 @@ func (s shape) String() string {
 	return strings.Join([]string{s.labels[labelCapacity], s.labels[labelType], s.labels[labelZone]}, " ")
 }
 
-// shapes lists what a claim with these requirements may become. What is not to be had now counts when any is asked for.
+// shapes lists what a claim with these requirements may become. What is not to be had now counts when any is asked for, but never what the
+// type has no zone for: nobody sells it there, or the class has no subnet.
 func (t *trial) shapes(pool cluster.Pool, labels map[string]string, rules []wish, anyOffer bool) []shape {
 	var out []shape
 	for _, typ := range t.sold[pool.Name] {
+		zones := slices.DeleteFunc(wishes(typ.Requirements.All()), func(r wish) bool { return r.Key != labelZone })
 		for _, o := range typ.Offerings {
-			if !o.Available && !anyOffer || len(o.Paid) > 0 { // what a commitment covers is the same instance at another price
+			nowhere := slices.ContainsFunc(zones, func(r wish) bool { return !r.met(map[string]string{labelZone: o.Zone}) })
+			if !o.Available && !anyOffer || nowhere || len(o.Paid) > 0 { // what a commitment covers is the same instance at another price
 				continue
 			}
 			for _, l := range labelled(pool, typ, o, labels) {

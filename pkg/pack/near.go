@@ -155,7 +155,7 @@ func (a *attempt) seatAt(table []take) bool {
 
 // forParties are the offers that a node for certain pods may be of, cheapest first.
 func (p *pool) forParties() []*offer {
-	if len(p.reserved) == 0 || p.minValues() {
+	if len(p.reserved) == 0 || !p.mayBeOneType {
 		return p.sale
 	}
 	return byPrice(slices.Concat(p.reserved, p.sale))

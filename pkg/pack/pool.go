@@ -32,8 +32,11 @@ type pool struct {
 	reserved []*offer // of them, those in capacity reservations, which sale does not have
 	paid     []*offer // of them, those that commitments cover, which sale does not have
 	used     usage
-	some     few           // see cull
-	largest  resource.List // what any node takes of the limits at most, where there are any
+
+	mayBeOneType bool // a launch may name a single type, as those into capacity reservations do: minValues ask for no more, or may be lowered
+
+	some    few           // see cull
+	largest resource.List // what any node takes of the limits at most, where there are any
 }
 
 // usage is what a pool has already.
@@ -92,6 +95,7 @@ func (w *world) findPools(sells Market) {
 	w.named = w.namedValues()
 	for i, p := range w.pools {
 		p.id, p.named = i, w.named
+		p.mayBeOneType = w.s.Rules.RelaxMinValues || !slices.ContainsFunc(p.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 1 })
 		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))
 		for _, r := range p.req.All() {
 			if _, single := r.Single(); !single && !wellKnown(r.Key) {

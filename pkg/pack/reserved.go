@@ -54,7 +54,7 @@ func reservationOf(c cluster.Claim) string {
 func (a *attempt) openReserved(pools []*pool, lots []*lot) {
 	var offers []*offer
 	for _, p := range pools {
-		if !p.minValues() { // a reservation is of one type
+		if p.mayBeOneType {
 			offers = append(offers, p.reserved...)
 		}
 	}
@@ -101,7 +101,7 @@ func (a *attempt) slotsFor(v *view, pins []pin) int {
 	}
 	byID := map[string]int{} // several pools may use the same reservation
 	for _, p := range a.w.pools {
-		if p.minValues() {
+		if !p.mayBeOneType {
 			continue
 		}
 		for _, o := range p.reserved {
@@ -124,7 +124,7 @@ func (w *world) forSome(v *view) bool {
 
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the kind, were it alone.
 func (p *pool) reserves(k *kind, admit *admission) bool {
-	return !p.minValues() && slices.ContainsFunc(p.reserved, func(o *offer) bool { return fits(k.need, o.room) > 0 && admit.check(o) >= 0 })
+	return p.mayBeOneType && slices.ContainsFunc(p.reserved, func(o *offer) bool { return fits(k.need, o.room) > 0 && admit.check(o) >= 0 })
 }
 
 // dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
@@ -141,7 +141,12 @@ func limitedOpening(b *bin, set require.Set) opening {
 	if r := b.offer.Reservation; r != nil {
 		set = set.And(require.Of(catalog.LabelReservationID, r.ID))
 	}
-	return opening{bin: b, set: set, choice: b.offer, opts: []option{{model: b.offer.model, offers: []*offer{b.offer}, best: b.offer}}}
+	return opening{bin: b, set: b.low.apply(set), choice: b.offer, opts: onlyOption(b.offer)}
+}
+
+// onlyOption is the offer as all that may be launched.
+func onlyOption(o *offer) []option {
+	return []option{{model: o.model, offers: []*offer{o}, best: o}}
 }
 
 // taken reports whether the offers are all reserved, so that only other pods can be in the way.

@@ -184,6 +184,11 @@ func (w *World) addType(d directive) error {
 			})
 		}
 	}
+	for _, z := range d.list("without") {
+		t.Offerings = append(t.Offerings, catalog.Offering{
+			Offer: catalog.Offer{CapacityType: catalog.OnDemand, Type: t.Name, Zone: z}, Price: float64(d.num("milliusd", 0)) / 1000, Why: "the class has no subnet in " + z,
+		})
+	}
 	if d.has("reserved") {
 		t.Offerings = append(t.Offerings, reserved(t, d.list("reserved")))
 		t.Requirements = t.Requirements.Without(key("capacity")).And(require.Of(key("capacity"), append(capacities, catalog.Reserved)...))
