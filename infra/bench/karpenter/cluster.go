@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	disruptionutils "sigs.k8s.io/karpenter/pkg/utils/disruption"
@@ -29,6 +30,7 @@ type Cluster struct {
 	DaemonSets []appsv1.DaemonSet
 	Nominated  []string // names of nodes
 	BestEffort bool     // minValuesPolicy
+	Spare      bool     // there is one more NodePool, which may launch and is at its limit
 }
 
 // classRef is the class of every pool and claim: of a kind that needs no provider.
@@ -77,6 +79,16 @@ func (c *Cluster) fill(s *objects, clock *jumping) error {
 		p := c.Pods[i].DeepCopy()
 		s.pods[p.Name] = p
 		s.place(p, "")
+	}
+	if c.Spare {
+		p := karpv1.NodePool{}
+		p.Name = "spare"
+		p.Spec.Template.Spec.NodeClassRef = classRef()
+		p.Spec.Limits = karpv1.Limits{corev1.ResourceCPU: *resource.NewQuantity(0, resource.DecimalSI)}
+		p.StatusConditions().SetTrue(status.ConditionReady)
+		p.StatusConditions().SetTrue(karpv1.ConditionTypeNodeClassReady)
+		p.StatusConditions().SetTrue(karpv1.ConditionTypeValidationSucceeded)
+		s.pools = append(s.pools, p)
 	}
 	s.daemons, s.budgets = c.DaemonSets, c.Budgets
 	return nil

@@ -24,8 +24,9 @@ import (
 
 // Objection is why Karpenter would not let a command pass.
 type Objection struct {
-	Rule string // one of few
-	Why  string
+	Rule  string // one of few
+	Claim string // the node it is about, empty for the command
+	Why   string
 }
 
 // Error says it in one line.
@@ -47,7 +48,7 @@ func (j *Judge) Validate(c disrupt.Command) error {
 	for _, name := range c.Claims {
 		i := slices.IndexFunc(all, func(x *disruption.Candidate) bool { return x.NodeClaim.Name == name })
 		if i < 0 {
-			return object("candidate", "%s is no candidate for %s", name, c.Reason)
+			return &Objection{Rule: "candidate", Claim: name, Why: "it is no candidate for " + string(c.Reason)}
 		}
 		set = append(set, all[i])
 	}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/infra/bench/karpenter"
@@ -30,6 +32,8 @@ type finding struct {
 	verdict  karpenter.Verdict
 	spared   disrupt.Spared
 	command  disrupt.Command
+	left     int    // of the budgets, as Karpenter counts it
+	eased    string // what makes Karpenter let the command pass
 }
 
 // String says it in one line.
@@ -56,7 +60,8 @@ func compare(c catalog.Catalog, s *scenario) (out comparison, err error) {
 	var memory disrupt.Memory
 	for _, now := range []*scenario{s.before(), s.after()} {
 		snapshot := snapshotOf(c, now)
-		j, err := karpenter.NewJudge(now.cluster(c, nominated(snapshot), now.Now.Equal(&s.Now)))
+		theirs := now.cluster(c, nominated(c, snapshot), now.Now.Equal(&s.Now))
+		j, err := karpenter.NewJudge(theirs)
 		if err != nil {
 			return out, err
 		}
@@ -68,7 +73,7 @@ func compare(c catalog.Catalog, s *scenario) (out comparison, err error) {
 		if err := out.budgets(j, now, snapshot); err != nil {
 			return out, err
 		}
-		if err := out.commands(j, now, snapshot, p); err != nil {
+		if err := out.commands(c, theirs, now, snapshot, p); err != nil {
 			return out, err
 		}
 	}
@@ -139,7 +144,7 @@ func (out *comparison) budgets(j *karpenter.Judge, s *scenario, snapshot cluster
 		for _, p := range snapshot.Pools {
 			ours, err := budget.Left(snapshot, p, reason)
 			if err != nil || ours != theirs[p.Name] {
-				out.Findings = append(out.Findings, finding{Kind: "budget", Claim: p.Name, Reason: reason, s: s, snapshot: snapshot,
+				out.Findings = append(out.Findings, finding{Kind: "budget", Claim: p.Name, Reason: reason, s: s, snapshot: snapshot, left: theirs[p.Name],
 					Ours: fmt.Sprintf("lets %d go (%v)", ours, err), Theirs: fmt.Sprintf("lets %d go", theirs[p.Name])})
 			}
 		}
@@ -147,22 +152,66 @@ func (out *comparison) budgets(j *karpenter.Judge, s *scenario, snapshot cluster
 	return nil
 }
 
-// commands lets Karpenter judge what begins.
-func (out *comparison) commands(j *karpenter.Judge, s *scenario, snapshot cluster.Snapshot, p disrupt.Plan) error {
-	for _, c := range p.Begin {
-		out.Commands[string(c.Reason)]++
-		err := j.Validate(c)
-		var objection *karpenter.Objection
-		switch {
-		case errors.As(err, &objection):
-			out.Findings = append(out.Findings, finding{Kind: objection.Rule, Claim: strings.Join(c.Claims, ","), Reason: c.Reason, Ours: c.String(), Theirs: "says " + objection.Why,
-				s: s, snapshot: snapshot, command: c})
-		case err != nil:
-			return fmt.Errorf("judge %s: %w", c, err)
+// commands lets Karpenter judge what begins. What it objects to is tried again without what keeps it from answering.
+func (out *comparison) commands(c catalog.Catalog, now karpenter.Cluster, s *scenario, snapshot cluster.Snapshot, p disrupt.Plan) error {
+	if len(p.Begin) == 0 {
+		return nil
+	}
+	judges := make([]*karpenter.Judge, len(easings()))
+	for i, e := range easings() {
+		var err error
+		if judges[i], err = karpenter.NewJudge(e.change(now, homeless(c, snapshot))); err != nil {
+			return err
+		}
+	}
+	for _, cmd := range p.Begin {
+		out.Commands[string(cmd.Reason)]++
+		eased := ""
+		var first *karpenter.Objection
+		for i, j := range judges {
+			err := j.Validate(cmd)
+			var objection *karpenter.Objection
+			switch {
+			case err != nil && !errors.As(err, &objection):
+				return fmt.Errorf("judge %s: %w", cmd, err)
+			case i == 0:
+				first = objection
+			case objection == nil && eased == "":
+				eased = easings()[i].name
+			}
+		}
+		if first != nil {
+			out.Findings = append(out.Findings, finding{Kind: first.Rule, Claim: cmp.Or(first.Claim, strings.Join(cmd.Claims, ",")), Reason: cmd.Reason, Ours: "begins " + cmd.String(),
+				Theirs: "says " + first.Why, s: s, snapshot: snapshot, command: cmd, eased: eased})
 		}
 	}
 	return nil
 }
+
+// easing is a change to a cluster after which Karpenter answers questions that it does not answer before.
+type easing struct {
+	name   string
+	change func(c karpenter.Cluster, homeless []string) karpenter.Cluster
+}
+
+func easings() []easing {
+	spare := func(c karpenter.Cluster, _ []string) karpenter.Cluster { c.Spare = true; return c }
+	alone := func(c karpenter.Cluster, homeless []string) karpenter.Cluster {
+		c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(homeless, p.Namespace+"/"+p.Name) })
+		return c
+	}
+	return []easing{
+		{"", func(c karpenter.Cluster, _ []string) karpenter.Cluster { return c }},
+		{easedByPool, spare},
+		{easedByPods, alone},
+		{easedByPods, func(c karpenter.Cluster, homeless []string) karpenter.Cluster { return spare(alone(c, homeless), nil) }},
+	}
+}
+
+const (
+	easedByPool = "a NodePool that may launch"
+	easedByPods = "nothing waiting for new nodes"
+)
 
 // unexplained are the findings for which no documented difference accounts.
 func (out *comparison) unexplained() []finding {

@@ -10,7 +10,7 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/kube"
 	"joiner/pkg/pack"
-	"joiner/pkg/pass"
+	"joiner/pkg/plan"
 )
 
 // snapshotOf is the scenario as Joiner reads it.
@@ -52,12 +52,32 @@ func sells(c catalog.Catalog, now time.Time) pack.Market {
 	return func(string) []catalog.Type { return types }
 }
 
-// nominated are the nodes on which pods are about to run, as the provisioner decides.
-func nominated(s cluster.Snapshot) []string {
+// nominated are the nodes on which pods are about to run.
+func nominated(c catalog.Catalog, s cluster.Snapshot) []string {
 	var out []string
-	for _, x := range pass.Decide(s).Plan.Existing {
+	for _, x := range placed(c, s).Existing {
 		out = append(out, x.Node)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// homeless are the pods that wait, or whose node goes already, and for which no node that exists has room.
+func homeless(c catalog.Catalog, s cluster.Snapshot) []string {
+	p := placed(c, s)
+	var out []string
+	for _, l := range p.Launches {
+		out = append(out, l.Pods...)
+	}
+	for _, u := range p.Unplaced {
+		out = append(out, u.Pod)
+	}
+	return out
+}
+
+// placed is where pods go that wait, or whose node goes already, by a plan that is as simple as a question of disruption is: others may be as
+// good, and which of them a provisioner chooses is not what is compared.
+func placed(c catalog.Catalog, s cluster.Snapshot) plan.Plan {
+	s.Rules.SearchSteps, s.Rules.NodeCostUSD = cluster.NoSearch, 0.02
+	return pack.PodsFrom(s, sells(c, s.Now))
 }
