@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/disruption"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
+	"sigs.k8s.io/karpenter/pkg/events"
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 	"sigs.k8s.io/karpenter/pkg/state/cost"
 	"sigs.k8s.io/karpenter/pkg/state/virtualpods"
@@ -38,6 +39,17 @@ type Judge struct {
 	base     disruptionMethods
 	types    map[string]catalog.Type
 	made     int
+	said     lastWords
+}
+
+// lastWords keeps the message of the last event.
+type lastWords struct{ text string }
+
+// Publish is called by Karpenter.
+func (l *lastWords) Publish(all ...events.Event) {
+	for _, e := range all {
+		l.text = e.Message
+	}
 }
 
 // disruptionMethods are Karpenter's, with what the validators are made of.
@@ -76,9 +88,9 @@ func NewJudge(c Cluster) (*Judge, error) {
 }
 
 func (j *Judge) makeMethods() {
-	c := disruption.MakeConsolidation(j.clock, j.cluster, j.store, j.prov, j.provider, silent{}, j.queue)
+	c := disruption.MakeConsolidation(j.clock, j.cluster, j.store, j.prov, j.provider, &j.said, j.queue)
 	j.base.consolidation = validators{disruption.NewEmptinessValidator(c), disruption.NewMultiConsolidationValidator(c)}
-	for _, m := range disruption.NewMethods(j.clock, j.cluster, j.store, j.prov, j.provider, silent{}, j.queue) {
+	for _, m := range disruption.NewMethods(j.clock, j.cluster, j.store, j.prov, j.provider, &j.said, j.queue) {
 		switch m.(type) {
 		case *disruption.Emptiness:
 			j.base.empty = m

@@ -127,6 +127,7 @@ func (j *Judge) againstDrift(m disruption.Method, set []*disruption.Candidate, l
 	for _, x := range set[:len(set)-1] {
 		j.cluster.MarkForDeletion(x.ProviderID())
 	}
+	j.said.text = ""
 	cmds, err := m.ComputeCommands(j.ctx, map[string]int{last.NodePool.Name: 1}, last)
 	switch {
 	case err != nil && !j.launchable():
@@ -134,7 +135,7 @@ func (j *Judge) againstDrift(m disruption.Method, set []*disruption.Candidate, l
 	case err != nil:
 		return fmt.Errorf("drift: %w", err)
 	case len(cmds) != 1:
-		return object("drift", "no command about %s", last.NodeClaim.Name)
+		return object("drift", "no command about %s: %s", last.NodeClaim.Name, j.said.text)
 	case len(cmds[0].Replacements) != launches:
 		return object("room", "%d nodes more are needed", len(cmds[0].Replacements)-launches)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/infra/bench/karpenter"
@@ -21,59 +20,48 @@ import (
 
 // finding is something that the two sides see otherwise.
 type finding struct {
-	Kind   string // candidate, budget, or the rule that a command breaks
-	Claim  string // the node it is about, or the first one
+	Kind   string // candidate, budget, or the rule of Karpenter that a command breaks
+	About  string // a claim, those of a command, or a pool
 	Reason api.DisruptionReason
 	Ours   string
 	Theirs string
 
-	s        *scenario
+	eased    string // the difference that explains it because without it both see the same
 	snapshot cluster.Snapshot
-	verdict  karpenter.Verdict
-	spared   disrupt.Spared
-	command  disrupt.Command
-	left     int    // of the budgets, as Karpenter counts it
-	eased    string // what makes Karpenter let the command pass
+	ours     bool            // of a candidate: Joiner may take it
+	command  disrupt.Command // of a command
+	begun    []string        // claims of commands that began before
 }
 
 // String says it in one line.
 func (f finding) String() string {
-	return fmt.Sprintf("%s %s %s: Joiner %s; Karpenter %s", f.Kind, f.Claim, f.Reason, f.Ours, f.Theirs)
+	return fmt.Sprintf("%s %s %s: Joiner %s; Karpenter %s", f.Kind, f.About, f.Reason, f.Ours, f.Theirs)
 }
 
 // comparison is what a scenario shows.
 type comparison struct {
 	Findings []finding
 	Nodes    int            // that were compared
-	May      int            // for some reason, as both see it
+	May      int            // reasons for which both let one of them go
 	Commands map[string]int // that Karpenter was asked about, by reason
 }
 
 // compare lets both sides decide about the scenario at both times, and Karpenter judge what Joiner begins.
-func compare(c catalog.Catalog, s *scenario) (out comparison, err error) {
-	out.Commands = map[string]int{}
+func compare(c catalog.Catalog, s *scenario) (out *comparison, err error) {
+	out = &comparison{Commands: map[string]int{}}
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
 	var memory disrupt.Memory
-	for _, now := range []*scenario{s.before(), s.after()} {
+	for i, now := range []*scenario{s.before(), s.after()} {
 		snapshot := snapshotOf(c, now)
-		theirs := now.cluster(c, nominated(c, snapshot), now.Now.Equal(&s.Now))
-		j, err := karpenter.NewJudge(theirs)
-		if err != nil {
-			return out, err
-		}
 		var p disrupt.Plan
 		p, memory = disrupt.Next(snapshot, memory, sells(c, now.Now.Time))
-		if err := out.candidates(j, now, snapshot, p); err != nil {
-			return out, err
-		}
-		if err := out.budgets(j, now, snapshot); err != nil {
-			return out, err
-		}
-		if err := out.commands(c, theirs, now, snapshot, p); err != nil {
+		placed := placed(c, snapshot)
+		x := &question{out: out, snapshot: snapshot, plan: p, variants: variants(now.cluster(c, nominated(placed), i == 0), homeless(placed))}
+		if err := errors.Join(x.candidates(), x.budgets(), x.commands()); err != nil {
 			return out, err
 		}
 	}
@@ -100,118 +88,177 @@ func (s *scenario) cluster(c catalog.Catalog, nominated []string, first bool) ka
 	return out
 }
 
+// question is one of the times of a scenario: what Joiner decides, and several clusters that are shown to Karpenter, the first as it is.
+type question struct {
+	out      *comparison
+	snapshot cluster.Snapshot
+	plan     disrupt.Plan
+	variants []variant
+}
+
+// reasons are those for which nodes go.
+func reasons() []api.DisruptionReason {
+	return []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionEmpty, api.DisruptionUnderutilized}
+}
+
+// find notes a finding, with the first change by which both sides see the same.
+func (x *question) find(f finding, same func(j *karpenter.Judge) (bool, error)) error {
+	f.snapshot = x.snapshot
+	for _, v := range x.variants[1:] {
+		j, err := karpenter.NewJudge(v.cluster)
+		if err != nil {
+			return err
+		}
+		ok, err := same(j)
+		if err != nil {
+			return err
+		}
+		if ok {
+			f.eased = v.name
+			break
+		}
+	}
+	x.out.Findings = append(x.out.Findings, f)
+	return nil
+}
+
 // candidates compares for which reasons each node may go.
-func (out *comparison) candidates(j *karpenter.Judge, s *scenario, snapshot cluster.Snapshot, p disrupt.Plan) error {
+func (x *question) candidates() error {
+	j, err := karpenter.NewJudge(x.variants[0].cluster)
+	if err != nil {
+		return err
+	}
 	verdicts, err := j.Candidates()
 	if err != nil {
 		return err
 	}
 	for _, v := range verdicts {
-		out.Nodes++
-		may := false
-		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionEmpty, api.DisruptionUnderutilized} {
-			ours, theirs := slices.Contains(p.Eligible[reason], v.Claim), slices.Contains(v.Reasons, reason)
-			may = may || ours && theirs
+		x.out.Nodes++
+		for _, reason := range reasons() {
+			ours, theirs := slices.Contains(x.plan.Eligible[reason], v.Claim), slices.Contains(v.Reasons, reason)
 			if ours == theirs {
+				if ours {
+					x.out.May++
+				}
 				continue
 			}
-			f := finding{Kind: "candidate", Claim: v.Claim, Reason: reason, Ours: "may go", Theirs: "may go", s: s, snapshot: snapshot, verdict: v}
-			if i := slices.IndexFunc(p.Spared, func(x disrupt.Spared) bool { return x.Claim == v.Claim }); i >= 0 {
-				f.spared = p.Spared[i]
-			}
+			f := finding{Kind: "candidate", About: v.Claim, Reason: reason, Ours: "may go", Theirs: "may go", ours: ours}
 			if !ours {
-				f.Ours = fmt.Sprintf("keeps it (%s: %s)", f.spared.Word, f.spared.Why)
+				f.Ours = "keeps it" + x.spared(v.Claim)
 			}
 			if !theirs {
 				f.Theirs = fmt.Sprintf("keeps it (graceful %q, eventual %q)", v.Graceful, v.Eventual)
 			}
-			out.Findings = append(out.Findings, f)
-		}
-		if may {
-			out.May++
+			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { return sees(j, v.Claim, reason, ours) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// sees reports whether Karpenter's verdict about the node is that.
+func sees(j *karpenter.Judge, claim string, reason api.DisruptionReason, may bool) (bool, error) {
+	all, err := j.Candidates()
+	i := slices.IndexFunc(all, func(v karpenter.Verdict) bool { return v.Claim == claim })
+	return i >= 0 && slices.Contains(all[i].Reasons, reason) == may, err
+}
+
+// spared is why the node stays.
+func (x *question) spared(claim string) string {
+	i := slices.IndexFunc(x.plan.Spared, func(s disrupt.Spared) bool { return s.Claim == claim })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", x.plan.Spared[i].Word, x.plan.Spared[i].Why)
 }
 
 // budgets compares how many nodes of each pool may go.
-func (out *comparison) budgets(j *karpenter.Judge, s *scenario, snapshot cluster.Snapshot) error {
-	for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionEmpty, api.DisruptionUnderutilized} {
-		theirs, err := j.Budgets(reason)
+func (x *question) budgets() error {
+	j, err := karpenter.NewJudge(x.variants[0].cluster)
+	if err != nil {
+		return err
+	}
+	for _, reason := range reasons() {
+		left, err := j.Budgets(reason)
 		if err != nil {
 			return err
 		}
-		for _, p := range snapshot.Pools {
-			ours, err := budget.Left(snapshot, p, reason)
-			if err != nil || ours != theirs[p.Name] {
-				out.Findings = append(out.Findings, finding{Kind: "budget", Claim: p.Name, Reason: reason, s: s, snapshot: snapshot, left: theirs[p.Name],
-					Ours: fmt.Sprintf("lets %d go (%v)", ours, err), Theirs: fmt.Sprintf("lets %d go", theirs[p.Name])})
+		for _, p := range x.snapshot.Pools {
+			ours, problem := budget.Left(x.snapshot, p, reason)
+			if problem == nil && ours == left[p.Name] {
+				continue
+			}
+			f := finding{Kind: "budget", About: p.Name, Reason: reason, Ours: fmt.Sprintf("lets %d go (%v)", ours, problem), Theirs: fmt.Sprintf("lets %d go", left[p.Name])}
+			err := x.find(f, func(j *karpenter.Judge) (bool, error) {
+				left, err := j.Budgets(reason)
+				return problem == nil && ours == left[p.Name], err
+			})
+			if err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// commands lets Karpenter judge what begins. What it objects to is tried again without what keeps it from answering.
-func (out *comparison) commands(c catalog.Catalog, now karpenter.Cluster, s *scenario, snapshot cluster.Snapshot, p disrupt.Plan) error {
-	if len(p.Begin) == 0 {
-		return nil
+// commands lets Karpenter judge what begins. Those of static pools come last: they do not ask where their pods go.
+func (x *question) commands() error {
+	all := slices.Clone(x.plan.Begin)
+	slices.SortStableFunc(all, func(a, b disrupt.Command) int { return cmp.Compare(x.static(a), x.static(b)) })
+	j, err := karpenter.NewJudge(x.variants[0].cluster)
+	if err != nil {
+		return err
 	}
-	judges := make([]*karpenter.Judge, len(easings()))
-	for i, e := range easings() {
-		var err error
-		if judges[i], err = karpenter.NewJudge(e.change(now, homeless(c, snapshot))); err != nil {
+	var begun []string
+	for i, c := range all {
+		x.out.Commands[string(c.Reason)]++
+		o, err := objection(j, c)
+		if err != nil {
 			return err
 		}
-	}
-	for _, cmd := range p.Begin {
-		out.Commands[string(cmd.Reason)]++
-		eased := ""
-		var first *karpenter.Objection
-		for i, j := range judges {
-			err := j.Validate(cmd)
-			var objection *karpenter.Objection
-			switch {
-			case err != nil && !errors.As(err, &objection):
-				return fmt.Errorf("judge %s: %w", cmd, err)
-			case i == 0:
-				first = objection
-			case objection == nil && eased == "":
-				eased = easings()[i].name
+		if o != nil {
+			f := finding{Kind: o.Rule, About: strings.Join(c.Claims, ","), Reason: c.Reason, Ours: "begins " + c.String(), Theirs: "says " + o.Why, command: c, begun: slices.Clone(begun)}
+			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { return passes(j, all[:i+1]) }); err != nil {
+				return err
 			}
 		}
-		if first != nil {
-			out.Findings = append(out.Findings, finding{Kind: first.Rule, Claim: cmp.Or(first.Claim, strings.Join(cmd.Claims, ",")), Reason: cmd.Reason, Ours: "begins " + cmd.String(),
-				Theirs: "says " + first.Why, s: s, snapshot: snapshot, command: cmd, eased: eased})
-		}
+		begun = append(begun, c.Claims...)
 	}
 	return nil
 }
 
-// easing is a change to a cluster after which Karpenter answers questions that it does not answer before.
-type easing struct {
-	name   string
-	change func(c karpenter.Cluster, homeless []string) karpenter.Cluster
+// passes reports whether Karpenter lets the last command pass when the others have begun.
+func passes(j *karpenter.Judge, all []disrupt.Command) (ok bool, err error) {
+	for _, c := range all {
+		o, err := objection(j, c)
+		if err != nil {
+			return false, err
+		}
+		ok = o == nil
+	}
+	return ok, nil
 }
 
-func easings() []easing {
-	spare := func(c karpenter.Cluster, _ []string) karpenter.Cluster { c.Spare = true; return c }
-	alone := func(c karpenter.Cluster, homeless []string) karpenter.Cluster {
-		c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(homeless, p.Namespace+"/"+p.Name) })
-		return c
+// objection is what Karpenter has against the command, nil for nothing.
+func objection(j *karpenter.Judge, c disrupt.Command) (*karpenter.Objection, error) {
+	err := j.Validate(c)
+	var o *karpenter.Objection
+	if err != nil && !errors.As(err, &o) {
+		return nil, fmt.Errorf("judge %s: %w", c, err)
 	}
-	return []easing{
-		{"", func(c karpenter.Cluster, _ []string) karpenter.Cluster { return c }},
-		{easedByPool, spare},
-		{easedByPods, alone},
-		{easedByPods, func(c karpenter.Cluster, homeless []string) karpenter.Cluster { return spare(alone(c, homeless), nil) }},
-	}
+	return o, nil
 }
 
-const (
-	easedByPool = "a NodePool that may launch"
-	easedByPods = "nothing waiting for new nodes"
-)
+// static is 1 for a command about nodes of a static pool, else 0.
+func (x *question) static(c disrupt.Command) int {
+	for _, n := range x.snapshot.Claims {
+		if p, ok := x.snapshot.PoolOf(n.Pool); ok && p.Static && slices.Contains(c.Claims, n.Name) {
+			return 1
+		}
+	}
+	return 0
+}
 
 // unexplained are the findings for which no documented difference accounts.
 func (out *comparison) unexplained() []finding {

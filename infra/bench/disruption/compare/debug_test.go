@@ -36,5 +36,13 @@ func TestDebug(t *testing.T) {
 	for _, l := range p.Lines() {
 		fmt.Println(l)
 	}
-	fmt.Println(s)
+	if os.Getenv("YAML") != "" {
+		fmt.Println(s)
+	}
+	for _, p := range snap.Pools {
+		fmt.Println(p.Name, p.Static, p.Replicas, p.Limited, p.Limits, p.Disruption, p.Ready, p.Deleting)
+	}
+	for _, n := range snap.Claims {
+		fmt.Println(n.Name, n.Pool, n.NodeName, n.Deleting, n.LastPodEvent, n.TerminationGrace, n.Labels["node.kubernetes.io/instance-type"], n.Labels["karpenter.sh/capacity-type"], n.Labels["topology.kubernetes.io/zone"])
+	}
 }

@@ -89,6 +89,7 @@ func (d *dice) oddity(node *corev1.Node, claim *api.NodeClaim) {
 			node.Spec.Taints = append(node.Spec.Taints[:len(node.Spec.Taints):len(node.Spec.Taints)], disrupted)
 		},
 		func() {
+			claim.DeletionTimestamp = new(d.ago(5 * time.Minute))
 			claim.Status.Conditions = append(claim.Status.Conditions, condition(api.ConditionInstanceTerminating, metav1.ConditionTrue, d.ago(time.Minute)))
 		},
 		func() {

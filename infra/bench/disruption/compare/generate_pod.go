@@ -52,8 +52,9 @@ func (d *dice) addPods(node *corev1.Node, t catalog.Type) {
 		d.constrain(&p, node)
 		if d.one(3) {
 			d.podOddity(&p)
+		} else {
+			d.perhapsLate(&p.ObjectMeta)
 		}
-		d.perhapsLate(&p.ObjectMeta)
 		d.s.Pods = append(d.s.Pods, p)
 	}
 }

@@ -53,9 +53,9 @@ func sells(c catalog.Catalog, now time.Time) pack.Market {
 }
 
 // nominated are the nodes on which pods are about to run.
-func nominated(c catalog.Catalog, s cluster.Snapshot) []string {
+func nominated(p plan.Plan) []string {
 	var out []string
-	for _, x := range placed(c, s).Existing {
+	for _, x := range p.Existing {
 		out = append(out, x.Node)
 	}
 	slices.Sort(out)
@@ -63,8 +63,7 @@ func nominated(c catalog.Catalog, s cluster.Snapshot) []string {
 }
 
 // homeless are the pods that wait, or whose node goes already, and for which no node that exists has room.
-func homeless(c catalog.Catalog, s cluster.Snapshot) []string {
-	p := placed(c, s)
+func homeless(p plan.Plan) []string {
 	var out []string
 	for _, l := range p.Launches {
 		out = append(out, l.Pods...)
