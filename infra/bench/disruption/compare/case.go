@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -45,7 +46,27 @@ func (s *scenario) before() *scenario {
 			out.Budgets = append(out.Budgets, s.Budgets[i])
 		}
 	}
+	out.Nodes, out.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
+	for i := range s.Nodes {
+		if _, ok := s.Nodes[i].Annotations[annotationLate+"initialized"]; ok {
+			out.uninitialize(&s.Nodes[i], i)
+		}
+	}
 	return &out
+}
+
+// uninitialize makes the node, the i-th, one that is not initialized yet.
+func (s *scenario) uninitialize(node *corev1.Node, i int) {
+	node = node.DeepCopy()
+	delete(node.Labels, api.LabelInitialized)
+	s.Nodes[i] = *node
+	for k := range s.Claims {
+		if s.Claims[k].Status.ProviderID == node.Spec.ProviderID {
+			n := s.Claims[k].DeepCopy()
+			n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions, func(c metav1.Condition) bool { return c.Type == api.ConditionInitialized })
+			s.Claims[k] = *n
+		}
+	}
 }
 
 // after is the scenario at the second time.

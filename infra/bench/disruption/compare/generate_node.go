@@ -114,6 +114,10 @@ func (d *dice) oddity(node *corev1.Node, claim *api.NodeClaim) {
 		func() { node.Labels[api.LabelNodePool], claim.Labels[api.LabelNodePool] = "gone", "gone" },
 		func() { claim.Status.LastPodEventTime = metav1.NewTime(claim.CreationTimestamp.Add(time.Second)) },
 		func() { claim.Status.NodeName = "" },
+		func() {
+			annotate(&node.ObjectMeta, annotationLate+"initialized", "true")
+			claim.Status.Conditions[2].LastTransitionTime = metav1.NewTime(d.now.Add(10 * time.Second))
+		},
 	}
 	oddities[d.IntN(len(oddities))]()
 }

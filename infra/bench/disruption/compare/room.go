@@ -15,17 +15,18 @@ type room struct {
 	labels map[string]string
 	taints []cluster.Taint
 	free   resource.List
+	pods   []cluster.Pod
 }
 
 // fits reports whether the pods of the command have room on the nodes there are and on what it launches, by trying every way: then Karpenter's
-// first fit is all that is against it. It is false where rules between pods have a say.
+// first fit is all that is against it. It is false where more than anti-affinity between pods on a node has a say.
 func (f finding) fits() bool {
 	var pods []cluster.Pod
 	for _, p := range f.snapshot.Pods {
 		if !f.moves(p) {
 			continue
 		}
-		if len(p.Spread)+len(p.Affinity)+len(p.AntiAffinity)+len(p.HostPorts) > 0 {
+		if slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool { return !c.Soft }) || len(p.Affinity) > 0 {
 			return false
 		}
 		pods = append(pods, p)
@@ -56,21 +57,23 @@ func (f finding) rooms() (out []room) {
 		}
 		free := h.Allocatable()
 		var daemons resource.List
+		var pods []cluster.Pod
 		for _, p := range f.snapshot.Pods {
 			if p.NodeName != h.Node.Name {
 				continue
 			}
+			pods = append(pods, p)
 			free = free.Sub(p.Need)
 			if p.Owner == cluster.OwnerDaemonSet {
 				daemons = daemons.Add(p.Need)
 			}
 		}
-		out = append(out, f.withDaemons(room{h.Labels(), h.Taints(), free}, daemons))
+		out = append(out, f.withDaemons(room{h.Labels(), h.Taints(), free, pods}, daemons))
 	}
 	for _, l := range f.command.Launches {
 		for _, t := range sells(f.snapshot.Catalog, f.snapshot.Now)("") {
 			if t.Name == l.Choice.Type {
-				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints, t.Allocatable}, resource.List{}))
+				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints, t.Allocatable, nil}, resource.List{}))
 			}
 		}
 	}
@@ -135,12 +138,22 @@ func place(pods []cluster.Pod, rooms []room) bool {
 		if !p.Need.FitsIn(rooms[i].free) || !rooms[i].takes(&p) {
 			continue
 		}
-		before := rooms[i].free
-		rooms[i].free = before.Sub(p.Need)
+		if slices.ContainsFunc(rooms[i].pods, func(other cluster.Pod) bool { return avoids(p, other) || avoids(other, p) }) {
+			continue
+		}
+		before := rooms[i]
+		rooms[i].free, rooms[i].pods = before.free.Sub(p.Need), append(slices.Clone(before.pods), p)
 		if place(pods[1:], rooms) {
 			return true
 		}
-		rooms[i].free = before
+		rooms[i] = before
 	}
 	return false
+}
+
+// avoids reports whether the pod may not be on a node with the other one.
+func avoids(p, other cluster.Pod) bool {
+	return slices.ContainsFunc(p.AntiAffinity, func(t cluster.AffinityTerm) bool {
+		return other.Active() && p.Namespace == other.Namespace && t.Selector.Matches(other.Labels)
+	})
 }
