@@ -155,6 +155,7 @@ func (a *App) rules() cluster.Rules {
 		MoveUSD:               a.set.PodMoveUSD,
 		DisruptionSteps:       a.set.DisruptionSteps,
 		DisruptionWaves:       a.set.DisruptionWaves,
+		DriftedPerCommand:     a.set.DriftedPerCommand,
 		LaunchTimeout:         a.set.LaunchTimeout,
 		RegistrationTimeout:   a.set.RegistrationTimeout,
 		InitializationTimeout: a.set.InitializationTimeout,

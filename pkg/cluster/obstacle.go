@@ -37,9 +37,8 @@ func (o Obstacles) Of(pods []Pod) (word, why string) {
 			return Protected, fmt.Sprintf("pod %s carries %s", p.Key(), api.AnnotationDoNotDisrupt)
 		}
 	}
-	taint := []Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
 	for _, p := range pods {
-		if !p.Active() || p.Owner == OwnerNode || len(Untolerated(taint, p.Tolerations)) == 0 {
+		if !p.drained() {
 			continue
 		}
 		var mine []Budget
@@ -51,9 +50,16 @@ func (o Obstacles) Of(pods []Pod) (word, why string) {
 		if len(mine) > 1 {
 			return PodBudgeted, fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(), len(mine))
 		}
-		if i := slices.IndexFunc(mine, func(b Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 && (p.Ready || !mine[i].AlwaysAllowUnready) {
+		if i := slices.IndexFunc(mine, func(b Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 && !mine[i].spares(p) {
 			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace, mine[i].Name, p.Key())
 		}
 	}
 	return "", ""
+}
+
+// drained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its node, and does not
+// tolerate the taint that drained nodes have.
+func (p Pod) drained() bool {
+	taint := []Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
+	return p.Active() && p.Owner != OwnerNode && len(Untolerated(taint, p.Tolerations)) > 0
 }

@@ -51,18 +51,19 @@ type Rules struct {
 	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
 	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
 	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`
-	DetachTimeout         time.Duration `json:"detachTimeout,omitempty"`    // how long a drained node waits for its volumes to be detached, 0 for ever
-	NodeRepair            bool          `json:"nodeRepair,omitempty"`       // nodes that stay unhealthy are replaced by force
-	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"`       // an instance younger than this is never called leaked
-	ConfirmAfter          time.Duration `json:"confirmAfter,omitempty"`     // how old a proposed disruption is before it is begun; 0 for 15 s
-	ReplaceTimeout        time.Duration `json:"replaceTimeout,omitempty"`   // a disruption not done by then is taken back; 0 for 10 min
-	Payback               time.Duration `json:"payback,omitempty"`          // within this a move of pods must earn what it costs; 0 for 1 h
-	MoveUSD               float64       `json:"moveUSD,omitempty"`          // what moving one ordinary pod costs; 0 for 0.0012
-	DisruptionSteps       int           `json:"disruptionSteps,omitempty"`  // what-if questions of one search for disruptions; 0 for 24
-	DisruptionWaves       int           `json:"disruptionWaves,omitempty"`  // a consolidation may have so many times as many nodes as budgets let go at a time; 0 for 1
-	ReportDisruption      bool          `json:"reportDisruption,omitempty"` // decide about disruption and tell, begin nothing
-	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"`   // part of an instance's memory that the VM keeps
-	ReservedENIs          int64         `json:"reservedENIs,omitempty"`     // network interfaces that pods do not get
+	DetachTimeout         time.Duration `json:"detachTimeout,omitempty"`     // how long a drained node waits for its volumes to be detached, 0 for ever
+	NodeRepair            bool          `json:"nodeRepair,omitempty"`        // nodes that stay unhealthy are replaced by force
+	MinLeakAge            time.Duration `json:"minLeakAge,omitempty"`        // an instance younger than this is never called leaked
+	ConfirmAfter          time.Duration `json:"confirmAfter,omitempty"`      // how old a proposed disruption is before it is begun; 0 for 15 s
+	ReplaceTimeout        time.Duration `json:"replaceTimeout,omitempty"`    // a disruption not done by then is taken back; 0 for 10 min
+	Payback               time.Duration `json:"payback,omitempty"`           // within this a move of pods must earn what it costs; 0 for 1 h
+	MoveUSD               float64       `json:"moveUSD,omitempty"`           // what moving one ordinary pod costs; 0 for 0.0012
+	DisruptionSteps       int           `json:"disruptionSteps,omitempty"`   // what-if questions of one search for disruptions; 0 for 24
+	DisruptionWaves       int           `json:"disruptionWaves,omitempty"`   // a consolidation may have so many times as many nodes as budgets let go at a time; 0 for 1
+	DriftedPerCommand     int           `json:"driftedPerCommand,omitempty"` // drifted nodes with pods that one command replaces at most; 0 for 1
+	ReportDisruption      bool          `json:"reportDisruption,omitempty"`  // decide about disruption and tell, begin nothing
+	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"`    // part of an instance's memory that the VM keeps
+	ReservedENIs          int64         `json:"reservedENIs,omitempty"`      // network interfaces that pods do not get
 }
 
 // NoSearch as the number of search steps takes plans as they come first.
@@ -185,15 +186,21 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 	return Pool{}, false
 }
 
+// spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
+func (b Budget) spares(p Pod) bool { return b.AlwaysAllowUnready && !p.Ready }
+
 // Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it never allows it, or two
-// select it, and the eviction API takes no such pod (spec core.md §6.2, §9.5).
+// select it, and the eviction API takes no such pod. A pod that a drain does not evict, but leaves to end with its node, is not held back.
 func (s Snapshot) Unevictable(p Pod) bool {
+	if !p.drained() {
+		return false
+	}
 	n := 0
 	for _, b := range s.Budgets {
 		if b.Namespace != p.Namespace || !b.Selector.Matches(p.Labels) {
 			continue
 		}
-		if n++; n > 1 || b.FullyBlocking {
+		if n++; n > 1 || b.FullyBlocking && !b.spares(p) {
 			return true
 		}
 	}

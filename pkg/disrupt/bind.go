@@ -84,9 +84,9 @@ func (x *site) emptiness(need resource.List) float64 {
 
 // sturdy adds to the launches of a plan about a set of nodes what pods will need that the scheduler leaves without a place. It is false
 // when that does not end, or costs more than spare, USD per hour.
-func (v *view) sturdy(set []*node, p plan.Plan, spare float64) ([]plan.Launch, bool) {
+func (v *view) sturdy(from *baseline, set []*node, p plan.Plan, spare float64) ([]plan.Launch, bool) {
 	const most = 3
-	b := v.table()
+	b := v.boardOf(from)
 	defer b.back(len(b.steps))
 	moving := v.cleared(b, set)
 	planned := p.Places()
@@ -177,7 +177,7 @@ func (v *view) apart(pods []*cluster.Pod, set []*node, besides []plan.Launch) cl
 	for _, n := range set {
 		out[n.Node.Name] = true
 	}
-	s := v.ask(v.calm, out, false)
+	s := v.ask(v.saving.s, out, false)
 	homeless := map[string]bool{}
 	for _, p := range pods {
 		homeless[p.Key()] = true
@@ -211,21 +211,6 @@ func (v *view) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
 		c.Allocatable = t.Allocatable
 	}
 	return c
-}
-
-// table is the board of the calm snapshot, without what something takes away already.
-func (v *view) table() *board {
-	if v.desk == nil {
-		v.desk = newBoard(v.calm, v.leaving())
-		v.cleaned = map[*node]bool{}
-	}
-	for _, n := range v.nodes {
-		if n.taken && n.Node != nil && !v.cleaned[n] {
-			v.desk.leave(n)
-			v.cleaned[n] = true
-		}
-	}
-	return v.desk
 }
 
 // cleared takes the nodes off the board and returns the pods that have to move, sorted.

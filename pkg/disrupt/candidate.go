@@ -172,12 +172,17 @@ func (v *view) outlived(n *node) refuse {
 	return refuse{"expired", "it has expired, and is not replaced while disruption of its NodePool is only reported"}
 }
 
-// unasked is why a node stays that nothing keeps, and about which no answer was noted: it was not looked at, or there was nothing to note.
-func (v *view) unasked(n *node) refuse {
-	reason, moving := v1.DisruptionUnderutilized, v.moved
-	if n.empty {
-		reason = v1.DisruptionEmpty
+// queued is why a drifted node stays that may go and about which no answer was noted.
+func (v *view) queued(n *node) refuse {
+	if n.barredE.word != "" || !n.Claim.Is(v1.ConditionDrifted) {
+		return refuse{}
 	}
+	return cmp.Or(v.unasked(n, v1.DisruptionDrifted), refuse{"turn", "other drifted nodes are looked at first"})
+}
+
+// unasked is why a node was not looked at that may go for the reason, nothing where that is not known.
+func (v *view) unasked(n *node, reason v1.DisruptionReason) refuse {
+	moving := v.moved
 	if v.reports(n) {
 		moving = v.moving
 	}
@@ -189,7 +194,7 @@ func (v *view) unasked(n *node) refuse {
 	case moving:
 		return refuse{"turn", "pods of other nodes move first"}
 	}
-	return refuse{"worth", "nothing cheaper was found for its pods"}
+	return refuse{}
 }
 
 // overBudget is why a node stays that the budgets of its pool keep.
@@ -205,12 +210,16 @@ func (v *view) spared() []Spared {
 		if n.taken && why.word == "" {
 			continue
 		}
-		why = cmp.Or(why, n.drift, n.barred, n.kept)
+		why = cmp.Or(why, n.drift, v.queued(n), n.barred, n.kept)
 		if why.word == "" { // it was not looked at
 			why = v.lone(n)
 		}
 		if why.word == "" {
-			why = v.unasked(n)
+			reason := v1.DisruptionUnderutilized
+			if n.empty {
+				reason = v1.DisruptionEmpty
+			}
+			why = cmp.Or(v.unasked(n, reason), refuse{"worth", "nothing cheaper was found for its pods"})
 		}
 		s := Spared{Claim: n.Claim.Name, Pool: n.Pool(), Word: why.word, Why: why.why}
 		if n.Node != nil {

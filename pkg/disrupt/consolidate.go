@@ -100,7 +100,7 @@ func spare(set []*node, word string, why map[*node]string) []*node {
 // planned is where the pods of the nodes would go, and whether that is because new nodes are held for some: what the packer says where that
 // bears what the scheduler does with the others, or new nodes for what the scheduler leaves, whichever costs less.
 func (v *view) planned(set []*node) (p plan.Plan, held bool) {
-	p = v.without(set, false)
+	p = v.without(v.saving, set)
 	if len(p.Unplaced) > 0 || !hold.Can(v.s.Rules, movingOf(set)) {
 		return p, false
 	}
@@ -129,7 +129,7 @@ func (v *view) shed(set []*node) (c Command, ok, done bool) {
 		return Command{}, false, false
 	}
 	if slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return len(p.Spread) > 0 }) {
-		if p := v.without(set, false); len(p.Launches)+len(p.Unplaced) > 0 {
+		if p := v.without(v.saving, set); len(p.Launches)+len(p.Unplaced) > 0 {
 			return Command{}, false, false
 		}
 	}
@@ -242,7 +242,7 @@ func (v *view) stands(set []*node, p plan.Plan) (c Command, ok, sturdy bool) {
 	if !ok {
 		return c, false, true
 	}
-	launches, sturdy := v.sturdy(set, p, v.earns(c)/(v.rules().payback.Hours()+v.overlap(set)))
+	launches, sturdy := v.sturdy(v.saving, set, p, v.earns(c)/(v.rules().payback.Hours()+v.overlap(set)))
 	if sturdy && len(launches) > len(p.Launches) {
 		c, ok = v.paying(set, launches)
 	}

@@ -80,7 +80,8 @@ func (d *digest) asJSON(what any) {
 // restless is how long after a node became ready what the packer says about it changes with time alone.
 const restless = 20 * time.Second
 
-// digest is about the calm snapshot, who may go, what is sold, and the settings. Lists are added up, so that their order does not matter.
+// digest is about the baselines, who may go, what is sold, and the settings. Lists are added up, so that their order does not matter. The
+// baseline of consolidation is that of drift without the room on nodes that settle, and both are told of each node.
 func (v *view) digest(candidates []*node) uint64 {
 	d := begin()
 	d.asJSON([]any{v.s.Rules, v.paid, v.room})
@@ -90,8 +91,8 @@ func (v *view) digest(candidates []*node) uint64 {
 	each(&d, v.s.Namespaces, func(x *digest, n *cluster.Namespace) { x.asJSON(n) })
 	each(&d, v.s.Budgets, func(x *digest, b *cluster.Budget) { x.asJSON(b) })
 	each(&d, v.s.Pools, func(x *digest, p *cluster.Pool) { x.pool(v, p) })
-	each(&d, v.calm.Pods, (*digest).pod)
-	each(&d, v.calm.Nodes, (*digest).node)
+	each(&d, v.renewal.s.Pods, (*digest).pod)
+	each(&d, v.renewal.s.Nodes, (*digest).node)
 	each(&d, candidates, func(x *digest, n **node) {
 		x.text((*n).Claim.Name)
 		x.price((*n).price)

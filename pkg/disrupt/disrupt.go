@@ -267,8 +267,11 @@ func (v *view) lapsed(old Proposal) string {
 			}
 		}
 	}
-	if v.rules().steps == 0 {
+	switch {
+	case v.rules().steps == 0:
 		return noTime
+	case old.Reason == v1.DisruptionDrifted && v.beyondOne(v.named(old.Claims)):
+		return "more of the nodes have pods to move than one command about drift replaces"
 	}
 	return "no case for " + string(old.Reason) + " any more"
 }
@@ -293,7 +296,7 @@ func (v *view) again(old Proposal) (Command, bool) {
 		return Command{}, false
 	case set[0].static():
 		return v.renewed(set[0])
-	case v.rules().steps == 0:
+	case v.rules().steps == 0, old.Reason == v1.DisruptionDrifted && v.beyondOne(set):
 		return Command{}, false
 	case old.Reason == v1.DisruptionDrifted:
 		return v.drifted(set)
@@ -334,7 +337,9 @@ func (v *view) find(m *Memory) (out []Command) {
 		if c, ok := next(m); ok {
 			v.claim(c)
 			out = append(out, c)
-			m.DriftWas = m.DriftWas && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
+			if c.Reason != v1.DisruptionEmpty && v.moves(c) {
+				m.DriftWas = c.Reason == v1.DisruptionDrifted
+			}
 		}
 	}
 	if !v.moving {

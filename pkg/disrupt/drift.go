@@ -9,32 +9,37 @@ import (
 	v1 "joiner/pkg/api/v1"
 )
 
-// mostDrifted is how many drifted nodes one command replaces: enough to go on, few enough that one of them fails little.
-const mostDrifted = 5
-
-// findDrifted finds drifted nodes: the oldest drift first, and nodes without pods before others (spec core.md §6.4, Drift). Nodes that
-// cannot be replaced take nothing of a budget: the next ones are asked about. It takes at most half of the questions of a pass and little of its work, or a pool
-// whose nodes cannot be replaced would keep all others from consolidation, and the next pass goes on after the nodes that it asked about last.
+// findDrifted finds drifted nodes, the oldest drift first: all that have no pods to move, and then so many that have as the rules say. Nodes
+// that cannot be replaced take nothing of a budget: the next ones are asked about. It takes at most half of the questions of a pass and
+// little of its work, or a pool whose nodes cannot be replaced would keep all others from consolidation. The next pass goes on after the
+// nodes that it asked about last.
 func (v *view) findDrifted(m *Memory) (Command, bool) {
-	var set []*node
+	var empty, set []*node
 	for _, n := range v.nodes {
-		if !n.static() && v.open(n, v1.DisruptionDrifted) {
+		switch {
+		case n.static() || !v.open(n, v1.DisruptionDrifted):
+		case len(n.moving) == 0:
+			empty = append(empty, n)
+		default:
 			set = append(set, n)
 		}
 	}
-	slices.SortStableFunc(set, func(a, b *node) int {
-		return cmp.Or(cmp.Compare(min(len(a.moving), 1), min(len(b.moving), 1)),
-			a.Claim.Condition(v1.ConditionDrifted).Since.Compare(b.Claim.Condition(v1.ConditionDrifted).Since),
-			strings.Compare(a.Claim.Name, b.Claim.Name))
-	})
+	slices.SortFunc(empty, byDrift)
+	slices.SortFunc(set, byDrift)
+	mayAsk := func() bool { return v.asked < v.rules().steps/2 && v.work < v.mostWork()/4 }
+	if mayAsk() {
+		if c, ok := v.drifted(v.within(empty, v1.DisruptionDrifted)); ok {
+			return c, true
+		}
+	}
 	first := 1 + slices.IndexFunc(set, func(n *node) bool { return n.Claim.Name == m.Drifted })
 	set = slices.Concat(set[first:], set[:first])
-	for v.asked < v.rules().steps/2 && v.work < v.mostWork()/4 {
+	for mayAsk() {
 		batch := v.within(set, v1.DisruptionDrifted)
 		if len(batch) == 0 {
 			break
 		}
-		batch = batch[:min(len(batch), mostDrifted)]
+		batch = batch[:min(len(batch), v.rules().drifted)]
 		m.Drifted = batch[len(batch)-1].Claim.Name
 		if c, ok := v.drifted(batch); ok {
 			return c, true
@@ -44,14 +49,29 @@ func (v *view) findDrifted(m *Memory) (Command, bool) {
 	return Command{}, false
 }
 
+// byDrift puts those first that drifted first.
+func byDrift(a, b *node) int {
+	return cmp.Or(a.Claim.Condition(v1.ConditionDrifted).Since.Compare(b.Claim.Condition(v1.ConditionDrifted).Since),
+		strings.Compare(a.Claim.Name, b.Claim.Name))
+}
+
+// beyondOne reports whether the nodes have more among them that have pods to move than one command about drift may have.
+func (v *view) beyondOne(set []*node) bool {
+	busy := 0
+	for _, n := range set {
+		busy += min(len(n.moving), 1)
+	}
+	return busy > v.rules().drifted
+}
+
 // drifted is the command that replaces the nodes, whatever it costs, without those whose pods nobody can take. It brings the nodes that pods
 // need which the scheduler may leave without a place where the plan has none to spare: such a command would be taken back again and again.
 func (v *view) drifted(set []*node) (Command, bool) {
 	for len(set) > 0 {
-		p := v.without(set, true)
+		p := v.without(v.renewal, set)
 		stuck := v.stuck(set, p)
 		if len(stuck) == 0 {
-			launches, sturdy := v.sturdy(set, p, math.Inf(1))
+			launches, sturdy := v.sturdy(v.renewal, set, p, math.Inf(1))
 			if !sturdy {
 				launches = p.Launches
 			}

@@ -60,27 +60,27 @@ func (v *view) ask(s cluster.Snapshot, out map[string]bool, forGood bool) cluste
 
 // without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
 // go for good the nodes count for the limits of their pools still: both run while pods move. What is launched besides has room for them.
-func (v *view) without(set []*node, forGood bool, besides ...plan.Launch) plan.Plan {
+func (v *view) without(from *baseline, set []*node, besides ...plan.Launch) plan.Plan {
 	d := begin()
 	d.text("without")
 	d.text(namesOf(set)...)
-	d.yes(forGood)
+	d.yes(from.forGood)
 	for _, l := range besides {
 		d.text(l.Pool, l.Choice.String())
 	}
 	p := v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot {
-		s := v.drop(v.calm, v.leavingFor(), false)
+		s := v.drop(from.s, v.leavingFor(), false)
 		out := map[string]bool{}
 		for _, n := range set {
 			out[n.Node.Name] = true
 		}
-		if forGood && len(set) == 1 {
+		if from.forGood && len(set) == 1 {
 			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
 		}
 		for i, l := range besides {
 			s.Claims = append(slices.Clone(s.Claims), v.claimOf(l, fmt.Sprintf("launch %d", i), true))
 		}
-		return v.ask(s, out, forGood)
+		return v.ask(s, out, from.forGood)
 	})
 	v.worked(podsOf(set), p)
 	return p

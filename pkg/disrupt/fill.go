@@ -46,7 +46,7 @@ func (v *view) agreed(set []*node, launches []plan.Launch) bool {
 	if !v.mayWiden(set, launches) {
 		return true
 	}
-	p := v.without(set, false, launches...)
+	p := v.without(v.saving, set, launches...)
 	return len(p.Launches)+len(p.Unplaced) == 0
 }
 

@@ -185,7 +185,7 @@ func (v *view) below(p cluster.Pool, types []string, req require.Set, most float
 // diverse reports whether the types of the launch still have as many values as each minValues asks for.
 func (v *view) diverse(p cluster.Pool, l plan.Launch) bool {
 	for _, r := range l.Requirements.All() {
-		if r.MinValues == 0 || l.Annotations[v1.AnnotationMinValuesRelaxed] == "true" {
+		if r.MinValues == 0 {
 			continue
 		}
 		seen := map[string]bool{}

@@ -1,9 +1,7 @@
 package disrupt
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/plan"
@@ -28,9 +26,7 @@ func (v *view) findStatic() []Command {
 			set = append(set, n)
 		}
 	}
-	slices.SortStableFunc(set, func(a, b *node) int {
-		return cmp.Or(a.Claim.Condition(v1.ConditionDrifted).Since.Compare(b.Claim.Condition(v1.ConditionDrifted).Since), strings.Compare(a.Claim.Name, b.Claim.Name))
-	})
+	slices.SortFunc(set, byDrift)
 	var out []Command
 	for _, n := range v.within(set, v1.DisruptionDrifted) {
 		if c, ok := v.renewed(n); ok {

@@ -15,7 +15,6 @@ import (
 	"joiner/pkg/overlay"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
-	"joiner/pkg/resource"
 	"joiner/pkg/static"
 )
 
@@ -28,6 +27,7 @@ type rules struct {
 	moveUSD        float64       // what moving one ordinary pod costs
 	steps          int           // what-if questions of one search
 	waves          int           // a command may have so many times as many nodes as budgets let go at a time
+	drifted        int           // nodes with pods that one command about drift replaces at most
 	spotTypes      int           // types that a spot replacement for spot nodes names at least
 }
 
@@ -42,6 +42,7 @@ func rulesOf(r cluster.Rules) rules {
 		moveUSD:        cmp.Or(r.MoveUSD, 0.0012),
 		steps:          cmp.Or(r.DisruptionSteps, 24),
 		waves:          waves,
+		drifted:        max(1, r.DriftedPerCommand),
 		spotTypes:      cmp.Or(r.SpotTypes, 15),
 	}
 }
@@ -81,9 +82,10 @@ type view struct {
 	stock     *pack.Stock // once asked for
 	restock   func() *pack.Stock
 	types     func(cluster.Pool) []catalog.Type
-	base      plan.Plan        // where pods go as it is
-	calm      cluster.Snapshot // with every pod where base puts it, and room on nodes that may take moved pods only
-	nodes     []*node          // ours, sorted by claim
+	base      plan.Plan // where pods go as it is
+	saving    *baseline // of consolidation
+	renewal   *baseline // of drift
+	nodes     []*node   // ours, sorted by claim
 	byClaim   map[string]*node
 	byNode    map[string]*node
 	quiet     map[string]Quiet
@@ -93,17 +95,15 @@ type view struct {
 	typeIn    func(pool cluster.Pool, name string) (catalog.Type, bool) // as the pool sees it
 	paid      map[string]float64                                        // which part of the price the account's commitments pay, by NodeClaim
 	room      map[string]int64                                          // what they have left, by their ids
-	desk      *board
-	asking    []cluster.Pod  // of the last question, their memory is used again
-	cleaned   map[*node]bool // nodes that were taken off it
-	asked     int            // what-if questions in this pass
-	work      int            // that they were
-	before    int            // before the search began, about proposals
-	patient   bool           // new nodes for all pods of a set are asked for whatever work that is
-	rest      []*node        // of the set that was asked about last, if there was no work left to follow it up
-	world     uint64         // digest of all that their answers depend on, 0 while it is not known
-	yield     float64        // what the set asked about last would earn by the packer's first answer, not a number where it gave none
 	podBy     map[string]*cluster.Pod
+	asking    []cluster.Pod      // of the last question, their memory is used again
+	asked     int                // what-if questions in this pass
+	work      int                // that they were
+	before    int                // before the search began, about proposals
+	patient   bool               // new nodes for all pods of a set are asked for whatever work that is
+	rest      []*node            // of the set that was asked about last, if there was no work left to follow it up
+	world     uint64             // digest of all that their answers depend on, 0 while it is not known
+	yield     float64            // what the set asked about last would earn by the packer's first answer, not a number where it gave none
 	worth     map[string]float64 // what the pods that move are worth, by key, once asked
 	moving    bool               // a command of this pass moves pods
 	moved     bool               // the same of those that act, while it is about pools that only report
@@ -146,7 +146,7 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 	}
 	v.remember(m.Failed)
 	v.budgets()
-	v.calm = v.settled()
+	v.renewal, v.saving = v.baselines()
 	return v
 }
 
@@ -279,61 +279,6 @@ func (v *view) budgets() {
 	}
 	slices.SortFunc(v.closed, func(a, b Closed) int { return strings.Compare(a.Pool, b.Pool) })
 }
-
-// settled is the snapshot with every pod where the base plan puts it, so that a question about some nodes is about their pods only.
-// Pods that wait for new nodes are left out: their nodes are on their way. Nodes that may not take moved pods have no room.
-func (v *view) settled() cluster.Snapshot {
-	s := v.s
-	to := v.base.Places()
-	gone := map[string]bool{}
-	for _, u := range v.base.Unplaced {
-		gone[u.Pod] = true
-	}
-	for _, l := range v.base.Launches {
-		for _, p := range l.Pods {
-			gone[p] = true
-		}
-	}
-	s.Pods = make([]cluster.Pod, 0, len(v.s.Pods))
-	leaving := map[string]bool{}
-	for _, n := range v.nodes {
-		if n.Node != nil && n.Condemned() {
-			leaving[n.Node.Name] = true
-		}
-	}
-	for _, p := range v.s.Pods {
-		host, found := to[p.Key()]
-		if gone[p.Key()] || leaving[p.NodeName] && !found {
-			continue
-		}
-		if found {
-			p.NodeName, p.Unscheduled, p.Nominated = host, false, ""
-		}
-		s.Pods = append(s.Pods, p)
-	}
-	s = v.drop(s, leaving, false)
-	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
-	node, claim := map[string]int{}, map[string]int{}
-	for i := range s.Nodes {
-		node[s.Nodes[i].Name] = i
-	}
-	for i := range s.Claims {
-		claim[s.Claims[i].Name] = i
-	}
-	for _, n := range v.nodes {
-		if n.Initialized() && !v.settling(n) || n.Node != nil && leaving[n.Node.Name] {
-			continue
-		}
-		s.Claims[claim[n.Claim.Name]].Allocatable = nothing()
-		if n.Node != nil {
-			s.Nodes[node[n.Node.Name]].Allocatable = nothing()
-		}
-	}
-	return s
-}
-
-// nothing is an allocatable into which no pod fits, and which is not mistaken for one that nobody knows.
-func nothing() resource.List { return resource.List{CPU: 1} }
 
 // young reports whether the pods of the node have changed within its own pool's consolidateAfter (spec core.md §4.11).
 func (v *view) young(n *node) bool {

@@ -30,5 +30,8 @@ func disruptionKnobs() []knob[Values] {
 		whole(Setting{Name: "disruptionWaves", Env: "DISRUPTION_WAVES", Default: "1", Unit: "waves",
 			Doc: "A consolidation that begins while no other node is out of service may have so many times as many nodes as the budgets of NodePools let go at a time: they are drained in waves that the budgets allow, and those whose turn has not come take no new pods meanwhile. More makes fleets cheaper for fewer moves, and keeps old and new nodes side by side for longer."},
 			bounds{1, 20}, func(v *Values) *int { return &v.DisruptionWaves }),
+		whole(Setting{Name: "maxDriftedNodesPerCommand", Env: "MAX_DRIFTED_NODES_PER_COMMAND", Default: "1", Unit: "nodes",
+			Doc: "How many drifted nodes with pods are replaced together at most, as far as the budgets of NodePools let them go; drifted nodes without pods go together in any case. More replaces large fleets sooner, and by fewer new nodes."},
+			bounds{1, 100}, func(v *Values) *int { return &v.DriftedPerCommand }),
 	}
 }

@@ -89,6 +89,7 @@ type Values struct {
 	PodMoveUSD              float64
 	DisruptionSteps         int
 	DisruptionWaves         int
+	DriftedPerCommand       int
 	Stay                    time.Duration
 	BatchIdle               time.Duration
 	BatchMax                time.Duration

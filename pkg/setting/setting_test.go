@@ -34,6 +34,7 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		PodMoveUSD:              0.0012,
 		DisruptionSteps:         24,
 		DisruptionWaves:         1,
+		DriftedPerCommand:       1,
 		Stay:                    50 * time.Second,
 		BatchIdle:               time.Second,
 		BatchMax:                10 * time.Second,
@@ -76,7 +77,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "REHEARSE_LAUNCHES": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_QUARANTINE": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
-		"DISRUPTION": "report", "PAYBACK_TIME": "2h", "POD_MOVE_USD": "0.01", "DISRUPTION_STEPS": "5", "DISRUPTION_WAVES": "4",
+		"DISRUPTION": "report", "PAYBACK_TIME": "2h", "POD_MOVE_USD": "0.01", "DISRUPTION_STEPS": "5", "DISRUPTION_WAVES": "4", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: setting.RebalanceReplace, RebalanceQuarantine: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
-		Disruption: setting.DisruptionReport, PaybackTime: 2 * time.Hour, PodMoveUSD: 0.01, DisruptionSteps: 5, DisruptionWaves: 4, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
+		Disruption: setting.DisruptionReport, PaybackTime: 2 * time.Hour, PodMoveUSD: 0.01, DisruptionSteps: 5, DisruptionWaves: 4, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)

@@ -65,7 +65,7 @@ func drawRules(e *engine, shares bool) cluster.Rules {
 	claims := []int{3, 100}[e.rng.IntN(2)]
 	return cluster.Rules{MaxClaims: claims, LaunchTimeout: 2 * time.Minute, RegistrationTimeout: 3 * time.Minute,
 		InitializationTimeout: 4 * time.Minute, MinLeakAge: 30 * time.Second, MemoryOverhead: memoryOverhead,
-		Hold: e.chance(hold), Payback: 10 * time.Minute, DisruptionSteps: 12, DisruptionWaves: claims / 25}
+		Hold: e.chance(hold), Payback: 10 * time.Minute, DisruptionSteps: 12, DisruptionWaves: claims / 25, DriftedPerCommand: claims / 20}
 }
 
 // soldOutFor is how long functions are told to leave an offer alone.
