@@ -1,0 +1,13 @@
+//go:build !karpenter_1_14
+
+package karpenter
+
+import (
+	"sigs.k8s.io/karpenter/pkg/controllers/disruption"
+	"sigs.k8s.io/karpenter/pkg/state/cost"
+)
+
+// newController makes the disruption controller in the form of Karpenter 1.15, which reads gates from the context.
+func (d *Disruption) newController(c *cost.ClusterCost) *disruption.Controller {
+	return disruption.NewController(d.ctx, d.clock, d.store, d.prov, d.provider, d.recorder, d.cluster, d.queue, c)
+}
