@@ -90,7 +90,7 @@ func NewJudge(c Cluster) (*Judge, error) {
 func (j *Judge) makeMethods() {
 	c := disruption.MakeConsolidation(j.clock, j.cluster, j.store, j.prov, j.provider, &j.said, j.queue)
 	j.base.consolidation = validators{disruption.NewEmptinessValidator(c), disruption.NewMultiConsolidationValidator(c)}
-	for _, m := range disruption.NewMethods(j.clock, j.cluster, j.store, j.prov, j.provider, &j.said, j.queue) {
+	for _, m := range j.newMethods() {
 		switch m.(type) {
 		case *disruption.Emptiness:
 			j.base.empty = m

@@ -11,3 +11,7 @@ import (
 func (d *Disruption) newController(c *cost.ClusterCost) *disruption.Controller {
 	return disruption.NewController(d.clock, d.store, d.prov, d.provider, d.recorder, d.cluster, d.queue, c)
 }
+
+func (j *Judge) newMethods() []disruption.Method {
+	return disruption.NewMethods(j.clock, j.cluster, j.store, j.prov, j.provider, &j.said, j.queue)
+}
