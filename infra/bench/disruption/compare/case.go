@@ -88,6 +88,15 @@ func late(m *metav1.ObjectMeta) bool {
 	return ok
 }
 
+// clone is a copy that may be changed.
+func (s *scenario) clone() *scenario {
+	out, err := parseScenario([]byte(s.String()))
+	if err != nil {
+		panic(err) // it was written a moment ago
+	}
+	return out
+}
+
 // String is the scenario as YAML.
 func (s *scenario) String() string {
 	b, err := yaml.Marshal(s)

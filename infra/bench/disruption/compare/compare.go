@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/infra/bench/karpenter"
@@ -80,7 +81,8 @@ func (s *scenario) cluster(c catalog.Catalog, nominated []string, first bool) ka
 	}
 	for i := range s.Claims {
 		n := s.Claims[i].DeepCopy()
-		if at := &n.Status.LastPodEventTime; came[n.Status.NodeName] && n.Status.NodeName != "" && s.Now.Sub(at.Time) >= 10*time.Second {
+		node := slices.IndexFunc(s.Nodes, func(o corev1.Node) bool { return o.Spec.ProviderID == n.Status.ProviderID })
+		if at := &n.Status.LastPodEventTime; node >= 0 && came[s.Nodes[node].Name] && s.Now.Sub(at.Time) >= 10*time.Second {
 			*at = s.Now
 		}
 		out.Claims = append(out.Claims, *n)

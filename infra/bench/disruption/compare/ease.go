@@ -22,6 +22,7 @@ const (
 	nodeAlone      = "node deleted without its claim"
 	labelTaken     = "label taken off a node"
 	unknownReady   = "pod that says nothing of its readiness"
+	endingAnti     = "anti-affinity of pods that are being deleted"
 	nothingToMake  = "no NodePool that may launch"
 	othersHomeless = "pods of others without a node"
 )
@@ -34,6 +35,7 @@ func easings() []easing {
 		{nodeAlone, condemned(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil })},
 		{labelTaken, relabelled},
 		{unknownReady, unready},
+		{endingAnti, unavoided},
 		{nothingToMake, func(c karpenter.Cluster, _ []string) karpenter.Cluster { c.Spare = true; return c }},
 		{othersHomeless, func(c karpenter.Cluster, homeless []string) karpenter.Cluster {
 			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(homeless, p.Namespace+"/"+p.Name) })
@@ -104,6 +106,18 @@ func unready(c karpenter.Cluster, _ []string) karpenter.Cluster {
 			p.Status.Conditions[is].Status = corev1.ConditionFalse
 		}
 		c.Pods[i] = *p
+	}
+	return c
+}
+
+// unavoided takes anti-affinity from pods that are being deleted.
+func unavoided(c karpenter.Cluster, _ []string) karpenter.Cluster {
+	c.Pods = slices.Clone(c.Pods)
+	for i := range c.Pods {
+		if c.Pods[i].DeletionTimestamp != nil && c.Pods[i].Spec.Affinity != nil {
+			c.Pods[i] = *c.Pods[i].DeepCopy()
+			c.Pods[i].Spec.Affinity.PodAntiAffinity = nil
+		}
 	}
 	return c
 }

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
@@ -19,19 +22,19 @@ type room struct {
 }
 
 // fits reports whether the pods of the command have room on the nodes there are and on what it launches, by trying every way: then Karpenter's
-// first fit is all that is against it. It is false where more than anti-affinity between pods on a node has a say.
+// first fit is all that is against it. It is false where pods must be with others.
 func (f finding) fits() bool {
 	var pods []cluster.Pod
 	for _, p := range f.snapshot.Pods {
 		if !f.moves(p) {
 			continue
 		}
-		if slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool { return !c.Soft }) || len(p.Affinity) > 0 {
+		if len(p.Affinity) > 0 {
 			return false
 		}
 		pods = append(pods, p)
 	}
-	return place(pods, f.rooms())
+	return place(pods, f.rooms(), zonesOf(f.snapshot.Catalog))
 }
 
 // moves reports whether the pod needs another node when the command's nodes go, or waits for one that is there.
@@ -129,9 +132,9 @@ func (r room) takes(p *cluster.Pod) bool {
 }
 
 // place reports whether the pods can be shared out over the rooms.
-func place(pods []cluster.Pod, rooms []room) bool {
+func place(pods []cluster.Pod, rooms []room, zones []string) bool {
 	if len(pods) == 0 {
-		return true
+		return even(rooms, zones)
 	}
 	p := pods[0]
 	for i := range rooms {
@@ -142,8 +145,9 @@ func place(pods []cluster.Pod, rooms []room) bool {
 			continue
 		}
 		before := rooms[i]
+		p.NodeName = moved
 		rooms[i].free, rooms[i].pods = before.free.Sub(p.Need), append(slices.Clone(before.pods), p)
-		if place(pods[1:], rooms) {
+		if place(pods[1:], rooms, zones) {
 			return true
 		}
 		rooms[i] = before
@@ -156,4 +160,37 @@ func avoids(p, other cluster.Pod) bool {
 	return slices.ContainsFunc(p.AntiAffinity, func(t cluster.AffinityTerm) bool {
 		return other.Active() && p.Namespace == other.Namespace && t.Selector.Matches(other.Labels)
 	})
+}
+
+// moved is the node name of pods that were given a place.
+const moved = "moved"
+
+func zonesOf(c catalog.Catalog) []string { return slices.Sorted(maps.Keys(c.Zones)) }
+
+// even reports whether the spread of every pod that was given a place holds over the zones.
+func even(rooms []room, zones []string) bool {
+	for _, r := range rooms {
+		for _, p := range r.pods {
+			if p.NodeName == moved && slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool { return !c.Soft && !evenFor(c, p, r, rooms, zones) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func evenFor(c cluster.Spread, p cluster.Pod, at room, rooms []room, zones []string) bool {
+	counts := map[string]int32{}
+	for _, r := range rooms {
+		for _, other := range r.pods {
+			if other.Active() && other.Namespace == p.Namespace && c.Selector.Matches(other.Labels) {
+				counts[r.labels[c.Key]]++
+			}
+		}
+	}
+	least := counts[zones[0]]
+	for _, z := range zones {
+		least = min(least, counts[z])
+	}
+	return c.Key == corev1.LabelTopologyZone && counts[at.labels[c.Key]]-least <= c.MaxSkew
 }
