@@ -290,3 +290,25 @@ func (j *Judge) nodeOf(l plan.Launch, name string) *corev1.Node {
 	}
 	return node
 }
+
+// Would is what Karpenter would do about the node alone for the reason, if its budgets let it: delete, replace, or nothing.
+func (j *Judge) Would(claim string, reason api.DisruptionReason) (string, error) {
+	m := j.methodOf(disrupt.Command{Reason: reason, Claims: []string{claim}})
+	all, err := j.candidatesOf(m)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(all, func(x *disruption.Candidate) bool { return x.NodeClaim.Name == claim })
+	if i < 0 {
+		return "", nil
+	}
+	defer j.clock.set(j.c.Now) // validation waits
+	cmds, err := m.ComputeCommands(j.ctx, map[string]int{all[i].NodePool.Name: 1}, all[i])
+	if err != nil && j.launchable() {
+		return "", fmt.Errorf("ask about %s for %s: %w", claim, reason, err)
+	}
+	if len(cmds) == 0 {
+		return "", nil
+	}
+	return string(cmds[0].Decision()), nil
+}

@@ -62,7 +62,7 @@ func compare(c catalog.Catalog, s *scenario) (out *comparison, err error) {
 		p, memory = disrupt.Next(snapshot, memory, sells(c, now.Now.Time))
 		placed := placed(c, snapshot)
 		x := &question{out: out, snapshot: snapshot, plan: p, variants: variants(now.cluster(c, nominated(placed), i == 0), homeless(placed))}
-		if err := errors.Join(x.candidates(), x.budgets(), x.commands()); err != nil {
+		if err := errors.Join(x.candidates(), x.budgets(), x.commands(), x.left()); err != nil {
 			return out, err
 		}
 	}
@@ -250,6 +250,34 @@ func objection(j *karpenter.Judge, c disrupt.Command) (*karpenter.Objection, err
 		return nil, fmt.Errorf("judge %s: %w", c, err)
 	}
 	return o, nil
+}
+
+// left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them.
+func (x *question) left() error {
+	for _, n := range x.plan.Spared {
+		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
+			if !slices.Contains(x.plan.Eligible[reason], n.Claim) || (n.Word == "drifted") != (reason == api.DisruptionDrifted) || !slices.Contains([]string{"drifted", "stuck", "worth"}, n.Word) {
+				continue
+			}
+			would := func(j *karpenter.Judge) (string, error) { return j.Would(n.Claim, reason) }
+			j, err := karpenter.NewJudge(x.variants[0].cluster)
+			if err != nil {
+				return err
+			}
+			what, err := would(j)
+			if err != nil {
+				return err
+			}
+			if what == "" || n.Word == "worth" && what != "delete" {
+				continue
+			}
+			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + n.Word + ": " + n.Why + ")", Theirs: "would " + what + " it"}
+			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { what, err := would(j); return what == "", err }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // static is 1 for a command about nodes of a static pool, else 0.

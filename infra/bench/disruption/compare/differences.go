@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,6 +15,8 @@ import (
 const (
 	priceUnknown = "price that nobody knows"
 	firstFit     = "room on existing nodes"
+	unevenSpread = "spread that counts pods without it"
+	notReady     = "static NodePool that cannot launch"
 	sameType     = "one for several, of a type that is there"
 )
 
@@ -43,6 +46,14 @@ func differences() []difference {
 		}},
 		{sameType, func(f finding) bool {
 			return f.Kind == "same-type" && len(f.command.Claims) > 1 && len(f.command.Launches) == 1
+		}},
+		{notReady, func(f finding) bool {
+			h, ok := hostOf(f.snapshot, f.About)
+			p, found := f.snapshot.PoolOf(h.Pool())
+			return f.Kind == "left" && ok && found && p.Static && (!p.Ready || p.Deleting)
+		}},
+		{unevenSpread, func(f finding) bool {
+			return f.Kind == "left" && strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")
 		}},
 		{firstFit, func(f finding) bool { return (f.Kind == "room" || f.Kind == "drift") && f.fits() }},
 	}

@@ -23,6 +23,7 @@ const (
 	labelTaken     = "label taken off a node"
 	unknownReady   = "pod that says nothing of its readiness"
 	endingAnti     = "anti-affinity of pods that are being deleted"
+	poolLeaving    = "young nodes of a NodePool that is being deleted"
 	nothingToMake  = "no NodePool that may launch"
 	othersHomeless = "pods of others without a node"
 )
@@ -36,6 +37,7 @@ func easings() []easing {
 		{labelTaken, relabelled},
 		{unknownReady, unready},
 		{endingAnti, unavoided},
+		{poolLeaving, poolsKept},
 		{nothingToMake, func(c karpenter.Cluster, _ []string) karpenter.Cluster { c.Spare = true; return c }},
 		{othersHomeless, func(c karpenter.Cluster, homeless []string) karpenter.Cluster {
 			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(homeless, p.Namespace+"/"+p.Name) })
@@ -118,6 +120,15 @@ func unavoided(c karpenter.Cluster, _ []string) karpenter.Cluster {
 			c.Pods[i] = *c.Pods[i].DeepCopy()
 			c.Pods[i].Spec.Affinity.PodAntiAffinity = nil
 		}
+	}
+	return c
+}
+
+// poolsKept takes back that NodePools are being deleted.
+func poolsKept(c karpenter.Cluster, _ []string) karpenter.Cluster {
+	c.Pools = slices.Clone(c.Pools)
+	for i := range c.Pools {
+		c.Pools[i].DeletionTimestamp = nil
 	}
 	return c
 }

@@ -172,13 +172,17 @@ func (d *dice) budget(name string) policyv1.PodDisruptionBudget {
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": pick(d, "a", "b", "c", "d")}}
 	}
 	b.Status.DisruptionsAllowed = int32(pick(d, 0, 0, 1, 2))
-	switch d.IntN(4) {
+	switch d.IntN(6) {
 	case 0:
 		b.Spec.MaxUnavailable = new(intstr.FromInt32(b.Status.DisruptionsAllowed))
 	case 1:
-		b.Spec.MinAvailable = new(intstr.FromString(pick(d, "100%", "50%")))
+		b.Spec.MinAvailable = new(intstr.FromString("50%"))
 	case 2:
-		b.Spec.MaxUnavailable = new(intstr.FromString(pick(d, "0%", "50%")))
+		b.Spec.MaxUnavailable = new(intstr.FromString("50%"))
+	case 3:
+		b.Spec.MinAvailable, b.Status.DisruptionsAllowed = new(intstr.FromString("100%")), 0
+	case 4:
+		b.Spec.MaxUnavailable, b.Status.DisruptionsAllowed = new(intstr.FromString("0%")), 0
 	default:
 		b.Spec.MinAvailable = new(intstr.FromInt32(1))
 	}
