@@ -38,7 +38,7 @@ func decisions(p disrupt.Plan, took time.Duration) []metric.Record {
 	}
 	for _, reason := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
 		out = append(out, metric.Record{By: []metric.Tag{{Key: "reason", Value: strings.ToLower(string(reason))}},
-			Values: []metric.Value{metric.Gauge(metric.Eligible, float64(p.Eligible[reason]))}})
+			Values: []metric.Value{metric.Gauge(metric.Eligible, float64(len(p.Eligible[reason])))}})
 	}
 	words, gone := map[string]int{}, map[string]int{}
 	for _, s := range p.Spared {

@@ -78,19 +78,20 @@ func (v *view) open(n *node, reason v1.DisruptionReason) bool {
 	return n.kept.word == ""
 }
 
-// eligible counts the nodes that are a case for each reason and may go.
-func (v *view) eligible() map[v1.DisruptionReason]int {
-	out := map[v1.DisruptionReason]int{v1.DisruptionEmpty: 0, v1.DisruptionDrifted: 0, v1.DisruptionUnderutilized: 0}
+// eligible are the nodes that are a case for each reason and may go.
+func (v *view) eligible() map[v1.DisruptionReason][]string {
+	out := map[v1.DisruptionReason][]string{}
+	add := func(reason v1.DisruptionReason, n *node) { out[reason] = append(out[reason], n.Claim.Name) }
 	for _, n := range v.nodes {
 		if n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted) {
-			out[v1.DisruptionDrifted]++
+			add(v1.DisruptionDrifted, n)
 		}
 		switch {
 		case n.barred.word != "", n.empty && v.keeps[n.Name()], v.lone(n).word != "":
 		case n.empty:
-			out[v1.DisruptionEmpty]++
+			add(v1.DisruptionEmpty, n)
 		default:
-			out[v1.DisruptionUnderutilized]++
+			add(v1.DisruptionUnderutilized, n)
 		}
 	}
 	return out

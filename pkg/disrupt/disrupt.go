@@ -83,18 +83,18 @@ type Closed struct {
 
 // Plan is what one pass does about disruption.
 type Plan struct {
-	Begin    []Command                   // confirmed: mark, replace, taint
-	Finish   []Ended                     // replaced: delete the claims
-	Undo     []Ended                     // failed: take the taint and the marks away
-	Proposed []Command                   // held back until a later pass confirms them
-	Dropped  []Dropped                   `json:",omitempty"`
-	Reported []Command                   // of pools that only report
-	Waiting  []string                    // commands under way, and what each waits for
-	Starting []string                    `json:",omitempty"` // replacements that they wait for; not told in words
-	Spared   []Spared                    // sorted by claim
-	Eligible map[v1.DisruptionReason]int // nodes that are a case for the reason and may go, whatever budgets and prices say
-	Closed   []Closed                    `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
-	Still    []Still                     `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
+	Begin    []Command                        // confirmed: mark, replace, taint
+	Finish   []Ended                          // replaced: delete the claims
+	Undo     []Ended                          // failed: take the taint and the marks away
+	Proposed []Command                        // held back until a later pass confirms them
+	Dropped  []Dropped                        `json:",omitempty"`
+	Reported []Command                        // of pools that only report
+	Waiting  []string                         // commands under way, and what each waits for
+	Starting []string                         `json:",omitempty"` // replacements that they wait for; not told in words
+	Spared   []Spared                         // sorted by claim
+	Eligible map[v1.DisruptionReason][]string // NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
+	Closed   []Closed                         `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
+	Still    []Still                          `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
 }
 
 // Lines is the plan as text, one line for each decision, those of Spared last.

@@ -27,7 +27,7 @@ func (w *world) pass(d *datadriven.TestData) string {
 		out = append(out, asks(append(p.Proposed, p.Begin...))...)
 	}
 	if e := p.Eligible; d.HasArg("eligible") {
-		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", e[v1.DisruptionEmpty], e[v1.DisruptionDrifted], e[v1.DisruptionUnderutilized]))
+		out = append(out, fmt.Sprintf("eligible: %d empty, %d drifted, %d underutilized", len(e[v1.DisruptionEmpty]), len(e[v1.DisruptionDrifted]), len(e[v1.DisruptionUnderutilized])))
 		for _, c := range p.Closed {
 			out = append(out, fmt.Sprintf("closed: pool %s for %v", c.Pool, c.Reasons))
 		}

@@ -11,8 +11,8 @@ const podEventsApart = 10 * time.Second
 
 // Quiet says since when the pods of a node are the same.
 type Quiet struct {
-	Sum   uint32    `json:"sum"` // of the pods
-	Since time.Time `json:"since"`
+	Sum   uint32    `json:"sum"`   // of the pods
+	Since time.Time `json:"since"` // when they changed last, zero while nobody knows of a change
 }
 
 // Still is what is to stand on a NodeClaim about how quiet its node is: when a pod last came, ended or began to end there, zero while
@@ -23,25 +23,30 @@ type Still struct {
 	Consolidatable bool
 }
 
-// quietOf is since when the pods of the node are the same: what the pass before saw, else what stands on the claim, else the time it came
-// into service.
+// quietOf is since when the pods of the node are the same: what the pass before saw, else what stands on the claim.
 func quietOf(n *node, m Memory, now time.Time) Quiet {
-	q := Quiet{Sum: sum(n.pods)}
-	old, known := m.Quiet[n.Claim.Name]
-	switch {
+	q := Quiet{Sum: sum(n.pods), Since: n.Claim.LastPodEvent}
+	switch old, known := m.Quiet[n.Claim.Name]; {
 	case known && old.Sum != q.Sum:
 		q.Since = now
-	case known:
+	case known && !old.Since.IsZero():
 		q.Since = old.Since
-	default:
-		if q.Since = n.Claim.Condition(v1.ConditionInitialized).Since; n.Claim.LastPodEvent.After(q.Since) {
-			q.Since = n.Claim.LastPodEvent
-		}
 	}
 	if q.Since.After(now) {
 		q.Since = now // the clock was set back: nobody waits longer than consolidateAfter from now on
 	}
 	return q
+}
+
+// quietSince is from when consolidateAfter of the node counts: from the last change of its pods, or from the time it came into service.
+func (v *view) quietSince(n *node) time.Time {
+	if since := v.quiet[n.Claim.Name].Since; !since.IsZero() {
+		return since
+	}
+	if since := n.Claim.Condition(v1.ConditionInitialized).Since; since.Before(v.now()) {
+		return since
+	}
+	return v.now() // the clock was set back
 }
 
 // still are the NodeClaims on which something else stands, sorted. Nodes of static pools, and of those that consolidate never, never
@@ -54,8 +59,8 @@ func (v *view) still() []Still {
 		}
 		q, have := v.quiet[n.Claim.Name], n.Claim.LastPodEvent
 		s := Still{Claim: n.Claim.Name, LastPodEvent: have}
-		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !v.now().Before(q.Since.Add(n.pool.Disruption.After))
-		if q.Since.After(n.Claim.Condition(v1.ConditionInitialized).Since) && !q.Since.Before(have.Add(podEventsApart)) {
+		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !v.young(n)
+		if !q.Since.IsZero() && !q.Since.Before(have.Add(podEventsApart)) {
 			s.LastPodEvent = q.Since.UTC().Truncate(time.Second)
 		}
 		if !s.LastPodEvent.Equal(have) || s.Consolidatable != n.Claim.Is(v1.ConditionConsolidatable) {

@@ -282,7 +282,7 @@ func (v *view) budgets() {
 
 // young reports whether the pods of the node have changed within its own pool's consolidateAfter (spec core.md §4.11).
 func (v *view) young(n *node) bool {
-	return v.now().Before(v.quiet[n.Claim.Name].Since.Add(n.pool.Disruption.After))
+	return v.now().Before(v.quietSince(n).Add(n.pool.Disruption.After))
 }
 
 // settling reports whether consolidation puts nothing more on the node because it is young; where its pool makes no new nodes it does

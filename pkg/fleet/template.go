@@ -49,7 +49,7 @@ func (f *Fleet) ensureTemplates(ctx context.Context, o launch.Order) error {
 func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
 	_, err := f.EC2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(t.Name),
-		LaunchTemplateData: templateData(t),
+		LaunchTemplateData: TemplateData(t),
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tags(t.Tags)}},
 	})
 	if err != nil && !awscode.AlreadyExists(awscode.Of(err)) {
@@ -86,8 +86,8 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 	return n, nil
 }
 
-// templateData is the content of a template (spec aws.md §3.4).
-func templateData(t launch.Template) *types.RequestLaunchTemplateData {
+// TemplateData is the content of a launch template in EC2's terms.
+func TemplateData(t launch.Template) *types.RequestLaunchTemplateData {
 	d := &types.RequestLaunchTemplateData{
 		ImageId:    aws.String(t.ImageID),
 		Monitoring: &types.LaunchTemplatesMonitoringRequest{Enabled: aws.Bool(t.Monitoring)},

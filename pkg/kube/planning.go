@@ -3,6 +3,7 @@ package kube
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
@@ -24,6 +25,15 @@ func Daemon(d *appsv1.DaemonSet) cluster.Pod { return daemonFrom(d) }
 
 // Pool translates a NodePool whose class is one of classes.
 func Pool(p *karpv1.NodePool, classes []catalog.Class) cluster.Pool { return poolFrom(p, classes) }
+
+// Node translates a node.
+func Node(n *corev1.Node) cluster.Node { return nodeFrom(n) }
+
+// Claim translates a NodeClaim.
+func Claim(n *karpv1.NodeClaim) cluster.Claim { return claimFrom(n) }
+
+// Budget translates a PodDisruptionBudget.
+func Budget(b *policyv1.PodDisruptionBudget) cluster.Budget { return budgetFrom(b) }
 
 // Overlay translates a NodeOverlay.
 func Overlay(o *v1alpha1.NodeOverlay) cluster.Overlay { return overlayFrom(o) }

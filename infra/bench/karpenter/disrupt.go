@@ -69,10 +69,10 @@ func NewDisruption(w *world.World) (*Disruption, error) {
 		Spec: appsv1.DaemonSetSpec{Template: w.Daemon.Pod}}}
 	d.store.budgets = w.Budgets
 	d.cluster = state.NewCluster(d.clock, d.store, d.provider)
-	cost := cost.NewClusterCost(d.ctx, d.provider, d.store)
+	costs := cost.NewClusterCost(d.ctx, d.provider, d.store)
 	d.prov = provisioning.NewProvisioner(d.store, d.recorder, d.provider, d.cluster, d.clock, nil, virtualpods.NewVirtualPodCache(d.store))
 	d.queue = disruption.NewQueue(d.store, d.recorder, d.cluster, d.clock, d.prov)
-	d.control = disruption.NewController(d.clock, d.store, d.prov, d.provider, d.recorder, d.cluster, d.queue, cost)
+	d.control = d.newController(costs)
 	for _, p := range w.Pods {
 		p.Object.Status.Phase = corev1.PodRunning
 		d.store.pods[p.Object.Name] = p.Object

@@ -1,4 +1,4 @@
-// Package provider holds Joiner's instance types, user data and drift hash against those of Karpenter's AWS provider, v1.14.1.
+// Package provider holds Joiner's instance types, user data and drift hash against those of Karpenter's AWS provider.
 //
 // It has tests only. What both are given is the same: an EC2NodeClass as YAML, and what EC2 says about every type of the data set.
 package provider
@@ -18,7 +18,6 @@ import (
 	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	peeroptions "github.com/aws/karpenter-provider-aws/pkg/operator/options"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily"
-	"github.com/aws/karpenter-provider-aws/pkg/providers/instancetype"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/instancetype/compatibility"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -65,7 +64,7 @@ func worlds() []world {
 	for name, text := range map[string]string{
 		"kubeReserved":           "kubeReserved: {cpu: 200m, memory: 1Gi, ephemeral-storage: 3Gi, pid: '1000'}",
 		"part of kubeReserved":   "kubeReserved: {memory: 1500M}",
-		"systemReserved":         "systemReserved: {cpu: 1.5, memory: 100Mi, ephemeral-storage: 2G, pid: '100'}",
+		"systemReserved":         "systemReserved: {cpu: '1.5', memory: 100Mi, ephemeral-storage: 2G, pid: '100'}",
 		"eviction in percent":    "evictionHard: {memory.available: 5%, nodefs.available: '7.25%', imagefs.available: 20%}",
 		"eviction in quantities": "evictionHard: {memory.available: 500Mi, nodefs.available: 1Gi, nodefs.inodesFree: 5%}",
 		"eviction off":           "evictionHard: {memory.available: 100%, nodefs.available: 100%}",
@@ -132,14 +131,20 @@ func theirs(t *testing.T, w world, c catalog.Catalog) map[string]seen {
 		t.Fatal(err)
 	}
 	ctx := peeroptions.ToContext(context.Background(), &peeroptions.Options{VMMemoryOverheadPercent: cmp.Or(w.overhead, 0.075), ReservedENIs: w.enis})
-	resolver := instancetype.NewDefaultResolver(c.Region)
+	resolve, err := typeResolver(c.Region, n)
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := map[string]seen{}
 	for _, f := range c.Types {
 		if !slices.Contains(f.Virtualization, "hvm") {
 			continue // EC2 is not asked for it
 		}
 		info := infoOf(f)
-		x := resolver.Resolve(ctx, info, f.Zones, n)
+		x, err := resolve(ctx, info, f.Zones)
+		if err != nil {
+			t.Fatal(err)
+		}
 		s := seen{labels: map[string]string{}, capacity: amountsOf(x.Capacity), allocatable: amountsOf(x.Allocatable()),
 			usable: compatibility.IsCompatibleWithNodeClass(info, n, nil) && slices.ContainsFunc(f.Zones, func(z string) bool { return c.Zones[z] != "" }) && boots(x, n)}
 		for key, r := range x.Requirements {
@@ -151,6 +156,9 @@ func theirs(t *testing.T, w world, c catalog.Catalog) map[string]seen {
 	}
 	return out
 }
+
+// resolveType is how Karpenter sees an instance type that is sold in these zones.
+type resolveType func(ctx context.Context, info types.InstanceTypeInfo, zones []string) (*cloudprovider.InstanceType, error)
 
 // boots reports whether an image of the class fits the type.
 func boots(x *cloudprovider.InstanceType, n *peerv1.EC2NodeClass) bool {

@@ -107,12 +107,13 @@ func TestUserDataSaysWhatKarpentersSays(t *testing.T) {
 }
 
 func peerScript(t *testing.T, family, text string, s setting) (string, error) {
-	k := &peerv1.KubeletConfiguration{}
-	if err := yaml.UnmarshalStrict([]byte(s.kubelet), k); err != nil {
+	o, err := bootstrapOptions(s.kubelet)
+	if err != nil {
 		t.Fatal(err)
 	}
 	ca, cidr := "Q0E=", "172.20.0.0/16"
-	o := bootstrap.Options{ClusterName: "demo", ClusterEndpoint: "https://api", ClusterCIDR: &cidr, KubeletConfig: k, Taints: s.taints, Labels: labels(), CABundle: &ca}
+	o.ClusterName, o.ClusterEndpoint, o.ClusterCIDR, o.CABundle = "demo", "https://api", &cidr, &ca
+	o.Taints, o.Labels = s.taints, labels()
 	if text != "" {
 		o.CustomUserData = &text
 	}

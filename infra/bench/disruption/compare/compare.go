@@ -1,0 +1,296 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/infra/bench/karpenter"
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/budget"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
+)
+
+// finding is something that the two sides see otherwise.
+type finding struct {
+	Kind   string // candidate, budget, or the rule of Karpenter that a command breaks
+	About  string // a claim, those of a command, or a pool
+	Reason api.DisruptionReason
+	Ours   string
+	Theirs string
+
+	eased    string // the difference that explains it because without it both see the same
+	snapshot cluster.Snapshot
+	ours     bool            // of a candidate: Joiner may take it
+	command  disrupt.Command // of a command
+	begun    []string        // claims of commands that began before
+}
+
+// String says it in one line.
+func (f finding) String() string {
+	return fmt.Sprintf("%s %s %s: Joiner %s; Karpenter %s", f.Kind, f.About, f.Reason, f.Ours, f.Theirs)
+}
+
+// comparison is what a scenario shows.
+type comparison struct {
+	Findings []finding
+	Nodes    int            // that were compared
+	May      int            // reasons for which both let one of them go
+	Commands map[string]int // that Karpenter was asked about, by reason
+}
+
+// compare lets both sides decide about the scenario at both times, and Karpenter judge what Joiner begins.
+func compare(c catalog.Catalog, s *scenario) (out *comparison, err error) {
+	out = &comparison{Commands: map[string]int{}}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	var memory disrupt.Memory
+	for i, now := range []*scenario{s.before(), s.after()} {
+		snapshot := snapshotOf(c, now)
+		var p disrupt.Plan
+		p, memory = disrupt.Next(snapshot, memory, sells(c, now.Now.Time))
+		placed := placed(c, snapshot)
+		x := &question{out: out, snapshot: snapshot, plan: p, variants: variants(now.cluster(c, nominated(placed), i == 0), homeless(placed))}
+		if err := errors.Join(x.candidates(), x.budgets(), x.commands(), x.left()); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// cluster is the scenario as Karpenter sees it. Its controllers note on NodeClaims when pods came that were not there at first.
+func (s *scenario) cluster(c catalog.Catalog, nominated []string, first bool) karpenter.Cluster {
+	out := karpenter.Cluster{Now: s.Now.Time, Catalog: c, Pools: s.Pools, Nodes: s.Nodes, Pods: s.Pods, Budgets: s.Budgets, DaemonSets: s.DaemonSets,
+		Nominated: nominated, BestEffort: s.BestEffort}
+	came := map[string]bool{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; late(&p.ObjectMeta) && !first && !slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" }) {
+			came[p.Spec.NodeName] = true
+		}
+	}
+	for i := range s.Claims {
+		n := s.Claims[i].DeepCopy()
+		node := slices.IndexFunc(s.Nodes, func(o corev1.Node) bool { return o.Spec.ProviderID == n.Status.ProviderID })
+		if at := &n.Status.LastPodEventTime; node >= 0 && came[s.Nodes[node].Name] && s.Now.Sub(at.Time) >= 10*time.Second {
+			*at = s.Now
+		}
+		out.Claims = append(out.Claims, *n)
+	}
+	return out
+}
+
+// question is one of the times of a scenario: what Joiner decides, and several clusters that are shown to Karpenter, the first as it is.
+type question struct {
+	out      *comparison
+	snapshot cluster.Snapshot
+	plan     disrupt.Plan
+	variants []variant
+}
+
+// reasons are those for which nodes go.
+func reasons() []api.DisruptionReason {
+	return []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionEmpty, api.DisruptionUnderutilized}
+}
+
+// find notes a finding, with the first change by which both sides see the same.
+func (x *question) find(f finding, same func(j *karpenter.Judge) (bool, error)) error {
+	f.snapshot = x.snapshot
+	for _, v := range x.variants[1:] {
+		j, err := karpenter.NewJudge(v.cluster)
+		if err != nil {
+			return err
+		}
+		ok, err := same(j)
+		if err != nil {
+			return err
+		}
+		if ok {
+			f.eased = v.name
+			break
+		}
+	}
+	x.out.Findings = append(x.out.Findings, f)
+	return nil
+}
+
+// candidates compares for which reasons each node may go.
+func (x *question) candidates() error {
+	j, err := karpenter.NewJudge(x.variants[0].cluster)
+	if err != nil {
+		return err
+	}
+	verdicts, err := j.Candidates()
+	if err != nil {
+		return err
+	}
+	for _, v := range verdicts {
+		x.out.Nodes++
+		for _, reason := range reasons() {
+			ours, theirs := slices.Contains(x.plan.Eligible[reason], v.Claim), slices.Contains(v.Reasons, reason)
+			if ours == theirs {
+				if ours {
+					x.out.May++
+				}
+				continue
+			}
+			f := finding{Kind: "candidate", About: v.Claim, Reason: reason, Ours: "may go", Theirs: "may go", ours: ours}
+			if !ours {
+				f.Ours = "keeps it" + x.spared(v.Claim)
+			}
+			if !theirs {
+				f.Theirs = fmt.Sprintf("keeps it (graceful %q, eventual %q)", v.Graceful, v.Eventual)
+			}
+			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { return sees(j, v.Claim, reason, ours) }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sees reports whether Karpenter's verdict about the node is that.
+func sees(j *karpenter.Judge, claim string, reason api.DisruptionReason, may bool) (bool, error) {
+	all, err := j.Candidates()
+	i := slices.IndexFunc(all, func(v karpenter.Verdict) bool { return v.Claim == claim })
+	return i >= 0 && slices.Contains(all[i].Reasons, reason) == may, err
+}
+
+// spared is why the node stays.
+func (x *question) spared(claim string) string {
+	i := slices.IndexFunc(x.plan.Spared, func(s disrupt.Spared) bool { return s.Claim == claim })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", x.plan.Spared[i].Word, x.plan.Spared[i].Why)
+}
+
+// budgets compares how many nodes of each pool may go.
+func (x *question) budgets() error {
+	j, err := karpenter.NewJudge(x.variants[0].cluster)
+	if err != nil {
+		return err
+	}
+	for _, reason := range reasons() {
+		left, err := j.Budgets(reason)
+		if err != nil {
+			return err
+		}
+		for _, p := range x.snapshot.Pools {
+			ours, problem := budget.Left(x.snapshot, p, reason)
+			if problem == nil && ours == left[p.Name] {
+				continue
+			}
+			f := finding{Kind: "budget", About: p.Name, Reason: reason, Ours: fmt.Sprintf("lets %d go (%v)", ours, problem), Theirs: fmt.Sprintf("lets %d go", left[p.Name])}
+			err := x.find(f, func(j *karpenter.Judge) (bool, error) {
+				left, err := j.Budgets(reason)
+				return problem == nil && ours == left[p.Name], err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// commands lets Karpenter judge what begins. Those of static pools come last: they do not ask where their pods go.
+func (x *question) commands() error {
+	all := slices.Clone(x.plan.Begin)
+	slices.SortStableFunc(all, func(a, b disrupt.Command) int { return cmp.Compare(x.static(a), x.static(b)) })
+	j, err := karpenter.NewJudge(x.variants[0].cluster)
+	if err != nil {
+		return err
+	}
+	var begun []string
+	for i, c := range all {
+		x.out.Commands[string(c.Reason)]++
+		o, err := objection(j, c)
+		if err != nil {
+			return err
+		}
+		if o != nil {
+			f := finding{Kind: o.Rule, About: strings.Join(c.Claims, ","), Reason: c.Reason, Ours: "begins " + c.String(), Theirs: "says " + o.Why, command: c, begun: slices.Clone(begun)}
+			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { return passes(j, all[:i+1]) }); err != nil {
+				return err
+			}
+		}
+		begun = append(begun, c.Claims...)
+	}
+	return nil
+}
+
+// passes reports whether Karpenter lets the last command pass when the others have begun.
+func passes(j *karpenter.Judge, all []disrupt.Command) (ok bool, err error) {
+	for _, c := range all {
+		o, err := objection(j, c)
+		if err != nil {
+			return false, err
+		}
+		ok = o == nil
+	}
+	return ok, nil
+}
+
+// objection is what Karpenter has against the command, nil for nothing.
+func objection(j *karpenter.Judge, c disrupt.Command) (*karpenter.Objection, error) {
+	err := j.Validate(c)
+	var o *karpenter.Objection
+	if err != nil && !errors.As(err, &o) {
+		return nil, fmt.Errorf("judge %s: %w", c, err)
+	}
+	return o, nil
+}
+
+// left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them.
+func (x *question) left() error {
+	for _, n := range x.plan.Spared {
+		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
+			if !slices.Contains(x.plan.Eligible[reason], n.Claim) || (n.Word == "drifted") != (reason == api.DisruptionDrifted) || !slices.Contains([]string{"drifted", "stuck", "worth"}, n.Word) {
+				continue
+			}
+			would := func(j *karpenter.Judge) (string, error) { return j.Would(n.Claim, reason) }
+			j, err := karpenter.NewJudge(x.variants[0].cluster)
+			if err != nil {
+				return err
+			}
+			what, err := would(j)
+			if err != nil {
+				return err
+			}
+			if what == "" || n.Word == "worth" && what != "delete" {
+				continue
+			}
+			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + n.Word + ": " + n.Why + ")", Theirs: "would " + what + " it"}
+			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { what, err := would(j); return what == "", err }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// static is 1 for a command about nodes of a static pool, else 0.
+func (x *question) static(c disrupt.Command) int {
+	for _, n := range x.snapshot.Claims {
+		if p, ok := x.snapshot.PoolOf(n.Pool); ok && p.Static && slices.Contains(c.Claims, n.Name) {
+			return 1
+		}
+	}
+	return 0
+}
+
+// unexplained are the findings for which no documented difference accounts.
+func (out *comparison) unexplained() []finding {
+	return slices.DeleteFunc(slices.Clone(out.Findings), func(f finding) bool { return explain(f) != "" })
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/infra/bench/karpenter"
+	api "joiner/pkg/api/v1"
+)
+
+// easing is a change to what Karpenter is shown, by which one way in which both differ is no more.
+type easing struct {
+	name   string
+	change func(c karpenter.Cluster, homeless []string) karpenter.Cluster
+}
+
+// The names of differences that an easing shows.
+const (
+	taintOfNobody  = "taint of a disruption that nobody began"
+	nodeAlone      = "node deleted without its claim"
+	labelTaken     = "label taken off a node"
+	unknownReady   = "pod that says nothing of its readiness"
+	endingAnti     = "anti-affinity of pods that are being deleted"
+	poolLeaving    = "young nodes of a NodePool that is being deleted"
+	nothingToMake  = "no NodePool that may launch"
+	othersHomeless = "pods of others without a node"
+)
+
+func easings() []easing {
+	return []easing{
+		{taintOfNobody, condemned(func(n *corev1.Node) bool {
+			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintDisrupted })
+		})},
+		{nodeAlone, condemned(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil })},
+		{labelTaken, relabelled},
+		{unknownReady, unready},
+		{endingAnti, unavoided},
+		{poolLeaving, poolsKept},
+		{nothingToMake, func(c karpenter.Cluster, _ []string) karpenter.Cluster { c.Spare = true; return c }},
+		{othersHomeless, func(c karpenter.Cluster, homeless []string) karpenter.Cluster {
+			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(homeless, p.Namespace+"/"+p.Name) })
+			return c
+		}},
+	}
+}
+
+// variant is a cluster to show to Karpenter: as it is, with one easing, or with all.
+type variant struct {
+	name    string // of the difference, empty for none
+	cluster karpenter.Cluster
+}
+
+func variants(c karpenter.Cluster, homeless []string) []variant {
+	out, all := []variant{{"", c}}, variant{"several of these", c}
+	for _, e := range easings() {
+		out = append(out, variant{e.name, e.change(c, homeless)})
+		all.cluster = e.change(all.cluster, homeless)
+	}
+	return append(out, all)
+}
+
+// condemned lets the claims go whose nodes are such.
+func condemned(such func(*corev1.Node) bool) func(karpenter.Cluster, []string) karpenter.Cluster {
+	return func(c karpenter.Cluster, _ []string) karpenter.Cluster {
+		c.Claims = slices.Clone(c.Claims)
+		for i := range c.Nodes {
+			n := claimOf(c, &c.Nodes[i])
+			if n != nil && n.DeletionTimestamp == nil && such(&c.Nodes[i]) {
+				n.DeletionTimestamp = c.Nodes[i].CreationTimestamp.DeepCopy()
+			}
+		}
+		return c
+	}
+}
+
+// relabelled gives nodes the labels that their claims say they had when they came, and claims those by which their nodes have a price.
+func relabelled(c karpenter.Cluster, _ []string) karpenter.Cluster {
+	c.Nodes, c.Claims = slices.Clone(c.Nodes), slices.Clone(c.Claims)
+	for i := range c.Nodes {
+		node := c.Nodes[i].DeepCopy()
+		n := claimOf(c, node)
+		if n == nil {
+			continue
+		}
+		node.Labels[api.LabelNodePool] = n.Labels[api.LabelNodePool]
+		for label, kind := range map[string]string{api.LabelInitialized: api.ConditionInitialized, api.LabelRegistered: api.ConditionRegistered} {
+			if slices.ContainsFunc(n.Status.Conditions, func(k metav1.Condition) bool { return k.Type == kind && k.Status == "True" }) {
+				node.Labels[label] = "true"
+			}
+		}
+		n.Labels = node.Labels
+		c.Nodes[i] = *node
+	}
+	return c
+}
+
+// unready says of pods that do not say whether they are ready that they are not.
+func unready(c karpenter.Cluster, _ []string) karpenter.Cluster {
+	c.Pods = slices.Clone(c.Pods)
+	for i := range c.Pods {
+		p := c.Pods[i].DeepCopy()
+		is := slices.IndexFunc(p.Status.Conditions, func(k corev1.PodCondition) bool { return k.Type == corev1.PodReady })
+		if is < 0 {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
+		} else if p.Status.Conditions[is].Status != corev1.ConditionTrue {
+			p.Status.Conditions[is].Status = corev1.ConditionFalse
+		}
+		c.Pods[i] = *p
+	}
+	return c
+}
+
+// unavoided takes anti-affinity from pods that are being deleted.
+func unavoided(c karpenter.Cluster, _ []string) karpenter.Cluster {
+	c.Pods = slices.Clone(c.Pods)
+	for i := range c.Pods {
+		if c.Pods[i].DeletionTimestamp != nil && c.Pods[i].Spec.Affinity != nil {
+			c.Pods[i] = *c.Pods[i].DeepCopy()
+			c.Pods[i].Spec.Affinity.PodAntiAffinity = nil
+		}
+	}
+	return c
+}
+
+// poolsKept takes back that NodePools are being deleted.
+func poolsKept(c karpenter.Cluster, _ []string) karpenter.Cluster {
+	c.Pools = slices.Clone(c.Pools)
+	for i := range c.Pools {
+		c.Pools[i].DeletionTimestamp = nil
+	}
+	return c
+}
+
+// claimOf is the node's claim, nil for none.
+func claimOf(c karpenter.Cluster, n *corev1.Node) *api.NodeClaim {
+	for i := range c.Claims {
+		if c.Claims[i].Status.ProviderID == n.Spec.ProviderID {
+			return &c.Claims[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	amounts "joiner/pkg/resource"
+)
+
+// addNode makes a node with its claim and its pods. Most are in service, some are not or not quite.
+func (d *dice) addNode(i int) {
+	name := fmt.Sprintf("node-%d", i)
+	p := &d.s.Pools[d.IntN(len(d.s.Pools))]
+	t := d.types[d.names[d.IntN(len(d.names))]]
+	o := t.Offerings[d.IntN(len(t.Offerings))]
+	born := d.ago(pick(d, 3*time.Minute, 20*time.Minute, 6*time.Hour, 20*24*time.Hour))
+	labels := t.Requirements.Labels()
+	maps.Copy(labels, p.Spec.Template.Labels)
+	maps.Copy(labels, map[string]string{
+		corev1.LabelTopologyZone: o.Zone, catalog.LabelZoneID: o.ZoneID, api.LabelCapacityType: o.CapacityType, corev1.LabelHostname: name, api.LabelNodePool: p.Name,
+	})
+	claim := api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + name, UID: uid("claim", name), CreationTimestamp: born, Generation: 1, Labels: maps.Clone(labels),
+		Finalizers:      []string{api.FinalizerTermination},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.Name, UID: p.UID}}}}
+	claim.Spec = api.NodeClaimSpec{NodeClassRef: p.Spec.Template.Spec.NodeClassRef, Requirements: p.Spec.Template.Spec.Requirements,
+		Taints: p.Spec.Template.Spec.Taints, ExpireAfter: p.Spec.Template.Spec.ExpireAfter}
+	claim.Status.ProviderID = "aws:///" + o.Zone + "/i-" + name
+	claim.Status.Capacity, claim.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid("node", name), CreationTimestamp: born, Labels: labels, Finalizers: []string{api.FinalizerTermination}}}
+	node.Spec = corev1.NodeSpec{ProviderID: claim.Status.ProviderID, Taints: p.Spec.Template.Spec.Taints}
+	node.Status = corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: born}}}
+	labels[api.LabelRegistered], labels[api.LabelInitialized] = "true", "true"
+	claim.Status.NodeName = name
+	ready := metav1.NewTime(born.Add(time.Duration(d.Int64N(int64(d.now.Sub(born.Time))+1)) / 8).Truncate(time.Second))
+	for _, kind := range []string{api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized} {
+		claim.Status.Conditions = append(claim.Status.Conditions, condition(kind, metav1.ConditionTrue, ready))
+	}
+	if d.one(2) {
+		claim.Status.LastPodEventTime = d.ago(max(time.Second, d.now.Sub(ready.Time)))
+	}
+	if d.one(3) {
+		claim.Status.Conditions = append(claim.Status.Conditions, condition(api.ConditionDrifted, metav1.ConditionTrue, d.ago(time.Hour)))
+	}
+	if d.one(4) {
+		claim.Spec.TerminationGracePeriod = &api.Duration{Duration: pick(d, 30*time.Second, time.Hour)}
+	}
+	if d.one(3) {
+		d.oddity(&node, &claim)
+	}
+	switch {
+	case d.one(25): // launched, and its node has not come
+		claim.Status.NodeName = ""
+		claim.Status.Conditions = claim.Status.Conditions[:1]
+		d.s.Claims = append(d.s.Claims, claim)
+		return
+	case d.one(25): // of somebody else
+		delete(node.Labels, api.LabelNodePool)
+	default:
+		d.s.Claims = append(d.s.Claims, claim)
+	}
+	d.s.Nodes = append(d.s.Nodes, node)
+	d.addPods(&node, t)
+}
+
+// oddity is something about a node that keeps it, or may be mistaken for such.
+func (d *dice) oddity(node *corev1.Node, claim *api.NodeClaim) {
+	disrupted := api.DisruptedTaint()
+	drop := func(label string) { delete(node.Labels, label) }
+	oddities := []func(){
+		func() {
+			annotate(&node.ObjectMeta, api.AnnotationDoNotDisrupt, pick(d, "true", "true", "false", "1h", ""))
+		},
+		func() { annotate(&node.ObjectMeta, annotationLate+api.AnnotationDoNotDisrupt, "true") },
+		func() { annotate(&claim.ObjectMeta, api.AnnotationDoNotDisrupt, "true") },
+		func() { claim.DeletionTimestamp = new(d.ago(5 * time.Minute)) },
+		func() { node.DeletionTimestamp = new(d.ago(5 * time.Minute)) },
+		func() {
+			node.DeletionTimestamp = new(d.ago(5 * time.Minute))
+			claim.DeletionTimestamp = node.DeletionTimestamp
+			node.Spec.Taints = append(node.Spec.Taints[:len(node.Spec.Taints):len(node.Spec.Taints)], disrupted)
+		},
+		func() {
+			claim.DeletionTimestamp = new(d.ago(5 * time.Minute))
+			claim.Status.Conditions = append(claim.Status.Conditions, condition(api.ConditionInstanceTerminating, metav1.ConditionTrue, d.ago(time.Minute)))
+		},
+		func() {
+			node.Spec.Taints = append(node.Spec.Taints[:len(node.Spec.Taints):len(node.Spec.Taints)], disrupted)
+		},
+		func() { node.Spec.Unschedulable = true },
+		func() { node.Status.Conditions[0].Status = pick(d, corev1.ConditionFalse, corev1.ConditionUnknown) },
+		func() { node.Status.Conditions = nil },
+		func() { drop(api.LabelInitialized); claim.Status.Conditions = claim.Status.Conditions[:2] },
+		func() { drop(api.LabelInitialized) },
+		func() {
+			drop(api.LabelInitialized)
+			drop(api.LabelRegistered)
+			claim.Status.Conditions = claim.Status.Conditions[:1]
+		},
+		func() { drop(api.LabelCapacityType) },
+		func() { drop(corev1.LabelTopologyZone) },
+		func() { drop(corev1.LabelInstanceTypeStable) },
+		func() { drop(api.LabelNodePool) },
+		func() { node.Labels[corev1.LabelInstanceTypeStable] = "x9.large" },
+		func() { node.Labels[api.LabelCapacityType] = "reserved" },
+		func() { node.Labels[api.LabelNodePool], claim.Labels[api.LabelNodePool] = "gone", "gone" },
+		func() { claim.Status.LastPodEventTime = metav1.NewTime(claim.CreationTimestamp.Add(time.Second)) },
+		func() { claim.Status.NodeName = "" },
+		func() {
+			annotate(&node.ObjectMeta, annotationLate+"initialized", "true")
+			claim.Status.Conditions[2].LastTransitionTime = metav1.NewTime(d.now.Add(10 * time.Second))
+		},
+	}
+	oddities[d.IntN(len(oddities))]()
+}
+
+// condition is a condition of an object of generation 1.
+func condition(kind string, is metav1.ConditionStatus, since metav1.Time) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: is, Reason: kind, LastTransitionTime: since, ObservedGeneration: 1}
+}
+
+func uid(kind, name string) types.UID { return types.UID(kind + "-" + name) }
+
+func annotate(m *metav1.ObjectMeta, name, value string) {
+	if m.Annotations == nil {
+		m.Annotations = map[string]string{}
+	}
+	m.Annotations[name] = value
+}
+
+func in(key string, values ...string) api.Requirement {
+	return api.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: values}
+}
+
+// nillable is a duration or Never.
+func nillable(text string) (out api.NillableDuration) {
+	if err := out.UnmarshalJSON([]byte(`"` + text + `"`)); err != nil {
+		panic(err) // the texts are constants
+	}
+	return out
+}
+
+func quantities(l amounts.List) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for _, name := range l.Names() {
+		if name == amounts.CPU {
+			out[corev1.ResourceCPU] = *resource.NewMilliQuantity(l.CPU, resource.DecimalSI)
+			continue
+		}
+		out[corev1.ResourceName(name)] = *resource.NewQuantity(l.Get(name), resource.BinarySI)
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/kube"
+	"joiner/pkg/pack"
+	"joiner/pkg/plan"
+)
+
+// snapshotOf is the scenario as Joiner reads it.
+func snapshotOf(c catalog.Catalog, s *scenario) cluster.Snapshot {
+	class := catalog.DefaultClass(c)
+	out := cluster.Snapshot{Now: s.Now.UTC(), Catalog: c, Classes: []catalog.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}, {Name: "kube-system"}, {Name: "other"}},
+		Rules: cluster.Rules{Hold: true, RelaxMinValues: s.BestEffort}}
+	for i := range s.Pools {
+		out.Pools = append(out.Pools, kube.Pool(&s.Pools[i], out.Classes))
+	}
+	for i := range s.Claims {
+		out.Claims = append(out.Claims, kube.Claim(&s.Claims[i]))
+	}
+	for i := range s.Nodes {
+		out.Nodes = append(out.Nodes, kube.Node(&s.Nodes[i]))
+	}
+	for i := range s.Pods {
+		if p := kube.Pod(&s.Pods[i]); !p.Terminal() { // others are not read
+			out.Pods = append(out.Pods, p)
+		}
+	}
+	for i := range s.Budgets {
+		out.Budgets = append(out.Budgets, kube.Budget(&s.Budgets[i]))
+	}
+	for i := range s.DaemonSets {
+		out.Daemons = append(out.Daemons, kube.Daemon(&s.DaemonSets[i]))
+	}
+	slices.SortFunc(out.Claims, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Nodes, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.Pods, func(a, b cluster.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// sells is what the class may launch.
+func sells(c catalog.Catalog, now time.Time) pack.Market {
+	types := catalog.Resolve(c, catalog.DefaultClass(c), nil, now)
+	return func(string) []catalog.Type { return types }
+}
+
+// nominated are the nodes on which pods are about to run.
+func nominated(p plan.Plan) []string {
+	var out []string
+	for _, x := range p.Existing {
+		out = append(out, x.Node)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// homeless are the pods that wait, or whose node goes already, and for which no node that exists has room.
+func homeless(p plan.Plan) []string {
+	var out []string
+	for _, l := range p.Launches {
+		out = append(out, l.Pods...)
+	}
+	for _, u := range p.Unplaced {
+		out = append(out, u.Pod)
+	}
+	return out
+}
+
+// placed is where pods go that wait, or whose node goes already, by a plan that is as simple as a question of disruption is: others may be as
+// good, and which of them a provisioner chooses is not what is compared.
+func placed(c catalog.Catalog, s cluster.Snapshot) plan.Plan {
+	s.Rules.SearchSteps, s.Rules.NodeCostUSD = cluster.NoSearch, 0.02
+	return pack.PodsFrom(s, sells(c, s.Now))
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+// room is a node that pods may come to.
+type room struct {
+	labels map[string]string
+	taints []cluster.Taint
+	free   resource.List
+	pods   []cluster.Pod
+}
+
+// fits reports whether the pods of the command have room on the nodes there are and on what it launches, by trying every way: then Karpenter's
+// first fit is all that is against it. It is false where pods must be with others.
+func (f finding) fits() bool {
+	var pods []cluster.Pod
+	for _, p := range f.snapshot.Pods {
+		if !f.moves(p) {
+			continue
+		}
+		if len(p.Affinity) > 0 {
+			return false
+		}
+		pods = append(pods, p)
+	}
+	return place(pods, f.rooms(), zonesOf(f.snapshot.Catalog))
+}
+
+// moves reports whether the pod needs another node when the command's nodes go, or waits for one that is there.
+func (f finding) moves(p cluster.Pod) bool {
+	if !p.Reschedulable() {
+		return false
+	}
+	for _, name := range f.command.Claims {
+		h, ok := hostOf(f.snapshot, name)
+		if ok && h.Node != nil && h.Node.Name == p.NodeName {
+			return !p.Protected(f.snapshot.Now) && !f.snapshot.Unevictable(p)
+		}
+	}
+	return false
+}
+
+// rooms are the nodes that stay, with what is free there, and the replacements.
+func (f finding) rooms() (out []room) {
+	for _, h := range f.snapshot.Hosts() {
+		gone := h.Claim != nil && (slices.Contains(f.command.Claims, h.Claim.Name) || slices.Contains(f.begun, h.Claim.Name))
+		if h.Node == nil || gone || h.Condemned() || !h.Initialized() || f.young(h) {
+			continue
+		}
+		free := h.Allocatable()
+		var daemons resource.List
+		var pods []cluster.Pod
+		for _, p := range f.snapshot.Pods {
+			if p.NodeName != h.Node.Name {
+				continue
+			}
+			pods = append(pods, p)
+			free = free.Sub(p.Need)
+			if p.Owner == cluster.OwnerDaemonSet {
+				daemons = daemons.Add(p.Need)
+			}
+		}
+		out = append(out, f.withDaemons(room{h.Labels(), h.Taints(), free, pods}, daemons))
+	}
+	for _, l := range f.command.Launches {
+		for _, t := range sells(f.snapshot.Catalog, f.snapshot.Now)("") {
+			if t.Name == l.Choice.Type {
+				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints, t.Allocatable, nil}, resource.List{}))
+			}
+		}
+	}
+	return out
+}
+
+// young reports whether consolidation puts nothing on the node.
+func (f finding) young(h cluster.Host) bool {
+	if f.Reason != api.DisruptionUnderutilized || h.Claim == nil {
+		return false
+	}
+	p, ok := f.snapshot.PoolOf(h.Claim.Pool)
+	since := h.Claim.Condition(api.ConditionInitialized).Since
+	if h.Claim.LastPodEvent.After(since) {
+		since = h.Claim.LastPodEvent
+	}
+	return ok && !p.Disruption.Never && f.snapshot.Now.Before(since.Add(p.Disruption.After))
+}
+
+// withDaemons keeps room for the daemons that the node will have beside those it has.
+func (f finding) withDaemons(r room, has resource.List) room {
+	var all resource.List
+	for i := range f.snapshot.Daemons {
+		if r.takes(&f.snapshot.Daemons[i]) {
+			all = all.Add(f.snapshot.Daemons[i].Need)
+		}
+	}
+	r.free = r.free.Sub(all.Sub(has).Max(resource.List{}))
+	return r
+}
+
+func launchLabels(t catalog.Type, o catalog.Offer, pool string, more map[string]string) map[string]string {
+	out := t.Requirements.Labels()
+	for k, v := range more {
+		out[k] = v
+	}
+	out[api.LabelNodePool], out[api.LabelCapacityType], out["topology.kubernetes.io/zone"] = pool, o.CapacityType, o.Zone
+	return out
+}
+
+// takes reports whether labels and taints let the pod there.
+func (r room) takes(p *cluster.Pod) bool {
+	for k, v := range p.NodeSelector {
+		if r.labels[k] != v {
+			return false
+		}
+	}
+	meets := func(term []require.Requirement) bool {
+		return !slices.ContainsFunc(term, func(q require.Requirement) bool { return !q.Matches(r.labels) })
+	}
+	hard := slices.DeleteFunc(slices.Clone(r.taints), func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" || t.Hold() })
+	return (len(p.NodeAffinity) == 0 || slices.ContainsFunc(p.NodeAffinity, meets)) && len(cluster.Untolerated(hard, p.Tolerations)) == 0
+}
+
+// place reports whether the pods can be shared out over the rooms.
+func place(pods []cluster.Pod, rooms []room, zones []string) bool {
+	if len(pods) == 0 {
+		return even(rooms, zones)
+	}
+	p := pods[0]
+	for i := range rooms {
+		if !p.Need.FitsIn(rooms[i].free) || !rooms[i].takes(&p) {
+			continue
+		}
+		if slices.ContainsFunc(rooms[i].pods, func(other cluster.Pod) bool { return avoids(p, other) || avoids(other, p) }) {
+			continue
+		}
+		before := rooms[i]
+		p.NodeName = moved
+		rooms[i].free, rooms[i].pods = before.free.Sub(p.Need), append(slices.Clone(before.pods), p)
+		if place(pods[1:], rooms, zones) {
+			return true
+		}
+		rooms[i] = before
+	}
+	return false
+}
+
+// avoids reports whether the pod may not be on a node with the other one.
+func avoids(p, other cluster.Pod) bool {
+	return slices.ContainsFunc(p.AntiAffinity, func(t cluster.AffinityTerm) bool {
+		return other.Active() && p.Namespace == other.Namespace && t.Selector.Matches(other.Labels)
+	})
+}
+
+// moved is the node name of pods that were given a place.
+const moved = "moved"
+
+func zonesOf(c catalog.Catalog) []string { return slices.Sorted(maps.Keys(c.Zones)) }
+
+// even reports whether the spread of every pod that was given a place holds over the zones.
+func even(rooms []room, zones []string) bool {
+	for _, r := range rooms {
+		for _, p := range r.pods {
+			if p.NodeName == moved && slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool { return !c.Soft && !evenFor(c, p, r, rooms, zones) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func evenFor(c cluster.Spread, p cluster.Pod, at room, rooms []room, zones []string) bool {
+	counts := map[string]int32{}
+	for _, r := range rooms {
+		for _, other := range r.pods {
+			if other.Active() && other.Namespace == p.Namespace && c.Selector.Matches(other.Labels) {
+				counts[r.labels[c.Key]]++
+			}
+		}
+	}
+	least := counts[zones[0]]
+	for _, z := range zones {
+		least = min(least, counts[z])
+	}
+	return c.Key == corev1.LabelTopologyZone && counts[at.labels[c.Key]]-least <= c.MaxSkew
+}

@@ -1,0 +1,114 @@
+package karpenter
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/awslabs/operatorpkg/status"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	disruptionutils "sigs.k8s.io/karpenter/pkg/utils/disruption"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+)
+
+// Cluster is what the API server of a cluster holds at one time, and which nodes a provisioner has nominated for pods that wait.
+type Cluster struct {
+	Now        time.Time
+	Catalog    catalog.Catalog
+	Pools      []api.NodePool
+	Claims     []api.NodeClaim
+	Nodes      []corev1.Node
+	Pods       []corev1.Pod
+	Budgets    []policyv1.PodDisruptionBudget
+	DaemonSets []appsv1.DaemonSet
+	Nominated  []string // names of nodes
+	BestEffort bool     // minValuesPolicy
+	Spare      bool     // there is one more NodePool, which may launch and is at its limit
+}
+
+// classRef is the class of every pool and claim: of a kind that needs no provider.
+func classRef() *karpv1.NodeClassReference {
+	return &karpv1.NodeClassReference{Group: "karpenter.test.sh", Kind: "TestNodeClass", Name: "default"}
+}
+
+// retyped is the object in another type with the same JSON.
+func retyped[T any](in any) (*T, error) {
+	b, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("translate %T: %w", in, err)
+	}
+	out := new(T)
+	if err := json.Unmarshal(b, out); err != nil {
+		return nil, fmt.Errorf("translate %T: %w", in, err)
+	}
+	return out, nil
+}
+
+// fill puts the cluster's objects into the store.
+func (c *Cluster) fill(s *objects, clock *jumping) error {
+	pools := map[string]*karpv1.NodePool{}
+	for i := range c.Pools {
+		p, err := retyped[karpv1.NodePool](&c.Pools[i])
+		if err != nil {
+			return err
+		}
+		p.Spec.Template.Spec.NodeClassRef = classRef()
+		s.pools = append(s.pools, *p)
+		pools[p.Name] = p
+	}
+	for i := range c.Claims {
+		n, err := retyped[karpv1.NodeClaim](&c.Claims[i])
+		if err != nil {
+			return err
+		}
+		n.Spec.NodeClassRef = classRef()
+		setConsolidatable(pools[n.Labels[karpv1.NodePoolLabelKey]], n, clock)
+		s.claims[n.Name] = n
+	}
+	for i := range c.Nodes {
+		s.nodes[c.Nodes[i].Name] = c.Nodes[i].DeepCopy()
+	}
+	for i := range c.Pods {
+		p := c.Pods[i].DeepCopy()
+		s.pods[p.Name] = p
+		s.place(p, "")
+	}
+	if c.Spare {
+		p := karpv1.NodePool{}
+		p.Name = "spare"
+		p.Spec.Template.Spec.NodeClassRef = classRef()
+		p.Spec.Limits = karpv1.Limits{corev1.ResourceCPU: *resource.NewQuantity(0, resource.DecimalSI)}
+		p.StatusConditions().SetTrue(status.ConditionReady)
+		p.StatusConditions().SetTrue(karpv1.ConditionTypeNodeClassReady)
+		p.StatusConditions().SetTrue(karpv1.ConditionTypeValidationSucceeded)
+		s.pools = append(s.pools, p)
+	}
+	s.daemons, s.budgets = c.DaemonSets, c.Budgets
+	return nil
+}
+
+// setConsolidatable does to the claim's condition what Karpenter's controller of that condition does.
+func setConsolidatable(p *karpv1.NodePool, n *karpv1.NodeClaim, clock *jumping) {
+	conditions := n.StatusConditions(status.WithClock(clock))
+	if p == nil {
+		return // nobody looks at it
+	}
+	if p.Spec.Disruption.ConsolidateAfter.Duration == nil || !conditions.IsTrue(karpv1.ConditionTypeInitialized) ||
+		disruptionutils.IsUnderConsolidateAfter(p, n, clock) {
+		_ = conditions.Clear(karpv1.ConditionTypeConsolidatable) // it says whether there was one
+		return
+	}
+	conditions.SetTrue(karpv1.ConditionTypeConsolidatable)
+}
+
+// podKey names a pod.
+func podKey(p *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}

@@ -1,0 +1,272 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/instance/filter"
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
+	"sigs.k8s.io/karpenter/pkg/operator/options"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+	"sigs.k8s.io/yaml"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/launch"
+	"joiner/pkg/require"
+	"joiner/pkg/resource"
+)
+
+const (
+	launches    = 6_000
+	launchTypes = 60 // that one request may name
+)
+
+// launchCase is a launch of random types with random offers, no two of one price.
+type launchCase struct {
+	*rand.Rand
+	prices []int
+	types  []catalog.Type
+	claim  cluster.Claim
+}
+
+func newLaunchCase(seed uint64) *launchCase {
+	s := &launchCase{Rand: rand.New(rand.NewPCG(seed, 0))}
+	s.prices = s.Perm(3_000)
+	kinds := 1 + s.IntN(12)
+	if s.IntN(8) == 0 {
+		kinds = 50 + s.IntN(60) // more than one request may name
+	}
+	reserved := s.IntN(3) == 0
+	for i := range kinds {
+		s.types = append(s.types, s.newType(i, reserved))
+	}
+	s.claim = cluster.Claim{Name: "claim", UID: "uid", Pool: "general", Class: "default", Requirements: s.requirements(), Requests: resource.List{CPU: s.Int64N(12_000)}}
+	return s
+}
+
+func (s *launchCase) price() float64 {
+	p := s.prices[0]
+	s.prices = s.prices[1:]
+	return float64(p+1) / 1_000
+}
+
+func (s *launchCase) newType(i int, reserved bool) catalog.Type {
+	family, size := fmt.Sprintf("f%d", s.IntN(5)), fmt.Sprintf("s%d", i)
+	if s.IntN(10) == 0 {
+		size = "metal-" + size
+	}
+	t := catalog.Type{Name: family + "." + size, ImageID: "ami-1", MaxPods: 110, Capacity: resource.List{CPU: int64(1+s.IntN(16)) * 1_000, Memory: 64 << 30, Pods: 110}}
+	if s.IntN(10) == 0 {
+		t.Capacity = t.Capacity.With(catalog.ResourceNVIDIA, 1)
+	}
+	t.Allocatable = t.Capacity
+	for _, zone := range []string{"a", "b", "c"} {
+		for _, ct := range []string{catalog.Spot, catalog.OnDemand} {
+			if s.IntN(4) > 0 {
+				t.Offerings = append(t.Offerings, catalog.Offering{Offer: catalog.Offer{CapacityType: ct, Type: t.Name, Zone: zone}, Price: s.price(), Available: s.IntN(5) > 0})
+			}
+		}
+		for n := 0; reserved && s.IntN(3) == 0; n++ {
+			t.Offerings = append(t.Offerings, s.reservation(t.Name, zone, n))
+		}
+	}
+	catalog.SortOfferings(t.Offerings)
+	t.Requirements = require.NewSet(require.Of(catalog.LabelType, t.Name), require.Of(awsv1.LabelInstanceFamily, family), require.Of(awsv1.LabelInstanceSize, size),
+		require.Of(catalog.LabelZone, "a", "b", "c"), require.Of(catalog.LabelCapacityType, catalog.Spot, catalog.OnDemand, catalog.Reserved))
+	return t
+}
+
+// reservation has room for another number of instances than the others of its zone, or for none.
+func (s *launchCase) reservation(name, zone string, n int) catalog.Offering {
+	r := &catalog.Reservation{ID: fmt.Sprintf("cr-%s-%s-%d", name, zone, n), Kind: "default", Remaining: int64(n*10 + 1 + s.IntN(9)), Interruptible: s.IntN(4) == 0}
+	if s.IntN(3) == 0 {
+		r.Kind, r.Interruptible = catalog.CapacityBlock, false
+	}
+	if s.IntN(4) == 0 {
+		r.Remaining = 0
+	}
+	return catalog.Offering{Offer: catalog.Offer{CapacityType: catalog.Reserved, Type: name, Zone: zone}, Price: s.price() / 1e7, Available: r.Remaining > 0 && s.IntN(6) > 0, Reservation: r}
+}
+
+func (s *launchCase) requirements() require.Set {
+	all := []require.Requirement{}
+	if s.IntN(2) == 0 {
+		all = append(all, require.Of(catalog.LabelCapacityType, [][]string{{catalog.Spot}, {catalog.OnDemand}, {catalog.Spot, catalog.OnDemand}, {catalog.Reserved}, {catalog.Reserved, catalog.OnDemand}}[s.IntN(5)]...))
+	}
+	if s.IntN(3) == 0 {
+		all = append(all, require.Of(catalog.LabelZone, [][]string{{"a"}, {"a", "b"}, {"b", "c"}}[s.IntN(3)]...))
+	}
+	if s.IntN(4) == 0 {
+		all = append(all, require.Of(awsv1.LabelInstanceFamily, "f0", "f1", "f2"))
+	}
+	if s.IntN(3) == 0 {
+		key := []string{catalog.LabelType, awsv1.LabelInstanceFamily, catalog.LabelZone}[s.IntN(3)]
+		r := require.Any(key)
+		r.MinValues = 1 + s.IntN(3)
+		all = append(all, r)
+	}
+	return require.NewSet(all...)
+}
+
+// ours are the offers that Joiner asks for, nil for none.
+func (s *launchCase) ours(t *testing.T) []string {
+	o, err := launch.Choose(launch.Input{Claim: s.claim, Class: launchClass(t), Resolved: catalog.Class{Name: "default", Ready: true}, Types: s.types,
+		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Region: "r"}})
+	if _, none := errors.AsType[*catalog.NoCapacityError](err); none {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range o.Templates {
+		for _, v := range m.Overrides {
+			out = append(out, v.Offer.String()+" "+m.Reservation.ID)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func launchClass(t *testing.T) *awsv1.EC2NodeClass {
+	c := &awsv1.EC2NodeClass{}
+	if err := yaml.UnmarshalStrict([]byte(`{metadata: {name: default}, spec: {amiFamily: AL2023, role: node}, status: {instanceProfile: p,
+  subnets: [{id: subnet-a, zone: a}, {id: subnet-b, zone: b}, {id: subnet-c, zone: c}], securityGroups: [{id: sg-1}], amis: [{id: ami-1, requirements: []}]}}`), c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// theirs are the offers that Karpenter asks for, nil for none: its filters in their order, and then its choice of capacity type.
+func (s *launchCase) theirs() []string {
+	want := peerRequirements(s.claim.Requirements)
+	var types []*cloudprovider.InstanceType
+	for _, t := range s.types {
+		types = append(types, peerOf(t))
+	}
+	for _, f := range []filter.Filter{launchableFilter(want, peerAmounts(s.claim.Requests)), filter.CapacityReservationTypeFilter(want), filter.CapacityBlockFilter(want),
+		filter.ReservedOfferingFilter(want), filter.ExoticInstanceTypeFilter(want), filter.SpotOfferingFilter(want)} {
+		if types, _ = f.FilterReject(types); len(types) == 0 {
+			return nil
+		}
+	}
+	ctx := options.ToContext(context.Background(), &options.Options{MinValuesPolicy: options.MinValuesPolicyStrict})
+	left, err := cloudprovider.InstanceTypes(types).Truncate(ctx, want, launchTypes)
+	if err != nil {
+		return nil
+	}
+	byCapacityType := map[string][]string{}
+	for _, t := range left {
+		for _, o := range t.Offerings.Available().Compatible(want) {
+			if id := o.ReservationID(); id == "" || o.ReservationCapacity > 0 {
+				offer := catalog.Offer{CapacityType: o.CapacityType(), Type: t.Name, Zone: o.Zone()}
+				byCapacityType[o.CapacityType()] = append(byCapacityType[o.CapacityType()], offer.String()+" "+id)
+			}
+		}
+	}
+	for _, ct := range []string{catalog.Reserved, catalog.Spot, catalog.OnDemand} {
+		if out := byCapacityType[ct]; len(out) > 0 {
+			slices.Sort(out)
+			return out
+		}
+	}
+	return nil
+}
+
+func peerRequirements(s require.Set) scheduling.Requirements {
+	out := scheduling.NewRequirements()
+	for _, r := range s.All() {
+		var least *int
+		if r.MinValues > 0 {
+			least = &r.MinValues
+		}
+		out.Add(scheduling.NewRequirementWithFlexibility(r.Key, corev1.NodeSelectorOperator(r.Operator()), least, r.Values...))
+	}
+	return out
+}
+
+func peerAmounts(l resource.List) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for _, name := range l.Names() {
+		if name == resource.CPU {
+			out[corev1.ResourceCPU] = *apiresource.NewMilliQuantity(l.CPU, apiresource.DecimalSI)
+			continue
+		}
+		out[corev1.ResourceName(name)] = *apiresource.NewQuantity(l.Get(name), apiresource.BinarySI)
+	}
+	return out
+}
+
+func peerOf(t catalog.Type) *cloudprovider.InstanceType {
+	out := &cloudprovider.InstanceType{Name: t.Name, Requirements: peerRequirements(t.Requirements), Capacity: peerAmounts(t.Capacity),
+		Overhead: &cloudprovider.InstanceTypeOverhead{KubeReserved: peerAmounts(t.Capacity.Sub(t.Allocatable))}}
+	for _, o := range t.Offerings {
+		peer := &cloudprovider.Offering{Price: o.Price, Available: o.Available, Requirements: scheduling.NewLabelRequirements(map[string]string{
+			corev1.LabelTopologyZone: o.Zone, karpv1.CapacityTypeLabelKey: o.CapacityType})}
+		if r := o.Reservation; r != nil {
+			peer.ReservationCapacity, peer.Available = int(r.Remaining), o.Available || fullIsAvailable && r.Remaining == 0
+			for k, v := range map[string]string{cloudprovider.ReservationIDLabel: r.ID, peerv1.LabelCapacityReservationType: r.Kind, peerv1.LabelCapacityReservationInterruptible: strconv.FormatBool(r.Interruptible)} {
+				peer.Requirements.Add(scheduling.NewRequirement(k, corev1.NodeSelectorOpIn, v))
+			}
+		} else {
+			for _, k := range []string{cloudprovider.ReservationIDLabel, peerv1.LabelCapacityReservationType, peerv1.LabelCapacityReservationInterruptible} {
+				peer.Requirements.Add(scheduling.NewRequirement(k, corev1.NodeSelectorOpDoesNotExist))
+			}
+		}
+		out.Offerings = append(out.Offerings, peer)
+	}
+	return out
+}
+
+// A launch asks for the offers that Karpenter asks for: of random types, prices, reservations and capacity blocks, and under every minValues.
+func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(launches) {
+		s := newLaunchCase(seed)
+		want, got := s.theirs(), s.ours(t)
+		if !slices.Equal(want, got) {
+			t.Fatalf("seed %d, claim requires %s and requests %s:\n%v\nKarpenter asks for\n%v\nof %s", seed, s.claim.Requirements, s.claim.Requests, got, want, describeOffers(s.types))
+		}
+		if len(got) > 0 {
+			seen["launches"]++
+			if slices.ContainsFunc(got, func(o string) bool { return o[len(o)-1] != ' ' }) {
+				seen["reserved"]++
+			}
+			if slices.ContainsFunc(s.claim.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 0 }) {
+				seen["minValues"]++
+			}
+		}
+	}
+	t.Logf("of %d: %v", launches, seen)
+	for what, least := range map[string]int{"launches": launches / 2, "reserved": launches / 10, "minValues": launches / 20} {
+		if seen[what] < least {
+			t.Errorf("only %d %s of %d", seen[what], what, launches)
+		}
+	}
+}
+
+// describeOffers lists types and offers for people.
+func describeOffers(types []catalog.Type) string {
+	text := ""
+	for _, t := range types {
+		text += "\n" + t.Name + " " + t.Capacity.String()
+		for _, o := range t.Offerings {
+			text += fmt.Sprintf("\n  %s %s at %g, to be had: %t", o.CapacityType, o.Zone, o.Price, o.Available)
+			if o.Reservation != nil {
+				text += fmt.Sprintf(" %+v", *o.Reservation)
+			}
+		}
+	}
+	return text
+}

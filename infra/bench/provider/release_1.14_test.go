@@ -1,0 +1,52 @@
+//go:build karpenter_1_14
+
+package provider
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily/bootstrap"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/instance/filter"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/instancetype"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+	"sigs.k8s.io/yaml"
+)
+
+// Joiner makes the class hash as this version does.
+const sameClassHash = true
+
+// A full reservation is not available.
+const fullIsAvailable = false
+
+// launchableFilter is the first of those that a launch applies.
+func launchableFilter(r scheduling.Requirements, requests corev1.ResourceList) filter.Filter {
+	return filter.CompatibleAvailableFilter(r, requests)
+}
+
+// typeResolver says how a class sees instance types.
+func typeResolver(region string, n *peerv1.EC2NodeClass) (resolveType, error) {
+	r := instancetype.NewDefaultResolver(region)
+	return func(ctx context.Context, info types.InstanceTypeInfo, zones []string) (*cloudprovider.InstanceType, error) {
+		return r.Resolve(ctx, info, zones, n), nil
+	}, nil
+}
+
+// capacityCodesOfLater are those that a later version takes for missing capacity, as Joiner does.
+const capacityCodesOfLater = "InvalidCapacityReservationState.Unavailable SpotMaxPriceTooLow"
+
+// imageResolver makes what launch templates hold.
+func imageResolver(region string) (amifamily.Resolver, error) {
+	return amifamily.NewDefaultResolver(region), nil
+}
+
+// bootstrapOptions are those of a node with these kubelet settings as YAML.
+func bootstrapOptions(kubelet string) (bootstrap.Options, error) {
+	k := &peerv1.KubeletConfiguration{}
+	err := yaml.UnmarshalStrict([]byte(kubelet), k)
+	return bootstrap.Options{KubeletConfig: k}, err
+}

@@ -1,0 +1,59 @@
+//go:build !karpenter_1_14
+
+package provider
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
+	"github.com/aws/karpenter-provider-aws/pkg/cel"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily/bootstrap"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/instance/filter"
+	"github.com/aws/karpenter-provider-aws/pkg/providers/instancetype"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
+	"sigs.k8s.io/karpenter/pkg/scheduling"
+	"sigs.k8s.io/yaml"
+)
+
+// Joiner makes the class hash as 1.14 does; this version makes it of the kubelet settings as they are written.
+const sameClassHash = false
+
+// A full reservation is available, and cannot be launched into.
+const fullIsAvailable = true
+
+// launchableFilter is the first of those that a launch applies.
+func launchableFilter(r scheduling.Requirements, requests corev1.ResourceList) filter.Filter {
+	return filter.CompatibleLaunchableFilter(r, requests)
+}
+
+// typeResolver says how a class sees instance types, with the gate NodeClassCEL off.
+func typeResolver(region string, n *peerv1.EC2NodeClass) (resolveType, error) {
+	kubelet, err := peerv1.ParseKubeletConfig(n.Spec.Kubelet)
+	r := instancetype.NewDefaultResolver(region, nil)
+	return func(ctx context.Context, info types.InstanceTypeInfo, zones []string) (*cloudprovider.InstanceType, error) {
+		return r.Resolve(ctx, info, zones, n, kubelet)
+	}, err
+}
+
+// capacityCodesOfLater are those that a later version takes for missing capacity, as Joiner does.
+const capacityCodesOfLater = ""
+
+// imageResolver makes what launch templates hold.
+func imageResolver(region string) (amifamily.Resolver, error) {
+	expressions, err := cel.NewEnvironment()
+	return amifamily.NewDefaultResolver(region, nil, expressions), err
+}
+
+// bootstrapOptions are those of a node with these kubelet settings as YAML.
+func bootstrapOptions(kubelet string) (bootstrap.Options, error) {
+	o := bootstrap.Options{}
+	if err := yaml.UnmarshalStrict([]byte(kubelet), &o.UnparsedKubeletConfig); err != nil {
+		return o, err
+	}
+	var err error
+	o.KubeletConfig, err = peerv1.ParseKubeletConfig(o.UnparsedKubeletConfig)
+	return o, err
+}
