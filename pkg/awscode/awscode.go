@@ -76,7 +76,7 @@ const NoAddresses = "InsufficientFreeAddressesInSubnet"
 func NoCapacity(code string) bool {
 	switch code {
 	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
-		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded":
+		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded", "InvalidCapacityReservationState.Unavailable", "SpotMaxPriceTooLow":
 		return true
 	}
 	return false

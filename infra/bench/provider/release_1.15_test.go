@@ -41,6 +41,12 @@ func typeResolver(region string, n *peerv1.EC2NodeClass) (resolveType, error) {
 // capacityCodesOfLater are those that a later version takes for missing capacity, as Joiner does.
 const capacityCodesOfLater = ""
 
+// differencesOfRelease are those of instance types.
+func differencesOfRelease() []difference { return nil }
+
+// followLater puts into a template what a later version has there, as Joiner does.
+func followLater(string, *types.RequestLaunchTemplateData) {}
+
 // imageResolver makes what launch templates hold.
 func imageResolver(region string) (amifamily.Resolver, error) {
 	expressions, err := cel.NewEnvironment()
