@@ -25,6 +25,12 @@ const sameClassHash = true
 // A full reservation is not available.
 const fullIsAvailable = false
 
+// A minValues counts the values of the types that the requirement forbids as well.
+const countsForbiddenValues = true
+
+// A capacity block that cannot be had may end a launch in a panic.
+const blocksPanic = true
+
 // launchableFilter is the first of those that a launch applies.
 func launchableFilter(r scheduling.Requirements, requests corev1.ResourceList) filter.Filter {
 	return filter.CompatibleAvailableFilter(r, requests)

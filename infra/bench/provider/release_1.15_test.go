@@ -24,6 +24,12 @@ const sameClassHash = false
 // A full reservation is available, and cannot be launched into.
 const fullIsAvailable = true
 
+// A minValues counts the values that the requirement allows.
+const countsForbiddenValues = false
+
+// A capacity block that cannot be had is passed over.
+const blocksPanic = false
+
 // launchableFilter is the first of those that a launch applies.
 func launchableFilter(r scheduling.Requirements, requests corev1.ResourceList) filter.Filter {
 	return filter.CompatibleLaunchableFilter(r, requests)
