@@ -91,7 +91,7 @@ func Malformed(code string) bool {
 func NoCapacity(code string) bool {
 	switch code {
 	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
-		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded":
+		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded", "InvalidCapacityReservationState.Unavailable", "SpotMaxPriceTooLow":
 		return true
 	}
 	return false
