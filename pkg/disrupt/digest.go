@@ -95,6 +95,7 @@ func (v *view) digest(candidates []*node) uint64 {
 	each(&d, v.s.Pools, func(x *digest, p *cluster.Pool) { x.pool(v, p) })
 	each(&d, v.renewal.s.Pods, (*digest).pod)
 	each(&d, v.renewal.s.Nodes, (*digest).node)
+	d.text(slices.Sorted(maps.Keys(v.housed))...)
 	each(&d, candidates, func(x *digest, n **node) {
 		x.text((*n).Claim.Name)
 		x.price((*n).price)

@@ -337,9 +337,7 @@ func (v *view) find(m *Memory) (out []Command) {
 		if c, ok := next(m); ok {
 			v.claim(c)
 			out = append(out, c)
-			if c.Reason != v1.DisruptionEmpty && v.moves(c) {
-				m.DriftWas = c.Reason == v1.DisruptionDrifted
-			}
+			m.DriftWas = m.DriftWas && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
 		}
 	}
 	if !v.moving {

@@ -266,6 +266,9 @@ func (w *world) change(name string, lines []string) error {
 			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True", Since: s.Now})
 		case f[0] == "started" && n >= 0:
 			s.Nodes[n].Taints, s.Nodes[n].Labels[v1.LabelInitialized] = nil, "true"
+		case f[0] == "uninitialized" && c >= 0 && n >= 0:
+			delete(s.Nodes[n].Labels, v1.LabelInitialized)
+			s.Claims[c].Conditions = slices.DeleteFunc(slices.Clone(s.Claims[c].Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionInitialized })
 		case f[0] == "initialized" && c >= 0:
 			span, err := time.ParseDuration(f[1])
 			if err != nil {
