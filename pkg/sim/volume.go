@@ -264,6 +264,19 @@ func (d *disks) zoneOf(claims []string, since time.Duration) string {
 	return ""
 }
 
+// zonesOf are the zones in which the volumes of a pod are or may come to be, none for anywhere.
+func (d *disks) zonesOf(claims []string) []string {
+	for _, name := range claims {
+		switch one := d.byClaim[name]; {
+		case one.zone != "":
+			return []string{one.zone}
+		case len(one.within) > 0:
+			return one.within
+		}
+	}
+	return nil
+}
+
 // stuck are the volumes that are attached to nodes that there are not, at rest.
 func (d *disks) stuck(nodes map[string]*node) (bad []string) {
 	for _, name := range slices.Sorted(maps.Keys(d.byClaim)) {

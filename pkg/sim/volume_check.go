@@ -129,13 +129,26 @@ func (w *world) checkUndone(e cluster.Event) {
 	}
 }
 
-// volumesApart reports whether the volumes of the pod are where its spread does not let it be, on whatever node comes there: they were placed while
-// there was no node in other zones. Kubernetes leaves such a pod waiting for ever.
+// volumesApart reports whether the volumes of the pod are, or may be, only where its spread does not let it be, on whatever node comes there. They
+// were placed while there were no nodes in other zones; once there are, Kubernetes leaves such a pod waiting for ever. Nobody makes a node for it
+// either while some zone has no node yet: zones in which one may come count for a spread.
 func (w *world) volumesApart(p *pod, pool cluster.Pool) bool {
-	zone := w.disks.zoneOf(p.disks, 0)
-	if zone == "" {
-		return false
+	zones := w.disks.zonesOf(p.disks)
+	apart := func() bool {
+		return len(zones) > 0 && !slices.ContainsFunc(zones, func(zone string) bool { return w.spreads(p, anyNode(pool, zone)) })
 	}
-	n := &node{Node: cluster.Node{Name: "any", Labels: merged(pool.Labels, map[string]string{labelZone: zone})}}
-	return !w.spreads(p, n)
+	if apart() {
+		return true
+	}
+	for _, zone := range w.zones() {
+		n := anyNode(pool, zone)
+		w.nodes[n.Name] = n
+		defer delete(w.nodes, n.Name)
+	}
+	return apart()
+}
+
+// anyNode is some node of the pool in the zone.
+func anyNode(pool cluster.Pool, zone string) *node {
+	return &node{Node: cluster.Node{Name: "any in " + zone, Labels: merged(pool.Labels, map[string]string{labelZone: zone})}}
 }
