@@ -61,7 +61,7 @@ func TestFactsOfAType(t *testing.T) {
 
 func TestWhatTheSnapshotAddsToTheFacts(t *testing.T) {
 	static := catalog.Catalog{Types: []catalog.Facts{{Name: "a", BandwidthMbps: 750, BranchENIs: 9, OnDemandUSD: 1}, {Name: "b", OnDemandUSD: 2}}}
-	before := catalog.Catalog{Types: []catalog.Facts{{Name: "a", VCPU: 1, OnDemandUSD: 7, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "gone"}}}
+	before := catalog.Catalog{Types: []catalog.Facts{{Name: "a", VCPU: 1, OnDemandUSD: 7, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "b"}, {Name: "gone"}}}
 	read := []catalog.Facts{{Name: "a", VCPU: 2, BandwidthMbps: 1}, {Name: "b", VCPU: 4, BandwidthMbps: 2}, {Name: "new", VCPU: 8, BandwidthMbps: 3}}
 	want := []catalog.Facts{
 		{Name: "a", VCPU: 2, BandwidthMbps: 750, BranchENIs: 9, OnDemandUSD: 7, SpotUSD: map[string]float64{"z": 0.5}},

@@ -32,8 +32,8 @@ type running struct {
 	tags      map[string]string
 }
 
-// account answers DescribeInstances as EC2 does: with all instances of the account that every filter selects, one on a page. CreateFleet
-// says that its token came with another request before.
+// account answers as EC2 does for what runs in it. DescribeInstances lists what every filter selects, one on a page; one id that is not
+// known refuses a whole call. CreateFleet says that its token came with another request before.
 type account struct {
 	instances []running
 	templates []string // names, each created in the second that its place says
@@ -52,15 +52,23 @@ func (a *account) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	status, text := http.StatusOK, "<Response></Response>"
-	switch action := form.Get("Action"); action {
-	case "DescribeInstances":
-		text = a.page(form)
-	case "DescribeLaunchTemplates":
+	refuse := func(code string) {
+		status, text = http.StatusBadRequest, "<Response><Errors><Error><Code>"+code+"</Code><Message>m</Message></Error></Errors></Response>"
+	}
+	ids := append(listed(form, "InstanceId."), listed(form, "ResourceId.")...)
+	switch action := form.Get("Action"); {
+	case action == "CreateFleet":
+		refuse(awscode.TokenReused)
+	case action == "DescribeLaunchTemplates":
 		text = a.templatePage(form)
-	case "CreateFleet":
-		status, text = http.StatusBadRequest, "<Response><Errors><Error><Code>IdempotentParameterMismatch</Code><Message>m</Message></Error></Errors></Response>"
+	case slices.ContainsFunc(ids, func(id string) bool {
+		return !slices.ContainsFunc(a.instances, func(i running) bool { return i.id == id })
+	}):
+		refuse(instanceNotFound)
+	case action == "DescribeInstances":
+		text = a.page(form)
 	default:
-		a.asked = append(a.asked, action+" "+cmp.Or(form.Get("LaunchTemplateId"), form.Get("ResourceId.1"), strings.Join(listed(form, "InstanceId."), " ")))
+		a.asked = append(a.asked, strings.Join(append([]string{action, form.Get("LaunchTemplateId")}, append(ids, tagged(form)...)...), " "))
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 }
@@ -70,6 +78,15 @@ func listed(form url.Values, prefix string) []string {
 	var out []string
 	for n := 1; form.Has(fmt.Sprint(prefix, n)); n++ {
 		out = append(out, form.Get(fmt.Sprint(prefix, n)))
+	}
+	return out
+}
+
+// tagged are the tags that CreateTags sets.
+func tagged(form url.Values) []string {
+	var out []string
+	for n := 1; form.Has(fmt.Sprintf("Tag.%d.Key", n)); n++ {
+		out = append(out, form.Get(fmt.Sprintf("Tag.%d.Key", n))+"="+form.Get(fmt.Sprintf("Tag.%d.Value", n)))
 	}
 	return out
 }
@@ -96,6 +113,9 @@ func (a *account) page(form url.Values) string {
 	}
 	var matching []running
 	for _, i := range a.instances {
+		if ids := listed(form, "InstanceId."); len(ids) > 0 && !slices.Contains(ids, i.id) {
+			continue
+		}
 		if selected(form, i.tags) && a.looks > a.shown {
 			matching = append(matching, i)
 		}
@@ -214,10 +234,105 @@ func TestALostLaunchAdoptsWhatStillRuns(t *testing.T) {
 	}
 }
 
+// One id that EC2 does not know ends no other's end, and is no error; any other refusal is one.
+func TestTerminateEndsThoseThatThereAre(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{instances: []running{{"i-1", "running", nil}, {"i-3", "running", nil}}}
+		f := a.fleet()
+		if err := f.Terminate(t.Context(), []string{"i-1", "i-2", "i-3"}); err != nil {
+			t.Error(err)
+		}
+		if err := f.Terminate(t.Context(), []string{"i-2"}); err != nil {
+			t.Error(err)
+		}
+		if err := f.Terminate(t.Context(), []string{"i-3"}); err != nil {
+			t.Error(err)
+		}
+		if d := gocmp.Diff([]string{"TerminateInstances  i-1", "TerminateInstances  i-3", "TerminateInstances  i-3"}, a.asked); d != "" {
+			t.Errorf("asked (-want +got):\n%s", d)
+		}
+		w := &wire{answers: []string{"UnauthorizedOperation"}}
+		w.refused = "TerminateInstances"
+		if err := w.fleet().Terminate(t.Context(), []string{"i-1", "i-2"}); err == nil {
+			t.Error("a refusal is no error")
+		}
+	})
+}
+
+// An instance is named as far as it is not, by what a list of the last minute says or by a look of its own; one that is gone is no error.
+func TestAnInstanceGetsTheTagsThatItLacks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{instances: []running{{"i-1", "running", ours()}, {"i-2", "running", ours("Name", "mine", launch.TagClaim, "c")}, {"i-3", "running", map[string]string{launch.TagNodePool: "p", launch.TagNodeClass: "c"}}}}
+		f, now := a.fleet(), time.Unix(1_800_000_000, 0)
+		f.Now = func() time.Time { return now }
+		name := func(id string) {
+			t.Helper()
+			if err := f.Name(t.Context(), id, "node", "claim"); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, id := range []string{"i-1", "i-2", "i-3", "i-4"} {
+			name(id)
+		}
+		want := []string{"CreateTags  i-1 Name=node karpenter.sh/nodeclaim=claim", "CreateTags  i-3 Name=node karpenter.sh/nodeclaim=claim eks:eks-cluster-name=demo"}
+		if d := gocmp.Diff(want, a.asked); d != "" {
+			t.Errorf("asked (-want +got):\n%s", d)
+		}
+		if _, err := f.Instances(t.Context()); err != nil {
+			t.Error(err)
+		}
+		looks := a.looks
+		a.instances[0].tags["Name"] = "node"
+		name("i-1")
+		if a.looks != looks {
+			t.Error("an instance of a list of this minute is looked at again")
+		}
+		now = now.Add(listHolds)
+		a.asked, a.instances[0].tags[launch.TagClaim] = nil, "claim"
+		name("i-1")
+		if a.looks == looks || len(a.asked) > 0 {
+			t.Errorf("by a list that is old: %v", a.asked)
+		}
+	})
+}
+
+// What EC2 tells of an instance. One in an open reservation by chance is on-demand.
+func TestAnInstanceOfEC2(t *testing.T) {
+	cr, only, open := aws.String("cr-1"), types.CapacityReservationPreferenceCapacityReservationsOnly, types.CapacityReservationPreferenceOpen
+	in := func(preference types.CapacityReservationPreference) *types.CapacityReservationSpecificationResponse {
+		return &types.CapacityReservationSpecificationResponse{CapacityReservationPreference: preference}
+	}
+	for want, i := range map[string]types.Instance{
+		"on-demand ":    {},
+		"spot ":         {InstanceLifecycle: types.InstanceLifecycleTypeSpot},
+		"spot  ":        {SpotInstanceRequestId: aws.String("sir-1")},
+		"reserved cr-1": {CapacityReservationId: cr, CapacityReservationSpecification: in(only)},
+		"on-demand  ":   {CapacityReservationId: cr, CapacityReservationSpecification: in(open)},
+		"on-demand   ":  {CapacityReservationId: cr},
+		"on-demand    ": {CapacityReservationSpecification: in(only)},
+	} {
+		got := instance(i)
+		if said := got.CapacityType + " " + got.Reservation; strings.TrimSpace(said) != strings.TrimSpace(want) {
+			t.Errorf("%+v is %q, want %q", i, said, want)
+		}
+	}
+	i := types.Instance{InstanceId: aws.String("i-1"), InstanceType: "m5.large", ImageId: aws.String("ami-1"), SubnetId: aws.String("subnet-1"), LaunchTime: aws.Time(time.Unix(5, 0)),
+		PrivateDnsName: aws.String("n1"), State: &types.InstanceState{Name: "running"}, Placement: &types.Placement{AvailabilityZone: aws.String("a"), PartitionNumber: aws.Int32(3)},
+		SecurityGroups: []types.GroupIdentifier{{GroupId: aws.String("sg-2")}, {GroupId: aws.String("sg-1")}},
+		Tags: []types.Tag{{Key: aws.String("z"), Value: aws.String("1")}, {Key: aws.String(launch.TagClaim), Value: aws.String("c")}, {Key: aws.String(launch.TagClaimUID), Value: aws.String("u")},
+			{Key: aws.String(launch.TagBatch), Value: aws.String("b")}}}
+	want := cluster.Instance{ID: "i-1", State: "running", Type: "m5.large", Zone: "a", CapacityType: catalog.OnDemand, ImageID: "ami-1", SubnetID: "subnet-1", Launched: time.Unix(5, 0),
+		NodeName: "n1", Partition: 3, SecurityGroups: []string{"sg-1", "sg-2"}, Claim: "c", ClaimUID: "u", Batch: "b", Tags: []string{launch.TagBatch, launch.TagClaim, launch.TagClaimUID, "z"}}
+	slices.Sort(want.Tags)
+	if d := gocmp.Diff(want, instance(i)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
 // Templates of other clusters, of a Karpenter beside us, and young ones are not swept.
 func TestTemplatesThatAreSwept(t *testing.T) {
-	a := &account{templates: []string{"demo:" + launch.TemplatePrefix("demo") + "a", "other:" + launch.TemplatePrefix("other") + "b", "demo:karpenter.k8s.aws/c",
-		"demo:" + launch.TemplatePrefix("demo") + "d", "other:" + launch.TemplatePrefix("demo") + "e"}}
+	a := &account{templates: []string{"demo:" + launch.TemplatePrefix("demo") + "a", "other:" + launch.TemplatePrefix("demo") + "b", "demo:karpenter.k8s.aws/c",
+		"demo:" + launch.TemplatePrefix("demo") + "d"}}
 	f := a.fleet()
 	f.Now = func() time.Time { return time.Unix(62, 0) }
 	n, err := f.SweepTemplates(t.Context(), time.Minute)

@@ -130,6 +130,9 @@ func TestDevicesCountAsExtendedResources(t *testing.T) {
 		{"partitions of one device", sliceOf("n1", deviceOf("a", "gpu", shared("one"))+","+deviceOf("b", "gpu", shared("one"))+","+deviceOf("c", "gpu", shared("two"))), "",
 			map[string][2]int64{"n1": {2, 2}}},
 		{"a device of which a partition is taken", sliceOf("n1", deviceOf("a", "gpu", shared("one"))+","+deviceOf("p", "mig", shared("one"))), claimed("p", ""), map[string][2]int64{"n1": {1, 0}}},
+		{"a partition that the pod got as an extended resource", sliceOf("n1", deviceOf("a", "gpu", shared("one"))+","+deviceOf("b", "gpu", shared("one"))), claimed("b", extended("gpu.nvidia.com")),
+			map[string][2]int64{"n1": {1, 1}}},
+		{"a device that a user's claim has through the class", sliceOf("n1", gpus), claimed("a", "}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}]}"), map[string][2]int64{"n1": {2, 1}}},
 		{"an older generation", sliceOf("n1", gpus) + "," + strings.Replace(sliceOf("n1", deviceOf("z", "gpu", "")), "generation: 1", "generation: 2", 1), "", map[string][2]int64{"n1": {1, 1}}},
 		{"a pool that is not complete", strings.Replace(sliceOf("n1", gpus), "resourceSliceCount: 1", "resourceSliceCount: 2", 1), "", map[string][2]int64{}},
 		{"devices that several nodes reach", strings.Replace(sliceOf("n1", gpus), "nodeName: n1", "allNodes: true", 1), "", map[string][2]int64{}},
@@ -165,6 +168,38 @@ func TestDevicesHaveTwoNames(t *testing.T) {
 	}
 	if d := cmp.Diff(map[string][2]int64{"n1": {3, 2}}, offered(s, second)); d != "" {
 		t.Errorf("%s (-want +got):\n%s", second, d)
+	}
+}
+
+// Pods that got devices by the second name a moment ago may seem to have more than there are: then nothing is left.
+func TestNothingIsLeftOfDevicesThatAreGone(t *testing.T) {
+	second := resourcev1.ResourceDeviceClassPrefix + "gpu.nvidia.com"
+	_, client := serveDRA(t, map[string]string{"deviceclasses": theClass, "resourceslices": sliceOf("n1", deviceOf("a", "gpu", "")), "resourceclaims": ""}, http.StatusNotFound)
+	s := lacking("n1")
+	s.Pods = append(s.Pods, cluster.Pod{Namespace: "default", Name: "web-2", NodeName: "n1", Need: resource.List{}.With(second, 2)})
+	if err := client.addDevices(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string][2]int64{"n1": {1, 0}}, offered(s, gpu)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// Resources of different classes do not take from each other.
+func TestClassesHaveDevicesOfTheirOwn(t *testing.T) {
+	other := strings.NewReplacer("name: gpu.nvidia.com", "name: mig.nvidia.com", gpu, "nvidia.com/mig", "type == 'gpu'", "type == 'mig'").Replace(theClass)
+	_, client := serveDRA(t, map[string]string{"deviceclasses": theClass + "," + other, "resourceslices": sliceOf("n1", deviceOf("a", "gpu", "")+","+deviceOf("b", "mig", "")+","+deviceOf("c", "mig", "")),
+		"resourceclaims": ""}, http.StatusNotFound)
+	s := lacking("n1")
+	s.Pods = append(s.Pods, cluster.Pod{Namespace: "default", Name: "web-2", NodeName: "n1", Need: resource.List{}.With("nvidia.com/mig", 2)})
+	if err := client.addDevices(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(map[string][2]int64{"n1": {1, 1}}, offered(s, gpu)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", gpu, d)
+	}
+	if d := cmp.Diff(map[string][2]int64{"n1": {2, 2}}, offered(s, "nvidia.com/mig")); d != "" {
+		t.Errorf("nvidia.com/mig (-want +got):\n%s", d)
 	}
 }
 
