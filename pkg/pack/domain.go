@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"joiner/pkg/catalog"
 )
 
 // lot is the unit that is packed: pods of one view that may go to the same places.
@@ -185,6 +187,9 @@ type choice struct {
 	left  int // how many pods have no domain yet
 }
 
+// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of prices.
+const dedicatedUSD = 2
+
 // choiceOf is what the domains of the key have for the lot.
 func (a *attempt) choiceOf(l *lot, key string, rules []rule) choice {
 	names := a.w.domains[key]
@@ -196,7 +201,13 @@ func (a *attempt) choiceOf(l *lot, key string, rules []rule) choice {
 			continue
 		}
 		c.home[d] = a.w.homeIn(l.view, pins)
-		if slots := a.slotsFor(l.view, pins); slots > 0 && a.w.cheapest(l.view, pins) >= noPrice {
+		if key == catalog.LabelTenancy && name == catalog.TenancyDedicated {
+			c.open[d] += dedicatedUSD
+		}
+		if a.w.cheapest(l.view, pins) < noPrice {
+			continue
+		}
+		if slots := a.slotsFor(l.view, pins); slots > 0 {
 			c.most[d] = c.room[d] + slots
 		}
 	}

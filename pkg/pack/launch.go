@@ -65,9 +65,11 @@ func (a *attempt) openings() (list []opening, impossible []*bin) {
 	}
 	a.disperse(list)
 	for i := range list {
-		list[i].uncross(a)
+		if list[i].uncross(a); len(list[i].opts) == 0 {
+			impossible = append(impossible, list[i].bin)
+		}
 	}
-	return list, impossible
+	return slices.DeleteFunc(list, func(x opening) bool { return len(x.opts) == 0 }), impossible
 }
 
 // launches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing them is theirs alone.

@@ -14,9 +14,6 @@ func severalText(seed uint64, script []string) []string {
 	r := rand.New(rand.NewPCG(seed, 17))
 	var out []string
 	if r.IntN(3) == 0 {
-		out = append(out, labelledText(r)...)
-	}
-	if r.IntN(3) == 0 {
 		out = append(out, reservedText(r)...)
 	}
 	if r.IntN(4) == 0 {
@@ -26,7 +23,11 @@ func severalText(seed uint64, script []string) []string {
 	if r.IntN(3) == 0 {
 		out = append(out, limitedText(r)...)
 	}
-	return append(out, claimsText(r, script)...)
+	out = append(out, claimsText(r, script)...)
+	if r.IntN(3) == 0 { // the last, for all types that there are
+		out = append(out, labelledText(r)...)
+	}
+	return out
 }
 
 // labelledText are labels of which every type has several values, and who looks at them.
