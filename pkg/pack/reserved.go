@@ -89,7 +89,8 @@ func (a *attempt) openReserved(pools []*pool, lots []*lot) {
 	}
 }
 
-// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them.
+// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them: on nodes to make, and on
+// those that were made in them before.
 func (a *attempt) slotsFor(v *view, pins []pin) int {
 	if a.roomOnly || v.kind.stays {
 		return 0
@@ -113,6 +114,11 @@ func (a *attempt) slotsFor(v *view, pins []pin) int {
 	n := 0
 	for _, pods := range byID { // the sum is the same in any order
 		n += pods
+	}
+	for _, b := range a.bins {
+		if b.offer != nil && b.offer.Reservation != nil && adm.check(b.offer) >= 0 {
+			n += min(fits(v.kind.need, b.room), a.w.most(v, a.site(b)))
+		}
 	}
 	return n
 }

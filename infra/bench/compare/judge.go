@@ -14,18 +14,27 @@ import (
 	"joiner/infra/bench/karpenter"
 	"joiner/infra/bench/manifests"
 	"joiner/pkg/catalog"
+	"joiner/pkg/cluster"
+	"joiner/pkg/plan"
+)
+
+// Kinds of faults.
+const (
+	panics  = "panic"
+	left    = "left"    // by Joiner, and Karpenter has a place
+	refused = "refused" // by kube-scheduler
 )
 
 // fault is something that no documented difference explains.
 type fault struct {
-	Kind string `json:"kind"` // panic, left or refused
+	Kind string `json:"kind"`
 	Pod  string `json:"pod,omitempty"`
 	Why  string `json:"why"`
 }
 
 // sameAs reports whether both are about the same kind of mistake, as far as a shorter cluster can show that.
 func (f fault) sameAs(other fault) bool {
-	return f.Kind == other.Kind && (f.Kind != "refused" || pluginOf(f.Why) == pluginOf(other.Why))
+	return f.Kind == other.Kind && (f.Kind != refused || pluginOf(f.Why) == pluginOf(other.Why))
 }
 
 // pluginOf is the plugin that a reason begins with.
@@ -47,6 +56,8 @@ type trial struct {
 	pods         map[string]*corev1.Pod
 	ours, theirs manifests.Outcome
 	refused      map[string]string // pods that kube-scheduler does not let where Karpenter has them
+
+	acceptedLater bool // kube-scheduler lets all pods where Joiner has them once those that are being deleted are gone
 }
 
 // judge lets both decide and holds what Joiner does against the scheduler, and what it leaves against Karpenter.
@@ -58,7 +69,7 @@ func judge(ctx context.Context, c *manifests.Cluster, all catalog.Catalog) (verd
 	}
 	p, bad := decide(s)
 	if bad != nil {
-		v.faults = []fault{{Kind: "panic", Why: fmt.Sprintf("%v at %s", bad.value, bad.stack)}}
+		v.faults = []fault{{Kind: panics, Why: fmt.Sprintf("%v at %s", bad.value, bad.stack)}}
 		return v, nil
 	}
 	t := &trial{c: c, pods: map[string]*corev1.Pod{}}
@@ -69,26 +80,44 @@ func judge(ctx context.Context, c *manifests.Cluster, all catalog.Catalog) (verd
 		return v, err
 	}
 	v.placed = len(t.ours.Placed())
-	refused, err := filter.Refused(ctx, c, t.ours, coming(s))
-	if err != nil {
+	if err := t.check(ctx, s, p, &v); err != nil {
 		return v, err
 	}
-	if len(refused) == 0 && len(p.Launches) > 0 {
-		o, err := outcomeOf(s, p, byChance(rand.New(rand.NewPCG(uint64(len(c.Pods)), 5))))
-		if err != nil {
-			return v, err
-		}
-		if refused, err = filter.Refused(ctx, c, o, coming(s)); err != nil {
-			return v, err
-		}
-		if len(refused) > 0 {
-			t.ours = o
-		}
-	}
-	for _, pod := range slices.Sorted(maps.Keys(refused)) {
-		v.add(t, fault{Kind: "refused", Pod: pod, Why: refused[pod]})
-	}
 	return v, t.compare(ctx, all, &v)
+}
+
+// check asks the scheduler about every place that Joiner gives: where launches become what they chose, and something else that they allow.
+func (t *trial) check(ctx context.Context, s cluster.Snapshot, p plan.Plan, v *verdict) error {
+	for _, become := range []another{asChosen, byChance(rand.New(rand.NewPCG(uint64(len(t.c.Pods)), 5)))} {
+		o, err := outcomeOf(s, p, become)
+		if err != nil {
+			return err
+		}
+		no, err := filter.Refused(ctx, t.c, o, coming(s))
+		if err != nil {
+			return err
+		}
+		if len(no) == 0 {
+			continue
+		}
+		later, err := filter.Refused(ctx, withoutEnding(t.c), o, coming(s))
+		if err != nil {
+			return err
+		}
+		t.acceptedLater = len(later) == 0
+		for _, pod := range slices.Sorted(maps.Keys(no)) {
+			v.add(t, fault{Kind: refused, Pod: pod, Why: no[pod]})
+		}
+		return nil
+	}
+	return nil
+}
+
+// withoutEnding is the cluster when the pods on nodes that are being deleted are gone.
+func withoutEnding(c *manifests.Cluster) *manifests.Cluster {
+	out := *c
+	out.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return p.Spec.NodeName != "" && p.DeletionTimestamp != nil })
+	return &out
 }
 
 // compare finds the pods that Karpenter places and Joiner leaves.
@@ -108,7 +137,7 @@ func (t *trial) compare(ctx context.Context, all catalog.Catalog, v *verdict) er
 		return err
 	}
 	for _, pod := range missing {
-		v.add(t, fault{Kind: "left", Pod: pod, Why: t.ours.Left[pod]})
+		v.add(t, fault{Kind: left, Pod: pod, Why: t.ours.Left[pod]})
 	}
 	return nil
 }

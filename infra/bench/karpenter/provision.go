@@ -36,7 +36,7 @@ func Provision(ctx context.Context, c *manifests.Cluster, sold catalog.Catalog) 
 	seller := classSeller{c: c, sold: sold, byClass: map[string][]*cloudprovider.InstanceType{}}
 	known := state.NewCluster(clock, store, seller)
 	overlays := nodeoverlay.NewInstanceTypeStore()
-	if _, err := nodeoverlay.NewController(clock, store, seller, overlays, known).Reconcile(ctx, reconcile.Request{}); err != nil {
+	if _, err := nodeoverlay.NewController(clock, store, seller, overlays, known).Reconcile(ctx, reconcile.Request{}); err != nil && len(c.NodeOverlays) > 0 {
 		return manifests.Outcome{}, fmt.Errorf("apply NodeOverlays: %w", err)
 	}
 	if err := show(ctx, known, store); err != nil {
@@ -147,6 +147,9 @@ func (s classSeller) Name() string { return "compare" }
 
 func (s classSeller) GetInstanceTypes(_ context.Context, p *karpv1.NodePool) ([]*cloudprovider.InstanceType, error) {
 	name := p.Spec.Template.Spec.NodeClassRef.Name
+	if _, ok := s.c.Class(name); !ok {
+		return nil, fmt.Errorf("there is no EC2NodeClass %s", name)
+	}
 	if _, ok := s.byClass[name]; !ok {
 		s.byClass[name] = translated(s.c.Resolve(s.sold, name))
 	}
