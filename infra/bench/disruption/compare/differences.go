@@ -49,8 +49,11 @@ func differences() []difference {
 		}},
 		{notReady, func(f finding) bool {
 			h, ok := hostOf(f.snapshot, f.About)
+			if !ok || f.Kind != "left" {
+				return false
+			}
 			p, found := f.snapshot.PoolOf(h.Pool())
-			return f.Kind == "left" && ok && found && p.Static && (!p.Ready || p.Deleting)
+			return found && p.Static && (!p.Ready || p.Deleting)
 		}},
 		{unevenSpread, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")
@@ -77,7 +80,7 @@ func (f finding) unpriced() bool {
 	}
 	l := h.Labels()
 	o := catalog.Offer{CapacityType: l[api.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
-	return !slices.ContainsFunc(sells(f.snapshot.Catalog, f.snapshot.Now)(""), func(t catalog.Type) bool {
+	return !slices.ContainsFunc(f.sells, func(t catalog.Type) bool {
 		return slices.ContainsFunc(t.Offerings, func(x catalog.Offering) bool { return x.Offer == o })
 	})
 }
