@@ -158,6 +158,11 @@ bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 
 	$(STEP) 'build the bench' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-bench-disruption ./disruption
 	cd infra/bench && $(BIN)/joiner-bench-disruption -out disruption.md $(BENCH_FLAGS)
 
+.PHONY: compare-disruption
+compare-disruption: bench-go ## which nodes Karpenter would disrupt beside ours, and whether it would let our commands pass, on random clusters: SEEDS=5000 FIRST_SEED=1; goes on where it was cut short
+	$(STEP) 'build the comparison' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-compare-disruption ./disruption/compare
+	$(BIN)/joiner-compare-disruption -seeds $(or $(SEEDS),5000) -first-seed $(or $(FIRST_SEED),1) -state .local/compare-disruption
+
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \

@@ -194,3 +194,28 @@ func TestResume(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// The README of the bench has a row for each difference, and none for one that is no more.
+func TestDifferencesHaveRows(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "## Disruption, decision by decision")
+	if !found {
+		t.Fatal("the section is gone")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var rows []string
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| ") && len(cells) > 2 && cells[0] != "| difference" {
+			rows = append(rows, strings.TrimPrefix(cells[0], "| "))
+		}
+	}
+	want := names()
+	slices.Sort(want)
+	slices.Sort(rows)
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Error(diff)
+	}
+}

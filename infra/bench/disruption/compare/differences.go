@@ -39,6 +39,18 @@ func explain(f finding) string {
 	return ""
 }
 
+// names are all that explain gives.
+func names() []string {
+	out := []string{severalOfThese}
+	for _, e := range easings() {
+		out = append(out, e.name)
+	}
+	for _, d := range differences() {
+		out = append(out, d.name)
+	}
+	return out
+}
+
 func differences() []difference {
 	return []difference{
 		{priceUnknown, func(f finding) bool {
