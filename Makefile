@@ -165,6 +165,11 @@ compare: ## random clusters for the packer beside Karpenter's provisioner, judge
 	$(STEP) 'build compare' '10 s, 5 minutes the first time' go -C infra/bench/compare build -o $(BIN)/joiner-compare .
 	@$(BIN)/joiner-compare -seeds $(or $(SEEDS),1000) -first-seed $(or $(FIRST_SEED),0) -workers $(or $(WORKERS),2) -state .local/compare $(COMPARE_FLAGS)
 
+.PHONY: compare-disruption
+compare-disruption: bench-go ## which nodes Karpenter would disrupt beside ours, and whether it would let our commands pass, on random clusters: SEEDS=5000 FIRST_SEED=1; goes on where it was cut short
+	$(STEP) 'build the comparison' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-compare-disruption ./disruption/compare
+	$(BIN)/joiner-compare-disruption -seeds $(or $(SEEDS),5000) -first-seed $(or $(FIRST_SEED),1) -state .local/compare-disruption
+
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \

@@ -12,16 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	disruptionutils "sigs.k8s.io/karpenter/pkg/utils/disruption"
 
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/catalog"
+	"joiner/pkg/workload"
 )
 
 // Cluster is what the API server of a cluster holds at one time, and which nodes a provisioner has nominated for pods that wait.
 type Cluster struct {
 	Now        time.Time
-	Catalog    catalog.Catalog
+	Market     *Market
 	Pools      []api.NodePool
 	Claims     []api.NodeClaim
 	Nodes      []corev1.Node
@@ -31,6 +33,21 @@ type Cluster struct {
 	Nominated  []string // names of nodes
 	BestEffort bool     // minValuesPolicy
 	Spare      bool     // there is one more NodePool, which may launch and is at its limit
+}
+
+// Market is what is sold, to both sides.
+type Market struct {
+	types map[string]catalog.Type
+	sold  []*cloudprovider.InstanceType
+}
+
+// NewMarket sells what a plain EC2NodeClass may launch.
+func NewMarket(c catalog.Catalog) *Market {
+	m := &Market{types: map[string]catalog.Type{}, sold: instanceTypes(c)}
+	for _, t := range catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created()) {
+		m.types[t.Name] = t
+	}
+	return m
 }
 
 // classRef is the class of every pool and claim: of a kind that needs no provider.

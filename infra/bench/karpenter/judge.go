@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/controllers/disruption"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
@@ -63,7 +62,7 @@ type validators struct{ empty, underutilized disruption.Validator }
 
 // NewJudge shows the cluster to Karpenter.
 func NewJudge(c Cluster) (*Judge, error) {
-	j := &Judge{c: c, clock: &jumping{now: c.Now}, provider: &provider{types: instanceTypes(c.Catalog)}, store: newObjects(), types: map[string]catalog.Type{}}
+	j := &Judge{c: c, clock: &jumping{now: c.Now}, provider: &provider{types: c.Market.sold}, store: newObjects(), types: c.Market.types}
 	minValues := options.MinValuesPolicyStrict
 	if c.BestEffort {
 		minValues = options.MinValuesPolicyBestEffort
@@ -73,9 +72,6 @@ func NewJudge(c Cluster) (*Judge, error) {
 		PreferencePolicy: options.PreferencePolicyRespect, MinValuesPolicy: minValues,
 		FeatureGates: options.FeatureGates{SpotToSpotConsolidation: true, ReservedCapacity: true, StaticCapacity: true},
 	})
-	for _, t := range catalog.Resolve(c.Catalog, catalog.DefaultClass(c.Catalog), nil, c.Now) {
-		j.types[t.Name] = t
-	}
 	if err := c.fill(j.store, j.clock); err != nil {
 		return nil, err
 	}
@@ -209,14 +205,4 @@ func (j *Judge) Budgets(reason api.DisruptionReason) (map[string]int, error) {
 func (j *Judge) launchable() bool {
 	_, err := j.prov.NewScheduler(j.ctx, nil, nil, nil)
 	return !errors.Is(err, provisioning.ErrNodePoolsNotFound)
-}
-
-// priceOf is what the node costs by its labels, 0 where nobody knows.
-func (j *Judge) priceOf(labels map[string]string) float64 {
-	for _, o := range j.types[labels[corev1.LabelInstanceTypeStable]].Offerings {
-		if o.Zone == labels[corev1.LabelTopologyZone] && o.CapacityType == labels[karpv1.CapacityTypeLabelKey] {
-			return o.Price
-		}
-	}
-	return 0
 }

@@ -17,6 +17,7 @@ import (
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/disrupt"
+	"joiner/pkg/pack"
 )
 
 // finding is something that the two sides see otherwise.
@@ -29,6 +30,7 @@ type finding struct {
 
 	eased    string // the difference that explains it because without it both see the same
 	snapshot cluster.Snapshot
+	sells    []catalog.Type
 	ours     bool            // of a candidate: Joiner may take it
 	command  disrupt.Command // of a command
 	begun    []string        // claims of commands that began before
@@ -47,8 +49,27 @@ type comparison struct {
 	Commands map[string]int // that Karpenter was asked about, by reason
 }
 
+// decider is Joiner's side: disrupt.Next.
+type decider func(cluster.Snapshot, disrupt.Memory, pack.Market) (disrupt.Plan, disrupt.Memory)
+
+// sides are the two that are compared, and what is sold to both.
+type sides struct {
+	catalog catalog.Catalog
+	types   []catalog.Type // of the catalog
+	market  *karpenter.Market
+	joiner  decider
+}
+
+func newSides(c catalog.Catalog) sides {
+	c = smallCatalog(c)
+	return sides{c, catalog.Resolve(c, catalog.DefaultClass(c), nil, time.Time{}), karpenter.NewMarket(c), disrupt.Next}
+}
+
+// sells is what any class may launch.
+func (b sides) sells(string) []catalog.Type { return b.types }
+
 // compare lets both sides decide about the scenario at both times, and Karpenter judge what Joiner begins.
-func compare(c catalog.Catalog, s *scenario) (out *comparison, err error) {
+func (b sides) compare(s *scenario) (out *comparison, err error) {
 	out = &comparison{Commands: map[string]int{}}
 	defer func() {
 		if r := recover(); r != nil {
@@ -57,11 +78,14 @@ func compare(c catalog.Catalog, s *scenario) (out *comparison, err error) {
 	}()
 	var memory disrupt.Memory
 	for i, now := range []*scenario{s.before(), s.after()} {
-		snapshot := snapshotOf(c, now)
+		snapshot := snapshotOf(b.catalog, now)
 		var p disrupt.Plan
-		p, memory = disrupt.Next(snapshot, memory, sells(c, now.Now.Time))
-		placed := placed(c, snapshot)
-		x := &question{out: out, snapshot: snapshot, plan: p, variants: variants(now.cluster(c, nominated(placed), i == 0), homeless(placed))}
+		p, memory = b.joiner(snapshot, memory, b.sells)
+		placed := placed(snapshot, b.sells)
+		x := &question{out: out, sells: b.types, snapshot: snapshot, plan: p, variants: variants(now.cluster(b.market, nominated(placed), i == 0), homeless(placed))}
+		if x.judge, err = karpenter.NewJudge(x.variants[0].cluster); err != nil {
+			return out, err
+		}
 		if err := errors.Join(x.candidates(), x.budgets(), x.commands(), x.left()); err != nil {
 			return out, err
 		}
@@ -70,8 +94,8 @@ func compare(c catalog.Catalog, s *scenario) (out *comparison, err error) {
 }
 
 // cluster is the scenario as Karpenter sees it. Its controllers note on NodeClaims when pods came that were not there at first.
-func (s *scenario) cluster(c catalog.Catalog, nominated []string, first bool) karpenter.Cluster {
-	out := karpenter.Cluster{Now: s.Now.Time, Catalog: c, Pools: s.Pools, Nodes: s.Nodes, Pods: s.Pods, Budgets: s.Budgets, DaemonSets: s.DaemonSets,
+func (s *scenario) cluster(m *karpenter.Market, nominated []string, first bool) karpenter.Cluster {
+	out := karpenter.Cluster{Now: s.Now.Time, Market: m, Pools: s.Pools, Nodes: s.Nodes, Pods: s.Pods, Budgets: s.Budgets, DaemonSets: s.DaemonSets,
 		Nominated: nominated, BestEffort: s.BestEffort}
 	came := map[string]bool{}
 	for i := range s.Pods {
@@ -95,6 +119,8 @@ type question struct {
 	out      *comparison
 	snapshot cluster.Snapshot
 	plan     disrupt.Plan
+	sells    []catalog.Type
+	judge    *karpenter.Judge // about the first, which is asked and not told
 	variants []variant
 }
 
@@ -105,7 +131,7 @@ func reasons() []api.DisruptionReason {
 
 // find notes a finding, with the first change by which both sides see the same.
 func (x *question) find(f finding, same func(j *karpenter.Judge) (bool, error)) error {
-	f.snapshot = x.snapshot
+	f.snapshot, f.sells = x.snapshot, x.sells
 	for _, v := range x.variants[1:] {
 		j, err := karpenter.NewJudge(v.cluster)
 		if err != nil {
@@ -126,11 +152,7 @@ func (x *question) find(f finding, same func(j *karpenter.Judge) (bool, error)) 
 
 // candidates compares for which reasons each node may go.
 func (x *question) candidates() error {
-	j, err := karpenter.NewJudge(x.variants[0].cluster)
-	if err != nil {
-		return err
-	}
-	verdicts, err := j.Candidates()
+	verdicts, err := x.judge.Candidates()
 	if err != nil {
 		return err
 	}
@@ -177,12 +199,8 @@ func (x *question) spared(claim string) string {
 
 // budgets compares how many nodes of each pool may go.
 func (x *question) budgets() error {
-	j, err := karpenter.NewJudge(x.variants[0].cluster)
-	if err != nil {
-		return err
-	}
 	for _, reason := range reasons() {
-		left, err := j.Budgets(reason)
+		left, err := x.judge.Budgets(reason)
 		if err != nil {
 			return err
 		}
@@ -208,6 +226,9 @@ func (x *question) budgets() error {
 func (x *question) commands() error {
 	all := slices.Clone(x.plan.Begin)
 	slices.SortStableFunc(all, func(a, b disrupt.Command) int { return cmp.Compare(x.static(a), x.static(b)) })
+	if len(all) == 0 {
+		return nil
+	}
 	j, err := karpenter.NewJudge(x.variants[0].cluster)
 	if err != nil {
 		return err
@@ -260,11 +281,7 @@ func (x *question) left() error {
 				continue
 			}
 			would := func(j *karpenter.Judge) (string, error) { return j.Would(n.Claim, reason) }
-			j, err := karpenter.NewJudge(x.variants[0].cluster)
-			if err != nil {
-				return err
-			}
-			what, err := would(j)
+			what, err := would(x.judge)
 			if err != nil {
 				return err
 			}

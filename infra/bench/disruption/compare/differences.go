@@ -39,6 +39,18 @@ func explain(f finding) string {
 	return ""
 }
 
+// names are all that explain gives.
+func names() []string {
+	out := []string{severalOfThese}
+	for _, e := range easings() {
+		out = append(out, e.name)
+	}
+	for _, d := range differences() {
+		out = append(out, d.name)
+	}
+	return out
+}
+
 func differences() []difference {
 	return []difference{
 		{priceUnknown, func(f finding) bool {
@@ -49,8 +61,11 @@ func differences() []difference {
 		}},
 		{notReady, func(f finding) bool {
 			h, ok := hostOf(f.snapshot, f.About)
+			if !ok || f.Kind != "left" {
+				return false
+			}
 			p, found := f.snapshot.PoolOf(h.Pool())
-			return f.Kind == "left" && ok && found && p.Static && (!p.Ready || p.Deleting)
+			return found && p.Static && (!p.Ready || p.Deleting)
 		}},
 		{unevenSpread, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")
@@ -77,7 +92,7 @@ func (f finding) unpriced() bool {
 	}
 	l := h.Labels()
 	o := catalog.Offer{CapacityType: l[api.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
-	return !slices.ContainsFunc(sells(f.snapshot.Catalog, f.snapshot.Now)(""), func(t catalog.Type) bool {
+	return !slices.ContainsFunc(f.sells, func(t catalog.Type) bool {
 		return slices.ContainsFunc(t.Offerings, func(x catalog.Offering) bool { return x.Offer == o })
 	})
 }

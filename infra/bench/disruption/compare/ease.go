@@ -25,6 +25,7 @@ const (
 	endingAnti     = "anti-affinity of pods that are being deleted"
 	poolLeaving    = "young nodes of a NodePool that is being deleted"
 	nothingToMake  = "no NodePool that may launch"
+	severalOfThese = "several of these"
 	othersHomeless = "pods of others without a node"
 )
 
@@ -53,7 +54,7 @@ type variant struct {
 }
 
 func variants(c karpenter.Cluster, homeless []string) []variant {
-	out, all := []variant{{"", c}}, variant{"several of these", c}
+	out, all := []variant{{"", c}}, variant{severalOfThese, c}
 	for _, e := range easings() {
 		out = append(out, variant{e.name, e.change(c, homeless)})
 		all.cluster = e.change(all.cluster, homeless)

@@ -35,7 +35,7 @@ func work(r run, file string) error {
 		return err
 	}
 	karpenter.Prepare()
-	r.catalog = smallCatalog(c)
+	r.sides = newSides(c)
 	if file != "" {
 		return r.one(file)
 	}
@@ -61,7 +61,7 @@ func (r *run) one(file string) error {
 	if err != nil {
 		return err
 	}
-	out, err := compare(r.catalog, s)
+	out, err := r.sides.compare(s)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
@@ -46,12 +45,6 @@ func snapshotOf(c catalog.Catalog, s *scenario) cluster.Snapshot {
 	return out
 }
 
-// sells is what the class may launch.
-func sells(c catalog.Catalog, now time.Time) pack.Market {
-	types := catalog.Resolve(c, catalog.DefaultClass(c), nil, now)
-	return func(string) []catalog.Type { return types }
-}
-
 // nominated are the nodes on which pods are about to run.
 func nominated(p plan.Plan) []string {
 	var out []string
@@ -76,7 +69,7 @@ func homeless(p plan.Plan) []string {
 
 // placed is where pods go that wait, or whose node goes already, by a plan that is as simple as a question of disruption is: others may be as
 // good, and which of them a provisioner chooses is not what is compared.
-func placed(c catalog.Catalog, s cluster.Snapshot) plan.Plan {
+func placed(s cluster.Snapshot, sells pack.Market) plan.Plan {
 	s.Rules.SearchSteps, s.Rules.NodeCostUSD = cluster.NoSearch, 0.02
-	return pack.PodsFrom(s, sells(c, s.Now))
+	return pack.PodsFrom(s, sells)
 }

@@ -74,7 +74,7 @@ func (f finding) rooms() (out []room) {
 		out = append(out, f.withDaemons(room{h.Labels(), h.Taints(), free, pods}, daemons))
 	}
 	for _, l := range f.command.Launches {
-		for _, t := range sells(f.snapshot.Catalog, f.snapshot.Now)("") {
+		for _, t := range f.sells {
 			if t.Name == l.Choice.Type {
 				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints, t.Allocatable, nil}, resource.List{}))
 			}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"joiner/pkg/catalog"
 )
 
 // run is a search over seeds.
@@ -21,7 +19,7 @@ type run struct {
 	first, seeds uint64
 	workers      int
 	state        string // folder, none when empty
-	catalog      catalog.Catalog
+	sides        sides
 }
 
 // shardSeeds is how many seeds are done between two notes of how far it came.
@@ -147,7 +145,7 @@ func (r *run) shard(program string, first, seeds uint64) (*tally, error) {
 func (r *run) seed(seed uint64) *tally {
 	t := newTally()
 	t.Seeds = 1
-	out, err := compare(r.catalog, generate(r.catalog, seed))
+	out, err := r.sides.compare(generate(r.sides.catalog, seed))
 	if err != nil {
 		t.Open[seed] = err.Error()
 	}
@@ -172,12 +170,12 @@ func (r *run) tell(open map[uint64]string) {
 		if i >= mostTold {
 			continue
 		}
-		s := generate(r.catalog, seed)
-		out, err := compare(r.catalog, s)
+		s := generate(r.sides.catalog, seed)
+		out, err := r.sides.compare(s)
 		if err != nil || len(out.unexplained()) == 0 {
 			continue
 		}
-		s = shrink(r.catalog, s, out.unexplained()[0])
+		s = r.sides.shrink(s, out.unexplained()[0])
 		fmt.Printf("# seed %d, shrunk\n%s\n", seed, s)
 		if r.state == "" {
 			continue

@@ -9,18 +9,17 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
 )
 
 // mostTries bounds the comparisons that shrinking one scenario takes.
 const mostTries = 3000
 
 // shrink takes away what the difference does not need, one thing at a time, until nothing more can go.
-func shrink(c catalog.Catalog, s *scenario, f finding) *scenario {
+func (b sides) shrink(s *scenario, f finding) *scenario {
 	tries := 0
 	differs := func(s *scenario) bool {
 		tries++
-		out, err := compare(c, s)
+		out, err := b.compare(s)
 		if err != nil {
 			return false
 		}
