@@ -63,7 +63,7 @@ func admits(x *site, p *cluster.Pod) bool {
 // wants reports whether the node is one of those that the pod asks for. Where its volumes are does not count: a spread looks at what pods ask for.
 func wants(x *site, p *cluster.Pod) bool {
 	for k, value := range p.NodeSelector {
-		if x.labels[k] != value {
+		if has, ok := x.labels[k]; !ok || has != value {
 			return false
 		}
 	}

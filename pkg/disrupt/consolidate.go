@@ -324,7 +324,7 @@ func (v *view) balanced(set []*node, c Command) bool {
 		}
 	}
 	for _, n := range v.nodes {
-		if p := pools[n.Pool()]; p != nil && n.Node != nil {
+		if p := pools[n.Pool()]; p != nil && n.Claim.ProviderID != "" {
 			p.allPrice += n.price
 			p.allMoves += n.cost
 		}

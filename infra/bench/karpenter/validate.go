@@ -189,6 +189,10 @@ func (j *Judge) againstMinValues(l plan.Launch) error {
 		if r.MinValues == nil {
 			continue
 		}
+		least := *r.MinValues
+		if asked, ok := l.Requirements.Get(r.Key); ok && j.c.BestEffort && l.Annotations[api.AnnotationMinValuesRelaxed] == "true" {
+			least = int(asked.MinValues) // as few as the pods leave
+		}
 		values := map[string]bool{}
 		for _, name := range l.Types {
 			has, _ := j.types[name].Requirements.Get(r.Key)
@@ -198,8 +202,8 @@ func (j *Judge) againstMinValues(l plan.Launch) error {
 				}
 			}
 		}
-		if len(values) < *r.MinValues {
-			return object("minValues", "%d of %d values of %s", len(values), *r.MinValues, r.Key)
+		if len(values) < least {
+			return object("minValues", "%d of %d values of %s", len(values), least, r.Key)
 		}
 	}
 	return nil

@@ -130,14 +130,10 @@ func reasons() []api.DisruptionReason {
 }
 
 // find notes a finding, with the first change by which both sides see the same.
-func (x *question) find(f finding, same func(j *karpenter.Judge) (bool, error)) error {
+func (x *question) find(f finding, same func(c karpenter.Cluster) (bool, error)) error {
 	f.snapshot, f.sells = x.snapshot, x.sells
 	for _, v := range x.variants[1:] {
-		j, err := karpenter.NewJudge(v.cluster)
-		if err != nil {
-			return err
-		}
-		ok, err := same(j)
+		ok, err := same(v.cluster)
 		if err != nil {
 			return err
 		}
@@ -173,7 +169,7 @@ func (x *question) candidates() error {
 			if !theirs {
 				f.Theirs = fmt.Sprintf("keeps it (graceful %q, eventual %q)", v.Graceful, v.Eventual)
 			}
-			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { return sees(j, v.Claim, reason, ours) }); err != nil {
+			if err := x.find(f, func(c karpenter.Cluster) (bool, error) { return sees(c, v.Claim, reason, ours) }); err != nil {
 				return err
 			}
 		}
@@ -182,7 +178,11 @@ func (x *question) candidates() error {
 }
 
 // sees reports whether Karpenter's verdict about the node is that.
-func sees(j *karpenter.Judge, claim string, reason api.DisruptionReason, may bool) (bool, error) {
+func sees(c karpenter.Cluster, claim string, reason api.DisruptionReason, may bool) (bool, error) {
+	j, err := karpenter.NewJudge(c)
+	if err != nil {
+		return false, err
+	}
 	all, err := j.Candidates()
 	i := slices.IndexFunc(all, func(v karpenter.Verdict) bool { return v.Claim == claim })
 	return i >= 0 && slices.Contains(all[i].Reasons, reason) == may, err
@@ -210,7 +210,11 @@ func (x *question) budgets() error {
 				continue
 			}
 			f := finding{Kind: "budget", About: p.Name, Reason: reason, Ours: fmt.Sprintf("lets %d go (%v)", ours, problem), Theirs: fmt.Sprintf("lets %d go", left[p.Name])}
-			err := x.find(f, func(j *karpenter.Judge) (bool, error) {
+			err := x.find(f, func(c karpenter.Cluster) (bool, error) {
+				j, err := karpenter.NewJudge(c)
+				if err != nil {
+					return false, err
+				}
 				left, err := j.Budgets(reason)
 				return problem == nil && ours == left[p.Name], err
 			})
@@ -242,7 +246,16 @@ func (x *question) commands() error {
 		}
 		if o != nil {
 			f := finding{Kind: o.Rule, About: strings.Join(c.Claims, ","), Reason: c.Reason, Ours: "begins " + c.String(), Theirs: "says " + o.Why, command: c, begun: slices.Clone(begun)}
-			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { return passes(j, all[:i+1]) }); err != nil {
+			err := x.find(f, func(c karpenter.Cluster) (bool, error) {
+				o, err := objectionTo(c, all[:i+1])
+				if err != nil || o == nil {
+					return err == nil, err
+				}
+				rest := f
+				rest.Kind, rest.Theirs, rest.snapshot, rest.sells = o.Rule, "says "+o.Why, x.snapshot, x.sells
+				return explain(rest) != "", nil
+			})
+			if err != nil {
 				return err
 			}
 		}
@@ -251,16 +264,18 @@ func (x *question) commands() error {
 	return nil
 }
 
-// passes reports whether Karpenter lets the last command pass when the others have begun.
-func passes(j *karpenter.Judge, all []disrupt.Command) (ok bool, err error) {
-	for _, c := range all {
-		o, err := objection(j, c)
-		if err != nil {
-			return false, err
-		}
-		ok = o == nil
+// objectionTo is what Karpenter has against the last command when the others have begun.
+func objectionTo(c karpenter.Cluster, all []disrupt.Command) (last *karpenter.Objection, err error) {
+	j, err := karpenter.NewJudge(c)
+	if err != nil {
+		return nil, err
 	}
-	return ok, nil
+	for _, c := range all {
+		if last, err = objection(j, c); err != nil {
+			return nil, err
+		}
+	}
+	return last, nil
 }
 
 // objection is what Karpenter has against the command, nil for nothing.
@@ -273,15 +288,23 @@ func objection(j *karpenter.Judge, c disrupt.Command) (*karpenter.Objection, err
 	return o, nil
 }
 
-// left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them.
+// left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them when those are gone that
+// Joiner takes.
 func (x *question) left() error {
+	taken := x.taken()
 	for _, n := range x.plan.Spared {
 		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
 			if !slices.Contains(x.plan.Eligible[reason], n.Claim) || (n.Word == "drifted") != (reason == api.DisruptionDrifted) || !slices.Contains([]string{"drifted", "stuck", "worth"}, n.Word) {
 				continue
 			}
-			would := func(j *karpenter.Judge) (string, error) { return j.Would(n.Claim, reason) }
-			what, err := would(x.judge)
+			would := func(c karpenter.Cluster) (string, error) {
+				j, err := karpenter.NewJudge(withoutNodes(c, taken))
+				if err != nil {
+					return "", err
+				}
+				return j.Would(n.Claim, reason)
+			}
+			what, err := would(x.variants[0].cluster)
 			if err != nil {
 				return err
 			}
@@ -289,12 +312,22 @@ func (x *question) left() error {
 				continue
 			}
 			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + n.Word + ": " + n.Why + ")", Theirs: "would " + what + " it"}
-			if err := x.find(f, func(j *karpenter.Judge) (bool, error) { what, err := would(j); return what == "", err }); err != nil {
+			if err := x.find(f, func(c karpenter.Cluster) (bool, error) { what, err := would(c); return what == "", err }); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// taken are the claims that the plan is about.
+func (x *question) taken() (out []string) {
+	for _, list := range [][]disrupt.Command{x.plan.Begin, x.plan.Proposed} {
+		for _, c := range list {
+			out = append(out, c.Claims...)
+		}
+	}
+	return out
 }
 
 // static is 1 for a command about nodes of a static pool, else 0.

@@ -16,6 +16,7 @@ const (
 	priceUnknown = "price that nobody knows"
 	firstFit     = "room on existing nodes"
 	unevenSpread = "spread that counts pods without it"
+	limitCounts  = "limit of a NodePool while nodes are replaced"
 	notReady     = "static NodePool that cannot launch"
 	sameType     = "one for several, of a type that is there"
 )
@@ -66,6 +67,9 @@ func differences() []difference {
 			}
 			p, found := f.snapshot.PoolOf(h.Pool())
 			return found && p.Static && (!p.Ready || p.Deleting)
+		}},
+		{limitCounts, func(f finding) bool {
+			return f.Kind == "left" && strings.Contains(f.Ours, " would be exceeded: ")
 		}},
 		{unevenSpread, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")

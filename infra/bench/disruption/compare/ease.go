@@ -143,3 +143,17 @@ func claimOf(c karpenter.Cluster, n *corev1.Node) *api.NodeClaim {
 	}
 	return nil
 }
+
+// withoutNodes is the cluster without those claims, their nodes and what runs there.
+func withoutNodes(c karpenter.Cluster, claims []string) karpenter.Cluster {
+	gone := map[string]bool{} // nodes
+	for i := range c.Nodes {
+		if n := claimOf(c, &c.Nodes[i]); n != nil && slices.Contains(claims, n.Name) {
+			gone[c.Nodes[i].Name] = true
+		}
+	}
+	c.Claims = slices.DeleteFunc(slices.Clone(c.Claims), func(n api.NodeClaim) bool { return slices.Contains(claims, n.Name) })
+	c.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes), func(n corev1.Node) bool { return gone[n.Name] })
+	c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return gone[p.Spec.NodeName] })
+	return c
+}

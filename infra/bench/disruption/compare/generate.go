@@ -26,6 +26,7 @@ type dice struct {
 	names []string // of types
 	zones []string
 	s     *scenario
+	calm  bool // most nodes are in service and may go: there is more to decide
 }
 
 // familiesSold are the types of the scenarios: enough of them that spot may be replaced by spot.
@@ -58,13 +59,18 @@ func generate(c catalog.Catalog, seed uint64) *scenario {
 		}
 	}
 	d.s.Now, d.s.BestEffort = metav1.NewTime(d.now), d.one(6)
+	d.calm = d.one(3)
 	for i := range 1 + d.IntN(3) {
 		d.s.Pools = append(d.s.Pools, d.pool(fmt.Sprintf("pool-%d", i)))
 	}
 	for i := range d.IntN(3) {
 		d.s.DaemonSets = append(d.s.DaemonSets, d.daemonSet(fmt.Sprintf("agent-%d", i)))
 	}
-	for i := range 1 + d.IntN(7) {
+	nodes := 1 + d.IntN(7)
+	if d.calm {
+		nodes += 2
+	}
+	for i := range nodes {
 		d.addNode(i)
 	}
 	for i := range d.IntN(2) * d.IntN(3) {
@@ -141,6 +147,11 @@ func (d *dice) disruption(p *api.NodePool) {
 		api.ConsolidationWhenEmptyOrUnderutilized, api.ConsolidationBalanced)
 	x.ConsolidateAfter = nillable(pick(d, "0s", "0s", "30s", "5m", "1h", api.Never))
 	p.Spec.Template.Spec.ExpireAfter = nillable(pick(d, "720h", "2h", api.Never))
+	if d.calm && !d.one(4) {
+		x.ConsolidationPolicy, x.ConsolidateAfter = pick(d, api.ConsolidationWhenEmptyOrUnderutilized, api.ConsolidationBalanced), nillable("0s")
+		x.Budgets = []api.Budget{{Nodes: pick(d, "100%", "50%", "2")}}
+		return
+	}
 	for range d.IntN(4) {
 		b := api.Budget{Nodes: pick(d, "0", "1", "2", "3", "10%", "34%", "50%", "100%", "100%")}
 		if d.one(2) {

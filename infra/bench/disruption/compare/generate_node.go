@@ -47,13 +47,17 @@ func (d *dice) addNode(i int) {
 	if d.one(2) {
 		claim.Status.LastPodEventTime = d.ago(max(time.Second, d.now.Sub(ready.Time)))
 	}
-	if d.one(3) {
+	odds := 3 // of what keeps the node or lets it go for another reason than its price
+	if d.calm {
+		odds = 12
+	}
+	if d.one(odds) {
 		claim.Status.Conditions = append(claim.Status.Conditions, condition(api.ConditionDrifted, metav1.ConditionTrue, d.ago(time.Hour)))
 	}
 	if d.one(4) {
 		claim.Spec.TerminationGracePeriod = &api.Duration{Duration: pick(d, 30*time.Second, time.Hour)}
 	}
-	if d.one(3) {
+	if d.one(odds) {
 		d.oddity(&node, &claim)
 	}
 	switch {

@@ -96,14 +96,11 @@ func (d *dice) kind(p *corev1.Pod) {
 func (d *dice) constrain(p *corev1.Pod, node *corev1.Node) {
 	own := &metav1.LabelSelector{MatchLabels: map[string]string{"app": p.Labels["app"]}}
 	switch d.IntN(16) {
-	case 0:
-		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: node.Labels[corev1.LabelTopologyZone]}
-	case 1:
-		p.Spec.NodeSelector = map[string]string{"kubernetes.io/arch": node.Labels["kubernetes.io/arch"]}
-	case 2:
-		p.Spec.NodeSelector = map[string]string{api.LabelCapacityType: node.Labels[api.LabelCapacityType]}
-	case 3:
-		p.Spec.NodeSelector = map[string]string{api.LabelNodePool: node.Labels[api.LabelNodePool]}
+	case 0, 1, 2, 3:
+		key := pick(d, corev1.LabelTopologyZone, "kubernetes.io/arch", api.LabelCapacityType, api.LabelNodePool)
+		if value, ok := node.Labels[key]; ok {
+			p.Spec.NodeSelector = map[string]string{key: value}
+		}
 	case 4:
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: int32(1 + d.IntN(2)), TopologyKey: corev1.LabelTopologyZone,
 			WhenUnsatisfiable: pick(d, corev1.DoNotSchedule, corev1.ScheduleAnyway), LabelSelector: own}}

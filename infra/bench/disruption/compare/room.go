@@ -120,7 +120,7 @@ func launchLabels(t catalog.Type, o catalog.Offer, pool string, more map[string]
 // takes reports whether labels and taints let the pod there.
 func (r room) takes(p *cluster.Pod) bool {
 	for k, v := range p.NodeSelector {
-		if r.labels[k] != v {
+		if has, ok := r.labels[k]; !ok || has != v {
 			return false
 		}
 	}
