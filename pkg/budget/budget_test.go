@@ -96,6 +96,9 @@ func TestWhatCannotBeUnderstoodAllowsNothing(t *testing.T) {
 			t.Errorf("%+v: no complaint", c.budget)
 		}
 	}
+	if err := budget.Check(cluster.Disruption{TimeZone: "Mars/Base", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "10%"}}}); err == nil || !strings.Contains(err.Error(), "Mars/Base") {
+		t.Errorf("a time zone that no schedule asks for: %v", err)
+	}
 	if err := budget.Check(cluster.Disruption{Budgets: []cluster.NodeBudget{{Every: true, Nodes: "10%"}}}); err != nil {
 		t.Error(err)
 	}

@@ -46,6 +46,7 @@ func TestAsleep(t *testing.T) {
 	for want, d := range map[string]cluster.Disruption{
 		"sleep: schedule and duration go together": {SleepAt: "@daily"},
 		"sleep: schedule \"often\"":                {SleepAt: "often", SleepFor: time.Hour},
+		"the duration is longer than 0":            {SleepFor: time.Hour},
 	} {
 		if err := budget.Check(d); err == nil || !strings.Contains(err.Error(), want) || budget.Asleep(d, time.Now()) {
 			t.Errorf("%v, want %s", err, want)

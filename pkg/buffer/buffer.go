@@ -57,7 +57,7 @@ func (b Buffer) pod(i int32) cluster.Pod {
 	p.Created, p.Started, p.Deleting = b.Object.CreationTimestamp.UTC(), time.Time{}, time.Time{}
 	p.Priority, p.Critical, p.Owner = math.MinInt32, false, cluster.OwnerNone
 	p.Phase, p.NodeName, p.Nominated, p.DoNotDisrupt, p.Ready = "", "", "", "", false
-	p.VolumeZones, p.Volumes = nil, nil
+	p.VolumeZones, p.Volumes, p.UnreadClaims = nil, nil, nil
 	p.Unscheduled, p.Virtual = true, true
 	return p
 }

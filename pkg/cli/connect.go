@@ -156,7 +156,9 @@ func (t target) snapshot(ctx context.Context, sc screen, l link) (s cluster.Snap
 		return s, err
 	}
 	err = sc.during("reading cluster "+l.name, func() (err error) {
-		s, err = l.kube.Snapshot(ctx)
+		if s, err = l.kube.Snapshot(ctx); err == nil {
+			s, err = l.kube.WithVolumes(ctx, s)
+		}
 		return err
 	})
 	if err != nil {

@@ -44,8 +44,11 @@ type Pod struct {
 	Avoids       []WeightedAffinityTerm  `json:"avoids,omitempty"`       // preferred pod anti-affinity
 	HostPorts    []HostPort              `json:"hostPorts,omitempty"`
 	VolumeZones  [][]require.Requirement `json:"volumeZones,omitempty"` // alternatives that its volumes allow, none for no limit
-	Volumes      []Volume                `json:"volumes,omitempty"`     // sorted by driver and id; filled in once a pod that waits uses any
+	Volumes      []Volume                `json:"volumes,omitempty"`     // sorted by driver and id
 	Unmodelled   []string                `json:"unmodelled,omitempty"`  // constraints that Joiner does not model, in words
+
+	// UnreadClaims are the PersistentVolumeClaims of its volumes, by name, as long as VolumeZones and Volumes do not say what these allow.
+	UnreadClaims []string `json:"unreadClaims,omitempty"`
 
 	// AskAgain is set when the eviction API refused this pod lately: the time before which it is not asked again.
 	AskAgain time.Time `json:"askAgain,omitzero"`

@@ -134,6 +134,9 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 	if err := d.markDrift(ctx, &s, sells); err != nil {
 		return false, err
 	}
+	if s, err = withVolumes(ctx, d.Read, s, disrupt.MayEmpty(s)); err != nil {
+		return false, err
+	}
 	start := d.Now()
 	decision, next, err := d.decided(ctx, s, memory, sells)
 	if err != nil {

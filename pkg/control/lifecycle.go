@@ -143,10 +143,8 @@ func (l *Lifecycle) pass(ctx context.Context, begin func()) (busy bool, err erro
 	if _, err := l.seen.show(ctx, s, l.Refresh); err != nil {
 		return false, err
 	}
-	if nodes := lifecycle.Detaching(s); len(nodes) > 0 {
-		if s.Attachments, err = l.Volumes.Attachments(ctx, nodes); err != nil {
-			return false, err
-		}
+	if err := l.readVolumes(ctx, &s); err != nil {
+		return false, err
 	}
 	l.sum.found(l.Hints, s.Now, deletions(s))
 	l.Refusals.mark(s.Pods)
@@ -157,6 +155,19 @@ func (l *Lifecycle) pass(ctx context.Context, begin func()) (busy bool, err erro
 	begin()
 	changed, err := l.carryOut(ctx, s, next.Actions)
 	return next.Busy || changed, err
+}
+
+// readVolumes reads what is attached to nodes whose next step depends on that, and whose volumes it is.
+func (l *Lifecycle) readVolumes(ctx context.Context, s *cluster.Snapshot) (err error) {
+	nodes := lifecycle.Detaching(*s)
+	if len(nodes) == 0 {
+		return nil
+	}
+	if s.Attachments, err = l.Volumes.Attachments(ctx, nodes); err != nil || len(s.Attachments) == 0 {
+		return err
+	}
+	*s, err = l.Read.WithVolumes(ctx, *s)
+	return err
 }
 
 // deletions is when claims or their nodes were deleted.

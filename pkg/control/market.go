@@ -22,6 +22,14 @@ type market struct {
 	log     *slog.Logger
 }
 
+// withVolumes is the snapshot with what volumes allow, where that matters to a decision that may empty these nodes, named.
+func withVolumes(ctx context.Context, read Reader, s cluster.Snapshot, emptied map[string]bool) (cluster.Snapshot, error) {
+	if !s.VolumesMatter(emptied) {
+		return s, nil
+	}
+	return read.WithVolumes(ctx, s)
+}
+
 func (m market) snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	s, err := m.read.Snapshot(ctx)
 	if err != nil {

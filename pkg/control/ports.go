@@ -25,8 +25,10 @@ type Reader interface {
 	StaticPools(ctx context.Context) ([]cluster.Pool, error)
 	// Claims lists our NodeClaims.
 	Claims(ctx context.Context) ([]cluster.Claim, error)
-	// Snapshot reads every Kubernetes object that a decision may see.
+	// Snapshot reads every Kubernetes object that a decision may see, but for volumes.
 	Snapshot(ctx context.Context) (cluster.Snapshot, error)
+	// WithVolumes reads volumes: it is the snapshot with what those of its pods allow and how many of them its nodes can have attached.
+	WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error)
 	// Class reads one EC2NodeClass.
 	Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
 	// Wait returns when a waiting pod, a claim or a node changed, or with the error of ctx.

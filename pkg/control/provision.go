@@ -128,6 +128,9 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if s, err = withVolumes(ctx, p.Read, s, pass.MayEmpty(s)); err != nil {
+		return false, err
+	}
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resume(ctx, &s)
 	decided := pass.Decide(s)

@@ -211,7 +211,7 @@ func alone(t *testing.T, pod cluster.Pod) *functions {
 	if i := f.w.Instances(); len(i) != 1 || i[0].ID != only {
 		t.Fatalf("instances %+v", i)
 	}
-	f.w.Attach(f.w.Nodes(), "pv-1")
+	f.w.Attach(f.w.Nodes(), "pv-1", "")
 	return f
 }
 

@@ -12,6 +12,7 @@ import (
 	"joiner/pkg/catalog"
 	"joiner/pkg/cluster"
 	"joiner/pkg/require"
+	"joiner/pkg/scenario"
 )
 
 // Homeless lists the pods that need a node.
@@ -40,7 +41,7 @@ func (p *Ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: "default", Name: b.app, Selector: b.selector,
 				DisruptionsAllowed: max(int32(p.w.available(b)-b.minAvailable), 0)})
 		}
-		return s, nil
+		return scenario.Unread(s), nil
 	})
 }
 
@@ -163,14 +164,18 @@ func (w *World) takes(n *cluster.Node, pod *cluster.Pod) bool {
 			used = used.Add(other.Need)
 		}
 	}
-	suits := len(pod.NodeAffinity) == 0
-	for _, term := range pod.NodeAffinity {
-		suits = suits || !slices.ContainsFunc(term, func(r require.Requirement) bool { return !r.Matches(n.Labels) })
-	}
+	suits := meetsAny(n, pod.NodeAffinity) && meetsAny(n, pod.VolumeZones)
 	for k, v := range pod.NodeSelector {
 		suits = suits && n.Labels[k] == v
 	}
 	return n.Ready && suits && len(cluster.Untolerated(hard, pod.Tolerations)) == 0 && used.FitsIn(n.Allocatable)
+}
+
+// meetsAny reports whether the node meets one of the terms, if there are any.
+func meetsAny(n *cluster.Node, terms [][]require.Requirement) bool {
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(term []require.Requirement) bool {
+		return !slices.ContainsFunc(term, func(r require.Requirement) bool { return !r.Matches(n.Labels) })
+	})
 }
 
 func (w *World) available(b budget) (n int) {

@@ -54,11 +54,11 @@ func (p *Ports) Attachments(ctx context.Context, nodes []string) ([]cluster.Atta
 	})
 }
 
-// Attach attaches a volume to a node, until Detach.
-func (w *World) Attach(node, volume string) {
+// Attach attaches a volume to a node, until Detach. claim is that which it is bound to, empty for none.
+func (w *World) Attach(node, volume, claim string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.attachments = append(w.attachments, cluster.Attachment{Node: node, Volume: volume})
+	w.attachments = append(w.attachments, cluster.Attachment{Node: node, Volume: volume, Claim: claim})
 }
 
 // Detach detaches a volume from where it is attached.

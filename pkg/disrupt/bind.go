@@ -55,19 +55,19 @@ func (v *view) podsBy(keys []string) (out []*cluster.Pod) {
 	return out
 }
 
-// admits reports whether labels and taints let the pod onto the node.
+// admits reports whether labels, taints and the pod's volumes let it onto the node.
 func admits(x *site, p *cluster.Pod) bool {
-	return wants(x, p) && len(cluster.Untolerated(x.taints, p.Tolerations)) == 0
+	return wants(x, p) && meets(x, p.VolumeZones) && len(cluster.Untolerated(x.taints, p.Tolerations)) == 0
 }
 
-// wants reports whether the node is one of those that the pod asks for.
+// wants reports whether the node is one of those that the pod asks for. Where its volumes are does not count: a spread looks at what pods ask for.
 func wants(x *site, p *cluster.Pod) bool {
 	for k, value := range p.NodeSelector {
 		if has, ok := x.labels[k]; !ok || has != value {
 			return false
 		}
 	}
-	return meets(x, p.NodeAffinity) && meets(x, p.VolumeZones)
+	return meets(x, p.NodeAffinity)
 }
 
 // meets reports whether the node meets one of the alternatives, if there are any.

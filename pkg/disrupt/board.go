@@ -249,5 +249,5 @@ func (b *board) either(pods []*cluster.Pod, do func() []*cluster.Pod) []*cluster
 
 // choosy reports whether more decides where the pod may be than a board knows.
 func choosy(p *cluster.Pod) bool {
-	return len(p.HostPorts)+len(p.VolumeZones)+len(p.Volumes) > 0
+	return len(p.HostPorts)+len(p.VolumeZones)+len(p.Volumes)+len(p.UnreadClaims) > 0
 }

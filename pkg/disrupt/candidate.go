@@ -144,6 +144,11 @@ func (v *view) within(set []*node, reason v1.DisruptionReason) []*node {
 func (v *view) claim(c Command) {
 	v.world = 0
 	v.moving = v.moving || v.moves(c)
+	for _, l := range c.Launches {
+		for _, p := range l.Pods {
+			v.housed[p] = true
+		}
+	}
 	for _, name := range c.Claims {
 		n := v.byClaim[name]
 		n.taken = true

@@ -3,7 +3,9 @@ package disrupt
 import (
 	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
@@ -93,6 +95,7 @@ func (v *view) digest(candidates []*node) uint64 {
 	each(&d, v.s.Pools, func(x *digest, p *cluster.Pool) { x.pool(v, p) })
 	each(&d, v.renewal.s.Pods, (*digest).pod)
 	each(&d, v.renewal.s.Nodes, (*digest).node)
+	d.text(slices.Sorted(maps.Keys(v.housed))...)
 	each(&d, candidates, func(x *digest, n **node) {
 		x.text((*n).Claim.Name)
 		x.price((*n).price)
@@ -156,6 +159,9 @@ func (d *digest) pod(p *cluster.Pod) {
 	d.text(p.UID, p.Namespace, p.Name, p.NodeName, p.Phase, p.Nominated, p.DoNotDisrupt)
 	d.number(int64(p.Priority), int64(p.DeletionCost), int64(len(p.Tolerations)), int64(len(p.NodeSelector)), int64(len(p.Volumes)), int64(len(p.Spread)))
 	d.yes(p.Terminating(), p.Unscheduled, p.Virtual)
+	if len(p.VolumeZones) > 0 {
+		d.asJSON(p.VolumeZones)
+	}
 	d.amounts(p.Need)
 	d.labels(p.Labels)
 }
@@ -165,6 +171,11 @@ func (d *digest) node(n *cluster.Node) {
 	d.yes(n.Ready, !n.Deleting.IsZero())
 	d.labels(n.Labels)
 	d.amounts(n.Allocatable)
+	d.number(int64(len(n.VolumeLimits)))
+	for _, driver := range slices.Sorted(maps.Keys(n.VolumeLimits)) {
+		d.text(driver)
+		d.number(n.VolumeLimits[driver])
+	}
 	for _, t := range n.Taints {
 		d.text(t.Key, t.Value, t.Effect)
 	}

@@ -5,9 +5,9 @@
 // holds; it ends, nodes gone, once all their pods fit on nodes that are ready, or is taken back. The package keeps no state: what
 // is under way stands on the NodeClaims (see Mark), the rest in the Memory that each pass gets and returns.
 //
-// The path of a decision: view.go reads the snapshot once, candidate.go says who may go, progress.go looks after what is under way,
-// empty.go, drift.go and consolidate.go find what to do next, search.go and window.go for which nodes, work.go until when, and guard.go keeps
-// replacements from costing more than they save.
+// The path of a decision: view.go reads the snapshot once, baseline.go makes of it what questions start from, candidate.go says who may
+// go, progress.go looks after what is under way, empty.go, drift.go and consolidate.go find what to do next, search.go and window.go for
+// which nodes, work.go until when, and guard.go keeps replacements from costing more than they save.
 package disrupt
 
 import (
@@ -337,9 +337,7 @@ func (v *view) find(m *Memory) (out []Command) {
 		if c, ok := next(m); ok {
 			v.claim(c)
 			out = append(out, c)
-			if c.Reason != v1.DisruptionEmpty && v.moves(c) {
-				m.DriftWas = c.Reason == v1.DisruptionDrifted
-			}
+			m.DriftWas = m.DriftWas && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
 		}
 	}
 	if !v.moving {

@@ -60,6 +60,7 @@ func (v *view) ask(s cluster.Snapshot, out map[string]bool, forGood bool) cluste
 
 // without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
 // go for good the nodes count for the limits of their pools still: both run while pods move. What is launched besides has room for them.
+// Pods for which commands of this pass launch nodes need no more.
 func (v *view) without(from *baseline, set []*node, besides ...plan.Launch) plan.Plan {
 	d := begin()
 	d.text("without")
@@ -70,6 +71,9 @@ func (v *view) without(from *baseline, set []*node, besides ...plan.Launch) plan
 	}
 	p := v.shop().Answer(v.world, uint64(d), func() cluster.Snapshot {
 		s := v.drop(from.s, v.leavingFor(), false)
+		if len(v.housed) > 0 {
+			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == "" && v.housed[p.Key()] })
+		}
 		out := map[string]bool{}
 		for _, n := range set {
 			out[n.Node.Name] = true

@@ -59,8 +59,9 @@ func (v *view) guard(set []*node, launches []plan.Launch) ([]plan.Launch, bool) 
 
 // settle writes on the replacements until when the command has paid for moving the pods, at the rate at which it saves. What old and new
 // nodes cost side by side counts for whether a move pays; it is spent by then, and a longer bond spares no pod a second move that has not paid.
+// The payback time is longer: a command pays within that.
 func (v *view) settle(c Command) {
-	paid := min(time.Duration(v.uproots(c)/c.SavesUSD*float64(time.Hour)), v.rules().payback)
+	paid := time.Duration(v.uproots(c) / c.SavesUSD * float64(time.Hour))
 	for i := range c.Launches {
 		l := &c.Launches[i]
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {

@@ -1,21 +1,26 @@
 package disrupt
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cluster"
 	"joiner/pkg/pack"
 )
 
 // What was answered with no is not asked again: whether that is remembered or not, the decision is the same, and so is every reason.
-// Between passes, in turn, nothing changes, time goes by, a pod ends, nodes have more room, and a pod must not be disrupted any more.
+// Between passes, in turn, nothing changes, a node drifts, time goes by, a pod ends, nodes have more room, and a pod must not be disrupted
+// any more. In every other world nodes take pods of consolidated nodes only once their own have been the same for a minute.
 func TestMemoryChangesNothing(t *testing.T) {
 	remembered, acted := 0, 0
 	for seed := range uint64(24) {
 		w := grown(t, seed)
 		w.Snapshot.Rules.DisruptionSteps = 1 << 20
+		w.consolidateLater(seed)
 		for pass := range 40 {
 			bare := w.memory
 			bare.Asked = Asked{}
@@ -45,6 +50,7 @@ func TestADepotChangesNothing(t *testing.T) {
 	begun := 0
 	for seed := range uint64(16) {
 		w := grown(t, seed)
+		w.consolidateLater(seed)
 		var depot pack.Depot
 		for pass := range 24 {
 			p, _ := NextFrom(w.Snapshot, w.memory, w.Market, &depot)
@@ -65,10 +71,21 @@ func TestADepotChangesNothing(t *testing.T) {
 	}
 }
 
-// disturb changes a little, in every fourth pass.
+// consolidateLater has pools wait for a minute, in every other world.
+func (w *world) consolidateLater(seed uint64) {
+	for i := range w.Snapshot.Pools {
+		w.Snapshot.Pools[i].Disruption.After = time.Duration(seed%2) * time.Minute
+	}
+}
+
+// disturb changes a little, in every fourth pass and the first of each sixteen.
 func (w *world) disturb(pass int) {
 	s := &w.Snapshot
 	switch pass % 16 {
+	case 1:
+		if c := len(s.Claims) / 2; len(s.Claims) > 0 {
+			s.Claims[c].Conditions = append(slices.Clone(s.Claims[c].Conditions), cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Since: s.Now})
+		}
 	case 3:
 		s.Now = s.Now.Add(time.Hour)
 	case 7:

@@ -37,7 +37,7 @@ func newWorld() *world {
 }
 
 func (w *world) next() Plan {
-	p, m := Next(w.Snapshot, w.memory, w.Market)
+	p, m := Next(scenario.AsRead(w.Snapshot, MayEmpty), w.memory, w.Market)
 	w.memory = m
 	return p
 }
@@ -266,6 +266,9 @@ func (w *world) change(name string, lines []string) error {
 			s.Claims[c].Conditions = append(s.Claims[c].Conditions, cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True", Since: s.Now})
 		case f[0] == "started" && n >= 0:
 			s.Nodes[n].Taints, s.Nodes[n].Labels[v1.LabelInitialized] = nil, "true"
+		case f[0] == "uninitialized" && c >= 0 && n >= 0:
+			delete(s.Nodes[n].Labels, v1.LabelInitialized)
+			s.Claims[c].Conditions = slices.DeleteFunc(slices.Clone(s.Claims[c].Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionInitialized })
 		case f[0] == "initialized" && c >= 0:
 			span, err := time.ParseDuration(f[1])
 			if err != nil {
@@ -302,6 +305,12 @@ func (w *world) change(name string, lines []string) error {
 			s.Nodes[n].Deleting = s.Now
 		case f[0] == "undrifted" && c >= 0:
 			s.Claims[c].Conditions = slices.DeleteFunc(slices.Clone(s.Claims[c].Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
+		case f[0] == "attaches" && n >= 0:
+			most, err := strconv.ParseInt(f[2], 10, 64)
+			if err != nil {
+				return err
+			}
+			s.Nodes[n].VolumeLimits = map[string]int64{f[1]: most}
 		case f[0] == "protected" && n >= 0:
 			s.Nodes[n].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: cmp.Or(strings.Join(f[1:], ""), "true")}
 		case f[0] == "unprotected" && n >= 0:

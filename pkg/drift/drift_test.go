@@ -63,6 +63,21 @@ func TestVerdicts(t *testing.T) {
 			s.Pools[0].Hash = "12"
 			delete(c.Annotations, v1.AnnotationNodePoolHash)
 		}, ""},
+		{"a pool whose hash nobody wrote down yet", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) { s.Pools[0].Hash = "" }, ""},
+		{"a class whose hash nobody wrote down yet", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) { s.Classes[0].Hash = "" }, ""},
+		{"no hash of the class", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			delete(c.Annotations, awsv1.AnnotationHash)
+		}, ""},
+		{"a type whose image nobody found", func(_ *cluster.Snapshot, _ *cluster.Claim, t *catalog.Type) { t.ImageID = "" }, ""},
+		{"the same, of one that drifted by its image", func(_ *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) {
+			t.ImageID, c.Conditions = "", append(c.Conditions, drifted)
+		}, ""},
+		{"one that drifted by its image, of a class that has found none", func(s *cluster.Snapshot, c *cluster.Claim, t *catalog.Type) {
+			s.Classes[0].Images, t.ImageID, c.Conditions = nil, "", append(c.Conditions, drifted)
+		}, "none"},
+		{"reserved capacity that is sold as spot only", func(_ *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
+			c.Labels["karpenter.sh/capacity-type"] = "reserved"
+		}, "InstanceTypeNotFound"},
 		{"requirements that it does not meet", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
 			s.Pools[0].Requirements = require.NewSet(require.Of("kubernetes.io/arch", "arm64"))
 		}, "RequirementsDrifted"},
@@ -155,6 +170,9 @@ func TestVerdicts(t *testing.T) {
 		}, "PlacementGroupDrift"},
 		{"the placement group of its class", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
 			c.Labels[catalog.LabelPlacement], s.Classes[0].Placement = "pg-1", &catalog.Placement{ID: "pg-1", Strategy: "cluster"}
+		}, ""},
+		{"a node of none, whose class has one since", func(s *cluster.Snapshot, _ *cluster.Claim, _ *catalog.Type) {
+			s.Classes[0].Placement = &catalog.Placement{ID: "pg-1", Strategy: "cluster"}
 		}, ""},
 		{"a placement group that nobody looked up", func(s *cluster.Snapshot, c *cluster.Claim, _ *catalog.Type) {
 			c.Labels[catalog.LabelPlacement], s.Classes[0].Placement = "pg-1", &catalog.Placement{ID: "pg-2"}

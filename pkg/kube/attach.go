@@ -4,75 +4,65 @@ import (
 	"context"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 )
 
-// addVolumes fills in what the volumes of pods allow, and how many a node can have. withVolumes has the claims of each pod that
-// uses any. Nothing is read unless one of these pods needs a node, now or because its own is going away.
-func (c *Client) addVolumes(ctx context.Context, s cluster.Snapshot, withVolumes map[string][]string) error {
-	going := map[string]bool{}
-	for _, n := range s.Nodes {
-		going[n.Name] = !n.Deleting.IsZero() ||
-			slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == karpv1.TaintDisrupted })
+// WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached. The snapshot given is not
+// changed. Nothing is read if no pod uses any.
+func (c *Client) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.UnreadClaims) > 0 }) {
+		return s, nil
 	}
-	matters := func(p cluster.Pod) bool {
-		return len(withVolumes[p.Key()]) > 0 && (p.Provisionable() || going[p.NodeName])
+	var known storage
+	var limits map[string]map[string]int64
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) { known, err = c.storage(gctx); return err })
+	g.Go(func() (err error) { limits, err = c.volumeLimits(gctx); return err })
+	if err := g.Wait(); err != nil {
+		return cluster.Snapshot{}, err
 	}
-	if !slices.ContainsFunc(s.Pods, matters) {
-		return nil
-	}
-	st, err := c.storage(ctx)
-	if err != nil {
-		return err
-	}
-	if err := c.addVolumeLimits(ctx, s.Nodes); err != nil {
-		return err
+	s.Pods, s.Nodes = slices.Clone(s.Pods), slices.Clone(s.Nodes)
+	for i := range s.Nodes {
+		s.Nodes[i].VolumeLimits = limits[s.Nodes[i].Name]
 	}
 	for i := range s.Pods {
-		p := &s.Pods[i]
-		names := withVolumes[p.Key()]
-		if len(names) == 0 {
-			continue
-		}
-		var problems []string
-		p.VolumeZones, problems = st.alternatives(p.Namespace, names)
-		p.Volumes = st.attached(p.Namespace, names)
-		if p.Provisionable() { // a pod that has run before is not judged again (spec core.md §2.3)
-			p.Unmodelled = append(p.Unmodelled, problems...)
+		if p := &s.Pods[i]; len(p.UnreadClaims) > 0 {
+			known.tell(p)
 		}
 	}
-	return nil
+	return s, nil
 }
 
-// addVolumeLimits fills in how many volumes the CSI drivers of each node say they can attach to it.
-func (c *Client) addVolumeLimits(ctx context.Context, nodes []cluster.Node) error {
-	type limits struct {
-		node string
-		most map[string]int64
+// tell fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its volumes are left out.
+func (s storage) tell(p *cluster.Pod) {
+	var problems []string
+	p.VolumeZones, problems = s.alternatives(p.Namespace, p.UnreadClaims)
+	p.Volumes = s.attached(p.Namespace, p.UnreadClaims)
+	p.UnreadClaims = nil
+	if p.Provisionable() {
+		p.Unmodelled = slices.Concat(p.Unmodelled, problems)
 	}
+}
+
+// volumeLimits are how many volumes the CSI drivers of each node say they can attach to it, by node and driver.
+func (c *Client) volumeLimits(ctx context.Context) (map[string]map[string]int64, error) {
 	all, _, err := list(ctx, c, query{place: csiNodes()}, func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
-		func(l *storagev1.CSINodeList) []limits {
-			return translated(l.Items, func(n *storagev1.CSINode) limits { return limits{n.Name, volumeLimits(n)} })
+		func(l *storagev1.CSINodeList) []cluster.Node {
+			return translated(l.Items, func(n *storagev1.CSINode) cluster.Node { return cluster.Node{Name: n.Name, VolumeLimits: limitsOf(n)} })
 		})
-	if err != nil {
-		return err
+	out := make(map[string]map[string]int64, len(all))
+	for _, n := range all {
+		out[n.Name] = n.VolumeLimits
 	}
-	byNode := make(map[string]map[string]int64, len(all))
-	for _, l := range all {
-		byNode[l.node] = l.most
-	}
-	for i := range nodes {
-		nodes[i].VolumeLimits = byNode[nodes[i].Name]
-	}
-	return nil
+	return out, err
 }
 
-func volumeLimits(n *storagev1.CSINode) map[string]int64 {
+func limitsOf(n *storagev1.CSINode) map[string]int64 {
 	var out map[string]int64
 	for _, d := range n.Spec.Drivers {
 		if d.Allocatable == nil || d.Allocatable.Count == nil {
@@ -90,43 +80,44 @@ func volumeLimits(n *storagev1.CSINode) map[string]int64 {
 	return out
 }
 
-// storage reads claims, volumes and storage classes, of which only the parts that matter are kept.
+// storage reads claims, volumes and storage classes side by side, of which only the parts that matter are kept.
 func (c *Client) storage(ctx context.Context) (storage, error) {
 	out := storage{
 		claims:  map[string]corev1.PersistentVolumeClaim{},
 		volumes: map[string]corev1.PersistentVolume{},
 		classes: map[string]storagev1.StorageClass{},
 	}
-	pvcs, _, err := list(ctx, c, query{place: volumeClaims()},
-		func() *corev1.PersistentVolumeClaimList { return &corev1.PersistentVolumeClaimList{} },
-		func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim {
-			return translated(l.Items, slimClaim)
-		})
-	if err != nil {
-		return storage{}, err
-	}
-	pvs, _, err := list(ctx, c, query{place: volumes()},
-		func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
-		func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return translated(l.Items, slimVolume) })
-	if err != nil {
-		return storage{}, err
-	}
-	scs, _, err := list(ctx, c, query{place: storageTypes()},
-		func() *storagev1.StorageClassList { return &storagev1.StorageClassList{} },
-		func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
-	if err != nil {
-		return storage{}, err
-	}
-	for _, v := range pvcs {
-		out.claims[v.Namespace+"/"+v.Name] = v
-	}
-	for _, v := range pvs {
-		out.volumes[v.Name] = v
-	}
-	for _, v := range scs {
-		out.classes[v.Name] = v
-	}
-	return out, nil
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		all, _, err := list(gctx, c, query{place: volumeClaims()},
+			func() *corev1.PersistentVolumeClaimList { return &corev1.PersistentVolumeClaimList{} },
+			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim {
+				return translated(l.Items, slimClaim)
+			})
+		for _, v := range all {
+			out.claims[v.Namespace+"/"+v.Name] = v
+		}
+		return err
+	})
+	g.Go(func() error {
+		all, _, err := list(gctx, c, query{place: volumes()},
+			func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
+			func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return translated(l.Items, slimVolume) })
+		for _, v := range all {
+			out.volumes[v.Name] = v
+		}
+		return err
+	})
+	g.Go(func() error {
+		all, _, err := list(gctx, c, query{place: storageTypes()},
+			func() *storagev1.StorageClassList { return &storagev1.StorageClassList{} },
+			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
+		for _, v := range all {
+			out.classes[v.Name] = v
+		}
+		return err
+	})
+	return out, g.Wait()
 }
 
 func slimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {

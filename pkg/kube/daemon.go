@@ -21,9 +21,8 @@ const (
 
 // podList is all pods, and what else was seen of them on the way.
 type podList struct {
-	pods        []cluster.Pod
-	withVolumes map[string][]string   // by pod: names of the claims of volumes that it uses
-	newest      map[string]liveDaemon // by UID of the DaemonSet
+	pods   []cluster.Pod
+	newest map[string]liveDaemon // by UID of the DaemonSet
 }
 
 // liveDaemon is a pod of a DaemonSet.
@@ -35,12 +34,12 @@ type liveDaemon struct {
 // storedPod is a pod with what a podList is made of.
 type storedPod struct {
 	pod        cluster.Pod
-	volumes    []string // names of the claims of volumes that it uses
-	controller string   // UID of the DaemonSet; empty for other pods
+	controller string // UID of the DaemonSet; empty for other pods
 }
 
 func stored(p *corev1.Pod) storedPod {
-	out := storedPod{pod: podFrom(p), volumes: claimNames(p)}
+	out := storedPod{pod: podFrom(p)}
+	out.pod.UnreadClaims = claimNames(p)
 	if owner := metav1.GetControllerOf(p); owner != nil && out.pod.Owner == cluster.OwnerDaemonSet {
 		out.controller = string(owner.UID)
 	}
@@ -49,12 +48,9 @@ func stored(p *corev1.Pod) storedPod {
 
 // podListOf are the pods, sorted.
 func podListOf(all []storedPod) podList {
-	out := podList{withVolumes: map[string][]string{}, newest: map[string]liveDaemon{}}
+	out := podList{newest: map[string]liveDaemon{}}
 	for _, s := range all {
 		out.pods = append(out.pods, s.pod)
-		if len(s.volumes) > 0 {
-			out.withVolumes[s.pod.Key()] = s.volumes
-		}
 		out.notice(s)
 	}
 	slices.SortFunc(out.pods, comparePods)

@@ -27,7 +27,6 @@ const (
 
 // Homeless lists the pods for which a node should be found or made, sorted, and those that capacity buffers keep room for. It
 // costs one page of the pods without a node and one of buffers, however large the cluster is, and is the question to ask first.
-// Volumes are not looked at.
 func (c *Client) Homeless(ctx context.Context) ([]cluster.Pod, error) {
 	out, err := c.waiting(ctx)
 	if err != nil {
@@ -45,7 +44,7 @@ func (c *Client) Homeless(ctx context.Context) ([]cluster.Pod, error) {
 // waiting lists the pods that exist and need a node.
 func (c *Client) waiting(ctx context.Context) ([]cluster.Pod, error) {
 	out, version, err := list(ctx, c, query{place: pods(), fields: withoutOne}, newPods, func(l *corev1.PodList) []cluster.Pod {
-		return slices.DeleteFunc(translated(l.Items, podFrom), func(p cluster.Pod) bool { return !p.Provisionable() })
+		return slices.DeleteFunc(translated(l.Items, waitingFrom), func(p cluster.Pod) bool { return !p.Provisionable() })
 	})
 	if err != nil {
 		return nil, err
@@ -53,6 +52,8 @@ func (c *Client) waiting(ctx context.Context) ([]cluster.Pod, error) {
 	c.seen.pods(version, out)
 	return out, nil
 }
+
+func waitingFrom(p *corev1.Pod) cluster.Pod { return stored(p).pod }
 
 // Claims lists the NodeClaims whose class is an EC2NodeClass, sorted by name.
 func (c *Client) Claims(ctx context.Context) ([]cluster.Claim, error) {
@@ -138,8 +139,8 @@ func (c *Client) Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, e
 
 // Snapshot reads everything about the cluster that a decision may see: pods that have not ended, those that capacity buffers keep
 // room for, nodes, claims, pools, classes, overlays, daemons, namespaces and budgets, all sorted. Catalog, SoldOut, Instances and Rules are the caller's to fill, and of
-// the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Volumes, their claims and storage classes
-// are read only when a pod that needs a node uses one.
+// the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA
+// drivers publish is read only when an extended resource is asked for that a node lacks.
 func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return c.snapshot(ctx, c.everything)
 }
@@ -181,11 +182,11 @@ func (c *Client) snapshot(ctx context.Context, much func(context.Context) (bulk,
 	found := podListOf(slices.Collect(maps.Values(large.pods)))
 	out.Nodes, out.Claims = large.sortedNodes(), large.sortedClaims()
 	out.Pods, out.Daemons = found.pods, found.samples(templates)
-	if err := c.addVolumes(ctx, out, found.withVolumes); err != nil {
-		return cluster.Snapshot{}, err
-	}
 	out.Pods = append(out.Pods, room...)
 	slices.SortFunc(out.Pods, comparePods)
+	if err := c.addDevices(ctx, &out); err != nil {
+		return cluster.Snapshot{}, err
+	}
 	return out, nil
 }
 

@@ -125,7 +125,7 @@ func TestAttachedVolumes(t *testing.T) {
 		`{spec: {drivers: [{name: a, nodeID: n}, {name: b, nodeID: n, allocatable: {}}]}}`:                                                 nil,
 		`{spec: {drivers: [{name: ebs.csi.aws.com, nodeID: n, allocatable: {count: 25}}, {name: x, nodeID: n, allocatable: {count: 0}}]}}`: {"ebs.csi.aws.com": 25, "x": 0},
 	} {
-		if diff := cmp.Diff(want, volumeLimits(read[storagev1.CSINode](t, text))); diff != "" {
+		if diff := cmp.Diff(want, limitsOf(read[storagev1.CSINode](t, text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}

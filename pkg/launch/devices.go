@@ -37,6 +37,9 @@ func blockDevice(m *awsv1.BlockDeviceMapping) BlockDevice {
 	return b
 }
 
+// bottlerocketRootGiB is no less than the root snapshots of Bottlerocket's images, which have outgrown 4 GiB.
+const bottlerocketRootGiB = 6
+
 func familyDevices(family string) []BlockDevice {
 	gp3 := func(device string, gib int32) BlockDevice {
 		yes := true
@@ -46,7 +49,7 @@ func familyDevices(family string) []BlockDevice {
 	case family == catalog.AL2, family == catalog.AL2023:
 		return []BlockDevice{gp3("/dev/xvda", 20)}
 	case family == catalog.Bottlerocket:
-		return []BlockDevice{gp3("/dev/xvda", 4), gp3("/dev/xvdb", 20)}
+		return []BlockDevice{gp3("/dev/xvda", bottlerocketRootGiB), gp3("/dev/xvdb", 20)}
 	case catalog.IsWindows(family):
 		return []BlockDevice{gp3("/dev/sda1", 50)}
 	}

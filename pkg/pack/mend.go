@@ -83,7 +83,7 @@ func (a *attempt) trim() {
 		for _, b := range slices.Backward(a.bins) {
 			for i := len(b.load) - 1; i >= 0; i-- {
 				if n := a.excess(b, b.load[i]); n > 0 {
-					a.takeOut(b, i, n)
+					a.takeOut(b, i, n, "its spread or affinity would be broken, because too few pods found room in other domains")
 					again = true
 				}
 			}
@@ -110,7 +110,8 @@ func (a *attempt) excess(b *bin, l load) int {
 	return min(n, len(l.pods))
 }
 
-func (a *attempt) takeOut(b *bin, i, n int) {
+// takeOut takes the last n pods of the bin's load i out of it, and says why.
+func (a *attempt) takeOut(b *bin, i, n int, why string) {
 	l := &b.load[i]
 	k := l.view.kind
 	keep := len(l.pods) - n
@@ -125,7 +126,7 @@ func (a *attempt) takeOut(b *bin, i, n int) {
 			a.tally.count[c][d] -= n
 		}
 	}
-	a.blocked[k.id]["its spread or affinity would be broken, because too few pods found room in other domains"] = true
+	a.blocked[k.id][why] = true
 	if l.pods = l.pods[:keep]; keep == 0 {
 		b.load = slices.Delete(b.load, i, i+1)
 	}

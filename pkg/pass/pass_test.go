@@ -21,7 +21,7 @@ func TestScenarios(t *testing.T) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "decide":
-				return decided(pass.Decide(w.Snapshot))
+				return decided(pass.Decide(scenario.AsRead(w.Snapshot, pass.MayEmpty)))
 			case "budget":
 				for i := range w.Snapshot.Pools {
 					if p := &w.Snapshot.Pools[i]; p.Name == d.CmdArgs[0].Key {

@@ -24,6 +24,10 @@ type app struct {
 	stopTime time.Duration // that its processes take to end
 	bootTime time.Duration // from binding to ready
 	made     int
+
+	disks      int      // volumes of each pod
+	diskAtOnce bool     // they are made before the pod has a node
+	diskZones  []string // where they may be, none for anywhere
 }
 
 // control makes and removes pods so that the app has its replicas.
@@ -119,6 +123,7 @@ func (w *world) addPod(a *app, name, node string) {
 	if !a.bare {
 		p.Controller = "uid-" + a.name
 	}
+	p.disks = w.disks.claim(a, name, w.trySchedule)
 	w.pods[p.Key()] = p
 	if node != "" {
 		w.bind(p, w.nodes[node])
@@ -165,6 +170,9 @@ func (a *app) wishes() string {
 	}
 	if a.budget != nil {
 		out += fmt.Sprintf(", %d must be available", a.budget.minAvailable)
+	}
+	if a.disks > 0 {
+		out += fmt.Sprintf(", %d volumes each, at once %t, in %v", a.disks, a.diskAtOnce, a.diskZones)
 	}
 	if a.pattern.DoNotDisrupt != "" {
 		out += ", protected for " + a.pattern.DoNotDisrupt

@@ -103,9 +103,11 @@ func (w *world) offered(r cluster.Rules) cluster.Snapshot {
 // atOnce is the cluster as it is, read in a moment.
 func (w *world) atOnce() cluster.Snapshot {
 	s := w.offered(w.rules)
-	s.Pods = w.listPods()
+	for _, p := range w.listPods() {
+		s.Pods = append(s.Pods, w.disks.describe(p, p.UnreadClaims))
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.nodes)) {
-		s.Nodes = append(s.Nodes, w.nodes[name].Node)
+		s.Nodes = append(s.Nodes, w.disks.describeNode(w.nodes[name].Node))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		s.Claims = append(s.Claims, w.claims[name].Claim)

@@ -43,6 +43,7 @@ func (w *world) join(m *machine) {
 	n.Labels = merged(m.labels, map[string]string{"kubernetes.io/hostname": n.Name})
 	m.node = n
 	w.nodes[n.Name] = n
+	w.disks.join(n.Name)
 	w.tell("node %s joins", n.Name)
 	w.changed(aNode, nil)
 	w.in(time.Second, func() {

@@ -86,6 +86,7 @@ func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
 		}
 		if have.machine != nil && have.Deleting.IsZero() && !p.w.dying(have) {
 			p.w.checkBudget(p.w.byUID[have.machine.owner])
+			p.w.checkVolumesStay(have)
 		}
 		have.Taints = append(slices.Clone(have.Taints), disrupted())
 		return true
@@ -185,6 +186,7 @@ func (w *world) deleteNode(n *node, by *invocation) {
 // removeNode takes the object away. The pods on it are collected, whether they run or not.
 func (w *world) removeNode(n *node) {
 	delete(w.nodes, n.Name)
+	w.disks.leave(n.Name)
 	w.tell("node %s is gone", n.Name)
 	w.changed(aNode, nil)
 	w.retry()

@@ -154,6 +154,7 @@ func (w *world) drawApp() *app {
 		}
 	}
 	a.pattern = p
+	w.disks.furnish(a)
 	return a
 }
 

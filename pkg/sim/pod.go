@@ -17,7 +17,8 @@ import (
 type pod struct {
 	cluster.Pod
 	app    *app
-	starts int // counts the starts and ends under way, so that a late one is known as stale
+	disks  []string // names of the claims of its volumes
+	starts int      // counts the starts and ends under way, so that a late one is known as stale
 }
 
 // budget is a PodDisruptionBudget of one app.
@@ -100,12 +101,14 @@ func (p *Ports) listPods() []cluster.Pod {
 	return p.w.listPods()
 }
 
-// listPods are the pods that have not ended, by name.
+// listPods are the pods that have not ended, by name, with the names of the claims of their volumes.
 func (w *world) listPods() []cluster.Pod {
 	out := make([]cluster.Pod, 0, len(w.pods))
 	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
 		if pod := w.pods[key]; !pod.Terminal() {
-			out = append(out, pod.Pod)
+			seen := pod.Pod
+			seen.UnreadClaims = pod.disks
+			out = append(out, seen)
 		}
 	}
 	return out
@@ -204,6 +207,9 @@ func (w *world) removePod(pod *pod) {
 	}
 	pod.starts++
 	delete(w.pods, pod.Key())
+	if n := w.nodes[pod.NodeName]; n != nil {
+		w.disks.release(pod.disks, n.Name, n.down)
+	}
 	w.in(w.between(10*time.Millisecond, 300*time.Millisecond), func() { w.control(pod.app) })
 	w.trySchedule()
 }

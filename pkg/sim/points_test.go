@@ -2,18 +2,30 @@ package sim_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"joiner/pkg/sim"
 )
 
+// calls are the port calls that a function may be hit at.
+type calls struct {
+	name  string
+	calls []string
+}
+
 // crashPoints are all places where an invocation can be hit: before and after every port call of every function, deadly or not.
-func crashPoints() []sim.CrashPoint {
-	var out []sim.CrashPoint
-	for _, f := range []struct {
-		name  string
-		calls []string
-	}{
+func crashPoints() []sim.CrashPoint { return slices.Concat(usualPoints(), volumePoints()) }
+
+// volumePoints are those that only worlds with volumes have.
+func volumePoints() []sim.CrashPoint {
+	reads := []string{"read volumes", "read volume limits"}
+	return pointsOf([]calls{{"disrupt", reads}, {"lifecycle", reads}, {"provision", reads}})
+}
+
+// usualPoints are those that every world may have.
+func usualPoints() []sim.CrashPoint {
+	return pointsOf([]calls{
 		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch", "launch batch",
 			"list claims", "list homeless pods", "list static pools", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "wake refresh", "write event",
@@ -39,7 +51,11 @@ func crashPoints() []sim.CrashPoint {
 		// claim is made before its class has one of this; an event tells of a deleted class with claims, and the one that is deleted has none.
 		{"refresh", []string{"forget class", "annotate pool", "get class", "list buffers", "list classes", "list claims", "list nodes", "list overlays", "list pools",
 			"list profiles", "look up class", "read catalog", "mark class", "refresh catalog", "release class", "write status of class", "write status of pool"}},
-	} {
+	})
+}
+
+func pointsOf(all []calls) (out []sim.CrashPoint) {
+	for _, f := range all {
 		for _, call := range f.calls {
 			for _, fault := range []string{"dies before", "dies after", "fails before", "fails after"} {
 				out = append(out, sim.CrashPoint{Function: f.name, Call: call, Fault: fault})
@@ -51,15 +67,18 @@ func crashPoints() []sim.CrashPoint {
 
 // aims gives a seed its crash points. Each point has seeds of its own, one in any row of as many seeds as there are points: such a seed
 // is about the point's function, and aims at nothing else there, so that the invocation gets as far as the point. Beside it the seed aims at
-// points of other functions.
+// points of other functions. Those of volumes come last, so that seeds mean what they meant before there were any.
 func aims(seed uint64) []sim.CrashPoint {
 	const others, stride = 8, 211
-	all := crashPoints()
+	all := usualPoints()
 	out := []sim.CrashPoint{all[seed*stride%uint64(len(all))]}
 	for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(all)) {
 		if all[i].Function != out[0].Function && len(out) <= others {
 			out = append(out, all[i])
 		}
+	}
+	if p := volumePoints()[seed%uint64(len(volumePoints()))]; p.Function != out[0].Function {
+		out = append(out, p)
 	}
 	return out
 }
@@ -77,7 +96,7 @@ func aimed(seed uint64) []sim.CrashPoint {
 // TestEveryPointHasItsSeeds: the stride reaches all points.
 func TestEveryPointHasItsSeeds(t *testing.T) {
 	own := map[sim.CrashPoint]bool{}
-	all := crashPoints()
+	all := usualPoints()
 	for seed := range uint64(len(all)) {
 		own[aims(1000 + seed)[0]] = true
 	}

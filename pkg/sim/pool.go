@@ -38,13 +38,6 @@ func (p *Ports) RecordRegistrations(ctx context.Context, pool string, outcomes [
 	})
 }
 
-// Attachments lists the volumes attached to the nodes.
-func (p *Ports) Attachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
-	return do(ctx, p, "list attachments", "", func() ([]cluster.Attachment, error) {
-		return slices.DeleteFunc(slices.Clone(p.w.attachments), func(a cluster.Attachment) bool { return !slices.Contains(nodes, a.Node) }), nil
-	})
-}
-
 // PoolAnnotations are what a person wrote onto the pool.
 func (p *Ports) PoolAnnotations(ctx context.Context, name string) (map[string]string, error) {
 	return do(ctx, p, "get pool", name, func() (map[string]string, error) { return nil, nil })

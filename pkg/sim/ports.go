@@ -197,7 +197,7 @@ func (w *world) travel(call string) (there, back time.Duration) {
 // quiet calls change nothing and are left out of the trace unless they fail.
 func quiet(call string) bool {
 	switch call {
-	case "list homeless pods", "list claims", "list claims of instances", "list instances", "describe instance status", "read pods", "read nodes", "read claims", "read the rest", "get class",
+	case "list homeless pods", "list claims", "list claims of instances", "list instances", "describe instance status", "read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
 		"read catalog", "read sold-out marks", "get node", "wait", "keep vigil", "leave vigil", "ask who watches", "sweep launch templates":
 		return true
 	}

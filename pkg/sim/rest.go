@@ -70,6 +70,7 @@ func (w *world) problems() []string {
 	bad = append(bad, w.staticProblems()...)
 	bad = append(bad, w.classProblems()...)
 	bad = append(bad, w.driftProblems()...)
+	bad = append(bad, w.disks.stuck(w.nodes)...)
 	slices.Sort(bad)
 	return bad
 }
@@ -137,9 +138,10 @@ func (w *world) hopeless(p *pod) bool {
 			pool = other
 		}
 	}
-	if len(pool.Limited) > 0 && len(p.Spread) > 0 {
+	if len(pool.Limited) > 0 && len(p.Spread) > 0 || w.volumesApart(p, pool) {
 		return true
 	}
+	zone := cmp.Or(p.NodeSelector[labelZone], w.disks.zoneOf(p.disks, 0))
 	need := p.Need
 	for _, a := range w.apps {
 		if a.daemon {
@@ -147,7 +149,7 @@ func (w *world) hopeless(p *pod) bool {
 		}
 	}
 	for _, t := range w.types {
-		if need.FitsIn(t.Allocatable) && w.sells(t, p.NodeSelector[labelZone]) && len(w.overLimit(pool, "", t)) == 0 {
+		if need.FitsIn(t.Allocatable) && w.sells(t, zone) && len(w.overLimit(pool, "", t)) == 0 {
 			return false
 		}
 	}

@@ -73,18 +73,25 @@ func (w *world) bind(p *pod, n *node) {
 	}
 	p.starts++
 	mine := p.starts
-	w.in(p.app.bootTime+w.between(0, time.Second), func() {
-		if host := w.nodes[p.NodeName]; p.starts == mine && host != nil && !host.down && w.pods[p.Key()] == p {
-			p.Phase = "Running"
-			w.setPodReady(p, true)
-		}
+	boot := p.app.bootTime + w.between(0, time.Second)
+	wanted := func() bool {
+		host := w.nodes[p.NodeName]
+		return p.starts == mine && host != nil && !host.down && w.pods[p.Key()] == p
+	}
+	w.disks.mount(p.disks, n.Name, n.Labels[labelZone], wanted, func() {
+		w.in(boot, func() {
+			if wanted() {
+				p.Phase = "Running"
+				w.setPodReady(p, true)
+			}
+		})
 	})
 }
 
 // fits reports whether the node may take the pod.
 func (w *world) fits(p *pod, n *node) bool { return w.refuses(p, n) == "" }
 
-// refuses says why the node does not take the pod: resources, taints, labels, pod affinity or spread. It is empty if it does.
+// refuses says why the node does not take the pod: resources, taints, labels, pod affinity, spread or volumes. It is empty if it does.
 func (w *world) refuses(p *pod, n *node) string {
 	if !n.Ready || n.down {
 		return "not ready"
@@ -108,7 +115,7 @@ func (w *world) refuses(p *pod, n *node) string {
 	case !w.spreads(p, n):
 		return "spread"
 	}
-	return ""
+	return w.refusesVolumes(p, n)
 }
 
 func hard(taints []cluster.Taint) []cluster.Taint {

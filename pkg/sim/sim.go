@@ -90,6 +90,7 @@ func (w *world) setUp(s Scenario) {
 		w.rules.Hold, w.rules.MaxClaims, w.rules.Payback, w.rules.DisruptionSteps = true, 100, 0, 0 // as the stack has it
 		w.rules.DisruptionWaves = 1
 		w.rules.SpotTypes = 2 // six types are sold
+		w.disks.most = 0
 	}
 	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]
 	if len(s.Aims) > 0 {

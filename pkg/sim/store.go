@@ -113,6 +113,7 @@ func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.
 			}
 		}
 		w.checkNewClaim(c, l)
+		w.checkLaunchZone(c, l)
 		w.checkPrice(c, l)
 		w.checkAgain(c, l)
 		w.claims[c.Name], w.byUID[c.UID] = c, c

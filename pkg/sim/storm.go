@@ -172,7 +172,7 @@ func (w *world) calm() {
 		w.calmStatic()
 	}
 	for _, a := range w.apps {
-		if a.budget != nil && (w.limited() || a.replicas == 0 || a.bare) {
+		if a.budget != nil && (w.limited() || a.replicas == 0 || a.bare || a.disks > 0 && len(a.pattern.Spread) > 0) {
 			a.budget.minAvailable = 0 // some of its pods may have no room, ever
 		} else if a.budget != nil {
 			a.budget.minAvailable = min(a.budget.minAvailable, a.replicas-1)

@@ -44,7 +44,7 @@ type world struct {
 	leases    map[string]lease
 
 	registrations map[string][]cluster.Registration // by pool
-	attachments   []cluster.Attachment
+	disks         *disks
 	taken         []string // of the quota
 	memory        disrupt.Memory
 
@@ -91,6 +91,7 @@ func newWorld(seed uint64, market catalog.Catalog, keepAll bool) *world {
 	for _, t := range catalog.Resolve(market, class, nil, time.Now()) {
 		w.types[t.Name] = t
 	}
+	w.disks = drawDisks(w.engine, seed, w.zones())
 	return w
 }
 
@@ -119,6 +120,7 @@ func (w *world) total() (n int) {
 func (p *Ports) Event(ctx context.Context, e cluster.Event) error {
 	return try(ctx, p, "write event", fmt.Sprintf("%s %s %s: %s", e.Kind, e.Name, e.Reason, e.Message), func() error {
 		p.w.events++
+		p.w.checkUndone(e)
 		return nil
 	})
 }

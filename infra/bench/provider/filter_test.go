@@ -148,8 +148,14 @@ func launchClass(t *testing.T) *awsv1.EC2NodeClass {
 	return c
 }
 
-// theirs are the offers that Karpenter asks for, nil for none: its filters in their order, and then its choice of capacity type.
-func (s *launchCase) theirs() []string {
+// theirs are the offers that Karpenter asks for, nil for none: its filters in their order, and then its choice of capacity type. It is
+// not known where Karpenter panics, which 1.14 does over a capacity block that cannot be had beside others.
+func (s *launchCase) theirs() (offers []string, known bool) {
+	defer func() {
+		if blocksPanic && recover() != nil {
+			known = false
+		}
+	}()
 	want := peerRequirements(s.claim.Requirements)
 	var types []*cloudprovider.InstanceType
 	for _, t := range s.types {
@@ -158,13 +164,13 @@ func (s *launchCase) theirs() []string {
 	for _, f := range []filter.Filter{launchableFilter(want, peerAmounts(s.claim.Requests)), filter.CapacityReservationTypeFilter(want), filter.CapacityBlockFilter(want),
 		filter.ReservedOfferingFilter(want), filter.ExoticInstanceTypeFilter(want), filter.SpotOfferingFilter(want)} {
 		if types, _ = f.FilterReject(types); len(types) == 0 {
-			return nil
+			return nil, true
 		}
 	}
 	ctx := options.ToContext(context.Background(), &options.Options{MinValuesPolicy: options.MinValuesPolicyStrict})
 	left, err := cloudprovider.InstanceTypes(types).Truncate(ctx, want, launchTypes)
 	if err != nil {
-		return nil
+		return nil, true
 	}
 	byCapacityType := map[string][]string{}
 	for _, t := range left {
@@ -178,10 +184,10 @@ func (s *launchCase) theirs() []string {
 	for _, ct := range []string{catalog.Reserved, catalog.Spot, catalog.OnDemand} {
 		if out := byCapacityType[ct]; len(out) > 0 {
 			slices.Sort(out)
-			return out
+			return out, true
 		}
 	}
-	return nil
+	return nil, true
 }
 
 func peerRequirements(s require.Set) scheduling.Requirements {
@@ -234,7 +240,15 @@ func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(launches) {
 		s := newLaunchCase(seed)
-		want, got := s.theirs(), s.ours(t)
+		if countsForbiddenValues && slices.ContainsFunc(s.claim.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 0 && !r.Not }) {
+			continue
+		}
+		want, known := s.theirs()
+		got := s.ours(t)
+		if !known {
+			seen["unknown"]++
+			continue
+		}
 		if !slices.Equal(want, got) {
 			t.Fatalf("seed %d, claim requires %s and requests %s:\n%v\nKarpenter asks for\n%v\nof %s", seed, s.claim.Requirements, s.claim.Requests, got, want, describeOffers(s.types))
 		}

@@ -4,7 +4,9 @@ package provider
 
 import (
 	"context"
+	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	peerv1 "github.com/aws/karpenter-provider-aws/pkg/apis/v1"
 	"github.com/aws/karpenter-provider-aws/pkg/providers/amifamily"
@@ -23,6 +25,12 @@ const sameClassHash = true
 // A full reservation is not available.
 const fullIsAvailable = false
 
+// A minValues counts the values of the types that the requirement forbids as well.
+const countsForbiddenValues = true
+
+// A capacity block that cannot be had may end a launch in a panic.
+const blocksPanic = true
+
 // launchableFilter is the first of those that a launch applies.
 func launchableFilter(r scheduling.Requirements, requests corev1.ResourceList) filter.Filter {
 	return filter.CompatibleAvailableFilter(r, requests)
@@ -38,6 +46,20 @@ func typeResolver(region string, n *peerv1.EC2NodeClass) (resolveType, error) {
 
 // capacityCodesOfLater are those that a later version takes for missing capacity, as Joiner does.
 const capacityCodesOfLater = "InvalidCapacityReservationState.Unavailable SpotMaxPriceTooLow"
+
+// differencesOfRelease are those of instance types.
+func differencesOfRelease() []difference {
+	return []difference{{"Karpenter 1.14 does not know that i4i.large has branch interfaces", func(_ world, name, what, theirs, ours string) bool {
+		return name == "i4i.large" && strings.HasSuffix(what, "pod-eni") && theirs == "0" && ours == "9"
+	}}}
+}
+
+// followLater puts into a template what a later version has there, as Joiner does: a larger root volume of Bottlerocket.
+func followLater(family string, d *types.RequestLaunchTemplateData) {
+	if size := d.BlockDeviceMappings; family == "Bottlerocket" && *size[0].Ebs.VolumeSize == 4 {
+		size[0].Ebs.VolumeSize = aws.Int32(6)
+	}
+}
 
 // imageResolver makes what launch templates hold.
 func imageResolver(region string) (amifamily.Resolver, error) {

@@ -24,6 +24,12 @@ const sameClassHash = false
 // A full reservation is available, and cannot be launched into.
 const fullIsAvailable = true
 
+// A minValues counts the values that the requirement allows.
+const countsForbiddenValues = false
+
+// A capacity block that cannot be had is passed over.
+const blocksPanic = false
+
 // launchableFilter is the first of those that a launch applies.
 func launchableFilter(r scheduling.Requirements, requests corev1.ResourceList) filter.Filter {
 	return filter.CompatibleLaunchableFilter(r, requests)
@@ -40,6 +46,12 @@ func typeResolver(region string, n *peerv1.EC2NodeClass) (resolveType, error) {
 
 // capacityCodesOfLater are those that a later version takes for missing capacity, as Joiner does.
 const capacityCodesOfLater = ""
+
+// differencesOfRelease are those of instance types.
+func differencesOfRelease() []difference { return nil }
+
+// followLater puts into a template what a later version has there, as Joiner does.
+func followLater(string, *types.RequestLaunchTemplateData) {}
 
 // imageResolver makes what launch templates hold.
 func imageResolver(region string) (amifamily.Resolver, error) {

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -150,6 +152,9 @@ func (c templateCase) types() []catalog.Type {
 	}
 	var out []catalog.Type
 	for i, k := range kinds {
+		if c.efa && k.efa == 0 {
+			continue // it has no room for the claim
+		}
 		if strings.Contains(c.spec, "maxPods: 42") {
 			k.pods = 42
 		}
@@ -176,6 +181,9 @@ func (c templateCase) claim() cluster.Claim {
 	out := cluster.Claim{Name: "claim", UID: "uid", Pool: "general", Class: "default", Requirements: require.NewSet(reqs...),
 		Labels: map[string]string{karpv1.NodePoolLabelKey: "general", "team": "a", "node-restriction.kubernetes.io/x": "y"},
 		Taints: []cluster.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}}, StartupTaints: []cluster.Taint{{Key: karpv1.UnregisteredTaintKey, Effect: "NoExecute"}}}
+	if r := c.reservation; r != nil { // Joiner's nodes have them from their boot on, Karpenter's from their registration
+		maps.Copy(out.Labels, map[string]string{catalog.LabelReservationID: r.ID, catalog.LabelReservation: r.Kind, catalog.LabelInterruptible: strconv.FormatBool(r.Interruptible)})
+	}
 	if c.efa {
 		out.Requests = resource.List{}.With(catalog.ResourceEFA, 1)
 	}
@@ -253,6 +261,7 @@ func (c templateCase) theirs(t *testing.T) map[string]string {
 	out := map[string]string{}
 	for _, l := range templates {
 		for _, k := range l.InstanceTypes {
+			followLater(class.AMIFamily(), made.data[l.Name])
 			out[k.Name] = plainTemplate(t, class.AMIFamily(), made.data[l.Name])
 		}
 	}
@@ -292,10 +301,11 @@ func (placement) Get(_ context.Context, n placementgroup.NodeClass) (*placementg
 
 // plainTemplate is the content of a template as text, without what means nothing: the order of tags, what is EC2's default anyway and
 // how user data says what it says.
-func plainTemplate(t *testing.T, family string, d *types.RequestLaunchTemplateData) string {
+func plainTemplate(t *testing.T, family string, data *types.RequestLaunchTemplateData) string {
+	d := *data
+	d.NetworkInterfaces = slices.Clone(d.NetworkInterfaces)
 	for i := range d.NetworkInterfaces {
-		n := &d.NetworkInterfaces[i]
-		if aws.ToInt32(n.NetworkCardIndex) == 0 {
+		if n := &d.NetworkInterfaces[i]; aws.ToInt32(n.NetworkCardIndex) == 0 {
 			n.NetworkCardIndex = nil
 		}
 	}

@@ -251,11 +251,11 @@ type difference struct {
 }
 
 func differences() []difference {
-	return []difference{
+	return append(differencesOfRelease(), []difference{
 		{"Joiner leaves types out that no class of the family can use: a1 under AL2023", func(w world, name, what, theirs, _ string) bool {
 			return what == "type" && theirs == "there, usable false" && strings.HasPrefix(name, "a1.") && strings.Contains(w.spec, "amiFamily: AL2023")
 		}},
-	}
+	}...)
 }
 
 // Every type of the data set has Karpenter's labels, capacity and allocatable in every world, and is usable where Karpenter's is,

@@ -38,7 +38,7 @@ func (d dice) schedule() string {
 func (d dice) budgets() string {
 	var all []string
 	for range d.IntN(4) {
-		b := "nodes: '" + d.one(d.number(12), d.number(100)+"%") + "'"
+		b := "nodes: '" + d.one("0", d.number(12), d.number(100)+"%") + "'"
 		if d.coin() {
 			b += ", reasons: [" + d.some(3, "Underutilized", "Empty", "Drifted") + "]"
 		}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,10 +56,21 @@ func setOf(t *testing.T, p *v1.NodePool) require.Set {
 	return require.NewSet(all...)
 }
 
-// A node's labels meet the requirements of a pool exactly if they do by Karpenter's rules. Of requirements that nothing can meet, Joiner
-// says so; Karpenter takes some of them for the absence of the label.
+// several reports whether the pool has more than one requirement on the key.
+func several(p *v1.NodePool, key string) bool {
+	n := 0
+	for _, r := range p.Spec.Template.Spec.Requirements {
+		if r.Key == key {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// A node's labels meet the requirements of a pool exactly if they do by Karpenter's rules, but for one: where one of several requirements
+// on a key asks for the label, Karpenter may forget that (In without a value in common, NotIn beside Exists or a bound).
 func TestLabelsDriftAsKarpentersDo(t *testing.T) {
-	drifted, kept, impossible := 0, 0, 0
+	drifted, kept, forgotten := 0, 0, 0
 	for seed := range uint64(60_000) {
 		d := roll(seed)
 		text := d.requirements()
@@ -70,26 +82,23 @@ func TestLabelsDriftAsKarpentersDo(t *testing.T) {
 			}
 		}
 		pool := setOf(t, ours)
-		refused := require.FromLabels(labels).Refusals(pool, nil)
-		if len(pool.Impossible()) > 0 {
-			impossible++
-			if len(refused) == 0 {
-				t.Fatalf("seed %d: labels %v meet what nothing can meet:\n%s", seed, labels, text)
-			}
-			continue
-		}
+		all := require.FromLabels(labels).Refusals(pool, nil)
+		refused := slices.DeleteFunc(slices.Clone(all), func(r require.Requirement) bool { return labels[r.Key] == "" && several(ours, r.Key) })
 		err := scheduling.NewLabelRequirements(labels).Compatible(scheduling.NewNodeSelectorRequirementsWithMinValues(theirs.Spec.Template.Spec.Requirements...))
-		if (err != nil) != (len(refused) > 0) {
-			t.Fatalf("seed %d: labels %v: refused by %v; by Karpenter: %v, of\n%s", seed, labels, refused, err, text)
+		if err != nil && len(all) == 0 || err == nil && len(refused) > 0 {
+			t.Fatalf("seed %d: labels %v: refused by %v; by Karpenter: %v, of\n%s", seed, labels, all, err, text)
 		}
-		if err != nil {
+		switch {
+		case err != nil:
 			drifted++
-		} else {
+		case len(all) > 0:
+			forgotten++
+		default:
 			kept++
 		}
 	}
-	t.Logf("%d drifted, %d kept, %d with impossible requirements", drifted, kept, impossible)
-	if drifted < 10_000 || kept < 10_000 {
-		t.Errorf("only %d drifted and %d kept", drifted, kept)
+	t.Logf("%d drifted, %d kept; %d times Karpenter forgets that a label must be there", drifted, kept, forgotten)
+	if drifted < 10_000 || kept < 10_000 || forgotten < 100 {
+		t.Errorf("only %d drifted, %d kept, %d forgotten", drifted, kept, forgotten)
 	}
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
 	"joiner/pkg/kube"
 	units "joiner/pkg/resource"
@@ -73,6 +75,37 @@ func TestClaimAsStored(t *testing.T) {
 	}
 	if diff := cmp.Diff([]cluster.Claim{claim}, read); diff != "" {
 		t.Errorf("Claims (-created +read):\n%s", diff)
+	}
+}
+
+// A client in Go reads a claim into its types and writes it back with a label: the API server compares what it writes of the spec, letter by
+// letter, with what is stored, and refuses a change of it.
+func TestClaimUpdatedByAGoClient(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	k, _ := c.client(t)
+	claims := c.dynamic.Resource(schema.GroupVersionResource{Group: "karpenter.sh", Version: "v1", Resource: "nodeclaims"})
+	for _, amount := range []int64{100_000_000, 2000, 1<<30 + 1000, 1536 << 20, 1 << 20, 999} {
+		l := c.launch()
+		l.Requests = units.List{CPU: amount, Memory: amount, Ephemeral: amount, Pods: amount, Extended: []units.Extended{{Name: "nvidia.com/gpu", Count: amount}}}
+		claim := c.storeClaim(t, k, l)
+		stored, err := claims.Get(t.Context(), claim.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var typed karpv1.NodeClaim
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &typed); err != nil {
+			t.Fatal(err)
+		}
+		typed.Labels["seen-by"] = "go"
+		written, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := claims.Update(t.Context(), &unstructured.Unstructured{Object: written}, metav1.UpdateOptions{}); err != nil {
+			t.Errorf("%d: %v", amount, err)
+		}
 	}
 }
 

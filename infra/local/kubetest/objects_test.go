@@ -178,7 +178,13 @@ func (c env) launch() plan.Launch {
 // addClaim stores a claim of the test's pool and removes it in the end.
 func (c env) addClaim(t *testing.T, k *kube.Client) cluster.Claim {
 	t.Helper()
-	out, err := k.CreateClaim(t.Context(), c.launch(), c.pool(t))
+	return c.storeClaim(t, k, c.launch())
+}
+
+// storeClaim is addClaim for a launch.
+func (c env) storeClaim(t *testing.T, k *kube.Client, l plan.Launch) cluster.Claim {
+	t.Helper()
+	out, err := k.CreateClaim(t.Context(), l, c.pool(t))
 	if err != nil {
 		t.Fatal(err)
 	}

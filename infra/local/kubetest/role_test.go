@@ -47,6 +47,12 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	p, l, f := c.as(t, install.GroupProvision), c.as(t, install.GroupLifecycle), c.as(t, install.GroupRefresh)
 	must("provision", "homeless", func() error { _, err := p.Homeless(ctx); return err })
 	must("provision", "snapshot", func() error { _, err := p.Snapshot(ctx); return err })
+	for who, k := range map[string]*kube.Client{"provision": p, "lifecycle": l, "disrupt": c.as(t, install.GroupDisrupt)} {
+		must(who, "volumes", func() error {
+			_, err := k.WithVolumes(ctx, cluster.Snapshot{Pods: []cluster.Pod{{Namespace: c.name, Name: "db", UnreadClaims: []string{"data"}}}})
+			return err
+		})
+	}
 	c.rightsOfWishes(t, p, l, f)
 	must("provision", "event", told(p, "provision"))
 	must("provision", "claim", func() (err error) { claim, err = p.AnnotateClaim(ctx, claim, map[string]string{"a": "b"}); return err })

@@ -70,6 +70,8 @@ type NodeOverlaySpec struct {
 type Requirement struct {
 	// Key is the label.
 	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:XValidation:message="a label of the domain \"karpenter.sh\" is restricted",rule="self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.find('^([^/]+)').endsWith('karpenter.sh')"
+	// +kubebuilder:validation:XValidation:message="label \"kubernetes.io/hostname\" is restricted",rule="self != 'kubernetes.io/hostname'"
 	// +required
 	Key string `json:"key"`
 	// Operator relates the label's value to values. Gt, Lt, Gte and Lte compare integers.
