@@ -3,6 +3,8 @@ package karpenter
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/awslabs/operatorpkg/status"
@@ -10,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/types"
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	disruptionutils "sigs.k8s.io/karpenter/pkg/utils/disruption"
@@ -32,18 +33,19 @@ type Cluster struct {
 	DaemonSets []appsv1.DaemonSet
 	Nominated  []string // names of nodes
 	BestEffort bool     // minValuesPolicy
-	Spare      bool     // there is one more NodePool, which may launch and is at its limit
+	Spare      bool     // there is one more NodePool, which is ready and sells nothing
 }
 
 // Market is what is sold, to both sides.
 type Market struct {
+	zones map[string]string
 	types map[string]catalog.Type
 	sold  []*cloudprovider.InstanceType
 }
 
 // NewMarket sells what a plain EC2NodeClass may launch.
 func NewMarket(c catalog.Catalog) *Market {
-	m := &Market{types: map[string]catalog.Type{}, sold: instanceTypes(c)}
+	m := &Market{zones: c.Zones, types: map[string]catalog.Type{}, sold: instanceTypes(c)}
 	for _, t := range catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created()) {
 		m.types[t.Name] = t
 	}
@@ -102,6 +104,8 @@ func (c *Cluster) fill(s *objects, clock *jumping) error {
 		p.Name = "spare"
 		p.Spec.Template.Spec.NodeClassRef = classRef()
 		p.Spec.Limits = karpv1.Limits{corev1.ResourceCPU: *resource.NewQuantity(0, resource.DecimalSI)}
+		p.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpNotIn,
+			Values: slices.Sorted(maps.Keys(c.Market.zones))}} // it adds no domains for spreads
 		p.StatusConditions().SetTrue(status.ConditionReady)
 		p.StatusConditions().SetTrue(karpv1.ConditionTypeNodeClassReady)
 		p.StatusConditions().SetTrue(karpv1.ConditionTypeValidationSucceeded)
@@ -123,9 +127,4 @@ func setConsolidatable(p *karpv1.NodePool, n *karpv1.NodeClaim, clock *jumping) 
 		return
 	}
 	conditions.SetTrue(karpv1.ConditionTypeConsolidatable)
-}
-
-// podKey names a pod.
-func podKey(p *corev1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 }

@@ -1,6 +1,7 @@
 package karpenter
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -40,7 +41,8 @@ func object(rule, format string, args ...any) error {
 // handed in in the order in which they begin.
 func (j *Judge) Validate(c disrupt.Command) error {
 	method := j.methodOf(c)
-	all, totals, err := disruption.GetCandidatesWithTotals(j.ctx, j.cluster, j.store, silent{}, j.clock, j.provider, method.ShouldDisrupt, method.Class(), j.queue, j.cost)
+	all, totals, err := disruption.GetCandidatesWithTotals(j.ctx, j.cluster, j.store, silent{}, j.clock, j.provider,
+		method.ShouldDisrupt, method.Class(), j.queue, j.cost)
 	if err != nil {
 		return fmt.Errorf("candidates for %s: %w", c.Reason, err)
 	}
@@ -95,8 +97,8 @@ func (j *Judge) against(method disruption.Method, set []*disruption.Candidate, t
 		}
 		return nil
 	case j.base.static:
-		defer j.launch(c, false)
-		return j.againstDrift(method, set, 1)
+		objection := j.againstDrift(method, set, 1)
+		return cmp.Or(objection, j.launch(c, false))
 	case j.base.drift:
 		if err := j.launch(c, true); err != nil {
 			return err
@@ -170,7 +172,8 @@ func (j *Judge) againstPrice(set []*disruption.Candidate, c disrupt.Command) err
 				}
 			}
 		}
-		if spot && l.Choice.CapacityType == karpv1.CapacityTypeSpot && len(set) == 1 && len(l.Types) < disruption.MinInstanceTypesForSpotToSpotConsolidation {
+		likeForLike := spot && l.Choice.CapacityType == karpv1.CapacityTypeSpot && len(set) == 1
+		if likeForLike && len(l.Types) < disruption.MinInstanceTypesForSpotToSpotConsolidation {
 			return object("spot-to-spot", "%d types", len(l.Types))
 		}
 	}

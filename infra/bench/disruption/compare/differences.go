@@ -17,6 +17,7 @@ const (
 	firstFit     = "room on existing nodes"
 	unevenSpread = "spread that counts pods without it"
 	limitCounts  = "limit of a NodePool while nodes are replaced"
+	playedBefore = "pods that the scheduler may leave without a node"
 	notReady     = "static NodePool that cannot launch"
 	sameType     = "one for several, of a type that is there"
 )
@@ -70,6 +71,9 @@ func differences() []difference {
 		}},
 		{limitCounts, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, " would be exceeded: ")
+		}},
+		{playedBefore, func(f finding) bool {
+			return f.Kind == "left" && strings.Contains(f.Ours, "the scheduler may leave pods of it without a node")
 		}},
 		{unevenSpread, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")

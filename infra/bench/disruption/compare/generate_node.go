@@ -17,36 +17,8 @@ import (
 
 // addNode makes a node with its claim and its pods. Most are in service, some are not or not quite.
 func (d *dice) addNode(i int) {
-	name := fmt.Sprintf("node-%d", i)
-	p := &d.s.Pools[d.IntN(len(d.s.Pools))]
 	t := d.types[d.names[d.IntN(len(d.names))]]
-	o := t.Offerings[d.IntN(len(t.Offerings))]
-	born := d.ago(pick(d, 3*time.Minute, 20*time.Minute, 6*time.Hour, 20*24*time.Hour))
-	labels := t.Requirements.Labels()
-	maps.Copy(labels, p.Spec.Template.Labels)
-	maps.Copy(labels, map[string]string{
-		corev1.LabelTopologyZone: o.Zone, catalog.LabelZoneID: o.ZoneID, api.LabelCapacityType: o.CapacityType, corev1.LabelHostname: name, api.LabelNodePool: p.Name,
-	})
-	claim := api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + name, UID: uid("claim", name), CreationTimestamp: born, Generation: 1, Labels: maps.Clone(labels),
-		Finalizers:      []string{api.FinalizerTermination},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.Name, UID: p.UID}}}}
-	claim.Spec = api.NodeClaimSpec{NodeClassRef: p.Spec.Template.Spec.NodeClassRef, Requirements: p.Spec.Template.Spec.Requirements,
-		Taints: p.Spec.Template.Spec.Taints, ExpireAfter: p.Spec.Template.Spec.ExpireAfter}
-	claim.Status.ProviderID = "aws:///" + o.Zone + "/i-" + name
-	claim.Status.Capacity, claim.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
-	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid("node", name), CreationTimestamp: born, Labels: labels, Finalizers: []string{api.FinalizerTermination}}}
-	node.Spec = corev1.NodeSpec{ProviderID: claim.Status.ProviderID, Taints: p.Spec.Template.Spec.Taints}
-	node.Status = corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: born}}}
-	labels[api.LabelRegistered], labels[api.LabelInitialized] = "true", "true"
-	claim.Status.NodeName = name
-	ready := metav1.NewTime(born.Add(time.Duration(d.Int64N(int64(d.now.Sub(born.Time))+1)) / 8).Truncate(time.Second))
-	for _, kind := range []string{api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized} {
-		claim.Status.Conditions = append(claim.Status.Conditions, condition(kind, metav1.ConditionTrue, ready))
-	}
-	if d.one(2) {
-		claim.Status.LastPodEventTime = d.ago(max(time.Second, d.now.Sub(ready.Time)))
-	}
+	node, claim := d.node(fmt.Sprintf("node-%d", i), &d.s.Pools[d.IntN(len(d.s.Pools))], t)
 	odds := 3 // of what keeps the node or lets it go for another reason than its price
 	if d.calm {
 		odds = 12
@@ -58,21 +30,55 @@ func (d *dice) addNode(i int) {
 		claim.Spec.TerminationGracePeriod = &api.Duration{Duration: pick(d, 30*time.Second, time.Hour)}
 	}
 	if d.one(odds) {
-		d.oddity(&node, &claim)
+		d.oddity(node, claim)
 	}
-	switch {
-	case d.one(25): // launched, and its node has not come
+	switch d.IntN(25) {
+	case 0: // launched, and its node has not come
 		claim.Status.NodeName = ""
 		claim.Status.Conditions = claim.Status.Conditions[:1]
-		d.s.Claims = append(d.s.Claims, claim)
+		d.s.Claims = append(d.s.Claims, *claim)
 		return
-	case d.one(25): // of somebody else
+	case 1: // of somebody else
 		delete(node.Labels, api.LabelNodePool)
 	default:
-		d.s.Claims = append(d.s.Claims, claim)
+		d.s.Claims = append(d.s.Claims, *claim)
 	}
-	d.s.Nodes = append(d.s.Nodes, node)
-	d.addPods(&node, t)
+	d.s.Nodes = append(d.s.Nodes, *node)
+	d.addPods(node, t)
+}
+
+// node is a node of the pool that is in service, with its claim.
+func (d *dice) node(name string, p *api.NodePool, t catalog.Type) (*corev1.Node, *api.NodeClaim) {
+	o := t.Offerings[d.IntN(len(t.Offerings))]
+	born := d.ago(pick(d, 3*time.Minute, 20*time.Minute, 6*time.Hour, 20*24*time.Hour))
+	labels := t.Requirements.Labels()
+	maps.Copy(labels, p.Spec.Template.Labels)
+	maps.Copy(labels, map[string]string{
+		corev1.LabelTopologyZone: o.Zone, catalog.LabelZoneID: o.ZoneID, api.LabelCapacityType: o.CapacityType,
+		corev1.LabelHostname: name, api.LabelNodePool: p.Name,
+	})
+	claim := &api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + name, UID: uid("claim", name), CreationTimestamp: born, Generation: 1}}
+	claim.Labels, claim.Finalizers = maps.Clone(labels), []string{api.FinalizerTermination}
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.Name, UID: p.UID}}
+	claim.Spec = api.NodeClaimSpec{NodeClassRef: p.Spec.Template.Spec.NodeClassRef, Requirements: p.Spec.Template.Spec.Requirements,
+		Taints: p.Spec.Template.Spec.Taints, ExpireAfter: p.Spec.Template.Spec.ExpireAfter}
+	claim.Status.ProviderID, claim.Status.NodeName = "aws:///"+o.Zone+"/i-"+name, name
+	claim.Status.Capacity, claim.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
+	took := time.Duration(d.Int64N(int64(d.now.Sub(born.Time))+1)) / 8
+	ready := metav1.NewTime(born.Add(took).Truncate(time.Second))
+	for _, kind := range []string{api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized} {
+		claim.Status.Conditions = append(claim.Status.Conditions, condition(kind, metav1.ConditionTrue, ready))
+	}
+	if d.one(2) {
+		claim.Status.LastPodEventTime = d.ago(max(time.Second, d.now.Sub(ready.Time)))
+	}
+	labels[api.LabelRegistered], labels[api.LabelInitialized] = "true", "true"
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid("node", name), CreationTimestamp: born, Labels: labels}}
+	node.Finalizers = []string{api.FinalizerTermination}
+	node.Spec = corev1.NodeSpec{ProviderID: claim.Status.ProviderID, Taints: p.Spec.Template.Spec.Taints}
+	node.Status = corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: born}}}
+	return node, claim
 }
 
 // oddity is something about a node that keeps it, or may be mistaken for such.
