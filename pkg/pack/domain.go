@@ -3,11 +3,8 @@ package pack
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-
-	"joiner/pkg/catalog"
 )
 
 // lot is the unit that is packed: pods of one view that may go to the same places.
@@ -173,105 +170,6 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 		}
 	}
 	return out
-}
-
-type choice struct {
-	key   string
-	rules []rule
-	open  []float64 // the price in each domain, noPrice where the pods cannot go
-	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
-	room  []int     // how many pods the hosts of each domain could take
-	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
-	tally tally
-	given map[place]int
-	left  int // how many pods have no domain yet
-}
-
-// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of prices.
-const dedicatedUSD = 2
-
-// choiceOf is what the domains of the key have for the lot.
-func (a *attempt) choiceOf(l *lot, key string, rules []rule) choice {
-	names := a.w.domains[key]
-	c := choice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)), room: a.roomIn(l, key), most: make([]int, len(names))}
-	for d, name := range names {
-		pins := append(slices.Clone(l.pins), pin{key, name})
-		c.most[d] = math.MaxInt
-		if c.open[d] = a.reach(l.view, pins); c.open[d] >= noPrice {
-			continue
-		}
-		c.home[d] = a.w.homeIn(l.view, pins)
-		if key == catalog.LabelTenancy && name == catalog.TenancyDedicated {
-			c.open[d] += dedicatedUSD
-		}
-		if a.w.cheapest(l.view, pins) < noPrice {
-			continue
-		}
-		if slots := a.slotsFor(l.view, pins); slots > 0 {
-			c.most[d] = c.room[d] + slots
-		}
-	}
-	return c
-}
-
-// choose returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow, among
-// equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they are. For pods without
-// rules of their own the pool's weight comes first.
-func (a *attempt) choose(v *view, c choice) int {
-	best := -1
-	var least merit
-	gather := slices.ContainsFunc(c.rules, func(r rule) bool { return r.what == follow })
-	for d, price := range c.open {
-		p := place{v.kind.id, c.key, a.w.domains[c.key][d]}
-		if limit, ok := a.caps[p]; price >= noPrice || c.most[d] <= 0 || ok && a.landed[p]+c.given[p] >= limit || !a.allows(v, c, d) {
-			continue
-		}
-		s := merit{home: c.home[d], crowd: a.crowd(v, c, d), price: price}
-		if gather {
-			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-c.most[d]), -c.room[d]
-		}
-		if c.room[d] > 0 {
-			s.home, s.price = -1, 0
-		}
-		if len(c.rules) == 0 {
-			s.first = s.home
-		}
-		if best < 0 || s.before(least) {
-			best, least = d, s
-		}
-	}
-	return best
-}
-
-// merit is what speaks for a domain, the less the better.
-type merit struct {
-	first, crowd, short, room, home int
-	price                           float64
-}
-
-func (s merit) before(o merit) bool {
-	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.crowd, o.crowd), cmp.Compare(s.short, o.short),
-		cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home), cmp.Compare(s.price, o.price)) < 0
-}
-
-// crowd is how many pods that matter to the view are in the domain: those its spreads and affinities count, or without
-// any those that others' spreads count with it.
-func (a *attempt) crowd(v *view, c choice, d int) int {
-	n := 0
-	for _, r := range c.rules {
-		if r.what != avoid {
-			n += c.tally.count[r.counter][d]
-		}
-	}
-	if n > 0 || len(c.rules) > 0 {
-		return n
-	}
-	for _, i := range v.kind.matched {
-		if x := a.w.counters[i]; x.key == c.key && x.spread {
-			n += c.tally.count[i][d]
-		}
-	}
-	return n
 }
 
 // allows reports whether every topology rule, own or others', allows one more pod in domain d.

@@ -107,7 +107,7 @@ func (a *attempt) slotsFor(v *view, pins []pin) int {
 		}
 		for _, o := range p.reserved {
 			if nodes := a.allowance(o, math.MaxInt32); nodes > 0 && adm.check(o) >= 0 && len(p.exceeded(a.usage[p.id], o.model.typ.Capacity)) == 0 {
-				byID[o.Reservation.ID] = max(byID[o.Reservation.ID], nodes*min(each, fits(v.kind.need, o.room)))
+				byID[o.Reservation.ID] = max(byID[o.Reservation.ID], min(nodes*min(each, fits(v.kind.need, o.room)), math.MaxInt32))
 			}
 		}
 	}

@@ -84,10 +84,10 @@ func (a *attempt) improve(steps int) {
 	}
 }
 
-// planned is what the new nodes cost as they would be launched.
+// planned is what the new nodes cost as they would be launched, more than anything where one of them cannot be.
 func (a *attempt) planned() float64 {
-	sum := 0.0
-	list, _ := a.openings()
+	list, impossible := a.openings()
+	sum := float64(len(impossible)) * noPrice
 	for _, x := range list {
 		sum += x.choice.Price + a.w.nodeCost()
 	}

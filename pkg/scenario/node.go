@@ -19,7 +19,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
 // DRIVER COUNT". Words:
-// ready=20 (for so many seconds), reservation=cr-1 (that its instance is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
+// ready=20 and initialized=9 (for so many seconds), reservation=cr-1 (that its instance is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -83,6 +83,10 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 	if d.has("deleting") {
 		c.Deleting = w.Snapshot.Now
 	}
+	if d.has("initialized") {
+		since := w.Snapshot.Now.Add(-time.Duration(d.num("initialized", 0)) * time.Second)
+		c.Conditions = []cluster.Condition{{Type: api.ConditionInitialized, Status: "True", Since: since}}
+	}
 	if d.has("end") {
 		c.Annotations = map[string]string{api.AnnotationTerminationTimestamp: w.Snapshot.Now.Add(time.Duration(d.num("end", 0)) * time.Second).Format(time.RFC3339)}
 	}
@@ -106,7 +110,7 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 }
 
 // addClaim reads "claim c1 pool=default types=(m5.large,m5.xlarge) zones=(a,b) cpu=900 mem=1024 nominated=(default/web-1)",
-// a claim that is not launched yet; with "type=m5.large zone=a" one that is, "age=16m" ago.
+// a claim that is not launched yet; with "type=m5.large zone=a" one that is, "age=16m" ago; with "deleting" one that goes.
 func (w *World) addClaim(d directive) error {
 	pool, ok := w.Snapshot.PoolOf(d.str("pool"))
 	if !ok {
@@ -130,6 +134,9 @@ func (w *World) addClaim(d directive) error {
 		}
 		c.Created = w.Snapshot.Now.Add(-age)
 		c.Conditions = []cluster.Condition{{Type: api.ConditionLaunched, Status: "True", Since: c.Created}}
+	}
+	if d.has("deleting") {
+		c.Deleting = w.Snapshot.Now
 	}
 	if d.has("types") {
 		c.Requirements = c.Requirements.And(require.Of(key("type"), d.list("types")...))

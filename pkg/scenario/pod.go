@@ -11,7 +11,7 @@ import (
 	"joiner/pkg/cluster"
 )
 
-// addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet ready deleting protected". Pods without
+// addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet ready deleting protected grace=60". Pods without
 // "on" are pending; with n they are called web-1, web-2 and so on.
 func (w *World) addPods(d directive) error {
 	n := d.num("n", 1)
@@ -30,7 +30,7 @@ func (w *World) addPods(d directive) error {
 			p.DoNotDisrupt = "true"
 		}
 		p.Owner, p.Virtual, p.Ready = cluster.Owner(d.str("owner")), d.has("virtual"), d.has("ready")
-		p.Nominated = d.str("nominated")
+		p.Nominated, p.GraceSec = d.str("nominated"), d.num("grace", 0)
 		w.Snapshot.Pods = append(w.Snapshot.Pods, p)
 	}
 	return nil
