@@ -43,6 +43,26 @@ func (a *attempt) learn(caps map[place]int) bool {
 			}
 		}
 	}
+	return learned || a.learnCrowded(caps)
+}
+
+// learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of others allows, so that
+// these go elsewhere; false when there is nothing to learn.
+func (a *attempt) learnCrowded(caps map[place]int) bool {
+	learned := false
+	for _, b := range a.bins {
+		for _, l := range b.load {
+			for _, r := range l.view.other {
+				over := a.beyond(b, l, r)
+				p := place{l.view.kind.id, r.key, b.domain(r.key)}
+				most := max(0, a.landed[p]-over)
+				if limit, ok := caps[p]; over > 0 && (!ok || most < limit) {
+					caps[p] = most
+					learned = true
+				}
+			}
+		}
+	}
 	return learned
 }
 
@@ -99,15 +119,21 @@ func (a *attempt) excess(b *bin, l load) int {
 		return 0
 	}
 	for _, r := range l.view.other {
-		d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
-		if r.what == spread && r.self && r.required && ok {
-			n = max(n, a.w.spread(r).Over(a.tally.count[r.counter], d, 0))
-		}
+		n = max(n, a.beyond(b, l, r))
 		if a.orphaned(b, r) {
 			n = len(l.pods)
 		}
 	}
 	return min(n, len(l.pods))
+}
+
+// beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep.
+func (a *attempt) beyond(b *bin, l load, r rule) int {
+	d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
+	if l.settled || r.what != spread || !r.self || !r.required || !ok {
+		return 0
+	}
+	return a.w.spread(r).Over(a.tally.count[r.counter], d, 0)
 }
 
 // takeOut takes the last n pods of the bin's load i out of it, and says why.

@@ -57,6 +57,7 @@ func decided(w *world) plan.Plan {
 		byPriority = true
 		best = w.best(byPriority)
 	}
+	best = w.withinLimits(best, byPriority)
 	best = w.fleets(w.finished(best, byPriority), byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
 	out.Launches = best.launches()
@@ -69,6 +70,9 @@ func decided(w *world) plan.Plan {
 
 // fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is better.
 const fewNodes = 120
+
+// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than any instance.
+const scarceNodeUSD = 1000
 
 // best packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price of each
 // pod's share of a node too. The second has to place as many pods for less.
@@ -83,6 +87,33 @@ func (w *world) best(byPriority bool) *attempt {
 		return second
 	}
 	return first
+}
+
+// withinLimits is the attempt, or another with as few nodes as can be, where limits leave pods that fewer and larger nodes have room for.
+func (w *world) withinLimits(a *attempt, byPriority bool) *attempt {
+	if !a.limited() || a.opened == 0 || a.opened > fewNodes || !a.short() {
+		return a
+	}
+	defer func(before float64) { w.s.Rules.NodeCostUSD = before }(w.s.Rules.NodeCostUSD)
+	w.s.Rules.NodeCostUSD = scarceNodeUSD
+	if b := w.best(byPriority); b.leavesFewer(a) {
+		return b
+	}
+	return a
+}
+
+// leavesFewer reports whether the attempt has a place for more pods than the other, of the highest priority in which they differ.
+func (a *attempt) leavesFewer(other *attempt) bool {
+	byPriority := map[int32]int{}
+	for _, k := range a.w.kinds {
+		byPriority[k.pod.Priority] += len(other.rest[k.id]) - len(a.rest[k.id])
+	}
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(byPriority))) {
+		if n := byPriority[p]; n != 0 {
+			return n > 0
+		}
+	}
+	return false
 }
 
 // smallGap is how near to the lower bound, as a part of it, a plan is good enough.

@@ -38,10 +38,42 @@ func differences() []difference {
 			},
 		},
 		{
+			name: "minValues beside a rule over the same label", kind: left, page: "infra/bench/README.md", row: "a pod with a rule over instance types or families is tied to one value",
+			explains: func(t *trial, f fault) bool {
+				tied := strings.Contains(f.Why, "over "+keyType+" allows no more pods") || strings.Contains(f.Why, "over "+keyFamily+" allows no more pods")
+				return tied && t.mostValues() > 1
+			},
+		},
+		{
+			name: "minValues of several types in reservations", kind: left, page: "infra/bench/README.md", row: "a launch into a reservation names one type",
+			explains: func(t *trial, f fault) bool {
+				return strings.Contains(f.Why, "the capacity reservations that the pod may use have no room left") && t.mostValues() > 1 && !t.c.Settings.RelaxMinValues
+			},
+		},
+		{
+			name: "anti-affinity over a label of no node", kind: left, page: "infra/bench/README.md", row: "anti-affinity over a label that no node has",
+			explains: func(t *trial, f fault) bool {
+				return strings.Contains(f.Why, "pod anti-affinity over "+keyPartition+" allows no more pods: no value of it has room") && len(t.pods[f.Pod].Spec.Volumes) > 0
+			},
+		},
+		{
 			name: "pods that end", kind: refused, page: "infra/bench/README.md", row: "a pod waits until one that is being deleted has ended",
 			explains: func(t *trial, _ fault) bool { return t.acceptedLater },
 		},
 	}
+}
+
+// mostValues is the largest minValues of any NodePool.
+func (t *trial) mostValues() int {
+	most := 0
+	for _, p := range t.c.NodePools {
+		for _, r := range p.Spec.Template.Spec.Requirements {
+			if r.MinValues != nil {
+				most = max(most, *r.MinValues)
+			}
+		}
+	}
+	return most
 }
 
 // named reports whether some NodePool has the label in its template or its requirements.

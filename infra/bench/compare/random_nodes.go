@@ -180,7 +180,6 @@ func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t catalog.Type) error {
 		node.Spec.Taints = append(node.Spec.Taints, api.DisruptedTaint())
 	case stateCordoned:
 		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
-		node.Spec.Unschedulable = true
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	case stateNotReady:
 		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
