@@ -21,7 +21,7 @@ func TestBench(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Karpenter v1.14.1", "| shop | 7 | 1 |", "| 0.10 | 1 | 3 | valid |", "| 1.00 |"} {
+	for _, want := range []string{"Karpenter " + peerVersion, "| shop | 7 | 1 |", "| 0.10 | 1 | 3 | valid |", "| 1.00 |"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

@@ -113,6 +113,9 @@ func version(module string) string {
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		for _, d := range info.Deps {
+			if d.Path == module && d.Replace != nil {
+				return d.Replace.Version
+			}
 			if d.Path == module {
 				return d.Version
 			}

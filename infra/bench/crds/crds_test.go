@@ -92,6 +92,7 @@ func (s spec) name() string {
 func run(t *testing.T, pkg, kubeconfig string) []spec {
 	report := filepath.Join(t.TempDir(), "report.json")
 	cmd := exec.Command("go", "test", "-count=1", pkg, "-args", "-ginkgo.json-report="+report, "-ginkgo.seed=1")
+	cmd.Dir = ".." // where flags of the environment find the module's files
 	cmd.Env = append(cmd.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {

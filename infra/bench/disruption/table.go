@@ -110,6 +110,9 @@ func peerVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		for _, m := range info.Deps {
+			if m.Path == "sigs.k8s.io/karpenter" && m.Replace != nil {
+				return m.Replace.Version
+			}
 			if m.Path == "sigs.k8s.io/karpenter" {
 				return m.Version
 			}

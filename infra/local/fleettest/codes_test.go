@@ -17,6 +17,7 @@ func TestEveryCodeOfSoldOut(t *testing.T) {
 	for code, about := range map[string]string{
 		"InsufficientInstanceCapacity": "offer", "MaxSpotInstanceCountExceeded": "offer", "VcpuLimitExceeded": "offer", "UnfulfillableCapacity": "offer",
 		"Unsupported": "offer", "MaxFleetCountExceeded": "offer", "ReservationCapacityExceeded": "offer",
+		"InvalidCapacityReservationState.Unavailable": "offer", "SpotMaxPriceTooLow": "offer",
 		"InsufficientFreeAddressesInSubnet":                 "subnet",
 		"AuthFailure.ServiceLinkedRoleCreationNotPermitted": "spot",
 		"InternalError": "", "UnauthorizedOperation": "", "InvalidParameterValue": "",

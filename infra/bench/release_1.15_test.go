@@ -1,0 +1,5 @@
+//go:build !karpenter_1_14
+
+package main
+
+const peerVersion = "v1.15.0"
