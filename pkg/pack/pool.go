@@ -93,6 +93,7 @@ func (w *world) findPools(sells Market) {
 	})
 	w.named = w.namedValues()
 	for i, p := range w.pools {
+		w.planted(StagePools, nil, p)
 		p.id, p.named = i, w.named
 		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))
 		for _, r := range p.req.All() {
