@@ -18,6 +18,7 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
+	"joiner/pkg/isolate"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 )
@@ -95,6 +96,7 @@ type Plan struct {
 	Eligible map[v1.DisruptionReason]int // nodes that are a case for the reason and may go, whatever budgets and prices say
 	Closed   []Closed                    `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
 	Still    []Still                     `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
+	Faults   []plan.Fault                `json:",omitempty"` // what the decision failed about and was taken without
 }
 
 // Lines is the plan as text, one line for each decision, those of Spared last.
@@ -121,6 +123,9 @@ func (p Plan) Lines() []string {
 	for _, w := range p.Waiting {
 		out = append(out, "wait "+w)
 	}
+	for _, f := range p.Faults {
+		out = append(out, f.String())
+	}
 	for _, s := range p.Spared {
 		out = append(out, s.String())
 	}
@@ -140,6 +145,7 @@ type Memory struct {
 	Stays     map[string]Stay      `json:"stays,omitempty"` // by NodeClaim
 	Stray     map[string]time.Time `json:"stray,omitempty"` // by NodeClaim: since when its node is tainted and nothing is under way
 	Report    Report               `json:"report,omitzero"`
+	Aside     []cluster.Aside      `json:"aside,omitempty"` // what decisions fail about
 }
 
 // Report is what the search about pools that only report goes on with.
@@ -193,13 +199,40 @@ type Proposal struct {
 
 // Next decides what to disrupt, with what classes may launch.
 func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
-	return decide(look(s, m, sells, nil), m)
+	return NextFrom(s, m, sells, nil)
 }
 
 // NextFrom is Next with what the passes before found out about what is sold, which saves time and changes no decision. sells is the depot's.
+// Nodes, pods and NodePools about which the decision fails are left out: the others are decided about.
 func NextFrom(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) (Plan, Memory) {
-	return decide(look(s, m, sells, d), m)
+	type next struct {
+		Plan
+		Memory
+	}
+	stock, broken := d, false
+	found := isolate.Decide(s, m.Aside, isolate.Decision[next]{Claims: true, Tries: mostTries, Take: func(s cluster.Snapshot) (n next) {
+		if broken && d != nil { // what was being found out when it failed may be wrong
+			stock, sells = nil, pack.Sells(s)
+		}
+		broken = true
+		n.Plan, n.Memory = decide(look(s, m, sells, stock), m)
+		broken = false
+		return n
+	}})
+	if stock != d || broken && d != nil {
+		*d = pack.Depot{}
+	}
+	p, after := found.Out.Plan, found.Out.Memory
+	if found.Failed {
+		after = m
+	}
+	p.Faults, after.Aside = found.Faults, found.Aside
+	return p, after
 }
+
+// mostTries bounds how often a pass is decided anew in search of what the decision fails about. A pass takes seconds in a large cluster, and
+// the next one goes on.
+const mostTries = 8
 
 func decide(v *view, m Memory) (Plan, Memory) {
 	var p Plan

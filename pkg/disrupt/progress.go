@@ -70,6 +70,10 @@ func (v *view) underWay() []*running {
 		if !marked || n.Deleting() {
 			continue
 		}
+		if v.aside[n.Claim.Name] != "" { // it waits, and its replacements with it
+			v.building[m.ID] = true
+			continue
+		}
 		r := byID[m.ID]
 		if r == nil {
 			r = &running{mark: m}

@@ -108,6 +108,7 @@ type view struct {
 	moving    bool               // a command of this pass moves pods
 	moved     bool               // the same of those that act, while it is about pools that only report
 	reporting bool               // it is about pools that only report
+	aside     map[string]string  // by NodeClaim: what the program said when it failed about its disruption
 	renewing  map[string]int     // by static pool: nodes that commands of this pass replace
 	purses    map[string]*static.Purse
 	building  map[string]bool    // by id: commands under way that go on
@@ -130,6 +131,10 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 		s: s, r: m.Late.at(s.Now).slower(rulesOf(s.Rules)), patient: true, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
 		failures: map[string]Failure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
+	}
+	v.aside = map[string]string{}
+	for _, a := range s.Aside {
+		v.aside[a.Name] = a.Why
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()

@@ -118,25 +118,26 @@ func (x *search[T]) run() {
 		}
 	}
 	x.leave(again...)
-	if x.failed == nil && x.try() {
-		x.sift(again, nil) // what may not fail any more
-		return
-	}
-	for _, g := range x.inv.groups {
-		x.leave(g...)
-	}
-	if !x.try() {
-		x.faults = []plan.Fault{{Why: x.failed.Why, Stack: x.failed.Stack}}
-		return
+	sift := x.advance
+	if x.failed != nil || !x.try() {
+		for _, g := range x.inv.groups {
+			x.leave(g...)
+		}
+		if !x.try() {
+			x.faults = []plan.Fault{{Why: x.failed.Why, Stack: x.failed.Stack}}
+			return
+		}
+		sift = func(parts []*part) { x.sift(parts, nil) }
 	}
 	for i := range x.inv.groups {
-		x.takeIn(i)
+		x.takeIn(i, sift)
 	}
+	sift(slices.DeleteFunc(again, func(p *part) bool { return p.For == "" })) // of no group
 }
 
 // takeIn takes in what can be of one group. Where several of it fail, it may be a part of an earlier group that all of them need.
-func (x *search[T]) takeIn(i int) {
-	parts := x.open(i)
+func (x *search[T]) takeIn(i int, sift func([]*part)) {
+	parts := slices.DeleteFunc(x.open(i), func(p *part) bool { return !x.out[p] })
 	before := len(x.found)
 	x.failures, x.settled = 0, false
 	x.second = func() bool {
@@ -147,7 +148,7 @@ func (x *search[T]) takeIn(i int) {
 		}
 		return false
 	}
-	x.sift(parts, nil)
+	sift(parts)
 	x.second = nil
 	if one := slices.Clone(x.found[before:]); !x.settled && len(one) == 1 && one[0].Kind == cluster.WaitingPods && len(x.inv.s.Pools) > 1 {
 		x.instead(x.inv.pools(one[0].Name), one) // nodes of other pools may do
@@ -185,6 +186,20 @@ func (x *search[T]) instead(parts, others []*part) bool {
 	})
 	x.d.Tries = most
 	return true
+}
+
+// advance takes in parts of which most are without fault, and some were left out untried: ever more of them together, so that what is found of
+// them is never found again.
+func (x *search[T]) advance(parts []*part) {
+	for n := 1; len(parts) > 0 && !x.settled; {
+		if n = min(n, len(parts)); x.tries >= x.d.Tries {
+			n = len(parts)
+		}
+		now := parts[:n]
+		if parts, n = parts[n:], 1; x.sift(now, nil) {
+			n = 2 * len(now)
+		}
+	}
 }
 
 func (x *search[T]) leave(parts ...*part) {
