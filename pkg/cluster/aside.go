@@ -1,6 +1,10 @@
 package cluster
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // PartKind is what kind of thing a decision can be taken without.
 type PartKind string
@@ -27,7 +31,14 @@ type Aside struct {
 // Plant makes decisions fail on purpose, so that tests see that they go on without what they fail about. It is not stored and no setting sets it.
 type Plant struct {
 	Stage string // where
-	Pod   string // namespace/name that begins with this; empty for any
+	Pod   string // namespace/name that begins with this, or the name of what else the stage is about; empty for any
 	With  string // only where such a pod is there as well; empty for any
 	Pool  string // empty for any
+}
+
+// Hit panics where a test wants the stage to fail about what has that name.
+func (p *Plant) Hit(stage, name string) {
+	if p != nil && p.Stage == stage && strings.HasPrefix(name, p.Pod) {
+		panic(fmt.Sprintf("planted at %s for %s", stage, name))
+	}
 }

@@ -40,8 +40,8 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"launching", "its node has not come yet"}
 	case n.Condemned() || n.Claim.Is(v1.ConditionInstanceTerminating):
 		return refuse{"leaving", "it is leaving already"}
-	case v.aside[n.Claim.Name] != "":
-		return refuse{wordFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + v.aside[n.Claim.Name]}
+	case v.aside[n.Claim.Name] != nil:
+		return refuse{wordFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + v.aside[n.Claim.Name].Why}
 	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && v.building[n.Claim.Annotations[AnnotationReplaces]]:
 		return refuse{"underway", "a disruption that it takes part in is under way"}
 	case interrupt.LeaveOf(*n.Claim).Stands(v.now()):

@@ -232,7 +232,20 @@ func NextFrom(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) (P
 
 // mostTries bounds how often a pass is decided anew in search of what the decision fails about. A pass takes seconds in a large cluster, and
 // the next one goes on.
-const mostTries = 8
+const mostTries = 24
+
+// Where tests let the decision fail about a node.
+const (
+	stageQuestion = "question" // the packer is asked what if it were gone
+	stageCommand  = "command"  // a command about it is made
+	stageProgress = "progress" // a command about it is under way
+)
+
+func (v *view) planted(stage string, set []*node) {
+	for _, n := range set {
+		v.s.Rules.Plant.Hit(stage, n.Claim.Name)
+	}
+}
 
 func decide(v *view, m Memory) (Plan, Memory) {
 	var p Plan

@@ -61,6 +61,7 @@ func (v *view) ask(s cluster.Snapshot, out map[string]bool, forGood bool) cluste
 // without is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
 // go for good the nodes count for the limits of their pools still: both run while pods move. What is launched besides has room for them.
 func (v *view) without(set []*node, forGood bool, besides ...plan.Launch) plan.Plan {
+	v.planted(stageQuestion, set)
 	d := begin()
 	d.text("without")
 	d.text(namesOf(set)...)

@@ -104,12 +104,12 @@ type view struct {
 	world     uint64         // digest of all that their answers depend on, 0 while it is not known
 	yield     float64        // what the set asked about last would earn by the packer's first answer, not a number where it gave none
 	podBy     map[string]*cluster.Pod
-	worth     map[string]float64 // what the pods that move are worth, by key, once asked
-	moving    bool               // a command of this pass moves pods
-	moved     bool               // the same of those that act, while it is about pools that only report
-	reporting bool               // it is about pools that only report
-	aside     map[string]string  // by NodeClaim: what the program said when it failed about its disruption
-	renewing  map[string]int     // by static pool: nodes that commands of this pass replace
+	worth     map[string]float64        // what the pods that move are worth, by key, once asked
+	moving    bool                      // a command of this pass moves pods
+	moved     bool                      // the same of those that act, while it is about pools that only report
+	reporting bool                      // it is about pools that only report
+	aside     map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
+	renewing  map[string]int            // by static pool: nodes that commands of this pass replace
 	purses    map[string]*static.Purse
 	building  map[string]bool    // by id: commands under way that go on
 	failures  map[string]Failure // by NodeClaim
@@ -132,9 +132,9 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
 		failures: map[string]Failure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
 	}
-	v.aside = map[string]string{}
-	for _, a := range s.Aside {
-		v.aside[a.Name] = a.Why
+	v.aside = map[string]*cluster.Aside{}
+	for i, a := range s.Aside {
+		v.aside[a.Name] = &s.Aside[i]
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()

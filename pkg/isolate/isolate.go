@@ -78,7 +78,7 @@ func (x *search[T]) decided() Decided[T] {
 }
 
 // mostInstead bounds the tries of one look for another explanation.
-const mostInstead = 8
+const mostInstead = 16
 
 // search looks for the parts about which a decision fails.
 type search[T any] struct {
@@ -141,14 +141,18 @@ func (x *search[T]) takeIn(i int, sift func([]*part)) {
 	before := len(x.found)
 	x.failures, x.settled = 0, false
 	x.second = func() bool {
-		for j := i - 1; j >= 0; j-- {
+		for j := range i {
 			if x.instead(x.open(j), parts) {
 				return true
 			}
 		}
 		return false
 	}
-	sift(parts)
+	if len(parts) > 0 && parts[0].Kind == cluster.ClaimPart {
+		x.singleOut(parts)
+	} else {
+		sift(parts)
+	}
 	x.second = nil
 	if one := slices.Clone(x.found[before:]); !x.settled && len(one) == 1 && one[0].Kind == cluster.WaitingPods && len(x.inv.s.Pools) > 1 {
 		x.instead(x.inv.pools(one[0].Name), one) // nodes of other pools may do
@@ -160,7 +164,7 @@ func (x *search[T]) open(i int) []*part {
 	return slices.DeleteFunc(slices.Clone(x.inv.groups[i]), func(p *part) bool { return slices.Contains(x.fixed, p) })
 }
 
-// instead leaves out some of the parts in the place of the others, if that does, and reports whether it has.
+// instead leaves out one of the parts in the place of the others, if that does, and reports whether it has.
 func (x *search[T]) instead(parts, others []*part) bool {
 	was, most := *x, x.d.Tries
 	x.out, x.found, x.faults = maps.Clone(x.out), slices.Clone(x.found), slices.Clone(x.faults)
@@ -171,7 +175,7 @@ func (x *search[T]) instead(parts, others []*part) bool {
 		if x.try(others...) {
 			x.sift(parts, nil)
 			blamed := x.found[len(was.found):]
-			ok = len(blamed) < len(parts) && !slices.ContainsFunc(blamed, func(p *part) bool { return !x.now.Before(p.Until) })
+			ok = len(parts) > 1 && (len(blamed) == 0 || len(blamed) == 1 && x.now.Before(blamed[0].Until))
 		}
 	}
 	if !ok {
@@ -200,6 +204,86 @@ func (x *search[T]) advance(parts []*part) {
 			n = 2 * len(now)
 		}
 	}
+}
+
+// singleOut takes in all of the parts but as few as it takes. Unlike sift it does not conclude that of two that fail together it is the later
+// one: whether a decision comes to think of a part depends on which others there are.
+func (x *search[T]) singleOut(parts []*part) {
+	for len(parts) > 0 && !x.settled {
+		if x.tries >= x.d.Tries {
+			x.postpone(parts)
+			return
+		}
+		if x.try(parts...) {
+			return
+		}
+		why := x.failed
+		few := x.dispensable(parts, parts)
+		if few == nil {
+			few, why = x.smallest(parts, why)
+		}
+		for _, p := range few {
+			x.blame(p, why)
+		}
+		parts = except(parts, few)
+	}
+}
+
+// dispensable is the one of few without which the parts do not fail, nil if there is none or the tries are used up. Without all of few they do not.
+func (x *search[T]) dispensable(parts, few []*part) []*part {
+	if len(few) == 1 {
+		return few
+	}
+	for _, half := range [][]*part{few[:len(few)/2], few[len(few)/2:]} {
+		if x.tries < x.d.Tries && x.probe(except(parts, half)) == nil {
+			if one := x.dispensable(parts, half); one != nil {
+				return one
+			}
+		}
+	}
+	return nil
+}
+
+// smallest is a part that fails by itself, with its failure, or the last of those that fail only together. Where the tries are used up it is as
+// few as were found.
+func (x *search[T]) smallest(few []*part, why *Panic) ([]*part, *Panic) {
+	for len(few) > 1 && x.tries < x.d.Tries {
+		half := len(few) / 2
+		if failed := x.probe(few[:half]); failed != nil {
+			few, why = few[:half], failed
+		} else if failed := x.probe(few[half:]); failed != nil {
+			few, why = few[half:], failed
+		} else if x.tries < x.d.Tries {
+			return few[len(few)-1:], why
+		}
+	}
+	return few, why
+}
+
+func except(parts, some []*part) []*part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return slices.Contains(some, p) })
+}
+
+// probe is the failure of the decision with the parts, nil if there is none or no try is left. Nothing is taken in.
+func (x *search[T]) probe(parts []*part) *Panic {
+	if x.tries >= x.d.Tries {
+		return nil
+	}
+	best, failed := x.best, x.failed
+	if x.try(parts...) {
+		x.leave(parts...)
+		x.best, x.failed = best, failed
+		return nil
+	}
+	return x.failed
+}
+
+// postpone leaves the parts out until the next decision.
+func (x *search[T]) postpone(parts []*part) {
+	for _, p := range parts {
+		p.Until, p.Why = x.now, cmp.Or(p.Why, unclear)
+	}
+	x.found = append(x.found, parts...)
 }
 
 func (x *search[T]) leave(parts ...*part) {
@@ -232,10 +316,7 @@ func (x *search[T]) sift(parts []*part, why *Panic) bool {
 	case len(parts) == 0:
 		return true
 	case why == nil && x.tries >= x.d.Tries:
-		x.found = append(x.found, parts...)
-		for _, p := range parts {
-			p.Until, p.Why = x.now, cmp.Or(p.Why, unclear)
-		}
+		x.postpone(parts)
 		return false
 	case why == nil && x.try(parts...):
 		return true

@@ -34,6 +34,13 @@ type Plan struct {
 	Faults []plan.Fault
 }
 
+// Where tests let the decision fail about one object.
+const (
+	StageLive   = "live"   // a NodeClaim that nobody has deleted
+	StageEnding = "ending" // one that is being deleted
+	StageNode   = "node"   // a node without a NodeClaim
+)
+
 // Next decides the next step of everything in the snapshot.
 func Next(s cluster.Snapshot) Plan {
 	v := newView(s)
@@ -44,6 +51,7 @@ func Next(s cluster.Snapshot) Plan {
 		switch {
 		case c.Deleting.IsZero():
 			p.about(cluster.ClaimPart, c.Name, func() {
+				v.s.Rules.Plant.Hit(StageLive, c.Name)
 				actions, busy := v.live(c)
 				o, ended := v.outcome(c, actions)
 				p.Busy = p.Busy || busy
@@ -62,6 +70,7 @@ func Next(s cluster.Snapshot) Plan {
 	})
 	for _, c := range ending {
 		p.about(cluster.ClaimPart, c.Name, func() {
+			v.s.Rules.Plant.Hit(StageEnding, c.Name)
 			steps, _ := v.changes(c)
 			if len(steps) == 0 {
 				steps = joined(v.finalize(c))
@@ -72,6 +81,7 @@ func Next(s cluster.Snapshot) Plan {
 	}
 	for _, n := range v.s.Nodes {
 		p.about("Node", n.Name, func() {
+			v.s.Rules.Plant.Hit(StageNode, n.Name)
 			actions, busy := v.orphan(n)
 			p.Busy = p.Busy || busy
 			p.add(actions...)

@@ -27,7 +27,8 @@ func (w *world) planted(stage string, k *kind, p *pool) {
 	if t == nil || t.Stage != stage {
 		return
 	}
-	ofPod := t.Pod == "" || k != nil && slices.ContainsFunc(k.pods, func(name string) bool { return strings.HasPrefix(name, t.Pod) })
+	harmless := func(k *kind) bool { return k.pod.DoNotDisrupt == "true" } // it runs, and was left out
+	ofPod := t.Pod == "" || k != nil && !harmless(k) && slices.ContainsFunc(k.pods, func(name string) bool { return strings.HasPrefix(name, t.Pod) })
 	ofPod = ofPod && (t.With == "" || slices.ContainsFunc(w.kinds, func(k *kind) bool { return slices.Contains(k.pods, t.With) }))
 	if ofPod && (t.Pool == "" || p != nil && p.Name == t.Pool) {
 		panic(fmt.Sprintf("planted at %s for pod %q in NodePool %q", stage, t.Pod, t.Pool))

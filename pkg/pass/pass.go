@@ -26,7 +26,7 @@ type Outcome struct {
 }
 
 // mostTries bounds how often a pass is decided anew in search of what the decision fails about.
-const mostTries = 32
+const mostTries = 40
 
 // Decide says what a pass does about the snapshot. Pods and NodePools about which it fails are left out: the others get what they need.
 func Decide(s cluster.Snapshot) Outcome {
