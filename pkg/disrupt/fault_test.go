@@ -28,7 +28,7 @@ pool default
 	for i := range 10 {
 		text += fmt.Sprintf("node n%d type=m5.large zone=a pool=default\n----\n", i)
 		if i < 8 {
-			text += fmt.Sprintf("pods app%d on=n%d cpu=700 mem=512\n----\n", i, i)
+			text += fmt.Sprintf("pods app%d on=n%d cpu=%d mem=512\n----\n", i, i, 700+i)
 		}
 	}
 	w := newWorld()

@@ -57,6 +57,9 @@ func (x *search[T]) decided() Decided[T] {
 	out := Decided[T]{Out: x.best, Failed: !x.works, Faults: x.faults}
 	for _, a := range x.known {
 		if x.now.Before(a.Until) { // also if it is not there now
+			if x.cleared[a.Kind] {
+				a.Until = x.now
+			}
 			out.Aside = append(out.Aside, a)
 		}
 	}
@@ -95,6 +98,8 @@ type search[T any] struct {
 	failed *Panic         // the last
 	found  []*part        // what stays out
 	faults []plan.Fault
+
+	cleared map[cluster.PartKind]bool // kinds of parts that were left out for what others are found to be at fault in
 
 	failures int         // of parts of the group at hand
 	second   func() bool // to be asked when a second part of a group fails; nil for nothing
@@ -188,7 +193,7 @@ func (x *search[T]) instead(parts, others []*part) bool {
 	x.faults = slices.DeleteFunc(x.faults, func(f plan.Fault) bool {
 		return slices.ContainsFunc(others, func(p *part) bool { return p.Kind == f.Kind && p.Name == f.Name })
 	})
-	x.d.Tries = most
+	x.d.Tries, x.cleared = most, map[cluster.PartKind]bool{others[0].Kind: true}
 	return true
 }
 
@@ -219,8 +224,19 @@ func (x *search[T]) singleOut(parts []*part) {
 		}
 		why := x.failed
 		few := x.dispensable(parts, parts)
-		if few == nil {
-			few, why = x.smallest(parts, why)
+		switch {
+		case len(few) < len(parts) && x.try(except(parts, few)...):
+			if len(few) > 1 { // the tries are used up
+				x.postpone(few)
+			} else {
+				x.blame(few[0], why)
+			}
+			return
+		case len(few) == len(parts) && len(parts) > 1:
+			if few, why = x.smallest(parts, why); len(few) == len(parts) { // no try was left
+				x.postpone(parts)
+				return
+			}
 		}
 		for _, p := range few {
 			x.blame(p, why)
@@ -229,19 +245,18 @@ func (x *search[T]) singleOut(parts []*part) {
 	}
 }
 
-// dispensable is the one of few without which the parts do not fail, nil if there is none or the tries are used up. Without all of few they do not.
+// dispensable is the one of few without which the parts do not fail, as few as were found where the tries are used up, and all of few where it
+// takes several.
 func (x *search[T]) dispensable(parts, few []*part) []*part {
-	if len(few) == 1 {
-		return few
-	}
 	for _, half := range [][]*part{few[:len(few)/2], few[len(few)/2:]} {
-		if x.tries < x.d.Tries && x.probe(except(parts, half)) == nil {
-			if one := x.dispensable(parts, half); one != nil {
-				return one
-			}
+		if len(few) == 1 || x.tries >= x.d.Tries || x.probe(except(parts, half)) != nil {
+			continue
+		}
+		if less := x.dispensable(parts, half); len(less) == 1 || x.tries >= x.d.Tries {
+			return less
 		}
 	}
-	return nil
+	return few
 }
 
 // smallest is a part that fails by itself, with its failure, or the last of those that fail only together. Where the tries are used up it is as
