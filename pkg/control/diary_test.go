@@ -31,7 +31,7 @@ func TestDecisionsAreNotedOnce(t *testing.T) {
 			t.Errorf("%s: noted %d times, want %d", c.said, noted, c.noted)
 		}
 	}
-	if warned != 3 {
+	if warned != 2 {
 		t.Errorf("%d warnings", warned)
 	}
 	if d.keep(t.Context(), "launch", []plan.Fault{{Why: "a panic"}}, decision(0)); noted != 3 {

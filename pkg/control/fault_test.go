@@ -81,7 +81,7 @@ func told(w *controltest.World, kind, reason string) (out []string) {
 func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f := &functions{w: newWorld()}
 	f.w.Run("web", 3, pattern(900, 1000))
-	f.w.Run("evil", 2, pattern(700, 900))
+	f.w.Run("evil", 2, pattern(6500, 900))
 	p := watch(f)
 	p.Rules.Plant = &cluster.Plant{Stage: pack.StageOptions, Pod: "default/evil"}
 	p.Aside = &control.Aside{}
@@ -130,7 +130,7 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 		for _, panics := range []bool{true, false} {
 			t.Run(fmt.Sprintf("shared from %d, panics %t", shared, panics), func(t *testing.T) {
 				f := &functions{w: newWorld(), shared: shared}
-				f.w.Run("web", 4, pattern(1500, 1000))
+				f.w.Run("web", 4, pattern(6500, 9000))
 				bad := ""
 				f.w.FailLaunch = func(o launch.Order) error {
 					if bad == "" {
