@@ -104,11 +104,11 @@ func (p *Provision) shield() shield { return shield{p.Log, p.Metrics} }
 // claim launches one instance for a stored claim, as launch does. A claim about which that panics says so and rests for a while; its pods wait
 // for it, and all others go on.
 func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (after cluster.Claim, err error) {
-	return l.alone(ctx, c, func() (cluster.Claim, error) { return l.launch(ctx, c, stored) })
+	return l.guarded(ctx, c, func() (cluster.Claim, error) { return l.launch(ctx, c, stored) })
 }
 
-// alone does something about a claim for its launch. Where that panics the claim stays as it is.
-func (l *launcher) alone(ctx context.Context, c cluster.Claim, do func() (cluster.Claim, error)) (after cluster.Claim, err error) {
+// guarded does something about a claim for its launch. Where that panics the claim stays as it is.
+func (l *launcher) guarded(ctx context.Context, c cluster.Claim, do func() (cluster.Claim, error)) (after cluster.Claim, err error) {
 	p := isolate.Catch(func() { after, err = do() })
 	if p == nil {
 		return after, err

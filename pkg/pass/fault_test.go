@@ -66,7 +66,9 @@ func read(t *testing.T, text string) cluster.Snapshot {
 	if s.Catalog, err = catalog.Decode(builtin.Data()); err != nil {
 		t.Fatal(err)
 	}
-	s.Catalog.Types = slices.DeleteFunc(s.Catalog.Types, func(f catalog.Facts) bool { return !slices.Contains([]string{"m5.large", "c5.xlarge", "r5.large"}, f.Name) })
+	s.Catalog.Types = slices.DeleteFunc(s.Catalog.Types, func(f catalog.Facts) bool {
+		return !slices.Contains([]string{"m5.large", "c5.xlarge", "r5.large"}, f.Name)
+	})
 	class := catalog.DefaultClass(s.Catalog)
 	class.Name, s.Classes = s.Pools[0].Class, []catalog.Class{class}
 	return s
