@@ -36,7 +36,7 @@ func layers() map[string]layer {
 	return map[string]layer{
 		"api": noun, "awscode": noun, "catalog": noun, "cluster": noun, "install": noun, "metric": noun, "plan": noun, "require": noun, "resource": noun, "setting": noun,
 		"manifest": noun, "workload": noun,
-		"bootstrap": decision, "convert": decision, "doctor": decision, "budget": decision, "buffer": decision, "disrupt": decision, "static": decision, "drain": decision, "drift": decision, "explain": decision, "interrupt": decision,
+		"bootstrap": decision, "convert": decision, "doctor": decision, "budget": decision, "buffer": decision, "disrupt": decision, "static": decision, "drain": decision, "drift": decision, "explain": decision, "interrupt": decision, "isolate": decision,
 		"hold": decision, "launch": decision, "migrate": decision, "status": decision, "tick": decision, "cover": decision, "lifecycle": decision, "nodeclass": decision, "overlay": decision, "pack": decision, "pass": decision, "topology": decision,
 		"archive": adapter, "discover": adapter, "fleet": adapter, "kube": adapter, "ledger": adapter, "wake": adapter,
 		"control": shell, "gate": shell, "push": shell, "setup": shell,

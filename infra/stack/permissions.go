@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/setting"
 	"joiner/pkg/tick"
 )
 
@@ -88,11 +87,8 @@ func disruptAllows(s *joiner) []statement {
 		s.readCatalog(), s.describeLevels(), s.wake("provision", "lifecycle"))
 }
 
-// storeTicks is for the decision log, where passes are kept whole.
+// storeTicks is for passes that are kept whole: those in which something failed, or all of them for the decision log.
 func (s *joiner) storeTicks() []statement {
-	if s.props.Functions.DecisionLog != setting.DecisionLogStore {
-		return nil
-	}
 	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + tick.Prefix + "*"}}}
 }
 

@@ -285,7 +285,7 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	tmpl.each("AWS::CloudWatch::Dashboard", func(_ string, p map[string]any) { seen.WriteString(text(p["DashboardBody"])) })
 	seen.WriteString(tmpl.alarms())
 	for _, name := range []string{metric.Unschedulable, metric.Unbound, metric.DecisionTime, metric.ClaimsCreated, metric.ClaimsEnded, metric.ClaimsDisrupt,
-		metric.PoolCost, metric.PoolNodes, metric.CatalogAge, metric.Notices, metric.NoticeHandled, metric.RefusedByLease} {
+		metric.PoolCost, metric.PoolNodes, metric.CatalogAge, metric.Notices, metric.NoticeHandled, metric.RefusedByLease, metric.Faults} {
 		if !strings.Contains(seen.String(), name) {
 			t.Errorf("%s is on no widget and in no alarm", name)
 		}

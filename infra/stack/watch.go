@@ -113,6 +113,8 @@ func (s *joiner) clusterAlarms() []alarm {
 			text: "a notice that EC2 takes an instance back was handled more than a minute after it was given"},
 		{id: "OtherLeader", over: 0, of: 1, from: 1, metric: s.measured(metric.RefusedByLease, sum(5)),
 			text: "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
+		{id: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metric.Faults, sum(15)), // what fails is left out for ten minutes, and fails again then
+			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},
 	}
 	if s.secret != nil {
 		all = append(all, alarm{id: "PushMissed", over: 0, of: 3, from: 6, metric: s.measured(metric.PushMissed, sum(5)),

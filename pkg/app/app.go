@@ -62,6 +62,7 @@ type App struct {
 	metrics    control.Metrics
 
 	refusals  control.Refusals // of evictions; outlives an invocation
+	aside     control.Aside    // what decisions fail about; the same
 	attention attention
 	depot     pack.Depot // what is sold, for the next pass of disrupt
 }

@@ -14,14 +14,15 @@ import (
 	"joiner/pkg/tick"
 )
 
-// diary is the decision log as the settings want it, nil for none. It writes in mode observe too: it changes neither cluster nor EC2.
+// diary is the decision log as the settings want it. Passes in which something fails are stored whatever they want, if there is a bucket. It
+// writes in mode observe too: it changes neither cluster nor EC2.
 func (a *App) diary() control.Diary {
-	d := archive.Diary{Log: a.log}
+	d := archive.Diary{Log: a.log, S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket, Of: archive.Whole}
 	switch a.set.DecisionLog {
 	case setting.DecisionLogOff:
-		return nil
-	case setting.DecisionLogStore:
-		d.S3, d.Bucket = s3.NewFromConfig(a.aws, pathStyle), a.set.CatalogBucket
+		d.Of = archive.Nothing
+	case setting.DecisionLogLines:
+		d.Of = archive.InLog
 	}
 	return observed{d, a.gate}
 }

@@ -26,7 +26,7 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	m := a.kube.Mirror(ctx)
 	defer m.Close()
 	p := a.provision(info, holder(ctx), m)
-	p.Diary, p.Stamp = a.diary(), a.stamp(ctx)
+	p.Diary, p.Stamp, p.Aside = a.diary(), a.stamp(ctx), &a.aside
 	p.Hints = a.attention.hints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return p.Run(ctx, a.until(ctx))

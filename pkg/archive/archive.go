@@ -1,5 +1,5 @@
 // Package archive keeps the decision log: a line in the function's log for every tick with a decision, and the whole tick in S3 where
-// that is wanted.
+// that is wanted, or where the program failed about something.
 //
 // It knows S3 and the log. It refuses to know what a tick holds. Limits: ticks of clusters of up to 30,000 pods are stored whole, because
 // larger ones do not fit into a function's memory twice; a tick takes up to 64 MiB packed; a question for ticks answers
@@ -43,18 +43,39 @@ type Diary struct {
 	Log    *slog.Logger
 	S3     Objects
 	Bucket string // empty: only the log
+	Of     Kept   // what is kept of ticks in which nothing failed
 }
+
+// Kept is how much is kept of a tick. One in which something failed is kept whole in any case, so that it can be replayed.
+type Kept int
+
+// What is kept.
+const (
+	Whole Kept = iota // in the bucket, and a line in the log
+	InLog             // the line
+	Nothing
+)
 
 // Note writes the record into the log, and the whole tick into the bucket. Repeating it stores the same again.
 func (d Diary) Note(ctx context.Context, t tick.Tick) error {
+	failed := len(t.Faults) > 0
 	var err error
-	if d.Bucket != "" {
+	if d.Bucket != "" && (failed || d.Of == Whole) {
 		t.Snapshot = t.Key()
 		if err = d.put(ctx, t); err != nil {
 			t.Snapshot = ""
 		}
 	}
-	d.Log.Info("tick", "tick", t.Record)
+	if failed || d.Of != Nothing {
+		d.Log.Info("tick", "tick", t.Record)
+	}
+	switch {
+	case failed && t.Snapshot != "":
+		d.Log.Error("Joiner itself failed about a part of the pass: replay it and report it", "faults", len(t.Faults),
+			"snapshot", "s3://"+d.Bucket+"/"+t.Snapshot, "replay", "aws s3 cp s3://"+d.Bucket+"/"+t.Snapshot+" pass.json.gz && joiner replay pass.json.gz")
+	case failed:
+		d.Log.Error("Joiner itself failed about a part of the pass, which is stored nowhere", "faults", len(t.Faults))
+	}
 	return err
 }
 

@@ -123,3 +123,37 @@ func TestATickThatCannotBeStored(t *testing.T) {
 		}
 	}
 }
+
+// A pass in which something failed is stored whatever the settings say, and the log says where; one in which nothing failed is as they say.
+func TestAPassThatFailedIsStored(t *testing.T) {
+	for _, of := range []archive.Kept{archive.Whole, archive.InLog, archive.Nothing} {
+		for _, failed := range []bool{true, false} {
+			made, err := tick.OfProvision(tick.Stamp{Cluster: "demo"}, cluster.Snapshot{Now: time.Unix(0, 0)}, plan.Plan{Launches: []plan.Launch{{Pool: "p"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if failed {
+				made.Fail(plan.Fault{Kind: cluster.WaitingPods, Name: "team-b/1234", Pods: []string{"team-b/evil-1"}, Why: "index out of range", Stack: []string{"f f.go:7"}})
+			}
+			b, log := bucket{}, &bytes.Buffer{}
+			d := archive.Diary{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b", Of: of}
+			if err := d.Note(t.Context(), made); err != nil {
+				t.Fatal(err)
+			}
+			stored, line := len(b) == 1, strings.Contains(log.String(), `"msg":"tick"`)
+			if stored != (failed || of == archive.Whole) || line != (failed || of != archive.Nothing) {
+				t.Errorf("keeping %d, failed %t: stored %t, logged %t", of, failed, stored, line)
+			}
+			told := strings.Contains(log.String(), `"level":"ERROR","msg":"Joiner itself failed about a part of the pass: replay it and report it","faults":1,"snapshot":"s3://b/`+made.Key()+`"`)
+			if told != failed || strings.Contains(log.String(), `"stack":["f f.go:7"]`) != failed {
+				t.Errorf("keeping %d, failed %t: the log says\n%s", of, failed, log)
+			}
+		}
+	}
+	log := &bytes.Buffer{}
+	var made tick.Tick
+	made.Fail(plan.Fault{Why: "index out of range"})
+	if err := (archive.Diary{Log: slog.New(slog.NewJSONHandler(log, nil))}).Note(t.Context(), made); err != nil || !strings.Contains(log.String(), "which is stored nowhere") {
+		t.Errorf("without a bucket: %v, %s", err, log)
+	}
+}

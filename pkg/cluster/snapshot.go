@@ -33,6 +33,8 @@ type Snapshot struct {
 
 	PassTook time.Duration `json:"passTook,omitempty"` // the pass before this one in the same invocation, with what it read; 0 for none
 
+	Aside []Aside `json:"aside,omitempty"` // what decisions before failed about
+
 	Catalog catalog.Catalog `json:"catalog"`
 	SoldOut []catalog.Mark  `json:"soldOut,omitempty"`
 	Rules   Rules           `json:"rules"`
@@ -65,6 +67,7 @@ type Rules struct {
 	ReportDisruption      bool          `json:"reportDisruption,omitempty"`  // decide about disruption and tell, begin nothing
 	MemoryOverhead        float64       `json:"memoryOverhead,omitempty"`    // part of an instance's memory that the VM keeps
 	ReservedENIs          int64         `json:"reservedENIs,omitempty"`      // network interfaces that pods do not get
+	Plant                 *Plant        `json:"-"`                           // only tests make decisions fail
 }
 
 // NoSearch as the number of search steps takes plans as they come first.

@@ -249,7 +249,7 @@ func (l *launcher) each(ctx context.Context, claims []cluster.Claim, do func(con
 	g.SetLimit(parallelLaunches)
 	for i, c := range claims {
 		g.Go(func() error {
-			if out[i], errs[i] = do(ctx, c); errs[i] != nil {
+			if out[i], errs[i] = l.guarded(ctx, c, func() (cluster.Claim, error) { return do(ctx, c) }); errs[i] != nil {
 				out[i] = c
 			}
 			return nil

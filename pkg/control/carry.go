@@ -32,7 +32,9 @@ func (p *Provision) resume(ctx context.Context, s *cluster.Snapshot) (launched i
 			}
 		}
 	}
-	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) { return l.resumeBatch(ctx, batch) }, note)
+	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim, error) { return l.resumeBatch(ctx, batch) })
+	}, note)
 	for _, c := range single {
 		after, launchErr := l.claim(ctx, c, true)
 		if launchErr != nil {
@@ -68,7 +70,7 @@ func (p *Provision) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim
 // unfinished are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the next pass.
 func (p *Provision) unfinished(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim, err error) {
 	for _, c := range claims {
-		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() {
+		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.rests(c.UID, p.Now()) {
 			continue
 		}
 		p.Log.Info("resume launch of claim " + c.Name)
@@ -91,7 +93,9 @@ func (p *Provision) carryOut(ctx context.Context, s *cluster.Snapshot, decision 
 	shared, _ := batches(existing(claims))
 	errs := []error{err}
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
-	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) { return p.share(ctx, l, batch) },
+	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim, error) { return p.share(ctx, l, batch) })
+	},
 		func(_, after []cluster.Claim, err error) {
 			errs = append(errs, unlessConflict(p.Log, err))
 			for _, c := range after {
@@ -122,7 +126,7 @@ func (p *Provision) begin(ctx context.Context, l *launcher, launches []plan.Laun
 			if late(ctx) {
 				return nil
 			}
-			errs[i] = func() error {
+			errs[i] = p.shield().do("a NodeClaim for "+whom(want), func() error {
 				pool, found := l.s.PoolOf(want.Pool)
 				if !found {
 					return fmt.Errorf("launch from pool %s: it is gone", want.Pool)
@@ -139,7 +143,7 @@ func (p *Provision) begin(ctx context.Context, l *launcher, launches []plan.Laun
 					out[i] = c
 				}
 				return unlessConflict(p.Log, err)
-			}()
+			})
 			return nil
 		})
 	}

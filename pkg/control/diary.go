@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 
+	"joiner/pkg/plan"
 	"joiner/pkg/tick"
 )
 
@@ -20,13 +21,14 @@ type diary struct {
 	last  string // the plan that was kept last
 }
 
-// keep notes a tick with a decision that the pass before did not have. It is never in the way of the work: an error is logged.
-func (d *diary) keep(ctx context.Context, said string, form func(tick.Stamp) (tick.Tick, error)) {
-	if d.to == nil || said == d.last {
+// keep notes a tick with a decision that the pass before did not have, or in which something failed. It is never in the way of the work: an
+// error is logged.
+func (d *diary) keep(ctx context.Context, said string, failed []plan.Fault, form func(tick.Stamp) (tick.Tick, error)) {
+	if d.to == nil || said == d.last && len(failed) == 0 {
 		return
 	}
 	t, err := form(d.stamp)
-	if err == nil && t.Decided() {
+	if t.Fail(failed...); err == nil && t.Decided() {
 		err = d.to.Note(ctx, t)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"joiner/pkg/plan"
 	"joiner/pkg/tick"
 )
 
@@ -26,12 +27,15 @@ func TestDecisionsAreNotedOnce(t *testing.T) {
 		launches int
 		noted    int
 	}{{"launch", 1, 1}, {"launch", 1, 1}, {"nothing", 0, 1}, {"launch", 1, 2}} {
-		if d.keep(t.Context(), c.said, decision(c.launches)); noted != c.noted {
+		if d.keep(t.Context(), c.said, nil, decision(c.launches)); noted != c.noted {
 			t.Errorf("%s: noted %d times, want %d", c.said, noted, c.noted)
 		}
 	}
 	if warned != 2 {
 		t.Errorf("%d warnings", warned)
 	}
-	(&diary{}).keep(t.Context(), "launch", decision(1)) // without a diary nothing happens
+	if d.keep(t.Context(), "launch", []plan.Fault{{Why: "a panic"}}, decision(0)); noted != 3 {
+		t.Errorf("a pass in which something failed is noted %d times", noted-2)
+	}
+	(&diary{}).keep(t.Context(), "launch", nil, decision(1)) // without a diary nothing happens
 }

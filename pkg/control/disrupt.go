@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
@@ -114,8 +115,10 @@ func (d *Disrupt) look(ctx context.Context) (busy, held bool, err error) {
 		d.Log.Info("nothing is disrupted by choice while pods wait for replacements of what EC2 takes back")
 		return true, true, nil
 	}
-	return sole{d.Lease, d.Holder}.alone(ctx, d.pass)
+	return sole{d.Lease, d.Holder}.alone(ctx, d.shield().pass(d.pass))
 }
+
+func (d *Disrupt) shield() shield { return shield{d.Log, d.Metrics} }
 
 // marked reports whether a disruption of the claim is under way.
 func marked(c cluster.Claim) bool { return c.Annotations[disrupt.AnnotationMark] != "" }
@@ -149,7 +152,8 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 		d.Metrics.Put(decisions(decision, d.Now().Sub(start))...)
 	}
 	d.kept.to, d.kept.stamp, d.kept.warn = d.Diary, d.Stamp, d.Log.Warn
-	d.kept.keep(ctx, d.said, func(st tick.Stamp) (tick.Tick, error) { return tick.OfDisrupt(st, s, memory, decision) })
+	d.shield().report(decision.Faults...)
+	d.kept.keep(ctx, d.said, nil, func(st tick.Stamp) (tick.Tick, error) { return tick.OfDisrupt(st, s, memory, decision) })
 	w := mover{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
 	for _, h := range s.Hosts() {
 		if h.Claim == nil {
@@ -161,13 +165,16 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 		}
 	}
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
-	w.tellSpared(ctx, decision.Spared)
-	w.tellClosed(ctx, decision.Closed)
-	w.tellConsidered(ctx, decision, memory.Proposals)
-	w.tellStarting(ctx, decision)
-	w.tellProtection(ctx)
-	w.tellMisprotected(ctx)
-	w.explain(ctx, all, next.Stays)
+	_ = d.shield().do("what is told", func() error { // logged
+		w.tellSpared(ctx, decision.Spared)
+		w.tellClosed(ctx, decision.Closed)
+		w.tellConsidered(ctx, decision, memory.Proposals)
+		w.tellStarting(ctx, decision)
+		w.tellProtection(ctx)
+		w.tellMisprotected(ctx)
+		w.explain(ctx, all, next.Stays)
+		return nil
+	})
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
 	return busy, errors.Join(err, d.Notes.Remember(ctx, next))
@@ -222,7 +229,7 @@ type mover struct {
 func (m *mover) ends(ctx context.Context, p disrupt.Plan) error {
 	var errs []error
 	for _, e := range p.Finish {
-		errs = append(errs, unlessConflict(m.d.Log, m.finish(ctx, e)))
+		errs = append(errs, m.one(e.Claims, func() error { return m.finish(ctx, e) }))
 	}
 	if len(p.Finish) > 0 {
 		errs = append(errs, m.d.Lifecycle.Wake(ctx))
@@ -231,9 +238,14 @@ func (m *mover) ends(ctx context.Context, p disrupt.Plan) error {
 		errs = append(errs, m.d.Provision.Wake(ctx)) // which lets the pods that are evicted onto the nodes held for them
 	}
 	for _, e := range p.Undo {
-		errs = append(errs, unlessConflict(m.d.Log, m.undo(ctx, e)))
+		errs = append(errs, m.one(e.Claims, func() error { return m.undo(ctx, e) }))
 	}
 	return errors.Join(errs...)
+}
+
+// one does something about one command. What changed meanwhile is left to the next pass.
+func (m *mover) one(claims []string, do func() error) error {
+	return unlessConflict(m.d.Log, m.d.shield().do("the disruption of "+strings.Join(claims, ","), do))
 }
 
 // held reports whether replacements of the command are held for the pods of its nodes.
@@ -289,7 +301,12 @@ func (m *mover) begins(ctx context.Context, p disrupt.Plan, next disrupt.Memory)
 	var errs []error
 	launches := false
 	for _, c := range p.Begin {
-		if why := disrupt.Changed(live, c, next); why != "" {
+		why := ""
+		if err := m.one(c.Claims, func() error { why = disrupt.Changed(live, c, next); return nil }); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if why != "" {
 			m.d.Log.Info("not begun: "+c.String(), "because", why)
 			m.rejected(ctx, c, why)
 			if m.d.Metrics != nil {
@@ -298,7 +315,7 @@ func (m *mover) begins(ctx context.Context, p disrupt.Plan, next disrupt.Memory)
 			continue
 		}
 		launches = launches || len(c.Launches) > 0
-		errs = append(errs, unlessConflict(m.d.Log, m.begin(ctx, c)))
+		errs = append(errs, m.one(c.Claims, func() error { return m.begin(ctx, c) }))
 	}
 	if launches {
 		errs = append(errs, m.d.Provision.Wake(ctx))

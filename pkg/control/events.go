@@ -32,7 +32,7 @@ func (p *Provision) write(ctx context.Context, all []cluster.Event) {
 	g.SetLimit(parallelEvents)
 	for _, e := range all {
 		g.Go(func() error {
-			if err := p.Record.Event(ctx, e); err != nil {
+			if err := p.shield().do("an event", func() error { return p.Record.Event(ctx, e) }); err != nil {
 				p.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 			}
 			return nil
@@ -43,13 +43,13 @@ func (p *Provision) write(ctx context.Context, all []cluster.Event) {
 
 // tell writes events on pods without a home.
 func (p *Provision) tell(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
-	why := map[string]string{}
+	why := map[string]plan.Unplaced{}
 	for _, u := range unplaced {
-		why[u.Pod] = u.Message()
+		why[u.Pod] = u
 	}
 	var events []cluster.Event
 	for _, pod := range s.Pods {
-		message, without := why[pod.Key()]
+		u, without := why[pod.Key()]
 		if !without || pod.Virtual {
 			continue
 		}
@@ -57,8 +57,11 @@ func (p *Provision) tell(ctx context.Context, s cluster.Snapshot, unplaced []pla
 			p.Log.Warn("unplaced pods without an event", "pods", len(unplaced)-maxEvents)
 			break
 		}
-		events = append(events, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
-			Reason: "FailedScheduling", Message: message})
+		e := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true, Reason: "FailedScheduling", Message: u.Message()}
+		if u.Fault {
+			e.Reason = reasonFailed
+		}
+		events = append(events, e)
 	}
 	p.write(ctx, events)
 }
@@ -123,7 +126,7 @@ func (m *mover) tellSpared(ctx context.Context, spared []disrupt.Spared) {
 	var held []disrupt.Spared
 	for _, x := range spared {
 		switch x.Word {
-		case "protected", "pdb", "price", "failed", "drifted":
+		case "protected", "pdb", "price", "failed", "drifted", "fault":
 			if x.Node != "" {
 				held = append(held, x)
 			}

@@ -28,7 +28,7 @@ func (p *Provision) admit(ctx context.Context, s cluster.Snapshot, decision plan
 	failed := 0
 	for _, w := range wishes {
 		g.Go(func() error {
-			if err := p.Holds.Tolerate(ctx, w.Pod, w.Taint); err != nil {
+			if err := p.shield().do("pod "+w.Pod.Key(), func() error { return p.Holds.Tolerate(ctx, w.Pod, w.Taint) }); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				if failed++; first == nil {

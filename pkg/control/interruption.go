@@ -104,7 +104,10 @@ func (i *Interruption) Notices(ctx context.Context, notices ...interrupt.Notice)
 		var g errgroup.Group
 		g.SetLimit(parallelNotices)
 		for k, n := range notices {
-			g.Go(func() error { errs[k] = i.one(ctx, n, claims); return nil })
+			g.Go(func() error {
+				errs[k] = shield{i.Log, i.Metrics}.do("the notice about instance "+n.Instance, func() error { return i.one(ctx, n, claims) })
+				return nil
+			})
 		}
 		_ = g.Wait() // every error is in errs
 		var again []interrupt.Notice

@@ -44,10 +44,10 @@ type launcher struct {
 	accepted func(context.Context, []cluster.Claim) // is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
 }
 
-// claim launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
+// launch launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
 // allows, the claim is deleted and comes back with an empty name: its pods are packed anew. A claim that was stored by an earlier
 // pass may have been launched already.
-func (l *launcher) claim(ctx context.Context, c cluster.Claim, stored bool) (cluster.Claim, error) {
+func (l *launcher) launch(ctx context.Context, c cluster.Claim, stored bool) (cluster.Claim, error) {
 	class, err := l.class(ctx, c.Class)
 	if err != nil && !isNotFound(err) { // without a class the launch is hopeless, which choosing finds
 		return c, err

@@ -62,6 +62,7 @@ type Lifecycle struct {
 	seen   unseen
 	sum    tally
 	failed setbacks
+	faults setbacks // of decisions, by what they are about
 
 	examined time.Time // in this invocation, last; zero for not yet
 	impaired []cluster.Impairment
@@ -75,7 +76,7 @@ type Lifecycle struct {
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.put(l.Metrics)
 	swept := l.sweep(ctx) // that this fails must not keep a drain waiting
-	l.failed, l.took, l.examined = setbacks{}, 0, time.Time{}
+	l.failed, l.faults, l.took, l.examined = setbacks{}, setbacks{}, 0, time.Time{}
 	if l.Refusals == nil {
 		l.Refusals = &Refusals{}
 	}
@@ -83,7 +84,9 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer v.leave(ctx)
 	for {
 		began := l.Now()
-		busy, err := l.pass(ctx, func() { v.begin(ctx, until.Sub(l.Now())) })
+		busy, err := l.shield().pass(func(ctx context.Context) (bool, error) {
+			return l.pass(ctx, func() { v.begin(ctx, until.Sub(l.Now())) })
+		})(ctx)
 		l.took = l.Now().Sub(began)
 		if err != nil {
 			return errors.Join(err, l.failed.err(), swept, l.blind)
@@ -94,6 +97,18 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 		}
 		if err := wait(ctx, l.Read, until.Sub(now), time.Second); err != nil { // the watches do not tell when a pod has gone
 			return errors.Join(err, l.failed.err(), swept, l.blind)
+		}
+	}
+}
+
+func (l *Lifecycle) shield() shield { return shield{l.Log, l.Metrics} }
+
+// failing tells of objects about which the decision fails, once in a while: it is taken every second.
+func (l *Lifecycle) failing(faults []plan.Fault) {
+	for _, f := range faults {
+		if about := string(f.Kind) + " " + f.Name; !l.faults.rests(about, l.Now()) {
+			l.faults.add(about, errors.New(f.Why), l.Now())
+			l.shield().report(f)
 		}
 	}
 }
@@ -149,6 +164,7 @@ func (l *Lifecycle) pass(ctx context.Context, begin func()) (busy bool, err erro
 	l.sum.found(l.Hints, s.Now, deletions(s))
 	l.Refusals.mark(s.Pods)
 	next := lifecycle.Next(s)
+	l.failing(next.Faults)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
 	}
@@ -240,7 +256,8 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *index, groups map[s
 						if late(ctx) || !one.all && l.Now().Sub(began) >= stepsTake { // the next pass or invocation goes on
 							return nil
 						}
-						*outcomes[k] = outcome{true, l.inTurn(ctx, &worker{l: l, told: &told, index: objects}, groups[k])}
+						err := l.shield().do(k, func() error { return l.inTurn(ctx, &worker{l: l, told: &told, index: objects}, groups[k]) })
+						*outcomes[k] = outcome{true, err}
 					}
 					return nil
 				})

@@ -28,12 +28,10 @@ func (p *Provision) nominate(ctx context.Context, s *cluster.Snapshot, decision 
 				return nil
 			}
 			n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
-			c, err := p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
-			if err != nil {
-				errs[i] = unlessConflict(p.Log, err)
-				return nil
-			}
-			after[i] = c
+			errs[i] = unlessConflict(p.Log, p.shield().do("NodeClaim "+n.Claim.Name, func() (err error) {
+				after[i], err = p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
+				return err
+			}))
 			return nil
 		})
 	}

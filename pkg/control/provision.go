@@ -59,21 +59,30 @@ type Provision struct {
 	Now         func() time.Time
 	Log         *slog.Logger
 
+	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
+
 	said  string          // the plan that was logged last
 	known map[string]bool // pods, by UID, that waited when it looked last
 	seen  unseen
 	sum   tally
 	kept  diary
+
+	mishaps mishaps
 }
 
 // Run passes until nothing is left to do or until the time given; it then watches for more.
 func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	defer p.sum.put(p.Metrics)
+	if p.Aside == nil {
+		p.Aside = &Aside{}
+	}
 	v := vigil{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log}
 	defer v.leave(ctx)
 	for {
 		began := p.Now()
-		busy, err := p.pass(ctx, func() { v.begin(ctx, until.Sub(p.Now())) })
+		busy, err := p.shield().pass(func(ctx context.Context) (bool, error) {
+			return p.pass(ctx, func() { v.begin(ctx, until.Sub(p.Now())) })
+		})(ctx)
 		if err != nil {
 			return err
 		}
@@ -112,7 +121,7 @@ func (p *Provision) pass(ctx context.Context, begin func()) (busy bool, err erro
 	if err := p.gather(ctx, pods, claims); err != nil {
 		return false, err
 	}
-	busy, held, err := sole{p.Lease, p.Holder}.alone(ctx, p.locked)
+	busy, held, err := sole{p.Lease, p.Holder}.alone(ctx, p.shield().pass(p.locked))
 	if err == nil && !held {
 		p.Log.Info("another invocation provisions")
 		return true, nil
@@ -133,22 +142,31 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 	}
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resume(ctx, &s)
+	s.Aside = p.Aside.list
 	decided := pass.Decide(s)
 	going, decision := decided.Going, decided.Plan
+	p.Aside.list = decided.Aside
 	p.say(decision)
 	p.sum.found(p.Hints, start, launchedFor(s, decision))
-	seen := s // as it was decided about
-	condemned, leaveErr := 0, error(nil)
-	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
-		condemned, leaveErr = p.leave(ctx, s, going, decision)
+	seen := s                     // as it was decided about
+	if len(decision.Faults) > 0 { // what comes next may fail as well
+		p.note(ctx, seen, decision)
+		p.fail(ctx, s, decision.Faults)
 	}
-	nominateErr := p.nominate(ctx, &s, decision)
-	removed, removeErr := p.remove(ctx, s, decision.Removals) // before claims are made for pods that were to run there
+	condemned, removed, leaveErr, nominateErr, removeErr := 0, 0, error(nil), error(nil), error(nil)
+	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
+		leaveErr = p.shield().do("nodes to be left", func() (err error) { condemned, err = p.leave(ctx, s, going, decision); return err })
+	}
+	nominateErr = p.shield().do("pods of nodes on their way", func() error { return p.nominate(ctx, &s, decision) })
+	removeErr = p.shield().do("surplus nodes", func() (err error) { // before claims are made for pods that were to run there
+		removed, err = p.remove(ctx, s, decision.Removals)
+		return err
+	})
 	first := &drains{p: p, waiting: interrupt.Waiting(s, decision)}
 	made, err := p.carryOut(ctx, &s, decision, first)
 	first.begin(ctx, made)
 	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, first.err)
-	p.admit(ctx, s, decision)
+	_ = p.shield().do("pods of held nodes", func() error { p.admit(ctx, s, decision); return nil }) // logged
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", waiting(s), "launches", len(decision.All()), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.Price(), "ms", p.Now().Sub(start).Milliseconds())
 	p.note(ctx, seen, decision)
@@ -157,9 +175,12 @@ func (p *Provision) locked(ctx context.Context) (busy bool, err error) {
 		err = errors.Join(err, p.Lifecycle.Wake(ctx))
 	}
 	p.sum.unplaced(s, decision.Unplaced, pass.Asleep(s, pack.Sells(s), decision.Unplaced), p.Now())
-	p.tell(ctx, s, interrupt.Homeless(s, going, decision).Unplaced)
-	p.tellPools(ctx, s, decision)
-	p.settleBuffers(ctx, s, decision)
+	_ = p.shield().do("what is told", func() error { // logged
+		p.tell(ctx, s, interrupt.Homeless(s, going, decision).Unplaced)
+		p.tellPools(ctx, s, decision)
+		p.settleBuffers(ctx, s, decision)
+		return nil
+	})
 	fresh, wakeErr := p.seen.show(ctx, s, p.Refresh)
 	return fresh || len(decision.All()) > 0 || placesReal(s, decision) || interrupt.Awaited(s.Claims, p.Now()), errors.Join(err, wakeErr)
 }
@@ -194,7 +215,7 @@ func (p *Provision) say(decision plan.Plan) {
 // note keeps the pass in the decision log.
 func (p *Provision) note(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	p.kept.to, p.kept.stamp, p.kept.warn = p.Diary, p.Stamp, p.Log.Warn
-	p.kept.keep(ctx, p.said, func(st tick.Stamp) (tick.Tick, error) { return tick.OfProvision(st, s, decision) })
+	p.kept.keep(ctx, p.said, p.mishaps.take(), func(st tick.Stamp) (tick.Tick, error) { return tick.OfProvision(st, s, decision) })
 }
 
 func (p *Provision) launcher(s *cluster.Snapshot) *launcher {

@@ -103,17 +103,22 @@ func (r *Refresh) Run(ctx context.Context) error {
 		r.Log.Error(why + ": upgrade Joiner, or look for surprises")
 	}
 	if r.Finder != nil {
-		err = r.objects(ctx, func(*awsv1.EC2NodeClass) bool { return true })
+		err = r.shield().do("classes and NodePools", func() error { return r.objects(ctx, func(*awsv1.EC2NodeClass) bool { return true }) })
 	}
-	did, marketErr := r.Market.Refresh(ctx)
+	did := ""
+	marketErr := r.shield().do("the catalog", func() (err error) { did, err = r.Market.Refresh(ctx); return err })
 	if did != "" {
 		r.Log.Info(did)
 	}
 	if r.Finder != nil {
-		err = errors.Join(err, r.again(ctx), r.overlays(ctx), r.buffers(ctx), r.measure(ctx))
+		for _, part := range []func(context.Context) error{r.again, r.overlays, r.buffers, r.measure} {
+			err = errors.Join(err, r.shield().do("overlays, buffers or the fleet", func() error { return part(ctx) }))
+		}
 	}
 	return errors.Join(err, marketErr)
 }
+
+func (r *Refresh) shield() shield { return shield{r.Log, r.Metrics} }
 
 // objects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have become.
 func (r *Refresh) objects(ctx context.Context, wanted func(*awsv1.EC2NodeClass) bool) error {
@@ -133,7 +138,12 @@ func (r *Refresh) objects(ctx context.Context, wanted func(*awsv1.EC2NodeClass) 
 		if !wanted(&classes[i]) {
 			continue
 		}
-		c, err := r.settle(ctx, &classes[i], k)
+		c := &classes[i] // as it was, where that fails
+		err := r.shield().do("EC2NodeClass "+c.Name, func() error {
+			after, err := r.settle(ctx, c, k)
+			c = after
+			return err
+		})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("refresh EC2NodeClass %s: %w", classes[i].Name, err))
 		}
@@ -276,7 +286,7 @@ func (r *Refresh) pools(ctx context.Context, classes []awsv1.EC2NodeClass, k kno
 	pools := k.pools
 	var errs []error
 	for i := range pools {
-		err := r.pool(ctx, &pools[i], classes, k.claims)
+		err := r.shield().do("NodePool "+pools[i].Name, func() error { return r.pool(ctx, &pools[i], classes, k.claims) })
 		switch {
 		case isConflict(err):
 			r.Log.Info("NodePool "+pools[i].Name+" was changed meanwhile, the next refresh looks again", "error", err)

@@ -279,6 +279,28 @@ func TestOneThatFailsStopsNoOther(t *testing.T) {
 	}
 }
 
+// A class about which something panics stops no other either, and is counted.
+func TestOneThatPanicsStopsNoOther(t *testing.T) {
+	s := newShop()
+	for _, name := range []string{"a", "b", "c"} {
+		s.addClass(name)
+		s.addPool("of-"+name, name)
+	}
+	s.meddle = func(_ *shop, name string) {
+		if name == "a" {
+			panic("planted")
+		}
+	}
+	_, err := s.run(t)
+	if fault, is := errors.AsType[*control.FaultError](err); !is || fault.About != "EC2NodeClass a" {
+		t.Errorf("error is %v", err)
+	}
+	want := map[string]bool{"class a": false, "class b": true, "class c": true, "pool of-a": false, "pool of-b": true, "pool of-c": true}
+	if diff := cmp.Diff(want, s.ready()); diff != "" {
+		t.Errorf("ready (-want +got):\n%s", diff)
+	}
+}
+
 func TestTheCatalogDoesNotNeedTheCluster(t *testing.T) {
 	s := newShop()
 	s.listErr = errors.New("list ec2nodeclasses: refused")

@@ -67,7 +67,10 @@ func (i *Interruption) removePods(ctx context.Context, rest interrupt.Rest, n cl
 	var g errgroup.Group
 	g.SetLimit(parallelPods)
 	for k, a := range actions {
-		g.Go(func() error { errs[k] = i.removePod(ctx, a, pods[a.Pod]); return nil })
+		g.Go(func() error {
+			errs[k] = shield{i.Log, i.Metrics}.do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
+			return nil
+		})
 	}
 	_ = g.Wait() // every error is in errs
 	if len(actions) > 0 {

@@ -137,7 +137,7 @@ func (w *worker) remove(ctx context.Context, a plan.Action) error {
 		w.l.Log.Info(a.String(), "outcome", "evicted")
 		about.Reason, about.Message = "Evicted", "Evicted pod: "+disruptionReason(w.claims[a.Claim])
 	}
-	w.told.Go(func() error { w.event(ctx, about); return nil }) // the next eviction under this budget need not wait for it
+	w.told.Go(func() error { return w.l.shield().do("an event", func() error { w.event(ctx, about); return nil }) }) // the next eviction under this budget need not wait for it
 	return nil
 }
 

@@ -8,6 +8,9 @@ import (
 	"joiner/pkg/interrupt"
 )
 
+// wordFault is the word for nodes that are left alone because the program fails about them.
+const wordFault = "fault"
+
 // screen decides which nodes may go, gracefully and because they drifted (spec core.md §6.2).
 func (v *view) screen() {
 	nominated := map[string]bool{}
@@ -37,6 +40,8 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"launching", "its node has not come yet"}
 	case n.Condemned() || n.Claim.Is(v1.ConditionInstanceTerminating):
 		return refuse{"leaving", "it is leaving already"}
+	case v.aside[n.Claim.Name] != nil:
+		return refuse{wordFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + v.aside[n.Claim.Name].Why}
 	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && v.building[n.Claim.Annotations[AnnotationReplaces]]:
 		return refuse{"underway", "a disruption that it takes part in is under way"}
 	case interrupt.LeaveOf(*n.Claim).Stands(v.now()):

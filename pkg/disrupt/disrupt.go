@@ -18,7 +18,6 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cluster"
-	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 )
 
@@ -95,6 +94,7 @@ type Plan struct {
 	Eligible map[v1.DisruptionReason][]string // NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
 	Closed   []Closed                         `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
 	Still    []Still                          `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
+	Faults   []plan.Fault                     `json:",omitempty"` // what the decision failed about and was taken without
 }
 
 // Lines is the plan as text, one line for each decision, those of Spared last.
@@ -121,6 +121,9 @@ func (p Plan) Lines() []string {
 	for _, w := range p.Waiting {
 		out = append(out, "wait "+w)
 	}
+	for _, f := range p.Faults {
+		out = append(out, f.String())
+	}
 	for _, s := range p.Spared {
 		out = append(out, s.String())
 	}
@@ -140,6 +143,7 @@ type Memory struct {
 	Stays     map[string]Stay      `json:"stays,omitempty"` // by NodeClaim
 	Stray     map[string]time.Time `json:"stray,omitempty"` // by NodeClaim: since when its node is tainted and nothing is under way
 	Report    Report               `json:"report,omitzero"`
+	Aside     []cluster.Aside      `json:"aside,omitempty"` // what decisions fail about
 }
 
 // Report is what the search about pools that only report goes on with.
@@ -189,16 +193,6 @@ type Proposal struct {
 	Reason v1.DisruptionReason `json:"reason"`
 	Claims []string            `json:"claims"` // sorted
 	Since  time.Time           `json:"since"`
-}
-
-// Next decides what to disrupt, with what classes may launch.
-func Next(s cluster.Snapshot, m Memory, sells pack.Market) (Plan, Memory) {
-	return decide(look(s, m, sells, nil), m)
-}
-
-// NextFrom is Next with what the passes before found out about what is sold, which saves time and changes no decision. sells is the depot's.
-func NextFrom(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) (Plan, Memory) {
-	return decide(look(s, m, sells, d), m)
 }
 
 func decide(v *view, m Memory) (Plan, Memory) {

@@ -62,6 +62,7 @@ func (v *view) ask(s cluster.Snapshot, out map[string]bool, forGood bool) cluste
 // go for good the nodes count for the limits of their pools still: both run while pods move. What is launched besides has room for them.
 // Pods for which commands of this pass launch nodes need no more.
 func (v *view) without(from *baseline, set []*node, besides ...plan.Launch) plan.Plan {
+	v.planted(stageQuestion, set)
 	d := begin()
 	d.text("without")
 	d.text(namesOf(set)...)

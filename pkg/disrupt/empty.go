@@ -35,6 +35,7 @@ func (v *view) remove(set []*node, reason v1.DisruptionReason) (Command, bool) {
 
 // command is the command about the nodes with its replacements.
 func (v *view) command(set []*node, reason v1.DisruptionReason, launches []plan.Launch) Command {
+	v.planted(stageCommand, set)
 	c := Command{Reason: reason, Launches: launches}
 	for _, n := range set {
 		c.Claims = append(c.Claims, n.Claim.Name)

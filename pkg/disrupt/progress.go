@@ -24,6 +24,7 @@ type running struct {
 func (v *view) progress(p *Plan) {
 	late, going := v.homeless(), v.going()
 	for _, r := range v.underWay() {
+		v.planted(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.starting()...)
 		e := Ended{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
 		fault := v.failed(r)
@@ -68,6 +69,10 @@ func (v *view) underWay() []*running {
 	for _, n := range v.nodes {
 		m, marked := markOf(*n.Claim)
 		if !marked || n.Deleting() {
+			continue
+		}
+		if v.aside[n.Claim.Name] != nil { // it waits, and its replacements with it
+			v.building[m.ID] = true
 			continue
 		}
 		r := byID[m.ID]

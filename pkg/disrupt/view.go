@@ -96,20 +96,21 @@ type view struct {
 	paid      map[string]float64                                        // which part of the price the account's commitments pay, by NodeClaim
 	room      map[string]int64                                          // what they have left, by their ids
 	podBy     map[string]*cluster.Pod
-	asking    []cluster.Pod      // of the last question, their memory is used again
-	asked     int                // what-if questions in this pass
-	work      int                // that they were
-	before    int                // before the search began, about proposals
-	patient   bool               // new nodes for all pods of a set are asked for whatever work that is
-	rest      []*node            // of the set that was asked about last, if there was no work left to follow it up
-	world     uint64             // digest of all that their answers depend on, 0 while it is not known
-	yield     float64            // what the set asked about last would earn by the packer's first answer, not a number where it gave none
-	worth     map[string]float64 // what the pods that move are worth, by key, once asked
-	moving    bool               // a command of this pass moves pods
-	moved     bool               // the same of those that act, while it is about pools that only report
-	reporting bool               // it is about pools that only report
-	housed    map[string]bool    // by key: pods for which commands of this pass launch nodes
-	renewing  map[string]int     // by static pool: nodes that commands of this pass replace
+	asking    []cluster.Pod             // of the last question, their memory is used again
+	asked     int                       // what-if questions in this pass
+	work      int                       // that they were
+	before    int                       // before the search began, about proposals
+	patient   bool                      // new nodes for all pods of a set are asked for whatever work that is
+	rest      []*node                   // of the set that was asked about last, if there was no work left to follow it up
+	world     uint64                    // digest of all that their answers depend on, 0 while it is not known
+	yield     float64                   // what the set asked about last would earn by the packer's first answer, not a number where it gave none
+	worth     map[string]float64        // what the pods that move are worth, by key, once asked
+	moving    bool                      // a command of this pass moves pods
+	moved     bool                      // the same of those that act, while it is about pools that only report
+	reporting bool                      // it is about pools that only report
+	housed    map[string]bool           // by key: pods for which commands of this pass launch nodes
+	renewing  map[string]int            // by static pool: nodes that commands of this pass replace
+	aside     map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
 	purses    map[string]*static.Purse
 	building  map[string]bool    // by id: commands under way that go on
 	failures  map[string]Failure // by NodeClaim
@@ -131,6 +132,10 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 		s: s, r: m.Late.at(s.Now).slower(rulesOf(s.Rules)), patient: true, types: overlay.Market(s, sells), byClaim: map[string]*node{}, byNode: map[string]*node{}, quiet: map[string]Quiet{},
 		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
 		failures: map[string]Failure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
+	}
+	v.aside = map[string]*cluster.Aside{}
+	for i, a := range s.Aside {
+		v.aside[a.Name] = &s.Aside[i]
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()

@@ -20,6 +20,7 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/drain"
 	"joiner/pkg/hold"
+	"joiner/pkg/isolate"
 	"joiner/pkg/plan"
 )
 
@@ -28,7 +29,16 @@ type Plan struct {
 	Actions []plan.Action
 	// Busy says that some object has a next step soon, so that it is worth looking again in a second.
 	Busy bool
+	// Faults are the objects about which the decision fails. They stay as they are.
+	Faults []plan.Fault
 }
+
+// Where tests let the decision fail about one object.
+const (
+	StageLive   = "live"   // a NodeClaim that nobody has deleted
+	StageEnding = "ending" // one that is being deleted
+	StageNode   = "node"   // a node without a NodeClaim
+)
 
 // Next decides the next step of everything in the snapshot.
 func Next(s cluster.Snapshot) Plan {
@@ -39,12 +49,16 @@ func Next(s cluster.Snapshot) Plan {
 	for _, c := range v.s.Claims {
 		switch {
 		case c.Deleting.IsZero():
-			actions, busy := v.live(c)
-			p.Busy = p.Busy || busy
-			p.add(actions...)
-			if o, ended := v.outcome(c, actions); ended {
-				outcomes[c.Pool] = append(outcomes[c.Pool], o)
-			}
+			p.about(cluster.ClaimPart, c.Name, func() {
+				v.s.Rules.Plant.Hit(StageLive, c.Name)
+				actions, busy := v.live(c)
+				o, ended := v.outcome(c, actions)
+				p.Busy = p.Busy || busy
+				p.add(actions...)
+				if ended {
+					outcomes[c.Pool] = append(outcomes[c.Pool], o)
+				}
+			})
 		case c.Finalizer:
 			ending = append(ending, c)
 		}
@@ -54,26 +68,39 @@ func Next(s cluster.Snapshot) Plan {
 		return cmp.Or(byDeadline(a, b), a.Deleting.Compare(b.Deleting))
 	})
 	for _, c := range ending {
-		steps, _ := v.changes(c)
-		if len(steps) == 0 {
-			steps = joined(v.finalize(c))
-		}
-		p.Busy = p.Busy || !v.lingers(c, steps)
-		p.add(steps...)
+		p.about(cluster.ClaimPart, c.Name, func() {
+			v.s.Rules.Plant.Hit(StageEnding, c.Name)
+			steps, _ := v.changes(c)
+			if len(steps) == 0 {
+				steps = joined(v.finalize(c))
+			}
+			p.Busy = p.Busy || !v.lingers(c, steps)
+			p.add(steps...)
+		})
 	}
 	for _, n := range v.s.Nodes {
-		actions, busy := v.orphan(n)
-		p.Busy = p.Busy || busy
-		p.add(actions...)
+		p.about("Node", n.Name, func() {
+			v.s.Rules.Plant.Hit(StageNode, n.Name)
+			actions, busy := v.orphan(n)
+			p.Busy = p.Busy || busy
+			p.add(actions...)
+		})
 	}
-	p.add(v.leaks()...)
+	p.about("", "leaked instances", func() { p.add(v.leaks()...) })
 	for _, pool := range v.s.Pools {
 		if list := outcomes[pool.Name]; len(list) > 0 {
 			p.add(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
 		}
 	}
-	p.add(v.count()...)
+	p.about(cluster.PoolPart, "all", func() { p.add(v.count()...) })
 	return p
+}
+
+// about decides about one object. Where that panics the object stays as it is, and the others take their steps.
+func (p *Plan) about(kind cluster.PartKind, name string, decide func()) {
+	if failed := isolate.Catch(decide); failed != nil {
+		p.Faults = append(p.Faults, plan.Fault{Kind: kind, Name: name, Why: failed.Why, Stack: failed.Stack})
+	}
 }
 
 func (p *Plan) add(actions ...plan.Action) { p.Actions = append(p.Actions, actions...) }

@@ -39,6 +39,7 @@ const (
 	Notices        = "joiner_notices_total"               // of EC2 about an instance of ours, by reason
 	NoticeHandled  = "joiner_notice_handled_seconds"      // from a notice to the end of its handling
 	RefusedByLease = "joiner_changes_refused_total"       // looks that found another controller leading the cluster
+	Faults         = "joiner_faults_total"                // of the program: what it failed about and went on without
 	PushMissed     = "joiner_push_missed_total"           // pods and deletions that waited for the schedule although push is on
 )
 

@@ -121,6 +121,7 @@ func everywhere(key string) bool {
 
 // split divides a lot over the domains of the key. Pods that have no rule of their own for it may also go where no node has the label.
 func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot {
+	a.w.planted(StageDomains, l.view.kind, nil)
 	names := a.w.domains[key]
 	rules := l.view.on(key)
 	parts := make([]int, len(names))

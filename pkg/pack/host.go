@@ -153,6 +153,7 @@ func (a *attempt) fillBins(bins []*bin, lots []*lot) {
 				if n == 0 {
 					continue
 				}
+				a.w.planted(StagePlace, l.view.kind, nil)
 				if n = min(n, a.w.most(l.view, a.site(b))); n == 0 || l.whole && n < l.left {
 					continue
 				}

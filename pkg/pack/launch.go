@@ -40,6 +40,9 @@ func (a *attempt) openings() (list []opening, impossible []*bin) {
 			continue
 		}
 		p := b.offer.model.pool
+		for _, l := range b.load {
+			a.w.planted(StageOptions, l.view.kind, p)
+		}
 		u := &a.usage[p.id]
 		u.list = u.list.Sub(b.takes)
 		u.nodes--

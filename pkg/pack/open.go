@@ -218,6 +218,7 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 	p := o.model.pool
 	times := most
 	for _, t := range takes {
+		a.w.planted(StageOpen, t.lot.view.kind, p)
 		times = min(times, t.lot.left/t.n)
 		if slices.ContainsFunc(t.lot.view.host, func(r rule) bool { return r.what == follow }) {
 			times = 1

@@ -94,6 +94,7 @@ func (w *world) findPools(sells Market) {
 	})
 	w.named = w.namedValues()
 	for i, p := range w.pools {
+		w.planted(StagePools, nil, p)
 		p.id, p.named = i, w.named
 		p.mayBeOneType = w.s.Rules.RelaxMinValues || !slices.ContainsFunc(p.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 1 })
 		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))

@@ -71,6 +71,7 @@ func (w *world) price(count func(*kind) int) *worth {
 		return c
 	}
 	for _, k := range w.kinds {
+		w.planted(StagePrice, k, nil)
 		x := w.tied(k)
 		n := count(k)
 		if x.key == "" {
@@ -109,6 +110,7 @@ func (w *world) buyable(out *worth) []*offer {
 			}
 		}
 		if len(o.Holds) > 0 {
+			w.planted(StagePrice, nil, x.model.pool)
 			p.Offers = append(p.Offers, o)
 			added = append(added, x)
 		}

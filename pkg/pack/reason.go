@@ -29,6 +29,7 @@ func (a *attempt) unplaced() []plan.Unplaced {
 
 // why lists what kept the kind from every pool, and what kept it back whatever the pool.
 func (a *attempt) why(k *kind) []string {
+	a.w.planted(StageExplain, k, nil)
 	if len(k.last().wish.alternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}
@@ -75,6 +76,7 @@ func (a *attempt) crowded(v *view) string {
 
 // refusal is all that keeps the pool from making a node for the view, empty when it could.
 func (a *attempt) refusal(v *view, p *pool) string {
+	a.w.planted(StageExplain, v.kind, p)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")

@@ -146,6 +146,7 @@ func (s *search) read() {
 		}
 		n := &node{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
 		for _, l := range b.load {
+			a.w.planted(StageSearch, l.view.kind, b.offer.model.pool)
 			id := alike{n.tier, l.view, l.admit}
 			x := ids[id]
 			if x == nil {

@@ -105,8 +105,12 @@ func newWorld(s cluster.Snapshot, few int) *world {
 func (w *world) ask() signer {
 	list, out := unmodelled(demand(w.s, w.all))
 	w.unmodelled = out
+	w.planted(StageWhole, nil, nil)
 	sig := signer{labels: selected(w.s), shared: sharedVolumes(w.s.Pods), moving: moving(w.all)}
 	w.kinds = kinds(list, sig)
+	for _, k := range w.kinds {
+		w.planted(StageDemand, k, nil)
+	}
 	w.waiting = make(map[*cluster.Pod]bool, len(list))
 	for _, p := range list {
 		w.waiting[p] = true
@@ -120,6 +124,7 @@ func (w *world) complete(sig signer) {
 	w.findKeys()
 	softTaint := w.softTaints()
 	for _, k := range w.kinds {
+		w.planted(StageRelax, k, nil)
 		for _, x := range wishes(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
 			k.views = append(k.views, w.view(k, x))
 		}

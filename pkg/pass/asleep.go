@@ -5,12 +5,13 @@ import (
 
 	"joiner/pkg/budget"
 	"joiner/pkg/cluster"
+	"joiner/pkg/isolate"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
 )
 
 // Asleep are those of the unplaced pods, by namespace/name, that only wait until a NodePool wakes: were all NodePools awake, they would
-// have a place on what classes may launch.
+// have a place on what classes may launch. Where that cannot be decided nobody only waits.
 func Asleep(s cluster.Snapshot, sells pack.Market, unplaced []plan.Unplaced) map[string]bool {
 	if len(unplaced) == 0 || !slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return budget.Asleep(p.Disruption, s.Now) }) {
 		return nil
@@ -21,11 +22,17 @@ func Asleep(s cluster.Snapshot, sells pack.Market, unplaced []plan.Unplaced) map
 	}
 	s.Rules.SearchSteps = cluster.NoSearch // who finds a place is asked, not at what price
 	out := map[string]bool{}
+	failed := map[string]bool{}
 	for _, u := range unplaced {
-		out[u.Pod] = true
+		out[u.Pod], failed[u.Pod] = !u.Fault, u.Fault
 	}
-	for _, u := range pack.PodsFrom(s, sells).Unplaced {
-		delete(out, u.Pod)
+	s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return failed[p.Key()] })
+	if isolate.Catch(func() {
+		for _, u := range pack.PodsFrom(s, sells).Unplaced {
+			delete(out, u.Pod)
+		}
+	}) != nil {
+		return nil
 	}
 	return out
 }

@@ -3,6 +3,7 @@
 package pass
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"joiner/pkg/cluster"
 	"joiner/pkg/hold"
 	"joiner/pkg/interrupt"
+	"joiner/pkg/isolate"
 	"joiner/pkg/overlay"
 	"joiner/pkg/pack"
 	"joiner/pkg/plan"
@@ -20,10 +22,28 @@ import (
 type Outcome struct {
 	Going []interrupt.Going // nodes to be left, as far as budgets let them go now
 	Plan  plan.Plan
+	Aside []cluster.Aside // what the decision fails about: it is to be in the next pass's snapshot
 }
 
-// Decide says what a pass does about the snapshot.
+// mostTries bounds how often a pass is decided anew in search of what the decision fails about.
+const mostTries = 40
+
+// Decide says what a pass does about the snapshot. Pods and NodePools about which it fails are left out: the others get what they need.
 func Decide(s cluster.Snapshot) Outcome {
+	d := isolate.Decide(s, s.Aside, isolate.Decision[Outcome]{Take: decide, Tries: mostTries})
+	out := d.Out
+	out.Plan.Faults, out.Aside = d.Faults, d.Aside
+	if len(d.Pods) > 0 {
+		out.Plan.Unplaced = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Unplaced, d.Pods)), func(a, b plan.Unplaced) int { return cmp.Compare(a.Pod, b.Pod) })
+	}
+	if len(d.Pools) > 0 {
+		out.Plan.Skipped = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Skipped, d.Pools)), func(a, b plan.Skip) int { return cmp.Compare(a.Pool, b.Pool) })
+	}
+	return out
+}
+
+// decide is the decision about all that is in the snapshot.
+func decide(s cluster.Snapshot) Outcome {
 	s = hold.Successors(s)
 	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
 	stays := s

@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +26,8 @@ type Plan struct {
 	Fixed    []Launch  `json:",omitempty"` // nodes that static pools lack; they are for no pods, and no part of Price
 	Removals []Removal `json:",omitempty"` // nodes that static pools have too many
 	Short    []Skip    `json:",omitempty"` // static pools that lack nodes and cannot get them now
+
+	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
 
 	// LowerBoundUSD is proven: no plan that gives a place to the same pods costs less, in USD per hour of its launches'
 	// choices. It is 0 when nothing is launched.
@@ -53,12 +57,31 @@ type Placement struct {
 
 // Unplaced is a pod without a home and every reason for it.
 type Unplaced struct {
-	Pod string // namespace/name
-	Why []string
+	Pod   string // namespace/name
+	Why   []string
+	Fault bool `json:",omitempty"` // no rule keeps it from a place: the decision fails about it
 }
 
 // Message joins the reasons for people.
 func (u Unplaced) Message() string { return strings.Join(u.Why, "; ") }
+
+// Fault is a part of a pass that the program failed about. The pass goes on without it.
+type Fault struct {
+	Kind  cluster.PartKind // empty where nothing is found without which the decision does not fail
+	Name  string           // of the part
+	Pods  []string         `json:",omitempty"` // namespace/name, sorted: those that are concerned
+	Why   string           // what the program said
+	Stack []string         `json:"-"` // where, innermost first: it differs between builds, and a plan does not
+}
+
+// String says it in one line.
+func (f Fault) String() string {
+	out := fmt.Sprintf("fault: %s: %s", cmp.Or(strings.TrimSpace(string(f.Kind)+" "+f.Name), "whatever is left out"), f.Why)
+	if len(f.Pods) > 0 {
+		out += " (" + Pods(f.Pods) + ")"
+	}
+	return out
+}
 
 // Skip is a pool that took no part in the pass.
 type Skip struct {

@@ -36,6 +36,9 @@ func (p Plan) Lines() []string {
 	for _, s := range p.Skipped {
 		out = append(out, fmt.Sprintf("skip pool %s: %s", s.Pool, s.Why))
 	}
+	for _, f := range p.Faults {
+		out = append(out, f.String())
+	}
 	return out
 }
 

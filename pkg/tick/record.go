@@ -62,6 +62,17 @@ type Record struct {
 	Launches []Launch  `json:"launches,omitempty"`
 	Skipped  []Reason  `json:"skipped,omitempty"` // pools that took no part
 	Spared   []Reason  `json:"spared,omitempty"`  // nodes that stay
+	Faults   []Fault   `json:"faults,omitempty"`  // what the program failed about
+}
+
+// Fault is something that the program failed about and left out.
+type Fault struct {
+	Kind  cluster.PartKind `json:"kind,omitempty"`
+	Name  string           `json:"name,omitempty"`
+	Pods  int              `json:"pods,omitempty"`
+	Names []string         `json:"names,omitempty"` // of the first of them
+	Why   string           `json:"why"`
+	Stack []string         `json:"stack,omitempty"` // innermost first
 }
 
 // Fleet is what the nodes of pools were, and what others there were. Nodes whose price nobody knows cost nothing here.
@@ -102,8 +113,21 @@ type Reason struct {
 	Names []string `json:"names"` // of the first of them
 }
 
-// Decided reports whether the tick is worth keeping: something was to be launched, removed or refused.
-func (r Record) Decided() bool { return len(r.Launches)+len(r.Removals)+len(r.Unplaced) > 0 }
+// Decided reports whether the tick is worth keeping: something was to be launched, removed or refused, or failed.
+func (r Record) Decided() bool {
+	return len(r.Launches)+len(r.Removals)+len(r.Unplaced)+len(r.Faults) > 0
+}
+
+// Fail adds what failed.
+func (r *Record) Fail(faults ...plan.Fault) {
+	for _, f := range faults {
+		if len(r.Faults) == mostEntries {
+			r.More++
+			continue
+		}
+		r.Faults = append(r.Faults, Fault{Kind: f.Kind, Name: f.Name, Pods: len(f.Pods), Names: first(f.Pods), Why: f.Why, Stack: f.Stack})
+	}
+}
 
 func newRecord(st Stamp, s cluster.Snapshot) Record {
 	r := Record{Schema: Schema, Time: s.Now.UTC().Round(0), Stamp: st, Prices: "built in"}
@@ -148,6 +172,7 @@ func (r *Record) launched(p plan.Plan) {
 	for _, x := range p.Removals {
 		r.remove(Removal{Stage: "scale", Claims: []string{x.Claim}, Why: x.Why})
 	}
+	r.Fail(p.Faults...)
 	r.Unplaced, r.Skipped = r.cut(unplaced), r.cut(skipped)
 }
 
@@ -171,6 +196,7 @@ func (r *Record) removed(p disrupt.Plan) {
 	commands("begin", p.Begin)
 	commands("propose", p.Proposed)
 	commands("report", p.Reported)
+	r.Fail(p.Faults...)
 	spared := reasons{}
 	for _, s := range p.Spared {
 		spared.add(s.Why, cmp.Or(s.Node, s.Claim))
