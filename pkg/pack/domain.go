@@ -60,10 +60,20 @@ func (a *attempt) divide(now []*kind) []*lot {
 	return out
 }
 
-// turn is when the kind is divided, by its rank. Pods without a choice come before those that spread among them, which have one.
+// turn is when the kind is divided, by its rank. Pods without a choice come before those that spread among them or keep away from them, and
+// have one.
 func (a *attempt) turn(k *kind) int {
 	v := a.view(k)
-	if len(v.other) == 0 && slices.ContainsFunc(k.matched, func(c int) bool { return a.w.counters[c].spread && v.admit.fixed(a.w.counters[c].key) }) {
+	if len(v.other) > 0 {
+		return 2 * v.rank()
+	}
+	tied := func(by func(counter) bool) bool {
+		return slices.ContainsFunc(k.matched, func(c int) bool { return by(a.w.counters[c]) && v.admit.fixed(a.w.counters[c].key) })
+	}
+	switch {
+	case tied(func(c counter) bool { return c.avoided }):
+		return 2*rankApart - 1
+	case tied(func(c counter) bool { return c.spread }):
 		return 2*rankSpread - 1
 	}
 	return 2 * v.rank()

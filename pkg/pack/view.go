@@ -95,8 +95,10 @@ func (w *world) spreadRule(k *kind, x wish, c cluster.Spread) rule {
 func (w *world) termRule(k *kind, t cluster.AffinityTerm, how what, required bool) rule {
 	g := topology.OfTerm(t, k.pod.Namespace, w.s.Namespaces)
 	key := canonicalKey(t.Key)
+	counter := w.counter(key, g, nil)
+	w.counters[counter].avoided = w.counters[counter].avoided || how == avoid && required && key != labelHost
 	return rule{
-		what: how, key: key, counter: w.counter(key, g, nil), required: required,
+		what: how, key: key, counter: counter, required: required,
 		self: g.Selects(k.pod.Namespace, k.pod.Labels),
 	}
 }

@@ -64,6 +64,7 @@ type counter struct {
 
 	limited bool // a required spread over hostnames counts it
 	spread  bool // some spread counts it
+	avoided bool // some required anti-affinity over domains keeps away from it
 }
 
 type daemon struct {

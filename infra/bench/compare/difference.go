@@ -1,6 +1,11 @@
 package main
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	api "joiner/pkg/api/v1"
+)
 
 // difference is one between Joiner and Karpenter that is meant, and where users read about it.
 type difference struct {
@@ -30,11 +35,28 @@ func differences() []difference {
 			},
 		},
 		{
+			name: "limits of nodes are overshot", kind: left, page: "README.md", row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
+			explains: func(t *trial, f fault) bool { return strings.Contains(f.Why, ": limit nodes ") && t.overshot() },
+		},
+		{
+			name: "pods that exclude each other", kind: left, page: "infra/bench/README.md", row: "of pods that exclude each other one may keep several out",
+			explains: func(t *trial, f fault) bool {
+				key, _, found := strings.Cut(between(f.Why, "affinity of other pods over ", ":"), " ")
+				return found && key != keyHost && t.excludes(key)
+			},
+		},
+		{
+			name: "a group that no node holds", kind: left, page: "infra/bench/README.md", row: "a group that must share a node and fits on none",
+			explains: func(t *trial, f fault) bool {
+				return strings.Contains(f.Why, "no node has both the pods it must be near and room for it") && t.theirsLeave(groupOf(f.Pod))
+			},
+		},
+		{
 			name: "a label that the pool does not have", kind: left, page: "infra/bench/README.md", row: "a node gets a label that its NodePool does not name",
 			explains: func(t *trial, f fault) bool {
 				_, key, found := strings.Cut(f.Why, "gives its nodes no label ")
 				key, _, _ = strings.Cut(key, ",")
-				return found && !t.named(key)
+				return found && !t.named(f.Pod, key)
 			},
 		},
 		{
@@ -63,6 +85,67 @@ func differences() []difference {
 	}
 }
 
+// between is the text after the first mark and before the next second one, empty if there is none.
+func between(text, first, second string) string {
+	_, after, _ := strings.Cut(text, first)
+	out, _, _ := strings.Cut(after, second)
+	return out
+}
+
+// overshot reports whether Karpenter's new nodes are more than a NodePool allows.
+func (t *trial) overshot() bool {
+	for _, p := range t.c.NodePools {
+		most, limited := p.Spec.Limits["nodes"]
+		n, nodes := int64(0), map[string]bool{}
+		for _, x := range t.c.Nodes {
+			if nodes[x.Spec.ProviderID] = true; x.Labels[keyPool] == p.Name && x.DeletionTimestamp == nil {
+				n++
+			}
+		}
+		for _, c := range t.c.NodeClaims {
+			if c.Labels[keyPool] == p.Name && c.DeletionTimestamp == nil && !nodes[c.Status.ProviderID] {
+				n++
+			}
+		}
+		for _, x := range t.theirs.New {
+			if x.NodePool == p.Name {
+				n++
+			}
+		}
+		if limited && n > most.Value() {
+			return true
+		}
+	}
+	return false
+}
+
+// excludes reports whether Joiner has a place, and Karpenter none, for a pod with anti-affinity over the label.
+func (t *trial) excludes(key string) bool {
+	theirs := t.theirs.Placed()
+	for pod := range t.ours.Placed() {
+		p := t.pods[pod]
+		if theirs[pod] != "" || p == nil || p.Spec.Affinity == nil || p.Spec.Affinity.PodAntiAffinity == nil {
+			continue
+		}
+		for _, term := range p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
+			if term.TopologyKey == key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// theirsLeave reports whether Karpenter leaves a pod of the group.
+func (t *trial) theirsLeave(group string) bool {
+	for pod := range t.theirs.Left {
+		if groupOf(pod) == group {
+			return true
+		}
+	}
+	return false
+}
+
 // mostValues is the largest minValues of any NodePool.
 func (t *trial) mostValues() int {
 	most := 0
@@ -76,17 +159,16 @@ func (t *trial) mostValues() int {
 	return most
 }
 
-// named reports whether some NodePool has the label in its template or its requirements.
-func (t *trial) named(key string) bool {
-	for _, p := range t.c.NodePools {
-		if _, ok := p.Spec.Template.Labels[key]; ok {
-			return true
+// named reports whether the NodePool in which Karpenter has the pod gives its nodes the label, by its template or its requirements.
+func (t *trial) named(pod, key string) bool {
+	for _, n := range t.theirs.New {
+		i := slices.IndexFunc(t.c.NodePools, func(p api.NodePool) bool { return p.Name == n.NodePool })
+		if i < 0 || !slices.Contains(n.Pods, pod) {
+			continue
 		}
-		for _, r := range p.Spec.Template.Spec.Requirements {
-			if r.Key == key {
-				return true
-			}
-		}
+		template := t.c.NodePools[i].Spec.Template
+		_, given := template.Labels[key]
+		return given || slices.ContainsFunc(template.Spec.Requirements, func(r api.Requirement) bool { return r.Key == key })
 	}
-	return false
+	return true
 }
