@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
 	decided "joiner/pkg/plan"
 )
 
@@ -129,16 +130,22 @@ func (w *world) checkUndone(e cluster.Event) {
 	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
 		p := w.pods[key]
 		zone := w.disks.zoneOf(p.disks, 0)
-		if zone != "" && strings.Contains(e.Message, "pod "+key+" has no room") && !w.filledSince(zone, mark.Since) {
+		if zone != "" && strings.Contains(e.Message, "pod "+key+" has no room") && !w.filledSince(zone, mark) {
 			w.violate("in vain for a volume", "%s %s: %s", e.Kind, e.Name, e.Message)
 		}
 	}
 }
 
-// filledSince reports whether a pod has come to a node in the zone since then.
-func (w *world) filledSince(zone string, then time.Time) bool {
+// filledSince reports whether a pod has come, since the disruption began, to a node of the zone on which it counted: those that it brings, or any if
+// it brings none.
+func (w *world) filledSince(zone string, mark disrupt.Mark) bool {
 	for _, p := range w.pods {
-		if n := w.nodes[p.NodeName]; n != nil && n.Labels[labelZone] == zone && !p.app.daemon && !p.Started.Before(then.Truncate(time.Second)) {
+		n := w.nodes[p.NodeName]
+		if n == nil || n.Labels[labelZone] != zone || p.app.daemon || p.Started.Before(mark.Since.Truncate(time.Second)) {
+			continue
+		}
+		c := w.byUID[n.owner]
+		if mark.Replacements == 0 || c != nil && c.Annotations[disrupt.AnnotationReplaces] == mark.ID {
 			return true
 		}
 	}
