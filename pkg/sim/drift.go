@@ -111,8 +111,8 @@ func (w *world) driftProblems() (bad []string) {
 
 // markOf is the disruption that a claim takes part in.
 func markOf(c *claim) (m disrupt.Mark, marked bool) {
-	text := c.Annotations[disrupt.AnnotationMark]
-	return m, text != "" && json.Unmarshal([]byte(text), &m) == nil
+	err := json.Unmarshal([]byte(c.Annotations[disrupt.AnnotationMark]), &m)
+	return m, err == nil
 }
 
 func goesForDrift(c *claim) bool {

@@ -2,11 +2,13 @@ package sim
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"joiner/pkg/cluster"
+	"joiner/pkg/disrupt"
 	decided "joiner/pkg/plan"
 )
 
@@ -117,16 +119,37 @@ func (w *world) offersRoom(p *pod, but *node, zone string) bool {
 	return false
 }
 
-// checkUndone looks at what is told of a disruption that is taken back: at rest none is because a pod finds no room where its volume is.
+// checkUndone looks at what is told of a disruption that is taken back: at rest none is because a pod finds no room where its volume is, unless
+// other pods came to the room that there was.
 func (w *world) checkUndone(e cluster.Event) {
-	if e.Reason != "DisruptionFailed" || w.calmed.IsZero() || time.Since(w.calmed) < echo {
+	c := w.claims[e.Name]
+	if e.Reason != "DisruptionFailed" || e.Kind != "NodeClaim" || c == nil || w.calmed.IsZero() || time.Since(w.calmed) < echo {
 		return
 	}
-	for _, p := range w.pods {
-		if len(p.disks) > 0 && strings.Contains(e.Message, p.Key()) && strings.Contains(e.Message, "no room") {
+	mark, _ := markOf(c)
+	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
+		p := w.pods[key]
+		zone := w.disks.zoneOf(p.disks, 0)
+		if zone != "" && strings.Contains(e.Message, "pod "+key+" has no room") && !w.filledSince(zone, mark) {
 			w.violate("in vain for a volume", "%s %s: %s", e.Kind, e.Name, e.Message)
 		}
 	}
+}
+
+// filledSince reports whether a pod has come, since the disruption began, to a node of the zone on which it counted: those that it brings, or any if
+// it brings none.
+func (w *world) filledSince(zone string, mark disrupt.Mark) bool {
+	for _, p := range w.pods {
+		n := w.nodes[p.NodeName]
+		if n == nil || n.Labels[labelZone] != zone || p.app.daemon || p.Started.Before(mark.Since.Truncate(time.Second)) {
+			continue
+		}
+		c := w.byUID[n.owner]
+		if mark.Replacements == 0 || c != nil && c.Annotations[disrupt.AnnotationReplaces] == mark.ID {
+			return true
+		}
+	}
+	return false
 }
 
 // volumesApart reports whether the volumes of the pod are, or may be, only where its spread does not let it be, on whatever node comes there. They
