@@ -56,6 +56,8 @@ func (v *view) standing(n *node, nominated map[string]bool) refuse {
 		return refuse{"protected", "its node carries " + v1.AnnotationDoNotDisrupt}
 	case n.Pool() == "":
 		return refuse{"pool", "it belongs to no NodePool"}
+	case n.pool == nil && v.asidePool[n.Pool()] != nil:
+		return refuse{wordFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + v.asidePool[n.Pool()].Why}
 	case n.pool == nil:
 		return refuse{"pool", "its NodePool " + n.Pool() + " does not exist"}
 	case n.pool.Unseen:

@@ -109,8 +109,9 @@ type view struct {
 	moved     bool                      // the same of those that act, while it is about pools that only report
 	reporting bool                      // it is about pools that only report
 	housed    map[string]bool           // by key: pods for which commands of this pass launch nodes
-	renewing  map[string]int            // by static pool: nodes that commands of this pass replace
 	aside     map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
+	asidePool map[string]*cluster.Aside // by NodePool: those about which they do
+	renewing  map[string]int            // by static pool: nodes that commands of this pass replace
 	purses    map[string]*static.Purse
 	building  map[string]bool    // by id: commands under way that go on
 	failures  map[string]Failure // by NodeClaim
@@ -133,9 +134,13 @@ func look(s cluster.Snapshot, m Memory, sells pack.Market, d *pack.Depot) *view 
 		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
 		failures: map[string]Failure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*static.Purse{},
 	}
-	v.aside = map[string]*cluster.Aside{}
+	v.aside, v.asidePool = map[string]*cluster.Aside{}, map[string]*cluster.Aside{}
 	for i, a := range s.Aside {
-		v.aside[a.Name] = &s.Aside[i]
+		if a.Kind == cluster.ClaimPart {
+			v.aside[a.Name] = &s.Aside[i]
+		} else {
+			v.asidePool[a.Name] = &s.Aside[i]
+		}
 	}
 	v.typeIn = overlay.Named(v.types)
 	v.paid, v.room = s.Allot()

@@ -180,6 +180,9 @@ func (inv *inventory) without(out []*part) cluster.Snapshot {
 			s.Aside = append(s.Aside, p.Aside)
 		case p.For != "":
 			inv.keepOff(s.Pods, p)
+		case p.Kind == cluster.PoolPart:
+			s.Aside = append(s.Aside, p.Aside) // its nodes belong to something
+			gone[p.Kind][p.at[0]] = true
 		default:
 			for _, i := range p.at {
 				gone[p.Kind][i] = true
