@@ -32,17 +32,38 @@ func Message(err error) string {
 	return ""
 }
 
+// Codes that mean one thing each.
+const (
+	// WouldSucceed is the code of a dry run that found nothing wrong.
+	WouldSucceed = "DryRunOperation"
+	// TokenReused is the code for a client token that came with another request before.
+	TokenReused = "IdempotentParameterMismatch"
+	// SpotRoleMissing is the code for a spot request in an account without the service-linked role for spot and without the right to make it.
+	SpotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
+	// NoAddresses is the code for a subnet without a free address.
+	NoAddresses = "InsufficientFreeAddressesInSubnet"
+	// malformedImage is for an image id that could be none.
+	malformedImage = "InvalidAMIID.Malformed"
+)
+
 // Missing reports whether AWS says that what was asked for does not exist (spec aws.md §3.7).
 func Missing(err error) bool {
 	c := Of(err)
 	return strings.HasSuffix(c, ".NotFound") || strings.HasSuffix(c, "NotFoundException") || c == "NoSuchEntity" || c == "ParameterNotFound" ||
-		c == "InvalidAMIID.Malformed"
+		c == malformedImage
 }
 
-// Throttled reports whether the code says that a call came too soon after others.
+// AlreadyExists reports whether the code says that what was to be made is there.
+func AlreadyExists(code string) bool {
+	return code == "EntityAlreadyExists" || code == "InvalidLaunchTemplateName.AlreadyExistsException"
+}
+
+// Throttled reports whether the code says that a call came too soon after others. The SDK tries again on the same codes.
 func Throttled(code string) bool {
 	switch code {
-	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException", "RequestThrottled", "EC2ThrottledException", "SlowDown":
+	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "TooManyRequestsException", "RequestThrottled",
+		"RequestThrottledException", "EC2ThrottledException", "SlowDown", "BandwidthLimitExceeded", "LimitExceededException",
+		"PriorRequestNotComplete", "ProvisionedThroughputExceededException", "TransactionInProgressException":
 		return true
 	}
 	return false
@@ -57,20 +78,14 @@ func Denied(code string) bool {
 	return false
 }
 
-// Malformed reports whether the code says that AWS does not understand a value of the request.
+// Malformed reports whether the code says that AWS does not understand a value of the request. An image id that could be none is Missing.
 func Malformed(code string) bool {
 	switch code {
 	case "ValidationException", "ValidationError", "InvalidParameterValue", "InvalidParameter", "InvalidFilter":
 		return true
 	}
-	return strings.HasSuffix(code, ".Malformed")
+	return strings.HasSuffix(code, ".Malformed") && code != malformedImage
 }
-
-// SpotRoleMissing is the code for a spot request in an account without the service-linked role for spot and without the right to make it.
-const SpotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
-
-// NoAddresses is the code for a subnet without a free address.
-const NoAddresses = "InsufficientFreeAddressesInSubnet"
 
 // NoCapacity reports whether the code means that an offer is refused for lack of capacity or quota (spec aws.md §3.7, ICE codes).
 func NoCapacity(code string) bool {

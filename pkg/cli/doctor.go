@@ -29,7 +29,7 @@ const apiTimeout = 10 * time.Second
 
 const doctorHelp = `Look for what keeps Joiner from its work, or makes it work worse than it could, and say how to mend each: API server, EKS, Lambda
 functions, access entries, CRDs, RBAC, Karpenter's leader lease, EC2NodeClasses with their subnets and security groups, NodePools, spot
-service-linked role, quotas, pods without requests. Nothing is changed.
+service-linked role, quotas, DRA drivers, pods without requests. Nothing is changed.
 
 With --cluster the AWS account is asked too, with the credentials of the environment. What could not be looked at is said to be unknown.
 
@@ -153,6 +153,9 @@ func (f doctorFlags) inside(ctx context.Context, s stored, out *doctor.Facts) er
 		return err
 	}
 	if out.Loose, err = s.loose(ctx); err != nil {
+		return err
+	}
+	if out.Devices, err = s.devices(ctx); err != nil {
 		return err
 	}
 	out.Leader = s.leader(ctx)

@@ -210,6 +210,16 @@ func ownerOf(p corev1.Pod) string {
 	return "pod/" + p.Name
 }
 
+// devices are the DRA drivers with the DeviceClasses that serve extended resources.
+func (s stored) devices(ctx context.Context) (out doctor.Devices, err error) {
+	out.Drivers, out.Classes, err = s.l.kube.DeviceDrivers(ctx)
+	if apierrors.IsForbidden(err) {
+		*s.denied = append(*s.denied, "list deviceclasses and resourceslices")
+		return doctor.Devices{}, nil
+	}
+	return out, err
+}
+
 // leader looks for whoever holds Karpenter's leader lease.
 func (s stored) leader(ctx context.Context) doctor.Leader {
 	for _, namespace := range defaults().KarpenterNamespaces {

@@ -29,6 +29,7 @@ type Snapshot struct {
 	Impaired    []Impairment      `json:"impaired,omitempty"`    // only where the pass asked EC2
 	Changes     []ScheduledChange `json:"changes,omitempty"`     // only where the pass asked EC2
 	Attachments []Attachment      `json:"attachments,omitempty"` // of nodes that are drained, only where the pass asked for them
+	Devices     Devices           `json:"devices,omitzero"`
 
 	PassTook time.Duration `json:"passTook,omitempty"` // the pass before this one in the same invocation, with what it read; 0 for none
 

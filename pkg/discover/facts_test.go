@@ -61,7 +61,7 @@ func TestFactsOfAType(t *testing.T) {
 
 func TestWhatTheSnapshotAddsToTheFacts(t *testing.T) {
 	static := catalog.Catalog{Types: []catalog.Facts{{Name: "a", BandwidthMbps: 750, BranchENIs: 9, OnDemandUSD: 1}, {Name: "b", OnDemandUSD: 2}}}
-	before := catalog.Catalog{Types: []catalog.Facts{{Name: "a", VCPU: 1, OnDemandUSD: 7, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "gone"}}}
+	before := catalog.Catalog{Types: []catalog.Facts{{Name: "a", VCPU: 1, OnDemandUSD: 7, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "b"}, {Name: "gone"}}}
 	read := []catalog.Facts{{Name: "a", VCPU: 2, BandwidthMbps: 1}, {Name: "b", VCPU: 4, BandwidthMbps: 2}, {Name: "new", VCPU: 8, BandwidthMbps: 3}}
 	want := []catalog.Facts{
 		{Name: "a", VCPU: 2, BandwidthMbps: 750, BranchENIs: 9, OnDemandUSD: 7, SpotUSD: map[string]float64{"z": 0.5}},
@@ -89,6 +89,19 @@ func TestSpotPricesOfTheSnapshotGoWithTheFirstReading(t *testing.T) {
 		t.Errorf("later reading (-want +got):\n%s", diff)
 	}
 	if c.Types[0].SpotUSD["z"] != 1 || c.Zones["z"] != "old" {
+		t.Error("the catalog given was changed")
+	}
+}
+
+// A price list that lacks a type for a day leaves its price as it was: without one it could not be bought, and nobody knew what its nodes cost.
+func TestAPriceThatVanishesStays(t *testing.T) {
+	c := catalog.Catalog{Types: []catalog.Facts{{Name: "a", OnDemandUSD: 1}, {Name: "b", OnDemandUSD: 2, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "new"}}}
+	got := withOnDemand(c, map[string]float64{"a": 3, "unknown": 4})
+	want := []catalog.Facts{{Name: "a", OnDemandUSD: 3}, {Name: "b", OnDemandUSD: 2, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "new"}}
+	if diff := cmp.Diff(want, got.Types); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
+	}
+	if c.Types[0].OnDemandUSD != 1 {
 		t.Error("the catalog given was changed")
 	}
 }

@@ -120,7 +120,7 @@ func (f *Finder) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name 
 	}
 	_, err := f.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name),
 		Path: aws.String(f.profilePath(c)), Tags: tags})
-	if err != nil && awscode.Of(err) != "EntityAlreadyExists" {
+	if err != nil && !awscode.AlreadyExists(awscode.Of(err)) {
 		return fmt.Errorf("create instance profile %s: %w", name, err)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"joiner/pkg/cluster"
 )
 
 // Facts are what was found out. A part with a text in Unknown was not looked at, for that reason.
@@ -22,6 +24,7 @@ type Facts struct {
 	Pools     []Pool
 	Leader    Leader
 	Loose     []Loose
+	Devices   Devices
 	EKS       EKS
 	Entries   Entries
 	Functions Functions
@@ -87,6 +90,12 @@ type Loose struct {
 	Namespace, Owner string // kind/name
 	Pods             int
 	Lacks            string // cpu, memory, or both
+}
+
+// Devices are the DRA drivers of the cluster, and the DeviceClasses that serve extended resources.
+type Devices struct {
+	Drivers []cluster.DeviceDriver
+	Classes []cluster.DeviceClass
 }
 
 // EKS is the cluster as EKS describes it.
@@ -180,7 +189,7 @@ func Examine(f Facts) []Finding {
 	var e exam
 	e.f = f
 	for _, check := range []func(){
-		e.api, e.eks, e.functions, e.entries, e.crds, e.rbac, e.leader, e.classes, e.pools, e.spotRole, e.lambda, e.quotas, e.loose,
+		e.api, e.eks, e.functions, e.entries, e.crds, e.rbac, e.leader, e.classes, e.pools, e.spotRole, e.lambda, e.quotas, e.devices, e.loose,
 	} {
 		check()
 	}

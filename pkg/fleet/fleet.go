@@ -102,7 +102,7 @@ func (f *Fleet) request(ctx context.Context, o launch.Order, token string) ([]cl
 		}
 		out, err := f.EC2.CreateFleet(ctx, fleetInput(o, token))
 		switch {
-		case awscode.Of(err) == "IdempotentParameterMismatch":
+		case awscode.Of(err) == awscode.TokenReused:
 			got, err := f.adopt(ctx, o, token)
 			return got, nil, err
 		case noTemplate(awscode.Of(err)):

@@ -15,9 +15,6 @@ import (
 	"joiner/pkg/launch"
 )
 
-// wouldHave is the code of a dry run that found nothing wrong.
-const wouldHave = "DryRunOperation"
-
 // Rehearse asks EC2 with dry runs whether it would take the order (spec aws.md §1.7). It makes the order's launch template, which EC2
 // wants to see, and nothing else. The error is a *launch.RefusedError when EC2 answered no; any other error means that it could not
 // be asked. It may be repeated.
@@ -79,7 +76,7 @@ func groupsOf(t launch.Template) []string {
 func answer(call string, err error) error {
 	code := awscode.Of(err)
 	switch {
-	case err == nil || code == wouldHave:
+	case err == nil || code == awscode.WouldSucceed:
 		return nil
 	case code == "" || awscode.Throttled(code) || status(err) >= http.StatusInternalServerError:
 		return fmt.Errorf("rehearse %s: %w", call, err)

@@ -110,4 +110,9 @@ func TestOutcomeOfAFleet(t *testing.T) {
 	if err == nil || err.Error() != "TooFewInstances: EC2 started 1 instances of 3 and gave no error" {
 		t.Errorf("too few: %v", err)
 	}
+	refusal := types.CreateFleetError{ErrorCode: aws.String("InsufficientInstanceCapacity"), ErrorMessage: aws.String("m")}
+	got, marks, err := f.outcome(order(), &ec2.CreateFleetOutput{Instances: []types.CreateFleetInstance{answer}, Errors: []types.CreateFleetError{refusal}})
+	if err != nil || len(got) != 1 || len(marks) != 1 {
+		t.Errorf("an instance beside a refusal: %v, marks %v, error %v", got, marks, err)
+	}
 }

@@ -18,7 +18,6 @@ import (
 const (
 	templateNameNotFound = "InvalidLaunchTemplateName.NotFoundException"
 	templateIDNotFound   = "InvalidLaunchTemplateId.NotFound"
-	templateExists       = "InvalidLaunchTemplateName.AlreadyExistsException"
 )
 
 // ensureTemplates makes the templates of the order that do not exist. Their names are hashes of their content, so one that
@@ -53,7 +52,7 @@ func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
 		LaunchTemplateData: TemplateData(t),
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: tags(t.Tags)}},
 	})
-	if err != nil && awscode.Of(err) != templateExists {
+	if err != nil && !awscode.AlreadyExists(awscode.Of(err)) {
 		return fmt.Errorf("create launch template %s: %w", t.Name, err)
 	}
 	return nil

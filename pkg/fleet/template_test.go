@@ -21,6 +21,7 @@ import (
 // wire answers for EC2, without a network: every template is there that was not deleted, and CreateFleet says what answers has next.
 type wire struct {
 	answers []string // of CreateFleet: an XML body, or "CODE" for a request that is refused
+	refused string   // another action that says the same
 	asked   []string // actions, with what CreateFleet and those about templates name
 }
 
@@ -36,7 +37,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	action := form.Get("Action")
 	w.asked = append(w.asked, strings.TrimSpace(action+" "+cmp.Or(form.Get("ClientToken"), form.Get("LaunchTemplateName.1"))))
 	status, text := http.StatusOK, "<Response><launchTemplates><item><launchTemplateName>"+form.Get("LaunchTemplateName.1")+"</launchTemplateName></item></launchTemplates></Response>"
-	if action == "CreateFleet" {
+	if action == "CreateFleet" || action == w.refused {
 		text, w.answers = w.answers[0], w.answers[1:]
 		if !strings.HasPrefix(text, "<") {
 			status, text = http.StatusBadRequest, "<Response><Errors><Error><Code>"+text+"</Code><Message>it does not exist</Message></Error></Errors></Response>"

@@ -139,7 +139,8 @@ func (c *Client) Class(ctx context.Context, name string) (*awsv1.EC2NodeClass, e
 // Snapshot reads everything about the cluster that a decision may see: pods that have not ended, those that capacity buffers keep
 // room for, nodes, claims, pools, classes, overlays, daemons, namespaces and budgets, all sorted. Catalog, SoldOut, Instances and Rules are the caller's to fill, and of
 // the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Volumes, their claims and storage classes
-// are read only when a pod that needs a node uses one.
+// are read only when a pod that needs a node uses one, and what DRA drivers publish only when an extended resource is asked for that a
+// node lacks.
 func (c *Client) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return c.snapshot(ctx, c.everything)
 }
@@ -186,6 +187,9 @@ func (c *Client) snapshot(ctx context.Context, much func(context.Context) (bulk,
 	}
 	out.Pods = append(out.Pods, room...)
 	slices.SortFunc(out.Pods, comparePods)
+	if err := c.addDevices(ctx, &out); err != nil {
+		return cluster.Snapshot{}, err
+	}
 	return out, nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
@@ -175,7 +174,7 @@ func (v view) live(c cluster.Claim) (actions []plan.Action, busy bool) {
 	if !slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 		steps = append(steps, v.tag(c)...) // last, because EC2 takes few tags a second
 	}
-	return append(actions, steps...), !ready
+	return append(actions, steps...), !ready && !v.overdue(c) // whatever it is kept for then, nobody stays to watch it come
 }
 
 // adopt makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made by hand, or
@@ -196,13 +195,10 @@ func (v view) adopt(c cluster.Claim) (out []plan.Action) {
 }
 
 // doomed says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs (spec core.md §4.5, §4.6,
-// §4.9, §5.2). A node that never initialises ends too, which the in-cluster original leaves running.
+// §4.9, §5.2). A node that never initialises ends too, which the in-cluster original leaves running; but not one that is
+// usable by now, or lacks nothing but devices that a DRA driver may serve.
 func (v view) doomed(c cluster.Claim) (reason, why string) {
 	now, rules := v.s.Now, v.s.Rules
-	overdue := func(condition string, since time.Time, limit time.Duration) bool {
-		return limit > 0 && !c.Is(condition) && !now.Before(since.Add(limit))
-	}
-	launched, registered := c.Condition(v1.ConditionLaunched), c.Condition(v1.ConditionRegistered)
 	switch {
 	case c.ProviderID != "" && slices.ContainsFunc(v.nodes[c.ProviderID], func(n cluster.Node) bool { return !n.Deleting.IsZero() }):
 		return "node_deleted", "its node was deleted"
@@ -214,11 +210,11 @@ func (v view) doomed(c cluster.Claim) (reason, why string) {
 		return "capacity_block_expiring", "its capacity block is about to end"
 	case v.stopped(c):
 		return "instance_stopped", "its instance was stopped"
-	case overdue(v1.ConditionLaunched, launched.Since, rules.LaunchTimeout):
+	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !now.Before(c.Condition(v1.ConditionLaunched).Since.Add(rules.LaunchTimeout)):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
 	case c.Overdue(now, rules.RegistrationTimeout):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
-	case c.Is(v1.ConditionRegistered) && overdue(v1.ConditionInitialized, registered.Since, rules.InitializationTimeout):
+	case v.overdue(c) && !v.usable(c):
 		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering", rules.InitializationTimeout)
 	}
 	return "", ""

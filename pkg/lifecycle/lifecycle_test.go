@@ -51,6 +51,8 @@ func TestScenarios(t *testing.T) {
 				m.s.Changes = append(m.s.Changes, changeFrom(a))
 			case "reservation":
 				m.s.Classes = []catalog.Class{reservationFrom(a)}
+			case "devices":
+				m.s.Devices = devicesFrom(a)
 			case "rules":
 				m.s.Rules = rulesFrom(a)
 			case "detaching":
@@ -169,12 +171,12 @@ func strangers(s cluster.Snapshot, a plan.Action) []string {
 	return out
 }
 
-// survivors are the instances that still run for a claim which is being released. One that another claim has by its provider
+// survivors are the instances that have not ended yet for a claim which is being released, shut down or not. One that another claim has by its provider
 // id is not for this claim to wait for, unless that one is being deleted too and this one has the same id.
 func survivors(s cluster.Snapshot, c cluster.Claim, a plan.Action) []string {
 	var bad []string
 	for _, i := range s.Instances {
-		runs := i.State != "terminated" && i.State != "shutting-down"
+		runs := i.State != "terminated"
 		other := slices.ContainsFunc(s.Claims, func(o cluster.Claim) bool {
 			return o.UID != c.UID && o.ProviderID == i.ProviderID() && (o.Deleting.IsZero() || c.ProviderID != i.ProviderID())
 		})

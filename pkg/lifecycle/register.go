@@ -92,39 +92,42 @@ func (v view) initialize(c cluster.Claim) []plan.Action {
 
 // initializeAs is initialize for the claim's one node.
 func (v view) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
-	unknown := func(reason, message string) []plan.Action {
-		return v.note(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason, Message: message})
-	}
-	if !n.Ready {
-		return unknown(v1.ReasonNodeNotReady, "the node is not Ready")
-	}
-	if t, held := hold.Of(c); held && hold.On(n) {
+	if t, held := hold.Of(c); n.Ready && held && hold.On(n) {
 		if why := hold.Over(t, n, v.waiting, v.s.Now); why != "" && !v.evictions.Await(c, n) {
 			return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
 		}
 	}
-	for _, t := range n.Taints {
-		for _, s := range c.StartupTaints {
-			if t.Key == s.Key && t.Effect == s.Effect {
-				return unknown(v1.ReasonStartupTaintsExist, "startup taint "+t.String()+" is still on the node")
-			}
-		}
-	}
-	for _, t := range n.Taints {
-		if t.Ephemeral() {
-			return unknown(v1.ReasonKnownEphemeralTaintsExist, "taint "+t.String()+" is still on the node")
-		}
-	}
-	for _, name := range c.Requests.Names() {
-		if n.Allocatable.Get(name) == 0 {
-			return unknown(v1.ReasonResourceNotRegistered, "the node does not offer "+name+" yet")
-		}
+	if reason, message := v.uninitialized(c, n); reason != "" {
+		return v.note(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason, Message: message})
 	}
 	return []plan.Action{
 		{Do: plan.InitializeNode, Claim: c.Name, Node: n.Name},
 		{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{
 			{Type: v1.ConditionInitialized, Status: "True"}, consistency(c, n)}},
 	}
+}
+
+// uninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing does.
+func (v view) uninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
+	if !n.Ready {
+		return v1.ReasonNodeNotReady, "the node is not Ready"
+	}
+	for _, t := range n.Taints {
+		for _, s := range c.StartupTaints {
+			if t.Key == s.Key && t.Effect == s.Effect {
+				return v1.ReasonStartupTaintsExist, "startup taint " + t.String() + " is still on the node"
+			}
+		}
+	}
+	for _, t := range n.Taints {
+		if t.Ephemeral() {
+			return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() + " is still on the node"
+		}
+	}
+	if missing := v.unoffered(c, n); len(missing) > 0 {
+		return v1.ReasonResourceNotRegistered, "the node does not offer " + missing[0] + " yet" + v.servedBy(missing[0])
+	}
+	return "", ""
 }
 
 // note writes a condition if it says something new.

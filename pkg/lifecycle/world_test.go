@@ -68,6 +68,21 @@ func reservationFrom(a args) catalog.Class {
 	return catalog.Class{Name: "default", Ready: true, Reservations: []catalog.Reservation{r}}
 }
 
+// devicesFrom reads "devices" with lines "serve RESOURCE DEVICECLASS DRIVER WHY-UNREAD"; none for a cluster that is known to have no such class.
+func devicesFrom(a args) cluster.Devices {
+	a.only()
+	out := cluster.Devices{Known: true}
+	for _, l := range a.lines {
+		f := strings.SplitN(l, " ", 5)
+		c := cluster.DeviceClass{Resource: f[1], Name: f[2], Driver: f[3]}
+		if len(f) > 4 {
+			c.Unread = f[4]
+		}
+		out.Classes = append(out.Classes, c)
+	}
+	return out
+}
+
 // impairmentFrom reads "impaired i-1 since=3m system".
 func impairmentFrom(a args) cluster.Impairment {
 	a.only("since", "system")

@@ -172,20 +172,26 @@ func TestALookUpThatFails(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		before  bool // found before
+		edited  bool // since then
 		err     error
 		want    string
 		subnets int
 	}{
-		{"denied at first", false, denied, "SubnetsReady=False Unauthorized: the role of the function refresh may not look: User: refresh is not authorized to perform: ec2:DescribeSubnets", 0},
-		{"denied later", true, denied, "", 1},
-		{"throttled at first", false, throttled, "SubnetsReady=Unknown LookUpFailed: it could not be looked up, the next refresh tries again: RequestLimitExceeded", 0},
-		{"throttled later", true, throttled, "", 1},
-		{"malformed", true, term, "SubnetsReady=False SubnetsNotFound: describe subnets: AWS does not take it", 0},
+		{"denied at first", false, false, denied, "SubnetsReady=False Unauthorized: the role of the function refresh may not look: User: refresh is not authorized to perform: ec2:DescribeSubnets", 0},
+		{"denied later", true, false, denied, "", 1},
+		{"denied after a change", true, true, denied, "SubnetsReady=False Unauthorized: the role of the function refresh may not look: User: refresh is not authorized to perform: ec2:DescribeSubnets", 1},
+		{"throttled at first", false, false, throttled, "SubnetsReady=Unknown LookUpFailed: it could not be looked up, the next refresh tries again: RequestLimitExceeded", 0},
+		{"throttled later", true, false, throttled, "", 1},
+		{"throttled after a change", true, true, throttled, "SubnetsReady=Unknown LookUpFailed: it could not be looked up, the next refresh tries again: RequestLimitExceeded", 1},
+		{"malformed", true, false, term, "SubnetsReady=False SubnetsNotFound: describe subnets: AWS does not take it", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c, f := class(), found()
 			if test.before {
 				nodeclass.Update(c, f, noon())
+			}
+			if test.edited {
+				c.Generation++
 			}
 			f.Subnets, f.SubnetsErr = nil, test.err
 			nodeclass.Update(c, f, noon())

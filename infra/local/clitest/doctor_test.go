@@ -26,6 +26,24 @@ spec:
     spec: {containers: [{name: a, image: a, resources: {requests: {cpu: 10m}}}]}
 `
 
+// draObjects are a driver whose devices serve an extended resource.
+const draObjects = `apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu.nvidia.com}
+spec:
+  extendedResourceName: nvidia.com/gpu
+  selectors: [{cel: {expression: "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"}}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: doctor}
+spec:
+  driver: gpu.nvidia.com
+  nodeName: n1
+  pool: {name: n1, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0, attributes: {type: {string: gpu}}}]
+`
+
 // findings are those of doctor by check.
 func (e env) findings(t *testing.T, wantCode int) map[string][]doctor.Finding {
 	t.Helper()
@@ -46,6 +64,7 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	e := newEnv(t)
 	e.pool(t, "ill", "m5.large")
 	e.applyAll(t, looseDeployment)
+	e.applyAll(t, draObjects)
 	role := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
 	var by map[string][]doctor.Finding
 	by = e.findings(t, 3) // the pool has not been looked at
@@ -61,6 +80,9 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	}
 	if x := by["NodePools"]; len(x) == 0 || x[0].Level != doctor.Broken || !strings.Contains(x[0].What, "nobody has looked at it yet") {
 		t.Errorf("NodePools: %v", x)
+	}
+	if x := by["DRA"]; len(x) != 1 || x[0].Level != doctor.Fine || !strings.Contains(x[0].What, "driver gpu.nvidia.com publishes 1 devices, on 1 nodes; those that DeviceClass gpu.nvidia.com selects count as nvidia.com/gpu") {
+		t.Errorf("DRA: %v", x)
 	}
 	patch := []byte(`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
 	if _, err := e.dynamic.Resource(role).Patch(t.Context(), "joiner-rebalance", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {

@@ -1,0 +1,44 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+)
+
+// Devices is what is known of dynamic resource allocation (DRA): since Kubernetes 1.36 pods that request an extended resource may get
+// it from a DRA driver, on nodes whose status.allocatable has none of it. What of this a node holds is in its Capacity and Allocatable.
+type Devices struct {
+	Known   bool          `json:"known,omitempty"`   // Classes were read; they are read only while a node lacks an extended resource that somebody asks for
+	Classes []DeviceClass `json:"classes,omitempty"` // those that serve such a resource, sorted by resource
+}
+
+// DeviceClass is the DeviceClass that serves an extended resource.
+type DeviceClass struct {
+	Resource string `json:"resource"`
+	Name     string `json:"name"`
+	Driver   string `json:"driver,omitempty"` // whose devices it selects
+	Unread   string `json:"unread,omitempty"` // why its devices cannot be counted; empty where they are
+}
+
+// Server is the DeviceClass that serves the extended resource, if one does.
+func (d Devices) Server(name string) (DeviceClass, bool) {
+	i := slices.IndexFunc(d.Classes, func(c DeviceClass) bool { return c.Resource == name })
+	if i < 0 {
+		return DeviceClass{}, false
+	}
+	return d.Classes[i], true
+}
+
+// MayServe reports whether a DRA driver serves the resource, or nobody has looked whether one does. Resources of Kubernetes itself, such as
+// cpu and hugepages, never come from one.
+func (d Devices) MayServe(name string) bool {
+	_, served := d.Server(name)
+	return served || !d.Known && strings.Contains(name, "/")
+}
+
+// DeviceDriver is a DRA driver of the cluster, with what it publishes.
+type DeviceDriver struct {
+	Name    string
+	Nodes   int // that it publishes devices of
+	Devices int
+}
