@@ -112,8 +112,10 @@ check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test that compares with Karpenter: PEER=1.14 or, without it, 1.15
 	$(STEP) 'vet and test the bench beside Karpenter $(PEER)' '4 minutes, 10 the first time' \
 		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench vet ./... && go -C infra/bench test -timeout 30m ./..."
-	$(STEP) 'lint the bench' '10 s, 2 minutes the first time' \
-		$(SHELL) -c "export $(BENCH_ENV); cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
+	$(STEP) 'vet and test the comparison of random clusters' '20 s, 6 minutes the first time' \
+		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench/compare vet ./... && go -C infra/bench/compare test ./..."
+	$(STEP) 'lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c "export $(BENCH_ENV); \
+		cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./... && cd compare && $(BIN)/golangci-lint run -c ../../../.golangci.yml ./..."
 
 .PHONY: bench-go
 bench-go:
@@ -157,6 +159,11 @@ bench: bench-go ## pack the sample workloads beside Karpenter and write infra/be
 bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 50, 500 and 2,000 nodes, and write infra/bench/disruption.md; fewer: BENCH_FLAGS='-sizes 50'
 	$(STEP) 'build the bench' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-bench-disruption ./disruption
 	cd infra/bench && $(BIN)/joiner-bench-disruption -out disruption.md $(BENCH_FLAGS)
+
+.PHONY: compare
+compare: bench-go ## random clusters for the packer beside Karpenter's provisioner, judged by kube-scheduler's plugins: SEEDS=n FIRST_SEED=s; a run that ended goes on
+	$(STEP) 'build compare' '10 s, 5 minutes the first time' env $(BENCH_ENV) go -C infra/bench/compare build -o $(BIN)/joiner-compare .
+	@$(BIN)/joiner-compare -seeds $(or $(SEEDS),1000) -first-seed $(or $(FIRST_SEED),0) -workers $(or $(WORKERS),2) -state .local/compare-$(PEER) $(COMPARE_FLAGS)
 
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help

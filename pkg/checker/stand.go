@@ -91,10 +91,10 @@ func (t *trial) mustMove(p *cluster.Pod, m *machine) bool {
 	under, never := 0, p.Protected(t.Snapshot.Now)
 	for _, b := range t.Snapshot.Budgets {
 		if b.Namespace == p.Namespace && selects(b.Selector, p.Labels) {
-			under, never = under+1, never || b.FullyBlocking
+			under, never = under+1, never || b.FullyBlocking && !(b.AlwaysAllowUnready && !p.Ready)
 		}
 	}
-	if under < 2 && !never {
+	if under < 2 && !never || !p.Deleting.IsZero() {
 		return true
 	}
 	return t.endsSoon(p, m)

@@ -208,15 +208,18 @@ func (s shape) String() string {
 	return strings.Join([]string{s.labels[labelCapacity], s.labels[labelType], s.labels[labelZone]}, " ")
 }
 
-// shapes lists what a claim with these requirements may become. What is not to be had now counts when any is asked for.
+// shapes lists what a claim with these requirements may become. What is not to be had now counts when any is asked for, but never what the
+// type has no zone for: nobody sells it there, or the class has no subnet.
 func (t *trial) shapes(pool cluster.Pool, labels map[string]string, rules []wish, anyOffer bool) []shape {
 	var out []shape
 	for _, typ := range t.sold[pool.Name] {
+		zones := slices.DeleteFunc(wishes(typ.Requirements.All()), func(r wish) bool { return r.Key != labelZone })
 		for _, o := range typ.Offerings {
-			if !o.Available && !anyOffer || len(o.Paid) > 0 { // what a commitment covers is the same instance at another price
+			nowhere := slices.ContainsFunc(zones, func(r wish) bool { return !r.met(map[string]string{labelZone: o.Zone}) })
+			if !o.Available && !anyOffer || nowhere || len(o.Paid) > 0 { // what a commitment covers is the same instance at another price
 				continue
 			}
-			for _, l := range t.labelled(pool, typ, o, labels, rules) {
+			for _, l := range labelled(pool, typ, o, labels) {
 				if !slices.ContainsFunc(rules, func(r wish) bool { return !r.met(l) }) {
 					out = append(out, shape{labels: l, room: amountsOf(typ.Allocatable), capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
 				}
@@ -226,9 +229,8 @@ func (t *trial) shapes(pool cluster.Pool, labels map[string]string, rules []wish
 	return out
 }
 
-// labelled are the labels that a node of the offering may have: one for each value of those that the type leaves open and a
-// rule speaks of.
-func (t *trial) labelled(pool cluster.Pool, typ catalog.Type, o catalog.Offering, own map[string]string, rules []wish) []map[string]string {
+// labelled are the labels that a node of the offering may have: one for each value of those that the type leaves open.
+func labelled(pool cluster.Pool, typ catalog.Type, o catalog.Offering, own map[string]string) []map[string]string {
 	base := maps.Clone(pool.Labels)
 	if base == nil {
 		base = map[string]string{}
@@ -242,7 +244,7 @@ func (t *trial) labelled(pool cluster.Pool, typ catalog.Type, o catalog.Offering
 	for _, r := range wishes(typ.Requirements.All()) {
 		if v, single := r.only(); single {
 			base[r.Key] = v
-		} else if len(r.Values) > 1 && slices.ContainsFunc(rules, func(x wish) bool { return x.Key == r.Key }) {
+		} else if len(r.Values) > 1 {
 			open[r.Key] = r.Values
 		}
 	}

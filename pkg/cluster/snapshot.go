@@ -186,17 +186,16 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 	return Pool{}, false
 }
 
-// Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it never allows it, or two
-// select it, and the eviction API takes no such pod (spec core.md §6.2, §9.5).
+// Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it never allows it, not
+// even while the pod is not ready, or two select it, and the eviction API takes no such pod.
 func (s Snapshot) Unevictable(p Pod) bool {
-	n := 0
+	n, never := 0, false
 	for _, b := range s.Budgets {
 		if b.Namespace != p.Namespace || !b.Selector.Matches(p.Labels) {
 			continue
 		}
-		if n++; n > 1 || b.FullyBlocking {
-			return true
-		}
+		n++
+		never = never || b.FullyBlocking && (p.Ready || !b.AlwaysAllowUnready)
 	}
-	return false
+	return n > 1 || never
 }

@@ -7,16 +7,26 @@ import (
 	"joiner/pkg/catalog"
 )
 
-// partition is the one of the class's placement group that the claim requires, the first as text; 0 lets EC2 choose (spec aws.md §1.15).
+// partition is the one of the class's placement group that the claim requires, the first as text of those that it allows; 0 lets EC2
+// choose, where the claim refuses none.
 func partition(in Input) int32 {
 	g := in.Resolved.Placement
 	wanted, ok := in.Claim.Requirements.Get(catalog.LabelPartition)
-	if g == nil || !ok || wanted.Not || len(wanted.Values) == 0 {
+	if g == nil || !ok {
 		return 0
 	}
-	n, err := strconv.ParseInt(slices.Min(wanted.Values), 10, 32)
-	if err != nil || n < 1 || n > g.Partitions {
-		return 0 // the type's requirements leave no other
+	var allowed []string
+	for n := range g.Partitions {
+		if text := strconv.FormatInt(n+1, 10); wanted.Has(text) {
+			allowed = append(allowed, text)
+		}
+	}
+	if len(allowed) == 0 || wanted.Not && int64(len(allowed)) == g.Partitions {
+		return 0 // the type's requirements leave no other, or all
+	}
+	n, err := strconv.ParseInt(slices.Min(allowed), 10, 32)
+	if err != nil {
+		return 0
 	}
 	return int32(n)
 }

@@ -17,7 +17,7 @@ type bin struct {
 	offer *offer        // of a new node
 	takes resource.List // what a new node takes of its pool's limits
 	low   lowered       // minValues of a new node
-	open  require.Set   // of a new node: custom labels whose values pods may still choose
+	open  require.Set   // of a new node: the labels that its pods decide, with the values that they left so far
 
 	taints []cluster.Taint
 	room   []int64
@@ -272,7 +272,7 @@ func (a *attempt) stow(l load, b *bin) {
 	}
 }
 
-// narrow limits the open labels to what the alternative allows; false when that leaves none.
+// narrow limits the open labels to what the alternative allows; false when that leaves no value of one.
 func narrow(open, alt require.Set) (require.Set, bool) {
 	if open.Len() == 0 {
 		return open, true

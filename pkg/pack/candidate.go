@@ -60,8 +60,7 @@ func (a *attempt) useful(pools []*pool, cands []*offer, lots []*lot) []*offer {
 	}
 	most := math.Inf(1)
 	for _, o := range cands {
-		if o.Price < most && atLeast(o.room, all) && len(o.model.pool.open) == 0 &&
-			!slices.ContainsFunc(lots, func(l *lot) bool { return l.left > 0 && l.admit.check(o) < 0 }) {
+		if o.Price < most && atLeast(o.room, all) && o.suitsAll(lots) {
 			most = o.Price
 		}
 	}
@@ -69,6 +68,22 @@ func (a *attempt) useful(pools []*pool, cands []*offer, lots []*lot) []*offer {
 		return cands
 	}
 	return slices.DeleteFunc(slices.Clone(cands), func(o *offer) bool { return o.Price > most })
+}
+
+// suitsAll reports whether the labels of one node of the offer can be what all lots that wait want.
+func (o *offer) suitsAll(lots []*lot) bool {
+	open := o.model.open
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		alt := l.admit.into(o, open)
+		if alt < 0 {
+			return false
+		}
+		open, _ = narrow(open, l.admit.alternative[alt])
+	}
+	return true
 }
 
 // rationed reports whether rules may bound how many pods of the view one node takes.

@@ -101,8 +101,11 @@ func (a *attempt) paid(capacityType string) float64 {
 	return sum
 }
 
-// allowance is how many more nodes of the offer the ceiling leaves.
+// allowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling leave.
 func (a *attempt) allowance(o *offer, most int) int {
+	if id, amount := o.slot(); amount > 0 {
+		most = int(min(int64(most), max(0, a.slots[id])/amount))
+	}
 	cpu := o.model.typ.Capacity.CPU
 	if a.w.ceiling == 0 || o.CapacityType != catalog.Spot || cpu <= 0 {
 		return most

@@ -11,7 +11,7 @@ import (
 // three apart, so every mix is allowed, and where a DaemonSet runs in some zones only, a type may be too small in those. The zone goes
 // first, then the capacity type, then the type; what was chosen stays.
 func (x *opening) uncross(a *attempt) {
-	if !slices.ContainsFunc(x.opts, func(o option) bool { return o.model.uneven() }) {
+	if x.bin.offer.Limited() || !slices.ContainsFunc(x.opts, func(o option) bool { return o.model.uneven() }) {
 		return
 	}
 	used, ports := a.w.sum(x.bin.load)

@@ -49,14 +49,14 @@ func demand(s cluster.Snapshot, all []cluster.Host) []*cluster.Pod {
 // replacedAhead is how long before pods are deleted by force their next node is made: it must be ready by then.
 const replacedAhead = 5 * time.Minute
 
-// displaced reports whether the pod runs on a condemned node and will need room elsewhere (spec core.md §2.1). One that nobody may evict
-// stays where it is, and so does its node, until the drain ends by force: capacity made before that would only stand by.
+// displaced reports whether the pod runs on a condemned node and will need room elsewhere. One that nobody may evict stays where it is, and
+// so does its node, until the drain ends by force: capacity made before that would only stand by. One that ends already is on its way.
 func displaced(s cluster.Snapshot, p *cluster.Pod, condemned map[string]cluster.Host) bool {
 	h, ok := condemned[p.NodeName]
 	if !ok || !p.Reschedulable() {
 		return false
 	}
-	if !p.Protected(s.Now) && !s.Unevictable(*p) {
+	if p.Terminating() || !p.Protected(s.Now) && !s.Unevictable(*p) {
 		return true
 	}
 	end := drained(h)

@@ -3,8 +3,11 @@ package pack
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+
+	"joiner/pkg/catalog"
 )
 
 // lot is the unit that is packed: pods of one view that may go to the same places.
@@ -122,25 +125,19 @@ func everywhere(key string) bool {
 // split divides a lot over the domains of the key. Pods that have no rule of their own for it may also go where no node has the label.
 func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot {
 	names := a.w.domains[key]
-	open := make([]float64, len(names)) // the price there, noPrice where it cannot go
-	home := make([]int, len(names))
-	for d, name := range names {
-		pins := append(slices.Clone(l.pins), pin{key, name})
-		if open[d] = a.reach(l.view, pins); open[d] < noPrice {
-			home[d] = a.w.homeIn(l.view, pins)
-		}
-	}
 	rules := l.view.on(key)
 	parts := make([]int, len(names))
 	k := l.view.kind
-	c := choice{key, rules, open, home, a.roomIn(l, key), t, given}
+	c := a.choiceOf(l, key, rules)
+	c.tally, c.given = t, given
 	away, outside := noPrice, 0
 	if len(rules) == 0 && !everywhere(key) {
 		away = a.reach(l.view, append(slices.Clone(l.pins), pin{key, ""}))
 	}
 	for i := range l.left {
+		c.left = l.left - i
 		d := a.choose(l.view, c)
-		if away < noPrice && (d < 0 || away < open[d]) {
+		if away < noPrice && (d < 0 || away < c.open[d]) {
 			outside++
 			continue
 		}
@@ -153,6 +150,7 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 		}
 		parts[d]++
 		c.room[d]--
+		c.most[d]--
 		given[place{k.id, key, names[d]}]++
 		for _, c := range k.matched {
 			if a.w.counters[c].key == key {
@@ -180,11 +178,40 @@ func (a *attempt) split(l *lot, key string, t tally, given map[place]int) []*lot
 type choice struct {
 	key   string
 	rules []rule
-	open  []float64
-	home  []int // the weights whose pools sell nodes there, 0 for the heaviest
-	room  []int // how many pods the hosts of each domain could take
+	open  []float64 // the price in each domain, noPrice where the pods cannot go
+	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
+	room  []int     // how many pods the hosts of each domain could take
+	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
 	tally tally
 	given map[place]int
+	left  int // how many pods have no domain yet
+}
+
+// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of prices.
+const dedicatedUSD = 2
+
+// choiceOf is what the domains of the key have for the lot.
+func (a *attempt) choiceOf(l *lot, key string, rules []rule) choice {
+	names := a.w.domains[key]
+	c := choice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)), room: a.roomIn(l, key), most: make([]int, len(names))}
+	for d, name := range names {
+		pins := append(slices.Clone(l.pins), pin{key, name})
+		c.most[d] = math.MaxInt
+		if c.open[d] = a.reach(l.view, pins); c.open[d] >= noPrice {
+			continue
+		}
+		c.home[d] = a.w.homeIn(l.view, pins)
+		if key == catalog.LabelTenancy && name == catalog.TenancyDedicated {
+			c.open[d] += dedicatedUSD
+		}
+		if a.w.cheapest(l.view, pins) < noPrice {
+			continue
+		}
+		if slots := a.slotsFor(l.view, pins); slots > 0 {
+			c.most[d] = c.room[d] + slots
+		}
+	}
+	return c
 }
 
 // choose returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow, among
@@ -196,12 +223,12 @@ func (a *attempt) choose(v *view, c choice) int {
 	gather := slices.ContainsFunc(c.rules, func(r rule) bool { return r.what == follow })
 	for d, price := range c.open {
 		p := place{v.kind.id, c.key, a.w.domains[c.key][d]}
-		if limit, ok := a.caps[p]; price >= noPrice || ok && a.landed[p]+c.given[p] >= limit || !a.allows(v, c, d) {
+		if limit, ok := a.caps[p]; price >= noPrice || c.most[d] <= 0 || ok && a.landed[p]+c.given[p] >= limit || !a.allows(v, c, d) {
 			continue
 		}
 		s := merit{home: c.home[d], crowd: a.crowd(v, c, d), price: price}
 		if gather {
-			s.crowd, s.room = -s.crowd, -c.room[d]
+			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-c.most[d]), -c.room[d]
 		}
 		if c.room[d] > 0 {
 			s.home, s.price = -1, 0
@@ -218,13 +245,13 @@ func (a *attempt) choose(v *view, c choice) int {
 
 // merit is what speaks for a domain, the less the better.
 type merit struct {
-	first, crowd, room, home int
-	price                    float64
+	first, crowd, short, room, home int
+	price                           float64
 }
 
 func (s merit) before(o merit) bool {
-	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.crowd, o.crowd), cmp.Compare(s.room, o.room),
-		cmp.Compare(s.home, o.home), cmp.Compare(s.price, o.price)) < 0
+	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.crowd, o.crowd), cmp.Compare(s.short, o.short),
+		cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home), cmp.Compare(s.price, o.price)) < 0
 }
 
 // crowd is how many pods that matter to the view are in the domain: those its spreads and affinities count, or without
@@ -296,7 +323,7 @@ func sum(list []int) int {
 	return n
 }
 
-// reach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host has room.
+// reach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or reserved capacity has room.
 func (a *attempt) reach(v *view, pins []pin) float64 {
 	adm := a.w.pinned(v.admit, pins)
 	if len(adm.alternative) == 0 {
@@ -309,6 +336,9 @@ func (a *attempt) reach(v *view, pins []pin) float64 {
 		if b.offer == nil && fits(v.kind.need, b.room) > 0 && a.w.onHost(adm, b) >= 0 && a.w.most(v, a.site(b)) > 0 {
 			return 0
 		}
+	}
+	if a.slotsFor(v, pins) > 0 {
+		return 0
 	}
 	return noPrice
 }

@@ -28,7 +28,8 @@ type filtered struct {
 	filter *admission
 }
 
-// sells are the domains in which the filter lets some node be that is sold, now or not.
+// sells are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class has no subnet, or where
+// the type is never sold, is no domain: it would stay empty for ever and hold every spread down.
 func (w *world) sells(id filtered) []string {
 	names, ok := w.lets[id]
 	if ok {
@@ -36,7 +37,7 @@ func (w *world) sells(id filtered) []string {
 	}
 	seen := map[string]bool{}
 	for _, o := range w.offers {
-		if id.filter.never(o.model.pool) {
+		if id.filter.never(o.model.pool) || !o.model.typ.Requirements.Has(labelZone, o.Zone) {
 			continue
 		}
 		for _, name := range o.domains(id.key) {

@@ -18,6 +18,9 @@ func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List, lower
 	if !p.minValues() {
 		return takes, o.model.typ.Capacity, nil
 	}
+	if o.Limited() { // of one type, and so only where that is enough, see mayBeOneType
+		return takes, o.model.typ.Capacity, lower(a.w.held(p, a.loads(takes)).set, onlyOption(o))
+	}
 	var low lowered
 	if a.w.s.Rules.RelaxMinValues {
 		first := takes[0]

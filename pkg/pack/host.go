@@ -211,7 +211,7 @@ func (a *attempt) into(l *lot, b *bin) int {
 	return l.admit.into(b.offer, b.open)
 }
 
-// into is check for a node on which pods have chosen labels already.
+// into is check for a node whose open labels are limited by its pods already.
 func (a *admission) into(o *offer, open require.Set) int {
 	first := a.check(o)
 	if first < 0 || open.Len() == 0 {

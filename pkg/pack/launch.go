@@ -31,10 +31,9 @@ func (w *world) nodeCost() float64 { return cmp.Or(w.s.Rules.NodeCostUSD, defaul
 // cost is the price of the offer with what any node costs.
 func (w *world) cost(o *offer) float64 { return o.Price + w.nodeCost() }
 
-// openings are the new nodes, each with every type that may stand in for the cheapest one. What the pools use is
-// counted anew meanwhile, node by node, with the types that each may become.
-func (a *attempt) openings() []opening {
-	var list []opening
+// openings are the new nodes, each with every type that may stand in for the cheapest one, and the nodes that nothing can be. What the
+// pools use is counted anew meanwhile, node by node, with the types that each may become.
+func (a *attempt) openings() (list []opening, impossible []*bin) {
 	defer func(before []usage) { a.usage = before }(slices.Clone(a.usage))
 	for _, b := range a.bins {
 		if b.offer == nil {
@@ -52,7 +51,10 @@ func (a *attempt) openings() []opening {
 		}
 		opts, set := a.options(p, b.load, p.minValues())
 		set = b.low.apply(set)
-		opts = a.w.choose(opts, set)
+		if opts = a.w.choose(opts, set); len(opts) == 0 {
+			impossible = append(impossible, b)
+			continue
+		}
 		var most resource.List
 		for _, o := range opts {
 			most = most.Max(o.model.typ.Capacity)
@@ -63,14 +65,21 @@ func (a *attempt) openings() []opening {
 	}
 	a.disperse(list)
 	for i := range list {
-		list[i].uncross(a)
+		if list[i].uncross(a); len(list[i].opts) == 0 {
+			impossible = append(impossible, list[i].bin)
+		}
 	}
-	return list
+	return slices.DeleteFunc(list, func(x opening) bool { return len(x.opts) == 0 }), impossible
 }
 
-// launches writes down the new nodes.
+// launches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing them is theirs alone.
 func (a *attempt) launches() []plan.Launch {
-	list := a.openings()
+	list, impossible := a.openings()
+	for _, b := range impossible {
+		for i := len(b.load) - 1; i >= 0; i-- {
+			a.takeOut(b, i, len(b.load[i].pods), "no instance type suits all pods that were planned for the same node")
+		}
+	}
 	out := make([]plan.Launch, len(list))
 	for i, x := range list {
 		out[i] = x.launch()
@@ -114,7 +123,9 @@ func (x opening) launch() plan.Launch {
 	}
 	set = set.And(require.Of(labelType, l.Types...), require.Of(labelZone, zones...), require.Of(labelCapacity, capacities...))
 	for _, r := range b.open.All() {
-		set = set.And(require.Of(r.Key, p.choices(r)[0]))
+		if !wellKnown(r.Key) { // else the launch decides
+			set = set.And(require.Of(r.Key, p.choices(r)[0]))
+		}
 	}
 	for _, r := range set.All() {
 		if v, ok := r.Single(); ok && !wellKnown(r.Key) {

@@ -43,6 +43,26 @@ func (a *attempt) learn(caps map[place]int) bool {
 			}
 		}
 	}
+	return learned || a.learnCrowded(caps)
+}
+
+// learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of others allows, so that
+// these go elsewhere; false when there is nothing to learn.
+func (a *attempt) learnCrowded(caps map[place]int) bool {
+	learned := false
+	for _, b := range a.bins {
+		for _, l := range b.load {
+			for _, r := range l.view.other {
+				over := a.beyond(b, l, r)
+				p := place{l.view.kind.id, r.key, b.domain(r.key)}
+				most := max(0, a.landed[p]-over)
+				if limit, ok := caps[p]; over > 0 && (!ok || most < limit) {
+					caps[p] = most
+					learned = true
+				}
+			}
+		}
+	}
 	return learned
 }
 
@@ -83,7 +103,7 @@ func (a *attempt) trim() {
 		for _, b := range slices.Backward(a.bins) {
 			for i := len(b.load) - 1; i >= 0; i-- {
 				if n := a.excess(b, b.load[i]); n > 0 {
-					a.takeOut(b, i, n)
+					a.takeOut(b, i, n, "its spread or affinity would be broken, because too few pods found room in other domains")
 					again = true
 				}
 			}
@@ -99,10 +119,7 @@ func (a *attempt) excess(b *bin, l load) int {
 		return 0
 	}
 	for _, r := range l.view.other {
-		d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
-		if r.what == spread && r.self && r.required && ok {
-			n = max(n, a.w.spread(r).Over(a.tally.count[r.counter], d, 0))
-		}
+		n = max(n, a.beyond(b, l, r))
 		if a.orphaned(b, r) {
 			n = len(l.pods)
 		}
@@ -110,7 +127,17 @@ func (a *attempt) excess(b *bin, l load) int {
 	return min(n, len(l.pods))
 }
 
-func (a *attempt) takeOut(b *bin, i, n int) {
+// beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep.
+func (a *attempt) beyond(b *bin, l load, r rule) int {
+	d, ok := a.w.domainIDs[r.key][b.domain(r.key)]
+	if l.settled || r.what != spread || !r.self || !r.required || !ok {
+		return 0
+	}
+	return a.w.spread(r).Over(a.tally.count[r.counter], d, 0)
+}
+
+// takeOut takes the last n pods of the bin's load i out of it, and says why.
+func (a *attempt) takeOut(b *bin, i, n int, why string) {
 	l := &b.load[i]
 	k := l.view.kind
 	keep := len(l.pods) - n
@@ -125,7 +152,7 @@ func (a *attempt) takeOut(b *bin, i, n int) {
 			a.tally.count[c][d] -= n
 		}
 	}
-	a.blocked[k.id]["its spread or affinity would be broken, because too few pods found room in other domains"] = true
+	a.blocked[k.id][why] = true
 	if l.pods = l.pods[:keep]; keep == 0 {
 		b.load = slices.Delete(b.load, i, i+1)
 	}

@@ -11,7 +11,7 @@ import (
 func (a *attempt) scattered(groups map[int]bool) bool {
 	found := false
 	for i, k := range a.w.kinds {
-		if len(a.rest[i]) == 0 || a.w.cheapest(k.last(), nil) >= noPrice {
+		if len(a.rest[i]) == 0 || !a.w.forSome(k.last()) {
 			continue
 		}
 		for _, r := range k.last().host {
@@ -131,7 +131,7 @@ func (a *attempt) seatAt(table []take) bool {
 		price := math.Inf(1)
 		for ; end < len(a.w.pools) && a.w.pools[end].Weight == a.w.pools[start].Weight; end++ {
 			p := a.w.pools[end]
-			for _, o := range p.sale {
+			for _, o := range p.forParties() {
 				if a.w.cost(o) >= price {
 					break
 				}
@@ -151,6 +151,14 @@ func (a *attempt) seatAt(table []take) bool {
 		start = end
 	}
 	return false
+}
+
+// forParties are the offers that a node for certain pods may be of, cheapest first.
+func (p *pool) forParties() []*offer {
+	if len(p.reserved) == 0 || !p.mayBeOneType {
+		return p.sale
+	}
+	return byPrice(slices.Concat(p.reserved, p.sale))
 }
 
 // guestsOf is a draft of what a host takes in addition.

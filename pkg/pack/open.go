@@ -103,7 +103,7 @@ type draft struct {
 }
 
 func (a *attempt) draft(o *offer) *draft {
-	d := &draft{a: a, offer: o, room: slices.Clone(o.room), open: o.model.openLabels()}
+	d := &draft{a: a, offer: o, room: slices.Clone(o.room), open: o.model.open}
 	d.site = site{
 		limit: func(i int) int {
 			n := math.MaxInt32
@@ -191,11 +191,21 @@ func (d *draft) add(l *lot, alt, n int) {
 	}
 }
 
-// openLabels are the custom labels of the model's nodes for which pods may choose a value.
+// openLabels are the labels of the model's nodes that the pods of a node decide: those for which the pool's author or the instance type
+// leaves several values, but for those in which offers differ, for a node is of one offer.
 func (m *model) openLabels() require.Set {
 	var s require.Set
 	for _, key := range m.pool.open {
 		if r, ok := m.label(key); ok {
+			s = s.And(r)
+		}
+	}
+	for _, r := range m.typ.Requirements.All() {
+		if _, single := r.Single(); single || len(r.Values) == 0 || perOffer(r.Key) {
+			continue
+		}
+		r, _ = m.label(r.Key)
+		if _, single := r.Single(); !single {
 			s = s.And(r)
 		}
 	}
@@ -236,6 +246,9 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 		a.bins = append(a.bins, b)
 		a.opened++
 		opened++
+		if id, amount := o.slot(); amount > 0 {
+			a.slots[id] -= amount
+		}
 		if a.w.ceiling > 0 {
 			a.spot.add(o.Offer, o.model.typ.Capacity.CPU, 1)
 		}
@@ -248,7 +261,7 @@ func (a *attempt) apply(o *offer, takes []take, most int) (opened int, full bool
 // newBin is an empty new node that takes the capacity of its pool's limits.
 func (a *attempt) newBin(o *offer, capacity resource.List) *bin {
 	return &bin{
-		offer: o, takes: capacity, taints: o.model.pool.Taints, open: o.model.openLabels(), room: slices.Clone(o.room),
+		offer: o, takes: capacity, taints: o.model.pool.Taints, open: o.model.open, room: slices.Clone(o.room),
 		ports: slices.Clone(o.ports), count: make([]int, len(a.w.counters)), anti: make([]int, len(a.w.counters)),
 	}
 }

@@ -309,7 +309,7 @@ func (a *attempt) waiting(list []*kind) int {
 // short reports whether pods stayed without a home that some pool or host could have taken.
 func (a *attempt) short() bool {
 	for i, k := range a.w.kinds {
-		if len(a.rest[i]) > 0 && (a.w.cheapest(k.last(), nil) < noPrice || slices.ContainsFunc(a.w.hosts, func(b *bin) bool {
+		if len(a.rest[i]) > 0 && (a.w.forSome(k.last()) || slices.ContainsFunc(a.w.hosts, func(b *bin) bool {
 			return fits(k.need, b.room) > 0 && a.w.onHost(k.last().admit, b) >= 0
 		})) {
 			return true

@@ -25,7 +25,7 @@ func (a *attempt) openPaid(pools []*pool, lots []*lot) {
 	for !a.atMost() {
 		var best *candidate
 		var takes []take
-		most, draw, times := 0.0, catalog.Draw{}, int64(0)
+		most, draw := 0.0, catalog.Draw{}
 		for i, o := range offers {
 			p := o.model.pool
 			d, n := a.covered(o)
@@ -34,7 +34,7 @@ func (a *attempt) openPaid(pools []*pool, lots []*lot) {
 			}
 			c := a.candidate(i, o, lots)
 			if t, value := a.fill(c); value > o.Price && value/o.Price > most { // an overlay may have made it dear
-				best, takes, most, draw, times = c, t, value/o.Price, d, n
+				best, takes, most, draw = c, t, value/o.Price, d
 			}
 		}
 		if best == nil {
@@ -42,8 +42,7 @@ func (a *attempt) openPaid(pools []*pool, lots []*lot) {
 		}
 		o := *best.offer
 		o.Paid = []catalog.Draw{draw}
-		n, _ := a.apply(&o, takes, int(min(times, math.MaxInt32)))
-		if a.slots[draw.Commitment] -= int64(n) * draw.Amount; n == 0 {
+		if n, _ := a.apply(&o, takes, math.MaxInt32); n == 0 {
 			return
 		}
 	}

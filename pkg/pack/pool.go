@@ -32,8 +32,11 @@ type pool struct {
 	reserved []*offer // of them, those in capacity reservations, which sale does not have
 	paid     []*offer // of them, those that commitments cover, which sale does not have
 	used     usage
-	some     few           // see cull
-	largest  resource.List // what any node takes of the limits at most, where there are any
+
+	mayBeOneType bool // a launch may name a single type, as those into capacity reservations do: minValues ask for no more, or may be lowered
+
+	some    few           // see cull
+	largest resource.List // what any node takes of the limits at most, where there are any
 }
 
 // usage is what a pool has already.
@@ -48,6 +51,7 @@ type model struct {
 	pool   *pool
 	number int // over all pools
 	typ    *catalog.Type
+	open   require.Set // see openLabels
 	sells  []*offer
 	sale   []*offer // of them, those of the pool's sale
 }
@@ -65,13 +69,10 @@ type offer struct {
 
 // domains are the values that a node of the offer may have for the label.
 func (o *offer) domains(key string) []string {
-	switch key {
-	case labelZone:
-		return []string{o.Zone}
-	case labelZoneID:
-		return []string{o.ZoneID}
-	case labelCapacity:
-		return []string{o.CapacityType}
+	if v, own := o.Label(key); own && v == "" {
+		return nil
+	} else if own {
+		return []string{v}
 	}
 	r, ok := o.model.label(key)
 	switch {
@@ -94,6 +95,7 @@ func (w *world) findPools(sells Market) {
 	w.named = w.namedValues()
 	for i, p := range w.pools {
 		p.id, p.named = i, w.named
+		p.mayBeOneType = w.s.Rules.RelaxMinValues || !slices.ContainsFunc(p.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 1 })
 		p.req = p.Requirements.AndSet(require.FromLabels(p.Labels)).And(require.Of(labelPool, p.Name), require.Of(labelClass, p.Class))
 		for _, r := range p.req.All() {
 			if _, single := r.Single(); !single && !wellKnown(r.Key) {
@@ -288,7 +290,7 @@ func (w *world) addModel(p *pool, t *catalog.Type) {
 		o.room = w.vector(t.Allocatable.Sub(o.list))
 	}
 	if len(m.sells) > 0 {
-		m.typ = p.charged(m)
+		m.typ, m.open = p.charged(m), m.openLabels()
 		p.models = append(p.models, m)
 	}
 }

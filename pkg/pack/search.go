@@ -87,7 +87,8 @@ func (a *attempt) improve(steps int) {
 // planned is what the new nodes cost as they would be launched.
 func (a *attempt) planned() float64 {
 	sum := 0.0
-	for _, x := range a.openings() {
+	list, _ := a.openings()
+	for _, x := range list {
 		sum += x.choice.Price + a.w.nodeCost()
 	}
 	return sum

@@ -59,7 +59,13 @@ func (w *world) homeIn(v *view, pins []pin) int {
 	if len(w.byWeight().pools) < 2 {
 		return 0
 	}
-	return w.home(&lot{view: v, admit: w.pinned(v.admit, pins)})
+	admit := w.pinned(v.admit, pins)
+	if i := w.home(&lot{view: v, admit: admit}); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(w.byWeight().pools, func(pools []*pool) bool {
+		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.kind, admit) })
+	})
 }
 
 // openAll makes new nodes for the lots, of the heaviest pools that take them.

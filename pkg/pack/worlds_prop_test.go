@@ -153,3 +153,83 @@ func homeless(p plan.Plan) []string {
 	}
 	return slices.Sorted(maps.Keys(all))
 }
+
+// A pod that waits alone and finds a place finds one too when it has a rule about pods like itself, over whatever every node has: there are
+// no others that the rule could keep it from.
+func TestRulesAboutItselfLeaveALonePodItsPlace(t *testing.T) {
+	compared, booked := 0, 0
+	inWorlds(t, func(w *scenario.World) []string {
+		var bad []string
+		asked := 0
+		for i, p := range slices.Backward(w.Snapshot.Pods) {
+			if asked == 2 || !p.Provisionable() || i > 0 && w.Snapshot.Pods[i-1].Labels["app"] == p.Labels["app"] {
+				continue
+			}
+			p.Spread, p.Affinity, p.AntiAffinity, p.Prefers, p.Avoids = nil, nil, nil, nil, nil
+			p.Labels = map[string]string{"app": "alone"}
+			before := decide(alone(w, p))
+			if len(before.Unplaced) > 0 || len(before.Launches) == 1 && flexiblePool(w, before.Launches[0].Pool) {
+				continue
+			}
+			compared++
+			asked++
+			if len(before.Launches) == 1 && before.Launches[0].Choice.Reservation != nil {
+				booked++
+			}
+			mine := &cluster.Selector{Requirements: []require.Requirement{require.Of("app", "alone")}}
+			for _, key := range labelsOf(w, before) {
+				for what, with := range map[string]func(*cluster.Pod){
+					"spread": func(p *cluster.Pod) { p.Spread = []cluster.Spread{{Key: key, MaxSkew: 1, Selector: mine}} },
+					"apart":  func(p *cluster.Pod) { p.AntiAffinity = []cluster.AffinityTerm{{Key: key, Selector: mine}} },
+					"near":   func(p *cluster.Pod) { p.Affinity = []cluster.AffinityTerm{{Key: key, Selector: mine}} },
+				} {
+					q := p
+					with(&q)
+					if after := decide(alone(w, q)); len(after.Unplaced) > 0 {
+						bad = append(bad, fmt.Sprintf("%s with a rule %s over %s: %s", p.Name, what, key, after.Unplaced[0].Message()))
+					}
+				}
+			}
+		}
+		return bad
+	})
+	if n, _ := worlds(); compared < *n || booked < *n/20 {
+		t.Errorf("%d pods compared, %d of them in reserved capacity, in %d worlds", compared, booked, *n)
+	}
+}
+
+// alone is the world with one pod that needs a place.
+func alone(w *scenario.World, p cluster.Pod) *scenario.World {
+	out := *w
+	going := map[string]bool{}
+	for _, h := range w.Snapshot.Hosts() {
+		going[h.Name()] = h.Condemned()
+	}
+	out.Snapshot.Pods = slices.DeleteFunc(slices.Clone(w.Snapshot.Pods), func(o cluster.Pod) bool { return o.Provisionable() || going[o.NodeName] })
+	out.Snapshot.Pods = append(out.Snapshot.Pods, p)
+	return &out
+}
+
+// flexiblePool reports whether nodes of the pool have to be flexible, which rules may leave none that is.
+func flexiblePool(w *scenario.World, name string) bool {
+	p, _ := w.Snapshot.PoolOf(name)
+	return slices.ContainsFunc(p.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 0 })
+}
+
+// labelsOf are the labels over which rules may be that the node has on which the plan puts its only pod.
+func labelsOf(w *scenario.World, p plan.Plan) []string {
+	keys := []string{labelZone, labelCapacity, labelType, labelArch, labelHost}
+	if len(p.Launches) == 0 {
+		for _, h := range w.Snapshot.Hosts() {
+			if h.Name() == p.Existing[0].Node {
+				return slices.DeleteFunc(keys, func(key string) bool { return key != labelHost && h.Labels()[key] == "" })
+			}
+		}
+	}
+	for _, key := range []string{catalog.LabelTenancy, catalog.LabelPartition} {
+		if r, ok := w.Types[0].Requirements.Get(key); ok && len(r.Values) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

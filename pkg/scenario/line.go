@@ -26,8 +26,10 @@ func key(short string) string {
 		return "node.kubernetes.io/instance-type"
 	case "pool":
 		return "karpenter.sh/nodepool"
-	case "category", "family", "cpu", "generation":
+	case "category", "family", "cpu", "generation", "tenancy":
 		return "karpenter.k8s.aws/instance-" + short
+	case "partition":
+		return "karpenter.k8s.aws/placement-group-partition"
 	}
 	return short
 }

@@ -19,7 +19,7 @@ const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
 // addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
 // DRIVER COUNT". Words:
-// ready=20 (for so many seconds), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
+// ready=20 (for so many seconds), reservation=cr-1 (that its instance is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -39,7 +39,7 @@ func (w *World) addNode(d directive) error {
 		case "taint":
 			n.Taints = append(n.Taints, taint(rest))
 		case "label":
-			labels[k] = v
+			labels[key(k)] = v
 		case "attaches":
 			if err := addVolumeLimit(&n, rest); err != nil {
 				return err
@@ -71,6 +71,9 @@ func (w *World) claimOf(n *cluster.Node, d directive, t catalog.Type) cluster.Cl
 		StartupTaints: pool.StartupTaints, Capacity: t.Capacity, Allocatable: t.Allocatable, Labels: maps.Clone(n.Labels),
 	}
 	delete(c.Labels, key("host"))
+	if d.has("reservation") {
+		c.Requirements = c.Requirements.And(require.Of(catalog.LabelReservationID, d.str("reservation")))
+	}
 	if d.has("nominated") {
 		c.Annotations = map[string]string{"joiner.sh/nominated-pods": strings.Join(d.list("nominated"), ",")}
 	}
@@ -213,6 +216,20 @@ func spent(types []catalog.Type, id string) []catalog.Type {
 	return out
 }
 
+// decided are the labels of an instance of the type that the launch gets: of several values the first that it asks for.
+func decided(t catalog.Type, l plan.Launch) map[string]string {
+	out := t.Requirements.Labels()
+	for _, r := range t.Requirements.All() {
+		if asked, ok := l.Requirements.Get(r.Key); ok {
+			r = r.Intersect(asked)
+		}
+		if len(r.Values) > 0 {
+			out[r.Key] = r.Values[0]
+		}
+	}
+	return out
+}
+
 // Launched returns the world after the plan's claims got the instances that the plan chose.
 func (w *World) Launched(p plan.Plan) *World {
 	out := w.Apply(p)
@@ -221,7 +238,7 @@ func (w *World) Launched(p plan.Plan) *World {
 		c := &out.Snapshot.Claims[n+i]
 		t, _ := w.typeIn(l.Pool, l.Choice.Type)
 		c.Labels = maps.Clone(c.Labels)
-		maps.Copy(c.Labels, t.Requirements.Labels())
+		maps.Copy(c.Labels, decided(t, l))
 		c.Labels[key("zone")], c.Labels[key("capacity")] = l.Choice.Zone, l.Choice.CapacityType
 		c.Labels[labelEBSZone] = l.Choice.Zone
 		c.ProviderID, c.Capacity, c.Allocatable = "aws:///"+c.Name, t.Capacity, t.Allocatable

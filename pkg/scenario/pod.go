@@ -11,12 +11,12 @@ import (
 	"joiner/pkg/cluster"
 )
 
-// addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet deleting protected". Pods without
+// addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet ready deleting protected". Pods without
 // "on" are pending; with n they are called web-1, web-2 and so on.
 func (w *World) addPods(d directive) error {
 	n := d.num("n", 1)
 	for i := int64(1); i <= n; i++ {
-		p, err := pod(d, fmt.Sprintf("%s-%d", d.name(), i))
+		p, err := pod(d.turn(i), fmt.Sprintf("%s-%d", d.name(), i))
 		if err != nil {
 			return err
 		}
@@ -29,11 +29,22 @@ func (w *World) addPods(d directive) error {
 		if d.has("protected") {
 			p.DoNotDisrupt = "true"
 		}
-		p.Owner, p.Virtual = cluster.Owner(d.str("owner")), d.has("virtual")
+		p.Owner, p.Virtual, p.Ready = cluster.Owner(d.str("owner")), d.has("virtual"), d.has("ready")
 		p.Nominated = d.str("nominated")
 		w.Snapshot.Pods = append(w.Snapshot.Pods, p)
 	}
 	return nil
+}
+
+// turn is the directive for the pod of that number: of the zones of a line "volumes zone a b c" each pod has the next.
+func (d directive) turn(i int64) directive {
+	d.lines = slices.Clone(d.lines)
+	for j, l := range d.lines {
+		if f := strings.Fields(l); len(f) > 2 && f[0] == "volumes" {
+			d.lines[j] = fmt.Sprintf("volume %s In %s", f[1], f[2+int(i-1)%(len(f)-2)])
+		}
+	}
+	return d
 }
 
 // pod reads the options and lines that pods and daemons share.

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Wild returns a world that may have everything the words of scenarios can say: what Random has, and rarer things.
+// Wild returns a world that may have everything the words of scenarios can say: what Random has, rarer things, and what types, volumes,
+// reservations and claims may have several of.
 func Wild(seed uint64) (*World, error) { return FromText(WildText(seed)) }
 
 // WildText is the world of the seed as the directives of a scenario file.
@@ -45,7 +46,8 @@ func WildText(seed uint64) []string {
 	}
 	sometimes(12, "rules ignore-preferences")
 	sometimes(12, "rules max-claims=%d", 1+r.IntN(3))
-	return append(script, wildCommitments(r)...)
+	script = append(script, wildCommitments(r)...)
+	return append(script, severalText(seed, script)...)
 }
 
 // wildCommitments are Reserved Instances of each sort and Savings Plans, in a third of the worlds, with what draws on them elsewhere.

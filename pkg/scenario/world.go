@@ -47,6 +47,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	switch d.Cmd {
 	case "type":
 		err = w.addType(dir)
+	case "types":
+		err = w.labelTypes(dir)
 	case "pool":
 		err = w.addPool(dir)
 	case "pods":
@@ -134,7 +136,7 @@ func (d directive) amounts() resource.List {
 }
 
 // addType reads "type m5.large cpu=2000 mem=8192 milliusd=96 spot=40 zones=(a,b) arch=arm64 reserved=(cr-1,a,3)" with lines such as
-// "resource nvidia.com/gpu 1" and "label category m".
+// "resource nvidia.com/gpu 1" and "label category m"; a label with several values has the one that the launch asks for.
 func (w *World) addType(d directive) error {
 	t := catalog.Type{Name: d.name(), Capacity: d.amounts()}
 	if t.Capacity.Pods == 0 {
@@ -157,12 +159,12 @@ func (w *World) addType(d directive) error {
 		require.Of(key("cpu"), fmt.Sprint(t.Capacity.CPU/1000)))
 	for _, l := range d.lines {
 		f := strings.Fields(l)
+		if len(f) > 2 && f[0] == "label" {
+			set = set.And(require.Of(key(f[1]), f[2:]...))
+			continue
+		}
 		if len(f) != 3 {
 			return fmt.Errorf("type %s: line %q: want 3 words", t.Name, l)
-		}
-		if f[0] == "label" {
-			set = set.And(require.Of(key(f[1]), f[2]))
-			continue
 		}
 		n, err := strconv.ParseInt(f[2], 10, 64)
 		if err != nil {
@@ -182,11 +184,30 @@ func (w *World) addType(d directive) error {
 			})
 		}
 	}
+	for _, z := range d.list("without") {
+		t.Offerings = append(t.Offerings, catalog.Offering{
+			Offer: catalog.Offer{CapacityType: catalog.OnDemand, Type: t.Name, Zone: z}, Price: float64(d.num("milliusd", 0)) / 1000, Why: "the class has no subnet in " + z,
+		})
+	}
 	if d.has("reserved") {
 		t.Offerings = append(t.Offerings, reserved(t, d.list("reserved")))
 		t.Requirements = t.Requirements.Without(key("capacity")).And(require.Of(key("capacity"), append(capacities, catalog.Reserved)...))
 	}
 	w.Types = append(w.Types, t)
+	return nil
+}
+
+// labelTypes gives labels to all types that there are, with lines such as "label tenancy default dedicated".
+func (w *World) labelTypes(d directive) error {
+	for _, l := range d.lines {
+		f := strings.Fields(l)
+		if len(f) < 3 || f[0] != "label" {
+			return fmt.Errorf("types: line %q: want label KEY VALUES", l)
+		}
+		for i := range w.Types {
+			w.Types[i].Requirements = w.Types[i].Requirements.And(require.Of(key(f[1]), f[2:]...))
+		}
+	}
 	return nil
 }
 

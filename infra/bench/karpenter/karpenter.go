@@ -42,6 +42,7 @@ func Prepare() {
 	karpv1.WellKnownLabels = karpv1.WellKnownLabels.Insert(awsv1.WellKnownLabels()...).Insert(catalog.LabelZoneID)
 	karpv1.RestrictedLabelDomains = karpv1.RestrictedLabelDomains.Insert(awsv1.Group)
 	scheduling.MaxInstanceTypes = launchTypes
+	cloudprovider.ReservationIDLabel = catalog.LabelReservationID
 }
 
 // Input is a workload in Karpenter's terms.

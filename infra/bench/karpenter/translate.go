@@ -21,8 +21,13 @@ import (
 
 // instanceTypes are what a plain EC2NodeClass gives.
 func instanceTypes(c catalog.Catalog) []*cloudprovider.InstanceType {
+	return translated(catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created()))
+}
+
+// translated are the types in Karpenter's terms.
+func translated(types []catalog.Type) []*cloudprovider.InstanceType {
 	var out []*cloudprovider.InstanceType
-	for _, t := range catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created()) {
+	for _, t := range types {
 		it := &cloudprovider.InstanceType{
 			Name: t.Name, Requirements: scheduling.NewRequirements(), Capacity: quantities(t.Capacity),
 			Overhead: &cloudprovider.InstanceTypeOverhead{KubeReserved: quantities(t.Capacity.Sub(t.Allocatable))},
@@ -31,14 +36,30 @@ func instanceTypes(c catalog.Catalog) []*cloudprovider.InstanceType {
 			it.Requirements.Add(scheduling.NewRequirement(r.Key, corev1.NodeSelectorOperator(r.Operator()), r.Values...))
 		}
 		for _, o := range t.Offerings {
-			it.Offerings = append(it.Offerings, &cloudprovider.Offering{
-				Price: o.Price, Available: o.Available,
-				Requirements: scheduling.NewLabelRequirements(map[string]string{
-					corev1.LabelTopologyZone: o.Zone, catalog.LabelZoneID: o.ZoneID, karpv1.CapacityTypeLabelKey: o.CapacityType,
-				}),
-			})
+			it.Offerings = append(it.Offerings, offeringOf(o))
 		}
 		out = append(out, it)
+	}
+	return out
+}
+
+// offeringOf says of which reservation the offering is, or that it is of none.
+func offeringOf(o catalog.Offering) *cloudprovider.Offering {
+	out := &cloudprovider.Offering{Price: o.Price, Available: o.Available, Requirements: scheduling.NewLabelRequirements(map[string]string{
+		corev1.LabelTopologyZone: o.Zone, karpv1.CapacityTypeLabelKey: o.CapacityType,
+	})}
+	if o.ZoneID != "" {
+		out.Requirements.Add(scheduling.NewRequirement(catalog.LabelZoneID, corev1.NodeSelectorOpIn, o.ZoneID))
+	}
+	for _, key := range []string{catalog.LabelReservationID, catalog.LabelReservation, catalog.LabelInterruptible} {
+		if value, _ := o.Label(key); value != "" {
+			out.Requirements.Add(scheduling.NewRequirement(key, corev1.NodeSelectorOpIn, value))
+		} else {
+			out.Requirements.Add(scheduling.NewRequirement(key, corev1.NodeSelectorOpDoesNotExist))
+		}
+	}
+	if o.Reservation != nil {
+		out.ReservationCapacity = int(o.Reservation.Remaining)
 	}
 	return out
 }

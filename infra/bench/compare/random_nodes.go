@@ -1,0 +1,260 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"joiner/infra/bench/manifests"
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/catalog"
+	amounts "joiner/pkg/resource"
+)
+
+// States of a node's life.
+const (
+	stateInitialized  = "initialized"
+	stateRegistered   = "registered"   // its startup taints are still there, and it is not ready yet
+	stateUnregistered = "unregistered" // the kubelet is up
+	stateLaunched     = "launched"     // there is no Node yet
+	stateUnlaunched   = "unlaunched"   // there is no instance yet
+	stateDeleting     = "deleting"
+	stateUnmanaged    = "unmanaged" // somebody else made it
+	stateCordoned     = "cordoned"
+	stateNotReady     = "not-ready"
+)
+
+// nodeDraw is a node in the making.
+type nodeDraw struct {
+	name, state string
+	pods        []*groupDraw
+	csiLimit    int
+}
+
+func (d *draw) addNodes(n int) {
+	for range n {
+		x := &nodeDraw{name: fmt.Sprintf("node-%d", len(d.nodes)), state: pick(d, stateInitialized, stateInitialized, stateInitialized, stateRegistered, stateUnregistered,
+			stateLaunched, stateUnlaunched, stateDeleting, stateUnmanaged, stateCordoned, stateNotReady)}
+		if d.one(3) {
+			x.csiLimit = 1 + d.r.IntN(3)
+		}
+		for i := range d.r.IntN(4) {
+			g := &groupDraw{name: fmt.Sprintf("old-%s-%d", x.name, i), namespace: pick(d, "default", "default", "prod"), app: d.group().app, count: 1, cpu: pick(d, 50, 200, 500), memory: pick(d, 64, 300), owner: pick(d, "", "ReplicaSet", "StatefulSet")}
+			switch d.r.IntN(8) {
+			case 0:
+				g.apart = []string{d.term(g)}
+			case 1:
+				g.ports = []string{"{containerPort: 80, hostPort: 80}"}
+			case 2:
+				g.terminating = true
+			case 3:
+				g.ownVolumes = pick(d, "anywhere", "zone")
+			}
+			x.pods = append(x.pods, g)
+		}
+		d.nodes = append(d.nodes, x)
+	}
+}
+
+// writeNodes makes the nodes with their claims and pods.
+func (d *draw) writeNodes() error {
+	sold, err := d.c.Catalog(d.all)
+	if err != nil {
+		return err
+	}
+	for _, x := range d.nodes {
+		p := d.pool()
+		var possible []catalog.Type
+		for _, t := range d.c.Resolve(sold, p.class) {
+			if slices.Contains(p.types, t.Name) && t.Allocatable.CPU >= 1900 && t.Allocatable.Memory > 3<<30 {
+				possible = append(possible, t)
+			}
+		}
+		if len(possible) == 0 || p.static {
+			continue
+		}
+		if err := d.writeNode(x, p, pick(d, possible...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func quantities(l amounts.List) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for _, name := range l.Names() {
+		if name == amounts.CPU {
+			out[corev1.ResourceCPU] = *resource.NewMilliQuantity(l.CPU, resource.DecimalSI)
+			continue
+		}
+		out[corev1.ResourceName(name)] = *resource.NewQuantity(l.Get(name), resource.BinarySI)
+	}
+	return out
+}
+
+// labelsOf are those of a node of the pool.
+func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t catalog.Type) (labels map[string]string, ok bool) {
+	var offers []catalog.Offering
+	for _, o := range t.Offerings {
+		if allows(p.zones, o.Zone) && allows(p.capacities, o.CapacityType) && slices.Contains(zones(), o.Zone) && o.Reservation == nil && o.PriceKnown() {
+			offers = append(offers, o)
+		}
+	}
+	if len(offers) == 0 {
+		return nil, false
+	}
+	o := pick(d, offers...)
+	labels = t.Requirements.Labels()
+	maps.Copy(labels, p.values)
+	maps.Copy(labels, map[string]string{keyZone: o.Zone, keyZoneID: o.ZoneID, keyCapacity: o.CapacityType, keyTenancy: "default",
+		"karpenter.k8s.aws/ec2nodeclass": p.class, keyPool: p.name, "topology.ebs.csi.aws.com/zone": o.Zone})
+	if n := d.c.Settings.Partitions["pg-1"]; n > 0 && labels["karpenter.k8s.aws/placement-group-id"] != "" {
+		labels[keyPartition] = fmt.Sprint(1 + d.r.Int64N(n))
+	}
+	return labels, true
+}
+
+func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t catalog.Type) error {
+	labels, ok := d.labelsOf(x, p, t)
+	if !ok {
+		return nil
+	}
+	var taints, startup []corev1.Taint
+	for _, text := range p.taints {
+		var taint corev1.Taint
+		if err := parse(text, &taint); err != nil {
+			return err
+		}
+		taints = append(taints, taint)
+	}
+	for _, text := range p.startup {
+		var taint corev1.Taint
+		if err := parse(text, &taint); err != nil {
+			return err
+		}
+		startup = append(startup, taint)
+	}
+	claim := d.claimFor(x, p, t, labels)
+	claim.Spec.Taints, claim.Spec.StartupTaints = taints, startup
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: x.name, UID: types.UID("node-" + x.name), CreationTimestamp: claim.CreationTimestamp, Labels: maps.Clone(labels)}}
+	node.Labels[keyHost] = x.name
+	node.Spec.ProviderID, node.Spec.Taints = claim.Status.ProviderID, slices.Clone(taints)
+	node.Status.Capacity, node.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
+	ready := corev1.ConditionTrue
+	done := map[string]string{api.LabelRegistered: "true", api.LabelInitialized: "true"}
+	set := func(kinds ...string) {
+		for _, k := range kinds {
+			claim.StatusConditions().SetTrue(k, manifests.Now().Add(-minutes(3)))
+		}
+	}
+	hasNode := true
+	switch x.state {
+	case stateInitialized, stateUnmanaged:
+		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
+	case stateRegistered:
+		set(api.ConditionLaunched, api.ConditionRegistered)
+		delete(done, api.LabelInitialized)
+		ready = corev1.ConditionFalse
+		node.Spec.Taints = slices.Concat(node.Spec.Taints, startup, []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}})
+	case stateUnregistered:
+		set(api.ConditionLaunched)
+		done, ready = nil, corev1.ConditionFalse
+		node.Labels = map[string]string{keyHost: x.name, keyArch: labels[keyArch], "kubernetes.io/os": "linux", keyZone: labels[keyZone], keyType: labels[keyType]}
+		node.Spec.Taints = []corev1.Taint{{Key: api.TaintUnregistered, Effect: corev1.TaintEffectNoExecute}}
+	case stateLaunched, stateUnlaunched:
+		hasNode = false
+		if x.state == stateLaunched {
+			set(api.ConditionLaunched)
+		}
+	case stateDeleting:
+		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
+		at := metav1.NewTime(manifests.Now().Add(-minutes(1)))
+		claim.DeletionTimestamp, node.DeletionTimestamp = &at, &at
+		claim.Finalizers, node.Finalizers = []string{api.FinalizerTermination}, []string{api.FinalizerTermination}
+		node.Spec.Taints = append(node.Spec.Taints, api.DisruptedTaint())
+	case stateCordoned:
+		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	case stateNotReady:
+		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
+		ready = corev1.ConditionFalse
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
+	}
+	maps.Copy(node.Labels, done)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(manifests.Now().Add(-minutes(2)))}}
+	if x.state == stateUnmanaged {
+		for _, k := range []string{keyPool, api.LabelRegistered, api.LabelInitialized, "karpenter.k8s.aws/ec2nodeclass"} {
+			delete(node.Labels, k)
+		}
+	} else {
+		if hasNode && x.state != stateUnregistered {
+			claim.Status.NodeName = x.name
+		}
+		d.c.NodeClaims = append(d.c.NodeClaims, claim)
+	}
+	if !hasNode {
+		return nil
+	}
+	d.c.Nodes = append(d.c.Nodes, node)
+	if x.csiLimit > 0 {
+		n := int32(x.csiLimit)
+		d.c.CSINodes = append(d.c.CSINodes, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: x.name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+			Name: driver, NodeID: x.name, TopologyKeys: []string{"topology.ebs.csi.aws.com/zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: &n}}}}})
+	}
+	if x.state == stateUnregistered || x.state == stateRegistered {
+		return nil
+	}
+	return d.writeBound(x)
+}
+
+func (d *draw) claimFor(x *nodeDraw, p *poolDraw, t catalog.Type, labels map[string]string) api.NodeClaim {
+	c := api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + x.name, UID: types.UID("claim-" + x.name), CreationTimestamp: metav1.NewTime(manifests.Now().Add(-minutes(4))),
+		Labels: map[string]string{keyPool: p.name, "karpenter.k8s.aws/ec2nodeclass": p.class}, Finalizers: []string{api.FinalizerTermination},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.name, UID: types.UID("pool-" + p.name)}}}}
+	c.Spec.NodeClassRef = &api.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: p.class}
+	maps.Copy(c.Labels, p.values)
+	for _, key := range []string{keyType, keyZone, keyCapacity} {
+		c.Spec.Requirements = append(c.Spec.Requirements, api.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{labels[key]}})
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.values)) {
+		c.Spec.Requirements = append(c.Spec.Requirements, api.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{p.values[key]}})
+	}
+	c.StatusConditions().Initialize()
+	if x.state == stateUnlaunched {
+		return c
+	}
+	maps.Copy(c.Labels, labels)
+	c.Status.ProviderID = "aws:///" + labels[keyZone] + "/i-" + x.name
+	c.Status.Capacity, c.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
+	return c
+}
+
+// writeBound adds the pods on a node.
+func (d *draw) writeBound(x *nodeDraw) error {
+	for _, g := range x.pods {
+		p, err := g.pod(g.name)
+		if err != nil {
+			return err
+		}
+		p.Spec.NodeName, p.Status.Phase = x.name, corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		if g.terminating {
+			at := metav1.NewTime(manifests.Now().Add(minutes(1)))
+			p.DeletionTimestamp = &at
+		}
+		if g.ownVolumes != "" {
+			if err := d.addOwnVolume(g, &p); err != nil {
+				return err
+			}
+		}
+		d.c.Pods = append(d.c.Pods, p)
+	}
+	return nil
+}
