@@ -113,7 +113,7 @@ test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make te
 	$(STEP) 'vet and test the bench beside Karpenter $(PEER)' '4 minutes, 10 the first time' \
 		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench vet ./... && go -C infra/bench test -timeout 30m ./..."
 	$(STEP) 'vet and test the comparison of random clusters' '20 s, 6 minutes the first time' \
-		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench/compare vet ./... && go -C infra/bench/compare test ./..."
+		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare vet ./... && go -C infra/bench/compare test ./..."
 	$(STEP) 'lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c "export $(BENCH_ENV); \
 		cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./... && cd compare && $(BIN)/golangci-lint run -c ../../../.golangci.yml ./..."
 
@@ -162,7 +162,7 @@ bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 
 
 .PHONY: compare
 compare: bench-go ## random clusters for the packer beside Karpenter's provisioner, judged by kube-scheduler's plugins: SEEDS=n FIRST_SEED=s; a run that ended goes on
-	$(STEP) 'build compare' '10 s, 5 minutes the first time' env $(BENCH_ENV) go -C infra/bench/compare build -o $(BIN)/joiner-compare .
+	$(STEP) 'build compare' '10 s, 5 minutes the first time' env $(BENCH_ENV) GOTOOLCHAIN=auto go -C infra/bench/compare build -o $(BIN)/joiner-compare .
 	@$(BIN)/joiner-compare -seeds $(or $(SEEDS),1000) -first-seed $(or $(FIRST_SEED),0) -workers $(or $(WORKERS),2) -state .local/compare-$(PEER) $(COMPARE_FLAGS)
 
 .PHONY: verify-plan
