@@ -91,8 +91,6 @@ test: ## everything that CI checks, ending with the main job
 	$(STEP) 'tests of the local environment' '10 minutes' env $(LOCAL_FLAGS) go -C infra/local test -count=1 -p 1 -timeout 30m ./...
 	@$(MAKE) --no-print-directory test-bench PEER=1.15
 	@$(MAKE) --no-print-directory test-bench PEER=1.14
-	$(STEP) 'vet and test the comparison of random clusters' '20 s, 6 minutes the first time' $(SHELL) -c 'go -C infra/bench/compare vet ./... && go -C infra/bench/compare test ./...'
-	$(STEP) 'lint the comparison of random clusters' '10 s' $(SHELL) -c 'cd infra/bench/compare && $(BIN)/golangci-lint run -c ../../../.golangci.yml ./...'
 	$(STEP) 'run the main job' '1 to 2 minutes' $(BIN)/joiner-local run
 	@printf '\n== make test passed. It proved that\n'
 	@printf '   - the code is formatted, vetted, linted, and the decisions are pure;\n'
@@ -114,8 +112,10 @@ check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test that compares with Karpenter: PEER=1.14 or, without it, 1.15
 	$(STEP) 'vet and test the bench beside Karpenter $(PEER)' '4 minutes, 10 the first time' \
 		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench vet ./... && go -C infra/bench test -timeout 30m ./..."
-	$(STEP) 'lint the bench' '10 s, 2 minutes the first time' \
-		$(SHELL) -c "export $(BENCH_ENV); cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./..."
+	$(STEP) 'vet and test the comparison of random clusters' '20 s, 6 minutes the first time' \
+		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare vet ./... && go -C infra/bench/compare test ./..."
+	$(STEP) 'lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c "export $(BENCH_ENV); \
+		cd infra/bench && $(BIN)/golangci-lint run -c ../../.golangci.yml ./... && cd compare && $(BIN)/golangci-lint run -c ../../../.golangci.yml ./..."
 
 .PHONY: bench-go
 bench-go:
@@ -161,9 +161,9 @@ bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 
 	cd infra/bench && $(BIN)/joiner-bench-disruption -out disruption.md $(BENCH_FLAGS)
 
 .PHONY: compare
-compare: ## random clusters for the packer beside Karpenter's provisioner, judged by kube-scheduler's plugins: SEEDS=n FIRST_SEED=s; a run that ended goes on
-	$(STEP) 'build compare' '10 s, 5 minutes the first time' go -C infra/bench/compare build -o $(BIN)/joiner-compare .
-	@$(BIN)/joiner-compare -seeds $(or $(SEEDS),1000) -first-seed $(or $(FIRST_SEED),0) -workers $(or $(WORKERS),2) -state .local/compare $(COMPARE_FLAGS)
+compare: bench-go ## random clusters for the packer beside Karpenter's provisioner, judged by kube-scheduler's plugins: SEEDS=n FIRST_SEED=s; a run that ended goes on
+	$(STEP) 'build compare' '10 s, 5 minutes the first time' env $(BENCH_ENV) GOTOOLCHAIN=auto go -C infra/bench/compare build -o $(BIN)/joiner-compare .
+	@$(BIN)/joiner-compare -seeds $(or $(SEEDS),1000) -first-seed $(or $(FIRST_SEED),0) -workers $(or $(WORKERS),2) -state .local/compare-$(PEER) $(COMPARE_FLAGS)
 
 .PHONY: compare-disruption
 compare-disruption: bench-go ## which nodes Karpenter would disrupt beside ours, and whether it would let our commands pass, on random clusters: SEEDS=5000 FIRST_SEED=1; goes on where it was cut short

@@ -43,7 +43,7 @@ func meanings(code string) []string {
 func codesByMeaning() map[string]string {
 	return map[string]string{
 		noCapacity: `InsufficientInstanceCapacity MaxSpotInstanceCountExceeded VcpuLimitExceeded UnfulfillableCapacity Unsupported
-			InsufficientFreeAddressesInSubnet MaxFleetCountExceeded ReservationCapacityExceeded`,
+			InsufficientFreeAddressesInSubnet MaxFleetCountExceeded ReservationCapacityExceeded InvalidCapacityReservationState.Unavailable SpotMaxPriceTooLow`,
 		throttled: `RequestLimitExceeded Throttling ThrottlingException ThrottledException TooManyRequestsException RequestThrottled RequestThrottledException
 			EC2ThrottledException SlowDown BandwidthLimitExceeded LimitExceededException PriorRequestNotComplete ProvisionedThroughputExceededException
 			TransactionInProgressException`,
@@ -67,7 +67,7 @@ func codesByMeaning() map[string]string {
 			InstanceLimitExceeded InsufficientHostCapacity InsufficientReservedInstanceCapacity InsufficientCapacity InsufficientCapacityOnHost
 			InsufficientAddressCapacity InsufficientVolumeCapacity InsufficientNetworkInterfaceCapacity HostLimitExceeded VolumeLimitExceeded SnapshotLimitExceeded
 			MaxIOPSLimitExceeded InstanceCreditSpecification.NotSupported ConcurrentTagAccess TagLimitExceeded TagPolicyViolation ResourceCountExceeded
-			ResourceLimitExceeded LimitExceeded LimitPriceExceeded SpotMaxPriceTooLow MaxSpotFleetRequestCountExceeded FleetNotInModifiableState
+			ResourceLimitExceeded LimitExceeded LimitPriceExceeded MaxSpotFleetRequestCountExceeded FleetNotInModifiableState
 			IncorrectInstanceState IncorrectState IncorrectSpotRequestState OperationNotPermitted DependencyViolation InvalidInstanceType
 			InvalidInstanceAttributeValue InvalidAvailabilityZone InvalidBlockDeviceMapping InvalidVolumeID.ZoneMismatch InvalidInput InvalidIamInstanceProfile
 			InvalidKey.Format InvalidPlacementGroup.Unknown InvalidPlacementGroup.InUse InvalidGroup.InUse
