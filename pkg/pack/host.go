@@ -103,8 +103,35 @@ func (f faces) of(h cluster.Host) require.Set {
 // leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers it may become,
 // less their daemons, and never less than what it was made for. The ports are those that daemons may take.
 func (w *world) leastRoom(c cluster.Claim) (room resource.List, ports []cluster.HostPort) {
-	var daemons resource.List
+	var most resource.List // of what daemons take
 	found := false
+	comers := slices.DeleteFunc(slices.Clone(w.daemons), func(d daemon) bool { return !slices.ContainsFunc(d.admit.alternative, c.Requirements.Intersects) })
+	for _, o := range w.becomes(c) {
+		var taken resource.List
+		for _, d := range comers {
+			if d.admit.check(o) < 0 {
+				continue
+			}
+			taken = taken.Add(d.pod.Need)
+			for _, x := range d.pod.HostPorts {
+				if !slices.Contains(ports, x) {
+					ports = append(ports, x)
+				}
+			}
+		}
+		if left := o.model.typ.Allocatable.Sub(taken); found {
+			room = room.Min(left)
+		} else {
+			room, found = left, true
+		}
+		most = most.Max(taken)
+	}
+	return room.Max(c.Requests.Sub(most)), ports
+}
+
+// becomes are the offers of its pool that a claim may become.
+func (w *world) becomes(c cluster.Claim) []*offer {
+	var out []*offer
 	for _, p := range w.pools {
 		if p.Name != c.Pool {
 			continue
@@ -114,24 +141,13 @@ func (w *world) leastRoom(c cluster.Claim) (room resource.List, ports []cluster.
 				continue
 			}
 			for _, o := range m.sells {
-				if !c.Requirements.Has(labelZone, o.Zone) || !c.Requirements.Has(labelCapacity, o.CapacityType) {
-					continue
-				}
-				if left := m.typ.Allocatable.Sub(o.list); found {
-					room = room.Min(left)
-				} else {
-					room, found = left, true
-				}
-				daemons = daemons.Max(o.list)
-				for _, x := range o.ports {
-					if !slices.Contains(ports, x) {
-						ports = append(ports, x)
-					}
+				if c.Requirements.Has(labelZone, o.Zone) && c.Requirements.Has(labelCapacity, o.CapacityType) {
+					out = append(out, o)
 				}
 			}
 		}
 	}
-	return room.Max(c.Requests.Sub(daemons)), ports
+	return out
 }
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.

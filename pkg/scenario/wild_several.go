@@ -110,8 +110,12 @@ func claimsText(r *rand.Rand, script []string) []string {
 	}
 	var out []string
 	for i := range 1 + r.IntN(2) {
+		zones, whose := oneOf(r, "a", "a,b", "a,b,c"), "default/nobody-1"
+		if zones == "a" { // those of pods with rules over zones are of one zone
+			whose = oneOf(r, "default/app0-1", "default/app1-1,default/app0-2", whose)
+		}
 		out = append(out, fmt.Sprintf("claim asked-%d pool=p0 types=(%s) zones=(%s) cpu=%d mem=1024 pods=1 nominated=(%s)", i, oneOf(r, "c.m,m.s", "m.s,m.m,r.m", "c.l,c.s", "g.m,c.s"),
-			oneOf(r, "a", "a,b", "a,b,c"), 500+r.IntN(8)*100, oneOf(r, "default/app0-1", "default/app1-1,default/app0-2", "default/nobody-1")))
+			zones, 500+r.IntN(8)*100, whose))
 	}
 	return out
 }
