@@ -10,9 +10,9 @@ import (
 )
 
 // flexible makes the takes as small as it needs for enough types to hold them for the pool's minValues; nil when none is small
-// enough. Where minValues may be lowered (spec core.md §1.5, BestEffort) they are, to what the first pod leaves possible, and no
+// enough. Where minValues may be lowered (BestEffort) they are, to what the first pod leaves possible, and no
 // further for those that join it. The capacity is what the node may take of the pool's limits: that of the largest type it must
-// be able to become.
+// be able to become. A pod that cannot be there even alone is left out, and keeps no other out that does without it.
 func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List, lowered) {
 	p := o.model.pool
 	if !p.minValues() {
@@ -21,17 +21,30 @@ func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List, lower
 	if o.Limited() { // of one type, and so only where that is enough, see mayBeOneType
 		return takes, o.model.typ.Capacity, lower(a.w.held(p, a.loads(takes)).set, onlyOption(o))
 	}
-	var low lowered
+	for len(takes) > 0 {
+		some, capacity, low, missing := a.flexibly(o, takes)
+		if some != nil {
+			return some, capacity, low
+		}
+		k := takes[0].lot.view.kind
+		a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
+		if takes = takes[1:]; slices.ContainsFunc(takes, func(t take) bool { return t.lot.view.follows() }) {
+			break // it may be near the pod that is left out
+		}
+	}
+	return nil, resource.List{}, nil
+}
+
+// flexibly are the most of the takes, from the first on, that leave enough types; nil and what is missing when the first pod alone does not.
+// The fewer pods, the more types: so they are found by bisection.
+func (a *attempt) flexibly(o *offer, takes []take) (best []take, capacity resource.List, low lowered, missing []string) {
+	p := o.model.pool
 	if a.w.s.Rules.RelaxMinValues {
 		first := takes[0]
 		first.n = 1
 		opts, set := a.options(p, a.loads([]take{first}), true)
 		low = lower(set, opts)
 	}
-	// The fewer pods, the more types: the most pods that leave enough of them are found by bisection.
-	var best []take
-	var capacity resource.List
-	var missing []string
 	for least, most := 0, pods(takes); least < most; {
 		n := most
 		if missing != nil {
@@ -51,11 +64,7 @@ func (a *attempt) flexible(o *offer, takes []take) ([]take, resource.List, lower
 			}
 		}
 	}
-	if best == nil {
-		k := takes[0].lot.view.kind
-		a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
-	}
-	return best, capacity, low
+	return best, capacity, low, missing
 }
 
 // loads are the takes as a bin would have them.

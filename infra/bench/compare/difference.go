@@ -4,6 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
 	api "joiner/pkg/api/v1"
 )
 
@@ -30,8 +35,22 @@ func differences() []difference {
 		{
 			name: "another pod has the room", kind: left, page: "infra/bench/README.md", row: "Joiner gives what is limited to as many pods, but to others",
 			explains: func(t *trial, f fault) bool {
-				scarce := strings.Contains(f.Why, ": limit ") || strings.Contains(f.Why, "have no room left") || strings.Contains(f.Why, "allows no more pods")
-				return scarce && len(t.ours.Placed()) >= len(t.theirs.Placed())
+				return (scarce(f.Why) || strings.Contains(f.Why, "allows no more pods")) && len(t.ours.Placed()) >= len(t.theirs.Placed())
+			},
+		},
+		{
+			name: "priority", kind: left, page: "README.md", row: "| priority | not used | goes first when capacity or limits are short |",
+			explains: func(t *trial, f fault) bool { return scarce(f.Why) && t.goesFirst(t.pods[f.Pod]) },
+		},
+		{
+			name: "a tight packing", kind: left, page: "infra/bench/README.md", row: "where limits or reservations leave just enough room",
+			explains: func(t *trial, f fault) bool { return scarce(f.Why) && len(t.theirs.Placed())-len(t.ours.Placed()) == 1 },
+		},
+		{
+			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/README.md", row: "pods that a spread counts and that have none of their own may come before it",
+			explains: func(t *trial, f fault) bool {
+				spreads := strings.Contains(f.Why, "spread with maxSkew") || strings.Contains(f.Why, "its spread or affinity would be broken")
+				return spreads && t.countsOthers(t.pods[f.Pod])
 			},
 		},
 		{
@@ -83,6 +102,41 @@ func differences() []difference {
 			explains: func(t *trial, _ fault) bool { return t.acceptedLater },
 		},
 	}
+}
+
+// scarce reports whether Joiner says that limits or reservations leave no room.
+func scarce(why string) bool {
+	return strings.Contains(why, ": limit ") || strings.Contains(why, " and limit ") || strings.Contains(why, "the capacity reservations that the pod may use have no room left")
+}
+
+// goesFirst reports whether Joiner has a place, and Karpenter none, for a pod of a higher priority.
+func (t *trial) goesFirst(than *corev1.Pod) bool {
+	theirs := t.theirs.Placed()
+	for pod := range t.ours.Placed() {
+		if p := t.pods[pod]; theirs[pod] == "" && p != nil && ptr.Deref(p.Spec.Priority, 0) > ptr.Deref(than.Spec.Priority, 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// countsOthers reports whether a required spread of the pod counts a pod that waits and has no such spread.
+func (t *trial) countsOthers(p *corev1.Pod) bool {
+	for _, c := range p.Spec.TopologySpreadConstraints {
+		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
+		if err != nil || c.WhenUnsatisfiable != corev1.DoNotSchedule {
+			continue
+		}
+		for _, o := range t.pods {
+			same := slices.ContainsFunc(o.Spec.TopologySpreadConstraints, func(x corev1.TopologySpreadConstraint) bool {
+				return x.TopologyKey == c.TopologyKey && x.WhenUnsatisfiable == c.WhenUnsatisfiable
+			})
+			if o.Namespace == p.Namespace && !same && selector.Matches(labels.Set(o.Labels)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // between is the text after the first mark and before the next second one, empty if there is none.

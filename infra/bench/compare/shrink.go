@@ -120,6 +120,9 @@ func cutsOf(tree map[string]any, deep int) []func() {
 		switch v := node.(type) {
 		case map[string]any:
 			for _, key := range slices.Sorted(maps.Keys(v)) {
+				if key == "NodeClasses" && depth == 0 || key == "Namespaces" { // nothing makes sense without them
+					continue
+				}
 				if v[key] != nil && (optional(key) || entries(field)) {
 					out = append(out, func() { delete(v, key) })
 				}
