@@ -152,6 +152,7 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 		d.Metrics.Put(decisions(decision, d.Now().Sub(start))...)
 	}
 	d.kept.to, d.kept.stamp, d.kept.warn = d.Diary, d.Stamp, d.Log.Warn
+	d.shield().report(decision.Faults...)
 	d.kept.keep(ctx, d.said, nil, func(st tick.Stamp) (tick.Tick, error) { return tick.OfDisrupt(st, s, memory, decision) })
 	w := mover{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
 	for _, h := range s.Hosts() {
@@ -163,7 +164,6 @@ func (d *Disrupt) pass(ctx context.Context) (busy bool, err error) {
 			w.nodes[h.Claim.Name] = *h.Node
 		}
 	}
-	w.failed(ctx, decision.Faults)
 	err = errors.Join(w.ends(ctx, decision), w.begins(ctx, decision, next))
 	_ = d.shield().do("what is told", func() error { // logged
 		w.tellSpared(ctx, decision.Spared)

@@ -64,22 +64,7 @@ func (s shield) report(faults ...plan.Fault) {
 }
 
 // Aside is what decisions of a process fail about and are taken without. It outlives an invocation; the zero value is ready.
-type Aside struct {
-	list []cluster.Aside
-	kept time.Time // when a pass was kept last for a launch that failed
-}
-
-// keptEvery is how often a pass is kept because launches fail, which may be those of the same NodeClaim every time.
-const keptEvery = 10 * time.Minute
-
-// worthKeeping are the faults if it is time to keep a pass for them.
-func (a *Aside) worthKeeping(faults []plan.Fault, now time.Time) []plan.Fault {
-	if len(faults) == 0 || now.Sub(a.kept) < keptEvery {
-		return nil
-	}
-	a.kept = now
-	return faults
-}
+type Aside struct{ list []cluster.Aside }
 
 // mishaps are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by several goroutines.
 type mishaps struct {
@@ -133,7 +118,7 @@ func (l *launcher) guarded(ctx context.Context, c cluster.Claim, do func() (clus
 	l.p.mishaps.add(c.UID, fault, p, l.p.Now())
 	ctx = context.WithoutCancel(ctx)
 	why := "Joiner itself fails about launching its node, and tries again: " + p.Why
-	l.p.write(ctx, append(podEvents(l.s, fault.Pods, why),
+	l.p.write(ctx, append(l.p.eventsOn(l.s, fault.Pods, why),
 		cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reasonFailed, Message: why}))
 	if after, err = l.unlaunched(ctx, c, reasonFailed, why); err != nil { // the launch may have written it before
 		l.p.Log.Warn("status of claim "+c.Name, "error", err)
@@ -155,8 +140,8 @@ func (l *launcher) together(ctx context.Context, batch []cluster.Claim, do func(
 	return l.apart(ctx, alone)
 }
 
-// podEvents are events on the pods.
-func podEvents(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
+// eventsOn are events on the pods.
+func (p *Provision) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
 	on := map[string]bool{}
 	for _, key := range pods {
 		on[key] = true
@@ -167,18 +152,6 @@ func podEvents(s cluster.Snapshot, pods []string, message string) (out []cluster
 		}
 	}
 	return out
-}
-
-// failed logs and counts what the decision failed about, and says so on pods that run. Nodes say why they stay.
-func (m *mover) failed(ctx context.Context, faults []plan.Fault) {
-	m.d.shield().report(faults...)
-	for _, f := range faults {
-		if f.Kind == cluster.RunningPods {
-			for _, e := range podEvents(m.s, f.Pods, whyRunning+f.Why) {
-				m.about(ctx, e)
-			}
-		}
-	}
 }
 
 // fail logs and counts what a decision failed about, and says so on NodePools and on pods that run. Pods that wait say so with their reason.
@@ -193,14 +166,11 @@ func (p *Provision) fail(ctx context.Context, s cluster.Snapshot, faults []plan.
 		case f.Kind == cluster.PoolPart && isPool:
 			events = append(events, poolEvent(pool, fmt.Sprintf("Joiner itself fails about pods on its nodes, and keeps them off: %s: %s", plan.Pods(f.Pods), f.Why)))
 		case f.Kind == cluster.RunningPods:
-			events = append(events, podEvents(s, f.Pods, whyRunning+f.Why)...)
+			events = append(events, p.eventsOn(s, f.Pods, "Joiner itself fails about what this pod asks for, and reckons with its room alone: "+f.Why)...)
 		}
 	}
 	p.write(ctx, events[:min(len(events), maxEvents)])
 }
-
-// whyRunning is told on pods that run and whose rules are left out.
-const whyRunning = "Joiner itself fails about what this pod asks for, reckons with its room alone and leaves its node where it is: "
 
 func poolEvent(pool cluster.Pool, message string) cluster.Event {
 	return cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: reasonFailed, Message: message}

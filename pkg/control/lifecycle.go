@@ -104,27 +104,11 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 func (l *Lifecycle) shield() shield { return shield{l.Log, l.Metrics} }
 
 // failing tells of objects about which the decision fails, once in a while: it is taken every second.
-func (l *Lifecycle) failing(ctx context.Context, s cluster.Snapshot, faults []plan.Fault) {
+func (l *Lifecycle) failing(faults []plan.Fault) {
 	for _, f := range faults {
-		about := string(f.Kind) + " " + f.Name
-		if l.faults.rests(about, l.Now()) {
-			continue
-		}
-		l.faults.add(about, errors.New(f.Why), l.Now())
-		l.shield().report(f)
-		e := cluster.Event{Kind: string(f.Kind), Name: f.Name, Warning: true, Reason: reasonFailed, Message: "Joiner itself fails about its next step, and tries again: " + f.Why}
-		x := newIndex(s)
-		switch f.Kind {
-		case cluster.ClaimPart:
-			e.UID = x.claims[f.Name].UID
-		case "Node":
-			e.UID = x.nodes[f.Name].UID
-		}
-		if e.UID == "" {
-			continue
-		}
-		if err := l.Record.Event(ctx, e); err != nil {
-			l.Log.Warn("event on "+about, "error", err)
+		if about := string(f.Kind) + " " + f.Name; !l.faults.rests(about, l.Now()) {
+			l.faults.add(about, errors.New(f.Why), l.Now())
+			l.shield().report(f)
 		}
 	}
 }
@@ -180,7 +164,7 @@ func (l *Lifecycle) pass(ctx context.Context, begin func()) (busy bool, err erro
 	l.sum.found(l.Hints, s.Now, deletions(s))
 	l.Refusals.mark(s.Pods)
 	next := lifecycle.Next(s)
-	l.failing(ctx, s, next.Faults)
+	l.failing(next.Faults)
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
 	}

@@ -215,7 +215,7 @@ func (p *Provision) say(decision plan.Plan) {
 // note keeps the pass in the decision log.
 func (p *Provision) note(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	p.kept.to, p.kept.stamp, p.kept.warn = p.Diary, p.Stamp, p.Log.Warn
-	p.kept.keep(ctx, p.said, p.Aside.worthKeeping(p.mishaps.take(), p.Now()), func(st tick.Stamp) (tick.Tick, error) { return tick.OfProvision(st, s, decision) })
+	p.kept.keep(ctx, p.said, p.mishaps.take(), func(st tick.Stamp) (tick.Tick, error) { return tick.OfProvision(st, s, decision) })
 }
 
 func (p *Provision) launcher(s *cluster.Snapshot) *launcher {
