@@ -1,7 +1,6 @@
 package karpenter
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -97,8 +96,11 @@ func (j *Judge) against(method disruption.Method, set []*disruption.Candidate, t
 		}
 		return nil
 	case j.base.static:
-		objection := j.againstDrift(method, set, 1)
-		return cmp.Or(objection, j.launch(c, false))
+		if err := j.againstDrift(method, set, 1); err != nil {
+			return err
+		}
+		j.cluster.NodePoolState.ReleaseNodeCount(set[0].NodePool.Name, 1) // that of the replacement counts from now on
+		return j.launch(c, false)
 	case j.base.drift:
 		if err := j.launch(c, true); err != nil {
 			return err

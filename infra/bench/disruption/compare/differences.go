@@ -67,7 +67,7 @@ func differences() []difference {
 				return false
 			}
 			p, found := f.snapshot.PoolOf(h.Pool())
-			return found && p.Static && (!p.Ready || p.Deleting)
+			return found && p.Static && (!p.Ready || p.Deleting || strings.Contains(f.Ours, "its requirements want "))
 		}},
 		{limitCounts, func(f finding) bool {
 			return f.Kind == "left" && strings.Contains(f.Ours, " would be exceeded: ")
