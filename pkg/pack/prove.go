@@ -15,7 +15,7 @@ const mostProved = 150
 // of pods it is that of Pods. Fleets are of whole nodes too, of which it knows nothing.
 func Prove(s cluster.Snapshot, sells Market) float64 {
 	w := survey(s, sells)
-	a := w.best(false)
+	a := w.withinLimits(w.best(false), false)
 	quick := a.bound()
 	if quick == 0 || len(w.worth.classes) > mostProved {
 		return quick

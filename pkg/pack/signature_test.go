@@ -32,6 +32,7 @@ var unsigned = map[string]string{
 	"Unmodelled":   "such pods have no place, which is decided before",
 	"AskAgain":     "the eviction of pods depends on it",
 	"Virtual":      "such a pod is packed as any other",
+	"UnreadClaims": "such pods have no place, which is decided before",
 }
 
 // Pods that differ in anything that a rule reads are of different kinds: each field of a pod, however deep, is in its signature or on the
