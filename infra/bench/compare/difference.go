@@ -23,6 +23,11 @@ type difference struct {
 
 // differences are all that are meant. A predicate is about the pod and the reason that Joiner gives.
 func differences() []difference {
+	return slices.Concat(scarceDifferences(), ruleDifferences(), valueDifferences())
+}
+
+// scarceDifferences are about who is looked at, and who gets what there is little of.
+func scarceDifferences() []difference {
 	return []difference{
 		{
 			name: "pods being deleted", kind: left, page: "README.md", row: "| pods being deleted | get nodes | do not |",
@@ -47,15 +52,21 @@ func differences() []difference {
 			explains: func(t *trial, f fault) bool { return scarce(f.Why) && len(t.theirs.Placed())-len(t.ours.Placed()) == 1 },
 		},
 		{
+			name: "limits of nodes are overshot", kind: left, page: "README.md", row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
+			explains: func(t *trial, f fault) bool { return strings.Contains(f.Why, ": limit nodes ") && t.overshot() },
+		},
+	}
+}
+
+// ruleDifferences are about pods beside each other.
+func ruleDifferences() []difference {
+	return []difference{
+		{
 			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/README.md", row: "pods that a spread counts and that have none of their own may come before it",
 			explains: func(t *trial, f fault) bool {
 				spreads := strings.Contains(f.Why, "spread with maxSkew") || strings.Contains(f.Why, "its spread or affinity would be broken")
 				return spreads && t.countsOthers(t.pods[f.Pod])
 			},
-		},
-		{
-			name: "limits of nodes are overshot", kind: left, page: "README.md", row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
-			explains: func(t *trial, f fault) bool { return strings.Contains(f.Why, ": limit nodes ") && t.overshot() },
 		},
 		{
 			name: "pods that exclude each other", kind: left, page: "infra/bench/README.md", row: "of pods that exclude each other one may keep several out",
@@ -70,6 +81,16 @@ func differences() []difference {
 				return strings.Contains(f.Why, "no node has both the pods it must be near and room for it") && t.theirsLeave(groupOf(f.Pod))
 			},
 		},
+		{
+			name: "pods that end", kind: refused, page: "infra/bench/README.md", row: "a pod waits until one that is being deleted has ended",
+			explains: func(t *trial, _ fault) bool { return t.acceptedLater },
+		},
+	}
+}
+
+// valueDifferences are about labels and how many values of them there are.
+func valueDifferences() []difference {
+	return []difference{
 		{
 			name: "a label that the pool does not have", kind: left, page: "infra/bench/README.md", row: "a node gets a label that its NodePool does not name",
 			explains: func(t *trial, f fault) bool {
@@ -96,10 +117,6 @@ func differences() []difference {
 			explains: func(t *trial, f fault) bool {
 				return strings.Contains(f.Why, "pod anti-affinity over "+keyPartition+" allows no more pods: no value of it has room") && len(t.pods[f.Pod].Spec.Volumes) > 0
 			},
-		},
-		{
-			name: "pods that end", kind: refused, page: "infra/bench/README.md", row: "a pod waits until one that is being deleted has ended",
-			explains: func(t *trial, _ fault) bool { return t.acceptedLater },
 		},
 	}
 }

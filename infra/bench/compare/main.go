@@ -34,9 +34,9 @@ func main() {
 	flag.IntVar(&r.workers, "workers", 1, "clusters at a time")
 	flag.BoolVar(&r.verbose, "v", false, "print what explains differences")
 	file := flag.String("f", "", "judge the cluster of this file instead")
-	print := flag.Bool("print", false, "print the cluster of the first seed, and judge nothing")
+	only := flag.Bool("print", false, "print the cluster of the first seed, and judge nothing")
 	flag.Parse()
-	if err := r.do(context.Background(), *file, *print); err != nil {
+	if err := r.do(context.Background(), *file, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
@@ -54,7 +54,7 @@ type run struct {
 
 var errFaults = errors.New("there are differences that nothing explains")
 
-func (r *run) do(ctx context.Context, file string, print bool) (err error) {
+func (r *run) do(ctx context.Context, file string, onlyPrint bool) (err error) {
 	if r.all, err = catalog.Decode(builtin.Data()); err != nil {
 		return err
 	}
@@ -63,14 +63,8 @@ func (r *run) do(ctx context.Context, file string, print bool) (err error) {
 	switch {
 	case file != "":
 		return r.judgeFile(ctx, file)
-	case print:
-		c, err := randomCluster(r.first, r.all)
-		if err != nil {
-			return err
-		}
-		text, err := c.YAML()
-		os.Stdout.Write(text)
-		return err
+	case onlyPrint:
+		return r.printCluster()
 	}
 	p, err := resume(r.folder, r.first)
 	if err != nil {
@@ -94,6 +88,20 @@ func (r *run) do(ctx context.Context, file string, print bool) (err error) {
 		return errFaults
 	}
 	return nil
+}
+
+// printCluster prints the cluster of the first seed as it is drawn.
+func (r *run) printCluster() error {
+	c, err := randomCluster(r.first, r.all)
+	if err != nil {
+		return err
+	}
+	text, err := c.YAML()
+	if err != nil {
+		return err
+	}
+	_, err = os.Stdout.Write(text)
+	return err
 }
 
 func (r *run) judgeFile(ctx context.Context, file string) error {

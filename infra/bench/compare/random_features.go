@@ -17,7 +17,7 @@ type feature struct {
 
 // features are what clusters are made of beside plain pods and pools.
 func features() []feature {
-	return slices.Concat(podFeatures(), ruleFeatures(), poolFeatures(), clusterFeatures())
+	return slices.Concat(podFeatures(), resourceFeatures(), ruleFeatures(), templateFeatures(), poolFeatures(), clusterFeatures())
 }
 
 // group is one of the groups.
@@ -57,6 +57,16 @@ func podFeatures() []feature {
 				g.ports = []string{port}
 			}
 		}},
+		{"tolerate", true, func(d *draw) {
+			g := d.group()
+			g.tolerations = append(g.tolerations, pick(d, "{operator: Exists}", "{key: dedicated, operator: Exists}", "{key: dedicated, value: x, effect: NoSchedule}", "{key: spare, operator: Exists, effect: PreferNoSchedule}"))
+		}},
+	}
+}
+
+// resourceFeatures are about what single pods need, and how they stand.
+func resourceFeatures() []feature {
+	return []feature{
 		{"GPU", false, func(d *draw) {
 			d.c.Settings.Types = append(d.c.Settings.Types, pick(d, "g4dn.xlarge", "g5.xlarge", "g6.xlarge"), pick(d, "g4dn.12xlarge", "g5.12xlarge"))
 			slices.Sort(d.c.Settings.Types)
@@ -88,10 +98,6 @@ func podFeatures() []feature {
 		{"priority", true, func(d *draw) {
 			g := d.group()
 			g.more = append(without(g.more, "priority"), fmt.Sprintf("priority: %d", pick(d, -10, 100, 1000)))
-		}},
-		{"tolerate", true, func(d *draw) {
-			g := d.group()
-			g.tolerations = append(g.tolerations, pick(d, "{operator: Exists}", "{key: dedicated, operator: Exists}", "{key: dedicated, value: x, effect: NoSchedule}", "{key: spare, operator: Exists, effect: PreferNoSchedule}"))
 		}},
 		{"state of pods", true, func(d *draw) {
 			g := d.group()
@@ -204,8 +210,8 @@ func ruleFeatures() []feature {
 	}
 }
 
-// poolFeatures are about NodePools and what they sell.
-func poolFeatures() []feature {
+// templateFeatures are about the nodes of NodePools.
+func templateFeatures() []feature {
 	return []feature{
 		{"label of the pool", true, func(d *draw) {
 			p := d.pool()
@@ -236,6 +242,12 @@ func poolFeatures() []feature {
 			p := d.pool()
 			p.requirements = append(p.requirements, pick(d, in(keyArch, "amd64"), in(keyTenancy, "dedicated"), in(keyTenancy, "default", "dedicated"), fmt.Sprintf("{key: %s, operator: Gt, values: ['2']}", keyCPU)))
 		}},
+	}
+}
+
+// poolFeatures are about how much NodePools may have, and whether they are of use.
+func poolFeatures() []feature {
+	return []feature{
 		{"limits", true, func(d *draw) {
 			d.pool().limits = []string{pick(d, "cpu: 8", "cpu: 24", "memory: 32Gi", "nodes: 2", "cpu: 16, memory: 64Gi", "nvidia.com/gpu: 1")}
 		}},

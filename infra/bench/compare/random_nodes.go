@@ -125,70 +125,20 @@ func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t catalog.Type) error {
 	if !ok {
 		return nil
 	}
-	var taints, startup []corev1.Taint
-	for _, text := range p.taints {
-		var taint corev1.Taint
-		if err := parse(text, &taint); err != nil {
-			return err
-		}
-		taints = append(taints, taint)
-	}
-	for _, text := range p.startup {
-		var taint corev1.Taint
-		if err := parse(text, &taint); err != nil {
-			return err
-		}
-		startup = append(startup, taint)
-	}
 	claim := d.claimFor(x, p, t, labels)
-	claim.Spec.Taints, claim.Spec.StartupTaints = taints, startup
+	var err error
+	if claim.Spec.Taints, err = taintsOf(p.taints); err != nil {
+		return err
+	}
+	if claim.Spec.StartupTaints, err = taintsOf(p.startup); err != nil {
+		return err
+	}
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: x.name, UID: types.UID("node-" + x.name), CreationTimestamp: claim.CreationTimestamp, Labels: maps.Clone(labels)}}
 	node.Labels[keyHost] = x.name
-	node.Spec.ProviderID, node.Spec.Taints = claim.Status.ProviderID, slices.Clone(taints)
+	node.Spec.ProviderID, node.Spec.Taints = claim.Status.ProviderID, slices.Clone(claim.Spec.Taints)
 	node.Status.Capacity, node.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
-	ready := corev1.ConditionTrue
-	done := map[string]string{api.LabelRegistered: "true", api.LabelInitialized: "true"}
-	set := func(kinds ...string) {
-		for _, k := range kinds {
-			claim.StatusConditions().SetTrue(k, manifests.Now().Add(-minutes(3)))
-		}
-	}
-	hasNode := true
-	switch x.state {
-	case stateInitialized, stateUnmanaged:
-		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
-	case stateRegistered:
-		set(api.ConditionLaunched, api.ConditionRegistered)
-		delete(done, api.LabelInitialized)
-		ready = corev1.ConditionFalse
-		node.Spec.Taints = slices.Concat(node.Spec.Taints, startup, []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}})
-	case stateUnregistered:
-		set(api.ConditionLaunched)
-		done, ready = nil, corev1.ConditionFalse
-		node.Labels = map[string]string{keyHost: x.name, keyArch: labels[keyArch], "kubernetes.io/os": "linux", keyZone: labels[keyZone], keyType: labels[keyType]}
-		node.Spec.Taints = []corev1.Taint{{Key: api.TaintUnregistered, Effect: corev1.TaintEffectNoExecute}}
-	case stateLaunched, stateUnlaunched:
-		hasNode = false
-		if x.state == stateLaunched {
-			set(api.ConditionLaunched)
-		}
-	case stateDeleting:
-		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
-		at := metav1.NewTime(manifests.Now().Add(-minutes(1)))
-		claim.DeletionTimestamp, node.DeletionTimestamp = &at, &at
-		claim.Finalizers, node.Finalizers = []string{api.FinalizerTermination}, []string{api.FinalizerTermination}
-		node.Spec.Taints = append(node.Spec.Taints, api.DisruptedTaint())
-	case stateCordoned:
-		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
-	case stateNotReady:
-		set(api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized)
-		ready = corev1.ConditionFalse
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
-			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
-	}
-	maps.Copy(node.Labels, done)
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(manifests.Now().Add(-minutes(2)))}}
+	x.enter(&node, &claim)
+	hasNode := x.state != stateLaunched && x.state != stateUnlaunched
 	if x.state == stateUnmanaged {
 		for _, k := range []string{keyPool, api.LabelRegistered, api.LabelInitialized, "karpenter.k8s.aws/ec2nodeclass"} {
 			delete(node.Labels, k)
@@ -212,6 +162,55 @@ func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t catalog.Type) error {
 		return nil
 	}
 	return d.writeBound(x)
+}
+
+func taintsOf(entries []string) ([]corev1.Taint, error) {
+	var out []corev1.Taint
+	for _, text := range entries {
+		var taint corev1.Taint
+		if err := parse(text, &taint); err != nil {
+			return nil, err
+		}
+		out = append(out, taint)
+	}
+	return out, nil
+}
+
+// enter makes node and claim, which are as those of a node that is done, what they are in its state.
+func (x *nodeDraw) enter(node *corev1.Node, claim *api.NodeClaim) {
+	ready := corev1.ConditionTrue
+	done := map[string]string{api.LabelRegistered: "true", api.LabelInitialized: "true"}
+	reached := []string{api.ConditionLaunched, api.ConditionRegistered, api.ConditionInitialized}
+	switch x.state {
+	case stateRegistered:
+		reached, ready = reached[:2], corev1.ConditionFalse
+		delete(done, api.LabelInitialized)
+		node.Spec.Taints = slices.Concat(node.Spec.Taints, claim.Spec.StartupTaints, []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}})
+	case stateUnregistered:
+		reached, ready, done = reached[:1], corev1.ConditionFalse, nil
+		node.Labels = map[string]string{keyHost: x.name, keyArch: node.Labels[keyArch], "kubernetes.io/os": "linux", keyZone: node.Labels[keyZone], keyType: node.Labels[keyType]}
+		node.Spec.Taints = []corev1.Taint{{Key: api.TaintUnregistered, Effect: corev1.TaintEffectNoExecute}}
+	case stateLaunched:
+		reached = reached[:1]
+	case stateUnlaunched:
+		reached = nil
+	case stateDeleting:
+		at := metav1.NewTime(manifests.Now().Add(-minutes(1)))
+		claim.DeletionTimestamp, node.DeletionTimestamp = &at, &at
+		claim.Finalizers, node.Finalizers = []string{api.FinalizerTermination}, []string{api.FinalizerTermination}
+		node.Spec.Taints = append(node.Spec.Taints, api.DisruptedTaint())
+	case stateCordoned:
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	case stateNotReady:
+		ready = corev1.ConditionFalse
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
+	}
+	for _, k := range reached {
+		claim.StatusConditions().SetTrue(k, manifests.Now().Add(-minutes(3)))
+	}
+	maps.Copy(node.Labels, done)
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(manifests.Now().Add(-minutes(2)))}}
 }
 
 func (d *draw) claimFor(x *nodeDraw, p *poolDraw, t catalog.Type, labels map[string]string) api.NodeClaim {

@@ -50,7 +50,6 @@ type poolDraw struct {
 	notReady     bool
 	deleting     bool
 	static       bool
-	annotations  []string
 	values       map[string]string // of labels that a node of it has beside those of its type
 }
 
@@ -105,7 +104,7 @@ func (d *draw) addPool(name string) {
 	d.pools = append(d.pools, p)
 }
 
-// allows reports whether the pool may have a node of the type, zone and capacity type, as far as it names them.
+// allows reports whether the list has the value, or names none.
 func allows(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 
 func in(key string, values ...string) string {

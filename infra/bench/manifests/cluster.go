@@ -111,7 +111,7 @@ func (c *Cluster) complete(class *catalog.Class) {
 	}
 }
 
-// Types are what the class can have.
+// Resolve lists the types that the class can have, of those that are sold.
 func (c *Cluster) Resolve(sold catalog.Catalog, class string) []catalog.Type {
 	k, _ := c.Class(class)
 	return catalog.Resolve(sold, k, c.Marks(), Now())
