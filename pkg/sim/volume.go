@@ -60,7 +60,11 @@ func (d *disks) furnish(a *app) {
 	a.stateful, a.bare, a.pattern.Owner = true, false, cluster.OwnerStatefulSet
 	a.disks, a.diskAtOnce = 1+d.rng.IntN(5)/4, d.rng.IntN(5) == 0
 	if d.rng.IntN(4) == 0 {
-		a.diskZones = d.zones[:1+d.rng.IntN(len(d.zones))]
+		zones := d.zones[:1+d.rng.IntN(len(d.zones))]
+		// A zone in which a node may come counts for a spread, so pods whose volumes may be in some zones only would wait for ever.
+		if !slices.ContainsFunc(a.pattern.Spread, func(s cluster.Spread) bool { return s.Key == labelZone && !s.Soft }) {
+			a.diskZones = zones
+		}
 	}
 	if z, ok := a.pattern.NodeSelector[labelZone]; ok {
 		a.diskZones = []string{z}
