@@ -80,7 +80,7 @@ func left(d isolate.Decided[int]) (out []string) {
 
 // What the decision fails about is found, whatever it is, in few tries, and nothing else is left out.
 func TestWhatFailsIsFound(t *testing.T) {
-	any := func(has map[string]bool, prefix string) bool {
+	hasAny := func(has map[string]bool, prefix string) bool {
 		for name, is := range has {
 			if is && strings.HasPrefix(name, prefix) && !strings.Contains(name, " ") {
 				return true
@@ -98,15 +98,15 @@ func TestWhatFailsIsFound(t *testing.T) {
 		{"two pods that wait", func(h map[string]bool) bool { return h["wait00"] || h["wait17"] }, []string{"a/wait00", "a/wait17"}, 40},
 		{"two pods that fail together", func(h map[string]bool) bool { return h["wait03"] && h["wait16"] }, []string{"a/wait16"}, 30},
 		{"a NodePool", func(h map[string]bool) bool { return h["pool07"] }, []string{"pool07"}, 24},
-		{"a NodePool once a pod waits", func(h map[string]bool) bool { return h["pool07"] && any(h, "wait") }, []string{"pool07"}, 40},
+		{"a NodePool once a pod waits", func(h map[string]bool) bool { return h["pool07"] && hasAny(h, "wait") }, []string{"pool07"}, 40},
 		{"a pod in a NodePool", func(h map[string]bool) bool { return h["wait05"] && h["pool07"] && !h["wait05 keeps off pool07"] }, []string{"pool07 for a/wait05"}, 40},
 		{"a pod that runs", func(h map[string]bool) bool { return h["run09"] }, []string{"b/run09"}, 24},
-		{"a pod that runs once one waits", func(h map[string]bool) bool { return h["run09"] && any(h, "wait") }, []string{"b/run09"}, 40},
+		{"a pod that runs once one waits", func(h map[string]bool) bool { return h["run09"] && hasAny(h, "wait") }, []string{"b/run09"}, 40},
 		{"a DaemonSet", func(h map[string]bool) bool { return h["daemon19"] }, []string{"c/daemon19"}, 24},
 		{"a NodeOverlay", func(h map[string]bool) bool { return h["overlay00"] }, []string{"overlay00"}, 24},
 		{"a NodeClaim", func(h map[string]bool) bool { return h["claim13"] }, []string{"claim13"}, 24},
 		{"a NodeClaim that comes to mind beside another", func(h map[string]bool) bool { return h["claim13"] && h["claim02"] }, []string{"claim02"}, 24},
-		{"a pod that runs once a NodeClaim may go", func(h map[string]bool) bool { return h["run09"] && any(h, "claim") }, []string{"b/run09"}, 60},
+		{"a pod that runs once a NodeClaim may go", func(h map[string]bool) bool { return h["run09"] && hasAny(h, "claim") }, []string{"b/run09"}, 60},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tries := 0
@@ -201,11 +201,12 @@ func TestAPodOfANodeThatGoes(t *testing.T) {
 }
 
 func fall(depth int) {
-	if depth == 0 {
-		var none []int
-		_ = none[depth]
+	if depth > 0 {
+		fall(depth - 1)
+		return
 	}
-	fall(depth - 1)
+	var none []int
+	_ = none[depth]
 }
 
 // A panic says where it was, the same each time, and nothing else of the process.
