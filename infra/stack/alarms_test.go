@@ -31,9 +31,9 @@ func alarmsOf(t *testing.T, more map[string]any) map[string]string {
 
 // everyAlarm is what each alarm watches. Those of functions differ in their name, in how long they may run, and in how they are invoked.
 func everyAlarm() map[string]string {
-	const ours = "Joiner %s({Name=cluster, Value=demo}) %s"
+	const ours = "Joiner %s{Name=cluster, Value=demo} %s"
 	out := map[string]string{
-		"ProvisionSilent": "AWS/Lambda Invocations({Name=FunctionName, Value=Provision}) Sum of 600s, under 1, 1 of 1, no data rings",
+		"ProvisionSilent": "AWS/Lambda Invocations{Name=FunctionName, Value=Provision} Sum of 600s, under 1, 1 of 1, no data rings",
 		"PodsUnplaced":    fmt.Sprintf(ours, "karpenter_pods_provisioning_unbound_time_seconds", "Maximum of 300s, over 900, 2 of 2, no data is fine"),
 		"CatalogOld":      fmt.Sprintf(ours, "joiner_catalog_age_seconds", "Maximum of 600s, over 21600, 3 of 3, no data rings"),
 		"NoticesLate":     fmt.Sprintf(ours, "joiner_notice_handled_seconds", "Maximum of 300s, over 60, 1 of 1, no data is fine"),
@@ -52,7 +52,7 @@ func everyAlarm() map[string]string {
 		{"SpotInterruption", 57000, true, true, true}, {"ReservationInterruption", 57000, true, true, true}, {"Rebalance", 57000, true, true, true},
 		{"ScheduledChange", 57000, true, true, true}, {"StateChange", 57000, true, true, true}, {"Setup", 0, false, false, true}, {"Wake", 1900, true, false, false},
 	} {
-		lambda := "AWS/Lambda %s({Name=FunctionName, Value=" + f.id + "}) %s"
+		lambda := "AWS/Lambda %s{Name=FunctionName, Value=" + f.id + "} %s"
 		if f.errors {
 			out[f.id+"Errors"] = fmt.Sprintf(lambda, "Errors", "Sum of 300s, over 2, 1 of 1, no data is fine")
 		}
@@ -63,7 +63,7 @@ func everyAlarm() map[string]string {
 			out[f.id+"Throttles"] = fmt.Sprintf(lambda, "Throttles", "Sum of 300s, over 0, 1 of 1, no data is fine")
 		}
 		if f.deadLetters {
-			out[f.id+"DeadLetters"] = "AWS/SQS ApproximateNumberOfMessagesVisible({Name=QueueName, Value=${" + f.id + "DeadLetters.QueueName}}) Maximum of 300s, over 0, 1 of 1, no data is fine"
+			out[f.id+"DeadLetters"] = "AWS/SQS ApproximateNumberOfMessagesVisible{Name=QueueName, Value=${" + f.id + "DeadLetters.QueueName}} Maximum of 300s, over 0, 1 of 1, no data is fine"
 		}
 	}
 	return out
