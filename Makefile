@@ -141,6 +141,10 @@ sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s
 	@go test ./pkg/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
 
+.PHONY: mutants
+mutants: ## change the product in small ways, one at a time, and count what the tests notice: SEED=1 SAMPLE=400; goes on where it was; MUTANTS_FLAGS=-help
+	go run ./infra/mutants -seed $(or $(SEED),1) -sample $(or $(SAMPLE),400) $(MUTANTS_FLAGS)
+
 # The NodePools of the large workloads, as seen from where those are.
 POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml
 

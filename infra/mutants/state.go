@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// readState returns the results that earlier runs have written, by mutant. A last line that was cut off by the end of a run is left out.
+func readState(path string) (map[string]result, error) {
+	done := map[string]result{}
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return done, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		var r result
+		if json.Unmarshal(lines.Bytes(), &r) == nil {
+			done[r.Mutant] = r
+		}
+	}
+	return done, lines.Err()
+}
+
+// appendState adds one result.
+func appendState(path string, r result) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(append(line, '\n')); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
+
+// readExplained returns why mutants that survive make no difference, by mutant. Each line is a mutant, a tab, and the reason.
+func readExplained(path string) (map[string]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	explained := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		id, why, ok := strings.Cut(line, "\t")
+		if !ok || strings.TrimSpace(why) == "" {
+			return nil, fmt.Errorf("%s: want mutant, tab, reason: %s", path, line)
+		}
+		explained[id] = why
+	}
+	return explained, nil
+}
+
+// score is how many mutants of one area were noticed.
+type score struct{ killed, survived, explained int }
+
+// noticed returns the share of mutants that change behaviour and were noticed, in percent.
+func (s score) noticed() float64 {
+	return 100 * float64(s.killed) / float64(max(s.killed+s.survived, 1))
+}
+
+// report prints the score of each area and of all, and every survivor that nobody has explained.
+func report(out io.Writer, seed uint64, results []result, explained map[string]string) score {
+	areas := map[string]score{}
+	var all score
+	var open []result
+	for _, r := range results {
+		file, _, _ := strings.Cut(r.Mutant, " ")
+		area := filepath.Dir(file)
+		s := areas[area]
+		_, why := explained[r.Mutant]
+		switch {
+		case r.Outcome == invalid:
+			continue
+		case r.Outcome == killed:
+			s.killed, all.killed = s.killed+1, all.killed+1
+		case why:
+			s.explained, all.explained = s.explained+1, all.explained+1
+		default:
+			s.survived, all.survived = s.survived+1, all.survived+1
+			open = append(open, r)
+		}
+		areas[area] = s
+	}
+	slices.SortFunc(open, func(a, b result) int { return cmp.Compare(a.Mutant, b.Mutant) })
+	for _, r := range open {
+		fmt.Fprintf(out, "%s\t%s (line %d)\n", r.Outcome, r.Mutant, r.Line)
+	}
+	names := make([]string, 0, len(areas))
+	for a := range areas {
+		names = append(names, a)
+	}
+	slices.Sort(names)
+	for _, a := range names {
+		s := areas[a]
+		fmt.Fprintf(out, "%-16s %4d noticed, %3d not, %3d make no difference: %5.1f %%\n", a, s.killed, s.survived, s.explained, s.noticed())
+	}
+	fmt.Fprintf(out, "seed %d: %d mutants, %d noticed, %d not, %d make no difference: %.1f %%\n",
+		seed, all.killed+all.survived+all.explained, all.killed, all.survived, all.explained, all.noticed())
+	return all
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestReportCountsWhatChangesBehaviour(t *testing.T) {
+	results := []result{
+		{Mutant: `pkg/a/x.go f swap-operator "<" -> "<=" #1`, Outcome: killed, By: "pkg/a"},
+		{Mutant: `pkg/a/x.go g flip-bool "true" -> "false" #1`, Line: 7, Outcome: survived},
+		{Mutant: `pkg/a/x.go h flip-bool "true" -> "false" #1`, Outcome: survived},
+		{Mutant: `pkg/b/y.go f drop-not "!" -> "" #1`, Line: 9, Outcome: uncovered},
+		{Mutant: `pkg/b/y.go g drop-not "!" -> "" #1`, Outcome: invalid},
+	}
+	var out strings.Builder
+	got := report(&out, 3, results, map[string]string{`pkg/a/x.go h flip-bool "true" -> "false" #1`: "a second net"})
+	if diff := cmp.Diff(score{killed: 1, survived: 2, explained: 1}, got, cmp.AllowUnexported(score{})); diff != "" {
+		t.Error(diff)
+	}
+	want := `survived	pkg/a/x.go g flip-bool "true" -> "false" #1 (line 7)
+uncovered	pkg/b/y.go f drop-not "!" -> "" #1 (line 9)
+pkg/a               1 noticed,   1 not,   1 make no difference:  50.0 %
+pkg/b               0 noticed,   1 not,   0 make no difference:   0.0 %
+seed 3: 4 mutants, 1 noticed, 2 not, 1 make no difference: 33.3 %
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStateSurvivesALineThatWasCutOff(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.jsonl")
+	whole := result{Mutant: "m", Line: 3, Outcome: killed, By: "pkg/a", Seconds: 1}
+	if err := appendState(path, whole); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(`{"Mutant":"n","Outc`); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	done, err := readState(path)
+	if diff := cmp.Diff(map[string]result{"m": whole}, done); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestCoveredBlock(t *testing.T) {
+	for _, c := range []struct {
+		line        string
+		file        string
+		first, last int
+		ok          bool
+	}{
+		{"mode: set", "", 0, 0, false},
+		{"joiner/pkg/pack/bin.go:12.34,15.2 3 1", "pkg/pack/bin.go", 12, 15, true},
+		{"joiner/pkg/pack/bin.go:12.34,15.2 3 0", "", 0, 0, false},
+		{"joiner/pkg/pack/bin.go:12.34,15.2 3 20", "pkg/pack/bin.go", 12, 15, true},
+	} {
+		file, first, last, ok := coveredBlock(c.line)
+		if ok != c.ok || ok && (file != c.file || first != c.first || last != c.last) {
+			t.Errorf("%s: got %s %d %d %v", c.line, file, first, last, ok)
+		}
+	}
+}
+
+func TestOwnTestsComeFirst(t *testing.T) {
+	block := map[string][]int{"pkg/pack/bin.go": {10, 20}}
+	all := []testPackage{{Path: "pkg/sim", Took: 9, Covered: block}, {Path: "pkg/cli", Took: 2, Covered: block},
+		{Path: "pkg/pack", Took: 30, Covered: block}, {Path: "pkg/x", Covered: map[string][]int{"pkg/pack/bin.go": {21, 30}}}}
+	var got []string
+	for _, p := range testsOf(mutant{File: "pkg/pack/bin.go", Line: 20}, all) {
+		got = append(got, p.Path)
+	}
+	if diff := cmp.Diff([]string{"pkg/pack", "pkg/cli", "pkg/sim"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
