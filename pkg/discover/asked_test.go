@@ -101,7 +101,7 @@ func (e *ears) ec2() *ec2.Client {
 }
 
 // What AWS is asked for each selector: terms are ORed, what is within one is ANDed, an id goes before a name and a name before tags, and
-// what is not there to be used is not asked for (spec aws.md §1.10, §1.15).
+// what is not there to be used is not asked for.
 func TestWhatIsAskedForAClass(t *testing.T) {
 	tags := map[string]string{"team": "a", "env": "*"}
 	for _, c := range []struct {

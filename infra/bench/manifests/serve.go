@@ -24,6 +24,9 @@ func (c *Cluster) Snapshot(ctx context.Context, all catalog.Catalog) (cluster.Sn
 		return cluster.Snapshot{}, fmt.Errorf("read cluster: %w", err)
 	}
 	s, err := client.Snapshot(ctx)
+	if err == nil {
+		s, err = client.WithVolumes(ctx, s)
+	}
 	if err != nil {
 		return s, fmt.Errorf("read cluster: %w", err)
 	}
