@@ -3,6 +3,7 @@ package iamtest
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -19,10 +20,12 @@ import (
 
 	"joiner/infra/local/cloud"
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/archive"
 	"joiner/pkg/catalog"
 	"joiner/pkg/discover"
 	"joiner/pkg/launch"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/tick"
 	"joiner/pkg/wake"
 )
 
@@ -47,6 +50,7 @@ func deeds() map[string]map[string]deed {
 			"learns there is none":    {do: learnsThereIsNone("provision")},
 			"wakes lifecycle":         wakes("provision", "lifecycle"),
 			"wakes refresh":           wakes("provision", "refresh"),
+			"stores a pass":           storesPass("provision"),
 		},
 		"disrupt": {
 			"finds the cluster":       findsCluster("disrupt"),
@@ -56,6 +60,7 @@ func deeds() map[string]map[string]deed {
 			"reads the catalog":       {prepare: catalogStored, do: readsCatalog("disrupt")},
 			"learns there is none":    {do: learnsThereIsNone("disrupt")},
 			"wakes provision":         wakes("disrupt", "provision"),
+			"stores a pass":           storesPass("disrupt"),
 			"wakes lifecycle":         wakes("disrupt", "lifecycle"),
 		},
 		"lifecycle": {
@@ -254,6 +259,14 @@ func catalogStored(t *testing.T, r *rig) {
 	if err := own.Put(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// storesPass stores a pass about a part of which the function has failed, as it does whatever the setting decisionLog says.
+func storesPass(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		d := archive.Diary{Log: slog.New(slog.DiscardHandler), S3: s3.NewFromConfig(r.of(function), pathStyle), Bucket: r.bucket, Of: archive.Whole}
+		return d.Note(t.Context(), tick.Tick{Record: tick.Record{Time: time.Now(), Stamp: tick.Stamp{Cluster: "demo", Function: function}}})
+	}}
 }
 
 func readsCatalog(function string) func(t *testing.T, r *rig) error {
