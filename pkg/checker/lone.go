@@ -25,6 +25,7 @@ func (t *trial) lone(m *machine) {
 	for _, s := range m.shapes {
 		t.fits(m, s)
 		t.ports(m, s)
+		t.besideGuests(m, s)
 		for _, p := range m.came {
 			if !suits(p, s.labels, false) {
 				t.bad("%s as %s: its labels keep %s away: %v", m.name, s, p.Name, s.labels)
@@ -104,6 +105,24 @@ func (t *trial) ports(m *machine, s shape) {
 				}
 			}
 			taken = append(taken, owner{p, port})
+		}
+	}
+}
+
+// besideGuests wants no newcomer on a machine of which DaemonSets' pods, that come with it, are kept apart by required anti-affinity of either.
+func (t *trial) besideGuests(m *machine, s shape) {
+	if m.launch == nil {
+		return
+	}
+	for _, d := range t.guests(m, s) {
+		for _, p := range m.came {
+			for _, pair := range [][2]*cluster.Pod{{p, d}, {d, p}} {
+				for _, term := range pair[0].AntiAffinity {
+					if _, has := s.labels[term.Key]; (has || term.Key == labelHost) && t.picks(pair[0], term, pair[1]) {
+						t.bad("%s as %s: %s must not share a value of %s with %s", m.name, s, pair[0].Name, term.Key, pair[1].Name)
+					}
+				}
+			}
 		}
 	}
 }

@@ -165,8 +165,10 @@ func TestPlansWithFaults(t *testing.T) {
 		"too many claims":     {[]string{web, "rules max-claims=1"}, planned([]plan.Launch{launch("a", "web-1"), launch("b", "web-2")}), "2 new claims, a pass may make 1"},
 		"reservation": {[]string{web, "type r cpu=2000 mem=4096 milliusd=99 reserved=(cr-1,a,1)", "pool booked\nrequire capacity In reserved"}, planned([]plan.Launch{booked("web-1"), booked("web-2")}),
 			"reservation cr-1: 2 launches into it, it has room for 1"},
-		"above the bound": {[]string{web}, bound, "less than its bound"},
-		"empty node":      {[]string{web}, planned(one(launch("a")), "web-1@n1", "web-2@n1"), "it has no pods"},
+		"above the bound":     {[]string{web}, bound, "less than its bound"},
+		"apart from a daemon": {[]string{web + "\napart zone app=d", "daemon d cpu=1 mem=1"}, planned(one(both())), "web-1 must not share a value of topology.kubernetes.io/zone with d"},
+		"a daemon apart":      {[]string{web, "daemon d cpu=1 mem=1\napart host app=web"}, planned(one(both())), "d must not share a value of kubernetes.io/hostname with web-1"},
+		"empty node":          {[]string{web}, planned(one(launch("a")), "web-1@n1", "web-2@n1"), "it has no pods"},
 	} {
 		if got := verdict(t, c.script, c.plan); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q is not in\n%s", name, c.want, got)

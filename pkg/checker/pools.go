@@ -117,7 +117,7 @@ func (t *trial) heavier(light cluster.Pool, p *cluster.Pod) (cluster.Pool, shape
 
 // shunned reports whether the anti-affinity of any pod concerns this one.
 func (t *trial) shunned(p *cluster.Pod) bool {
-	return slices.ContainsFunc(t.Snapshot.Pods, func(o cluster.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(t.Snapshot.Pods, t.Snapshot.Daemons), func(o cluster.Pod) bool {
 		return slices.ContainsFunc(o.AntiAffinity, func(x cluster.AffinityTerm) bool { return t.picks(&o, x, p) })
 	})
 }

@@ -16,6 +16,7 @@ type admission struct {
 	number      int
 	alternative []require.Set
 	tolerations []cluster.Toleration
+	exclusions  []exclusion
 	byPool      []*answers // nil until a pool is asked
 	byModel     [][]int8   // by alternative and model: 0 unknown, 1 yes, -1 no
 	pinned      map[pin]*admission
@@ -31,15 +32,28 @@ type answers struct {
 }
 
 func (w *world) admission(alternatives []require.Set, tolerations []cluster.Toleration) *admission {
+	return w.admissionBeside(alternatives, tolerations, nil)
+}
+
+// admissionOf is the admission of the wish, with what keeps its pod off nodes of DaemonSets.
+func (w *world) admissionOf(x wish) *admission {
+	return w.admissionBeside(x.alternatives(true), x.tolerations(), w.exclusions(&x.pod))
+}
+
+func (w *world) admissionBeside(alternatives []require.Set, tolerations []cluster.Toleration, exclusions []exclusion) *admission {
 	parts := make([]string, len(alternatives))
 	for i, s := range alternatives {
 		parts[i] = text(s)
 	}
 	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), tolerations)
+	if len(exclusions) > 0 {
+		id += fmt.Sprintf("|%v", exclusions)
+	}
 	if a, ok := w.admissions[id]; ok {
 		return a
 	}
-	a := &admission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, byModel: make([][]int8, len(alternatives)), w: w}
+	a := &admission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, exclusions: exclusions,
+		byModel: make([][]int8, len(alternatives)), w: w}
 	w.admissions[id] = a
 	return a
 }
@@ -137,7 +151,7 @@ func (a *admission) tied(o *offer) bool {
 // holds reports whether alternative i holds on the offer; what does not differ between a model's offers is asked once.
 func (a *admission) holds(i int, o *offer) bool {
 	alt := a.alternative[i]
-	if !a.tied(o) || !o.Meets(alt) {
+	if !a.tied(o) || !o.Meets(alt) || a.excludes(o) {
 		return false
 	}
 	number := o.model.number

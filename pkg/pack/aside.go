@@ -48,7 +48,7 @@ func (c *crowd) prepare() {
 	softTaint := c.w.softTaints()
 	for _, k := range c.w.kinds {
 		list := wishes(k.pod, c.w.s.Rules.IgnorePreferences, softTaint)
-		c.asks = append(c.asks, c.w.admission(list[len(list)-1].alternatives(true), list[len(list)-1].tolerations()))
+		c.asks = append(c.asks, c.w.admissionOf(list[len(list)-1]))
 		for _, x := range list {
 			c.mention(x.alternatives(true))
 		}

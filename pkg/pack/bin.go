@@ -25,9 +25,11 @@ type bin struct {
 	anti   []int // by counter of hostnames: pods that keep the group away
 	ports  []cluster.HostPort
 	wanted []string // pods a claim was made for
-	disks  attached // volumes of a host
-	load   []load
-	paid   float64 // what priceOf found, 0 when it has to look again
+
+	daemons []int    // of a host that is not in service yet: the DaemonSets whose pods will come, by place among the world's
+	disks   attached // volumes of a host
+	load    []load
+	paid    float64 // what priceOf found, 0 when it has to look again
 }
 
 // load is what an attempt put into a bin: some pods of one view.
@@ -79,7 +81,7 @@ func (b *bin) domain(key string) string {
 
 // onHost returns the first alternative that lets the pod run on an existing host or claim, -1 for none.
 func (w *world) onHost(a *admission, b *bin) int {
-	if len(cluster.Untolerated(b.taints, a.tolerations)) > 0 {
+	if len(cluster.Untolerated(b.taints, a.tolerations)) > 0 || slices.ContainsFunc(a.exclusions, b.awaits) {
 		return -1
 	}
 	for i, alt := range a.alternative {

@@ -50,7 +50,7 @@ func (x *opening) tooSmall(used []int64, ports []cluster.HostPort) *offer {
 	}
 	for _, opt := range x.opts {
 		for _, o := range opt.model.sells {
-			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(x.set) && (!atLeast(o.room, used) || conflict(ports, o.ports)) {
+			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(x.set) && (!atLeast(o.room, used) || conflict(ports, o.ports) || excluded(x.bin.load, o)) {
 				return o
 			}
 		}
@@ -58,9 +58,16 @@ func (x *opening) tooSmall(used []int64, ports []cluster.HostPort) *offer {
 	return nil
 }
 
+// excluded reports whether DaemonSets that nodes of the offer run keep any of the loads away.
+func excluded(loads []load, o *offer) bool {
+	return slices.ContainsFunc(loads, func(l load) bool { return l.admit.excludes(o) })
+}
+
 // uneven reports whether nodes of the model have more room, or other ports taken, in one place than in another.
 func (m *model) uneven() bool {
-	return slices.ContainsFunc(m.sells, func(o *offer) bool { return o.daemons != m.sells[0].daemons || !slices.Equal(o.room, m.sells[0].room) })
+	return slices.ContainsFunc(m.sells, func(o *offer) bool {
+		return !slices.Equal(o.daemons, m.sells[0].daemons) || !slices.Equal(o.room, m.sells[0].room)
+	})
 }
 
 // sum is what the loads need together, and their host ports.

@@ -186,5 +186,10 @@ func selected(s cluster.Snapshot) []string {
 			}
 		}
 	}
+	for i := range s.Daemons {
+		for _, t := range s.Daemons[i].AntiAffinity {
+			add(t.Selector)
+		}
+	}
 	return slices.Sorted(maps.Keys(keys))
 }

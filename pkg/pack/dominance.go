@@ -94,6 +94,7 @@ func unbeaten(all []entry, rivals func(a, b *offer) bool) []entry {
 type alike struct {
 	pool           int
 	answers        string // of the model, to every requirement that any admission has
+	excluded       string // by admission that has exclusions
 	zone, capacity string
 }
 
@@ -102,6 +103,7 @@ type alike struct {
 func unequalled(offers []*offer, asks []*admission) []*offer {
 	list := requirementsOf(asks)
 	var text []byte
+	excluding := slices.DeleteFunc(slices.Clone(asks), func(a *admission) bool { return len(a.exclusions) == 0 })
 	answers := map[*model]string{}
 	kept := map[alike][]*offer{}
 	var out []*offer
@@ -115,13 +117,25 @@ func unequalled(offers []*offer, asks []*admission) []*offer {
 			known = string(text)
 			answers[o.model] = known
 		}
-		id := alike{o.model.pool.id, known, o.Zone, o.CapacityType}
+		id := alike{o.model.pool.id, known, excludedBy(o, excluding), o.Zone, o.CapacityType}
 		if !slices.ContainsFunc(kept[id], func(x *offer) bool { return atLeast(x.room, o.room) }) {
 			kept[id] = append(kept[id], o)
 			out = append(out, o)
 		}
 	}
 	return out
+}
+
+// excludedBy tells which of the admissions keep pods off the offer because of DaemonSets.
+func excludedBy(o *offer, asks []*admission) string {
+	if len(asks) == 0 {
+		return ""
+	}
+	var text []byte
+	for _, a := range asks {
+		text = strconv.AppendBool(text, a.excludes(o))
+	}
+	return string(text)
 }
 
 // requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each once.

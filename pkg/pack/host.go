@@ -46,6 +46,7 @@ func (w *world) hostBin(h cluster.Host, pods []*cluster.Pod) *bin {
 	if awaited(h, w.s.Now) {
 		b.wanted = Nominees(h.Claim)
 	}
+	b.daemons = w.comingDaemons(h, b)
 	var daemons, running, used resource.List
 	for _, d := range w.daemons {
 		if w.onHost(d.admit, b) >= 0 {
@@ -282,7 +283,7 @@ func (w *world) pinned(a *admission, pins []pin) *admission {
 					alts = append(alts, s)
 				}
 			}
-			next = w.admission(alts, a.tolerations)
+			next = w.admissionBeside(alts, a.tolerations, a.exclusions)
 			if next.wider == nil && next != a {
 				next.wider, next.pin = a, p
 			}

@@ -64,7 +64,7 @@ type offer struct {
 	list    resource.List // of the daemons that it would run
 	room    []int64       // allocatable less the daemons
 	ports   []cluster.HostPort
-	daemons int
+	daemons []int // that nodes of it run, by place among the world's
 }
 
 // domains are the values that a node of the offer may have for the label.
@@ -281,11 +281,11 @@ func (w *world) addModel(p *pool, t *catalog.Type) {
 			w.bookable = append(w.bookable, of.Reservation)
 		}
 		m.sells, p.offers, w.offers = append(m.sells, o), append(p.offers, o), append(w.offers, o)
-		for _, d := range w.daemons {
+		for i, d := range w.daemons {
 			if d.admit.check(o) >= 0 {
 				o.list = o.list.Add(d.pod.Need)
 				o.ports = append(o.ports, d.pod.HostPorts...)
-				o.daemons++
+				o.daemons = append(o.daemons, i)
 			}
 		}
 		o.room = w.vector(t.Allocatable.Sub(o.list))

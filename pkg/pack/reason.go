@@ -114,11 +114,16 @@ func (a *attempt) lacks(v *view, p *pool, refused bool) []string {
 			}
 		}
 	}
+	beside := a.w.besideDaemons(v, p)
 	switch {
 	case len(p.models) == 0:
 		return []string{"no instance type meets its requirements"}
+	case len(all) == 0 && beside != "":
+		return []string{beside}
 	case len(all) == 0:
 		return []string{"no instance type meets " + wants(v)}
+	case len(fitting) == 0 && beside != "":
+		return []string{tooBig(v, all), beside}
 	case len(fitting) == 0:
 		return []string{tooBig(v, all)}
 	}
@@ -134,6 +139,25 @@ func (a *attempt) lacks(v *view, p *pool, refused bool) []string {
 		out = append(out, over)
 	}
 	return out
+}
+
+// besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
+func (w *world) besideDaemons(v *view, p *pool) string {
+	if len(v.admit.exclusions) == 0 {
+		return ""
+	}
+	alone := w.admission(v.wish.alternatives(true), v.wish.tolerations())
+	var names []string
+	for _, x := range v.admit.exclusions {
+		if slices.ContainsFunc(p.offers, func(o *offer) bool { return o.runs(x) && alone.check(o) >= 0 }) {
+			names = append(names, w.daemons[x.daemon].pod.Key())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "required pod anti-affinity keeps the pod off nodes that run DaemonSet " + strings.Join(slices.Compact(names), ", ")
 }
 
 // disagrees names what the view wants of labels that the pool itself rules out.
@@ -178,7 +202,7 @@ func tooBig(v *view, all []*offer) string {
 	var daemons bool
 	for _, o := range all {
 		most = most.Max(o.model.typ.Allocatable)
-		daemons = daemons || o.daemons > 0
+		daemons = daemons || len(o.daemons) > 0
 	}
 	what := need.With(resource.Pods, 0).String()
 	less := ""

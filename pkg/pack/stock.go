@@ -65,7 +65,7 @@ func (w *world) asksOf(other *world) []*admission {
 	softTaint := other.softTaints()
 	for _, k := range other.kinds {
 		for _, x := range wishes(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
-			asks = append(asks, w.admission(x.alternatives(true), x.tolerations()))
+			asks = append(asks, w.admissionOf(x))
 		}
 	}
 	return distinct(asks)
@@ -135,7 +135,7 @@ func (st *Stock) Floor(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
 	list := wishes(p, w.s.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
-	admit, need := w.admission(x.alternatives(true), x.tolerations()), w.vector(p.Need)
+	admit, need := w.admissionOf(x), w.vector(p.Need)
 	usd = min(w.sale.share(admit, need), st.few.share(admit, need))
 	return usd, usd < noPrice
 }

@@ -37,7 +37,7 @@ type rule struct {
 }
 
 func (w *world) view(k *kind, x wish) *view {
-	v := &view{kind: k, wish: x, admit: w.admission(x.alternatives(true), x.tolerations())}
+	v := &view{kind: k, wish: x, admit: w.admissionOf(x)}
 	add := func(r rule) {
 		if r.key == labelHost {
 			v.host = append(v.host, r)

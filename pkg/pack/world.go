@@ -67,11 +67,6 @@ type counter struct {
 	avoided bool // some required anti-affinity over domains keeps away from it
 }
 
-type daemon struct {
-	pod   cluster.Pod
-	admit *admission
-}
-
 func survey(s cluster.Snapshot, sells Market) *world { return surveyed(s, sells, manyPools) }
 
 // surveyed is survey where up to few pools are all looked at.
@@ -83,14 +78,6 @@ func surveyed(s cluster.Snapshot, sells Market, few int) *world {
 	w.findPools(sells)
 	w.complete(sig)
 	return w
-}
-
-func (w *world) addDaemons() {
-	for _, d := range w.s.Daemons {
-		d.NodePrefers = nil
-		x := wishes(d, true, false)[0]
-		w.daemons = append(w.daemons, daemon{pod: d, admit: w.admission(x.alternatives(false), x.tolerations())})
-	}
 }
 
 func newWorld(s cluster.Snapshot, few int) *world {

@@ -24,10 +24,25 @@ func severalText(seed uint64, script []string) []string {
 		out = append(out, limitedText(r)...)
 	}
 	out = append(out, claimsText(r, script)...)
+	out = append(out, guardText(seed)...)
 	if r.IntN(3) == 0 { // the last, for all types that there are
 		out = append(out, labelledText(r)...)
 	}
 	return out
+}
+
+// guardText is, in a sixth of the worlds, a DaemonSet and pods that required anti-affinity of either keeps apart.
+func guardText(seed uint64) []string {
+	r := rand.New(rand.NewPCG(seed, 23))
+	if r.IntN(6) > 0 {
+		return nil
+	}
+	key, where := oneOf(r, "host", "host", "zone", "capacity"), oneOf(r, "tolerate all", "select zone=a", "select arch=amd64", "affinity type In c.m m.m\naffinity zone In b", "select pool=p0")
+	guard, pods := fmt.Sprintf("daemon guard cpu=50 mem=64\n%s", where), fmt.Sprintf("pods shy n=%d cpu=%d mem=256\ntolerate all", 1+r.IntN(4), 100+r.IntN(20)*100)
+	if r.IntN(2) == 0 {
+		return []string{guard + "\napart " + key + " app=shy", pods}
+	}
+	return []string{guard, pods + "\napart " + key + " app=guard"}
 }
 
 // labelledText are labels of which every type has several values, and who looks at them.
