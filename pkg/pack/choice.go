@@ -70,6 +70,7 @@ func (a *attempt) choose(v *view, c choice) int {
 		if len(c.rules) == 0 {
 			s.first = s.home
 		}
+		s.away = v.together && c.given[p] == 0
 		if best < 0 || s.before(least) {
 			best, least = d, s
 		}
@@ -79,16 +80,20 @@ func (a *attempt) choose(v *view, c choice) int {
 
 // merit is what speaks for a domain, the less the better.
 type merit struct {
+	away                            bool // from pods with which it must share a node
 	first, crowd, short, room, home int
 	price                           float64
 }
 
 func (s merit) before(o merit) bool {
+	if s.away != o.away {
+		return o.away
+	}
 	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.crowd, o.crowd), cmp.Compare(s.short, o.short),
 		cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home), cmp.Compare(s.price, o.price)) < 0
 }
 
-// crowd is how many pods that matter to the view are in the domain: those its spreads and affinities count, or without
+// crowd is how many pods that matter to the view are in the domain: those its spreads and affinities count, or, unless it gathers, without
 // any those that others' spreads count with it.
 func (a *attempt) crowd(v *view, c choice, d int) int {
 	n := 0
@@ -97,7 +102,7 @@ func (a *attempt) crowd(v *view, c choice, d int) int {
 			n += c.tally.count[r.counter][d]
 		}
 	}
-	if n > 0 || len(c.rules) > 0 {
+	if n > 0 || len(c.rules) > 0 || a.gathers(v) {
 		return n
 	}
 	for _, i := range v.kind.matched {

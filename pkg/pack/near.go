@@ -52,7 +52,23 @@ func (a *attempt) gather(lots []*lot) {
 		}
 		if a.total[c] == 0 && len(p.guests) > 0 {
 			a.seat(p)
+			a.hold(p, c)
 		}
+	}
+}
+
+// gathers reports whether pods of the view were scattered by an earlier attempt.
+func (a *attempt) gathers(v *view) bool {
+	return slices.ContainsFunc(v.host, func(r rule) bool { return r.what == follow && a.groups[r.counter] })
+}
+
+// hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference.
+func (a *attempt) hold(p party, counter int) {
+	if a.total[counter] > 0 || !slices.ContainsFunc(p.guests, func(l *lot) bool { return a.level[l.view.kind.id] < len(l.view.kind.views)-1 }) {
+		return
+	}
+	for _, l := range slices.Concat(p.hosts, p.guests) {
+		l.left = 0
 	}
 }
 

@@ -200,8 +200,10 @@ func (w *world) mended(byPriority bool, by manner, evenly bool) (a, first *attem
 		if first == nil {
 			first = a
 		}
-		learned := evenly && a.learnTurns(caps) || a.learn(caps)
-		if found := a.scattered(groups); !learned && !found {
+		if a.scattered(groups) {
+			continue // what domains could not take tells little
+		}
+		if learned := evenly && a.learnTurns(caps) || a.learn(caps); !learned {
 			break
 		}
 	}

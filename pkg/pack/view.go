@@ -15,6 +15,8 @@ type view struct {
 	admit *admission
 	host  []rule // on kubernetes.io/hostname
 	other []rule // on any other key, sorted by key
+
+	together bool // its pods must all share one node
 }
 
 type what int
@@ -45,21 +47,28 @@ func (w *world) view(k *kind, x wish) *view {
 			v.other = append(v.other, r)
 		}
 	}
+	follows := w.followRules(k, x.pod.Affinity)
+	v.together = slices.ContainsFunc(follows, func(r rule) bool { return r.key == labelHost && r.self })
+	prefer := func(r rule) {
+		if !r.self || !v.together { // pods that must share a node cannot spread or keep away from each other
+			add(r)
+		}
+	}
 	for _, c := range x.pod.Spread {
 		if !c.Soft {
 			add(w.spreadRule(k, x, c))
 		}
 	}
 	for _, c := range x.soft {
-		add(w.spreadRule(k, x, c))
+		prefer(w.spreadRule(k, x, c))
 	}
 	for _, t := range x.pod.AntiAffinity {
 		add(w.termRule(k, t, avoid, true))
 	}
 	for _, t := range x.avoids {
-		add(w.termRule(k, t.Term, avoid, false))
+		prefer(w.termRule(k, t.Term, avoid, false))
 	}
-	for _, r := range w.followRules(k, x.pod.Affinity) {
+	for _, r := range follows {
 		add(r)
 	}
 	for _, t := range x.prefers {
