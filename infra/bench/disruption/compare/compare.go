@@ -291,16 +291,21 @@ func objection(j *karpenter.Judge, c disrupt.Command) (*karpenter.Objection, err
 // left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them when those are gone that
 // Joiner takes.
 func (x *question) left() error {
-	taken := x.taken()
 	for _, n := range x.plan.Spared {
+		gone, begun := x.taken(n.Claim)
 		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
 			if !slices.Contains(x.plan.Eligible[reason], n.Claim) || (n.Word == "drifted") != (reason == api.DisruptionDrifted) || !slices.Contains([]string{"drifted", "stuck", "worth"}, n.Word) {
 				continue
 			}
 			would := func(c karpenter.Cluster) (string, error) {
-				j, err := karpenter.NewJudge(withoutNodes(c, taken))
+				j, err := karpenter.NewJudge(withoutNodes(c, gone))
 				if err != nil {
 					return "", err
+				}
+				for _, c := range begun {
+					if _, err := objection(j, c); err != nil {
+						return "", err
+					}
 				}
 				return j.Would(n.Claim, reason)
 			}
@@ -320,14 +325,21 @@ func (x *question) left() error {
 	return nil
 }
 
-// taken are the claims that the plan is about.
-func (x *question) taken() (out []string) {
+// taken are the claims that are gone when the plan is carried out, as far as those matter for the one that stays. A node of its own static
+// NodePool goes only when its replacement is there, which counts for the limit from the beginning: such commands are begun.
+func (x *question) taken(stays string) (gone []string, begun []disrupt.Command) {
+	mine, _ := hostOf(x.snapshot, stays)
 	for _, list := range [][]disrupt.Command{x.plan.Begin, x.plan.Proposed} {
 		for _, c := range list {
-			out = append(out, c.Claims...)
+			first, _ := hostOf(x.snapshot, c.Claims[0])
+			if x.static(c) == 1 && len(c.Launches) > 0 && first.Pool() == mine.Pool() {
+				begun = append(begun, c)
+			} else {
+				gone = append(gone, c.Claims...)
+			}
 		}
 	}
-	return out
+	return gone, begun
 }
 
 // static is 1 for a command about nodes of a static pool, else 0.

@@ -50,6 +50,18 @@ func TestNothingDiffersUnexplained(t *testing.T) {
 	}
 }
 
+// A drifted node of a static NodePool at its limit waits for the replacement of another, which Karpenter sees too.
+func TestReplacementCountsForLimit(t *testing.T) {
+	b := bothSides(t)
+	out, err := b.compare(generate(b.catalog, 346))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range out.unexplained() {
+		t.Error(f)
+	}
+}
+
 // slips are mistakes that Joiner does not make, each in what it sees or in what it decides.
 func slips() map[string]struct {
 	see    func(*cluster.Snapshot)
