@@ -121,8 +121,9 @@ func (d *draw) addOverlay() {
 	n := len(d.c.NodeOverlays)
 	what := pick(d, "price: '0.0"+fmt.Sprint(1+d.r.IntN(9))+"'", "priceAdjustment: '-"+fmt.Sprint(d.r.IntN(90))+"%'", "priceAdjustment: '+0.05'", "capacity: {example.com/fuse: 3}", "capacity: {example.com/fuse: 3}")
 	if strings.Contains(what, "fuse") {
-		g := d.group()
-		g.requests = append(g.requests, "example.com/fuse: 1")
+		if g := d.group(); !slices.Contains(g.requests, "example.com/fuse: 1") {
+			g.requests = append(g.requests, "example.com/fuse: 1")
+		}
 	}
 	on := pick(d, in(keyType, some(d, 1+d.r.IntN(3), d.c.Settings.Types)...), in(keyCapacity, pick(d, "spot", "on-demand")), in(keyFamily, familyOf(pick(d, d.c.Settings.Types...))),
 		"{key: "+keyPool+", operator: In, values: ["+d.pool().name+"]}", in(keyArch, "amd64"), fmt.Sprintf("{key: %s, operator: Gt, values: ['2']}", keyCPU))

@@ -110,7 +110,8 @@ func listOf(at string) (kind, version string) {
 		"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "daemonsets": "DaemonSet", "persistentvolumes": "PersistentVolume",
 		"persistentvolumeclaims": "PersistentVolumeClaim", "storageclasses": "StorageClass", "csinodes": "CSINode", "nodepools": "NodePool",
 		"nodeclaims": "NodeClaim", "ec2nodeclasses": "EC2NodeClass", "nodeoverlays": "NodeOverlay", "poddisruptionbudgets": "PodDisruptionBudget",
-		"capacitybuffers": "CapacityBuffer", "podtemplates": "PodTemplate",
+		"capacitybuffers": "CapacityBuffer", "podtemplates": "PodTemplate", "deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice",
+		"resourceclaims": "ResourceClaim",
 	}
 	version = strings.TrimPrefix(strings.TrimPrefix(path.Dir(at), "/apis/"), "/api/")
 	return kinds[path.Base(at)] + "List", version
