@@ -59,7 +59,7 @@ CDK_QUIET := 2> >(sed -u -e 's/Runtime process exited abnormally: waitid: no chi
 ROOT_PACKAGES := ./events/... ./functions/... ./pkg/...
 GO_FILES = $(shell git ls-files -co --exclude-standard -- '*.go' | while read -r f; do [ -f "$$f" ] && echo "$$f"; done)
 LOCAL_SOURCES = $(shell find infra/local -name '*.go' ! -name '*_test.go') infra/local/go.mod infra/local/go.sum
-INFRA_SOURCES = $(shell find infra events pkg/setting \( -name node_modules -o -path infra/local \) -prune -o \( -name '*.go' -o -name '*.json' \) -print)
+INFRA_SOURCES = $(shell find infra events pkg/settings \( -name node_modules -o -path infra/local \) -prune -o \( -name '*.go' -o -name '*.json' \) -print)
 
 .PHONY: help
 help: ## list what can be run
@@ -106,7 +106,7 @@ check: $(CONTROLLER_GEN) ## the fast part: format, vet, lint, purity, unit tests
 	$(STEP) 'vet' '10 s, 2 minutes the first time' go vet ./...
 	@$(MAKE) --no-print-directory lint
 	$(STEP) 'purity and unit tests' '90 s' go test -timeout 60m $(ROOT_PACKAGES)
-	$(STEP) 'simulation of 300 seeds' '15 s' go test ./pkg/sim -run 'TestSeeds$$' -args -seeds 300
+	$(STEP) 'simulation of 300 seeds' '15 s' go test ./pkg/testing/sim -run 'TestSeeds$$' -args -seeds 300
 
 .PHONY: test-bench
 test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test that compares with Karpenter: PEER=1.14 or, without it, 1.15
@@ -135,12 +135,12 @@ golden: ## rewrite the expected outputs of scenarios; read the diff as if it wer
 
 .PHONY: sim
 sim: ## simulate seeds on all cores, each with its own disasters: SEEDS=n FIRST_SEED=s (one seed prints its whole story; AIM='a crash point')
-	@go test ./pkg/sim -run 'TestSeeds$$' -v -count=1 -timeout 0 -args -progress -seeds $(or $(SEEDS),1000) -first $(or $(FIRST_SEED),1) \
+	@go test ./pkg/testing/sim -run 'TestSeeds$$' -v -count=1 -timeout 0 -args -progress -seeds $(or $(SEEDS),1000) -first $(or $(FIRST_SEED),1) \
 		$(if $(filter 1,$(SEEDS)),-story) $(if $(AIM),-aim '$(AIM)')
 
 .PHONY: day
 day: ## 24 simulated hours of work that breathes, with disruption: what they cost, and that nothing goes to and fro: SEEDS=n FIRST_SEED=s
-	@go test ./pkg/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
+	@go test ./pkg/testing/sim -run 'TestDay$$' -v -count=1 -timeout 0 -args -hours 24 -from 0 -days $(or $(SEEDS),4) -first $(or $(FIRST_SEED),1)
 
 .PHONY: mutants
 mutants: ## change the product in small ways, one at a time, and count what the tests notice: SEED=1 SAMPLE=400; goes on where it was; MUTANTS_FLAGS=-help

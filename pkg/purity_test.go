@@ -23,39 +23,44 @@ import (
 type layer string
 
 const (
-	noun     layer = "noun"     // plain values; pure
+	model    layer = "model"    // plain values; pure
 	decision layer = "decision" // a plan from a snapshot; pure
-	adapter  layer = "adapter"  // one outside system each
+	provider layer = "provider" // one outside system each
 	shell    layer = "shell"    // observes, decides, applies, through ports of its own
-	wiring   layer = "wiring"   // puts adapters behind the ports; reads the environment
+	wiring   layer = "wiring"   // puts providers behind the ports; reads the environment
 	support  layer = "support"  // for tests and the local runner
 )
 
-// layers has every folder directly below pkg. A new package is entered here: that is the moment to ask what it is.
+// layers has every room below pkg; a package belongs to the room with the longest path that begins its own. A new room is entered here:
+// that is the moment to ask what it is.
 func layers() map[string]layer {
 	return map[string]layer{
-		"api": noun, "awscode": noun, "catalog": noun, "cluster": noun, "install": noun, "metric": noun, "plan": noun, "require": noun, "resource": noun, "setting": noun,
-		"manifest": noun, "workload": noun,
-		"bootstrap": decision, "convert": decision, "doctor": decision, "budget": decision, "buffer": decision, "disrupt": decision, "static": decision, "drain": decision, "drift": decision, "explain": decision, "interrupt": decision, "isolate": decision,
-		"hold": decision, "launch": decision, "migrate": decision, "status": decision, "tick": decision, "cover": decision, "lifecycle": decision, "nodeclass": decision, "overlay": decision, "pack": decision, "pass": decision, "topology": decision,
-		"archive": adapter, "discover": adapter, "fleet": adapter, "kube": adapter, "ledger": adapter, "wake": adapter,
-		"control": shell, "gate": shell, "push": shell, "setup": shell,
-		"app": wiring, "cli": wiring,
-		"checker": support, "controltest": support, "readme": support, "scenario": support, "sim": support,
+		"api": model, "install": model, "model": model, "settings": model, "workload": model,
+		"decisionlog": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision,
+		"scheduling": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/migrate": decision,
+		"cli/status":        decision,
+		"providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
+		"providers/kube": provider, "providers/store": provider,
+		"controllers": shell, "install/setup": shell,
+		"app": wiring, "cli": wiring, "install/crdgen": wiring,
+		"testing": support,
 	}
 }
 
-// mayImport says which of our own packages a layer may know. Adapters know no other adapter: see crossing.
+// mayImport says which of our own packages a layer may know. Providers know no other provider: see crossing.
 func mayImport() map[layer][]layer {
 	return map[layer][]layer{
-		noun:     {noun},
-		decision: {noun, decision},
-		adapter:  {noun, decision, adapter},
-		shell:    {noun, decision, shell},
-		wiring:   {noun, decision, adapter, shell, wiring},
-		support:  {noun, decision, shell, support},
+		model:    {model},
+		decision: {model, decision},
+		provider: {model, decision, provider},
+		shell:    {model, decision, shell},
+		wiring:   {model, decision, provider, shell, wiring},
+		support:  {model, decision, shell, support},
 	}
 }
+
+// deciders are the rooms that providers must not reach, even indirectly: a provider translates, and does not decide.
+func deciders() []string { return []string{"scheduling", "provisioning", "disruption"} }
 
 // listed is what `go list` says about a package, without its tests.
 type listed struct {
@@ -72,9 +77,9 @@ func TestImportsPointRightAndDown(t *testing.T) {
 	}
 }
 
-func TestNounsAndDecisionsArePure(t *testing.T) {
+func TestModelAndDecisionsArePure(t *testing.T) {
 	for _, p := range packages(t) {
-		if l := layers()[folder(p.ImportPath)]; l != noun && l != decision {
+		if l := layers()[room(p.ImportPath)]; l != model && l != decision {
 			continue
 		}
 		for _, problem := range heavy(p) {
@@ -95,8 +100,19 @@ func TestNounsAndDecisionsArePure(t *testing.T) {
 
 func TestSupportImportsNoSDK(t *testing.T) {
 	for _, p := range packages(t) {
-		if layers()[folder(p.ImportPath)] == support {
+		if layers()[room(p.ImportPath)] == support {
 			for _, problem := range heavy(p) {
+				t.Error(problem)
+			}
+		}
+	}
+}
+
+func TestProvidersDoNotReachDeciders(t *testing.T) {
+	for _, p := range packages(t) {
+		// The archive decodes what it stored, and a stored pass holds the plans of the deciders.
+		if layers()[room(p.ImportPath)] == provider && p.ImportPath != "joiner/pkg/providers/archive" {
+			for _, problem := range deciding(p) {
 				t.Error(problem)
 			}
 		}
@@ -136,13 +152,13 @@ func g() { var time t; time.Now() }
 		from, imports string
 		want          []string
 	}{
-		{"joiner/pkg/pack", "joiner/pkg/plan", nil},
-		{"joiner/pkg/app", "joiner/pkg/kube", nil},
-		{"joiner/pkg/fleet", "joiner/pkg/fleet/wire", nil},
-		{"joiner/pkg/control", "joiner/pkg/kube", []string{"joiner/pkg/control (shell) imports joiner/pkg/kube (adapter)"}},
-		{"joiner/pkg/plan", "joiner/pkg/pack", []string{"joiner/pkg/plan (noun) imports joiner/pkg/pack (decision)"}},
-		{"joiner/pkg/fleet", "joiner/pkg/kube", []string{"joiner/pkg/fleet imports joiner/pkg/kube: adapters do not know each other"}},
-		{"joiner/pkg/kube", "joiner/functions/provision", []string{"joiner/pkg/kube imports joiner/functions/provision: pkg knows nothing outside pkg but events"}},
+		{"joiner/pkg/scheduling/binpack", "joiner/pkg/model/plan", nil},
+		{"joiner/pkg/app", "joiner/pkg/providers/kube", nil},
+		{"joiner/pkg/providers/fleet", "joiner/pkg/providers/fleet/wire", nil},
+		{"joiner/pkg/controllers", "joiner/pkg/providers/kube", []string{"joiner/pkg/controllers (shell) imports joiner/pkg/providers/kube (provider)"}},
+		{"joiner/pkg/model/plan", "joiner/pkg/scheduling/binpack", []string{"joiner/pkg/model/plan (model) imports joiner/pkg/scheduling/binpack (decision)"}},
+		{"joiner/pkg/providers/fleet", "joiner/pkg/providers/kube", []string{"joiner/pkg/providers/fleet imports joiner/pkg/providers/kube: providers do not know each other"}},
+		{"joiner/pkg/providers/kube", "joiner/functions/provision", []string{"joiner/pkg/providers/kube imports joiner/functions/provision: pkg knows nothing outside pkg but events"}},
 		{"joiner/pkg/novel", "fmt", []string{"joiner/pkg/novel: which layer is it? enter it in layers() of pkg/purity_test.go"}},
 	} {
 		got := crossing(listed{ImportPath: c.from, Imports: []string{c.imports}})
@@ -150,10 +166,14 @@ func g() { var time t; time.Now() }
 			t.Errorf("%s imports %s (-want +got):\n%s", c.from, c.imports, d)
 		}
 	}
-	got := heavy(listed{ImportPath: "joiner/pkg/plan", Deps: []string{"fmt", "k8s.io/api/core/v1", "k8s.io/client-go/rest", "github.com/aws/smithy-go"}})
+	if d := cmp.Diff([]string{"joiner/pkg/providers/kube reaches joiner/pkg/scheduling/binpack: providers do not decide"},
+		deciding(listed{ImportPath: "joiner/pkg/providers/kube", Deps: []string{"fmt", "joiner/pkg/model/plan", "joiner/pkg/scheduling/binpack"}})); d != "" {
+		t.Errorf("deciding (-want +got):\n%s", d)
+	}
+	got := heavy(listed{ImportPath: "joiner/pkg/model/plan", Deps: []string{"fmt", "k8s.io/api/core/v1", "k8s.io/client-go/rest", "github.com/aws/smithy-go"}})
 	wantHeavy := []string{
-		"joiner/pkg/plan reaches k8s.io/client-go/rest, even if indirectly",
-		"joiner/pkg/plan reaches github.com/aws/smithy-go, even if indirectly",
+		"joiner/pkg/model/plan reaches k8s.io/client-go/rest, even if indirectly",
+		"joiner/pkg/model/plan reaches github.com/aws/smithy-go, even if indirectly",
 	}
 	if d := cmp.Diff(wantHeavy, got); d != "" {
 		t.Errorf("heavy (-want +got):\n%s", d)
@@ -162,23 +182,34 @@ func g() { var time t; time.Now() }
 
 // crossing are the imports of a package that point the wrong way.
 func crossing(p listed) []string {
-	from := folder(p.ImportPath)
+	from := room(p.ImportPath)
 	own, known := layers()[from]
 	if !known {
 		return []string{p.ImportPath + ": which layer is it? enter it in layers() of pkg/purity_test.go"}
 	}
 	var problems []string
 	for _, path := range p.Imports {
-		to := folder(path)
+		to := room(path)
 		switch {
 		case !strings.HasPrefix(path, "joiner/") || from == to:
 		case strings.HasPrefix(path, "joiner/events") && (own == wiring || own == shell):
 		case to == "":
 			problems = append(problems, fmt.Sprintf("%s imports %s: pkg knows nothing outside pkg but events", p.ImportPath, path))
-		case own == adapter && layers()[to] == adapter:
-			problems = append(problems, fmt.Sprintf("%s imports %s: adapters do not know each other", p.ImportPath, path))
+		case own == provider && layers()[to] == provider:
+			problems = append(problems, fmt.Sprintf("%s imports %s: providers do not know each other", p.ImportPath, path))
 		case !slices.Contains(mayImport()[own], layers()[to]):
 			problems = append(problems, fmt.Sprintf("%s (%s) imports %s (%s)", p.ImportPath, own, path, layers()[to]))
+		}
+	}
+	return problems
+}
+
+// deciding are the deciders that a package reaches, directly or not.
+func deciding(p listed) []string {
+	var problems []string
+	for _, dep := range p.Deps {
+		if slices.Contains(deciders(), room(dep)) {
+			problems = append(problems, fmt.Sprintf("%s reaches %s: providers do not decide", p.ImportPath, dep))
 		}
 	}
 	return problems
@@ -231,13 +262,19 @@ func readsClock(function string) bool {
 	return slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTicker", "NewTimer"}, function)
 }
 
-// folder is the name directly below joiner/pkg, or "" for what is elsewhere.
-func folder(importPath string) string {
-	rest, ok := strings.CutPrefix(importPath, "joiner/pkg/")
+// room is the room below joiner/pkg that a package belongs to, its first folder where it is entered nowhere, or "" for what is elsewhere.
+func room(importPath string) string {
+	path, ok := strings.CutPrefix(importPath, "joiner/pkg/")
 	if !ok {
 		return ""
 	}
-	first, _, _ := strings.Cut(rest, "/")
+	first, _, _ := strings.Cut(path, "/")
+	for path != "" {
+		if _, known := layers()[path]; known {
+			return path
+		}
+		path = path[:max(0, strings.LastIndex(path, "/"))]
+	}
 	return first
 }
 

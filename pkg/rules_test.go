@@ -4,57 +4,38 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// proof is one row of the tables in README.md that say which test would fail without a rule.
-type proof struct {
-	section, rule string
-	by            []string // "path below pkg", or "path TestName", or "path TestName/a case of it"
+// rulesFile lists the rules, one a line: the rule, then what proves it, with tabs between.
+const rulesFile = "testing/rules.tsv"
+
+// ruleProof is one row of the rules file.
+type ruleProof struct {
+	rule string
+	by   []string // "path below pkg", or "path TestName", or "path TestName/a case of it"
 }
 
-// proofs are the rows of every table with the columns section, rule and proven by, of a page.
-func proofs(page string) (out []proof) {
-	cells := func(line string) []string {
-		var list []string
-		for cell := range strings.SplitSeq(strings.Trim(strings.TrimSpace(line), "|"), "|") {
-			list = append(list, strings.TrimSpace(cell))
-		}
-		return list
-	}
-	span := regexp.MustCompile("`([^`]+)`")
-	inside := false
-	for line := range strings.Lines(page) {
-		if !strings.HasPrefix(line, "|") {
-			inside = false
+// readRuleProofs returns the rows of a rules file. Lines that begin with # are comments.
+func readRuleProofs(text string) (rows []ruleProof) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		c := cells(line)
-		switch {
-		case cmp.Equal(c, []string{"section", "rule", "proven by"}):
-			inside = true
-		case !inside || strings.Trim(line, "|- \n") == "":
-		case len(c) != 3:
-			out = append(out, proof{rule: strings.TrimSpace(line)})
-		default:
-			p := proof{section: c[0], rule: c[1]}
-			for _, s := range span.FindAllStringSubmatch(c[2], -1) {
-				p.by = append(p.by, s[1])
-			}
-			out = append(out, p)
-		}
+		cells := strings.Split(line, "\t")
+		rows = append(rows, ruleProof{cells[0], cells[1:]})
 	}
-	return out
+	return rows
 }
 
-// unproven says what is wrong with a row, or nothing.
-func unproven(p proof) (problems []string) {
-	if !regexp.MustCompile(`^\d+(\.\d+)*(, \d+(\.\d+)*)*$`).MatchString(p.section) || p.rule == "" || len(p.by) == 0 {
-		problems = append(problems, "it is not section, rule and `proof`")
+// findProofProblems says what is wrong with a row, or nothing.
+func findProofProblems(p ruleProof) (problems []string) {
+	if p.rule == "" || len(p.by) == 0 {
+		problems = append(problems, "it is not a rule and its proofs, with tabs between")
 	}
 	for _, by := range p.by {
 		path, test, _ := strings.Cut(by, " ")
@@ -76,33 +57,34 @@ func unproven(p proof) (problems []string) {
 	return problems
 }
 
-// TestRulesNameTheirProof keeps the tables of rules true: every scenario and test that they name is there.
+// TestRulesNameTheirProof keeps the list of rules true: every scenario and test that it names is there.
 func TestRulesNameTheirProof(t *testing.T) {
-	page, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(filepath.FromSlash(rulesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := proofs(string(page))
-	if len(rows) < 20 {
-		t.Errorf("README.md has %d rows of rules: the tables are not found", len(rows))
+	rows := readRuleProofs(string(text))
+	if len(rows) < 100 {
+		t.Errorf("%s has %d rows: it is cut short", rulesFile, len(rows))
 	}
 	for _, p := range rows {
-		for _, problem := range unproven(p) {
-			t.Errorf("README.md, section %s, %q: %s", p.section, p.rule, problem)
+		for _, problem := range findProofProblems(p) {
+			t.Errorf("%s, %q: %s", rulesFile, p.rule, problem)
 		}
 	}
 }
 
 // TestRowsCanFail shows a row of each kind that is refused.
 func TestRowsCanFail(t *testing.T) {
-	rows := proofs("| a | b |\n|---|---|\n| 1 | 2 |\n\n| section | rule | proven by |\n|---|---|---|\n| 5.3 | order | `drain/testdata/order.txt`, `rules_test.go TestRowsCanFail/2.1` |\n" +
-		"| five | x | `drain/testdata/order.txt` |\n| 1 | x | order.txt |\n| 1 | x |\n| 2.1, 3 | x | `drain/testdata/other.txt`, `rules_test.go TestOther`, `rules_test.go`, " +
-		"`drain/testdata/order.txt TestX`, `rules_test.go TestRowsCanFail/` |\nEnd.\n| 9 | x | y |\n")
-	var got []string
+	const order, part = "nodeclaim/drain/testdata/order.txt", "a case"
+	rows := readRuleProofs("# a comment\norder\t" + order + "\trules_test.go TestRowsCanFail/" + part + "\n\n" +
+		"no proof\n" +
+		"x\tnodeclaim/drain/testdata/other.txt\trules_test.go TestOther\trules_test.go\t" + order + " TestX\trules_test.go TestRowsCanFail/another\n")
+	var got []int
 	for _, p := range rows {
-		got = append(got, fmt.Sprintf("%s %s %d", p.section, p.rule, len(unproven(p))))
+		got = append(got, len(findProofProblems(p)))
 	}
-	if diff := cmp.Diff([]string{"5.3 order 1", "five x 1", "1 x 1", " | 1 | x | 1", "2.1, 3 x 4"}, got); diff != "" {
-		t.Error(diff)
+	if want := []int{0, 1, 5}; !cmp.Equal(got, want) {
+		t.Errorf("problems of the rows: %v, want %v", got, want)
 	}
 }

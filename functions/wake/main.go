@@ -15,5 +15,5 @@ func main() {
 	if err != nil {
 		log.Fatalf("wake: %v", err) // a cold start that cannot work must be loud
 	}
-	lambda.Start(desk.Handle)
+	lambda.Start(desk.HandleRequest)
 }

@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"joiner/infra/bench/karpenter"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/checker"
 	"joiner/pkg/cli"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/testing/plancheck"
 	"joiner/pkg/workload"
 )
 
@@ -123,20 +123,20 @@ var differential = struct {
 
 // judges has what the test needs of the world outside.
 type judges struct {
-	catalog catalog.Catalog
-	market  checker.Market
+	catalog instancetypes.Catalog
+	market  plancheck.Market
 }
 
 func newJudges(t *testing.T) judges {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolved, err := os.ReadFile("../../pkg/catalog/testdata/resolved-types.json.gz")
+	resolved, err := os.ReadFile("../../pkg/model/instancetypes/testdata/resolved-types.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := checker.NewMarket(builtin.Data(), resolved)
+	m, err := plancheck.NewMarket(builtin.Data(), resolved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,14 +147,14 @@ func newJudges(t *testing.T) judges {
 // both plans the workload of the seed with Joiner and with Karpenter.
 func (j judges) both(t *testing.T, seed uint64) (f workload.File, ours, theirs workload.Placement) {
 	text, pools := randomFile(seed)
-	f, err := workload.Load(func(path string) ([]byte, error) {
+	f, err := workload.LoadWorkload(func(path string) ([]byte, error) {
 		return []byte(map[string]string{"w": text, "pools": pools}[path]), nil
 	}, "w", "")
 	if err != nil {
 		t.Fatalf("seed %d: %v\n%s%s", seed, err, text, pools)
 	}
 	// Karpenter puts all spot capacity into one place if that is cheapest, so Joiner may too.
-	if ours, err = cli.PlanBy(f, j.catalog, cluster.Rules{SpotPoolShare: 1}); err != nil {
+	if ours, err = cli.PlanBy(f, j.catalog, cluster.Settings{MaxSpotPoolFraction: 1}); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	in, err := karpenter.Read(f, j.catalog)
@@ -175,10 +175,10 @@ func TestDifferential(t *testing.T) {
 	for i := range *differential.seeds {
 		seed := *differential.first + uint64(i)
 		f, ours, theirs := j.both(t, seed)
-		if v := checker.Check(f, j.market, ours).Violations; len(v) > 0 {
+		if v := plancheck.CheckPlacement(f, j.market, ours).Violations; len(v) > 0 {
 			t.Errorf("seed %d: %s", seed, strings.Join(v[:min(3, len(v))], "; "))
 		}
-		if v := checker.Check(f, j.market, theirs).Violations; len(v) > 0 {
+		if v := plancheck.CheckPlacement(f, j.market, theirs).Violations; len(v) > 0 {
 			faulty++
 			continue // what it does against the rules is no yardstick
 		}

@@ -55,11 +55,11 @@ func packLarge(files string) ([]solo, error) {
 
 // alone packs the file and prints what it took as JSON.
 func (b *bench) alone(path string) error {
-	f, err := workload.Load(os.ReadFile, path, "")
+	f, err := workload.LoadWorkload(os.ReadFile, path, "")
 	if err != nil {
 		return err
 	}
-	p, err := cli.Plan(f, b.catalog)
+	p, err := cli.PlanWorkload(f, b.catalog)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 
 	"joiner/infra/bench/karpenter"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/checker"
 	"joiner/pkg/cli"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/testing/plancheck"
 	"joiner/pkg/workload"
 )
 
@@ -33,8 +33,8 @@ type bench struct {
 	large    string
 	only     bool // leave Karpenter out
 	patience time.Duration
-	catalog  catalog.Catalog
-	market   checker.Market
+	catalog  instancetypes.Catalog
+	market   plancheck.Market
 }
 
 // row is one workload's outcome. A side that did not run is nil.
@@ -47,14 +47,14 @@ type row struct {
 // side is what one packer made of a workload.
 type side struct {
 	plan   workload.Placement
-	report checker.Report
+	report plancheck.Report
 }
 
 func main() {
 	b := bench{}
 	flag.StringVar(&b.folder, "workloads", envOr("WORKLOADS", "workloads"), "folder with workload files; WORKLOADS in the environment does the same")
 	flag.StringVar(&b.out, "out", "", "file for the Markdown table, none when empty")
-	flag.StringVar(&b.resolved, "resolved", "../../pkg/catalog/testdata/resolved-types.json.gz", "labels and amounts of every instance type, for the checker")
+	flag.StringVar(&b.resolved, "resolved", "../../pkg/model/instancetypes/testdata/resolved-types.json.gz", "labels and amounts of every instance type, for the checker")
 	flag.BoolVar(&b.only, "joiner-only", false, "leave Karpenter out")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "how long Karpenter may take for one workload")
 	flag.StringVar(&b.large, "large", "", "workload files, parted by commas, that Joiner packs alone, each in a process of its own on one core")
@@ -84,14 +84,14 @@ func envOr(name, def string) string {
 // with loads what every run needs, and does the work.
 func (b *bench) with(work func() error) error {
 	var err error
-	if b.catalog, err = catalog.Decode(builtin.Data()); err != nil {
+	if b.catalog, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
 		return err
 	}
 	resolved, err := os.ReadFile(b.resolved)
 	if err != nil {
 		return fmt.Errorf("read resolved types: %w", err)
 	}
-	if b.market, err = checker.NewMarket(builtin.Data(), resolved); err != nil {
+	if b.market, err = plancheck.NewMarket(builtin.Data(), resolved); err != nil {
 		return err
 	}
 	return work()
@@ -145,13 +145,13 @@ func (b *bench) files() ([]string, error) {
 
 // one packs a workload with both, Joiner first: what Karpenter leaves in memory must not help it.
 func (b *bench) one(path string) (row, error) {
-	f, err := workload.Load(os.ReadFile, path, "")
+	f, err := workload.LoadWorkload(os.ReadFile, path, "")
 	if err != nil {
 		return row{}, err
 	}
 	r := row{workload: f.Name, pods: f.Pending(), nodes: len(f.Nodes)}
 	runtime.GC()
-	p, err := cli.Plan(f, b.catalog)
+	p, err := cli.PlanWorkload(f, b.catalog)
 	if err != nil {
 		return row{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -167,7 +167,7 @@ func (b *bench) one(path string) (row, error) {
 	defer cancel()
 	var result scheduling.Results
 	runtime.GC()
-	took := cli.Measure(func() { result, err = in.Solve(ctx) })
+	took := cli.MeasureWork(func() { result, err = in.Solve(ctx) })
 	if err != nil {
 		return row{}, fmt.Errorf("%s: Karpenter: %w", path, err)
 	}
@@ -178,7 +178,7 @@ func (b *bench) one(path string) (row, error) {
 }
 
 func (b *bench) judged(f workload.File, p workload.Placement) *side {
-	s := &side{plan: p, report: checker.Check(f, b.market, p)}
+	s := &side{plan: p, report: plancheck.CheckPlacement(f, b.market, p)}
 	fmt.Fprintf(os.Stderr, "%-10s %-9s %8.3f s %8.3f s CPU %10.4f USD/h %5d nodes %5d unplaced, checker: %s\n",
 		f.Name, p.Tool, p.PlanSeconds, p.PlanUserSeconds, s.report.HourlyUSD, s.report.Nodes, s.report.Unplaced, verdict(s.report))
 	for _, v := range s.report.Violations[:min(3, len(s.report.Violations))] {
@@ -187,7 +187,7 @@ func (b *bench) judged(f workload.File, p workload.Placement) *side {
 	return s
 }
 
-func verdict(r checker.Report) string {
+func verdict(r plancheck.Report) string {
 	if len(r.Violations) == 0 {
 		return "valid"
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/checker"
+	"joiner/pkg/testing/plancheck"
 	"joiner/pkg/workload"
 )
 
 // The whole program on one small workload: both sides run, are judged, and the table is written.
 func TestBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "results.md")
-	b := bench{out: out, resolved: "../../pkg/catalog/testdata/resolved-types.json.gz", patience: 1 << 40}
+	b := bench{out: out, resolved: "../../pkg/model/instancetypes/testdata/resolved-types.json.gz", patience: 1 << 40}
 	if err := b.with(func() error { return b.run([]string{"../../pkg/cli/testdata/shop.yaml"}) }); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestFolder(t *testing.T) {
 
 func TestFaultsAndMeans(t *testing.T) {
 	side := func(usd, cpu float64, bad ...string) *side {
-		return &side{plan: workload.Placement{PlanUserSeconds: cpu}, report: checker.Report{HourlyUSD: usd, Violations: bad}}
+		return &side{plan: workload.Placement{PlanUserSeconds: cpu}, report: plancheck.Report{HourlyUSD: usd, Violations: bad}}
 	}
 	rows := []row{
 		{workload: "a", pods: 5000, joiner: side(1, 0.1), karpenter: side(2, 10, "Karpenter's are its own affair")},

@@ -2,7 +2,7 @@
 
 Aliases, function URLs and generated secrets are made in moto, and dynamic references to secrets resolved. Every other type that moto does not know is kept as it is written in the template, so that the
 resources of the stack can be asked for. Custom resources are answered here, as setup would answer: what setup really does is tested in
-infra/local/setuptest. Each request to one is a line in the file of the first argument. The second argument is the port."""
+infra/local/contract/setup. Each request to one is a line in the file of the first argument. The second argument is the port."""
 
 import json
 import sys

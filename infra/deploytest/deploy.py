@@ -155,13 +155,13 @@ def story():
           [("Create", "PreflightResource"), ("Create", "SetupResource")])
 
     check("nothing differs after a deployment", "no differences" in cdk("diff", "--all").lower(), True)
-    out = cdk("diff", "--all", "-c", "logRetentionDays=30", "-c", "soldOutFor=4m")
-    check("a changed setting is a difference", ("SOLD_OUT_FOR" in out, "RetentionInDays" in out), (True, True))
+    out = cdk("diff", "--all", "-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m")
+    check("a changed setting is a difference", ("UNAVAILABLE_OFFERING_TTL" in out, "RetentionInDays" in out), (True, True))
 
-    deploy("-c", "logRetentionDays=30", "-c", "soldOutFor=4m", "-c", "onDelete=drain")
+    deploy("-c", "logRetentionDays=30", "-c", "unavailableOfferingTTL=4m", "-c", "onDelete=drain")
     lam = client("lambda")
     check("the functions have the new setting",
-          {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("SOLD_OUT_FOR") for f in FUNCTIONS}, {"4m"})
+          {lam.get_function(FunctionName=f"joiner-demo-{f}")["Configuration"]["Environment"]["Variables"].get("UNAVAILABLE_OFFERING_TTL") for f in FUNCTIONS}, {"4m"})
     check("the aliases moved on", {lam.get_alias(FunctionName=f"joiner-demo-{f}", Name="live")["FunctionVersion"] for f in FUNCTIONS if f != "setup"}, {"2"})
     check("log groups end after 30 days",
           {g["retentionInDays"] for g in client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/joiner-demo-")["logGroups"]}, {30})

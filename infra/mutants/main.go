@@ -21,8 +21,8 @@ import (
 
 // areas returns the packages whose failure hurts users most: packing, disruption, launching, termination, error classes, the stack.
 func areas() []string {
-	return []string{"pkg/pack", "pkg/cover", "pkg/topology", "pkg/disrupt", "pkg/drift", "pkg/budget", "pkg/launch", "pkg/fleet",
-		"pkg/lifecycle", "pkg/drain", "pkg/interrupt", "pkg/awscode", "infra/stack"}
+	return []string{"pkg/scheduling/binpack", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption", "pkg/disruption/drift", "pkg/model/budgets", "pkg/nodeclaim/launch", "pkg/providers/fleet",
+		"pkg/nodeclaim/lifecycle", "pkg/nodeclaim/drain", "pkg/nodeclaim/interruption", "pkg/nodeclaim/awserrors", "infra/stack"}
 }
 
 func main() {

@@ -63,9 +63,9 @@ func TestCoveredBlock(t *testing.T) {
 		ok          bool
 	}{
 		{"mode: set", "", 0, 0, false},
-		{"joiner/pkg/pack/bin.go:12.34,15.2 3 1", "pkg/pack/bin.go", 12, 15, true},
-		{"joiner/pkg/pack/bin.go:12.34,15.2 3 0", "", 0, 0, false},
-		{"joiner/pkg/pack/bin.go:12.34,15.2 3 20", "pkg/pack/bin.go", 12, 15, true},
+		{"joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 1", "pkg/scheduling/binpack/bin.go", 12, 15, true},
+		{"joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 0", "", 0, 0, false},
+		{"joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 20", "pkg/scheduling/binpack/bin.go", 12, 15, true},
 	} {
 		file, first, last, ok := coveredBlock(c.line)
 		if ok != c.ok || ok && (file != c.file || first != c.first || last != c.last) {
@@ -75,14 +75,14 @@ func TestCoveredBlock(t *testing.T) {
 }
 
 func TestOwnTestsComeFirst(t *testing.T) {
-	block := map[string][]int{"pkg/pack/bin.go": {10, 20}}
-	all := []testPackage{{Path: "pkg/sim", Took: 9, Covered: block}, {Path: "pkg/cli", Took: 2, Covered: block},
-		{Path: "pkg/pack", Took: 30, Covered: block}, {Path: "pkg/x", Covered: map[string][]int{"pkg/pack/bin.go": {21, 30}}}}
+	block := map[string][]int{"pkg/scheduling/binpack/bin.go": {10, 20}}
+	all := []testPackage{{Path: "pkg/testing/sim", Took: 9, Covered: block}, {Path: "pkg/cli", Took: 2, Covered: block},
+		{Path: "pkg/scheduling/binpack", Took: 30, Covered: block}, {Path: "pkg/x", Covered: map[string][]int{"pkg/scheduling/binpack/bin.go": {21, 30}}}}
 	var got []string
-	for _, p := range testsOf(mutant{File: "pkg/pack/bin.go", Line: 20}, all) {
+	for _, p := range testsOf(mutant{File: "pkg/scheduling/binpack/bin.go", Line: 20}, all) {
 		got = append(got, p.Path)
 	}
-	if diff := cmp.Diff([]string{"pkg/pack", "pkg/cli", "pkg/sim"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"pkg/scheduling/binpack", "pkg/cli", "pkg/testing/sim"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -20,7 +20,7 @@ const module = "joiner/"
 
 // testPackage is one package with tests, and what its tests run when nothing is changed.
 type testPackage struct {
-	Path    string           // from the repository's root, such as pkg/pack
+	Path    string           // from the repository's root, such as pkg/scheduling/binpack
 	Took    time.Duration    // how long its tests take
 	Covered map[string][]int // by file: the lines that its tests run, as first and last of each block, in turn
 }
@@ -126,7 +126,7 @@ func measureOne(ctx context.Context, path string, areas []string) (testPackage, 
 	return p, lines.Err()
 }
 
-// coveredBlock reads one line of a coverage profile, such as joiner/pkg/pack/bin.go:12.34,15.2 3 1; ok is false for a block that no
+// coveredBlock reads one line of a coverage profile, such as joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 1; ok is false for a block that no
 // test runs and for the line before the first.
 func coveredBlock(text string) (file string, first, last int, ok bool) {
 	place, counts, found := strings.Cut(text, " ")

@@ -79,7 +79,7 @@ func TestEveryAlarmWatchesItsMetric(t *testing.T) {
 
 // A threshold that is a setting moves with that setting, and no other alarm does.
 func TestThresholdsAreTheirSettings(t *testing.T) {
-	set := map[string]any{"priceAlarmUSD": 99, "nodesAlarm": 7, "unplacedAlarm": "1h", "catalogAlarm": "2h"}
+	set := map[string]any{"priceAlarmUSD": 99, "nodesAlarm": 7, "unschedulablePodsAlarm": "1h", "staleCatalogAlarm": "2h"}
 	got := alarmsOf(t, set)
 	want := everyAlarm()
 	for name, to := range map[string][2]string{"Price": {"over 12.5,", "over 99,"}, "Nodes": {"over 300,", "over 7,"}, "PodsUnplaced": {"over 900,", "over 3600,"}, "CatalogOld": {"over 21600,", "over 7200,"}} {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awscloudwatch"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/metric"
+	"joiner/pkg/model/metrics"
 )
 
 // addDashboard shows the fleet, the way of pods to nodes, what is disrupted and interrupted, and the functions themselves.
@@ -25,32 +25,32 @@ func (s *joiner) addDashboard(functions []function) {
 		DashboardName: jsii.String("joiner-" + s.cluster), DefaultInterval: awscdk.Duration_Hours(jsii.Number(24)),
 	})
 	d.AddWidgets(
-		s.graph("Price of the nodes, USD per hour", true, s.search(byPool, metric.PoolCost, "Maximum")),
-		s.graph("Nodes", true, s.search(byPool, metric.PoolNodes, "Maximum")))
+		s.graph("Price of the nodes, USD per hour", true, s.search(byPool, metrics.PoolCost, "Maximum")),
+		s.graph("Nodes", true, s.search(byPool, metrics.PoolNodes, "Maximum")))
 	d.AddWidgets(
 		s.graph("From pending to launch, seconds", false, s.decision("p50"), s.decision("p90"), s.decision("Maximum")),
-		s.graph("Pods that no pool can hold", false, s.measured(metric.Unschedulable, labelled(most(5), "pods")),
-			s.measured(metric.Unbound, labelled(most(5), "seconds of the oldest"))))
+		s.graph("Pods that no pool can hold", false, s.measured(metrics.Unschedulable, labelled(most(5), "pods")),
+			s.measured(metrics.Unbound, labelled(most(5), "seconds of the oldest"))))
 	d.AddWidgets(
-		s.graph("Disruptions by reason", true, s.search(byReason, metric.ClaimsDisrupt, "Sum")),
-		s.graph("NodeClaims", false, s.measured(metric.ClaimsCreated, labelled(sum(5), "created")), s.measured(metric.ClaimsEnded, labelled(sum(5), "ended"))))
+		s.graph("Disruptions by reason", true, s.search(byReason, metrics.ClaimsDisrupt, "Sum")),
+		s.graph("NodeClaims", false, s.measured(metrics.ClaimsCreated, labelled(sum(5), "created")), s.measured(metrics.ClaimsEnded, labelled(sum(5), "ended"))))
 	d.AddWidgets(
-		s.graph("Notices by reason", true, s.search(byReason, metric.Notices, "Sum")),
-		s.graph("From notice to handled, seconds", false, s.measured(metric.NoticeHandled, labelled(most(5), "slowest"))))
+		s.graph("Notices by reason", true, s.search(byReason, metrics.Notices, "Sum")),
+		s.graph("From notice to handled, seconds", false, s.measured(metrics.NoticeHandled, labelled(most(5), "slowest"))))
 	if s.secret != nil {
-		d.AddWidgets(s.graph("What push missed", false, s.measured(metric.PushMissed, labelled(sum(5), "pods and deletions"))))
+		d.AddWidgets(s.graph("What push missed", false, s.measured(metrics.PushMissed, labelled(sum(5), "pods and deletions"))))
 	}
 	d.AddWidgets(s.graph("Errors of the functions", true, errors...), s.graph("Duration of the functions, ms", false, durations...))
 }
 
 func (s *joiner) decision(statisticName string) awscloudwatch.IMetric {
-	return s.measured(metric.DecisionTime, labelled(statistic(statisticName, 5), statisticName))
+	return s.measured(metrics.DecisionTime, labelled(statistic(statisticName, 5), statisticName))
 }
 
 // search finds the metrics of all pools or reasons, which nobody knows beforehand.
 func (s *joiner) search(dimensions, name, statisticName string) awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SEARCH('{%s,%s} MetricName="%s" cluster="%s"', '%s', 300)`, metric.Namespace, dimensions, name, s.cluster, statisticName)),
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{%s,%s} MetricName="%s" cluster="%s"', '%s', 300)`, metrics.Namespace, dimensions, name, s.cluster, statisticName)),
 		Label:      jsii.String(""), UsingMetrics: &map[string]awscloudwatch.IMetric{}, Period: awscdk.Duration_Minutes(jsii.Number(5)),
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner/events"
-	"joiner/pkg/setting"
+	"joiner/pkg/settings"
 )
 
 // function says what one Lambda function is given; what is the same for all is in addFunction.
@@ -97,7 +97,7 @@ func (p Props) reserved(f function) int {
 	case f.alone:
 		return 1
 	case f.urgent:
-		return p.Stack.NoticeConcurrency
+		return p.Stack.InterruptionConcurrency
 	}
 	return 0
 }
@@ -199,7 +199,7 @@ func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 // addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator; or not at all.
 func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) (awsiam.Role, awscdk.CfnResource) {
 	statements := append(s.commonAllows(f, logGroup, deadLetters), f.allows(s)...)
-	if s.props.Functions.Mode == setting.ModeObserve {
+	if s.props.Functions.Mode == settings.ModeObserve {
 		statements = slices.DeleteFunc(statements, func(st statement) bool { return st.changes })
 	}
 	role := awsiam.NewRole(s.Stack, jsii.String(f.id+"Role"), &awsiam.RoleProps{
@@ -250,7 +250,7 @@ func (s *joiner) environment(f function) *map[string]*string {
 	return &env
 }
 
-// retention is the enum of CDK for a number of days that pkg/setting allows.
+// retention is the enum of CDK for a number of days that pkg/settings allows.
 func retention(days int) awslogs.RetentionDays {
 	words := map[int]awslogs.RetentionDays{
 		1: awslogs.RetentionDays_ONE_DAY, 3: awslogs.RetentionDays_THREE_DAYS, 5: awslogs.RetentionDays_FIVE_DAYS,
@@ -260,7 +260,7 @@ func retention(days int) awslogs.RetentionDays {
 	}
 	word, ok := words[days]
 	if !ok {
-		panic(fmt.Sprintf("log retention of %d days is allowed by pkg/setting and unknown here", days))
+		panic(fmt.Sprintf("log retention of %d days is allowed by pkg/settings and unknown here", days))
 	}
 	return word
 }

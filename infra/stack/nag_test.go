@@ -21,7 +21,7 @@ func accepted() map[string]string {
 		"AwsSolutions-S1":   "the bucket holds one object that can be made again, with public instance types and prices; who reads it is not worth a second bucket",
 		"AwsSolutions-IAM4": "EKS asks for exactly these managed policies on node roles and widens them when nodes need more; the functions' roles have none",
 		"AwsSolutions-IAM5": "a wildcard stands where IAM knows no resource (Describe calls, X-Ray, the price list) or the resource does not exist yet, and then conditions " +
-			"on region or tags narrow it; testdata/permissions.txt shows every statement, and infra/local/iamtest that each is needed and what it refuses",
+			"on region or tags narrow it; testdata/permissions.txt shows every statement, and infra/local/contract/iam that each is needed and what it refuses",
 		"AwsSolutions-SMG4": "the secret is the path of a hint that anybody may give: another one is made by switching push off and on, and a rotation behind the " +
 			"back of the cluster's webhook would only silence it",
 		"AwsSolutions-SQS3": "these queues are the dead-letter queues",

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsec2"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/setting"
+	"joiner/pkg/settings"
 )
 
 // network is where the functions run: outside of any VPC, or in subnets from which the API server's private endpoint can be reached.
@@ -17,7 +17,7 @@ type network struct {
 	groups  *[]awsec2.ISecurityGroup
 }
 
-// endpoint is a private way to one AWS service that the functions call (spec iam-and-eks.md §3.5). What Lambda does for them, such as
+// endpoint is a private way to one AWS service that the functions call. What Lambda does for them, such as
 // logs, traces and dead letters, does not go through the VPC.
 type endpoint struct{ id, service, why string }
 
@@ -31,7 +31,7 @@ func endpoints() []endpoint {
 const usdPerEndpointHour = 0.01
 
 // checkNetwork finds settings that do not go together.
-func checkNetwork(v setting.StackValues) error {
+func checkNetwork(v settings.StackValues) error {
 	in := len(v.SubnetIDs) > 0
 	switch {
 	case in != (v.VPCID != ""):

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
 )
 
 // statement is one IAM permission. Statements with the same sid in several functions are the same statement.
@@ -22,7 +22,7 @@ type statement struct {
 // conditions are operator, then key, then values.
 type conditions map[string]map[string][]string
 
-// The tags that mark what is ours (spec/iam-and-eks.md §1). Every create call must carry all three, every change and
+// The tags that mark what is ours. Every create call must carry all three, every change and
 // deletion works only on what carries the first two.
 const (
 	tagNodePool    = "karpenter.sh/nodepool"
@@ -89,7 +89,7 @@ func disruptAllows(s *joiner) []statement {
 
 // storeTicks is for passes that are kept whole: those in which something failed, or all of them for the decision log.
 func (s *joiner) storeTicks() []statement {
-	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + tick.Prefix + "*"}}}
+	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
 }
 
 // readShifts is for zones that the cluster is shifted away from.
@@ -108,7 +108,7 @@ func (s *joiner) describeLevels() statement {
 
 func refreshAllows(s *joiner) []statement {
 	var rehearse []statement // EC2 answers a dry run only to who may do the deed
-	if s.props.Functions.RehearseLaunches {
+	if s.props.Functions.DryRunValidation {
 		rehearse = s.launch()
 	}
 	var commitments []statement // those of EC2 and of Savings Plans know no resources

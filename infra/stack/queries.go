@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
 )
 
 // query is a question to the decision log, ready to be asked in CloudWatch Logs Insights.
@@ -18,7 +18,7 @@ type query struct {
 // queries are the questions that people ask. Most read the records that pass through the log as "tick", of whose lists Logs Insights
 // shows one entry at a time: the first.
 func queries() []query {
-	both := []string{tick.Provision, tick.Disrupt}
+	both := []string{decisionlog.Provision, decisionlog.Disrupt}
 	return []query{
 		{"Decisions", "decisions", `fields @timestamp, tick.function, tick.fleet.nodes, tick.fleet.hourlyUSD, tick.hourlyUSD, tick.gap
 | filter msg = "tick"
@@ -27,14 +27,14 @@ func queries() []query {
 		{"Unplaced", "pods without a node", `fields @timestamp, tick.unplaced.0.count as pods, tick.unplaced.0.names.0 as pod, tick.unplaced.0.why as why
 | filter msg = "tick" and ispresent(tick.unplaced.0.why)
 | sort @timestamp desc
-| limit 200`, []string{tick.Provision}},
+| limit 200`, []string{decisionlog.Provision}},
 		{"Launches", "launches by type", `filter msg = "launched"
 | stats count() as nodes by type, capacityType, zone
-| sort nodes desc`, []string{tick.Provision}},
+| sort nodes desc`, []string{decisionlog.Provision}},
 		{"Removals", "disruptions", `fields @timestamp, tick.removals.0.stage as stage, tick.removals.0.reason as reason, tick.removals.0.claims.0 as claim, tick.removals.0.savesUSD as savesUSD, tick.removals.0.why as why
 | filter msg = "tick" and ispresent(tick.removals.0.stage)
 | sort @timestamp desc
-| limit 200`, []string{tick.Disrupt}},
+| limit 200`, []string{decisionlog.Disrupt}},
 		{"Price", "price of the fleet", `filter msg = "tick"
 | stats avg(tick.fleet.hourlyUSD) as usdPerHour, max(tick.fleet.nodes) as nodes, avg(tick.gap) as gap by bin(15m)`, both},
 		{"Errors", "errors and warnings", `fields @timestamp, @log, level, msg, error

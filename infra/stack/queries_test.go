@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
 )
 
 // Passes may be kept in the bucket by those that decide whatever is wanted of the decision log, because one in which something failed is; not for ever.
@@ -80,7 +80,7 @@ func wrongQuery(query string) string {
 			return word + " is no command"
 		}
 		for _, name := range regexp.MustCompile(`[@A-Za-z][\w.]*`).FindAllString(rest, -1) {
-			if path, ok := strings.CutPrefix(name, "tick."); ok && has(reflect.TypeFor[tick.Record](), strings.Split(path, ".")) || known[name] {
+			if path, ok := strings.CutPrefix(name, "tick."); ok && has(reflect.TypeFor[decisionlog.Record](), strings.Split(path, ".")) || known[name] {
 				continue
 			}
 			return "no line has the field " + name

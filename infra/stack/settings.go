@@ -10,15 +10,15 @@ import (
 
 	"github.com/aws/constructs-go/constructs/v10"
 
-	"joiner/pkg/budget"
-	"joiner/pkg/cluster"
-	"joiner/pkg/setting"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/settings"
 )
 
 // Props is what one stack is made from.
 type Props struct {
-	Functions setting.Values      // what the functions will run with
-	Stack     setting.StackValues // what only the stack needs
+	Functions settings.Values      // what the functions will run with
+	Stack     settings.StackValues // what only the stack needs
 	// Given are the settings of the functions as somebody wrote them, by environment variable. What nobody wrote is left to
 	// the functions' own defaults.
 	Given map[string]string
@@ -125,7 +125,7 @@ func fromMap(context map[string]any) (Props, error) {
 		if isCDKKey(key) {
 			continue
 		}
-		s, known := setting.Find(key)
+		s, known := settings.FindSetting(key)
 		switch {
 		case !known:
 			problems = append(problems, fmt.Errorf("context key %s: there is no such setting%s", key, suggestion(key)))
@@ -144,9 +144,9 @@ func fromMap(context map[string]any) (Props, error) {
 			given[s.Env] = value
 		}
 	}
-	functions, err := setting.Parse(func(env string) string { return given[env] })
+	functions, err := settings.ParseSettings(func(env string) string { return given[env] })
 	problems = append(problems, err)
-	own, err := setting.ParseStack(func(name string) string { return named[name] })
+	own, err := settings.ParseStack(func(name string) string { return named[name] })
 	problems = append(problems, err, checkNetwork(own), checkSleep(own))
 	if err := errors.Join(problems...); err != nil {
 		return Props{Functions: functions}, err
@@ -155,14 +155,14 @@ func fromMap(context map[string]any) (Props, error) {
 }
 
 // checkSleep finds a schedule that cannot be meant, which the functions would not follow.
-func checkSleep(v setting.StackValues) error {
+func checkSleep(v settings.StackValues) error {
 	switch {
-	case (v.Sleep == "") != (v.SleepFor == 0):
-		return errors.New("settings: sleep and sleepFor belong together: give both for a cluster that sleeps, or neither")
-	case v.Sleep == "":
+	case (v.HibernationSchedule == "") != (v.HibernationDuration == 0):
+		return errors.New("settings: hibernationSchedule and hibernationDuration belong together: give both for a cluster that sleeps, or neither")
+	case v.HibernationSchedule == "":
 		return nil
 	}
-	if err := budget.Check(cluster.Disruption{SleepAt: v.Sleep, SleepFor: v.SleepFor, SleepZone: v.SleepTimeZone}); err != nil {
+	if err := budgets.ValidateBudgets(cluster.Disruption{SleepAt: v.HibernationSchedule, SleepFor: v.HibernationDuration, SleepZone: v.HibernationTimeZone}); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
 	return nil
@@ -175,7 +175,7 @@ func isCDKKey(key string) bool {
 
 // suggestion helps with wrong capitals, the most likely mistake.
 func suggestion(key string) string {
-	for _, s := range setting.All() {
+	for _, s := range settings.AllSettings() {
 		if strings.EqualFold(s.Name, key) || strings.EqualFold(s.Env, key) {
 			return "; did you mean " + s.Name + "?"
 		}
@@ -200,7 +200,7 @@ func plainText(v any) (string, error) {
 }
 
 // valueText also takes a list of texts, or an object with texts, for a setting that is one; without them it is as on the command line.
-func valueText(s setting.Setting, v any) (string, error) {
+func valueText(s settings.Setting, v any) (string, error) {
 	var parts []string
 	switch v := v.(type) {
 	case []any:

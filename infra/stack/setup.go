@@ -50,8 +50,8 @@ func (s *joiner) addSetup() error {
 		"OnDelete":    s.props.Stack.OnDelete,
 		"RoleArn":     fn.Role().RoleArn(),
 	}
-	if set := s.props.Stack; set.Sleep != "" {
-		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = set.Sleep, set.SleepFor.String(), set.SleepTimeZone
+	if set := s.props.Stack; set.HibernationSchedule != "" {
+		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = set.HibernationSchedule, set.HibernationDuration.String(), set.HibernationTimeZone
 	}
 	if s.secret != nil {
 		asked["PushURL"] = s.addURL(s.made["wake"])

@@ -11,7 +11,7 @@ import (
 // Setup is told when the cluster sleeps, and is called again when that changes; without the setting it is told nothing.
 func TestSetupIsToldWhenTheClusterSleeps(t *testing.T) {
 	dist := placeholders(t)
-	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": dist, "sleep": "0 20 * * 1-5", "sleepFor": "12h", "sleepTimeZone": "Europe/Berlin"})
+	tmpl := mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": dist, "hibernationSchedule": "0 20 * * 1-5", "hibernationDuration": "12h", "hibernationTimeZone": "Europe/Berlin"})
 	tmpl.HasResourceProperties(jsii.String("Custom::JoinerSetup"), map[string]any{"Sleep": "0 20 * * 1-5", "SleepFor": "12h0m0s", "SleepTimeZone": "Europe/Berlin"})
 	if order := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": dist})).order(); strings.Contains(order, "Sleep") {
 		t.Errorf("setup is told of sleep without the setting: %s", order)
@@ -20,12 +20,12 @@ func TestSetupIsToldWhenTheClusterSleeps(t *testing.T) {
 
 func TestASleepThatCannotBeMeantIsRefused(t *testing.T) {
 	for want, more := range map[string]map[string]any{
-		"sleep and sleepFor belong together":             {"sleep": "0 20 * * *"},
-		`sleep is "@daily"; allowed: minute, hour`:       {"sleep": "@daily", "sleepFor": "1h"},
-		"schedule \"0 25 * * *\"":                        {"sleep": "0 25 * * *", "sleepFor": "1h"},
-		"schedule \"0 0 31 2 *\" never comes":            {"sleep": "0 0 31 2 *", "sleepFor": "1h"},
-		`time zone "Europe/Berne" is not known`:          {"sleep": "0 20 * * *", "sleepFor": "1h", "sleepTimeZone": "Europe/Berne"},
-		`sleepFor is "30s"; allowed: a duration such as`: {"sleep": "0 20 * * *", "sleepFor": "30s"},
+		"hibernationSchedule and hibernationDuration belong together": {"hibernationSchedule": "0 20 * * *"},
+		`hibernationSchedule is "@daily"; allowed: minute, hour`:      {"hibernationSchedule": "@daily", "hibernationDuration": "1h"},
+		"schedule \"0 25 * * *\"":                                     {"hibernationSchedule": "0 25 * * *", "hibernationDuration": "1h"},
+		"schedule \"0 0 31 2 *\" never comes":                         {"hibernationSchedule": "0 0 31 2 *", "hibernationDuration": "1h"},
+		`time zone "Europe/Berne" is not known`:                       {"hibernationSchedule": "0 20 * * *", "hibernationDuration": "1h", "hibernationTimeZone": "Europe/Berne"},
+		`hibernationDuration is "30s"; allowed: a duration such as`:   {"hibernationSchedule": "0 20 * * *", "hibernationDuration": "30s"},
 	} {
 		context := map[string]any{"clusterName": "demo", "distFolder": "none"}
 		maps.Copy(context, more)

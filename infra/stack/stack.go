@@ -17,7 +17,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
 )
 
 // CatalogKey is the name of the catalog object in its bucket.
@@ -106,7 +106,7 @@ func (s *joiner) addBucket() {
 			Id: jsii.String("leftovers"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 			Expiration: awscdk.Duration_Days(jsii.Number(catalogExpiryDays)),
 		}, {
-			Id: jsii.String("ticks"), Prefix: jsii.String(tick.Prefix), Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
+			Id: jsii.String("ticks"), Prefix: jsii.String(decisionlog.Prefix), Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
 		}},
 	})
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner/infra/stack"
-	"joiner/pkg/metric"
-	"joiner/pkg/setting"
+	"joiner/pkg/model/metrics"
+	"joiner/pkg/settings"
 )
 
 // TestMain ends the JavaScript side of CDK after the last test.
@@ -86,7 +86,7 @@ func mustSynth(t *testing.T, context map[string]any) assertions.Template {
 // TestTemplate shows the template in words. Read testdata as the review of the stack: who may do what, what wakes whom.
 func TestTemplate(t *testing.T) {
 	stacks := map[string]template{
-		"testdata": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "soldOutFor": "4m", "alwaysWatch": true})),
+		"testdata": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "unavailableOfferingTTL": "4m", "alwaysWatch": true})),
 		"testdata/push": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true,
 			"vpcID": "vpc-0123456789abcdef0", "subnetIDs": "subnet-0123456789abcdef0"})),
 	}
@@ -217,12 +217,12 @@ func TestRefreshMayDoWhatItsSettingsSay(t *testing.T) {
 		{map[string]any{"imageParameters": []any{"/golden/*", "al2"}},
 			"  on arn:${AWS::Partition}:ssm:${AWS::Region}::parameter/aws/service/*\n  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/golden/*\n" +
 				"  on arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/al2\n", "no such thing"},
-		{map[string]any{"rehearseLaunches": "true"}, "LaunchTagged: ec2:RunInstances ec2:CreateFleet ec2:CreateLaunchTemplate\n", "no such thing"},
+		{map[string]any{"dryRunValidation": "true"}, "LaunchTagged: ec2:RunInstances ec2:CreateFleet ec2:CreateLaunchTemplate\n", "no such thing"},
 		{map[string]any{"commitments": "true"}, "DescribeReservedAndRunning: ec2:DescribeReservedInstances ec2:DescribeInstances\n", "no such thing"},
 		{map[string]any{"commitments": "true"}, "DescribeSavingsPlans: savingsplans:DescribeSavingsPlans savingsplans:DescribeSavingsPlanRates\n", "no such thing"},
 		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "savingsplans:"},
 		{map[string]any{"commitments": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:DescribeReservedInstances"},
-		{map[string]any{"rehearseLaunches": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:RunInstances"},
+		{map[string]any{"dryRunValidation": "false"}, "PassNodeRole: iam:PassRole\n", "ec2:RunInstances"},
 	} {
 		given := map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}
 		maps.Copy(given, test.more)
@@ -284,8 +284,8 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	var seen strings.Builder
 	tmpl.each("AWS::CloudWatch::Dashboard", func(_ string, p map[string]any) { seen.WriteString(text(p["DashboardBody"])) })
 	seen.WriteString(tmpl.alarms())
-	for _, name := range []string{metric.Unschedulable, metric.Unbound, metric.DecisionTime, metric.ClaimsCreated, metric.ClaimsEnded, metric.ClaimsDisrupt,
-		metric.PoolCost, metric.PoolNodes, metric.CatalogAge, metric.Notices, metric.NoticeHandled, metric.RefusedByLease, metric.Faults} {
+	for _, name := range []string{metrics.Unschedulable, metrics.Unbound, metrics.DecisionTime, metrics.ClaimsCreated, metrics.ClaimsEnded, metrics.ClaimsDisrupt,
+		metrics.PoolCost, metrics.PoolNodes, metrics.CatalogAge, metrics.Notices, metrics.NoticeHandled, metrics.RefusedByLease, metrics.Faults} {
 		if !strings.Contains(seen.String(), name) {
 			t.Errorf("%s is on no widget and in no alarm", name)
 		}
@@ -298,16 +298,16 @@ func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 // TestConcurrencyIsReservedForNotices, and for nobody else who may run more than once; preflight is told of all of it.
 func TestConcurrencyIsReservedForNotices(t *testing.T) {
 	for given, want := range map[string]struct{ each, all, notices any }{"0": {nil, "4", "0"}, "7": {7.0, "18", "14"}} {
-		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "noticeConcurrency": given, "distFolder": placeholders(t)}))
+		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "interruptionConcurrency": given, "distFolder": placeholders(t)}))
 		got := map[string]any{}
 		tmpl.each("AWS::Lambda::Function", func(id string, p map[string]any) { got[id] = p["ReservedConcurrentExecutions"] })
 		if d := cmp.Diff(map[string]any{"Provision": 1.0, "Lifecycle": 1.0, "Disrupt": 1.0, "Refresh": 1.0, "SpotInterruption": want.each, "ReservationInterruption": want.each,
 			"StateChange": nil, "Rebalance": nil, "ScheduledChange": nil, "Setup": nil}, got); d != "" {
-			t.Errorf("noticeConcurrency %s (-want +got):\n%s", given, d)
+			t.Errorf("interruptionConcurrency %s (-want +got):\n%s", given, d)
 		}
 		tmpl.each("Custom::JoinerPreflight", func(_ string, p map[string]any) {
 			if p["Reserved"] != want.all || p["ReservedForNotices"] != want.notices {
-				t.Errorf("noticeConcurrency %s: preflight is told of %v, and of %v for notices", given, p["Reserved"], p["ReservedForNotices"])
+				t.Errorf("interruptionConcurrency %s: preflight is told of %v, and of %v for notices", given, p["Reserved"], p["ReservedForNotices"])
 			}
 		})
 	}
@@ -342,17 +342,17 @@ func TestUnderscoresMakeALegalStackName(t *testing.T) {
 
 func TestBadContextIsNamedByKey(t *testing.T) {
 	_, err := synth(t, map[string]any{
-		"@aws-cdk/core:anything": true, "soldoutFor": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "catalogBucket": "mine",
-		"maxClaimsPerTick": 2.5, "stay": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
+		"@aws-cdk/core:anything": true, "unavailableofferingTTL": "3m", "CLUSTER_NAME": "x", "nonsense": 1, "catalogBucket": "mine",
+		"maxNodeClaimsPerPass": 2.5, "watchDuration": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
 	})
 	want := `check the context of cdk.json and -c:
 context key CLUSTER_NAME: there is no such setting; did you mean clusterName?
 context key catalogBucket: the stack sets it itself; remove it
 context key nonsense: there is no such setting; infra/README.md lists the settings
-context key soldoutFor: there is no such setting; did you mean soldOutFor?
-context key stay: it is a list or an object, where a string, a number or a truth value belongs
+context key unavailableofferingTTL: there is no such setting; did you mean unavailableOfferingTTL?
+context key watchDuration: it is a list or an object, where a string, a number or a truth value belongs
 settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter
-settings: maxClaimsPerTick (MAX_CLAIMS_PER_TICK) is "2.5"; allowed: a whole number from 1 to 1000
+settings: maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "2.5"; allowed: a whole number from 1 to 1000
 settings: isolatedVPC (ISOLATED_VPC) is "maybe"; allowed: true or false
 settings: architecture is "arm"; allowed: arm64 or x86_64`
 	if err == nil || err.Error() != want {
@@ -373,7 +373,7 @@ func TestAMissingBinaryIsNamed(t *testing.T) {
 	}
 }
 
-// TestReadmeListsTheSettings compares the table of infra/README.md with pkg/setting; `make golden` rewrites it.
+// TestReadmeListsTheSettings compares the table of infra/README.md with pkg/settings; `make golden` rewrites it.
 func TestReadmeListsTheSettings(t *testing.T) {
-	generated(t, "checked by its test -->\n", "<!-- end of settings -->", setting.Markdown())
+	generated(t, "checked by its test -->\n", "<!-- end of settings -->", settings.MarkdownTable())
 }

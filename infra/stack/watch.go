@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssnssubscriptions"
 	"github.com/aws/jsii-runtime-go"
 
-	"joiner/pkg/metric"
+	"joiner/pkg/model/metrics"
 )
 
 // alarm is one condition that a person must hear of. It rings when the metric is over (or under) the limit in so many of so many
@@ -86,7 +86,7 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 	if !f.alone && !f.direct {
 		why := "the account's concurrency is used up"
 		if s.props.reserved(f.function) > 0 {
-			why = "more notices came at once than noticeConcurrency lets through"
+			why = "more notices came at once than interruptionConcurrency lets through"
 		}
 		all = append(all, alarm{id: f.id + "Throttles", over: 0, of: 1, from: 1, metric: f.fn.MetricThrottles(sum(5)),
 			text: name + " was throttled: " + why + ", and notices wait"})
@@ -105,27 +105,27 @@ func (s *joiner) clusterAlarms() []alarm {
 	all := []alarm{
 		{id: "ProvisionSilent", under: true, silence: true, over: 1, of: 1, from: 1, metric: s.made["provision"].fn.MetricInvocations(sum(10)),
 			text: "provision has not run for 10 minutes: its schedule is disabled, or its concurrency is 0; new pods get no nodes"},
-		{id: "PodsUnplaced", over: set.UnplacedAlarm.Seconds(), of: 2, from: 2, metric: s.measured(metric.Unbound, most(5)),
-			text: "a pod has no node for longer than " + set.UnplacedAlarm.String() + " because no NodePool can hold it: its events say why"},
-		{id: "CatalogOld", silence: true, over: set.CatalogAlarm.Seconds(), of: 3, from: 3, metric: s.measured(metric.CatalogAge, most(10)),
-			text: "prices and instance types are older than " + set.CatalogAlarm.String() + ", or refresh does not run"},
-		{id: "NoticesLate", over: lateNotice, of: 1, from: 1, metric: s.measured(metric.NoticeHandled, most(5)),
+		{id: "PodsUnplaced", over: set.UnschedulablePodsAlarm.Seconds(), of: 2, from: 2, metric: s.measured(metrics.Unbound, most(5)),
+			text: "a pod has no node for longer than " + set.UnschedulablePodsAlarm.String() + " because no NodePool can hold it: its events say why"},
+		{id: "CatalogOld", silence: true, over: set.StaleCatalogAlarm.Seconds(), of: 3, from: 3, metric: s.measured(metrics.CatalogAge, most(10)),
+			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() + ", or refresh does not run"},
+		{id: "NoticesLate", over: lateNotice, of: 1, from: 1, metric: s.measured(metrics.NoticeHandled, most(5)),
 			text: "a notice that EC2 takes an instance back was handled more than a minute after it was given"},
-		{id: "OtherLeader", over: 0, of: 1, from: 1, metric: s.measured(metric.RefusedByLease, sum(5)),
+		{id: "OtherLeader", over: 0, of: 1, from: 1, metric: s.measured(metrics.RefusedByLease, sum(5)),
 			text: "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
-		{id: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metric.Faults, sum(15)), // what fails is left out for ten minutes, and fails again then
+		{id: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)), // what fails is left out for ten minutes, and fails again then
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},
 	}
 	if s.secret != nil {
-		all = append(all, alarm{id: "PushMissed", over: 0, of: 3, from: 6, metric: s.measured(metric.PushMissed, sum(5)),
+		all = append(all, alarm{id: "PushMissed", over: 0, of: 3, from: 6, metric: s.measured(metrics.PushMissed, sum(5)),
 			text: "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
 	}
 	if set.PriceAlarmUSD > 0 {
-		all = append(all, alarm{id: "Price", over: set.PriceAlarmUSD, of: 2, from: 2, metric: s.measured(metric.PricePerHour, most(5)),
+		all = append(all, alarm{id: "Price", over: set.PriceAlarmUSD, of: 2, from: 2, metric: s.measured(metrics.PricePerHour, most(5)),
 			text: "the nodes cost more per hour than priceAlarmUSD"})
 	}
 	if set.NodesAlarm > 0 {
-		all = append(all, alarm{id: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2, metric: s.measured(metric.NodeCount, most(5)),
+		all = append(all, alarm{id: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2, metric: s.measured(metrics.NodeCount, most(5)),
 			text: "there are more nodes than nodesAlarm"})
 	}
 	return all
@@ -136,7 +136,7 @@ const lateNotice = 60
 
 // measured is a metric of the functions' own that has no dimension but the cluster.
 func (s *joiner) measured(name string, o *awscloudwatch.MetricOptions) awscloudwatch.Metric {
-	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(metric.Namespace), MetricName: &name,
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(metrics.Namespace), MetricName: &name,
 		DimensionsMap: &map[string]*string{"cluster": &s.cluster}, Statistic: o.Statistic, Period: o.Period, Label: o.Label})
 }
 

@@ -22,17 +22,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/control"
-	"joiner/pkg/discover"
-	"joiner/pkg/fleet"
-	"joiner/pkg/gate"
-	"joiner/pkg/kube"
-	"joiner/pkg/launch"
-	"joiner/pkg/ledger"
-	"joiner/pkg/pack"
-	"joiner/pkg/setting"
-	"joiner/pkg/wake"
+	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/dryrun"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/providers/discovery"
+	"joiner/pkg/providers/fleet"
+	"joiner/pkg/providers/invoke"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/providers/store"
+	"joiner/pkg/scheduling/binpack"
+	"joiner/pkg/settings"
 )
 
 // Limits of AWS calls.
@@ -45,32 +45,32 @@ const (
 
 // App holds what every function shares between invocations of one process.
 type App struct {
-	set     setting.Values
+	set     settings.Values
 	log     *slog.Logger
 	aws     aws.Config
 	kube    *kube.Client
 	cluster launch.Cluster
 	fleet   *fleet.Fleet
-	ledger  *ledger.Ledger
-	soldOut control.SoldOut // the ledger, with what else is not to be had
-	store   *discover.Store
-	levels  discover.Levels
-	foreign control.Foreign // instances that earlier notices of this process were about
-	gate    *gate.Gate      // before every port that changes something
+	ledger  *store.UnavailableOfferings
+	soldOut controllers.UnavailableOfferings // the ledger, with what else is not to be had
+	store   *discovery.CatalogStore
+	levels  discovery.RemainingCapacity
+	foreign controllers.ForeignInstances // instances that earlier notices of this process were about
+	gate    *dryrun.Gate                 // before every port that changes something
 
-	permission *permission // what it asks
-	metrics    control.Metrics
+	permission *writePermission // what it asks
+	metrics    controllers.Metrics
 
-	refusals  control.Refusals // of evictions; outlives an invocation
-	aside     control.Aside    // what decisions fail about; the same
-	attention attention
-	depot     pack.Depot // what is sold, for the next pass of disrupt
+	refusals  controllers.EvictionBackoff // of evictions; outlives an invocation
+	aside     controllers.Aside           // what decisions fail about; the same
+	attention pushAttention
+	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
 }
 
 // FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not
 // know the cluster.
 func FromEnv(ctx context.Context) (*App, error) {
-	set, err := setting.Parse(os.Getenv)
+	set, err := settings.ParseSettings(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -81,47 +81,47 @@ func FromEnv(ctx context.Context) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel), attention: attention{away: time.Now()}}
-	if err := a.connect(ctx); err != nil {
+	a := &App{set: set, aws: cfg, log: newLog(set.LogLevel), attention: pushAttention{away: time.Now()}}
+	if err := a.connectCluster(ctx); err != nil {
 		return nil, err
 	}
-	if set.Mode == setting.ModeObserve {
+	if set.Mode == settings.ModeObserve {
 		a.log = a.log.With("mode", set.Mode) // what is said to be done is only decided
 	}
-	a.metrics = &metrics{out: os.Stdout, cluster: set.ClusterName, now: time.Now, log: a.log}
+	a.metrics = &emfWriter{out: os.Stdout, cluster: set.ClusterName, now: time.Now, log: a.log}
 	a.permission = a.newPermission()
-	a.gate = &gate.Gate{Open: a.permission.open, Log: a.log}
+	a.gate = &dryrun.Gate{Open: a.permission.mayWrite, Log: a.log}
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
-	a.levels = discover.Levels{EC2: e}
-	a.ledger = ledger.New(a.kube, time.Now)
-	a.store = discover.NewStore(s3.NewFromConfig(cfg, pathStyle),
+	a.levels = discovery.RemainingCapacity{EC2: e}
+	a.ledger = store.NewUnavailableOfferings(a.kube, time.Now)
+	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, set.CatalogMaxAge, time.Now)
 	a.soldOut = a.ledger
 	if set.ZonalShift {
-		a.soldOut = a.shifts()
+		a.soldOut = a.zonalShifts()
 	}
 	return a, nil
 }
 
-// shifts is the ledger, in which zones are sold out that the cluster is shifted away from.
-func (a *App) shifts() *discover.Shifts {
-	return &discover.Shifts{SoldOut: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws), Now: time.Now, Log: a.log,
+// zonalShifts is the ledger, in which zones are sold out that the cluster is shifted away from.
+func (a *App) zonalShifts() *discovery.ZonalShifts {
+	return &discovery.ZonalShifts{UnavailableOfferings: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws), Now: time.Now, Log: a.log,
 		ARN: func(ctx context.Context) (string, error) {
-			c, err := a.describe(ctx)
+			c, err := a.describeCluster(ctx)
 			return c.ARN, err
 		},
 		Zones: func(ctx context.Context) (map[string]string, error) {
-			c, _, err := a.store.Catalog(ctx)
+			c, _, err := a.store.ReadCatalog(ctx)
 			return c.Zones, err
 		}}
 }
 
-// connect finds the API server, in the settings or by asking EKS, and makes the client for it.
-func (a *App) connect(ctx context.Context) error {
+// connectCluster finds the API server, in the settings or by asking EKS, and makes the client for it.
+func (a *App) connectCluster(ctx context.Context) error {
 	c := launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint, CABundle: a.set.ClusterCABundle, Region: a.aws.Region}
 	if c.Endpoint == "" || c.CABundle == "" {
-		found, err := a.describe(ctx)
+		found, err := a.describeCluster(ctx)
 		if err != nil {
 			return err
 		}
@@ -137,61 +137,61 @@ func (a *App) connect(ctx context.Context) error {
 	return err
 }
 
-func (a *App) describe(ctx context.Context) (discover.Cluster, error) {
-	return discover.Describe(ctx, eks.NewFromConfig(a.aws), a.set.ClusterName)
+func (a *App) describeCluster(ctx context.Context) (discovery.Cluster, error) {
+	return discovery.DescribeCluster(ctx, eks.NewFromConfig(a.aws), a.set.ClusterName)
 }
 
-func (a *App) rules() cluster.Rules {
-	return cluster.Rules{
-		Hold:                  a.set.HoldNodes,
-		IgnorePreferences:     a.set.PreferencePolicy == setting.PreferenceIgnore,
-		RelaxMinValues:        a.set.MinValuesPolicy == setting.MinValuesBestEffort,
-		MaxClaims:             a.set.MaxClaimsPerTick,
-		SearchSteps:           cmp.Or(a.set.SearchSteps, cluster.NoSearch),
-		NodeCostUSD:           a.set.NodeCostUSD,
-		PriceMargin:           a.set.PriceMargin,
-		SpotTypes:             a.set.SpotTypes,
-		SpotPoolShare:         a.set.SpotPoolShare,
-		Payback:               a.set.PaybackTime,
-		MoveUSD:               a.set.PodMoveUSD,
-		DisruptionSteps:       a.set.DisruptionSteps,
-		DisruptionWaves:       a.set.DisruptionWaves,
-		DriftedPerCommand:     a.set.DriftedPerCommand,
-		LaunchTimeout:         a.set.LaunchTimeout,
-		RegistrationTimeout:   a.set.RegistrationTimeout,
-		InitializationTimeout: a.set.InitializationTimeout,
-		DetachTimeout:         a.set.DetachTimeout,
-		NodeRepair:            a.set.NodeRepair,
-		MinLeakAge:            a.set.MinLeakAge,
-		MemoryOverhead:        a.set.VMMemoryOverheadPercent,
-		ReservedENIs:          int64(a.set.ReservedENIs),
+func (a *App) decisionSettings() cluster.Settings {
+	return cluster.Settings{
+		NominatedPodsOnly:           a.set.NominatedPodsOnly,
+		IgnorePreferences:           a.set.PreferencePolicy == settings.PreferenceIgnore,
+		RelaxMinValues:              a.set.MinValuesPolicy == settings.MinValuesBestEffort,
+		MaxClaims:                   a.set.MaxNodeClaimsPerPass,
+		PackingIterations:           cmp.Or(a.set.PackingIterations, cluster.NoIterations),
+		PerNodeOverheadUSD:          a.set.PerNodeOverheadUSD,
+		InstanceTypePriceFactor:     a.set.InstanceTypePriceFactor,
+		MinSpotInstanceTypes:        a.set.MinSpotInstanceTypes,
+		MaxSpotPoolFraction:         a.set.MaxSpotPoolFraction,
+		ConsolidationPayback:        a.set.ConsolidationPayback,
+		PodEvictionCostUSD:          a.set.PodEvictionCostUSD,
+		ConsolidationMaxEvaluations: a.set.ConsolidationMaxEvaluations,
+		DisruptionWaves:             a.set.DisruptionWaves,
+		DriftedPerCommand:           a.set.DriftedPerCommand,
+		LaunchTimeout:               a.set.LaunchTimeout,
+		RegistrationTimeout:         a.set.RegistrationTimeout,
+		InitializationTimeout:       a.set.InitializationTimeout,
+		DetachTimeout:               a.set.DetachTimeout,
+		NodeRepair:                  a.set.NodeRepair,
+		GarbageCollectionMinAge:     a.set.GarbageCollectionMinAge,
+		MemoryOverhead:              a.set.VMMemoryOverheadPercent,
+		ReservedENIs:                int64(a.set.ReservedENIs),
 	}
 }
 
-func (a *App) wake(name, by string) control.Waker {
-	return a.gate.Waker(a.invoked(name, by), name)
+func (a *App) newWaker(name, by string) controllers.Waker {
+	return a.gate.Waker(a.invocationReason(name, by), name)
 }
 
-func (a *App) invoked(name, by string) wake.Function {
-	return wake.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}
+func (a *App) invocationReason(name, by string) invoke.Function {
+	return invoke.Function{Lambda: lambda.NewFromConfig(a.aws), Name: name, Reason: by}
 }
 
 // wakeProvision and wakeLifecycle ask first whether an invocation watches already.
-func (a *App) wakeProvision(by string) control.Waker {
-	return a.considerate("provision", a.set.ProvisionFunction, by)
+func (a *App) wakeProvision(by string) controllers.Waker {
+	return a.wakeUnlessWatching("provision", a.set.ProvisionFunction, by)
 }
 
-func (a *App) wakeLifecycle(by string) control.Waker {
-	return a.considerate("lifecycle", a.set.LifecycleFunction, by)
+func (a *App) wakeLifecycle(by string) controllers.Waker {
+	return a.wakeUnlessWatching("lifecycle", a.set.LifecycleFunction, by)
 }
 
-func (a *App) considerate(function, name, by string) control.Waker {
-	return a.gate.Waker(control.Considerate{Waker: a.invoked(name, by), Of: a.kube, Function: function, Log: a.log}, name)
+func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
+	return a.gate.Waker(controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube, Function: function, Log: a.log}, name)
 }
 
-// until is when an invocation that found work stops watching for more. One that may change nothing would only see the same again.
-func (a *App) until(ctx context.Context) time.Time {
-	end := time.Now().Add(a.set.Stay)
+// watchUntil is when an invocation that found work stops watching for more. One that may change nothing would only see the same again.
+func (a *App) watchUntil(ctx context.Context) time.Time {
+	end := time.Now().Add(a.set.WatchDuration)
 	if open, err := a.gate.Open(ctx); err != nil || !open {
 		return time.Now()
 	}

@@ -7,42 +7,42 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"joiner/pkg/archive"
-	"joiner/pkg/control"
-	"joiner/pkg/gate"
-	"joiner/pkg/setting"
-	"joiner/pkg/tick"
+	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/dryrun"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/providers/archive"
+	"joiner/pkg/settings"
 )
 
-// diary is the decision log as the settings want it. Passes in which something fails are stored whatever they want, if there is a bucket. It
+// decisionLog is the decision log as the settings want it. Passes in which something fails are stored whatever they want, if there is a bucket. It
 // writes in mode observe too: it changes neither cluster nor EC2.
-func (a *App) diary() control.Diary {
-	d := archive.Diary{Log: a.log, S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket, Of: archive.Whole}
+func (a *App) decisionLog() controllers.DecisionLog {
+	d := archive.TickWriter{Log: a.log, S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket, Of: archive.Whole}
 	switch a.set.DecisionLog {
-	case setting.DecisionLogOff:
+	case settings.DecisionLogOff:
 		d.Of = archive.Nothing
-	case setting.DecisionLogLines:
+	case settings.DecisionLogLines:
 		d.Of = archive.InLog
 	}
-	return observed{d, a.gate}
+	return observedLog{d, a.gate}
 }
 
-// observed says of each pass whether it could change anything: with mode act it cannot while another controller leads.
-type observed struct {
-	to   control.Diary
-	gate *gate.Gate
+// observedLog says of each pass whether it could change anything: with mode act it cannot while another controller leads.
+type observedLog struct {
+	to   controllers.DecisionLog
+	gate *dryrun.Gate
 }
 
-func (o observed) Note(ctx context.Context, t tick.Tick) error {
+func (o observedLog) WriteTick(ctx context.Context, t decisionlog.Tick) error {
 	if open, err := o.gate.Open(ctx); err == nil && !open {
-		t.Mode = setting.ModeObserve
+		t.Mode = settings.ModeObserve
 	}
-	return o.to.Note(ctx, t)
+	return o.to.WriteTick(ctx, t)
 }
 
-// stamp says whose pass a record is about.
-func (a *App) stamp(ctx context.Context) tick.Stamp {
-	st := tick.Stamp{Cluster: a.set.ClusterName, Version: lambdacontext.FunctionVersion, Mode: a.set.Mode}
+// passStamp says whose pass a record is about.
+func (a *App) passStamp(ctx context.Context) decisionlog.PassStamp {
+	st := decisionlog.PassStamp{Cluster: a.set.ClusterName, Version: lambdacontext.FunctionVersion, Mode: a.set.Mode}
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		st.Invocation = lc.AwsRequestID
 	}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
-	"joiner/pkg/control"
-	"joiner/pkg/kube"
-	"joiner/pkg/launch"
-	"joiner/pkg/ledger"
-	"joiner/pkg/setting"
+	"joiner/pkg/controllers"
+	"joiner/pkg/disruption"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/providers/store"
+	"joiner/pkg/settings"
 )
 
 // shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves each its own token.
@@ -23,59 +24,59 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	m := a.kube.Mirror(ctx)
+	m := a.kube.NewWatchCache(ctx)
 	defer m.Close()
-	p := a.provision(info, holder(ctx), m)
-	p.Diary, p.Stamp, p.Aside = a.diary(), a.stamp(ctx), &a.aside
-	p.Hints = a.attention.hints(a.set, event, time.Now())
+	p := a.newProvision(info, leaseHolder(ctx), m)
+	p.Diary, p.Stamp, p.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
+	p.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
-	return p.Run(ctx, a.until(ctx))
+	return p.Run(ctx, a.watchUntil(ctx))
 }
 
-func (a *App) provision(info launch.Cluster, holder string, m *kube.Mirror) control.Provision {
-	return control.Provision{Read: m, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(m),
+func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) controllers.Provision {
+	return controllers.Provision{Read: m, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(m),
 		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
-		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.wake(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(kube.Vigil{Mirror: m}),
-		Cluster: info, Rules: a.rules(), Holder: holder, SoldOutFor: a.set.SoldOutFor, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.newWaker(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(kube.WatchLease{WatchCache: m}),
+		Cluster: info, Rules: a.decisionSettings(), Holder: holder, SoldOutFor: a.set.UnavailableOfferingTTL, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // Disrupt decides which nodes go by choice.
 func (a *App) Disrupt(ctx context.Context) error {
-	d := a.disrupt(holder(ctx))
-	d.Diary, d.Stamp = a.diary(), a.stamp(ctx)
-	return d.Run(ctx, a.until(ctx))
+	d := a.newDisrupt(leaseHolder(ctx))
+	d.Diary, d.Stamp = a.decisionLog(), a.passStamp(ctx)
+	return d.Run(ctx, a.watchUntil(ctx))
 }
 
-func (a *App) disrupt(holder string) control.Disrupt {
-	r := a.rules()
-	r.ReportDisruption = a.set.Disruption != setting.DisruptionAct
-	return control.Disrupt{Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
-		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(ledger.NewNotes(a.kube)),
+func (a *App) newDisrupt(holder string) controllers.Disrupt {
+	r := a.decisionSettings()
+	r.ReportDisruption = a.set.Disruption != settings.DisruptionAct
+	return controllers.Disrupt{Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
+		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(store.NewDisruptionMemory[disruption.Memory](a.kube)),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Metrics: a.metrics,
-		Rules: r, Off: a.set.Disruption == setting.DisruptionOff, Holder: holder, Now: time.Now, Log: a.log}
+		Rules: r, Off: a.set.Disruption == settings.DisruptionOff, Holder: holder, Now: time.Now, Log: a.log}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
-	m := a.kube.Mirror(ctx)
+	m := a.kube.NewWatchCache(ctx)
 	defer m.Close()
-	l, until := a.lifecycle(holder(ctx), m), a.until(ctx)
-	l.Hints = a.attention.hints(a.set, event, time.Now())
+	l, until := a.newLifecycle(leaseHolder(ctx), m), a.watchUntil(ctx)
+	l.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
 	return l.Run(ctx, until)
 }
 
-func (a *App) lifecycle(holder string, m *kube.Mirror) control.Lifecycle {
-	return control.Lifecycle{Read: m, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
+func (a *App) newLifecycle(holder string, m *kube.WatchCache) controllers.Lifecycle {
+	return controllers.Lifecycle{Read: m, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
 		Holds:  a.gate.Opener(a.kube),
 		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
 		Health: a.fleet, Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube, Refusals: &a.refusals,
-		Provision: a.wakeProvision("lifecycle"), Refresh: a.wake(a.set.RefreshFunction, "lifecycle"),
-		Vigil: a.gate.Vigil(kube.Vigil{Mirror: m}), Holder: holder, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Provision: a.wakeProvision("lifecycle"), Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"),
+		Vigil: a.gate.Vigil(kube.WatchLease{WatchCache: m}), Holder: holder, Rules: a.decisionSettings(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
-// holder names the invocation in the lease.
-func holder(ctx context.Context) string {
+// leaseHolder names the invocation in the lease.
+func leaseHolder(ctx context.Context) string {
 	if lc, ok := lambdacontext.FromContext(ctx); ok {
 		return lambdacontext.FunctionName + "/" + lc.AwsRequestID
 	}
@@ -86,21 +87,21 @@ func holder(ctx context.Context) string {
 // without DNS leaves that to the kubelet.
 func (a *App) clusterInfo(ctx context.Context) (launch.Cluster, error) {
 	if a.cluster.ServiceCIDR == "" {
-		found, err := a.describe(ctx)
+		found, err := a.describeCluster(ctx)
 		if err != nil {
 			return a.cluster, err
 		}
 		a.cluster.ServiceCIDR = found.ServiceCIDR
 	}
 	if a.cluster.Version == "" {
-		version, err := a.kube.Version(ctx)
+		version, err := a.kube.ReadVersion(ctx)
 		if err != nil {
 			return a.cluster, err
 		}
 		a.cluster.Version = version
 	}
 	if a.cluster.DNSAddress == "" {
-		dns, err := a.kube.DNSAddress(ctx)
+		dns, err := a.kube.ReadDNSAddress(ctx)
 		if err != nil {
 			return a.cluster, err
 		}

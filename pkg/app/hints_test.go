@@ -6,28 +6,28 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/control"
-	"joiner/pkg/setting"
+	"joiner/pkg/controllers"
+	"joiner/pkg/settings"
 )
 
 func TestHints(t *testing.T) {
 	const tick, push, other = `{"source":"aws.events","detail-type":"Scheduled Event","detail":{}}`,
 		`{"source":"joiner","detail-type":"wake","detail":{"by":"push"}}`, `{"source":"joiner","detail-type":"wake","detail":{"by":"disrupt"}}`
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	a := attention{away: now.Add(-40 * time.Second)}
+	a := pushAttention{away: now.Add(-40 * time.Second)}
 	for _, c := range []struct {
 		name, payload string
 		on            bool
-		want          control.Hints
+		want          controllers.PushHints
 	}{
-		{"a tick without push", tick, false, control.Hints{}},
-		{"a tick beside push counts what came since somebody looked", tick, true, control.Hints{Since: a.away}},
-		{"the webhook", push, true, control.Hints{Until: now.Add(2 * time.Second)}},
-		{"the webhook of a deployment whose functions are older", push, false, control.Hints{Until: now.Add(2 * time.Second)}},
-		{"another function", other, true, control.Hints{}},
-		{"nothing", "null", true, control.Hints{}},
+		{"a tick without push", tick, false, controllers.PushHints{}},
+		{"a tick beside push counts what came since somebody looked", tick, true, controllers.PushHints{Since: a.away}},
+		{"the webhook", push, true, controllers.PushHints{Until: now.Add(2 * time.Second)}},
+		{"the webhook of a deployment whose functions are older", push, false, controllers.PushHints{Until: now.Add(2 * time.Second)}},
+		{"another function", other, true, controllers.PushHints{}},
+		{"nothing", "null", true, controllers.PushHints{}},
 	} {
-		if diff := cmp.Diff(c.want, a.hints(setting.Values{Push: c.on}, []byte(c.payload), now)); diff != "" {
+		if diff := cmp.Diff(c.want, a.pushHints(settings.Values{Push: c.on}, []byte(c.payload), now)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	"joiner/pkg/metric"
+	"joiner/pkg/model/metrics"
 )
 
-// metrics writes what was measured onto the function's log, from which CloudWatch takes it.
-type metrics struct {
+// emfWriter writes what was measured onto the function's log, from which CloudWatch takes it.
+type emfWriter struct {
 	out     io.Writer
 	cluster string
 	now     func() time.Time
@@ -17,9 +17,9 @@ type metrics struct {
 }
 
 // Put writes the records. One that cannot be written is logged and costs nothing else.
-func (m *metrics) Put(records ...metric.Record) {
+func (m *emfWriter) Put(records ...metrics.Record) {
 	for _, r := range records {
-		lines, err := metric.Lines(m.now(), m.cluster, r)
+		lines, err := metrics.EMFLines(m.now(), m.cluster, r)
 		for _, l := range lines {
 			if err == nil {
 				_, err = m.out.Write(append(l, '\n')) // in one write, so that it stays one line among those of the log

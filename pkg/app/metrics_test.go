@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/metric"
+	"joiner/pkg/model/metrics"
 )
 
 func TestMetricsAreWrittenAsLines(t *testing.T) {
 	var out, log bytes.Buffer
-	m := &metrics{out: &out, cluster: "demo", now: time.Now, log: slog.New(slog.NewTextHandler(&log, nil))}
-	m.Put(metric.Record{Values: []metric.Value{metric.Total("a", 1)}}, metric.Record{Values: []metric.Value{metric.Total("a", 1), metric.Total("a", 1)}},
-		metric.Record{Values: []metric.Value{metric.Gauge("b", 0.5)}})
+	m := &emfWriter{out: &out, cluster: "demo", now: time.Now, log: slog.New(slog.NewTextHandler(&log, nil))}
+	m.Put(metrics.Record{Values: []metrics.Value{metrics.Total("a", 1)}}, metrics.Record{Values: []metrics.Value{metrics.Total("a", 1), metrics.Total("a", 1)}},
+		metrics.Record{Values: []metrics.Value{metrics.Gauge("b", 0.5)}})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 2 || !strings.HasSuffix(lines[0], `"a":1,"cluster":"demo"}`) || !strings.HasSuffix(lines[1], `"b":0.5,"cluster":"demo"}`) {
 		t.Errorf("wrote\n%s", out.String())

@@ -7,12 +7,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/metric"
-	"joiner/pkg/setting"
+	"joiner/pkg/model/metrics"
+	"joiner/pkg/settings"
 )
 
 const (
-	// leaderLease is what the controllers of Karpenter elect their leader by (spec core.md §8).
+	// leaderLease is what the controllers of Karpenter elect their leader by.
 	leaderLease = "karpenter-leader-election"
 	// lookAgain is how long a look at the leader lease is believed. Karpenter keeps its lease for 15 seconds.
 	lookAgain = 5 * time.Second
@@ -22,12 +22,12 @@ const (
 
 // leases finds out who holds a lease; empty for nobody.
 type leases interface {
-	Holder(ctx context.Context, namespace, name string) (string, error)
+	LeaseHolder(ctx context.Context, namespace, name string) (string, error)
 }
 
-// permission says whether this process may change anything: not in mode observe, and not while another controller leads the cluster.
+// writePermission says whether this process may change anything: not in mode observe, and not while another controller leads the cluster.
 // It may be used by several goroutines.
-type permission struct {
+type writePermission struct {
 	mode       string
 	namespaces []string // where a leader lease may be
 	leases     leases
@@ -40,9 +40,9 @@ type permission struct {
 	held   bool
 }
 
-// open is what a gate asks.
-func (p *permission) open(ctx context.Context) (bool, error) {
-	if p.mode == setting.ModeObserve {
+// mayWrite is what a gate asks.
+func (p *writePermission) mayWrite(ctx context.Context) (bool, error) {
+	if p.mode == settings.ModeObserve {
 		return false, nil
 	}
 	p.mu.Lock()
@@ -54,7 +54,7 @@ func (p *permission) open(ctx context.Context) (bool, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	for i, namespace := range p.namespaces {
 		g.Go(func() (err error) {
-			holders[i], err = p.leases.Holder(gctx, namespace, leaderLease)
+			holders[i], err = p.leases.LeaseHolder(gctx, namespace, leaderLease)
 			return err
 		})
 	}
@@ -72,18 +72,18 @@ func (p *permission) open(ctx context.Context) (bool, error) {
 	return !held, nil
 }
 
-// believe has looks believed for so long from now on.
-func (p *permission) believe(d time.Duration) {
+// trustUntil has looks believed for so long from now on.
+func (p *writePermission) trustUntil(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.believed = d
 }
 
 // newPermission is what the gate before everything that changes something asks.
-func (a *App) newPermission() *permission {
-	return &permission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube, believed: lookAgain, now: time.Now,
+func (a *App) newPermission() *writePermission {
+	return &writePermission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube, believed: lookAgain, now: time.Now,
 		found: func(namespace, holder string) {
-			a.metrics.Put(metric.Record{Values: []metric.Value{metric.Total(metric.RefusedByLease, 1)}})
+			a.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.RefusedByLease, 1)}})
 			a.log.Error("another controller leads this cluster: Joiner only observes until it is gone or Joiner's mode is observe",
 				"lease", namespace+"/"+leaderLease, "holder", holder)
 		}}

@@ -12,23 +12,23 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/gate"
-	"joiner/pkg/kube"
-	"joiner/pkg/launch"
-	"joiner/pkg/setting"
+	"joiner/pkg/controllers/dryrun"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/settings"
 )
 
 // TestEveryPortThatChangesSomethingIsBehindTheGate looks at every port of the functions. One that only reads is named here; a new one
 // makes this test fail until somebody decides what it is.
 func TestEveryPortThatChangesSomethingIsBehindTheGate(t *testing.T) {
-	reading := []string{"Reader", "ClaimReader", "NodeReader", "NodeLister", "PoolReader", "Placements", "Prices", "Volumes", "Health", "Levels", "Metrics", "Market", "Diary"} // Market and Diary write into a bucket of Joiner's own
-	a := &App{kube: &kube.Client{}, gate: &gate.Gate{}, log: slog.New(slog.DiscardHandler), set: setting.Values{RehearseLaunches: true}}
-	for _, function := range []any{a.provision(launch.Cluster{}, "me", a.kube.Mirror(t.Context())), a.lifecycle("me", a.kube.Mirror(t.Context())), a.disrupt("me"), a.interruption("x"), a.refresh(launch.Cluster{})} {
+	reading := []string{"Reader", "ClaimReader", "NodeReader", "NodeLister", "PoolReader", "InstanceLister", "CatalogReader", "Volumes", "Health", "RemainingCapacity", "Metrics", "CatalogRefresher", "DecisionLog"} // CatalogRefresher and DecisionLog write into a bucket of Joiner's own
+	a := &App{kube: &kube.Client{}, gate: &dryrun.Gate{}, log: slog.New(slog.DiscardHandler), set: settings.Values{DryRunValidation: true}}
+	for _, function := range []any{a.newProvision(launch.Cluster{}, "me", a.kube.NewWatchCache(t.Context())), a.newLifecycle("me", a.kube.NewWatchCache(t.Context())), a.newDisrupt("me"), a.newInterruption("x"), a.newRefresh(launch.Cluster{})} {
 		v := reflect.ValueOf(function)
 		ports := 0
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
-			if !field.IsExported() || field.Type.Kind() != reflect.Interface || !strings.HasSuffix(field.Type.PkgPath(), "/control") {
+			if !field.IsExported() || field.Type.Kind() != reflect.Interface || !strings.HasSuffix(field.Type.PkgPath(), "/controllers") {
 				continue
 			}
 			ports++
@@ -39,7 +39,7 @@ func TestEveryPortThatChangesSomethingIsBehindTheGate(t *testing.T) {
 				t.Errorf("%s.%s is not wired", v.Type().Name(), field.Name)
 				continue
 			}
-			if from := v.Field(i).Elem().Type().PkgPath(); from != "joiner/pkg/gate" {
+			if from := v.Field(i).Elem().Type().PkgPath(); from != "joiner/pkg/controllers/dryrun" {
 				t.Errorf("%s.%s is a %s: put it behind the gate, or add %s to the ports that only read", v.Type().Name(), field.Name,
 					v.Field(i).Elem().Type(), field.Type.Name())
 			}
@@ -59,7 +59,7 @@ type leader struct {
 	asks int
 }
 
-func (l *leader) Holder(_ context.Context, namespace, name string) (string, error) {
+func (l *leader) LeaseHolder(_ context.Context, namespace, name string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asks++
@@ -73,12 +73,12 @@ func TestWhoMayAct(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	var log bytes.Buffer
 	l := &leader{}
-	p := permission{mode: "act", namespaces: []string{"kube-system", "karpenter"}, leases: l, believed: 5 * time.Second, now: func() time.Time { return now },
+	p := writePermission{mode: "act", namespaces: []string{"kube-system", "karpenter"}, leases: l, believed: 5 * time.Second, now: func() time.Time { return now },
 		found: func(namespace, holder string) { log.WriteString(namespace + " " + holder + "\n") }}
 	look := func(after time.Duration, want bool) {
 		t.Helper()
 		now = now.Add(after)
-		got, err := p.open(t.Context())
+		got, err := p.mayWrite(t.Context())
 		if err != nil || got != want {
 			t.Errorf("open: %t, error %v; want %t", got, err, want)
 		}
@@ -93,14 +93,14 @@ func TestWhoMayAct(t *testing.T) {
 	if log.String() != "karpenter karpenter-7d9f\n" || l.asks != 6 {
 		t.Errorf("said %q after %d questions, want the holder once and 6", log.String(), l.asks)
 	}
-	p.believe(15 * time.Second)
+	p.trustUntil(15 * time.Second)
 	look(10*time.Second, true)
 	if look(4*time.Second, true); l.asks != 6 {
 		t.Errorf("%d questions, want none within 15 s when it was told so", l.asks-6)
 	}
 	now = now.Add(time.Hour)
 	l.err = errors.New("the API server is away")
-	if open, err := p.open(t.Context()); open || !errors.Is(err, l.err) {
+	if open, err := p.mayWrite(t.Context()); open || !errors.Is(err, l.err) {
 		t.Errorf("without an answer: open %t, error %v; want closed and the error", open, err)
 	}
 	l.err, p.mode = nil, "observe"

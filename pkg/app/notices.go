@@ -9,54 +9,54 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"joiner/events"
-	"joiner/pkg/control"
-	"joiner/pkg/interrupt"
-	"joiner/pkg/ledger"
+	"joiner/pkg/controllers"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/providers/store"
 )
 
 // SpotInterruption handles one warning that EC2 takes a spot instance back.
 func (a *App) SpotInterruption(ctx context.Context, event json.RawMessage) error {
-	return a.notice(ctx, "spotinterruption", events.KindSpotInterruption, event)
+	return a.handleNotice(ctx, "spotinterruption", events.KindSpotInterruption, event)
 }
 
 // ReservationInterruption handles one warning that an instance loses its capacity reservation.
 func (a *App) ReservationInterruption(ctx context.Context, event json.RawMessage) error {
-	return a.notice(ctx, "reservationinterruption", events.KindReservationInterruption, event)
+	return a.handleNotice(ctx, "reservationinterruption", events.KindReservationInterruption, event)
 }
 
 // Rebalance handles one recommendation to leave a spot instance.
 func (a *App) Rebalance(ctx context.Context, event json.RawMessage) error {
-	return a.notice(ctx, "rebalance", events.KindRebalance, event)
+	return a.handleNotice(ctx, "rebalance", events.KindRebalance, event)
 }
 
 // ScheduledChange handles one announcement of AWS Health about instances.
 func (a *App) ScheduledChange(ctx context.Context, event json.RawMessage) error {
-	return a.notice(ctx, "scheduledchange", events.KindScheduledChange, event)
+	return a.handleNotice(ctx, "scheduledchange", events.KindScheduledChange, event)
 }
 
 // StateChange handles one new state of an instance of the account.
 func (a *App) StateChange(ctx context.Context, event json.RawMessage) error {
-	return a.notice(ctx, "statechange", events.KindStateChange, event)
+	return a.handleNotice(ctx, "statechange", events.KindStateChange, event)
 }
 
-func (a *App) notice(ctx context.Context, function string, kind events.Kind, event []byte) error {
-	a.permission.believe(noticesLookAgain)
-	i := a.interruption(function)
-	i.Place = control.Place{Account: account(ctx), Region: a.aws.Region}
+func (a *App) handleNotice(ctx context.Context, function string, kind events.Kind, event []byte) error {
+	a.permission.trustUntil(noticesLookAgain)
+	i := a.newInterruption(function)
+	i.Place = controllers.Location{Account: ownAccount(ctx), Region: a.aws.Region}
 	return i.Handle(ctx, kind, event)
 }
 
-func (a *App) interruption(function string) control.Interruption {
-	quota := ledger.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
-	return control.Interruption{Read: a.kube, Node: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Record: a.gate.Recorder(a.kube),
+func (a *App) newInterruption(function string) controllers.Interruption {
+	quota := store.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
+	return controllers.Interruption{Read: a.kube, Node: a.kube, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Record: a.gate.Recorder(a.kube),
 		SoldOut: a.gate.SoldOut(a.ledger), Pods: a.gate.NodePods(a.kube), Pools: a.kube, Quota: a.gate.Quota(quota), Foreign: &a.foreign,
 		Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),
-		SoldOutFor: a.set.SoldOutFor, Rebalance: interrupt.Policy{Choice: interrupt.Choice(a.set.Rebalance), MinAge: a.set.RebalanceMinAge}, QuarantineFor: a.set.RebalanceQuarantine,
+		SoldOutFor: a.set.UnavailableOfferingTTL, Rebalance: interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(a.set.Rebalance), MinAge: a.set.RebalanceMinAge}, QuarantineFor: a.set.RebalanceOfferingCooldown,
 		Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
-// account is that of the function which runs, empty outside Lambda.
-func account(ctx context.Context) string {
+// ownAccount is that of the function which runs, empty outside Lambda.
+func ownAccount(ctx context.Context) string {
 	lc, ok := lambdacontext.FromContext(ctx)
 	if !ok {
 		return ""

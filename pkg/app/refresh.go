@@ -10,32 +10,32 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/control"
-	"joiner/pkg/discover"
-	"joiner/pkg/kube"
-	"joiner/pkg/launch"
+	"joiner/pkg/controllers"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/providers/discovery"
+	"joiner/pkg/providers/kube"
 )
 
 // Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so it is
 // refreshed even when the cluster cannot be asked.
 func (a *App) Refresh(ctx context.Context) error {
 	info, err := a.clusterInfo(ctx)
-	r := a.refresh(info)
+	r := a.newRefresh(info)
 	if err != nil {
 		r.Finder = nil
 	}
 	return errors.Join(err, r.Run(ctx))
 }
 
-func (a *App) refresh(info launch.Cluster) control.Refresh {
-	finder := &discover.Finder{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
+func (a *App) newRefresh(info launch.Cluster) controllers.Refresh {
+	finder := &discovery.ClassResolver{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
 		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	r := control.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube), Nodes: a.kube,
-		Market: a.market(), Record: a.gate.Recorder(a.kube), Overlays: a.gate.Overlays(a.kube), Buffers: a.gate.Buffers(a.kube),
-		Prices: a.store, Cluster: info, Rules: a.rules(), Metrics: a.metrics, Now: time.Now, Log: a.log}
-	if a.set.RehearseLaunches {
+	r := controllers.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube), Nodes: a.kube,
+		Market: a.catalogRefresher(), Record: a.gate.Recorder(a.kube), Overlays: a.gate.Overlays(a.kube), Buffers: a.gate.Buffers(a.kube),
+		Prices: a.store, Cluster: info, Rules: a.decisionSettings(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+	if a.set.DryRunValidation {
 		r.Rehearse = a.gate.Rehearser(a.fleet)
 	}
 	return r
@@ -54,8 +54,8 @@ func (c classWriter) ReleaseClass(ctx context.Context, name string) error {
 	return c.PatchClassMeta(ctx, name, kube.MetaChange{DropFinalizer: awsv1.FinalizerTermination})
 }
 
-func (a *App) market() *discover.Market {
-	m := discover.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
+func (a *App) catalogRefresher() *discovery.CatalogRefresher {
+	m := discovery.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
 	if a.set.Commitments {
 		m = m.WithCommitments(a.aws, a.set.ClusterName, a.set.SavingsPlanShare)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	api "joiner/pkg/api/v1"
 	"log/slog"
 	"os"
 	"strconv"
@@ -19,14 +20,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"joiner/pkg/budget"
-	"joiner/pkg/discover"
 	"joiner/pkg/install"
-	"joiner/pkg/kube"
-	"joiner/pkg/nodeclass"
-	"joiner/pkg/setting"
-	"joiner/pkg/setup"
-	"joiner/pkg/wake"
+	"joiner/pkg/install/setup"
+	"joiner/pkg/providers/discovery"
+	"joiner/pkg/providers/invoke"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/settings"
 )
 
 // Resource types of the stack that setup answers for.
@@ -47,7 +46,7 @@ const (
 // Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never fails to
 // start: CloudFormation waits an hour for a function that does not answer.
 func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
-	set, err := setting.Parse(os.Getenv)
+	set, err := settings.ParseSettings(os.Getenv)
 	if err != nil {
 		return failedID(e, ""), nil, err
 	}
@@ -64,7 +63,7 @@ func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, er
 	}
 	s, err := newSetup(ctx, set, e, log)
 	if err == nil {
-		data, err = answer(ctx, s, e)
+		data, err = answerRequest(ctx, s, e)
 	}
 	if err != nil {
 		return failedID(e, id), nil, err
@@ -83,84 +82,84 @@ func failedID(e cfn.Event, id string) string {
 	return notInstalled
 }
 
-// answer does what the request asks for.
-func answer(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
+// answerRequest does what the request asks for.
+func answerRequest(ctx context.Context, s *setup.Setup, e cfn.Event) (map[string]any, error) {
 	switch {
 	case e.ResourceType == preflightType:
-		return nil, errors.Join(s.Access.Check(), s.Room.Check())
+		return nil, errors.Join(s.Access.CheckAccess(), s.Room.CheckRoom())
 	case e.RequestType != cfn.RequestDelete:
-		n, err := s.Install(ctx)
+		n, err := s.InstallObjects(ctx)
 		return map[string]any{"Objects": n}, err
 	}
-	return nil, s.Remove(ctx, property(e, "OnDelete") == setting.OnDeleteDrain, timeLeft(ctx))
+	return nil, s.RemoveFromCluster(ctx, textProperty(e, "OnDelete") == settings.OnDeleteDrain, timeLeft(ctx))
 }
 
-func newSetup(ctx context.Context, set setting.Values, e cfn.Event, log *slog.Logger) (*setup.Setup, error) {
+func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.Logger) (*setup.Setup, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, config.WithAppID("joiner"))
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	a, found, err := discover.DescribeAccess(ctx, eks.NewFromConfig(cfg), set.ClusterName)
+	a, found, err := discovery.DescribeAccess(ctx, eks.NewFromConfig(cfg), set.ClusterName)
 	if err != nil {
 		return nil, err
 	}
 	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log, Now: time.Now,
-		Observe: set.Mode == setting.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
-		Lifecycle: wake.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
-		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: property(e, "RoleArn"), Found: found, Status: a.Status, Mode: a.Mode,
+		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
+		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
+		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: textProperty(e, "RoleArn"), Found: found, Status: a.Status, Mode: a.Mode,
 			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs,
-			Inside: property(e, "Inside") == "true"}}
+			Inside: textProperty(e, "Inside") == "true"}}
 	if !set.IsolatedVPC {
-		s.SpotRole = discover.SpotRole{IAM: iam.NewFromConfig(cfg)}
+		s.SpotRole = discovery.SpotRole{IAM: iam.NewFromConfig(cfg)}
 	}
-	if at := property(e, "Sleep"); at != "" {
-		s.Sleep = map[string]string{nodeclass.AnnotationSleep: at, nodeclass.AnnotationSleepFor: property(e, "SleepFor"), budget.AnnotationTimeZone: property(e, "SleepTimeZone")}
+	if at := textProperty(e, "Sleep"); at != "" {
+		s.Sleep = map[string]string{api.AnnotationHibernationSchedule: at, api.AnnotationHibernationDuration: textProperty(e, "SleepFor"), api.AnnotationTimeZone: textProperty(e, "SleepTimeZone")}
 	}
 	if s.Push, err = pushAddress(set, e); err != nil {
 		return nil, err
 	}
 	if e.ResourceType == preflightType {
-		s.Room = room(ctx, lambda.NewFromConfig(cfg), e, log)
+		s.Room = concurrencyLeft(ctx, lambda.NewFromConfig(cfg), e, log)
 	}
 	if !found || a.Endpoint == "" {
 		return s, nil // the check says it better
 	}
-	s.Cluster, err = objects(cfg, a, set.ClusterName)
+	s.Cluster, err = clusterObjects(cfg, a, set.ClusterName)
 	return s, err
 }
 
-// settings tells what an account may run.
-type settings interface {
+// accountSettings tells what an account may run.
+type accountSettings interface {
 	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput, o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
 }
 
-// room is what the account has left for the stack to reserve. When that, or what the deployed stack has reserved, cannot be found out there is
+// concurrencyLeft is what the account has left for the stack to reserve. When that, or what the deployed stack has reserved, cannot be found out there is
 // nothing to check, and Lambda says itself what it cannot reserve.
-func room(ctx context.Context, l settings, e cfn.Event, log *slog.Logger) setup.Room {
-	r := setup.Room{Wanted: number(e.ResourceProperties, "Reserved"), ForNotices: number(e.ResourceProperties, "ReservedForNotices"), Had: number(e.OldResourceProperties, "Reserved")}
+func concurrencyLeft(ctx context.Context, l accountSettings, e cfn.Event, log *slog.Logger) setup.ConcurrencyRoom {
+	r := setup.ConcurrencyRoom{Wanted: numberProperty(e.ResourceProperties, "Reserved"), ForNotices: numberProperty(e.ResourceProperties, "ReservedForNotices"), Had: numberProperty(e.OldResourceProperties, "Reserved")}
 	out, err := l.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
 	if _, told := e.OldResourceProperties["Reserved"]; err != nil || out.AccountLimit == nil || e.RequestType == cfn.RequestUpdate && !told {
 		log.Warn("whether the account has room for the concurrency that the functions reserve is unknown", "error", err)
-		return setup.Room{}
+		return setup.ConcurrencyRoom{}
 	}
 	r.Limit, r.Unreserved = int(out.AccountLimit.ConcurrentExecutions), int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
 	return r
 }
 
-// number is a property that the stack wrote as one, 0 when it is missing.
-func number(properties map[string]any, name string) int {
+// numberProperty is a property that the stack wrote as one, 0 when it is missing.
+func numberProperty(properties map[string]any, name string) int {
 	text, _ := properties[name].(string)
 	n, _ := strconv.Atoi(text)
 	return n
 }
 
 // pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows those.
-func pushAddress(set setting.Values, e cfn.Event) (install.Address, error) {
-	url := property(e, "PushURL")
+func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
+	url := textProperty(e, "PushURL")
 	if url == "" {
 		return install.Address{}, nil
 	}
-	ca, err := base64.StdEncoding.DecodeString(property(e, "PushCABundle"))
+	ca, err := base64.StdEncoding.DecodeString(textProperty(e, "PushCABundle"))
 	if err != nil {
 		return install.Address{}, fmt.Errorf("decode PushCABundle: %w", err)
 	}
@@ -170,7 +169,7 @@ func pushAddress(set setting.Values, e cfn.Event) (install.Address, error) {
 	return install.Address{URL: strings.TrimSuffix(url, "/") + "/" + set.PushPath, CA: ca}, nil
 }
 
-func objects(cfg aws.Config, a discover.Access, name string) (kube.Objects, error) {
+func clusterObjects(cfg aws.Config, a discovery.Access, name string) (kube.Objects, error) {
 	ca, err := base64.StdEncoding.DecodeString(a.CABundle)
 	if err != nil {
 		return kube.Objects{}, fmt.Errorf("decode certificate authority of cluster %s: %w", name, err)
@@ -183,7 +182,7 @@ func objects(cfg aws.Config, a discover.Access, name string) (kube.Objects, erro
 	return c.Objects(), nil
 }
 
-func property(e cfn.Event, name string) string {
+func textProperty(e cfn.Event, name string) string {
 	text, _ := e.ResourceProperties[name].(string) // CloudFormation sends texts; what is missing is empty
 	return text
 }

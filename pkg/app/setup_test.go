@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
-	"joiner/pkg/setting"
-	"joiner/pkg/setup"
+	"joiner/pkg/install/setup"
+	"joiner/pkg/settings"
 )
 
 // TestSetupKeepsPhysicalIDs: an id that changes has CloudFormation delete what had the one before, and a rollback deletes what
@@ -64,15 +64,15 @@ func TestWhatTheStackMayReserve(t *testing.T) {
 	for name, c := range map[string]struct {
 		account accountOf
 		event   cfn.Event
-		want    setup.Room
+		want    setup.ConcurrencyRoom
 	}{
-		"create":                  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.Room{Limit: 1000, Unreserved: 796, Wanted: 204, ForNotices: 200}},
-		"update":                  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestUpdate, ResourceProperties: now, OldResourceProperties: map[string]any{"Reserved": "4"}}, setup.Room{Limit: 1000, Unreserved: 796, Wanted: 204, ForNotices: 200, Had: 4}},
-		"update of an older one":  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestUpdate, ResourceProperties: now, OldResourceProperties: map[string]any{}}, setup.Room{}},
-		"nobody may ask":          {accountOf{err: errors.New("AccessDenied")}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.Room{}},
-		"an answer without limit": {accountOf{}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.Room{}},
+		"create":                  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.ConcurrencyRoom{Limit: 1000, Unreserved: 796, Wanted: 204, ForNotices: 200}},
+		"update":                  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestUpdate, ResourceProperties: now, OldResourceProperties: map[string]any{"Reserved": "4"}}, setup.ConcurrencyRoom{Limit: 1000, Unreserved: 796, Wanted: 204, ForNotices: 200, Had: 4}},
+		"update of an older one":  {accountOf{limit: limit}, cfn.Event{RequestType: cfn.RequestUpdate, ResourceProperties: now, OldResourceProperties: map[string]any{}}, setup.ConcurrencyRoom{}},
+		"nobody may ask":          {accountOf{err: errors.New("AccessDenied")}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.ConcurrencyRoom{}},
+		"an answer without limit": {accountOf{}, cfn.Event{RequestType: cfn.RequestCreate, ResourceProperties: now}, setup.ConcurrencyRoom{}},
 	} {
-		if got := room(t.Context(), c.account, c.event, slog.New(slog.DiscardHandler)); got != c.want {
+		if got := concurrencyLeft(t.Context(), c.account, c.event, slog.New(slog.DiscardHandler)); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -90,7 +90,7 @@ func TestPushNeedsItsSecret(t *testing.T) {
 		"a CA that is none": {url: "https://x.on.aws/", ca: "?", path: secret, fails: "decode PushCABundle"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			to, err := pushAddress(setting.Values{PushPath: c.path}, cfn.Event{ResourceProperties: map[string]any{"PushURL": c.url, "PushCABundle": c.ca}})
+			to, err := pushAddress(settings.Values{PushPath: c.path}, cfn.Event{ResourceProperties: map[string]any{"PushURL": c.url, "PushCABundle": c.ca}})
 			if to.URL != c.want || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("address %q, error %v; want %q, %q", to.URL, err, c.want, c.fails)
 			}

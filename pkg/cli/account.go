@@ -17,10 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/awscode"
-	"joiner/pkg/catalog"
-	"joiner/pkg/doctor"
-	"joiner/pkg/setting"
+	"joiner/pkg/cli/doctor"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/settings"
 )
 
 const (
@@ -41,8 +41,8 @@ func functionNames(cluster string) []string {
 	return out
 }
 
-// account asks AWS. What it cannot find out stays unknown, with the reason.
-func (f doctorFlags) account(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
+// readAccount asks AWS. What it cannot find out stays unknown, with the reason.
+func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
 	unknown := func(why string) {
 		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown, out.SpotRole.Unknown = why, why, why, why, why, why
 		for i := range out.Classes {
@@ -73,7 +73,7 @@ func (f doctorFlags) account(ctx context.Context, out *doctor.Facts, chosen []aw
 func eksFacts(ctx context.Context, c *eks.Client, name string) doctor.EKS {
 	out, err := c.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: &name})
 	switch {
-	case awscode.Missing(err):
+	case awserrors.IsMissing(err):
 		return doctor.EKS{}
 	case err != nil:
 		return doctor.EKS{Unknown: err.Error()}
@@ -105,7 +105,7 @@ func entryFacts(ctx context.Context, c *eks.Client, name string) doctor.Entries 
 				return doctor.Entries{Unknown: fmt.Sprintf("there are more than %d", mostEntries)}
 			}
 			one, err := c.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &name, PrincipalArn: &principal})
-			if awscode.Missing(err) {
+			if awserrors.IsMissing(err) {
 				continue // it went meanwhile
 			}
 			if err != nil {
@@ -121,7 +121,7 @@ func functionFacts(ctx context.Context, c *lambda.Client, cluster string) doctor
 	var out doctor.Functions
 	for _, name := range functionNames(cluster) {
 		got, err := c.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{FunctionName: &name})
-		if awscode.Missing(err) {
+		if awserrors.IsMissing(err) {
 			out.List = append(out.List, doctor.Function{Name: name})
 			continue
 		}
@@ -146,19 +146,19 @@ const alone = 4
 
 // lambdaFacts are what the account may run at once, and what is reserved in it for notices that leave two minutes.
 func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.Lambda {
-	settings, err := c.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
+	account, err := c.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
 	switch {
 	case err != nil:
 		return doctor.Lambda{Unknown: err.Error()}
-	case settings.AccountLimit == nil:
+	case account.AccountLimit == nil:
 		return doctor.Lambda{Unknown: "Lambda did not say what the account may run"}
 	}
-	out := doctor.Lambda{Limit: int(settings.AccountLimit.ConcurrentExecutions), Unreserved: int(aws.ToInt32(settings.AccountLimit.UnreservedConcurrentExecutions))}
+	out := doctor.Lambda{Limit: int(account.AccountLimit.ConcurrentExecutions), Unreserved: int(aws.ToInt32(account.AccountLimit.UnreservedConcurrentExecutions))}
 	var reserved []int
 	for _, name := range []string{"spotinterruption", "reservationinterruption"} {
 		got, err := c.GetFunctionConcurrency(ctx, &lambda.GetFunctionConcurrencyInput{FunctionName: aws.String("joiner-" + cluster + "-" + name)})
 		switch {
-		case awscode.Missing(err):
+		case awserrors.IsMissing(err):
 		case err != nil:
 			return doctor.Lambda{Unknown: err.Error()}
 		default:
@@ -169,18 +169,18 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.L
 		out.ForNotices = slices.Min(reserved)
 		return out
 	}
-	byDefault, err := setting.ParseStack(func(string) string { return "" })
+	byDefault, err := settings.ParseStack(func(string) string { return "" })
 	if err != nil {
 		return doctor.Lambda{Unknown: err.Error()}
 	}
-	out.Wanted = alone + 2*byDefault.NoticeConcurrency
+	out.Wanted = alone + 2*byDefault.InterruptionConcurrency
 	return out
 }
 
 func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
 	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spotRoleName)})
 	switch {
-	case awscode.Missing(err):
+	case awserrors.IsMissing(err):
 		return doctor.SpotRole{}
 	case err != nil:
 		return doctor.SpotRole{Unknown: err.Error()}
@@ -190,17 +190,17 @@ func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
 
 // quotaFacts are the two quotas that nearly all nodes count for.
 func (f doctorFlags) quotaFacts(ctx context.Context, cfg aws.Config) doctor.Quotas {
-	load, _, err := f.prices(ctx)
+	load, _, err := f.readCatalog(ctx)
 	if err != nil {
 		return doctor.Quotas{Unknown: err.Error()}
 	}
-	used, err := vcpus(ctx, ec2.NewFromConfig(cfg), load)
+	used, err := countVCPUs(ctx, ec2.NewFromConfig(cfg), load)
 	if err != nil {
 		return doctor.Quotas{Unknown: err.Error()}
 	}
 	var out doctor.Quotas
 	c := servicequotas.NewFromConfig(cfg)
-	for _, q := range []struct{ code, capacity string }{{"L-1216C47A", catalog.OnDemand}, {"L-34B43A08", catalog.Spot}} {
+	for _, q := range []struct{ code, capacity string }{{"L-1216C47A", instancetypes.OnDemand}, {"L-34B43A08", instancetypes.Spot}} {
 		got, err := c.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: aws.String("ec2"), QuotaCode: aws.String(q.code)})
 		if err != nil {
 			return doctor.Quotas{Unknown: err.Error()}
@@ -210,8 +210,8 @@ func (f doctorFlags) quotaFacts(ctx context.Context, cfg aws.Config) doctor.Quot
 	return out
 }
 
-// vcpus counts those of running standard instances by capacity type.
-func vcpus(ctx context.Context, c *ec2.Client, load catalog.Catalog) (map[string]float64, error) {
+// countVCPUs counts those of running standard instances by capacity type.
+func countVCPUs(ctx context.Context, c *ec2.Client, load instancetypes.Catalog) (map[string]float64, error) {
 	out := map[string]float64{}
 	pages := ec2.NewDescribeInstancesPaginator(c, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(1000),
 		Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running"}}}})
@@ -225,9 +225,9 @@ func vcpus(ctx context.Context, c *ec2.Client, load catalog.Catalog) (map[string
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
-				name, capacity := string(i.InstanceType), catalog.OnDemand
+				name, capacity := string(i.InstanceType), instancetypes.OnDemand
 				if i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
-					capacity = catalog.Spot
+					capacity = instancetypes.Spot
 				}
 				if facts, ok := load.Find(name); ok && strings.ContainsRune(standardFamilies, rune(name[0])) && !strings.HasPrefix(name, "inf") && !strings.HasPrefix(name, "trn") && !strings.HasPrefix(name, "dl") {
 					out[capacity] += float64(facts.VCPU)

@@ -83,7 +83,7 @@ func camel(dashed string) string {
 // What doctor, migrate and setup tell people to do with the AWS CLI has calls and options that exist.
 func TestCallsOfAWSInMessages(t *testing.T) {
 	n := 0
-	for _, pattern := range []string{"../doctor/*.go", "../migrate/*.go", "../setup/*.go"} {
+	for _, pattern := range []string{"doctor/*.go", "migrate/*.go", "../../install/setup/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

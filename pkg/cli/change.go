@@ -4,16 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	api "joiner/pkg/api/v1"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/migrate"
+	"joiner/pkg/cli/migrate"
+	"joiner/pkg/model/cluster"
 )
 
-// change makes the edits of a report, each on the condition that its object is still as it was seen.
-func (f migrateFlags) change(ctx context.Context, l link, facts migrate.Facts, r migrate.Report, sc screen) error {
+// applyEdits makes the edits of a report, each on the condition that its object is still as it was seen.
+func (f migrateFlags) applyEdits(ctx context.Context, l clusterLink, facts migrate.Facts, r migrate.Report, sc terminalOutput) error {
 	switch {
 	case !f.back && facts.Leader != "":
 		return fmt.Errorf("nothing was changed: %s leads the cluster; scale Karpenter to 0 first", facts.Leader)
@@ -26,15 +27,15 @@ func (f migrateFlags) change(ctx context.Context, l link, facts migrate.Facts, r
 			errs = append(errs, err)
 			continue
 		}
-		sc.say("did %s %s: %s", e.Do, e.Name, e.Why)
+		sc.writeMessage("did %s %s: %s", e.Do, e.Name, e.Why)
 	}
 	if len(r.Edits) == 0 {
-		sc.say("there is nothing to change")
+		sc.writeMessage("there is nothing to change")
 	}
 	return errors.Join(errs...)
 }
 
-func carryOut(ctx context.Context, l link, s cluster.Snapshot, e migrate.Edit) error {
+func carryOut(ctx context.Context, l clusterLink, s cluster.Snapshot, e migrate.Edit) error {
 	switch e.Do {
 	case migrate.Adopt, migrate.Unmark:
 		for _, c := range s.Claims {
@@ -45,7 +46,7 @@ func carryOut(ctx context.Context, l link, s cluster.Snapshot, e migrate.Edit) e
 			if e.Do == migrate.Adopt {
 				_, err = l.kube.AdoptClaim(ctx, c)
 			} else {
-				_, err = l.kube.AnnotateClaim(ctx, c, map[string]string{cluster.AnnotationDisruption: ""})
+				_, err = l.kube.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDisruptionCommand: ""})
 			}
 			return err
 		}
@@ -61,10 +62,10 @@ func carryOut(ctx context.Context, l link, s cluster.Snapshot, e migrate.Edit) e
 	return fmt.Errorf("%s %s: it is gone", e.Do, e.Name)
 }
 
-// fresh reports whether a lease has not run out.
-func fresh(o *unstructured.Unstructured) bool {
+// isFresh reports whether a lease has not run out.
+func isFresh(o *unstructured.Unstructured) bool {
 	renewed, _, _ := unstructured.NestedString(o.Object, "spec", "renewTime")
 	seconds, _, _ := unstructured.NestedInt64(o.Object, "spec", "leaseDurationSeconds")
 	at, err := time.Parse(time.RFC3339, renewed)
-	return err == nil && now().Before(at.Add(time.Duration(seconds)*time.Second))
+	return err == nil && factsTime().Before(at.Add(time.Duration(seconds)*time.Second))
 }

@@ -61,46 +61,46 @@ func Run(args []string, out, progress io.Writer) int {
 		return exitOK
 	}
 	if _, ok := errors.AsType[*foundError](err); ok {
-		s.say("%v", err)
+		s.writeMessage("%v", err)
 		return exitFound
 	}
-	s.say("%s: %v", ran.CommandPath(), err)
+	s.writeMessage("%s: %v", ran.CommandPath(), err)
 	if _, ok := errors.AsType[*inputError](err); ok || ran == root { // an unknown command ends at root
-		s.say("See %s --help.", ran.CommandPath())
+		s.writeMessage("See %s --help.", ran.CommandPath())
 		return exitUnused
 	}
 	return exitFault
 }
 
-// output is the form of an answer, one of those that its command knows.
-type output struct {
+// outputForm is the form of an answer, one of those that its command knows.
+type outputForm struct {
 	form  string
 	forms []string
 }
 
-func (o *output) String() string { return o.form }
+func (o *outputForm) String() string { return o.form }
 
 // Type is what the help calls the value.
-func (o *output) Type() string { return "string" }
+func (o *outputForm) Type() string { return "string" }
 
 // Set takes a form that the command knows.
-func (o *output) Set(form string) error {
+func (o *outputForm) Set(form string) error {
 	if !slices.Contains(o.forms, form) {
-		return fmt.Errorf("use %s", alternatives(o.forms))
+		return fmt.Errorf("use %s", listAlternatives(o.forms))
 	}
 	o.form = form
 	return nil
 }
 
 // outputFlag adds --output with the forms that a command knows, the first of which is the default.
-func outputFlag(cmd *cobra.Command, into *output, forms ...string) {
-	*into = output{forms[0], forms}
-	cmd.Flags().VarP(into, "output", "o", alternatives(forms))
+func outputFlag(cmd *cobra.Command, into *outputForm, forms ...string) {
+	*into = outputForm{forms[0], forms}
+	cmd.Flags().VarP(into, "output", "o", listAlternatives(forms))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }
 
-// alternatives says a list as people do: a, b or c.
-func alternatives(all []string) string {
+// listAlternatives says a list as people do: a, b or c.
+func listAlternatives(all []string) string {
 	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 

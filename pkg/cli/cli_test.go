@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/checker"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/testing/plancheck"
 	"joiner/pkg/workload"
 )
 
@@ -61,23 +61,23 @@ func TestPlan(t *testing.T) {
 		if got.PlanSeconds <= 0 || got.MaxRSSMiB <= 0 {
 			t.Errorf("not measured: %+v", got)
 		}
-		f, err := workload.Load(os.ReadFile, "testdata/shop.yaml", "")
+		f, err := workload.LoadWorkload(os.ReadFile, "testdata/shop.yaml", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := checker.Check(f, market(t), got); len(r.Violations) > 0 {
+		if r := plancheck.CheckPlacement(f, market(t), got); len(r.Violations) > 0 {
 			t.Errorf("the checker says %v", r.Violations)
 		}
 	}
 }
 
-func market(t *testing.T) checker.Market {
+func market(t *testing.T) plancheck.Market {
 	t.Helper()
-	resolved, err := os.ReadFile("../catalog/testdata/resolved-types.json.gz")
+	resolved, err := os.ReadFile("../model/instancetypes/testdata/resolved-types.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := checker.NewMarket(builtin.Data(), resolved)
+	m, err := plancheck.NewMarket(builtin.Data(), resolved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestTable(t *testing.T) {
 	p.SetBound(0.08)
 	p.Unplaced[0].Reasons = append(p.Unplaced[0].Reasons, "pool other: "+strings.Repeat("long words ", 11))
 	var b bytes.Buffer
-	if err := showTable(screen{out: &b}, p); err != nil {
+	if err := showTable(terminalOutput{out: &b}, p); err != nil {
 		t.Fatal(err)
 	}
 	want := `┌───────────┬──────────┬───────────────┬────────────┬─────────┬────────┬──────┬───────┐
@@ -154,7 +154,7 @@ func TestInputThatCannotBeUsed(t *testing.T) {
 
 // A catalog given unpacked replaces the one built in.
 func TestTypes(t *testing.T) {
-	text, err := workload.Unpack(builtin.Data())
+	text, err := workload.Gunzip(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ type comparison struct {
 	Percent       *float64           `json:"differencePercent"` // of the price before, null when that was zero
 }
 
-func compare(before, after workload.Placement) comparison {
+func comparePlans(before, after workload.Placement) comparison {
 	c := comparison{Before: before, After: after, DifferenceUSD: after.HourlyUSD - before.HourlyUSD}
 	if before.HourlyUSD > 0 {
 		percent := 100 * c.DifferenceUSD / before.HourlyUSD
@@ -29,51 +29,51 @@ func compare(before, after workload.Placement) comparison {
 	return c
 }
 
-// bought is what a plan launches of one kind.
-type bought struct {
+// boughtNodes is what a plan launches of one kind.
+type boughtNodes struct {
 	count int
 	usd   float64
 }
 
-// offers sums new nodes up by pool, type and capacity type.
-func offers(p workload.Placement) map[[3]string]bought {
-	out := map[[3]string]bought{}
+// sumOffers sums new nodes up by pool, type and capacity type.
+func sumOffers(p workload.Placement) map[[3]string]boughtNodes {
+	out := map[[3]string]boughtNodes{}
 	for _, c := range p.NodeClaims {
 		k := [3]string{c.NodePool, c.InstanceType, c.CapacityType}
-		out[k] = bought{out[k].count + 1, out[k].usd + c.HourlyUSD}
+		out[k] = boughtNodes{out[k].count + 1, out[k].usd + c.HourlyUSD}
 	}
 	return out
 }
 
-func showComparison(sc screen, c comparison) error {
-	before, after := offers(c.Before), offers(c.After)
+func showComparison(sc terminalOutput, c comparison) error {
+	before, after := sumOffers(c.Before), sumOffers(c.After)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	order := slices.SortedFunc(maps.Keys(all), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
-	t := sheet("pool", "type", "capacity type", "nodes before", "after", "USD/h before", "after", "difference")
+	t := newTable("pool", "type", "capacity type", "nodes before", "after", "USD/h before", "after", "difference")
 	for _, k := range order {
 		b, a := before[k], after[k]
-		t.AppendRow(table.Row{k[0], k[1], k[2], b.count, a.count, fmt.Sprintf("%.4f", b.usd), fmt.Sprintf("%.4f", a.usd), signed(sc, a.usd-b.usd)})
+		t.AppendRow(table.Row{k[0], k[1], k[2], b.count, a.count, fmt.Sprintf("%.4f", b.usd), fmt.Sprintf("%.4f", a.usd), signedUSD(sc, a.usd-b.usd)})
 	}
 	t.AppendFooter(table.Row{"", "", "", len(c.Before.NodeClaims), len(c.After.NodeClaims),
-		fmt.Sprintf("%.4f", c.Before.HourlyUSD), fmt.Sprintf("%.4f", c.After.HourlyUSD), signed(sc, c.DifferenceUSD)})
-	return sc.write(t.Render() + "\n\n" + homelessness(c) + lastWords(c) + "\n")
+		fmt.Sprintf("%.4f", c.Before.HourlyUSD), fmt.Sprintf("%.4f", c.After.HourlyUSD), signedUSD(sc, c.DifferenceUSD)})
+	return sc.writeText(t.Render() + "\n\n" + unplacedChanges(c) + lastWords(c) + "\n")
 }
 
-// signed is an amount of USD per hour, green where it saves.
-func signed(sc screen, usd float64) string {
+// signedUSD is an amount of USD per hour, green where it saves.
+func signedUSD(sc terminalOutput, usd float64) string {
 	words := fmt.Sprintf("%+.4f", usd)
 	switch {
 	case usd < -0.00005:
-		return sc.paint(words, text.FgGreen)
+		return sc.paintText(words, text.FgGreen)
 	case usd > 0.00005:
-		return sc.paint(words, text.FgRed)
+		return sc.paintText(words, text.FgRed)
 	}
 	return "0"
 }
 
-// homelessness says which groups have more or fewer pods without a home.
-func homelessness(c comparison) string {
+// unplacedChanges says which groups have more or fewer pods without a home.
+func unplacedChanges(c comparison) string {
 	count := map[string][2]int{}
 	why := map[string]string{}
 	for i, p := range []workload.Placement{c.Before, c.After} {

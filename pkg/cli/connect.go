@@ -15,51 +15,51 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/discover"
-	"joiner/pkg/kube"
-	"joiner/pkg/ledger"
-	"joiner/pkg/setting"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/providers/discovery"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/providers/store"
+	"joiner/pkg/settings"
 )
 
-// target says which cluster is meant and where prices come from.
-type target struct {
+// clusterTarget says which cluster is meant and where prices come from.
+type clusterTarget struct {
 	kubeconfig, context string
 	types, bucket       string
 }
 
-// flags adds those of the cluster.
-func (t *target) flags(cmd *cobra.Command) {
+// addFlags adds those of the cluster.
+func (t *clusterTarget) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", "how to reach the cluster; without it KUBECONFIG, then ~/.kube/config")
 	cmd.Flags().StringVar(&t.context, "context", "", "context of the kubeconfig, instead of its current one")
 	t.priceFlags(cmd)
 }
 
 // priceFlags adds those of the catalog.
-func (t *target) priceFlags(cmd *cobra.Command) {
+func (t *clusterTarget) priceFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.types, "types", "", "instance types and prices, instead of those built in")
 	cmd.Flags().StringVar(&t.bucket, "catalog-bucket", "", "take instance types and prices from the stack's bucket (its output CatalogBucket)")
 }
 
-// link is a cluster that answers.
-type link struct {
+// clusterLink is a cluster that answers.
+type clusterLink struct {
 	kube *kube.Client
 	rest *rest.Config
 	name string // of the context
 }
 
-// connect makes the client. It makes no request.
-func (t target) connect() (link, error) {
+// connectCluster makes the client. It makes no request.
+func (t clusterTarget) connectCluster() (clusterLink, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.kubeconfig
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context})
 	cfg, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return link{}, &inputError{errors.New("no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG")}
+		return clusterLink{}, &inputError{errors.New("no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG")}
 	}
 	if err != nil {
-		return link{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
+		return clusterLink{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
 	}
 	name := t.context
 	if raw, err := loader.RawConfig(); err == nil && name == "" {
@@ -67,14 +67,14 @@ func (t target) connect() (link, error) {
 	}
 	transport, err := rest.TransportFor(cfg)
 	if err != nil {
-		return link{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
+		return clusterLink{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
 	}
 	client, err := kube.New(kube.Config{Endpoint: cfg.Host, Transport: transport, UserAgent: "joiner-cli"})
-	return link{kube: client, rest: cfg, name: name}, err
+	return clusterLink{kube: client, rest: cfg, name: name}, err
 }
 
-// unreachable says what to do about an error of a cluster.
-func unreachable(l link, err error) error {
+// unreachableHint says what to do about an error of a cluster.
+func unreachableHint(l clusterLink, err error) error {
 	_, noAnswer := errors.AsType[*url.Error](err)
 	switch {
 	case err == nil:
@@ -98,10 +98,10 @@ func isNotFound(err error) bool {
 
 const awsTimeout = 20 * time.Second
 
-// prices reads instance types and prices: a file, the stack's bucket, or what is built in. Why says what is to be known about them.
-func (t target) prices(ctx context.Context) (c catalog.Catalog, why string, err error) {
+// readCatalog reads instance types and prices: a file, the stack's bucket, or what is built in. Why says what is to be known about them.
+func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
 	if t.bucket == "" {
-		c, err = Catalog(t.types)
+		c, err = ReadCatalog(t.types)
 		if err != nil {
 			return c, "", &inputError{err}
 		}
@@ -114,8 +114,8 @@ func (t target) prices(ctx context.Context) (c catalog.Catalog, why string, err 
 	if err != nil {
 		return c, "", fmt.Errorf("load aws configuration: %w", err)
 	}
-	store := discover.NewStore(s3.NewFromConfig(cfg, pathStyle), t.bucket, defaults().CatalogMaxAge, time.Now)
-	c, err = store.Stored(ctx)
+	store := discovery.NewStore(s3.NewFromConfig(cfg, pathStyle), t.bucket, defaultSettings().CatalogMaxAge, time.Now)
+	c, err = store.ReadStored(ctx)
 	if err == nil && len(c.Types) == 0 {
 		err = fmt.Errorf("bucket %s holds no catalog yet; refresh stores one within five minutes of a deployment", t.bucket)
 	}
@@ -125,9 +125,9 @@ func (t target) prices(ctx context.Context) (c catalog.Catalog, why string, err 
 // pathStyle lets buckets be reached at endpoints that are no names, such as a local one.
 func pathStyle(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil }
 
-// defaults are the settings that functions have unless somebody changes them.
-func defaults() setting.Values {
-	v, _ := setting.Parse(func(env string) string { // defaults are right, which their own test sees to
+// defaultSettings are the settings that functions have unless somebody changes them.
+func defaultSettings() settings.Values {
+	v, _ := settings.ParseSettings(func(env string) string { // defaults are right, which their own test sees to
 		if env == "CLUSTER_NAME" {
 			return "cluster"
 		}
@@ -136,39 +136,39 @@ func defaults() setting.Values {
 	return v
 }
 
-// offered reads instance types and prices, and tells of it when it takes long.
-func (t target) offered(ctx context.Context, sc screen) (load catalog.Catalog, err error) {
-	err = sc.during("reading instance types and prices", func() (err error) {
+// readCatalogLoudly reads instance types and prices, and tells of it when it takes long.
+func (t clusterTarget) readCatalogLoudly(ctx context.Context, sc terminalOutput) (load instancetypes.Catalog, err error) {
+	err = sc.withProgress("reading instance types and prices", func() (err error) {
 		var why string
-		load, why, err = t.prices(ctx)
+		load, why, err = t.readCatalog(ctx)
 		if why != "" {
-			sc.say("%s", why)
+			sc.writeMessage("%s", why)
 		}
 		return err
 	})
 	return load, err
 }
 
-// snapshot reads the cluster and what EC2 sells, as a pass of provision does.
-func (t target) snapshot(ctx context.Context, sc screen, l link) (s cluster.Snapshot, err error) {
-	load, err := t.offered(ctx, sc)
+// readSnapshot reads the cluster and what EC2 sells, as a pass of provision does.
+func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l clusterLink) (s cluster.Snapshot, err error) {
+	load, err := t.readCatalogLoudly(ctx, sc)
 	if err != nil {
 		return s, err
 	}
-	err = sc.during("reading cluster "+l.name, func() (err error) {
-		if s, err = l.kube.Snapshot(ctx); err == nil {
+	err = sc.withProgress("reading cluster "+l.name, func() (err error) {
+		if s, err = l.kube.ReadSnapshot(ctx); err == nil {
 			s, err = l.kube.WithVolumes(ctx, s)
 		}
 		return err
 	})
 	if err != nil {
-		return s, unreachable(l, err)
+		return s, unreachableHint(l, err)
 	}
 	s.Catalog = load
-	if s.SoldOut, err = ledger.New(l.kube, time.Now).Marks(ctx); err != nil {
-		sc.say("not looked at: which offers EC2 refused lately (%v)", err)
+	if s.SoldOut, err = store.NewUnavailableOfferings(l.kube, time.Now).ListUnavailable(ctx); err != nil {
+		sc.writeMessage("not looked at: which offers EC2 refused lately (%v)", err)
 	}
-	d := defaults()
+	d := defaultSettings()
 	for i := range s.Classes {
 		s.Classes[i].MemoryOverhead, s.Classes[i].ReservedENIs = d.VMMemoryOverheadPercent, int64(d.ReservedENIs)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"joiner/pkg/convert"
-	"joiner/pkg/manifest"
+	"joiner/pkg/cli/convert"
+	"joiner/pkg/workload/manifest"
 )
 
 const convertHelp = `Convert manifests of older Karpenters to what Joiner and today's Karpenter take, and print them.
@@ -25,12 +25,12 @@ Exit code 0: converted, maybe with warnings; 2: something cannot be converted, a
 
 type convertFlags struct {
 	files  []string
-	output output
+	output outputForm
 	strict bool
 	convert.Options
 }
 
-func convertCommand(sc screen) *cobra.Command {
+func convertCommand(sc terminalOutput) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
 		Use: "convert -f FILE...", Short: "Convert manifests of older Karpenters to today's", Long: convertHelp,
@@ -47,12 +47,12 @@ func convertCommand(sc screen) *cobra.Command {
 	return cmd
 }
 
-func runConvert(f convertFlags, sc screen) error {
+func runConvert(f convertFlags, sc terminalOutput) error {
 	if len(f.files) == 0 {
 		return &inputError{errors.New("no file given; name one with -f")}
 	}
 	var docs []manifest.Document
-	err := sc.during("reading "+strings.Join(f.files, ","), func() error {
+	err := sc.withProgress("reading "+strings.Join(f.files, ","), func() error {
 		files, err := readAll(f.files)
 		if err == nil {
 			docs, err = parseAll(files)
@@ -65,12 +65,12 @@ func runConvert(f convertFlags, sc screen) error {
 	if len(docs) == 0 {
 		return &inputError{fmt.Errorf("%s: there is no object", strings.Join(f.files, ","))}
 	}
-	r, err := convert.Convert(docs, f.Options)
+	r, err := convert.ConvertAll(docs, f.Options)
 	if err != nil {
 		return &inputError{err}
 	}
 	for _, w := range r.Warnings {
-		sc.say("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
+		sc.writeMessage("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
 	}
 	if err := writeObjects(sc, f.output, r.Objects); err != nil {
 		return err
@@ -82,18 +82,18 @@ func runConvert(f convertFlags, sc screen) error {
 }
 
 // parseAll reads the objects of all files; the error names what is wrong in each.
-func parseAll(files []file) ([]manifest.Document, error) {
+func parseAll(files []inputFile) ([]manifest.Document, error) {
 	var docs []manifest.Document
 	var problems []error
 	for _, one := range files {
-		found, err := manifest.Parse(one.path, one.data)
+		found, err := manifest.ParseManifests(one.path, one.data)
 		docs, problems = append(docs, found...), append(problems, err)
 	}
 	return docs, errors.Join(problems...)
 }
 
 // writeObjects prints a stream of YAML documents, or one List.
-func writeObjects(sc screen, as output, objects []convert.Object) error {
+func writeObjects(sc terminalOutput, as outputForm, objects []convert.Object) error {
 	var bodies []json.RawMessage
 	for _, o := range objects {
 		b, err := bodyOf(o)
@@ -116,7 +116,7 @@ func writeObjects(sc screen, as output, objects []convert.Object) error {
 		}
 		out.Write(y)
 	}
-	return sc.write(out.String())
+	return sc.writeText(out.String())
 }
 
 func bodyOf(o convert.Object) (json.RawMessage, error) {
@@ -135,14 +135,14 @@ func bodyOf(o convert.Object) (json.RawMessage, error) {
 }
 
 // upToDate converts what is of older versions among the documents, with warnings as messages.
-func upToDate(docs []manifest.Document, sc screen) ([]manifest.Document, error) {
-	r, err := convert.Convert(docs, convert.Options{})
+func upToDate(docs []manifest.Document, sc terminalOutput) ([]manifest.Document, error) {
+	r, err := convert.ConvertAll(docs, convert.Options{})
 	if err != nil {
 		return nil, err
 	}
 	var out []manifest.Document
 	for _, w := range r.Warnings {
-		sc.say("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
+		sc.writeMessage("%s %s", sc.paintMessage("warning:", text.FgYellow), w)
 	}
 	for _, o := range r.Objects {
 		if !o.Converted() {
@@ -153,7 +153,7 @@ func upToDate(docs []manifest.Document, sc screen) ([]manifest.Document, error) 
 		if err != nil {
 			return nil, err
 		}
-		made, err := manifest.Parse("converted", b)
+		made, err := manifest.ParseManifests("converted", b)
 		if err != nil {
 			return nil, err
 		}

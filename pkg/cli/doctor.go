@@ -13,15 +13,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/doctor"
+	"joiner/pkg/cli/doctor"
 	"joiner/pkg/install"
 )
 
 // doctorFlags are the flags of `joiner doctor`.
 type doctorFlags struct {
-	target
+	clusterTarget
 	cluster string
-	output  output
+	output  outputForm
 	all     bool
 }
 
@@ -35,46 +35,46 @@ With --cluster the AWS account is asked too, with the credentials of the environ
 
 Exit code 0: no problem. 3: there is one. Warnings alone leave it 0.`
 
-func doctorCommand(sc screen) *cobra.Command {
+func doctorCommand(sc terminalOutput) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Look for what is amiss in cluster and account, and say how to mend it", Long: doctorHelp, Args: noArgs("see --help"),
 		Example: "  joiner doctor\n  joiner doctor --cluster prod --all",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), f, sc) },
 	}
-	f.flags(cmd)
+	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.cluster, "cluster", "", "name of the EKS cluster; without it AWS is not asked")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also show what is fine")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
-func runDoctor(ctx context.Context, f doctorFlags, sc screen) error {
-	l, err := f.connect()
+func runDoctor(ctx context.Context, f doctorFlags, sc terminalOutput) error {
+	l, err := f.connectCluster()
 	if err != nil {
 		return err
 	}
 	var facts doctor.Facts
-	err = sc.during("looking at cluster and account", func() (err error) {
-		facts, err = f.facts(ctx, l)
+	err = sc.withProgress("looking at cluster and account", func() (err error) {
+		facts, err = f.gatherFacts(ctx, l)
 		return err
 	})
 	if err != nil {
-		return unreachable(l, err)
+		return unreachableHint(l, err)
 	}
-	found := doctor.Examine(facts)
-	err = sc.show(f.output, found, func() error {
+	found := doctor.RunChecks(facts)
+	err = sc.showAnswer(f.output, found, func() error {
 		showFindings(sc, found, f.all)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return verdict(found)
+	return problemError(found)
 }
 
-// verdict is an error when there is a problem.
-func verdict(all []doctor.Finding) error {
+// problemError is an error when there is a problem.
+func problemError(all []doctor.Finding) error {
 	n := map[doctor.Level]int{}
 	for _, x := range all {
 		n[x.Level]++
@@ -85,32 +85,32 @@ func verdict(all []doctor.Finding) error {
 	return nil
 }
 
-// facts asks everything. A cluster that does not answer is a fact, too.
-func (f doctorFlags) facts(ctx context.Context, l link) (doctor.Facts, error) {
-	out := doctor.Facts{Now: now(), Cluster: f.cluster}
+// gatherFacts asks everything. A cluster that does not answer is a fact, too.
+func (f doctorFlags) gatherFacts(ctx context.Context, l clusterLink) (doctor.Facts, error) {
+	out := doctor.Facts{Now: factsTime(), Cluster: f.cluster}
 	out.API.Host = l.rest.Host
 	version, err := serverVersion(ctx, l)
 	if err != nil {
-		out.API.Unknown = unreachable(l, err).Error()
-		f.account(ctx, &out, nil)
+		out.API.Unknown = unreachableHint(l, err).Error()
+		f.readAccount(ctx, &out, nil)
 		return out, nil
 	}
 	out.API.Version = version
-	s := stored{l, &out.API.Denied}
-	if err := f.inside(ctx, s, &out); err != nil {
+	s := storedObjects{l, &out.API.Denied}
+	if err := f.readCluster(ctx, s, &out); err != nil {
 		return out, err
 	}
-	classes, chosen, err := s.classes(ctx)
+	classes, chosen, err := s.readClasses(ctx)
 	if err != nil {
 		return out, err
 	}
 	out.Classes = classes
-	f.account(ctx, &out, chosen)
+	f.readAccount(ctx, &out, chosen)
 	return out, nil
 }
 
 // serverVersion asks what runs there, which everybody may who is known.
-func serverVersion(ctx context.Context, l link) (string, error) {
+func serverVersion(ctx context.Context, l clusterLink) (string, error) {
 	client, err := rest.HTTPClientFor(l.rest)
 	if err != nil {
 		return "", err
@@ -136,8 +136,8 @@ func serverVersion(ctx context.Context, l link) (string, error) {
 	return v.GitVersion, nil
 }
 
-// inside asks the cluster.
-func (f doctorFlags) inside(ctx context.Context, s stored, out *doctor.Facts) error {
+// readCluster asks the cluster.
+func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doctor.Facts) error {
 	crds, err := install.CRDs()
 	if err != nil {
 		return err
@@ -146,25 +146,25 @@ func (f doctorFlags) inside(ctx context.Context, s stored, out *doctor.Facts) er
 	if err != nil {
 		return err
 	}
-	if out.CRDs, err = s.compared(ctx, crds); err != nil {
+	if out.CRDs, err = s.compareObjects(ctx, crds); err != nil {
 		return err
 	}
-	if out.RBAC, err = s.compared(ctx, rbac); err != nil {
+	if out.RBAC, err = s.compareObjects(ctx, rbac); err != nil {
 		return err
 	}
-	if out.Loose, err = s.loose(ctx); err != nil {
+	if out.Loose, err = s.podsWithoutRequests(ctx); err != nil {
 		return err
 	}
 	if out.Devices, err = s.devices(ctx); err != nil {
 		return err
 	}
-	out.Leader = s.leader(ctx)
-	out.Pools, err = s.pools(ctx)
+	out.Leader = s.readLeader(ctx)
+	out.Pools, err = s.readPools(ctx)
 	return err
 }
 
 // showFindings prints what is amiss, and how to mend it below.
-func showFindings(sc screen, all []doctor.Finding, fine bool) {
+func showFindings(sc terminalOutput, all []doctor.Finding, fine bool) {
 	colour := map[doctor.Level]text.Color{doctor.Broken: text.FgRed, doctor.Warning: text.FgYellow, doctor.Unknown: text.Faint, doctor.Fine: text.FgGreen}
 	shown := 0
 	for _, x := range all {
@@ -172,7 +172,7 @@ func showFindings(sc screen, all []doctor.Finding, fine bool) {
 			continue
 		}
 		shown++
-		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paint(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.Check, strings.ReplaceAll(x.What, "\n", " "))
+		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.Check, strings.ReplaceAll(x.What, "\n", " "))
 		if x.Mend != "" {
 			fmt.Fprintf(sc.out, "        mend: %s\n", x.Mend)
 		}

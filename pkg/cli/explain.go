@@ -9,25 +9,25 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/disrupt"
-	"joiner/pkg/explain"
-	"joiner/pkg/ledger"
-	"joiner/pkg/pack"
-	"joiner/pkg/status"
+	"joiner/pkg/cli/explain"
+	"joiner/pkg/cli/status"
+	"joiner/pkg/disruption"
+	"joiner/pkg/providers/store"
+	"joiner/pkg/scheduling/binpack"
 )
 
 const explainHelp = `Say why a pod, a node or a NodePool is as it is: why a pod waits, why a node is of this type, why disruption takes or spares it, why a pool is
 not used. Answers come from the cluster as it is now, and with --since from the decision log too (-f log lines, or the stack's bucket).`
 
 type explainFlags struct {
-	target
-	history
+	clusterTarget
+	logRange
 	files     []string
 	namespace string
-	output    output
+	output    outputForm
 }
 
-func explainCommand(sc screen) *cobra.Command {
+func explainCommand(sc terminalOutput) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use: "explain pod|node|nodepool NAME", Short: "Say why a pod, a node or a NodePool is as it is", Long: explainHelp,
@@ -35,46 +35,46 @@ func explainCommand(sc screen) *cobra.Command {
 		ValidArgs: []string{"pod", "node", "nodepool"},
 		RunE:      func(cmd *cobra.Command, args []string) error { return runExplain(cmd.Context(), f, args, sc) },
 	}
-	f.target.flags(cmd)
-	f.history.flags(cmd)
+	f.clusterTarget.addFlags(cmd)
+	f.logRange.addFlags(cmd)
 	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "log lines of the functions, several times")
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the pod")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
-func runExplain(ctx context.Context, f explainFlags, args []string, sc screen) error {
+func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalOutput) error {
 	if len(args) == 1 && strings.Count(args[0], "/") == 1 { // as kubectl takes it
 		args = strings.Split(args[0], "/")
 	}
 	if len(args) != 2 {
 		return &inputError{errors.New("say what is to be explained: pod, node or nodepool, and its name")}
 	}
-	ask, err := f.question(args[0], args[1])
+	ask, err := f.questionKind(args[0], args[1])
 	if err != nil {
 		return &inputError{err}
 	}
-	l, err := f.connect()
+	l, err := f.connectCluster()
 	if err != nil {
 		return err
 	}
 	var source explain.Source
-	if f.history.bucket = f.target.bucket; f.since > 0 || len(f.files) > 0 {
+	if f.logRange.bucket = f.clusterTarget.bucket; f.since > 0 || len(f.files) > 0 {
 		if source.Records, err = f.recordsOf(ctx, f.files, sc); err != nil {
 			return err
 		}
 	}
-	if source.Snapshot, err = f.snapshot(ctx, sc, l); err != nil {
+	if source.Snapshot, err = f.readSnapshot(ctx, sc, l); err != nil {
 		return err
 	}
-	memory, err := ledger.NewNotes(l.kube).Recall(ctx)
+	memory, err := store.NewDisruptionMemory[disruption.Memory](l.kube).ReadMemory(ctx)
 	if err != nil {
-		memory = disrupt.Memory{} // only says less about what disruption has in mind
+		memory = disruption.Memory{} // only says less about what disruption has in mind
 	}
 	var a explain.Answer
-	err = sc.during("asking what becomes of nodes and pods", func() (err error) {
-		sells := pack.Sells(source.Snapshot)
-		source.View = status.Of(source.Snapshot, memory, sells)
+	err = sc.withProgress("asking what becomes of nodes and pods", func() (err error) {
+		sells := binpack.ResolveOfferings(source.Snapshot)
+		source.View = status.ViewOf(source.Snapshot, memory, sells)
 		a, err = ask(source, sells)
 		return err
 	})
@@ -84,28 +84,34 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc screen) e
 	if err != nil {
 		return err
 	}
-	return sc.show(f.output, a, func() error { return showAnswer(sc, a) })
+	return sc.showAnswer(f.output, a, func() error { return showAnswer(sc, a) })
 }
 
-// question is what kind of thing is asked about.
-func (f explainFlags) question(kind, name string) (func(explain.Source, pack.Market) (explain.Answer, error), error) {
+// questionKind is what kind of thing is asked about.
+func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binpack.Offerings) (explain.Answer, error), error) {
 	switch strings.ToLower(kind) {
 	case "pod", "pods", "po":
 		if !strings.Contains(name, "/") {
 			name = f.namespace + "/" + name
 		}
-		return func(s explain.Source, _ pack.Market) (explain.Answer, error) { return explain.Pod(s, name) }, nil
+		return func(s explain.Source, _ binpack.Offerings) (explain.Answer, error) {
+			return explain.ExplainPod(s, name)
+		}, nil
 	case "node", "nodes", "no", "nodeclaim", "nodeclaims":
-		return func(s explain.Source, m pack.Market) (explain.Answer, error) { return explain.Node(s, name, m) }, nil
+		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
+			return explain.ExplainNode(s, name, m)
+		}, nil
 	case "nodepool", "nodepools", "pool":
-		return func(s explain.Source, _ pack.Market) (explain.Answer, error) { return explain.Pool(s, name) }, nil
+		return func(s explain.Source, _ binpack.Offerings) (explain.Answer, error) {
+			return explain.ExplainPool(s, name)
+		}, nil
 	}
 	return nil, fmt.Errorf("%q cannot be explained; pod, node, nodeclaim and nodepool can", kind)
 }
 
-func showAnswer(sc screen, a explain.Answer) error {
+func showAnswer(sc terminalOutput, a explain.Answer) error {
 	var b strings.Builder
-	b.WriteString(sc.paint(a.Subject, text.Bold) + ": " + a.Verdict + "\n")
+	b.WriteString(sc.paintText(a.Subject, text.Bold) + ": " + a.Verdict + "\n")
 	for _, why := range a.Why {
 		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(why, width), "\n", "\n    ") + "\n")
 	}
@@ -115,5 +121,5 @@ func showAnswer(sc screen, a explain.Answer) error {
 	for _, p := range a.Past {
 		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(p, width), "\n", "\n    ") + "\n")
 	}
-	return sc.write(b.String())
+	return sc.writeText(b.String())
 }

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/doctor"
-	"joiner/pkg/setup"
+	"joiner/pkg/cli/doctor"
+	"joiner/pkg/install/setup"
 )
 
 // Where objects are served that are read as they are stored.
@@ -31,14 +31,14 @@ const (
 
 const leaderLease = "karpenter-leader-election"
 
-// stored are objects by the path of their kind. What may not be read is noted and has none.
-type stored struct {
-	l      link
+// storedObjects are objects by the path of their kind. What may not be read is noted and has none.
+type storedObjects struct {
+	l      clusterLink
 	denied *[]string
 }
 
-// list calls each for every object.
-func (s stored) list(ctx context.Context, path string, each func(*unstructured.Unstructured)) error {
+// forEach calls each for every object.
+func (s storedObjects) forEach(ctx context.Context, path string, each func(*unstructured.Unstructured)) error {
 	err := s.l.kube.Objects().List(ctx, path, func(o *unstructured.Unstructured) error {
 		each(o)
 		return nil
@@ -50,11 +50,11 @@ func (s stored) list(ctx context.Context, path string, each func(*unstructured.U
 	return err
 }
 
-// compared tells how the objects that Joiner brings stand in the cluster.
-func (s stored) compared(ctx context.Context, brought []*unstructured.Unstructured) ([]doctor.Object, error) {
+// compareObjects tells how the objects that Joiner brings stand in the cluster.
+func (s storedObjects) compareObjects(ctx context.Context, brought []*unstructured.Unstructured) ([]doctor.Object, error) {
 	var out []doctor.Object
 	for _, want := range brought {
-		path, err := setup.Path(want)
+		path, err := setup.ObjectPath(want)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (s stored) compared(ctx context.Context, brought []*unstructured.Unstructur
 		}
 		o := doctor.Object{Name: strings.ToLower(want.GetKind()) + "/" + want.GetName(), Found: found}
 		if found {
-			if at := lacks(have.Object, plain(want.Object), ""); at != "" {
+			if at := firstDifference(have.Object, plainJSON(want.Object), ""); at != "" {
 				o.Differs = "differs at " + at
 			}
 		}
@@ -77,22 +77,22 @@ func (s stored) compared(ctx context.Context, brought []*unstructured.Unstructur
 	return out, nil
 }
 
-// plain is a value as JSON has it.
-func plain(v map[string]any) map[string]any { return runtime.DeepCopyJSON(v) }
+// plainJSON is a value as JSON has it.
+func plainJSON(v map[string]any) map[string]any { return runtime.DeepCopyJSON(v) }
 
-// lacks is the first place where have is not what want says, or nothing. What only have has is a default, or somebody else's.
-func lacks(have, want any, at string) string {
+// firstDifference is the first place where have is not what want says, or nothing. What only have has is a default, or somebody else's.
+func firstDifference(have, want any, at string) string {
 	switch w := want.(type) {
 	case map[string]any:
 		h, ok := have.(map[string]any)
 		if !ok {
 			return at
 		}
-		for _, k := range sorted(w) {
+		for _, k := range sortedBy(w) {
 			if w[k] == nil {
 				continue
 			}
-			if where := lacks(h[k], w[k], at+"."+k); where != "" {
+			if where := firstDifference(h[k], w[k], at+"."+k); where != "" {
 				return where
 			}
 		}
@@ -103,7 +103,7 @@ func lacks(have, want any, at string) string {
 			return at
 		}
 		for i := range w {
-			if where := lacks(h[i], w[i], fmt.Sprintf("%s[%d]", at, i)); where != "" {
+			if where := firstDifference(h[i], w[i], fmt.Sprintf("%s[%d]", at, i)); where != "" {
 				return where
 			}
 		}
@@ -115,7 +115,7 @@ func lacks(have, want any, at string) string {
 	return at
 }
 
-func sorted(m map[string]any) []string {
+func sortedBy(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
@@ -124,9 +124,9 @@ func sorted(m map[string]any) []string {
 	return keys
 }
 
-// classes are the EC2NodeClasses with what is not right about them; chosen are their subnets and security groups.
-func (s stored) classes(ctx context.Context) (out []doctor.Class, chosen []awsv1.EC2NodeClassStatus, err error) {
-	err = s.list(ctx, atClasses, func(o *unstructured.Unstructured) {
+// readClasses are the EC2NodeClasses with what is not right about them; chosen are their subnets and security groups.
+func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, chosen []awsv1.EC2NodeClassStatus, err error) {
+	err = s.forEach(ctx, atClasses, func(o *unstructured.Unstructured) {
 		var c awsv1.EC2NodeClass
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c) != nil {
 			return // the CRD would not have let it in
@@ -145,24 +145,24 @@ func (s stored) classes(ctx context.Context) (out []doctor.Class, chosen []awsv1
 	return out, chosen, err
 }
 
-// loose are the controllers whose pods ask for no cpu or no memory, those with the most pods first.
-func (s stored) loose(ctx context.Context) ([]doctor.Loose, error) {
-	found := map[doctor.Loose]int{}
-	err := s.list(ctx, atPods, func(o *unstructured.Unstructured) {
+// podsWithoutRequests are the controllers whose pods ask for no cpu or no memory, those with the most pods first.
+func (s storedObjects) podsWithoutRequests(ctx context.Context) ([]doctor.MissingRequests, error) {
+	found := map[doctor.MissingRequests]int{}
+	err := s.forEach(ctx, atPods, func(o *unstructured.Unstructured) {
 		var p corev1.Pod
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			return
 		}
-		if lacks := unasked(p.Spec); lacks != "" && p.Annotations["kubernetes.io/config.mirror"] == "" {
-			found[doctor.Loose{Namespace: p.Namespace, Owner: ownerOf(p), Lacks: lacks}]++
+		if lacks := missingRequests(p.Spec); lacks != "" && p.Annotations["kubernetes.io/config.mirror"] == "" {
+			found[doctor.MissingRequests{Namespace: p.Namespace, Owner: ownerOf(p), Lacks: lacks}]++
 		}
 	})
-	var out []doctor.Loose
+	var out []doctor.MissingRequests
 	for l, n := range found {
 		l.Pods = n
 		out = append(out, l)
 	}
-	slices.SortFunc(out, func(a, b doctor.Loose) int {
+	slices.SortFunc(out, func(a, b doctor.MissingRequests) int {
 		if a.Pods != b.Pods {
 			return b.Pods - a.Pods
 		}
@@ -171,8 +171,8 @@ func (s stored) loose(ctx context.Context) ([]doctor.Loose, error) {
 	return out, err
 }
 
-// unasked says which of cpu and memory no container of the pod asks for.
-func unasked(p corev1.PodSpec) string {
+// missingRequests says which of cpu and memory no container of the pod asks for.
+func missingRequests(p corev1.PodSpec) string {
 	has := map[corev1.ResourceName]bool{}
 	note := func(r corev1.ResourceList) {
 		for name, q := range r {
@@ -211,7 +211,7 @@ func ownerOf(p corev1.Pod) string {
 }
 
 // devices are the DRA drivers with the DeviceClasses that serve extended resources.
-func (s stored) devices(ctx context.Context) (out doctor.Devices, err error) {
+func (s storedObjects) devices(ctx context.Context) (out doctor.Devices, err error) {
 	out.Drivers, out.Classes, err = s.l.kube.DeviceDrivers(ctx)
 	if apierrors.IsForbidden(err) {
 		*s.denied = append(*s.denied, "list deviceclasses and resourceslices")
@@ -220,10 +220,10 @@ func (s stored) devices(ctx context.Context) (out doctor.Devices, err error) {
 	return out, err
 }
 
-// leader looks for whoever holds Karpenter's leader lease.
-func (s stored) leader(ctx context.Context) doctor.Leader {
-	for _, namespace := range defaults().KarpenterNamespaces {
-		holder, err := s.l.kube.Holder(ctx, namespace, leaderLease)
+// readLeader looks for whoever holds Karpenter's leader lease.
+func (s storedObjects) readLeader(ctx context.Context) doctor.Leader {
+	for _, namespace := range defaultSettings().KarpenterNamespaces {
+		holder, err := s.l.kube.LeaseHolder(ctx, namespace, leaderLease)
 		if err != nil {
 			return doctor.Leader{Unknown: fmt.Sprintf("its leader lease cannot be read: %v", err)}
 		}
@@ -234,12 +234,12 @@ func (s stored) leader(ctx context.Context) doctor.Leader {
 	return doctor.Leader{}
 }
 
-// now is when the facts are of.
-func now() time.Time { return time.Now().UTC() }
+// factsTime is when the facts are of.
+func factsTime() time.Time { return time.Now().UTC() }
 
-// pools are the NodePools with what is not right about them.
-func (s stored) pools(ctx context.Context) (out []doctor.Pool, err error) {
-	err = s.list(ctx, atPools, func(o *unstructured.Unstructured) {
+// readPools are the NodePools with what is not right about them.
+func (s storedObjects) readPools(ctx context.Context) (out []doctor.Pool, err error) {
+	err = s.forEach(ctx, atPools, func(o *unstructured.Unstructured) {
 		p := doctor.Pool{Name: o.GetName()}
 		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 		ready := false

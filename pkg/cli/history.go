@@ -15,17 +15,17 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"joiner/pkg/archive"
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/providers/archive"
 )
 
-// history says which part of the decision log is meant.
-type history struct {
+// logRange says which part of the decision log is meant.
+type logRange struct {
 	bucket       string
 	since, until time.Duration
 }
 
-func (h *history) flags(cmd *cobra.Command) {
+func (h *logRange) addFlags(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("catalog-bucket") == nil {
 		cmd.Flags().StringVar(&h.bucket, "catalog-bucket", "", "the stack's bucket (its output CatalogBucket), in which passes are stored with decisionLog: store")
 	}
@@ -33,11 +33,11 @@ func (h *history) flags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&h.until, "until", 0, "leave out what is younger than this")
 }
 
-// asked reports whether the bucket is to be read.
-func (h history) asked() bool { return h.bucket != "" || h.since != 0 }
+// isAsked reports whether the bucket is to be read.
+func (h logRange) isAsked() bool { return h.bucket != "" || h.since != 0 }
 
-// keys lists the stored passes that are meant.
-func (h history) keys(ctx context.Context, sc screen) (r archive.Reader, keys []string, err error) {
+// listKeys lists the stored passes that are meant.
+func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.TickReader, keys []string, err error) {
 	switch {
 	case h.bucket == "":
 		return r, nil, &inputError{errors.New("--since needs --catalog-bucket: the stack's output CatalogBucket")}
@@ -50,10 +50,10 @@ func (h history) keys(ctx context.Context, sc screen) (r archive.Reader, keys []
 	if err != nil {
 		return r, nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	r = archive.Reader{S3: s3.NewFromConfig(cfg, pathStyle), Bucket: h.bucket}
+	r = archive.TickReader{S3: s3.NewFromConfig(cfg, pathStyle), Bucket: h.bucket}
 	now := time.Now()
-	err = sc.during("listing the decision log", func() error {
-		keys, err = r.Keys(ctx, now.Add(-h.since), now.Add(-h.until))
+	err = sc.withProgress("listing the decision log", func() error {
+		keys, err = r.ListKeys(ctx, now.Add(-h.since), now.Add(-h.until))
 		return err
 	})
 	if err == nil && len(keys) == 0 {
@@ -65,19 +65,19 @@ func (h history) keys(ctx context.Context, sc screen) (r archive.Reader, keys []
 // atOnce is how many records are read from the bucket at a time.
 const atOnce = 8
 
-// records reads those of the bucket, the oldest first.
-func (h history) records(ctx context.Context, sc screen) ([]tick.Record, error) {
-	r, keys, err := h.keys(ctx, sc)
+// readRecords reads those of the bucket, the oldest first.
+func (h logRange) readRecords(ctx context.Context, sc terminalOutput) ([]decisionlog.Record, error) {
+	r, keys, err := h.listKeys(ctx, sc)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]tick.Record, len(keys))
-	err = sc.during(fmt.Sprintf("reading %d records", len(keys)), func() error {
+	out := make([]decisionlog.Record, len(keys))
+	err = sc.withProgress(fmt.Sprintf("reading %d records", len(keys)), func() error {
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(atOnce)
 		for i, k := range keys {
 			g.Go(func() (err error) {
-				out[i], err = r.Record(ctx, k)
+				out[i], err = r.ReadRecord(ctx, k)
 				return err
 			})
 		}
@@ -88,40 +88,40 @@ func (h history) records(ctx context.Context, sc screen) ([]tick.Record, error) 
 
 // logRecords takes the records out of log lines: JSON as the functions write it, with or without something before it on the line, or
 // stored ticks.
-func logRecords(data []byte) ([]tick.Record, error) {
+func logRecords(data []byte) ([]decisionlog.Record, error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		r, err := tick.DecodeRecord(data)
-		return []tick.Record{r}, err
+		r, err := decisionlog.DecodeRecord(data)
+		return []decisionlog.Record{r}, err
 	}
-	var out []tick.Record
+	var out []decisionlog.Record
 	for line := range bytes.Lines(data) {
 		i := bytes.IndexByte(line, '{')
 		if i < 0 || !bytes.Contains(line, []byte(`"tick"`)) {
 			continue
 		}
 		var l struct {
-			Msg  string      `json:"msg"`
-			Tick tick.Record `json:"tick"`
+			Msg  string             `json:"msg"`
+			Tick decisionlog.Record `json:"tick"`
 		}
-		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "tick" || l.Tick.Schema != tick.Schema {
+		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "tick" || l.Tick.Schema != decisionlog.Schema {
 			continue
 		}
 		out = append(out, l.Tick)
 	}
-	slices.SortStableFunc(out, func(a, b tick.Record) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(out, func(a, b decisionlog.Record) int { return a.Time.Compare(b.Time) })
 	return out, nil
 }
 
 // recordsOf reads the records of files, or those of the bucket.
-func (h history) recordsOf(ctx context.Context, files []string, sc screen) ([]tick.Record, error) {
+func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutput) ([]decisionlog.Record, error) {
 	if len(files) == 0 {
-		return h.records(ctx, sc)
+		return h.readRecords(ctx, sc)
 	}
 	read, err := readAll(files)
 	if err != nil {
 		return nil, &inputError{err}
 	}
-	var out []tick.Record
+	var out []decisionlog.Record
 	for _, f := range read {
 		all, err := logRecords(f.data)
 		if err == nil && len(all) == 0 {
@@ -132,6 +132,6 @@ func (h history) recordsOf(ctx context.Context, files []string, sc screen) ([]ti
 		}
 		out = append(out, all...)
 	}
-	slices.SortStableFunc(out, func(a, b tick.Record) int { return a.Time.Compare(b.Time) })
+	slices.SortStableFunc(out, func(a, b decisionlog.Record) int { return a.Time.Compare(b.Time) })
 	return out, nil
 }

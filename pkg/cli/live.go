@@ -8,51 +8,51 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/kube"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/pass"
-	"joiner/pkg/plan"
-	"joiner/pkg/resource"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/provisioning"
 	"joiner/pkg/workload"
 )
 
 // planCluster plans for the pods of a cluster.
-func planCluster(ctx context.Context, f planFlags, rules cluster.Rules, sc screen) error {
+func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, sc terminalOutput) error {
 	if f.pools != "" {
 		return &inputError{errors.New("--nodepools goes with -f; --compare is for clusters")}
 	}
 	var m workload.Manifests
 	if f.compare != "" { // what is wrong with a file is said before a cluster is read
 		var err error
-		if m, err = changes(f.compare, sc); err != nil {
+		if m, err = readChanges(f.compare, sc); err != nil {
 			return &inputError{err}
 		}
 	}
-	l, err := f.connect()
+	l, err := f.connectCluster()
 	if _, ok := errors.AsType[*inputError](err); ok {
 		return &inputError{fmt.Errorf("no workload given with -f, and %w", err)}
 	}
 	if err != nil {
 		return err
 	}
-	s, err := f.snapshot(ctx, sc, l)
+	s, err := f.readSnapshot(ctx, sc, l)
 	if err != nil {
 		return err
 	}
 	s.Rules = rules
 	if f.scratch {
-		s = scratch(s)
+		s = withoutPoolNodes(s)
 	}
 	before := planSnapshot(s, l.name, sc)
 	if f.compare == "" {
 		return f.showPlan(sc, before)
 	}
-	return f.showDifference(sc, before, planSnapshot(changed(s, m), l.name, sc))
+	return f.showDifference(sc, before, planSnapshot(withManifests(s, m), l.name, sc))
 }
 
 // planSnapshot decides as a pass of provision does, and says in groups what came out.
-func planSnapshot(s cluster.Snapshot, name string, sc screen) workload.Placement {
+func planSnapshot(s cluster.Snapshot, name string, sc terminalOutput) workload.Placement {
 	var waiting []string
 	groups := map[string]string{}
 	for _, p := range s.Pods {
@@ -60,20 +60,20 @@ func planSnapshot(s cluster.Snapshot, name string, sc screen) workload.Placement
 			waiting = append(waiting, p.Key())
 		}
 	}
-	sc.say("cluster %s: %d pods wait, %d nodes, %d NodeClaims, %d NodePools, %d instance types", name, len(waiting), len(s.Nodes), len(s.Claims), len(s.Pools), len(s.Catalog.Types))
+	sc.writeMessage("cluster %s: %d pods wait, %d nodes, %d NodeClaims, %d NodePools, %d instance types", name, len(waiting), len(s.Nodes), len(s.Claims), len(s.Pools), len(s.Catalog.Types))
 	for _, p := range s.Pools {
 		if !p.Ready {
-			sc.say("NodePool %s is not used: %s", p.Name, p.Message)
+			sc.writeMessage("NodePool %s is not used: %s", p.Name, p.Message)
 		}
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(len(waiting))))
 	var made plan.Plan
-	var took Measured
-	_ = sc.during("packing", func() error { // it cannot fail
-		took = Measure(func() { made = pass.Decide(s).Plan })
+	var took MeasuredWork
+	_ = sc.withProgress("packing", func() error { // it cannot fail
+		took = MeasureWork(func() { made = provisioning.Decide(s).Plan })
 		return nil
 	})
-	out := workload.Summary(name, waiting, func(key string) string { return groups[key] }, made)
+	out := workload.SummarizePlan(name, waiting, func(key string) string { return groups[key] }, made)
 	out.PlanSeconds, out.PlanUserSeconds, out.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
 	return out
 }
@@ -103,10 +103,10 @@ func groupOf(p cluster.Pod) string {
 	return p.Namespace + "/" + name
 }
 
-// scratch is the cluster without the nodes of NodePools: their pods wait for a node, but for those of DaemonSets and of the node itself.
-func scratch(s cluster.Snapshot) cluster.Snapshot {
+// withoutPoolNodes is the cluster without the nodes of NodePools: their pods wait for a node, but for those of DaemonSets and of the node itself.
+func withoutPoolNodes(s cluster.Snapshot) cluster.Snapshot {
 	gone := map[string]bool{}
-	for _, h := range s.Hosts() {
+	for _, h := range s.StateNodes() {
 		if h.Node != nil && h.Pool() != "" {
 			gone[h.Node.Name] = true
 		}
@@ -115,7 +115,7 @@ func scratch(s cluster.Snapshot) cluster.Snapshot {
 	s.Claims = nil
 	s.Pools = slices.Clone(s.Pools)
 	for i := range s.Pools {
-		s.Pools[i].Counted, s.Pools[i].Uncounted = resource.List{}, true
+		s.Pools[i].Counted, s.Pools[i].Uncounted = resources.List{}, true
 	}
 	var pods []cluster.Pod
 	for _, p := range s.Pods {
@@ -134,19 +134,19 @@ func scratch(s cluster.Snapshot) cluster.Snapshot {
 	return s
 }
 
-// changed is the cluster with the pools and so on of m in place of those of the same name.
-func changed(s cluster.Snapshot, m workload.Manifests) cluster.Snapshot {
+// withManifests is the cluster with the pools and so on of m in place of those of the same name.
+func withManifests(s cluster.Snapshot, m workload.Manifests) cluster.Snapshot {
 	s.Classes = slices.Clone(s.Classes)
 	for i := range m.Classes {
 		for j, have := range s.Classes {
 			if have.Name == m.Classes[i].Name {
-				s.Classes[j] = resolvedLike(nodeclass.Describe(&m.Classes[i]), have)
+				s.Classes[j] = resolvedLike(nodeclass.DescribeClass(&m.Classes[i]), have)
 			}
 		}
 	}
 	s.Pools = slices.Clone(s.Pools)
 	for i := range m.Pools {
-		p := kube.Pool(&m.Pools[i], s.Classes)
+		p := kube.TranslatePool(&m.Pools[i], s.Classes)
 		if why := nodeclass.PoolProblems(&m.Pools[i]); len(why) > 0 {
 			p.Ready, p.Message = false, strings.Join(why, "; ")
 		}
@@ -160,7 +160,7 @@ func changed(s cluster.Snapshot, m workload.Manifests) cluster.Snapshot {
 	}
 	s.Overlays = slices.Clone(s.Overlays)
 	for i := range m.Overlays {
-		o := kube.Overlay(&m.Overlays[i])
+		o := kube.TranslateOverlay(&m.Overlays[i])
 		s.Overlays = append(slices.DeleteFunc(s.Overlays, func(have cluster.Overlay) bool { return have.Name == o.Name }), o)
 	}
 	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })

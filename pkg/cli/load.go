@@ -11,12 +11,12 @@ import (
 	"regexp"
 	"slices"
 
-	"joiner/pkg/manifest"
 	"joiner/pkg/workload"
+	"joiner/pkg/workload/manifest"
 )
 
-// file is a file that was read.
-type file struct {
+// inputFile is a file that was read.
+type inputFile struct {
 	path string
 	data []byte
 }
@@ -42,10 +42,10 @@ func readFile(path string) ([]byte, error) {
 }
 
 // readAll reads the files, and of a folder its manifests in the order of their names.
-func readAll(paths []string) ([]file, error) {
-	var out []file
+func readAll(paths []string) ([]inputFile, error) {
+	var out []inputFile
 	for _, path := range paths {
-		names, err := within(path)
+		names, err := isWithin(path)
 		if err != nil {
 			return nil, err
 		}
@@ -54,13 +54,13 @@ func readAll(paths []string) ([]file, error) {
 			if err != nil {
 				return nil, fmt.Errorf("read file: %w", err)
 			}
-			out = append(out, file{name, data})
+			out = append(out, inputFile{name, data})
 		}
 	}
 	return out, nil
 }
 
-func within(path string) ([]string, error) {
+func isWithin(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if path == standardInput || err != nil || !info.IsDir() {
 		return []string{path}, nil // reading it says what is wrong
@@ -82,8 +82,8 @@ func within(path string) ([]string, error) {
 }
 
 // isManifest reports whether the file holds Kubernetes objects, and not a workload.
-func (f file) isManifest() bool {
-	text, err := workload.Unpack(f.data)
+func (f inputFile) isManifest() bool {
+	text, err := workload.Gunzip(f.data)
 	if err != nil {
 		return false // reading it as a workload says what is wrong
 	}
@@ -99,8 +99,8 @@ func (f file) isManifest() bool {
 	return regexp.MustCompile(`(?m)^(kind|apiVersion|"kind"|"apiVersion")\s*:`).Match(text)
 }
 
-// workload reads what is to be planned: one workload file, or manifests.
-func (f planFlags) workload(sc screen) (workload.File, error) {
+// readWorkload reads what is to be planned: one workload file, or manifests.
+func (f planFlags) readWorkload(sc terminalOutput) (workload.File, error) {
 	files, err := readAll(f.files)
 	if err != nil {
 		return workload.File{}, err
@@ -112,7 +112,7 @@ func (f planFlags) workload(sc screen) (workload.File, error) {
 			}
 			return readFile(path)
 		}
-		return workload.Load(open, f.files[0], f.pools)
+		return workload.LoadWorkload(open, f.files[0], f.pools)
 	}
 	if f.pools != "" {
 		more, err := readAll([]string{f.pools})
@@ -121,7 +121,7 @@ func (f planFlags) workload(sc screen) (workload.File, error) {
 		}
 		files = append(files, more...)
 	}
-	w, err := collect(files, sc)
+	w, err := collectWorkload(files, sc)
 	switch {
 	case err != nil:
 		return w, err
@@ -133,8 +133,8 @@ func (f planFlags) workload(sc screen) (workload.File, error) {
 	return w, nil
 }
 
-// collect makes one workload of manifests.
-func collect(files []file, sc screen) (workload.File, error) {
+// collectWorkload makes one workload of manifests.
+func collectWorkload(files []inputFile, sc terminalOutput) (workload.File, error) {
 	var docs []manifest.Document
 	var problems []error
 	name := ""
@@ -144,7 +144,7 @@ func collect(files []file, sc screen) (workload.File, error) {
 			problems = append(problems, fmt.Errorf("%s: it holds no Kubernetes objects; a workload file is planned alone", one.path))
 			continue
 		}
-		found, err := manifest.Parse(one.path, one.data)
+		found, err := manifest.ParseManifests(one.path, one.data)
 		if err != nil {
 			problems = append(problems, err)
 		}
@@ -157,20 +157,20 @@ func collect(files []file, sc screen) (workload.File, error) {
 	if err != nil {
 		return workload.File{}, err
 	}
-	w, notes, err := workload.Collect(docs, name[1:])
+	w, notes, err := workload.CollectManifests(docs, name[1:])
 	for _, n := range notes {
-		sc.say("%s", n)
+		sc.writeMessage("%s", n)
 	}
 	return w, err
 }
 
-// changes reads the manifests that --compare names.
-func changes(path string, sc screen) (workload.Manifests, error) {
+// readChanges reads the manifests that --compare names.
+func readChanges(path string, sc terminalOutput) (workload.Manifests, error) {
 	files, err := readAll([]string{path})
 	if err != nil {
 		return workload.Manifests{}, err
 	}
-	w, err := collect(files, sc)
+	w, err := collectWorkload(files, sc)
 	if err == nil && len(w.Pools)+len(w.Overlays)+len(w.Classes)+len(w.Buffers) == 0 {
 		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", path)
 	}

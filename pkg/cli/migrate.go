@@ -11,16 +11,16 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/migrate"
-	"joiner/pkg/pack"
+	"joiner/pkg/cli/migrate"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/scheduling/binpack"
 )
 
 // migrateFlags are the flags of `joiner migrate`.
 type migrateFlags struct {
-	target
+	clusterTarget
 	back, apply bool
-	output      output
+	output      outputForm
 }
 
 const migrateHelp = `Report what a cluster that Karpenter or Cluster Autoscaler runs needs before Joiner takes it over, or with --back what it needs before
@@ -31,90 +31,90 @@ no pod and no instance. It is refused while Karpenter leads the cluster, and wit
 
 Exit code 0: nothing stands in the way. 3: something does.`
 
-func migrateCommand(sc screen) *cobra.Command {
+func migrateCommand(sc terminalOutput) *cobra.Command {
 	var f migrateFlags
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Move a cluster from Karpenter or Cluster Autoscaler to Joiner, or back", Long: migrateHelp, Args: noArgs("see --help"),
 		Example: "  joiner migrate\n  joiner migrate --apply\n  joiner migrate --back",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMigrate(cmd.Context(), f, sc) },
 	}
-	f.flags(cmd)
+	f.addFlags(cmd)
 	cmd.Flags().BoolVar(&f.back, "back", false, "from Joiner to Karpenter")
 	cmd.Flags().BoolVar(&f.apply, "apply", false, "make the changes of the report")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
-func runMigrate(ctx context.Context, f migrateFlags, sc screen) error {
-	l, err := f.connect()
+func runMigrate(ctx context.Context, f migrateFlags, sc terminalOutput) error {
+	l, err := f.connectCluster()
 	if err != nil {
 		return err
 	}
-	s, err := f.snapshot(ctx, sc, l)
+	s, err := f.readSnapshot(ctx, sc, l)
 	if err != nil {
 		return err
 	}
 	var facts migrate.Facts
-	err = sc.during("looking for other autoscalers", func() (err error) {
+	err = sc.withProgress("looking for other autoscalers", func() (err error) {
 		facts, err = migrationFacts(ctx, l, s, sc)
 		return err
 	})
 	if err != nil {
-		return unreachable(l, err)
+		return unreachableHint(l, err)
 	}
 	var r migrate.Report
-	err = sc.during("looking at every NodeClaim", func() error {
-		if r = migrate.Back(facts); !f.back {
-			r = migrate.To(facts, pack.Sells(s))
+	err = sc.withProgress("looking at every NodeClaim", func() error {
+		if r = migrate.ReportBack(facts); !f.back {
+			r = migrate.ReportTo(facts, binpack.ResolveOfferings(s))
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	err = sc.show(f.output, r, func() error {
+	err = sc.showAnswer(f.output, r, func() error {
 		showReport(sc, r)
 		return nil
 	})
 	if err == nil && f.apply {
-		err = f.change(ctx, l, facts, r, sc)
+		err = f.applyEdits(ctx, l, facts, r, sc)
 	}
 	if err != nil {
 		return err
 	}
-	if !r.Ready() {
+	if !r.IsReady() {
 		return &foundError{"something stands in the way, see above"}
 	}
 	return nil
 }
 
 // migrationFacts reads what the snapshot does not hold.
-func migrationFacts(ctx context.Context, l link, s cluster.Snapshot, sc screen) (migrate.Facts, error) {
+func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc terminalOutput) (migrate.Facts, error) {
 	var denied []string
-	from := stored{l, &denied}
+	from := storedObjects{l, &denied}
 	f := migrate.Facts{Snapshot: s}
-	leader := from.leader(ctx)
+	leader := from.readLeader(ctx)
 	if f.Leader = leader.Holder; leader.Unknown != "" {
 		return f, errors.New(leader.Unknown + "; without knowing who leads nothing is said")
 	}
 	err := errors.Join(
-		from.list(ctx, atDeployments, func(o *unstructured.Unstructured) { noteController(&f, o) }),
-		from.list(ctx, atCRDs, func(o *unstructured.Unstructured) { noteCRD(&f, o) }),
-		from.list(ctx, atLeases, func(o *unstructured.Unstructured) { noteLease(&f, o) }),
-		from.list(ctx, atClaims, func(o *unstructured.Unstructured) {
+		from.forEach(ctx, atDeployments, func(o *unstructured.Unstructured) { noteController(&f, o) }),
+		from.forEach(ctx, atCRDs, func(o *unstructured.Unstructured) { noteCRD(&f, o) }),
+		from.forEach(ctx, atLeases, func(o *unstructured.Unstructured) { noteLease(&f, o) }),
+		from.forEach(ctx, atClaims, func(o *unstructured.Unstructured) {
 			if kind, _, _ := unstructured.NestedString(o.Object, "spec", "nodeClassRef", "kind"); kind != "EC2NodeClass" {
 				f.Foreign = append(f.Foreign, o.GetName())
 			}
 		}),
-		from.list(ctx, atPools, func(o *unstructured.Unstructured) { noteAnnotations(&f, o) }),
-		from.list(ctx, atPods, func(o *unstructured.Unstructured) {
+		from.forEach(ctx, atPools, func(o *unstructured.Unstructured) { noteAnnotations(&f, o) }),
+		from.forEach(ctx, atPods, func(o *unstructured.Unstructured) {
 			if o.GetAnnotations()["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false" {
 				f.Pinned = append(f.Pinned, o.GetNamespace()+"/"+o.GetName())
 			}
 		}),
 	)
 	for _, what := range denied {
-		sc.say("not looked at: you may not %s", what)
+		sc.writeMessage("not looked at: you may not %s", what)
 	}
 	slices.Sort(f.Pinned)
 	return f, err
@@ -154,7 +154,7 @@ func noteCRD(f *migrate.Facts, o *unstructured.Unstructured) {
 
 // noteLease notes who of Joiner's functions works at this moment.
 func noteLease(f *migrate.Facts, o *unstructured.Unstructured) {
-	if holder, _, _ := unstructured.NestedString(o.Object, "spec", "holderIdentity"); holder != "" && f.Joiner == "" && fresh(o) {
+	if holder, _, _ := unstructured.NestedString(o.Object, "spec", "holderIdentity"); holder != "" && f.Joiner == "" && isFresh(o) {
 		f.Joiner = o.GetName() + ": " + holder
 	}
 }
@@ -162,7 +162,7 @@ func noteLease(f *migrate.Facts, o *unstructured.Unstructured) {
 func noteAnnotations(f *migrate.Facts, o *unstructured.Unstructured) {
 	var keys []string
 	for k := range o.GetAnnotations() {
-		if strings.HasPrefix(k, "joiner.sh/") && k != "joiner.sh/registrations" {
+		if strings.HasPrefix(k, "joiner.sh/") && k != "joiner.sh/registration-history" {
 			keys = append(keys, k)
 		}
 	}
@@ -172,11 +172,11 @@ func noteAnnotations(f *migrate.Facts, o *unstructured.Unstructured) {
 	}
 }
 
-func showReport(sc screen, r migrate.Report) {
+func showReport(sc terminalOutput, r migrate.Report) {
 	fmt.Fprintf(sc.out, "nodes are run by %s; %d of them go on as they are\n\n", r.From, r.Nodes)
 	colour := map[migrate.Level]text.Color{migrate.Blocks: text.FgRed, migrate.Change: text.FgYellow, migrate.Note: text.Faint}
 	for _, x := range r.Findings {
-		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paint(fmt.Sprintf("%-6s", x.Level), colour[x.Level]), x.About, x.What)
+		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-6s", x.Level), colour[x.Level]), x.About, x.What)
 		if x.Mend != "" {
 			fmt.Fprintf(sc.out, "       mend: %s\n", x.Mend)
 		}

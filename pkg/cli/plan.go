@@ -12,20 +12,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/cluster"
-	"joiner/pkg/pack"
-	"joiner/pkg/plan"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/scheduling/binpack"
 	"joiner/pkg/workload"
 )
 
 // planFlags are the flags of `joiner plan`.
 type planFlags struct {
-	target
+	clusterTarget
 	files          []string
 	pools, compare string
-	output         output
+	output         outputForm
 	steps          int
 	scratch        bool
 }
@@ -49,7 +49,7 @@ const planExample = `  joiner plan
   joiner plan -f w3.json.gz --nodepools mine.yaml --output json | jq .hourlyUSD
   joiner plan -f deployments.yaml -f nodepools.yaml`
 
-func planCommand(sc screen) *cobra.Command {
+func planCommand(sc terminalOutput) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use: "plan [-f FILE]...", Short: "Plan nodes for the pods of a cluster or of files", Long: planHelp, Example: planExample,
@@ -60,30 +60,30 @@ func planCommand(sc screen) *cobra.Command {
 	cmd.Flags().StringVar(&f.pools, "nodepools", "", "NodePools, instead of those the workload names")
 	cmd.Flags().StringVar(&f.compare, "compare", "", "file of changed NodePools and so on: print what they change")
 	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false, "of a cluster: plan all pods anew, as if no node of a NodePool were there")
-	cmd.Flags().IntVar(&f.steps, "search-steps", defaults().SearchSteps, "steps that may make the plan cheaper, at most; 0 for none")
-	f.target.flags(cmd)
+	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSettings().PackingIterations, "steps that may make the plan cheaper, at most; 0 for none")
+	f.clusterTarget.addFlags(cmd)
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
-func runPlan(ctx context.Context, f planFlags, sc screen) error {
+func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 	if f.steps < 0 {
 		return &inputError{fmt.Errorf("--search-steps is %d; it cannot be less than 0", f.steps)}
 	}
-	rules := cluster.Rules{SearchSteps: cmp.Or(f.steps, cluster.NoSearch)}
+	rules := cluster.Settings{PackingIterations: cmp.Or(f.steps, cluster.NoIterations)}
 	if len(f.files) == 0 {
 		return planCluster(ctx, f, rules, sc)
 	}
 	if f.scratch {
 		return &inputError{errors.New("--from-scratch is for clusters; files hold only pods that wait")}
 	}
-	load, err := f.offered(ctx, sc)
+	load, err := f.readCatalogLoudly(ctx, sc)
 	if err != nil {
 		return err
 	}
 	var w workload.File
-	err = sc.during("reading "+strings.Join(f.files, ","), func() (err error) {
-		w, err = f.workload(sc)
+	err = sc.withProgress("reading "+strings.Join(f.files, ","), func() (err error) {
+		w, err = f.readWorkload(sc)
 		return err
 	})
 	if err != nil {
@@ -96,11 +96,11 @@ func runPlan(ctx context.Context, f planFlags, sc screen) error {
 	if f.compare == "" {
 		return f.showPlan(sc, before)
 	}
-	changed, err := changes(f.compare, sc)
+	changed, err := readChanges(f.compare, sc)
 	if err != nil {
 		return &inputError{err}
 	}
-	w.Manifests.Merge(changed)
+	w.Manifests.MergeOver(changed)
 	after, err := f.planFile(w, load, rules, sc)
 	if err != nil {
 		return err
@@ -108,37 +108,37 @@ func runPlan(ctx context.Context, f planFlags, sc screen) error {
 	return f.showDifference(sc, before, after)
 }
 
-func (f planFlags) showPlan(sc screen, p workload.Placement) error {
-	return sc.show(f.output, p, func() error { return showTable(sc, p) })
+func (f planFlags) showPlan(sc terminalOutput, p workload.Placement) error {
+	return sc.showAnswer(f.output, p, func() error { return showTable(sc, p) })
 }
 
-func (f planFlags) showDifference(sc screen, before, after workload.Placement) error {
-	c := compare(before, after)
-	return sc.show(f.output, c, func() error { return showComparison(sc, c) })
+func (f planFlags) showDifference(sc terminalOutput, before, after workload.Placement) error {
+	c := comparePlans(before, after)
+	return sc.showAnswer(f.output, c, func() error { return showComparison(sc, c) })
 }
 
 // planFile packs a workload and says what it does.
-func (f planFlags) planFile(w workload.File, load catalog.Catalog, rules cluster.Rules, sc screen) (p workload.Placement, err error) {
+func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules cluster.Settings, sc terminalOutput) (p workload.Placement, err error) {
 	name := strings.Join(f.files, ",")
-	sc.say("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types",
+	sc.writeMessage("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types",
 		name, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
-	for _, text := range warnings(w, load) {
-		sc.say("%s", text)
+	for _, text := range manifestWarnings(w, load) {
+		sc.writeMessage("%s", text)
 	}
-	err = sc.during("packing", func() error {
+	err = sc.withProgress("packing", func() error {
 		p, err = PlanBy(w, load, rules)
 		return err
 	})
 	if err != nil {
 		return p, &inputError{fmt.Errorf("%s: %w", name, err)}
 	}
-	sc.say("packed in %.3f s (%.3f s of CPU)", p.PlanSeconds, p.PlanUserSeconds)
+	sc.writeMessage("packed in %.3f s (%.3f s of CPU)", p.PlanSeconds, p.PlanUserSeconds)
 	return p, nil
 }
 
-// Plan packs the workload with what c sells by the rules that settings have by default. The placement carries what packing alone took.
-func Plan(w workload.File, c catalog.Catalog) (workload.Placement, error) {
-	return PlanBy(w, c, cluster.Rules{})
+// PlanWorkload packs the workload with what c sells by the rules that settings have by default. The placement carries what packing alone took.
+func PlanWorkload(w workload.File, c instancetypes.Catalog) (workload.Placement, error) {
+	return PlanBy(w, c, cluster.Settings{})
 }
 
 // collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made. A plan is short work: more
@@ -151,42 +151,42 @@ func collectAt(pods int) int {
 }
 
 // PlanBy is Plan with the rules given.
-func PlanBy(w workload.File, c catalog.Catalog, rules cluster.Rules) (workload.Placement, error) {
-	s, err := Snapshot(w, c)
+func PlanBy(w workload.File, c instancetypes.Catalog, rules cluster.Settings) (workload.Placement, error) {
+	s, err := WorkloadSnapshot(w, c)
 	if err != nil {
 		return workload.Placement{}, err
 	}
 	s.Rules = rules
 	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(len(s.Pods))))
 	var made plan.Plan
-	took := Measure(func() { made = pack.Pods(s) })
+	took := MeasureWork(func() { made = binpack.Pods(s) })
 	p := workload.FromPlan(w, made)
 	p.PlanSeconds, p.PlanUserSeconds, p.MaxRSSMiB = took.Seconds, took.UserSeconds, took.MaxRSSMiB
 	return p, nil
 }
 
-// Catalog reads instance types and prices from the file, packed or not, or takes those built in when path is empty.
-func Catalog(path string) (catalog.Catalog, error) {
+// ReadCatalog reads instance types and prices from the file, packed or not, or takes those built in when path is empty.
+func ReadCatalog(path string) (instancetypes.Catalog, error) {
 	if path == "" {
-		return catalog.Decode(builtin.Data())
+		return instancetypes.DecodeCatalog(builtin.Data())
 	}
 	data, err := readFile(path)
 	if err != nil {
-		return catalog.Catalog{}, fmt.Errorf("read instance types: %w", err)
+		return instancetypes.Catalog{}, fmt.Errorf("read instance types: %w", err)
 	}
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		var b bytes.Buffer
 		zw := gzip.NewWriter(&b)
 		_, err = zw.Write(data)
 		if err := zw.Close(); err != nil {
-			return catalog.Catalog{}, fmt.Errorf("read instance types: %w", err)
+			return instancetypes.Catalog{}, fmt.Errorf("read instance types: %w", err)
 		}
 		data = b.Bytes()
 	}
 	if err != nil {
-		return catalog.Catalog{}, fmt.Errorf("read instance types: %w", err)
+		return instancetypes.Catalog{}, fmt.Errorf("read instance types: %w", err)
 	}
-	c, err := catalog.Decode(data)
+	c, err := instancetypes.DecodeCatalog(data)
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}

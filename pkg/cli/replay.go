@@ -11,7 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
 )
 
 const replayHelp = `Decide stored passes anew and say whether the plan is the same, byte for byte.
@@ -22,24 +22,24 @@ such an object. Another version of this program may decide otherwise: then the d
 Exit code 0: every plan is the same; 2: a file is no stored pass; 3: a plan is another one.`
 
 type replayFlags struct {
-	history
-	output output
+	logRange
+	output outputForm
 }
 
-func replayCommand(sc screen) *cobra.Command {
+func replayCommand(sc terminalOutput) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use: "replay [FILE]...", Short: "Decide stored passes anew", Long: replayHelp,
 		Example: "  joiner replay 20261122T010203.456Z-provision-0a1b2c3d.json.gz\n  joiner replay --since 2h --catalog-bucket BUCKET",
 		RunE:    func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), f, args, sc) },
 	}
-	f.history.flags(cmd)
+	f.logRange.addFlags(cmd)
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
-// replayed is one pass decided anew.
-type replayed struct {
+// replayedPass is one pass decided anew.
+type replayedPass struct {
 	Tick       string   `json:"tick"`
 	Function   string   `json:"function"`
 	Time       string   `json:"time"`
@@ -48,18 +48,18 @@ type replayed struct {
 	Difference string   `json:"difference,omitempty"` // of the plans in words, or of their values
 }
 
-func runReplay(ctx context.Context, f replayFlags, files []string, sc screen) error {
-	if (len(files) > 0) == f.asked() {
+func runReplay(ctx context.Context, f replayFlags, files []string, sc terminalOutput) error {
+	if (len(files) > 0) == f.isAsked() {
 		return &inputError{errors.New("name files of stored passes, or the stack's bucket with --catalog-bucket and a time with --since")}
 	}
-	var out []replayed
+	var out []replayedPass
 	differ := 0
-	again := func(name string, t tick.Tick) error {
-		a, err := tick.Replay(t)
+	again := func(name string, t decisionlog.Tick) error {
+		a, err := decisionlog.ReplayTick(t)
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w", name, err)}
 		}
-		r := replayed{Tick: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same, Plan: a.Lines}
+		r := replayedPass{Tick: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same, Plan: a.Lines}
 		if !a.Same {
 			differ++
 			r.Difference = lineDifference(a.Was, a.Lines)
@@ -70,10 +70,10 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc screen) er
 		out = append(out, r)
 		return nil
 	}
-	if err := f.each(ctx, files, sc, again); err != nil {
+	if err := f.forEachPass(ctx, files, sc, again); err != nil {
 		return err
 	}
-	if err := sc.show(f.output, out, func() error { return showReplays(sc, out) }); err != nil {
+	if err := sc.showAnswer(f.output, out, func() error { return showReplays(sc, out) }); err != nil {
 		return err
 	}
 	if differ > 0 {
@@ -82,14 +82,14 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc screen) er
 	return nil
 }
 
-// each hands over the stored passes of the files, or those of the bucket.
-func (f replayFlags) each(ctx context.Context, files []string, sc screen, do func(name string, t tick.Tick) error) error {
+// forEachPass hands over the stored passes of the files, or those of the bucket.
+func (f replayFlags) forEachPass(ctx context.Context, files []string, sc terminalOutput, do func(name string, t decisionlog.Tick) error) error {
 	for _, path := range files {
 		data, err := readFile(path)
 		if err != nil {
 			return &inputError{fmt.Errorf("read file: %w", err)}
 		}
-		t, err := tick.Decode(data)
+		t, err := decisionlog.DecodeTick(data)
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w", path, err)}
 		}
@@ -97,16 +97,16 @@ func (f replayFlags) each(ctx context.Context, files []string, sc screen, do fun
 			return err
 		}
 	}
-	if !f.asked() {
+	if !f.isAsked() {
 		return nil
 	}
-	r, keys, err := f.keys(ctx, sc)
+	r, keys, err := f.listKeys(ctx, sc)
 	if err != nil {
 		return err
 	}
-	return sc.during(fmt.Sprintf("deciding %d passes anew", len(keys)), func() error {
+	return sc.withProgress(fmt.Sprintf("deciding %d passes anew", len(keys)), func() error {
 		for _, k := range keys {
-			t, err := r.Tick(ctx, k)
+			t, err := r.ReadTick(ctx, k)
 			if err == nil {
 				err = do(k, t)
 			}
@@ -118,12 +118,12 @@ func (f replayFlags) each(ctx context.Context, files []string, sc screen, do fun
 	})
 }
 
-func showReplays(sc screen, all []replayed) error {
+func showReplays(sc terminalOutput, all []replayedPass) error {
 	var b strings.Builder
 	for _, r := range all {
-		verdict := sc.paint("same plan", text.FgGreen)
+		verdict := sc.paintText("same plan", text.FgGreen)
 		if !r.Same {
-			verdict = sc.paint("another plan", text.FgRed)
+			verdict = sc.paintText("another plan", text.FgRed)
 		}
 		fmt.Fprintf(&b, "%s %s of %s: %s\n", r.Tick, r.Function, r.Time, verdict)
 		if len(all) == 1 {
@@ -133,7 +133,7 @@ func showReplays(sc screen, all []replayed) error {
 			b.WriteString(r.Difference)
 		}
 	}
-	return sc.write(b.String())
+	return sc.writeText(b.String())
 }
 
 // lineDifference has the lines that only one of two plans has, those of the first with a minus.

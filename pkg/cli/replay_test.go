@@ -7,33 +7,33 @@ import (
 	"testing"
 	"time"
 
-	"joiner/pkg/catalog"
-	"joiner/pkg/pass"
-	"joiner/pkg/plan"
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/provisioning"
 	"joiner/pkg/workload"
 )
 
 // storedTick writes a pass of provision about the shop into a file, changed before.
 func storedTick(t *testing.T, change func(*plan.Plan)) string {
 	t.Helper()
-	w, err := workload.Load(os.ReadFile, "testdata/shop.yaml", "")
+	w, err := workload.LoadWorkload(os.ReadFile, "testdata/shop.yaml", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Catalog("")
+	c, err := ReadCatalog("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Types = []catalog.Facts{must(c.Find("m5.large")), must(c.Find("m5.xlarge"))}
-	s, err := Snapshot(w, c)
+	c.Types = []instancetypes.Facts{must(c.Find("m5.large")), must(c.Find("m5.xlarge"))}
+	s, err := WorkloadSnapshot(w, c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Now = time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
-	p := pass.Decide(s).Plan
+	p := provisioning.Decide(s).Plan
 	change(&p)
-	of, err := tick.OfProvision(tick.Stamp{Cluster: "shop", Version: "3"}, s, p)
+	of, err := decisionlog.OfProvision(decisionlog.PassStamp{Cluster: "shop", Version: "3"}, s, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func storedTick(t *testing.T, change func(*plan.Plan)) string {
 	return path
 }
 
-func must(f catalog.Facts, _ bool) catalog.Facts { return f }
+func must(f instancetypes.Facts, _ bool) instancetypes.Facts { return f }
 
 func TestReplay(t *testing.T) {
 	same := storedTick(t, func(*plan.Plan) {})

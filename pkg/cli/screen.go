@@ -10,15 +10,15 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is where a command writes: results to out, messages and progress to progress.
-type screen struct {
+// terminalOutput is where a command writes: results to out, messages and progress to progress.
+type terminalOutput struct {
 	out, progress io.Writer
 	colour        bool // out is a terminal
 	live          bool // progress is a terminal, where a line may be written over
 }
 
-func newScreen(out, progress io.Writer) screen {
-	return screen{out: out, progress: progress, colour: isTerminal(out), live: isTerminal(progress)}
+func newScreen(out, progress io.Writer) terminalOutput {
+	return terminalOutput{out: out, progress: progress, colour: isTerminal(out), live: isTerminal(progress)}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -26,13 +26,13 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// say writes a message.
-func (s screen) say(format string, args ...any) {
+// writeMessage writes a message.
+func (s terminalOutput) writeMessage(format string, args ...any) {
 	fmt.Fprintf(s.progress, format+"\n", args...)
 }
 
-// paint colours the text on a terminal, unless the user's environment says NO_COLOR.
-func (s screen) paint(words string, c ...text.Color) string {
+// paintText colours the text on a terminal, unless the user's environment says NO_COLOR.
+func (s terminalOutput) paintText(words string, c ...text.Color) string {
 	if !s.colour {
 		return words
 	}
@@ -40,8 +40,8 @@ func (s screen) paint(words string, c ...text.Color) string {
 }
 
 // paintMessage is paint for messages.
-func (s screen) paintMessage(words string, c ...text.Color) string {
-	return screen{colour: s.live}.paint(words, c...)
+func (s terminalOutput) paintMessage(words string, c ...text.Color) string {
+	return terminalOutput{colour: s.live}.paintText(words, c...)
 }
 
 const (
@@ -50,12 +50,12 @@ const (
 	tellAll = 10 * time.Second       // elsewhere
 )
 
-// during does the work, and tells that it is under way once it takes longer than a second.
-func (s screen) during(what string, work func() error) error {
+// withProgress does the work, and tells that it is under way once it takes longer than a second.
+func (s terminalOutput) withProgress(what string, work func() error) error {
 	done, told := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(told)
-		s.tell(what, done)
+		s.tellProgress(what, done)
 	}()
 	err := work()
 	close(done)
@@ -63,7 +63,7 @@ func (s screen) during(what string, work func() error) error {
 	return err
 }
 
-func (s screen) tell(what string, done <-chan struct{}) {
+func (s terminalOutput) tellProgress(what string, done <-chan struct{}) {
 	start, pause := time.Now(), quiet
 	for {
 		t := time.NewTimer(pause)
@@ -83,6 +83,6 @@ func (s screen) tell(what string, done <-chan struct{}) {
 			continue
 		}
 		pause = tellAll
-		s.say("%s, %.0f s so far", what, took.Seconds())
+		s.writeMessage("%s, %.0f s so far", what, took.Seconds())
 	}
 }

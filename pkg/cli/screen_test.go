@@ -19,7 +19,7 @@ func TestWorkThatTakesLongIsTold(t *testing.T) {
 	}{{time.Millisecond, ""}, {quiet + 200*time.Millisecond, "counting sheep, 1 s so far\n"}} {
 		messages.Reset()
 		timer := time.NewTimer(c.takes)
-		err := sc.during("counting sheep", func() error {
+		err := sc.withProgress("counting sheep", func() error {
 			<-timer.C
 			return nil
 		})
@@ -27,13 +27,13 @@ func TestWorkThatTakesLongIsTold(t *testing.T) {
 			t.Errorf("%s: %v, says %q, want %q; prints %q", c.takes, err, messages.String(), c.want, out.String())
 		}
 	}
-	if got := sc.paint("red", text.FgRed) + sc.paintMessage("red", text.FgRed); got != "redred" {
+	if got := sc.paintText("red", text.FgRed) + sc.paintMessage("red", text.FgRed); got != "redred" {
 		t.Errorf("without a terminal: %q", got)
 	}
 	sc.live = true
 	messages.Reset()
 	timer := time.NewTimer(quiet + 3*redraw)
-	_ = sc.during("counting sheep", func() error { // it cannot fail
+	_ = sc.withProgress("counting sheep", func() error { // it cannot fail
 		<-timer.C
 		return nil
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
 )
 
 const shadowHelp = `Show what Joiner would have launched and removed beside the cluster's present autoscaler, and the difference in price.
@@ -19,13 +19,13 @@ store), or from log lines in files (aws logs tail of AWS CLI 2, an export, joine
 what somebody else added to the cluster meanwhile; removals are what the last pass of disrupt proposed in each span.`
 
 type shadowFlags struct {
-	history
+	logRange
 	files  []string
 	span   time.Duration
-	output output
+	output outputForm
 }
 
-func shadowCommand(sc screen) *cobra.Command {
+func shadowCommand(sc terminalOutput) *cobra.Command {
 	var f shadowFlags
 	cmd := &cobra.Command{
 		Use: "shadow", Short: "What Joiner would have done beside another autoscaler", Long: shadowHelp,
@@ -35,13 +35,13 @@ func shadowCommand(sc screen) *cobra.Command {
 	}
 	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "log lines of provision and disrupt; several times, - for standard input")
 	cmd.Flags().DurationVar(&f.span, "span", 0, "length of the parts; without it a 24th of the time, at least 5 minutes")
-	f.history.flags(cmd)
+	f.logRange.addFlags(cmd)
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
 
-func runShadow(ctx context.Context, f shadowFlags, sc screen) error {
-	if (len(f.files) > 0) == f.asked() {
+func runShadow(ctx context.Context, f shadowFlags, sc terminalOutput) error {
+	if (len(f.files) > 0) == f.isAsked() {
 		return &inputError{errors.New("name log files with -f, or the stack's bucket with --catalog-bucket and a time with --since")}
 	}
 	all, err := f.recordsOf(ctx, f.files, sc)
@@ -53,18 +53,18 @@ func runShadow(ctx context.Context, f shadowFlags, sc screen) error {
 		whole := all[len(all)-1].Time.Sub(all[0].Time)
 		span = max(5*time.Minute, (whole / 24).Round(5*time.Minute))
 	}
-	s := tick.ShadowOf(all, span)
+	s := decisionlog.ShadowOf(all, span)
 	if s.Acted > 0 {
-		sc.say("%d of %d passes were not in mode observe: what they decided was done, and is no shadow", s.Acted, s.Passes)
+		sc.writeMessage("%d of %d passes were not in mode observe: what they decided was done, and is no shadow", s.Acted, s.Passes)
 	}
-	return sc.show(f.output, s, func() error { return showShadow(sc, s) })
+	return sc.showAnswer(f.output, s, func() error { return showShadow(sc, s) })
 }
 
-func showShadow(sc screen, s tick.Shadow) error {
-	t := sheet("from", "nodes", "USD/h", "would launch", "USD/h", "others added", "USD/h", "would remove", "saves USD/h", "difference")
-	row := func(name string, x tick.Span) table.Row {
+func showShadow(sc terminalOutput, s decisionlog.Comparison) error {
+	t := newTable("from", "nodes", "USD/h", "would launch", "USD/h", "others added", "USD/h", "would remove", "saves USD/h", "difference")
+	row := func(name string, x decisionlog.ComparisonSpan) table.Row {
 		usd := func(v float64) string { return fmt.Sprintf("%.4f", v) }
-		return table.Row{name, x.Nodes, usd(x.HourlyUSD), x.Launches, usd(x.LaunchUSD), x.Grown, usd(x.GrownUSD), x.Removals, usd(x.SavesUSD), signed(sc, x.Difference)}
+		return table.Row{name, x.Nodes, usd(x.HourlyUSD), x.Launches, usd(x.LaunchUSD), x.Grown, usd(x.GrownUSD), x.Removals, usd(x.SavesUSD), signedUSD(sc, x.Difference)}
 	}
 	for _, x := range s.Spans {
 		t.AppendRow(row(x.Start.UTC().Format("2006-01-02 15:04"), x))
@@ -72,5 +72,5 @@ func showShadow(sc screen, s tick.Shadow) error {
 	t.AppendFooter(row("all", s.Total))
 	last := fmt.Sprintf("%s to %s, %d passes: Joiner's launches cost %+.4f USD/h beside what was added, its removals save %.4f USD/h now and would have saved %.4f USD meanwhile",
 		s.Since.UTC().Format(time.RFC3339), s.Until.UTC().Format(time.RFC3339), s.Passes, s.Total.LaunchUSD-s.Total.GrownUSD, s.Total.SavesUSD, s.SavedUS)
-	return sc.write(t.Render() + "\n\n" + last + "\n")
+	return sc.writeText(t.Render() + "\n\n" + last + "\n")
 }

@@ -24,8 +24,8 @@ func writeJSON(w io.Writer, what any) error {
 	return nil
 }
 
-// show writes an answer in the form asked for, of which each command makes its own table.
-func (s screen) show(as output, what any, table func() error) error {
+// showAnswer writes an answer in the form asked for, of which each command makes its own table.
+func (s terminalOutput) showAnswer(as outputForm, what any, table func() error) error {
 	switch as.form {
 	case "json":
 		return writeJSON(s.out, what)
@@ -52,42 +52,42 @@ const mostNames = 3
 // width is that of reasons in the table, in characters.
 const width = 110
 
-func showTable(sc screen, p workload.Placement) error {
+func showTable(sc terminalOutput, p workload.Placement) error {
 	var b strings.Builder
 	render := func(t table.Writer) { b.WriteString(t.Render() + "\n\n") }
 	if len(p.NodeClaims) > 0 {
 		render(newNodes(p))
 	}
 	if len(p.OnExisting) > 0 {
-		t := sheet("existing node", "pods", "of")
+		t := newTable("existing node", "pods", "of")
 		for _, n := range p.OnExisting {
-			t.AppendRow(table.Row{n.Node, total(n.Pods), named(n.Pods)})
+			t.AppendRow(table.Row{n.Node, totalRow(n.Pods), nameLargest(n.Pods)})
 		}
 		render(t)
 	}
 	if len(p.Unplaced) > 0 {
-		t := sheet("unplaced", "pods", "why")
+		t := newTable("unplaced", "pods", "why")
 		for _, u := range p.Unplaced {
 			var why []string
 			for _, r := range u.Reasons { // each on lines of its own
 				why = append(why, text.WrapSoft(r, width))
 			}
-			t.AppendRow(table.Row{sc.paint(u.Group, text.FgYellow), u.Count, strings.Join(why, "\n")})
+			t.AppendRow(table.Row{sc.paintText(u.Group, text.FgYellow), u.Count, strings.Join(why, "\n")})
 		}
 		render(t)
 	}
 	b.WriteString(lastLine(p) + "\n")
-	return sc.write(b.String())
+	return sc.writeText(b.String())
 }
 
-func (s screen) write(text string) error {
+func (s terminalOutput) writeText(text string) error {
 	if _, err := io.WriteString(s.out, text); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil
 }
 
-func sheet(columns ...any) table.Writer {
+func newTable(columns ...any) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
@@ -115,9 +115,9 @@ func newNodes(p workload.Placement) table.Writer {
 	slices.SortFunc(order, func(a, b key) int {
 		return slices.Compare([]string{a.pool, a.typ, a.capacity, a.zone}, []string{b.pool, b.typ, b.capacity, b.zone})
 	})
-	t := sheet("new nodes", "type", "capacity type", "zone", "pool", "USD/h", "pods", "of")
+	t := newTable("new nodes", "type", "capacity type", "zone", "pool", "USD/h", "pods", "of")
 	for _, k := range order {
-		t.AppendRow(table.Row{count[k], k.typ, k.capacity, k.zone, k.pool, fmt.Sprintf("%.4f", price[k]), total(pods[k]), named(pods[k])})
+		t.AppendRow(table.Row{count[k], k.typ, k.capacity, k.zone, k.pool, fmt.Sprintf("%.4f", price[k]), totalRow(pods[k]), nameLargest(pods[k])})
 	}
 	return t
 }
@@ -135,7 +135,7 @@ func lastLine(p workload.Placement) string {
 	return s
 }
 
-func total(pods map[string]int) int {
+func totalRow(pods map[string]int) int {
 	sum := 0
 	for _, n := range pods { // sums do not depend on the order
 		sum += n
@@ -143,8 +143,8 @@ func total(pods map[string]int) int {
 	return sum
 }
 
-// named names the largest groups and says how many more there are.
-func named(pods map[string]int) string {
+// nameLargest names the largest groups and says how many more there are.
+func nameLargest(pods map[string]int) string {
 	names := slices.Sorted(maps.Keys(pods))
 	slices.SortStableFunc(names, func(a, b string) int { return pods[b] - pods[a] })
 	var parts []string

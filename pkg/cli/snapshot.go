@@ -14,44 +14,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/buffer"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/kube"
+	"joiner/pkg/model/buffers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/overlay"
+	"joiner/pkg/providers/kube"
 	"joiner/pkg/workload"
 )
 
 const labelHost = "kubernetes.io/hostname"
 
-// Snapshot is the cluster that the workload describes, with what c sells. Every class that a NodePool names is a plain
+// WorkloadSnapshot is the cluster that the workload describes, with what c sells. Every class that a NodePool names is a plain
 // EC2NodeClass. Pods of one group share everything but name and UID. An error names the node that cannot be.
 //
 // Pods of DaemonSets on existing nodes are left out: the packer keeps their room free by itself.
-func Snapshot(f workload.File, c catalog.Catalog) (cluster.Snapshot, error) {
-	s := cluster.Snapshot{Now: workload.Created(), Catalog: c, Classes: classes(f, c)}
+func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapshot, error) {
+	s := cluster.Snapshot{Now: workload.CreationTime(), Catalog: c, Classes: plainClasses(f, c)}
 	for i := range f.Pools {
-		p := kube.Pool(&f.Pools[i], s.Classes)
+		p := kube.TranslatePool(&f.Pools[i], s.Classes)
 		if why := nodeclass.PoolProblems(&f.Pools[i]); len(why) > 0 {
 			p.Ready, p.Message = false, strings.Join(why, "; ")
 		}
 		s.Pools = append(s.Pools, p)
 	}
 	for i := range f.Overlays {
-		s.Overlays = append(s.Overlays, kube.Overlay(&f.Overlays[i]))
+		s.Overlays = append(s.Overlays, kube.TranslateOverlay(&f.Overlays[i]))
 	}
 	for _, d := range f.DaemonSets {
-		s.Daemons = append(s.Daemons, kube.Daemon(daemonSet(d)))
+		s.Daemons = append(s.Daemons, kube.TranslateDaemon(daemonSet(d)))
 	}
 	s.Pods = make([]cluster.Pod, 0, f.Pending())
 	for _, g := range f.Groups {
-		s.Pods = append(s.Pods, pending(g)...)
+		s.Pods = append(s.Pods, pendingPods(g)...)
 	}
 	for i := range f.Pods {
-		s.Pods = append(s.Pods, waiting(&f.Pods[i]))
+		s.Pods = append(s.Pods, waitingPod(&f.Pods[i]))
 	}
-	kept, err := room(f)
+	kept, err := bufferPods(f)
 	if err != nil {
 		return s, err
 	}
@@ -59,7 +59,7 @@ func Snapshot(f workload.File, c catalog.Catalog) (cluster.Snapshot, error) {
 	if err := addNodes(&s, f); err != nil {
 		return s, err
 	}
-	s.Namespaces = namespaces(s.Pods)
+	s.Namespaces = workloadNamespaces(s.Pods)
 	slices.SortFunc(s.Pods, byKey)
 	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Daemons, byKey)
@@ -74,38 +74,38 @@ func byKey(a, b cluster.Pod) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// room are the pods that CapacityBuffers keep room for.
-func room(f workload.File) ([]cluster.Pod, error) {
-	var all []buffer.Buffer
+// bufferPods are the pods that CapacityBuffers keep room for.
+func bufferPods(f workload.File) ([]cluster.Pod, error) {
+	var all []buffers.Buffer
 	for i := range f.Buffers {
-		b := buffer.Buffer{Object: f.Buffers[i].DeepCopy()}
+		b := buffers.Buffer{Object: f.Buffers[i].DeepCopy()}
 		t, scale := f.BufferTemplate(b.Object)
 		if t == nil {
 			return nil, fmt.Errorf("CapacityBuffer %s: there is neither a PodTemplate nor a group of pods in namespace %s of the name that it refers to", b.Object.Name, b.Object.Namespace)
 		}
-		b.Template, b.Scale = kube.Template(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
-		b.Object.UID = types.UID(workload.UID(b.Object.Namespace, b.Object.Name))
-		b.Object.CreationTimestamp = metav1.NewTime(workload.Created())
-		if why := workload.Refusals(t.Spec); len(why) > 0 {
+		b.Template, b.Scale = kube.TranslateTemplate(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
+		b.Object.UID = types.UID(workload.PodUID(b.Object.Namespace, b.Object.Name))
+		b.Object.CreationTimestamp = metav1.NewTime(workload.CreationTime())
+		if why := workload.PodRefusals(t.Spec); len(why) > 0 {
 			b.Template.Unmodelled, b.Template.Need = append(b.Template.Unmodelled, why...), b.Template.Need.Times(0)
 		}
 		all = append(all, b)
 	}
-	return buffer.Pods(all), nil
+	return buffers.VirtualPods(all), nil
 }
 
-// warnings tell what of the workload's manifests is not applied, and why. Mistakes in buffers are errors of Snapshot.
-func warnings(f workload.File, c catalog.Catalog) []string {
+// manifestWarnings tell what of the workload's manifests is not applied, and why. Mistakes in buffers are errors of Snapshot.
+func manifestWarnings(f workload.File, c instancetypes.Catalog) []string {
 	f = workload.File{Manifests: f.Manifests}
 	f.Buffers = nil
-	s, err := Snapshot(f, c)
+	s, err := WorkloadSnapshot(f, c)
 	if err != nil {
 		return nil // packing says so
 	}
 	var out []string
-	for _, v := range overlay.Judge(s.Overlays, overlay.Shelves(s, func(class string) []catalog.Type {
+	for _, v := range overlays.JudgeOverlays(s.Overlays, overlays.OfferingsByPool(s, func(class string) []instancetypes.Type {
 		k, _ := s.ClassOf(class)
-		return catalog.Resolve(c, k, nil, s.Now)
+		return instancetypes.ResolveTypes(c, k, nil, s.Now)
 	})) {
 		if !v.InForce() {
 			out = append(out, fmt.Sprintf("NodeOverlay %s is not applied: %s", v.Overlay, cmp.Or(v.Invalid, v.Conflict)))
@@ -119,26 +119,26 @@ func warnings(f workload.File, c catalog.Catalog) []string {
 	return out
 }
 
-// classes makes a plain class of every name that a pool refers to.
-func classes(f workload.File, c catalog.Catalog) []catalog.Class {
+// plainClasses makes a plain class of every name that a pool refers to.
+func plainClasses(f workload.File, c instancetypes.Catalog) []instancetypes.Class {
 	var names []string
 	for _, p := range f.Pools {
 		names = append(names, p.Spec.Template.Spec.NodeClassRef.Name)
 	}
 	slices.Sort(names)
-	var out []catalog.Class
+	var out []instancetypes.Class
 	for _, n := range slices.Compact(names) {
-		out = append(out, plainClass(f, n, catalog.DefaultClass(c)))
+		out = append(out, plainClass(f, n, instancetypes.DefaultClass(c)))
 	}
 	return out
 }
 
 // plainClass is the class of that name as far as its spec says; what AWS would have to be asked for is as in the default class.
-func plainClass(f workload.File, name string, like catalog.Class) catalog.Class {
+func plainClass(f workload.File, name string, like instancetypes.Class) instancetypes.Class {
 	class := like
 	for i := range f.Classes {
 		if f.Classes[i].Name == name {
-			class = resolvedLike(nodeclass.Describe(&f.Classes[i]), like)
+			class = resolvedLike(nodeclass.DescribeClass(&f.Classes[i]), like)
 		}
 	}
 	class.Name = name
@@ -146,7 +146,7 @@ func plainClass(f workload.File, name string, like catalog.Class) catalog.Class 
 }
 
 // resolvedLike gives a class what another is known to have found in AWS.
-func resolvedLike(class, like catalog.Class) catalog.Class {
+func resolvedLike(class, like instancetypes.Class) instancetypes.Class {
 	class.Ready, class.Message, class.Unseen = like.Ready, like.Message, like.Unseen
 	class.Images, class.ZoneIDs, class.Reservations = like.Images, like.ZoneIDs, like.Reservations
 	class.MemoryOverhead, class.ReservedENIs, class.LearnedMemoryMiB = like.MemoryOverhead, like.ReservedENIs, like.LearnedMemoryMiB
@@ -156,52 +156,52 @@ func resolvedLike(class, like catalog.Class) catalog.Class {
 func daemonSet(g workload.Group) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: g.Namespace(), Name: g.Name, UID: types.UID(workload.UID(g.Namespace(), g.Name)),
-			CreationTimestamp: metav1.NewTime(workload.Created()),
+			Namespace: g.Namespace(), Name: g.Name, UID: types.UID(workload.PodUID(g.Namespace(), g.Name)),
+			CreationTimestamp: metav1.NewTime(workload.CreationTime()),
 		},
 		Spec: appsv1.DaemonSetSpec{Template: g.Pod},
 	}
 }
 
-// template is the pod of a group, without name.
-func template(g workload.Group) *corev1.Pod {
+// groupTemplate is the pod of a group, without name.
+func groupTemplate(g workload.Group) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace(), Labels: g.Pod.Labels, Annotations: g.Pod.Annotations,
-			CreationTimestamp: metav1.NewTime(workload.Created()),
+			CreationTimestamp: metav1.NewTime(workload.CreationTime()),
 		},
 		Spec: g.Pod.Spec,
 	}
 }
 
-func pending(g workload.Group) []cluster.Pod {
+func pendingPods(g workload.Group) []cluster.Pod {
 	if g.Count == 0 {
 		return nil
 	}
-	one := waiting(template(g))
+	one := waitingPod(groupTemplate(g))
 	out := make([]cluster.Pod, g.Count)
 	for i := range out {
 		out[i] = one
 		out[i].Name = g.PodName(i)
-		out[i].UID = workload.UID(one.Namespace, out[i].Name)
+		out[i].UID = workload.PodUID(one.Namespace, out[i].Name)
 	}
 	return out
 }
 
-// waiting is the pod as the scheduler leaves it that found no node for it.
-func waiting(p *corev1.Pod) cluster.Pod {
+// waitingPod is the pod as the scheduler leaves it that found no node for it.
+func waitingPod(p *corev1.Pod) cluster.Pod {
 	q := *p
 	if q.Namespace == "" {
 		q.Namespace = workload.DefaultNamespace
 	}
-	out := kube.Pod(&q)
-	out.Created = workload.Created()
-	out.UID = workload.UID(q.Namespace, q.Name)
+	out := kube.TranslatePod(&q)
+	out.Created = workload.CreationTime()
+	out.UID = workload.PodUID(q.Namespace, q.Name)
 	if out.Phase == "" {
 		out.Phase = string(corev1.PodPending)
 	}
 	out.Unscheduled = true
-	if why := workload.Refusals(p.Spec); len(why) > 0 {
+	if why := workload.PodRefusals(p.Spec); len(why) > 0 {
 		out.Unmodelled = append(out.Unmodelled, why...)
 		out.Need = out.Need.Times(0) // amounts that make no sense must not meet arithmetic
 	}
@@ -213,13 +213,13 @@ func addNodes(s *cluster.Snapshot, f workload.File) error {
 	if len(f.Nodes) == 0 {
 		return nil
 	}
-	sold := map[string]catalog.Type{}
-	for _, t := range catalog.Resolve(s.Catalog, catalog.DefaultClass(s.Catalog), nil, s.Now) {
+	sold := map[string]instancetypes.Type{}
+	for _, t := range instancetypes.ResolveTypes(s.Catalog, instancetypes.DefaultClass(s.Catalog), nil, s.Now) {
 		sold[t.Name] = t
 	}
 	running := map[string]cluster.Pod{}
 	for _, g := range f.BoundGroups {
-		p := waiting(template(g))
+		p := waitingPod(groupTemplate(g))
 		p.Phase, p.Unscheduled, p.Ready, p.Unmodelled = string(corev1.PodRunning), false, true, nil
 		running[g.Name] = p
 	}
@@ -233,12 +233,12 @@ func addNodes(s *cluster.Snapshot, f workload.File) error {
 			return fmt.Errorf("nodes[%d] (%s).instanceType: the catalog has no %s", i, n.Name, n.InstanceType)
 		}
 		pool, _ := s.PoolOf(n.NodePool)
-		s.Nodes = append(s.Nodes, node(n, t, pool, s.Catalog.Zones[n.Zone]))
+		s.Nodes = append(s.Nodes, workloadNode(n, t, pool, s.Catalog.Zones[n.Zone]))
 		for _, name := range slices.Sorted(maps.Keys(n.Pods)) {
 			for j := range n.Pods[name] {
 				p := running[name]
 				p.Name = groups[name].BoundName(n.Name, j)
-				p.UID, p.NodeName = workload.UID(p.Namespace, p.Name), n.Name
+				p.UID, p.NodeName = workload.PodUID(p.Namespace, p.Name), n.Name
 				s.Pods = append(s.Pods, p)
 			}
 		}
@@ -246,12 +246,12 @@ func addNodes(s *cluster.Snapshot, f workload.File) error {
 	return nil
 }
 
-func node(n workload.Node, t catalog.Type, pool cluster.Pool, zoneID string) cluster.Node {
+func workloadNode(n workload.Node, t instancetypes.Type, pool cluster.Pool, zoneID string) cluster.Node {
 	labels := t.Requirements.Labels()
-	delete(labels, catalog.LabelZone)
+	delete(labels, instancetypes.LabelZone)
 	maps.Copy(labels, pool.Labels)
 	maps.Copy(labels, map[string]string{
-		catalog.LabelZone: n.Zone, catalog.LabelZoneID: zoneID, catalog.LabelCapacityType: n.CapacityType, labelHost: n.Name,
+		instancetypes.LabelZone: n.Zone, instancetypes.LabelZoneID: zoneID, instancetypes.LabelCapacityType: n.CapacityType, labelHost: n.Name,
 		api.LabelRegistered: "true", api.LabelInitialized: "true",
 	})
 	if n.NodePool != "" {
@@ -260,13 +260,13 @@ func node(n workload.Node, t catalog.Type, pool cluster.Pool, zoneID string) clu
 	maps.Copy(labels, n.Labels)
 	id := sha256.Sum256([]byte("node/" + n.Name))
 	return cluster.Node{
-		Name: n.Name, ProviderID: fmt.Sprintf("aws:///%s/i-%x", n.Zone, id[:8]), Created: workload.Created(),
-		Labels: labels, Taints: slices.Concat(pool.Taints, kube.Taints(n.Taints)),
-		Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true, ReadySince: workload.Created(), Finalizer: n.NodePool != "",
+		Name: n.Name, ProviderID: fmt.Sprintf("aws:///%s/i-%x", n.Zone, id[:8]), Created: workload.CreationTime(),
+		Labels: labels, Taints: slices.Concat(pool.Taints, kube.TranslateTaints(n.Taints)),
+		Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true, ReadySince: workload.CreationTime(), Finalizer: n.NodePool != "",
 	}
 }
 
-func namespaces(pods []cluster.Pod) []cluster.Namespace {
+func workloadNamespaces(pods []cluster.Pod) []cluster.Namespace {
 	seen := map[string]bool{}
 	for _, p := range pods {
 		seen[p.Namespace] = true

@@ -7,22 +7,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/workload"
 )
 
 func shop(t testing.TB) cluster.Snapshot {
 	t.Helper()
-	f, err := workload.Load(os.ReadFile, "testdata/shop.yaml", "")
+	f, err := workload.LoadWorkload(os.ReadFile, "testdata/shop.yaml", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Catalog("")
+	c, err := ReadCatalog("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Snapshot(f, c)
+	s, err := WorkloadSnapshot(f, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestSnapshot(t *testing.T) {
 	var keys []string
 	for _, p := range s.Pods {
 		keys = append(keys, p.Key())
-		if p.Created != workload.Created() || p.UID == "" || p.Provisionable() != (p.NodeName == "") {
+		if p.Created != workload.CreationTime() || p.UID == "" || p.Provisionable() != (p.NodeName == "") {
 			t.Errorf("%s: created %s, UID %q, on %q", p.Key(), p.Created, p.UID, p.NodeName)
 		}
 	}
@@ -61,7 +61,7 @@ func TestSnapshot(t *testing.T) {
 	}, labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	if n.Allocatable.CPU != 3920 || n.Allocatable.Get(resource.Pods) != 58 {
+	if n.Allocatable.CPU != 3920 || n.Allocatable.Get(resources.Pods) != 58 {
 		t.Errorf("allocatable %s", n.Allocatable)
 	}
 }
@@ -80,16 +80,16 @@ func TestPodsOfAGroupShare(t *testing.T) {
 }
 
 func TestUnknownTypeOfANode(t *testing.T) {
-	f, err := workload.Load(os.ReadFile, "testdata/shop.yaml", "")
+	f, err := workload.LoadWorkload(os.ReadFile, "testdata/shop.yaml", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Catalog("")
+	c, err := ReadCatalog("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.Nodes[0].InstanceType = "m5.huge"
-	if _, err := Snapshot(f, c); err == nil || err.Error() != "nodes[0] (node-1).instanceType: the catalog has no m5.huge" {
+	if _, err := WorkloadSnapshot(f, c); err == nil || err.Error() != "nodes[0] (node-1).instanceType: the catalog has no m5.huge" {
 		t.Errorf("error %v", err)
 	}
 }

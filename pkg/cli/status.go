@@ -14,17 +14,17 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/disrupt"
-	"joiner/pkg/ledger"
-	"joiner/pkg/pack"
-	"joiner/pkg/status"
+	"joiner/pkg/cli/status"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/providers/store"
+	"joiner/pkg/scheduling/binpack"
 )
 
 // statusFlags are the flags of `joiner status`.
 type statusFlags struct {
-	target
-	output output
+	clusterTarget
+	output outputForm
 	html   string
 	watch  bool
 	every  time.Duration
@@ -35,14 +35,14 @@ take them; and the pods that wait for a node, with what becomes of them. Prices 
 
 --watch shows it again and again until it is interrupted; on a terminal in place. --html FILE writes one page that needs nothing else.`
 
-func statusCommand(sc screen) *cobra.Command {
+func statusCommand(sc terminalOutput) *cobra.Command {
 	var f statusFlags
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show nodes, how full they are, what they cost, and pods that wait", Long: statusHelp, Args: noArgs("see --help"),
 		Example: "  joiner status\n  joiner status --watch\n  joiner status --html cluster.html --catalog-bucket joiner-prod-catalog",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f, sc) },
 	}
-	f.flags(cmd)
+	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.html, "html", "", "write an HTML page to this file instead of a table")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show it again and again")
 	cmd.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often with --watch, 1s at least")
@@ -50,18 +50,18 @@ func statusCommand(sc screen) *cobra.Command {
 	return cmd
 }
 
-func runStatus(ctx context.Context, f statusFlags, sc screen) error {
+func runStatus(ctx context.Context, f statusFlags, sc terminalOutput) error {
 	if f.watch && f.every < time.Second {
 		return &inputError{fmt.Errorf("--every is %s; at least 1s, for the API server's sake", f.every)}
 	}
-	l, err := f.connect()
+	l, err := f.connectCluster()
 	if err != nil {
 		return err
 	}
 	for shown := false; ; shown = true {
-		v, err := f.view(ctx, sc, l, shown)
+		v, err := f.readView(ctx, sc, l, shown)
 		if err == nil {
-			err = f.show(sc, l, v)
+			err = f.showView(sc, l, v)
 		}
 		if f.watch && ctx.Err() != nil {
 			return nil // interrupted, as it is meant to be
@@ -79,44 +79,44 @@ func runStatus(ctx context.Context, f statusFlags, sc screen) error {
 	}
 }
 
-// view reads the cluster; again leaves out what was said before.
-func (f statusFlags) view(ctx context.Context, sc screen, l link, again bool) (status.View, error) {
+// readView reads the cluster; again leaves out what was said before.
+func (f statusFlags) readView(ctx context.Context, sc terminalOutput, l clusterLink, again bool) (status.View, error) {
 	if again {
 		sc.progress = &bytes.Buffer{}
 		sc.live = false
 	}
-	s, err := f.snapshot(ctx, sc, l)
+	s, err := f.readSnapshot(ctx, sc, l)
 	if err != nil {
 		return status.View{}, err
 	}
-	s.Rules = cluster.Rules{}
-	memory, err := ledger.NewNotes(l.kube).Recall(ctx)
+	s.Rules = cluster.Settings{}
+	memory, err := store.NewDisruptionMemory[disruption.Memory](l.kube).ReadMemory(ctx)
 	if err != nil {
-		memory = disrupt.Memory{} // only says less about what disruption has in mind
+		memory = disruption.Memory{} // only says less about what disruption has in mind
 	}
 	var v status.View
-	err = sc.during("asking what becomes of nodes and pods", func() error { // it cannot fail
-		v = status.Of(s, memory, pack.Sells(s))
+	err = sc.withProgress("asking what becomes of nodes and pods", func() error { // it cannot fail
+		v = status.ViewOf(s, memory, binpack.ResolveOfferings(s))
 		return nil
 	})
 	return v, err
 }
 
-func (f statusFlags) show(sc screen, l link, v status.View) error {
+func (f statusFlags) showView(sc terminalOutput, l clusterLink, v status.View) error {
 	if f.html != "" {
 		return writePage(f.html, l.name, v, sc)
 	}
-	return sc.show(f.output, v, func() error {
+	return sc.showAnswer(f.output, v, func() error {
 		text := statusTable(sc, v)
 		if f.watch && sc.colour {
 			text = "\x1b[H\x1b[2J" + text // from the top of an empty screen
 		}
-		return sc.write(text)
+		return sc.writeText(text)
 	})
 }
 
 // writePage replaces the file at once, so that a browser never sees half of it.
-func writePage(path, name string, v status.View, sc screen) error {
+func writePage(path, name string, v status.View, sc terminalOutput) error {
 	var b bytes.Buffer
 	if err := status.WritePage(&b, name, v); err != nil {
 		return err
@@ -134,7 +134,7 @@ func writePage(path, name string, v status.View, sc screen) error {
 		_ = os.Remove(tmp.Name()) // it may be renamed already
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	sc.say("wrote %s: %d nodes, %.4f USD/h, %d pods wait", path, v.Total.Nodes, v.Total.HourlyUSD, len(v.Pending))
+	sc.writeMessage("wrote %s: %d nodes, %.4f USD/h, %d pods wait", path, v.Total.Nodes, v.Total.HourlyUSD, len(v.Pending))
 	return nil
 }
 
@@ -143,19 +143,19 @@ const (
 	mostPending = 20
 )
 
-func statusTable(sc screen, v status.View) string {
+func statusTable(sc terminalOutput, v status.View) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n\n", v.Total.Nodes, v.Total.Pods, v.Total.HourlyUSD, unpriced(v.Total),
-		fill(sc, v.Total.CPU), status.Cores(v.Total.CPU.Room), fill(sc, v.Total.Memory), status.GiB(v.Total.Memory.Room))
+	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n\n", v.Total.Nodes, v.Total.Pods, v.Total.HourlyUSD, unpricedNodes(v.Total),
+		fillBar(sc, v.Total.CPU), status.FormatCores(v.Total.CPU.Room), fillBar(sc, v.Total.Memory), status.GiB(v.Total.Memory.Room))
 	for _, p := range v.Pools {
 		name := p.Name
 		if name == "" {
 			name = "not from a NodePool"
 		}
-		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", sc.paint(name, text.Bold), p.Sum.Nodes, p.Sum.Pods, p.Sum.HourlyUSD,
-			unpriced(p.Sum), status.Percent(p.Sum.CPU), status.Percent(p.Sum.Memory)+strings.Join(append([]string{""}, status.Remarks(p)...), ", "))
+		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", sc.paintText(name, text.Bold), p.Sum.Nodes, p.Sum.Pods, p.Sum.HourlyUSD,
+			unpricedNodes(p.Sum), status.FormatPercent(p.Sum.CPU), status.FormatPercent(p.Sum.Memory)+strings.Join(append([]string{""}, status.PoolRemarks(p)...), ", "))
 		if p.Problem != "" {
-			b.WriteString(sc.paint(p.Problem, text.FgRed) + "\n")
+			b.WriteString(sc.paintText(p.Problem, text.FgRed) + "\n")
 		}
 		if len(p.Nodes) > 0 {
 			b.WriteString(nodesTable(sc, p.Nodes) + "\n")
@@ -168,29 +168,29 @@ func statusTable(sc screen, v status.View) string {
 	return b.String()
 }
 
-func unpriced(s status.Sum) string {
+func unpricedNodes(s status.Sum) string {
 	if s.Unpriced == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (without %d of unknown price)", s.Unpriced)
 }
 
-func nodesTable(sc screen, nodes []status.Node) string {
-	t := sheet("node", "type", "phase", "USD/h", "age", "pods", "cpu", "memory", "disruption")
+func nodesTable(sc terminalOutput, nodes []status.Node) string {
+	t := newTable("node", "type", "phase", "USD/h", "age", "pods", "cpu", "memory", "disruption")
 	for _, n := range nodes {
 		what := strings.TrimSpace(n.Type + " " + n.CapacityType + " " + n.Zone)
 		may := "stays: "
 		if n.MayGo {
 			may = "may go: "
 		}
-		t.AppendRow(table.Row{n.Name, what, n.Phase, status.USD(n), status.Age(n.Age), n.Pods,
-			fill(sc, n.CPU) + " of " + status.Cores(n.CPU.Room), fill(sc, n.Memory) + " of " + status.GiB(n.Memory.Room), may + n.Why})
+		t.AppendRow(table.Row{n.Name, what, n.Phase, status.FormatUSD(n), status.FormatAge(n.Age), n.Pods,
+			fillBar(sc, n.CPU) + " of " + status.FormatCores(n.CPU.Room), fillBar(sc, n.Memory) + " of " + status.GiB(n.Memory.Room), may + n.Why})
 	}
 	return t.Render()
 }
 
-func pendingTable(sc screen, v status.View) string {
-	t := sheet("pod that waits", "for", "outlook")
+func pendingTable(sc terminalOutput, v status.View) string {
+	t := newTable("pod that waits", "for", "outlook")
 	for i, p := range v.Pending {
 		if i == mostPending {
 			t.AppendRow(table.Row{fmt.Sprintf("and %d more", len(v.Pending)-mostPending), "", ""})
@@ -198,9 +198,9 @@ func pendingTable(sc screen, v status.View) string {
 		}
 		outlook := text.WrapSoft(p.Outlook, width)
 		if p.Lost {
-			outlook = sc.paint(outlook, text.FgRed)
+			outlook = sc.paintText(outlook, text.FgRed)
 		}
-		t.AppendRow(table.Row{p.Name, status.Age(p.Waits), outlook})
+		t.AppendRow(table.Row{p.Name, status.FormatAge(p.Waits), outlook})
 	}
 	out := t.Render()
 	if v.Launches > 0 {
@@ -209,8 +209,8 @@ func pendingTable(sc screen, v status.View) string {
 	return out
 }
 
-// fill draws a bar with its percentage, in colour on a terminal.
-func fill(sc screen, f status.Fill) string {
-	colour := map[string]text.Color{"good": text.FgGreen, "fair": text.FgYellow, "poor": text.FgRed, "over": text.FgMagenta, "none": text.Faint}[status.Grade(f)]
-	return sc.paint(status.Bar(f, barWidth), colour) + fmt.Sprintf(" %4s", status.Percent(f))
+// fillBar draws a bar with its percentage, in colour on a terminal.
+func fillBar(sc terminalOutput, f status.FillLevel) string {
+	colour := map[string]text.Color{"good": text.FgGreen, "fair": text.FgYellow, "poor": text.FgRed, "over": text.FgMagenta, "none": text.Faint}[status.FillGrade(f)]
+	return sc.paintText(status.DrawBar(f, barWidth), colour) + fmt.Sprintf(" %4s", status.FormatPercent(f))
 }

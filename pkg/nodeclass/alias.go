@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 // Parameter is an SSM parameter that holds the id of an image, with what an instance type must be to boot it besides having
@@ -24,9 +24,9 @@ type AliasError struct{ Why string }
 // Error is the reason.
 func (e *AliasError) Error() string { return e.Why }
 
-// Parameters are the SSM parameters of an alias for a Kubernetes version such as 1.36 (spec aws.md §1.11). The error is an
+// ImageParameters are the SSM parameters of an alias for a Kubernetes version such as 1.36. The error is an
 // *AliasError when there are no such images for that version.
-func Parameters(a awsv1.Alias, version string) ([]Parameter, error) {
+func ImageParameters(a awsv1.Alias, version string) ([]Parameter, error) {
 	minor, err := minorOf(version)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func bottlerocket(a awsv1.Alias, version string) []Parameter {
 }
 
 func windows(family, version string) []Parameter {
-	build := catalog.WindowsBuild(family)
+	build := instancetypes.WindowsBuild(family)
 	return []Parameter{{
 		Path: fmt.Sprintf("/aws/service/ami-windows-latest/Windows_Server-%s-English-Core-EKS_Optimized-%s/image_id",
 			strings.TrimPrefix(family, "Windows"), version),

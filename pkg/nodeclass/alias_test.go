@@ -84,7 +84,7 @@ func TestParametersOfAliases(t *testing.T) {
 			if !ok {
 				t.Fatal("no alias")
 			}
-			parameters, err := nodeclass.Parameters(alias, test.version)
+			parameters, err := nodeclass.ImageParameters(alias, test.version)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,18 +110,18 @@ func TestAliasesThatDoNotGoWithTheVersion(t *testing.T) {
 		{"windows2025@latest", "1.34", "there are no Windows 2025 images for Kubernetes 1.34: they start with 1.35"},
 	} {
 		alias, _ := awsv1.ParseAlias(test.alias)
-		_, err := nodeclass.Parameters(alias, test.version)
+		_, err := nodeclass.ImageParameters(alias, test.version)
 		if refused, ok := errors.AsType[*nodeclass.AliasError](err); !ok || refused.Why != test.want {
 			t.Errorf("%s on %s: error %v, want %s", test.alias, test.version, err, test.want)
 		}
 	}
 	for _, version := range []string{"", "1", "1.x", "v"} {
-		_, err := nodeclass.Parameters(awsv1.Alias{Family: awsv1.AMIFamilyAL2023, Version: "latest"}, version)
+		_, err := nodeclass.ImageParameters(awsv1.Alias{Family: awsv1.AMIFamilyAL2023, Version: "latest"}, version)
 		if _, ok := errors.AsType[*nodeclass.AliasError](err); err == nil || ok {
 			t.Errorf("version %q: error %v, want one that is no status", version, err)
 		}
 	}
-	if _, err := nodeclass.Parameters(awsv1.Alias{Family: awsv1.AMIFamilyWindows2025, Version: "latest"}, "1.35"); err != nil {
+	if _, err := nodeclass.ImageParameters(awsv1.Alias{Family: awsv1.AMIFamilyWindows2025, Version: "latest"}, "1.35"); err != nil {
 		t.Error(err)
 	}
 }

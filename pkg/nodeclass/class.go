@@ -9,17 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/require"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
 )
 
 // gib is a gibibyte in bytes.
 const gib = int64(1) << 30
 
-// Describe says what of an EC2NodeClass changes how instance types look, as its status resolves it. MemoryOverhead, ReservedENIs and
+// DescribeClass says what of an EC2NodeClass changes how instance types look, as its status resolves it. MemoryOverhead, ReservedENIs and
 // what reservations and subnets have room for do not come from the object; the caller fills them in.
-func Describe(n *awsv1.EC2NodeClass) catalog.Class {
-	out := catalog.Class{
+func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
+	out := instancetypes.Class{
 		Name:           n.Name,
 		Message:        notReady(n),
 		Hash:           n.Annotations[awsv1.AnnotationHash],
@@ -33,21 +33,21 @@ func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
 	}
 	out.Ready = out.Message == ""
-	out.LearnedMemoryMiB = learned(n)
-	out.Unseen = unseen(n)
+	out.LearnedMemoryMiB = memoryByType(n)
+	out.Unseen = isStale(n)
 	for _, s := range n.Status.Subnets {
 		if out.ZoneIDs == nil {
 			out.ZoneIDs = map[string]string{}
 		}
 		out.ZoneIDs[s.Zone] = s.ZoneID
-		out.Subnets = append(out.Subnets, catalog.Subnet{ID: s.ID, Zone: s.Zone})
+		out.Subnets = append(out.Subnets, instancetypes.Subnet{ID: s.ID, Zone: s.Zone})
 	}
 	for _, g := range n.Status.SecurityGroups {
 		out.SecurityGroups = append(out.SecurityGroups, g.ID)
 	}
 	slices.Sort(out.SecurityGroups)
 	if g := n.Spec.PlacementGroupSelector; g != nil {
-		out.Placement = &catalog.Placement{ID: g.ID, Name: g.Name}
+		out.Placement = &instancetypes.Placement{ID: g.ID, Name: g.Name}
 	}
 	for _, a := range n.Status.AMIs {
 		out.Images = append(out.Images, imageFrom(a))
@@ -55,10 +55,10 @@ func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 	for _, r := range n.Status.CapacityReservations {
 		out.Reservations = append(out.Reservations, reservationFrom(r))
 	}
-	slices.SortFunc(out.Reservations, func(a, b catalog.Reservation) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(out.Reservations, func(a, b instancetypes.Reservation) int { return cmp.Compare(a.ID, b.ID) })
 	for _, i := range n.Spec.NetworkInterfaces {
 		if i != nil {
-			out.Interfaces = append(out.Interfaces, catalog.Interface{Card: int64(i.NetworkCardIndex), Device: int64(i.DeviceIndex),
+			out.Interfaces = append(out.Interfaces, instancetypes.Interface{Card: int64(i.NetworkCardIndex), Device: int64(i.DeviceIndex),
 				EFAOnly: i.InterfaceType == awsv1.InterfaceTypeEFAOnly})
 		}
 	}
@@ -68,7 +68,7 @@ func Describe(n *awsv1.EC2NodeClass) catalog.Class {
 	return out
 }
 
-func addKubelet(out *catalog.Class, k *awsv1.KubeletConfiguration) {
+func addKubelet(out *instancetypes.Class, k *awsv1.KubeletConfiguration) {
 	if k.MaxPods != nil {
 		n := int64(*k.MaxPods)
 		out.MaxPods = &n
@@ -80,12 +80,12 @@ func addKubelet(out *catalog.Class, k *awsv1.KubeletConfiguration) {
 }
 
 // reservationFrom has no room: the status does not say how much is left, so that is the caller's to fill in.
-func reservationFrom(r awsv1.CapacityReservation) catalog.Reservation {
+func reservationFrom(r awsv1.CapacityReservation) instancetypes.Reservation {
 	var ends time.Time
 	if r.EndTime != nil {
 		ends = r.EndTime.UTC()
 	}
-	return catalog.Reservation{
+	return instancetypes.Reservation{
 		ID: r.ID, Type: r.InstanceType, Zone: r.AvailabilityZone, Interruptible: r.Interruptible,
 		Kind:     cmp.Or(string(r.ReservationType), string(awsv1.CapacityReservationTypeDefault)),
 		Expiring: r.State == awsv1.CapacityReservationStateExpiring, Ends: ends,
@@ -93,23 +93,23 @@ func reservationFrom(r awsv1.CapacityReservation) catalog.Reservation {
 }
 
 // imageFrom leaves out requirements that cannot be understood; the status is written by the refresh function, which knows them.
-func imageFrom(a awsv1.AMI) catalog.Image {
-	var rs []require.Requirement
+func imageFrom(a awsv1.AMI) instancetypes.Image {
+	var rs []requirements.Requirement
 	for _, e := range a.Requirements {
-		if r, err := require.New(e.Key, require.Operator(e.Operator), e.Values...); err == nil {
+		if r, err := requirements.NewRequirement(e.Key, requirements.Operator(e.Operator), e.Values...); err == nil {
 			rs = append(rs, r)
 		}
 	}
-	return catalog.Image{ID: a.ID, Requirements: require.NewSet(rs...)}
+	return instancetypes.Image{ID: a.ID, Requirements: requirements.NewSet(rs...)}
 }
 
-// unseen reports whether refresh has not looked at the class as it is now.
-func unseen(n *awsv1.EC2NodeClass) bool {
+// isStale reports whether refresh has not looked at the class as it is now.
+func isStale(n *awsv1.EC2NodeClass) bool {
 	ready, ok := n.StatusConditions().Get(awsv1.ConditionReady)
 	return n.DeletionTimestamp == nil && (!ok || ready.ObservedGeneration != n.Generation)
 }
 
-// notReady says why nothing may be launched for the class now, or nothing (spec aws.md §1.6).
+// notReady says why nothing may be launched for the class now, or nothing.
 func notReady(n *awsv1.EC2NodeClass) string {
 	if n.DeletionTimestamp != nil {
 		return "it is being deleted"
@@ -126,7 +126,7 @@ func notReady(n *awsv1.EC2NodeClass) string {
 	return ""
 }
 
-// ephemeralBytes is the size of the volume that the kubelet's directory lives on (spec aws.md §2.4, §1.13).
+// ephemeralBytes is the size of the volume that the kubelet's directory lives on.
 func ephemeralBytes(n *awsv1.EC2NodeClass) int64 {
 	family := n.ResolvedAMIFamily()
 	mappings := n.Spec.BlockDeviceMappings

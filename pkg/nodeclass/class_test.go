@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/require"
 )
 
 func read[T any](t *testing.T, text string) *T {
@@ -44,41 +44,41 @@ status:
   conditions: [{type: Ready, status: "True", observedGeneration: 3, reason: Ready}]
 `)
 	maxPods := int64(50)
-	want := catalog.Class{
+	want := instancetypes.Class{
 		Name: "default", Ready: true, Hash: "12", HashVersion: "v5", Family: "Bottlerocket", MaxPods: &maxPods, PodsPerCore: 4, EphemeralBytes: 20 << 30,
-		Images: []catalog.Image{
-			{ID: "ami-2", Requirements: require.NewSet(require.Of("kubernetes.io/arch", "arm64"))}, {ID: "ami-1"}},
+		Images: []instancetypes.Image{
+			{ID: "ami-2", Requirements: requirements.NewSet(requirements.Of("kubernetes.io/arch", "arm64"))}, {ID: "ami-1"}},
 		SecurityGroups: []string{"sg-1", "sg-2"},
 		ZoneIDs:        map[string]string{"us-west-2a": "usw2-az1", "us-west-2b": "usw2-az2"},
-		Subnets:        []catalog.Subnet{{ID: "subnet-2", Zone: "us-west-2b"}, {ID: "subnet-1", Zone: "us-west-2a"}},
+		Subnets:        []instancetypes.Subnet{{ID: "subnet-2", Zone: "us-west-2b"}, {ID: "subnet-1", Zone: "us-west-2a"}},
 		KubeReserved:   map[string]string{"cpu": "100m"}, SystemReserved: map[string]string{"memory": "1Gi"},
-		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, NestedVirtualization: true, Placement: &catalog.Placement{Name: "close"}, Interfaces: []catalog.Interface{{}, {Card: 2, Device: 1, EFAOnly: true}},
-		Reservations: []catalog.Reservation{
+		EvictionHard: map[string]string{"memory.available": "5%"}, RAID0: true, NitroOnly: true, NestedVirtualization: true, Placement: &instancetypes.Placement{Name: "close"}, Interfaces: []instancetypes.Interface{{}, {Card: 2, Device: 1, EFAOnly: true}},
+		Reservations: []instancetypes.Reservation{
 			{ID: "cr-1", Type: "m5.large", Zone: "us-west-2a", Kind: "default", Interruptible: true},
 			{ID: "cr-2", Type: "p5.48xlarge", Zone: "us-west-2b", Kind: "capacity-block", Expiring: true, Ends: time.Date(2026, 11, 21, 11, 30, 0, 0, time.UTC)}},
 	}
-	if diff := cmp.Diff(want, nodeclass.Describe(n)); diff != "" {
+	if diff := cmp.Diff(want, nodeclass.DescribeClass(n)); diff != "" {
 		t.Errorf("class (-want +got):\n%s", diff)
 	}
 	disabled := "disabled"
 	n.Spec.CPUOptions.NestedVirtualization, n.Spec.PlacementGroupSelector = &disabled, &awsv1.PlacementGroupSelector{ID: "pg-1"}
-	if got := nodeclass.Describe(n); got.NestedVirtualization || *got.Placement != (catalog.Placement{ID: "pg-1"}) {
+	if got := nodeclass.DescribeClass(n); got.NestedVirtualization || *got.Placement != (instancetypes.Placement{ID: "pg-1"}) {
 		t.Errorf("nested virtualization that is disabled, and a group by id: %t %+v", got.NestedVirtualization, got.Placement)
 	}
 	n.Generation = 4
-	if got := nodeclass.Describe(n); got.Ready || !got.Unseen || got.Message != "it was changed and has not been looked at again yet" {
+	if got := nodeclass.DescribeClass(n); got.Ready || !got.Unseen || got.Message != "it was changed and has not been looked at again yet" {
 		t.Errorf("a class that was changed: %t %q", got.Ready, got.Message)
 	}
 	n.Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: "False", Reason: "SubnetsNotFound", Message: "none match"}
-	if got := nodeclass.Describe(n); got.Ready || got.Message != "SubnetsNotFound: none match" {
+	if got := nodeclass.DescribeClass(n); got.Ready || got.Message != "SubnetsNotFound: none match" {
 		t.Errorf("a class without subnets: %t %q", got.Ready, got.Message)
 	}
 	n.Status.Conditions = nil
-	if got := nodeclass.Describe(n); got.Ready || !got.Unseen || got.Message != "it has not been looked at yet" {
+	if got := nodeclass.DescribeClass(n); got.Ready || !got.Unseen || got.Message != "it has not been looked at yet" {
 		t.Errorf("a new class: %t %t %q", got.Ready, got.Unseen, got.Message)
 	}
 	n.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)}
-	if got := nodeclass.Describe(n); got.Ready || got.Unseen || got.Message != "it is being deleted" {
+	if got := nodeclass.DescribeClass(n); got.Ready || got.Unseen || got.Message != "it is being deleted" {
 		t.Errorf("a class that goes: %t %t %q", got.Ready, got.Unseen, got.Message)
 	}
 }
@@ -96,7 +96,7 @@ func TestEphemeralBytes(t *testing.T) {
 		`{amiFamily: Custom, blockDeviceMappings: [{deviceName: /dev/a, ebs: {volumeSize: 100Gi}}, {deviceName: /dev/b, ebs: {volumeSize: 6Gi}}]}`:                       6 * gi,
 	} {
 		n := &awsv1.EC2NodeClass{Spec: *read[awsv1.EC2NodeClassSpec](t, text)}
-		if got := nodeclass.Describe(n).EphemeralBytes; got != want {
+		if got := nodeclass.DescribeClass(n).EphemeralBytes; got != want {
 			t.Errorf("%s: %d bytes, want %d", text, got, want)
 		}
 	}

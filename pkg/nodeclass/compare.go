@@ -7,6 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
+func equalJSON(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

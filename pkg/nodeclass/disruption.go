@@ -8,23 +8,15 @@ import (
 	"strings"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/budget"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
 )
 
-// Annotations on a NodePool that say what Karpenter's schema has no field for.
-const (
-	annotationReportOnly   = "joiner.sh/disruption"      // "report": decide and tell, change nothing
-	annotationSavesUSD     = "joiner.sh/min-savings-usd" // per hour
-	annotationSavesPercent = "joiner.sh/min-savings-percent"
-	annotationExpire       = "joiner.sh/expire" // "within-budgets": nodes that expire are replaced like drifted ones; "force", as Karpenter does
-)
-
-// Disruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be understood or contradicts
+// ReadDisruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be understood or contradicts
 // itself, the pool is one that only reports.
-func Disruption(p *v1.NodePool) cluster.Disruption {
+func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 	d := p.Spec.Disruption
-	out := cluster.Disruption{Policy: string(d.ConsolidationPolicy), TimeZone: p.Annotations[budget.AnnotationTimeZone]}
+	out := cluster.Disruption{Policy: string(d.ConsolidationPolicy), TimeZone: p.Annotations[v1.AnnotationTimeZone]}
 	if out.Policy == "" {
 		out.Policy = string(v1.ConsolidationWhenEmptyOrUnderutilized)
 	}
@@ -47,14 +39,14 @@ func Disruption(p *v1.NodePool) cluster.Disruption {
 		}
 		out.Budgets = append(out.Budgets, n)
 	}
-	mode, modeErr := modeFrom(p.Annotations[annotationReportOnly])
+	mode, modeErr := modeFrom(p.Annotations[v1.AnnotationDisruption])
 	var usdErr, percentErr error
-	out.SavesUSD, usdErr = savingFrom(p.Annotations, annotationSavesUSD, mostUSD, "")
-	out.SavesPercent, percentErr = savingFrom(p.Annotations, annotationSavesPercent, 100, "%")
+	out.SavesUSD, usdErr = savingFrom(p.Annotations, v1.AnnotationMinSavingsUSD, mostUSD, "")
+	out.SavesPercent, percentErr = savingFrom(p.Annotations, v1.AnnotationMinSavingsPercent, 100, "%")
 	sleepErr := sleepFrom(p.Annotations, &out)
 	var expireErr error
-	out.ExpireGently, expireErr = gentleFrom(p.Annotations[annotationExpire])
-	err := errors.Join(budget.Check(out), modeErr, usdErr, percentErr, sleepErr, expireErr, contradictions(p, out))
+	out.ExpireGently, expireErr = gentleFrom(p.Annotations[v1.AnnotationExpire])
+	err := errors.Join(budgets.ValidateBudgets(out), modeErr, usdErr, percentErr, sleepErr, expireErr, disruptionConflicts(p, out))
 	if err != nil {
 		out.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
@@ -69,7 +61,7 @@ func modeFrom(text string) (reportOnly bool, err error) {
 	case "report":
 		return true, nil
 	}
-	return true, fmt.Errorf("annotation %s: %q is neither act nor report", annotationReportOnly, text)
+	return true, fmt.Errorf("annotation %s: %q is neither act nor report", v1.AnnotationDisruption, text)
 }
 
 // mostUSD is more than a node costs in an hour.
@@ -95,34 +87,34 @@ func gentleFrom(text string) (gently bool, err error) {
 	case "within-budgets":
 		return true, nil
 	}
-	return false, fmt.Errorf("annotation %s: %q is neither force nor within-budgets", annotationExpire, text)
+	return false, fmt.Errorf("annotation %s: %q is neither force nor within-budgets", v1.AnnotationExpire, text)
 }
 
-// contradictions are settings each of which can be understood, and that cannot be meant together.
-func contradictions(p *v1.NodePool, d cluster.Disruption) error {
+// disruptionConflicts are settings each of which can be understood, and that cannot be meant together.
+func disruptionConflicts(p *v1.NodePool, d cluster.Disruption) error {
 	var all []error
 	add := func(is bool, format string, args ...any) {
 		if is {
 			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
-	_, usd := p.Annotations[annotationSavesUSD]
-	_, percent := p.Annotations[annotationSavesPercent]
+	_, usd := p.Annotations[v1.AnnotationMinSavingsUSD]
+	_, percent := p.Annotations[v1.AnnotationMinSavingsPercent]
 	saves := usd || percent
 	known := []v1.ConsolidationPolicy{v1.ConsolidationWhenEmpty, v1.ConsolidationWhenEmptyOrUnderutilized, v1.ConsolidationBalanced}
 	add(!slices.Contains(known, v1.ConsolidationPolicy(d.Policy)), "consolidationPolicy %q is none of %v", d.Policy, known)
 	add(saves && d.Policy == string(v1.ConsolidationWhenEmpty), "a least saving is asked for (%s, %s), and consolidationPolicy %s never looks at prices: take the annotation off, or change the policy",
-		annotationSavesUSD, annotationSavesPercent, d.Policy)
-	add(saves && d.Never, "a least saving is asked for (%s, %s), and consolidateAfter is Never: take the annotation off, or give a duration", annotationSavesUSD, annotationSavesPercent)
-	add(saves && p.Spec.Replicas != nil, "a least saving is asked for (%s, %s), and nodes of a pool with replicas are never consolidated: take the annotation off", annotationSavesUSD, annotationSavesPercent)
+		v1.AnnotationMinSavingsUSD, v1.AnnotationMinSavingsPercent, d.Policy)
+	add(saves && d.Never, "a least saving is asked for (%s, %s), and consolidateAfter is Never: take the annotation off, or give a duration", v1.AnnotationMinSavingsUSD, v1.AnnotationMinSavingsPercent)
+	add(saves && p.Spec.Replicas != nil, "a least saving is asked for (%s, %s), and nodes of a pool with replicas are never consolidated: take the annotation off", v1.AnnotationMinSavingsUSD, v1.AnnotationMinSavingsPercent)
 	add(d.ExpireGently && p.Spec.Template.Spec.ExpireAfter.Duration == nil && p.Spec.Template.Spec.ExpireAfter.Raw == v1.Never,
-		"annotation %s asks for expiration within budgets, and expireAfter is Never: take the annotation off, or give a duration", annotationExpire)
-	add(d.ExpireGently && slices.ContainsFunc(d.Budgets, closed), "annotation %s asks for expiration within budgets, and a budget of 0 at all hours lets no node go for reason Drifted: "+
-		"give that budget a schedule, another count or other reasons", annotationExpire)
+		"annotation %s asks for expiration within budgets, and expireAfter is Never: take the annotation off, or give a duration", v1.AnnotationExpire)
+	add(d.ExpireGently && slices.ContainsFunc(d.Budgets, neverOpens), "annotation %s asks for expiration within budgets, and a budget of 0 at all hours lets no node go for reason Drifted: "+
+		"give that budget a schedule, another count or other reasons", v1.AnnotationExpire)
 	return errors.Join(all...)
 }
 
-// closed reports whether the budget never lets a drifted node go.
-func closed(b cluster.NodeBudget) bool {
+// neverOpens reports whether the budget never lets a drifted node go.
+func neverOpens(b cluster.NodeBudget) bool {
 	return b.Schedule == "" && (b.Nodes == "0" || b.Nodes == "0%") && (b.Every || slices.Contains(b.Reasons, string(v1.DisruptionDrifted)))
 }

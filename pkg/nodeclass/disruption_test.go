@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclass"
 )
 
@@ -53,7 +53,7 @@ func TestDisruptionOfAPool(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(c.spec), &p.Spec.Disruption); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if diff := cmp.Diff(c.want, nodeclass.Disruption(p)); diff != "" {
+		if diff := cmp.Diff(c.want, nodeclass.ReadDisruption(p)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -107,7 +107,7 @@ func TestAPoolSaysWhatOfItsDisruptionCannotBe(t *testing.T) {
 			if !p.StatusConditions().IsTrue("Ready") {
 				t.Error("the pool does not launch any more")
 			}
-			if d := nodeclass.Disruption(p); !d.ReportOnly {
+			if d := nodeclass.ReadDisruption(p); !d.ReportOnly {
 				t.Error("the pool is disrupted")
 			}
 			p.Annotations, p.Spec.Disruption = nil, v1.Disruption{}
@@ -119,24 +119,24 @@ func TestAPoolSaysWhatOfItsDisruptionCannotBe(t *testing.T) {
 	fixed, replicas := pool(), int64(2)
 	fixed.Annotations = map[string]string{"joiner.sh/min-savings-usd": "1"}
 	fixed.Spec.Replicas = &replicas
-	if d := nodeclass.Disruption(fixed); !strings.Contains(d.Message, "nodes of a pool with replicas are never consolidated") {
+	if d := nodeclass.ReadDisruption(fixed); !strings.Contains(d.Message, "nodes of a pool with replicas are never consolidated") {
 		t.Errorf("a least saving of a static pool: %q", d.Message)
 	}
 	gently := pool()
 	gently.Annotations = map[string]string{"joiner.sh/expire": "within-budgets"}
 	gently.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Reasons: []v1.DisruptionReason{v1.DisruptionEmpty}}}
-	if d := nodeclass.Disruption(gently); d.Message != "" {
+	if d := nodeclass.ReadDisruption(gently); d.Message != "" {
 		t.Errorf("a budget that is closed for another reason: %q", d.Message)
 	}
 	nights, hours := "@daily", v1.NewDuration(8*time.Hour)
 	gently.Spec.Disruption.Budgets = []v1.Budget{{Nodes: "0", Schedule: &nights, Duration: &hours}}
-	if d := nodeclass.Disruption(gently); d.Message != "" {
+	if d := nodeclass.ReadDisruption(gently); d.Message != "" {
 		t.Errorf("a budget that is closed at night: %q", d.Message)
 	}
 	never := pool()
 	never.Annotations = map[string]string{"joiner.sh/expire": "within-budgets"}
 	never.Spec.Template.Spec.ExpireAfter = v1.NeverAfter()
-	if d := nodeclass.Disruption(never); !strings.Contains(d.Message, "and expireAfter is Never") {
+	if d := nodeclass.ReadDisruption(never); !strings.Contains(d.Message, "and expireAfter is Never") {
 		t.Errorf("expiration within budgets without an expiration: %q", d.Message)
 	}
 }

@@ -7,25 +7,21 @@ import (
 	"time"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
 )
 
-// AnnotationRegistrations is how the last registrations of a NodePool went, with the generations of pool and class that they are
-// of: "3/1 ok:UID failed:UID". It stands for the memory that the in-cluster original has.
-const AnnotationRegistrations = "joiner.sh/registrations"
-
-// The health of registrations (spec core.md §4.7).
+// The health of registrations.
 const (
 	remembered = 4 // outcomes
 	tooMany    = 2 // failures among them
 )
 
 // RecordRegistrations adds outcomes to those in the pool's annotation and sets the condition NodeRegistrationHealthy accordingly:
-// True after a success if few enough failed lately, False after a failure if too many did (spec core.md §4.7). An outcome of a
+// True after a success if few enough failed lately, False after a failure if too many did. An outcome of a
 // claim that is remembered is no news. It changes the status of the pool given and returns what the annotation should be.
 func RecordRegistrations(p *v1.NodePool, outcomes []cluster.Registration, now time.Time) (annotation string, news bool) {
 	head := fmt.Sprintf("%d/%d", p.Generation, p.Status.NodeClassObservedGeneration)
-	old, rest, _ := strings.Cut(p.Annotations[AnnotationRegistrations], " ")
+	old, rest, _ := strings.Cut(p.Annotations[v1.AnnotationRegistrationHistory], " ")
 	var ring []string
 	if old == head {
 		ring = strings.Fields(rest)
@@ -41,12 +37,12 @@ func RecordRegistrations(p *v1.NodePool, outcomes []cluster.Registration, now ti
 		ring = append(ring, word+":"+o.ClaimUID)
 		ring = ring[max(len(ring)-remembered, 0):]
 		news = true
-		judge(p, o, failures(ring), now)
+		judgeDisruption(p, o, failureMessages(ring), now)
 	}
 	return strings.Join(append([]string{head}, ring...), " "), news
 }
 
-func failures(ring []string) (n int) {
+func failureMessages(ring []string) (n int) {
 	for _, e := range ring {
 		if strings.HasPrefix(e, "failed:") {
 			n++
@@ -55,7 +51,7 @@ func failures(ring []string) (n int) {
 	return n
 }
 
-func judge(p *v1.NodePool, o cluster.Registration, failed int, now time.Time) {
+func judgeDisruption(p *v1.NodePool, o cluster.Registration, failed int, now time.Time) {
 	switch {
 	case o.OK && failed < tooMany:
 		p.StatusConditions().SetTrue(v1.ConditionNodeRegistrationHealthy, now)

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclass"
 )
 
-// TestHealthOfRegistrations plays outcomes one after the other, f for a failure and o for a success (spec core.md §4.7).
+// TestHealthOfRegistrations plays outcomes one after the other, f for a failure and o for a success.
 func TestHealthOfRegistrations(t *testing.T) {
 	for outcomes, want := range map[string]string{
 		"o": "True", "f": "Unknown", "ff": "False", "of": "True", "off": "False", "ffo": "False", "ffoo": "False", "ffooo": "True",
@@ -25,7 +25,7 @@ func TestHealthOfRegistrations(t *testing.T) {
 				if news != (try == 0) {
 					t.Fatalf("%s: outcome %d, try %d: news %t", outcomes, i, try, news)
 				}
-				p.Annotations["joiner.sh/registrations"] = annotation
+				p.Annotations["joiner.sh/registration-history"] = annotation
 			}
 		}
 		k, _ := p.StatusConditions().Get("NodeRegistrationHealthy")
@@ -41,7 +41,7 @@ func TestARecordOfOldGenerationsIsForgotten(t *testing.T) {
 	nodeclass.UpdatePool(p, classes(), noon())
 	fail := func(uid string) string {
 		annotation, _ := nodeclass.RecordRegistrations(p, []cluster.Registration{{ClaimUID: uid, Reason: "LaunchFailed"}}, noon())
-		p.Annotations = map[string]string{"joiner.sh/registrations": annotation}
+		p.Annotations = map[string]string{"joiner.sh/registration-history": annotation}
 		return annotation
 	}
 	if got := fail("a") + ", " + fail("b"); got != "2/3 failed:a, 2/3 failed:a failed:b" {
@@ -58,7 +58,7 @@ func TestARecordOfOldGenerationsIsForgotten(t *testing.T) {
 	for _, uid := range strings.Fields("e f g h") {
 		fail(uid)
 	}
-	if got := p.Annotations["joiner.sh/registrations"]; got != "3/4 failed:e failed:f failed:g failed:h" {
+	if got := p.Annotations["joiner.sh/registration-history"]; got != "3/4 failed:e failed:f failed:g failed:h" {
 		t.Errorf("the last four are %s", got)
 	}
 }

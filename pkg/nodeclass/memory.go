@@ -13,32 +13,28 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
 )
 
-// AnnotationMemory holds, as JSON, how much memory nodes of the class's present images really have, by instance type. It outlives the
-// nodes, so that a cluster without nodes plans its first ones right.
-const AnnotationMemory = "joiner.sh/learned-memory"
-
-// memoryHolds is how long a type's memory is known that no node has any more (spec aws.md §2.3).
+// memoryHolds is how long a type's memory is known that no node has any more.
 const memoryHolds = 60 * 24 * time.Hour
 
-// memories is the content of the annotation.
-type memories struct {
-	Of    string            `json:"of"` // hash of the images
-	Types map[string]memory `json:"types"`
+// observedMemories is the content of the annotation.
+type observedMemories struct {
+	Of    string                    `json:"of"` // hash of the images
+	Types map[string]observedMemory `json:"types"`
 }
 
-// memory is what a node reported.
-type memory struct {
+// observedMemory is what a node reported.
+type observedMemory struct {
 	MiB  int64  `json:"mib"`
 	Seen string `json:"seen"` // day, as in 2026-11-22
 }
 
-// Learn adds what the registered nodes of the class report to what the class carries (spec aws.md §2.3): of each type the lowest figure
+// ObserveMemory adds what the registered nodes of the class report to what the class carries: of each type the lowest figure
 // that was seen with one of the class's present images. It returns the annotation, and whether it is another than before.
-func Learn(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluster.Node, now time.Time) (annotation string, news bool) {
+func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluster.Node, now time.Time) (annotation string, news bool) {
 	m := recallMemories(c)
 	for name, known := range m.Types {
 		if seen, err := time.Parse(time.DateOnly, known.Seen); err != nil || now.Sub(seen) >= memoryHolds {
@@ -53,36 +49,36 @@ func Learn(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluster.Node, 
 	for _, claim := range claims {
 		n, ok := byID[claim.ProviderID]
 		name := n.Labels[corev1.LabelInstanceTypeStable]
-		mib := n.Capacity.Memory / resource.MiB
-		if !ok || claim.ProviderID == "" || name == "" || mib == 0 || claim.Class != c.Name || !claim.Is(v1.ConditionRegistered) || !has(c, claim.ImageID) {
+		mib := n.Capacity.Memory / resources.MiB
+		if !ok || claim.ProviderID == "" || name == "" || mib == 0 || claim.Class != c.Name || !claim.Is(v1.ConditionRegistered) || !hasParameter(c, claim.ImageID) {
 			continue
 		}
 		if known, ok := m.Types[name]; !ok || mib <= known.MiB {
-			m.Types[name] = memory{MiB: mib, Seen: today}
+			m.Types[name] = observedMemory{MiB: mib, Seen: today}
 		}
 	}
 	if len(m.Types) == 0 {
-		return "", c.Annotations[AnnotationMemory] != ""
+		return "", c.Annotations[v1.AnnotationObservedMemory] != ""
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return "", false
 	}
-	return string(text), string(text) != c.Annotations[AnnotationMemory]
+	return string(text), string(text) != c.Annotations[v1.AnnotationObservedMemory]
 }
 
 // recallMemories is what the class carries, if it is of its present images.
-func recallMemories(c *awsv1.EC2NodeClass) memories {
-	m, of := memories{}, imagesHash(c)
-	if json.Unmarshal([]byte(c.Annotations[AnnotationMemory]), &m) != nil || m.Of != of || m.Types == nil {
-		return memories{Of: of, Types: map[string]memory{}}
+func recallMemories(c *awsv1.EC2NodeClass) observedMemories {
+	m, of := observedMemories{}, imagesHash(c)
+	if json.Unmarshal([]byte(c.Annotations[v1.AnnotationObservedMemory]), &m) != nil || m.Of != of || m.Types == nil {
+		return observedMemories{Of: of, Types: map[string]observedMemory{}}
 	}
 	return m
 }
 
-// learned is the memory in MiB by type that the class carries.
-func learned(c *awsv1.EC2NodeClass) map[string]int64 {
-	if c.Annotations[AnnotationMemory] == "" {
+// memoryByType is the memory in MiB by type that the class carries.
+func memoryByType(c *awsv1.EC2NodeClass) map[string]int64 {
+	if c.Annotations[v1.AnnotationObservedMemory] == "" {
 		return nil
 	}
 	out := map[string]int64{}
@@ -102,6 +98,6 @@ func imagesHash(c *awsv1.EC2NodeClass) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func has(c *awsv1.EC2NodeClass, image string) bool {
+func hasParameter(c *awsv1.EC2NodeClass, image string) bool {
 	return slices.ContainsFunc(c.Status.AMIs, func(a awsv1.AMI) bool { return a.ID == image })
 }

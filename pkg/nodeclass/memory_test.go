@@ -8,19 +8,19 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/resource"
 )
 
 // A step of the story: what there is, and what is known then.
 func TestRealMemoryIsLearned(t *testing.T) {
 	c := class()
-	nodeclass.Update(c, found(), noon())
+	nodeclass.UpdateStatus(c, found(), noon())
 	registered := []cluster.Condition{{Type: v1.ConditionRegistered, Status: "True"}}
 	node := func(name, kind string, kib int64) (cluster.Claim, cluster.Node) {
 		return cluster.Claim{Name: name, Class: "default", ProviderID: "aws:///a/" + name, ImageID: "ami-1", Conditions: registered},
-			cluster.Node{Name: name, ProviderID: "aws:///a/" + name, Labels: map[string]string{"node.kubernetes.io/instance-type": kind}, Capacity: resource.List{Memory: kib << 10}}
+			cluster.Node{Name: name, ProviderID: "aws:///a/" + name, Labels: map[string]string{"node.kubernetes.io/instance-type": kind}, Capacity: resources.List{Memory: kib << 10}}
 	}
 	now := noon()
 	learn := func(step string, want map[string]int64, news bool, change func(claim *cluster.Claim, n *cluster.Node), kind string, kib int64) {
@@ -34,9 +34,9 @@ func TestRealMemoryIsLearned(t *testing.T) {
 			}
 			claims, nodes = append(claims, claim), append(nodes, n)
 		}
-		annotation, changed := nodeclass.Learn(c, claims, nodes, now)
-		c.Annotations = map[string]string{nodeclass.AnnotationMemory: annotation}
-		if d := cmp.Diff(want, nodeclass.Describe(c).LearnedMemoryMiB); d != "" || changed != news {
+		annotation, changed := nodeclass.ObserveMemory(c, claims, nodes, now)
+		c.Annotations = map[string]string{v1.AnnotationObservedMemory: annotation}
+		if d := cmp.Diff(want, nodeclass.DescribeClass(c).LearnedMemoryMiB); d != "" || changed != news {
 			t.Errorf("%s: news %t, memory (-want +got):\n%s", step, changed, d)
 		}
 	}
@@ -56,7 +56,7 @@ func TestRealMemoryIsLearned(t *testing.T) {
 	now = now.Add(36 * time.Hour)
 	learn("after 60 days", map[string]int64{"m6g.large": 7812}, true, nil, "", 0)
 	c.Status.AMIs = []awsv1.AMI{{ID: "ami-2"}}
-	if got := nodeclass.Describe(c).LearnedMemoryMiB; len(got) != 0 {
+	if got := nodeclass.DescribeClass(c).LearnedMemoryMiB; len(got) != 0 {
 		t.Errorf("of another image: %v", got)
 	}
 	learn("with another image", nil, true, nil, "", 0)

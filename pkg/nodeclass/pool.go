@@ -11,10 +11,10 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	units "joiner/pkg/resource"
+	units "joiner/pkg/model/resources"
 )
 
-// UpdatePool brings the conditions of the pool up to date (spec core.md §1.1). classes are all EC2NodeClasses. It changes the pool
+// UpdatePool brings the conditions of the pool up to date. classes are all EC2NodeClasses. It changes the pool
 // given and reports whether anything changed. Its nodes are counted by lifecycle, see Count.
 func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) bool {
 	before := p.Status.DeepCopy()
@@ -27,13 +27,13 @@ func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) boo
 	}
 	updateDisruptionValid(p, now)
 	updateClassReady(p, classes, now)
-	return !equal(before, &p.Status)
+	return !equalJSON(before, &p.Status)
 }
 
 // updateDisruptionValid says what about disruption cannot be understood. That is a condition of its own, and only there while something is
 // wrong: the pool goes on launching, for a slip in a budget must keep no pod waiting, and its nodes are left alone until it is mended.
 func updateDisruptionValid(p *v1.NodePool, now time.Time) {
-	if d := Disruption(p); d.Message != "" {
+	if d := ReadDisruption(p); d.Message != "" {
 		what := "no node is disrupted by choice until this is mended: "
 		if d.ExpireGently {
 			what = "no node is disrupted by choice, and none that expires is replaced, until this is mended: "
@@ -58,7 +58,7 @@ func updateClassReady(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Tim
 	switch {
 	case c.DeletionTimestamp != nil:
 		conditions.SetFalse(v1.ConditionNodeClassReady, v1.ReasonNodeClassTerminating, "EC2NodeClass "+name+" is being deleted", now)
-	case Ready(c):
+	case IsReady(c):
 		conditions.SetTrue(v1.ConditionNodeClassReady, now)
 	case k.Status == "False":
 		conditions.SetFalse(v1.ConditionNodeClassReady, k.Reason, classProblem(c, k.Message), now)
@@ -67,7 +67,7 @@ func updateClassReady(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Tim
 	}
 }
 
-// resetHealth forgets how registrations went when pool or class changed: the next nodes may fare otherwise (spec core.md §4.7).
+// resetHealth forgets how registrations went when pool or class changed: the next nodes may fare otherwise.
 func resetHealth(p *v1.NodePool, c *awsv1.EC2NodeClass, now time.Time) {
 	k, ok := p.StatusConditions().Get(v1.ConditionNodeRegistrationHealthy)
 	if ok && k.ObservedGeneration == p.Generation && p.Status.NodeClassObservedGeneration == c.Generation {
@@ -87,9 +87,9 @@ func classProblem(c *awsv1.EC2NodeClass, message string) string {
 	return message
 }
 
-// Count stores in the status what the nodes of the pool have, "nodes" included, and reports whether that is news. The five usual
-// resources are always there (spec core.md §1.1).
-func Count(p *v1.NodePool, has units.List) bool {
+// UpdatePoolCounts stores in the status what the nodes of the pool have, "nodes" included, and reports whether that is news. The five usual
+// resources are always there.
+func UpdatePoolCounts(p *v1.NodePool, has units.List) bool {
 	names := append(has.Names(), units.CPU, units.Memory, units.Pods, units.Ephemeral, string(v1.LimitNodes))
 	list := corev1.ResourceList{}
 	for _, name := range names {
@@ -103,7 +103,7 @@ func Count(p *v1.NodePool, has units.List) bool {
 		}
 	}
 	nodes := has.Get(string(v1.LimitNodes))
-	if p.Status.Nodes != nil && *p.Status.Nodes == nodes && equal(p.Status.Resources, list) {
+	if p.Status.Nodes != nil && *p.Status.Nodes == nodes && equalJSON(p.Status.Resources, list) {
 		return false
 	}
 	p.Status.Resources, p.Status.Nodes = list, &nodes

@@ -10,8 +10,8 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/resource"
 )
 
 func pool() *v1.NodePool {
@@ -23,7 +23,7 @@ func pool() *v1.NodePool {
 // classes is one class that is ready.
 func classes() []awsv1.EC2NodeClass {
 	c := class()
-	nodeclass.Update(c, found(), noon())
+	nodeclass.UpdateStatus(c, found(), noon())
 	return []awsv1.EC2NodeClass{*c}
 }
 
@@ -130,8 +130,8 @@ func TestWhatPoolsUsuallyAskForIsNoProblem(t *testing.T) {
 
 func TestThePoolSaysWhatItsNodesHave(t *testing.T) {
 	p := pool()
-	has := resource.List{CPU: 3000, Memory: 4 << 30, Pods: 20}.With("nvidia.com/gpu", 4).With("nodes", 2)
-	if !nodeclass.Count(p, has) || nodeclass.Count(p, has) {
+	has := resources.List{CPU: 3000, Memory: 4 << 30, Pods: 20}.With("nvidia.com/gpu", 4).With("nodes", 2)
+	if !nodeclass.UpdatePoolCounts(p, has) || nodeclass.UpdatePoolCounts(p, has) {
 		t.Error("the first count is news and the second is not")
 	}
 	got := map[string]string{}
@@ -142,7 +142,7 @@ func TestThePoolSaysWhatItsNodesHave(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || *p.Status.Nodes != 2 {
 		t.Errorf("%d nodes, resources (-want +got):\n%s", *p.Status.Nodes, diff)
 	}
-	nodeclass.Count(p, resource.List{})
+	nodeclass.UpdatePoolCounts(p, resources.List{})
 	if cpu := p.Status.Resources["cpu"]; len(p.Status.Resources) != 5 || !cpu.IsZero() || *p.Status.Nodes != 0 {
 		t.Errorf("an empty pool has %v", p.Status.Resources)
 	}

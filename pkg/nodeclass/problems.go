@@ -16,7 +16,7 @@ const (
 	maxLabelPrefix = 253
 )
 
-// PoolProblems are the rules that the schema cannot check (spec core.md §1.1, §1.4).
+// PoolProblems are the rules that the schema cannot check.
 func PoolProblems(p *v1.NodePool) []string {
 	spec := p.Spec.Template.Spec
 	var out []string

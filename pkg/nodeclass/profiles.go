@@ -6,7 +6,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
 )
 
 // Profile is an instance profile that was made for a class of the cluster.
@@ -16,13 +16,13 @@ type Profile struct {
 	Created  time.Time
 }
 
-// profileMinAge is how old an instance profile is before it can be called unused (spec aws.md §5).
+// profileMinAge is how old an instance profile is before it can be called unused.
 const profileMinAge = time.Hour
 
-// Unused lists the profiles that no class and no instance needs, sorted by name (spec aws.md §5). A launch that is under way may still
+// UnusedProfiles lists the profiles that no class and no instance needs, sorted by name. A launch that is under way may still
 // use the profile of before, so a class with a claim that has no instance yet, or with an instance nobody knows the profile of, keeps
 // all of its profiles. The profiles are to be read before classes and claims.
-func Unused(profiles []Profile, classes []awsv1.EC2NodeClass, claims []cluster.Claim, now time.Time) []string {
+func UnusedProfiles(profiles []Profile, classes []awsv1.EC2NodeClass, claims []cluster.Claim, now time.Time) []string {
 	inUse, unsure := map[string]bool{}, map[string]bool{} // by name; by class
 	for _, c := range claims {
 		name := c.Annotations[awsv1.AnnotationInstanceProfile]

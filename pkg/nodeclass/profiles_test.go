@@ -8,7 +8,7 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclass"
 )
 
@@ -39,12 +39,12 @@ func TestUnusedProfiles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, p := class(), nodeclass.Profile{Name: "old", ClassUID: "uid", Created: noon().Add(-time.Hour)}
 			c.UID = "uid"
-			nodeclass.Update(c, found(), noon())
+			nodeclass.UpdateStatus(c, found(), noon())
 			if test.change != nil {
 				test.change(c, &p)
 			}
 			mine := nodeclass.Profile{Name: "profile", ClassUID: "uid", Created: noon().Add(-24 * time.Hour)}
-			got := nodeclass.Unused([]nodeclass.Profile{p, mine}, []awsv1.EC2NodeClass{*c}, test.claims, noon())
+			got := nodeclass.UnusedProfiles([]nodeclass.Profile{p, mine}, []awsv1.EC2NodeClass{*c}, test.claims, noon())
 			if test.name == "that the status names" {
 				test.want = []string{"profile"}
 			}

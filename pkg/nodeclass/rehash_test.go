@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclass"
 )
 
@@ -28,7 +28,7 @@ func TestClaimsFollowANewWayOfHashing(t *testing.T) {
 		{"without a version", with(""), owner},
 		{"drifted already", with("v2", cluster.Condition{Type: "Drifted", Status: "True"}), map[string]string{"karpenter.sh/nodepool-hash-version": "v3"}},
 	} {
-		if diff := cmp.Diff(test.want, nodeclass.Rehash(test.claim, owner)); diff != "" {
+		if diff := cmp.Diff(test.want, nodeclass.RehashAnnotations(test.claim, owner)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}

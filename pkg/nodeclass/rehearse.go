@@ -13,19 +13,15 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/awscode"
-	"joiner/pkg/bootstrap"
-	"joiner/pkg/cluster"
-	"joiner/pkg/launch"
-	"joiner/pkg/require"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/nodeclaim/bootstrap"
+	"joiner/pkg/nodeclaim/launch"
 )
 
-// AnnotationRehearsed holds, as JSON, the last verdict of a rehearsed launch with the class, when it was given, and a hash of the class
-// then. So it costs no call each time, whichever process asks.
-const AnnotationRehearsed = "joiner.sh/rehearsed"
-
 const (
-	// rehearsalHolds is how long a verdict is good for a class that does not change (spec aws.md §1.7).
+	// rehearsalHolds is how long a verdict is good for a class that does not change.
 	rehearsalHolds = 30 * time.Minute
 	// profileSettles is how long EC2 may not know an instance profile that was made for the class.
 	profileSettles = 10 * time.Minute
@@ -37,34 +33,34 @@ const (
 	ReasonNoInstanceType          = "NoInstanceType"
 )
 
-// Verdict is what a rehearsed launch says about a class.
-type Verdict struct {
+// DryRunVerdict is what a rehearsed launch says about a class.
+type DryRunVerdict struct {
 	Reason  string `json:"reason,omitempty"` // why nothing can be launched; empty when it can
 	Message string `json:"message,omitempty"`
 	Unknown bool   `json:"-"` // EC2 could not be asked: the condition stays as it is
 	Keep    bool   `json:"-"` // the verdict holds until the class changes, or for half an hour
 }
 
-// kept is a verdict in its annotation.
-type kept struct {
-	Verdict
+// storedVerdict is a verdict in its annotation.
+type storedVerdict struct {
+	DryRunVerdict
 	Of string    `json:"of"` // hash of the class
 	At time.Time `json:"at"`
 }
 
-// Recall returns the verdict that the class carries, if it holds still: for the class as it is, and not for too long.
-func Recall(c *awsv1.EC2NodeClass, now time.Time) (Verdict, bool) {
-	var k kept
-	err := json.Unmarshal([]byte(c.Annotations[AnnotationRehearsed]), &k)
+// RecallVerdict returns the verdict that the class carries, if it holds still: for the class as it is, and not for too long.
+func RecallVerdict(c *awsv1.EC2NodeClass, now time.Time) (DryRunVerdict, bool) {
+	var k storedVerdict
+	err := json.Unmarshal([]byte(c.Annotations[v1.AnnotationDryRunResult]), &k)
 	if err != nil || k.Of == "" || k.Of != rehearsalHash(c) || now.Sub(k.At) >= rehearsalHolds || k.At.After(now) {
-		return Verdict{}, false
+		return DryRunVerdict{}, false
 	}
-	return k.Verdict, true
+	return k.DryRunVerdict, true
 }
 
-// Remember is the annotation for the verdict.
-func Remember(c *awsv1.EC2NodeClass, v Verdict, now time.Time) string {
-	text, err := json.Marshal(kept{Verdict: v, Of: rehearsalHash(c), At: now.UTC().Truncate(time.Second)})
+// VerdictAnnotation is the annotation for the verdict.
+func VerdictAnnotation(c *awsv1.EC2NodeClass, v DryRunVerdict, now time.Time) string {
+	text, err := json.Marshal(storedVerdict{DryRunVerdict: v, Of: rehearsalHash(c), At: now.UTC().Truncate(time.Second)})
 	if err != nil {
 		return "" // is asked again
 	}
@@ -111,59 +107,59 @@ func RehearsalClaim(c *awsv1.EC2NodeClass, pools []v1.NodePool) cluster.Claim {
 	}
 	p := &pools[first]
 	out.Pool, out.Labels = p.Name, maps.Clone(p.Spec.Template.Labels)
-	var reqs []require.Requirement
+	var reqs []requirements.Requirement
 	for _, r := range p.Spec.Template.Spec.Requirements {
-		if q, err := require.New(r.Key, require.Operator(r.Operator), r.Values...); err == nil {
+		if q, err := requirements.NewRequirement(r.Key, requirements.Operator(r.Operator), r.Values...); err == nil {
 			reqs = append(reqs, q)
 		}
 	}
-	out.Requirements = require.NewSet(reqs...)
+	out.Requirements = requirements.NewSet(reqs...)
 	for _, t := range slices.Concat(p.Spec.Template.Spec.Taints, p.Spec.Template.Spec.StartupTaints) {
 		out.Taints = append(out.Taints, cluster.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
 	}
 	return out
 }
 
-// Useless is the verdict on a class that no instance type goes with.
-func Useless(why string) Verdict {
-	return Verdict{Reason: ReasonNoInstanceType, Message: "no instance type can be launched with this class: " + why}
+// NoTypeVerdict is the verdict on a class that no instance type goes with.
+func NoTypeVerdict(why string) DryRunVerdict {
+	return DryRunVerdict{Reason: ReasonNoInstanceType, Message: "no instance type can be launched with this class: " + why}
 }
 
-// Judge says what the error of a rehearsal means, nil included (spec aws.md §1.7).
-func Judge(c *awsv1.EC2NodeClass, err error, now time.Time) Verdict {
+// JudgeDryRun says what the error of a rehearsal means, nil included.
+func JudgeDryRun(c *awsv1.EC2NodeClass, err error, now time.Time) DryRunVerdict {
 	if err == nil {
-		return Verdict{Keep: true}
+		return DryRunVerdict{Keep: true}
 	}
 	if bad, ok := errors.AsType[*bootstrap.Error](err); ok {
 		if bad.Reason == bootstrap.ReasonTooLarge {
-			return Verdict{Reason: bad.Reason, Message: bad.Error()}
+			return DryRunVerdict{Reason: bad.Reason, Message: bad.Error()}
 		}
-		return Verdict{Reason: bad.Reason, Message: bad.Error() + ": change spec.userData or spec.kubelet"}
+		return DryRunVerdict{Reason: bad.Reason, Message: bad.Error() + ": change spec.userData or spec.kubelet"}
 	}
 	no, ok := errors.AsType[*launch.RefusedError](err)
 	if !ok {
-		return Verdict{Unknown: true}
+		return DryRunVerdict{Unknown: true}
 	}
-	reason, why := awscode.Reason(no)
+	reason, why := awserrors.LaunchFailureReason(no)
 	switch {
 	case reason == "InstanceProfileNameInvalid":
 		return judgeProfile(c, now)
 	case strings.Contains(no.Message, "User data is limited to"):
-		return Verdict{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "EC2 says: " + no.Message + ": shorten spec.userData", Keep: true}
+		return DryRunVerdict{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "EC2 says: " + no.Message + ": shorten spec.userData", Keep: true}
 	case no.Code == "UnauthorizedOperation":
-		return Verdict{Reason: no.Call + "AuthCheckFailed", Keep: true,
+		return DryRunVerdict{Reason: no.Call + "AuthCheckFailed", Keep: true,
 			Message: fmt.Sprintf("%s of a launch, as a dry run: %s: let the role of the functions launch with it, or change the class. EC2 says: %s", no.Call, why, no.Message)}
-	case reason == awscode.LaunchFailed:
-		return Verdict{} // that EC2 takes a dry run amiss in a way we know no word for is no reason to launch nothing
+	case reason == awserrors.LaunchFailed:
+		return DryRunVerdict{} // that EC2 takes a dry run amiss in a way we know no word for is no reason to launch nothing
 	}
-	return Verdict{Reason: reason, Message: fmt.Sprintf("%s of a launch, as a dry run: %s. EC2 says: %s", no.Call, why, no.Message), Keep: true}
+	return DryRunVerdict{Reason: reason, Message: fmt.Sprintf("%s of a launch, as a dry run: %s. EC2 says: %s", no.Call, why, no.Message), Keep: true}
 }
 
 // judgeProfile: a profile that was made a moment ago is not known everywhere yet, which a launch outlives by trying again.
-func judgeProfile(c *awsv1.EC2NodeClass, now time.Time) Verdict {
+func judgeProfile(c *awsv1.EC2NodeClass, now time.Time) DryRunVerdict {
 	ready, _ := c.StatusConditions().Get(awsv1.ConditionInstanceProfileReady)
 	if c.Spec.InstanceProfile == nil && now.Sub(ready.LastTransitionTime.Time) < profileSettles {
-		return Verdict{}
+		return DryRunVerdict{}
 	}
-	return Verdict{Reason: ReasonInstanceProfileNotFound, Message: "EC2 knows no instance profile " + c.Status.InstanceProfile + ": create it, or change spec.instanceProfile or spec.role"}
+	return DryRunVerdict{Reason: ReasonInstanceProfileNotFound, Message: "EC2 knows no instance profile " + c.Status.InstanceProfile + ": create it, or change spec.instanceProfile or spec.role"}
 }

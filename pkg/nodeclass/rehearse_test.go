@@ -13,9 +13,9 @@ import (
 
 	awsv1 "joiner/pkg/api/aws/v1"
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/bootstrap"
-	"joiner/pkg/cluster"
-	"joiner/pkg/launch"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/bootstrap"
+	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/nodeclass"
 )
 
@@ -36,36 +36,36 @@ func TestWhatARehearsalMeans(t *testing.T) {
 		name   string
 		err    error
 		change func(c *awsv1.EC2NodeClass)
-		want   nodeclass.Verdict
+		want   nodeclass.DryRunVerdict
 	}{
-		{"all well", nil, nil, nodeclass.Verdict{Keep: true}},
-		{"no answer", errors.New("connection refused"), nil, nodeclass.Verdict{Unknown: true}},
-		{"throttled", coded{"RequestLimitExceeded", "slow down"}, nil, nodeclass.Verdict{Unknown: true}},
-		{"user data", &bootstrap.Error{Reason: "UserDataMalformed", Message: "spec.userData is no TOML"}, nil, nodeclass.Verdict{Reason: "UserDataMalformed",
+		{"all well", nil, nil, nodeclass.DryRunVerdict{Keep: true}},
+		{"no answer", errors.New("connection refused"), nil, nodeclass.DryRunVerdict{Unknown: true}},
+		{"throttled", coded{"RequestLimitExceeded", "slow down"}, nil, nodeclass.DryRunVerdict{Unknown: true}},
+		{"user data", &bootstrap.Error{Reason: "UserDataMalformed", Message: "spec.userData is no TOML"}, nil, nodeclass.DryRunVerdict{Reason: "UserDataMalformed",
 			Message: "user data: spec.userData is no TOML: change spec.userData or spec.kubelet"}},
-		{"template denied", refuse("CreateLaunchTemplate", "UnauthorizedOperation", "You are not"), nil, nodeclass.Verdict{Keep: true, Reason: "CreateLaunchTemplateAuthCheckFailed",
+		{"template denied", refuse("CreateLaunchTemplate", "UnauthorizedOperation", "You are not"), nil, nodeclass.DryRunVerdict{Keep: true, Reason: "CreateLaunchTemplateAuthCheckFailed",
 			Message: "CreateLaunchTemplate of a launch, as a dry run: no policy allows the call: let the role of the functions launch with it, or change the class. EC2 says: You are not"}},
 		{"fleet denied by SCP", refuse("CreateFleet", "UnauthorizedOperation", "with an explicit deny in a service control policy"), nil,
-			nodeclass.Verdict{Keep: true, Reason: "CreateFleetAuthCheckFailed",
+			nodeclass.DryRunVerdict{Keep: true, Reason: "CreateFleetAuthCheckFailed",
 				Message: "CreateFleet of a launch, as a dry run: a service control policy denies the call: let the role of the functions launch with it, or change the class. EC2 says: with an explicit deny in a service control policy"}},
-		{"instances denied", refuse("RunInstances", "UnauthorizedOperation", "x"), nil, nodeclass.Verdict{Keep: true, Reason: "RunInstancesAuthCheckFailed",
+		{"instances denied", refuse("RunInstances", "UnauthorizedOperation", "x"), nil, nodeclass.DryRunVerdict{Keep: true, Reason: "RunInstancesAuthCheckFailed",
 			Message: "RunInstances of a launch, as a dry run: no policy allows the call: let the role of the functions launch with it, or change the class. EC2 says: x"}},
-		{"image of others", refuse("RunInstances", "AuthFailure", "Not authorized for images: [ami-1]"), nil, nodeclass.Verdict{Keep: true, Reason: "AMIAuthorizationFailure",
+		{"image of others", refuse("RunInstances", "AuthFailure", "Not authorized for images: [ami-1]"), nil, nodeclass.DryRunVerdict{Keep: true, Reason: "AMIAuthorizationFailure",
 			Message: "RunInstances of a launch, as a dry run: the account may not use the AMI. EC2 says: Not authorized for images: [ami-1]"}},
 		{"networks", refuse("RunInstances", "InvalidParameter", "Security group sg-1 and subnet subnet-1 belong to different networks."), nil,
-			nodeclass.Verdict{Keep: true, Reason: "SecurityGroupSubnetVPCMismatch",
+			nodeclass.DryRunVerdict{Keep: true, Reason: "SecurityGroupSubnetVPCMismatch",
 				Message: "RunInstances of a launch, as a dry run: security groups and subnet are of different VPCs. EC2 says: Security group sg-1 and subnet subnet-1 belong to different networks."}},
 		{"long user data", refuse("CreateLaunchTemplate", "InvalidUserData.Malformed", "User data is limited to 16384 bytes"), nil,
-			nodeclass.Verdict{Keep: true, Reason: "UserDataSizeLimitExceeded", Message: "EC2 says: User data is limited to 16384 bytes: shorten spec.userData"}},
-		{"new profile", refuse("RunInstances", "InvalidParameterValue", invalid), nil, nodeclass.Verdict{}},
+			nodeclass.DryRunVerdict{Keep: true, Reason: "UserDataSizeLimitExceeded", Message: "EC2 says: User data is limited to 16384 bytes: shorten spec.userData"}},
+		{"new profile", refuse("RunInstances", "InvalidParameterValue", invalid), nil, nodeclass.DryRunVerdict{}},
 		{"old profile", refuse("RunInstances", "InvalidParameterValue", invalid), func(c *awsv1.EC2NodeClass) {
 			c.StatusConditions().SetTrue(awsv1.ConditionInstanceProfileReady, noon().Add(-time.Hour))
-		}, nodeclass.Verdict{Reason: "InstanceProfileNotFound", Message: "EC2 knows no instance profile p: create it, or change spec.instanceProfile or spec.role"}},
+		}, nodeclass.DryRunVerdict{Reason: "InstanceProfileNotFound", Message: "EC2 knows no instance profile p: create it, or change spec.instanceProfile or spec.role"}},
 		{"profile of the user's", refuse("RunInstances", "InvalidParameterValue", invalid), func(c *awsv1.EC2NodeClass) {
 			mine := "p"
 			c.Spec.Role, c.Spec.InstanceProfile = "", &mine
-		}, nodeclass.Verdict{Reason: "InstanceProfileNotFound", Message: "EC2 knows no instance profile p: create it, or change spec.instanceProfile or spec.role"}},
-		{"no word for it", refuse("RunInstances", "Unheard", "of"), nil, nodeclass.Verdict{}},
+		}, nodeclass.DryRunVerdict{Reason: "InstanceProfileNotFound", Message: "EC2 knows no instance profile p: create it, or change spec.instanceProfile or spec.role"}},
+		{"no word for it", refuse("RunInstances", "Unheard", "of"), nil, nodeclass.DryRunVerdict{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := class()
@@ -75,7 +75,7 @@ func TestWhatARehearsalMeans(t *testing.T) {
 				c.Status.Conditions = nil
 				test.change(c)
 			}
-			if d := cmp.Diff(test.want, nodeclass.Judge(c, test.err, noon())); d != "" {
+			if d := cmp.Diff(test.want, nodeclass.JudgeDryRun(c, test.err, noon())); d != "" {
 				t.Errorf("verdict (-want +got):\n%s", d)
 			}
 		})
@@ -84,13 +84,13 @@ func TestWhatARehearsalMeans(t *testing.T) {
 
 func TestAVerdictHoldsForTheClassAsItIs(t *testing.T) {
 	c := class()
-	nodeclass.Update(c, found(), noon())
+	nodeclass.UpdateStatus(c, found(), noon())
 	c.Status.Subnets = []awsv1.Subnet{{ID: "subnet-1"}, {ID: "subnet-2"}}
-	if _, ok := nodeclass.Recall(c, noon()); ok {
+	if _, ok := nodeclass.RecallVerdict(c, noon()); ok {
 		t.Error("a class that was never rehearsed has a verdict")
 	}
-	v := nodeclass.Verdict{Reason: "CreateFleetAuthCheckFailed", Message: "no", Keep: true}
-	c.Annotations = map[string]string{nodeclass.AnnotationRehearsed: nodeclass.Remember(c, v, noon())}
+	v := nodeclass.DryRunVerdict{Reason: "CreateFleetAuthCheckFailed", Message: "no", Keep: true}
+	c.Annotations = map[string]string{v1.AnnotationDryRunResult: nodeclass.VerdictAnnotation(c, v, noon())}
 	for _, test := range []struct {
 		name   string
 		after  time.Duration
@@ -107,13 +107,13 @@ func TestAVerdictHoldsForTheClassAsItIs(t *testing.T) {
 		{"another profile", 0, func(c *awsv1.EC2NodeClass) { c.Status.InstanceProfile = "other" }, false},
 		{"another image", 0, func(c *awsv1.EC2NodeClass) { c.Status.AMIs[0].ID = "ami-9" }, false},
 		{"another tag", 0, func(c *awsv1.EC2NodeClass) { c.Spec.Tags = map[string]string{"a": "b"} }, false},
-		{"no verdict", 0, func(c *awsv1.EC2NodeClass) { c.Annotations[nodeclass.AnnotationRehearsed] = "{" }, false},
+		{"no verdict", 0, func(c *awsv1.EC2NodeClass) { c.Annotations[v1.AnnotationDryRunResult] = "{" }, false},
 	} {
 		changed := c.DeepCopy()
 		if test.change != nil {
 			test.change(changed)
 		}
-		got, ok := nodeclass.Recall(changed, noon().Add(test.after))
+		got, ok := nodeclass.RecallVerdict(changed, noon().Add(test.after))
 		if ok != test.want || ok && (got.Reason != v.Reason || got.Message != v.Message) {
 			t.Errorf("%s: holds %t, want %t; %+v", test.name, ok, test.want, got)
 		}
@@ -122,24 +122,24 @@ func TestAVerdictHoldsForTheClassAsItIs(t *testing.T) {
 
 func TestTheVerdictStandsInTheCondition(t *testing.T) {
 	c, f := class(), found()
-	f.Verdict = &nodeclass.Verdict{Unknown: true}
-	nodeclass.Update(c, f, noon())
+	f.Verdict = &nodeclass.DryRunVerdict{Unknown: true}
+	nodeclass.UpdateStatus(c, f, noon())
 	k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
-	if k.Status != metav1.ConditionUnknown || nodeclass.Ready(c) {
+	if k.Status != metav1.ConditionUnknown || nodeclass.IsReady(c) {
 		t.Errorf("not asked yet: %s", k.Status)
 	}
-	f.Verdict = &nodeclass.Verdict{Reason: "CreateFleetAuthCheckFailed", Message: "no"}
-	nodeclass.Update(c, f, noon())
+	f.Verdict = &nodeclass.DryRunVerdict{Reason: "CreateFleetAuthCheckFailed", Message: "no"}
+	nodeclass.UpdateStatus(c, f, noon())
 	want := []string{"Ready=False UnhealthyDependents: ValidationSucceeded=False", "ValidationSucceeded=False CreateFleetAuthCheckFailed: no"}
 	if d := cmp.Diff(want, conditions(c.Status.Conditions)); d != "" {
 		t.Errorf("refused (-want +got):\n%s", d)
 	}
-	f.Verdict = &nodeclass.Verdict{Unknown: true}
-	if nodeclass.Update(c, f, noon()) {
+	f.Verdict = &nodeclass.DryRunVerdict{Unknown: true}
+	if nodeclass.UpdateStatus(c, f, noon()) {
 		t.Error("an answer that did not come changed something")
 	}
-	f.Verdict = &nodeclass.Verdict{}
-	if nodeclass.Update(c, f, noon()); !nodeclass.Ready(c) {
+	f.Verdict = &nodeclass.DryRunVerdict{}
+	if nodeclass.UpdateStatus(c, f, noon()); !nodeclass.IsReady(c) {
 		t.Errorf("accepted: %v", conditions(c.Status.Conditions))
 	}
 }
@@ -188,20 +188,20 @@ func TestALookUpThatFails(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, f := class(), found()
 			if test.before {
-				nodeclass.Update(c, f, noon())
+				nodeclass.UpdateStatus(c, f, noon())
 			}
 			if test.edited {
 				c.Generation++
 			}
 			f.Subnets, f.SubnetsErr = nil, test.err
-			nodeclass.Update(c, f, noon())
+			nodeclass.UpdateStatus(c, f, noon())
 			got := conditions(c.Status.Conditions)
 			i := slices.IndexFunc(got, func(k string) bool { return strings.HasPrefix(k, "SubnetsReady") })
 			if text := strings.Join(append(got, "")[max(i, 0):max(i, 0)+1], ""); i >= 0 && text != test.want || i < 0 && test.want != "" || len(c.Status.Subnets) != test.subnets {
 				t.Errorf("%d subnets, conditions %v\nwant %s", len(c.Status.Subnets), got, test.want)
 			}
-			if isTerm := f.Err() == nil; isTerm != (test.name == "malformed") {
-				t.Errorf("error is %v", f.Err())
+			if isTerm := f.JoinErrors() == nil; isTerm != (test.name == "malformed") {
+				t.Errorf("error is %v", f.JoinErrors())
 			}
 		})
 	}
@@ -210,21 +210,21 @@ func TestALookUpThatFails(t *testing.T) {
 // A term that AWS does not take voids what the class had found by it, of every kind, and of that kind only.
 func TestATermThatIsMalformedVoidsItsList(t *testing.T) {
 	term := &nodeclass.TermError{Why: "AWS does not take it"}
-	for want, change := range map[string]func(f *nodeclass.Found){
-		"0 images, 1 subnets, 1 groups, 1 reservations": func(f *nodeclass.Found) { f.ImagesErr = term },
-		"1 images, 0 subnets, 1 groups, 1 reservations": func(f *nodeclass.Found) { f.SubnetsErr = term },
-		"1 images, 1 subnets, 0 groups, 1 reservations": func(f *nodeclass.Found) { f.GroupsErr = term },
-		"1 images, 1 subnets, 1 groups, 0 reservations": func(f *nodeclass.Found) { f.ReservationsErr = term },
+	for want, change := range map[string]func(f *nodeclass.Resolved){
+		"0 images, 1 subnets, 1 groups, 1 reservations": func(f *nodeclass.Resolved) { f.ImagesErr = term },
+		"1 images, 0 subnets, 1 groups, 1 reservations": func(f *nodeclass.Resolved) { f.SubnetsErr = term },
+		"1 images, 1 subnets, 0 groups, 1 reservations": func(f *nodeclass.Resolved) { f.GroupsErr = term },
+		"1 images, 1 subnets, 1 groups, 0 reservations": func(f *nodeclass.Resolved) { f.ReservationsErr = term },
 	} {
 		c, f := class(), found()
 		f.Reservations = []awsv1.CapacityReservation{{ID: "cr-1", InstanceMatchCriteria: "open", ReservationType: "default"}}
-		nodeclass.Update(c, f, noon())
+		nodeclass.UpdateStatus(c, f, noon())
 		change(&f)
-		nodeclass.Update(c, f, noon())
+		nodeclass.UpdateStatus(c, f, noon())
 		got := fmt.Sprintf("%d images, %d subnets, %d groups, %d reservations",
 			len(c.Status.AMIs), len(c.Status.Subnets), len(c.Status.SecurityGroups), len(c.Status.CapacityReservations))
-		if got != want || nodeclass.Ready(c) {
-			t.Errorf("%s, ready %t; want %s", got, nodeclass.Ready(c), want)
+		if got != want || nodeclass.IsReady(c) {
+			t.Errorf("%s, ready %t; want %s", got, nodeclass.IsReady(c), want)
 		}
 	}
 }

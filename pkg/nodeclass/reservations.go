@@ -6,14 +6,14 @@ import (
 	"time"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
-// updateReservations writes the reservations that have not ended (spec aws.md §1.5, §1.16). A class with none is as ready as another.
+// updateReservations writes the reservations that have not ended. A class with none is as ready as another.
 // Those of a kind that is not known are left out: what to ask of EC2 for them is not known either.
-func updateReservations(c *awsv1.EC2NodeClass, f Found, now time.Time) {
+func updateReservations(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	if f.ReservationsErr != nil {
-		if unfound(c, awsv1.ConditionCapacityReservationsReady, ReasonReservationsNotFound, f.ReservationsErr, now) {
+		if recordUnfound(c, awsv1.ConditionCapacityReservationsReady, ReasonReservationsNotFound, f.ReservationsErr, now) {
 			c.Status.CapacityReservations = nil
 		}
 		return
@@ -26,7 +26,7 @@ func updateReservations(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 			continue
 		}
 		r.State = awsv1.CapacityReservationStateActive
-		if ending(r, now) {
+		if firstEnding(r, now) {
 			r.State = awsv1.CapacityReservationStateExpiring
 		}
 		c.Status.CapacityReservations = append(c.Status.CapacityReservations, r)
@@ -35,16 +35,16 @@ func updateReservations(c *awsv1.EC2NodeClass, f Found, now time.Time) {
 	c.StatusConditions().SetTrue(awsv1.ConditionCapacityReservationsReady, now)
 }
 
-func ending(r awsv1.CapacityReservation, now time.Time) bool {
+func firstEnding(r awsv1.CapacityReservation, now time.Time) bool {
 	if r.EndTime == nil {
 		return false
 	}
-	return catalog.Reservation{Kind: string(r.ReservationType), Ends: r.EndTime.Time}.Ending(now)
+	return instancetypes.Reservation{Kind: string(r.ReservationType), Ends: r.EndTime.Time}.Ending(now)
 }
 
-// updatePlacement says whether the placement group of the class exists (spec aws.md §1.6, §1.15). Which one it is has no place in the
+// updatePlacement says whether the placement group of the class exists. Which one it is has no place in the
 // status: it is looked up before each launch.
-func updatePlacement(c *awsv1.EC2NodeClass, f Found, now time.Time) {
+func updatePlacement(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	conditions, selector := c.StatusConditions(), c.Spec.PlacementGroupSelector
 	switch {
 	case selector == nil || f.PlacementErr == nil && f.Placement != nil:

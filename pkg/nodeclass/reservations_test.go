@@ -13,7 +13,7 @@ import (
 )
 
 // Of the reservations that were found, those of an unknown kind and those that have ended are left out, each by itself; a block is about to
-// end from forty minutes before (spec aws.md §1.16).
+// end from forty minutes before.
 func TestReservationsOfAClass(t *testing.T) {
 	c, f := class(), found()
 	add := func(id, criteria, kind string, left time.Duration) {
@@ -30,7 +30,7 @@ func TestReservationsOfAClass(t *testing.T) {
 	add("cr-5", "open", "default", time.Minute)
 	add("cr-4", "targeted", "capacity-block", 40*time.Minute+time.Second)
 	add("cr-3", "targeted", "capacity-block", 40*time.Minute)
-	nodeclass.Update(c, f, noon())
+	nodeclass.UpdateStatus(c, f, noon())
 	var got []string
 	for _, r := range c.Status.CapacityReservations {
 		got = append(got, fmt.Sprint(r.ID, " ", r.State))

@@ -3,34 +3,30 @@ package nodeclass
 import (
 	"errors"
 	"fmt"
+	api "joiner/pkg/api/v1"
 	"strings"
 	"time"
 
-	"joiner/pkg/budget"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
 )
 
 // Annotations on a NodePool, and on the namespace joiner-system for all NodePools that do not say themselves when they sleep. The time
-// zone is that of budget.AnnotationTimeZone.
-const (
-	AnnotationSleep    = "joiner.sh/sleep"     // cron: falls asleep; neverSleeps on a NodePool that stays awake whatever the stack does
-	AnnotationSleepFor = "joiner.sh/sleep-for" // a duration: how long it sleeps
-)
-
+// zone is that of api.AnnotationTimeZone.
 const neverSleeps = "never"
 
 // sleepFrom reads when something sleeps.
 func sleepFrom(annotations map[string]string, out *cluster.Disruption) (err error) {
-	if out.SleepAt = annotations[AnnotationSleep]; out.SleepAt == neverSleeps {
+	if out.SleepAt = annotations[api.AnnotationHibernationSchedule]; out.SleepAt == neverSleeps {
 		out.SleepAt = ""
 		return nil
 	}
-	text := annotations[AnnotationSleepFor]
+	text := annotations[api.AnnotationHibernationDuration]
 	if text == "" {
 		return nil
 	}
 	if out.SleepFor, err = time.ParseDuration(text); err != nil {
-		return fmt.Errorf("annotation %s: %q is no duration; write it like 12h", AnnotationSleepFor, text)
+		return fmt.Errorf("annotation %s: %q is no duration; write it like 12h", api.AnnotationHibernationDuration, text)
 	}
 	return nil
 }
@@ -38,11 +34,11 @@ func sleepFrom(annotations map[string]string, out *cluster.Disruption) (err erro
 // SleepWith has a pool that does not say itself when it sleeps do so with the whole stack, whose annotations are those of its namespace.
 // While they cannot be understood the pool only reports, as with its own.
 func SleepWith(stack, own map[string]string, d cluster.Disruption) cluster.Disruption {
-	if own[AnnotationSleep] != "" || own[AnnotationSleepFor] != "" || stack[AnnotationSleep] == "" && stack[AnnotationSleepFor] == "" {
+	if own[api.AnnotationHibernationSchedule] != "" || own[api.AnnotationHibernationDuration] != "" || stack[api.AnnotationHibernationSchedule] == "" && stack[api.AnnotationHibernationDuration] == "" {
 		return d
 	}
-	s := cluster.Disruption{SleepZone: stack[budget.AnnotationTimeZone]}
-	if err := errors.Join(sleepFrom(stack, &s), budget.Check(s)); err != nil {
+	s := cluster.Disruption{SleepZone: stack[api.AnnotationTimeZone]}
+	if err := errors.Join(sleepFrom(stack, &s), budgets.ValidateBudgets(s)); err != nil {
 		d.ReportOnly, d.Message = true, strings.TrimPrefix(d.Message+"; namespace joiner-system: "+strings.ReplaceAll(err.Error(), "\n", "; "), "; ")
 		return d
 	}

@@ -31,8 +31,8 @@ func class() *awsv1.EC2NodeClass {
 	}
 }
 
-func found() nodeclass.Found {
-	return nodeclass.Found{
+func found() nodeclass.Resolved {
+	return nodeclass.Resolved{
 		Images:         []nodeclass.Image{{ID: "ami-1", Name: "one", Arch: "amd64", Created: noon()}},
 		Subnets:        []nodeclass.Subnet{{ID: "subnet-1", Zone: "a", ZoneID: "z-a", Free: 5}},
 		SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1", Name: "nodes"}},
@@ -54,10 +54,10 @@ func conditions(list []metav1.Condition) []string {
 
 func TestAClassWithAllThingsFoundIsReady(t *testing.T) {
 	c := class()
-	if !nodeclass.Update(c, found(), noon()) {
+	if !nodeclass.UpdateStatus(c, found(), noon()) {
 		t.Error("nothing changed")
 	}
-	if got := conditions(c.Status.Conditions); got != nil || !nodeclass.Ready(c) || len(c.Status.Conditions) != 8 {
+	if got := conditions(c.Status.Conditions); got != nil || !nodeclass.IsReady(c) || len(c.Status.Conditions) != 8 {
 		t.Errorf("%d conditions, not True: %v", len(c.Status.Conditions), got)
 	}
 	for _, k := range c.Status.Conditions {
@@ -65,7 +65,7 @@ func TestAClassWithAllThingsFoundIsReady(t *testing.T) {
 			t.Errorf("%s speaks of generation %d", k.Type, k.ObservedGeneration)
 		}
 	}
-	if nodeclass.Update(c, found(), noon().Add(time.Hour)) {
+	if nodeclass.UpdateStatus(c, found(), noon().Add(time.Hour)) {
 		t.Error("the second update changed something")
 	}
 }
@@ -74,54 +74,56 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 	const unhealthy = "Ready=False UnhealthyDependents: "
 	for _, test := range []struct {
 		name   string
-		change func(c *awsv1.EC2NodeClass, f *nodeclass.Found)
+		change func(c *awsv1.EC2NodeClass, f *nodeclass.Resolved)
 		want   []string
 	}{
-		{"images", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) { f.Images = nil }, []string{
+		{"images", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.Images = nil }, []string{
 			"AMIsReady=False AMINotFound: no image in us-west-2 matches amiSelectorTerms (alias al2023@latest): check that it exists there and may be used by this account, or change the terms",
 			unhealthy + "AMIsReady=False, ValidationSucceeded=False",
 			"ValidationSucceeded=False DependenciesNotReady: AMIsReady: no image in us-west-2 matches amiSelectorTerms (alias al2023@latest): check that it exists there and may be used by this account, or change the terms",
 		}},
-		{"alias", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) { f.ImagesErr = &nodeclass.AliasError{Why: "too new"} }, []string{
+		{"alias", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
+			f.ImagesErr = &nodeclass.AliasError{Why: "too new"}
+		}, []string{
 			"AMIsReady=False UnsupportedAlias: too new", unhealthy + "AMIsReady=False, ValidationSucceeded=False",
 			"ValidationSucceeded=False DependenciesNotReady: AMIsReady: too new",
 		}},
-		{"subnets", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) { f.Subnets = nil }, []string{
+		{"subnets", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.Subnets = nil }, []string{
 			unhealthy + "SubnetsReady=False, ValidationSucceeded=False",
 			"SubnetsReady=False SubnetsNotFound: no subnet in us-west-2 matches subnetSelectorTerms (tag karpenter.sh/discovery=demo; id subnet-1): tag a subnet or change the terms",
 			"ValidationSucceeded=False DependenciesNotReady: SubnetsReady: no subnet in us-west-2 matches subnetSelectorTerms (tag karpenter.sh/discovery=demo; id subnet-1): tag a subnet or change the terms",
 		}},
-		{"groups", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) { f.SecurityGroups = nil }, []string{
+		{"groups", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.SecurityGroups = nil }, []string{
 			unhealthy + "SecurityGroupsReady=False, ValidationSucceeded=False",
 			"SecurityGroupsReady=False SecurityGroupsNotFound: no security group in us-west-2 matches securityGroupSelectorTerms (tag karpenter.sh/discovery=demo; name nodes): tag a group or change the terms",
 			"ValidationSucceeded=False DependenciesNotReady: SecurityGroupsReady: no security group in us-west-2 matches securityGroupSelectorTerms (tag karpenter.sh/discovery=demo; name nodes): tag a group or change the terms",
 		}},
-		{"profile", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) {
+		{"profile", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
 			f.ProfileErr = &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotFound, Why: "no role"}
 		}, []string{
 			"InstanceProfileReady=False RoleNotFound: no role", unhealthy + "InstanceProfileReady=False, ValidationSucceeded=False",
 			"ValidationSucceeded=False DependenciesNotReady: InstanceProfileReady: no role",
 		}},
-		{"placement group that cannot be looked up", func(c *awsv1.EC2NodeClass, f *nodeclass.Found) {
+		{"placement group that cannot be looked up", func(c *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
 			c.Spec.PlacementGroupSelector, f.PlacementErr = &awsv1.PlacementGroupSelector{Name: "pg"}, errors.New("throttled")
 		}, []string{"PlacementGroupReady=False PlacementGroupResolutionFailed: throttled", unhealthy + "PlacementGroupReady=False"}},
-		{"placement group", func(c *awsv1.EC2NodeClass, _ *nodeclass.Found) {
+		{"placement group", func(c *awsv1.EC2NodeClass, _ *nodeclass.Resolved) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "pg"}
 		}, []string{
 			"PlacementGroupReady=False PlacementGroupNotFound: no placement group pg is available in us-west-2: make it or change placementGroupSelector",
 			unhealthy + "PlacementGroupReady=False",
 		}},
-		{"tags", func(c *awsv1.EC2NodeClass, _ *nodeclass.Found) {
+		{"tags", func(c *awsv1.EC2NodeClass, _ *nodeclass.Resolved) {
 			c.Spec.Tags = map[string]string{"a": "b", "kubernetes.io/cluster/other": "owned"}
 		}, []string{
 			unhealthy + "ValidationSucceeded=False",
 			"ValidationSucceeded=False TagValidationFailed: spec.tags may not hold kubernetes.io/cluster/other: Joiner sets it",
 		}},
-		{"service CIDR", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) { f.ServiceCIDR = "" }, []string{
+		{"service CIDR", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.ServiceCIDR = "" }, []string{
 			unhealthy + "ValidationSucceeded=False",
 			"ValidationSucceeded=False ClusterCIDRResolutionFailed: the service CIDR of the cluster is not known: eks:DescribeCluster must be allowed and give it",
 		}},
-		{"throttled at the first look", func(_ *awsv1.EC2NodeClass, f *nodeclass.Found) {
+		{"throttled at the first look", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
 			f.ImagesErr, f.Images = errors.New("throttled"), nil
 		}, []string{
 			"AMIsReady=Unknown LookUpFailed: it could not be looked up, the next refresh tries again: no answer",
@@ -132,7 +134,7 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c, f := class(), found()
 			test.change(c, &f)
-			nodeclass.Update(c, f, noon())
+			nodeclass.UpdateStatus(c, f, noon())
 			if diff := cmp.Diff(test.want, conditions(c.Status.Conditions)); diff != "" {
 				t.Errorf("conditions that are not True (-want +got):\n%s", diff)
 			}
@@ -144,14 +146,14 @@ func TestRestrictedTags(t *testing.T) {
 	for _, key := range []string{"eks:eks-cluster-name", "karpenter.sh/nodepool", "karpenter.sh/nodeclaim", "karpenter.k8s.aws/ec2nodeclass", "kubernetes.io/cluster/demo"} {
 		c := class()
 		c.Spec.Tags = map[string]string{key: "x"}
-		nodeclass.Update(c, found(), noon())
+		nodeclass.UpdateStatus(c, found(), noon())
 		if k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded); k.Reason != "TagValidationFailed" {
 			t.Errorf("%s: reason %s", key, k.Reason)
 		}
 	}
 	c := class()
 	c.Spec.Tags = map[string]string{"Name": "x", "karpenter.sh/discovery": "demo"}
-	if nodeclass.Update(c, found(), noon()); !nodeclass.Ready(c) {
+	if nodeclass.UpdateStatus(c, found(), noon()); !nodeclass.IsReady(c) {
 		t.Errorf("%v", conditions(c.Status.Conditions))
 	}
 }
@@ -159,9 +161,9 @@ func TestRestrictedTags(t *testing.T) {
 // Images of an alias that the cluster outgrew are not launched any more.
 func TestAnUnsupportedAliasVoidsTheImages(t *testing.T) {
 	c, f := class(), found()
-	nodeclass.Update(c, f, noon())
+	nodeclass.UpdateStatus(c, f, noon())
 	f.ImagesErr = &nodeclass.AliasError{Why: "too new"}
-	if nodeclass.Update(c, f, noon()); len(c.Status.AMIs) != 0 {
+	if nodeclass.UpdateStatus(c, f, noon()); len(c.Status.AMIs) != 0 {
 		t.Errorf("images %v", c.Status.AMIs)
 	}
 }
@@ -169,37 +171,37 @@ func TestAnUnsupportedAliasVoidsTheImages(t *testing.T) {
 func TestOnlyAL2023NeedsTheServiceCIDR(t *testing.T) {
 	c, f := class(), found()
 	c.Spec.AMISelectorTerms[0].Alias, f.ServiceCIDR = "bottlerocket@latest", ""
-	if nodeclass.Update(c, f, noon()); !nodeclass.Ready(c) {
+	if nodeclass.UpdateStatus(c, f, noon()); !nodeclass.IsReady(c) {
 		t.Errorf("%v", conditions(c.Status.Conditions))
 	}
 }
 
 func TestAFailedLookUpKeepsWhatWasFoundBefore(t *testing.T) {
 	c := class()
-	nodeclass.Update(c, found(), noon())
+	nodeclass.UpdateStatus(c, found(), noon())
 	before := c.Status.DeepCopy()
 	fault := errors.New("throttled")
-	f := nodeclass.Found{ImagesErr: fault, SubnetsErr: fault, GroupsErr: fault, ProfileErr: fault, ServiceCIDR: "10.100.0.0/16"}
-	if nodeclass.Update(c, f, noon().Add(time.Hour)) {
+	f := nodeclass.Resolved{ImagesErr: fault, SubnetsErr: fault, GroupsErr: fault, ProfileErr: fault, ServiceCIDR: "10.100.0.0/16"}
+	if nodeclass.UpdateStatus(c, f, noon().Add(time.Hour)) {
 		t.Errorf("status (-before +after):\n%s", cmp.Diff(before, &c.Status))
 	}
-	if got := f.Err().Error(); got != "throttled\nthrottled\nthrottled\nthrottled" {
+	if got := f.JoinErrors().Error(); got != "throttled\nthrottled\nthrottled\nthrottled" {
 		t.Errorf("error %q", got)
 	}
 	c.Generation = 4 // what was found speaks of an older spec, also where it was not found
-	nodeclass.Update(c, f, noon().Add(time.Hour))
+	nodeclass.UpdateStatus(c, f, noon().Add(time.Hour))
 	k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
-	if nodeclass.Ready(c) || k.Status != metav1.ConditionUnknown {
-		t.Errorf("ready of an older spec: %v, validation is %s", nodeclass.Ready(c), k.Status)
+	if nodeclass.IsReady(c) || k.Status != metav1.ConditionUnknown {
+		t.Errorf("ready of an older spec: %v, validation is %s", nodeclass.IsReady(c), k.Status)
 	}
 }
 
 func TestWhatIsForTheUserToMendIsNoError(t *testing.T) {
-	f := nodeclass.Found{
+	f := nodeclass.Resolved{
 		ImagesErr:  fmt.Errorf("images: %w", &nodeclass.AliasError{Why: "a"}),
 		ProfileErr: fmt.Errorf("profile: %w", &nodeclass.ProfileError{Why: "p"}),
 	}
-	if err := f.Err(); err != nil {
+	if err := f.JoinErrors(); err != nil {
 		t.Error(err)
 	}
 }
@@ -208,7 +210,7 @@ func TestOrderOfSubnetsAndGroups(t *testing.T) {
 	c, f := class(), found()
 	f.Subnets = []nodeclass.Subnet{{ID: "s-2", Free: 1}, {ID: "s-1", Free: 1}, {ID: "s-9", Zone: "a", ZoneID: "z-a", Free: 7}}
 	f.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}
-	nodeclass.Update(c, f, noon())
+	nodeclass.UpdateStatus(c, f, noon())
 	if diff := cmp.Diff([]awsv1.Subnet{{ID: "s-9", Zone: "a", ZoneID: "z-a"}, {ID: "s-1"}, {ID: "s-2"}}, c.Status.Subnets); diff != "" {
 		t.Errorf("subnets (-want +got):\n%s", diff)
 	}
@@ -242,7 +244,7 @@ func TestOneImageOfEachKindIsKept(t *testing.T) {
 		images = append(images[1:], images[0]) // whatever the order of the answer
 		c, f := class(), found()
 		f.Images = slices.Clone(images)
-		nodeclass.Update(c, f, noon())
+		nodeclass.UpdateStatus(c, f, noon())
 		var got []string
 		for _, a := range c.Status.AMIs {
 			got = append(got, fmt.Sprintf("%s %s %v: %s", a.ID, a.Name, a.Deprecated, text(a.Requirements)))
@@ -257,7 +259,7 @@ func TestTermsInMessages(t *testing.T) {
 	c, f := class(), found()
 	f.Images = nil
 	c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{ID: "ami-1"}, {SSMParameter: "/p"}, {Name: "n", Owner: "self", Tags: map[string]string{"b": "2", "a": "*"}}}
-	nodeclass.Update(c, f, noon())
+	nodeclass.UpdateStatus(c, f, noon())
 	k, _ := c.StatusConditions().Get(awsv1.ConditionAMIsReady)
 	if want := "(id ami-1; ssmParameter /p; name n and tag a=* and tag b=2 of owner self)"; !strings.Contains(k.Message, want) {
 		t.Errorf("message %q, want %q in it", k.Message, want)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/awscode"
+	"joiner/pkg/nodeclaim/awserrors"
 )
 
 // Reasons of a look-up that did not come to an end. They are ours: Karpenter leaves the condition as it was.
@@ -32,20 +32,20 @@ func notTerm(err error) error {
 	return err
 }
 
-// unfound says on the class why a look-up failed, and reports whether what it found before is void: only the user can help against a
+// recordUnfound says on the class why a look-up failed, and reports whether what it found before is void: only the user can help against a
 // malformed term. Otherwise a condition that is True for the present spec stays, so that a throttled call does no harm.
-func unfound(c *awsv1.EC2NodeClass, condition, notFound string, err error, now time.Time) (void bool) {
+func recordUnfound(c *awsv1.EC2NodeClass, condition, notFound string, err error, now time.Time) (void bool) {
 	conditions := c.StatusConditions()
 	if term, ok := errors.AsType[*TermError](err); ok {
 		conditions.SetFalse(condition, notFound, term.Why, now)
 		return true
 	}
 	k, _ := conditions.Get(condition)
-	code := awscode.Of(err)
+	code := awserrors.CodeOf(err)
 	switch {
 	case k.Status == metav1.ConditionTrue && k.ObservedGeneration == c.Generation:
-	case awscode.Denied(code):
-		conditions.SetFalse(condition, ReasonUnauthorized, "the role of the function refresh may not look: "+awscode.Message(err), now)
+	case awserrors.IsDenied(code):
+		conditions.SetFalse(condition, ReasonUnauthorized, "the role of the function refresh may not look: "+awserrors.MessageOf(err), now)
 	default:
 		conditions.SetUnknown(condition, ReasonLookUpFailed, "it could not be looked up, the next refresh tries again: "+cmp.Or(code, "no answer"), now)
 	}

@@ -2,15 +2,15 @@ package nodeclass
 
 import "fmt"
 
-// Minor versions of Kubernetes 1 that Joiner is made for (spec aws.md §0).
+// Minor versions of Kubernetes 1 that Joiner is made for.
 const (
 	oldestMinor = 26
 	newestMinor = 36
 )
 
-// Unsupported says why Joiner may not work with a cluster of that version, such as 1.36; empty when it should. It is no reason to stop:
-// nodes of a cluster that was upgraded too far must still be made and ended (spec aws.md §8.6).
-func Unsupported(version string) string {
+// UnsupportedReason says why Joiner may not work with a cluster of that version, such as 1.36; empty when it should. It is no reason to stop:
+// nodes of a cluster that was upgraded too far must still be made and ended.
+func UnsupportedReason(version string) string {
 	minor, err := minorOf(version)
 	switch {
 	case err != nil:

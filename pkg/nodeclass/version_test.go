@@ -12,7 +12,7 @@ func TestUnsupported(t *testing.T) {
 		"1.25": "Kubernetes 1.25" + range126, "1.26": "", "1.30+": "", "1.36": "", "1.37": "Kubernetes 1.37" + range126,
 		"new": `read Kubernetes version "new": it is not of the form 1.36`,
 	} {
-		if got := nodeclass.Unsupported(version); got != want {
+		if got := nodeclass.UnsupportedReason(version); got != want {
 			t.Errorf("%s: %q, want %q", version, got, want)
 		}
 	}

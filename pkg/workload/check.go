@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// check refuses what cannot be meant. What is wrong with a single pod alone is left to Refusals.
-func (f *File) check() error {
+// validateFile refuses what cannot be meant. What is wrong with a single pod alone is left to Refusals.
+func (f *File) validateFile() error {
 	if f.Schema != Schema && f.Schema != 0 {
 		return fmt.Errorf("schema: it is %d, this version reads %d", f.Schema, Schema)
 	}
@@ -61,7 +61,7 @@ func (f *File) checkPods() error {
 	}
 	for i := range f.Pods {
 		p := &f.Pods[i]
-		key := Key(p)
+		key := PodKey(p)
 		switch {
 		case p.Name == "":
 			return fmt.Errorf("pods[%d].metadata.name is missing", i)

@@ -17,19 +17,19 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/manifest"
+	"joiner/pkg/workload/manifest"
 )
 
-// Collect makes a workload of the manifests that people have: whatever makes pods, NodePools and what belongs to them. Pods of a
+// CollectManifests makes a workload of the manifests that people have: whatever makes pods, NodePools and what belongs to them. Pods of a
 // Deployment and the like become a group of its name; a name that two share is made longer with kind and namespace. Notes say what
 // was left out or taken otherwise than it stands there. An error names file, line, object and field.
-func Collect(docs []manifest.Document, name string) (f File, notes []string, err error) {
-	c := collector{File: File{Schema: Schema, Name: name}, given: reader{seen: map[string]bool{}}, left: map[string]int{}, priority: map[string]int32{
+func CollectManifests(docs []manifest.Document, name string) (f File, notes []string, err error) {
+	c := manifestCollector{File: File{Schema: Schema, Name: name}, given: manifestReader{seen: map[string]bool{}}, left: map[string]int{}, priority: map[string]int32{
 		"system-cluster-critical": 2000000000, "system-node-critical": 2000001000,
 	}}
 	var problems []error
 	for _, d := range docs {
-		if err := c.add(d); err != nil {
+		if err := c.addObject(d); err != nil {
 			problems = append(problems, err)
 		}
 	}
@@ -37,25 +37,25 @@ func Collect(docs []manifest.Document, name string) (f File, notes []string, err
 		return File{}, nil, err
 	}
 	c.nameGroups()
-	c.prioritise()
+	c.applyPriorities()
 	for _, kind := range slices.Sorted(maps.Keys(c.left)) {
 		c.notes = append(c.notes, fmt.Sprintf("left out, since no plan depends on it: %d of kind %s", c.left[kind], kind))
 	}
-	return c.File, c.notes, c.File.check()
+	return c.File, c.notes, c.File.validateFile()
 }
 
-// collector is a workload while it is being collected.
-type collector struct {
+// manifestCollector is a workload while it is being collected.
+type manifestCollector struct {
 	File
-	given    reader   // which objects there were
-	kinds    []string // of Groups, in their order
+	given    manifestReader // which objects there were
+	kinds    []string       // of Groups, in their order
 	priority map[string]int32
 	left     map[string]int // objects that were left out, by kind
 	notes    []string
 }
 
-// add takes one object.
-func (c *collector) add(d manifest.Document) error {
+// addObject takes one object.
+func (c *manifestCollector) addObject(d manifest.Document) error {
 	switch d.APIVersion + " " + d.Kind {
 	case "v1 Pod":
 		return c.addPod(d)
@@ -91,15 +91,15 @@ func (c *collector) add(d manifest.Document) error {
 		})
 	case "apps/v1 DaemonSet":
 		var o appsv1.DaemonSet
-		if err := read(c, d, &o); err != nil {
+		if err := decodeNamed(c, d, &o); err != nil {
 			return err
 		}
 		o.Spec.Template.Namespace = o.Namespace
 		c.DaemonSets = append(c.DaemonSets, Group{Name: d.Name, Pod: o.Spec.Template})
-		return c.filled(d, o.Spec.Template.Spec, "spec.template.spec.containers")
+		return c.withClasses(d, o.Spec.Template.Spec, "spec.template.spec.containers")
 	case "scheduling.k8s.io/v1 PriorityClass":
 		var o schedulingv1.PriorityClass
-		err := read(c, d, &o)
+		err := decodeNamed(c, d, &o)
 		c.priority[o.Name] = o.Value
 		return err
 	}
@@ -107,18 +107,18 @@ func (c *collector) add(d manifest.Document) error {
 }
 
 // addOurs takes an object that says which nodes there may be.
-func (c *collector) addOurs(d manifest.Document) error {
+func (c *manifestCollector) addOurs(d manifest.Document) error {
 	switch d.APIVersion + " " + d.Kind {
 	case api.Group + "/v1 NodePool":
-		return keep(c, d, &c.Pools, checkPool)
+		return keepObject(c, d, &c.Pools, checkPool)
 	case v1alpha1.GroupVersion().String() + " NodeOverlay":
-		return keep(c, d, &c.Overlays, checkOverlay)
+		return keepObject(c, d, &c.Overlays, checkOverlay)
 	case v1beta1.GroupVersion().String() + " CapacityBuffer":
-		return keep(c, d, &c.Buffers, checkBuffer)
+		return keepObject(c, d, &c.Buffers, checkBuffer)
 	case "v1 PodTemplate":
-		return keep(c, d, &c.Templates, checkTemplate)
+		return keepObject(c, d, &c.Templates, checkTemplate)
 	case awsv1.Group + "/v1 EC2NodeClass":
-		return keep(c, d, &c.Classes, func(*awsv1.EC2NodeClass) error { return nil })
+		return keepObject(c, d, &c.Classes, func(*awsv1.EC2NodeClass) error { return nil })
 	}
 	switch {
 	case d.Kind == "":
@@ -132,8 +132,8 @@ func (c *collector) addOurs(d manifest.Document) error {
 	return nil
 }
 
-// read decodes an object that must have a name.
-func read(c *collector, d manifest.Document, into any) error {
+// decodeNamed decodes an object that must have a name.
+func decodeNamed(c *manifestCollector, d manifest.Document, into any) error {
 	unknown, err := d.Decode(into)
 	if err != nil {
 		return err
@@ -147,23 +147,23 @@ func read(c *collector, d manifest.Document, into any) error {
 	return nil
 }
 
-// keep reads one object into the list. The check refuses what makes no sense.
-func keep[T any, P interface {
+// keepObject reads one object into the list. The check refuses what makes no sense.
+func keepObject[T any, P interface {
 	*T
 	metav1.Object
-}](c *collector, d manifest.Document, list *[]T, check func(P) error) error {
-	if err := read(c, d, P(new(T))); err != nil {
+}](c *manifestCollector, d manifest.Document, list *[]T, check func(P) error) error {
+	if err := decodeNamed(c, d, P(new(T))); err != nil {
 		return err
 	}
-	if err := add(&c.given, d.Kind, list, d.Body, check); err != nil {
+	if err := addObject(&c.given, d.Kind, list, d.Body, check); err != nil {
 		return d.Errorf("", "%s", strings.TrimPrefix(err.Error(), d.Object()+": "))
 	}
 	return nil
 }
 
-func (c *collector) addPod(d manifest.Document) error {
+func (c *manifestCollector) addPod(d manifest.Document) error {
 	var p corev1.Pod
-	if err := read(c, d, &p); err != nil {
+	if err := decodeNamed(c, d, &p); err != nil {
 		return err
 	}
 	p.Name = d.Name
@@ -172,12 +172,12 @@ func (c *collector) addPod(d manifest.Document) error {
 		return nil
 	}
 	c.Pods = append(c.Pods, p)
-	return c.filled(d, p.Spec, "spec.containers")
+	return c.withClasses(d, p.Spec, "spec.containers")
 }
 
 // addGroup takes the pods of an object: template gives them and their number, 1 if there is none.
-func (c *collector) addGroup(d manifest.Document, into any, template func() (corev1.PodTemplateSpec, *int32)) error {
-	if err := read(c, d, into); err != nil {
+func (c *manifestCollector) addGroup(d manifest.Document, into any, template func() (corev1.PodTemplateSpec, *int32)) error {
+	if err := decodeNamed(c, d, into); err != nil {
 		return err
 	}
 	pod, count := template()
@@ -190,10 +190,10 @@ func (c *collector) addGroup(d manifest.Document, into any, template func() (cor
 		return d.Errorf("spec.replicas", "it is %d; it cannot be negative", g.Count)
 	}
 	c.Groups, c.kinds = append(c.Groups, g), append(c.kinds, strings.ToLower(d.Kind))
-	return c.filled(d, pod.Spec, "spec.template.spec.containers")
+	return c.withClasses(d, pod.Spec, "spec.template.spec.containers")
 }
 
-func (c *collector) filled(d manifest.Document, s corev1.PodSpec, field string) error {
+func (c *manifestCollector) withClasses(d manifest.Document, s corev1.PodSpec, field string) error {
 	if len(s.Containers) == 0 {
 		return d.Errorf(field, "it is empty; a pod has at least one")
 	}
@@ -213,7 +213,7 @@ func atOnce(j batchv1.JobSpec) *int32 {
 }
 
 // nameGroups gives each group a name of its own: its object's, then with the kind, then with the namespace too.
-func (c *collector) nameGroups() {
+func (c *manifestCollector) nameGroups() {
 	for _, longer := range []func(i int) string{
 		func(i int) string { return c.Groups[i].Name + "." + c.kinds[i] },
 		func(i int) string { return c.Groups[i].Name + "." + c.Groups[i].Namespace() },
@@ -236,8 +236,8 @@ func (c *collector) nameGroups() {
 	}
 }
 
-// prioritise gives pods the value of the priority class that they name, as the API server does.
-func (c *collector) prioritise() {
+// applyPriorities gives pods the value of the priority class that they name, as the API server does.
+func (c *manifestCollector) applyPriorities() {
 	give := func(s *corev1.PodSpec) {
 		if v, ok := c.priority[s.PriorityClassName]; ok && s.Priority == nil && s.PriorityClassName != "" {
 			s.Priority = &v
@@ -251,16 +251,16 @@ func (c *collector) prioritise() {
 	}
 }
 
-// Merge takes the pools, classes and so on of other in place of those of the same name, and adds the rest.
-func (m *Manifests) Merge(other Manifests) {
-	m.Pools = merged(m.Pools, other.Pools, func(p api.NodePool) string { return p.Name })
-	m.Classes = merged(m.Classes, other.Classes, func(c awsv1.EC2NodeClass) string { return c.Name })
-	m.Overlays = merged(m.Overlays, other.Overlays, func(o v1alpha1.NodeOverlay) string { return o.Name })
-	m.Buffers = merged(m.Buffers, other.Buffers, func(b v1beta1.CapacityBuffer) string { return b.Namespace + "/" + b.Name })
-	m.Templates = merged(m.Templates, other.Templates, func(t corev1.PodTemplate) string { return t.Namespace + "/" + t.Name })
+// MergeOver takes the pools, classes and so on of other in place of those of the same name, and adds the rest.
+func (m *Manifests) MergeOver(other Manifests) {
+	m.Pools = mergeByName(m.Pools, other.Pools, func(p api.NodePool) string { return p.Name })
+	m.Classes = mergeByName(m.Classes, other.Classes, func(c awsv1.EC2NodeClass) string { return c.Name })
+	m.Overlays = mergeByName(m.Overlays, other.Overlays, func(o v1alpha1.NodeOverlay) string { return o.Name })
+	m.Buffers = mergeByName(m.Buffers, other.Buffers, func(b v1beta1.CapacityBuffer) string { return b.Namespace + "/" + b.Name })
+	m.Templates = mergeByName(m.Templates, other.Templates, func(t corev1.PodTemplate) string { return t.Namespace + "/" + t.Name })
 }
 
-func merged[T any](have, other []T, name func(T) string) []T {
+func mergeByName[T any](have, other []T, name func(T) string) []T {
 	out := slices.Clone(have)
 	for _, o := range other {
 		if i := slices.IndexFunc(out, func(t T) bool { return name(t) == name(o) }); i >= 0 {

@@ -10,14 +10,14 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"groups":[{"name":"g","count":1,"pod":{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"-1","memory":"1e99"}}}]}}}]}`))
 	f.Add([]byte(`{"nodes":[{"name":"n","instanceType":"t","zone":"z","capacityType":"spot","pods":{"g":2}}],"boundGroups":[{"name":"g","pod":{"spec":{"containers":[{}]}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if w, err := Parse(data); err == nil {
+		if w, err := ParseWorkload(data); err == nil {
 			if n := w.Pending(); n < 0 || n > MostPods {
 				t.Errorf("%d pods", n)
 			}
-			names := w.Names()
+			names := w.IndexNames()
 			for _, g := range w.Groups {
-				Refusals(g.Pod.Spec)
-				if got := names.Group(g.Namespace() + "/" + g.PodName(0)); got != g.Name && g.Count > 0 {
+				PodRefusals(g.Pod.Spec)
+				if got := names.GroupOf(g.Namespace() + "/" + g.PodName(0)); got != g.Name && g.Count > 0 {
 					t.Errorf("pod 0 of %q is counted to %q", g.Name, got)
 				}
 			}

@@ -33,12 +33,12 @@ const mostManifests = 100_000
 // ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers and the PodTemplates that these name: YAML documents or one
 // JSON object, packed with gzip or not. An error names document and field.
 func ParseManifests(data []byte) (Manifests, error) {
-	text, err := Unpack(data)
+	text, err := Gunzip(data)
 	if err != nil {
 		return Manifests{}, err
 	}
-	r := reader{seen: map[string]bool{}}
-	docs := documents(text)
+	r := manifestReader{seen: map[string]bool{}}
+	docs := splitDocuments(text)
 	if len(docs) > mostManifests {
 		return Manifests{}, fmt.Errorf("%d documents; at most %d are read", len(docs), mostManifests)
 	}
@@ -50,45 +50,45 @@ func ParseManifests(data []byte) (Manifests, error) {
 		if string(bytes.TrimSpace(body)) == "null" {
 			continue
 		}
-		if err := r.read(body); err != nil {
+		if err := r.readObject(body); err != nil {
 			return Manifests{}, fmt.Errorf("document %d: %w", i+1, err)
 		}
 	}
 	return r.Manifests, nil
 }
 
-type reader struct {
+type manifestReader struct {
 	Manifests
 	seen map[string]bool // kind, namespace and name
 }
 
-func (r *reader) read(body []byte) error {
+func (r *manifestReader) readObject(body []byte) error {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
 	if err := json.Unmarshal(body, &head); err != nil {
-		return plain(err)
+		return plainError(err)
 	}
 	switch head.APIVersion + " " + head.Kind {
 	case api.Group + "/v1 NodePool":
-		return add(r, head.Kind, &r.Pools, body, checkPool)
+		return addObject(r, head.Kind, &r.Pools, body, checkPool)
 	case v1alpha1.GroupVersion().String() + " NodeOverlay":
-		return add(r, head.Kind, &r.Overlays, body, checkOverlay)
+		return addObject(r, head.Kind, &r.Overlays, body, checkOverlay)
 	case v1beta1.GroupVersion().String() + " CapacityBuffer":
-		return add(r, head.Kind, &r.Buffers, body, checkBuffer)
+		return addObject(r, head.Kind, &r.Buffers, body, checkBuffer)
 	case "v1 PodTemplate":
-		return add(r, head.Kind, &r.Templates, body, checkTemplate)
+		return addObject(r, head.Kind, &r.Templates, body, checkTemplate)
 	}
 	return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s/v1, no NodeOverlay, CapacityBuffer or PodTemplate; leave only those in the file",
 		head.APIVersion, head.Kind, api.Group)
 }
 
-// add reads one object into the list. check refuses what makes no sense.
-func add[T any, P interface {
+// addObject reads one object into the list. check refuses what makes no sense.
+func addObject[T any, P interface {
 	*T
 	metav1.Object
-}](r *reader, kind string, list *[]T, body []byte, check func(P) error) error {
+}](r *manifestReader, kind string, list *[]T, body []byte, check func(P) error) error {
 	var one T
 	if err := json.Unmarshal(body, &one); err != nil {
 		return locateAny(body, err)
@@ -120,7 +120,7 @@ func locateAny(body []byte, err error) error {
 			return errors.New(bad)
 		}
 	}
-	return plain(err)
+	return plainError(err)
 }
 
 func checkPool(p *api.NodePool) error {
@@ -130,7 +130,7 @@ func checkPool(p *api.NodePool) error {
 	return nil
 }
 
-// checkOverlay is what the schema of NodeOverlays says (spec core.md §1.8).
+// checkOverlay is what the schema of NodeOverlays says.
 func checkOverlay(o *v1alpha1.NodeOverlay) error {
 	bad := func(field, why string, args ...any) error {
 		return fmt.Errorf("NodeOverlay %s: spec.%s %s", o.Name, field, fmt.Sprintf(why, args...))
@@ -173,7 +173,7 @@ func checkTemplate(t *corev1.PodTemplate) error {
 	if len(t.Template.Spec.Containers) == 0 {
 		return fmt.Errorf("PodTemplate %s: template.spec.containers is empty; a pod has at least one", t.Name)
 	}
-	if why := Refusals(t.Template.Spec); len(why) > 0 {
+	if why := PodRefusals(t.Template.Spec); len(why) > 0 {
 		return fmt.Errorf("PodTemplate %s: %s", t.Name, why[0])
 	}
 	return nil

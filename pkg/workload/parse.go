@@ -23,10 +23,10 @@ const (
 	mostYAML = 64 << 20
 )
 
-// Parse reads a workload: JSON or YAML, packed with gzip or not. The NodePools it names are not read.
-func Parse(data []byte) (File, error) {
+// ParseWorkload reads a workload: JSON or YAML, packed with gzip or not. The NodePools it names are not read.
+func ParseWorkload(data []byte) (File, error) {
 	var f File
-	text, err := Unpack(data)
+	text, err := Gunzip(data)
 	if err != nil {
 		return f, err
 	}
@@ -37,16 +37,16 @@ func Parse(data []byte) (File, error) {
 		return f, errors.New("it holds no workload: want an object with groups, pods and nodePools")
 	}
 	if err := json.Unmarshal(text, &f); err != nil {
-		if where := locate(text); where != nil {
+		if where := locateField(text); where != nil {
 			return f, where
 		}
-		return f, plain(err)
+		return f, plainError(err)
 	}
-	return f, f.check()
+	return f, f.validateFile()
 }
 
-// documents splits a YAML stream at its separators.
-func documents(text []byte) [][]byte {
+// splitDocuments splits a YAML stream at its separators.
+func splitDocuments(text []byte) [][]byte {
 	var out [][]byte
 	var doc []byte
 	for line := range bytes.Lines(text) {
@@ -60,8 +60,8 @@ func documents(text []byte) [][]byte {
 	return append(out, doc)
 }
 
-// Unpack undoes gzip; what is not packed comes back as it is.
-func Unpack(data []byte) ([]byte, error) {
+// Gunzip undoes gzip; what is not packed comes back as it is.
+func Gunzip(data []byte) ([]byte, error) {
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		return data, nil
 	}
@@ -88,7 +88,7 @@ func toJSON(text []byte) ([]byte, error) {
 		return nil, fmt.Errorf("neither JSON nor less than %d MiB of YAML; convert it to JSON", mostYAML>>20)
 	}
 	full := 0
-	for _, doc := range documents(text) {
+	for _, doc := range splitDocuments(text) {
 		if len(bytes.TrimSpace(doc)) > 0 {
 			full++
 		}
@@ -103,8 +103,8 @@ func toJSON(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// plain words an error of the decoder for people who did not write the Go types.
-func plain(err error) error {
+// plainError words an error of the decoder for people who did not write the Go types.
+func plainError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		hint := ""
 		if wrong.Value == "bool" {
@@ -115,8 +115,8 @@ func plain(err error) error {
 	return err
 }
 
-// locate finds the field that the decoder refused, nil when it cannot tell.
-func locate(text []byte) error {
+// locateField finds the field that the decoder refused, nil when it cannot tell.
+func locateField(text []byte) error {
 	var f struct {
 		Groups, DaemonSets, BoundGroups []struct {
 			Name string          `json:"name"`
@@ -162,7 +162,7 @@ func locateIn(raw json.RawMessage, into any) error {
 			return errors.New(bad)
 		}
 	}
-	return plain(err)
+	return plainError(err)
 }
 
 // badQuantity looks through requests, limits and overhead for what is no quantity.

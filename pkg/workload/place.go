@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"joiner/pkg/plan"
+	"joiner/pkg/model/plan"
 )
 
 // notWaiting is the reason of pods that no plan speaks of.
@@ -13,18 +13,18 @@ const notWaiting = "it waits for no node: it has ended, is being deleted or pree
 // FromPlan says in groups what the plan says in pods. Claims and nodes keep the order of the plan, groups without a home
 // that of the file. Measurements are left to the caller.
 func FromPlan(f File, p plan.Plan) Placement {
-	names := f.Names()
-	out, seen := placed(p, names.Group)
+	names := f.IndexNames()
+	out, seen := placedGroups(p, names.GroupOf)
 	out.Workload, out.Pods = f.Name, f.Pending()
-	out.Unplaced = f.homeless(p.Unplaced, names.Group, seen)
+	out.Unplaced = f.unplacedByGroup(p.Unplaced, names.GroupOf, seen)
 	out.SetBound(p.LowerBoundUSD)
 	return out
 }
 
-// Summary says a plan in groups when there is no workload file: each pod, given by its key namespace/name, counts for what group
+// SummarizePlan says a plan in groups when there is no workload file: each pod, given by its key namespace/name, counts for what group
 // says. Pods are those that wait. Groups without a home are sorted. Measurements are left to the caller.
-func Summary(name string, pods []string, group func(key string) string, p plan.Plan) Placement {
-	out, seen := placed(p, group)
+func SummarizePlan(name string, pods []string, group func(key string) string, p plan.Plan) Placement {
+	out, seen := placedGroups(p, group)
 	out.Workload, out.Pods = name, len(pods)
 	var f File
 	waiting := map[string]int{}
@@ -34,13 +34,13 @@ func Summary(name string, pods []string, group func(key string) string, p plan.P
 	for _, g := range slices.Sorted(maps.Keys(waiting)) {
 		f.Groups = append(f.Groups, Group{Name: g, Count: waiting[g]})
 	}
-	out.Unplaced = f.homeless(p.Unplaced, group, seen)
+	out.Unplaced = f.unplacedByGroup(p.Unplaced, group, seen)
 	out.SetBound(p.LowerBoundUSD)
 	return out
 }
 
-// placed is the part of a placement about pods that have a home, and how many those are by group.
-func placed(p plan.Plan, group func(key string) string) (out Placement, seen map[string]int) {
+// placedGroups is the part of a placement about pods that have a home, and how many those are by group.
+func placedGroups(p plan.Plan, group func(key string) string) (out Placement, seen map[string]int) {
 	out = Placement{Tool: "joiner", NodeClaims: []NodeClaim{}, OnExisting: []OnNode{}, Unplaced: []Unplaced{}}
 	seen = map[string]int{}
 	for _, l := range p.Launches {
@@ -51,7 +51,7 @@ func placed(p plan.Plan, group func(key string) string) (out Placement, seen map
 		for _, pod := range l.Pods {
 			c.Pods[group(pod)]++
 		}
-		count(seen, c.Pods)
+		countPods(seen, c.Pods)
 		out.NodeClaims = append(out.NodeClaims, c)
 		out.HourlyUSD += c.HourlyUSD
 	}
@@ -63,20 +63,20 @@ func placed(p plan.Plan, group func(key string) string) (out Placement, seen map
 		on[e.Node][group(e.Pod)]++
 	}
 	for _, node := range slices.Sorted(maps.Keys(on)) {
-		count(seen, on[node])
+		countPods(seen, on[node])
 		out.OnExisting = append(out.OnExisting, OnNode{Node: node, Pods: on[node]})
 	}
 	return out, seen
 }
 
-func count(into, from map[string]int) {
+func countPods(into, from map[string]int) {
 	for g, n := range from { // sums do not depend on the order
 		into[g] += n
 	}
 }
 
-// homeless lists what was not placed by group; seen counts what was.
-func (f File) homeless(list []plan.Unplaced, group func(key string) string, seen map[string]int) []Unplaced {
+// unplacedByGroup lists what was not placed by group; seen counts what was.
+func (f File) unplacedByGroup(list []plan.Unplaced, group func(key string) string, seen map[string]int) []Unplaced {
 	byGroup := map[string]*Unplaced{}
 	for _, u := range list {
 		g := group(u.Pod)
@@ -108,7 +108,7 @@ func (f File) homeless(list []plan.Unplaced, group func(key string) string, seen
 		add(g.Name, g.Count)
 	}
 	for i := range f.Pods {
-		add(Key(&f.Pods[i]), 1)
+		add(PodKey(&f.Pods[i]), 1)
 	}
 	for i := range f.Buffers {
 		add(BufferGroup(&f.Buffers[i]), 0) // only what the plan speaks of

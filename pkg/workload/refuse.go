@@ -17,9 +17,9 @@ const mostUnits = 1_000_000_000
 // fargateScheduler places pods that run on AWS Fargate.
 const fargateScheduler = "fargate-scheduler"
 
-// Refusals says what no API server would accept about a pod, or what a workload file cannot describe: such a pod stays
+// PodRefusals says what no API server would accept about a pod, or what a workload file cannot describe: such a pod stays
 // without a home, with these reasons.
-func Refusals(s corev1.PodSpec) []string {
+func PodRefusals(s corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
 		out = append(out, badAmounts("container "+c.Name+" requests", c.Resources.Requests)...)

@@ -63,13 +63,13 @@ type Node struct {
 // Opener reads a whole file.
 type Opener func(path string) ([]byte, error)
 
-// Load reads a workload and the NodePools it names. A path in pools, when not empty, replaces the latter.
-func Load(open Opener, path, pools string) (File, error) {
+// LoadWorkload reads a workload and the NodePools it names. A path in pools, when not empty, replaces the latter.
+func LoadWorkload(open Opener, path, pools string) (File, error) {
 	data, err := open(path)
 	if err != nil {
 		return File{}, fmt.Errorf("read workload: %w", err)
 	}
-	f, err := Parse(data)
+	f, err := ParseWorkload(data)
 	if err != nil {
 		return File{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -95,11 +95,11 @@ func Load(open Opener, path, pools string) (File, error) {
 	return f, nil
 }
 
-// Created is when every pod of a workload was created.
-func Created() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+// CreationTime is when every pod of a workload was created.
+func CreationTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// UID is the id of a pod: made from its name, so that it is the same in every run.
-func UID(namespace, name string) string {
+// PodUID is the id of a pod: made from its name, so that it is the same in every run.
+func PodUID(namespace, name string) string {
 	h := sha256.Sum256([]byte("pod/" + namespace + "/" + name))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
@@ -115,8 +115,8 @@ func (g Group) BoundName(node string, i int) string {
 	return g.Name + "-on-" + node + "-" + strconv.Itoa(i)
 }
 
-// Key names a full pod as a placement does: namespace/name.
-func Key(p *corev1.Pod) string { return namespaceOr(p.Namespace) + "/" + p.Name }
+// PodKey names a full pod as a placement does: namespace/name.
+func PodKey(p *corev1.Pod) string { return namespaceOr(p.Namespace) + "/" + p.Name }
 
 func namespaceOr(ns string) string {
 	if ns == "" {
@@ -134,17 +134,17 @@ func (f File) Pending() int {
 	return n
 }
 
-// Names tells which group of a placement a pod belongs to.
-type Names struct{ groups, full, buffers map[string]bool }
+// GroupNames tells which group of a placement a pod belongs to.
+type GroupNames struct{ groups, full, buffers map[string]bool }
 
-// Names indexes the pending pods of the workload.
-func (f File) Names() Names {
-	n := Names{groups: make(map[string]bool, len(f.Groups)), full: make(map[string]bool, len(f.Pods))}
+// IndexNames indexes the pending pods of the workload.
+func (f File) IndexNames() GroupNames {
+	n := GroupNames{groups: make(map[string]bool, len(f.Groups)), full: make(map[string]bool, len(f.Pods))}
 	for _, g := range f.Groups {
 		n.groups[g.Namespace()+"/"+g.Name] = true
 	}
 	for i := range f.Pods {
-		n.full[Key(&f.Pods[i])] = true
+		n.full[PodKey(&f.Pods[i])] = true
 	}
 	n.buffers = make(map[string]bool, len(f.Buffers))
 	for i := range f.Buffers {
@@ -158,8 +158,8 @@ func BufferGroup(b *v1beta1.CapacityBuffer) string {
 	return namespaceOr(b.Namespace) + "/capacity-buffer-" + b.Name
 }
 
-// Group is the group of the pod with the key namespace/name; of a full pod the key itself.
-func (n Names) Group(key string) string {
+// GroupOf is the group of the pod with the key namespace/name; of a full pod the key itself.
+func (n GroupNames) GroupOf(key string) string {
 	if n.full[key] {
 		return key
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/catalog"
-	"joiner/pkg/plan"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
 )
 
 const pools = `# a comment first
@@ -67,7 +67,7 @@ func TestLoad(t *testing.T) {
 		folder(map[string]string{"/a/b/w.yaml": web, "/a/pools/mixed.yaml": pools}),
 		folder(map[string]string{"/a/b/w.yaml": packed(web), "/a/pools/mixed.yaml": packed(pools)}),
 	} {
-		f, err := Load(open, "/a/b/w.yaml", "")
+		f, err := LoadWorkload(open, "/a/b/w.yaml", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,17 +79,17 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	other := folder(map[string]string{"w.yaml": web, "mine.yaml": pools})
-	if _, err := Load(other, "w.yaml", "mine.yaml"); err != nil {
+	if _, err := LoadWorkload(other, "w.yaml", "mine.yaml"); err != nil {
 		t.Errorf("with other NodePools: %v", err)
 	}
-	if _, err := Load(other, "w.yaml", ""); err == nil || !strings.Contains(err.Error(), "../pools/mixed.yaml") {
+	if _, err := LoadWorkload(other, "w.yaml", ""); err == nil || !strings.Contains(err.Error(), "../pools/mixed.yaml") {
 		t.Errorf("missing NodePools: %v", err)
 	}
 }
 
 // The page of the format gives the rule; the id is computed by `printf pod/default/web-0 | sha256sum`.
 func TestUID(t *testing.T) {
-	if got := UID("default", "web-0"); got != "8880860d-c2d3-a0bc-06d2-8a048747bf06" {
+	if got := PodUID("default", "web-0"); got != "8880860d-c2d3-a0bc-06d2-8a048747bf06" {
 		t.Errorf("UID is %s", got)
 	}
 }
@@ -117,7 +117,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"nodes: [{name: node, instanceType: t, zone: z, capacityType: spot, pods: {g: 1}}]", "nodes[0] (node).pods: no boundGroup is named g"},
 		{group("boundGroups", "") + "\nnodes: [{name: node, instanceType: t, zone: z, capacityType: spot, pods: {g: -1}}]", "nodes[0] (node).pods.g is -1"},
 	} {
-		_, err := Parse([]byte(c.in))
+		_, err := ParseWorkload([]byte(c.in))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s\n gives %v\n want %s", c.in, err, c.want)
 		}
@@ -133,7 +133,7 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 	}
 	node := "nodePools: p\nnodes: [{name: node, nodePool: gone, instanceType: t, zone: z, capacityType: spot}]"
-	if _, err := Load(folder(map[string]string{"w": node, "p": pools}), "w", ""); err == nil || !strings.Contains(err.Error(), "no NodePool gone was given") {
+	if _, err := LoadWorkload(folder(map[string]string{"w": node, "p": pools}), "w", ""); err == nil || !strings.Contains(err.Error(), "no NodePool gone was given") {
 		t.Errorf("a node of an unknown pool: %v", err)
 	}
 }
@@ -156,12 +156,12 @@ func TestRefusals(t *testing.T) {
 		{`containers: [{name: a}], schedulerName: fargate-scheduler`, "needs no node"},
 		{`containers: [{name: a, resources: {requests: {cpu: 100m, memory: 1Gi}}}], tolerations: [{operator: Exists}]`, ""},
 	} {
-		f, err := Parse([]byte("groups: [{name: g, count: 1, pod: {spec: {" + c.spec + "}}}]"))
+		f, err := ParseWorkload([]byte("groups: [{name: g, count: 1, pod: {spec: {" + c.spec + "}}}]"))
 		if err != nil {
 			t.Errorf("%s: %v", c.spec, err)
 			continue
 		}
-		got := strings.Join(Refusals(f.Groups[0].Pod.Spec), "; ")
+		got := strings.Join(PodRefusals(f.Groups[0].Pod.Spec), "; ")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s\n gives %q\n want %q", c.spec, got, c.want)
 		}
@@ -169,14 +169,14 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestFromPlan(t *testing.T) {
-	f, err := Parse([]byte(web))
+	f, err := ParseWorkload([]byte(web))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := FromPlan(f, plan.Plan{
 		Launches: []plan.Launch{{
 			Pool: "general", Pods: []string{"default/once", "shop/web-1"}, Types: []string{"m5.large", "m6i.large"},
-			Choice: catalog.Offering{Offer: catalog.Offer{Type: "m5.large", Zone: "z", CapacityType: "spot"}, Price: 0.5},
+			Choice: instancetypes.Offering{Offer: instancetypes.Offer{Type: "m5.large", Zone: "z", CapacityType: "spot"}, Price: 0.5},
 		}},
 		Existing:      []plan.Placement{{Pod: "shop/web-0", Node: "n"}},
 		LowerBoundUSD: 0.4,

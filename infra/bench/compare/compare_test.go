@@ -11,8 +11,8 @@ import (
 	"joiner/infra/bench/compare/filter"
 	"joiner/infra/bench/karpenter"
 	"joiner/infra/bench/manifests"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
 )
 
 var wanted = struct {
@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func sold(t *testing.T) catalog.Catalog {
+func sold(t *testing.T) instancetypes.Catalog {
 	t.Helper()
-	all, err := catalog.Decode(builtin.Data())
+	all, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"joiner/infra/bench/manifests"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/overlay"
-	"joiner/pkg/pack"
-	"joiner/pkg/plan"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/scheduling/binpack"
 )
 
 // panicked is what the packer panicked with.
@@ -32,7 +32,7 @@ func decide(s cluster.Snapshot) (p plan.Plan, bad *panicked) {
 			bad = &panicked{v, firstOf(string(debug.Stack()), "joiner/pkg/")}
 		}
 	}()
-	return pack.Pods(s), nil
+	return binpack.Pods(s), nil
 }
 
 // firstOf is the first frame of a stack below the panic that is in the package.
@@ -47,14 +47,14 @@ func firstOf(stack, in string) string {
 }
 
 // another draws another instance that a launch may become than the one it chose.
-type another func(l plan.Launch, possible []catalog.Offering) catalog.Offering
+type another func(l plan.Launch, possible []instancetypes.Offering) instancetypes.Offering
 
 // asChosen is the offering that the packer chose.
-func asChosen(l plan.Launch, _ []catalog.Offering) catalog.Offering { return l.Choice }
+func asChosen(l plan.Launch, _ []instancetypes.Offering) instancetypes.Offering { return l.Choice }
 
 // byChance is one of all offerings that the launch allows.
 func byChance(r *rand.Rand) another {
-	return func(l plan.Launch, possible []catalog.Offering) catalog.Offering {
+	return func(l plan.Launch, possible []instancetypes.Offering) instancetypes.Offering {
 		if len(possible) == 0 {
 			return l.Choice
 		}
@@ -65,11 +65,11 @@ func byChance(r *rand.Rand) another {
 // outcomeOf says in objects what the plan decided; of what its launches allow, become is what they turn into.
 func outcomeOf(s cluster.Snapshot, p plan.Plan, become another) (manifests.Outcome, error) {
 	out := manifests.Outcome{Existing: map[string]string{}, Left: map[string]string{}}
-	sells := overlay.Market(s, pack.Sells(s))
+	sells := overlays.ByPool(s, binpack.ResolveOfferings(s))
 	for i, l := range p.Launches {
 		pool, _ := s.PoolOf(l.Pool)
 		types := sells(pool)
-		var possible []catalog.Offering
+		var possible []instancetypes.Offering
 		for _, t := range types {
 			if !slices.Contains(l.Types, t.Name) {
 				continue
@@ -81,7 +81,7 @@ func outcomeOf(s cluster.Snapshot, p plan.Plan, become another) (manifests.Outco
 			}
 		}
 		o := become(l, possible)
-		at := slices.IndexFunc(types, func(t catalog.Type) bool { return t.Name == o.Type })
+		at := slices.IndexFunc(types, func(t instancetypes.Type) bool { return t.Name == o.Type })
 		if at < 0 {
 			return out, fmt.Errorf("launch %d of %s: nobody sells %s", i, l.Pool, o.Type)
 		}
@@ -97,10 +97,10 @@ func outcomeOf(s cluster.Snapshot, p plan.Plan, become another) (manifests.Outco
 }
 
 // newNode is the node that a launch becomes as the offering.
-func newNode(name string, l plan.Launch, t catalog.Type, o catalog.Offering) manifests.NewNode {
+func newNode(name string, l plan.Launch, t instancetypes.Type, o instancetypes.Offering) manifests.NewNode {
 	n := manifests.NewNode{Name: name, NodePool: l.Pool, InstanceType: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Pods: l.Pods,
 		Allocatable: quantities(t.Allocatable), Labels: t.Requirements.Labels()}
-	for _, key := range []string{catalog.LabelReservationID, catalog.LabelReservation, catalog.LabelInterruptible, catalog.LabelZoneID, catalog.LabelPartition, catalog.LabelTenancy} {
+	for _, key := range []string{instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible, instancetypes.LabelZoneID, instancetypes.LabelPartition, instancetypes.LabelTenancy} {
 		delete(n.Labels, key)
 	}
 	for _, r := range l.Requirements.All() {
@@ -109,13 +109,13 @@ func newNode(name string, l plan.Launch, t catalog.Type, o catalog.Offering) man
 		}
 	}
 	maps.Copy(n.Labels, l.Labels)
-	for _, key := range []string{catalog.LabelZone, catalog.LabelZoneID, catalog.LabelCapacityType, catalog.LabelReservationID, catalog.LabelReservation, catalog.LabelInterruptible} {
+	for _, key := range []string{instancetypes.LabelZone, instancetypes.LabelZoneID, instancetypes.LabelCapacityType, instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
 		delete(n.Labels, key)
 		if v, _ := o.Label(key); v != "" {
 			n.Labels[key] = v
 		}
 	}
-	n.Labels[catalog.LabelTenancy] = cmp.Or(n.Labels[catalog.LabelTenancy], catalog.TenancyDefault)
+	n.Labels[instancetypes.LabelTenancy] = cmp.Or(n.Labels[instancetypes.LabelTenancy], instancetypes.TenancyDefault)
 	for _, x := range l.Taints {
 		n.Taints = append(n.Taints, corev1.Taint{Key: x.Key, Value: x.Value, Effect: corev1.TaintEffect(x.Effect)})
 	}
@@ -125,10 +125,10 @@ func newNode(name string, l plan.Launch, t catalog.Type, o catalog.Offering) man
 // coming are the nodes of claims that have no instance yet, as the type that they ask for.
 func coming(s cluster.Snapshot) []manifests.NewNode {
 	var out []manifests.NewNode
-	sells := overlay.Market(s, pack.Sells(s))
+	sells := overlays.ByPool(s, binpack.ResolveOfferings(s))
 	for _, c := range s.Claims {
-		kind, _ := c.Requirements.Get(catalog.LabelType)
-		zone, _ := c.Requirements.Get(catalog.LabelZone)
+		kind, _ := c.Requirements.Get(instancetypes.LabelType)
+		zone, _ := c.Requirements.Get(instancetypes.LabelZone)
 		name, ok := kind.Single()
 		if c.ProviderID != "" || !ok {
 			continue

@@ -13,9 +13,9 @@ import (
 	"joiner/infra/bench/compare/filter"
 	"joiner/infra/bench/karpenter"
 	"joiner/infra/bench/manifests"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/plan"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
 )
 
 // Kinds of faults.
@@ -61,7 +61,7 @@ type trial struct {
 }
 
 // judge lets both decide and holds what Joiner does against the scheduler, and what it leaves against Karpenter.
-func judge(ctx context.Context, c *manifests.Cluster, all catalog.Catalog) (verdict, error) {
+func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog) (verdict, error) {
 	var v verdict
 	s, err := c.Snapshot(ctx, all)
 	if err != nil {
@@ -121,7 +121,7 @@ func withoutEnding(c *manifests.Cluster) *manifests.Cluster {
 }
 
 // compare finds the pods that Karpenter places and Joiner leaves.
-func (t *trial) compare(ctx context.Context, all catalog.Catalog, v *verdict) error {
+func (t *trial) compare(ctx context.Context, all instancetypes.Catalog, v *verdict) error {
 	sold, err := t.c.Catalog(all)
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 	"joiner/infra/bench/compare/filter"
 	"joiner/infra/bench/karpenter"
 	"joiner/infra/bench/manifests"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
 )
 
 // inPart is how many seeds are done between two writes of the state.
@@ -49,13 +49,13 @@ type run struct {
 	folder  string
 	workers int
 	verbose bool
-	all     catalog.Catalog
+	all     instancetypes.Catalog
 }
 
 var errFaults = errors.New("there are differences that nothing explains")
 
 func (r *run) do(ctx context.Context, file string, onlyPrint bool) (err error) {
-	if r.all, err = catalog.Decode(builtin.Data()); err != nil {
+	if r.all, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
 		return err
 	}
 	karpenter.Prepare()

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"joiner/infra/bench/manifests"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 // Bounds of what is drawn, so that a seed takes milliseconds.
@@ -25,7 +25,7 @@ const (
 // draw is a cluster in the making.
 type draw struct {
 	r      *rand.Rand
-	all    catalog.Catalog
+	all    instancetypes.Catalog
 	c      *manifests.Cluster
 	pools  []*poolDraw
 	groups []*groupDraw
@@ -72,7 +72,7 @@ func some[T any](d *draw, n int, words []T) []T {
 }
 
 // randomCluster is the cluster of the seed.
-func randomCluster(seed uint64, all catalog.Catalog) (*manifests.Cluster, error) {
+func randomCluster(seed uint64, all instancetypes.Catalog) (*manifests.Cluster, error) {
 	d := &draw{r: rand.New(rand.NewPCG(seed, 18)), all: all, c: &manifests.Cluster{}, used: map[string]bool{}}
 	d.c.Settings.Reserved, d.c.Settings.Partitions = map[string]int64{}, map[string]int64{}
 	d.addTypes()

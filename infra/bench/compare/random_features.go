@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 // feature is something that users write.
@@ -280,7 +280,7 @@ func poolFeatures() []feature {
 		}},
 		{"sold out", true, func(d *draw) {
 			for range 1 + d.r.IntN(4) {
-				d.c.Settings.SoldOut = append(d.c.Settings.SoldOut, catalog.Offer{CapacityType: pick(d, "spot", "on-demand"), Type: pick(d, append(d.c.Settings.Types, "")...), Zone: pick(d, zones()...)})
+				d.c.Settings.SoldOut = append(d.c.Settings.SoldOut, instancetypes.Offer{CapacityType: pick(d, "spot", "on-demand"), Type: pick(d, append(d.c.Settings.Types, "")...), Zone: pick(d, zones()...)})
 			}
 		}},
 	}

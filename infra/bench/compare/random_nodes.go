@@ -13,8 +13,8 @@ import (
 
 	"joiner/infra/bench/manifests"
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
-	amounts "joiner/pkg/resource"
+	"joiner/pkg/model/instancetypes"
+	amounts "joiner/pkg/model/resources"
 )
 
 // States of a node's life.
@@ -70,7 +70,7 @@ func (d *draw) writeNodes() error {
 	}
 	for _, x := range d.nodes {
 		p := d.pool()
-		var possible []catalog.Type
+		var possible []instancetypes.Type
 		for _, t := range d.c.Resolve(sold, p.class) {
 			if slices.Contains(p.types, t.Name) && t.Allocatable.CPU >= 1900 && t.Allocatable.Memory > 3<<30 {
 				possible = append(possible, t)
@@ -99,8 +99,8 @@ func quantities(l amounts.List) corev1.ResourceList {
 }
 
 // labelsOf are those of a node of the pool.
-func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t catalog.Type) (labels map[string]string, ok bool) {
-	var offers []catalog.Offering
+func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t instancetypes.Type) (labels map[string]string, ok bool) {
+	var offers []instancetypes.Offering
 	for _, o := range t.Offerings {
 		if allows(p.zones, o.Zone) && allows(p.capacities, o.CapacityType) && slices.Contains(zones(), o.Zone) && o.Reservation == nil && o.PriceKnown() {
 			offers = append(offers, o)
@@ -120,7 +120,7 @@ func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t catalog.Type) (labels map[st
 	return labels, true
 }
 
-func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t catalog.Type) error {
+func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t instancetypes.Type) error {
 	labels, ok := d.labelsOf(x, p, t)
 	if !ok {
 		return nil
@@ -213,7 +213,7 @@ func (x *nodeDraw) enter(node *corev1.Node, claim *api.NodeClaim) {
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(manifests.Now().Add(-minutes(2)))}}
 }
 
-func (d *draw) claimFor(x *nodeDraw, p *poolDraw, t catalog.Type, labels map[string]string) api.NodeClaim {
+func (d *draw) claimFor(x *nodeDraw, p *poolDraw, t instancetypes.Type, labels map[string]string) api.NodeClaim {
 	c := api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + x.name, UID: types.UID("claim-" + x.name), CreationTimestamp: metav1.NewTime(manifests.Now().Add(-minutes(4))),
 		Labels: map[string]string{keyPool: p.name, "karpenter.k8s.aws/ec2nodeclass": p.class}, Finalizers: []string{api.FinalizerTermination},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.name, UID: types.UID("pool-" + p.name)}}}}

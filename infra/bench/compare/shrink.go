@@ -8,14 +8,14 @@ import (
 	"slices"
 
 	"joiner/infra/bench/manifests"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 // mostTrials bounds the clusters that are tried for one that fails.
 const mostTrials = 600
 
 // shrink is the smallest cluster found that has a fault like one of those of c, and its faults.
-func shrink(ctx context.Context, c *manifests.Cluster, like []fault, all catalog.Catalog) (*manifests.Cluster, []fault) {
+func shrink(ctx context.Context, c *manifests.Cluster, like []fault, all instancetypes.Catalog) (*manifests.Cluster, []fault) {
 	s := &shrinker{ctx: ctx, all: all, like: like[0], best: c, faults: like}
 	for s.round() {
 	}
@@ -24,7 +24,7 @@ func shrink(ctx context.Context, c *manifests.Cluster, like []fault, all catalog
 
 type shrinker struct {
 	ctx    context.Context
-	all    catalog.Catalog
+	all    instancetypes.Catalog
 	like   fault
 	best   *manifests.Cluster
 	faults []fault

@@ -12,28 +12,29 @@ import (
 
 	"joiner/infra/bench/world"
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
+	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cli"
-	"joiner/pkg/cluster"
-	"joiner/pkg/disrupt"
-	"joiner/pkg/hold"
-	"joiner/pkg/kube"
-	"joiner/pkg/pack"
-	"joiner/pkg/pass"
-	"joiner/pkg/require"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/scheduling/binpack"
 )
 
-// joiner is our side: snapshots of the world go to disrupt.Next, what it plans is done at once.
+// joiner is our side: snapshots of the world go to disruption.Next, what it plans is done at once.
 type joiner struct {
 	w       *world.World
 	rules   whatIf
-	memory  disrupt.Memory
-	depot   pack.Depot
+	memory  disruption.Memory
+	depot   binpack.OfferingCache
 	pods    map[string]cluster.Pod     // as translated, by name; without their node
 	since   map[string]time.Time       // by node: when it was launched
 	startup map[string][]cluster.Taint // by node: the taints it was launched with
 	made    int
-	began   map[string]disrupt.Command
+	began   map[string]disruption.Command
 	why     map[string]int // nodes of the last pass that stayed, by word
 	said    []string       // the last plan, without those
 }
@@ -45,9 +46,9 @@ type whatIf struct {
 }
 
 func newJoiner(w *world.World, r whatIf) *joiner {
-	j := &joiner{w: w, rules: r, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, startup: map[string][]cluster.Taint{}, began: map[string]disrupt.Command{}}
+	j := &joiner{w: w, rules: r, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, startup: map[string][]cluster.Taint{}, began: map[string]disruption.Command{}}
 	for _, p := range w.Pods {
-		c := kube.Pod(p.Object)
+		c := kube.TranslatePod(p.Object)
 		c.Phase, c.Ready = string(corev1.PodRunning), true
 		j.pods[p.Object.Name] = c
 	}
@@ -58,11 +59,11 @@ func newJoiner(w *world.World, r whatIf) *joiner {
 }
 
 // Pass is one invocation of disrupt with what provision does after it.
-func (j *joiner) Pass(context.Context) (acted bool, took cli.Measured, err error) {
+func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
 	s := j.snapshot()
-	var p disrupt.Plan
-	took = cli.Measure(func() {
-		p, j.memory = disrupt.NextFrom(s, j.memory, j.depot.Sells(s), &j.depot)
+	var p disruption.Plan
+	took = cli.MeasureWork(func() {
+		p, j.memory = disruption.NextFrom(s, j.memory, j.depot.Offerings(s), &j.depot)
 	})
 	j.why = map[string]int{}
 	for _, x := range p.Spared {
@@ -78,7 +79,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.Measured, err error
 		for _, name := range e.Claims {
 			n := j.w.Nodes[name]
 			n.Closed = false
-			delete(n.Marks, disrupt.AnnotationMark)
+			delete(n.Marks, v1.AnnotationDisruptionCommand)
 		}
 		for _, name := range e.Unused {
 			j.w.Remove(name)
@@ -94,11 +95,11 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.Measured, err error
 	return acted, took, j.provision()
 }
 
-func (j *joiner) begin(c disrupt.Command) error {
+func (j *joiner) begin(c disruption.Command) error {
 	j.began[c.ID] = c
 	for _, name := range c.Claims {
 		n := j.w.Nodes[name]
-		n.Closed, n.Marks[disrupt.AnnotationMark] = true, c.Mark(j.w.Now).String()
+		n.Closed, n.Marks[v1.AnnotationDisruptionCommand] = true, c.AsMark(j.w.Now).String()
 	}
 	for _, l := range c.Launches {
 		n, err := j.launch(l.Pool, l.Choice.Offer)
@@ -106,14 +107,14 @@ func (j *joiner) begin(c disrupt.Command) error {
 			return err
 		}
 		maps.Copy(n.Marks, l.Annotations)
-		n.Marks[disrupt.AnnotationReplaces] = c.ID
-		n.Kept = n.Marks[cluster.AnnotationHeldFor] != ""
+		n.Marks[v1.AnnotationReplaces] = c.ID
+		n.Kept = n.Marks[api.AnnotationNominatedOwners] != ""
 		j.startup[n.Name] = l.Startup
 	}
 	return nil
 }
 
-func (j *joiner) launch(pool string, o catalog.Offer) (*world.Node, error) {
+func (j *joiner) launch(pool string, o instancetypes.Offer) (*world.Node, error) {
 	n, err := j.w.Launch(pool, o)
 	if err == nil {
 		j.since[n.Name] = j.w.Now
@@ -124,9 +125,9 @@ func (j *joiner) launch(pool string, o catalog.Offer) (*world.Node, error) {
 
 // open lets all pods onto the nodes that were kept while others were drained.
 func (j *joiner) open(s cluster.Snapshot) {
-	evictions := hold.EvictionsOf(s)
+	evictions := nomination.EvictionsOf(s)
 	for _, n := range j.w.Sorted() {
-		if node, claim := j.objects(n); n.Kept && !evictions.Await(claim, node) {
+		if node, claim := j.objects(n); n.Kept && !evictions.AwaitsPods(claim, node) {
 			n.Kept = false
 		}
 	}
@@ -139,8 +140,8 @@ func (j *joiner) provision() error {
 		return nil
 	}
 	s := j.snapshot()
-	plan := pass.Decide(s).Plan
-	to := plan.Places()
+	plan := provisioning.Decide(s).Plan
+	to := plan.NodeByPod()
 	for _, p := range j.w.Waiting() {
 		if n := j.w.Nodes[to[p.Object.Namespace+"/"+p.Object.Name]]; n != nil && n.Kept {
 			j.w.Place(p, n)
@@ -157,21 +158,21 @@ func (j *joiner) provision() error {
 }
 
 func (j *joiner) snapshot() cluster.Snapshot {
-	class := catalog.DefaultClass(j.w.Catalog)
+	class := instancetypes.DefaultClass(j.w.Catalog)
 	class.Name = "default"
-	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []catalog.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}},
-		Rules: cluster.Rules{Hold: true, MoveUSD: j.rules.moveUSD, DisruptionWaves: j.rules.waves}}
+	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []instancetypes.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}},
+		Rules: cluster.Settings{NominatedPodsOnly: true, PodEvictionCostUSD: j.rules.moveUSD, DisruptionWaves: j.rules.waves}}
 	for i := range j.w.Pools {
-		p := kube.Pool(&j.w.Pools[i], s.Classes)
+		p := kube.TranslatePool(&j.w.Pools[i], s.Classes)
 		p.Ready = true
 		s.Pools = append(s.Pools, p)
 	}
-	d := kube.Template(j.w.Daemon.Pod.Namespace, j.w.Daemon.Pod)
+	d := kube.TranslateTemplate(j.w.Daemon.Pod.Namespace, j.w.Daemon.Pod)
 	d.Name, d.Owner = j.w.Daemon.Name, cluster.OwnerDaemonSet
 	s.Daemons = []cluster.Pod{*d}
 	for _, b := range j.w.Budgets {
 		s.Budgets = append(s.Budgets, cluster.Budget{Namespace: b.Namespace, Name: b.Name, DisruptionsAllowed: b.Status.DisruptionsAllowed,
-			Selector: &cluster.Selector{Requirements: []require.Requirement{require.Of("app", b.Spec.Selector.MatchLabels["app"])}}})
+			Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", b.Spec.Selector.MatchLabels["app"])}}})
 	}
 	for _, p := range j.w.Pods {
 		c := j.pods[p.Object.Name]

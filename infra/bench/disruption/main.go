@@ -18,15 +18,15 @@ import (
 
 	"joiner/infra/bench/karpenter"
 	"joiner/infra/bench/world"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
 	"joiner/pkg/cli"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
 )
 
 // side is one that disrupts.
 type side interface {
 	// Pass runs it once, and then does what it wants done. It reports whether something was wanted or is under way.
-	Pass(ctx context.Context) (acted bool, took cli.Measured, err error)
+	Pass(ctx context.Context) (acted bool, took cli.MeasuredWork, err error)
 }
 
 // outcome is what a side made of a cluster.
@@ -82,7 +82,7 @@ type bench struct {
 	verbose  bool
 	only     string // side, both when empty
 	what     whatIf
-	catalog  catalog.Catalog
+	catalog  instancetypes.Catalog
 }
 
 func main() {
@@ -96,7 +96,7 @@ func main() {
 	flag.BoolVar(&b.known, "kept-only", false, "measure nothing: show those clusters of which the files keep what both made of them")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
 	flag.IntVar(&b.what.waves, "waves", 1, "what if: another disruptionWaves")
-	flag.Float64Var(&b.what.moveUSD, "move-usd", 0, "what if: another podMoveUSD, the default when 0")
+	flag.Float64Var(&b.what.moveUSD, "move-usd", 0, "what if: another podEvictionCostUSD, the default when 0")
 	seeds := flag.String("seeds", "1", "seeds of the clusters, parted by commas")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
 	flag.Parse()
@@ -133,7 +133,7 @@ func (s set) each(do func(kind string, nodes int, seed uint64) error) error {
 
 func (b bench) run(clusters set, out string) error {
 	var err error
-	if b.catalog, err = catalog.Decode(builtin.Data()); err != nil {
+	if b.catalog, err = instancetypes.DecodeCatalog(builtin.Data()); err != nil {
 		return err
 	}
 	karpenter.Prepare()

@@ -6,13 +6,13 @@ import (
 
 	"joiner/infra/bench/karpenter"
 	"joiner/infra/bench/world"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
 )
 
 // Both sides make a small cluster cheaper, come to rest, evict nothing that forbids it and leave every pod a node.
 func TestBothSidesComeToRest(t *testing.T) {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestBothSidesComeToRest(t *testing.T) {
 
 // Joiner comes to rest on small clusters, and with waves, where commands are larger than budgets, after fewer passes, for less, with fewer pods moved.
 func TestWaves(t *testing.T) {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestPointOfTheCourse(t *testing.T) {
 
 // A side that is told to do what the world forbids is found out.
 func TestFaultsAreFound(t *testing.T) {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/workload"
 )
 
@@ -35,8 +35,8 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 		}
 		f.BoundGroups = append(f.BoundGroups, b)
 	}
-	sold := slices.DeleteFunc(slices.Clone(g.types), func(t catalog.Type) bool { return !slices.Contains(fleet(), t.Name) })
-	if large := slices.DeleteFunc(slices.Clone(sold), func(t catalog.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(large) > 0 {
+	sold := slices.DeleteFunc(slices.Clone(g.types), func(t instancetypes.Type) bool { return !slices.Contains(fleet(), t.Name) })
+	if large := slices.DeleteFunc(slices.Clone(sold), func(t instancetypes.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(large) > 0 {
 		sold = large
 	}
 	for i := range nodes {
@@ -59,7 +59,7 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 }
 
 // fill puts up to most pods onto the node, until it is so many percent full.
-func (g *generator) fill(n *workload.Node, t catalog.Type, groups []workload.Group, most int, full int64) {
+func (g *generator) fill(n *workload.Node, t instancetypes.Type, groups []workload.Group, most int, full int64) {
 	cpu, memory, pods := t.Allocatable.CPU*full/100-keptCPU, t.Allocatable.Memory*full/100-keptMemory<<20, t.Allocatable.Pods-8
 	for misses := 0; most > 0 && pods > 0 && misses < 60; {
 		b := groups[g.rand.IntN(len(groups))]

@@ -13,8 +13,8 @@ import (
 	"os"
 	"strings"
 
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
 	"joiner/pkg/workload"
 )
 
@@ -45,11 +45,11 @@ func main() {
 }
 
 func (w wish) run() error {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		return err
 	}
-	g := &generator{rand: rand.New(rand.NewPCG(w.seed, 0)), types: catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created())}
+	g := &generator{rand: rand.New(rand.NewPCG(w.seed, 0)), types: instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime())}
 	f := workload.File{
 		Schema: workload.Schema, Name: w.name, NodePools: w.pools, DaemonSets: daemons(),
 		Description: fmt.Sprintf("%d pods of services with mixed constraints, %d nodes, seed %d", w.pods, w.nodes, w.seed),
@@ -72,7 +72,7 @@ func (w wish) run() error {
 
 // grow is f with the groups and DaemonSets of the file that is to grow.
 func (w wish) grow(f workload.File) (workload.File, error) {
-	old, err := workload.Load(os.ReadFile, w.grown, "")
+	old, err := workload.LoadWorkload(os.ReadFile, w.grown, "")
 	if err != nil {
 		return f, err
 	}

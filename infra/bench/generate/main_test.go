@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/checker"
 	"joiner/pkg/cli"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/testing/plancheck"
 	"joiner/pkg/workload"
 )
 
@@ -27,7 +27,7 @@ func TestGenerate(t *testing.T) {
 		if err := w.run(); err != nil {
 			t.Fatal(err)
 		}
-		f, err := workload.Load(os.ReadFile, w.out, "")
+		f, err := workload.LoadWorkload(os.ReadFile, w.out, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,23 +46,23 @@ func TestGenerate(t *testing.T) {
 	if f.Pending() != 800 || len(f.Nodes) != 60 || bound < 500 || bound > 900 {
 		t.Errorf("%d pods, %d nodes, %d running", f.Pending(), len(f.Nodes), bound)
 	}
-	c, err := cli.Catalog("")
+	c, err := cli.ReadCatalog("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := cli.Plan(f, c)
+	p, err := cli.PlanWorkload(f, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolved, err := os.ReadFile("../../../pkg/catalog/testdata/resolved-types.json.gz")
+	resolved, err := os.ReadFile("../../../pkg/model/instancetypes/testdata/resolved-types.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := checker.NewMarket(builtin.Data(), resolved)
+	m, err := plancheck.NewMarket(builtin.Data(), resolved)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := checker.Check(f, m, p); len(r.Violations) > 0 {
+	if r := plancheck.CheckPlacement(f, m, p); len(r.Violations) > 0 {
 		t.Errorf("the plan is not valid: %v", r.Violations)
 	}
 	if len(p.OnExisting) == 0 {
@@ -80,11 +80,11 @@ func TestGrow(t *testing.T) {
 	if err := w.run(); err != nil {
 		t.Fatal(err)
 	}
-	was, err := workload.Load(os.ReadFile, w.grown, "")
+	was, err := workload.LoadWorkload(os.ReadFile, w.grown, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	is, err := workload.Load(os.ReadFile, w.out, "")
+	is, err := workload.LoadWorkload(os.ReadFile, w.out, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/workload"
 )
 
@@ -23,7 +23,7 @@ const (
 
 type generator struct {
 	rand  *rand.Rand
-	types []catalog.Type
+	types []instancetypes.Type
 }
 
 // services are groups of about 50 pods each, pods together.

@@ -17,7 +17,7 @@ import (
 	disruptionutils "sigs.k8s.io/karpenter/pkg/utils/disruption"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/workload"
 )
 
@@ -39,14 +39,14 @@ type Cluster struct {
 // Market is what is sold, to both sides.
 type Market struct {
 	zones map[string]string
-	types map[string]catalog.Type
+	types map[string]instancetypes.Type
 	sold  []*cloudprovider.InstanceType
 }
 
 // NewMarket sells what a plain EC2NodeClass may launch.
-func NewMarket(c catalog.Catalog) *Market {
-	m := &Market{zones: c.Zones, types: map[string]catalog.Type{}, sold: instanceTypes(c)}
-	for _, t := range catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created()) {
+func NewMarket(c instancetypes.Catalog) *Market {
+	m := &Market{zones: c.Zones, types: map[string]instancetypes.Type{}, sold: instanceTypes(c)}
+	for _, t := range instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime()) {
 		m.types[t.Name] = t
 	}
 	return m

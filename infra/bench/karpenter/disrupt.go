@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/karpenter/pkg/test/v1alpha1"
 
 	"joiner/infra/bench/world"
-	"joiner/pkg/catalog"
 	"joiner/pkg/cli"
+	"joiner/pkg/model/instancetypes"
 )
 
 // Disruption runs Karpenter's own disruption controller, its queue and its provisioner on a world: with the gate
@@ -117,9 +117,9 @@ func (d *Disruption) show(n *world.Node, claim *karpv1.NodeClaim) error {
 
 // Pass is one run of the disruption controller, and then of all that comes of it: launches, the queue, the pods' new places,
 // and the provisioner where pods found none. What is measured is the controller's run.
-func (d *Disruption) Pass(context.Context) (acted bool, took cli.Measured, err error) {
+func (d *Disruption) Pass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
 	d.clock.set(d.w.Now)
-	took = cli.Measure(func() { _, err = d.control.Reconcile(d.ctx) })
+	took = cli.MeasureWork(func() { _, err = d.control.Reconcile(d.ctx) })
 	if err != nil {
 		return false, took, fmt.Errorf("reconcile: %w", err)
 	}
@@ -234,8 +234,8 @@ func (p *provider) GetSupportedNodeClasses() []status.Object {
 }
 
 // cheapest is the cheapest offering that the requirements allow.
-func (p *provider) cheapest(want reqs.Requirements) catalog.Offer {
-	var best catalog.Offer
+func (p *provider) cheapest(want reqs.Requirements) instancetypes.Offer {
+	var best instancetypes.Offer
 	price := 0.0
 	for _, t := range p.types {
 		if t.Requirements.Intersects(want) != nil {
@@ -244,7 +244,7 @@ func (p *provider) cheapest(want reqs.Requirements) catalog.Offer {
 		for _, o := range t.Offerings.Available().Compatible(want) {
 			if best.Type == "" || o.Price < price {
 				price = o.Price
-				best = catalog.Offer{Type: t.Name, Zone: o.Requirements.Get(corev1.LabelTopologyZone).Any(), CapacityType: o.Requirements.Get(karpv1.CapacityTypeLabelKey).Any()}
+				best = instancetypes.Offer{Type: t.Name, Zone: o.Requirements.Get(corev1.LabelTopologyZone).Any(), CapacityType: o.Requirements.Get(karpv1.CapacityTypeLabelKey).Any()}
 			}
 		}
 	}

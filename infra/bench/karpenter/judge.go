@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/utils/pdb"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 // Judge asks Karpenter's disruption controller about a cluster: which nodes it would take, how many its budgets let go, and whether
@@ -36,7 +36,7 @@ type Judge struct {
 	queue    *disruption.Queue
 	cost     *cost.ClusterCost
 	base     disruptionMethods
-	types    map[string]catalog.Type
+	types    map[string]instancetypes.Type
 	made     int
 	said     lastWords
 }

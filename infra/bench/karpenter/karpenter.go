@@ -1,7 +1,7 @@
 // Package karpenter runs Karpenter's own scheduler on a workload file, as its provisioner does: default options, one
 // worker, preferences respected. It is the peer that the bench puts beside Joiner's packer.
 //
-// Instance types are those that catalog.Resolve gives, which a test of that package holds against Karpenter's provider.
+// Instance types are those that instancetypes.ResolveTypes gives, which a test of that package holds against Karpenter's provider.
 // Reading the cluster and making objects is not part of what is measured, NewTopology, NewScheduler and Solve are.
 package karpenter
 
@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/utils/nodepool"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/workload"
 )
 
@@ -39,10 +39,10 @@ const launchTypes = 60
 // turns its log off. It is called once.
 func Prepare() {
 	log.SetLogger(logr.Discard())
-	karpv1.WellKnownLabels = karpv1.WellKnownLabels.Insert(awsv1.WellKnownLabels()...).Insert(catalog.LabelZoneID)
+	karpv1.WellKnownLabels = karpv1.WellKnownLabels.Insert(awsv1.WellKnownLabels()...).Insert(instancetypes.LabelZoneID)
 	karpv1.RestrictedLabelDomains = karpv1.RestrictedLabelDomains.Insert(awsv1.Group)
 	scheduling.MaxInstanceTypes = launchTypes
-	cloudprovider.ReservationIDLabel = catalog.LabelReservationID
+	cloudprovider.ReservationIDLabel = instancetypes.LabelReservationID
 }
 
 // Input is a workload in Karpenter's terms.
@@ -59,7 +59,7 @@ type Input struct {
 }
 
 // Read translates the workload. The context only carries options.
-func Read(f workload.File, c catalog.Catalog) (*Input, error) {
+func Read(f workload.File, c instancetypes.Catalog) (*Input, error) {
 	ctx := withOptions(context.Background())
 	in := &Input{file: f, refused: map[string][]string{}, types: map[string][]*cloudprovider.InstanceType{}, store: newStore()}
 	all := instanceTypes(c)
@@ -126,14 +126,14 @@ func (in *Input) Solve(ctx context.Context) (scheduling.Results, error) {
 // Placement says in groups what Karpenter decided. Type, zone and capacity type are those of the cheapest offering that a
 // claim allows.
 func (in *Input) Placement(r scheduling.Results) workload.Placement {
-	names := in.file.Names()
+	names := in.file.IndexNames()
 	out := workload.Placement{Tool: "karpenter", Workload: in.file.Name, Pods: in.file.Pending(), NodeClaims: []workload.NodeClaim{},
 		OnExisting: []workload.OnNode{}, Unplaced: []workload.Unplaced{}}
 	placed := map[string]int{}
 	group := func(pods []*corev1.Pod) map[string]int {
 		m := map[string]int{}
 		for _, p := range pods {
-			g := names.Group(p.Namespace + "/" + p.Name)
+			g := names.GroupOf(p.Namespace + "/" + p.Name)
 			m[g]++
 			placed[g]++
 		}
@@ -153,7 +153,7 @@ func (in *Input) Placement(r scheduling.Results) workload.Placement {
 	}
 	reasons := map[string]string{}
 	for p, err := range r.PodErrors { // the reason of one pod stands for its group, that of the first by name
-		g := names.Group(p.Namespace + "/" + p.Name)
+		g := names.GroupOf(p.Namespace + "/" + p.Name)
 		if text := err.Error(); reasons[g] == "" || text < reasons[g] {
 			reasons[g] = text
 		}
@@ -168,7 +168,7 @@ func (in *Input) Placement(r scheduling.Results) workload.Placement {
 		homeless(g.Name, g.Count)
 	}
 	for i := range in.file.Pods {
-		homeless(workload.Key(&in.file.Pods[i]), 1)
+		homeless(workload.PodKey(&in.file.Pods[i]), 1)
 	}
 	return out
 }

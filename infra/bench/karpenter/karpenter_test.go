@@ -21,11 +21,11 @@ import (
 // with a faulty request is never asked about.
 func TestPeerPlansLikeKarpenter(t *testing.T) {
 	Prepare()
-	f, err := workload.Load(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")
+	f, err := workload.LoadWorkload(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cli.Catalog("")
+	c, err := cli.ReadCatalog("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,11 +54,11 @@ func TestPeerPlansLikeKarpenter(t *testing.T) {
 
 func TestTimeIsUp(t *testing.T) {
 	Prepare()
-	f, err := workload.Load(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")
+	f, err := workload.LoadWorkload(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := cli.Catalog("")
+	c, err := cli.ReadCatalog("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/karpenter/pkg/state/virtualpods"
 
 	"joiner/infra/bench/manifests"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 // Provision is what Karpenter's provisioner decides about the cluster in one pass. Sold is what AWS sells there.
-func Provision(ctx context.Context, c *manifests.Cluster, sold catalog.Catalog) (manifests.Outcome, error) {
+func Provision(ctx context.Context, c *manifests.Cluster, sold instancetypes.Catalog) (manifests.Outcome, error) {
 	ctx = optionsOf(ctx, c.Settings)
 	store, err := newReader(c)
 	if err != nil {
@@ -139,7 +139,7 @@ type classSeller struct {
 	cloudprovider.CloudProvider // nil: a call that is not below must be loud
 
 	c       *manifests.Cluster
-	sold    catalog.Catalog
+	sold    instancetypes.Catalog
 	byClass map[string][]*cloudprovider.InstanceType
 }
 

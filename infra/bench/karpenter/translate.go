@@ -14,18 +14,18 @@ import (
 	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
-	"joiner/pkg/catalog"
-	amounts "joiner/pkg/resource"
+	"joiner/pkg/model/instancetypes"
+	amounts "joiner/pkg/model/resources"
 	"joiner/pkg/workload"
 )
 
 // instanceTypes are what a plain EC2NodeClass gives.
-func instanceTypes(c catalog.Catalog) []*cloudprovider.InstanceType {
-	return translated(catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created()))
+func instanceTypes(c instancetypes.Catalog) []*cloudprovider.InstanceType {
+	return translated(instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime()))
 }
 
 // translated are the types in Karpenter's terms.
-func translated(types []catalog.Type) []*cloudprovider.InstanceType {
+func translated(types []instancetypes.Type) []*cloudprovider.InstanceType {
 	var out []*cloudprovider.InstanceType
 	for _, t := range types {
 		it := &cloudprovider.InstanceType{
@@ -44,14 +44,14 @@ func translated(types []catalog.Type) []*cloudprovider.InstanceType {
 }
 
 // offeringOf says of which reservation the offering is, or that it is of none.
-func offeringOf(o catalog.Offering) *cloudprovider.Offering {
+func offeringOf(o instancetypes.Offering) *cloudprovider.Offering {
 	out := &cloudprovider.Offering{Price: o.Price, Available: o.Available, Requirements: scheduling.NewLabelRequirements(map[string]string{
 		corev1.LabelTopologyZone: o.Zone, karpv1.CapacityTypeLabelKey: o.CapacityType,
 	})}
 	if o.ZoneID != "" {
-		out.Requirements.Add(scheduling.NewRequirement(catalog.LabelZoneID, corev1.NodeSelectorOpIn, o.ZoneID))
+		out.Requirements.Add(scheduling.NewRequirement(instancetypes.LabelZoneID, corev1.NodeSelectorOpIn, o.ZoneID))
 	}
-	for _, key := range []string{catalog.LabelReservationID, catalog.LabelReservation, catalog.LabelInterruptible} {
+	for _, key := range []string{instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
 		if value, _ := o.Label(key); value != "" {
 			out.Requirements.Add(scheduling.NewRequirement(key, corev1.NodeSelectorOpIn, value))
 		} else {
@@ -79,7 +79,7 @@ func quantities(l amounts.List) corev1.ResourceList {
 // addPods makes the pods that wait and those of the DaemonSets.
 func (in *Input) addPods() {
 	for _, g := range in.file.Groups {
-		if why := workload.Refusals(g.Pod.Spec); len(why) > 0 {
+		if why := workload.PodRefusals(g.Pod.Spec); len(why) > 0 {
 			in.refused[g.Name] = why
 			continue
 		}
@@ -92,12 +92,12 @@ func (in *Input) addPods() {
 		if p.Namespace == "" {
 			p.Namespace = workload.DefaultNamespace
 		}
-		if why := workload.Refusals(p.Spec); len(why) > 0 {
-			in.refused[workload.Key(p)] = why
+		if why := workload.PodRefusals(p.Spec); len(why) > 0 {
+			in.refused[workload.PodKey(p)] = why
 			continue
 		}
-		p.UID = types.UID(workload.UID(p.Namespace, p.Name))
-		p.CreationTimestamp = metav1.NewTime(workload.Created())
+		p.UID = types.UID(workload.PodUID(p.Namespace, p.Name))
+		p.CreationTimestamp = metav1.NewTime(workload.CreationTime())
 		in.pods = append(in.pods, waiting(p))
 	}
 	for _, d := range in.file.DaemonSets {
@@ -131,7 +131,7 @@ func podOf(g workload.Group, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace(), Name: name, Labels: g.Pod.Labels, Annotations: g.Pod.Annotations,
-			UID: types.UID(workload.UID(g.Namespace(), name)), CreationTimestamp: metav1.NewTime(workload.Created()),
+			UID: types.UID(workload.PodUID(g.Namespace(), name)), CreationTimestamp: metav1.NewTime(workload.CreationTime()),
 		},
 		Spec: g.Pod.Spec,
 	}
@@ -144,9 +144,9 @@ func waiting(p *corev1.Pod) *corev1.Pod {
 }
 
 // addNodes makes the nodes that exist, with a NodeClaim each where a pool made them, and the pods on them.
-func (in *Input) addNodes(ctx context.Context, c catalog.Catalog) error {
-	sold := map[string]catalog.Type{}
-	for _, t := range catalog.Resolve(c, catalog.DefaultClass(c), nil, workload.Created()) {
+func (in *Input) addNodes(ctx context.Context, c instancetypes.Catalog) error {
+	sold := map[string]instancetypes.Type{}
+	for _, t := range instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime()) {
 		sold[t.Name] = t
 	}
 	pools := map[string]*karpv1.NodePool{}
@@ -192,7 +192,7 @@ func (in *Input) addNodes(ctx context.Context, c catalog.Catalog) error {
 	return nil
 }
 
-func nodeOf(n workload.Node, t catalog.Type, pool *karpv1.NodePool, zoneID string) *corev1.Node {
+func nodeOf(n workload.Node, t instancetypes.Type, pool *karpv1.NodePool, zoneID string) *corev1.Node {
 	labels := t.Requirements.Labels()
 	taints := n.Taints
 	if pool != nil {
@@ -201,12 +201,12 @@ func nodeOf(n workload.Node, t catalog.Type, pool *karpv1.NodePool, zoneID strin
 		labels[karpv1.NodePoolLabelKey] = pool.Name
 	}
 	maps.Copy(labels, map[string]string{
-		corev1.LabelTopologyZone: n.Zone, catalog.LabelZoneID: zoneID, karpv1.CapacityTypeLabelKey: n.CapacityType,
+		corev1.LabelTopologyZone: n.Zone, instancetypes.LabelZoneID: zoneID, karpv1.CapacityTypeLabelKey: n.CapacityType,
 		corev1.LabelHostname: n.Name, karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true",
 	})
 	maps.Copy(labels, n.Labels)
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels, CreationTimestamp: metav1.NewTime(workload.Created())},
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels, CreationTimestamp: metav1.NewTime(workload.CreationTime())},
 		Spec:       corev1.NodeSpec{ProviderID: "aws:///" + n.Zone + "/" + n.Name, Taints: taints},
 		Status: corev1.NodeStatus{
 			Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
@@ -215,7 +215,7 @@ func nodeOf(n workload.Node, t catalog.Type, pool *karpv1.NodePool, zoneID strin
 	}
 }
 
-func claimOf(n *corev1.Node, t catalog.Type) *karpv1.NodeClaim {
+func claimOf(n *corev1.Node, t instancetypes.Type) *karpv1.NodeClaim {
 	c := &karpv1.NodeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "claim-" + n.Name, UID: types.UID("claim-" + n.Name), Labels: n.Labels, CreationTimestamp: n.CreationTimestamp},
 		Spec:       karpv1.NodeClaimSpec{Taints: n.Spec.Taints},

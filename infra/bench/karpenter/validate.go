@@ -16,10 +16,10 @@ import (
 	reqs "sigs.k8s.io/karpenter/pkg/scheduling"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/disrupt"
-	"joiner/pkg/plan"
+	joinerdisruption "joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
 )
 
 // Objection is why Karpenter would not let a command pass.
@@ -38,7 +38,7 @@ func object(rule, format string, args ...any) error {
 
 // Validate reports what Karpenter has against the command, as an *Objection, and then shows it to Karpenter as begun: commands are
 // handed in in the order in which they begin.
-func (j *Judge) Validate(c disrupt.Command) error {
+func (j *Judge) Validate(c joinerdisruption.Command) error {
 	method := j.methodOf(c)
 	all, totals, err := disruption.GetCandidatesWithTotals(j.ctx, j.cluster, j.store, silent{}, j.clock, j.provider,
 		method.ShouldDisrupt, method.Class(), j.queue, j.cost)
@@ -69,7 +69,7 @@ func (j *Judge) Validate(c disrupt.Command) error {
 	return objection
 }
 
-func (j *Judge) methodOf(c disrupt.Command) disruption.Method {
+func (j *Judge) methodOf(c joinerdisruption.Command) disruption.Method {
 	switch {
 	case c.Reason == api.DisruptionEmpty:
 		return j.base.empty
@@ -87,7 +87,7 @@ func (j *Judge) methodOf(c disrupt.Command) disruption.Method {
 }
 
 // against is what the rules of the method have against the command about those candidates. Its replacements are there afterwards.
-func (j *Judge) against(method disruption.Method, set []*disruption.Candidate, totals map[string]disruption.NodePoolTotals, c disrupt.Command) error {
+func (j *Judge) against(method disruption.Method, set []*disruption.Candidate, totals map[string]disruption.NodePoolTotals, c joinerdisruption.Command) error {
 	switch method {
 	case j.base.empty:
 		valid, err := j.base.consolidation.empty.Validate(j.ctx, disruption.Command{Candidates: set}, 0)
@@ -148,7 +148,7 @@ func (j *Judge) againstDrift(m disruption.Method, set []*disruption.Candidate, l
 
 // againstPrice holds what may be launched against what goes: whatever is launched must be cheaper, in the worst case. One for several must
 // be cheaper than any of them that is of a type that it may be.
-func (j *Judge) againstPrice(set []*disruption.Candidate, c disrupt.Command) error {
+func (j *Judge) againstPrice(set []*disruption.Candidate, c joinerdisruption.Command) error {
 	before, after, spot := 0.0, 0.0, true
 	cheapest := map[string]float64{}
 	for _, x := range set {
@@ -231,7 +231,7 @@ func (j *Judge) worst(l plan.Launch) float64 {
 }
 
 // commandOf is the command in Karpenter's terms, with the choice of each launch as its type.
-func (j *Judge) commandOf(set []*disruption.Candidate, c disrupt.Command) disruption.Command {
+func (j *Judge) commandOf(set []*disruption.Candidate, c joinerdisruption.Command) disruption.Command {
 	out := disruption.Command{Candidates: set}
 	for _, l := range c.Launches {
 		n := &scheduling.NodeClaim{}
@@ -250,7 +250,7 @@ func (j *Judge) commandOf(set []*disruption.Candidate, c disrupt.Command) disrup
 }
 
 // launch adds the replacements of the command: as nodes that are long ready, else as claims whose nodes are on their way.
-func (j *Judge) launch(c disrupt.Command, ready bool) error {
+func (j *Judge) launch(c joinerdisruption.Command, ready bool) error {
 	for _, l := range c.Launches {
 		j.made++
 		node := j.nodeOf(l, fmt.Sprintf("replacement-%d", j.made))
@@ -283,7 +283,7 @@ func (j *Judge) nodeOf(l plan.Launch, name string) *corev1.Node {
 	labels := t.Requirements.Labels()
 	maps.Copy(labels, l.Labels)
 	maps.Copy(labels, map[string]string{
-		corev1.LabelTopologyZone: l.Choice.Zone, catalog.LabelZoneID: l.Choice.ZoneID, karpv1.CapacityTypeLabelKey: l.Choice.CapacityType,
+		corev1.LabelTopologyZone: l.Choice.Zone, instancetypes.LabelZoneID: l.Choice.ZoneID, karpv1.CapacityTypeLabelKey: l.Choice.CapacityType,
 		corev1.LabelHostname: name, karpv1.NodePoolLabelKey: l.Pool, karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true",
 	})
 	node := &corev1.Node{
@@ -293,7 +293,7 @@ func (j *Judge) nodeOf(l plan.Launch, name string) *corev1.Node {
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 	for _, x := range l.Taints {
-		if !(cluster.Taint{Key: x.Key}).Hold() {
+		if !(cluster.Taint{Key: x.Key}).IsNomination() {
 			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: x.Key, Value: x.Value, Effect: corev1.TaintEffect(x.Effect)})
 		}
 	}
@@ -302,7 +302,7 @@ func (j *Judge) nodeOf(l plan.Launch, name string) *corev1.Node {
 
 // Would is what Karpenter would do about the node alone for the reason, if its budgets let it: delete, replace, or nothing.
 func (j *Judge) Would(claim string, reason api.DisruptionReason) (string, error) {
-	m := j.methodOf(disrupt.Command{Reason: reason, Claims: []string{claim}})
+	m := j.methodOf(joinerdisruption.Command{Reason: reason, Claims: []string{claim}})
 	all, err := j.candidatesOf(m)
 	if err != nil {
 		return "", err

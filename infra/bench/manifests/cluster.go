@@ -16,7 +16,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclass"
 )
 
@@ -40,12 +40,12 @@ type Cluster struct {
 
 // Settings are what no object says.
 type Settings struct {
-	Types             []string         `json:"types"`                       // that AWS sells
-	SoldOut           []catalog.Offer  `json:"soldOut,omitempty"`           // that AWS refused lately
-	Reserved          map[string]int64 `json:"reserved,omitempty"`          // instances that reservations have left, by id
-	Partitions        map[string]int64 `json:"partitions,omitempty"`        // of placement groups, by id
-	RelaxMinValues    bool             `json:"relaxMinValues,omitempty"`    // minValuesPolicy BestEffort
-	IgnorePreferences bool             `json:"ignorePreferences,omitempty"` // preferencePolicy Ignore
+	Types             []string              `json:"types"`                       // that AWS sells
+	SoldOut           []instancetypes.Offer `json:"soldOut,omitempty"`           // that AWS refused lately
+	Reserved          map[string]int64      `json:"reserved,omitempty"`          // instances that reservations have left, by id
+	Partitions        map[string]int64      `json:"partitions,omitempty"`        // of placement groups, by id
+	RelaxMinValues    bool                  `json:"relaxMinValues,omitempty"`    // minValuesPolicy BestEffort
+	IgnorePreferences bool                  `json:"ignorePreferences,omitempty"` // preferencePolicy Ignore
 }
 
 // Now is the time at which every cluster is looked at.
@@ -55,9 +55,9 @@ func Now() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 const memoryOverhead = 0.075
 
 // Catalog is what AWS sells of all.
-func (c *Cluster) Catalog(all catalog.Catalog) (catalog.Catalog, error) {
+func (c *Cluster) Catalog(all instancetypes.Catalog) (instancetypes.Catalog, error) {
 	out := all
-	out.Types = make([]catalog.Facts, 0, len(c.Settings.Types))
+	out.Types = make([]instancetypes.Facts, 0, len(c.Settings.Types))
 	for _, name := range c.Settings.Types {
 		f, ok := all.Find(name)
 		if !ok {
@@ -65,7 +65,7 @@ func (c *Cluster) Catalog(all catalog.Catalog) (catalog.Catalog, error) {
 		}
 		out.Types = append(out.Types, f)
 	}
-	slices.SortFunc(out.Types, func(a, b catalog.Facts) int { return compareNames(a.Name, b.Name) })
+	slices.SortFunc(out.Types, func(a, b instancetypes.Facts) int { return compareNames(a.Name, b.Name) })
 	return out, nil
 }
 
@@ -80,39 +80,39 @@ func compareNames(a, b string) int {
 }
 
 // Marks are what AWS refused lately.
-func (c *Cluster) Marks() []catalog.Mark {
-	var out []catalog.Mark
+func (c *Cluster) Marks() []instancetypes.UnavailableOffering {
+	var out []instancetypes.UnavailableOffering
 	for _, o := range c.Settings.SoldOut {
-		out = append(out, catalog.Mark{Offer: o, Until: Now().Add(time.Minute), Why: "InsufficientInstanceCapacity", Times: 1})
+		out = append(out, instancetypes.UnavailableOffering{Offer: o, Until: Now().Add(time.Minute), Why: "InsufficientInstanceCapacity", Times: 1})
 	}
 	return out
 }
 
 // Class is the EC2NodeClass of that name with what AWS says about it.
-func (c *Cluster) Class(name string) (catalog.Class, bool) {
+func (c *Cluster) Class(name string) (instancetypes.Class, bool) {
 	for i := range c.NodeClasses {
 		if c.NodeClasses[i].Name == name {
-			class := nodeclass.Describe(&c.NodeClasses[i])
+			class := nodeclass.DescribeClass(&c.NodeClasses[i])
 			c.complete(&class)
 			return class, true
 		}
 	}
-	return catalog.Class{}, false
+	return instancetypes.Class{}, false
 }
 
 // complete fills in what the object does not say.
-func (c *Cluster) complete(class *catalog.Class) {
+func (c *Cluster) complete(class *instancetypes.Class) {
 	class.MemoryOverhead = memoryOverhead
 	for i := range class.Reservations {
 		class.Reservations[i].Remaining = c.Settings.Reserved[class.Reservations[i].ID]
 	}
 	if g := class.Placement; g != nil {
-		class.Placement = &catalog.Placement{ID: g.ID, Name: "group-" + g.ID, Strategy: "partition", Partitions: c.Settings.Partitions[g.ID]}
+		class.Placement = &instancetypes.Placement{ID: g.ID, Name: "group-" + g.ID, Strategy: "partition", Partitions: c.Settings.Partitions[g.ID]}
 	}
 }
 
 // Resolve lists the types that the class can have, of those that are sold.
-func (c *Cluster) Resolve(sold catalog.Catalog, class string) []catalog.Type {
+func (c *Cluster) Resolve(sold instancetypes.Catalog, class string) []instancetypes.Type {
 	k, _ := c.Class(class)
-	return catalog.Resolve(sold, k, c.Marks(), Now())
+	return instancetypes.ResolveTypes(sold, k, c.Marks(), Now())
 }

@@ -12,18 +12,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/kube"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/providers/kube"
 )
 
 // Snapshot is the cluster as Joiner reads it, with the catalog and the rules of its settings.
-func (c *Cluster) Snapshot(ctx context.Context, all catalog.Catalog) (cluster.Snapshot, error) {
+func (c *Cluster) Snapshot(ctx context.Context, all instancetypes.Catalog) (cluster.Snapshot, error) {
 	client, err := kube.New(kube.Config{Endpoint: "https://cluster.invalid", Transport: c, Now: Now})
 	if err != nil {
 		return cluster.Snapshot{}, fmt.Errorf("read cluster: %w", err)
 	}
-	s, err := client.Snapshot(ctx)
+	s, err := client.ReadSnapshot(ctx)
 	if err == nil {
 		s, err = client.WithVolumes(ctx, s)
 	}
@@ -37,7 +37,7 @@ func (c *Cluster) Snapshot(ctx context.Context, all catalog.Catalog) (cluster.Sn
 		return s, err
 	}
 	s.SoldOut = c.Marks()
-	s.Rules = cluster.Rules{RelaxMinValues: c.Settings.RelaxMinValues, IgnorePreferences: c.Settings.IgnorePreferences}
+	s.Rules = cluster.Settings{RelaxMinValues: c.Settings.RelaxMinValues, IgnorePreferences: c.Settings.IgnorePreferences}
 	return s, nil
 }
 

@@ -14,7 +14,7 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	api "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
-	"joiner/pkg/manifest"
+	"joiner/pkg/workload/manifest"
 )
 
 // settingsName is the ConfigMap that settings are written in.
@@ -116,7 +116,7 @@ func prune(tree map[string]any) map[string]any {
 
 // Read reads what YAML wrote.
 func Read(path string, text []byte) (*Cluster, error) {
-	docs, err := manifest.Parse(path, text)
+	docs, err := manifest.ParseManifests(path, text)
 	if err != nil {
 		return nil, fmt.Errorf("read cluster: %w", err)
 	}

@@ -20,11 +20,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/launch"
-	"joiner/pkg/require"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/nodeclaim/launch"
 )
 
 const (
@@ -36,7 +36,7 @@ const (
 type launchCase struct {
 	*rand.Rand
 	prices []int
-	types  []catalog.Type
+	types  []instancetypes.Type
 	claim  cluster.Claim
 }
 
@@ -51,7 +51,7 @@ func newLaunchCase(seed uint64) *launchCase {
 	for i := range kinds {
 		s.types = append(s.types, s.newType(i, reserved))
 	}
-	s.claim = cluster.Claim{Name: "claim", UID: "uid", Pool: "general", Class: "default", Requirements: s.requirements(), Requests: resource.List{CPU: s.Int64N(12_000)}}
+	s.claim = cluster.Claim{Name: "claim", UID: "uid", Pool: "general", Class: "default", Requirements: s.requirements(), Requests: resources.List{CPU: s.Int64N(12_000)}}
 	return s
 }
 
@@ -61,69 +61,69 @@ func (s *launchCase) price() float64 {
 	return float64(p+1) / 1_000
 }
 
-func (s *launchCase) newType(i int, reserved bool) catalog.Type {
+func (s *launchCase) newType(i int, reserved bool) instancetypes.Type {
 	family, size := fmt.Sprintf("f%d", s.IntN(5)), fmt.Sprintf("s%d", i)
 	if s.IntN(10) == 0 {
 		size = "metal-" + size
 	}
-	t := catalog.Type{Name: family + "." + size, ImageID: "ami-1", MaxPods: 110, Capacity: resource.List{CPU: int64(1+s.IntN(16)) * 1_000, Memory: 64 << 30, Pods: 110}}
+	t := instancetypes.Type{Name: family + "." + size, ImageID: "ami-1", MaxPods: 110, Capacity: resources.List{CPU: int64(1+s.IntN(16)) * 1_000, Memory: 64 << 30, Pods: 110}}
 	if s.IntN(10) == 0 {
-		t.Capacity = t.Capacity.With(catalog.ResourceNVIDIA, 1)
+		t.Capacity = t.Capacity.With(instancetypes.ResourceNVIDIA, 1)
 	}
 	t.Allocatable = t.Capacity
 	for _, zone := range []string{"a", "b", "c"} {
-		for _, ct := range []string{catalog.Spot, catalog.OnDemand} {
+		for _, ct := range []string{instancetypes.Spot, instancetypes.OnDemand} {
 			if s.IntN(4) > 0 {
-				t.Offerings = append(t.Offerings, catalog.Offering{Offer: catalog.Offer{CapacityType: ct, Type: t.Name, Zone: zone}, Price: s.price(), Available: s.IntN(5) > 0})
+				t.Offerings = append(t.Offerings, instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: ct, Type: t.Name, Zone: zone}, Price: s.price(), Available: s.IntN(5) > 0})
 			}
 		}
 		for n := 0; reserved && s.IntN(3) == 0; n++ {
 			t.Offerings = append(t.Offerings, s.reservation(t.Name, zone, n))
 		}
 	}
-	catalog.SortOfferings(t.Offerings)
-	t.Requirements = require.NewSet(require.Of(catalog.LabelType, t.Name), require.Of(awsv1.LabelInstanceFamily, family), require.Of(awsv1.LabelInstanceSize, size),
-		require.Of(catalog.LabelZone, "a", "b", "c"), require.Of(catalog.LabelCapacityType, catalog.Spot, catalog.OnDemand, catalog.Reserved))
+	instancetypes.SortOfferings(t.Offerings)
+	t.Requirements = requirements.NewSet(requirements.Of(instancetypes.LabelType, t.Name), requirements.Of(awsv1.LabelInstanceFamily, family), requirements.Of(awsv1.LabelInstanceSize, size),
+		requirements.Of(instancetypes.LabelZone, "a", "b", "c"), requirements.Of(instancetypes.LabelCapacityType, instancetypes.Spot, instancetypes.OnDemand, instancetypes.Reserved))
 	return t
 }
 
 // reservation has room for another number of instances than the others of its zone, or for none.
-func (s *launchCase) reservation(name, zone string, n int) catalog.Offering {
-	r := &catalog.Reservation{ID: fmt.Sprintf("cr-%s-%s-%d", name, zone, n), Kind: "default", Remaining: int64(n*10 + 1 + s.IntN(9)), Interruptible: s.IntN(4) == 0}
+func (s *launchCase) reservation(name, zone string, n int) instancetypes.Offering {
+	r := &instancetypes.Reservation{ID: fmt.Sprintf("cr-%s-%s-%d", name, zone, n), Kind: "default", Remaining: int64(n*10 + 1 + s.IntN(9)), Interruptible: s.IntN(4) == 0}
 	if s.IntN(3) == 0 {
-		r.Kind, r.Interruptible = catalog.CapacityBlock, false
+		r.Kind, r.Interruptible = instancetypes.CapacityBlock, false
 	}
 	if s.IntN(4) == 0 {
 		r.Remaining = 0
 	}
-	return catalog.Offering{Offer: catalog.Offer{CapacityType: catalog.Reserved, Type: name, Zone: zone}, Price: s.price() / 1e7, Available: r.Remaining > 0 && s.IntN(6) > 0, Reservation: r}
+	return instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: instancetypes.Reserved, Type: name, Zone: zone}, Price: s.price() / 1e7, Available: r.Remaining > 0 && s.IntN(6) > 0, Reservation: r}
 }
 
-func (s *launchCase) requirements() require.Set {
-	all := []require.Requirement{}
+func (s *launchCase) requirements() requirements.Set {
+	all := []requirements.Requirement{}
 	if s.IntN(2) == 0 {
-		all = append(all, require.Of(catalog.LabelCapacityType, [][]string{{catalog.Spot}, {catalog.OnDemand}, {catalog.Spot, catalog.OnDemand}, {catalog.Reserved}, {catalog.Reserved, catalog.OnDemand}}[s.IntN(5)]...))
+		all = append(all, requirements.Of(instancetypes.LabelCapacityType, [][]string{{instancetypes.Spot}, {instancetypes.OnDemand}, {instancetypes.Spot, instancetypes.OnDemand}, {instancetypes.Reserved}, {instancetypes.Reserved, instancetypes.OnDemand}}[s.IntN(5)]...))
 	}
 	if s.IntN(3) == 0 {
-		all = append(all, require.Of(catalog.LabelZone, [][]string{{"a"}, {"a", "b"}, {"b", "c"}}[s.IntN(3)]...))
+		all = append(all, requirements.Of(instancetypes.LabelZone, [][]string{{"a"}, {"a", "b"}, {"b", "c"}}[s.IntN(3)]...))
 	}
 	if s.IntN(4) == 0 {
-		all = append(all, require.Of(awsv1.LabelInstanceFamily, "f0", "f1", "f2"))
+		all = append(all, requirements.Of(awsv1.LabelInstanceFamily, "f0", "f1", "f2"))
 	}
 	if s.IntN(3) == 0 {
-		key := []string{catalog.LabelType, awsv1.LabelInstanceFamily, catalog.LabelZone}[s.IntN(3)]
-		r := require.Any(key)
+		key := []string{instancetypes.LabelType, awsv1.LabelInstanceFamily, instancetypes.LabelZone}[s.IntN(3)]
+		r := requirements.Any(key)
 		r.MinValues = 1 + s.IntN(3)
 		all = append(all, r)
 	}
-	return require.NewSet(all...)
+	return requirements.NewSet(all...)
 }
 
 // ours are the offers that Joiner asks for, nil for none.
 func (s *launchCase) ours(t *testing.T) []string {
-	o, err := launch.Choose(launch.Input{Claim: s.claim, Class: launchClass(t), Resolved: catalog.Class{Name: "default", Ready: true}, Types: s.types,
+	o, err := launch.ChooseOrder(launch.Input{Claim: s.claim, Class: launchClass(t), Resolved: instancetypes.Class{Name: "default", Ready: true}, Types: s.types,
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Region: "r"}})
-	if _, none := errors.AsType[*catalog.NoCapacityError](err); none {
+	if _, none := errors.AsType[*instancetypes.NoCapacityError](err); none {
 		return nil
 	}
 	if err != nil {
@@ -176,12 +176,12 @@ func (s *launchCase) theirs() (offers []string, known bool) {
 	for _, t := range left {
 		for _, o := range t.Offerings.Available().Compatible(want) {
 			if id := o.ReservationID(); id == "" || o.ReservationCapacity > 0 {
-				offer := catalog.Offer{CapacityType: o.CapacityType(), Type: t.Name, Zone: o.Zone()}
+				offer := instancetypes.Offer{CapacityType: o.CapacityType(), Type: t.Name, Zone: o.Zone()}
 				byCapacityType[o.CapacityType()] = append(byCapacityType[o.CapacityType()], offer.String()+" "+id)
 			}
 		}
 	}
-	for _, ct := range []string{catalog.Reserved, catalog.Spot, catalog.OnDemand} {
+	for _, ct := range []string{instancetypes.Reserved, instancetypes.Spot, instancetypes.OnDemand} {
 		if out := byCapacityType[ct]; len(out) > 0 {
 			slices.Sort(out)
 			return out, true
@@ -190,7 +190,7 @@ func (s *launchCase) theirs() (offers []string, known bool) {
 	return nil, true
 }
 
-func peerRequirements(s require.Set) scheduling.Requirements {
+func peerRequirements(s requirements.Set) scheduling.Requirements {
 	out := scheduling.NewRequirements()
 	for _, r := range s.All() {
 		var least *int
@@ -202,10 +202,10 @@ func peerRequirements(s require.Set) scheduling.Requirements {
 	return out
 }
 
-func peerAmounts(l resource.List) corev1.ResourceList {
+func peerAmounts(l resources.List) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range l.Names() {
-		if name == resource.CPU {
+		if name == resources.CPU {
 			out[corev1.ResourceCPU] = *apiresource.NewMilliQuantity(l.CPU, apiresource.DecimalSI)
 			continue
 		}
@@ -214,7 +214,7 @@ func peerAmounts(l resource.List) corev1.ResourceList {
 	return out
 }
 
-func peerOf(t catalog.Type) *cloudprovider.InstanceType {
+func peerOf(t instancetypes.Type) *cloudprovider.InstanceType {
 	out := &cloudprovider.InstanceType{Name: t.Name, Requirements: peerRequirements(t.Requirements), Capacity: peerAmounts(t.Capacity),
 		Overhead: &cloudprovider.InstanceTypeOverhead{KubeReserved: peerAmounts(t.Capacity.Sub(t.Allocatable))}}
 	for _, o := range t.Offerings {
@@ -240,7 +240,7 @@ func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(launches) {
 		s := newLaunchCase(seed)
-		if countsForbiddenValues && slices.ContainsFunc(s.claim.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 0 && !r.Not }) {
+		if countsForbiddenValues && slices.ContainsFunc(s.claim.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 && !r.Not }) {
 			continue
 		}
 		want, known := s.theirs()
@@ -257,7 +257,7 @@ func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 			if slices.ContainsFunc(got, func(o string) bool { return o[len(o)-1] != ' ' }) {
 				seen["reserved"]++
 			}
-			if slices.ContainsFunc(s.claim.Requirements.All(), func(r require.Requirement) bool { return r.MinValues > 0 }) {
+			if slices.ContainsFunc(s.claim.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 }) {
 				seen["minValues"]++
 			}
 		}
@@ -271,7 +271,7 @@ func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 }
 
 // describeOffers lists types and offers for people.
-func describeOffers(types []catalog.Type) string {
+func describeOffers(types []instancetypes.Type) string {
 	text := ""
 	for _, t := range types {
 		text += "\n" + t.Name + " " + t.Capacity.String()

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/discover"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/providers/discovery"
 )
 
 const imageWorlds = 5_000
@@ -175,9 +175,9 @@ func (w *imageWorld) ours(t *testing.T) []string {
 	if err := yaml.UnmarshalStrict([]byte(w.class), class); err != nil {
 		t.Fatal(err)
 	}
-	f := &discover.Finder{Region: "us-west-2", Cluster: "demo", Version: w.version, Now: imageNow}
+	f := &discovery.ClassResolver{Region: "us-west-2", Cluster: "demo", Version: w.version, Now: imageNow}
 	f.EC2, f.SSM = w.clients()
-	nodeclass.Update(class, f.Find(context.Background(), class), imageNow())
+	nodeclass.UpdateStatus(class, f.FindAll(context.Background(), class), imageNow())
 	if c, _ := class.StatusConditions().Get(awsv1.ConditionAMIsReady); c.Reason == awsv1.ReasonUnsupportedAlias {
 		return []string{c.Reason}
 	}

@@ -9,7 +9,7 @@ import (
 	peererrors "github.com/aws/karpenter-provider-aws/pkg/errors"
 	"github.com/aws/smithy-go"
 
-	"joiner/pkg/awscode"
+	"joiner/pkg/nodeclaim/awserrors"
 )
 
 // launchErrors are codes of AWS with messages that come with them.
@@ -30,7 +30,7 @@ func launchErrors() []smithy.GenericAPIError {
 func TestFailedLaunchesHaveKarpentersReason(t *testing.T) {
 	for _, e := range launchErrors() {
 		want, _ := peererrors.ToReasonMessage(&e)
-		if got, _ := awscode.Reason(&e); got != want {
+		if got, _ := awserrors.LaunchFailureReason(&e); got != want {
 			t.Errorf("%s %s: %s, Karpenter says %s", e.Code, e.Message, got, want)
 		}
 	}
@@ -40,7 +40,7 @@ func TestFailedLaunchesHaveKarpentersReason(t *testing.T) {
 func TestCodesOfMissingCapacityAreKarpenters(t *testing.T) {
 	for _, e := range launchErrors() {
 		want := peererrors.IsUnfulfillableCapacity(types.CreateFleetError{ErrorCode: aws.String(e.Code)})
-		if got := awscode.NoCapacity(e.Code); got != want && !strings.Contains(capacityCodesOfLater, e.Code) {
+		if got := awserrors.NoCapacity(e.Code); got != want && !strings.Contains(capacityCodesOfLater, e.Code) {
 			t.Errorf("%s means that there is no capacity: %t, to Karpenter: %t", e.Code, got, want)
 		}
 	}

@@ -33,12 +33,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/fleet"
-	"joiner/pkg/launch"
-	"joiner/pkg/require"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/providers/fleet"
 )
 
 // templateCase is a launch whose templates are compared.
@@ -48,7 +48,7 @@ type templateCase struct {
 	region       string
 	dns          string // address of the cluster's DNS; empty while it is not known
 	capacityType string
-	reservation  *catalog.Reservation // of every type, with capacity type reserved
+	reservation  *instancetypes.Reservation // of every type, with capacity type reserved
 	tenancy      string
 	partition    string // that the claim requires of the class's placement group
 	efa          bool   // the claim requests it
@@ -91,12 +91,12 @@ func classSpecs() map[string]string {
 
 // templateCases are every class with every way to launch.
 func templateCases() []templateCase {
-	ways := []templateCase{{name: "on-demand"}, {name: "spot", capacityType: catalog.Spot}, {name: "EFA", efa: true}, {name: "IPv6", dns: ipv6DNS},
-		{name: "EFA and IPv6", efa: true, dns: ipv6DNS, capacityType: catalog.Spot}, {name: "no DNS", dns: "none"}, {name: "dedicated", tenancy: "dedicated"}, {name: "both tenancies", tenancy: "both"},
+	ways := []templateCase{{name: "on-demand"}, {name: "spot", capacityType: instancetypes.Spot}, {name: "EFA", efa: true}, {name: "IPv6", dns: ipv6DNS},
+		{name: "EFA and IPv6", efa: true, dns: ipv6DNS, capacityType: instancetypes.Spot}, {name: "no DNS", dns: "none"}, {name: "dedicated", tenancy: "dedicated"}, {name: "both tenancies", tenancy: "both"},
 		{name: "an isolated region", region: "us-iso-east-1"}, {name: "partition", partition: "2"},
-		{name: "a reservation", capacityType: catalog.Reserved, reservation: &catalog.Reservation{ID: "cr-1", Kind: "default", Remaining: 1}},
-		{name: "an interruptible reservation", capacityType: catalog.Reserved, reservation: &catalog.Reservation{ID: "cr-1", Kind: "default", Interruptible: true, Remaining: 1}},
-		{name: "a capacity block", capacityType: catalog.Reserved, reservation: &catalog.Reservation{ID: "cr-1", Kind: catalog.CapacityBlock, Remaining: 1}}}
+		{name: "a reservation", capacityType: instancetypes.Reserved, reservation: &instancetypes.Reservation{ID: "cr-1", Kind: "default", Remaining: 1}},
+		{name: "an interruptible reservation", capacityType: instancetypes.Reserved, reservation: &instancetypes.Reservation{ID: "cr-1", Kind: "default", Interruptible: true, Remaining: 1}},
+		{name: "a capacity block", capacityType: instancetypes.Reserved, reservation: &instancetypes.Reservation{ID: "cr-1", Kind: instancetypes.CapacityBlock, Remaining: 1}}}
 	var out []templateCase
 	for class, spec := range classSpecs() {
 		for _, w := range ways {
@@ -105,7 +105,7 @@ func templateCases() []templateCase {
 			}
 			w.name, w.spec = class+", "+w.name, spec
 			if w.capacityType == "" {
-				w.capacityType = catalog.OnDemand
+				w.capacityType = instancetypes.OnDemand
 			}
 			if w.region == "" {
 				w.region = "us-west-2"
@@ -142,7 +142,7 @@ func (c templateCase) cidr() string {
 }
 
 // types differ in what goes into a template: the image, how many pods and how many EFA interfaces.
-func (c templateCase) types() []catalog.Type {
+func (c templateCase) types() []instancetypes.Type {
 	kinds := []struct {
 		name, arch string
 		pods, efa  int64
@@ -150,7 +150,7 @@ func (c templateCase) types() []catalog.Type {
 	if c.reservation != nil {
 		kinds = kinds[:1]
 	}
-	var out []catalog.Type
+	var out []instancetypes.Type
 	for i, k := range kinds {
 		if c.efa && k.efa == 0 {
 			continue // it has no room for the claim
@@ -158,9 +158,9 @@ func (c templateCase) types() []catalog.Type {
 		if strings.Contains(c.spec, "maxPods: 42") {
 			k.pods = 42
 		}
-		t := catalog.Type{Name: k.name, ImageID: "ami-" + k.arch, MaxPods: k.pods, Capacity: resource.List{CPU: 2_000, Memory: 8 << 30, Pods: k.pods}.With(catalog.ResourceEFA, k.efa),
-			Requirements: require.NewSet(require.Of(catalog.LabelType, k.name), require.Of(corev1.LabelArchStable, k.arch)),
-			Offerings:    []catalog.Offering{{Offer: catalog.Offer{CapacityType: c.capacityType, Type: k.name, Zone: "a"}, Price: float64(i + 1), Available: true, Reservation: c.reservation}}}
+		t := instancetypes.Type{Name: k.name, ImageID: "ami-" + k.arch, MaxPods: k.pods, Capacity: resources.List{CPU: 2_000, Memory: 8 << 30, Pods: k.pods}.With(instancetypes.ResourceEFA, k.efa),
+			Requirements: requirements.NewSet(requirements.Of(instancetypes.LabelType, k.name), requirements.Of(corev1.LabelArchStable, k.arch)),
+			Offerings:    []instancetypes.Offering{{Offer: instancetypes.Offer{CapacityType: c.capacityType, Type: k.name, Zone: "a"}, Price: float64(i + 1), Available: true, Reservation: c.reservation}}}
 		t.Allocatable = t.Capacity
 		out = append(out, t)
 	}
@@ -168,24 +168,24 @@ func (c templateCase) types() []catalog.Type {
 }
 
 func (c templateCase) claim() cluster.Claim {
-	var reqs []require.Requirement
+	var reqs []requirements.Requirement
 	if c.tenancy == "dedicated" {
-		reqs = append(reqs, require.Of(catalog.LabelTenancy, "dedicated"))
+		reqs = append(reqs, requirements.Of(instancetypes.LabelTenancy, "dedicated"))
 	}
 	if c.tenancy == "both" {
-		reqs = append(reqs, require.Of(catalog.LabelTenancy, "dedicated", "default"))
+		reqs = append(reqs, requirements.Of(instancetypes.LabelTenancy, "dedicated", "default"))
 	}
 	if c.partition != "" {
-		reqs = append(reqs, require.Of(catalog.LabelPartition, c.partition, "3"))
+		reqs = append(reqs, requirements.Of(instancetypes.LabelPartition, c.partition, "3"))
 	}
-	out := cluster.Claim{Name: "claim", UID: "uid", Pool: "general", Class: "default", Requirements: require.NewSet(reqs...),
+	out := cluster.Claim{Name: "claim", UID: "uid", Pool: "general", Class: "default", Requirements: requirements.NewSet(reqs...),
 		Labels: map[string]string{karpv1.NodePoolLabelKey: "general", "team": "a", "node-restriction.kubernetes.io/x": "y"},
 		Taints: []cluster.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}}, StartupTaints: []cluster.Taint{{Key: karpv1.UnregisteredTaintKey, Effect: "NoExecute"}}}
 	if r := c.reservation; r != nil { // Joiner's nodes have them from their boot on, Karpenter's from their registration
-		maps.Copy(out.Labels, map[string]string{catalog.LabelReservationID: r.ID, catalog.LabelReservation: r.Kind, catalog.LabelInterruptible: strconv.FormatBool(r.Interruptible)})
+		maps.Copy(out.Labels, map[string]string{instancetypes.LabelReservationID: r.ID, instancetypes.LabelReservation: r.Kind, instancetypes.LabelInterruptible: strconv.FormatBool(r.Interruptible)})
 	}
 	if c.efa {
-		out.Requests = resource.List{}.With(catalog.ResourceEFA, 1)
+		out.Requests = resources.List{}.With(instancetypes.ResourceEFA, 1)
 	}
 	return out
 }
@@ -196,12 +196,12 @@ func (c templateCase) ours(t *testing.T) map[string]string {
 	if err := yaml.UnmarshalStrict([]byte(c.class()), class); err != nil {
 		t.Fatal(err)
 	}
-	in := launch.Input{Claim: c.claim(), Class: class, Resolved: catalog.Class{Name: "default", Ready: true}, Types: c.types(),
+	in := launch.Input{Claim: c.claim(), Class: class, Resolved: instancetypes.Class{Name: "default", Ready: true}, Types: c.types(),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: c.dns, ServiceCIDR: c.cidr(), Region: c.region}}
 	if class.Spec.PlacementGroupSelector != nil {
-		in.Resolved.Placement = &catalog.Placement{ID: "pg-1", Name: "pg", Strategy: "partition", Partitions: 7}
+		in.Resolved.Placement = &instancetypes.Placement{ID: "pg-1", Name: "pg", Strategy: "partition", Partitions: 7}
 	}
-	o, err := launch.Choose(in)
+	o, err := launch.ChooseOrder(in)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/nodeclass"
-	"joiner/pkg/resource"
 )
 
 // world is a class with the settings that change its types.
@@ -95,14 +95,14 @@ type seen struct {
 	usable                bool // by the class, in some zone
 }
 
-func ours(t *testing.T, w world, c catalog.Catalog) map[string]seen {
+func ours(t *testing.T, w world, c instancetypes.Catalog) map[string]seen {
 	n := &awsv1.EC2NodeClass{}
 	if err := yaml.UnmarshalStrict([]byte(w.class()), n); err != nil {
 		t.Fatal(err)
 	}
-	class := nodeclass.Describe(n)
+	class := nodeclass.DescribeClass(n)
 	class.MemoryOverhead, class.ReservedENIs = cmp.Or(w.overhead, 0.075), int64(w.enis)
-	amounts := func(l resource.List) map[string]int64 {
+	amounts := func(l resources.List) map[string]int64 {
 		out := map[string]int64{}
 		for _, n := range l.Names() {
 			out[n] = l.Get(n)
@@ -110,7 +110,7 @@ func ours(t *testing.T, w world, c catalog.Catalog) map[string]seen {
 		return out
 	}
 	out := map[string]seen{}
-	for _, x := range catalog.Resolve(c, class, nil, time.Time{}) {
+	for _, x := range instancetypes.ResolveTypes(c, class, nil, time.Time{}) {
 		s := seen{labels: map[string]string{}, capacity: amounts(x.Capacity), allocatable: amounts(x.Allocatable)}
 		for _, r := range x.Requirements.All() {
 			if len(r.Values) > 0 {
@@ -125,7 +125,7 @@ func ours(t *testing.T, w world, c catalog.Catalog) map[string]seen {
 	return out
 }
 
-func theirs(t *testing.T, w world, c catalog.Catalog) map[string]seen {
+func theirs(t *testing.T, w world, c instancetypes.Catalog) map[string]seen {
 	n := &peerv1.EC2NodeClass{}
 	if err := yaml.UnmarshalStrict([]byte(w.class()), n); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func amountsOf(l corev1.ResourceList) map[string]int64 {
 }
 
 // infoOf is what EC2 says of a type.
-func infoOf(f catalog.Facts) types.InstanceTypeInfo {
+func infoOf(f instancetypes.Facts) types.InstanceTypeInfo {
 	info := types.InstanceTypeInfo{
 		InstanceType: types.InstanceType(f.Name), Hypervisor: types.InstanceTypeHypervisor(f.Hypervisor), BareMetal: aws.Bool(f.BareMetal),
 		ProcessorInfo: &types.ProcessorInfo{Manufacturer: aws.String(f.CPUManufacturer), SustainedClockSpeedInGhz: aws.Float64(f.ClockGHz)},
@@ -220,7 +220,7 @@ func infoOf(f catalog.Facts) types.InstanceTypeInfo {
 	return info
 }
 
-func addDevices(info *types.InstanceTypeInfo, f catalog.Facts) {
+func addDevices(info *types.InstanceTypeInfo, f instancetypes.Facts) {
 	for _, g := range f.GPUs {
 		if info.GpuInfo == nil {
 			info.GpuInfo = &types.GpuInfo{}
@@ -261,7 +261,7 @@ func differences() []difference {
 // Every type of the data set has Karpenter's labels, capacity and allocatable in every world, and is usable where Karpenter's is,
 // but for the differences listed.
 func TestEveryTypeInEveryWorld(t *testing.T) {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	joiner "joiner/pkg/bootstrap"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
+	joiner "joiner/pkg/nodeclaim/bootstrap"
 )
 
 // forms are what users write, by family; names say what they are.
@@ -90,7 +90,7 @@ func TestUserDataSaysWhatKarpentersSays(t *testing.T) {
 					if err := yaml.UnmarshalStrict([]byte(s.kubelet), &in.Kubelet); err != nil {
 						t.Fatal(err)
 					}
-					got, err := joiner.Text(in)
+					got, err := joiner.RenderUserData(in)
 					if err != nil {
 						t.Fatal(err)
 					}

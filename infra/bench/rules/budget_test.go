@@ -14,7 +14,7 @@ import (
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/budget"
+	"joiner/pkg/model/budgets"
 	"joiner/pkg/nodeclass"
 )
 
@@ -61,7 +61,7 @@ func TestBudgetsAllowWhatKarpentersDo(t *testing.T) {
 			now := time.Date(2026, time.Month(1+d.IntN(12)), 1+d.IntN(28), d.IntN(24), d.IntN(60), d.IntN(2)*30, 0, time.UTC)
 			total, reason := d.IntN(60), d.one("Underutilized", "Empty", "Drifted")
 			want := theirs.MustGetAllowedDisruptions(clock.NewFakeClock(now), total, karpv1.DisruptionReason(reason))
-			got, err := budget.Allowed(nodeclass.Disruption(ours), v1.DisruptionReason(reason), total, now)
+			got, err := budgets.AllowedDisruptions(nodeclass.ReadDisruption(ours), v1.DisruptionReason(reason), total, now)
 			if want != got {
 				t.Fatalf("seed %d: %d of %d for %s at %s, Karpenter allows %d (%v), of\n%s", seed, got, total, reason, now, want, err, text)
 			}
@@ -84,7 +84,7 @@ func TestBudgetsAllowWhatKarpentersDo(t *testing.T) {
 func TestScheduleThatNeverComes(t *testing.T) {
 	theirs, ours := read(t, "spec: {disruption: {budgets: [{nodes: '3', schedule: '0 0 30 2 *', duration: 1h}]}}")
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-	got, err := budget.Allowed(nodeclass.Disruption(ours), v1.DisruptionEmpty, 10, now)
+	got, err := budgets.AllowedDisruptions(nodeclass.ReadDisruption(ours), v1.DisruptionEmpty, 10, now)
 	want := theirs.MustGetAllowedDisruptions(clock.NewFakeClock(now), 10, karpv1.DisruptionReasonEmpty)
 	if got != 0 || err == nil || want != 3 {
 		t.Errorf("%d allowed (%v), Karpenter allows %d", got, err, want)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/scheduling"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/require"
+	"joiner/pkg/model/requirements"
 )
 
 // keys are a custom label, a well-known one and one with numbers, in no order.
@@ -44,16 +44,16 @@ func (d dice) requirements() string {
 	return "spec: {template: {spec: {requirements: [" + strings.Join(all, ", ") + "]}}}"
 }
 
-func setOf(t *testing.T, p *v1.NodePool) require.Set {
-	var all []require.Requirement
+func setOf(t *testing.T, p *v1.NodePool) requirements.Set {
+	var all []requirements.Requirement
 	for _, r := range p.Spec.Template.Spec.Requirements {
-		one, err := require.New(r.Key, require.Operator(r.Operator), r.Values...)
+		one, err := requirements.NewRequirement(r.Key, requirements.Operator(r.Operator), r.Values...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, one)
 	}
-	return require.NewSet(all...)
+	return requirements.NewSet(all...)
 }
 
 // several reports whether the pool has more than one requirement on the key.
@@ -82,8 +82,8 @@ func TestLabelsDriftAsKarpentersDo(t *testing.T) {
 			}
 		}
 		pool := setOf(t, ours)
-		all := require.FromLabels(labels).Refusals(pool, nil)
-		refused := slices.DeleteFunc(slices.Clone(all), func(r require.Requirement) bool { return labels[r.Key] == "" && several(ours, r.Key) })
+		all := requirements.FromLabels(labels).Refusals(pool, nil)
+		refused := slices.DeleteFunc(slices.Clone(all), func(r requirements.Requirement) bool { return labels[r.Key] == "" && several(ours, r.Key) })
 		err := scheduling.NewLabelRequirements(labels).Compatible(scheduling.NewNodeSelectorRequirementsWithMinValues(theirs.Spec.Template.Spec.Requirements...))
 		if err != nil && len(all) == 0 || err == nil && len(refused) > 0 {
 			t.Fatalf("seed %d: labels %v: refused by %v; by Karpenter: %v, of\n%s", seed, labels, all, err, text)

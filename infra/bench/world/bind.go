@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/resources"
 )
 
 // Bind gives pods that wait a node each, one after the other, as kube-scheduler with its default score for resources does: of the
@@ -41,12 +41,12 @@ func (w *World) bestFor(p *Pod, nodes []*Node) *Node {
 	return best
 }
 
-func fits(need, free resource.List) bool {
+func fits(need, free resources.List) bool {
 	return need.CPU <= free.CPU && need.Memory <= free.Memory && need.Pods <= free.Pods
 }
 
 // emptiness is the mean of the free parts of CPU and memory, as LeastAllocated has it.
-func emptiness(free, all resource.List) float64 {
+func emptiness(free, all resources.List) float64 {
 	return (float64(free.CPU)/float64(all.CPU) + float64(free.Memory)/float64(all.Memory)) / 2
 }
 

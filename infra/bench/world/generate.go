@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/workload"
 )
 
@@ -43,7 +43,7 @@ type generator struct {
 }
 
 // Generate makes a cluster of that kind with so many nodes. The same arguments give the same cluster.
-func Generate(c catalog.Catalog, kind string, nodes int, seed uint64) (*World, error) {
+func Generate(c instancetypes.Catalog, kind string, nodes int, seed uint64) (*World, error) {
 	if !slices.Contains(Kinds(), kind) {
 		return nil, fmt.Errorf("kind %q is none of %s", kind, strings.Join(Kinds(), ", "))
 	}
@@ -85,11 +85,11 @@ func (g generator) empty() {
 func (g generator) node() (*Node, error) {
 	names := fleet()
 	t := g.types[names[g.rand.IntN(len(names))]]
-	sale := map[string]string{HalfEmpty: catalog.OnDemand, Guarded: catalog.OnDemand, Burst: catalog.Spot}[g.kind]
+	sale := map[string]string{HalfEmpty: instancetypes.OnDemand, Guarded: instancetypes.OnDemand, Burst: instancetypes.Spot}[g.kind]
 	if sale == "" {
-		sale = []string{catalog.OnDemand, catalog.Spot}[g.rand.IntN(2)]
+		sale = []string{instancetypes.OnDemand, instancetypes.Spot}[g.rand.IntN(2)]
 	}
-	var offers []catalog.Offer
+	var offers []instancetypes.Offer
 	for _, o := range t.Offerings {
 		if o.Available && o.CapacityType == sale && o.Price > 0 {
 			offers = append(offers, o.Offer)
@@ -134,7 +134,7 @@ func (g generator) constrain(a *app) {
 		a.spec.NodeSelector[corev1.LabelArchStable] = "arm64"
 	}
 	if g.kind == Mixed && chance(25) {
-		a.spec.NodeSelector[api.LabelCapacityType] = catalog.OnDemand
+		a.spec.NodeSelector[api.LabelCapacityType] = instancetypes.OnDemand
 	}
 	switch {
 	case chance(8):
@@ -168,7 +168,7 @@ func (g generator) pod(a *app) *Pod {
 	name := fmt.Sprintf("%s-%05d", a.name, a.count)
 	yes := true
 	o := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(workload.UID("default", name)), Labels: map[string]string{"app": a.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(workload.PodUID("default", name)), Labels: map[string]string{"app": a.name},
 			CreationTimestamp: metav1.NewTime(g.Now.Add(-12 * time.Hour)),
 			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: a.name, UID: types.UID("rs-" + a.name), Controller: &yes}}},
 		Spec: a.spec,

@@ -13,8 +13,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/workload"
 )
 
@@ -22,7 +22,7 @@ import (
 type World struct {
 	Name    string
 	Now     time.Time
-	Catalog catalog.Catalog
+	Catalog instancetypes.Catalog
 	Pools   []api.NodePool
 	Budgets []policyv1.PodDisruptionBudget
 	Daemon  workload.Group // runs on every node; its pods are not made, their room is kept
@@ -31,8 +31,8 @@ type World struct {
 	Moved   int    // pods that were evicted so far
 	Faults  []string
 
-	types  map[string]catalog.Type
-	kept   resource.List
+	types  map[string]instancetypes.Type
+	kept   resources.List
 	on     map[string][]*Pod         // by node
 	zones  map[string]map[string]int // pods by app and zone
 	sorted []*Node                   // by name, nil when not known
@@ -42,37 +42,37 @@ type World struct {
 // Node is a node that runs.
 type Node struct {
 	Name, Pool string
-	Offer      catalog.Offer
+	Offer      instancetypes.Offer
 	Price      float64 // USD per hour
 	Closed     bool    // takes no new pods
 	Kept       bool    // takes only pods that are placed there
 	Marks      map[string]string
 
 	labels map[string]string
-	free   resource.List
+	free   resources.List
 }
 
 // Pod is a pod with its node, if it has one.
 type Pod struct {
 	Object *corev1.Pod // Spec.NodeName is its node
-	Need   resource.List
+	Need   resources.List
 	App    string
 	Held   bool // nobody may evict it
 }
 
 // New is an empty cluster with what c sells and those NodePools.
-func New(name string, c catalog.Catalog, pools []api.NodePool, daemon workload.Group) *World {
-	w := &World{Name: name, Now: workload.Created().Add(24 * time.Hour), Catalog: c, Pools: pools, Daemon: daemon, Nodes: map[string]*Node{},
-		types: map[string]catalog.Type{}, on: map[string][]*Pod{}, zones: map[string]map[string]int{}}
-	for _, t := range catalog.Resolve(c, catalog.DefaultClass(c), nil, w.Now) {
+func New(name string, c instancetypes.Catalog, pools []api.NodePool, daemon workload.Group) *World {
+	w := &World{Name: name, Now: workload.CreationTime().Add(24 * time.Hour), Catalog: c, Pools: pools, Daemon: daemon, Nodes: map[string]*Node{},
+		types: map[string]instancetypes.Type{}, on: map[string][]*Pod{}, zones: map[string]map[string]int{}}
+	for _, t := range instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, w.Now) {
 		w.types[t.Name] = t
 	}
 	w.kept = needOf(daemon.Pod.Spec)
 	return w
 }
 
-func needOf(s corev1.PodSpec) resource.List {
-	out := resource.List{Pods: 1}
+func needOf(s corev1.PodSpec) resources.List {
+	out := resources.List{Pods: 1}
 	for i := range s.Containers {
 		r := s.Containers[i].Resources.Requests
 		out.CPU += r.Cpu().MilliValue()
@@ -82,7 +82,7 @@ func needOf(s corev1.PodSpec) resource.List {
 }
 
 // Type is the instance type of that name.
-func (w *World) Type(name string) catalog.Type { return w.types[name] }
+func (w *World) Type(name string) instancetypes.Type { return w.types[name] }
 
 // Labels are those of the node.
 func (w *World) Labels(n *Node) map[string]string { return n.labels }
@@ -109,7 +109,7 @@ func (w *World) Price() (usd float64) {
 }
 
 // Launch adds a node of the offer, ready for pods.
-func (w *World) Launch(pool string, o catalog.Offer) (*Node, error) {
+func (w *World) Launch(pool string, o instancetypes.Offer) (*Node, error) {
 	t, ok := w.types[o.Type]
 	if !ok {
 		return nil, fmt.Errorf("launch %s: the catalog has no such type", o)
@@ -131,7 +131,7 @@ func (w *World) Launch(pool string, o catalog.Offer) (*Node, error) {
 		}
 	}
 	maps.Copy(n.labels, map[string]string{
-		corev1.LabelTopologyZone: o.Zone, catalog.LabelZoneID: w.Catalog.Zones[o.Zone], api.LabelCapacityType: o.CapacityType, corev1.LabelHostname: n.Name,
+		corev1.LabelTopologyZone: o.Zone, instancetypes.LabelZoneID: w.Catalog.Zones[o.Zone], api.LabelCapacityType: o.CapacityType, corev1.LabelHostname: n.Name,
 		api.LabelRegistered: "true", api.LabelInitialized: "true", api.LabelNodePool: pool,
 	})
 	w.Nodes[n.Name], w.sorted = n, nil

@@ -4,13 +4,13 @@ package cloudtest
 import (
 	"testing"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 )
 
 // Start runs an account that ends with the test, and says at which URL it answers.
-func Start(t testing.TB, o cloud.Options) (*cloud.Cloud, string) {
+func Start(t testing.TB, o awsemulator.Options) (*awsemulator.Cloud, string) {
 	t.Helper()
-	c, err := cloud.New(o)
+	c, err := awsemulator.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

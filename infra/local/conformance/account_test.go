@@ -28,7 +28,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/cloudtest"
 )
 
@@ -66,7 +66,7 @@ func newAccount(t *testing.T, url string, keys aws.Credentials) *account {
 
 // emulator is the account of the local environment.
 func emulator(t *testing.T) *account {
-	c, url := cloudtest.Start(t, cloud.Options{Region: region, ClusterName: "demo", ShutdownFor: time.Hour})
+	c, url := cloudtest.Start(t, awsemulator.Options{Region: region, ClusterName: "demo", ShutdownFor: time.Hour})
 	c.PutRole(role)
 	if err := c.PutBucket(bucket); err != nil {
 		t.Fatal(err)

@@ -22,11 +22,10 @@ const lookAgain = 6 * time.Second
 
 // acting has disruption act at once, nodes as plain as Karpenter's, and leaks looked for early.
 func acting(o *env.Options) {
-	maps.Copy(o.Env, map[string]string{"DISRUPTION": "act", "HOLD_NODES": "false", "MIN_LEAK_AGE": minLeakAge.String()})
+	maps.Copy(o.Env, map[string]string{"DISRUPTION": "act", "NOMINATED_PODS_ONLY": "false", "GARBAGE_COLLECTION_MIN_AGE": garbageCollectionMinAge.String()})
 }
 
-// asKarpenterLeaves makes the only NodeClaim, its node and its instance look as Karpenter 1.14 leaves them (spec core.md §0.1, §1.2,
-// aws.md §3.6, §8.2), and nothing of Joiner's is left on them. It returns the claim.
+// asKarpenterLeaves makes the only NodeClaim, its node and its instance look as Karpenter 1.14 leaves them and nothing of Joiner's is left on them. It returns the claim.
 func (w *world) asKarpenterLeaves() *unstructured.Unstructured {
 	w.t.Helper()
 	old := w.oneClaim()
@@ -109,7 +108,7 @@ func TestANodeOfKarpentersIsAdoptedInPlace(t *testing.T) {
 
 	w.until("the instance is old enough to be called leaked", func() (string, bool) {
 		age := time.Since(before[0].Launched)
-		return age.String(), age > minLeakAge+2*time.Second
+		return age.String(), age > garbageCollectionMinAge+2*time.Second
 	}, "refresh", "provision", "lifecycle", "disrupt")
 	w.tick("refresh", "provision", "lifecycle", "disrupt", "lifecycle")
 	w.started(1)

@@ -3,7 +3,7 @@ package e2e_test
 import (
 	"testing"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 )
 
 // Of eight nodes most are alike and share a request, made under the rights of the stack. Its answer is lost, to the SDK and to the function
@@ -11,7 +11,7 @@ import (
 func TestABurstSharesARequestThatSurvivesALostAnswer(t *testing.T) {
 	w := start(t)
 	w.ready()
-	w.fault(cloud.Fault{Action: "CreateFleet", Kind: cloud.LoseReply})
+	w.fault(awsemulator.Fault{Action: "CreateFleet", Kind: awsemulator.LoseReply})
 	w.apply(deployment{name: "web", replicas: 8, alone: true})
 	w.exist("web", 8)
 	w.fails("provision", "create fleet")

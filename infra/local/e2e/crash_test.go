@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
-	"joiner/infra/local/host"
+	"joiner/infra/local/lambdahost"
 )
 
 // Provision dies after EC2 started the instance and before it knows. The pass after it adopts the instance: by the token when
@@ -29,10 +29,10 @@ func TestProvisionKilledBetweenCreateFleetAndTheStatusWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
 			w.ready()
-			w.fault(cloud.Fault{Action: "CreateFleet", Kind: cloud.LoseReply, Delay: cloud.Duration(time.Hour), Times: 1})
+			w.fault(awsemulator.Fault{Action: "CreateFleet", Kind: awsemulator.LoseReply, Delay: awsemulator.Duration(time.Hour), Times: 1})
 			w.apply(deployment{name: "web", replicas: 1})
 			w.exist("web", 1)
-			if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), host.Event, nil); err != nil {
+			if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), lambdahost.Event, nil); err != nil {
 				t.Fatal(err)
 			}
 			w.until("an instance is started", func() (string, bool) { n := len(w.living()); return fmt.Sprint(n, " instances"), n == 1 })

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
-	"joiner/pkg/tick"
+	"joiner/pkg/decisionlog"
 )
 
 // joiner runs the command line as it was built, as an administrator at a terminal does.
@@ -36,7 +36,7 @@ func (w *world) joiner(args ...string) (code int, out, messages string) {
 func TestTheDecisionLogInS3IsReplayed(t *testing.T) {
 	w := start(t, func(o *env.Options) {
 		o.Env["DECISION_LOG"] = "store"
-		o.Grant = func(a cloud.Access) bool { // which the stack does with decisionLog: store
+		o.Grant = func(a awsemulator.Access) bool { // which the stack does with decisionLog: store
 			return a.Action == "s3:PutObject" && strings.Contains(a.Resource, "/ticks/")
 		}
 	})
@@ -52,7 +52,7 @@ func TestTheDecisionLogInS3IsReplayed(t *testing.T) {
 	w.tick("provision")
 	w.started(0)
 	code, out, messages := w.joiner("shadow", "--since", "1h", "--catalog-bucket", bucket, "-o", "json")
-	var s tick.Shadow
+	var s decisionlog.Comparison
 	if err := json.Unmarshal([]byte(out), &s); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, messages)
 	}

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
 )
 
@@ -84,7 +84,7 @@ func (w *world) watch(app string) (lowest func() int) {
 }
 
 // evacuated reports whether nothing is left of a node and its three pods run elsewhere.
-func (w *world) evacuated(node, claim string, instance cloud.Instance) (saw string, ok bool) {
+func (w *world) evacuated(node, claim string, instance awsemulator.Instance) (saw string, ok bool) {
 	w.t.Helper()
 	_, nodeErr := w.Kube.CoreV1().Nodes().Get(w.ctx, node, metav1.GetOptions{})
 	_, claimErr := w.Kube.Dynamic.Resource(env.NodeClaims()).Get(w.ctx, claim, metav1.GetOptions{})

@@ -12,7 +12,7 @@ import (
 
 	"joiner/events"
 	"joiner/infra/local/env"
-	"joiner/infra/local/host"
+	"joiner/infra/local/lambdahost"
 )
 
 // short makes the minutes of retries last three seconds.
@@ -112,7 +112,7 @@ func TestEventsThatAreNoneOfOursAreLoggedOnceAndChangeNothing(t *testing.T) {
 // send gives the function an event and waits until it is done with, retries included.
 func (w *world) send(function string, event []byte) {
 	w.t.Helper()
-	if _, err := w.Host.Invoke(w.ctx, function, host.Event, event); err != nil {
+	if _, err := w.Host.Invoke(w.ctx, function, lambdahost.Event, event); err != nil {
 		w.t.Fatal(err)
 	}
 	w.settled()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 )
 
 // One environment meets one fault after the other. Each time a pod waits; the pass that meets the fault ends with an error that
@@ -20,16 +20,16 @@ func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 		gone     func()
 	}{
 		{"CreateFleet is throttled", "provision",
-			func() { w.fault(cloud.Fault{Action: "CreateFleet", Kind: cloud.Throttle}) },
+			func() { w.fault(awsemulator.Fault{Action: "CreateFleet", Kind: awsemulator.Throttle}) },
 			[]string{"create fleet", "RequestLimitExceeded"}, w.Cloud.ClearFaults},
 		{"the launch template cannot be made", "provision",
 			func() {
-				w.fault(cloud.Fault{Action: "*LaunchTemplate*", Kind: cloud.FailBefore, Code: "UnauthorizedOperation"})
+				w.fault(awsemulator.Fault{Action: "*LaunchTemplate*", Kind: awsemulator.FailBefore, Code: "UnauthorizedOperation"})
 				w.forget()
 			},
 			[]string{"launch template", "UnauthorizedOperation"}, w.Cloud.ClearFaults},
 		{"DescribeInstances is throttled", "lifecycle",
-			func() { w.fault(cloud.Fault{Action: "DescribeInstances", Kind: cloud.Throttle}) },
+			func() { w.fault(awsemulator.Fault{Action: "DescribeInstances", Kind: awsemulator.Throttle}) },
 			[]string{"describe instances", "RequestLimitExceeded"}, w.Cloud.ClearFaults},
 		{"the credentials have expired", "provision",
 			func() { w.Cloud.ExpireCredentials("") },

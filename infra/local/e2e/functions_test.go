@@ -13,14 +13,14 @@ import (
 
 	"joiner/events"
 	"joiner/infra/local/env"
-	"joiner/infra/local/host"
+	"joiner/infra/local/lambdahost"
 )
 
 // TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it uses, for the table of
 // infra/README.md. What it holds against the figures is coarse: the machine may be busy.
 func TestWhatFunctionsNeed(t *testing.T) {
 	const times, mostInit = 5, 2 * time.Second
-	w := start(t, func(o *env.Options) { o.Push, o.Env["STAY"] = true, "0s" })
+	w := start(t, func(o *env.Options) { o.Push, o.Env["WATCH_DURATION"] = true, "0s" })
 	w.ready()
 	for _, f := range w.Assembly.Functions {
 		for range times {
@@ -64,8 +64,8 @@ func (w *world) once(function string) {
 		payload = sample
 	}
 	for {
-		res, err := w.Host.Invoke(w.ctx, w.Function(function), host.RequestResponse, payload)
-		switch busy, throttled := errors.AsType[*host.Error](err); {
+		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
+		switch busy, throttled := errors.AsType[*lambdahost.Error](err); {
 		case throttled && busy.Status == http.StatusTooManyRequests, strings.Contains(string(res.Payload), "signal: killed"):
 			w.rest() // somebody else runs it, or the process was still ending that was killed
 			continue

@@ -166,7 +166,7 @@ func (h *chronicle) reservations(claims []unstructured.Unstructured) (out []rese
 	for _, c := range claims {
 		name, _, _ := unstructured.NestedString(c.Object, "status", "nodeName")
 		born := h.claims[c.GetName()]
-		r := reserved{node: name, wanted: born.GetAnnotations()["joiner.sh/held-for"]}
+		r := reserved{node: name, wanted: born.GetAnnotations()["joiner.sh/nominated-owners"]}
 		at := 0
 		for _, n := range slices.Backward(h.nodes[name]) {
 			if r.held = isHeld(n); r.held {
@@ -193,7 +193,7 @@ func (h *chronicle) reservations(claims []unstructured.Unstructured) (out []rese
 }
 
 func isHeld(n corev1.Node) bool {
-	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "joiner.sh/hold" })
+	return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "joiner.sh/nominated-pods-only" })
 }
 
 func versionOf(o metav1.Object) int {

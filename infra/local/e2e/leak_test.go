@@ -12,12 +12,12 @@ import (
 	"joiner/infra/local/kubelet"
 )
 
-// minLeakAge is the shortest that the setting allows.
-const minLeakAge = 10 * time.Second
+// garbageCollectionMinAge is the shortest that the setting allows.
+const garbageCollectionMinAge = 10 * time.Second
 
 // An instance whose claim is lost is nobody's: it ends, but not before it is old enough to be no launch under way.
 func TestALeakedInstanceIsTerminatedOnceItIsOldEnough(t *testing.T) {
-	w := start(t, func(o *env.Options) { o.Env["MIN_LEAK_AGE"] = minLeakAge.String() })
+	w := start(t, func(o *env.Options) { o.Env["GARBAGE_COLLECTION_MIN_AGE"] = garbageCollectionMinAge.String() })
 	w.ready()
 	w.Kubelets.Behave(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })
 	w.apply(deployment{name: "web", replicas: 1})
@@ -35,12 +35,12 @@ func TestALeakedInstanceIsTerminatedOnceItIsOldEnough(t *testing.T) {
 	}
 
 	w.tick("lifecycle")
-	if age := time.Since(leaked.Launched); age < minLeakAge && len(w.living()) != 1 {
-		t.Fatalf("the instance was ended when it was %s old, want not before %s", age, minLeakAge)
+	if age := time.Since(leaked.Launched); age < garbageCollectionMinAge && len(w.living()) != 1 {
+		t.Fatalf("the instance was ended when it was %s old, want not before %s", age, garbageCollectionMinAge)
 	}
 	w.until("the leaked instance ends", func() (string, bool) { n := len(w.living()); return fmt.Sprint(n, " instances"), n == 0 }, "lifecycle")
-	if age := time.Since(leaked.Launched); age < minLeakAge {
-		t.Errorf("the instance was ended when it was %s old, want not before %s", age, minLeakAge)
+	if age := time.Since(leaked.Launched); age < garbageCollectionMinAge {
+		t.Errorf("the instance was ended when it was %s old, want not before %s", age, garbageCollectionMinAge)
 	}
 	w.started(1)
 }

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
 	"joiner/pkg/cli"
 )
@@ -63,8 +63,8 @@ func (w *world) served(want map[string]int) {
 type made struct {
 	labels map[string]string // of every node
 	taint  corev1.Taint
-	pods   int64                     // maxPods
-	check  func(cloud.Instance) bool // of every instance
+	pods   int64                           // maxPods
+	check  func(awsemulator.Instance) bool // of every instance
 }
 
 // looks fails unless the pool has nodes and all of them look like that.
@@ -75,7 +75,7 @@ func (w *world) looks(pool string, m made) {
 		w.t.Errorf("%s: %d nodes, %v", pool, len(nodes.Items), err)
 		return
 	}
-	instances := map[string]cloud.Instance{}
+	instances := map[string]awsemulator.Instance{}
 	for _, i := range w.Cloud.Instances() {
 		instances[i.ID] = i
 	}
@@ -141,12 +141,12 @@ func TestManifestsOfOldAndNewProvision(t *testing.T) {
 	w.looks("provisioner2", made{labels: map[string]string{"node.kubernetes.io/instance-type": "c5.xlarge", "topology.kubernetes.io/zone": "us-west-2a",
 		"karpenter.sh/capacity-type": "on-demand", "phase": "test2", "nodeType": "cpu-node"}, taint: corev1.Taint{Key: "cpuIntensive", Value: "true", Effect: "NoSchedule"}})
 	w.looks("ops-provisioner", made{labels: map[string]string{"role": "ops", "provision": "karpenter", "karpenter.k8s.aws/instance-cpu": "4,8,16,32"},
-		taint: corev1.Taint{Key: "role", Value: "ops", Effect: "NoSchedule"}, check: func(i cloud.Instance) bool {
+		taint: corev1.Taint{Key: "role", Value: "ops", Effect: "NoSchedule"}, check: func(i awsemulator.Instance) bool {
 			return i.Tags["Name"] == "ops-karpenter-provision" && strings.HasPrefix(i.SubnetID, "subnet-0a0000000000000") && strings.Join(i.SecurityGroups, " ") == "sg-0a0000000000000a1 sg-0a0000000000000a2"
 		}})
 	w.looks("default", made{labels: map[string]string{"billing-team": "my-team"}})
 	w.looks("bottlerocket", made{labels: map[string]string{"node.role": "demo", "node.kubernetes.io/instance-type": "t4g.small,t4g.medium,m6g.large"},
-		check: func(i cloud.Instance) bool {
+		check: func(i awsemulator.Instance) bool {
 			return i.ImageID == "ami-009fab5adfe7c6e1d" && i.Tags["NodeGroupName"] == "demo" && strings.Contains(i.UserData, "lockdown = 'integrity'")
 		}})
 

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"joiner/events"
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
 )
 
 // hearing has events about states delivered, and functions stay as they do: nobody ticks. A wake-up then waits for whoever stays before
 // it is too old, which takes a minute that is one.
-func hearing(o *env.Options) { o.Lose, o.Minute, o.Env["STAY"] = nil, time.Minute, "50s" }
+func hearing(o *env.Options) { o.Lose, o.Minute, o.Env["WATCH_DURATION"] = nil, time.Minute, "50s" }
 
 // about is the sample of a kind with another instance and time, and more changes by JSON path of the detail.
 func about(t *testing.T, kind events.Kind, instance string, detail map[string]any) []byte {
@@ -125,7 +125,7 @@ func (w *world) replaced(claim, instance string, pods int) (string, bool) {
 	living, up := w.living(), w.up("web")
 	return fmt.Sprintf("claim left: %t, instances %v, %d pods up", left, living, up),
 		!left && len(living) > 0 && len(living) <= pods && up == pods && len(w.nodes()) == len(living) &&
-			!slices.ContainsFunc(living, func(i cloud.Instance) bool { return i.ID == instance })
+			!slices.ContainsFunc(living, func(i awsemulator.Instance) bool { return i.ID == instance })
 }
 
 // annotatePool writes onto the NodePool itself.
@@ -271,9 +271,9 @@ const mostWait = 20 * time.Second
 // TestInterruptedPodsGetTheirGraceInTime: replacement capacity is asked for before the first pod is asked to go, and protected pods go in
 // time, with their grace period.
 func TestInterruptedPodsGetTheirGraceInTime(t *testing.T) {
-	for name, event := range map[string]func(w *world, i cloud.Instance){
-		"spot": func(w *world, i cloud.Instance) { w.deliver(about(t, events.KindSpotInterruption, i.ID, nil)) },
-		"reservation": func(w *world, i cloud.Instance) {
+	for name, event := range map[string]func(w *world, i awsemulator.Instance){
+		"spot": func(w *world, i awsemulator.Instance) { w.deliver(about(t, events.KindSpotInterruption, i.ID, nil)) },
+		"reservation": func(w *world, i awsemulator.Instance) {
 			w.deliver(about(t, events.KindReservationInterruption, i.ID, map[string]any{"instance-termination-time": time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339)}))
 		},
 	} {

@@ -29,7 +29,7 @@ const (
 
 // push lets the API server announce, and whoever is woken stay as long as there is work. No schedule helps.
 func push(o *env.Options) {
-	o.Push, o.Minute, o.Env["STAY"] = true, time.Minute, "50s"
+	o.Push, o.Minute, o.Env["WATCH_DURATION"] = true, time.Minute, "50s"
 }
 
 // called is how often the API server has called the function.
@@ -305,11 +305,11 @@ func TestHowLongAPodWaits(t *testing.T) {
 		change func(o *env.Options)
 		pause  func(i int) time.Duration // between two pods
 	}{
-		{"push", func(o *env.Options) { o.Push, o.Env["STAY"] = true, "2s" }, func(int) time.Duration { return 5 * time.Second }},
+		{"push", func(o *env.Options) { o.Push, o.Env["WATCH_DURATION"] = true, "2s" }, func(int) time.Duration { return 5 * time.Second }},
 		{"watch", func(o *env.Options) {
-			o.Paused, o.Minute, o.Env["STAY"], o.Env["ALWAYS_WATCH"] = false, time.Minute, "50s", "true"
+			o.Paused, o.Minute, o.Env["WATCH_DURATION"], o.Env["ALWAYS_WATCH"] = false, time.Minute, "50s", "true"
 		}, func(int) time.Duration { return 3 * time.Second }},
-		{"schedule", func(o *env.Options) { o.Paused, o.Minute, o.Env["STAY"] = false, minute, "0s" },
+		{"schedule", func(o *env.Options) { o.Paused, o.Minute, o.Env["WATCH_DURATION"] = false, minute, "0s" },
 			func(i int) time.Duration { return minute + minute*time.Duration(i)/pods }}, // another moment of the minute for each
 	}
 	quick, medians := make([]time.Duration, len(modes)), make([]time.Duration, len(modes))

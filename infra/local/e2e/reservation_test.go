@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 )
 
 // reserving is a class that selects the capacity reservations of a team, with a pool that may use them, and on-demand beside them.
@@ -22,11 +22,11 @@ func reserving() []fmt.Stringer {
 func TestReservedCapacityIsUsedUpFirst(t *testing.T) {
 	w := start(t)
 	for id, team := range map[string]string{"cr-0aaa": "a", "cr-0bbb": "a", "cr-0ccc": "b"} {
-		w.Cloud.Reserve(cloud.Reservation{ID: id, Type: "m5.large", Zone: "us-west-2a", Count: 1, Open: true, Tags: map[string]string{"team": team}})
+		w.Cloud.Reserve(awsemulator.Reservation{ID: id, Type: "m5.large", Zone: "us-west-2a", Count: 1, Open: true, Tags: map[string]string{"team": team}})
 	}
 	w.apply(reserving()...)
 	w.tick("refresh")
-	w.fault(cloud.Fault{Action: "CreateFleet", Kind: cloud.LoseReply, Times: 3})
+	w.fault(awsemulator.Fault{Action: "CreateFleet", Kind: awsemulator.LoseReply, Times: 3})
 	w.run(deployment{name: "web", replicas: 3, alone: true})
 	w.started(3)
 	if got, want := w.booked(), []string{"", "cr-0aaa", "cr-0bbb"}; !slices.Equal(got, want) {

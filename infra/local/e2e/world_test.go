@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
-	"joiner/infra/local/host"
+	"joiner/infra/local/lambdahost"
 )
 
 const (
@@ -48,7 +48,7 @@ func start(t *testing.T, change ...func(*env.Options)) *world {
 	w := &world{t: t, ctx: t.Context(), logs: &logBook{}}
 	o := env.Options{Root: root(t), Dir: filepath.Join(t.TempDir(), "plane"), Paused: true, PendingFor: 200 * time.Millisecond,
 		BootDelay: 200 * time.Millisecond, FunctionLog: w.logs, CollectPods: true,
-		Lose: func(event []byte) bool { return bytes.Contains(event, []byte("State-change")) }, Env: map[string]string{"STAY": "1s", "DISRUPTION": "off"}}
+		Lose: func(event []byte) bool { return bytes.Contains(event, []byte("State-change")) }, Env: map[string]string{"WATCH_DURATION": "1s", "DISRUPTION": "off"}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -129,14 +129,14 @@ func (l *logBook) said() string {
 }
 
 // invoke runs a function and waits for its end. One that runs already is waited for first.
-func (w *world) invoke(function string, payload []byte) host.Result {
+func (w *world) invoke(function string, payload []byte) lambdahost.Result {
 	w.t.Helper()
 	for end := time.Now().Add(patience); ; {
-		res, err := w.Host.Invoke(w.ctx, w.Function(function), host.RequestResponse, payload)
+		res, err := w.Host.Invoke(w.ctx, w.Function(function), lambdahost.RequestResponse, payload)
 		if err == nil {
 			return res
 		}
-		if busy, ok := errors.AsType[*host.Error](err); !ok || busy.Status != 429 || time.Now().After(end) {
+		if busy, ok := errors.AsType[*lambdahost.Error](err); !ok || busy.Status != 429 || time.Now().After(end) {
 			w.t.Fatalf("invoke %s: %v", function, err)
 		}
 		w.rest()
@@ -206,8 +206,8 @@ func (w *world) settled() {
 }
 
 // living are the instances that have not ended.
-func (w *world) living() []cloud.Instance {
-	var out []cloud.Instance
+func (w *world) living() []awsemulator.Instance {
+	var out []awsemulator.Instance
 	for _, i := range w.Cloud.Instances() {
 		if i.State == "pending" || i.State == "running" {
 			out = append(out, i)
@@ -225,7 +225,7 @@ func (w *world) started(want int) {
 }
 
 // fault makes calls of EC2 go wrong.
-func (w *world) fault(f cloud.Fault) {
+func (w *world) fault(f awsemulator.Fault) {
 	f.Service = "ec2"
 	w.Cloud.AddFault(f)
 }

@@ -18,12 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"joiner/infra/local/cloud"
-	"joiner/infra/local/host"
-	"joiner/infra/local/host/assembly"
+	"joiner/infra/local/awsemulator"
+	"joiner/infra/local/controlplane/client"
 	"joiner/infra/local/iam"
 	"joiner/infra/local/kubelet"
-	"joiner/infra/local/planectl"
+	"joiner/infra/local/lambdahost"
+	"joiner/infra/local/lambdahost/assembly"
 )
 
 // Names of the environment. The stack is synthesized for this cluster.
@@ -40,7 +40,7 @@ const (
 type Options struct {
 	Root        string                  // repository root, under which .local holds the built parts
 	Dir         string                  // for what the control plane writes; default .local/run/plane under Root
-	Plane       *planectl.Plane         // a running plane to use instead of a new one; it is not stopped by Close
+	Plane       *client.Plane           // a running plane to use instead of a new one; it is not stopped by Close
 	Addr        string                  // of the emulated AWS; default 127.0.0.1:0
 	Minute      time.Duration           // how long a minute of the schedules lasts; default 10 s
 	PendingFor  time.Duration           // from launch to running; default 1 s
@@ -53,18 +53,18 @@ type Options struct {
 	CollectPods bool                    // pods of a Node that is gone end at once, not by the controller-manager a minute later
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
 	Env         map[string]string
-	Audit       bool                    // the control plane writes planectl.AuditFile into Dir
-	GCPercent   int                     // of the control plane, see planectl.Options
-	Grant       func(cloud.Access) bool // what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
-	Progress    io.Writer               // one line for each part that came up
-	FunctionLog io.Writer               // log lines of the functions
+	Audit       bool                          // the control plane writes planectl.AuditFile into Dir
+	GCPercent   int                           // of the control plane, see planectl.Options
+	Grant       func(awsemulator.Access) bool // what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
+	Progress    io.Writer                     // one line for each part that came up
+	FunctionLog io.Writer                     // log lines of the functions
 }
 
 // Env is a running environment.
 type Env struct {
-	Cloud    *cloud.Cloud
-	Host     *host.Host
-	Plane    *planectl.Plane
+	Cloud    *awsemulator.Cloud
+	Host     *lambdahost.Host
+	Plane    *client.Plane
 	Kube     *Kube
 	Kubelets *kubelet.Bridge
 	Assembly *assembly.Assembly
@@ -141,7 +141,7 @@ func (o Options) withDefaults() Options {
 }
 
 func (e *Env) startCloud(o Options) (err error) {
-	e.Cloud, err = cloud.New(cloud.Options{Region: Region, Account: Account, ClusterName: ClusterName,
+	e.Cloud, err = awsemulator.New(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
 		PendingFor: o.PendingFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice, TerminatedFor: o.EndedFor,
 		Events: func(envelope []byte) {
 			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
@@ -151,13 +151,13 @@ func (e *Env) startCloud(o Options) (err error) {
 				fmt.Fprintf(o.FunctionLog, "event not delivered: %v\n", err)
 			}
 		},
-		OnInstance: func(i cloud.Instance) {
+		OnInstance: func(i awsemulator.Instance) {
 			if e.Kubelets != nil {
 				e.Kubelets.Announce(instanceOf(i))
 			}
 		},
 		Invoke: e.invoke,
-		Authorize: func(a cloud.Access) error {
+		Authorize: func(a awsemulator.Access) error {
 			if o.Grant != nil && o.Grant(a) {
 				return nil
 			}
@@ -180,7 +180,7 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 		e.Plane = o.Plane
 	} else {
 		e.ownPlane = true
-		e.Plane, err = planectl.Start(ctx, planectl.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"), Dir: o.Dir,
+		e.Plane, err = client.Start(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"), Dir: o.Dir,
 			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent, Log: indent(o.Progress)})
 		if err != nil {
 			return err
@@ -215,7 +215,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
 	}
 	for _, f := range e.Assembly.Functions {
-		described := cloud.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: f.Environment}
+		described := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: f.Environment}
 		if f.Reserved != nil {
 			described.Reserved = *f.Reserved
 		}
@@ -231,14 +231,14 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		}
 	}
 	for _, a := range e.Assembly.AccessEntries {
-		e.Cloud.PutAccessEntry(cloud.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups, Username: a.Username, Type: a.Type, Policies: a.Policies})
+		e.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups, Username: a.Username, Type: a.Type, Policies: a.Policies})
 	}
 	for _, p := range e.Assembly.InstanceProfiles {
 		for _, r := range p.Roles {
 			e.Cloud.PutInstanceProfile(p.Name, r)
 		}
 	}
-	e.Host, err = host.Start(ctx, host.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(), Minute: o.Minute, Paused: true, Log: o.FunctionLog,
+	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(), Minute: o.Minute, Paused: true, Log: o.FunctionLog,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
 			c := e.Cloud.Credentials(role, session, 0)
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil
@@ -253,7 +253,7 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 }
 
 // authorize weighs every call by the policies of the synthesized stack, as IAM does.
-func (e *Env) authorize(a cloud.Access) error {
+func (e *Env) authorize(a awsemulator.Access) error {
 	if a.Caller.Role == "arn:aws:iam::"+Account+":role/"+Administrator {
 		return nil
 	}
@@ -265,18 +265,18 @@ func (e *Env) authorize(a cloud.Access) error {
 	return err
 }
 
-func (e *Env) invoke(ctx context.Context, r cloud.InvokeRequest) cloud.InvokeResponse {
+func (e *Env) invoke(ctx context.Context, r awsemulator.InvokeRequest) awsemulator.InvokeResponse {
 	if e.Host == nil {
-		return cloud.InvokeResponse{Unknown: true}
+		return awsemulator.InvokeResponse{Unknown: true}
 	}
 	res, err := e.Host.Invoke(ctx, r.Function, r.Type, r.Payload)
-	if h, ok := errors.AsType[*host.Error](err); ok {
-		return cloud.InvokeResponse{Unknown: h.Status == 404, Throttled: h.Status == 429}
+	if h, ok := errors.AsType[*lambdahost.Error](err); ok {
+		return awsemulator.InvokeResponse{Unknown: h.Status == 404, Throttled: h.Status == 429}
 	}
 	if err != nil {
-		return cloud.InvokeResponse{Throttled: true}
+		return awsemulator.InvokeResponse{Throttled: true}
 	}
-	return cloud.InvokeResponse{FunctionError: res.FunctionError, Payload: res.Payload}
+	return awsemulator.InvokeResponse{FunctionError: res.FunctionError, Payload: res.Payload}
 }
 
 // Function is the physical name of one of the stack's functions, such as provision.

@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/kubelet"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
 )
 
 // newKubelets makes the bridge that turns instances into nodes, with the hardware of the real types.
 func (e *Env) newKubelets(o Options) (*kubelet.Bridge, error) {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (e *Env) admit(i kubelet.Instance) error {
 	return nil
 }
 
-func facts(c catalog.Catalog, name string) (kubelet.Facts, bool) {
+func facts(c instancetypes.Catalog, name string) (kubelet.Facts, bool) {
 	f, ok := c.Find(name)
 	if !ok {
 		return kubelet.Facts{}, false
@@ -56,7 +56,7 @@ func facts(c catalog.Catalog, name string) (kubelet.Facts, bool) {
 	return out, true
 }
 
-func instanceOf(i cloud.Instance) kubelet.Instance {
+func instanceOf(i awsemulator.Instance) kubelet.Instance {
 	return kubelet.Instance{ID: i.ID, Type: i.Type, Zone: i.Zone, Lifecycle: i.CapacityType, PrivateDNS: i.PrivateDNSName,
 		PrivateIP: i.PrivateIP, UserData: i.UserData, State: i.State, SecurityGroups: i.SecurityGroups, ProfileName: i.Profile, ImageID: i.ImageID}
 }

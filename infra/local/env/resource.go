@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"joiner/infra/local/host"
-	"joiner/infra/local/host/assembly"
+	"joiner/infra/local/lambdahost"
+	"joiner/infra/local/lambdahost/assembly"
 )
 
 // Request is what CloudFormation asks the function behind a custom resource, in its own form.
@@ -130,7 +130,7 @@ func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResour
 	if err != nil {
 		return Answer{}, fmt.Errorf("encode request for %s: %w", r.LogicalID, err)
 	}
-	if _, err := e.Host.Invoke(ctx, r.ServiceToken, host.Event, event); err != nil {
+	if _, err := e.Host.Invoke(ctx, r.ServiceToken, lambdahost.Event, event); err != nil {
 		return Answer{}, fmt.Errorf("invoke the function of %s: %w", r.LogicalID, err)
 	}
 	end := time.NewTimer(mostPatience)

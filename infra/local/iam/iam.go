@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"strings"
 
-	"joiner/infra/local/host/assembly"
+	"joiner/infra/local/lambdahost/assembly"
 )
 
 // Request is one question: may this role do the action on the resource.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"joiner/infra/local/host/assembly"
 	"joiner/infra/local/iam"
+	"joiner/infra/local/lambdahost/assembly"
 )
 
 const me = "arn:aws:iam::111122223333:role/me"

@@ -19,10 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"joiner/infra/local/planectl"
+	"joiner/infra/local/controlplane/client"
 )
 
-func TestMain(m *testing.M) { os.Exit(planectl.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
 
 // lines is a log that a test can read while it is written.
 type lines struct {
@@ -46,13 +46,13 @@ func (l *lines) String() string {
 type stage struct {
 	*Bridge
 	api   kubernetes.Interface
-	plane *planectl.Plane
+	plane *client.Plane
 	log   *lines
 }
 
 func newStage(t *testing.T, change func(*Options)) stage {
 	t.Helper()
-	p := planectl.ForTest(t)
+	p := client.ForTest(t)
 	api, err := kubernetes.NewForConfig(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)

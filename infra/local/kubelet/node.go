@@ -128,7 +128,7 @@ func (i Instance) addresses() []corev1.NodeAddress {
 	return out
 }
 
-// resources works out capacity and allocatable as the image and its kubelet do (spec aws.md §2.3 to 2.6).
+// resources works out capacity and allocatable as the image and its kubelet do.
 func (i Instance) resources(b Boot, f Facts) (capacity, allocatable corev1.ResourceList, err error) {
 	pods := f.PodsByENI
 	if b.MaxPods > 0 {

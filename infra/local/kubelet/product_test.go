@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"joiner/pkg/bootstrap"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/bootstrap"
 )
 
 // What the product writes for each family of images makes the same kubelet here.
@@ -15,7 +15,7 @@ func TestProductsUserData(t *testing.T) {
 	formats := map[string]string{"AL2023": FormatNodeadm, "AL2": FormatBootstrap, "Bottlerocket": FormatBottlerock}
 	for family, format := range formats {
 		t.Run(family, func(t *testing.T) {
-			text, err := bootstrap.Text(bootstrap.Input{
+			text, err := bootstrap.RenderUserData(bootstrap.Input{
 				Family: family, ClusterName: "demo", Endpoint: "https://127.0.0.1:6443", CABundle: "Q0E=",
 				DNSAddress: "10.100.0.10", ServiceCIDR: "10.100.0.0/16", MaxPods: 29, RAID0: true,
 				Labels: map[string]string{"karpenter.sh/nodepool": "default", "team": "a"},

@@ -13,7 +13,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/cloudtest"
 )
 
@@ -45,12 +45,12 @@ func busy() []rate {
 }
 
 // account is an emulated account with those rates, and the SDK's client as the functions have it, watched.
-func account(t *testing.T, rates []rate) (*cloud.Cloud, *ec2.Client, *watch) {
+func account(t *testing.T, rates []rate) (*awsemulator.Cloud, *ec2.Client, *watch) {
 	t.Helper()
-	c, url := cloudtest.Start(t, cloud.Options{ShutdownFor: time.Hour})
+	c, url := cloudtest.Start(t, awsemulator.Options{ShutdownFor: time.Hour})
 	c.PutInstanceProfile("nodes", "KarpenterNodeRole-demo")
 	for _, r := range rates {
-		c.AddFault(cloud.Fault{Service: "ec2", Action: r.action, Kind: cloud.Throttle, Burst: r.burst, PerSecond: r.perSecond, Each: r.each})
+		c.AddFault(awsemulator.Fault{Service: "ec2", Action: r.action, Kind: awsemulator.Throttle, Burst: r.burst, PerSecond: r.perSecond, Each: r.each})
 	}
 	keys := c.Credentials("provision", "test", 0)
 	w := &watch{pause: map[string]time.Duration{}, refused: map[string]refusal{}}

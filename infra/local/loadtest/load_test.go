@@ -18,36 +18,36 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/cluster"
-	"joiner/pkg/control"
-	"joiner/pkg/controltest"
-	"joiner/pkg/discover"
-	"joiner/pkg/fleet"
-	"joiner/pkg/hold"
-	"joiner/pkg/launch"
-	"joiner/pkg/resource"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/providers/discovery"
+	"joiner/pkg/providers/fleet"
+	"joiner/pkg/testing/fake"
 )
 
 var claims = flag.Int("claims", 50, "NodeClaims that are launched in one burst")
 
 // ports are a cluster in memory whose class is of the emulated account.
 type ports struct {
-	*controltest.Ports
+	*fake.Ports
 	class *awsv1.EC2NodeClass
 }
 
-func (p ports) Class(context.Context, string) (*awsv1.EC2NodeClass, error) { return p.class, nil }
+func (p ports) ReadClass(context.Context, string) (*awsv1.EC2NodeClass, error) { return p.class, nil }
 
-func (p ports) Snapshot(ctx context.Context) (cluster.Snapshot, error) {
-	s, err := p.Ports.Snapshot(ctx)
+func (p ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, err := p.Ports.ReadSnapshot(ctx)
 	for i := range s.Classes {
-		s.Classes[i].Subnets, s.Classes[i].Images = nil, []catalog.Image{{ID: p.class.Status.AMIs[0].ID}}
+		s.Classes[i].Subnets, s.Classes[i].Images = nil, []instancetypes.Image{{ID: p.class.Status.AMIs[0].ID}}
 		for _, n := range p.class.Status.Subnets {
-			s.Classes[i].Subnets = append(s.Classes[i].Subnets, catalog.Subnet{ID: n.ID, Zone: n.Zone})
+			s.Classes[i].Subnets = append(s.Classes[i].Subnets, instancetypes.Subnet{ID: n.ID, Zone: n.Zone})
 		}
 	}
 	return s, err
@@ -82,31 +82,31 @@ func classOf(t *testing.T, e *ec2.Client) *awsv1.EC2NodeClass {
 }
 
 // market is what EC2 sells to amd64 nodes.
-func market(t *testing.T) catalog.Catalog {
+func market(t *testing.T) instancetypes.Catalog {
 	t.Helper()
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Types = slices.DeleteFunc(c.Types, func(f catalog.Facts) bool { return !slices.Contains(f.Arch, "amd64") })
+	c.Types = slices.DeleteFunc(c.Types, func(f instancetypes.Facts) bool { return !slices.Contains(f.Arch, "amd64") })
 	return c
 }
 
 // burst is a cluster in which so many nodes are wanted, each for one pod, of ten kinds.
-func burst(t *testing.T, n int, rates []rate) (*controltest.World, *control.Provision, *cloud.Cloud, *watch) {
+func burst(t *testing.T, n int, rates []rate) (*fake.World, *controllers.Provision, *awsemulator.Cloud, *watch) {
 	t.Helper()
 	c, e, seen := account(t, rates)
-	w := controltest.New(market(t), time.Now())
+	w := fake.New(market(t), time.Now())
 	for kind := range 10 {
-		pod := cluster.Pod{Need: resource.List{CPU: 1500 + 100*int64(kind), Memory: 2 << 30}, HostPorts: []cluster.HostPort{{Protocol: "TCP", Port: 80}}}
+		pod := cluster.Pod{Need: resources.List{CPU: 1500 + 100*int64(kind), Memory: 2 << 30}, HostPorts: []cluster.HostPort{{Protocol: "TCP", Port: 80}}}
 		w.Run(fmt.Sprint("app", kind), n/10, pod)
 	}
-	p := ports{w.Ports(controltest.Fault{}), classOf(t, e)}
+	p := ports{w.Ports(fake.Fault{}), classOf(t, e)}
 	c.ForgetCalls()
-	return w, &control.Provision{Read: p, Claims: p, Record: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"),
-		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discover.Levels{EC2: e}, ShareFrom: 5,
+	return w, &controllers.Provision{Read: p, Claims: p, Record: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"),
+		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discovery.RemainingCapacity{EC2: e}, ShareFrom: 5,
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-		Rules:   cluster.Rules{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", SoldOutFor: 3 * time.Minute,
+		Rules:   cluster.Settings{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", SoldOutFor: 3 * time.Minute,
 		Now: w.Now, Log: slog.New(slog.DiscardHandler)}, c, seen
 }
 
@@ -136,7 +136,7 @@ func TestABurstOfClaims(t *testing.T) {
 // Pods of many kinds get nodes that are held for them. These share launch templates and requests as others do.
 func TestABurstOfHeldNodes(t *testing.T) {
 	w, p, c, _ := burst(t, *claims, documented())
-	p.Rules.Hold, p.Holds = true, p.Read.(ports)
+	p.Rules.NominatedPodsOnly, p.Holds = true, p.Read.(ports)
 	stop := peak()
 	if err := p.Run(t.Context(), w.Now()); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestABurstOfHeldNodes(t *testing.T) {
 		t.Errorf("%d instances, want %d", len(c.Instances()), *claims)
 	}
 	for _, claim := range w.Claims() {
-		if _, held := hold.Of(cluster.Claim{StartupTaints: claim.StartupTaints}); !held {
+		if _, held := nomination.TaintOf(cluster.Claim{StartupTaints: claim.StartupTaints}); !held {
 			t.Errorf("the node of %s is not held", claim.Name)
 		}
 	}
@@ -160,8 +160,8 @@ func TestABurstOfHeldNodes(t *testing.T) {
 // Spot is sold out everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and still shared.
 func TestABurstWhileMuchIsSoldOut(t *testing.T) {
 	w, p, c, _ := burst(t, *claims, documented())
-	c.LimitCapacity(cloud.Capacity{CapacityType: "on-demand", Limit: max(2, *claims/50)})
-	c.LimitCapacity(cloud.Capacity{CapacityType: "spot", Limit: 0})
+	c.LimitCapacity(awsemulator.Capacity{CapacityType: "on-demand", Limit: max(2, *claims/50)})
+	c.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", Limit: 0})
 	stop := peak()
 	for range 10 {
 		if err := p.Run(t.Context(), w.Now()); err != nil {
@@ -183,11 +183,11 @@ func TestABurstWhileMuchIsSoldOut(t *testing.T) {
 }
 
 // report prints the calls, and how many of them were refused for their rate.
-func report(t *testing.T, c *cloud.Cloud, memory uint64) {
+func report(t *testing.T, c *awsemulator.Cloud, memory uint64) {
 	t.Helper()
 	refused := map[string]int{}
 	for _, call := range c.Calls() {
-		if call.Fault == cloud.Throttle {
+		if call.Fault == awsemulator.Throttle {
 			refused[call.Service+":"+call.Action]++
 		}
 	}

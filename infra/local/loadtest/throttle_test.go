@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"joiner/infra/local/cloud"
-	"joiner/pkg/controltest"
-	"joiner/pkg/fleet"
+	"joiner/infra/local/awsemulator"
+	"joiner/pkg/providers/fleet"
+	"joiner/pkg/testing/fake"
 )
 
 // parallelSteps is how many objects lifecycle works on side by side.
@@ -33,7 +33,7 @@ func TestABurstThatIsThrottled(t *testing.T) {
 	backedOff(t, c, seen, "ec2:CreateFleet", n)
 }
 
-func launched(w *controltest.World) (n int) {
+func launched(w *fake.World) (n int) {
 	for _, claim := range w.Claims() {
 		if claim.ProviderID != "" {
 			n++
@@ -44,11 +44,11 @@ func launched(w *controltest.World) (n int) {
 
 // backedOff wants refusals of the action, fewer than attempts for each of the n deeds that there were, and pauses between them; the watch
 // fails the test for a call within a pause.
-func backedOff(t *testing.T, c *cloud.Cloud, seen *watch, action string, n int) {
+func backedOff(t *testing.T, c *awsemulator.Cloud, seen *watch, action string, n int) {
 	t.Helper()
 	refused := 0
 	for _, call := range c.Calls() {
-		if call.Fault == cloud.Throttle && call.Service+":"+call.Action == action {
+		if call.Fault == awsemulator.Throttle && call.Service+":"+call.Action == action {
 			refused++
 		}
 	}
@@ -76,15 +76,15 @@ func TestNamingAndEndingAtScale(t *testing.T) {
 			}
 			c.ClearFaults()
 			for _, r := range test.rates {
-				c.AddFault(cloud.Fault{Service: "ec2", Action: r.action, Kind: cloud.Throttle, Burst: r.burst, PerSecond: r.perSecond, Each: r.each})
+				c.AddFault(awsemulator.Fault{Service: "ec2", Action: r.action, Kind: awsemulator.Throttle, Burst: r.burst, PerSecond: r.perSecond, Each: r.each})
 			}
 			c.ForgetCalls()
 			f := p.Fleet.(*fleet.Fleet)
 			instances := c.Instances()
 			look := passes(t, f)
-			insist(t, instances, func(i cloud.Instance) error {
+			insist(t, instances, func(i awsemulator.Instance) error {
 				look()
-				return f.Name(t.Context(), i.ID, "node-"+i.ID, "claim-"+i.ID)
+				return f.TagInstance(t.Context(), i.ID, "node-"+i.ID, "claim-"+i.ID)
 			})
 			for _, i := range c.Instances() {
 				if i.Tags["Name"] != "node-"+i.ID {
@@ -100,7 +100,7 @@ func TestNamingAndEndingAtScale(t *testing.T) {
 			if calls["ec2:DescribeInstances"] > n/parallelSteps+20 {
 				t.Errorf("%d calls of DescribeInstances for %d names", calls["ec2:DescribeInstances"], n)
 			}
-			insist(t, instances, func(i cloud.Instance) error { return f.Terminate(t.Context(), []string{i.ID}) })
+			insist(t, instances, func(i awsemulator.Instance) error { return f.TerminateInstances(t.Context(), []string{i.ID}) })
 			for _, i := range c.Instances() {
 				if i.State != "shutting-down" {
 					t.Errorf("%s is %s", i.ID, i.State)
@@ -125,21 +125,21 @@ func passes(t *testing.T, f *fleet.Fleet) (look func()) {
 			return
 		}
 		listed = time.Now()
-		if _, err := f.Instances(t.Context()); err != nil {
+		if _, err := f.ListInstances(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 // insist does the deed for all, as many side by side as lifecycle has, and as lifecycle does again for those that failed.
-func insist(t *testing.T, all []cloud.Instance, do func(cloud.Instance) error) {
+func insist(t *testing.T, all []awsemulator.Instance, do func(awsemulator.Instance) error) {
 	t.Helper()
 	for round := 0; len(all) > 0; round++ {
 		if round == 30 {
 			t.Fatalf("%d are still not done", len(all))
 		}
 		var mu sync.Mutex
-		var failed []cloud.Instance
+		var failed []awsemulator.Instance
 		var g sync.WaitGroup
 		slots := make(chan struct{}, parallelSteps)
 		for _, i := range all {

@@ -68,7 +68,7 @@ func (w wish) run(ctx context.Context) (err error) {
 	e, err := env.Start(ctx, env.Options{
 		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true, Minute: time.Minute, EndedFor: time.Minute,
 		GCPercent: planeGC,
-		Env:       map[string]string{"MAX_CLAIMS_PER_TICK": "1000"},
+		Env:       map[string]string{"MAX_NODE_CLAIMS_PER_PASS": "1000"},
 	})
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/infra/local/planectl"
+	"joiner/infra/local/controlplane/client"
 )
 
 // mostTold is how many kinds of requests are told one by one.
@@ -36,7 +36,7 @@ type ledgerOf map[string]int
 
 // requests are the functions' requests since the audit log had that size, and its size now.
 func (s *storm) requests(from int64) (out ledgerOf, size int64, err error) {
-	f, err := os.Open(filepath.Join(s.dir, planectl.AuditFile))
+	f, err := os.Open(filepath.Join(s.dir, client.AuditFile))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read audit log: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"joiner/infra/local/cloud"
+	"joiner/infra/local/awsemulator"
 	"joiner/infra/local/env"
 )
 
@@ -137,10 +137,10 @@ func (s *storm) lookOut(ctx context.Context) {
 }
 
 // alive lists the running instances that are no victims, and notes when instances ran first.
-func (s *storm) alive() []cloud.Instance {
+func (s *storm) alive() []awsemulator.Instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []cloud.Instance
+	var out []awsemulator.Instance
 	for _, i := range s.Cloud.Instances() {
 		if i.State == "running" {
 			if s.running[i.ID].IsZero() {
@@ -229,7 +229,7 @@ func (s *storm) settled(ctx context.Context, nodes int, patience time.Duration) 
 }
 
 // strike gives the instance its notice.
-func (s *storm) strike(i cloud.Instance) (*victim, error) {
+func (s *storm) strike(i awsemulator.Instance) (*victim, error) {
 	v := &victim{id: i.ID, node: i.PrivateDNSName, noticed: time.Now()}
 	s.mu.Lock()
 	s.victims[v.node] = v

@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/hold"
-	"joiner/pkg/kube"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/providers/kube"
 	"joiner/pkg/workload"
 )
 
@@ -115,22 +115,22 @@ func (t *trial) openHeld(ctx context.Context) (held, pending int, err error) {
 	}
 	var pods []cluster.Pod
 	for i := range list.Items {
-		pods = append(pods, kube.Pod(&list.Items[i]))
+		pods = append(pods, kube.TranslatePod(&list.Items[i]))
 	}
-	nodes, err := t.joiner.Nodes(ctx)
+	nodes, err := t.joiner.ListNodes(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	waiting := hold.Waiting(pods)
+	waiting := nomination.CountWaiting(pods)
 	for _, n := range nodes {
-		h, ok := hold.Of(cluster.Claim{StartupTaints: n.Taints})
+		h, ok := nomination.TaintOf(cluster.Claim{StartupTaints: n.Taints})
 		if !ok {
 			_, t.opened[n.Name] = t.ready(n.Name)
 			continue
 		}
 		var up bool
 		n.ReadySince, up = t.ready(n.Name)
-		if !up || hold.Over(h, n, waiting, time.Now()) == "" {
+		if !up || nomination.ReleaseReason(h, n, waiting, time.Now()) == "" {
 			held++
 			continue
 		}

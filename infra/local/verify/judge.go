@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/kube"
+	"joiner/pkg/providers/kube"
 	"joiner/pkg/workload"
 )
 
@@ -36,7 +36,7 @@ func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
 	v := view{exists: map[string]bool{}, on: map[string]string{}, said: map[string]string{}, uid: map[string]string{}, holds: map[string][]string{}}
 	ours := map[string]bool{}
 	for _, p := range pods {
-		ours[workload.Key(p)] = true
+		ours[workload.PodKey(p)] = true
 	}
 	list, err := c.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -44,11 +44,11 @@ func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
 	}
 	for i := range list.Items {
 		p := &list.Items[i]
-		key := workload.Key(p)
+		key := workload.PodKey(p)
 		if !ours[key] || p.DeletionTimestamp != nil {
 			continue
 		}
-		v.exists[key], v.uid[key], v.holds[key] = true, string(p.UID), kube.Pod(p).Holds
+		v.exists[key], v.uid[key], v.holds[key] = true, string(p.UID), kube.TranslatePod(p).Holds
 		if p.Spec.NodeName != "" {
 			v.on[key] = p.Spec.NodeName
 		} else {
@@ -63,12 +63,12 @@ func (t *trial) judge(r *Round, v view) {
 	pending := map[string]int{}
 	reasons := map[string]*Reason{}
 	for _, p := range t.pods {
-		key := workload.Key(p)
+		key := workload.PodKey(p)
 		if _, ok := v.on[key]; ok {
 			r.Scheduled++
 			continue
 		}
-		pending[t.names.Group(key)]++
+		pending[t.names.GroupOf(key)]++
 		r.Pending++
 		said := v.said[key]
 		switch why, refused := t.refused[key]; {
@@ -108,7 +108,7 @@ func (t *trial) moved(v view) int {
 		if sit[node] == nil {
 			sit[node] = seating{}
 		}
-		sit[node][t.names.Group(key)]++
+		sit[node][t.names.GroupOf(key)]++
 	}
 	n := 0
 	for node, groups := range sit {

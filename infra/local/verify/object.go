@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	api "joiner/pkg/api/v1"
 	"maps"
 	"slices"
 	"strings"
@@ -11,10 +12,9 @@ import (
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"joiner/pkg/cluster"
-	"joiner/pkg/pack"
-	"joiner/pkg/plan"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/resources"
 	"joiner/pkg/workload"
 )
 
@@ -30,7 +30,7 @@ func nodeName(round, i int) string { return fmt.Sprintf("planned-%d-%04d", round
 func launched(round int, list []plan.Launch) []planned {
 	var out []planned
 	for i, l := range list {
-		out = append(out, planned{startup: l.Startup, nominated: l.Annotations[pack.AnnotationNominated], Node: workload.Node{
+		out = append(out, planned{startup: l.Startup, nominated: l.Annotations[api.AnnotationNominatedPods], Node: workload.Node{
 			Name: nodeName(round, i), NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone,
 			CapacityType: l.Choice.CapacityType, Labels: l.Labels,
 		}})
@@ -59,10 +59,10 @@ func nodeObject(n cluster.Node) *corev1.Node {
 	return out
 }
 
-func quantities(l resource.List) corev1.ResourceList {
+func quantities(l resources.List) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range l.Names() {
-		if name == resource.CPU {
+		if name == resources.CPU {
 			out[corev1.ResourceCPU] = *quantity.NewMilliQuantity(l.Get(name), quantity.DecimalSI)
 			continue
 		}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"joiner/pkg/kube"
+	"joiner/pkg/providers/kube"
 	"joiner/pkg/workload"
 )
 
@@ -211,9 +211,9 @@ func (c *plane) createPods(ctx context.Context, pods []*corev1.Pod) (refused map
 		case apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err):
 			lock.Lock()
 			defer lock.Unlock()
-			refused[workload.Key(p)] = err.Error()
+			refused[workload.PodKey(p)] = err.Error()
 		case err != nil:
-			return fmt.Errorf("create pod %s: %w", workload.Key(p), err)
+			return fmt.Errorf("create pod %s: %w", workload.PodKey(p), err)
 		}
 		return nil
 	})

@@ -2,7 +2,7 @@
 // another in any order, the scheduler places pods as it likes, and those that stay pending are counted.
 //
 // It knows the workload format and Kubernetes' API. What a plan is made of it takes from the planner it is given, and which nodes
-// are held for which pods from package hold, through the adapter that the functions use. It places no pod itself but
+// are held for which pods from package nomination, through the adapter that the functions use. It places no pod itself but
 // those that the workload says are running. A pod that pre-empts others is seen by its victims missing.
 package verify
 
@@ -19,12 +19,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
 	"joiner/pkg/cli"
-	"joiner/pkg/cluster"
-	"joiner/pkg/hold"
-	"joiner/pkg/pack"
-	"joiner/pkg/plan"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/plan"
 	"joiner/pkg/workload"
 )
 
@@ -32,7 +31,7 @@ import (
 type Options struct {
 	Config   *rest.Config // of an administrator; the cluster has no nodes, and kwok plays those that ask for it
 	Workload workload.File
-	Catalog  catalog.Catalog
+	Catalog  instancetypes.Catalog
 	Plan     func(cluster.Snapshot) plan.Plan
 	Rounds   int           // most plans to make, each for the pods that the one before left pending; 1 at least
 	Idle     time.Duration // scheduling is over when nothing was placed for so long; the scheduler's longest back-off is 10 s
@@ -47,7 +46,7 @@ type Options struct {
 type trial struct {
 	Options
 	*plane
-	names    workload.Names
+	names    workload.GroupNames
 	pods     []*corev1.Pod     // that are to be scheduled, in the order they arrive
 	refused  map[string]string // pods that the API server does not take, to its words
 	planned  []planned         // nodes made so far
@@ -79,7 +78,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, errors.New("verify: no round is allowed")
 	}
 	t := &trial{
-		Options: o, plane: p, names: o.Workload.Names(), pods: pendingPods(o.Workload), refused: map[string]string{},
+		Options: o, plane: p, names: o.Workload.IndexNames(), pods: pendingPods(o.Workload), refused: map[string]string{},
 		seats: map[string]seating{}, opened: map[string]bool{},
 		report: Report{Workload: o.Workload.Name, Pods: o.Workload.Pending(), ExistingNodes: len(o.Workload.Nodes)},
 	}
@@ -155,9 +154,9 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 		return Round{}, err
 	}
 	began := time.Now()
-	p := hold.Mark(s, t.Plan(s))
+	p := nomination.NominatePods(s, t.Plan(s))
 	r := Round{
-		Number: n, PlanSeconds: time.Since(began).Seconds(), NewNodes: len(p.Launches), AddedUSD: p.Price(),
+		Number: n, PlanSeconds: time.Since(began).Seconds(), NewNodes: len(p.Launches), AddedUSD: p.TotalPrice(),
 		OnExisting: len(p.Existing), Unplaced: len(p.Unplaced),
 	}
 	t.note(n, p)
@@ -199,10 +198,10 @@ func (t *trial) admit(ctx context.Context, v view) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	wishes := hold.Wishes(s, t.Plan(s))
-	return len(wishes), each(wishes, func(w hold.Wish) error {
+	wishes := nomination.TolerationsNeeded(s, t.Plan(s))
+	return len(wishes), each(wishes, func(w nomination.TolerationNeeded) error {
 		w.Pod.UID = v.uid[w.Pod.Key()]
-		return t.joiner.Tolerate(ctx, w.Pod, w.Taint)
+		return t.joiner.TolerateNomination(ctx, w.Pod, w.Taint)
 	})
 }
 
@@ -212,14 +211,14 @@ func (t *trial) note(n int, p plan.Plan) {
 		if t.seats[s.node] == nil {
 			t.seats[s.node] = seating{}
 		}
-		t.seats[s.node][t.names.Group(s.pod)]++
+		t.seats[s.node][t.names.GroupOf(s.pod)]++
 	}
 	if n > 1 {
 		return
 	}
 	t.homeless = map[string]int{}
 	for _, u := range p.Unplaced {
-		t.homeless[t.names.Group(u.Pod)]++
+		t.homeless[t.names.GroupOf(u.Pod)]++
 	}
 }
 
@@ -229,7 +228,7 @@ func (t *trial) settle(v view) {
 		if t.seats[node] == nil {
 			t.seats[node] = seating{}
 		}
-		t.seats[node][t.names.Group(pod)]++
+		t.seats[node][t.names.GroupOf(pod)]++
 	}
 }
 
@@ -237,7 +236,7 @@ func (t *trial) settle(v view) {
 func (t *trial) missing(v view) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range t.pods {
-		key := workload.Key(p)
+		key := workload.PodKey(p)
 		if _, refused := t.refused[key]; !refused && !v.exists[key] {
 			out = append(out, p)
 		}
@@ -253,11 +252,11 @@ func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 	for _, n := range t.planned {
 		f.Nodes = append(f.Nodes, n.Node)
 	}
-	s, err := cli.Snapshot(f, t.Catalog)
+	s, err := cli.WorkloadSnapshot(f, t.Catalog)
 	if err != nil {
 		return s, fmt.Errorf("read workload: %w", err)
 	}
-	s.Now, s.Rules.Hold = time.Now(), !t.Free
+	s.Now, s.Rules.NominatedPodsOnly = time.Now(), !t.Free
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		p.Holds = v.holds[p.Key()]
@@ -278,7 +277,7 @@ func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 				delete(n.Labels, api.LabelInitialized)
 			}
 			s.Claims = append(s.Claims, cluster.Claim{Name: p.Name, Pool: p.NodePool, ProviderID: n.ProviderID, NodeName: n.Name, StartupTaints: p.startup,
-				Labels: n.Labels, Capacity: n.Capacity, Allocatable: n.Allocatable, Annotations: map[string]string{pack.AnnotationNominated: p.nominated}})
+				Labels: n.Labels, Capacity: n.Capacity, Allocatable: n.Allocatable, Annotations: map[string]string{api.AnnotationNominatedPods: p.nominated}})
 		}
 	}
 	return s, nil
@@ -295,7 +294,7 @@ func (t *trial) ready(name string) (time.Time, bool) {
 
 // nodes are the objects of workload nodes: labels, taints and amounts as the catalog and the pools say.
 func (t *trial) nodes(list []workload.Node) ([]*corev1.Node, error) {
-	s, err := cli.Snapshot(workload.File{Manifests: workload.Manifests{Pools: t.Workload.Pools}, Nodes: withoutPods(list)}, t.Catalog)
+	s, err := cli.WorkloadSnapshot(workload.File{Manifests: workload.Manifests{Pools: t.Workload.Pools}, Nodes: withoutPods(list)}, t.Catalog)
 	if err != nil {
 		return nil, fmt.Errorf("describe nodes: %w", err)
 	}

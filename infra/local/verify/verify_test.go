@@ -13,30 +13,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"joiner/infra/local/planectl"
+	"joiner/infra/local/controlplane/client"
 	"joiner/infra/local/verify"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/cluster"
-	"joiner/pkg/pack"
-	"joiner/pkg/plan"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/scheduling/binpack"
 	"joiner/pkg/workload"
 )
 
-func TestMain(m *testing.M) { os.Exit(planectl.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
 
 // The nodes of other trials would take the pods, so tests share the plane one after the other, and each leaves it empty.
 func options(t *testing.T, planner func(cluster.Snapshot) plan.Plan) verify.Options {
 	t.Helper()
-	f, err := workload.Load(os.ReadFile, "testdata/small.yaml", "")
+	f, err := workload.LoadWorkload(os.ReadFile, "testdata/small.yaml", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planectl.ForTest(t)
+	p := client.ForTest(t)
 	k, err := kubernetes.NewForConfig(p.RESTConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func empty(t *testing.T, k kubernetes.Interface, f workload.File) {
 // Spread over zones with pods that run already, anti-affinity, a taint, labels of type and pool, priorities and DaemonSets:
 // the scheduler puts every pod on the node that is held for it.
 func TestTheSchedulerFollowsThePlan(t *testing.T) {
-	o := options(t, pack.Pods)
+	o := options(t, binpack.Pods)
 	r, err := verify.Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestTheSchedulerFollowsThePlan(t *testing.T) {
 func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 	round := 0
 	o := options(t, func(s cluster.Snapshot) plan.Plan {
-		p := pack.Pods(s)
+		p := binpack.Pods(s)
 		round++
 		for i := range p.Launches {
 			if l := &p.Launches[i]; round == 1 && l.Pool == "system" {
@@ -128,7 +128,7 @@ func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 func TestDaemonsThatDoNotFitAreCounted(t *testing.T) {
 	o := options(t, func(s cluster.Snapshot) plan.Plan {
 		s.Daemons = slices.DeleteFunc(slices.Clone(s.Daemons), func(p cluster.Pod) bool { return p.Labels["app"] == "agent-of-general" })
-		return pack.Pods(s)
+		return binpack.Pods(s)
 	})
 	o.Idle = 10 * time.Second // the daemons wait in vain
 	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" })

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Conditions is one object's conditions with the rules of core.md 1.2: a condition carries the generation it speaks of, its
+// Conditions is one object's conditions with their rules: a condition carries the generation it speaks of, its
 // transition time moves only when its status does, and Ready follows from the conditions it depends on. It writes through to the
 // object it was taken from.
 type Conditions struct {

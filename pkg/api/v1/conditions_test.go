@@ -51,7 +51,7 @@ Ready=Unknown AwaitingReconciliation "object is awaiting reconciliation" min0 ge
 	}
 }
 
-// The launch and registration time-outs count from the transition, so a new reason must not move it (core.md 1.2).
+// The launch and registration time-outs count from the transition, so a new reason must not move it.
 func TestTransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
 	claim := newClaim()
 	conditions := claim.StatusConditions()

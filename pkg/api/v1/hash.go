@@ -12,7 +12,7 @@ import (
 const NodePoolHashVersion = "v3"
 
 // Hash is the static drift hash of the pool's template: labels, annotations, taints, node class reference and times, without the
-// requirements (core.md 1.3). Two pools have the same hash exactly when a node of one would be right for the other in these things.
+// requirements. Two pools have the same hash exactly when a node of one would be right for the other in these things.
 func (p *NodePool) Hash() string {
 	template := p.Spec.Template
 	if template.Spec.ExpireAfter.Duration == nil {

@@ -2,7 +2,7 @@ package v1
 
 import corev1 "k8s.io/api/core/v1"
 
-// Labels on NodeClaims and Nodes (core.md 0.1).
+// Labels on NodeClaims and Nodes.
 const (
 	// LabelNodePool names the pool an object belongs to.
 	LabelNodePool = "karpenter.sh/nodepool"
@@ -29,7 +29,7 @@ const (
 	CapacityTypeReserved = "reserved"
 )
 
-// Annotations (core.md 0.1).
+// Annotations.
 const (
 	// AnnotationDoNotDisrupt is "true" or a positive Go duration on a Pod, only "true" on a Node.
 	AnnotationDoNotDisrupt = "karpenter.sh/do-not-disrupt"
@@ -52,7 +52,7 @@ const (
 )
 
 // TaintHold is the key of the taint that keeps a new node for the pods it was planned for; its value stands for those pods.
-const TaintHold = "joiner.sh/hold"
+const TaintHold = "joiner.sh/nominated-pods-only"
 
 // HoldAtBoot is the value of TaintHold that a held node registers with. It is the same for all held nodes, so that they can share a
 // launch template and a request; registration puts the node's own value in its place.

@@ -3,7 +3,7 @@ package v1
 // ConditionReady is the root condition of every kind: True only while all the conditions it depends on are.
 const ConditionReady = "Ready"
 
-// Conditions of a NodePool (core.md 1.1).
+// Conditions of a NodePool.
 const (
 	ConditionValidationSucceeded     = "ValidationSucceeded"
 	ConditionNodeClassReady          = "NodeClassReady"
@@ -20,7 +20,7 @@ const (
 	MessageAwaitingReconciliation    = "object is awaiting reconciliation"
 )
 
-// Conditions of a NodeClaim (core.md 1.2).
+// Conditions of a NodeClaim.
 const (
 	ConditionLaunched             = "Launched"
 	ConditionRegistered           = "Registered"

@@ -11,7 +11,7 @@ const (
 // MaxRequirements is how many requirements an object holds at most; for a NodeClaim the pool's labels count too.
 const MaxRequirements = 100
 
-// Requirement says which values of a node label are acceptable (core.md 1.4).
+// Requirement says which values of a node label are acceptable.
 type Requirement struct {
 	// Key is the node label the requirement speaks of.
 	// +kubebuilder:validation:MaxLength=316

@@ -94,7 +94,7 @@ type NodeOverlayStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Reasons of ValidationSucceeded=False (core.md 1.8).
+// Reasons of ValidationSucceeded=False.
 const (
 	ReasonRuntimeValidation = "RuntimeValidation"
 	ReasonConflict          = "Conflict"

@@ -14,14 +14,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
-	"joiner/pkg/push"
-	"joiner/pkg/setting"
-	"joiner/pkg/wake"
+	"joiner/pkg/controllers/webhook"
+	"joiner/pkg/providers/invoke"
+	"joiner/pkg/settings"
 )
 
 // FromEnv reads the settings. It fails when one is wrong, or when the secret path is missing.
-func FromEnv(ctx context.Context) (*push.Desk, error) {
-	set, err := setting.Parse(os.Getenv)
+func FromEnv(ctx context.Context) (*webhook.WebhookHandler, error) {
+	set, err := settings.ParseSettings(os.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +34,9 @@ func FromEnv(ctx context.Context) (*push.Desk, error) {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
 	client := lambda.NewFromConfig(cfg)
-	waker := func(function string) push.Waker {
-		return wake.Function{Lambda: client, Name: function, Reason: wake.Push}
+	waker := func(function string) webhook.Waker {
+		return invoke.Function{Lambda: client, Name: function, Reason: invoke.Push}
 	}
-	return &push.Desk{Secret: set.PushPath, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
-		Wakes: map[string]push.Waker{push.Pods: waker(set.ProvisionFunction), push.Nodes: waker(set.LifecycleFunction)}}, nil
+	return &webhook.WebhookHandler{Secret: set.PushPath, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
+		Wakes: map[string]webhook.Waker{webhook.Pods: waker(set.ProvisionFunction), webhook.Nodes: waker(set.LifecycleFunction)}}, nil
 }

@@ -53,7 +53,7 @@ type refiner struct {
 	err  error
 }
 
-// labels has the rules of a template's labels (core.md 1.1).
+// labels has the rules of a template's labels.
 func (r *refiner) labels(path string) {
 	r.set(path+"{}", "maxLength", 63)
 	r.set(path+"{}", "pattern", labelValue)

@@ -13,11 +13,11 @@ import (
 
 	"joiner/infra/bench/karpenter"
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/budget"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/disrupt"
-	"joiner/pkg/pack"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/scheduling/binpack"
 )
 
 // finding is something that the two sides see otherwise.
@@ -30,10 +30,10 @@ type finding struct {
 
 	eased    string // the difference that explains it because without it both see the same
 	snapshot cluster.Snapshot
-	sells    []catalog.Type
-	ours     bool            // of a candidate: Joiner may take it
-	command  disrupt.Command // of a command
-	begun    []string        // claims of commands that began before
+	sells    []instancetypes.Type
+	ours     bool               // of a candidate: Joiner may take it
+	command  disruption.Command // of a command
+	begun    []string           // claims of commands that began before
 }
 
 // String says it in one line.
@@ -49,24 +49,24 @@ type comparison struct {
 	Commands map[string]int // that Karpenter was asked about, by reason
 }
 
-// decider is Joiner's side: disrupt.Next.
-type decider func(cluster.Snapshot, disrupt.Memory, pack.Market) (disrupt.Plan, disrupt.Memory)
+// decider is Joiner's side: disruption.Next.
+type decider func(cluster.Snapshot, disruption.Memory, binpack.Offerings) (disruption.Plan, disruption.Memory)
 
 // sides are the two that are compared, and what is sold to both.
 type sides struct {
-	catalog catalog.Catalog
-	types   []catalog.Type // of the catalog
+	catalog instancetypes.Catalog
+	types   []instancetypes.Type // of the catalog
 	market  *karpenter.Market
 	joiner  decider
 }
 
-func newSides(c catalog.Catalog) sides {
+func newSides(c instancetypes.Catalog) sides {
 	c = smallCatalog(c)
-	return sides{c, catalog.Resolve(c, catalog.DefaultClass(c), nil, time.Time{}), karpenter.NewMarket(c), disrupt.Next}
+	return sides{c, instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, time.Time{}), karpenter.NewMarket(c), disruption.Next}
 }
 
 // sells is what any class may launch.
-func (b sides) sells(string) []catalog.Type { return b.types }
+func (b sides) sells(string) []instancetypes.Type { return b.types }
 
 // compare lets both sides decide about the scenario at both times, and Karpenter judge what Joiner begins.
 func (b sides) compare(s *scenario) (out *comparison, err error) {
@@ -76,10 +76,10 @@ func (b sides) compare(s *scenario) (out *comparison, err error) {
 			err = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	var memory disrupt.Memory
+	var memory disruption.Memory
 	for i, now := range []*scenario{s.before(), s.after()} {
 		snapshot := snapshotOf(b.catalog, now)
-		var p disrupt.Plan
+		var p disruption.Plan
 		p, memory = b.joiner(snapshot, memory, b.sells)
 		placed := placed(snapshot, b.sells)
 		x := &question{out: out, sells: b.types, snapshot: snapshot, plan: p, variants: variants(now.cluster(b.market, nominated(placed), i == 0), homeless(placed))}
@@ -118,8 +118,8 @@ func (s *scenario) cluster(m *karpenter.Market, nominated []string, first bool) 
 type question struct {
 	out      *comparison
 	snapshot cluster.Snapshot
-	plan     disrupt.Plan
-	sells    []catalog.Type
+	plan     disruption.Plan
+	sells    []instancetypes.Type
 	judge    *karpenter.Judge // about the first, which is asked and not told
 	variants []variant
 }
@@ -190,7 +190,7 @@ func sees(c karpenter.Cluster, claim string, reason api.DisruptionReason, may bo
 
 // spared is why the node stays.
 func (x *question) spared(claim string) string {
-	i := slices.IndexFunc(x.plan.Spared, func(s disrupt.Spared) bool { return s.Claim == claim })
+	i := slices.IndexFunc(x.plan.Spared, func(s disruption.NotDisrupted) bool { return s.Claim == claim })
 	if i < 0 {
 		return ""
 	}
@@ -205,7 +205,7 @@ func (x *question) budgets() error {
 			return err
 		}
 		for _, p := range x.snapshot.Pools {
-			ours, problem := budget.Left(x.snapshot, p, reason)
+			ours, problem := budgets.RemainingDisruptions(x.snapshot, p, reason)
 			if problem == nil && ours == left[p.Name] {
 				continue
 			}
@@ -229,7 +229,7 @@ func (x *question) budgets() error {
 // commands lets Karpenter judge what begins. Those of static pools come last: they do not ask where their pods go.
 func (x *question) commands() error {
 	all := slices.Clone(x.plan.Begin)
-	slices.SortStableFunc(all, func(a, b disrupt.Command) int { return cmp.Compare(x.static(a), x.static(b)) })
+	slices.SortStableFunc(all, func(a, b disruption.Command) int { return cmp.Compare(x.static(a), x.static(b)) })
 	if len(all) == 0 {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (x *question) commands() error {
 }
 
 // objectionTo is what Karpenter has against the last command when the others have begun.
-func objectionTo(c karpenter.Cluster, all []disrupt.Command) (last *karpenter.Objection, err error) {
+func objectionTo(c karpenter.Cluster, all []disruption.Command) (last *karpenter.Objection, err error) {
 	j, err := karpenter.NewJudge(c)
 	if err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func objectionTo(c karpenter.Cluster, all []disrupt.Command) (last *karpenter.Ob
 }
 
 // objection is what Karpenter has against the command, nil for nothing.
-func objection(j *karpenter.Judge, c disrupt.Command) (*karpenter.Objection, error) {
+func objection(j *karpenter.Judge, c disruption.Command) (*karpenter.Objection, error) {
 	err := j.Validate(c)
 	var o *karpenter.Objection
 	if err != nil && !errors.As(err, &o) {
@@ -327,9 +327,9 @@ func (x *question) left() error {
 
 // taken are the claims that are gone when the plan is carried out, as far as those matter for the one that stays. A node of its own static
 // NodePool goes only when its replacement is there, which counts for the limit from the beginning: such commands are begun.
-func (x *question) taken(stays string) (gone []string, begun []disrupt.Command) {
+func (x *question) taken(stays string) (gone []string, begun []disruption.Command) {
 	mine, _ := hostOf(x.snapshot, stays)
-	for _, list := range [][]disrupt.Command{x.plan.Begin, x.plan.Proposed} {
+	for _, list := range [][]disruption.Command{x.plan.Begin, x.plan.Proposed} {
 		for _, c := range list {
 			first, _ := hostOf(x.snapshot, c.Claims[0])
 			if x.static(c) == 1 && len(c.Launches) > 0 && first.Pool() == mine.Pool() {
@@ -343,7 +343,7 @@ func (x *question) taken(stays string) (gone []string, begun []disrupt.Command) 
 }
 
 // static is 1 for a command about nodes of a static pool, else 0.
-func (x *question) static(c disrupt.Command) int {
+func (x *question) static(c disruption.Command) int {
 	for _, n := range x.snapshot.Claims {
 		if p, ok := x.snapshot.PoolOf(n.Pool); ok && p.Static && slices.Contains(c.Claims, n.Name) {
 			return 1

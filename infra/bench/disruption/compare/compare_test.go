@@ -11,11 +11,11 @@ import (
 
 	"joiner/infra/bench/karpenter"
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
-	"joiner/pkg/cluster"
-	"joiner/pkg/disrupt"
-	"joiner/pkg/pack"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/scheduling/binpack"
 )
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func bothSides(t *testing.T) sides {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,12 +65,12 @@ func TestReplacementCountsForLimit(t *testing.T) {
 // slips are mistakes that Joiner does not make, each in what it sees or in what it decides.
 func slips() map[string]struct {
 	see    func(*cluster.Snapshot)
-	decide func(*disrupt.Plan)
+	decide func(*disruption.Plan)
 	kind   string // of the finding
 } {
 	type slip = struct {
 		see    func(*cluster.Snapshot)
-		decide func(*disrupt.Plan)
+		decide func(*disruption.Plan)
 		kind   string
 	}
 	pools := func(change func(*cluster.Pool)) func(*cluster.Snapshot) {
@@ -81,8 +81,8 @@ func slips() map[string]struct {
 			}
 		}
 	}
-	begun := func(change func(*disrupt.Command)) func(*disrupt.Plan) {
-		return func(p *disrupt.Plan) {
+	begun := func(change func(*disruption.Command)) func(*disruption.Plan) {
+		return func(p *disruption.Plan) {
 			for i := range p.Begin {
 				change(&p.Begin[i])
 			}
@@ -100,16 +100,16 @@ func slips() map[string]struct {
 		"consolidateAfter is longer":        {see: pools(func(p *cluster.Pool) { p.Disruption.After += time.Minute }), kind: "candidate"},
 		"NodePools have no budgets":         {see: pools(func(p *cluster.Pool) { p.Disruption.Budgets = nil }), kind: "budget"},
 		"the policy WhenEmpty is not known": {see: pools(func(p *cluster.Pool) { p.Disruption.Policy = string(api.ConsolidationWhenEmptyOrUnderutilized) }), kind: "candidate"},
-		"replacements are forgotten":        {decide: begun(func(c *disrupt.Command) { c.Launches = nil }), kind: "room"},
-		"a node more goes than was decided": {decide: begun(func(c *disrupt.Command) { c.Claims = append(slices.Clone(c.Claims), "claim-node-0") }), kind: "candidate"},
-		"drifted nodes are no case":         {decide: func(p *disrupt.Plan) { p.Eligible[api.DisruptionDrifted] = nil }, kind: "candidate"},
+		"replacements are forgotten":        {decide: begun(func(c *disruption.Command) { c.Launches = nil }), kind: "room"},
+		"a node more goes than was decided": {decide: begun(func(c *disruption.Command) { c.Claims = append(slices.Clone(c.Claims), "claim-node-0") }), kind: "candidate"},
+		"drifted nodes are no case":         {decide: func(p *disruption.Plan) { p.Eligible[api.DisruptionDrifted] = nil }, kind: "candidate"},
 		"replacements may be of any price":  {decide: begun(dearer), kind: "price"},
-		"nodes are kept for want of room":   {decide: func(p *disrupt.Plan) { p.Begin = nil; stick(p) }, kind: "left"},
+		"nodes are kept for want of room":   {decide: func(p *disruption.Plan) { p.Begin = nil; stick(p) }, kind: "left"},
 	}
 }
 
 // dearer lets the replacements be of any type.
-func dearer(c *disrupt.Command) {
+func dearer(c *disruption.Command) {
 	c.Launches = slices.Clone(c.Launches)
 	for i := range c.Launches {
 		c.Launches[i].Types = strings.Fields("c5.4xlarge m5.4xlarge r5.4xlarge c6g.4xlarge")
@@ -117,7 +117,7 @@ func dearer(c *disrupt.Command) {
 }
 
 // stick gives all nodes that stay the reason that their pods have no room.
-func stick(p *disrupt.Plan) {
+func stick(p *disruption.Plan) {
 	for i := range p.Spared {
 		p.Spared[i].Word = "stuck"
 	}
@@ -129,11 +129,11 @@ func TestSlipsAreNoticed(t *testing.T) {
 	for name, slip := range slips() {
 		t.Run(name, func(t *testing.T) {
 			b := bothSides(t)
-			b.joiner = func(s cluster.Snapshot, m disrupt.Memory, sells pack.Market) (disrupt.Plan, disrupt.Memory) {
+			b.joiner = func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) (disruption.Plan, disruption.Memory) {
 				if slip.see != nil {
 					slip.see(&s)
 				}
-				p, after := disrupt.Next(s, m, sells)
+				p, after := disruption.Next(s, m, sells)
 				if slip.decide != nil {
 					slip.decide(&p)
 				}
@@ -156,9 +156,9 @@ func TestSlipsAreNoticed(t *testing.T) {
 // A difference shrinks to what it needs, and what is printed of it can be compared again.
 func TestShrink(t *testing.T) {
 	b := bothSides(t)
-	b.joiner = func(s cluster.Snapshot, m disrupt.Memory, sells pack.Market) (disrupt.Plan, disrupt.Memory) {
+	b.joiner = func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) (disruption.Plan, disruption.Memory) {
 		s.Budgets = nil
-		return disrupt.Next(s, m, sells)
+		return disruption.Next(s, m, sells)
 	}
 	for seed := uint64(1); ; seed++ {
 		s := generate(b.catalog, seed)
@@ -195,7 +195,7 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.sides.joiner = func(cluster.Snapshot, disrupt.Memory, pack.Market) (disrupt.Plan, disrupt.Memory) {
+	r.sides.joiner = func(cluster.Snapshot, disruption.Memory, binpack.Offerings) (disruption.Plan, disruption.Memory) {
 		panic("it was asked again")
 	}
 	again, err := r.all()

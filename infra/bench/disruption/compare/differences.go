@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
 )
 
 // The names of differences that no easing shows. The README of the bench has a row for each difference, by its name.
@@ -83,13 +83,13 @@ func differences() []difference {
 }
 
 // hostOf is the node of that claim.
-func hostOf(s cluster.Snapshot, claim string) (cluster.Host, bool) {
-	for _, h := range s.Hosts() {
+func hostOf(s cluster.Snapshot, claim string) (cluster.StateNode, bool) {
+	for _, h := range s.StateNodes() {
 		if h.Claim != nil && h.Claim.Name == claim {
 			return h, true
 		}
 	}
-	return cluster.Host{}, false
+	return cluster.StateNode{}, false
 }
 
 // unpriced reports whether nobody knows what the node costs: what its labels say it is, is not sold at all.
@@ -99,8 +99,8 @@ func (f finding) unpriced() bool {
 		return false
 	}
 	l := h.Labels()
-	o := catalog.Offer{CapacityType: l[api.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
-	return !slices.ContainsFunc(f.sells, func(t catalog.Type) bool {
-		return slices.ContainsFunc(t.Offerings, func(x catalog.Offering) bool { return x.Offer == o })
+	o := instancetypes.Offer{CapacityType: l[api.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
+	return !slices.ContainsFunc(f.sells, func(t instancetypes.Type) bool {
+		return slices.ContainsFunc(t.Offerings, func(x instancetypes.Offering) bool { return x.Offer == o })
 	})
 }

@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 // dice makes a random scenario.
 type dice struct {
 	*rand.Rand
 	now   time.Time
-	types map[string]catalog.Type
+	types map[string]instancetypes.Type
 	names []string // of types
 	zones []string
 	s     *scenario
@@ -36,8 +36,8 @@ const familiesSold = "c5 c6i c6g m5 m6i m6g r5 r6g"
 const sizesSold = "large xlarge 2xlarge 4xlarge"
 
 // smallCatalog leaves the catalog the types of the scenarios.
-func smallCatalog(c catalog.Catalog) catalog.Catalog {
-	c.Types = slices.DeleteFunc(slices.Clone(c.Types), func(f catalog.Facts) bool {
+func smallCatalog(c instancetypes.Catalog) instancetypes.Catalog {
+	c.Types = slices.DeleteFunc(slices.Clone(c.Types), func(f instancetypes.Facts) bool {
 		family, size, _ := strings.Cut(f.Name, ".")
 		return !slices.Contains(strings.Fields(familiesSold), family) || !slices.Contains(strings.Fields(sizesSold), size)
 	})
@@ -45,11 +45,11 @@ func smallCatalog(c catalog.Catalog) catalog.Catalog {
 }
 
 // generate makes the scenario of the seed.
-func generate(c catalog.Catalog, seed uint64) *scenario {
+func generate(c instancetypes.Catalog, seed uint64) *scenario {
 	start := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
-	d := &dice{Rand: rand.New(rand.NewPCG(seed, 18)), types: map[string]catalog.Type{}, s: &scenario{}}
+	d := &dice{Rand: rand.New(rand.NewPCG(seed, 18)), types: map[string]instancetypes.Type{}, s: &scenario{}}
 	d.now = start.Add(time.Duration(d.IntN(14*24*60)) * time.Minute).Add(time.Duration(d.IntN(60)) * time.Second)
-	for _, t := range catalog.Resolve(c, catalog.DefaultClass(c), nil, d.now) {
+	for _, t := range instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, d.now) {
 		d.types[t.Name] = t
 		d.names = append(d.names, t.Name)
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
-	amounts "joiner/pkg/resource"
+	"joiner/pkg/model/instancetypes"
+	amounts "joiner/pkg/model/resources"
 )
 
 // addNode makes a node with its claim and its pods. Most are in service, some are not or not quite.
@@ -48,13 +48,13 @@ func (d *dice) addNode(i int) {
 }
 
 // node is a node of the pool that is in service, with its claim.
-func (d *dice) node(name string, p *api.NodePool, t catalog.Type) (*corev1.Node, *api.NodeClaim) {
+func (d *dice) node(name string, p *api.NodePool, t instancetypes.Type) (*corev1.Node, *api.NodeClaim) {
 	o := t.Offerings[d.IntN(len(t.Offerings))]
 	born := d.ago(pick(d, 3*time.Minute, 20*time.Minute, 6*time.Hour, 20*24*time.Hour))
 	labels := t.Requirements.Labels()
 	maps.Copy(labels, p.Spec.Template.Labels)
 	maps.Copy(labels, map[string]string{
-		corev1.LabelTopologyZone: o.Zone, catalog.LabelZoneID: o.ZoneID, api.LabelCapacityType: o.CapacityType,
+		corev1.LabelTopologyZone: o.Zone, instancetypes.LabelZoneID: o.ZoneID, api.LabelCapacityType: o.CapacityType,
 		corev1.LabelHostname: name, api.LabelNodePool: p.Name,
 	})
 	claim := &api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + name, UID: uid("claim", name), CreationTimestamp: born, Generation: 1}}

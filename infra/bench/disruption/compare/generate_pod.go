@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
+	"joiner/pkg/model/instancetypes"
 )
 
 func container(milliCPU, mebibytes int) corev1.Container {
@@ -19,7 +19,7 @@ func container(milliCPU, mebibytes int) corev1.Container {
 }
 
 // addPods puts pods on the node, no more than it holds.
-func (d *dice) addPods(node *corev1.Node, t catalog.Type) {
+func (d *dice) addPods(node *corev1.Node, t instancetypes.Type) {
 	cpu, memory := t.Allocatable.CPU, t.Allocatable.Memory>>20
 	for i := range d.s.DaemonSets {
 		ds := &d.s.DaemonSets[i]

@@ -11,8 +11,8 @@ import (
 	"runtime"
 
 	"joiner/infra/bench/karpenter"
-	"joiner/pkg/catalog"
-	"joiner/pkg/catalog/builtin"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
 )
 
 func main() {
@@ -30,7 +30,7 @@ func main() {
 }
 
 func work(r run, file string) error {
-	c, err := catalog.Decode(builtin.Data())
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		return err
 	}

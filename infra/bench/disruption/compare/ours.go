@@ -5,20 +5,20 @@ import (
 	"slices"
 	"strings"
 
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/kube"
-	"joiner/pkg/pack"
-	"joiner/pkg/plan"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/providers/kube"
+	"joiner/pkg/scheduling/binpack"
 )
 
 // snapshotOf is the scenario as Joiner reads it.
-func snapshotOf(c catalog.Catalog, s *scenario) cluster.Snapshot {
-	class := catalog.DefaultClass(c)
-	out := cluster.Snapshot{Now: s.Now.UTC(), Catalog: c, Classes: []catalog.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}, {Name: "kube-system"}, {Name: "other"}},
-		Rules: cluster.Rules{Hold: true, RelaxMinValues: s.BestEffort}}
+func snapshotOf(c instancetypes.Catalog, s *scenario) cluster.Snapshot {
+	class := instancetypes.DefaultClass(c)
+	out := cluster.Snapshot{Now: s.Now.UTC(), Catalog: c, Classes: []instancetypes.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}, {Name: "kube-system"}, {Name: "other"}},
+		Rules: cluster.Settings{NominatedPodsOnly: true, RelaxMinValues: s.BestEffort}}
 	for i := range s.Pools {
-		out.Pools = append(out.Pools, kube.Pool(&s.Pools[i], out.Classes))
+		out.Pools = append(out.Pools, kube.TranslatePool(&s.Pools[i], out.Classes))
 	}
 	for i := range s.Claims {
 		out.Claims = append(out.Claims, kube.Claim(&s.Claims[i]))
@@ -27,7 +27,7 @@ func snapshotOf(c catalog.Catalog, s *scenario) cluster.Snapshot {
 		out.Nodes = append(out.Nodes, kube.Node(&s.Nodes[i]))
 	}
 	for i := range s.Pods {
-		if p := kube.Pod(&s.Pods[i]); !p.Terminal() { // others are not read
+		if p := kube.TranslatePod(&s.Pods[i]); !p.Terminal() { // others are not read
 			out.Pods = append(out.Pods, p)
 		}
 	}
@@ -35,7 +35,7 @@ func snapshotOf(c catalog.Catalog, s *scenario) cluster.Snapshot {
 		out.Budgets = append(out.Budgets, kube.Budget(&s.Budgets[i]))
 	}
 	for i := range s.DaemonSets {
-		out.Daemons = append(out.Daemons, kube.Daemon(&s.DaemonSets[i]))
+		out.Daemons = append(out.Daemons, kube.TranslateDaemon(&s.DaemonSets[i]))
 	}
 	slices.SortFunc(out.Claims, func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(out.Nodes, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
@@ -69,7 +69,7 @@ func homeless(p plan.Plan) []string {
 
 // placed is where pods go that wait, or whose node goes already, by a plan that is as simple as a question of disruption is: others may be as
 // good, and which of them a provisioner chooses is not what is compared.
-func placed(s cluster.Snapshot, sells pack.Market) plan.Plan {
-	s.Rules.SearchSteps, s.Rules.NodeCostUSD = cluster.NoSearch, 0.02
-	return pack.PodsFrom(s, sells)
+func placed(s cluster.Snapshot, sells binpack.Offerings) plan.Plan {
+	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = cluster.NoIterations, 0.02
+	return binpack.PodsFrom(s, sells)
 }

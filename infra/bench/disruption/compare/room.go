@@ -7,17 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "joiner/pkg/api/v1"
-	"joiner/pkg/catalog"
-	"joiner/pkg/cluster"
-	"joiner/pkg/require"
-	"joiner/pkg/resource"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
 )
 
 // room is a node that pods may come to.
 type room struct {
 	labels map[string]string
 	taints []cluster.Taint
-	free   resource.List
+	free   resources.List
 	pods   []cluster.Pod
 }
 
@@ -53,13 +53,13 @@ func (f finding) moves(p cluster.Pod) bool {
 
 // rooms are the nodes that stay, with what is free there, and the replacements.
 func (f finding) rooms() (out []room) {
-	for _, h := range f.snapshot.Hosts() {
+	for _, h := range f.snapshot.StateNodes() {
 		gone := h.Claim != nil && (slices.Contains(f.command.Claims, h.Claim.Name) || slices.Contains(f.begun, h.Claim.Name))
-		if h.Node == nil || gone || h.Condemned() || !h.Initialized() || f.young(h) {
+		if h.Node == nil || gone || h.MarkedForDeletion() || !h.Initialized() || f.young(h) {
 			continue
 		}
 		free := h.Allocatable()
-		var daemons resource.List
+		var daemons resources.List
 		var pods []cluster.Pod
 		for _, p := range f.snapshot.Pods {
 			if p.NodeName != h.Node.Name {
@@ -76,7 +76,7 @@ func (f finding) rooms() (out []room) {
 	for _, l := range f.command.Launches {
 		for _, t := range f.sells {
 			if t.Name == l.Choice.Type {
-				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints, t.Allocatable, nil}, resource.List{}))
+				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints, t.Allocatable, nil}, resources.List{}))
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (f finding) rooms() (out []room) {
 }
 
 // young reports whether consolidation puts nothing on the node.
-func (f finding) young(h cluster.Host) bool {
+func (f finding) young(h cluster.StateNode) bool {
 	if f.Reason != api.DisruptionUnderutilized || h.Claim == nil {
 		return false
 	}
@@ -97,18 +97,18 @@ func (f finding) young(h cluster.Host) bool {
 }
 
 // withDaemons keeps room for the daemons that the node will have beside those it has.
-func (f finding) withDaemons(r room, has resource.List) room {
-	var all resource.List
+func (f finding) withDaemons(r room, has resources.List) room {
+	var all resources.List
 	for i := range f.snapshot.Daemons {
 		if r.takes(&f.snapshot.Daemons[i]) {
 			all = all.Add(f.snapshot.Daemons[i].Need)
 		}
 	}
-	r.free = r.free.Sub(all.Sub(has).Max(resource.List{}))
+	r.free = r.free.Sub(all.Sub(has).Max(resources.List{}))
 	return r
 }
 
-func launchLabels(t catalog.Type, o catalog.Offer, pool string, more map[string]string) map[string]string {
+func launchLabels(t instancetypes.Type, o instancetypes.Offer, pool string, more map[string]string) map[string]string {
 	out := t.Requirements.Labels()
 	for k, v := range more {
 		out[k] = v
@@ -124,10 +124,10 @@ func (r room) takes(p *cluster.Pod) bool {
 			return false
 		}
 	}
-	meets := func(term []require.Requirement) bool {
-		return !slices.ContainsFunc(term, func(q require.Requirement) bool { return !q.Matches(r.labels) })
+	meets := func(term []requirements.Requirement) bool {
+		return !slices.ContainsFunc(term, func(q requirements.Requirement) bool { return !q.Matches(r.labels) })
 	}
-	hard := slices.DeleteFunc(slices.Clone(r.taints), func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" || t.Hold() })
+	hard := slices.DeleteFunc(slices.Clone(r.taints), func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" || t.IsNomination() })
 	return (len(p.NodeAffinity) == 0 || slices.ContainsFunc(p.NodeAffinity, meets)) && len(cluster.Untolerated(hard, p.Tolerations)) == 0
 }
 
@@ -165,7 +165,7 @@ func avoids(p, other cluster.Pod) bool {
 // moved is the node name of pods that were given a place.
 const moved = "moved"
 
-func zonesOf(c catalog.Catalog) []string { return slices.Sorted(maps.Keys(c.Zones)) }
+func zonesOf(c instancetypes.Catalog) []string { return slices.Sorted(maps.Keys(c.Zones)) }
 
 // even reports whether the spread of every pod that was given a place holds over the zones.
 func even(rooms []room, zones []string) bool {

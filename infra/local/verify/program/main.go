@@ -17,11 +17,11 @@ import (
 	"syscall"
 	"time"
 
-	"joiner/infra/local/planectl"
+	"joiner/infra/local/controlplane/client"
 	"joiner/infra/local/verify"
-	"joiner/pkg/catalog"
 	"joiner/pkg/cli"
-	"joiner/pkg/pack"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/scheduling/binpack"
 	"joiner/pkg/workload"
 )
 
@@ -74,14 +74,14 @@ func (w wish) run(ctx context.Context, paths []string) error {
 	if err != nil {
 		return err
 	}
-	types, err := cli.Catalog(w.types)
+	types, err := cli.ReadCatalog(w.types)
 	if err != nil {
 		return err
 	}
 	var bad []string
 	trials, pods, late, usd := 0, 0, 0, [2]float64{}
 	for _, path := range files {
-		f, err := workload.Load(os.ReadFile, path, w.pools)
+		f, err := workload.LoadWorkload(os.ReadFile, path, w.pools)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (w wish) run(ctx context.Context, paths []string) error {
 }
 
 // try holds one trial in a fresh control plane.
-func (w wish) try(ctx context.Context, f workload.File, types catalog.Catalog) (r verify.Report, err error) {
+func (w wish) try(ctx context.Context, f workload.File, types instancetypes.Catalog) (r verify.Report, err error) {
 	dir, err := os.MkdirTemp("", "joiner-verify-")
 	if err != nil {
 		return r, fmt.Errorf("make room for the control plane: %w", err)
@@ -130,13 +130,13 @@ func (w wish) try(ctx context.Context, f workload.File, types catalog.Catalog) (
 	defer os.RemoveAll(dir)
 	starting, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	p, err := planectl.Start(starting, planectl.Options{Binary: w.plane, Dir: dir})
+	p, err := client.Start(starting, client.Options{Binary: w.plane, Dir: dir})
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
 	return verify.Run(ctx, verify.Options{
-		Config: p.RESTConfig(), Workload: f, Catalog: types, Plan: pack.Pods, Rounds: w.rounds, Idle: w.idle,
+		Config: p.RESTConfig(), Workload: f, Catalog: types, Plan: binpack.Pods, Rounds: w.rounds, Idle: w.idle,
 		Seed: w.seed, Boot: w.boot, Warm: w.warm, Free: w.free,
 		Log: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) },
 	})

@@ -110,7 +110,7 @@ type CapacityBufferStatus struct {
 // StrategyActive keeps nodes running that have the room.
 const StrategyActive = "buffer.x-k8s.io/active-capacity"
 
-// Conditions of a CapacityBuffer and their reasons (core.md 1.9).
+// Conditions of a CapacityBuffer and their reasons.
 const (
 	ConditionReadyForProvisioning = "ReadyForProvisioning"
 	ConditionProvisioning         = "Provisioning"

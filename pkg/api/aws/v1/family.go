@@ -41,7 +41,7 @@ func ParseAlias(text string) (Alias, bool) {
 	return Alias{Family: family, Version: version}, true
 }
 
-// Alias is the alias of the class, if it selects its images by one. It is then the only term (aws.md 1.2).
+// Alias is the alias of the class, if it selects its images by one. It is then the only term.
 func (c *EC2NodeClass) Alias() (Alias, bool) {
 	for _, term := range c.Spec.AMISelectorTerms {
 		if term.Alias != "" {
@@ -63,7 +63,7 @@ func (c *EC2NodeClass) ResolvedAMIFamily() string {
 	return AMIFamilyCustom
 }
 
-// Hash is the static drift hash of the class (aws.md 1.8): its spec without what selectors find, the resolved AMI family, and the
+// Hash is the static drift hash of the class: its spec without what selectors find, the resolved AMI family, and the
 // cluster's CA bundle as nodes are told it (base64).
 func (c *EC2NodeClass) Hash(caBundle string) string {
 	return karpv1.StaticHash([]any{c.Spec, c.ResolvedAMIFamily(), caBundle})

@@ -1,6 +1,6 @@
 package v1
 
-// Labels that instance types, claims and nodes carry (aws.md 2.2).
+// Labels that instance types, claims and nodes carry.
 const (
 	LabelEC2NodeClass                         = "karpenter.k8s.aws/ec2nodeclass"
 	LabelZoneID                               = "topology.k8s.aws/zone-id"
@@ -50,7 +50,7 @@ func WellKnownLabels() []string {
 	}
 }
 
-// Annotations of EC2NodeClasses and NodeClaims (aws.md 1.8).
+// Annotations of EC2NodeClasses and NodeClaims.
 const (
 	// AnnotationHash is the static drift hash, see EC2NodeClass.Hash.
 	AnnotationHash = "karpenter.k8s.aws/ec2nodeclass-hash"
@@ -67,7 +67,7 @@ const (
 // FinalizerTermination stands on an EC2NodeClass while it has instance profiles and launch templates of its own in AWS.
 const FinalizerTermination = "karpenter.k8s.aws/termination"
 
-// Tags on what is made in AWS (aws.md 3.6). User tags may not use these keys but Name, see RestrictedTag.
+// Tags on what is made in AWS. User tags may not use these keys but Name, see RestrictedTag.
 const (
 	TagNodePool      = "karpenter.sh/nodepool"
 	TagNodeClaim     = "karpenter.sh/nodeclaim"
@@ -79,7 +79,7 @@ const (
 	TagName          = "Name"
 )
 
-// Extended resources of EC2 instances (aws.md 2.3).
+// Extended resources of EC2 instances.
 const (
 	ResourcePodENI      = "vpc.amazonaws.com/pod-eni"
 	ResourcePrivateIPv4 = "vpc.amazonaws.com/PrivateIPv4Address"
@@ -91,7 +91,7 @@ const (
 	ResourceNeuronCore  = "aws.amazon.com/neuroncore"
 )
 
-// Conditions of an EC2NodeClass (aws.md 1.6); Ready is the root.
+// Conditions of an EC2NodeClass; Ready is the root.
 const (
 	ConditionReady                     = "Ready"
 	ConditionAMIsReady                 = "AMIsReady"
@@ -103,7 +103,7 @@ const (
 	ConditionCapacityReservationsReady = "CapacityReservationsReady"
 )
 
-// Reasons of those conditions (aws.md 1.6, 1.7).
+// Reasons of those conditions.
 const (
 	ReasonAMINotFound                         = "AMINotFound"
 	ReasonUnsupportedAlias                    = "UnsupportedAlias"

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// RestrictedTag finds a tag of the user's that only we may set (aws.md 1.2, 3.6); of several the first by name.
+// RestrictedTag finds a tag of the user's that only we may set; of several the first by name.
 func RestrictedTag(tags map[string]string) (key string, found bool) {
 	ours := []string{TagNodePool, TagNodeClaim, TagNodeClaimUID, TagLaunchBatch, TagEC2NodeClass, TagClusterName}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {

@@ -1,0 +1,266 @@
+package awsemulator
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// Access is one question that IAM answers before a call may act. One call may raise several: on each resource it touches, and
+// for further actions that it stands for, such as iam:PassRole.
+type Access struct {
+	Caller   Caller
+	Action   string              // such as ec2:RunInstances, as IAM names it
+	Resource string              // ARN; type/* for what is yet to be made; * for actions that know no resource
+	Keys     map[string][]string // condition keys, such as aws:RequestTag/team
+}
+
+// access is a question of a call; the caller and what is the same for all of a call's questions is added when it is asked.
+type access struct {
+	action, resource string
+	keys             map[string][]string
+}
+
+// asker finds the questions of a call in its parameters and in what exists. What does not exist raises none: the call itself
+// says so. The account is locked.
+type asker func(c *Cloud, r *call) ([]access, error)
+
+// authorize asks all questions of a call. The error is the refusal of the first one denied.
+func (c *Cloud) authorize(r *call) error {
+	if c.opt.Authorize == nil {
+		return nil
+	}
+	name := r.service + ":" + r.action
+	ask := askers()[name]
+	if ask == nil {
+		return c.may(r, access{action: name, resource: "*"})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	questions, err := ask(c, r)
+	if err != nil {
+		return err
+	}
+	for _, q := range questions {
+		if err := c.may(r, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// may asks one question.
+func (c *Cloud) may(r *call, q access) error {
+	if c.opt.Authorize == nil {
+		return nil
+	}
+	keys := map[string][]string{
+		"aws:RequestedRegion":  {r.region},
+		"aws:PrincipalArn":     {r.caller.Role},
+		"aws:PrincipalAccount": {c.opt.Account},
+		"aws:SecureTransport":  {"true"}, // loopback stands for TLS
+	}
+	maps.Copy(keys, q.keys)
+	if err := c.opt.Authorize(Access{Caller: r.caller, Action: q.action, Resource: q.resource, Keys: keys}); err != nil {
+		return denied(r, q, err)
+	}
+	return nil
+}
+
+// denied is the refusal of an action that the caller has no permission for, in the words of its protocol.
+func denied(r *call, q access, why error) *wire.Failure {
+	who := "User: " + r.caller.ARN() + " is not authorized to perform: " + q.action + " on resource: " + q.resource + " " + why.Error()
+	switch r.protocol {
+	case wire.EC2Query:
+		return wire.Fail(403, "UnauthorizedOperation", "You are not authorized to perform this operation. %s", who)
+	case wire.JSON:
+		return wire.Fail(400, "AccessDeniedException", "%s", who)
+	case wire.RestJSON:
+		return wire.Fail(403, "AccessDeniedException", "%s", who)
+	}
+	return wire.Fail(403, "AccessDenied", "%s", who)
+}
+
+// askers are the calls that touch resources. A call that is not here is asked about by its own name, on *.
+func askers() map[string]asker {
+	return map[string]asker{
+		"ec2:TerminateInstances":             (*Cloud).askTerminate,
+		"ec2:CreateTags":                     (*Cloud).askCreateTags,
+		"ec2:CreateLaunchTemplate":           (*Cloud).askCreateTemplate,
+		"ec2:DeleteLaunchTemplate":           (*Cloud).askDeleteTemplate,
+		"ec2:CreateFleet":                    (*Cloud).askCreateFleet,
+		"ec2:RunInstances":                   askInside,
+		"sts:GetCallerIdentity":              askNothing,
+		"sts:AssumeRole":                     (*Cloud).askAssumeRole,
+		"iam:GetInstanceProfile":             (*Cloud).askProfile,
+		"iam:DeleteInstanceProfile":          (*Cloud).askProfile,
+		"iam:RemoveRoleFromInstanceProfile":  (*Cloud).askProfile,
+		"iam:AddRoleToInstanceProfile":       (*Cloud).askAddRole,
+		"iam:CreateInstanceProfile":          (*Cloud).askCreateProfile,
+		"iam:TagInstanceProfile":             (*Cloud).askTagProfile,
+		"iam:GetRole":                        (*Cloud).askRole,
+		"iam:CreateServiceLinkedRole":        (*Cloud).askLinkedRole,
+		"ssm:GetParameter":                   (*Cloud).askParameters,
+		"ssm:GetParameters":                  (*Cloud).askParameters,
+		"sqs:SendMessage":                    (*Cloud).askQueue,
+		"sqs:ReceiveMessage":                 (*Cloud).askQueue,
+		"sqs:DeleteMessage":                  (*Cloud).askQueue,
+		"sqs:PurgeQueue":                     (*Cloud).askQueue,
+		"sqs:GetQueueAttributes":             (*Cloud).askQueue,
+		"events:PutEvents":                   (*Cloud).askBus,
+		"lambda:Invoke":                      (*Cloud).askFunction,
+		"eks:DescribeCluster":                (*Cloud).askCluster,
+		"eks:ListAccessEntries":              (*Cloud).askCluster,
+		"eks:CreateAccessEntry":              (*Cloud).askCluster,
+		"eks:DescribeAccessEntry":            (*Cloud).askEntry,
+		"eks:UpdateAccessEntry":              (*Cloud).askEntry,
+		"eks:DeleteAccessEntry":              (*Cloud).askEntry,
+		"arc-zonal-shift:GetManagedResource": (*Cloud).askManaged,
+		"s3:GetObject":                       (*Cloud).askReadObject,
+		"s3:HeadObject":                      (*Cloud).askReadObject,
+		"s3:PutObject":                       (*Cloud).askObject,
+		"s3:DeleteObject":                    (*Cloud).askObject,
+		"s3:ListObjectsV2":                   (*Cloud).askBucket,
+		"s3:HeadBucket":                      (*Cloud).askBucket,
+		"s3:CreateBucket":                    (*Cloud).askBucket,
+		"s3:DeleteBucket":                    (*Cloud).askBucket,
+	}
+}
+
+// askNothing is for calls that everybody may make.
+func askNothing(*Cloud, *call) ([]access, error) { return nil, nil }
+
+// askInside is for a call that asks its questions itself, when it knows what it touches.
+func askInside(*Cloud, *call) ([]access, error) { return nil, nil }
+
+// requested are the keys of the tags that a call gives to something.
+func requested(tags map[string]string) map[string][]string {
+	keys := map[string][]string{}
+	for k, v := range tags {
+		keys["aws:RequestTag/"+k] = []string{v}
+	}
+	if len(tags) > 0 {
+		keys["aws:TagKeys"] = slices.Sorted(maps.Keys(tags))
+	}
+	return keys
+}
+
+// carried are the keys of the tags that something has, in the two spellings that a service knows.
+func carried(service string, tags map[string]string) map[string][]string {
+	keys := map[string][]string{}
+	for k, v := range tags {
+		keys["aws:ResourceTag/"+k], keys[service+":ResourceTag/"+k] = []string{v}, []string{v}
+	}
+	return keys
+}
+
+func merged(all ...map[string][]string) map[string][]string {
+	out := map[string][]string{}
+	for _, keys := range all {
+		maps.Copy(out, keys)
+	}
+	return out
+}
+
+func (c *Cloud) arn(service, resource string) string {
+	return "arn:aws:" + service + ":" + c.opt.Region + ":" + c.opt.Account + ":" + resource
+}
+
+// passRole is the question whether the caller may hand a role to EC2.
+func (c *Cloud) passRole(name string) access {
+	arn := "arn:aws:iam::" + c.opt.Account + ":role/" + name
+	if r := c.roles[name]; r != nil {
+		arn = r.ARN
+	}
+	return access{"iam:PassRole", arn, map[string][]string{"iam:PassedToService": {"ec2.amazonaws.com"}}}
+}
+
+func (c *Cloud) askAssumeRole(r *call) ([]access, error) {
+	var in assumeRoleInput
+	err := r.decode(&in)
+	return []access{{"sts:AssumeRole", in.RoleArn, nil}}, err
+}
+
+func (c *Cloud) askParameters(r *call) ([]access, error) {
+	var in struct {
+		Name           string
+		Names          []string
+		WithDecryption bool
+	}
+	err := r.decode(&in)
+	if in.Name != "" {
+		in.Names = append(in.Names, in.Name)
+	}
+	var out []access
+	for _, name := range in.Names {
+		arn := c.arn("ssm", "parameter/"+strings.TrimPrefix(name, "/"))
+		if strings.HasPrefix(name, "/aws/service/") { // AWS' own, which belong to no account
+			arn = "arn:aws:ssm:" + c.opt.Region + "::parameter" + name
+		}
+		out = append(out, access{"ssm:" + r.action, arn, nil})
+	}
+	return out, err
+}
+
+func (c *Cloud) askQueue(r *call) ([]access, error) {
+	var in struct {
+		QueueURL string `json:"QueueUrl"`
+	}
+	if err := json.Unmarshal(r.body, &in); err != nil {
+		return nil, wire.Fail(400, "SerializationException", "%v", err)
+	}
+	return []access{{"sqs:" + r.action, c.arn("sqs", in.QueueURL[strings.LastIndex(in.QueueURL, "/")+1:]), nil}}, nil
+}
+
+func (c *Cloud) askBus(*call) ([]access, error) {
+	return []access{{"events:PutEvents", c.arn("events", "event-bus/default"), nil}}, nil
+}
+
+func (c *Cloud) askFunction(r *call) ([]access, error) {
+	return []access{{"lambda:InvokeFunction", c.arn("lambda", "function:"+qualifiedName(r.part(2))), nil}}, nil
+}
+
+func (c *Cloud) askCluster(r *call) ([]access, error) {
+	return []access{{"eks:" + r.action, c.arn("eks", "cluster/"+r.part(1)), nil}}, nil
+}
+
+func (c *Cloud) askEntry(r *call) ([]access, error) {
+	e, known := c.entries[r.part(3)]
+	if !known {
+		return c.askCluster(r)
+	}
+	return []access{{"eks:" + r.action, e.AccessEntryARN, carried("eks", e.Tags)}}, nil
+}
+
+// s3Resource splits a path-style path.
+func s3Resource(r *call) (bucket, key string) {
+	bucket, key, _ = strings.Cut(strings.Trim(r.http.URL.Path, "/"), "/")
+	return bucket, key
+}
+
+func (c *Cloud) askBucket(r *call) ([]access, error) {
+	bucket, _ := s3Resource(r)
+	action := map[string]string{"ListObjectsV2": "ListBucket", "HeadBucket": "ListBucket"}[r.action]
+	if action == "" {
+		action = r.action
+	}
+	return []access{{"s3:" + action, "arn:aws:s3:::" + bucket, nil}}, nil
+}
+
+func (c *Cloud) askObject(r *call) ([]access, error) {
+	bucket, key := s3Resource(r)
+	return []access{{"s3:" + r.action, "arn:aws:s3:::" + bucket + "/" + key, nil}}, nil
+}
+
+// askReadObject: whoever may not list a bucket does not learn either that an object is missing.
+func (c *Cloud) askReadObject(r *call) ([]access, error) {
+	bucket, key := s3Resource(r)
+	out := []access{{"s3:GetObject", "arn:aws:s3:::" + bucket + "/" + key, nil}}
+	if _, err := c.s3.backend.HeadObject(bucket, key); err != nil {
+		out = append(out, access{"s3:ListBucket", "arn:aws:s3:::" + bucket, nil})
+	}
+	return out, nil
+}

@@ -1,0 +1,184 @@
+package awsemulator
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// ec2ARN is the ARN of a resource by kind and id. Images and snapshots name no account.
+func (c *Cloud) ec2ARN(kind, id string) string {
+	if kind == "image" || kind == "snapshot" {
+		return "arn:aws:ec2:" + c.opt.Region + "::" + kind + "/" + id
+	}
+	return c.arn("ec2", kind+"/"+id)
+}
+
+// on is a question about something that exists, with its tags.
+func (c *Cloud) on(action, kind, id string) access {
+	q := access{action: "ec2:" + action, resource: c.ec2ARN(kind, id)}
+	if tags, err := c.tagsOf(id); err == nil {
+		q.keys = carried("ec2", tags)
+	}
+	return q
+}
+
+func (c *Cloud) askTerminate(r *call) ([]access, error) {
+	var in terminateInput
+	err := r.decode(&in)
+	var out []access
+	for _, id := range in.InstanceID {
+		if c.machines[id] != nil {
+			out = append(out, c.on("TerminateInstances", "instance", id))
+		}
+	}
+	return out, err
+}
+
+func (c *Cloud) askCreateTags(r *call) ([]access, error) {
+	var in createTagsInput
+	err := r.decode(&in)
+	given := map[string]string{}
+	for _, t := range in.Tag {
+		given[t.Key] = t.Value
+	}
+	kinds := map[string]string{"i": "instance", "lt": "launch-template", "subnet": "subnet", "sg": "security-group"}
+	var out []access
+	for _, id := range in.ResourceID {
+		prefix, _, _ := strings.Cut(id, "-")
+		if _, err := c.tagsOf(id); err != nil {
+			continue
+		}
+		q := c.on("CreateTags", kinds[prefix], id)
+		q.keys = merged(q.keys, requested(given))
+		out = append(out, q)
+	}
+	return out, err
+}
+
+// made is the questions for one kind of thing that a call makes: the making itself and, with tags, the tagging.
+func (c *Cloud) made(action, kind string, tags map[string]string) []access {
+	arn := c.ec2ARN(kind, "*")
+	out := []access{{"ec2:" + action, arn, requested(tags)}}
+	if len(tags) > 0 {
+		keys := requested(tags)
+		keys["ec2:CreateAction"] = []string{action}
+		out = append(out, access{"ec2:CreateTags", arn, keys})
+	}
+	return out
+}
+
+func (c *Cloud) askCreateTemplate(r *call) ([]access, error) {
+	var in createTemplateInput
+	err := r.decode(&in)
+	return c.made("CreateLaunchTemplate", "launch-template", tagsFor("launch-template", in.TagSpecification)), err
+}
+
+func (c *Cloud) askDeleteTemplate(r *call) ([]access, error) {
+	var in templateRef
+	if err := r.decode(&in); err != nil {
+		return nil, err
+	}
+	t, err := c.findTemplate(in.LaunchTemplateID, in.LaunchTemplateName)
+	if err != nil {
+		return nil, err
+	}
+	return []access{c.on("DeleteLaunchTemplate", "launch-template", t.id)}, nil
+}
+
+// askCreateFleet are the questions about the fleet as a whole: what it is, and what its request names. Whether instances may
+// be launched is asked for each place they may come from, and refused there: see mayLaunch.
+func (c *Cloud) askCreateFleet(r *call) ([]access, error) {
+	var in createFleetInput
+	if err := r.decode(&in); err != nil {
+		return nil, err
+	}
+	out := c.made("CreateFleet", "fleet", tagsFor("fleet", in.Specifications))
+	for _, config := range in.LaunchTemplateConfigs {
+		t, err := c.findTemplate(config.Template.ID, config.Template.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c.on("CreateFleet", "launch-template", t.id))
+		for _, o := range config.Overrides {
+			if o.ImageID != "" {
+				out = append(out, c.on("CreateFleet", "image", o.ImageID))
+			}
+			if o.SubnetID != "" {
+				out = append(out, c.on("CreateFleet", "subnet", o.SubnetID))
+			}
+		}
+	}
+	return once(out), nil
+}
+
+// launchAccess are the questions of launching from a pool, whose parts are resolved (W1 to W4 and M1).
+func (c *Cloud) launchAccess(p pool, capacityType string, specifications ...[]tagSpecification) []access {
+	const run = "RunInstances"
+	out := []access{c.on(run, "image", p.image), c.on(run, "subnet", p.subnet)}
+	for _, g := range p.groups {
+		out = append(out, c.on(run, "security-group", g))
+	}
+	for _, d := range p.data.Devices {
+		if d.EBS != nil && d.EBS.SnapshotID != "" {
+			out = append(out, c.on(run, "snapshot", d.EBS.SnapshotID))
+		}
+	}
+	if r := p.data.Reservation; r != nil && r.Target != nil && r.Target.ID != "" {
+		out = append(out, c.on(run, "capacity-reservation", r.Target.ID))
+	}
+	if g := p.data.Placement; g != nil && g.GroupName+g.GroupID != "" {
+		out = append(out, c.on(run, "placement-group", g.GroupName+g.GroupID))
+	}
+	if t := c.templateByName(p.templateName); t != nil {
+		out = append(out, c.on(run, "launch-template", t.id))
+	}
+	kinds := []string{"instance", "volume", "network-interface"}
+	if capacityType == spot {
+		kinds = append(kinds, "spot-instances-request")
+	}
+	for _, kind := range kinds {
+		out = append(out, c.made(run, kind, tagsFor(kind, append(slices.Clone(specifications), p.data.Specifications)...))...)
+	}
+	if profile := c.profiles[p.profile]; profile != nil && profile.Role != "" {
+		out = append(out, c.passRole(profile.Role))
+	}
+	return out
+}
+
+// mayLaunch asks whether the caller may launch from a pool. What was asked before in the same call is remembered.
+func (c *Cloud) mayLaunch(r *call, questions []access, asked map[string]*wire.Failure) *wire.Failure {
+	for _, q := range questions {
+		id := q.action + " " + q.resource + " " + fingerprintKeys(q.keys)
+		f, known := asked[id]
+		if !known {
+			f, _ = c.may(r, q).(*wire.Failure) //nolint:errorlint // may returns it as it is
+			asked[id] = f
+		}
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// once drops questions that are asked twice.
+func once(questions []access) []access {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(questions, func(q access) bool {
+		id := q.action + " " + q.resource
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
+}
+
+func fingerprintKeys(keys map[string][]string) string {
+	var b strings.Builder
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		b.WriteString(k + "=" + strings.Join(keys[k], ",") + ";")
+	}
+	return b.String()
+}

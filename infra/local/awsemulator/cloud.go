@@ -1,0 +1,164 @@
+// Package awsemulator is an AWS account on loopback: it speaks the real wire protocols of EC2, SSM, Pricing, STS, EKS,
+// IAM, S3, SQS, EventBridge, Service Quotas and Lambda to unmodified SDK clients, keeps all state in memory, checks signatures,
+// and can be told to fail. It knows the real instance types and prices. It starts no machines and runs no
+// functions: instance states, events and invocations are handed to the callbacks of Options.
+package awsemulator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Options say what account this is and who hears of what happens in it.
+type Options struct {
+	Region, Account, ClusterName string // defaults us-west-2, 111122223333, demo
+	KubernetesVersion            string // major.minor, default 1.36
+
+	PendingFor    time.Duration // from launch to running
+	ShutdownFor   time.Duration // from TerminateInstances to terminated
+	SpotNotice    time.Duration // from the interruption warning to the reclaim, default 2 minutes
+	TerminatedFor time.Duration // how long a terminated instance is still described, default 1 hour
+
+	// Events gets each event of the default bus, one at a time and in order, as a JSON envelope.
+	Events func(envelope []byte)
+	// OnInstance gets a copy of an instance at each change of its state, one at a time and in order.
+	OnInstance func(Instance)
+	// Invoke runs a Lambda function. Nil: no function exists.
+	Invoke func(ctx context.Context, r InvokeRequest) InvokeResponse
+	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy allows
+	// …"). It must not call the account. Nil: everybody may do everything.
+	Authorize func(Access) error
+	// Log gets one line for each fault that was played. Nil: nobody.
+	Log *log.Logger
+}
+
+func (o Options) withDefaults() Options {
+	set := func(s *string, fallback string) {
+		if *s == "" {
+			*s = fallback
+		}
+	}
+	set(&o.Region, "us-west-2")
+	set(&o.Account, "111122223333")
+	set(&o.ClusterName, "demo")
+	set(&o.KubernetesVersion, "1.36")
+	if o.SpotNotice == 0 {
+		o.SpotNotice = 2 * time.Minute
+	}
+	if o.TerminatedFor == 0 {
+		o.TerminatedFor = time.Hour
+	}
+	return o
+}
+
+// Cloud is the account. All methods may be called from any goroutine.
+type Cloud struct {
+	opt      Options
+	services map[string]service
+	offers   *offers
+	s3       *buckets
+	news     *news
+	faults   faultBook
+	calls    callBook
+	keys     keyBook
+
+	server *http.Server
+	url    string
+	host   string
+
+	mu           sync.Mutex // guards everything below
+	closed       bool
+	sequence     int
+	vpc          network
+	machines     map[string]*machine
+	tokens       map[string]fleetAnswer
+	lts          map[string]*template    // by id
+	reservations map[string]*reservation // by id
+	reserved     []ReservedInstances
+	plans        []SavingsPlan
+	shifts       []ZonalShift
+	groups       []PlacementGroup
+	images       []image
+	params       map[string]parameter
+	cluster      clusterFacts
+	entries      map[string]AccessEntry
+	roles        map[string]*role
+	profiles     map[string]*profile
+	queues       map[string]*queue
+	functions    map[string]DescribedFunction // by name
+	quotas       map[string]quota             // by code
+	concurrency  int                          // of Lambda
+}
+
+// New makes an account with a network of one subnet in each zone, the EKS images of two releases, the node role
+// and the service-linked role of spot. Nothing listens until Start.
+func New(o Options) (*Cloud, error) {
+	o = o.withDefaults()
+	offers, err := readOffers()
+	if err != nil {
+		return nil, fmt.Errorf("read instance types: %w", err)
+	}
+	c := &Cloud{
+		opt: o, offers: offers, s3: newBuckets(),
+		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{}, reservations: map[string]*reservation{},
+		entries: map[string]AccessEntry{}, roles: map[string]*role{},
+		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{}, quotas: standardQuotas(), concurrency: 1000,
+	}
+	c.news = newNews(o.Events, o.OnInstance)
+	c.keys.keys = map[string]key{}
+	c.services = c.table()
+	c.vpc = newNetwork(o, offers.zoneIDs)
+	c.images, c.params = publishedImages(o)
+	c.PutRole("aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
+	return c, nil
+}
+
+// Start listens on addr ("127.0.0.1:0" picks a port) and returns the URL for AWS_ENDPOINT_URL.
+func (c *Cloud) Start(addr string) (string, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	c.host = l.Addr().String()
+	c.url = "http://" + c.host
+	c.server = &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = c.server.Serve(l) }() // ends with ErrServerClosed at Close
+	return c.url, nil
+}
+
+// URL returns what Start returned.
+func (c *Cloud) URL() string { return c.url }
+
+// Close stops listening, ends all timers and waits for the callbacks that are running.
+func (c *Cloud) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	for _, m := range c.machines {
+		m.stopTimers()
+	}
+	c.mu.Unlock()
+	var err error
+	if c.server != nil {
+		err = c.server.Close()
+	}
+	c.news.close()
+	return err
+}
+
+// newID returns an id as EC2 makes them: prefix, dash, 17 hexadecimal digits of which the first is 0.
+func newID(prefix string) string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails, by its documentation
+	return prefix + "-0" + hex.EncodeToString(b)
+}
+
+func newRequestID() string { return uuid.NewString() }

@@ -1,0 +1,136 @@
+package awsemulator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+type describeOfferingsInput struct {
+	page
+	Filter       []filter
+	LocationType string
+}
+
+type xmlOffering struct {
+	Type         string `xml:"instanceType"`
+	LocationType string `xml:"locationType"`
+	Location     string `xml:"location"`
+}
+
+// locations of a type for a location type; false if EC2 does not know that.
+func (c *Cloud) locations(t *InstanceType, locationType string) ([]string, bool) {
+	switch locationType {
+	case "availability-zone":
+		return t.Zones, true
+	case "availability-zone-id":
+		var ids []string
+		for _, z := range t.Zones {
+			ids = append(ids, c.offers.zoneIDs[z])
+		}
+		return ids, true
+	case "region", "":
+		return []string{c.opt.Region}, true
+	}
+	return nil, false
+}
+
+func (c *Cloud) describeInstanceTypeOfferings(_ *call, in *describeOfferingsInput) (any, error) {
+	var found []xmlOffering
+	for i := range c.offers.types {
+		t := &c.offers.types[i]
+		locations, known := c.locations(t, in.LocationType)
+		if !known {
+			return nil, wire.Fail(400, "InvalidParameterValue", "Invalid value '%s' for locationType", in.LocationType)
+		}
+		for _, l := range locations {
+			ok, err := fits(in.Filter, func(name string) ([]string, bool) {
+				v, known := map[string]string{"instance-type": t.Name, "location": l}[name]
+				return []string{v}, known
+			})
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				found = append(found, xmlOffering{t.Name, in.LocationType, l})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b xmlOffering) int { return strings.Compare(offeringKey(a), offeringKey(b)) })
+	var out struct {
+		Offerings []xmlOffering `xml:"instanceTypeOfferingSet>item"`
+		Next      string        `xml:"nextToken,omitempty"`
+	}
+	var err error
+	out.Offerings, out.Next, err = cut(found, in.page, 1000, offeringKey)
+	return out, err
+}
+
+func offeringKey(o xmlOffering) string { return o.Type + " " + o.Location }
+
+type describeSpotInput struct {
+	page
+	Filter             []filter
+	InstanceType       []string
+	ProductDescription []string
+	AvailabilityZone   string
+	StartTime, EndTime time.Time
+}
+
+type xmlSpotPrice struct {
+	Type    string    `xml:"instanceType"`
+	Product string    `xml:"productDescription"`
+	Price   string    `xml:"spotPrice"`
+	At      wire.Time `xml:"timestamp"`
+	Zone    string    `xml:"availabilityZone"`
+	ZoneID  string    `xml:"availabilityZoneId"`
+}
+
+// describeSpotPriceHistory knows one price for each type, zone and product: the one in force. It has been in
+// force since before any StartTime a client asks for, and EC2 tells that one whatever the StartTime is.
+func (c *Cloud) describeSpotPriceHistory(_ *call, in *describeSpotInput) (any, error) {
+	since := time.Now().UTC().Truncate(24 * time.Hour)
+	var found []xmlSpotPrice
+	for i := range c.offers.types {
+		t := &c.offers.types[i]
+		for _, z := range t.Zones {
+			usd, sold := c.offers.price(spot, t.Name, z)
+			if !sold || !oneOf(in.InstanceType, t.Name) || in.AvailabilityZone != "" && in.AvailabilityZone != z {
+				continue
+			}
+			for _, product := range []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"} {
+				p := xmlSpotPrice{t.Name, product, fmt.Sprintf("%.6f", usd), wire.Time{Time: since}, z, c.offers.zoneIDs[z]}
+				ok, err := fits(in.Filter, p.attribute)
+				if err != nil {
+					return nil, err
+				}
+				if ok && oneOf(in.ProductDescription, product) {
+					found = append(found, p)
+				}
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b xmlSpotPrice) int { return strings.Compare(spotKey(a), spotKey(b)) })
+	var out struct {
+		Prices []xmlSpotPrice `xml:"spotPriceHistorySet>item"`
+		Next   string         `xml:"nextToken"` // empty at the end, as EC2 has it
+	}
+	if in.MaxResults > 1000 {
+		in.MaxResults = 1000 // EC2 takes larger wishes and gives no more
+	}
+	var err error
+	out.Prices, out.Next, err = cut(found, in.page, 1000, spotKey)
+	return out, err
+}
+
+func spotKey(p xmlSpotPrice) string { return p.Type + " " + p.Zone + " " + p.Product }
+
+func (p xmlSpotPrice) attribute(name string) ([]string, bool) {
+	v, known := map[string]string{
+		"instance-type": p.Type, "availability-zone": p.Zone, "product-description": p.Product, "spot-price": p.Price,
+	}[name]
+	return []string{v}, known
+}

@@ -1,0 +1,260 @@
+package awsemulator
+
+import (
+	"cmp"
+	"slices"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// pool is one place a fleet may take instances from: a launch template with one override applied.
+type pool struct {
+	choice               xmlChoice
+	kind, zone, subnet   string
+	image, arch, profile string
+	templateName         string
+	groups               []string
+	tags                 map[string]string
+	data                 templateData
+	price                float64
+	reservation          string // that it must be taken from
+	group                PlacementGroup
+	broken               *wire.Failure // why nothing can come from it
+}
+
+// pools resolves the templates and overrides of a fleet request, in the order to try them. An unknown template
+// fails the call; what is wrong with one override only breaks its pool. The account is locked.
+func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
+	var out []pool
+	capacityType := in.capacityType()
+	for _, config := range in.LaunchTemplateConfigs {
+		t, err := c.findTemplate(config.Template.ID, config.Template.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !oneVersion(config.Template.Version) {
+			return nil, wire.Fail(400, "InvalidLaunchTemplateId.VersionNotFound", "Could not find launch template version %s", config.Template.Version)
+		}
+		overrides := config.Overrides
+		if len(overrides) == 0 {
+			overrides = []fleetOverride{{}}
+		}
+		tags := tagsFor("instance", t.data.Specifications, in.Specifications)
+		tags["aws:ec2launchtemplate:id"], tags["aws:ec2launchtemplate:version"] = t.id, "1"
+		for _, o := range overrides {
+			p := pool{
+				choice: xmlChoice{fleetTemplate{t.id, t.name, "1"}, o}, templateName: t.name, tags: tags, data: t.data,
+				kind: cmp.Or(o.InstanceType, t.data.InstanceType), image: cmp.Or(o.ImageID, t.data.ImageID),
+			}
+			p.choice.Override.InstanceType = p.kind
+			if p.kind == "" {
+				return nil, wire.Fail(400, "InvalidFleetConfig", "No instance type in the launch template %s or its override", t.name)
+			}
+			if p.broken = c.resolve(&p, o, capacityType); p.broken == nil {
+				p.broken = c.resolveReservation(&p, in.TargetCapacity.DefaultTargetCapacityType)
+			}
+			if p.zone == "" {
+				p.zone = o.AvailabilityZone
+			}
+			p.choice.Override.AvailabilityZone = p.zone
+			out = append(out, p)
+		}
+	}
+	order(out, in.options().AllocationStrategy)
+	return out, nil
+}
+
+// resolve finds what a pool needs, in the order in which EC2 would complain. The account is locked.
+func (c *Cloud) resolve(p *pool, o fleetOverride, capacityType string) *wire.Failure {
+	if f := c.resolveSubnet(p, o); f != nil {
+		return f
+	}
+	t := c.offers.byName[p.kind]
+	if t == nil {
+		return wire.Fail(400, "InvalidParameterValue", "Invalid value '%s' for InstanceType.", p.kind)
+	}
+	var sold bool
+	if p.price, sold = c.offers.price(capacityType, p.kind, p.zone); !sold {
+		return wire.Fail(400, "Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", p.kind, p.zone)
+	}
+	if most, ok := parsePrice(o.MaxPrice); ok && capacityType == spot && most < p.price {
+		return wire.Fail(400, "SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %g.", o.MaxPrice, p.price)
+	}
+	if f := c.resolveImage(p, t); f != nil {
+		return f
+	}
+	if f := c.resolveGroup(p, t); f != nil {
+		return f
+	}
+	if f := c.resolveProfile(p); f != nil {
+		return f
+	}
+	return c.resolveGroups(p)
+}
+
+func (c *Cloud) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
+	id := o.SubnetID
+	if id == "" && len(p.data.Interfaces) > 0 {
+		id = p.data.Interfaces[0].SubnetID
+	}
+	zone := o.AvailabilityZone
+	if zone == "" && p.data.Placement != nil {
+		zone = p.data.Placement.AvailabilityZone
+	}
+	var s *subnet
+	switch {
+	case id != "":
+		if s = c.vpc.subnet(id); s == nil {
+			return wire.Fail(400, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
+		}
+		if zone != "" && zone != s.Zone {
+			return wire.Fail(400, "InvalidParameterCombination", "The subnet %s is not in the Availability Zone %s", id, zone)
+		}
+	case zone != "":
+		if s = c.vpc.inZone(zone); s == nil {
+			return wire.Fail(400, "InvalidParameterValue", "Invalid availability zone: [%s]", zone)
+		}
+	default:
+		return wire.Fail(400, "MissingInput", "No subnets found for the default VPC; the override names no subnet")
+	}
+	p.subnet, p.zone = s.ID, s.Zone
+	return nil
+}
+
+func (c *Cloud) resolveImage(p *pool, t *InstanceType) *wire.Failure {
+	if p.image == "" {
+		return wire.Fail(400, "MissingParameter", "The request must contain the parameter ImageId")
+	}
+	i, ok := c.image(p.image)
+	if !ok {
+		return wire.Fail(400, "InvalidAMIID.NotFound", "The image id '[%s]' does not exist", p.image)
+	}
+	p.arch = i.Arch
+	if !slices.Contains(architectures(t), i.Arch) {
+		return wire.Fail(400, "InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", architectures(t)[0], i.Arch)
+	}
+	return nil
+}
+
+func (c *Cloud) resolveProfile(p *pool) *wire.Failure {
+	if p.data.Profile == nil {
+		return nil
+	}
+	for name, known := range c.profiles {
+		if name == p.data.Profile.Name || p.data.Profile.Name == "" && known.ARN == p.data.Profile.ARN {
+			p.profile = name
+			return nil
+		}
+	}
+	return wire.Fail(400, "InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", cmp.Or(p.data.Profile.Name, p.data.Profile.ARN))
+}
+
+func (c *Cloud) resolveGroups(p *pool) *wire.Failure {
+	wanted := slices.Concat(p.data.Groups, p.data.GroupNames)
+	for _, n := range p.data.Interfaces {
+		wanted = append(wanted, n.Groups...)
+	}
+	if len(wanted) == 0 {
+		wanted = []string{"default"}
+	}
+	for _, id := range wanted {
+		g := c.vpc.group(id)
+		if g == nil {
+			return wire.Fail(400, "InvalidGroup.NotFound", "The security group '%s' does not exist", id)
+		}
+		if !slices.Contains(p.groups, g.ID) {
+			p.groups = append(p.groups, g.ID)
+		}
+	}
+	slices.Sort(p.groups)
+	return nil
+}
+
+type runInstancesInput struct {
+	templateData
+	MinCount, MaxCount int
+	ClientToken        string
+	SubnetID           string        `query:"SubnetId"`
+	LaunchTemplate     fleetTemplate `query:"LaunchTemplate"`
+}
+
+// merged lays the parameters of a RunInstances call over those of its template.
+func (in *runInstancesInput) merged(base templateData) templateData {
+	over := in.templateData
+	base.ImageID = cmp.Or(over.ImageID, base.ImageID)
+	base.InstanceType = cmp.Or(over.InstanceType, base.InstanceType)
+	base.UserData = cmp.Or(over.UserData, base.UserData)
+	base.Profile = cmp.Or(over.Profile, base.Profile)
+	base.Metadata = cmp.Or(over.Metadata, base.Metadata)
+	base.Placement = cmp.Or(over.Placement, base.Placement)
+	base.Market = cmp.Or(over.Market, base.Market)
+	if over.Interfaces != nil {
+		base.Interfaces = over.Interfaces
+	}
+	if over.Groups != nil {
+		base.Groups = over.Groups
+	}
+	if over.Devices != nil {
+		base.Devices = over.Devices
+	}
+	base.Specifications = slices.Concat(base.Specifications, over.Specifications)
+	return base
+}
+
+// runInstances launches from one pool. A client token works as for CreateFleet.
+func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
+	if in.MinCount < 1 || in.MaxCount < in.MinCount {
+		return nil, wire.Fail(400, "InvalidParameterValue", "Value (%d) for parameter minCount is invalid", in.MinCount)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := pool{data: in.templateData}
+	if in.LaunchTemplate != (fleetTemplate{}) {
+		t, err := c.findTemplate(in.LaunchTemplate.ID, in.LaunchTemplate.Name)
+		if err != nil {
+			return nil, err
+		}
+		p.data, p.templateName = in.merged(t.data), t.name
+	}
+	if err := checkUserData(p.data.UserData); err != nil {
+		return nil, err
+	}
+	parameters := fingerprint(r.form)
+	if before, ok := c.tokens["RunInstances/"+in.ClientToken]; ok && in.ClientToken != "" {
+		if before.parameters != parameters {
+			return nil, wire.Fail(400, "IdempotentParameterMismatch", "The client token you have provided is associated with a resource that has different parameters.")
+		}
+		return before.reply, nil
+	}
+	capacityType := onDemand
+	if p.data.Market != nil && p.data.Market.MarketType == spot {
+		capacityType = spot
+	}
+	p.kind, p.image, p.tags = p.data.InstanceType, p.data.ImageID, tagsFor("instance", p.data.Specifications)
+	if f := c.resolve(&p, fleetOverride{SubnetID: in.SubnetID}, capacityType); f != nil {
+		return nil, f
+	}
+	if f := c.resolveReservation(&p, capacityType); f != nil {
+		return nil, f
+	}
+	if f := c.mayLaunch(r, c.launchAccess(p, capacityType), map[string]*wire.Failure{}); f != nil {
+		return nil, f
+	}
+	if err := r.dry(); err != nil {
+		return nil, err
+	}
+	room, failure := c.room(p, capacityType, nil)
+	if room < in.MinCount {
+		failure.Status = 500 // RunInstances says "no capacity" with a server's status
+		return nil, failure
+	}
+	reply := xmlReservation{ID: newID("r"), Owner: c.opt.Account}
+	for range min(room, in.MaxCount) {
+		m := c.born(p, launchRequest{capacityType: capacityType, token: in.ClientToken})
+		reply.Instances = append(reply.Instances, c.xmlInstance(m))
+	}
+	if in.ClientToken != "" {
+		c.tokens["RunInstances/"+in.ClientToken] = fleetAnswer{parameters, reply}
+	}
+	return reply, nil
+}

@@ -1,0 +1,291 @@
+package awsemulator
+
+import (
+	"cmp"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// clusterFacts are what DescribeCluster tells and the emulator cannot know by itself.
+type clusterFacts struct {
+	endpoint string
+	ca       []byte
+	cidr     string
+	mode     string // of authentication; empty: API
+	private  bool   // no public endpoint
+}
+
+// clusterAdmin is the access policy that gives every right.
+const clusterAdmin = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+
+// AccessEntry says who a principal is to the cluster.
+type AccessEntry struct {
+	PrincipalARN     string            `json:"principalArn"`
+	ClusterName      string            `json:"clusterName"`
+	AccessEntryARN   string            `json:"accessEntryArn"`
+	KubernetesGroups []string          `json:"kubernetesGroups"`
+	Username         string            `json:"username"` // {{SessionName}} stands for the session; empty: EKS' default
+	Type             string            `json:"type"`     // STANDARD or EC2_LINUX
+	Tags             map[string]string `json:"tags"`
+	Policies         []string          `json:"-"` // ARNs of associated access policies, on the whole cluster
+	CreatedAt        float64           `json:"createdAt"`
+	ModifiedAt       float64           `json:"modifiedAt"`
+}
+
+// SetCluster tells where the API server listens, by what CA (PEM) its certificate is known, and the CIDR of services.
+func (c *Cloud) SetCluster(endpoint string, caPEM []byte, serviceCIDR string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster.endpoint, c.cluster.ca, c.cluster.cidr = endpoint, caPEM, serviceCIDR
+}
+
+// SetClusterAccess changes the authentication mode (API, API_AND_CONFIG_MAP, CONFIG_MAP) and whether DescribeCluster shows a
+// public endpoint. The API server goes on listening.
+func (c *Cloud) SetClusterAccess(mode string, public bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster.mode, c.cluster.private = mode, !public
+}
+
+// groups are who the principal of an entry is to RBAC. EKS has an authorizer of its own for access policies; here the one that
+// gives every right is the group that may do everything.
+func (e AccessEntry) groups() []string {
+	if slices.Contains(e.Policies, clusterAdmin) {
+		return append(slices.Clone(e.KubernetesGroups), "system:masters")
+	}
+	return e.KubernetesGroups
+}
+
+// PutAccessEntry makes an access entry exist, filling in what EKS would.
+func (c *Cloud) PutAccessEntry(e AccessEntry) AccessEntry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.putEntry(e)
+}
+
+func (c *Cloud) putEntry(e AccessEntry) AccessEntry {
+	now := seconds(time.Now())
+	e.ClusterName, e.CreatedAt, e.ModifiedAt = c.opt.ClusterName, now, now
+	if e.Type == "" {
+		e.Type = "STANDARD"
+	}
+	if e.KubernetesGroups == nil {
+		e.KubernetesGroups = []string{}
+	}
+	if e.Username == "" {
+		e.Username = defaultUsername(e)
+	}
+	e.AccessEntryARN = "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":access-entry/" +
+		c.opt.ClusterName + "/role/" + c.opt.Account + "/" + roleName(e.PrincipalARN) + "/" + hash16(e.PrincipalARN)
+	c.entries[e.PrincipalARN] = e
+	return e
+}
+
+// defaultUsername is what EKS gives an entry without one: the assumed-role ARN, without the role's path.
+func defaultUsername(e AccessEntry) string {
+	if e.Type != "STANDARD" {
+		return "system:node:{{EC2PrivateDNSName}}"
+	}
+	return Caller{Role: e.PrincipalARN, Session: "{{SessionName}}"}.ARN()
+}
+
+// restAction names the call of a REST service by its method and path.
+func restAction(service string, r *http.Request) string {
+	parts := strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/")
+	if service == "lambda" {
+		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "invocations" {
+			return "Invoke"
+		}
+		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "configuration" && r.Method == http.MethodGet {
+			return "GetFunctionConfiguration"
+		}
+		if len(parts) == 4 && parts[1] == "functions" && parts[3] == "concurrency" && r.Method == http.MethodGet {
+			return "GetFunctionConcurrency"
+		}
+		if len(parts) == 2 && parts[1] == "account-settings" && r.Method == http.MethodGet {
+			return "GetAccountSettings"
+		}
+		return r.Method + " " + r.URL.Path
+	}
+	if service == "savingsplans" {
+		return parts[0] // all of its actions are paths
+	}
+	if service == "arc-zonal-shift" && r.Method == http.MethodGet && parts[0] == "managedresources" && len(parts) == 2 {
+		return "GetManagedResource"
+	}
+	entries := len(parts) > 2 && parts[0] == "clusters" && parts[2] == "access-entries"
+	action, known := map[string]string{
+		"GET 3": "ListAccessEntries", "POST 3": "CreateAccessEntry",
+		"GET 4": "DescribeAccessEntry", "POST 4": "UpdateAccessEntry", "DELETE 4": "DeleteAccessEntry",
+	}[r.Method+" "+string(rune('0'+len(parts)%10))]
+	switch {
+	case entries && known:
+		return action
+	case len(parts) == 2 && parts[0] == "clusters" && r.Method == http.MethodGet:
+		return "DescribeCluster"
+	}
+	return r.Method + " " + r.URL.Path
+}
+
+// part returns the n-th part of the path, decoded.
+func (r *call) part(n int) string {
+	parts := strings.Split(strings.Trim(r.http.URL.EscapedPath(), "/"), "/")
+	if n >= len(parts) {
+		return ""
+	}
+	text, err := url.PathUnescape(parts[n])
+	if err != nil {
+		return parts[n]
+	}
+	return text
+}
+
+func eksOperations() map[string]operation {
+	ofCluster := func(do operation) operation {
+		return func(c *Cloud, r *call) (any, error) {
+			if name := r.part(1); name != c.opt.ClusterName {
+				return nil, wire.Fail(404, "ResourceNotFoundException", "No cluster found for name: %s.", name)
+			}
+			return do(c, r)
+		}
+	}
+	return map[string]operation{
+		"DescribeCluster":     ofCluster(op((*Cloud).describeCluster)),
+		"ListAccessEntries":   ofCluster(op((*Cloud).listAccessEntries)),
+		"CreateAccessEntry":   ofCluster(op((*Cloud).createAccessEntry)),
+		"DescribeAccessEntry": ofCluster(op((*Cloud).describeAccessEntry)),
+		"UpdateAccessEntry":   ofCluster(op((*Cloud).updateAccessEntry)),
+		"DeleteAccessEntry":   ofCluster(op((*Cloud).deleteAccessEntry)),
+	}
+}
+
+func (c *Cloud) describeCluster(_ *call, _ *struct{}) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return map[string]any{"cluster": map[string]any{
+		"name": c.opt.ClusterName, "arn": "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":cluster/" + c.opt.ClusterName,
+		"version": c.opt.KubernetesVersion, "status": "ACTIVE", "platformVersion": "eks.1",
+		"endpoint":                c.cluster.endpoint,
+		"certificateAuthority":    map[string]string{"data": base64.StdEncoding.EncodeToString(c.cluster.ca)},
+		"kubernetesNetworkConfig": map[string]string{"serviceIpv4Cidr": c.cluster.cidr, "ipFamily": "ipv4"},
+		"accessConfig":            map[string]any{"authenticationMode": cmp.Or(c.cluster.mode, "API")},
+		"resourcesVpcConfig": map[string]any{
+			"vpcId": c.vpc.id, "clusterSecurityGroupId": c.vpc.group("eks-cluster-sg-" + c.opt.ClusterName).ID,
+			"endpointPublicAccess": !c.cluster.private, "publicAccessCidrs": []string{"0.0.0.0/0"},
+		},
+	}}, nil
+}
+
+// listAccessEntries pages by the query parameters maxResults and nextToken.
+func (c *Cloud) listAccessEntries(r *call, _ *struct{}) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := r.http.URL.Query()
+	size := 100
+	if v, ok := parsePrice(q.Get("maxResults")); ok {
+		size = int(v)
+	}
+	names, next, err := cut(slices.Sorted(maps.Keys(c.entries)), page{size, q.Get("nextToken")}, 100, func(s string) string { return s })
+	if err != nil {
+		return nil, wire.Fail(400, "InvalidParameterException", "invalid nextToken or maxResults")
+	}
+	if names == nil {
+		names = []string{}
+	}
+	out := map[string]any{"accessEntries": names}
+	if next != "" {
+		out["nextToken"] = next
+	}
+	return out, nil
+}
+
+type accessEntryInput struct {
+	PrincipalArn, Username, Type, ClientRequestToken string
+	KubernetesGroups                                 []string
+	Tags                                             map[string]string
+}
+
+func (in *accessEntryInput) check() error {
+	for _, g := range in.KubernetesGroups {
+		if strings.HasPrefix(g, "system:") {
+			return wire.Fail(400, "InvalidParameterException", "The kubernetes group name %s is invalid, it cannot start with system:", g)
+		}
+	}
+	for _, prefix := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
+		if strings.HasPrefix(in.Username, prefix) {
+			return wire.Fail(400, "InvalidParameterException", "The username %s is invalid, it cannot start with %s", in.Username, prefix)
+		}
+	}
+	return nil
+}
+
+func (c *Cloud) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.entries[in.PrincipalArn]; ok {
+		return nil, wire.Fail(409, "ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
+	}
+	e := c.putEntry(AccessEntry{
+		PrincipalARN: in.PrincipalArn, Username: in.Username, Type: in.Type,
+		KubernetesGroups: in.KubernetesGroups, Tags: in.Tags,
+	})
+	return map[string]any{"accessEntry": e}, nil
+}
+
+// entry finds the access entry that the path names. The account is locked.
+func (c *Cloud) entry(r *call) (AccessEntry, error) {
+	e, ok := c.entries[r.part(3)]
+	if !ok {
+		return e, wire.Fail(404, "ResourceNotFoundException", "The specified principalArn could not be found. You must specify a principalArn: %s", r.part(3))
+	}
+	return e, nil
+}
+
+func (c *Cloud) describeAccessEntry(r *call, _ *struct{}) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.entry(r)
+	return map[string]any{"accessEntry": e}, err
+}
+
+func (c *Cloud) updateAccessEntry(r *call, in *accessEntryInput) (any, error) {
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.entry(r)
+	if err != nil {
+		return nil, err
+	}
+	if in.KubernetesGroups != nil {
+		e.KubernetesGroups = in.KubernetesGroups
+	}
+	if in.Username != "" {
+		e.Username = in.Username
+	}
+	e.ModifiedAt = seconds(time.Now())
+	c.entries[e.PrincipalARN] = e
+	return map[string]any{"accessEntry": e}, nil
+}
+
+func (c *Cloud) deleteAccessEntry(r *call, _ *struct{}) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, err := c.entry(r)
+	if err != nil {
+		return nil, err
+	}
+	delete(c.entries, e.PrincipalARN)
+	return nil, nil
+}

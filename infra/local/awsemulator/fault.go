@@ -1,0 +1,220 @@
+package awsemulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// FaultKind is a way to go wrong.
+type FaultKind string
+
+// The faults. The deed of a call is what it changes in the account.
+const (
+	Throttle   FaultKind = "throttle"    // refused for its rate, deed not done
+	FailBefore FaultKind = "fail-before" // an error, deed not done
+	FailAfter  FaultKind = "fail-after"  // deed done, then an error
+	LoseReply  FaultKind = "lose-reply"  // deed done, then the connection closes without an answer
+	Slow       FaultKind = "slow"        // answers after Delay
+)
+
+// Fault makes calls go wrong.
+type Fault struct {
+	Service string    `json:"service,omitempty"` // "" or "*": every one
+	Action  string    `json:"action,omitempty"`  // "" or "*": every one; may hold * and ?
+	Kind    FaultKind `json:"kind"`
+	Times   int       `json:"times,omitempty"` // 0: until cleared
+	Delay   Duration  `json:"delay,omitempty"` // before the answer, for every kind; after the deed where the kind does it
+	// PerSecond and Burst make a token bucket for each action: a throttle hits only calls beyond it.
+	PerSecond float64 `json:"perSecond,omitempty"`
+	Burst     float64 `json:"burst,omitempty"`
+	// Each, a parameter such as InstanceId, makes a bucket of resources: a call takes a token for each value of it, not one.
+	Each string `json:"each,omitempty"`
+	// Status, Code and Message replace the service's own words for the error.
+	Status  int    `json:"status,omitempty"`
+	Code    string `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// Duration is a time.Duration that is text ("1.5s") in JSON.
+type Duration time.Duration
+
+// MarshalJSON writes d as Go writes durations.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
+
+// UnmarshalJSON reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalJSON(b []byte) error {
+	var s string
+	if err := json.Unmarshal(b, &s); err != nil {
+		return fmt.Errorf("parse duration: %w", err)
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		return fmt.Errorf("parse duration: %w", err)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// failure is the error that the fault answers r with.
+func (f Fault) failure(r *call) *wire.Failure {
+	out := wire.Fail(500, "InternalFailure", "An internal error has occurred")
+	if r.protocol == wire.EC2Query || r.protocol == wire.RestXML {
+		out.Code = "InternalError"
+	}
+	if f.Kind == Throttle {
+		out = throttled(r)
+	}
+	if f.Status != 0 {
+		out.Status = f.Status
+	}
+	if f.Code != "" {
+		out.Code = f.Code
+		if f.Status == 0 && f.Kind != Throttle {
+			out.Status = 400
+		}
+	}
+	if f.Message != "" {
+		out.Message = f.Message
+	}
+	return out
+}
+
+func throttled(r *call) *wire.Failure {
+	switch {
+	case r.protocol == wire.EC2Query:
+		return wire.Fail(503, "RequestLimitExceeded", "Request limit exceeded.")
+	case r.protocol == wire.RestXML:
+		return wire.Fail(503, "SlowDown", "Please reduce your request rate.")
+	case r.protocol == wire.Query:
+		return wire.Fail(400, "Throttling", "Rate exceeded")
+	case r.service == "lambda":
+		return wire.Fail(429, "TooManyRequestsException", "Rate Exceeded.")
+	}
+	return wire.Fail(400, "ThrottlingException", "Rate exceeded")
+}
+
+// faultBook holds the faults that are set.
+type faultBook struct {
+	mu      sync.Mutex
+	set     []Fault
+	buckets map[string]*bucket
+}
+
+// bucket is a token bucket.
+type bucket struct {
+	tokens float64
+	at     time.Time
+}
+
+// AddFault makes later calls go wrong as f says. The first fault that fits a call is played, and only that one.
+func (c *Cloud) AddFault(f Fault) {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	c.faults.set = append(c.faults.set, f)
+}
+
+// ClearFaults forgets all faults.
+func (c *Cloud) ClearFaults() {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	c.faults.set, c.faults.buckets = nil, nil
+}
+
+// Faults returns the faults that are still set.
+func (c *Cloud) Faults() []Fault {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	return append([]Fault{}, c.faults.set...)
+}
+
+// take returns the fault for a call and counts it; the zero Fault if none fits.
+func (b *faultBook) take(service, action string, form url.Values) Fault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	drawn := map[string]bool{} // buckets of calls, and of resources: the first that fits counts
+	for i, f := range b.set {
+		if !matches(f.Service, service) || !matches(f.Action, action) {
+			continue
+		}
+		if f.PerSecond > 0 {
+			if drawn[f.Each] {
+				continue
+			}
+			drawn[f.Each] = true
+			if b.spend(f, service+":"+action, tokens(f, form)) {
+				continue
+			}
+		}
+		if f.Times == 1 {
+			b.set = append(b.set[:i:i], b.set[i+1:]...)
+		} else if f.Times > 1 {
+			b.set[i].Times--
+		}
+		return f
+	}
+	return Fault{}
+}
+
+// tokens is what a call takes from the bucket of the fault.
+func tokens(f Fault, form url.Values) float64 {
+	if f.Each == "" {
+		return 1
+	}
+	n := 0
+	for name := range form {
+		if strings.HasPrefix(name, f.Each+".") {
+			n++
+		}
+	}
+	return float64(n)
+}
+
+// spend takes tokens from the bucket of an action if it has so many, or is full.
+func (b *faultBook) spend(f Fault, action string, n float64) bool {
+	if b.buckets == nil {
+		b.buckets = map[string]*bucket{}
+	}
+	burst := max(f.Burst, 1)
+	key := action + " " + f.Each
+	t := b.buckets[key]
+	if t == nil {
+		t = &bucket{tokens: burst, at: time.Now()}
+		b.buckets[key] = t
+	}
+	now := time.Now()
+	t.tokens = min(burst, t.tokens+now.Sub(t.at).Seconds()*f.PerSecond)
+	t.at = now
+	if t.tokens < min(n, burst) {
+		return false
+	}
+	t.tokens -= n
+	return true
+}
+
+// matches says whether a pattern with * and ? fits the text; an empty pattern fits everything.
+func matches(pattern, text string) bool { return pattern == "" || glob(pattern, text) }
+
+// glob is EC2's filter matching: * stands for any run of characters, ? for one.
+func glob(pattern, text string) bool {
+	if pattern == "" {
+		return text == ""
+	}
+	switch pattern[0] {
+	case '*':
+		for i := 0; i <= len(text); i++ {
+			if glob(pattern[1:], text[i:]) {
+				return true
+			}
+		}
+		return false
+	case '?':
+		return text != "" && glob(pattern[1:], text[1:])
+	}
+	return text != "" && pattern[0] == text[0] && glob(pattern[1:], text[1:])
+}

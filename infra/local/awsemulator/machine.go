@@ -1,0 +1,313 @@
+package awsemulator
+
+import (
+	"encoding/base64"
+	"maps"
+	"net/netip"
+	"strings"
+	"time"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// Instance is what the account knows of an instance. State is EC2's word: pending, running, shutting-down, terminated.
+type Instance struct {
+	ID             string            `json:"id"`
+	Type           string            `json:"type"`
+	Zone           string            `json:"zone"`
+	ZoneID         string            `json:"zoneId"`
+	SubnetID       string            `json:"subnetId"`
+	ImageID        string            `json:"imageId"`
+	Arch           string            `json:"arch"`         // x86_64 or arm64
+	CapacityType   string            `json:"capacityType"` // spot or on-demand
+	State          string            `json:"state"`
+	StateReason    string            `json:"stateReason,omitempty"`
+	PrivateIP      string            `json:"privateIp"`
+	PrivateDNSName string            `json:"privateDnsName"`
+	Profile        string            `json:"profile,omitempty"` // instance profile name
+	SecurityGroups []string          `json:"securityGroups"`
+	UserData       string            `json:"userData,omitempty"` // decoded
+	Tags           map[string]string `json:"tags"`
+	SpotRequestID  string            `json:"spotRequestId,omitempty"`
+	FleetID        string            `json:"fleetId,omitempty"`
+	TemplateName   string            `json:"launchTemplate,omitempty"`
+	ClientToken    string            `json:"clientToken,omitempty"`
+	Group          string            `json:"placementGroup,omitempty"`
+	Partition      int               `json:"partition,omitempty"`   // of the group
+	Reservation    string            `json:"reservation,omitempty"` // capacity reservation that it is in
+	PriceUSD       float64           `json:"priceUSD"`              // an hour, at launch
+	Launched       time.Time         `json:"launched"`
+	Ended          time.Time         `json:"ended,omitzero"`
+}
+
+// machine is an instance with what only the account needs.
+type machine struct {
+	Instance
+	order    int // of launch
+	template templateData
+	addr     netip.Addr
+	timers   []*time.Timer
+	noticed  bool // has had its interruption warning
+	health   health
+}
+
+// health is what DescribeInstanceStatus tells beyond the state.
+type health struct {
+	instance, system time.Time // impaired since; zero: ok
+	events           []statusEvent
+}
+
+type statusEvent struct {
+	id, code, about string
+	notBefore       time.Time
+}
+
+func (m *machine) stopTimers() {
+	for _, t := range m.timers {
+		t.Stop()
+	}
+	m.timers = nil
+}
+
+// living says whether the instance takes up capacity.
+func (m *machine) living() bool { return m.State != "terminated" }
+
+// copied is the instance without anything that can change under the reader.
+func (m *machine) copied() Instance {
+	i := m.Instance
+	i.Tags = maps.Clone(m.Tags)
+	i.SecurityGroups = append([]string{}, m.SecurityGroups...)
+	return i
+}
+
+// born adds an instance to the account in state pending. The account is locked.
+func (c *Cloud) born(p pool, in launchRequest) *machine {
+	subnet := c.vpc.subnet(p.subnet)
+	addr := subnet.take()
+	c.sequence++
+	text, _ := base64.StdEncoding.DecodeString(p.data.UserData) // checked when the template was made
+	m := &machine{
+		order: c.sequence, addr: addr, template: p.data,
+		Instance: Instance{
+			ID: newID("i"), Type: p.kind, Zone: subnet.Zone, ZoneID: subnet.ZoneID, SubnetID: subnet.ID,
+			ImageID: p.image, Arch: p.arch, CapacityType: in.capacityType, State: "pending",
+			PrivateIP:      addr.String(),
+			PrivateDNSName: "ip-" + strings.ReplaceAll(addr.String(), ".", "-") + "." + c.opt.Region + ".compute.internal",
+			Profile:        p.profile, SecurityGroups: p.groups, UserData: string(text),
+			Tags: maps.Clone(p.tags), FleetID: in.fleet, TemplateName: p.templateName, ClientToken: in.token,
+			PriceUSD: p.price, Launched: time.Now(),
+		},
+	}
+	if in.capacityType == spot {
+		m.SpotRequestID = "sir-" + hash16(m.ID)[:8]
+	}
+	m.Group, m.Partition = p.group.ID, p.partition(c.sequence)
+	if m.Reservation = p.reservation; m.Reservation == "" && in.capacityType == onDemand {
+		m.Reservation = c.openReservation(p)
+	}
+	c.machines[m.ID] = m
+	c.changed(m)
+	c.after(m, c.opt.PendingFor, func() {
+		if m.State == "pending" {
+			m.State = "running"
+			c.changed(m)
+		}
+	})
+	return m
+}
+
+// after runs f with the account locked once d has passed, unless the account is closed by then. The account is locked.
+func (c *Cloud) after(m *machine, d time.Duration, f func()) {
+	if c.closed {
+		return
+	}
+	m.timers = append(m.timers, time.AfterFunc(d, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.closed {
+			f()
+		}
+	}))
+}
+
+// changed tells the callbacks about a new state. The account is locked.
+func (c *Cloud) changed(m *machine) {
+	c.emit("EC2 Instance State-change Notification",
+		"arn:aws:ec2:"+c.opt.Region+":"+c.opt.Account+":instance/"+m.ID,
+		map[string]string{"instance-id": m.ID, "state": m.State})
+	c.news.postInstance(m.copied())
+}
+
+// end shuts an instance down, for a reason in EC2's words. The account is locked.
+func (c *Cloud) end(m *machine, reason string) {
+	if m.State == "shutting-down" || m.State == "terminated" {
+		return
+	}
+	m.stopTimers()
+	m.State, m.StateReason = "shutting-down", reason
+	c.changed(m)
+	c.after(m, c.opt.ShutdownFor, func() {
+		m.State, m.Ended = "terminated", time.Now()
+		delete(c.vpc.subnet(m.SubnetID).used, m.addr)
+		c.changed(m)
+		c.after(m, c.opt.TerminatedFor, func() { delete(c.machines, m.ID) })
+	})
+}
+
+// machineByID finds an instance. The account is locked.
+func (c *Cloud) machineByID(id string) (*machine, error) {
+	if m := c.machines[id]; m != nil {
+		return m, nil
+	}
+	if !strings.HasPrefix(id, "i-") {
+		return nil, wire.Fail(400, "InvalidInstanceID.Malformed", "Invalid id: \"%s\"", id)
+	}
+	return nil, wire.Fail(400, "InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", id)
+}
+
+// Instances returns all instances that are still described, in the order of their launch.
+func (c *Cloud) Instances() []Instance {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []Instance
+	for _, m := range c.inOrder() {
+		out = append(out, m.copied())
+	}
+	return out
+}
+
+// InterruptSpot sends a spot instance its warning and reclaims it after the notice. With rebalance, a rebalance
+// recommendation comes first. A second warning for the same instance does nothing.
+func (c *Cloud) InterruptSpot(id string, rebalance bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.spotMachine(id)
+	if err != nil || m.noticed {
+		return err
+	}
+	if rebalance {
+		c.recommendRebalance(m)
+	}
+	m.noticed = true
+	c.emit("EC2 Spot Instance Interruption Warning", "arn:aws:ec2:"+m.Zone+":instance/"+m.ID,
+		map[string]string{"instance-id": m.ID, "instance-action": "terminate"})
+	c.after(m, c.opt.SpotNotice, func() { c.end(m, "Server.SpotInstanceTermination") })
+	return nil
+}
+
+// RecommendRebalance sends the rebalance recommendation for a spot instance; nothing else happens to it.
+func (c *Cloud) RecommendRebalance(id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.spotMachine(id)
+	if err == nil {
+		c.recommendRebalance(m)
+	}
+	return err
+}
+
+func (c *Cloud) recommendRebalance(m *machine) {
+	c.emit("EC2 Instance Rebalance Recommendation", "arn:aws:ec2:"+m.Zone+":instance/"+m.ID,
+		map[string]string{"instance-id": m.ID})
+}
+
+// spotMachine finds a spot instance that lives. The account is locked.
+func (c *Cloud) spotMachine(id string) (*machine, error) {
+	m, err := c.machineByID(id)
+	if err != nil {
+		return nil, err
+	}
+	if m.CapacityType != spot {
+		return nil, wire.Fail(400, "InvalidInstanceID", "the instance %s is not a spot instance", id)
+	}
+	if m.State != "pending" && m.State != "running" {
+		return nil, wire.Fail(400, "IncorrectInstanceState", "the instance %s is %s", id, m.State)
+	}
+	return m, nil
+}
+
+// Kill terminates an instance behind the back of whoever launched it.
+func (c *Cloud) Kill(id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.machineByID(id)
+	if err == nil {
+		c.end(m, "Server.InternalError")
+	}
+	return err
+}
+
+// Retag changes the tags of an instance, as its owner or another program would; false if there is no such instance.
+func (c *Cloud) Retag(id string, change func(tags map[string]string)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.machines[id]
+	if m == nil {
+		return false
+	}
+	change(m.Tags)
+	return true
+}
+
+// Stop stops an instance behind the back of whoever launched it. It can be terminated from then on, and not started again.
+func (c *Cloud) Stop(id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.machineByID(id)
+	if err != nil || m.State != "running" {
+		return err
+	}
+	m.stopTimers()
+	m.State, m.StateReason = "stopping", "Client.UserInitiatedShutdown"
+	c.changed(m)
+	c.after(m, c.opt.ShutdownFor, func() {
+		m.State = "stopped"
+		c.changed(m)
+	})
+	return nil
+}
+
+// Impair makes DescribeInstanceStatus call an instance impaired since a time: by its system check, or else by its
+// own. A zero time heals it.
+func (c *Cloud) Impair(id string, system bool, since time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.machineByID(id)
+	if err != nil {
+		return err
+	}
+	if system {
+		m.health.system = since
+	} else {
+		m.health.instance = since
+	}
+	return nil
+}
+
+// ScheduleEvent puts an event such as instance-retirement on an instance's status.
+func (c *Cloud) ScheduleEvent(id, code string, notBefore time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.machineByID(id)
+	if err == nil {
+		event := statusEvent{id: newID("instance-event"), code: code, about: "The instance is scheduled for " + code, notBefore: notBefore}
+		m.health.events = append(m.health.events, event)
+	}
+	return err
+}
+
+// CloseEvents marks the events of an instance with that code as EC2 does for a week after the end of an event, as Completed or Canceled.
+func (c *Cloud) CloseEvents(id, code, how string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.machineByID(id)
+	if err != nil {
+		return err
+	}
+	for i := range m.health.events {
+		if e := &m.health.events[i]; e.code == code && !strings.HasPrefix(e.about, "[") {
+			e.about = "[" + how + "] " + e.about
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package awsemulator
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"joiner/pkg/model/instancetypes/builtin"
+)
+
+// InstanceType is a record of the data set: what EC2 says of a type, where it is sold and for how much.
+type InstanceType struct {
+	Name                 string
+	Arch                 []string
+	VCPU                 int
+	MemoryMiB            int
+	CPUManufacturer      string
+	ClockGHz             float64
+	MaxENIs              int
+	DefaultCardENIs      int
+	CardENIs             []int
+	NoENA                bool
+	NestedVirtualization bool
+	PlacementStrategies  []string
+	IPv4PerENI           int
+	BandwidthMbps        int
+	EBSMaxMbps           int
+	BranchENIs           int
+	EncryptionInTransit  bool
+	Hypervisor           string
+	BareMetal            bool
+	CurrentGeneration    bool
+	Burstable            bool
+	UsageClasses         []string
+	Virtualization       []string
+	EFA                  bool
+	MaxEFAs              int
+	LocalStorageGB       int
+	LocalNVMeGB          int
+	GPUs                 []Device
+	Neuron               []Device
+	InferenceAcc         []Device `json:"inferenceAccelerators"`
+	MediaAcc             []Device `json:"mediaAccelerators"`
+	FPGAs                []Device
+	Zones                []string
+	OnDemandUSD          float64
+	SpotUSD              map[string]float64
+}
+
+// Device is a kind of accelerator in a type.
+type Device struct {
+	Manufacturer, Name               string
+	Count, MemoryMiB, CoresPerDevice int
+}
+
+// Capacity types of an offer, as EC2 names them.
+const (
+	spot     = "spot"
+	onDemand = "on-demand"
+)
+
+// Capacity limits how many instances may live in offers. An empty part fits every one; parts may hold * and ?.
+type Capacity struct {
+	CapacityType string `json:"capacityType,omitempty"` // spot or on-demand
+	InstanceType string `json:"instanceType,omitempty"`
+	Zone         string `json:"zone,omitempty"`
+	Limit        int    `json:"limit"` // living instances in each offer that fits; 0: sold out
+	// Code replaces InsufficientInstanceCapacity in the error.
+	Code string `json:"code,omitempty"`
+}
+
+// offers is what the region sells: types, zones, prices, and limits that were set.
+type offers struct {
+	types   []InstanceType // by name
+	byName  map[string]*InstanceType
+	zoneIDs map[string]string
+
+	mu     sync.Mutex
+	limits []Capacity
+	prices map[string]float64 // type/zone to a spot price that was set
+}
+
+func readOffers() (*offers, error) {
+	z, err := gzip.NewReader(bytes.NewReader(builtin.Data()))
+	if err != nil {
+		return nil, fmt.Errorf("unpack snapshot: %w", err)
+	}
+	var doc struct {
+		Zones map[string]string
+		Types []InstanceType
+	}
+	if err := json.NewDecoder(z).Decode(&doc); err != nil {
+		return nil, fmt.Errorf("parse snapshot: %w", err)
+	}
+	o := &offers{types: doc.Types, zoneIDs: doc.Zones, byName: map[string]*InstanceType{}, prices: map[string]float64{}}
+	slices.SortFunc(o.types, func(a, b InstanceType) int { return strings.Compare(a.Name, b.Name) })
+	for i := range o.types {
+		o.byName[o.types[i].Name] = &o.types[i]
+	}
+	return o, nil
+}
+
+func (o *offers) zones() []string { return slices.Sorted(maps.Keys(o.zoneIDs)) }
+
+// price of an offer in USD an hour; false if it is not sold.
+func (o *offers) price(capacityType, name, zone string) (float64, bool) {
+	t := o.byName[name]
+	if t == nil || !slices.Contains(t.Zones, zone) || !slices.Contains(t.UsageClasses, capacityType) {
+		return 0, false
+	}
+	if capacityType == onDemand {
+		return t.OnDemandUSD, true
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p, ok := o.prices[name+"/"+zone]; ok {
+		return p, true
+	}
+	p, ok := t.SpotUSD[zone]
+	return p, ok
+}
+
+// limit of an offer: the rule that was set last wins. False if there is none.
+func (o *offers) limit(capacityType, name, zone string) (Capacity, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range slices.Backward(o.limits) {
+		if matches(l.CapacityType, capacityType) && matches(l.InstanceType, name) && matches(l.Zone, zone) {
+			return l, true
+		}
+	}
+	return Capacity{}, false
+}
+
+// InstanceType returns the record of a type.
+func (c *Cloud) InstanceType(name string) (InstanceType, bool) {
+	t, ok := c.offers.byName[name]
+	if !ok {
+		return InstanceType{}, false
+	}
+	return *t, true
+}
+
+// LimitCapacity sets a limit. Later limits win over earlier ones; a negative limit lifts the others for its offers.
+func (c *Cloud) LimitCapacity(l Capacity) {
+	c.offers.mu.Lock()
+	defer c.offers.mu.Unlock()
+	c.offers.limits = append(c.offers.limits, l)
+}
+
+// ClearCapacity lifts all limits.
+func (c *Cloud) ClearCapacity() {
+	c.offers.mu.Lock()
+	defer c.offers.mu.Unlock()
+	c.offers.limits = nil
+}
+
+// SetSpotPrice sets the spot price of a type in a zone, in USD an hour, for history and allocation.
+func (c *Cloud) SetSpotPrice(instanceType, zone string, usd float64) {
+	c.offers.mu.Lock()
+	defer c.offers.mu.Unlock()
+	c.offers.prices[instanceType+"/"+zone] = usd
+}

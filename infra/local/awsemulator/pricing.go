@@ -1,0 +1,122 @@
+package awsemulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+func pricingOperations() map[string]operation {
+	return map[string]operation{"GetProducts": op((*Cloud).getProducts)}
+}
+
+type productFilter struct{ Type, Field, Value string }
+
+type getProductsInput struct {
+	ServiceCode   string
+	Filters       []productFilter
+	FormatVersion string
+	MaxResults    int
+	NextToken     string
+}
+
+// getProducts knows Linux on shared tenancy, and on dedicated tenancy for bare metal, where AWS lists it.
+func (c *Cloud) getProducts(_ *call, in *getProductsInput) (any, error) {
+	if in.ServiceCode != "AmazonEC2" {
+		return nil, wire.Fail(400, "NotFoundException", "The emulator knows no service %s", in.ServiceCode)
+	}
+	var found []*InstanceType
+	for i := range c.offers.types {
+		t := &c.offers.types[i]
+		ok, err := productFits(c.product(t), in.Filters)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found = append(found, t)
+		}
+	}
+	found, next, err := cut(found, page{in.MaxResults, in.NextToken}, 100, func(t *InstanceType) string { return t.Name })
+	if err != nil {
+		return nil, wire.Fail(400, "InvalidNextTokenException", "Invalid NextToken or MaxResults")
+	}
+	list := []string{}
+	for _, t := range found {
+		text, err := json.Marshal(c.priceItem(t))
+		if err != nil {
+			return nil, fmt.Errorf("encode price of %s: %w", t.Name, err)
+		}
+		list = append(list, string(text))
+	}
+	out := map[string]any{"FormatVersion": "aws_v1", "PriceList": list}
+	if next != "" {
+		out["NextToken"] = next
+	}
+	return out, nil
+}
+
+func productFits(attributes map[string]string, filters []productFilter) (bool, error) {
+	ok := true
+	for _, f := range filters {
+		if f.Type != "TERM_MATCH" && f.Type != "EQUALS" {
+			return false, wire.Fail(400, "InvalidParameterException", "The emulator does not model filters of type %s", f.Type)
+		}
+		value, known := attributes[f.Field]
+		if !known {
+			return false, wire.Fail(400, "InvalidParameterException", "Input Parameters are invalid: unknown field %s", f.Field)
+		}
+		ok = ok && strings.EqualFold(value, f.Value)
+	}
+	return ok, nil
+}
+
+// product is everything that a filter may ask for.
+func (c *Cloud) product(t *InstanceType) map[string]string {
+	family, tenancy := "Compute Instance", "Shared"
+	if t.BareMetal {
+		family, tenancy = "Compute Instance (bare metal)", "Dedicated"
+	}
+	generation := "No"
+	if t.CurrentGeneration {
+		generation = "Yes"
+	}
+	return map[string]string{
+		"productFamily": family, "tenancy": tenancy, "instanceType": t.Name, "regionCode": c.opt.Region,
+		"location": "US West (Oregon)", "locationType": "AWS Region", "operatingSystem": "Linux",
+		"preInstalledSw": "NA", "capacitystatus": "Used", "marketoption": "OnDemand", "licenseModel": "No License required",
+		"servicecode": "AmazonEC2", "serviceCode": "AmazonEC2", "servicename": "Amazon Elastic Compute Cloud",
+		"operation": "RunInstances", "usagetype": "USW2-BoxUsage:" + t.Name, "currentGeneration": generation,
+		"vcpu": fmt.Sprint(t.VCPU), "memory": fmt.Sprintf("%g GiB", float64(t.MemoryMiB)/1024),
+		"physicalProcessor": t.CPUManufacturer,
+	}
+}
+
+// priceItem is an entry of the price list as AWS writes it: a product and its on-demand terms.
+func (c *Cloud) priceItem(t *InstanceType) map[string]any {
+	attributes := c.product(t)
+	family := attributes["productFamily"]
+	delete(attributes, "productFamily")
+	delete(attributes, "serviceCode")
+	const onDemandTerm, hourly = "JRTCKXETXF", "6YS6EN2CT7"
+	sku := strings.ToUpper(hash16(t.Name))
+	dimension := map[string]any{
+		"unit": "Hrs", "beginRange": "0", "endRange": "Inf", "appliesTo": []string{},
+		"rateCode":     strings.Join([]string{sku, onDemandTerm, hourly}, "."),
+		"description":  fmt.Sprintf("$%g per On Demand Linux %s Instance Hour", t.OnDemandUSD, t.Name),
+		"pricePerUnit": map[string]string{"USD": fmt.Sprintf("%.10f", t.OnDemandUSD)},
+	}
+	const published = "2026-11-01T00:00:00Z"
+	term := map[string]any{
+		"sku": sku, "offerTermCode": onDemandTerm, "effectiveDate": published, "termAttributes": map[string]string{},
+		"priceDimensions": map[string]any{sku + "." + onDemandTerm + "." + hourly: dimension},
+	}
+	return map[string]any{
+		"product":     map[string]any{"productFamily": family, "attributes": attributes, "sku": sku},
+		"serviceCode": "AmazonEC2",
+		"terms":       map[string]any{"OnDemand": map[string]any{sku + "." + onDemandTerm: term}},
+		"version":     time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Format("20060102150405"), "publicationDate": published,
+	}
+}

@@ -1,0 +1,275 @@
+package awsemulator
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// call is one request on its way through the account.
+type call struct {
+	service, action string
+	protocol        wire.Protocol
+	caller          Caller
+	region          string // that the request was signed for
+	http            *http.Request
+	body            []byte
+	form            url.Values // query protocols
+	dryRun          bool
+	id              string
+	started         time.Time
+}
+
+// operation does the deed of one action and returns its reply.
+type operation func(c *Cloud, r *call) (any, error)
+
+type service struct {
+	protocol   wire.Protocol
+	operations map[string]operation
+}
+
+// op makes an operation of a method that wants its parameters as a struct.
+func op[In any](do func(*Cloud, *call, *In) (any, error)) operation {
+	return func(c *Cloud, r *call) (any, error) {
+		in := new(In)
+		if err := r.decode(in); err != nil {
+			return nil, err
+		}
+		return do(c, r, in)
+	}
+}
+
+// look is op for an EC2 call that changes nothing, where a dry run has nothing more to check.
+func look[In any](do func(*Cloud, *call, *In) (any, error)) operation {
+	return op(func(c *Cloud, r *call, in *In) (any, error) {
+		if err := r.dry(); err != nil {
+			return nil, err
+		}
+		return do(c, r, in)
+	})
+}
+
+// dry ends a dry run that found nothing wrong.
+func (r *call) dry() error {
+	if r.dryRun {
+		return wire.Fail(412, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+	}
+	return nil
+}
+
+func (r *call) decode(into any) error {
+	switch r.protocol {
+	case wire.EC2Query, wire.Query:
+		return wire.DecodeForm(r.form, into)
+	}
+	if len(r.body) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(r.body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return wire.Fail(400, "SerializationException", "%v (the emulator may not model it)", err)
+	}
+	return nil
+}
+
+// table names every operation there is.
+func (c *Cloud) table() map[string]service {
+	return map[string]service{
+		"ec2":     {wire.EC2Query, ec2Operations()},
+		"sts":     {wire.Query, stsOperations()},
+		"iam":     {wire.Query, iamOperations()},
+		"ssm":     {wire.JSON, ssmOperations()},
+		"pricing": {wire.JSON, pricingOperations()},
+		"sqs":     {wire.JSON, sqsOperations()},
+		"events":  {wire.JSON, eventsOperations()},
+		"eks":     {wire.RestJSON, eksOperations()},
+		"lambda":  {wire.RestJSON, lambdaOperations()},
+		"s3":      {wire.RestXML, nil},
+
+		"servicequotas":   {wire.JSON, quotaOperations()},
+		"savingsplans":    {wire.RestJSON, plansOperations()},
+		"arc-zonal-shift": {wire.RestJSON, shiftOperations()},
+	}
+}
+
+// ServeHTTP answers one request of any service.
+func (c *Cloud) ServeHTTP(w http.ResponseWriter, h *http.Request) {
+	authorization := h.Header.Get("Authorization")
+	switch {
+	case strings.HasPrefix(h.URL.Path, "/_local/"):
+		c.serveLocal(w, h)
+		return
+	case h.URL.Path == "/authenticate" && authorization == "":
+		c.serveTokenReview(w, h)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, h.Body, 64<<20))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r := &call{http: h, body: body, id: newRequestID(), started: time.Now()}
+	s, signed := parseAuthorization(authorization)
+	service, known := c.services[s.service]
+	if signed && !known {
+		http.Error(w, "the emulator has no service "+s.service, http.StatusNotFound)
+		return
+	}
+	r.service, r.protocol, r.region = s.service, service.protocol, s.region
+	if !signed {
+		r.service, r.protocol = "sts", wire.Query
+	}
+	r.name()
+	v := unsigned
+	if signed {
+		r.caller, v = c.verify(h, s, body)
+	}
+	out := &outcome{ResponseWriter: w}
+	if v != authentic {
+		c.reply(out, r, nil, refusal(v, r.protocol))
+	} else {
+		c.perform(out, r, service)
+	}
+	c.calls.add(r, out)
+}
+
+// name finds the action that the request asks for.
+func (r *call) name() {
+	switch r.protocol {
+	case wire.EC2Query, wire.Query:
+		r.form, _ = url.ParseQuery(string(r.body)) // a broken form has no action, and is refused for that
+		r.action = r.form.Get("Action")
+		r.dryRun = r.form.Get("DryRun") == "true"
+	case wire.JSON:
+		target := r.http.Header.Get("X-Amz-Target")
+		r.action = target[strings.LastIndex(target, ".")+1:]
+	case wire.RestJSON:
+		r.action = restAction(r.service, r.http)
+	case wire.RestXML:
+		r.action = s3Action(r.http)
+	}
+}
+
+// perform plays the faults that are set for the call around its deed.
+func (c *Cloud) perform(w *outcome, r *call, s service) {
+	if err := c.authorize(r); err != nil {
+		c.reply(w, r, nil, err)
+		return
+	}
+	f := c.faults.take(r.service, r.action, r.form)
+	w.fault = f.Kind
+	if f.Kind != "" && c.opt.Log != nil {
+		c.opt.Log.Printf("fault %s played on %s:%s", f.Kind, r.service, r.action)
+	}
+	done := f.Kind == FailAfter || f.Kind == LoseReply
+	if done {
+		c.do(&outcome{ResponseWriter: &nowhere{header: http.Header{}}}, r, s)
+	}
+	if f.Delay > 0 {
+		select {
+		case <-time.After(time.Duration(f.Delay)):
+		case <-r.http.Context().Done():
+		}
+	}
+	switch {
+	case f.Kind == Throttle || f.Kind == FailBefore:
+		c.reply(w, r, nil, f.failure(r))
+		return
+	case done:
+		if f.Kind == LoseReply {
+			w.hangUp()
+			return
+		}
+		c.reply(w, r, nil, f.failure(r))
+		return
+	}
+	c.do(w, r, s)
+}
+
+// do performs the call and answers it.
+func (c *Cloud) do(w *outcome, r *call, s service) {
+	if r.protocol == wire.RestXML {
+		c.s3.serve(w, r)
+		return
+	}
+	operation, ok := s.operations[r.action]
+	if !ok {
+		code := map[wire.Protocol]string{wire.JSON: "UnknownOperationException", wire.RestJSON: "UnknownOperationException"}[r.protocol]
+		if code == "" {
+			code = "InvalidAction"
+		}
+		c.reply(w, r, nil, wire.Fail(400, code, "The action %s is not valid for this web service (the emulator does not have it)", r.action))
+		return
+	}
+	body, err := operation(c, r)
+	c.reply(w, r, body, err)
+}
+
+func (c *Cloud) reply(w *outcome, r *call, body any, err error) {
+	if err != nil {
+		f, ok := errors.AsType[*wire.Failure](err)
+		if !ok {
+			f = wire.Fail(500, "InternalFailure", "%v", err)
+		}
+		w.code = f.Code
+		wire.WriteFailure(w, r.protocol, f, r.id)
+		return
+	}
+	if verbatim, ok := body.(func(http.ResponseWriter)); ok {
+		verbatim(w)
+		return
+	}
+	wire.WriteReply(w, r.protocol, r.action, body, r.id)
+}
+
+// breath is how long an answer that is ready waits. smithy-go closes the body of a request as soon as the answer
+// comes; where that is before net/http has read the body's end, a moment after it sent the last byte, net/http takes
+// it for a failed write and drops the connection with the rest of the answer in it. AWS is never that fast.
+const breath = 4 * time.Millisecond
+
+// outcome remembers what was answered, for the call log.
+type outcome struct {
+	http.ResponseWriter
+	status int
+	code   string
+	fault  FaultKind
+}
+
+func (o *outcome) WriteHeader(status int) {
+	if o.status == 0 {
+		o.status = status
+		time.Sleep(breath)
+	}
+	o.ResponseWriter.WriteHeader(status)
+}
+
+func (o *outcome) Write(p []byte) (int, error) {
+	if o.status == 0 {
+		o.WriteHeader(http.StatusOK)
+	}
+	return o.ResponseWriter.Write(p)
+}
+
+// hangUp closes the connection without an answer.
+func (o *outcome) hangUp() {
+	if h, ok := o.ResponseWriter.(http.Hijacker); ok {
+		if conn, _, err := h.Hijack(); err == nil {
+			_ = conn.Close() // closing is all that is wanted
+		}
+	}
+}
+
+// nowhere swallows an answer that is to be lost.
+type nowhere struct{ header http.Header }
+
+func (n *nowhere) Header() http.Header         { return n.header }
+func (n *nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (n *nowhere) WriteHeader(int)             {}

@@ -1,0 +1,64 @@
+package awsemulator
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/infra/local/awsemulator/wire"
+)
+
+// ZonalShift takes the cluster's traffic away from a zone.
+type ZonalShift struct {
+	ZoneID string
+	Until  time.Time
+	Auto   bool // AWS did it
+	Void   bool // it is not applied
+}
+
+// Shift adds a zonal shift of the cluster.
+func (c *Cloud) Shift(s ZonalShift) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shifts = append(c.shifts, s)
+}
+
+// EndShifts ends all zonal shifts.
+func (c *Cloud) EndShifts() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shifts = nil
+}
+
+func shiftOperations() map[string]operation {
+	return map[string]operation{"GetManagedResource": op((*Cloud).getManagedResource)}
+}
+
+func (c *Cloud) clusterARN() string {
+	return "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":cluster/" + c.opt.ClusterName
+}
+
+func (c *Cloud) getManagedResource(r *call, _ *struct{}) (any, error) {
+	if r.part(1) != c.clusterARN() {
+		return nil, wire.Fail(404, "ResourceNotFoundException", "The resource %s is not registered", r.part(1))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	applied := map[bool]string{true: "NOT_APPLIED", false: "APPLIED"}
+	manual, auto := []map[string]any{}, []map[string]any{}
+	for _, s := range c.shifts {
+		if s.Auto {
+			auto = append(auto, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID, "startTime": seconds(time.Now())})
+			continue
+		}
+		manual = append(manual, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID, "expiryTime": seconds(s.Until), "startTime": seconds(time.Now()),
+			"comment": "", "resourceIdentifier": c.clusterARN(), "zonalShiftId": hash16(s.ZoneID)})
+	}
+	slices.SortFunc(manual, func(a, b map[string]any) int { return strings.Compare(a["awayFrom"].(string), b["awayFrom"].(string)) })
+	return map[string]any{"arn": c.clusterARN(), "name": c.opt.ClusterName, "appliedWeights": map[string]float64{}, "zonalShifts": manual, "autoshifts": auto}, nil
+}
+
+// askManaged asks about the resource that the path names.
+func (c *Cloud) askManaged(r *call) ([]access, error) {
+	return []access{{action: "arc-zonal-shift:GetManagedResource", resource: r.part(1)}}, nil
+}

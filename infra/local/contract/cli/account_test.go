@@ -1,0 +1,99 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"joiner/infra/local/awsemulator"
+	"joiner/infra/local/cloudtest"
+	"joiner/pkg/cli/doctor"
+	"joiner/pkg/install"
+)
+
+// account is an emulated account that the environment points at.
+func account(t *testing.T) *awsemulator.Cloud {
+	t.Helper()
+	c, url := cloudtest.Start(t, awsemulator.Options{})
+	k := c.Credentials("somebody", "terminal", 0)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": url, "AWS_REGION": "us-west-2", "AWS_ACCESS_KEY_ID": k.AccessKeyID,
+		"AWS_SECRET_ACCESS_KEY": k.SecretAccessKey, "AWS_SESSION_TOKEN": k.SessionToken, "AWS_MAX_ATTEMPTS": "1"} {
+		t.Setenv(name, value)
+	}
+	return c
+}
+
+// asked are the findings about the cluster demo and its account.
+func (e env) asked(t *testing.T) []doctor.Finding {
+	t.Helper()
+	code, out, progress := e.joiner("doctor", "--cluster", "demo", "-o", "json")
+	var all []doctor.Finding
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 && code != 3 {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, progress)
+	}
+	return all
+}
+
+func has(all []doctor.Finding, level doctor.Level, check, words string) bool {
+	return slices.ContainsFunc(all, func(x doctor.Finding) bool {
+		return x.Level == level && x.Check == check && strings.Contains(x.What, words)
+	})
+}
+
+// What the account lacks is told with how to mend it, and is fine once it is mended.
+func TestDoctorLooksIntoTheAccount(t *testing.T) {
+	e := newEnv(t)
+	e.pool(t, "asked", "m5.large") // its role is demo
+	c := account(t)
+	c.RemoveRole("AWSServiceRoleForEC2Spot")
+	c.SetClusterAccess("CONFIG_MAP", false)
+	c.SetQuota("L-34B43A08", 0)
+	c.SetConcurrency(10)
+	all := e.asked(t)
+	for _, want := range []struct {
+		level        doctor.Level
+		check, words string
+	}{
+		{doctor.Broken, "EKS", "authentication mode CONFIG_MAP"},
+		{doctor.Broken, "endpoint", "no public endpoint"},
+		{doctor.Broken, "access entries", "no access entry names the group joiner-provision"},
+		{doctor.Broken, "access entries", "the role demo of EC2NodeClass asked has none"},
+		{doctor.Warning, "spot role", "no AWSServiceRoleForEC2Spot"},
+		{doctor.Warning, "functions", "the stack is not deployed for cluster demo"},
+		{doctor.Warning, "Lambda", "the account may run 10 invocations at once, 10 of them are not reserved and 10 must stay so: the stack, which reserves 204 by default"},
+		{doctor.Warning, "quotas", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance Requests: 0 of 0 vCPU are in use"},
+	} {
+		if !has(all, want.level, want.check, want.words) {
+			t.Errorf("%s %s %q is not among %+v", want.level, want.check, want.words, all)
+		}
+	}
+
+	c.SetClusterAccess("API", true)
+	c.PutRole("aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot")
+	c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/demo", Type: "EC2_LINUX"})
+	for _, g := range []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt, install.GroupRefresh, install.GroupSpotInterruption,
+		install.GroupReservationInterruption, install.GroupRebalance, install.GroupScheduledChange, install.GroupStateChange} {
+		c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/" + g, KubernetesGroups: []string{g}})
+	}
+	c.SetQuota("L-34B43A08", 64)
+	c.SetConcurrency(1000)
+	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
+		c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-" + f, State: "Active", Environment: map[string]string{"MODE": "act"}, Reserved: map[string]int{"spotinterruption": 70, "reservationinterruption": 60}[f]})
+	}
+	all = e.asked(t)
+	for _, check := range []string{"EKS", "access entries", "spot role", "functions", "quotas"} {
+		if !has(all, doctor.Fine, check, "") {
+			t.Errorf("%s is not fine: %+v", check, all)
+		}
+	}
+
+	if !has(all, doctor.Fine, "Lambda", "1000 invocations at once, 870 of them are not reserved, and 60 for each") {
+		t.Errorf("what is reserved for notices is not told: %+v", all)
+	}
+
+	c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-disrupt", State: "Failed", Reason: "the VPC has no addresses"})
+	if all = e.asked(t); !has(all, doctor.Broken, "functions", "joiner-demo-disrupt is Failed: the VPC has no addresses") || has(all, doctor.Fine, "functions", "") {
+		t.Errorf("a function that failed is not told: %+v", all)
+	}
+}

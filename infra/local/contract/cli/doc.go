@@ -1,0 +1,2 @@
+// Package cli runs the command line against a real API server.
+package cli

@@ -1,0 +1,393 @@
+package iam
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/eks"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner/infra/local/awsemulator"
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/providers/archive"
+	"joiner/pkg/providers/discovery"
+	"joiner/pkg/providers/invoke"
+)
+
+// deed is something that a function does through its adapters. Its error is what the function would see; prepare is done
+// before, by others.
+type deed struct {
+	prepare func(t *testing.T, r *rig)
+	do      func(t *testing.T, r *rig) error
+}
+
+// deeds are all that the functions do in AWS, by function and name.
+func deeds() map[string]map[string]deed {
+	return map[string]map[string]deed{
+		"provision": {
+			"finds the cluster":       findsCluster("provision"),
+			"launches":                {do: launches},
+			"sees what is left":       seesLevels("provision"),
+			"looks for shifted zones": looksForShifts("provision"),
+			"launches reserved":       {prepare: reserved, do: launchesReserved},
+			"adopts":                  {prepare: lostReply, do: launches},
+			"reads the catalog":       {prepare: catalogStored, do: readsCatalog("provision")},
+			"learns there is none":    {do: learnsThereIsNone("provision")},
+			"wakes lifecycle":         wakes("provision", "lifecycle"),
+			"wakes refresh":           wakes("provision", "refresh"),
+			"stores a pass":           storesPass("provision"),
+		},
+		"disrupt": {
+			"finds the cluster":       findsCluster("disrupt"),
+			"sees what is left":       seesLevels("disrupt"),
+			"looks for shifted zones": looksForShifts("disrupt"),
+			"lists instances":         listsInstances("disrupt"),
+			"reads the catalog":       {prepare: catalogStored, do: readsCatalog("disrupt")},
+			"learns there is none":    {do: learnsThereIsNone("disrupt")},
+			"wakes provision":         wakes("disrupt", "provision"),
+			"stores a pass":           storesPass("disrupt"),
+			"wakes lifecycle":         wakes("disrupt", "lifecycle"),
+		},
+		"lifecycle": {
+			"finds the cluster": findsCluster("lifecycle"),
+			"lists instances":   listsInstances("lifecycle"),
+			"asks for statuses": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				_, _, err := r.fleet("lifecycle").ListStatuses(t.Context(), []string{r.Instances()[0].ID})
+				return err
+			}},
+			"asks for the statuses of a region": {do: func(t *testing.T, r *rig) error {
+				_, _, err := r.fleet("lifecycle").ListStatuses(t.Context(), make([]string, 101))
+				return err
+			}},
+			"names an instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				return r.fleet("lifecycle").TagInstance(t.Context(), r.Instances()[0].ID, "node-1", "default-abcde")
+			}},
+			"terminates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				return r.fleet("lifecycle").TerminateInstances(t.Context(), []string{r.Instances()[0].ID})
+			}},
+			"sweeps templates": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
+				n, err := r.fleet("lifecycle").SweepTemplates(t.Context(), -time.Hour)
+				if err == nil && n != 1 {
+					return errors.New("no template was swept")
+				}
+				return err
+			}},
+			"wakes provision": wakes("lifecycle", "provision"),
+			"wakes refresh":   wakes("lifecycle", "refresh"),
+		},
+		"refresh": {
+			"finds the cluster": findsCluster("refresh"),
+			"refreshes the catalog": {do: func(t *testing.T, r *rig) error {
+				_, err := discovery.NewMarket(r.of("refresh"), r.store("refresh"), false, time.Now).Refresh(t.Context())
+				return err
+			}},
+			"reads what is committed": {prepare: func(_ *testing.T, r *rig) {
+				r.BuyPlan(awsemulator.SavingsPlan{ID: "sp", CommitUSD: 1, RatesUSD: map[string]float64{"m5.large": 0.05}})
+			}, do: func(t *testing.T, r *rig) error {
+				_, err := discovery.NewMarket(r.of("refresh"), r.store("refresh"), false, time.Now).WithCommitments(r.of("refresh"), "demo", 1).Refresh(t.Context())
+				return err
+			}},
+			"learns there is none":          {do: learnsThereIsNone("refresh")},
+			"looks a class up":              {do: looksUp},
+			"moves a class to another role": {prepare: profileHeldBy("Admin"), do: looksUp},
+			"rehearses a launch":            {do: rehearses},
+			"forgets a class":               {prepare: classLeft, do: func(t *testing.T, r *rig) error { return r.finder("refresh").DeleteArtifacts(t.Context(), class()) }},
+		},
+		"spotinterruption": {
+			"finds the cluster": findsCluster("spotinterruption"),
+			"wakes provision":   wakes("spotinterruption", "provision"),
+			"wakes lifecycle":   wakes("spotinterruption", "lifecycle"),
+		},
+		"reservationinterruption": {
+			"finds the cluster": findsCluster("reservationinterruption"),
+			"wakes provision":   wakes("reservationinterruption", "provision"),
+			"wakes lifecycle":   wakes("reservationinterruption", "lifecycle"),
+		},
+		"rebalance": {
+			"finds the cluster": findsCluster("rebalance"),
+			"wakes provision":   wakes("rebalance", "provision"),
+		},
+		"scheduledchange": {
+			"finds the cluster": findsCluster("scheduledchange"),
+			"wakes provision":   wakes("scheduledchange", "provision"),
+			"wakes lifecycle":   wakes("scheduledchange", "lifecycle"),
+		},
+		"statechange": {
+			"finds the cluster": findsCluster("statechange"),
+			"wakes provision":   wakes("statechange", "provision"),
+			"wakes lifecycle":   wakes("statechange", "lifecycle"),
+		},
+		"wake": {
+			"wakes provision": wakes("wake", "provision"),
+			"wakes lifecycle": wakes("wake", "lifecycle"),
+		},
+		"setup": {
+			"looks how to get in": {do: func(t *testing.T, r *rig) error {
+				_, _, err := discovery.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("setup")), "demo")
+				return err
+			}},
+			"makes the role of spot": {prepare: func(_ *testing.T, r *rig) { r.RemoveRole("AWSServiceRoleForEC2Spot") }, do: func(t *testing.T, r *rig) error {
+				return discovery.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.EnsureRole(t.Context())
+			}},
+			"finds the role of spot": {do: func(t *testing.T, r *rig) error {
+				return discovery.SpotRole{IAM: iam.NewFromConfig(r.of("setup"))}.EnsureRole(t.Context())
+			}},
+			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
+				_, err := lambda.NewFromConfig(r.of("setup")).GetAccountSettings(t.Context(), &lambda.GetAccountSettingsInput{})
+				return err
+			}},
+			"wakes lifecycle": wakes("setup", "lifecycle"),
+		},
+	}
+}
+
+func looksForShifts(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		_, err := arczonalshift.NewFromConfig(r.of(function)).GetManagedResource(t.Context(),
+			&arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String("arn:aws:eks:" + region + ":" + account + ":cluster/demo")})
+		return err
+	}}
+}
+
+func findsCluster(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		_, err := discovery.DescribeCluster(t.Context(), eks.NewFromConfig(r.of(function)), "demo")
+		return err
+	}}
+}
+
+func listsInstances(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		_, err := r.fleet(function).ListInstances(t.Context())
+		return err
+	}}
+}
+
+func wakes(function, other string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		return invoke.Function{Lambda: lambda.NewFromConfig(r.of(function)), Name: "joiner-demo-" + other + ":live", Reason: function}.Wake(t.Context())
+	}}
+}
+
+func launches(t *testing.T, r *rig) error {
+	_, _, err := r.fleet("provision").LaunchInstances(t.Context(), r.order(t), token)
+	return err
+}
+
+// rehearses has EC2 asked whether a launch on demand would do.
+func rehearses(t *testing.T, r *rig) error {
+	o := r.order(t)
+	o.CapacityType, o.Strategy, o.Templates[0].SpotTags = instancetypes.OnDemand, "lowest-price", nil
+	for i := range o.Templates[0].Overrides {
+		o.Templates[0].Overrides[i].CapacityType = instancetypes.OnDemand
+	}
+	return r.fleet("refresh").DryRun(t.Context(), o)
+}
+
+const reservation = "cr-0123456789abcdef0"
+
+func reserved(t *testing.T, r *rig) {
+	v := r.order(t).Templates[0].Overrides[0]
+	r.Reserve(awsemulator.Reservation{ID: reservation, Type: v.Type, Zone: v.Zone, Count: 1})
+	r.PutPlacementGroup(awsemulator.PlacementGroup{ID: "pg-0123456789abcdef0", Name: "ours", Strategy: "cluster"})
+}
+
+func launchesReserved(t *testing.T, r *rig) error {
+	o := r.order(t)
+	o.CapacityType, o.Strategy = instancetypes.Reserved, "lowest-price"
+	o.Templates[0].Group = "pg-0123456789abcdef0"
+	o.Templates[0].Reservation = launch.ReservationSelection{Preference: "capacity-reservations-only", ID: reservation}
+	o.Templates[0].SpotTags = nil
+	_, _, err := r.fleet("provision").LaunchInstances(t.Context(), o, token)
+	return err
+}
+
+func seesLevels(function string) deed {
+	return deed{prepare: reserved, do: func(t *testing.T, r *rig) error {
+		l := discovery.RemainingCapacity{EC2: ec2.NewFromConfig(r.of(function))}
+		_, err := l.RemainingReservations(t.Context(), []string{reservation})
+		_, more := l.RemainingAddresses(t.Context(), []string{r.order(t).Templates[0].Overrides[0].SubnetID})
+		_, group := l.FindGroup(t.Context(), instancetypes.Placement{Name: "ours"})
+		return errors.Join(err, more, group)
+	}}
+}
+
+func instanceLaunched(t *testing.T, r *rig) {
+	f := r.fleet("provision")
+	f.EC2 = r.admin
+	if _, _, err := f.LaunchInstances(t.Context(), r.order(t), token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lostReply: the token was used for another order, so that its instance has to be found by its tag.
+func lostReply(t *testing.T, r *rig) {
+	f, o := r.fleet("provision"), r.order(t)
+	f.EC2 = r.admin
+	o.Context = "another"
+	if _, _, err := f.LaunchInstances(t.Context(), o, token); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *rig) store(function string) *discovery.CatalogStore {
+	return discovery.NewStore(s3.NewFromConfig(r.of(function), pathStyle), r.bucket, 24*time.Hour, time.Now)
+}
+
+func catalogStored(t *testing.T, r *rig) {
+	own := discovery.NewStore(s3.NewFromConfig(r.as("admin", region), pathStyle), r.bucket, 24*time.Hour, time.Now)
+	c, err := own.BuiltInCatalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Time = time.Now()
+	if err := own.PutCatalog(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// storesPass stores a pass about a part of which the function has failed, as it does whatever the setting decisionLog says.
+func storesPass(function string) deed {
+	return deed{do: func(t *testing.T, r *rig) error {
+		d := archive.TickWriter{Log: slog.New(slog.DiscardHandler), S3: s3.NewFromConfig(r.of(function), pathStyle), Bucket: r.bucket, Of: archive.Whole}
+		return d.WriteTick(t.Context(), decisionlog.Tick{Record: decisionlog.Record{Time: time.Now(), PassStamp: decisionlog.PassStamp{Cluster: "demo", Function: function}}})
+	}}
+}
+
+func readsCatalog(function string) func(t *testing.T, r *rig) error {
+	return func(t *testing.T, r *rig) error {
+		c, err := r.store(function).ReadStored(t.Context())
+		if err == nil && len(c.Types) == 0 {
+			return errors.New("the stored catalog was not found")
+		}
+		return err
+	}
+}
+
+// learnsThereIsNone: without the right to list, S3 hides that the object is missing.
+func learnsThereIsNone(function string) func(t *testing.T, r *rig) error {
+	return func(t *testing.T, r *rig) error {
+		_, err := r.store(function).ReadStored(t.Context())
+		return err
+	}
+}
+
+func (r *rig) finder(function string) *discovery.ClassResolver {
+	cfg := r.of(function)
+	return &discovery.ClassResolver{EC2: ec2.NewFromConfig(cfg), SSM: ssm.NewFromConfig(cfg), IAM: iam.NewFromConfig(cfg),
+		Region: region, Cluster: "demo", Version: "1.36", CIDR: "10.100.0.0/16", Now: time.Now}
+}
+
+func class() *awsv1.EC2NodeClass {
+	tags := map[string]string{"karpenter.sh/discovery": "demo"}
+	return &awsv1.EC2NodeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", UID: claimUID, Generation: 1},
+		Spec: awsv1.EC2NodeClassSpec{
+			SubnetSelectorTerms:        []awsv1.SubnetSelectorTerm{{Tags: tags}},
+			SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: tags}},
+			AMISelectorTerms:           []awsv1.AMISelectorTerm{{Alias: "al2023@latest"}},
+			Role:                       nodeRole,
+
+			PlacementGroupSelector:           &awsv1.PlacementGroupSelector{Name: "ours"},
+			CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{InstanceMatchCriteria: "targeted"}},
+		},
+	}
+}
+
+// looksUp counts a refused role as an error too: to the class it is only a condition.
+func looksUp(t *testing.T, r *rig) error {
+	found := r.finder("refresh").FindAll(t.Context(), class())
+	if refused, ok := errors.AsType[*nodeclass.ProfileError](found.ProfileErr); ok && strings.Contains(refused.Why, "not authorized") {
+		return &deniedRole{refused.Why}
+	}
+	return errors.Join(found.JoinErrors(), found.ProfileErr)
+}
+
+type deniedRole struct{ why string }
+
+func (d *deniedRole) Error() string { return d.why }
+
+// profileHeldBy leaves the class's profile with another role in it, as when a call was lost.
+func profileHeldBy(role string) func(t *testing.T, r *rig) {
+	return func(t *testing.T, r *rig) {
+		name := r.lookedUp(t)
+		own := iam.NewFromConfig(r.as("admin", region))
+		_, err := own.RemoveRoleFromInstanceProfile(t.Context(), &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(nodeRole)})
+		if err == nil {
+			_, err = own.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// classLeft leaves what a class leaves: a launch template, and an instance profile with its role.
+func classLeft(t *testing.T, r *rig) {
+	instanceLaunched(t, r)
+	r.lookedUp(t)
+}
+
+// lookedUp has an administrator look the class up, and returns the name of its instance profile.
+func (r *rig) lookedUp(t *testing.T) string {
+	t.Helper()
+	cfg := r.as("admin", region)
+	own := r.finder("refresh")
+	own.EC2, own.SSM, own.IAM = ec2.NewFromConfig(cfg), ssm.NewFromConfig(cfg), iam.NewFromConfig(cfg)
+	found := own.FindAll(t.Context(), class())
+	if err := errors.Join(found.JoinErrors(), found.ProfileErr); err != nil {
+		t.Fatal(err)
+	}
+	return found.Profile
+}
+
+// run prepares and does a deed in a fresh account.
+func (d deed) run(t *testing.T, r *rig) error {
+	t.Helper()
+	if d.prepare != nil {
+		d.prepare(t, r)
+	}
+	r.mu.Lock()
+	r.allowed = nil // what was prepared is not the deed
+	r.mu.Unlock()
+	return d.do(t, r)
+}
+
+// without is a copy of the order's tags without one.
+func without(tags []launch.Tag, key string) []launch.Tag {
+	var out []launch.Tag
+	for _, t := range tags {
+		if t.Key != key {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func tagged(ctx context.Context, c *ec2.Client, id, key string) bool {
+	out, err := c.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return false
+	}
+	for _, t := range out.Reservations[0].Instances[0].Tags {
+		if *t.Key == key {
+			return true
+		}
+	}
+	return false
+}

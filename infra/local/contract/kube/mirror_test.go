@@ -1,0 +1,390 @@
+package kube_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/providers/kube"
+)
+
+// looked are the lists among the requests of what there is much of.
+func looked(requests []string) (out []string) {
+	for _, r := range requests {
+		verb, path, _ := strings.Cut(r, " ")
+		path, _, _ = strings.Cut(path, " ")
+		if verb == "GET" && slices.ContainsFunc([]string{"/api/v1/pods", "/api/v1/nodes", "/apis/karpenter.sh/v1/nodeclaims"}, func(p string) bool { return p == path }) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// following is a mirror that has listed everything and follows it.
+func (c env) following(t *testing.T, k *kube.Client, r *recorder) *kube.WatchCache {
+	t.Helper()
+	m := k.NewWatchCache(t.Context())
+	t.Cleanup(m.Close)
+	follow(t, m, r)
+	return m
+}
+
+// follow opens the watches of a mirror that has none.
+func follow(t *testing.T, m *kube.WatchCache, r *recorder) {
+	t.Helper()
+	r.take()
+	snapshotOf(t, m)
+	if len(looked(r.take())) == 0 {
+		return // it has them
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = m.Wait(ctx) }()
+	watching(t, r)
+	cancel()
+	<-done
+	r.take()
+}
+
+// snapshotOf is a snapshot without its time.
+func snapshotOf(t *testing.T, k interface {
+	ReadSnapshot(context.Context) (cluster.Snapshot, error)
+},
+) cluster.Snapshot {
+	t.Helper()
+	s, err := k.ReadSnapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Now = time.Time{}
+	return s
+}
+
+// What others do is in the next look after Wait, without a list; the mirror shows what the client would.
+func TestMirrorShowsWhatOthersDo(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	k, r := c.client(t)
+	other, _ := c.client(t)
+	c.addNode(t, c.name)
+	n := c.readyNode(t, other, c.name)
+	claim := c.addClaim(t, other)
+	nowhere := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubetest": "nowhere"} }
+	m := c.following(t, k, r)
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"a pod without a node", func() error { c.addPod(t, "web", "", nowhere); return nil }},
+		{"a node that is condemned", func() error { return other.TaintForTermination(t.Context(), n) }},
+		{"a claim that is condemned", func() error { return other.DeleteClaim(t.Context(), claim) }},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		if err := m.Wait(ctx); err != nil {
+			t.Errorf("%s: %v, want to wake", step.what, err)
+		}
+		cancel()
+	}
+	// The last write was to a claim: pods and nodes are not waited for, so that they are compared until they agree.
+	eventually(t, "mirror and client to agree", func(context.Context) (string, bool) {
+		diff := cmp.Diff(snapshotOf(t, other), snapshotOf(t, m), cmpopts.EquateEmpty())
+		return diff, diff == ""
+	})
+	if got := looked(r.take()); len(got) > 0 {
+		t.Errorf("lists: %v, want none", got)
+	}
+	c.addPod(t, "more", "", nowhere)
+	eventually(t, "a second pod in need of a node", func(ctx context.Context) (string, bool) {
+		pods, err := m.PendingPods(ctx)
+		return cmp.Diff(nil, err), len(slices.DeleteFunc(pods, func(p cluster.Pod) bool { return p.Namespace != c.name })) == 2
+	})
+}
+
+// What was written through the client is in the next look, at once and without a list.
+func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	k, r := c.client(t)
+	running := c.runningPods(t, "a", "b")
+	n := c.readyNode(t, k, c.name)
+	m := c.following(t, k, r)
+	claim := c.addClaim(t, k)
+	find := func() (out cluster.Claim) {
+		for _, have := range snapshotOf(t, m).Claims {
+			if have.UID == claim.UID {
+				out = have
+			}
+		}
+		return out
+	}
+	if find().Name == "" {
+		t.Error("a claim that was made is not shown")
+	}
+	for range 10 {
+		var err error
+		if claim, err = k.AnnotateClaim(t.Context(), find(), map[string]string{"joiner.sh/x": find().Version}); err != nil {
+			t.Fatalf("annotate the claim as shown: %v", err)
+		}
+		if got := find(); got.Version != claim.Version {
+			t.Fatalf("version %s is shown, %s was written", got.Version, claim.Version)
+		}
+	}
+	gone := func(p cluster.Pod) bool {
+		return !slices.ContainsFunc(snapshotOf(t, m).Pods, func(have cluster.Pod) bool { return have.UID == p.UID && !have.Terminating() })
+	}
+	if got, err := k.EvictPod(t.Context(), running[0]); err != nil || got.Outcome != cluster.Evicted || !gone(running[0]) {
+		t.Errorf("a pod that was evicted (%+v %v) is shown as before", got, err)
+	}
+	if err := k.DeletePod(t.Context(), running[1], 30); err != nil || !gone(running[1]) {
+		t.Errorf("a pod that was deleted (%v) is shown as before", err)
+	}
+	if err := k.TaintForTermination(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(snapshotOf(t, m).Nodes, func(have cluster.Node) bool { return have.UID == n.UID && len(have.Taints) > 0 }) {
+		t.Error("a node that was condemned is shown without the taint")
+	}
+	if err := k.DeleteClaim(t.Context(), claim); err != nil || find().Deleting.IsZero() {
+		t.Errorf("a claim that was deleted (%v) is shown as before", err)
+	}
+	if err := k.ReleaseClaim(t.Context(), claim); err != nil || find().Name != "" {
+		t.Errorf("a claim that was released (%v) is still shown", err)
+	}
+	if got := looked(r.take()); len(got) > 0 {
+		t.Errorf("lists: %v, want none", got)
+	}
+}
+
+// Whoever held the lease between may have written what no watch has told yet; the same holds for who relied on a vigil.
+func TestMirrorListsWhereOthersMustBeSeen(t *testing.T) {
+	c := newEnv(t)
+	k, r := c.client(t)
+	other, _ := c.client(t)
+	m := c.following(t, k, r)
+	turn := func(l interface {
+		Acquire(context.Context, string, string, time.Duration) (func(context.Context) error, bool, error)
+	}, name string,
+	) {
+		t.Helper()
+		release, ok, err := l.Acquire(t.Context(), name, "holder", time.Minute)
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if err := release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists := func(what string, want int) {
+		t.Helper()
+		r.take()
+		snapshotOf(t, m)
+		if got := looked(r.take()); len(got) != want {
+			t.Errorf("%s: lists %v, want %d", what, got, want)
+		}
+		follow(t, m, r)
+	}
+	lists("a look at what is followed", 0)
+	turn(m, c.name)
+	lists("a lease taken for the first time", 3)
+	turn(m, c.name)
+	lists("a lease that nobody else had", 0)
+	turn(other, c.name)
+	turn(m, c.name)
+	lists("a lease that another had", 3)
+	turn(kube.WatchLease{WatchCache: m}, c.name+"-watch")
+	lists("a vigil that ended", 3)
+	m.Invalidate()
+	lists("after Forget", 3)
+}
+
+// watches keeps the bodies of watches, to break them.
+type watches struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	open []io.Closer
+}
+
+func (w *watches) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := w.next.RoundTrip(req)
+	if err == nil && req.URL.Query().Get("watch") == "true" {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.open = append(w.open, resp.Body)
+	}
+	return resp, err
+}
+
+// A watch that breaks wakes who waits, and the next look lists.
+func TestMirrorOfABrokenWatch(t *testing.T) {
+	c := newEnv(t)
+	w := &watches{}
+	r := &recorder{}
+	k, _ := c.clientWith(t, func(config *kube.Config) {
+		config.Wrap = func(next http.RoundTripper) http.RoundTripper { w.next, r.next = next, w; return r }
+	})
+	m := c.following(t, k, r)
+	woken := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	go func() { woken <- m.Wait(ctx) }()
+	w.mu.Lock()
+	for _, body := range w.open {
+		_ = body.Close()
+	}
+	w.mu.Unlock()
+	if err := <-woken; err != nil {
+		t.Errorf("error %v, want to wake", err)
+	}
+	r.take()
+	snapshotOf(t, m)
+	if got := looked(r.take()); len(got) != 3 {
+		t.Errorf("lists: %v, want three", got)
+	}
+	follow(t, m, r)
+	snapshotOf(t, m)
+	if got := looked(r.take()); len(got) != 0 {
+		t.Errorf("lists when it follows again: %v, want none", got)
+	}
+}
+
+// latecomer does something once, when the answer to the first list of its path is on its way: after what the list shows, before anybody watches.
+type latecomer struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	does map[string]func() // by path
+}
+
+func (l *latecomer) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(req)
+	if err != nil || req.Method != http.MethodGet || req.URL.Query().Get("watch") == "true" {
+		return resp, err
+	}
+	l.mu.Lock()
+	do := l.does[req.URL.Path]
+	delete(l.does, req.URL.Path)
+	l.mu.Unlock()
+	if do != nil {
+		do()
+	}
+	return resp, nil
+}
+
+// What comes while everything is listed is in no list. The watches begin where the lists ended, so that they tell of it: who waits is woken,
+// and the next look shows it without a list. What is looked at in part meanwhile takes nothing of that away.
+func TestMirrorShowsWhatCameWhileItListed(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	other, _ := c.client(t)
+	c.addNode(t, c.name)
+	n := c.readyNode(t, other, c.name)
+	claim := c.addClaim(t, other)
+	late := &latecomer{does: map[string]func(){
+		"/api/v1/pods": func() {
+			c.addPod(t, "web", "", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubetest": "nowhere"} })
+		},
+		"/api/v1/nodes":                    func() { must(t, other.TaintForTermination(t.Context(), n)) },
+		"/apis/karpenter.sh/v1/nodeclaims": func() { must(t, other.DeleteClaim(t.Context(), claim)) },
+	}}
+	r := &recorder{}
+	k, _ := c.clientWith(t, func(config *kube.Config) {
+		config.Wrap = func(next http.RoundTripper) http.RoundTripper { late.next, r.next = next, late; return r }
+	})
+	m := k.NewWatchCache(t.Context())
+	t.Cleanup(m.Close)
+	if got := changesOf(snapshotOf(t, m), c.name, n, claim); got != "" {
+		t.Fatalf("a list shows %s, which came after it", got)
+	}
+	r.take()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := m.Wait(ctx); err != nil {
+		t.Fatalf("%v, want to wake", err)
+	}
+	if _, err := m.ListClaims(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Wait(ctx); err != nil {
+		t.Errorf("after a look at claims alone: %v, want to wake still", err)
+	}
+	eventually(t, "all three to be shown", func(context.Context) (string, bool) {
+		got := changesOf(snapshotOf(t, m), c.name, n, claim)
+		return got, got == "pod node claim"
+	})
+	if got := looked(r.take()); len(got) > 0 {
+		t.Errorf("lists: %v, want none", got)
+	}
+}
+
+// changesOf says which shows: the pod in the namespace, the taint of the node, the deletion of the claim.
+func changesOf(s cluster.Snapshot, namespace string, n cluster.Node, claim cluster.Claim) string {
+	var out []string
+	if slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Namespace == namespace }) {
+		out = append(out, "pod")
+	}
+	if slices.ContainsFunc(s.Nodes, func(have cluster.Node) bool { return have.UID == n.UID && len(have.Taints) > 0 }) {
+		out = append(out, "node")
+	}
+	if slices.ContainsFunc(s.Claims, func(have cluster.Claim) bool { return have.UID == claim.UID && !have.Deleting.IsZero() }) {
+		out = append(out, "claim")
+	}
+	return strings.Join(out, " ")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A burst of launches leaves many claims that do not say their instance. Of these a notice about a state needs one, a warning all.
+func TestClaimsOfAnInstanceThatNobodyNames(t *testing.T) {
+	c := newEnv(t)
+	c.applyText(t, classText)
+	c.applyText(t, poolText)
+	k, r := c.client(t)
+	const many = 12
+	for range many {
+		c.addClaim(t, k)
+	}
+	mine := func(all []cluster.Claim) (n int) {
+		for _, one := range all {
+			if one.Pool == c.name {
+				n++
+			}
+		}
+		return n
+	}
+	for _, w := range []struct {
+		name     string
+		enough   func(cluster.Claim) bool
+		claims   func(int) bool
+		requests int
+	}{
+		{"all", nil, func(n int) bool { return n == many }, 3},
+		{"none is enough", func(cluster.Claim) bool { return false }, func(n int) bool { return n == many }, 4},
+		{"the first is enough", func(cluster.Claim) bool { return true }, func(n int) bool { return n > 0 && n <= 10 }, 3},
+	} {
+		r.take()
+		got, err := k.ClaimsOf(t.Context(), []string{"i-0123456789abcdef0"}, w.enough)
+		if calls := r.take(); err != nil || !w.claims(mine(got)) || len(calls) != w.requests {
+			t.Errorf("%s: %d claims by %v, %v; want %d requests", w.name, mine(got), calls, err, w.requests)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"joiner/infra/local/awsemulator"
+	"joiner/infra/local/env"
+)
+
+// prepare applies pool and class and waits until refresh has made the class usable.
+func (s *story) prepare(ctx context.Context) error {
+	if err := s.apply(ctx, "nodepool-v1.yaml"); err != nil {
+		return err
+	}
+	if err := s.consolidateAfter(ctx, "Never"); err != nil { // until its chapter: the others count on the nodes that they made
+		return err
+	}
+	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
+		return err
+	}
+	err := s.until(ctx, "EC2NodeClass default is Ready", func(ctx context.Context) (string, bool, error) {
+		obj, err := s.Kube.Dynamic.Resource(env.NodeClasses()).Get(ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return "", false, err
+		}
+		return ready(obj)
+	})
+	if err != nil {
+		return err
+	}
+	return s.until(ctx, "NodePool default is Ready", func(ctx context.Context) (string, bool, error) {
+		obj, err := s.Kube.Dynamic.Resource(env.NodePools()).Get(ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return "", false, err
+		}
+		return ready(obj)
+	})
+}
+
+// firstPods shows that a cluster without any node gets what its pods need.
+func (s *story) firstPods(ctx context.Context) error {
+	nodes, err := s.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if n := len(nodes.Items); n != 0 {
+		return fmt.Errorf("%d nodes exist before any pod does, want 0", n)
+	}
+	for _, m := range []string{"inflate-spot.yaml", "inflate-team-affinity.yaml"} {
+		if err := s.apply(ctx, m); err != nil {
+			return err
+		}
+	}
+	if err := s.running(ctx, 205); err != nil {
+		return err
+	}
+	if err := s.table(ctx); err != nil {
+		return err
+	}
+	return s.latency(ctx)
+}
+
+// soldOut takes every spot offer in use off the market and shows that the next burst gets others.
+func (s *story) soldOut(ctx context.Context) error {
+	var gone []string
+	for _, i := range s.alive() {
+		offer := i.Type + " in " + i.Zone
+		if i.CapacityType != "spot" || slices.Contains(gone, offer) {
+			continue
+		}
+		gone = append(gone, offer)
+		s.Cloud.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", InstanceType: i.Type, Zone: i.Zone, Limit: 0})
+	}
+	if len(gone) == 0 {
+		return errors.New("no spot instance runs whose offering could be sold out")
+	}
+	fmt.Printf("   sold out: %s\n", strings.Join(gone, ", "))
+	before := s.ids()
+	if err := s.apply(ctx, "burst.yaml"); err != nil {
+		return err
+	}
+	if err := s.running(ctx, 225); err != nil {
+		return err
+	}
+	for _, i := range s.alive() {
+		if !before[i.ID] && slices.Contains(gone, i.Type+" in "+i.Zone) {
+			return fmt.Errorf("instance %s is a %s in %s, which is sold out", i.ID, i.Type, i.Zone)
+		}
+	}
+	return s.table(ctx)
+}
+
+// onDemand sells spot out everywhere: pods that do not insist on it are served by on-demand instances.
+func (s *story) onDemand(ctx context.Context) error {
+	s.Cloud.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", Limit: 0})
+	before := s.ids()
+	if err := s.apply(ctx, "burst-anywhere.yaml"); err != nil {
+		return err
+	}
+	if err := s.running(ctx, 237); err != nil {
+		return err
+	}
+	for _, i := range s.alive() {
+		if !before[i.ID] && i.CapacityType != "on-demand" {
+			return fmt.Errorf("instance %s is %s although spot is sold out", i.ID, i.CapacityType)
+		}
+	}
+	s.Cloud.ClearCapacity()
+	return s.table(ctx)
+}
+
+// cleanUp deletes what the user made and counts what is left.
+func (s *story) cleanUp(ctx context.Context) error {
+	for _, m := range []string{"inflate-spot.yaml", "inflate-team-affinity.yaml", "burst.yaml", "burst-anywhere.yaml", "pdb-graceful.yaml", "pdb-team.yaml"} {
+		if err := s.remove(ctx, m); err != nil {
+			return err
+		}
+	}
+	err := s.until(ctx, "the pods are gone", func(ctx context.Context) (string, bool, error) {
+		pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", false, err
+		}
+		return fmt.Sprintf("%d pods left", len(pods.Items)), len(pods.Items) == 0, nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.Kube.Dynamic.Resource(env.NodeClaims()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		return err
+	}
+	if err := s.until(ctx, "nothing is left", func(ctx context.Context) (string, bool, error) {
+		l, err := s.leftovers(ctx)
+		return l.String(), err == nil && l == leftovers{}, err
+	}); err != nil {
+		return err
+	}
+	l, err := s.leftovers(ctx)
+	fmt.Println("   left: " + l.String())
+	return err
+}
+
+// ready reads the Ready condition.
+func ready(obj *unstructured.Unstructured) (string, bool, error) {
+	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if err != nil {
+		return "", false, err
+	}
+	for _, c := range conditions {
+		m, ok := c.(map[string]any)
+		if !ok || m["type"] != "Ready" {
+			continue
+		}
+		return fmt.Sprintf("Ready=%v %v %v", m["status"], m["reason"], m["message"]), m["status"] == "True", nil
+	}
+	return "no condition Ready yet", false, nil
+}
+
+// until polls until what holds, and says what it saw last when it never does.
+func (s *story) until(ctx context.Context, what string, look func(context.Context) (string, bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	began, last := time.Now(), "nothing"
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		saw, ok, err := look(ctx)
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		if ok {
+			fmt.Printf("   %s after %.1f s\n", what, time.Since(began).Seconds())
+			return nil
+		}
+		if err == nil {
+			last = saw
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not within %s; last seen: %s", what, patience, last)
+		case <-tick.C:
+		}
+	}
+}

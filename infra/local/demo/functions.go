@@ -1,0 +1,41 @@
+package demo
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+)
+
+// functions prints what the functions did, and fails if one of them failed or gave an event up.
+func (s *story) functions() error {
+	t := table.NewWriter()
+	t.SetOutputMirror(os.Stdout)
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"function", "invocations", "errors", "throttles", "cold starts", "init", "memory"})
+	stats := s.Host.Stats().Functions
+	var failed []string
+	for _, name := range slices.Sorted(maps.Keys(stats)) {
+		f := stats[name]
+		t.AppendRow(table.Row{name, f.Invocations, f.Errors, f.Throttles, len(f.Init), longest(f.Init), fmt.Sprintf("%d MB", f.MaxMemoryMB)})
+		if f.Errors > 0 || f.GaveUp() > 0 {
+			failed = append(failed, fmt.Sprintf("%s failed %d times and gave up %d events", name, f.Errors, f.GaveUp()))
+		}
+	}
+	fmt.Println()
+	t.Render()
+	if len(failed) > 0 {
+		return fmt.Errorf("functions failed although nothing was broken: %v", failed)
+	}
+	return nil
+}
+
+func longest(d []time.Duration) string {
+	if len(d) == 0 {
+		return ""
+	}
+	return slices.Max(d).Round(time.Millisecond).String()
+}

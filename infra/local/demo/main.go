@@ -1,0 +1,71 @@
+// Command joiner-local shows Joiner's main job on this machine (run), or keeps the environment up to play with (up, down).
+//
+// It needs what `make local` builds: the control plane, the functions and the synthesized stack.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+const usage = `usage: joiner-local COMMAND
+  run     show the main job, from an empty cluster to an empty cluster
+  up      start the environment and leave it running
+  down    end what up started
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "joiner-local:", err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string) error {
+	root, err := findRoot()
+	if err != nil {
+		return err
+	}
+	if len(args) != 1 {
+		fmt.Fprint(os.Stderr, usage)
+		return errors.New("one command is needed")
+	}
+	switch args[0] {
+	case "run":
+		return run(ctx, root)
+	case "up":
+		return up(ctx, root)
+	case "serve":
+		return serve(ctx, root)
+	case "down":
+		return down(root)
+	}
+	fmt.Fprint(os.Stderr, usage)
+	return fmt.Errorf("unknown command %q", args[0])
+}
+
+// findRoot walks up to the folder that holds cdk.json.
+func findRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "cdk.json")); err == nil {
+			return dir, nil
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", errors.New("run this inside the repository: no folder above holds cdk.json")
+		}
+		dir = up
+	}
+}

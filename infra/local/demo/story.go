@@ -1,0 +1,100 @@
+package demo
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"joiner/infra/local/env"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// patience bounds every step of the story.
+const patience = 5 * time.Minute
+
+// story is one run of the main job with what it saw so far.
+type story struct {
+	*env.Env
+	start time.Time
+	seen  map[string]bool // instances shown in a table
+}
+
+// step is one chapter: it fails with what did not hold.
+type step struct {
+	title string
+	do    func(*story, context.Context) error
+}
+
+func steps() []step {
+	return []step{
+		{"an empty cluster: CRDs, RBAC, nodepool-v1.yaml", (*story).prepare},
+		{"205 pods wait; there is no node", (*story).firstPods},
+		{"the spot offerings in use are sold out; another burst comes", (*story).soldOut},
+		{"spot is sold out altogether; on-demand serves the next burst", (*story).onDemand},
+		{"a spot node gets its two-minute warning", (*story).interruption},
+		{"deployments shrink; their pods move to cheaper nodes", (*story).consolidation},
+		{"everything is deleted", (*story).cleanUp},
+	}
+}
+
+// run tells the whole story. The error says which chapter did not hold.
+func run(ctx context.Context, root string) (err error) {
+	s := &story{start: time.Now(), seen: map[string]bool{}}
+	fmt.Println("== the environment comes up (a minute of the schedules lasts 10 s here)")
+	logs, err := openLog(root)
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	s.Env, err = env.Start(ctx, env.Options{Root: root, Progress: os.Stdout, FunctionLog: &functionLog{full: logs, short: os.Stdout}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for i, st := range steps() {
+		began := time.Now()
+		fmt.Printf("\n== %d/%d %s\n", i+1, len(steps()), st.title)
+		if err := st.do(s, ctx); err != nil {
+			return fmt.Errorf("%s: %w (the functions' whole log is in %s)", st.title, err, logs.Name())
+		}
+		fmt.Printf("   (%.0f s)\n", time.Since(began).Seconds())
+	}
+	if err := s.functions(); err != nil {
+		return err
+	}
+	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, a sold-out market and an interruption cost nobody his pod,\n"+
+		"   work that became less costs less, and nothing is left behind\n", time.Since(s.start).Seconds())
+	return nil
+}
+
+func openLog(root string) (*os.File, error) {
+	dir := filepath.Join(root, ".local", "run")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	return os.Create(filepath.Join(dir, "functions.log"))
+}
+
+// apply applies one of the story's manifests.
+func (s *story) apply(ctx context.Context, name string) error {
+	b, err := manifests.ReadFile("manifests/" + name)
+	if err != nil {
+		return err
+	}
+	return s.Kube.Apply(ctx, b)
+}
+
+// remove deletes what one of the story's manifests made.
+func (s *story) remove(ctx context.Context, name string) error {
+	b, err := manifests.ReadFile("manifests/" + name)
+	if err != nil {
+		return err
+	}
+	return s.Kube.Delete(ctx, b)
+}

@@ -1,0 +1,214 @@
+package lambdahost
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"joiner/infra/local/lambdahost/assembly"
+)
+
+// function is one Lambda function with its processes.
+type function struct {
+	assembly.Function
+	host *Host
+	dir  string
+
+	mu      sync.Mutex
+	running int        // invocations under way
+	idle    []*sandbox // warm, the most recently used last
+	all     []*sandbox // every process that may still live
+}
+
+func (h *Host) newFunction(f assembly.Function) (*function, error) {
+	dir, err := codeDir(f.Code, h.scratch, f.Name)
+	if err != nil {
+		return nil, fmt.Errorf("function %s: %w", f.Name, err)
+	}
+	if err := checkBinary(filepath.Join(dir, "bootstrap"), f.Architecture); err != nil {
+		return nil, fmt.Errorf("function %s: %w", f.Name, err)
+	}
+	if err := checkEnvironment(f); err != nil {
+		return nil, err
+	}
+	return &function{Function: f, host: h, dir: dir}, nil
+}
+
+// admit takes a place for one invocation, or reports that the function is throttled.
+func (f *function) admit() (release func(), ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.Reserved != nil {
+		if f.running >= *f.Reserved {
+			return nil, false
+		}
+		f.running++
+		return func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.running--
+		}, true
+	}
+	select {
+	case f.host.slots <- struct{}{}:
+		return func() { <-f.host.slots }, true
+	default:
+		return nil, false
+	}
+}
+
+// attempt runs the event once: in a warm process if there is one, else in a new one.
+func (f *function) attempt(id string, payload []byte) outcome {
+	release, ok := f.admit()
+	if !ok {
+		f.host.count(f, func(s *FunctionStats) { s.Throttles++ })
+		return outcome{throttled: true}
+	}
+	defer release()
+	f.host.count(f, func(s *FunctionStats) { s.Invocations++ })
+	for {
+		if f.host.ctx.Err() != nil {
+			return outcome{closed: true}
+		}
+		s, cold, err := f.take()
+		if err != nil {
+			f.host.log.line(f.Short, id, "not started: "+err.Error())
+			f.host.count(f, func(s *FunctionStats) { s.Errors++ })
+			return outcome{err: err, fault: "Unhandled", status: "error", payload: runtimeError(id, "Runtime.Unknown", err.Error())}
+		}
+		if o, taken := f.use(s, cold, id, payload); taken {
+			return o
+		}
+	}
+}
+
+// use runs one invocation in the process and puts the process back. False: the process ended before it took the event.
+func (f *function) use(s *sandbox, cold bool, id string, payload []byte) (outcome, bool) {
+	var o outcome
+	taken := true
+	began := time.Now()
+	s.out.begin(id)
+	if failure, kind := s.initialized(cold, id); failure != nil {
+		o = outcome{fault: "Unhandled", status: kind, payload: failure}
+	} else {
+		began = time.Now()
+		o, taken = s.deliver(&call{id: id, payload: payload, answer: make(chan outcome, 1)})
+	}
+	if !taken {
+		f.drop(s)
+		return outcome{}, false
+	}
+	o.logTail = s.out.end(f.report(s, cold, id, time.Since(began), o)...)
+	f.host.count(f, func(stats *FunctionStats) { stats.add(s, cold, o) })
+	f.giveBack(s)
+	return o, true
+}
+
+// initialized waits for the init phase of a new process.
+func (s *sandbox) initialized(cold bool, id string) ([]byte, string) {
+	if !cold {
+		return nil, ""
+	}
+	return s.awaitReady(id)
+}
+
+// report makes the lines that Lambda prints at the end of an invocation.
+func (f *function) report(s *sandbox, cold bool, id string, took time.Duration, o outcome) []string {
+	var lines []string
+	if o.status == "timeout" {
+		lines = append(lines, fmt.Sprintf("%s %s Task timed out after %.2f seconds",
+			time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), id, took.Seconds()))
+	}
+	s.mu.Lock()
+	initTook := s.initTook
+	s.mu.Unlock()
+	billed := took
+	ending := ""
+	if cold && initTook > 0 {
+		billed += initTook
+		ending = fmt.Sprintf("\tInit Duration: %.2f ms", milliseconds(initTook))
+	}
+	if o.status != "" {
+		ending += "\tStatus: " + o.status
+	}
+	return append(lines, "END RequestId: "+id, fmt.Sprintf(
+		"REPORT RequestId: %s\tDuration: %.2f ms\tBilled Duration: %d ms\tMemory Size: %d MB\tMax Memory Used: %d MB%s",
+		id, milliseconds(took), int64(milliseconds(billed))+1, f.MemoryMB, s.memory(), ending))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// take gives the warm process used last, or starts one.
+func (f *function) take() (s *sandbox, cold bool, err error) {
+	for s := f.popIdle(); s != nil; s = f.popIdle() {
+		if s.usable() {
+			return s, false, nil
+		}
+		f.drop(s)
+	}
+	s, err = f.newSandbox(f.host.ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, s)
+	return s, true, nil
+}
+
+func (f *function) popIdle() *sandbox {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.idle) == 0 {
+		return nil
+	}
+	s := f.idle[len(f.idle)-1]
+	f.idle = f.idle[:len(f.idle)-1]
+	return s
+}
+
+// giveBack keeps the process warm, unless it has ended.
+func (f *function) giveBack(s *sandbox) {
+	if !s.usable() {
+		f.drop(s)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.idle = append(f.idle, s)
+}
+
+// drop forgets a process after making sure that it has ended.
+func (f *function) drop(s *sandbox) {
+	s.kill()
+	<-s.exited
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = slices.DeleteFunc(slices.Clone(f.all), func(other *sandbox) bool { return other == s })
+}
+
+// kill ends every process of the function and says how many were alive.
+func (f *function) kill() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, s := range f.all {
+		if s.usable() {
+			n++
+		}
+		s.kill()
+	}
+	return n
+}
+
+// waitAll waits for the end of every process.
+func (f *function) waitAll() {
+	f.mu.Lock()
+	all := f.all
+	f.mu.Unlock()
+	for _, s := range all {
+		<-s.exited
+	}
+}

@@ -1,3 +1,0 @@
-// Package setuptest tests the setup function where it matters: the deployed binary, asked as CloudFormation asks, against a real
-// API server.
-package setuptest

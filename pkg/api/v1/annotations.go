@@ -1,0 +1,56 @@
+package v1
+
+// The annotation keys of Joiner's own. The ones for people stand on NodePools, in their metadata; the others are how one function tells
+// another what it has decided, and are Joiner's to write. pkg/README.md says who reads and removes each, and what happens if the writer dies.
+const (
+	// On NodePools, written by people.
+
+	// AnnotationDisruption set to "report" has disruption decide about the nodes of the pool and tell, and change nothing.
+	AnnotationDisruption = "joiner.sh/disruption"
+	// AnnotationMinSavingsUSD is the least that a consolidation of the pool's nodes must save, in USD per hour.
+	AnnotationMinSavingsUSD = "joiner.sh/min-savings-usd"
+	// AnnotationMinSavingsPercent is the least that a consolidation must save, in percent of what its nodes cost.
+	AnnotationMinSavingsPercent = "joiner.sh/min-savings-percent"
+	// AnnotationExpire set to "within-budgets" has nodes that expire replaced as drifted ones are; "force" deletes them, as Karpenter does.
+	AnnotationExpire = "joiner.sh/expire"
+	// AnnotationRebalance says what a rebalance recommendation does to nodes of the pool.
+	AnnotationRebalance = "joiner.sh/rebalance"
+	// AnnotationHibernationSchedule is a cron schedule at which the pool falls asleep, or "never" for a pool that stays awake whatever the stack does.
+	AnnotationHibernationSchedule = "joiner.sh/hibernation-schedule"
+	// AnnotationHibernationDuration is how long the pool sleeps from each start on, as a duration.
+	AnnotationHibernationDuration = "joiner.sh/hibernation-duration"
+	// AnnotationTimeZone is the IANA name of the time zone in which schedules of the pool are read; UTC without it.
+	AnnotationTimeZone = "joiner.sh/time-zone"
+	// AnnotationLimitUSD is the most that the pool's nodes may cost together, in USD per hour.
+	AnnotationLimitUSD = "joiner.sh/limit-usd-per-hour"
+
+	// On NodeClaims, written by Joiner.
+
+	// AnnotationNominatedPods names, comma separated, the pods (namespace/name) that are planned for the claim's node.
+	AnnotationNominatedPods = "joiner.sh/nominated-pods"
+	// AnnotationNominatedOwners counts, by controller, the pods that a replacement is kept for until they are evicted.
+	AnnotationNominatedOwners = "joiner.sh/nominated-owners"
+	// AnnotationLaunchAttempt counts the CreateFleet requests for the claim; it is part of their token.
+	AnnotationLaunchAttempt = "joiner.sh/launch-attempt"
+	// AnnotationLaunchBatch names the CreateFleet request that the claim shares with others, and how many they are.
+	AnnotationLaunchBatch = "joiner.sh/launch-batch"
+	// AnnotationReplaces says of a replacement that it stands in for claims that are disrupted.
+	AnnotationReplaces = "joiner.sh/replaces"
+	// AnnotationDisruptionCommand is the command that a claim takes part in, as JSON.
+	AnnotationDisruptionCommand = "joiner.sh/disruption-command"
+	// AnnotationDoNotConsolidateBefore is until when consolidation leaves a replacement alone, since it has not paid for itself yet.
+	AnnotationDoNotConsolidateBefore = "joiner.sh/do-not-consolidate-before"
+	// AnnotationReplaceRequested asks for a replacement of the claim's node before it is drained, and says why and by when.
+	AnnotationReplaceRequested = "joiner.sh/replace-requested"
+	// AnnotationDrainAfterReplacement is until when the pods of an interrupted node stay for their replacement.
+	AnnotationDrainAfterReplacement = "joiner.sh/drain-after-replacement-until"
+
+	// On EC2NodeClasses and NodePools, written by refresh and lifecycle.
+
+	// AnnotationDryRunResult is what EC2 said when a launch with the class was tried without launching.
+	AnnotationDryRunResult = "joiner.sh/dry-run-result"
+	// AnnotationObservedMemory is the memory that nodes of the class reported, by instance type.
+	AnnotationObservedMemory = "joiner.sh/observed-memory"
+	// AnnotationRegistrationHistory is how the last registrations of the pool's nodes ended.
+	AnnotationRegistrationHistory = "joiner.sh/registration-history"
+)

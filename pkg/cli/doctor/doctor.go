@@ -1,0 +1,244 @@
+// Package doctor says what is wrong with a cluster and an account that Joiner works in, or is to work in, and how each is mended.
+//
+// It knows what Joiner needs and what commonly is amiss. It refuses to know how facts are found out: what nobody could look at is said to
+// be unknown, never to be well.
+package doctor
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/model/cluster"
+)
+
+// Facts are what was found out. A part with a text in Unknown was not looked at, for that reason.
+type Facts struct {
+	Now       time.Time
+	Cluster   string // name, empty if nobody gave one: then AWS was not asked
+	API       API
+	CRDs      []Object
+	RBAC      []Object
+	Classes   []Class
+	Pools     []Pool
+	Leader    Leader
+	Loose     []MissingRequests
+	Devices   Devices
+	EKS       EKS
+	Entries   Entries
+	Functions Functions
+	Lambda    Lambda
+	Quotas    Quotas
+	SpotRole  SpotRole
+}
+
+// API is the API server as seen from where the doctor is.
+type API struct {
+	Unknown string // why it could not be asked
+	Host    string
+	Version string // such as v1.36.3
+	Denied  []string
+}
+
+// Object is a CRD, or an object of RBAC, that Joiner brings.
+type Object struct {
+	Name    string // kind and name, as kubectl takes it
+	Found   bool
+	Differs string // in what way it is not what this version of Joiner brings; empty for not at all
+}
+
+// Pool is a NodePool.
+type Pool struct {
+	Name    string
+	Problem string // why it is not ready
+}
+
+// Class is an EC2NodeClass with what AWS says about what it chose.
+type Class struct {
+	Name     string
+	Role     string // of its nodes, empty where it names an instance profile
+	Problems []Problem
+	Unknown  string // why AWS was not asked
+	Subnets  []Subnet
+	Groups   []Group
+}
+
+// Problem is a condition that is not true.
+type Problem struct{ Condition, Message string }
+
+// Subnet is a subnet that a class chose.
+type Subnet struct {
+	ID, Zone string
+	FreeIPs  int
+}
+
+// Group is a security group that a class chose.
+type Group struct {
+	ID    string
+	Owned bool // it carries the tag kubernetes.io/cluster/NAME
+}
+
+// Leader is who holds Karpenter's leader lease.
+type Leader struct {
+	Unknown           string
+	Namespace, Holder string // empty for nobody
+}
+
+// MissingRequests are pods of one controller that ask for no cpu or no memory.
+type MissingRequests struct {
+	Namespace, Owner string // kind/name
+	Pods             int
+	Lacks            string // cpu, memory, or both
+}
+
+// Devices are the DRA drivers of the cluster, and the DeviceClasses that serve extended resources.
+type Devices struct {
+	Drivers []cluster.DeviceDriver
+	Classes []cluster.DeviceClass
+}
+
+// EKS is the cluster as EKS describes it.
+type EKS struct {
+	Unknown        string
+	Found          bool
+	Status         string
+	Mode           string   // of authentication
+	Public         bool     // its endpoint
+	CIDRs          []string // from which that may be reached
+	Subnets        []string // of the cluster
+	SecurityGroups []string // the cluster's own
+}
+
+// Entries are the access entries of the cluster.
+type Entries struct {
+	Unknown string
+	List    []Entry
+}
+
+// Entry is one access entry.
+type Entry struct {
+	Principal string // ARN
+	Type      string
+	Groups    []string
+}
+
+// Functions are Joiner's Lambda functions.
+type Functions struct {
+	Unknown string
+	List    []Function
+}
+
+// Function is one of them.
+type Function struct {
+	Name   string
+	Found  bool
+	State  string // Active, Pending, Failed
+	Reason string // for another state
+	InVPC  bool
+	Mode   string // setting of that name
+}
+
+// Lambda is how many invocations the account may run at once.
+type Lambda struct {
+	Unknown           string
+	Limit, Unreserved int
+	ForNotices        int // reserved for each of the functions whose events leave two minutes, the least of them
+	Wanted            int // by a stack of which nothing is there yet, all in all
+}
+
+// Quotas are those of EC2 that bound how much runs.
+type Quotas struct {
+	Unknown string
+	List    []Quota
+}
+
+// Quota is one of them, in vCPU.
+type Quota struct {
+	Code, Name  string
+	Limit, Used float64
+}
+
+// SpotRole tells whether the account has the service-linked role without which EC2 sells no spot capacity.
+type SpotRole struct {
+	Unknown string
+	Found   bool
+}
+
+// Level is how a check ended.
+type Level string
+
+// The levels, the gravest first.
+const (
+	Broken  Level = "problem" // Joiner cannot do its work, or part of it
+	Warning Level = "warning" // it works, and worse than it could
+	Unknown Level = "unknown" // it could not be looked at
+	Fine    Level = "fine"
+)
+
+// Finding is the outcome of one check.
+type Finding struct {
+	Level Level  `json:"level"`
+	Check string `json:"check"`
+	What  string `json:"what"`
+	Mend  string `json:"mend,omitempty"`
+}
+
+// RunChecks makes every check, in the order in which a person would mend things.
+func RunChecks(f Facts) []Finding {
+	var e examination
+	e.f = f
+	for _, check := range []func(){
+		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader, e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
+	} {
+		check()
+	}
+	return e.found
+}
+
+// WorstLevel is the gravest level among the findings.
+func WorstLevel(all []Finding) Level {
+	order := []Level{Broken, Warning, Unknown, Fine}
+	worst := Fine
+	for _, x := range all {
+		if slices.Index(order, x.Level) < slices.Index(order, worst) {
+			worst = x.Level
+		}
+	}
+	return worst
+}
+
+// examination gathers findings.
+type examination struct {
+	f     Facts
+	found []Finding
+}
+
+func (e *examination) addFinding(level Level, check, what, mend string) {
+	e.found = append(e.found, Finding{Level: level, Check: check, What: what, Mend: mend})
+}
+
+// addUnknown says that a check could not be made, if there is a reason.
+func (e *examination) addUnknown(check, why string) bool {
+	if why != "" {
+		e.addFinding(Unknown, check, why, "")
+	}
+	return why != ""
+}
+
+// addFine says that a check found nothing since there were so many findings.
+func (e *examination) addFine(since int, check, what string) {
+	if len(e.found) == since {
+		e.addFinding(Fine, check, what, "")
+	}
+}
+
+// clusterName is the cluster's, or a word to put it in place of.
+func (e *examination) clusterName() string { return cmp.Or(e.f.Cluster, "CLUSTER") }
+
+func firstNames(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + " and more"
+}

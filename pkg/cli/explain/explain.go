@@ -1,0 +1,275 @@
+// Package explain says in words why a pod, a node or a NodePool is as it is: why it waits, why it is of this type, why disruption takes or
+// spares it.
+//
+// It knows a snapshot, what the functions would decide about it, and the records of what they decided before. It refuses to know how these
+// were read.
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/cli/status"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// mostPast bounds the entries of the past, mostOthers the types that are named beside one.
+const (
+	mostPast   = 20
+	mostOthers = 5
+)
+
+// Source is what answers are taken from.
+type Source struct {
+	Snapshot cluster.Snapshot
+	View     status.View          // of the snapshot
+	Records  []decisionlog.Record // of the decision log, the oldest first; none if nobody gave them
+}
+
+// Answer is an explanation.
+type Answer struct {
+	Subject string   `json:"subject"`        // kind and name
+	Verdict string   `json:"verdict"`        // one sentence
+	Why     []string `json:"why,omitempty"`  // sentences
+	Past    []string `json:"past,omitempty"` // of the decision log: time and what was decided
+}
+
+// NotFoundError says that there is no such thing, and what has a similar name.
+type NotFoundError struct {
+	Kind, Name string
+	Similar    []string
+}
+
+// Error names what was looked for, and what there is.
+func (e *NotFoundError) Error() string {
+	s := fmt.Sprintf("there is no %s %s", e.Kind, e.Name)
+	if len(e.Similar) > 0 {
+		s += "; there is " + strings.Join(e.Similar, ", ")
+	}
+	return s
+}
+
+// ExplainPod explains the pod namespace/name.
+func ExplainPod(s Source, key string) (Answer, error) {
+	i := slices.IndexFunc(s.Snapshot.Pods, func(p cluster.Pod) bool { return p.Key() == key && !p.Virtual })
+	if i < 0 {
+		return Answer{}, suggestSimilar("pod", key, podNames(s.Snapshot))
+	}
+	p := s.Snapshot.Pods[i]
+	a := Answer{Subject: "pod " + key, Past: s.pastOfPod(key)}
+	switch {
+	case p.NodeName != "":
+		a.Verdict = "it is on node " + p.NodeName
+		if n, ok := s.findNode(p.NodeName); ok {
+			a.Verdict += fmt.Sprintf(": %s", kindOf(n))
+		}
+		a.Why = append(a.Why, fmt.Sprintf("it asks for %s", p.Need))
+	case !p.Provisionable():
+		a.Verdict = "no node is made for it: " + s.notProvisionable(p)
+	default:
+		a.Verdict, a.Why = podOutlook(p, provisioning.Decide(s.Snapshot).Plan)
+	}
+	if len(p.Unmodelled) > 0 {
+		a.Why = append(a.Why, "what cannot be planned for: "+strings.Join(p.Unmodelled, "; "))
+	}
+	if p.Protected(s.Snapshot.Now) {
+		a.Why = append(a.Why, "it must not be disrupted ("+v1.AnnotationDoNotDisrupt+"): its node stays where the choice is ours")
+	}
+	return a, nil
+}
+
+func (s Source) notProvisionable(p cluster.Pod) string {
+	switch {
+	case p.Terminal():
+		return "it has ended"
+	case p.Terminating():
+		return "it is being deleted"
+	case p.Owner == cluster.OwnerDaemonSet:
+		return "it is of a DaemonSet, which follows nodes"
+	case p.Owner == cluster.OwnerNode:
+		return "it is a static pod of its node"
+	case p.Nominated != "":
+		return "the scheduler makes room for it on " + p.Nominated + " by preemption"
+	case !p.Unscheduled:
+		return "the scheduler has not said yet that no node can take it (a scheduling gate, or it was made just now)"
+	}
+	return "it asks to be on no node of a NodePool"
+}
+
+// podOutlook is what a pass would do for the pod.
+func podOutlook(p cluster.Pod, made plan.Plan) (verdict string, why []string) {
+	for _, l := range made.Launches {
+		if slices.Contains(l.Pods, p.Key()) {
+			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %.4f USD/h", l.Choice.Offer, l.Pool, l.Choice.Price),
+				[]string{fmt.Sprintf("the node is for %d pods, which ask for %s with its daemons; %d types are possible", len(l.Pods), l.Requests, len(l.Types))}
+		}
+	}
+	for _, e := range made.Existing {
+		if e.Pod == p.Key() {
+			return "it fits on " + e.Node + ", which is there or on its way; the scheduler puts it there", nil
+		}
+	}
+	for _, u := range made.Unplaced {
+		if u.Pod == p.Key() {
+			return "no NodePool can give it a node", u.Why
+		}
+	}
+	return "it waits for the next pass", nil
+}
+
+// ExplainNode explains a node, by its name or that of its NodeClaim.
+func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error) {
+	n, ok := s.findNode(name)
+	if !ok {
+		return Answer{}, suggestSimilar("node", name, s.nodeNames())
+	}
+	h, _ := s.stateNode(n.Name)
+	a := Answer{Subject: "node " + n.Name, Verdict: fmt.Sprintf("it is %s: %s", n.Phase, kindOf(n)), Past: s.pastOfNode(n)}
+	a.Why = append(a.Why, fmt.Sprintf("%d pods are on it; they ask for %s of its cpu and %s of its memory", n.Pods, status.FormatPercent(n.CPU), status.FormatPercent(n.Memory)))
+	if h.Claim != nil {
+		a.Why = append(a.Why, s.whyThisType(n, *h.Claim, sells)...)
+		for _, c := range h.Claim.Conditions {
+			if c.Status != "True" && c.Message != "" {
+				a.Why = append(a.Why, fmt.Sprintf("its condition %s is %s: %s", c.Type, c.Status, c.Message))
+			}
+		}
+	}
+	verb := "disruption spares it: "
+	if n.MayGo {
+		verb = "disruption may take it: "
+	}
+	a.Why = append(a.Why, verb+n.Why)
+	return a, nil
+}
+
+// whyThisType compares the node with the other offers that its claim may be.
+func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offerings) []string {
+	pool, found := s.Snapshot.PoolOf(c.Pool)
+	if !found {
+		return []string{"its NodePool " + c.Pool + " is gone"}
+	}
+	var all []instancetypes.Offering
+	for _, t := range overlays.ByPool(s.Snapshot, sells)(pool) {
+		if !c.Requirements.Has(instancetypes.LabelType, t.Name) || !c.Requests.FitsIn(t.Allocatable) {
+			continue
+		}
+		for _, o := range t.Offerings {
+			if o.Available && len(o.Paid) == 0 && o.Meets(c.Requirements) {
+				all = append(all, o)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b instancetypes.Offering) int {
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.String(), b.String()))
+	})
+	out := []string{fmt.Sprintf("its NodeClaim %s of pool %s asks for %s; %d offers that it may be can be had now", c.Name, c.Pool, c.Requests, len(all))}
+	var cheaper []string
+	for _, o := range all {
+		if !n.Priced || o.Price >= n.HourlyUSD-1e-9 {
+			break
+		}
+		cheaper = append(cheaper, fmt.Sprintf("%s at %.4f", o.Offer, o.Price))
+	}
+	switch {
+	case !n.Priced:
+	case len(cheaper) == 0:
+		out = append(out, fmt.Sprintf("none of them is cheaper than its %.4f USD/h", n.HourlyUSD))
+	default:
+		more := ""
+		if len(cheaper) > mostOthers {
+			more = fmt.Sprintf(" and %d more", len(cheaper)-mostOthers)
+		}
+		out = append(out, "cheaper at the prices of now: "+strings.Join(cheaper[:min(len(cheaper), mostOthers)], ", ")+more+"; EC2 chose among what it had, or prices have changed")
+	}
+	return out
+}
+
+// ExplainPool explains a NodePool.
+func ExplainPool(s Source, name string) (Answer, error) {
+	p, ok := s.Snapshot.PoolOf(name)
+	if !ok {
+		return Answer{}, suggestSimilar("nodepool", name, poolNames(s.Snapshot))
+	}
+	a := Answer{Subject: "nodepool " + name, Verdict: "it is ready", Past: s.pastOfPool(name)}
+	switch {
+	case p.Deleting:
+		a.Verdict = "it is being deleted: nothing is launched from it"
+	case p.Static:
+		a.Verdict = "it is static (replicas): no node is launched from it for pods"
+	case !p.Ready:
+		a.Verdict = "nothing is launched from it: " + p.Message
+	}
+	if budgets.IsHibernating(p.Disruption, s.Snapshot.Now) {
+		a.Verdict = fmt.Sprintf("it sleeps, for %s from each %q on: nothing is launched from it and its nodes go", p.Disruption.SleepFor, p.Disruption.SleepAt)
+	}
+	usd := 0.0
+	for _, v := range s.View.Pools {
+		if v.Name == name {
+			usd = v.Sum.HourlyUSD
+			a.Why = append(a.Why, fmt.Sprintf("it has %d nodes for %.4f USD/h with %d pods; cpu %s, memory %s asked for", v.Sum.Nodes, v.Sum.HourlyUSD, v.Sum.Pods,
+				status.FormatPercent(v.Sum.CPU), status.FormatPercent(v.Sum.Memory)))
+		}
+	}
+	for _, limit := range p.Limited {
+		if limit == cluster.LimitUSD {
+			a.Why = append(a.Why, fmt.Sprintf("limit on the price: %.4f of %.4f USD/h used", usd, float64(p.Limits.Get(limit))/1e6))
+			continue
+		}
+		a.Why = append(a.Why, fmt.Sprintf("limit %s: %s of %s used", limit, amountText(limit, p.Counted.Get(limit)), amountText(limit, p.Limits.Get(limit))))
+	}
+	switch d := p.Disruption; {
+	case d.Message != "":
+		a.Why = append(a.Why, "no node of it is disrupted by choice until this is mended: "+d.Message)
+	case d.ReportOnly:
+		a.Why = append(a.Why, "disruption of its nodes is only reported")
+	}
+	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
+		left, err := budgets.RemainingDisruptions(s.Snapshot, p, r)
+		switch {
+		case err != nil && p.Disruption.Message != "": // which says so
+		case err != nil:
+			a.Why = append(a.Why, fmt.Sprintf("disruption %s: none, its budgets cannot be understood: %v", r, err))
+		case left < budgets.Unlimited/2:
+			a.Why = append(a.Why, fmt.Sprintf("disruption %s: its budgets let %d more nodes go now", r, left))
+		default:
+			a.Why = append(a.Why, fmt.Sprintf("disruption %s: no budget bounds it now", r))
+		}
+	}
+	against := map[string]int{}
+	for _, u := range provisioning.Decide(s.Snapshot).Plan.Unplaced {
+		for _, why := range u.Why {
+			if strings.Contains(why, "pool "+name+":") || strings.Contains(why, name+",") || strings.Contains(why, ", "+name) {
+				against[why]++
+			}
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(against)) {
+		a.Why = append(a.Why, fmt.Sprintf("%d pods that wait cannot use it: %s", against[why], why))
+	}
+	return a, nil
+}
+
+func kindOf(n status.Node) string {
+	s := strings.TrimSpace(n.CapacityType + " " + n.Type)
+	if n.Zone != "" {
+		s += " in " + n.Zone
+	}
+	if n.Priced {
+		s += fmt.Sprintf(" at %.4f USD/h", n.HourlyUSD)
+	}
+	return s + ", " + status.FormatAge(n.Age) + " old"
+}
+
+func stampOf(r decisionlog.Record) string { return r.Time.UTC().Format(time.RFC3339) + " " }

@@ -1,0 +1,63 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// ReportBack is what the cluster needs before Karpenter looks after its nodes again.
+func ReportBack(f Facts) Report {
+	r := Report{From: "Joiner"}
+	if f.Joiner != "" {
+		r.addFinding(Note, "Lease joiner-system", "Joiner works at this moment ("+f.Joiner+")", "deploy with mode observe before joiner migrate --back --apply, or what is changed here may be changed again")
+	}
+	if f.Karpenter == nil {
+		r.addFinding(Blocks, "Deployment karpenter", "Karpenter is not installed", "install the chart, 1.1 or newer, with replicas 0, its IAM role and its queue; helm's --skip-crds keeps the CRDs as they are")
+	}
+	for _, h := range f.Snapshot.StateNodes() {
+		if h.Claim != nil {
+			r.Nodes++
+			r.releaseClaim(h)
+		}
+	}
+	for _, a := range f.Annotations {
+		r.addFinding(Note, "NodePool "+a.Pool, "Karpenter does not read "+strings.Join(a.Keys, ", "), "")
+	}
+	r.Steps = stepsBack(f)
+	r.sortAll()
+	return r
+}
+
+// releaseClaim says what of one NodeClaim Karpenter could not know what to do with.
+func (r *Report) releaseClaim(h cluster.StateNode) {
+	c := *h.Claim
+	name := "NodeClaim " + c.Name
+	if !r.isSettled(c, "Karpenter") {
+		return
+	}
+	if c.Annotations[v1.AnnotationDisruptionCommand] != "" {
+		r.addEdit(Unmark, c.Name, "a disruption that Joiner began and did not finish")
+		r.addFinding(Change, name, "a disruption of Joiner's is not finished", "joiner migrate --back --apply, once Joiner only observes")
+		if h.Node != nil && isTainted(*h.Node) {
+			r.addEdit(Untaint, h.Node.Name, "a disruption that Joiner began and did not finish")
+		}
+	}
+	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsNomination) {
+		r.addEdit(Open, h.Node.Name, "Karpenter does not know holds and would never take it off")
+		r.addFinding(Change, "Node "+h.Node.Name, "it is held for the pods it was planned for ("+v1.TaintHold+"), which Karpenter would never end", "joiner migrate --back --apply")
+	}
+}
+
+func stepsBack(f Facts) []string {
+	where := "kubectl -n kube-system scale deployment karpenter"
+	if k := f.Karpenter; k != nil {
+		where = fmt.Sprintf("kubectl -n %s scale deployment %s", k.Namespace, k.Name)
+	}
+	return []string{"make deploy with mode observe: Joiner changes nothing any more", "joiner migrate --back --apply: makes the changes listed here",
+		where + " --replicas 2: Karpenter finds its NodeClaims, finalizers, hashes and tags as it would have left them",
+		"wait until it leads (joiner doctor names the holder of the lease): only then the stack's deletion leaves finalizers alone", "make destroy"}
+}

@@ -1,0 +1,113 @@
+// Package migrate says what a cluster needs before Joiner takes it over from Karpenter or from Cluster Autoscaler, and before Joiner gives
+// it back.
+//
+// It knows what other autoscalers leave on objects and what Joiner leaves there, and which of it would cost a node. It refuses to know
+// how facts are read and changes are written. Nothing in it replaces a node: Joiner uses Karpenter's objects, labels, finalizers,
+// hashes and tags, so that a takeover is a matter of who runs.
+package migrate
+
+import (
+	"cmp"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+)
+
+// Facts are what is known about the cluster.
+type Facts struct {
+	Snapshot    cluster.Snapshot
+	Karpenter   *Controller // nil: none is installed
+	Autoscaler  *Controller // Cluster Autoscaler, nil: none is installed
+	Leader      string      // who holds Karpenter's leader lease, empty for nobody
+	Joiner      string      // who of Joiner's functions holds a lease, empty for nobody
+	CRDs        []CRD       // those of Karpenter's groups that are there
+	Foreign     []string    // NodeClaims whose class is no EC2NodeClass
+	Pinned      []string    // pods, namespace/name, that Cluster Autoscaler may not evict
+	Annotations []Annotated // annotations of joiner.sh on NodePools
+}
+
+// Controller is an installed autoscaler.
+type Controller struct {
+	Namespace, Name, Version string
+	Replicas                 int64
+}
+
+// CRD is a definition as the cluster has it.
+type CRD struct {
+	Name    string
+	Stored  []string // versions in which objects may be stored
+	Webhook bool     // conversion asks a webhook
+}
+
+// Annotated is a NodePool with the keys of its annotations that only Joiner reads.
+type Annotated struct {
+	Pool string
+	Keys []string
+}
+
+// Level is how much a finding matters.
+type Level string
+
+// The levels, the gravest first.
+const (
+	Blocks Level = "blocks" // the switch would replace nodes, or leave something behind: mend it first
+	Change Level = "change" // what this program changes when asked to
+	Note   Level = "note"   // goes on differently, or is to be known
+)
+
+// Finding is one thing about one object or about all of a kind.
+type Finding struct {
+	Level Level  `json:"level"`
+	About string `json:"about"` // kind and name
+	What  string `json:"what"`
+	Mend  string `json:"mend,omitempty"` // what to do, with the command where there is one
+}
+
+// Do is what a change does.
+type Do string
+
+// The changes.
+const (
+	Adopt   Do = "adopt"   // put finalizer and class label on a NodeClaim
+	Untaint Do = "untaint" // take karpenter.sh/disrupted off a node
+	Open    Do = "open"    // take joiner.sh/nominated-pods-only off a node
+	Unmark  Do = "unmark"  // take the mark of an unfinished disruption off a NodeClaim
+)
+
+// Edit is one change to one object. It may be repeated.
+type Edit struct {
+	Do   Do     `json:"do"`
+	Name string `json:"name"` // of the NodeClaim or node
+	Why  string `json:"why"`
+}
+
+// Report is what to know and do.
+type Report struct {
+	From     string    `json:"from"`               // who runs the nodes now
+	Nodes    int       `json:"nodes"`              // nodes that go on as they are, under the other hand
+	Findings []Finding `json:"findings,omitempty"` // the gravest first
+	Edits    []Edit    `json:"edits,omitempty"`
+	Steps    []string  `json:"steps"` // in order, with commands
+	Groups   []Group   `json:"groups,omitempty"`
+}
+
+// IsReady reports whether nothing stands in the way.
+func (r Report) IsReady() bool {
+	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Blocks })
+}
+
+func (r *Report) addFinding(level Level, about, what, mend string) {
+	r.Findings = append(r.Findings, Finding{Level: level, About: about, What: what, Mend: mend})
+}
+
+func (r *Report) addEdit(do Do, name, why string) {
+	r.Edits = append(r.Edits, Edit{Do: do, Name: name, Why: why})
+}
+
+func (r *Report) sortAll() {
+	order := []Level{Blocks, Change, Note}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Level), slices.Index(order, b.Level)), cmp.Compare(a.About, b.About), cmp.Compare(a.What, b.What))
+	})
+	slices.SortFunc(r.Edits, func(a, b Edit) int { return cmp.Or(cmp.Compare(a.Do, b.Do), cmp.Compare(a.Name, b.Name)) })
+}

@@ -1,0 +1,150 @@
+package migrate
+
+import (
+	"fmt"
+	"strings"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption/drift"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// ReportTo is what Joiner needs to take the cluster over, with what classes may launch.
+func ReportTo(f Facts, sells binpack.Offerings) Report {
+	r := Report{From: takeOverFrom(f)}
+	if f.Autoscaler != nil {
+		r.addAutoscaler(f)
+	}
+	for _, c := range f.CRDs {
+		r.checkCRD(c)
+	}
+	for _, h := range f.Snapshot.StateNodes() {
+		if h.Claim != nil {
+			r.Nodes++
+			r.adoptClaim(h)
+		}
+	}
+	r.reportDrift(f.Snapshot, sells)
+	for _, name := range f.Foreign {
+		r.addFinding(Note, "NodeClaim "+name, "its class is no EC2NodeClass; Joiner leaves it alone, and so nobody looks after it once its controller is gone", "")
+	}
+	r.Steps = stepsTo(f)
+	r.sortAll()
+	return r
+}
+
+func takeOverFrom(f Facts) string {
+	var all []string
+	if k := f.Karpenter; k != nil {
+		all = append(all, strings.TrimSpace("Karpenter "+k.Version))
+	} else if f.Leader != "" {
+		all = append(all, "Karpenter (leader "+f.Leader+")")
+	}
+	if a := f.Autoscaler; a != nil {
+		all = append(all, strings.TrimSpace("Cluster Autoscaler "+a.Version))
+	}
+	if len(all) == 0 {
+		return "nobody"
+	}
+	return strings.Join(all, " and ")
+}
+
+func (r *Report) checkCRD(c CRD) {
+	for _, v := range c.Stored {
+		if v != "v1" && (c.Name == "nodepools.karpenter.sh" || c.Name == "nodeclaims.karpenter.sh" || c.Name == "ec2nodeclasses.karpenter.k8s.aws") {
+			r.addFinding(Note, "CRD "+c.Name, "objects may be stored as "+v, "setup rewrites them as v1; a cluster that does not serve v1 yet needs Karpenter 1.1 or newer first")
+		}
+	}
+	if c.Webhook {
+		r.addFinding(Note, "CRD "+c.Name, "conversion asks a webhook, which Karpenter 1.0 needed", "setup takes it away; Karpenter 1.1 and newer do not miss it")
+	}
+	if strings.HasPrefix(c.Name, "provisioners.") || strings.HasPrefix(c.Name, "awsnodetemplates.") {
+		r.addFinding(Note, "CRD "+c.Name, "objects of Karpenter before 0.32 are not read", "joiner convert -f FILE makes NodePools and EC2NodeClasses of them")
+	}
+}
+
+// adoptClaim says what of one NodeClaim must be right before others than its maker look after it.
+func (r *Report) adoptClaim(h cluster.StateNode) {
+	c := *h.Claim
+	name := "NodeClaim " + c.Name
+	if !r.isSettled(c, "Joiner") {
+		return
+	}
+	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class {
+		r.addEdit(Adopt, c.Name, "it lacks the finalizer karpenter.sh/termination or the label of its class")
+		r.addFinding(Change, name, "it lacks the finalizer karpenter.sh/termination or the label of its class", "joiner migrate --apply")
+	}
+	if c.Annotations[awsv1.AnnotationInstanceTagged] != "true" && c.Annotations[awsv1.AnnotationClusterNameTagged] != "true" && h.Node != nil {
+		r.addFinding(Note, name, "Karpenter has not tagged its instance with the cluster's name yet; Joiner finds instances by the tag "+awsv1.TagClusterName,
+			"wait a minute, or tag it: aws ec2 create-tags --resources "+instanceOf(c)+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
+	}
+	if h.Node != nil && !h.Deleting() && isTainted(*h.Node) && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
+		r.addEdit(Untaint, h.Node.Name, "a disruption that Karpenter began and did not finish")
+		r.addFinding(Change, "Node "+h.Node.Name, "it carries "+v1.TaintDisrupted+" of a disruption that is not finished: its pods would be given new nodes and it would stay",
+			"joiner migrate --apply, once Karpenter is scaled down")
+	}
+}
+
+// isSettled reports whether a NodeClaim is neither coming nor going, and says so otherwise; next is who takes over.
+func (r *Report) isSettled(c cluster.Claim, next string) bool {
+	name := "NodeClaim " + c.Name
+	switch {
+	case !c.Deleting.IsZero():
+		r.addFinding(Note, name, "it is being deleted; "+next+" goes on with the drain where it stands", "")
+		return false
+	case c.ProviderID == "" && !c.Is(v1.ConditionLaunched):
+		r.addFinding(Blocks, name, "its launch is under way: "+next+" may launch a second instance for it (the first is found as leaked and ended)",
+			"wait until it is launched, or delete it: kubectl delete nodeclaim "+c.Name)
+		return false
+	}
+	return true
+}
+
+func isTainted(n cluster.Node) bool {
+	for _, t := range n.Taints {
+		if t.Key == v1.TaintDisrupted {
+			return true
+		}
+	}
+	return false
+}
+
+// instanceOf is the instance id at the end of a provider id.
+func instanceOf(c cluster.Claim) string { return c.ProviderID[strings.LastIndex(c.ProviderID, "/")+1:] }
+
+// reportDrift names the nodes that Joiner would find drifted and Karpenter did not: they would be replaced.
+func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
+	types := overlays.ByPool(s, sells)
+	for _, v := range drift.DriftChanges(s, func(p cluster.Pool) []instancetypes.Type { return types(p) }) {
+		if v.Reason == "" {
+			continue
+		}
+		r.addFinding(Blocks, "NodeClaim "+v.Claim, fmt.Sprintf("Joiner would call it drifted (%s: %s) and replace it within the budgets", v.Reason, v.Message),
+			"look whether the change is meant; to keep the node for now: set disruption to report, or the annotation joiner.sh/disruption: report on its NodePool")
+	}
+}
+
+func stepsTo(f Facts) []string {
+	out := []string{"joiner doctor --cluster CLUSTER: mend what it finds", "make deploy with mode observe: Joiner decides beside the present autoscaler and changes nothing",
+		"joiner shadow: compare what Joiner would have done"}
+	if k := f.Karpenter; k != nil {
+		out = append(out, fmt.Sprintf("kubectl -n %s scale deployment %s --replicas 0, and wait until its lease is free (joiner migrate says so)", k.Namespace, k.Name))
+	}
+	if a := f.Autoscaler; a != nil {
+		out = append(out, fmt.Sprintf("kubectl -n %s scale deployment %s --replicas 0", a.Namespace, a.Name))
+	}
+	out = append(out, "joiner migrate --apply: makes the changes listed here, none of which touches a pod or an instance", "make deploy with mode act")
+	if f.Autoscaler != nil {
+		out = append(out, "lower the desired size of the node groups step by step: kubectl drain the nodes; their pods come back on Joiner's nodes",
+			"keep a small node group for what must run before Joiner does, or none: Joiner needs no node")
+	}
+	if f.Karpenter != nil {
+		out = append(out, "when you are content: helm uninstall karpenter, but not karpenter-crd, which would delete the CRDs and every NodePool with them; "+
+			"delete its queue and its EventBridge rules")
+	}
+	return append(out, "the way back is open at any time: joiner migrate --back")
+}

@@ -1,0 +1,45 @@
+package status
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+)
+
+//go:embed page.html
+var page string
+
+// WritePage writes the picture as one HTML page that needs nothing else: no script, no font, no address. Cluster is the name in its title.
+func WritePage(w io.Writer, cluster string, v View) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent, "remarks": PoolRemarks, "grade": FillGrade,
+		"width": func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
+	}).Parse(page)
+	if err != nil {
+		return fmt.Errorf("read page: %w", err)
+	}
+	if err := t.Execute(w, struct {
+		Cluster string
+		View
+	}{cluster, v}); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
+}
+
+// FillGrade says how well a room is used: good, fair, poor, over (more is asked for than there is), or none without room.
+func FillGrade(f FillLevel) string {
+	switch p := f.TakenPart(); {
+	case f.Room <= 0:
+		return "none"
+	case p > 1:
+		return "over"
+	case p >= 0.7:
+		return "good"
+	case p >= 0.4:
+		return "fair"
+	}
+	return "poor"
+}

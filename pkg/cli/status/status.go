@@ -1,0 +1,269 @@
+// Package status says how a cluster stands: its nodes by pool with how full they are, what they cost, how old they are and whether they
+// may be disrupted, and the pods that wait for a node.
+//
+// It knows a snapshot and what the packer and package disruption say about it, and draws the picture as a table and as a page. It refuses to
+// know where the snapshot comes from and changes nothing.
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// View is the picture of a cluster at one time.
+type View struct {
+	Time     time.Time `json:"time"`
+	Pools    []Pool    `json:"pools"`             // sorted by name; those that nobody of us manages come last, without a name
+	Pending  []Pod     `json:"pending,omitempty"` // pods that wait for a node, those that get none first, then the oldest
+	Total    Sum       `json:"total"`
+	Launches int       `json:"launches,omitempty"` // new nodes that the pods that wait would get
+	AddsUSD  float64   `json:"addsUSD,omitempty"`  // what those cost, per hour
+}
+
+// Pool is the nodes of one NodePool.
+type Pool struct {
+	Name    string `json:"name,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it is not ready
+	// Asleep says that nothing is launched from it and its nodes go, until Wakes (zero: nobody knows).
+	Asleep   bool      `json:"asleep,omitempty"`
+	Wakes    time.Time `json:"wakes,omitzero"`
+	LimitUSD *float64  `json:"limitUSD,omitempty"` // what its nodes may cost per hour, nil for no such limit
+	Sum      Sum       `json:"sum"`
+	Nodes    []Node    `json:"nodes"` // sorted by name
+}
+
+// Sum is what nodes are together.
+type Sum struct {
+	Nodes     int       `json:"nodes"`
+	Pods      int       `json:"pods"`
+	HourlyUSD float64   `json:"hourlyUSD"`
+	Unpriced  int       `json:"unpriced,omitempty"` // nodes whose price nobody knows; they count for nothing in HourlyUSD
+	CPU       FillLevel `json:"cpu"`                // millicores
+	Memory    FillLevel `json:"memory"`             // bytes
+}
+
+// FillLevel is how much of a room is taken by what pods ask for.
+type FillLevel struct {
+	Used int64 `json:"used"`
+	Room int64 `json:"room"`
+}
+
+// TakenPart is the taken part of the room, 0 to 1 and more where pods ask for more than there is; 0 without room.
+func (f FillLevel) TakenPart() float64 {
+	if f.Room <= 0 {
+		return 0
+	}
+	return float64(f.Used) / float64(f.Room)
+}
+
+func (f FillLevel) addFill(o FillLevel) FillLevel { return FillLevel{f.Used + o.Used, f.Room + o.Room} }
+
+// Node is a node, or a NodeClaim whose node has not come yet.
+type Node struct {
+	Name         string        `json:"name"`
+	Claim        string        `json:"claim,omitempty"`
+	Type         string        `json:"type,omitempty"`
+	Zone         string        `json:"zone,omitempty"`
+	CapacityType string        `json:"capacityType,omitempty"`
+	Phase        string        `json:"phase"` // launching, starting, held, ready, not ready, cordoned, leaving
+	HourlyUSD    float64       `json:"hourlyUSD"`
+	Priced       bool          `json:"priced"`
+	Age          time.Duration `json:"ageNanoseconds"`
+	Pods         int           `json:"pods"`
+	CPU          FillLevel     `json:"cpu"`
+	Memory       FillLevel     `json:"memory"`
+	MayGo        bool          `json:"mayGo"`         // it may be disrupted by choice
+	Why          string        `json:"why,omitempty"` // what becomes of it, or what keeps it
+}
+
+// Pod is a pod that waits for a node.
+type Pod struct {
+	Name    string        `json:"name"` // namespace/name
+	Waits   time.Duration `json:"waitsNanoseconds"`
+	Lost    bool          `json:"lost"`             // nothing that can be launched would hold it
+	Asleep  bool          `json:"asleep,omitempty"` // it has a place once NodePools wake
+	Outlook string        `json:"outlook"`
+}
+
+// ViewOf looks at the snapshot, with what classes may launch; m is what disrupt remembered last, the zero value if nobody knows.
+func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) View {
+	s.Rules.PackingIterations, s.Rules.ConsolidationMaxEvaluations = cluster.NoIterations, 1 // what is asked is who may go, not what would pay best
+	fate := disruptionFates(s, m, sells)
+	byPool := map[string]*Pool{}
+	for _, p := range s.Pools {
+		byPool[p.Name] = &Pool{Name: p.Name, Asleep: budgets.IsHibernating(p.Disruption, s.Now), Wakes: budgets.WakeTime(p.Disruption, s.Now)}
+		if slices.Contains(p.Limited, cluster.LimitUSD) {
+			usd := float64(p.Limits.Get(cluster.LimitUSD)) / 1e6
+			byPool[p.Name].LimitUSD = &usd
+		}
+		if !p.Ready {
+			byPool[p.Name].Problem = cmp.Or(p.Message, "it is not ready")
+		}
+	}
+	on := podsByNode(s)
+	v := View{Time: s.Now}
+	for _, h := range s.StateNodes() {
+		n := nodeOf(s, h, on[h.Name()])
+		n.MayGo, n.Why = fate.fateOf(h)
+		p := byPool[h.Pool()]
+		if p == nil {
+			p = &Pool{Name: h.Pool()}
+			if p.Name != "" {
+				p.Problem = "there is no such NodePool any more"
+			}
+			byPool[h.Pool()] = p
+		}
+		p.Nodes = append(p.Nodes, n)
+		p.Sum = p.Sum.addSum(n)
+		v.Total = v.Total.addSum(n)
+	}
+	for _, p := range byPool {
+		slices.SortFunc(p.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
+		v.Pools = append(v.Pools, *p)
+	}
+	slices.SortFunc(v.Pools, func(a, b Pool) int {
+		return cmp.Or(cmp.Compare(namedFirst(a.Name), namedFirst(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	v.fillWaiting(s, sells)
+	return v
+}
+
+// namedFirst puts what has no name behind all others.
+func namedFirst(name string) int {
+	if name == "" {
+		return 1
+	}
+	return 0
+}
+
+func (s Sum) addSum(n Node) Sum {
+	s.Nodes++
+	s.Pods += n.Pods
+	s.HourlyUSD += n.HourlyUSD
+	if !n.Priced {
+		s.Unpriced++
+	}
+	s.CPU, s.Memory = s.CPU.addFill(n.CPU), s.Memory.addFill(n.Memory)
+	return s
+}
+
+// podsByNode are the pods by node that have not ended.
+func podsByNode(s cluster.Snapshot) map[string][]cluster.Pod {
+	out := map[string][]cluster.Pod{}
+	for _, p := range s.Pods {
+		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
+			out[p.NodeName] = append(out[p.NodeName], p)
+		}
+	}
+	return out
+}
+
+func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
+	labels, created := h.Labels(), time.Time{}
+	n := Node{Name: h.Name(), Phase: phaseOf(h), Pods: len(pods), Type: labels[instancetypes.LabelType], Zone: labels[instancetypes.LabelZone],
+		CapacityType: capacityType(labels)}
+	if h.Node != nil {
+		created = h.Node.Created
+	}
+	if h.Claim != nil {
+		n.Claim, created = h.Claim.Name, h.Claim.Created
+	}
+	if !created.IsZero() {
+		n.Age = max(0, s.Now.Sub(created))
+	}
+	if n.Type != "" {
+		n.HourlyUSD, n.Priced = s.Catalog.Charge(instancetypes.Offer{CapacityType: n.CapacityType, Type: n.Type, Zone: n.Zone})
+	}
+	var used resources.List
+	for _, p := range pods {
+		used = used.Add(p.Need)
+	}
+	room := h.Allocatable()
+	n.CPU, n.Memory = FillLevel{used.CPU, room.CPU}, FillLevel{used.Memory, room.Memory}
+	return n
+}
+
+// capacityType reads the label of ours, or that of EKS managed node groups.
+func capacityType(labels map[string]string) string {
+	if c := labels[instancetypes.LabelCapacityType]; c != "" {
+		return c
+	}
+	switch labels["eks.amazonaws.com/capacityType"] {
+	case "SPOT":
+		return instancetypes.Spot
+	case "ON_DEMAND":
+		return instancetypes.OnDemand
+	}
+	return ""
+}
+
+func phaseOf(h cluster.StateNode) string {
+	switch {
+	case h.MarkedForDeletion():
+		return "leaving"
+	case h.Node == nil && h.Claim.ProviderID == "":
+		return "launching"
+	case !h.Initialized():
+		return "starting"
+	case !h.Node.Ready:
+		return "not ready"
+	case slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsNomination):
+		return "held"
+	case slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool { return t.Key == "node.kubernetes.io/unschedulable" }):
+		return "cordoned"
+	}
+	return "ready"
+}
+
+// fillWaiting fills in the pods that wait, with what the packer would do for them.
+func (v *View) fillWaiting(s cluster.Snapshot, sells binpack.Offerings) {
+	p := binpack.PodsFrom(s, sells)
+	outlook, lost := map[string]string{}, map[string]bool{}
+	for _, l := range p.AllLaunches() {
+		v.Launches++
+		v.AddsUSD += l.Choice.Price
+		for _, pod := range l.Pods {
+			outlook[pod] = fmt.Sprintf("gets a new %s of pool %s", l.Choice.Offer, l.Pool)
+		}
+	}
+	for _, e := range p.Existing {
+		outlook[e.Pod] = "fits on " + e.Node
+	}
+	for _, u := range p.Unplaced {
+		outlook[u.Pod], lost[u.Pod] = u.Message(), true
+	}
+	asleep := provisioning.HibernatingPods(s, sells, p.Unplaced)
+	for pod := range asleep { // each on its own
+		outlook[pod], lost[pod] = "waits until a NodePool wakes: "+outlook[pod], false
+	}
+	for _, pod := range s.Pods {
+		if !pod.Provisionable() || pod.Virtual {
+			continue
+		}
+		v.Pending = append(v.Pending, Pod{Name: pod.Key(), Waits: max(0, s.Now.Sub(pod.Created)), Lost: lost[pod.Key()], Asleep: asleep[pod.Key()],
+			Outlook: cmp.Or(outlook[pod.Key()], "waits for the next pass")})
+	}
+	slices.SortStableFunc(v.Pending, func(a, b Pod) int {
+		return cmp.Or(-compareBool(a.Lost, b.Lost), cmp.Compare(b.Waits, a.Waits), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

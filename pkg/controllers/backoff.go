@@ -1,0 +1,47 @@
+package controllers
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// Pauses after a step that failed, before the same object is tried again.
+const (
+	firstSetback   = time.Second
+	longestSetback = time.Minute
+)
+
+// stepBackoff are the objects of one invocation whose step failed. They are left alone for a while, each time longer, and the others
+// go on: one that fails all the time must not hold up a drain.
+type stepBackoff map[string]failedStep
+
+type failedStep struct {
+	pause time.Duration
+	until time.Time
+	err   error
+}
+
+// isBackingOff reports whether an object is to be left alone.
+func (s stepBackoff) isBackingOff(subject string, now time.Time) bool {
+	return now.Before(s[subject].until)
+}
+
+func (s stepBackoff) addFailure(subject string, err error, now time.Time) {
+	pause := min(max(2*s[subject].pause, firstSetback), longestSetback)
+	s[subject] = failedStep{pause, now.Add(pause), err}
+}
+
+// joinErrors joins the last error of each object that did not succeed since.
+func (s stepBackoff) joinErrors() error {
+	var subjects []string
+	for k := range s {
+		subjects = append(subjects, k)
+	}
+	slices.Sort(subjects)
+	var errs []error
+	for _, k := range subjects {
+		errs = append(errs, s[k].err)
+	}
+	return errors.Join(errs...)
+}

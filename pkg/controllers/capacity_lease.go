@@ -1,0 +1,73 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The lease is short and renewed, not as long as an invocation: a pass whose process died holds the next one up until it ends.
+const (
+	leaseName  = "joiner-capacity" // shared by all who create capacity or condemn for cost
+	leaseTTL   = 15 * time.Second
+	leaseRenew = 4 * time.Second
+)
+
+// capacityLease lets one pass at a time create capacity or condemn for cost.
+type capacityLease struct {
+	lease  Lease
+	holder string
+}
+
+// withCapacityLease runs the pass as the only one. held is false, and the pass not run, while another has the lease.
+// A pass whose lease cannot be renewed in time is canceled: somebody else may have taken it.
+func (p capacityLease) withCapacityLease(ctx context.Context, pass func(context.Context) (bool, error)) (busy, held bool, err error) {
+	release, ok, err := p.lease.Acquire(ctx, leaseName, p.holder, leaseTTL)
+	if err != nil || !ok {
+		return false, false, err
+	}
+	under, lose := context.WithCancelCause(ctx)
+	renewed := make(chan struct{})
+	go func() {
+		defer close(renewed)
+		p.renewUntil(under, lose)
+	}()
+	busy, err = pass(under)
+	if lost := context.Cause(under); lost != nil && ctx.Err() == nil {
+		err = errors.Join(lost, err)
+	}
+	lose(nil)
+	<-renewed // or it would take the lease back after its release
+	return busy, true, errors.Join(err, release(context.WithoutCancel(ctx)))
+}
+
+// renewUntil keeps the lease until the context ends, or ends the context when it is lost.
+func (p capacityLease) renewUntil(ctx context.Context, lose context.CancelCauseFunc) {
+	tick := time.NewTicker(leaseRenew)
+	defer tick.Stop()
+	until := time.Now().Add(leaseTTL)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		asked := time.Now()
+		call, cancel := context.WithDeadline(ctx, until)
+		_, ok, err := p.lease.Acquire(call, leaseName, p.holder, leaseTTL)
+		cancel()
+		switch {
+		case err == nil && ok:
+			until = asked.Add(leaseTTL)
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			lose(fmt.Errorf("renew lease %s: another invocation has it", leaseName))
+			return
+		case !time.Now().Add(leaseRenew).Before(until): // the next try would come too late
+			lose(fmt.Errorf("renew lease %s: %w", leaseName, err))
+			return
+		}
+	}
+}

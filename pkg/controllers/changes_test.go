@@ -1,0 +1,99 @@
+package controllers_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/fake"
+)
+
+// TestAScheduledChangeThatNobodyAnnouncedIsFound: AWS Health says nothing, the status of the instance does. Its replacement is in service
+// before it goes, and looking at the status again and again changes nothing more.
+func TestAScheduledChangeThatNobodyAnnouncedIsFound(t *testing.T) {
+	f := aged(t)
+	id := first(f)
+	f.w.Schedule(id, f.w.Now().Add(72*time.Hour))
+	told := func() (n int) {
+		for _, e := range f.w.Events("NodeClaim") {
+			if hasReason("InstanceUnhealthy")(e) {
+				n++
+			}
+		}
+		return n
+	}
+	woken := f.w.Woken("provision")
+	if err := f.lifecycle(f.w.Ports(fake.Fault{})).Run(context.Background(), f.once()); err != nil || f.w.Woken("provision") == woken {
+		t.Fatalf("error %v, provision was woken %d times", err, f.w.Woken("provision")-woken)
+	}
+	for range 15 {
+		f.rest(t, 1)
+		old := claimOf(f, id)
+		if old.Name == "" {
+			break
+		}
+		if interruption.LeaveOf(old).Cause != interruption.Scheduled {
+			t.Fatalf("the claim is not marked: %v", old.Annotations)
+		}
+		if !old.Deleting.IsZero() && !slices.ContainsFunc(f.w.Claims(), func(c cluster.Claim) bool {
+			return c.Created.After(old.Created.Add(time.Minute)) && c.Is("Initialized")
+		}) {
+			t.Fatal("the node was condemned without a replacement in service")
+		}
+	}
+	f.comeToRest(t)
+	if c := claimOf(f, id); c.Name != "" || told() != 1 {
+		t.Errorf("claim %q is left, and %d events told of it; want one", c.Name, told())
+	}
+}
+
+// TestTheStatusIsAskedForOncePerInvocation: however often lifecycle looks at the cluster.
+func TestTheStatusIsAskedForOncePerInvocation(t *testing.T) {
+	f := aged(t)
+	f.w.DeleteClaims()
+	p := f.w.Ports(fake.Fault{})
+	if err := f.lifecycle(p).Run(context.Background(), f.w.Now().Add(10*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	asked, looked := 0, 0
+	for _, c := range p.Calls() {
+		if c == "describe instance status" {
+			asked++
+		}
+		if c == "list instances" {
+			looked++
+		}
+	}
+	if asked != 1 || looked < 5 {
+		t.Errorf("%d calls of describe instance status in %d passes, want 1", asked, looked)
+	}
+}
+
+// TestFoundScheduledChangesSurviveEveryFault has lifecycle die after any call, for a date that leaves time and one that does not.
+func TestFoundScheduledChangesSurviveEveryFault(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"far": 72 * time.Hour, "near": 30 * time.Minute, "past": -time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			var id string
+			eachFault(t,
+				func(t *testing.T) *functions {
+					f := aged(t)
+					id = first(f)
+					f.w.Schedule(id, f.w.Now().Add(ahead))
+					return f
+				},
+				func(f *functions, p *fake.Ports) error {
+					return f.lifecycle(p).Run(context.Background(), f.once())
+				},
+				func(t *testing.T, f *functions) {
+					f.rest(t, 6)
+					f.comeToRest(t)
+					if c := claimOf(f, id); c.Name != "" {
+						t.Errorf("claim %s was not left; its annotations: %v", c.Name, c.Annotations)
+					}
+				})
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package controllers_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/fake"
+)
+
+// some are the events that begin so.
+func some(events []string, begin string) []string {
+	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, begin) })
+}
+
+func TestPodsAndClaimsTellWhatIsLaunched(t *testing.T) {
+	f := running(t)
+	claims := some(f.w.Events("NodeClaim"), "Launched: launched spot ")
+	if len(claims) != 3 || !strings.Contains(claims[0], " for ") || !strings.Contains(claims[0], "default/") {
+		t.Errorf("events on NodeClaims: %q", claims)
+	}
+	pods := some(f.w.Events("Pod"), "Nominated: it is to run on a new node, NodeClaim ")
+	if len(pods) != 4 || !strings.Contains(pods[0], ": spot c5.") {
+		t.Errorf("events on pods: %q", pods)
+	}
+}
+
+func TestAPoolThatTakesNoPartTellsWhy(t *testing.T) {
+	w := newWorld()
+	w.ChangePool(func(p *cluster.Pool) { p.Ready, p.Message = false, "its EC2NodeClass is not ready" })
+	w.Run("web", 2, pattern(500, 512))
+	if _, err := invoke(t, w, 0); err != nil {
+		t.Fatal(err)
+	}
+	got := w.Events("NodePool")
+	if len(got) != 1 || !strings.HasPrefix(got[0], "NotUsed: nothing is launched from it for pods that wait: ") || !strings.Contains(got[0], "its EC2NodeClass is not ready") {
+		t.Errorf("events on the NodePool: %q", got)
+	}
+}
+
+func TestANodeTellsWhatProtectsIt(t *testing.T) {
+	f := half(t)
+	f.w.Protect("web", 3)
+	if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(context.Background(), f.w.Now().Add(time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"Node", "NodeClaim"} {
+		got := some(f.w.Events(kind), "DisruptionBlocked: it is not disrupted: PodDisruptionBudget ")
+		if len(got) == 0 || !strings.Contains(got[0], "does not let pod default/web-") {
+			t.Errorf("events on %s: %q", kind, f.w.Events(kind))
+		}
+	}
+}
+
+// A pod whose do-not-disrupt is neither true nor a positive duration is told that it protects nothing.
+func TestAPodTellsThatItsProtectionIsNone(t *testing.T) {
+	for value, told := range map[string]int{"": 0, "true": 0, "30m": 0, "yes": 1, "false": 1, "-30m": 1} {
+		f := &functions{w: newWorld()}
+		pod := pattern(1500, 3000)
+		pod.DoNotDisrupt = value
+		f.w.Run("web", 1, pod)
+		f.comeToRest(t)
+		if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		got := some(f.w.Events("Pod"), "InvalidDoNotDisruptAnnotation: karpenter.sh/do-not-disrupt=\""+value+"\" protects nothing")
+		if len(got) != told {
+			t.Errorf("%q: told %q, want %d", value, got, told)
+		}
+	}
+}
+
+// A pool whose budgets are closed says for what, and one whose are open says nothing.
+func TestAPoolTellsThatItsBudgetsAreClosed(t *testing.T) {
+	for _, c := range []struct {
+		budget cluster.NodeBudget
+		want   string
+	}{
+		{cluster.NodeBudget{Every: true, Nodes: "100%"}, ""},
+		{cluster.NodeBudget{Every: true, Nodes: "0"}, "DisruptionBlocked: its budgets let no node go now for Drifted, Empty, Underutilized"},
+		{cluster.NodeBudget{Reasons: []string{"Drifted"}, Nodes: "0%"}, "DisruptionBlocked: its budgets let no node go now for Drifted"},
+	} {
+		f := free(t, "WhenEmpty", 1)
+		f.w.ChangePool(func(p *cluster.Pool) { p.Disruption.Budgets = []cluster.NodeBudget{c.budget} })
+		if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(some(f.w.Events("NodePool"), "DisruptionBlocked"), "; "); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.budget, got, c.want)
+		}
+	}
+}

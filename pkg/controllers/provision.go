@@ -1,0 +1,299 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/provisioning/staticcapacity"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// Limits of one pass of provision.
+const (
+	parallelLaunches = 8 // or writes of one batch
+	parallelBatches  = 3
+	freshFor         = 2 * time.Second        // a snapshot on which a node may be condemned by choice; an older one waits for the next pass
+	stepTakes        = 4 * time.Second        // a launch or another step, as a rule: none is begun later in an invocation
+	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
+	lookAtLeast      = 2 * time.Second        // this often, whatever the watches tell: they do not tell when a budget allows more
+)
+
+// Provision finds pods without a home and launches nodes for them. It is the one place that launches.
+type Provision struct {
+	Hints       PushHints // of push
+	Read        Reader
+	Claims      Claims
+	Record      Recorder
+	Lease       Lease
+	Fleet       Launcher
+	SoldOut     UnavailableOfferings
+	Prices      CatalogReader
+	Levels      RemainingCapacity
+	Lifecycle   Waker      // runs lifecycle once instances were launched
+	Refresh     Waker      // runs refresh when a class is new or was changed
+	Vigil       WatchLease // tells others that nobody need wake provision; nil to tell nobody
+	Buffers     Buffers
+	Holds       Tolerator
+	Metrics     Metrics
+	Diary       DecisionLog // nil: no decision log
+	Stamp       decisionlog.PassStamp
+	Cluster     launch.Cluster
+	Rules       cluster.Settings
+	Holder      string // names this invocation as the holder of leases
+	SoldOutFor  time.Duration
+	ShareFrom   int           // equal launches from which on they share a request; 0 for never
+	AlwaysWatch bool          // stay although there is nothing to do
+	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
+	BatchMax    time.Duration // that pods wait for others at most
+	Now         func() time.Time
+	Log         *slog.Logger
+
+	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
+
+	said  string          // the plan that was logged last
+	known map[string]bool // pods, by UID, that waited when it looked last
+	seen  staleStatus
+	sum   measurements
+	kept  decisionLog
+
+	mishaps mishaps
+}
+
+// Run passes until nothing is left to do or until the time given; it then watches for more.
+func (p *Provision) Run(ctx context.Context, until time.Time) error {
+	defer p.sum.putMetrics(p.Metrics)
+	if p.Aside == nil {
+		p.Aside = &Aside{}
+	}
+	v := watchLease{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log}
+	defer v.releaseLease(ctx)
+	for {
+		began := p.Now()
+		busy, err := p.shield().pass(func(ctx context.Context) (bool, error) {
+			return p.runPass(ctx, func() { v.beginWatch(ctx, until.Sub(p.Now())) })
+		})(ctx)
+		if err != nil {
+			return err
+		}
+		now := p.Now()
+		if !v.continueWatch(ctx, busy || p.AlwaysWatch || p.Hints.expectsHint(now), timeToWatch(until.Sub(now), now.Sub(began))) {
+			return nil
+		}
+		if err := waitForChange(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {
+			return err
+		}
+	}
+}
+
+// runPass looks once. It reports whether something is on its way that is worth waiting for, and says when it has something to do.
+func (p *Provision) runPass(ctx context.Context, begin func()) (busy bool, err error) {
+	pods, err := p.Read.PendingPods(ctx)
+	if err != nil {
+		return false, err
+	}
+	claims, err := p.Read.ListClaims(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(pods) == 0 && !hasPendingClaim(claims) && !p.hasReplaceRequest(claims) {
+		fixed, err := p.Read.StaticPools(ctx)
+		if err != nil {
+			return false, err
+		}
+		if !staticcapacity.NeedsChange(cluster.Snapshot{Now: p.Now(), Pools: fixed, Claims: claims}) {
+			p.sum.noteNothingPending()
+			p.sum.noteMissedHints(p.Hints, p.Now(), nil)
+			return false, nil
+		}
+	}
+	begin()
+	if err := p.waitForBatch(ctx, pods, claims); err != nil {
+		return false, err
+	}
+	busy, held, err := capacityLease{p.Lease, p.Holder}.withCapacityLease(ctx, p.shield().pass(p.runLocked))
+	if err == nil && !held {
+		p.Log.Info("another invocation provisions")
+		return true, nil
+	}
+	return busy, err
+}
+
+// runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods that
+// nothing can be done for are not worth staying for.
+func (p *Provision) runLocked(ctx context.Context) (busy bool, err error) {
+	start := p.Now()
+	s, err := observer{p.Read, p.Prices, p.SoldOut, p.Levels, p.Rules, p.Now, p.Log}.readSnapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	if s, err = withVolumes(ctx, p.Read, s, provisioning.MayEmpty(s)); err != nil {
+		return false, err
+	}
+	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
+	launched, resumeErr := p.resumeLaunches(ctx, &s)
+	s.Aside = p.Aside.list
+	decided := provisioning.Decide(s)
+	going, decision := decided.Going, decided.Plan
+	p.Aside.list = decided.Aside
+	p.logPlan(decision)
+	p.sum.noteMissedHints(p.Hints, start, launchedFor(s, decision))
+	seen := s                     // as it was decided about
+	if len(decision.Faults) > 0 { // what comes next may fail as well
+		p.recordDecision(ctx, seen, decision)
+		p.fail(ctx, s, decision.Faults)
+	}
+	condemned, removed, leaveErr, nominateErr, removeErr := 0, 0, error(nil), error(nil), error(nil)
+	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
+		leaveErr = p.shield().do("nodes to be left", func() (err error) { condemned, err = p.deleteReplaced(ctx, s, going, decision); return err })
+	}
+	nominateErr = p.shield().do("pods of nodes on their way", func() error { return p.writeNominations(ctx, &s, decision) })
+	removeErr = p.shield().do("surplus nodes", func() (err error) { // before claims are made for pods that were to run there
+		removed, err = p.deleteSurplus(ctx, s, decision.Removals)
+		return err
+	})
+	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(s, decision)}
+	made, err := p.createAndLaunch(ctx, &s, decision, first)
+	first.releaseReady(ctx, made)
+	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, first.err)
+	_ = p.shield().do("pods of held nodes", func() error { p.tolerateNominations(ctx, s, decision); return nil }) // logged
+	p.Log.Log(ctx, levelOf(decision), "pass", "pods", podsWaiting(s), "launches", len(decision.AllLaunches()), "placed", len(decision.Existing),
+		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms", p.Now().Sub(start).Milliseconds())
+	p.recordDecision(ctx, seen, decision)
+	err = errors.Join(err, leaveErr)
+	if launched+condemned+removed > 0 {
+		err = errors.Join(err, p.Lifecycle.Wake(ctx))
+	}
+	p.sum.noteUnplaced(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s), decision.Unplaced), p.Now())
+	_ = p.shield().do("what is told", func() error { // logged
+		p.recordUnplaced(ctx, s, interruption.WithoutRunning(s, going, decision).Unplaced)
+		p.tellPools(ctx, s, decision)
+		p.settleBuffers(ctx, s, decision)
+		return nil
+	})
+	fresh, wakeErr := p.seen.wakeRefresh(ctx, s, p.Refresh)
+	return fresh || len(decision.AllLaunches()) > 0 || placesReal(s, decision) || interruption.AwaitsReplacement(s.Claims, p.Now()), errors.Join(err, wakeErr)
+}
+
+// ensureFinalizer makes sure that a claim carries our finalizer before anything is launched for it: one that a user made by hand does not.
+func (p *Provision) ensureFinalizer(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	if c.Finalizer && c.Labels[awsv1.LabelEC2NodeClass] == c.Class {
+		return c, nil
+	}
+	return p.Claims.AdoptClaim(ctx, c)
+}
+
+// unlessConflict leaves what changed meanwhile to the next pass, which sees the change.
+func unlessConflict(log *slog.Logger, err error) error {
+	if !isConflict(err) {
+		return err
+	}
+	log.Info("left to the next pass", "because", err.Error())
+	return nil
+}
+
+// logPlan logs the plan unless the pass before had the same.
+func (p *Provision) logPlan(decision plan.Plan) {
+	if text := decision.String(); text != p.said {
+		p.said = text
+		for _, line := range decision.Lines() {
+			p.Log.Info(line)
+		}
+	}
+}
+
+// recordDecision keeps the pass in the decision log.
+func (p *Provision) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+	p.kept.to, p.kept.stamp, p.kept.warn = p.Diary, p.Stamp, p.Log.Warn
+	p.kept.recordTick(ctx, p.said, p.mishaps.take(), func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
+		return decisionlog.OfProvision(st, s, decision)
+	})
+}
+
+func (p *Provision) newLauncher(s *cluster.Snapshot) *claimLauncher {
+	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...)}
+}
+
+// launchedFor is when the pods were made that new nodes are for.
+func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
+	placed := map[string]bool{}
+	for _, l := range decision.Launches {
+		for _, pod := range l.Pods {
+			placed[pod] = true
+		}
+	}
+	for _, pod := range s.Pods {
+		if placed[pod.Key()] && !pod.Virtual {
+			made = append(made, pod.Created)
+		}
+	}
+	return made
+}
+
+// hasPendingClaim reports whether a claim waits for a launch or is being deleted, so that its pods may need another node.
+func hasPendingClaim(claims []cluster.Claim) bool {
+	for _, c := range claims {
+		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
+			return true
+		}
+	}
+	return false
+}
+
+// levelOf keeps passes that changed nothing out of the log.
+func levelOf(decision plan.Plan) slog.Level {
+	if len(decision.AllLaunches())+len(decision.Removals) == 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+func podsWaiting(s cluster.Snapshot) (n int) {
+	for _, p := range s.Pods {
+		if p.Provisionable() && !p.Virtual {
+			n++
+		}
+	}
+	return n
+}
+
+func existingNodes(claims []cluster.Claim) []cluster.Claim {
+	var out []cluster.Claim
+	for _, c := range claims {
+		if c.Name != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// waitForChange returns on a change in the cluster, at the latest after the time given or when the time left is over, and lets a burst
+// arrive first.
+func waitForChange(ctx context.Context, r Reader, left, most time.Duration) error {
+	limit, cancel := context.WithTimeout(ctx, min(left, most))
+	defer cancel()
+	err := r.Wait(limit)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if err == nil {
+		select {
+		case <-limit.Done():
+		case <-time.After(mayTakeMore):
+		}
+	}
+	return ctx.Err()
+}

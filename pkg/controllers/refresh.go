@@ -1,0 +1,352 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/nodeclass"
+)
+
+// Limits of a refresh.
+const (
+	conflictTries = 3 // of one class, which somebody else changes at the same time
+	namesInEvent  = 5
+)
+
+const (
+	refreshEvery = 5 * time.Minute // its schedule
+	collectEvery = 30 * time.Minute
+)
+
+// ClassFinder looks up in AWS what a class stands for. All calls may be repeated.
+type ClassFinder interface {
+	// FindAll looks everything up, and makes the instance profile of a class that names a role.
+	FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved
+	// DeleteArtifacts deletes what was made in AWS for the class: instance profiles and launch templates.
+	DeleteArtifacts(ctx context.Context, c *awsv1.EC2NodeClass) error
+	// ListProfiles lists the instance profiles made for classes of the cluster, those of classes that are gone too.
+	ListProfiles(ctx context.Context) ([]nodeclass.Profile, error)
+	// DeleteProfile deletes one of them.
+	DeleteProfile(ctx context.Context, name string) error
+}
+
+// Classes reads and writes EC2NodeClasses. Writes are refused with a Conflict when the object changed since it was read.
+type Classes interface {
+	ListClasses(ctx context.Context) ([]awsv1.EC2NodeClass, error)
+	// ReadClass reads one class as it is now.
+	ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
+	// WriteClassStatus stores the status; the class given is then as stored.
+	WriteClassStatus(ctx context.Context, c *awsv1.EC2NodeClass) error
+	// MarkClass sets annotations and puts our finalizer on the class. May be repeated.
+	MarkClass(ctx context.Context, name string, annotations map[string]string) error
+	// ReleaseClass removes our finalizer. May be repeated.
+	ReleaseClass(ctx context.Context, name string) error
+}
+
+// NodeLister lists the nodes. It may be repeated.
+type NodeLister interface {
+	ListNodes(ctx context.Context) ([]cluster.Node, error)
+}
+
+// Pools reads and writes NodePools, with the same promise.
+type Pools interface {
+	ListPools(ctx context.Context) ([]v1.NodePool, error)
+	WritePoolStatus(ctx context.Context, p *v1.NodePool) error
+	PatchPoolMeta(ctx context.Context, name string, annotations map[string]string) error
+	ListClaims(ctx context.Context) ([]cluster.Claim, error)
+	// AnnotateClaim sets annotations. May be repeated.
+	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
+}
+
+// CatalogRefresher reads what EC2 sells and stores it.
+type CatalogRefresher interface {
+	// Refresh brings the stored catalog up to date and says in a line what it did. May be repeated.
+	Refresh(ctx context.Context) (did string, err error)
+}
+
+// Refresh keeps the catalog and the status of classes, pools, overlays and buffers up to date. Each part is done whether or not the
+// others fail.
+type Refresh struct {
+	Finder   ClassFinder // nil where the cluster could not be found out about: only the catalog is refreshed then
+	Classes  Classes
+	Pools    Pools
+	Nodes    NodeLister
+	Market   CatalogRefresher
+	Record   Recorder
+	Overlays Overlays
+	Buffers  Buffers
+	Prices   CatalogReader
+	Metrics  Metrics
+	Rehearse DryRunner      // nil: launches are not rehearsed
+	Cluster  launch.Cluster // its CA bundle is part of the classes' drift hash
+	Rules    cluster.Settings
+	Pause    func(ctx context.Context, d time.Duration) error // nil: as long as it says
+	Now      func() time.Time
+	Log      *slog.Logger
+
+	unsure map[string]bool // classes that are not ready because EC2 did not say anything
+}
+
+// Run does all of it once. Classes and pools come first: a new class waits for them.
+func (r *Refresh) Run(ctx context.Context) error {
+	var err error
+	if why := nodeclass.UnsupportedReason(r.Cluster.Version); r.Finder != nil && why != "" {
+		r.Log.Error(why + ": upgrade Joiner, or look for surprises")
+	}
+	if r.Finder != nil {
+		err = r.shield().do("classes and NodePools", func() error { return r.refreshObjects(ctx, func(*awsv1.EC2NodeClass) bool { return true }) })
+	}
+	did := ""
+	marketErr := r.shield().do("the catalog", func() (err error) { did, err = r.Market.Refresh(ctx); return err })
+	if did != "" {
+		r.Log.Info(did)
+	}
+	if r.Finder != nil {
+		for _, part := range []func(context.Context) error{r.refreshUncertain, r.refreshOverlays, r.refreshBuffers, r.measureFleet} {
+			err = errors.Join(err, r.shield().do("overlays, buffers or the fleet", func() error { return part(ctx) }))
+		}
+	}
+	return errors.Join(err, marketErr)
+}
+
+func (r *Refresh) shield() shield { return shield{r.Log, r.Metrics} }
+
+// refreshObjects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have become.
+func (r *Refresh) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2NodeClass) bool) error {
+	profiles, profilesErr := r.listProfiles(ctx) // before classes and claims: one that is made meanwhile is not seen
+	classes, err := r.Classes.ListClasses(ctx)
+	if err != nil {
+		return err
+	}
+	claims, err := r.Pools.ListClaims(ctx) // after the classes: nothing is launched with a class that is seen as deleted
+	if err != nil {
+		return err
+	}
+	pools, poolsErr := r.Pools.ListPools(ctx)
+	nodes, nodesErr := r.listNodes(ctx, claims)
+	errs, k := []error{poolsErr, nodesErr}, clusterObjects{claims, pools, nodes}
+	for i := range classes {
+		if !wanted(&classes[i]) {
+			continue
+		}
+		c := &classes[i] // as it was, where that fails
+		err := r.shield().do("EC2NodeClass "+c.Name, func() error {
+			after, err := r.refreshWithRetries(ctx, c, k)
+			c = after
+			return err
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("refresh EC2NodeClass %s: %w", classes[i].Name, err))
+		}
+		classes[i] = *c
+	}
+	errs = append(errs, r.refreshPools(ctx, classes, k), profilesErr)
+	for _, name := range nodeclass.UnusedProfiles(profiles, classes, claims, r.Now()) {
+		err := r.Finder.DeleteProfile(ctx, name)
+		r.Log.Info("instance profile "+name+" is used no more and deleted", "error", err)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// listProfiles lists the instance profiles in one refresh of six: collecting them is not urgent, and IAM takes few calls.
+func (r *Refresh) listProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
+	if now := r.Now(); now.Sub(now.Truncate(collectEvery)) >= refreshEvery {
+		return nil, nil
+	}
+	return r.Finder.ListProfiles(ctx)
+}
+
+// clusterObjects is what else is in the cluster.
+type clusterObjects struct {
+	claims []cluster.Claim
+	pools  []v1.NodePool
+	nodes  []cluster.Node
+}
+
+// listNodes lists the nodes, if there can be one that something is learned from.
+func (r *Refresh) listNodes(ctx context.Context, claims []cluster.Claim) ([]cluster.Node, error) {
+	if len(claims) == 0 {
+		return nil, nil
+	}
+	return r.Nodes.ListNodes(ctx)
+}
+
+// refreshWithRetries refreshes one class, anew when somebody else changed it meanwhile. It returns the class as it is stored.
+func (r *Refresh) refreshWithRetries(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects) (*awsv1.EC2NodeClass, error) {
+	for try := 1; ; try++ {
+		got, err := r.refreshClass(ctx, c, k)
+		if !isConflict(err) || try == conflictTries {
+			return got, err
+		}
+		fresh, err := r.Classes.ReadClass(ctx, c.Name)
+		if isNotFound(err) {
+			return c, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		c = fresh
+	}
+}
+
+func (r *Refresh) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects) (*awsv1.EC2NodeClass, error) {
+	if c.DeletionTimestamp != nil {
+		return c, r.releaseDeletedClass(ctx, c, k.claims)
+	}
+	hash := map[string]string{awsv1.AnnotationHash: c.Hash(r.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, hash) {
+		if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
+			if err := r.rehashClaims(ctx, k.claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
+				return c, err
+			}
+		}
+		// The finalizer comes before anything is made for the class. The write changes the class's version, so it is read again.
+		if err := r.Classes.MarkClass(ctx, c.Name, hash); err != nil {
+			return c, err
+		}
+		marked, err := r.Classes.ReadClass(ctx, c.Name)
+		if isNotFound(err) {
+			return c, nil
+		}
+		if err != nil {
+			return c, err
+		}
+		if marked.DeletionTimestamp != nil || marked.Generation != c.Generation {
+			return r.refreshClass(ctx, marked, k)
+		}
+		c = marked
+	}
+	found := r.Finder.FindAll(ctx, c)
+	verdict, asked, err := r.dryRunClass(ctx, c, found, k.pools)
+	found.Verdict, err = verdict, errors.Join(found.JoinErrors(), err)
+	next := c.DeepCopy()
+	changed := nodeclass.UpdateStatus(next, found, r.Now())
+	r.noteUncertain(next, verdict)
+	if changed {
+		if failed := r.Classes.WriteClassStatus(ctx, next); failed != nil {
+			return c, errors.Join(err, failed)
+		}
+	}
+	memory, learned := nodeclass.ObserveMemory(next, k.claims, k.nodes, r.Now())
+	if learned {
+		hash[v1.AnnotationObservedMemory] = memory
+	}
+	if asked && verdict.Keep {
+		hash[v1.AnnotationDryRunResult] = nodeclass.VerdictAnnotation(next, *verdict, r.Now())
+	}
+	if learned || asked && verdict.Keep {
+		err = errors.Join(err, r.Classes.MarkClass(ctx, c.Name, hash))
+	}
+	if !changed {
+		return c, err
+	}
+	r.Log.Info("EC2NodeClass "+c.Name, "ready", nodeclass.IsReady(next), "images", len(next.Status.AMIs), "subnets", len(next.Status.Subnets),
+		"securityGroups", len(next.Status.SecurityGroups), "instanceProfile", next.Status.InstanceProfile)
+	return next, err
+}
+
+// releaseDeletedClass cleans up behind a deleted class once no NodeClaim needs it.
+func (r *Refresh) releaseDeletedClass(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) error {
+	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) {
+		return nil
+	}
+	var waiting []string
+	for _, claim := range claims {
+		if claim.Class == c.Name {
+			waiting = append(waiting, claim.Name)
+		}
+	}
+	if len(waiting) > 0 {
+		message := "waiting for NodeClaims to end: " + firstNames(waiting)
+		r.Log.Info("EC2NodeClass " + c.Name + " is " + message)
+		return r.Record.RecordEvent(ctx, cluster.Event{Kind: awsv1.EC2NodeClassKind, Name: c.Name, UID: string(c.UID),
+			Reason: "WaitingOnNodeClaimTermination", Message: message})
+	}
+	if err := r.Finder.DeleteArtifacts(ctx, c); err != nil {
+		return err
+	}
+	if err := r.Classes.ReleaseClass(ctx, c.Name); err != nil {
+		return err
+	}
+	r.Log.Info("EC2NodeClass " + c.Name + " is released")
+	return nil
+}
+
+func (r *Refresh) refreshPools(ctx context.Context, classes []awsv1.EC2NodeClass, k clusterObjects) error {
+	pools := k.pools
+	var errs []error
+	for i := range pools {
+		err := r.shield().do("NodePool "+pools[i].Name, func() error { return r.refreshPool(ctx, &pools[i], classes, k.claims) })
+		switch {
+		case isConflict(err):
+			r.Log.Info("NodePool "+pools[i].Name+" was changed meanwhile, the next refresh looks again", "error", err)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("refresh NodePool %s: %w", pools[i].Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Refresh) refreshPool(ctx context.Context, p *v1.NodePool, classes []awsv1.EC2NodeClass, claims []cluster.Claim) error {
+	if nodeclass.UpdatePool(p, classes, r.Now()) {
+		if err := r.Pools.WritePoolStatus(ctx, p); err != nil {
+			return err
+		}
+		r.Log.Info("NodePool "+p.Name, "ready", p.StatusConditions().IsTrue(v1.ConditionReady))
+	}
+	hash := map[string]string{v1.AnnotationNodePoolHash: p.Hash(), v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}
+	if hasAllOf(p.Annotations, hash) {
+		return nil
+	}
+	if p.Annotations[v1.AnnotationNodePoolHashVersion] != v1.NodePoolHashVersion {
+		if err := r.rehashClaims(ctx, claims, hash, func(claim cluster.Claim) bool { return claim.Pool == p.Name }); err != nil {
+			return err
+		}
+	}
+	return r.Pools.PatchPoolMeta(ctx, p.Name, hash)
+}
+
+// rehashClaims carries the claims along when the way a drift hash is made has changed. It comes before the owner's own annotations: an
+// owner with the new version says that its claims have it. The claims given are then as stored.
+func (r *Refresh) rehashClaims(ctx context.Context, claims []cluster.Claim, hash map[string]string, mine func(cluster.Claim) bool) error {
+	for i, c := range claims {
+		set := nodeclass.RehashAnnotations(c, hash)
+		if !mine(c) || len(set) == 0 {
+			continue
+		}
+		written, err := r.Pools.AnnotateClaim(ctx, c, set)
+		if err != nil {
+			return err
+		}
+		claims[i] = written
+	}
+	return nil
+}
+
+// hasAllOf reports whether all of want is in have.
+func hasAllOf(have, want map[string]string) bool {
+	for k, v := range want {
+		if have[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+// firstNames lists the first names and counts the rest.
+func firstNames(names []string) string {
+	if len(names) <= namesInEvent {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d other(s)", strings.Join(names[:namesInEvent], ", "), len(names)-namesInEvent)
+}

@@ -1,0 +1,57 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"joiner/pkg/api/v1alpha1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+)
+
+// Overlays reads and writes NodeOverlays. A write is refused with a Conflict when the object changed since it was read.
+type Overlays interface {
+	// ReadOfferingInputs reads pools, classes and overlays as a snapshot, and the overlays as they are stored.
+	ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1alpha1.NodeOverlay, error)
+	// WriteOverlayStatus stores the status; the overlay given is then as stored.
+	WriteOverlayStatus(ctx context.Context, o *v1alpha1.NodeOverlay) error
+}
+
+// refreshOverlays writes onto each overlay whether it is in force. Nobody waits for it: every pass that uses overlays judges them itself.
+func (r *Refresh) refreshOverlays(ctx context.Context) error {
+	s, stored, err := r.Overlays.ReadOfferingInputs(ctx)
+	if err != nil || len(stored) == 0 {
+		return err
+	}
+	if s.Catalog, _, err = r.Prices.ReadCatalog(ctx); err != nil {
+		return err
+	}
+	verdicts := overlays.JudgeOverlays(s.Overlays, overlays.OfferingsByPool(s, func(name string) []instancetypes.Type {
+		c, found := s.ClassOf(name)
+		if !found {
+			return nil
+		}
+		return instancetypes.ResolveTypes(s.Catalog, c, nil, r.Now())
+	}))
+	var errs []error
+	for i := range stored {
+		o := &stored[i]
+		v := verdicts[slices.IndexFunc(verdicts, func(v overlays.Verdict) bool { return v.Overlay == o.Name })]
+		if o.DeletionTimestamp != nil || !overlays.UpdateStatus(o, v, r.Now()) {
+			continue
+		}
+		err := r.Overlays.WriteOverlayStatus(ctx, o)
+		switch {
+		case isConflict(err):
+			r.Log.Info("NodeOverlay "+o.Name+" was changed meanwhile, the next refresh looks again", "error", err)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("refresh NodeOverlay %s: %w", o.Name, err))
+		default:
+			r.Log.Info("NodeOverlay "+o.Name, "inForce", v.InForce(), "invalid", v.Invalid, "conflict", v.Conflict)
+		}
+	}
+	return errors.Join(errs...)
+}

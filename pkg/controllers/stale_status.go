@@ -1,0 +1,26 @@
+package controllers
+
+import (
+	"context"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+)
+
+// staleStatus wakes refresh, once in an invocation, when there is a class or a pool that it has not looked at as it is now. Otherwise a new
+// class, and a pool that somebody has edited, would launch nothing until the next run of refresh.
+type staleStatus struct{ woken bool }
+
+// wakeRefresh reports whether there is such a class or pool.
+func (u *staleStatus) wakeRefresh(ctx context.Context, s cluster.Snapshot, refresh Waker) (bool, error) {
+	if !slices.ContainsFunc(s.Classes, func(c instancetypes.Class) bool { return c.Unseen }) &&
+		!slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Unseen }) {
+		return false, nil
+	}
+	if u.woken {
+		return true, nil
+	}
+	u.woken = true
+	return true, refresh.Wake(ctx)
+}

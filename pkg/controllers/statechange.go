@@ -1,0 +1,87 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+const parallelPods = 10
+
+// NodePods takes the pods of one node away. All calls may be repeated; they act on the pod of that UID only.
+type NodePods interface {
+	// PodsOn lists the pods of a node.
+	PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
+	// DeletePod deletes the pod with the given grace in seconds.
+	DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error
+	// RemovePod removes a pod whose processes have ended, without asking its kubelet.
+	RemovePod(ctx context.Context, p cluster.Pod) error
+}
+
+// clearNode keeps new pods off a condemned node. Where an instance ends or has ended it takes the pods away too, and when it is gone
+// it lets go of node and claim, in this order: once the claim is gone nobody looks after its node.
+func (i *Interruption) clearNode(ctx context.Context, o interruption.Outcome, n cluster.Node) error {
+	if n.Name != "" && (o.Condemn || !o.Claim.Deleting.IsZero()) && !o.Release {
+		// A node that was replaced meanwhile needs no taint, and lifecycle sets it again.
+		if err := i.Nodes.TaintForTermination(ctx, n); err != nil && !isConflict(err) {
+			return err
+		}
+	}
+	if n.Name != "" && o.Pods != interruption.LeaveToDrain {
+		if err := i.removePods(ctx, o.Pods, n); err != nil {
+			return err
+		}
+	}
+	if !o.Release {
+		return nil
+	}
+	if n.Name != "" {
+		if n.Deleting.IsZero() {
+			if err := i.Nodes.DeleteNode(ctx, n); err != nil {
+				return err
+			}
+		}
+		if err := i.Nodes.ReleaseNode(ctx, n); err != nil {
+			return err
+		}
+	}
+	return i.Claims.ReleaseClaim(ctx, o.Claim)
+}
+
+func (i *Interruption) removePods(ctx context.Context, rest interruption.PodRemoval, n cluster.Node) error {
+	list, err := i.Pods.PodsOn(ctx, n.Name)
+	if err != nil {
+		return err
+	}
+	pods := map[string]cluster.Pod{}
+	for _, p := range list {
+		pods[p.Key()] = p
+	}
+	actions := interruption.RemovePods(rest, list)
+	errs := make([]error, len(actions))
+	var g errgroup.Group
+	g.SetLimit(parallelPods)
+	for k, a := range actions {
+		g.Go(func() error {
+			errs[k] = shield{i.Log, i.Metrics}.do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	if len(actions) > 0 {
+		i.Log.Info("took pods away", "node", n.Name, "count", len(actions), "why", actions[0].Why)
+	}
+	return errors.Join(errs...)
+}
+
+func (i *Interruption) removePod(ctx context.Context, a plan.Action, p cluster.Pod) error {
+	if a.GraceSec == 0 {
+		return i.Pods.RemovePod(ctx, p)
+	}
+	return i.Pods.DeletePod(ctx, p, a.GraceSec)
+}

@@ -1,0 +1,32 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+// deleteSurplus deletes the NodeClaims that static pools have too many. One that fails does not stop the others; the next pass counts anew.
+func (p *Provision) deleteSurplus(ctx context.Context, s cluster.Snapshot, removals []plan.Removal) (removed int, err error) {
+	claims := map[string]cluster.Claim{}
+	for _, c := range s.Claims {
+		claims[c.Name] = c
+	}
+	var events []cluster.Event
+	for _, r := range removals {
+		c, ok := claims[r.Claim]
+		if !ok || tooLateToBegin(ctx) {
+			continue
+		}
+		if deleteErr := p.Claims.DeleteClaim(ctx, c); deleteErr != nil {
+			err = errors.Join(err, unlessConflict(p.Log, deleteErr))
+			continue
+		}
+		removed++
+		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Disrupted", Message: r.Why})
+	}
+	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
+	return removed, err
+}

@@ -1,0 +1,118 @@
+package controllers_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/testing/fake"
+)
+
+// missed is what the metric of the lines says; -1 where there is none.
+func missed(l *lines) int {
+	for _, line := range l.all {
+		if _, after, ok := strings.Cut(line, `"joiner_push_missed_total":`); ok {
+			return int(after[0] - '0')
+		}
+	}
+	return -1
+}
+
+// TestWhatPushMissed: pods and deletions that wait since the invocation before, and longer than an announcement takes.
+func TestWhatPushMissed(t *testing.T) {
+	began := noon()
+	for _, c := range []struct {
+		name                 string
+		since                time.Time
+		waits                time.Duration
+		provision, lifecycle int
+	}{
+		{"nothing is counted without push", time.Time{}, 30 * time.Second, -1, -1},
+		{"nobody came for thirty seconds", began, 30 * time.Second, 2, 1},
+		{"the announcement may be on its way", began, 2 * time.Second, 0, 0},
+		{"an invocation after that saw it", began.Add(time.Second), 30 * time.Second, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld()
+			f := &functions{w: w}
+			w.Run("web", 2, pattern(900, 512))
+			w.Run("giant", 1, pattern(900_000, 512)) // waits with a reason, announced or not
+			w.Tick(c.waits)
+			got := &lines{}
+			p := f.provision(w.Ports(fake.Fault{}))
+			p.Metrics, p.Hints.Since = got, c.since
+			if err := p.Run(t.Context(), f.w.Now().Add(5*time.Second)); err != nil { // only the first pass counts
+				t.Fatal(err)
+			}
+			if n := missed(got); n != c.provision {
+				t.Errorf("provision counted %d, want %d", n, c.provision)
+			}
+
+			f.rest(t, 6)
+			deleted := w.Now()
+			w.DeleteClaims()
+			w.Tick(c.waits)
+			got = &lines{}
+			l := f.lifecycle(w.Ports(fake.Fault{}))
+			l.Metrics = got
+			if !c.since.IsZero() {
+				l.Hints.Since = deleted.Add(c.since.Sub(began))
+			}
+			if err := l.Run(t.Context(), f.w.Now().Add(5*time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if n := missed(got); n != c.lifecycle {
+				t.Errorf("lifecycle counted %d, want %d", n, c.lifecycle)
+			}
+		})
+	}
+}
+
+// TestAnAnnouncementIsWaitedFor: a webhook is called before what it announces is stored.
+func TestAnAnnouncementIsWaitedFor(t *testing.T) {
+	w := newWorld()
+	f := &functions{w: w}
+	late := &latecomer{Ports: w.Ports(fake.Fault{}), come: func() { w.Run("web", 1, pattern(900, 512)) }}
+	p := f.provision(late.Ports)
+	p.Read = late
+	if err := p.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if late.waits != 0 {
+		t.Error("an invocation that nothing was announced to stayed without work")
+	}
+	p = f.provision(late.Ports)
+	p.Read, p.Hints = late, controllers.PushHints{Until: w.Now().Add(2 * time.Second)}
+	if err := p.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if late.waits == 0 || len(w.Instances()) != 1 {
+		t.Errorf("waited %d times and launched %d instances, want one for the pod that came", late.waits, len(w.Instances()))
+	}
+	w.DeleteClaims()
+	f.rest(t, 6)
+	began, l := w.Now(), f.lifecycle(w.Ports(fake.Fault{}))
+	l.Hints.Until = began.Add(2 * time.Second)
+	if err := l.Run(t.Context(), began.Add(50*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if stayed := w.Now().Sub(began); stayed < 2*time.Second || stayed > 3*time.Second {
+		t.Errorf("lifecycle stayed %s for an announcement, want about two seconds", stayed)
+	}
+}
+
+// latecomer has something happen while it waits for the first time.
+type latecomer struct {
+	*fake.Ports
+	come  func()
+	waits int
+}
+
+func (l *latecomer) Wait(ctx context.Context) error {
+	if l.waits++; l.waits == 1 {
+		l.come()
+	}
+	return l.Ports.Wait(ctx)
+}

@@ -1,0 +1,59 @@
+package disruption
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// Annotations by which a command is known on the objects it touches.
+const (
+	// AnnotationMark on a NodeClaim that goes holds a Mark.
+	AnnotationMark = v1.AnnotationDisruptionCommand
+	// AnnotationReplaces on a NodeClaim names the command that it is a replacement of.
+	AnnotationReplaces = v1.AnnotationReplaces
+)
+
+// CommandMark is what stands on a NodeClaim that a command is about.
+type CommandMark struct {
+	ID           string              `json:"id"`
+	Reason       v1.DisruptionReason `json:"reason"`
+	Since        time.Time           `json:"since"`
+	Replacements int                 `json:"replacements"` // how many NodeClaims carry AnnotationReplaces
+	SavesUSD     float64             `json:"savesUSD"`     // per hour
+}
+
+// AsMark is what to write on the claims of the command.
+func (c Command) AsMark(now time.Time) CommandMark {
+	return CommandMark{ID: c.ID, Reason: c.Reason, Since: now.UTC(), Replacements: len(c.Launches), SavesUSD: c.SavesUSD}
+}
+
+// String is the mark as the annotation holds it.
+func (m CommandMark) String() string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		return "" // cannot be: the fields are plain; an empty mark is read as a broken one
+	}
+	return string(b)
+}
+
+// markOf reads the mark of a claim. One that cannot be read is a command without a name, to be taken back.
+func markOf(c cluster.Claim) (m CommandMark, marked bool) {
+	text := c.Annotations[AnnotationMark]
+	if marked = text != ""; marked && json.Unmarshal([]byte(text), &m) != nil {
+		m = CommandMark{}
+	}
+	return m, marked
+}
+
+// idOf names a command: the same nodes for the same reason at another time are another one.
+func idOf(reason v1.DisruptionReason, claims []string, now time.Time) string {
+	h := fnv.New64a()
+	h.Write([]byte(string(reason) + " " + strings.Join(claims, ",") + now.UTC().Format(time.RFC3339Nano)))
+	return fmt.Sprintf("%016x", h.Sum64())
+}

@@ -1,0 +1,204 @@
+package disruption
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/resources"
+)
+
+// inputDigest sums up all that the answers of this search depend on.
+type inputDigest uint64
+
+func (d *inputDigest) addText(list ...string) {
+	h := uint64(*d)
+	for _, s := range list {
+		for i := range len(s) {
+			h = (h ^ uint64(s[i])) * 1099511628211
+		}
+		h = (h ^ 0xff) * 1099511628211
+	}
+	*d = inputDigest(h)
+}
+
+func (d *inputDigest) addNumber(list ...int64) {
+	h := uint64(*d)
+	for _, n := range list {
+		h = (h ^ uint64(n)) * 1099511628211
+		h ^= h >> 29
+	}
+	*d = inputDigest(h)
+}
+
+func (d *inputDigest) addPrice(usd float64) { d.addNumber(int64(math.Float64bits(usd))) }
+
+func (d *inputDigest) addBool(list ...bool) {
+	for i, b := range list {
+		if b {
+			d.addNumber(int64(i) + 1)
+		}
+	}
+	d.addNumber(0)
+}
+
+func (d *inputDigest) addAmounts(l resources.List) {
+	d.addNumber(l.CPU, l.Memory, l.Ephemeral, l.Pods)
+	for _, e := range l.Extended {
+		d.addText(e.Name)
+		d.addNumber(e.Count)
+	}
+}
+
+// addLabels adds up, so that the order of a map does not matter.
+func (d *inputDigest) addLabels(m map[string]string) {
+	var sum uint64
+	for k, v := range m {
+		x := newDigest()
+		x.addText(k, v)
+		sum += uint64(x)
+	}
+	d.addNumber(int64(sum), int64(len(m)))
+}
+
+// asJSON is for what is small.
+func (d *inputDigest) asJSON(what any) {
+	b, err := json.Marshal(what)
+	if err != nil {
+		b = []byte(err.Error()) // cannot be: snapshots are stored as JSON
+	}
+	h := fnv.New64a()
+	h.Write(b)
+	d.addNumber(int64(h.Sum64()))
+}
+
+// restless is how long after a node became ready what the packer says about it changes with time alone.
+const restless = 20 * time.Second
+
+// digestInputs is about the baselines, who may go, what is sold, and the settings. Lists are added up, so that their order does not matter. The
+// baseline of consolidation is that of drift without the room on nodes that settle, and both are told of each node.
+func (v *state) digestInputs(candidates []*stateNode) uint64 {
+	d := newDigest()
+	d.asJSON([]any{v.s.Rules, v.paid, v.room})
+	sumDigests(&d, v.s.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
+	sumDigests(&d, v.s.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
+	sumDigests(&d, v.s.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
+	sumDigests(&d, v.s.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
+	sumDigests(&d, v.s.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
+	sumDigests(&d, v.s.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(v, p) })
+	sumDigests(&d, v.renewal.s.Pods, (*inputDigest).addPod)
+	sumDigests(&d, v.renewal.s.Nodes, (*inputDigest).addNode)
+	d.addText(slices.Sorted(maps.Keys(v.housed))...)
+	sumDigests(&d, candidates, func(x *inputDigest, n **stateNode) {
+		x.addText((*n).Claim.Name)
+		x.addPrice((*n).price)
+		x.addPrice((*n).cost)
+	})
+	sumDigests(&d, v.nodes, func(x *inputDigest, n **stateNode) { x.addHost(v, *n) })
+	if len(v.s.Pools) > manyPools {
+		d.addNumber(v.now().Unix() / 60)
+	}
+	return uint64(d)
+}
+
+func newDigest() inputDigest { return 14695981039346656037 }
+
+// sumDigests adds up what do says of the items.
+func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
+	var sum uint64
+	for i := range list {
+		x := newDigest()
+		do(&x, &list[i])
+		sum += uint64(x)
+	}
+	d.addNumber(int64(sum), int64(len(list)))
+}
+
+// addHost is what we know of a node of ours beside its Node object.
+func (d *inputDigest) addHost(v *state, n *stateNode) {
+	d.addText(n.Claim.Name, n.Pool(), n.barred.word)
+	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), v.takesNoPods(n))
+	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" && v.now().Before(n.Node.ReadySince.Add(restless)) {
+		d.addNumber(v.now().UnixNano())
+	}
+}
+
+// manyPools is from how many pools on the packer does not look at all of them in each minute.
+const manyPools = 50
+
+// addPool is the pool with what it may launch, and how many of its nodes may go.
+func (d *inputDigest) addPool(v *state, p *cluster.Pool) {
+	d.asJSON(p)
+	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
+		d.addNumber(int64(v.left[p.Name][r]))
+	}
+	sumDigests(d, v.types(*p), func(d *inputDigest, t *instancetypes.Type) {
+		d.addText(t.Name)
+		d.addAmounts(t.Allocatable)
+		for i := range t.Offerings {
+			o := &t.Offerings[i]
+			d.addText(o.Zone, o.CapacityType)
+			d.addPrice(o.Price)
+			d.addBool(o.Available)
+			if o.Reservation != nil {
+				d.addText(o.Reservation.ID)
+				d.addNumber(o.Reservation.Remaining)
+			}
+		}
+	})
+}
+
+func (d *inputDigest) addPod(p *cluster.Pod) {
+	d.addText(p.UID, p.Namespace, p.Name, p.NodeName, p.Phase, p.Nominated, p.DoNotDisrupt)
+	d.addNumber(int64(p.Priority), int64(p.DeletionCost), int64(len(p.Tolerations)), int64(len(p.NodeSelector)), int64(len(p.Volumes)), int64(len(p.Spread)))
+	d.addBool(p.Terminating(), p.Unscheduled, p.Virtual)
+	if len(p.VolumeZones) > 0 {
+		d.asJSON(p.VolumeZones)
+	}
+	d.addAmounts(p.Need)
+	d.addLabels(p.Labels)
+}
+
+func (d *inputDigest) addNode(n *cluster.Node) {
+	d.addText(n.Name)
+	d.addBool(n.Ready, !n.Deleting.IsZero())
+	d.addLabels(n.Labels)
+	d.addAmounts(n.Allocatable)
+	d.addNumber(int64(len(n.VolumeLimits)))
+	for _, driver := range slices.Sorted(maps.Keys(n.VolumeLimits)) {
+		d.addText(driver)
+		d.addNumber(n.VolumeLimits[driver])
+	}
+	for _, t := range n.Taints {
+		d.addText(t.Key, t.Value, t.Effect)
+	}
+}
+
+// mostWhy is how much of a reason is remembered.
+const mostWhy = 300
+
+// rememberedReasons are why nodes stay, where it is not that nothing cheaper was found.
+func (v *state) rememberedReasons(all []*stateNode) map[string]RetainedReason {
+	out := map[string]RetainedReason{}
+	for _, n := range all {
+		if n.kept.word != "" {
+			out[n.Claim.Name] = RetainedReason{n.kept.word, n.kept.why[:min(len(n.kept.why), mostWhy)]}
+		}
+	}
+	return out
+}
+
+// recallReasons says of nodes again why they stay.
+func (v *state) recallReasons(all []*stateNode, kept map[string]RetainedReason) {
+	for _, n := range all {
+		if k, ok := kept[n.Claim.Name]; ok && n.kept.word == "" {
+			n.kept = refusal{k.Word, k.Why}
+		}
+	}
+}

@@ -1,0 +1,32 @@
+package disruption
+
+import (
+	"time"
+
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+// strayFor is how long a node must have been tainted with nothing under way before the taint goes: whoever condemns a node may be between
+// its taint and what says why.
+const strayFor = 2 * time.Minute
+
+// rollBackOrphanedTaints takes the taint karpenter.sh/disrupted from nodes that nothing takes away: somebody removed the mark of their
+// claim, or another controller began and never came back. They would take no pods for ever, and theirs would be given new nodes.
+func (v *state) rollBackOrphanedTaints(before map[string]time.Time, p *Plan) {
+	v.strays = map[string]time.Time{}
+	for _, n := range v.nodes {
+		name := n.Claim.Name
+		_, marked := markOf(*n.Claim)
+		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || v.isReportOnly(n) || interruption.LeaveOf(*n.Claim).StillHolds(v.now()) {
+			continue
+		}
+		since, known := before[name]
+		if !known || since.After(v.now()) { // or the clock was set back
+			since = v.now()
+		}
+		v.strays[name] = since
+		if !v.now().Before(since.Add(strayFor)) {
+			p.Undo = append(p.Undo, EndedCommand{Claims: []string{name}, Why: "its node carries the taint of a disruption, and none is under way"})
+		}
+	}
+}

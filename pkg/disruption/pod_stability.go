@@ -1,0 +1,71 @@
+package disruption
+
+import (
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+)
+
+// podEventsApart is how far apart the times of pod events are at least that are written onto a NodeClaim.
+const podEventsApart = 10 * time.Second
+
+// PodStability says since when the pods of a node are the same.
+type PodStability struct {
+	Sum   uint32    `json:"sum"`   // of the pods
+	Since time.Time `json:"since"` // when they changed last, zero while nobody knows of a change
+}
+
+// StabilityNote is what is to stand on a NodeClaim about how quiet its node is: when a pod last came, ended or began to end there, zero while
+// nobody knows, and whether the consolidateAfter of its pool is over since then.
+type StabilityNote struct {
+	Claim          string
+	LastPodEvent   time.Time
+	Consolidatable bool
+}
+
+// quietOf is since when the pods of the node are the same: what the pass before saw, else what stands on the claim.
+func quietOf(n *stateNode, m Memory, now time.Time) PodStability {
+	q := PodStability{Sum: sumPodEvents(n.pods), Since: n.Claim.LastPodEvent}
+	switch old, known := m.Quiet[n.Claim.Name]; {
+	case known && old.Sum != q.Sum:
+		q.Since = now
+	case known && !old.Since.IsZero():
+		q.Since = old.Since
+	}
+	if q.Since.After(now) {
+		q.Since = now // the clock was set back: nobody waits longer than consolidateAfter from now on
+	}
+	return q
+}
+
+// quietSince is from when consolidateAfter of the node counts: from the last change of its pods, or from the time it came into service.
+func (v *state) quietSince(n *stateNode) time.Time {
+	if since := v.quiet[n.Claim.Name].Since; !since.IsZero() {
+		return since
+	}
+	if since := n.Claim.Condition(v1.ConditionInitialized).Since; since.Before(v.now()) {
+		return since
+	}
+	return v.now() // the clock was set back
+}
+
+// changedStability are the NodeClaims on which something else stands, sorted. Nodes of static pools, and of those that consolidate never, never
+// become consolidatable.
+func (v *state) changedStability() []StabilityNote {
+	var out []StabilityNote
+	for _, n := range v.nodes {
+		if n.Deleting() || !n.Claim.Is(v1.ConditionInitialized) {
+			continue
+		}
+		q, have := v.quiet[n.Claim.Name], n.Claim.LastPodEvent
+		s := StabilityNote{Claim: n.Claim.Name, LastPodEvent: have}
+		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !v.isYoung(n)
+		if !q.Since.IsZero() && !q.Since.Before(have.Add(podEventsApart)) {
+			s.LastPodEvent = q.Since.UTC().Truncate(time.Second)
+		}
+		if !s.LastPodEvent.Equal(have) || s.Consolidatable != n.Claim.Is(v1.ConditionConsolidatable) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

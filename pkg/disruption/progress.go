@@ -1,0 +1,312 @@
+package disruption
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/topology"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// runningCommand is a command under way, as its objects tell.
+type runningCommand struct {
+	mark   CommandMark
+	claims []*stateNode // that go and are not being deleted yet
+	with   []*stateNode // replacements
+}
+
+// advanceCommands looks after the commands under way: one whose pods all fit on nodes that are ready is finished, one
+// that cannot end well is taken back, the others wait.
+func (v *state) advanceCommands(p *Plan) {
+	late, going := v.podWithoutRoom(), v.going()
+	for _, r := range v.underWay() {
+		v.planted(stageProgress, r.claims)
+		p.Starting = append(p.Starting, r.startingReplacements()...)
+		e := EndedCommand{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
+		fault := v.commandFailure(r)
+		missing := late(r)
+		if fault == "" && missing != "" {
+			fault = v.isStalled(r)
+		}
+		switch {
+		case fault != "":
+			e.Why = fault
+			for _, n := range r.with {
+				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !isProtected(n) && !v.isExpectedOn(n) {
+					e.Unused = append(e.Unused, n.Claim.Name)
+				}
+			}
+			p.Undo = append(p.Undo, e)
+			if !slices.ContainsFunc(r.claims, v.isReportOnly) { // else it is no failure, and the reports are about them as well
+				v.rememberFailure(e.Claims, e.Reason, fault)
+			}
+		case missing == "":
+			e.Why = fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason)
+			if v.isStaticCommand(e.Claims) {
+				e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
+			}
+			v.building[r.mark.ID] = true
+			if e.Claims = v.turn(r, going); len(e.Claims) == 0 {
+				p.Waiting = append(p.Waiting, strings.Join(namesOf(r.claims), ",")+": the budgets let no more nodes go before others are gone")
+				continue
+			}
+			p.Finish = append(p.Finish, e)
+		default:
+			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)
+			v.building[r.mark.ID] = true
+		}
+	}
+}
+
+// underWay groups marked claims and replacements by command, sorted by the first claim. Claims that are being deleted are past it.
+func (v *state) underWay() []*runningCommand {
+	byID := map[string]*runningCommand{}
+	var out []*runningCommand
+	for _, n := range v.nodes {
+		m, marked := markOf(*n.Claim)
+		if !marked || n.Deleting() {
+			continue
+		}
+		if v.aside[n.Claim.Name] != nil { // it waits, and its replacements with it
+			v.building[m.ID] = true
+			continue
+		}
+		r := byID[m.ID]
+		if r == nil {
+			r = &runningCommand{mark: m}
+			byID[m.ID] = r
+			out = append(out, r)
+		}
+		r.claims = append(r.claims, n)
+	}
+	for _, n := range v.nodes {
+		if r := byID[n.Claim.Annotations[AnnotationReplaces]]; r != nil {
+			r.with = append(r.with, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b *runningCommand) int { return cmp.Compare(a.claims[0].Claim.Name, b.claims[0].Claim.Name) })
+	return out
+}
+
+// commandFailure says why a command cannot end well, or nothing.
+func (v *state) commandFailure(r *runningCommand) string {
+	alive := 0
+	for _, n := range r.with {
+		if !n.Deleting() {
+			alive++
+		}
+	}
+	switch {
+	case r.mark.ID == "":
+		return "its mark cannot be read"
+	case alive < r.mark.Replacements:
+		return fmt.Sprintf("%d of %d replacements are gone", r.mark.Replacements-alive, r.mark.Replacements)
+	case !v.now().Before(r.mark.Since.Add(v.rules().replaceTimeout)):
+		return fmt.Sprintf("its pods had no room elsewhere within %s", v.rules().replaceTimeout)
+	}
+	if i := slices.IndexFunc(r.claims, v.isReportOnly); i >= 0 {
+		return "disruption of " + r.claims[i].Claim.Name + " is only reported by now"
+	}
+	for _, n := range r.claims {
+		if n.Node == nil || !isTainted(n.Node) {
+			return "node " + n.Name() + " was not tainted, or the taint was removed"
+		}
+		if isProtected(n) {
+			return fmt.Sprintf("node %s carries %s meanwhile", n.Name(), v1.AnnotationDoNotDisrupt)
+		}
+		if r.mark.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil {
+			continue
+		}
+		for _, p := range n.pods {
+			if p.Active() && p.Protected(v.now()) {
+				return fmt.Sprintf("pod %s carries %s meanwhile", p.Key(), v1.AnnotationDoNotDisrupt)
+			}
+		}
+	}
+	return ""
+}
+
+// startingReplacements are the replacements that have an instance and are not ready.
+func (r *runningCommand) startingReplacements() (out []string) {
+	for _, n := range r.with {
+		if n.Claim.ProviderID != "" && !n.Deleting() && !n.Initialized() && !n.ReadyForNominated() {
+			out = append(out, n.Claim.Name)
+		}
+	}
+	return out
+}
+
+// isProtected reports whether a user asks that the node stays.
+func isProtected(n *stateNode) bool {
+	return n.Node != nil && n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true"
+}
+
+func isTainted(n *cluster.Node) bool {
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
+}
+
+// podWithoutRoom returns a function that says which pod of a command still has no room on a node that is ready, or nothing.
+func (v *state) podWithoutRoom() func(*runningCommand) string {
+	why := v.podsWithoutRoomNow()
+	ready := map[string]bool{}
+	for _, h := range v.s.StateNodes() {
+		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.ReadyForNominated()
+	}
+	for _, p := range v.s.Pods { // one that is still ending may be in the way
+		if p.Terminating() && !p.Terminal() {
+			delete(ready, p.NodeName)
+		}
+	}
+	for _, x := range v.base.Existing {
+		if !ready[x.Node] {
+			why[x.Pod] = fmt.Sprintf("pod %s waits for node %s to be ready", x.Pod, x.Node)
+		}
+	}
+	left := v.unschedulableOfCommands(ready, why)
+	v.markDependentPods(why, left)
+	return func(r *runningCommand) string {
+		for _, p := range r.podsToMove() {
+			if w := why[p.Key()]; w != "" && left[p.Key()] {
+				return w
+			}
+		}
+		for _, n := range r.with {
+			if !n.Initialized() && !n.ReadyForNominated() {
+				return "replacement " + n.Claim.Name + " is not ready"
+			}
+		}
+		return ""
+	}
+}
+
+// podsToMove are the pods that need room before the command ends. Of static pools the number of nodes matters, and not where pods go.
+func (r *runningCommand) podsToMove() (out []*cluster.Pod) {
+	for _, n := range r.claims {
+		if !n.inStaticPool() {
+			out = append(out, n.moving...)
+		}
+	}
+	return out
+}
+
+// podsWithoutRoomNow says, by pod, why it has no place on a node that exists or is on its way.
+func (v *state) podsWithoutRoomNow() map[string]string {
+	why := map[string]string{}
+	for _, u := range v.base.Unplaced {
+		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
+	}
+	for _, l := range v.base.Launches {
+		for _, p := range l.Pods {
+			why[p] = "pod " + p + " waits for a node to be launched"
+		}
+	}
+	return why
+}
+
+// markDependentPods gives a reason to those pods of left that have room only once others run where the plan has them, on nodes that are not ready.
+func (v *state) markDependentPods(why map[string]string, left map[string]bool) {
+	var later, lean []cluster.Pod
+	for _, p := range v.s.Pods {
+		switch {
+		case why[p.Key()] != "":
+			later = append(later, p)
+		case left[p.Key()] && len(p.Spread)+len(p.Affinity) > 0:
+			lean = append(lean, p)
+		}
+	}
+	for _, p := range lean {
+		if i := slices.IndexFunc(later, func(other cluster.Pod) bool { return topology.DependsOn(p, other, v.s.Namespaces) }); i >= 0 {
+			why[p.Key()] = fmt.Sprintf("pod %s has room elsewhere once another has: %s", p.Key(), why[later[i].Key()])
+		}
+	}
+}
+
+// unschedulableOfCommands are the pods of commands under way that the scheduler would leave without a place on the nodes that are ready, were the
+// nodes they run on gone. Pods that wait take their places before. Those that may not be on the new node that was made for them any more are
+// given a reason.
+func (v *state) unschedulableOfCommands(ready map[string]bool, why map[string]string) map[string]bool {
+	out := map[string]bool{}
+	all := v.underWay()
+	if len(all) == 0 {
+		return out
+	}
+	unready := map[string]bool{}
+	for _, h := range v.s.StateNodes() {
+		unready[h.Name()] = !ready[h.Name()]
+	}
+	planned := v.base.NodeByPod()
+	b := newBoard(v.s, unready)
+	var moving []*cluster.Pod
+	made := map[string]bool{}
+	for _, r := range all {
+		moving = append(moving, movingOf(r.claims)...)
+		for _, n := range r.with {
+			made[n.Name()] = true
+		}
+	}
+	slices.SortFunc(moving, byKey)
+	mine := map[string]bool{}
+	for _, p := range moving {
+		mine[p.Key()] = true
+	}
+	for i := range v.s.Pods {
+		p := &v.s.Pods[i]
+		if x := b.byName[planned[p.Key()]]; x != nil && p.NodeName != x.name && !mine[p.Key()] {
+			b.applyStep(simStep{podCame, b.classOf(p), x})
+		}
+	}
+	for _, p := range b.podsBreakingSpread(moving, planned) {
+		if x := planned[p.Key()]; made[x] && why[p.Key()] == "" {
+			why[p.Key()] = fmt.Sprintf("pod %s has no room elsewhere: its spread does not allow it on node %s any more, which was made for it", p.Key(), x)
+		}
+	}
+	held := v.heldFor(b, mine)
+	for _, p := range b.unschedulableEitherWay(moving, func() []*cluster.Pod { return b.bindWithNominated(moving, planned, held) }) {
+		out[p.Key()] = true
+	}
+	return out
+}
+
+// heldFor are the sites that are held for some of the pods.
+func (v *state) heldFor(b *simulator, pods map[string]bool) (out []nominatedNode) {
+	for _, h := range v.s.StateNodes() {
+		x := b.byName[h.Name()]
+		if x == nil || !h.AwaitsNominated() {
+			continue
+		}
+		mine := slices.DeleteFunc(v.podsBy(binpack.NomineesOf(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
+		out = append(out, nominatedNode{x, mine})
+	}
+	return out
+}
+
+// podsBreakingSpread are the pods whose spread would be broken, were all where they are planned. The packer keeps pods on the nodes that were made for
+// them, where they could be then; others may have come, or stayed, meanwhile. It moves nothing.
+func (b *simulator) podsBreakingSpread(pods []*cluster.Pod, planned map[string]string) (out []*cluster.Pod) {
+	before := len(b.steps)
+	for _, p := range pods {
+		if x := b.byName[planned[p.Key()]]; x != nil {
+			b.applyStep(simStep{podCame, b.classOf(p), x})
+		}
+	}
+	for _, p := range pods {
+		if x := b.byName[planned[p.Key()]]; x != nil && !b.rulesOf(b.classOf(p)).withinSpreads(x, 0) {
+			out = append(out, p)
+		}
+	}
+	b.undoTo(before)
+	return out
+}
+
+func namesOf(list []*stateNode) []string {
+	var out []string
+	for _, n := range list {
+		out = append(out, n.Claim.Name)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,48 @@
+package disruption
+
+import "time"
+
+// Overruns counts the passes that may have been cut off by the end of the time that a function has, which loses what they learnt. Each of them
+// halves what a pass asks, so that the next ones end; where even one question is too much, nothing is asked any more, and what is under way
+// still goes on.
+type Overruns struct {
+	Times int       `json:"times,omitempty"`
+	Since time.Time `json:"since,omitzero"` // of the last of them, or since it was forgiven
+}
+
+const (
+	// forgivenAfter is after how long one of the passes that came late is not reckoned with any more.
+	forgivenAfter = time.Hour
+	// mostLate is how many passes are counted: beyond that none asks anything.
+	mostLate = 10
+
+	noTime = "passes ran out of time: for a while nothing is asked that takes long"
+)
+
+// RunLate is what a pass remembers, in place of m, as long as it may be cut off. Times is one more.
+func (m Memory) RunLate(now time.Time) Memory {
+	m.Late = m.Late.decayAt(now)
+	m.Late = Overruns{min(m.Late.Times+1, mostLate), now}
+	return m
+}
+
+// decayAt is what is left of it later.
+func (l Overruns) decayAt(now time.Time) Overruns {
+	switch {
+	case l.Times <= 0:
+		return Overruns{}
+	case l.Since.After(now): // the clock was set back
+		return Overruns{l.Times, now}
+	case now.Before(l.Since.Add(forgivenAfter)):
+		return l
+	case l.Times == 1:
+		return Overruns{}
+	}
+	return Overruns{l.Times - 1, now}
+}
+
+// reduceRules are the rules for passes that ask so much less.
+func (l Overruns) reduceRules(r disruptionRules) disruptionRules {
+	r.steps >>= l.Times
+	return r
+}

@@ -1,0 +1,59 @@
+package disruption
+
+import (
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
+)
+
+// MayEmpty are the nodes, by name, whose pods a pass may move: the volumes of these must be known to it. It says so of more nodes than a pass
+// finds candidates, because it looks at nothing that must be reckoned out, and of none whose pods stay for sure.
+func MayEmpty(s cluster.Snapshot) map[string]bool {
+	on := map[string][]cluster.Pod{}
+	for _, p := range s.Pods {
+		if p.NodeName != "" && !p.Terminal() {
+			on[p.NodeName] = append(on[p.NodeName], p)
+		}
+	}
+	reasons := reasonsToMove(s)
+	obstacles := s.Obstacles()
+	out := map[string]bool{}
+	for _, h := range s.StateNodes() {
+		if h.Claim == nil || !h.Initialized() {
+			continue
+		}
+		drifts := h.Claim.Is(v1.ConditionDrifted) && reasons[h.Pool()][v1.DisruptionDrifted]
+		if _, marked := markOf(*h.Claim); !marked {
+			word, _ := obstacles.Of(on[h.Name()])
+			switch {
+			case !drifts && !reasons[h.Pool()][v1.DisruptionUnderutilized]:
+				continue
+			case word != "" && !(drifts && h.Claim.TerminationGrace != nil):
+				continue
+			}
+		}
+		out[h.Name()] = true
+	}
+	return out
+}
+
+// reasonsToMove are why pods of nodes of a pool may be moved now, by the pool's name. Nodes of static pools are replaced whatever pods they have.
+func reasonsToMove(s cluster.Snapshot) map[string]map[v1.DisruptionReason]bool {
+	counts := budgets.CountNodes(s)
+	out := map[string]map[v1.DisruptionReason]bool{}
+	for _, p := range s.Pools {
+		if p.Static {
+			continue
+		}
+		allowed := func(reason v1.DisruptionReason) bool {
+			n, err := budgets.AllowedDisruptions(p.Disruption, reason, counts[p.Name].Total, s.Now)
+			return n > 0 && err == nil
+		}
+		out[p.Name] = map[v1.DisruptionReason]bool{
+			v1.DisruptionDrifted: allowed(v1.DisruptionDrifted),
+			v1.DisruptionUnderutilized: !p.Disruption.Never && p.Disruption.Policy != string(v1.ConsolidationWhenEmpty) &&
+				allowed(v1.DisruptionUnderutilized),
+		}
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Access is what EKS says of a cluster, as far as it decides whether the functions can get in.
+type Access struct {
+	Name, Region, Role string // of the cluster, and the ARN of the role that setup runs with
+	Found              bool
+	Status, Mode       string // ACTIVE; API, API_AND_CONFIG_MAP or CONFIG_MAP
+	Endpoint           string
+	Public             bool
+	CIDRs              []string // from which a public endpoint may be reached
+	Inside             bool     // the functions run in subnets of a VPC, from which they may reach a private endpoint
+}
+
+// CheckAccess says what has to be changed before Joiner can work with the cluster; nil when nothing. It is asked before anything is
+// made, so that a deployment does not fail halfway.
+func (a Access) CheckAccess() error {
+	update := "aws eks update-cluster-config --region " + a.Region + " --name " + a.Name
+	switch {
+	case !a.Found:
+		return fmt.Errorf("there is no EKS cluster %s in %s: correct clusterName in cdk.json, or deploy to the region of the cluster", a.Name, a.Region)
+	case a.Status != "ACTIVE" && a.Status != "UPDATING":
+		return fmt.Errorf("cluster %s is %s: wait until it is ACTIVE and deploy again", a.Name, a.Status)
+	case a.Mode != "API" && a.Mode != "API_AND_CONFIG_MAP":
+		return fmt.Errorf("cluster %s has the authentication mode CONFIG_MAP, which knows no access entries, and Joiner's functions and nodes need them. "+
+			"Add them (the aws-auth ConfigMap goes on working; there is no way back to CONFIG_MAP alone) and deploy again: "+
+			"%s --access-config authenticationMode=API_AND_CONFIG_MAP", a.Name, update)
+	case !a.Public && !a.Inside:
+		return fmt.Errorf("the API server of cluster %s has no public endpoint, and Joiner's functions run outside its VPC: "+
+			"set vpcID and subnetIDs in cdk.json, or open the endpoint: %s --resources-vpc-config endpointPublicAccess=true,endpointPrivateAccess=true",
+			a.Name, update)
+	}
+	return nil
+}
+
+// reachCluster makes sure that the cluster answers and lets setup in. A new access entry needs a moment until it counts, so a refusal
+// is believed only when it lasts.
+func (s *Setup) reachCluster(ctx context.Context) error {
+	if err := s.Access.CheckAccess(); err != nil {
+		return err
+	}
+	return s.pollUntil(ctx, s.Patience, func(ctx context.Context) (error, bool, error) {
+		_, _, err := s.Cluster.Get(ctx, definitions+"/nodepools.karpenter.sh")
+		if err == nil {
+			return nil, true, nil
+		}
+		return s.Access.explainUnreachable(err), false, nil
+	})
+}
+
+// explainUnreachable says what is wrong and what to do when the API server cannot be asked.
+func (a Access) explainUnreachable(err error) error {
+	_, answered := errors.AsType[*apierrors.StatusError](err)
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("cluster %s does not know the role %s: its access entry is missing, or belongs to a role of that name that was deleted. "+
+			"The stack makes it as SetupAccess; look with: aws eks describe-access-entry --region %s --cluster-name %s --principal-arn %s: %w",
+			a.Name, a.Role, a.Region, a.Name, a.Role, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("cluster %s knows the role %s and gives it no rights: its access entry lacks the policy AmazonEKSClusterAdminPolicy; mend it with: "+
+			"aws eks associate-access-policy --region %s --cluster-name %s --principal-arn %s --access-scope type=cluster "+
+			"--policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy: %w", a.Name, a.Role, a.Region, a.Name, a.Role, err)
+	case !answered && a.Inside:
+		return fmt.Errorf("cannot reach the API server of cluster %s at %s from the subnets of the functions: its security group must admit TCP 443 from theirs, "+
+			"the subnets must be in its VPC or routed to it, and the VPC needs DNS hostnames and DNS support: %w", a.Name, a.Endpoint, err)
+	case !answered:
+		from := "every address"
+		if len(a.CIDRs) > 0 {
+			from = strings.Join(a.CIDRs, ", ")
+		}
+		return fmt.Errorf("cannot reach the API server of cluster %s at %s; its public endpoint admits %s, and Lambda calls from any address: %w",
+			a.Name, a.Endpoint, from, err)
+	}
+	return fmt.Errorf("ask the API server of cluster %s: %w", a.Name, err)
+}

@@ -1,0 +1,157 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/install"
+)
+
+// Where the objects are served that carry finalizers of ours.
+const (
+	claims  = "/apis/karpenter.sh/v1/nodeclaims"
+	classes = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
+	nodes   = "/api/v1/nodes"
+)
+
+// looksPerWake spares lifecycle, which does all there is to do each time, and queues what comes meanwhile.
+const looksPerWake = 10
+
+// RemoveFromCluster takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first, within the time
+// given. May be repeated.
+func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.Duration) error {
+	if !s.Access.Found || s.Cluster == nil {
+		s.Log.Info("the cluster is gone, and everything in it with it")
+		return nil
+	}
+	if err := s.reachCluster(ctx); err != nil {
+		return err
+	}
+	s.Push = install.Address{} // nobody answers any more
+	if _, err := s.applyWebhook(ctx); err != nil {
+		return err
+	}
+	// The finalizers and NodeClaims of a Karpenter that works here look like ours, and are not ours to touch.
+	holder, err := s.karpenterLeader(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Observe || holder != "" {
+		s.Log.Info("nodes, NodeClaims and finalizers stay as they are", "observe", s.Observe, "leader", holder)
+		return nil
+	}
+	if drain {
+		return s.drainNodes(ctx, within)
+	}
+	return s.releaseNodes(ctx)
+}
+
+// releaseNodes leaves the nodes running and takes our finalizers off, so that nothing waits for a function that is gone. What is
+// being deleted goes at once then, and its instance stays: such are named in the log.
+func (s *Setup) releaseNodes(ctx context.Context) error {
+	for _, of := range []struct{ path, finalizer string }{
+		{claims, karpv1.FinalizerTermination}, {nodes, karpv1.FinalizerTermination}, {classes, awsv1.FinalizerTermination},
+	} {
+		var held []*unstructured.Unstructured
+		err := s.Cluster.List(ctx, of.path, func(o *unstructured.Unstructured) error {
+			if slices.Contains(o.GetFinalizers(), of.finalizer) {
+				held = append(held, o)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, o := range held {
+			if err := s.removeFinalizer(ctx, of.path+"/"+o.GetName(), o, of.finalizer); err != nil {
+				return err
+			}
+		}
+		s.Log.Info("took finalizers off", "path", of.path, "objects", len(held))
+	}
+	return nil
+}
+
+// removeFinalizer takes one finalizer off an object, whatever others do to it meanwhile.
+func (s *Setup) removeFinalizer(ctx context.Context, path string, o *unstructured.Unstructured, finalizer string) error {
+	if o.GetDeletionTimestamp() != nil {
+		s.Log.Warn("let go of an object that is being deleted; look for its instance", "path", path)
+	}
+	const tries = 5
+	for try := 1; ; try++ {
+		rest := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == finalizer })
+		err := s.Cluster.Patch(ctx, path, map[string]any{"metadata": map[string]any{"finalizers": rest, "resourceVersion": o.GetResourceVersion()}})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) || try == tries {
+			return err
+		}
+		found := false
+		if o, found, err = s.Cluster.Get(ctx, path); err != nil || !found || !slices.Contains(o.GetFinalizers(), finalizer) {
+			return err
+		}
+	}
+}
+
+// drainNodes deletes every NodeClaim and waits until lifecycle has drained and ended the nodes, at most for the time given; then it
+// does what keep does for what is left, the classes. Its error names the claims that were not done.
+func (s *Setup) drainNodes(ctx context.Context, within time.Duration) error {
+	looks := 0
+	err := s.pollUntil(ctx, within, func(ctx context.Context) (error, bool, error) {
+		left, err := s.deleteClaims(ctx)
+		if err != nil || len(left) == 0 {
+			return nil, err == nil, err
+		}
+		if looks%looksPerWake == 0 {
+			if err := s.Lifecycle.Wake(ctx); err != nil {
+				return nil, false, err
+			}
+		}
+		looks++
+		return unfinishedNames(left, within), false, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.releaseNodes(ctx)
+}
+
+// deleteClaims deletes the claims that nobody deletes yet, and returns all that are there with what holds them.
+func (s *Setup) deleteClaims(ctx context.Context) (left []string, err error) {
+	var fresh []string
+	err = s.Cluster.List(ctx, claims, func(o *unstructured.Unstructured) error {
+		line := o.GetName()
+		if o.GetDeletionTimestamp() == nil {
+			fresh = append(fresh, o.GetName())
+		} else if state, done := conditionText(o, karpv1.ConditionDrained); state != "" && !done {
+			line += " (" + state + ")"
+		}
+		left = append(left, line)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range fresh {
+		if err := s.Cluster.Delete(ctx, claims+"/"+name); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+func unfinishedNames(left []string, within time.Duration) error {
+	const named = 10
+	some := left[:min(named, len(left))]
+	return fmt.Errorf("%d NodeClaims are not drained within %s: %s. Look at their events, mend what blocks them (a PodDisruptionBudget, "+
+		"a pod with do-not-disrupt) and delete the stack again, or deploy it with onDelete=keep first", len(left), within, strings.Join(some, ", "))
+}

@@ -1,0 +1,209 @@
+// Package buffers turns CapacityBuffers into the pods that they keep room for.
+//
+// It knows how many pods a buffer stands for and what its status says. It refuses to know where they go: they are packed like any
+// other pod. A buffer with a strategy that is not ours is left alone altogether.
+package buffers
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/resources"
+)
+
+// mostPods bounds the pods of one buffer; more are a mistake in its limits.
+const mostPods = 10_000
+
+// Buffer is a CapacityBuffer with what it refers to.
+type Buffer struct {
+	Object     *v1beta1.CapacityBuffer
+	Template   *cluster.Pod // a pod as the template or the workload would make it; nil if there is none of that name
+	Generation int64        // of the template
+	Scale      int32        // pods that the workload has
+}
+
+// VirtualPods are the pods that the buffers stand for, sorted. There are no such pods: they are marked as virtual.
+func VirtualPods(buffers []Buffer) []cluster.Pod {
+	var out []cluster.Pod
+	for _, b := range buffers {
+		n, why := b.replicaCount()
+		if why.reason != v1beta1.ReasonResolved {
+			continue
+		}
+		for i := range n {
+			out = append(out, b.virtualPod(i+1))
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (b Buffer) virtualPod(i int32) cluster.Pod {
+	p := *b.Template
+	p.Namespace, p.Name, p.UID = b.Object.Namespace, b.podName(i), fmt.Sprintf("%s-%d", b.Object.UID, i)
+	p.Created, p.Started, p.Deleting = b.Object.CreationTimestamp.UTC(), time.Time{}, time.Time{}
+	p.Priority, p.Critical, p.Owner = math.MinInt32, false, cluster.OwnerNone
+	p.Phase, p.NodeName, p.Nominated, p.DoNotDisrupt, p.Ready = "", "", "", "", false
+	p.VolumeZones, p.Volumes, p.UnreadClaims = nil, nil, nil
+	p.Unscheduled, p.Virtual = true, true
+	return p
+}
+
+func (b Buffer) podName(i int32) string {
+	return fmt.Sprintf("capacity-buffer-%s-%d", b.Object.Name, i)
+}
+
+// conditionReason is the reason and message of a condition.
+type conditionReason struct{ reason, message string }
+
+// replicaCount is how many pods the buffer stands for: the larger of replicas and percentage, bounded by the limits; with limits alone
+// as many as they hold.
+func (b Buffer) replicaCount() (int32, conditionReason) {
+	spec := &b.Object.Spec
+	if problem := b.findProblem(); problem.reason != "" {
+		return 0, problem
+	}
+	resolved := conditionReason{reason: v1beta1.ReasonResolved}
+	wants := int64(-1) // nothing said
+	if spec.Replicas != nil {
+		wants = int64(*spec.Replicas)
+	}
+	if spec.Percentage != nil {
+		wants = max(wants, (int64(b.Scale)*int64(*spec.Percentage)+99)/100)
+	}
+	holds, limited := b.limitReplicas()
+	switch {
+	case wants < 0 && !limited:
+		wants = 0
+	case wants < 0 || limited && holds < wants:
+		wants = holds
+	}
+	if wants > mostPods {
+		resolved.message = fmt.Sprintf("it stands for %d pods, of which %d are kept room for", wants, mostPods)
+		wants = mostPods
+	}
+	return int32(wants), resolved
+}
+
+// findProblem says why the buffer stands for nothing, with an empty reason if it does not.
+func (b Buffer) findProblem() conditionReason {
+	spec := &b.Object.Spec
+	switch {
+	case !b.Object.Mine():
+		return conditionReason{v1beta1.ReasonResolutionFailed, "its provisioning strategy belongs to somebody else"}
+	case b.Object.DeletionTimestamp != nil:
+		return conditionReason{v1beta1.ReasonResolutionFailed, "it is being deleted"}
+	case spec.PodTemplateRef == nil && spec.ScalableRef == nil:
+		return conditionReason{v1beta1.ReasonResolutionFailed, "it names neither a podTemplateRef nor a scalableRef"}
+	case spec.PodTemplateRef != nil && b.Template == nil:
+		return conditionReason{v1beta1.ReasonPodTemplateNotFound, "there is no PodTemplate " + b.Object.Namespace + "/" + spec.PodTemplateRef.Name}
+	case spec.ScalableRef != nil && !IsScalable(spec.ScalableRef):
+		return conditionReason{v1beta1.ReasonResolutionFailed, fmt.Sprintf("scalableRef names a %s of group %q: only Deployment, StatefulSet and ReplicaSet of group apps are supported",
+			spec.ScalableRef.Kind, spec.ScalableRef.APIGroup)}
+	case spec.ScalableRef != nil && b.Template == nil:
+		return conditionReason{v1beta1.ReasonScalableRefNotFound, "there is no " + spec.ScalableRef.Kind + " " + b.Object.Namespace + "/" + spec.ScalableRef.Name}
+	}
+	return conditionReason{}
+}
+
+// IsScalable reports whether the workload is of a kind that a buffer may name.
+func IsScalable(r *v1beta1.ScalableRef) bool {
+	return (r.APIGroup == "" || r.APIGroup == "apps") && slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet"}, r.Kind)
+}
+
+// limitReplicas is how many of the pods the limits hold, judged by the resources that both name.
+func (b Buffer) limitReplicas() (pods int64, limited bool) {
+	pods = math.MaxInt64
+	for name, q := range b.Object.Spec.Limits { // the smallest quotient, so the order does not matter
+		need, have := b.Template.Need.Get(string(name)), q.Value()
+		if string(name) == resources.CPU {
+			have = q.MilliValue()
+		}
+		if need > 0 {
+			pods, limited = min(pods, max(0, have/need)), true
+		}
+	}
+	if !limited {
+		return 0, len(b.Object.Spec.Limits) > 0 && b.Object.Spec.Replicas == nil && b.Object.Spec.Percentage == nil
+	}
+	return pods, true
+}
+
+// PlacedPods are the pods that a plan gives room that is there already.
+func PlacedPods(p plan.Plan) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range p.Existing {
+		out[e.Pod] = true
+	}
+	return out
+}
+
+// UpdateStatus brings the buffer's status up to date and reports whether anything changed. placed are the pods for which there is room
+// already, as the last plan has it; nil if nobody packed, which leaves the word of whoever did.
+func UpdateStatus(b Buffer, placed map[string]bool, now time.Time) bool {
+	if !b.Object.Mine() || b.Object.DeletionTimestamp != nil {
+		return false
+	}
+	before := b.Object.Status.DeepCopy()
+	s := &b.Object.Status
+	n, why := b.replicaCount()
+	ready := why.reason == v1beta1.ReasonResolved
+	strategy := v1beta1.StrategyActive
+	s.ProvisioningStrategy, s.PodTemplateRef, s.PodTemplateGeneration, s.Replicas = &strategy, nil, nil, nil
+	if ready {
+		s.Replicas = &n
+		if b.Object.Spec.PodTemplateRef != nil {
+			s.PodTemplateRef, s.PodTemplateGeneration = b.Object.Spec.PodTemplateRef.DeepCopy(), &b.Generation
+		}
+	}
+	set := func(condition string, is bool, f conditionReason) {
+		c := metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: f.reason, Message: f.message,
+			ObservedGeneration: b.Object.Generation, LastTransitionTime: metav1.NewTime(now)}
+		if is {
+			c.Status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	set(v1beta1.ConditionReadyForProvisioning, ready, why)
+	switch {
+	case !ready:
+		set(v1beta1.ConditionProvisioning, false, conditionReason{v1beta1.ReasonNotReadyForProvisioning, why.message})
+	case n == 0:
+		set(v1beta1.ConditionProvisioning, false, conditionReason{reason: v1beta1.ReasonBufferEmpty})
+	case placed != nil:
+		is, f := b.fitsLimits(n, placed)
+		set(v1beta1.ConditionProvisioning, is, f)
+	}
+	return !equality.Semantic.DeepEqual(before, s)
+}
+
+func (b Buffer) fitsLimits(n int32, placed map[string]bool) (bool, conditionReason) {
+	var missing []string
+	for i := range n {
+		if name := b.podName(i + 1); !placed[b.Object.Namespace+"/"+name] {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return true, conditionReason{reason: v1beta1.ReasonFitsExistingCapacity}
+	}
+	const most = 3
+	text := strings.Join(missing[:min(most, len(missing))], ", ")
+	if len(missing) > most {
+		text += fmt.Sprintf(" and %d more", len(missing)-most)
+	}
+	return false, conditionReason{v1beta1.ReasonRequiresNewCapacity, "no room yet for " + text}
+}

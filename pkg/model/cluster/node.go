@@ -1,0 +1,222 @@
+package cluster
+
+import (
+	"strings"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// Taint is a taint of a node or pool.
+type Taint struct {
+	Key    string `json:"key"`
+	Value  string `json:"value,omitempty"`
+	Effect string `json:"effect"` // NoSchedule, PreferNoSchedule, NoExecute
+}
+
+// String prints the taint as kubectl does.
+func (t Taint) String() string {
+	if t.Value == "" {
+		return t.Key + ":" + t.Effect
+	}
+	return t.Key + "=" + t.Value + ":" + t.Effect
+}
+
+// IsNomination reports whether the taint keeps a new node for the pods it was planned for.
+func (t Taint) IsNomination() bool { return t.Key == api.TaintHold }
+
+// Ephemeral reports whether the taint goes away by itself while a node starts.
+func (t Taint) Ephemeral() bool {
+	switch t.Key {
+	case "node.kubernetes.io/not-ready":
+		return t.Effect == "NoSchedule" || t.Effect == "NoExecute"
+	case "node.kubernetes.io/unreachable":
+		return t.Effect == "NoSchedule"
+	case "node.cloudprovider.kubernetes.io/uninitialized":
+		return t.Effect == "NoSchedule" && t.Value == "true"
+	case api.TaintUnregistered:
+		return t.Effect == "NoExecute"
+	}
+	return strings.HasPrefix(t.Key, "readiness.k8s.io/")
+}
+
+// Toleration is a toleration of a pod.
+type Toleration struct {
+	Key      string `json:"key,omitempty"`      // empty with operator Exists tolerates every key
+	Operator string `json:"operator,omitempty"` // Equal (also when empty) or Exists
+	Value    string `json:"value,omitempty"`
+	Effect   string `json:"effect,omitempty"` // empty for every effect
+}
+
+// Tolerates reports whether the toleration covers the taint.
+func (t Toleration) Tolerates(taint Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	if t.Operator == "Exists" {
+		return true
+	}
+	return t.Key != "" && t.Value == taint.Value
+}
+
+// Untolerated returns the taints that none of the tolerations covers.
+func Untolerated(taints []Taint, tolerations []Toleration) []Taint {
+	var out []Taint
+	for _, t := range taints {
+		covered := false
+		for _, tol := range tolerations {
+			covered = covered || tol.Tolerates(t)
+		}
+		if !covered {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Node is a Node object as read.
+type Node struct {
+	Name        string            `json:"name"`
+	UID         string            `json:"uid,omitempty"`
+	ProviderID  string            `json:"providerID,omitempty"`
+	Created     time.Time         `json:"created"`
+	Deleting    time.Time         `json:"deleting,omitzero"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"` // of karpenter.sh and joiner.sh only
+	Taints      []Taint           `json:"taints,omitempty"`
+	Capacity    resources.List    `json:"capacity"`
+	Allocatable resources.List    `json:"allocatable"`
+	Ready       bool              `json:"ready"`
+	ReadySince  time.Time         `json:"readySince,omitzero"`  // last transition of the Ready condition
+	Finalizer   bool              `json:"finalizer,omitempty"`  // carries karpenter.sh/termination
+	Conditions  []Condition       `json:"conditions,omitempty"` // type, status and since only, sorted by type
+
+	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no limit.
+	VolumeLimits map[string]int64 `json:"volumeLimits,omitempty"`
+}
+
+// Claim is a NodeClaim as read.
+type Claim struct {
+	Name             string            `json:"name"`
+	UID              string            `json:"uid,omitempty"`
+	Version          string            `json:"version,omitempty"` // resourceVersion, for optimistic concurrency
+	Generation       int64             `json:"generation,omitempty"`
+	Pool             string            `json:"pool,omitempty"`    // label karpenter.sh/nodepool
+	PoolUID          string            `json:"poolUID,omitempty"` // of the NodePool that owns it, empty for a claim made by hand
+	Class            string            `json:"class"`
+	Created          time.Time         `json:"created"`
+	Deleting         time.Time         `json:"deleting,omitzero"`
+	Finalizer        bool              `json:"finalizer,omitempty"`
+	Labels           map[string]string `json:"labels,omitempty"`
+	Annotations      map[string]string `json:"annotations,omitempty"`
+	Requirements     requirements.Set  `json:"requirements"`
+	Requests         resources.List    `json:"requests"`
+	Taints           []Taint           `json:"taints,omitempty"`
+	StartupTaints    []Taint           `json:"startupTaints,omitempty"`
+	ExpireAfter      time.Duration     `json:"expireAfter,omitempty"`      // 0 for Never
+	TerminationGrace *time.Duration    `json:"terminationGrace,omitempty"` // nil for no limit
+
+	ProviderID  string         `json:"providerID,omitempty"`
+	NodeName    string         `json:"nodeName,omitempty"`
+	ImageID     string         `json:"imageID,omitempty"`
+	Capacity    resources.List `json:"capacity"`
+	Allocatable resources.List `json:"allocatable"`
+	Conditions  []Condition    `json:"conditions,omitempty"` // sorted by type
+
+	LastPodEvent time.Time `json:"lastPodEvent,omitzero"` // when a pod last came, ended or began to end on its node, in whole seconds
+}
+
+// Condition is a status condition.
+type Condition struct {
+	Type    string    `json:"type"`
+	Status  string    `json:"status"` // True, False, Unknown
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // last change of Status
+}
+
+// Expired reports whether the claim is older than its expireAfter.
+func (c Claim) Expired(now time.Time) bool {
+	return c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter))
+}
+
+// Overdue reports whether no node registered for the launched claim within the limit, so that lifecycle ends it when it looks next
+// . A limit of 0 is none.
+func (c Claim) Overdue(now time.Time, limit time.Duration) bool {
+	k := c.Condition(api.ConditionRegistered)
+	return limit > 0 && c.Is(api.ConditionLaunched) && k.Status != "True" && !now.Before(k.Since.Add(limit))
+}
+
+// Deadline is when draining the claim's node ends by force, as the annotation on it says; zero when it says nothing.
+func (c Claim) Deadline() time.Time {
+	t, err := time.Parse(time.RFC3339, c.Annotations[api.AnnotationTerminationTimestamp])
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// lingersAfter is how long a drain, or what comes after it, may take before nobody stays only to watch it.
+const lingersAfter = 5 * time.Minute
+
+// BlockedForLong reports whether the claim has been drained, or has ended after that, for so long that the next look at it may wait for the
+// schedule, unless there is something to do: somebody's pods do not let its node go, which may last for days.
+func (c Claim) BlockedForLong(now time.Time) bool {
+	k := c.Condition(api.ConditionDrained)
+	return !c.Deleting.IsZero() && (k.Status == "True" || k.Reason == api.ReasonDraining) && !now.Before(k.Since.Add(lingersAfter))
+}
+
+// Is reports whether the condition is True.
+func (c Claim) Is(condition string) bool { return c.Condition(condition).Status == "True" }
+
+// Condition returns the condition of that type. A missing one is Unknown since the claim was made.
+func (c Claim) Condition(condition string) Condition {
+	for _, k := range c.Conditions {
+		if k.Type == condition {
+			return k
+		}
+	}
+	return Condition{Type: condition, Status: "Unknown", Since: c.Created}
+}
+
+// Instance is an EC2 instance that carries the cluster's tag.
+type Instance struct {
+	ID             string    `json:"id"`
+	State          string    `json:"state"` // pending, running, stopping, stopped, shutting-down, terminated
+	Type           string    `json:"type"`
+	Zone           string    `json:"zone"`
+	CapacityType   string    `json:"capacityType"`
+	ImageID        string    `json:"imageID,omitempty"`
+	Launched       time.Time `json:"launched"`
+	Claim          string    `json:"claim,omitempty"`    // name of the NodeClaim, from its tag
+	ClaimUID       string    `json:"claimUID,omitempty"` // its UID, from its tag
+	Batch          string    `json:"batch,omitempty"`    // of claims that it was launched for one of, from its tag
+	NodeName       string    `json:"nodeName,omitempty"` // private DNS name
+	SubnetID       string    `json:"subnetID,omitempty"`
+	SecurityGroups []string  `json:"securityGroups,omitempty"` // ids, sorted
+	Reservation    string    `json:"reservation,omitempty"`    // capacity reservation that it is in
+	Partition      int32     `json:"partition,omitempty"`      // of its placement group, 0 for none
+	Tags           []string  `json:"tags,omitempty"`           // keys, sorted
+}
+
+// Impairment is a status check of EC2 that an instance fails.
+type Impairment struct {
+	Instance string    `json:"instance"`
+	System   bool      `json:"system,omitempty"` // the host's check, not the instance's own
+	Since    time.Time `json:"since"`
+}
+
+// ScheduledChange is a date on which EC2 reboots, stops or retires an instance, or works on its host.
+type ScheduledChange struct {
+	Instance string    `json:"instance"`
+	Code     string    `json:"code"` // such as instance-retirement
+	At       time.Time `json:"at"`   // when that may begin; zero where EC2 does not say
+}
+
+// ProviderID is the id under which Kubernetes knows the instance.
+func (i Instance) ProviderID() string { return "aws:///" + i.Zone + "/" + i.ID }
+
+// Gone reports whether the instance runs no more and will not come back.
+func (i Instance) Gone() bool { return i.State == "shutting-down" || i.State == "terminated" }

@@ -1,0 +1,38 @@
+package cluster
+
+import (
+	"encoding/json"
+	"slices"
+
+	api "joiner/pkg/api/v1"
+)
+
+// Disruption is the id of the disruption by which the claim goes, empty for none.
+func (c Claim) Disruption() string {
+	var mark struct{ ID string }
+	if json.Unmarshal([]byte(c.Annotations[api.AnnotationDisruptionCommand]), &mark) != nil {
+		return ""
+	}
+	return mark.ID
+}
+
+// AwaitsNominated reports whether the host is kept for pods that are to be evicted elsewhere: it has the hold it was born with, or has no node yet.
+func (h StateNode) AwaitsNominated() bool {
+	return h.Claim != nil && h.Claim.Annotations[api.AnnotationNominatedOwners] != "" && !h.MarkedForDeletion() && (h.Node == nil || slices.ContainsFunc(h.Node.Taints, Taint.IsNomination))
+}
+
+// ReadyForNominated reports whether the held node lacks nothing but pods: only its hold keeps it from being initialized.
+func (h StateNode) ReadyForNominated() bool {
+	if !h.AwaitsNominated() || !h.Registered() || !h.Node.Ready {
+		return false
+	}
+	for _, name := range h.Claim.Requests.Names() {
+		if h.Node.Allocatable.Get(name) == 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(h.Node.Taints, func(t Taint) bool {
+		started := !slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+		return t.Ephemeral() || t.IsNomination() && t.Value == api.HoldAtBoot || !t.IsNomination() && !started
+	})
+}

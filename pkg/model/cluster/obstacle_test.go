@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+
+	"joiner/pkg/model/requirements"
+)
+
+// What a PodDisruptionBudget has against the eviction of a pod: now, and for as long as it is as it is.
+func TestWhichBudgetsHoldPodsBack(t *testing.T) {
+	none := Budget{Namespace: "default", Selector: selects("app", "a")}
+	never := none
+	never.FullyBlocking = true
+	always := never
+	always.AlwaysAllowUnready = true
+	one, other, elsewhere, empty := none, none, never, never
+	one.DisruptionsAllowed = 1
+	other.Selector, elsewhere.Namespace, empty.Selector = selects("app", "b"), "elsewhere", nil
+	unready := Pod{Namespace: "default", Name: "a", NodeName: "n", Labels: map[string]string{"app": "a"}}
+	with := func(f func(*Pod)) Pod { p := unready; p.Ready = true; f(&p); return p }
+	ready := with(func(*Pod) {})
+	tolerates := Toleration{Key: "karpenter.sh/disrupted", Operator: "Exists"}
+	for _, c := range []struct {
+		name       string
+		pod        Pod
+		budgets    []Budget
+		now, never bool
+	}{
+		{"none", ready, nil, false, false},
+		{"one that allows another", ready, []Budget{one}, false, false},
+		{"one without room", ready, []Budget{none}, true, false},
+		{"the same, a pod that is not ready", unready, []Budget{none}, true, false},
+		{"one that never has room", ready, []Budget{never}, true, true},
+		{"the same, a pod that is not ready", unready, []Budget{never}, true, true},
+		{"one that always lets unready pods go", unready, []Budget{always}, false, false},
+		{"the same, a ready pod", ready, []Budget{always}, true, true},
+		{"two", ready, []Budget{one, one}, true, true},
+		{"two that always let unready pods go", unready, []Budget{always, always}, true, true},
+		{"of other pods", ready, []Budget{other, elsewhere, empty}, false, false},
+		{"a pod that tolerates the taint of drained nodes", with(func(p *Pod) { p.Tolerations = []Toleration{tolerates} }), []Budget{never}, false, false},
+		{"a static pod", with(func(p *Pod) { p.Owner = OwnerNode }), []Budget{never}, false, false},
+		{"a pod of a DaemonSet", with(func(p *Pod) { p.Owner = OwnerDaemonSet }), []Budget{never}, true, true},
+		{"a pod that has ended", with(func(p *Pod) { p.Phase = "Failed" }), []Budget{never}, false, false},
+		{"a pod that is ending", with(func(p *Pod) { p.Deleting = noon }), []Budget{never}, false, false},
+	} {
+		s := Snapshot{Now: noon, Budgets: c.budgets}
+		if word, why := s.Obstacles().Of([]Pod{c.pod}); (word == PodBudgeted) != c.now || (word == "") == c.now {
+			t.Errorf("%s: %q %q", c.name, word, why)
+		}
+		if got := s.Unevictable(c.pod); got != c.never {
+			t.Errorf("%s: nobody may evict it: %t", c.name, got)
+		}
+	}
+}
+
+// A pod that asks not to be disrupted is an obstacle whoever makes it, unless it has ended, is ending, or asked for a while that is over.
+func TestWhichPodsAreObstacles(t *testing.T) {
+	asks := Pod{Namespace: "default", Name: "a", NodeName: "n", DoNotDisrupt: "true", Started: noon.Add(-time.Hour)}
+	with := func(f func(*Pod)) Pod { p := asks; f(&p); return p }
+	for _, c := range []struct {
+		name string
+		pod  Pod
+		want string
+	}{
+		{"for good", asks, Protected},
+		{"of a DaemonSet", with(func(p *Pod) { p.Owner = OwnerDaemonSet }), Protected},
+		{"static", with(func(p *Pod) { p.Owner = OwnerNode }), Protected},
+		{"of the taint", with(func(p *Pod) { p.Tolerations = []Toleration{{Operator: "Exists"}} }), Protected},
+		{"for two hours", with(func(p *Pod) { p.DoNotDisrupt = "2h" }), Protected},
+		{"for an hour", with(func(p *Pod) { p.DoNotDisrupt = "1h" }), ""},
+		{"not", with(func(p *Pod) { p.DoNotDisrupt = "false" }), ""},
+		{"ended", with(func(p *Pod) { p.Phase = "Succeeded" }), ""},
+		{"ending", with(func(p *Pod) { p.Deleting = noon }), ""},
+	} {
+		s := Snapshot{Now: noon}
+		if word, _ := s.Obstacles().Of([]Pod{{Namespace: "default", Name: "other"}, c.pod}); word != c.want {
+			t.Errorf("%s: %q, want %q", c.name, word, c.want)
+		}
+	}
+}
+
+func selects(key string, values ...string) *Selector {
+	return &Selector{Requirements: []requirements.Requirement{requirements.Of(key, values...)}}
+}

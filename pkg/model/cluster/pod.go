@@ -1,0 +1,184 @@
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// Pod is what matters of a pod for placing, draining and counting it.
+type Pod struct {
+	Namespace    string            `json:"namespace"`
+	Name         string            `json:"name"`
+	UID          string            `json:"uid,omitempty"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Created      time.Time         `json:"created"`
+	Started      time.Time         `json:"started,omitzero"` // status.startTime
+	Priority     int32             `json:"priority,omitempty"`
+	Critical     bool              `json:"critical,omitempty"` // priority class system-cluster-critical or system-node-critical
+	Owner        Owner             `json:"owner,omitempty"`
+	Controller   string            `json:"controller,omitempty"` // UID of the object that makes another pod in its stead, empty for none
+	Phase        string            `json:"phase,omitempty"`      // Pending, Running, Succeeded, Failed
+	Ready        bool              `json:"ready,omitempty"`
+	NodeName     string            `json:"nodeName,omitempty"`
+	Nominated    string            `json:"nominated,omitempty"`    // status.nominatedNodeName
+	Unscheduled  bool              `json:"unscheduled,omitempty"`  // the scheduler said PodScheduled=False, reason Unschedulable
+	Deleting     time.Time         `json:"deleting,omitzero"`      // deletionTimestamp, which already contains the grace period
+	GraceSec     int64             `json:"graceSec,omitempty"`     // terminationGracePeriodSeconds
+	DoNotDisrupt string            `json:"doNotDisrupt,omitempty"` // value of the annotation karpenter.sh/do-not-disrupt
+	DeletionCost int32             `json:"deletionCost,omitempty"` // annotation controller.kubernetes.io/pod-deletion-cost
+
+	Need         resources.List               `json:"need"` // requests, one pods unit included
+	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
+	NodeAffinity [][]requirements.Requirement `json:"nodeAffinity,omitempty"` // required terms, any one of which must hold
+	NodePrefers  []WeightedRequirements       `json:"nodePrefers,omitempty"`
+	Tolerations  []Toleration                 `json:"tolerations,omitempty"`
+	Holds        []string                     `json:"holds,omitempty"` // values of the taint joiner.sh/nominated-pods-only that it tolerates, beside Tolerations
+	Spread       []Spread                     `json:"spread,omitempty"`
+	Affinity     []AffinityTerm               `json:"affinity,omitempty"`     // required
+	AntiAffinity []AffinityTerm               `json:"antiAffinity,omitempty"` // required
+	Prefers      []WeightedAffinityTerm       `json:"prefers,omitempty"`      // preferred pod affinity
+	Avoids       []WeightedAffinityTerm       `json:"avoids,omitempty"`       // preferred pod anti-affinity
+	HostPorts    []HostPort                   `json:"hostPorts,omitempty"`
+	VolumeZones  [][]requirements.Requirement `json:"volumeZones,omitempty"` // alternatives that its volumes allow, none for no limit
+	Volumes      []Volume                     `json:"volumes,omitempty"`     // sorted by driver and id
+	Unmodelled   []string                     `json:"unmodelled,omitempty"`  // constraints that Joiner does not model, in words
+
+	// UnreadClaims are the PersistentVolumeClaims of its volumes, by name, as long as VolumeZones and Volumes do not say what these allow.
+	UnreadClaims []string `json:"unreadClaims,omitempty"`
+
+	// AskAgain is set when the eviction API refused this pod lately: the time before which it is not asked again.
+	AskAgain time.Time `json:"askAgain,omitzero"`
+
+	// Virtual says that there is no such pod: it stands for room that a CapacityBuffer keeps free. It is packed as any other, but
+	// nothing is written about it, and no node is spared for its sake.
+	Virtual bool `json:"virtual,omitempty"`
+}
+
+// Volume is what one persistent volume takes of a node's limit. Two pods with the same volume take it once.
+type Volume struct {
+	Driver string `json:"driver"` // CSI driver
+	ID     string `json:"id"`     // of the volume, or of its claim while there is none
+}
+
+// Owner is the kind of controller a pod belongs to.
+type Owner string
+
+// The owners that change how a pod is treated.
+const (
+	OwnerNone        Owner = ""
+	OwnerDaemonSet   Owner = "DaemonSet"
+	OwnerNode        Owner = "Node" // a static pod
+	OwnerStatefulSet Owner = "StatefulSet"
+	OwnerOther       Owner = "Other"
+)
+
+// Key names the pod as namespace/name.
+func (p Pod) Key() string { return p.Namespace + "/" + p.Name }
+
+// Terminal reports whether the pod has ended.
+func (p Pod) Terminal() bool { return p.Phase == "Succeeded" || p.Phase == "Failed" }
+
+// Terminating reports whether the pod is being deleted.
+func (p Pod) Terminating() bool { return !p.Deleting.IsZero() }
+
+// Active reports whether the pod has neither ended nor is being deleted.
+func (p Pod) Active() bool { return !p.Terminal() && !p.Terminating() }
+
+// Provisionable reports whether a node should be found or made for the pod. Unlike the in-cluster
+// original it leaves out pods that are being deleted.
+func (p Pod) Provisionable() bool {
+	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Active() &&
+		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode && !p.optsOut()
+}
+
+// optsOut reports whether the pod asks for nodes of no pool: with each of its required terms, or with its heaviest preference
+// .
+func (p Pod) optsOut() bool {
+	outside := func(r requirements.Requirement) bool {
+		return r.Key == api.LabelNodePool && r.Operator() == requirements.DoesNotExist
+	}
+	stays := func(term []requirements.Requirement) bool { return !slices.ContainsFunc(term, outside) }
+	if len(p.NodeAffinity) > 0 && !slices.ContainsFunc(p.NodeAffinity, stays) {
+		return true
+	}
+	var heaviest WeightedRequirements
+	for _, w := range p.NodePrefers {
+		if w.Weight > heaviest.Weight {
+			heaviest = w
+		}
+	}
+	return slices.ContainsFunc(heaviest.Requirements, outside)
+}
+
+// Reschedulable reports whether the pod will need another node when its own goes away.
+func (p Pod) Reschedulable() bool {
+	return (p.Active() || p.Owner == OwnerStatefulSet && p.Terminating() && !p.Terminal()) &&
+		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode
+}
+
+// EvictionCost is what evicting the pod costs beside one of no priority and no deletion cost, which costs 1: from -10 to 10
+// .
+func (p Pod) EvictionCost() float64 {
+	const deletion, priority = 1 << 27, 1 << 25
+	return min(max(1+float64(p.DeletionCost)/deletion+float64(p.Priority)/priority, -10), 10)
+}
+
+// WeightedRequirements is a preferred node affinity term.
+type WeightedRequirements struct {
+	Weight       int32                      `json:"weight"`
+	Requirements []requirements.Requirement `json:"requirements"`
+}
+
+// Spread is a topology spread constraint.
+type Spread struct {
+	Key                string    `json:"key"` // topology key
+	MaxSkew            int32     `json:"maxSkew"`
+	MinDomains         int32     `json:"minDomains,omitempty"`
+	Soft               bool      `json:"soft,omitempty"`               // ScheduleAnyway
+	Selector           *Selector `json:"selector"`                     // matchLabelKeys are already folded in; nil selects nothing
+	IgnoreNodeAffinity bool      `json:"ignoreNodeAffinity,omitempty"` // nodeAffinityPolicy Ignore
+	HonorTaints        bool      `json:"honorTaints,omitempty"`        // nodeTaintsPolicy Honor
+}
+
+// AffinityTerm is a pod affinity or anti-affinity term.
+type AffinityTerm struct {
+	Key               string    `json:"key"`                  // topology key
+	Selector          *Selector `json:"selector"`             // nil selects nothing
+	Namespaces        []string  `json:"namespaces,omitempty"` // sorted; with no namespace selector and no names: the pod's own
+	NamespaceSelector *Selector `json:"namespaceSelector,omitempty"`
+}
+
+// WeightedAffinityTerm is a preferred pod affinity or anti-affinity term.
+type WeightedAffinityTerm struct {
+	Weight int32        `json:"weight"`
+	Term   AffinityTerm `json:"term"`
+}
+
+// Selector selects things by their labels: all requirements must hold, an empty one selects everything.
+type Selector struct {
+	Requirements []requirements.Requirement `json:"requirements,omitempty"` // sorted by key
+}
+
+// Matches reports whether the selector selects a thing with these labels. A nil selector selects nothing.
+func (s *Selector) Matches(labels map[string]string) bool {
+	if s == nil {
+		return false
+	}
+	for _, r := range s.Requirements {
+		if !r.Matches(labels) {
+			return false
+		}
+	}
+	return true
+}
+
+// HostPort is a port that a pod takes on its node.
+type HostPort struct {
+	Protocol string `json:"protocol"`
+	IP       string `json:"ip"` // 0.0.0.0 when the pod names none
+	Port     int32  `json:"port"`
+}

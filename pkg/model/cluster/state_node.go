@@ -1,0 +1,176 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// StateNode is a place for pods that exists or is on its way: a node with its claim, a node alone, or a claim alone.
+type StateNode struct {
+	Node  *Node  // nil while the claim has no node
+	Claim *Claim // nil for a node that Joiner does not manage
+}
+
+// StateNodes pairs nodes with their claims, by provider id and else by node name. Nodes come first, both sorted by name.
+func (s Snapshot) StateNodes() []StateNode {
+	byID, byName := map[string]int{}, map[string]int{}
+	for i, c := range s.Claims {
+		if c.ProviderID != "" {
+			byID[c.ProviderID] = i
+		}
+		if c.NodeName != "" {
+			byName[c.NodeName] = i
+		}
+	}
+	taken := make([]bool, len(s.Claims))
+	var out, alone []StateNode
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		h := StateNode{Node: n}
+		j, ok := byID[n.ProviderID]
+		if !ok || n.ProviderID == "" {
+			j, ok = byName[n.Name]
+		}
+		if ok && !taken[j] {
+			h.Claim, taken[j] = &s.Claims[j], true
+		}
+		out = append(out, h)
+	}
+	for i := range s.Claims {
+		if !taken[i] {
+			alone = append(alone, StateNode{Claim: &s.Claims[i]})
+		}
+	}
+	slices.SortFunc(out, byHostName)
+	slices.SortFunc(alone, byHostName)
+	return append(out, alone...)
+}
+
+func byHostName(a, b StateNode) int { return strings.Compare(a.Name(), b.Name()) }
+
+// Name is the node's name, or the claim's while there is no node.
+func (h StateNode) Name() string {
+	if h.Node != nil {
+		return h.Node.Name
+	}
+	return h.Claim.Name
+}
+
+// Pool is the name of the pool that the host counts for, empty for none.
+func (h StateNode) Pool() string {
+	if h.Claim != nil {
+		return h.Claim.Pool
+	}
+	return h.Node.Labels[api.LabelNodePool]
+}
+
+// Deleting reports whether the node or its claim is being deleted.
+func (h StateNode) Deleting() bool {
+	return h.Node != nil && !h.Node.Deleting.IsZero() || h.Claim != nil && !h.Claim.Deleting.IsZero()
+}
+
+// MarkedForDeletion reports whether the host takes no more pods and those it has need room elsewhere: it is being deleted, or
+// carries the taint karpenter.sh/disrupted.
+func (h StateNode) MarkedForDeletion() bool {
+	return h.Deleting() || h.Node != nil && slices.ContainsFunc(h.Node.Taints, func(t Taint) bool { return t.Key == api.TaintDisrupted })
+}
+
+// MarkedForDisruption reports whether the host is condemned by a disruption that can be taken back, and that brings its replacements itself:
+// its pods may take room elsewhere, and no node is made for them.
+func (h StateNode) MarkedForDisruption() bool {
+	return h.MarkedForDeletion() && !h.Deleting() && h.Claim != nil && h.Claim.Annotations[api.AnnotationDisruptionCommand] != ""
+}
+
+// Registered reports whether what the Node object says counts, instead of the claim.
+func (h StateNode) Registered() bool {
+	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelRegistered] == "true" || h.Claim.Is(api.ConditionRegistered))
+}
+
+// Initialized reports whether the node has been ready for pods once; a node that Joiner does not manage always is.
+func (h StateNode) Initialized() bool {
+	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelInitialized] == "true" || h.Claim.Is(api.ConditionInitialized))
+}
+
+// Labels are those the host has or is sure to get.
+func (h StateNode) Labels() map[string]string {
+	if h.Registered() {
+		return h.Node.Labels
+	}
+	return h.Claim.Labels
+}
+
+// KnownLabels is everything that is known about the host's labels: of a registered node its labels, else the claim's
+// requirements with its labels.
+func (h StateNode) KnownLabels() requirements.Set {
+	if h.Registered() {
+		return requirements.FromLabels(h.Node.Labels)
+	}
+	return h.Claim.Requirements.AndSet(requirements.FromLabels(h.Claim.Labels))
+}
+
+// Taints are those that pods must tolerate in this phase of the host's life.
+func (h StateNode) Taints() []Taint {
+	switch {
+	case !h.Registered():
+		return h.Claim.Taints
+	case h.Initialized():
+		return h.Node.Taints
+	}
+	return slices.DeleteFunc(slices.Clone(h.Node.Taints), func(t Taint) bool {
+		return t.Ephemeral() || slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+	})
+}
+
+// Capacity is the node's, with the claim's figures where an uninitialized node reports none.
+func (h StateNode) Capacity() resources.List {
+	return h.withClaimAmounts(func(n *Node) resources.List { return n.Capacity }, func(c *Claim) resources.List { return c.Capacity })
+}
+
+// Allocatable is the node's, with the claim's figures where an uninitialized node reports none.
+func (h StateNode) Allocatable() resources.List {
+	return h.withClaimAmounts(func(n *Node) resources.List { return n.Allocatable }, func(c *Claim) resources.List { return c.Allocatable })
+}
+
+func (h StateNode) withClaimAmounts(ofNode func(*Node) resources.List, ofClaim func(*Claim) resources.List) resources.List {
+	if h.Node == nil {
+		return ofClaim(h.Claim)
+	}
+	out := ofNode(h.Node)
+	if h.Initialized() {
+		return out
+	}
+	from := ofClaim(h.Claim)
+	for _, name := range from.Names() {
+		if out.Get(name) == 0 {
+			out = out.With(name, from.Get(name))
+		}
+	}
+	return out
+}
+
+// InvalidProtection reports whether the annotation karpenter.sh/do-not-disrupt is there and says nothing that protects a pod at any time.
+func (p Pod) InvalidProtection() bool {
+	d, err := time.ParseDuration(p.DoNotDisrupt)
+	return p.DoNotDisrupt != "" && p.DoNotDisrupt != "true" && (err != nil || d <= 0)
+}
+
+// Protected reports whether the annotation karpenter.sh/do-not-disrupt protects the pod at the time now: "true" always, a
+// positive duration until that long after the pod's start.
+func (p Pod) Protected(now time.Time) bool {
+	if p.DoNotDisrupt == "true" {
+		return true
+	}
+	d, err := time.ParseDuration(p.DoNotDisrupt)
+	return err == nil && d > 0 && (p.Started.IsZero() || now.Before(p.Started.Add(d)))
+}
+
+// ProtectedUntil is when the annotation karpenter.sh/do-not-disrupt of a pod that has started ends, if it says for how long.
+func (p Pod) ProtectedUntil() (until time.Time, limited bool) {
+	d, err := time.ParseDuration(p.DoNotDisrupt)
+	return p.Started.Add(d), err == nil && d > 0 && !p.Started.IsZero()
+}

@@ -1,0 +1,150 @@
+// Package instancetypes knows what EC2 sells: instance types, where and how they are offered, and what they cost.
+//
+// It knows facts and the arithmetic that turns them into labels, capacity, allocatable and offerings for one EC2NodeClass
+// . It refuses to know how the facts were read and which offering should be bought. Prices are USD per hour.
+package instancetypes
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Schema is the version of the stored form that this code reads and writes.
+const Schema = 1
+
+// maxDecoded bounds the size of a decoded catalog, in bytes.
+const maxDecoded = 64 << 20
+
+// Catalog is everything known about one region's instance types at one time. It is stored as one gzipped JSON object.
+type Catalog struct {
+	Schema int               `json:"schema"`
+	Region string            `json:"region"`
+	Time   time.Time         `json:"time"`  // when it was stored; zero for the built-in snapshot of an unknown time
+	Zones  map[string]string `json:"zones"` // zone name to zone id
+	Types  []Facts           `json:"types"` // sorted by name
+
+	// When each part was last read from AWS; zero for a part that is still the snapshot's.
+	TypesTime    time.Time `json:"typesTime,omitzero"` // facts and offerings
+	OnDemandTime time.Time `json:"onDemandTime,omitzero"`
+	SpotTime     time.Time `json:"spotTime,omitzero"`
+
+	// Commitments are what the account pays for anyhow, and Elsewhere is what runs in it that draws on them and is not of this cluster.
+	// Both are empty where the setting commitments is off.
+	Commitments []Commitment   `json:"commitments,omitempty"`
+	Elsewhere   []RunningCount `json:"elsewhere,omitempty"`
+	RatesTime   time.Time      `json:"ratesTime,omitzero"` // when the rates of all Savings Plans were read last
+}
+
+// Facts are what EC2 says about one instance type, and its prices.
+type Facts struct {
+	Name                  string             `json:"name"`
+	Arch                  []string           `json:"arch"` // amd64, arm64, i386, as EC2 lists them
+	VCPU                  int64              `json:"vcpu"`
+	MemoryMiB             int64              `json:"memoryMiB"`
+	CPUManufacturer       string             `json:"cpuManufacturer,omitempty"`
+	ClockGHz              float64            `json:"clockGHz,omitempty"`
+	MaxENIs               int64              `json:"maxENIs"`            // over all network cards
+	DefaultCardENIs       int64              `json:"defaultCardENIs"`    // of the card that pods use
+	CardENIs              []int64            `json:"cardENIs,omitempty"` // of each network card; empty while EC2 was not asked
+	IPv4PerENI            int64              `json:"ipv4PerENI"`
+	BandwidthMbps         int64              `json:"bandwidthMbps,omitempty"`
+	EBSMaxMbps            int64              `json:"ebsMaxMbps,omitempty"` // only where EBS optimisation is on by default
+	BranchENIs            int64              `json:"branchENIs,omitempty"`
+	EncryptionInTransit   bool               `json:"encryptionInTransit"`
+	Hypervisor            string             `json:"hypervisor"` // nitro, xen, empty for bare metal
+	BareMetal             bool               `json:"bareMetal"`
+	Virtualization        []string           `json:"virtualization"`
+	CurrentGeneration     bool               `json:"currentGeneration"`
+	Burstable             bool               `json:"burstable"`
+	UsageClasses          []string           `json:"usageClasses"` // on-demand, spot, capacity-block
+	NoENA                 bool               `json:"noENA,omitempty"`
+	NestedVirtualization  bool               `json:"nestedVirtualization,omitempty"`
+	PlacementStrategies   []string           `json:"placementStrategies,omitempty"` // cluster, partition, spread
+	EFA                   bool               `json:"efa"`
+	MaxEFAs               int64              `json:"maxEFAs,omitempty"`
+	LocalStorageGB        int64              `json:"localStorageGB,omitempty"`
+	LocalNVMeGB           int64              `json:"localNVMeGB,omitempty"`
+	GPUs                  []Accelerator      `json:"gpus,omitempty"`
+	Neuron                []Neuron           `json:"neuron,omitempty"`
+	InferenceAccelerators []Accelerator      `json:"inferenceAccelerators,omitempty"`
+	MediaAccelerators     []Accelerator      `json:"mediaAccelerators,omitempty"`
+	FPGAs                 []Accelerator      `json:"fpgas,omitempty"`
+	Zones                 []string           `json:"zones"` // zones that sell it
+	OnDemandUSD           float64            `json:"onDemandUSD,omitempty"`
+	SpotUSD               map[string]float64 `json:"spotUSD,omitempty"` // zone to USD per hour
+}
+
+// Accelerator is a kind of GPU, FPGA or inference device of an instance type.
+type Accelerator struct {
+	Manufacturer string `json:"manufacturer"`
+	Name         string `json:"name"`
+	Count        int64  `json:"count"`
+	MemoryMiB    int64  `json:"memoryMiB,omitempty"` // of one device
+}
+
+// Neuron is a kind of AWS Neuron device of an instance type.
+type Neuron struct {
+	Name           string `json:"name"`
+	Count          int64  `json:"count"`
+	CoresPerDevice int64  `json:"coresPerDevice"`
+	MemoryMiB      int64  `json:"memoryMiB,omitempty"`
+}
+
+// DecodeCatalog reads a stored catalog. It refuses a catalog of another schema, without types, or larger than 64 MiB unpacked.
+func DecodeCatalog(gz []byte) (Catalog, error) {
+	zr, err := gzip.NewReader(bytes.NewReader(gz))
+	if err != nil {
+		return Catalog{}, fmt.Errorf("decode catalog: %w", err)
+	}
+	b, err := io.ReadAll(io.LimitReader(zr, maxDecoded+1))
+	if err != nil {
+		return Catalog{}, fmt.Errorf("decode catalog: %w", err)
+	}
+	if len(b) > maxDecoded {
+		return Catalog{}, fmt.Errorf("decode catalog: larger than %d bytes", maxDecoded)
+	}
+	var c Catalog
+	if err := json.Unmarshal(b, &c); err != nil {
+		return Catalog{}, fmt.Errorf("decode catalog: %w", err)
+	}
+	switch {
+	case c.Schema != Schema:
+		return Catalog{}, fmt.Errorf("decode catalog: schema is %d, this version reads %d", c.Schema, Schema)
+	case len(c.Types) == 0:
+		return Catalog{}, fmt.Errorf("decode catalog: it holds no instance types")
+	}
+	slices.SortFunc(c.Types, func(a, b Facts) int { return strings.Compare(a.Name, b.Name) })
+	return c, nil
+}
+
+// Encode writes the catalog in the form that Decode reads. Equal catalogs give equal bytes.
+func (c Catalog) Encode() ([]byte, error) {
+	b, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode catalog: %w", err)
+	}
+	var out bytes.Buffer
+	zw := gzip.NewWriter(&out)
+	if _, err := zw.Write(b); err != nil {
+		return nil, fmt.Errorf("encode catalog: %w", err)
+	}
+	if err := zw.Close(); err != nil {
+		return nil, fmt.Errorf("encode catalog: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// Find returns the facts of the named type.
+func (c Catalog) Find(name string) (Facts, bool) {
+	i, ok := slices.BinarySearchFunc(c.Types, name, func(f Facts, n string) int { return strings.Compare(f.Name, n) })
+	if !ok {
+		return Facts{}, false
+	}
+	return c.Types[i], true
+}

@@ -1,0 +1,70 @@
+package instancetypes
+
+import (
+	"cmp"
+
+	"joiner/pkg/model/requirements"
+)
+
+// Class is what of an EC2NodeClass changes how instance types look: its resolved status and the kubelet settings that
+// take capacity away. It is a plain value, so that a snapshot can be stored and replayed.
+type Class struct {
+	Name    string `json:"name"`
+	Ready   bool   `json:"ready"`
+	Message string `json:"message,omitempty"` // why it is not ready
+	Unseen  bool   `json:"unseen,omitempty"`  // its status is not of its present spec: refresh has not looked at it yet
+
+	Hash                 string            `json:"hash,omitempty"` // of what static drift compares, as refresh wrote it
+	HashVersion          string            `json:"hashVersion,omitempty"`
+	Family               string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
+	Images               []Image           `json:"images,omitempty"`
+	SecurityGroups       []string          `json:"securityGroups,omitempty"` // ids, sorted
+	ZoneIDs              map[string]string `json:"zoneIDs,omitempty"`        // zones with a subnet of the class, to their ids
+	MaxPods              *int64            `json:"maxPods,omitempty"`
+	PodsPerCore          int64             `json:"podsPerCore,omitempty"`
+	KubeReserved         map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities
+	SystemReserved       map[string]string `json:"systemReserved,omitempty"`
+	EvictionHard         map[string]string `json:"evictionHard,omitempty"`
+	EphemeralBytes       int64             `json:"ephemeralBytes,omitempty"` // of the volume that backs the kubelet, 0 for 20 GiB
+	RAID0                bool              `json:"raid0,omitempty"`          // instance store is the ephemeral storage
+	ReservedENIs         int64             `json:"reservedENIs,omitempty"`
+	MemoryOverhead       float64           `json:"memoryOverhead"`                 // part of the memory that the VM keeps, such as 0.075
+	NitroOnly            bool              `json:"nitroOnly,omitempty"`            // connectionTracking is set
+	NestedVirtualization bool              `json:"nestedVirtualization,omitempty"` // only types that can
+	Interfaces           []Interface       `json:"interfaces,omitempty"`           // the class's own, empty when it configures none
+	LearnedMemoryMiB     map[string]int64  `json:"learnedMemoryMiB,omitempty"`     // type to the memory its registered nodes reported
+	Reservations         []Reservation     `json:"reservations,omitempty"`         // sorted by id
+	Subnets              []Subnet          `json:"subnets,omitempty"`              // in the order of the class's status
+	Placement            *Placement        `json:"placement,omitempty"`            // nil for a class without a placement group
+}
+
+// Placement is the placement group of a class: its ID or Name as the class selects it, and once it was looked up all of it.
+type Placement struct {
+	ID         string `json:"id,omitempty"`
+	Name       string `json:"name,omitempty"`
+	Strategy   string `json:"strategy,omitempty"`   // cluster, partition or spread; empty while it was not looked up
+	Partitions int64  `json:"partitions,omitempty"` // of the strategy partition
+}
+
+// Selected is what the class selects the group by.
+func (p Placement) Selected() string { return cmp.Or(p.ID, p.Name) }
+
+// Subnet is a subnet of a class.
+type Subnet struct {
+	ID   string `json:"id"`
+	Zone string `json:"zone"`
+	Free *int64 `json:"free,omitempty"` // addresses; nil while nobody asked
+}
+
+// Interface is a network interface that a class configures.
+type Interface struct {
+	Card    int64 `json:"card,omitempty"`
+	Device  int64 `json:"device,omitempty"`
+	EFAOnly bool  `json:"efaOnly,omitempty"` // without addresses, so none for pods
+}
+
+// Image is an AMI of a class with the requirements an instance type must meet to run it. Images are sorted newest first.
+type Image struct {
+	ID           string           `json:"id"`
+	Requirements requirements.Set `json:"requirements"`
+}

@@ -1,0 +1,216 @@
+package instancetypes
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// Capacity types, the values of the label karpenter.sh/capacity-type.
+const (
+	Spot     = "spot"
+	OnDemand = "on-demand"
+	Reserved = "reserved"
+)
+
+// Offer names one thing that EC2 sells: a type in a zone under a capacity type.
+type Offer struct {
+	CapacityType string `json:"capacityType"`
+	Type         string `json:"type"`
+	Zone         string `json:"zone"`
+}
+
+// String prints the offer as capacity type, type and zone.
+func (o Offer) String() string { return fmt.Sprintf("%s %s in %s", o.CapacityType, o.Type, o.Zone) }
+
+// Offering is an offer with its price for one EC2NodeClass.
+type Offering struct {
+	Offer
+	ZoneID    string  `json:"zoneID,omitempty"`
+	Price     float64 `json:"price"` // USD per hour
+	Available bool    `json:"available"`
+	Why       string  `json:"why,omitempty"` // why it is not available, for people
+
+	Reservation *Reservation     `json:"reservation,omitempty"` // of capacity type reserved: where it comes from
+	Paid        []CommitmentDraw `json:"paid,omitempty"`        // commitments that cover it, the first with room for it does; see Catalog.Paid
+}
+
+// Reservation is a capacity reservation of an EC2NodeClass.
+type Reservation struct {
+	ID            string `json:"id"`
+	Type          string `json:"type"` // instance type it is for
+	Zone          string `json:"zone"`
+	Kind          string `json:"kind"` // default or capacity-block
+	Interruptible bool   `json:"interruptible,omitempty"`
+	Remaining     int64  `json:"remaining"` // instances it still has room for; 0 also while that is not known
+
+	Expiring bool      `json:"expiring,omitempty"` // a capacity block that is about to end
+	Ends     time.Time `json:"ends,omitzero"`      // zero for one that goes on until it is cancelled
+}
+
+// CapacityBlock is the kind of a reservation that is bought for a time.
+const CapacityBlock = "capacity-block"
+
+// blockNotice is how long before its end a capacity block takes no more launches and its nodes go: ten minutes before EC2 begins to
+// end its instances.
+const blockNotice = 40 * time.Minute
+
+// Ending reports whether the reservation is about to end, or has ended.
+func (r Reservation) Ending(now time.Time) bool {
+	if r.Expiring || r.Ends.IsZero() {
+		return r.Expiring
+	}
+	if r.Kind == CapacityBlock {
+		return !now.Before(r.Ends.Add(-blockNotice))
+	}
+	return !now.Before(r.Ends)
+}
+
+// Type is an instance type as one EC2NodeClass sees it.
+type Type struct {
+	Name         string
+	Requirements requirements.Set // the labels a node of this type can have, many-valued for zone and capacity type
+	Capacity     resources.List
+	Allocatable  resources.List
+	Offerings    []Offering // sorted by price, then zone, then capacity type
+	MaxPods      int64
+	ImageID      string // of the class's AMIs the first that fits; empty when none does
+
+	PriceOverlaid    bool // a NodeOverlay changed the price of an offering
+	CapacityOverlaid bool // a NodeOverlay changed what the type holds
+}
+
+// SortOfferings puts the offerings in the order of Type: by price, zone, capacity type and reservation. Those that cannot be
+// had because nobody knows their price are last.
+func SortOfferings(list []Offering) {
+	slices.SortFunc(list, func(a, b Offering) int {
+		return cmp.Or(cmp.Compare(a.offeringRank(), b.offeringRank()), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType),
+			cmp.Compare(a.reservationID(), b.reservationID()), cmp.Compare(len(b.Paid), len(a.Paid)))
+	})
+}
+
+func (o Offering) offeringRank() float64 {
+	if o.Price <= 0 && !o.Available {
+		return math.MaxFloat64
+	}
+	return o.Price
+}
+
+func (o Offering) reservationID() string {
+	if o.Reservation == nil {
+		return ""
+	}
+	return o.Reservation.ID
+}
+
+// AtPrice returns the offering at another price. One that was not to be had only because its price is unknown now is.
+func (o Offering) AtPrice(usd float64) Offering {
+	if !o.PriceKnown() {
+		o.Available, o.Why = true, ""
+	}
+	o.Price = usd
+	return o
+}
+
+// PriceKnown reports whether the price is known. Where it is not, that is the only thing in the way of the offering.
+func (o Offering) PriceKnown() bool {
+	return o.Why != spotPriceUnknown && o.Why != onDemandPriceUnknown
+}
+
+// Label returns the value of a label in which the offerings of one type differ: zone, zone id, capacity type and those of
+// reservations. own is false for every other label; of those a value of "" says that nodes of the offering do not carry it.
+func (o Offering) Label(key string) (value string, own bool) {
+	switch key {
+	case LabelZone:
+		return o.Zone, true
+	case LabelZoneID:
+		return o.ZoneID, true
+	case LabelCapacityType:
+		return o.CapacityType, true
+	case LabelReservationID, LabelReservation, LabelInterruptible:
+		if o.Reservation == nil {
+			return "", true
+		}
+		switch key {
+		case LabelReservationID:
+			return o.Reservation.ID, true
+		case LabelReservation:
+			return o.Reservation.Kind, true
+		}
+		return strconv.FormatBool(o.Reservation.Interruptible), true
+	case LabelTenancy:
+		return TenancyDefault, len(o.Paid) > 0 // no commitment that is read covers dedicated ones
+	}
+	return "", false
+}
+
+// Meets reports whether a node of the offering meets the set as far as the offerings of one type differ (see Label).
+func (o Offering) Meets(s requirements.Set) bool {
+	for _, r := range s.All() {
+		v, own := o.Label(r.Key)
+		switch {
+		case !own:
+		case v == "" && !r.AllowsAbsent():
+			return false
+		case v != "" && !r.Has(v):
+			return false
+		}
+	}
+	return true
+}
+
+// UnavailableOffering says that an offer was refused by EC2, so that nobody asks for it again before Until.
+// An empty Type or Zone stands for all of them.
+type UnavailableOffering struct {
+	Offer
+	// Scope limits the mark to launches into one capacity reservation or placement group, by its id; empty for all. A mark of no offer
+	// and the scope of a subnet is about that subnet, whatever is launched there.
+	Scope string    `json:"scope,omitempty"`
+	Until time.Time `json:"until"`
+	Why   string    `json:"why"` // the error code
+	Times int       `json:"times"`
+}
+
+// Covers reports whether the mark applies to the offer at the time now.
+func (m UnavailableOffering) Covers(o Offer, now time.Time) bool {
+	return now.Before(m.Until) && m.Scope == "" && m.CapacityType == o.CapacityType &&
+		(m.Type == "" || m.Type == o.Type) && (m.Zone == "" || m.Zone == o.Zone)
+}
+
+// String names what the mark is about.
+func (m UnavailableOffering) String() string {
+	switch {
+	case m.Scope == "":
+		return m.Offer.String()
+	case m.Offer == Offer{}:
+		return m.Scope
+	}
+	return m.Offer.String() + " in " + m.Scope
+}
+
+// NoCapacityError says that nothing can be bought: EC2 refused all offers that a launch asked for, or nothing was left to ask for.
+type NoCapacityError struct {
+	Marks []UnavailableOffering // one for each offer that EC2 refused, without Until
+	Why   string                // why nothing was asked for, in words
+}
+
+// Error lists the first refused offers and their codes.
+func (e *NoCapacityError) Error() string {
+	s := "no capacity"
+	if e.Why != "" {
+		s += ": " + e.Why
+	}
+	for i, m := range e.Marks {
+		if i == 3 {
+			return s + fmt.Sprintf(", and %d more offers", len(e.Marks)-i)
+		}
+		s += fmt.Sprintf(", %s: %s", m, m.Why)
+	}
+	return s
+}

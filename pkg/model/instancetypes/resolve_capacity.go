@@ -1,0 +1,265 @@
+package instancetypes
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+
+	"joiner/pkg/model/resources"
+)
+
+// Amounts that hold where a class says nothing else.
+const (
+	defaultEphemeral         = 20 << 30 // bytes
+	defaultWindowsPods       = 110
+	reservedEphemeral        = 1 << 30            // bytes
+	reservedPerPod           = 11 * resources.MiB // bytes
+	reservedMemory           = 255 * resources.MiB
+	defaultEviction          = 100 * resources.MiB
+	armFirmware              = 64 // MiB that an ARM instance keeps before the system sees it
+	evictionPercent          = 10 // of the ephemeral storage
+	signalMemory             = "memory.available"
+	signalEphemeral          = "nodefs.available"
+	bytesPerGB               = 1_000_000_000
+	bytesPerMiB              = float64(resources.MiB)
+	milliPerCore       int64 = 1000
+)
+
+// nodeAmounts is what a node of a type has, and what of it pods can use.
+type nodeAmounts struct {
+	capacity    resources.List
+	allocatable resources.List
+}
+
+// kubeletLimits are the amounts that kubelet settings of the class take away, parsed.
+type kubeletLimits struct {
+	kube, system resources.List
+	kubeSet      [3]bool // whether cpu, memory and ephemeral storage in kube replace the computed ones
+	memory, disk evictionThreshold
+}
+
+// evictionThreshold is an eviction threshold: bytes, or a percentage of what there is. Unset leaves the default.
+type evictionThreshold struct {
+	set     bool
+	percent float64 // used when not negative
+	bytes   int64
+}
+
+func newLimits(c Class) (kubeletLimits, error) {
+	var l kubeletLimits
+	var err error
+	if l.kube, err = parseReserved("kubeReserved", c.KubeReserved); err != nil {
+		return kubeletLimits{}, err
+	}
+	for i, name := range []string{resources.CPU, resources.Memory, resources.Ephemeral} {
+		_, l.kubeSet[i] = c.KubeReserved[name]
+	}
+	if l.system, err = parseReserved("systemReserved", c.SystemReserved); err != nil {
+		return kubeletLimits{}, err
+	}
+	if l.memory, err = parseThreshold(c.EvictionHard, signalMemory); err != nil {
+		return kubeletLimits{}, err
+	}
+	if l.disk, err = parseThreshold(c.EvictionHard, signalEphemeral); err != nil {
+		return kubeletLimits{}, err
+	}
+	return l, nil
+}
+
+// parseReserved reads a map of quantities. The key pid takes nothing that pods ask for.
+func parseReserved(field string, m map[string]string) (resources.List, error) {
+	var l resources.List
+	for _, name := range []string{resources.CPU, resources.Memory, resources.Ephemeral} {
+		text, ok := m[name]
+		if !ok {
+			continue
+		}
+		q, err := quantity.ParseQuantity(text)
+		if err != nil {
+			return l, fmt.Errorf("kubelet %s %s: %q is no quantity", field, name, text)
+		}
+		if name == resources.CPU {
+			l.CPU = q.MilliValue()
+		} else {
+			l = l.With(name, q.Value())
+		}
+	}
+	return l, nil
+}
+
+func parseThreshold(m map[string]string, signal string) (evictionThreshold, error) {
+	text, ok := m[signal]
+	if !ok {
+		return evictionThreshold{}, nil
+	}
+	if number, found := strings.CutSuffix(text, "%"); found {
+		p, err := strconv.ParseFloat(number, 64)
+		if err != nil || p < 0 || p > 100 {
+			return evictionThreshold{}, fmt.Errorf("kubelet evictionHard %s: %q is no percentage", signal, text)
+		}
+		if p == 100 {
+			p = 0 // the kubelet takes 100 % as switched off
+		}
+		return evictionThreshold{set: true, percent: p}, nil
+	}
+	q, err := quantity.ParseQuantity(text)
+	if err != nil {
+		return evictionThreshold{}, fmt.Errorf("kubelet evictionHard %s: %q is no quantity", signal, text)
+	}
+	return evictionThreshold{set: true, percent: -1, bytes: q.Value()}, nil
+}
+
+// bytesOf returns the threshold in bytes where there are total bytes.
+func (t evictionThreshold) bytesOf(total, unset int64) int64 {
+	switch {
+	case !t.set:
+		return unset
+	case t.percent >= 0:
+		return int64(math.Ceil(float64(total) / 100 * t.percent))
+	}
+	return t.bytes
+}
+
+// computeAmounts computes what a node of the type has.
+func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
+	pods := r.maxPods(f)
+	memory := memoryEstimate(f, r.class.MemoryOverhead)
+	c := resources.List{
+		CPU: f.VCPU * milliPerCore, Memory: memory, Pods: pods,
+		Ephemeral: r.ephemeralStorage(f), Extended: r.extendedResources(f, arch),
+	}
+	if mib, ok := r.class.LearnedMemoryMiB[f.Name]; ok {
+		c.Memory = mib * resources.MiB // what nodes reported; the thresholds keep to the estimate
+	}
+	reserved := r.reservedAmounts(f, pods).Add(r.limits.system).Add(resources.List{
+		Memory:    r.limits.memory.bytesOf(memory, defaultEviction),
+		Ephemeral: r.limits.disk.bytesOf(c.Ephemeral, percentUp(c.Ephemeral, evictionPercent)),
+	})
+	a := c
+	a.CPU -= reserved.CPU
+	a.Memory -= reserved.Memory
+	a.Ephemeral -= reserved.Ephemeral
+	return nodeAmounts{capacity: c, allocatable: a}
+}
+
+// memoryEstimate is the memory in bytes that the system will see: the nominal size less firmware and hypervisor.
+func memoryEstimate(f *Facts, overhead float64) int64 {
+	mib := f.MemoryMiB
+	if len(f.Arch) > 0 && f.Arch[0] == "arm64" {
+		mib -= armFirmware
+	}
+	mib -= int64(math.Ceil(float64(mib*resources.MiB) * overhead / bytesPerMiB))
+	return mib * resources.MiB
+}
+
+// ephemeralStorage is the size in bytes of the disk that pods write to.
+func (r *typeResolver) ephemeralStorage(f *Facts) int64 {
+	switch {
+	case r.class.RAID0 && f.LocalStorageGB > 0:
+		return f.LocalStorageGB * bytesPerGB
+	case r.class.EphemeralBytes > 0:
+		return r.class.EphemeralBytes
+	}
+	return defaultEphemeral
+}
+
+// maxPods is how many pods a node of the type may run.
+func (r *typeResolver) maxPods(f *Facts) int64 {
+	var n int64
+	switch {
+	case r.class.MaxPods != nil:
+		n = *r.class.MaxPods
+	case limitsPodsByENI(r.class.Family):
+		n = podsByENI(f, r.class.ReservedENIs+r.efaOnly(0))
+	default:
+		n = defaultWindowsPods
+	}
+	if r.class.PodsPerCore > 0 && honorsPodsPerCore(r.class.Family) {
+		n = min(n, r.class.PodsPerCore*f.VCPU)
+	}
+	return n
+}
+
+// podsByENI is how many pods the addresses of the network interfaces suffice for, with taken interfaces used otherwise. Two
+// pods use the host's network.
+func podsByENI(f *Facts, taken int64) int64 {
+	enis := f.DefaultCardENIs - taken
+	if enis <= 0 {
+		return 0
+	}
+	return enis*(f.IPv4PerENI-1) + 2
+}
+
+// reservedAmounts is what the kubelet and the container runtime keep for themselves.
+func (r *typeResolver) reservedAmounts(f *Facts, pods int64) resources.List {
+	if reservesByENI(r.class.Family) {
+		pods = podsByENI(f, r.efaOnly(0))
+	}
+	l := resources.List{CPU: reservedCPU(f.VCPU), Memory: reservedPerPod*pods + reservedMemory, Ephemeral: reservedEphemeral}
+	if r.limits.kubeSet[0] {
+		l.CPU = r.limits.kube.CPU
+	}
+	if r.limits.kubeSet[1] {
+		l.Memory = r.limits.kube.Memory
+	}
+	if r.limits.kubeSet[2] {
+		l.Ephemeral = r.limits.kube.Ephemeral
+	}
+	return l
+}
+
+// reservedCPU is 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 % of the rest, in millicores.
+func reservedCPU(cores int64) int64 {
+	milli := int64(0)
+	for _, band := range [4]struct{ cores, basisPoints int64 }{{1, 600}, {1, 100}, {2, 50}, {cores, 25}} {
+		n := min(cores, band.cores)
+		milli += n * milliPerCore * band.basisPoints / 10000
+		cores -= n
+	}
+	return milli
+}
+
+// extendedResources lists the devices that pods can ask for, sorted by name.
+func (r *typeResolver) extendedResources(f *Facts, arch string) []resources.Extended {
+	var amd, gaudi, nvidia, neurons, cores, addresses int64
+	for _, g := range f.GPUs {
+		switch g.Manufacturer {
+		case "AMD":
+			amd += g.Count
+		case "Habana":
+			gaudi += g.Count
+		case "NVIDIA":
+			nvidia += g.Count
+		}
+	}
+	for i, n := range f.Neuron {
+		neurons += n.Count
+		if i == 0 {
+			cores = n.Count * n.CoresPerDevice
+		}
+	}
+	if IsWindows(r.class.Family) && arch == "amd64" {
+		addresses = f.IPv4PerENI - 1
+	}
+	efas := f.MaxEFAs
+	if len(r.class.Interfaces) > 0 {
+		efas = r.efaOnly(allCards)
+	}
+	var out []resources.Extended
+	for _, e := range [...]resources.Extended{
+		{Name: ResourceAMD, Count: amd}, {Name: ResourceNeuron, Count: neurons}, {Name: ResourceNeuronCore, Count: cores},
+		{Name: ResourceGaudi, Count: gaudi}, {Name: ResourceNVIDIA, Count: nvidia}, {Name: ResourcePrivateIP, Count: addresses},
+		{Name: ResourceEFA, Count: efas}, {Name: ResourcePodENI, Count: f.BranchENIs},
+	} {
+		if e.Count > 0 {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// percentUp is p percent of n, rounded up.
+func percentUp(n, p int64) int64 { return int64(math.Ceil(float64(n) / 100 * float64(p))) }

@@ -1,0 +1,145 @@
+package instancetypes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// unavailableIndex finds the mark that covers an offer.
+type unavailableIndex map[unavailableKey]string // why, by what the mark names
+
+// unavailableKey is what a mark names.
+type unavailableKey struct {
+	Offer
+	scope string
+}
+
+// newMarks keeps the marks that still hold at the time now; of two on the same offers the one that holds longer.
+func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
+	m := make(unavailableIndex, len(all))
+	until := make(map[unavailableKey]time.Time, len(all))
+	for _, k := range all {
+		is := unavailableKey{k.Offer, k.Scope}
+		if !now.Before(k.Until) || !k.Until.After(until[is]) {
+			continue
+		}
+		until[is] = k.Until
+		m[is] = fmt.Sprintf("sold out until %s (%s)", k.Until.UTC().Format(time.RFC3339), k.Why)
+	}
+	return m
+}
+
+// unavailableReason says why the offer is sold out in the scope, empty when no mark covers it. Marks without a scope hold in every scope.
+func (m unavailableIndex) unavailableReason(o Offer, scope string) string {
+	if len(m) == 0 {
+		return ""
+	}
+	for _, k := range [4]Offer{
+		o,
+		{CapacityType: o.CapacityType, Zone: o.Zone},
+		{CapacityType: o.CapacityType, Type: o.Type},
+		{CapacityType: o.CapacityType},
+	} {
+		if w, ok := m[unavailableKey{k, ""}]; ok {
+			return w
+		}
+		if w, ok := m[unavailableKey{k, scope}]; ok {
+			return w
+		}
+	}
+	return ""
+}
+
+// Why an offering cannot be had although it is sold, and nothing else is in the way.
+const (
+	spotPriceUnknown     = "spot price unknown"
+	onDemandPriceUnknown = "on-demand price unknown"
+)
+
+// reservedDiscount makes a reserved instance, which is paid for already, cheaper than any other and keeps their order.
+const reservedDiscount = 10_000_000
+
+// listOfferings lists every zone of the region and every way in which the type is sold. refused, when not
+// empty, says why the class cannot use any of them. Offerings of unknown price, which is 0, are last.
+func (r *typeResolver) listOfferings(f *Facts, refused string) []Offering {
+	var sold [2]string
+	types, reserved := capacityTypes(f, sold[:0]), r.booked[f.Name]
+	out := make([]Offering, 0, len(types)*len(r.zones)+len(reserved))
+	for i := range r.zones {
+		for _, c := range types {
+			o := Offering{Offer: Offer{CapacityType: c, Type: f.Name, Zone: r.zones[i].name}, ZoneID: r.zones[i].id}
+			if c == Spot {
+				o.Price = f.SpotUSD[o.Zone]
+			} else {
+				o.Price = f.OnDemandUSD
+			}
+			o.Why = cmp.Or(refused, r.refuseOffer(f, &r.zones[i], o))
+			o.Available = o.Why == ""
+			out = append(out, o)
+		}
+	}
+	for _, res := range reserved {
+		out = append(out, r.reservedOffering(f, res, refused))
+	}
+	SortOfferings(out)
+	return out
+}
+
+func (r *typeResolver) refuseOffer(f *Facts, z *classZone, o Offering) string {
+	switch {
+	case !slices.Contains(f.Zones, z.name):
+		return z.notSold
+	case !z.hasSubnet:
+		return z.noSubnet
+	case z.full != "":
+		return z.full
+	}
+	if why := r.soldOut.unavailableReason(o.Offer, r.placementGroup()); why != "" {
+		return why
+	}
+	switch {
+	case o.Price <= 0 && o.CapacityType == Spot:
+		return spotPriceUnknown
+	case o.Price <= 0:
+		return onDemandPriceUnknown
+	}
+	return ""
+}
+
+// placementGroup is the placement group that everything is launched into, empty for none.
+func (r *typeResolver) placementGroup() string {
+	if r.class.Placement == nil {
+		return ""
+	}
+	return r.class.Placement.ID
+}
+
+// reservedOffering is what a reservation of the class gives. Its price may be 0: it can be had although nobody knows what the
+// type costs.
+func (r *typeResolver) reservedOffering(f *Facts, res *Reservation, refused string) Offering {
+	o := Offering{Offer: Offer{CapacityType: Reserved, Type: f.Name, Zone: res.Zone}, Price: f.OnDemandUSD / reservedDiscount, Reservation: res}
+	i := slices.IndexFunc(r.zones, func(z classZone) bool { return z.name == res.Zone })
+	switch {
+	case refused != "":
+		o.Why = refused
+	case i < 0:
+		o.Why = "reservation " + res.ID + " is in " + res.Zone + ", which the region does not have"
+	case !r.zones[i].hasSubnet:
+		o.Why = r.zones[i].noSubnet
+	case r.zones[i].full != "":
+		o.Why = r.zones[i].full
+	case res.Ending(r.now):
+		o.Why = "reservation " + res.ID + " is about to end"
+	case res.Remaining <= 0:
+		o.Why = "reservation " + res.ID + " has no room left"
+	default:
+		o.Why = r.soldOut.unavailableReason(o.Offer, res.ID)
+	}
+	if i >= 0 {
+		o.ZoneID = r.zones[i].id
+	}
+	o.Available = o.Why == ""
+	return o
+}

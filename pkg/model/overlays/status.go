@@ -1,0 +1,87 @@
+package overlays
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
+)
+
+// ValidateOverlay are the rules that the schema cannot check.
+func ValidateOverlay(o *v1alpha1.NodeOverlay) []string {
+	var out []string
+	for _, r := range o.Spec.Requirements {
+		out = append(out, requirementProblems(r)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Spec.Capacity)) {
+		q := o.Spec.Capacity[name]
+		switch {
+		case slices.Contains(knownResources(), name):
+			out = append(out, fmt.Sprintf("capacity may not hold %s: the instance type gives it", name))
+		case q.Sign() < 0:
+			out = append(out, fmt.Sprintf("capacity %s is below zero: %s", name, q.String()))
+		}
+	}
+	return out
+}
+
+func requirementProblems(r v1alpha1.Requirement) []string {
+	var out []string
+	if len(validation.IsQualifiedName(r.Key)) > 0 {
+		out = append(out, fmt.Sprintf("requirement key %q is no label key", r.Key))
+	}
+	for _, v := range r.Values {
+		if len(validation.IsValidLabelValue(v)) > 0 {
+			out = append(out, fmt.Sprintf("requirement %s has a value that no label can have: %q", r.Key, v))
+		}
+	}
+	types := []string{karpv1.CapacityTypeOnDemand, karpv1.CapacityTypeReserved, karpv1.CapacityTypeSpot}
+	switch {
+	case r.Key == karpv1.LabelNodePool, slices.Contains(awsv1.WellKnownLabels(), r.Key):
+	case r.Key == karpv1.LabelCapacityType:
+		if r.Operator == corev1.NodeSelectorOpIn && !slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(types, v) }) {
+			out = append(out, fmt.Sprintf("requirement %s allows none of on-demand, reserved and spot: %v", r.Key, r.Values))
+		}
+	case r.Key == corev1.LabelHostname, requirementWithin(r.Key, karpv1.Group), requirementWithin(r.Key, awsv1.Group):
+		out = append(out, "requirement "+r.Key+" is about a label that no instance type has")
+	}
+	return out
+}
+
+// knownResources are the extended resources that an instance type has or has not, whatever anybody says.
+func knownResources() []corev1.ResourceName {
+	return []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods,
+		awsv1.ResourcePodENI, awsv1.ResourceNeuron, awsv1.ResourceNeuronCore, awsv1.ResourceHabanaGaudi, awsv1.ResourceEFA,
+	}
+}
+
+func requirementWithin(key, domain string) bool {
+	prefix, _, found := strings.Cut(key, "/")
+	return found && (prefix == domain || strings.HasSuffix(prefix, "."+domain))
+}
+
+// UpdateStatus writes what became of the overlay into its conditions and reports whether anything changed.
+func UpdateStatus(o *v1alpha1.NodeOverlay, v Verdict, now time.Time) bool {
+	before := o.Status.DeepCopy()
+	conditions := o.StatusConditions()
+	conditions.Initialize()
+	switch {
+	case v.Invalid != "":
+		conditions.SetFalse(karpv1.ConditionValidationSucceeded, v1alpha1.ReasonRuntimeValidation, v.Invalid, now)
+	case v.Conflict != "":
+		conditions.SetFalse(karpv1.ConditionValidationSucceeded, v1alpha1.ReasonConflict, v.Conflict, now)
+	default:
+		conditions.SetTrue(karpv1.ConditionValidationSucceeded, now)
+	}
+	return !equality.Semantic.DeepEqual(before, &o.Status)
+}

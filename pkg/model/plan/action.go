@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
+)
+
+// ActionKind says what an action does.
+type ActionKind string
+
+// What lifecycle and drain may ask for. Repeating any of them is harmless.
+const (
+	WriteStatus    ActionKind = "status"        // write Conditions onto the claim
+	AdoptClaim     ActionKind = "adopt"         // put our finalizer and the label of its class on the claim
+	SetDeadline    ActionKind = "set deadline"  // annotate the claim with the time at which draining ends by force
+	LeaveNode      ActionKind = "leave"         // annotate the claim with why and until when its node is left, replacement first
+	RegisterNode   ActionKind = "register"      // sync the claim onto its node
+	InitializeNode ActionKind = "initialize"    // label the node as initialized
+	OpenNode       ActionKind = "open"          // take the node's hold off, so that any pod may use it
+	TagInstance    ActionKind = "tag"           // name the instance after its node
+	Unreserve      ActionKind = "unreserve"     // label claim and node as on-demand instead of reserved
+	DeleteClaim    ActionKind = "delete claim"  // condemn: the claim gets a deletion time
+	ReleaseClaim   ActionKind = "release claim" // drop our finalizer
+	DeleteNode     ActionKind = "delete node"   // the node gets a deletion time
+	CondemnNode    ActionKind = "condemn"       // taint the node and take it out of load balancers
+	ReleaseNode    ActionKind = "release node"  // drop our finalizer
+	Terminate      ActionKind = "terminate"     // terminate the instance
+	Evict          ActionKind = "evict"         // ask the eviction API; a budget may refuse
+	DeletePod      ActionKind = "delete pod"    // delete with GraceSec, past its budget
+	CountPool      ActionKind = "count"         // store in the pool what its nodes have
+	Registrations  ActionKind = "registrations" // note in the pool how registrations went
+	Tell           ActionKind = "tell"          // an event on the node or, without one, on the claim
+)
+
+// Action is one step on one object. Empty fields are not involved.
+type Action struct {
+	Do         ActionKind
+	Pool       string              // name
+	Claim      string              // name
+	Node       string              // name
+	Pod        string              // namespace/name
+	Instance   string              // instance id
+	Reason     string              // a word for conditions, events and metrics
+	Why        string              // a sentence for people
+	Conditions []cluster.Condition // for WriteStatus: the conditions to set, Since is filled by the writer
+	NodeName   string              // for WriteStatus: the node to name in the status, when not empty
+	Deadline   time.Time           // for SetDeadline
+	Leave      string              // for LeaveNode: the annotation
+	GraceSec   int64               // for DeletePod
+	Budget     string              // for Evict: namespace/name of the PodDisruptionBudget that must allow it, empty for none
+	Has        resources.List      // for CountPool: what the nodes have, "nodes" included
+	Outcomes   []cluster.Registration
+	Labels     map[string]string // for AdoptClaim: what else the claim is to carry
+	Warning    bool              // for Tell
+	Every      time.Duration     // for Tell: how often it is told at most, zero for every two minutes
+}
+
+// String says the action in one line.
+func (a Action) String() string {
+	var parts []string
+	for _, p := range []struct{ name, value string }{
+		{"pod", a.Pod}, {"pool", a.Pool}, {"node", a.Node}, {"claim", a.Claim}, {"instance", a.Instance},
+	} {
+		if p.value == "" {
+			continue
+		}
+		if parts == nil { // "delete claim" of claim c1 is said as delete claim c1
+			parts = append(parts, strings.TrimSuffix(string(a.Do), " "+p.name))
+		}
+		parts = append(parts, p.name+" "+p.value)
+	}
+	if parts == nil {
+		parts = append(parts, string(a.Do))
+	}
+	for _, c := range a.Conditions {
+		s := c.Type + "=" + c.Status
+		if c.Reason != "" && c.Reason != c.Type {
+			s += "(" + c.Reason + ")"
+		}
+		parts = append(parts, s)
+	}
+	for _, o := range a.Outcomes {
+		if o.OK {
+			parts = append(parts, o.ClaimUID+"=ok")
+		} else {
+			parts = append(parts, o.ClaimUID+"="+o.Reason)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(a.Labels)) {
+		parts = append(parts, k+"="+a.Labels[k])
+	}
+	if a.Do == CountPool {
+		parts = append(parts, cmp.Or(a.Has.String(), "nothing"))
+	}
+	out := strings.Join(parts, " ")
+	switch {
+	case a.Reason != "" && a.Why != "":
+		return out + ": " + a.Reason + ", " + a.Why
+	case a.Reason+a.Why != "":
+		return out + ": " + a.Reason + a.Why
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+// Package plan is what a pass decided, as plain values with one text form.
+//
+// It knows what is wanted and why, and refuses to know how it is done. Prices are USD per hour.
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// Plan is the outcome of packing: nodes to launch, pods that fit where there is room already, and pods without a home.
+type Plan struct {
+	Launches []Launch
+	Existing []Placement // pods that fit on nodes that exist or are on their way
+	Unplaced []Unplaced
+	Skipped  []Skip // pools that took no part
+
+	Fixed    []Launch  `json:",omitempty"` // nodes that static pools lack; they are for no pods, and no part of Price
+	Removals []Removal `json:",omitempty"` // nodes that static pools have too many
+	Short    []Skip    `json:",omitempty"` // static pools that lack nodes and cannot get them now
+
+	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
+
+	// LowerBoundUSD is proven: no plan that gives a place to the same pods costs less, in USD per hour of its launches'
+	// choices. It is 0 when nothing is launched.
+	LowerBoundUSD float64
+}
+
+// Launch is one node to make.
+type Launch struct {
+	Pool         string
+	Class        string
+	Requirements requirements.Set // what the claim demands, its types, zones and capacity types included
+	Labels       map[string]string
+	Annotations  map[string]string
+	Taints       []cluster.Taint
+	Startup      []cluster.Taint
+	Requests     resources.List         // of the pods and the daemons
+	Pods         []string               // namespace/name, sorted
+	Choice       instancetypes.Offering // the cheapest offering that holds the pods
+	Types        []string               // every type that may be launched, cheapest first
+}
+
+// Placement says that a pod fits on a node that exists or is on its way.
+type Placement struct {
+	Pod  string // namespace/name
+	Node string // node name, or the claim's name while it has no node
+}
+
+// Unplaced is a pod without a home and every reason for it.
+type Unplaced struct {
+	Pod   string // namespace/name
+	Why   []string
+	Fault bool `json:",omitempty"` // no rule keeps it from a place: the decision fails about it
+}
+
+// Message joins the reasons for people.
+func (u Unplaced) Message() string { return strings.Join(u.Why, "; ") }
+
+// Fault is a part of a pass that the program failed about. The pass goes on without it.
+type Fault struct {
+	Kind  cluster.PartKind // empty where nothing is found without which the decision does not fail
+	Name  string           // of the part
+	Pods  []string         `json:",omitempty"` // namespace/name, sorted: those that are concerned
+	Why   string           // what the program said
+	Stack []string         `json:"-"` // where, innermost first: it differs between builds, and a plan does not
+}
+
+// String says it in one line.
+func (f Fault) String() string {
+	out := fmt.Sprintf("fault: %s: %s", cmp.Or(strings.TrimSpace(string(f.Kind)+" "+f.Name), "whatever is left out"), f.Why)
+	if len(f.Pods) > 0 {
+		out += " (" + NamePods(f.Pods) + ")"
+	}
+	return out
+}
+
+// Skip is a pool that took no part in the pass.
+type Skip struct {
+	Pool string
+	Why  string
+}
+
+// Removal is a NodeClaim that goes because its static pool has too many.
+type Removal struct {
+	Claim string
+	Pool  string
+	Why   string
+}
+
+// Clone is a copy whose labels and annotations may be changed.
+func (l Launch) Clone() Launch {
+	l.Labels, l.Annotations = maps.Clone(l.Labels), maps.Clone(l.Annotations)
+	return l
+}
+
+// AllLaunches are the nodes that the plan makes, for pods and for static pools.
+func (p Plan) AllLaunches() []Launch { return slices.Concat(p.Launches, p.Fixed) }
+
+// BoundGap is how much more the plan costs than the lower bound, as a part of the bound: 0.02 for 2 %. It is 0 without a bound.
+func (p Plan) BoundGap() float64 {
+	if p.LowerBoundUSD <= 0 {
+		return 0
+	}
+	return p.TotalPrice()/p.LowerBoundUSD - 1
+}
+
+// TotalPrice is the sum of the launches' chosen offerings in USD per hour.
+func (p Plan) TotalPrice() float64 {
+	var sum float64
+	for _, l := range p.Launches {
+		sum += l.Choice.Price
+	}
+	return sum
+}

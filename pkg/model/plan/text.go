@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Lines is the plan as text, one line for each decision; the only form in which plans are logged, shown and stored.
+func (p Plan) Lines() []string {
+	var out []string
+	for _, l := range p.Launches {
+		out = append(out, l.String())
+	}
+	for _, l := range p.Fixed {
+		out = append(out, l.String())
+	}
+	for _, r := range p.Removals {
+		out = append(out, fmt.Sprintf("remove %s: %s", r.Claim, r.Why))
+	}
+	for _, s := range p.Short {
+		out = append(out, fmt.Sprintf("short pool %s: %s", s.Pool, s.Why))
+	}
+	for _, node := range p.nodeTexts() {
+		var pods []string
+		for _, e := range p.Existing {
+			if e.Node == node {
+				pods = append(pods, e.Pod)
+			}
+		}
+		out = append(out, fmt.Sprintf("use %s for %s", node, NamePods(pods)))
+	}
+	for _, u := range p.Unplaced {
+		out = append(out, fmt.Sprintf("unplaced %s: %s", u.Pod, strings.Join(u.Why, "; ")))
+	}
+	for _, s := range p.Skipped {
+		out = append(out, fmt.Sprintf("skip pool %s: %s", s.Pool, s.Why))
+	}
+	for _, f := range p.Faults {
+		out = append(out, f.String())
+	}
+	return out
+}
+
+// String joins the lines of the plan.
+func (p Plan) String() string { return strings.Join(p.Lines(), "\n") }
+
+// String says what is launched for which pods and at what price.
+func (l Launch) String() string {
+	whom := NamePods(l.Pods)
+	if len(l.Pods) == 0 {
+		whom = "the number of nodes of the pool"
+	}
+	return fmt.Sprintf("launch %s from pool %s at %.4f USD/h (%d types possible) for %s", l.Choice.Offer, l.Pool, l.Choice.Price, len(l.Types), whom)
+}
+
+// NamePods names pods in short: the first few and how many more.
+func NamePods(pods []string) string {
+	const most = 4
+	if len(pods) <= most {
+		return strings.Join(pods, ",")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(pods[:most], ","), len(pods)-most)
+}
+
+// NodeByPod says by pod which node, there or on its way, has room for it.
+func (p Plan) NodeByPod() map[string]string {
+	out := make(map[string]string, len(p.Existing))
+	for _, e := range p.Existing {
+		out[e.Pod] = e.Node
+	}
+	return out
+}
+
+func (p Plan) nodeTexts() []string {
+	var out []string
+	for _, e := range p.Existing {
+		out = append(out, e.Node)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,91 @@
+package drain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/model/cluster"
+)
+
+// DisruptionBudgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares the eviction API
+// questions whose answer is known; what it lets pass, the API judges.
+type DisruptionBudgets struct {
+	all   []cluster.Budget
+	left  []int32
+	stirs []bool // by budget, once asked: see Soon
+}
+
+// NewBudgets starts a pass with what the budgets allow now.
+func NewBudgets(all []cluster.Budget) *DisruptionBudgets {
+	b := &DisruptionBudgets{all: all}
+	for _, one := range all {
+		b.left = append(b.left, one.DisruptionsAllowed)
+	}
+	return b
+}
+
+// takeEviction reports whether to ask for the eviction of the pod, and of which budget that is, else why that would be in vain. A pod that is not running yet is
+// under no budget; whether one that is not ready may go, the API knows better.
+func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why string) {
+	if p.Phase == "Pending" {
+		return true, "", ""
+	}
+	mine := b.budgetsOf(p)
+	var names []string
+	for _, i := range mine {
+		names = append(names, b.all[i].Namespace+"/"+b.all[i].Name)
+	}
+	slices.Sort(names)
+	switch {
+	case len(mine) > 1:
+		return false, "", fmt.Sprintf("is under %d PodDisruptionBudgets (%s), and the eviction API takes no pod that has more than one", len(mine), strings.Join(names, ", "))
+	case len(mine) == 0:
+		return true, "", ""
+	case !p.Ready:
+		return true, names[0], ""
+	case b.left[mine[0]] <= 0:
+		return false, "", "must wait for its PodDisruptionBudget " + names[0]
+	}
+	b.left[mine[0]]--
+	return true, names[0], ""
+}
+
+// startsWithin is how long a pod that is not ready is thought to be starting.
+const startsWithin = 5 * time.Minute
+
+// ChangesSoon reports whether a pod of the node is shutting down, or waits for a budget of which some pod comes or goes, so that it will allow more
+// once that is ready. A drain of many pods under a budget that lets one go at a time has no other pods to wait for between two of them.
+func (b *DisruptionBudgets) ChangesSoon(node, all []cluster.Pod, now time.Time) bool {
+	return slices.ContainsFunc(node, func(p cluster.Pod) bool {
+		return waitsFor(p, now) && (p.Terminating() || slices.ContainsFunc(b.budgetsOf(p), func(i int) bool { return b.changingBudgets(all, now)[i] }))
+	})
+}
+
+// changingBudgets tells of each budget whether some pod of it comes or goes.
+func (b *DisruptionBudgets) changingBudgets(all []cluster.Pod, now time.Time) []bool {
+	if b.stirs != nil {
+		return b.stirs
+	}
+	b.stirs = make([]bool, len(b.all))
+	for _, p := range all {
+		if p.Terminal() || p.Terminating() && now.After(p.Deleting.Add(stuckAfter)) || !p.Terminating() && (p.Ready || now.Sub(p.Created) > startsWithin) {
+			continue
+		}
+		for _, i := range b.budgetsOf(p) {
+			b.stirs[i] = true
+		}
+	}
+	return b.stirs
+}
+
+// budgetsOf are the budgets that select the pod.
+func (b *DisruptionBudgets) budgetsOf(p cluster.Pod) (out []int) {
+	for i, one := range b.all {
+		if one.Namespace == p.Namespace && one.Selector.Matches(p.Labels) {
+			out = append(out, i)
+		}
+	}
+	return out
+}

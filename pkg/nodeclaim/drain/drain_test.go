@@ -1,0 +1,173 @@
+package drain_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/nodeclaim/drain"
+)
+
+func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// TestScenarios plays the files in testdata. Each line of "pods" is "NAME [daemon|static|other] [critical] [grace=30]
+// [deleting=-10s] [phase=Running] [protect=true] [started=-1m] [tolerates=key:Effect|all]"; times are relative to noon. "drain
+// [deadline=30s] [first=20s] [pass=5s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
+// "budgets" with lines "[NAMESPACE/]NAME APP ALLOWED", of the pods' namespace ns without another.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		var pods []cluster.Pod
+		var budgets []cluster.Budget
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "pods":
+				pods = nil
+				for l := range strings.SplitSeq(strings.TrimSpace(d.Input), "\n") {
+					pods = append(pods, pod(t, l))
+				}
+				return ""
+			case "budgets":
+				budgets = nil
+				for l := range strings.SplitSeq(strings.TrimSpace(d.Input), "\n") {
+					budgets = append(budgets, budget(t, l))
+				}
+				return ""
+			case "drain":
+				times := drain.DrainTimes{Now: noon()}
+				for _, a := range d.CmdArgs {
+					switch when := at(t, a.Vals[0]); a.Key {
+					case "first":
+						times.First = when
+					case "pass":
+						times.PassTook = when.Sub(noon())
+					default:
+						times.Deadline = when
+					}
+				}
+				step := drain.NextStep(pods, drain.NewBudgets(budgets), times)
+				r := rand.New(rand.NewPCG(1, 2))
+				for range 3 {
+					other := slices.Clone(pods)
+					r.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
+					if diff := cmp.Diff(step, drain.NextStep(other, drain.NewBudgets(budgets), times)); diff != "" {
+						t.Errorf("%s: shuffled the step differs:\n%s", d.Pos, diff)
+					}
+				}
+				return text(step)
+			}
+			t.Fatalf("%s: unknown word %q", d.Pos, d.Cmd)
+			return ""
+		})
+	})
+}
+
+func text(s drain.DrainStep) string {
+	var b strings.Builder
+	for _, a := range s.Actions {
+		b.WriteString(a.String())
+		if a.Do == plan.DeletePod {
+			fmt.Fprintf(&b, " (grace %d s)", a.GraceSec)
+		}
+		b.WriteByte('\n')
+	}
+	for _, w := range s.Waiting {
+		word := "waiting for"
+		if slices.Contains(s.Blocked, w) {
+			word = "blocked by"
+		}
+		fmt.Fprintf(&b, "%s %s\n", word, w)
+	}
+	if s.Done {
+		b.WriteString("done\n")
+	}
+	return b.String()
+}
+
+func at(t *testing.T, s string) time.Time {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return noon().Add(d)
+}
+
+func budget(t *testing.T, line string) cluster.Budget {
+	f := strings.Fields(line)
+	n, err := strconv.ParseInt(f[2], 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, name, elsewhere := strings.Cut(f[0], "/")
+	if !elsewhere {
+		namespace, name = "ns", f[0]
+	}
+	return cluster.Budget{Namespace: namespace, Name: name, DisruptionsAllowed: int32(n),
+		Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", f[1])}}}
+}
+
+func pod(t *testing.T, line string) cluster.Pod {
+	f := strings.Fields(line)
+	p := cluster.Pod{Namespace: "ns", Name: f[0], NodeName: "n1", Phase: "Running", Ready: true, GraceSec: 30, Owner: cluster.OwnerOther}
+	for _, w := range f[1:] {
+		k, v, _ := strings.Cut(w, "=")
+		switch k {
+		case "daemon":
+			p.Owner = cluster.OwnerDaemonSet
+		case "static":
+			p.Owner = cluster.OwnerNode
+		case "critical":
+			p.Critical = true
+		case "phase":
+			p.Phase = v
+		case "grace":
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.GraceSec = n
+		case "deleting":
+			p.Deleting = at(t, v)
+		case "started":
+			p.Started = at(t, v)
+		case "protect":
+			p.DoNotDisrupt = v
+		case "app":
+			p.Labels = map[string]string{"app": v}
+		case "unready":
+			p.Ready = false
+		case "refused":
+			p.AskAgain = at(t, v)
+		case "tolerates":
+			key, effect, _ := strings.Cut(strings.TrimPrefix(v, "all"), ":")
+			p.Tolerations = []cluster.Toleration{{Operator: "Exists", Key: key, Effect: effect}}
+		default:
+			t.Fatalf("pod %s: unknown word %q", f[0], w)
+		}
+	}
+	return p
+}
+
+func TestMessageNamesTheFirstFew(t *testing.T) {
+	for _, c := range []struct {
+		waiting []string
+		want    string
+	}{
+		{nil, ""},
+		{[]string{"a: x", "b: y", "c: z"}, "a: x; b: y; c: z"},
+		{[]string{"a: x", "b: y", "c: z", "d: w", "e: v"}, "a: x; b: y; c: z; and 2 more pods"},
+	} {
+		if got := drain.BlockedMessage(c.waiting); got != c.want {
+			t.Errorf("%v: %q", c.waiting, got)
+		}
+	}
+}

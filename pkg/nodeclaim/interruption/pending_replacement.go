@@ -1,0 +1,157 @@
+package interruption
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/budgets"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+// PendingReplacement is a node that is to be left, and whether it may be now.
+type PendingReplacement struct {
+	Claim string
+	Node  string // empty while there is none
+	Leave ReplaceRequest
+	Wait  string // why not now; empty if it may go as soon as its pods have room on nodes that are ready
+}
+
+// AdmitWithinBudgets says of every claim that is to be left whether it may be now, the most urgent first. A node that EC2 disturbs soon may go
+// always. The others go like drifted ones: within the budgets of their pool, and not while a pod or the node itself must not be
+// disrupted. Those whose pods have no room, by claim what NoRoom says of them, wait and leave the budgets to others.
+func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingReplacement {
+	var out []PendingReplacement
+	obstacles := s.Obstacles()
+	for _, h := range s.StateNodes() {
+		if h.Claim == nil || !h.Claim.Deleting.IsZero() {
+			continue
+		}
+		l := LeaveOf(*h.Claim)
+		if !l.StillHolds(s.Now) {
+			continue
+		}
+		g := PendingReplacement{Claim: h.Claim.Name, Leave: l}
+		if h.Node != nil {
+			g.Node = h.Node.Name
+		}
+		if !l.isDue(s.Now) {
+			g.Wait = cmp.Or(blockedReason(s, h, obstacles), noRoom[g.Claim])
+		}
+		out = append(out, g)
+	}
+	slices.SortFunc(out, func(a, b PendingReplacement) int {
+		if due := a.Leave.isDue(s.Now); due != b.Leave.isDue(s.Now) {
+			if due {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since), cmp.Compare(a.Claim, b.Claim))
+	})
+	spendBudgets(s, out)
+	return out
+}
+
+// spendBudgets lets the first ones go that budgets leave room for. What must go counts too, but is not refused.
+func spendBudgets(s cluster.Snapshot, going []PendingReplacement) {
+	pools, left := map[string]string{}, map[string]int{}
+	for _, c := range s.Claims {
+		pools[c.Name] = c.Pool
+	}
+	for _, p := range s.Pools {
+		n, err := budgets.RemainingDisruptions(s, p, v1.DisruptionDrifted)
+		if left[p.Name] = n; err != nil {
+			left[p.Name] = 0
+		}
+	}
+	for i, g := range going {
+		pool := pools[g.Claim]
+		if g.Wait != "" {
+			continue
+		}
+		if left[pool] <= 0 && !g.Leave.isDue(s.Now) {
+			going[i].Wait = "the budgets of NodePool " + pool + " allow no more nodes now"
+			continue
+		}
+		left[pool]--
+	}
+}
+
+// blockedReason says who must not be disrupted, or nothing.
+func blockedReason(s cluster.Snapshot, h cluster.StateNode, obstacles cluster.Obstacles) string {
+	if h.Node == nil {
+		return ""
+	}
+	if h.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" || h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+		return "the node is annotated " + v1.AnnotationDoNotDisrupt
+	}
+	var pods []cluster.Pod
+	for _, p := range s.Pods {
+		if p.NodeName == h.Node.Name {
+			pods = append(pods, p)
+		}
+	}
+	slices.SortFunc(pods, func(a, b cluster.Pod) int { return cmp.Compare(a.Key(), b.Key()) })
+	_, why := obstacles.Of(pods)
+	return why
+}
+
+// WithoutAdmitted is the snapshot in which the nodes that may go are condemned, so that packing finds room for their pods elsewhere. The
+// snapshot given is not changed.
+func WithoutAdmitted(s cluster.Snapshot, going []PendingReplacement) cluster.Snapshot {
+	nodes := slices.Clone(s.Nodes)
+	for i, n := range nodes {
+		if slices.ContainsFunc(going, func(g PendingReplacement) bool { return g.Node == n.Name && g.Wait == "" }) {
+			nodes[i].Taints = append(slices.Clip(n.Taints), cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"})
+		}
+	}
+	s.Nodes = nodes
+	return s
+}
+
+// BlockedByCapacity says, by claim, why nodes that may go, and need not at once, cannot be emptied: a pod of theirs has no room on any node, neither one that
+// exists nor one that can be made. The plan is that of packing Empty.
+func BlockedByCapacity(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) map[string]string {
+	why := map[string]string{}
+	for _, u := range p.Unplaced {
+		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
+	}
+	out := map[string]string{}
+	for _, g := range going {
+		if g.Node == "" || g.Wait != "" || g.Leave.isDue(s.Now) {
+			continue
+		}
+		for _, pod := range podsOn(s, g.Node) {
+			if w := why[pod.Key()]; w != "" && (out[g.Claim] == "" || w < out[g.Claim]) {
+				out[g.Claim] = w
+			}
+		}
+	}
+	return out
+}
+
+// drainDeadline is by when the drain must end: before EC2's date, if that is still to come.
+func drainDeadline(s cluster.Snapshot, g PendingReplacement) time.Time {
+	if g.Leave.Cause != Scheduled || !g.Leave.Until.After(s.Now) {
+		return time.Time{}
+	}
+	for _, c := range s.Claims {
+		if c.Name == g.Claim {
+			return earlierDeadline(c, g.Leave.Until.Add(-safety), s.Now)
+		}
+	}
+	return time.Time{}
+}
+
+// WithoutRunning is the plan without the pods that have no room elsewhere but run where they are: on a node that waits to be left.
+func WithoutRunning(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) plan.Plan {
+	home := map[string]bool{}
+	for _, pod := range s.Pods {
+		home[pod.Key()] = slices.ContainsFunc(going, func(g PendingReplacement) bool { return g.Node != "" && g.Node == pod.NodeName })
+	}
+	p.Unplaced = slices.DeleteFunc(slices.Clone(p.Unplaced), func(u plan.Unplaced) bool { return home[u.Pod] })
+	return p
+}

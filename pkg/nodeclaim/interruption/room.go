@@ -1,0 +1,105 @@
+package interruption
+
+import (
+	"slices"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/topology"
+)
+
+// Condemned are the actions for the nodes that go now: all their pods have room on nodes that are ready, or there is no time left.
+// The plan is that of packing Empty.
+func Condemned(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) []plan.Action {
+	stays := findRoom(s, going, p).stays
+	var out []plan.Action
+	for _, g := range going {
+		due := g.Leave.isDue(s.Now)
+		if g.Wait != "" || !due && stays[g.Node] {
+			continue
+		}
+		why := "its pods have room on nodes that are ready"
+		if due {
+			why = "EC2 disturbs it at " + reasonText(g.Leave.Until)
+		}
+		if by := drainDeadline(s, g); !by.IsZero() {
+			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: g.Claim, Deadline: by, Reason: string(g.Leave.Cause), Why: why})
+		}
+		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: g.Claim, Reason: string(g.Leave.Cause), Why: why})
+	}
+	return out
+}
+
+// room is what the plan has room for now, and not only once more nodes are ready.
+type room struct {
+	s     cluster.Snapshot
+	place map[string]string // node by pod, for pods that have one there
+	ready map[string]bool   // nodes that take pods now
+	later []cluster.Pod     // pods that come to where the plan has them only when more nodes are ready
+	stays map[string]bool   // nodes to be left whose pods have no room yet
+}
+
+// findRoom says which nodes that are to be left cannot be yet. A pod that leans on one that comes later has no room before that, and a
+// node that stays keeps its pods where they are, on which others may lean.
+func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room {
+	r := room{s: s, place: p.NodeByPod(), ready: takers(s), stays: map[string]bool{}}
+	launched := map[string]bool{}
+	for _, l := range p.Launches {
+		for _, key := range l.Pods {
+			launched[key] = true
+		}
+	}
+	for _, pod := range s.Pods {
+		at, placed := r.place[pod.Key()]
+		if launched[pod.Key()] || placed && !r.ready[at] {
+			r.later = append(r.later, pod)
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, g := range going {
+			if g.Node == "" || g.Wait != "" || g.Leave.isDue(s.Now) || r.stays[g.Node] || r.allPodsPlaced(g.Node) {
+				continue
+			}
+			r.stays[g.Node], again = true, true
+			r.later = append(r.later, podsOn(s, g.Node)...)
+		}
+	}
+	return r
+}
+
+// takers are the nodes that are ready to take pods. Where another pod is still ending it may be in the way, as one that pods must not be
+// beside is until it is gone: that node is not ready for them yet.
+func takers(s cluster.Snapshot) map[string]bool {
+	ready := map[string]bool{}
+	for _, h := range s.StateNodes() {
+		ready[h.Name()] = h.Node != nil && h.Node.Ready && h.Initialized()
+	}
+	for _, pod := range s.Pods {
+		if pod.Terminating() && !pod.Terminal() {
+			delete(ready, pod.NodeName)
+		}
+	}
+	return ready
+}
+
+// allPodsPlaced reports whether every pod of the node that needs another has room.
+func (r room) allPodsPlaced(node string) bool {
+	return !slices.ContainsFunc(podsOn(r.s, node), func(p cluster.Pod) bool { return !r.ready[r.place[p.Key()]] || r.dependsOnUnplaced(p) })
+}
+
+func (r room) dependsOnUnplaced(p cluster.Pod) bool {
+	return len(p.Spread)+len(p.Affinity) > 0 && slices.ContainsFunc(r.later, func(other cluster.Pod) bool {
+		return other.Key() != p.Key() && topology.DependsOn(p, other, r.s.Namespaces)
+	})
+}
+
+// podsOn are the pods of the node that need another when it goes.
+func podsOn(s cluster.Snapshot, node string) (out []cluster.Pod) {
+	for _, p := range s.Pods {
+		if p.NodeName == node && p.Reschedulable() {
+			out = append(out, p)
+		}
+	}
+	return out
+}

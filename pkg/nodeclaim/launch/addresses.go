@@ -1,0 +1,63 @@
+package launch
+
+import "joiner/pkg/model/instancetypes"
+
+// subnetOfZone picks one subnet for each zone: that with most addresses to spare, of several the first of the status, which lists those
+// with most free addresses first. A zone without a subnet that takes another node has none.
+func subnetOfZone(in Input) map[string]string {
+	out := map[string]string{}
+	for _, s := range in.Class.Status.Subnets {
+		a, known := in.Addresses[s.ID]
+		if known && a.Left <= 0 {
+			continue
+		}
+		have := out[s.Zone]
+		if best, counted := in.Addresses[have]; have == "" || known && counted && a.Spare > best.Spare {
+			out[s.Zone] = s.ID
+		}
+	}
+	return out
+}
+
+// withSpareAddresses drops the offers of zones whose addresses the nodes on their way may need for their pods, where the same capacity
+// type is to be had in a zone with addresses to spare. What is reserved is paid for and stays.
+func withSpareAddresses(in Input, cs []candidate) []candidate {
+	subnets := subnetOfZone(in)
+	cramped := func(o instancetypes.Offering) bool {
+		a, known := in.Addresses[subnets[o.Zone]]
+		return known && a.Spare <= 0 && o.CapacityType != instancetypes.Reserved
+	}
+	roomy := map[string]bool{} // by capacity type
+	for _, c := range cs {
+		for _, o := range c.offers {
+			roomy[o.CapacityType] = roomy[o.CapacityType] || !cramped(o)
+		}
+	}
+	var out []candidate
+	for _, c := range cs {
+		var kept []instancetypes.Offering
+		for _, o := range c.offers {
+			if !roomy[o.CapacityType] || !cramped(o) {
+				kept = append(kept, o)
+			}
+		}
+		if c.offers = kept; len(kept) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// TakenAddresses is how many addresses a node of the order may take in each subnet that it may get into: one, and one for each pod of the
+// smallest type that is asked for there.
+func (o Order) TakenAddresses() map[string]int64 {
+	out := map[string]int64{}
+	for _, t := range o.Templates {
+		for _, v := range t.Overrides {
+			if have, ok := out[v.SubnetID]; !ok || v.Pods < have {
+				out[v.SubnetID] = v.Pods
+			}
+		}
+	}
+	return out
+}

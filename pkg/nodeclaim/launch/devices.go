@@ -1,0 +1,125 @@
+package launch
+
+import (
+	"strings"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/model/instancetypes"
+)
+
+const bytesPerGiB = int64(1) << 30
+
+// blockDevices are the volumes: the class's, else those of the image family.
+func blockDevices(c *awsv1.EC2NodeClass) []BlockDevice {
+	if len(c.Spec.BlockDeviceMappings) == 0 {
+		return familyDevices(c.ResolvedAMIFamily())
+	}
+	var out []BlockDevice
+	for _, m := range c.Spec.BlockDeviceMappings {
+		if m == nil || m.EBS == nil {
+			continue
+		}
+		out = append(out, blockDevice(m))
+	}
+	return out
+}
+
+func blockDevice(m *awsv1.BlockDeviceMapping) BlockDevice {
+	e := m.EBS
+	b := BlockDevice{
+		Device: valueOrZero(m.DeviceName), VolumeType: valueOrZero(e.VolumeType), KMSKeyID: valueOrZero(e.KMSKeyID), SnapshotID: valueOrZero(e.SnapshotID),
+		IOPS: int32(valueOrZero(e.IOPS)), Throughput: int32(valueOrZero(e.Throughput)), VolumeInitializationRate: valueOrZero(e.VolumeInitializationRate),
+		Encrypted: e.Encrypted, DeleteOnTermination: e.DeleteOnTermination,
+	}
+	if e.VolumeSize != nil {
+		b.SizeGiB = int32((e.VolumeSize.Value() + bytesPerGiB - 1) / bytesPerGiB)
+	}
+	return b
+}
+
+// bottlerocketRootGiB is no less than the root snapshots of Bottlerocket's images, which have outgrown 4 GiB.
+const bottlerocketRootGiB = 6
+
+func familyDevices(family string) []BlockDevice {
+	gp3 := func(device string, gib int32) BlockDevice {
+		yes := true
+		return BlockDevice{Device: device, SizeGiB: gib, VolumeType: "gp3", Encrypted: &yes}
+	}
+	switch {
+	case family == instancetypes.AL2, family == instancetypes.AL2023:
+		return []BlockDevice{gp3("/dev/xvda", 20)}
+	case family == instancetypes.Bottlerocket:
+		return []BlockDevice{gp3("/dev/xvda", bottlerocketRootGiB), gp3("/dev/xvdb", 20)}
+	case instancetypes.IsWindows(family):
+		return []BlockDevice{gp3("/dev/sda1", 50)}
+	}
+	return nil
+}
+
+// networkInterfaces are those of the class, else one for each EFA, else one.
+func networkInterfaces(in Input, efas int64) []NetworkInterface {
+	whole := wholeInterface(in)
+	var out []NetworkInterface
+	switch {
+	case len(in.Class.Spec.NetworkInterfaces) > 0:
+		for _, s := range in.Class.Spec.NetworkInterfaces {
+			if s == nil {
+				continue
+			}
+			n := whole
+			if s.InterfaceType == awsv1.InterfaceTypeEFAOnly { // has no address
+				n = NetworkInterface{SecurityGroupIDs: whole.SecurityGroupIDs}
+			}
+			n.CardIndex, n.DeviceIndex, n.Type = s.NetworkCardIndex, s.DeviceIndex, string(s.InterfaceType)
+			out = append(out, n)
+		}
+	case efas > 0:
+		for i := range int32(efas) {
+			n := whole
+			n.CardIndex, n.DeviceIndex, n.Type = i, min(i, 1), "efa"
+			out = append(out, n)
+		}
+	default:
+		out = []NetworkInterface{whole}
+	}
+	return out
+}
+
+// wholeInterface is an interface with everything that one with addresses gets.
+func wholeInterface(in Input) NetworkInterface {
+	spec := in.Class.Spec
+	n := NetworkInterface{AssociatePublicIP: spec.AssociatePublicIPAddress}
+	for _, g := range in.Class.Status.SecurityGroups {
+		n.SecurityGroupIDs = append(n.SecurityGroupIDs, g.ID)
+	}
+	if usesIPv6(in) {
+		n.PrimaryIPv6, n.IPv6AddressCount, n.IPv6PrefixCount = true, 1, valueOrZero(spec.IPPrefixCount)
+	} else {
+		n.IPv4PrefixCount = valueOrZero(spec.IPPrefixCount)
+	}
+	if t := spec.ConnectionTracking; t != nil {
+		n.ConnectionTracking = &ConnectionTracking{
+			TCPEstablishedSec: valueOrZero(t.TCPEstablishedTimeout), UDPStreamSec: valueOrZero(t.UDPStreamTimeout), UDPSec: valueOrZero(t.UDPTimeout),
+		}
+	}
+	return n
+}
+
+// hasEFA reports whether instances of the template get EFA interfaces.
+func (t Template) hasEFA() bool {
+	for _, n := range t.NetworkInterfaces {
+		if strings.HasPrefix(n.Type, "efa") {
+			return true
+		}
+	}
+	return false
+}
+
+// valueOrZero is what p points to, or nothing.
+func valueOrZero[T any](p *T) T {
+	var zero T
+	if p == nil {
+		return zero
+	}
+	return *p
+}

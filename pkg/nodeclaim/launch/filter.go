@@ -1,0 +1,171 @@
+package launch
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+)
+
+// maxTypes bounds the instance types in one request.
+const maxTypes = 60
+
+// candidate is a type that may be launched and what of it may be bought.
+type candidate struct {
+	t      *instancetypes.Type
+	offers []instancetypes.Offering // by price; never empty
+}
+
+// filterTypes applies the launch-time filters in their order, each to what the one before left. The result is
+// never empty.
+func filterTypes(in Input) ([]candidate, error) {
+	cs, why := filterAvailable(in)
+	if len(cs) == 0 {
+		return nil, &instancetypes.NoCapacityError{Why: why}
+	}
+	cs = intoReservations(cs)
+	picky := wantsMinValues(in.Claim.Requirements)
+	if !picky {
+		cs = withoutDearSpot(withoutExotic(cs))
+	}
+	cs = withSpareAddresses(in, cs)
+	slices.SortStableFunc(cs, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.offers[0].Price, b.offers[0].Price), cmp.Compare(a.t.Name, b.t.Name))
+	})
+	cs = cs[:min(len(cs), maxTypes)]
+	if why := fewerThanMinValues(in.Claim.Requirements, cs); why != "" && !in.RelaxMinValues {
+		return nil, &instancetypes.NoCapacityError{Why: why}
+	}
+	return cs, nil
+}
+
+// filterAvailable keeps the types that the claim allows and that hold its requests, with the offers that it allows and that can be
+// bought. Otherwise it says why there are none.
+func filterAvailable(in Input) (cs []candidate, why string) {
+	subnets := subnetOfZone(in)
+	var refused []string
+	fits := 0
+	for i := range in.Types {
+		t := &in.Types[i]
+		if !t.Requirements.Intersects(in.Claim.Requirements) || !in.Claim.Requests.FitsIn(t.Allocatable) {
+			continue
+		}
+		fits++
+		c := candidate{t: t}
+		for _, o := range t.Offerings {
+			switch {
+			case !o.Meets(in.Claim.Requirements):
+			case !o.Available:
+				refused = append(refused, fmt.Sprintf("%s: %s", o.Offer, o.Why))
+			case subnets[o.Zone] == "":
+				refused = append(refused, fmt.Sprintf("%s: the class has no subnet there that takes another node", o.Offer))
+			default:
+				c.offers = append(c.offers, o)
+			}
+		}
+		if len(c.offers) > 0 {
+			cs = append(cs, c)
+		}
+	}
+	if fits == 0 {
+		why = "no instance type of class " + in.Resolved.Name + " has what the claim requires"
+		if !in.Claim.Requests.IsZero() {
+			why += " and room for " + in.Claim.Requests.String()
+		}
+		return nil, why
+	}
+	return cs, noOfferError(refused)
+}
+
+// noOfferError says why no offer is left.
+func noOfferError(refused []string) string {
+	const most = 3
+	if len(refused) == 0 {
+		return "no zone and capacity type that the claim allows is sold"
+	}
+	text := strings.Join(refused[:min(len(refused), most)], "; ")
+	if len(refused) > most {
+		text += fmt.Sprintf("; and %d more offers", len(refused)-most)
+	}
+	return text
+}
+
+// withoutExotic drops bare metal and types with accelerators, unless nothing else is left.
+func withoutExotic(cs []candidate) []candidate {
+	plain := slices.DeleteFunc(slices.Clone(cs), func(c candidate) bool { return isExotic(c.t) })
+	if len(plain) == 0 {
+		return cs
+	}
+	return plain
+}
+
+func isExotic(t *instancetypes.Type) bool {
+	if _, size, _ := strings.Cut(t.Name, "."); strings.Contains(size, "metal") {
+		return true
+	}
+	for _, r := range []string{
+		instancetypes.ResourceNVIDIA, instancetypes.ResourceAMD, instancetypes.ResourceNeuron, instancetypes.ResourceNeuronCore, instancetypes.ResourceGaudi,
+	} {
+		if t.Capacity.Get(r) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutDearSpot drops spot offers that cost more than the cheapest on-demand offer. Where the claim does not admit
+// on-demand there is none, and every spot offer stays.
+func withoutDearSpot(cs []candidate) []candidate {
+	cheapest := math.Inf(1)
+	for _, c := range cs {
+		for _, o := range c.offers {
+			if o.CapacityType == instancetypes.OnDemand {
+				cheapest = min(cheapest, o.Price)
+			}
+		}
+	}
+	var out []candidate
+	for _, c := range cs {
+		c.offers = slices.DeleteFunc(slices.Clone(c.offers), func(o instancetypes.Offering) bool {
+			return o.CapacityType == instancetypes.Spot && o.Price > cheapest
+		})
+		if len(c.offers) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func wantsMinValues(reqs requirements.Set) bool {
+	return slices.ContainsFunc(reqs.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 })
+}
+
+// fewerThanMinValues says which minValues of the claim the candidates do not reach, or nothing.
+func fewerThanMinValues(reqs requirements.Set, cs []candidate) string {
+	for _, r := range reqs.All() {
+		if r.MinValues == 0 {
+			continue
+		}
+		seen := map[string]bool{}
+		for _, c := range cs {
+			have, _ := c.t.Requirements.Get(r.Key)
+			for _, v := range have.Values {
+				seen[v] = r.Has(v)
+			}
+		}
+		n := 0
+		for _, allowed := range seen {
+			if allowed {
+				n++
+			}
+		}
+		if n < r.MinValues {
+			return fmt.Sprintf("%s needs %d different values, %d are to be had", r.Key, r.MinValues, n)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+package launch
+
+import (
+	"maps"
+	"slices"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+)
+
+// Tags on what is made in EC2. The two that name the claim are on the instance from the start, unlike in
+// the in-cluster original, so that an instance whose launch reply was lost is found and adopted.
+const (
+	TagClusterName = awsv1.TagClusterName
+	TagNodePool    = awsv1.TagNodePool
+	TagNodeClass   = awsv1.TagEC2NodeClass
+	TagClaim       = awsv1.TagNodeClaim
+	TagClaimUID    = awsv1.TagNodeClaimUID
+	TagBatch       = awsv1.TagLaunchBatch
+)
+
+// staticTags are the tags of everything that a launch makes; ours beat the user's.
+func staticTags(in Input) map[string]string {
+	out := maps.Clone(in.Class.Spec.Tags)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[awsv1.TagClusterPrefix+in.Cluster.Name] = "owned"
+	out[TagClusterName] = in.Cluster.Name
+	out[TagNodeClass] = in.Class.Name
+	out[TagNodePool] = in.Claim.Pool
+	if in.Claim.Pool == "" {
+		out[TagNodePool] = in.Claim.Labels[karpv1.LabelNodePool]
+	}
+	return out
+}
+
+func claimTags(in Input, static map[string]string) map[string]string {
+	out := maps.Clone(static)
+	if in.Batch.ID != "" {
+		out[TagBatch] = in.Batch.ID
+		return out
+	}
+	out[TagClaim], out[TagClaimUID] = in.Claim.Name, in.Claim.UID
+	return out
+}
+
+func sortedTags(m map[string]string) []Tag {
+	out := make([]Tag, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, Tag{Key: k, Value: m[k]})
+	}
+	return out
+}

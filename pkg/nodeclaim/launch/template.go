@@ -1,0 +1,176 @@
+package launch
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/nodeclaim/bootstrap"
+)
+
+const (
+	// hashLength makes the longest template name 128 characters, which is what EC2 takes, for a cluster name of 100.
+	hashLength      = 20
+	resourceEnclave = "eks.amazonaws.com/nip-slots"
+)
+
+// templateGroup is what of an instance type goes into a template.
+type templateGroup struct {
+	image   string
+	maxPods int64
+	efas    int64 // EFA interfaces, 0 unless the claim asks for EFA
+
+	reservation instancetypes.Reservation // that it is launched into; its ID is empty for none
+}
+
+func groupOf(in Input, t *instancetypes.Type, o instancetypes.Offering) templateGroup {
+	g := templateGroup{image: t.ImageID, maxPods: t.MaxPods}
+	if r := o.Reservation; r != nil {
+		g.reservation = instancetypes.Reservation{ID: r.ID, Kind: r.Kind, Interruptible: r.Interruptible}
+	}
+	if in.Claim.Requests.Get(instancetypes.ResourceEFA) > 0 && len(in.Class.Spec.NetworkInterfaces) == 0 {
+		g.efas = t.Capacity.Get(instancetypes.ResourceEFA)
+	}
+	return g
+}
+
+// newTemplate writes the template of a group and names it. The error may be a *bootstrap.Error.
+func newTemplate(in Input, o Order, g templateGroup) (Template, error) {
+	data, err := userData(in, o.CapacityType, g)
+	if err != nil {
+		return Template{}, err
+	}
+	spec := in.Class.Spec
+	t := Template{
+		ImageID: g.image, UserData: data, InstanceProfile: profileName(in.Class),
+		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, g.efas), Metadata: metadataOptions(in),
+		Monitoring: spec.DetailedMonitoring != nil && *spec.DetailedMonitoring,
+		Enclave:    in.Claim.Requests.Get(resourceEnclave) > 0, Tenancy: tenancyFor(in),
+		Reservation: reservationSelection(g.reservation), Group: o.Group, Partition: placementPartition(in),
+		Tags: o.Tags,
+	}
+	if spec.CPUOptions != nil && spec.CPUOptions.NestedVirtualization != nil {
+		t.NestedVirtual = *spec.CPUOptions.NestedVirtualization
+	}
+	if o.CapacityType == instancetypes.Spot {
+		t.SpotTags = o.Tags
+	}
+	content, err := json.Marshal(t)
+	if err != nil {
+		return Template{}, fmt.Errorf("hash launch template: %w", err)
+	}
+	sum := sha256.Sum256(content)
+	t.Name = TemplatePrefix(in.Cluster.Name) + hex.EncodeToString(sum[:])[:hashLength]
+	return t, nil
+}
+
+// TemplatePrefix is how the names of all templates of a cluster begin, and of no others.
+func TemplatePrefix(cluster string) string { return "joiner/" + cluster + "/" }
+
+func userData(in Input, capacityType string, g templateGroup) (string, error) {
+	spec := in.Class.Spec
+	labels := maps.Clone(in.Claim.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[instancetypes.LabelCapacityType] = capacityType
+	maps.Copy(labels, reservationLabels(g.reservation))
+	b := bootstrap.Input{
+		Family: in.Class.ResolvedAMIFamily(), ImageVersion: imageVersion(in.Class, g.image),
+		ClusterName: in.Cluster.Name, Endpoint: in.Cluster.Endpoint, CABundle: in.Cluster.CABundle,
+		DNSAddress: in.Cluster.DNSAddress, ServiceCIDR: in.Cluster.ServiceCIDR,
+		Labels: labels, Taints: bootTaints(in.Claim), MaxPods: g.maxPods,
+		RAID0: spec.InstanceStorePolicy != nil && *spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+	}
+	if spec.Kubelet != nil {
+		b.Kubelet = *spec.Kubelet
+	}
+	if spec.UserData != nil {
+		b.UserData = *spec.UserData
+	}
+	return bootstrap.UserData(b)
+}
+
+// bootTaints are the taints of the claim and its startup taints as the kubelet brings them, each once.
+func bootTaints(c cluster.Claim) []cluster.Taint {
+	var out []cluster.Taint
+	for _, t := range nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints)) {
+		if !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// imageVersion is what tells the version of a Bottlerocket image: the alias, else the name of the image, else that of
+// another image of the class.
+func imageVersion(c *awsv1.EC2NodeClass, image string) string {
+	if alias, ok := c.Alias(); ok {
+		return alias.Version
+	}
+	name := ""
+	for _, a := range c.Status.AMIs {
+		if a.ID == image && a.Name != "" {
+			return a.Name
+		}
+		if name == "" && strings.HasPrefix(a.Name, "bottlerocket") {
+			name = a.Name
+		}
+	}
+	return name
+}
+
+// tenancyFor is default unless the claim admits nothing but dedicated.
+func tenancyFor(in Input) string {
+	if in.Claim.Requirements.Has(instancetypes.LabelTenancy, instancetypes.TenancyDefault) {
+		return instancetypes.TenancyDefault
+	}
+	return instancetypes.TenancyDedicated
+}
+
+// usesIPv6 reports whether pods and nodes have IPv6 addresses.
+func usesIPv6(in Input) bool { return strings.Contains(in.Cluster.DNSAddress, ":") }
+
+// metadataOptions is how the metadata service answers.
+func metadataOptions(in Input) Metadata {
+	m := Metadata{HTTPEndpoint: "disabled", HTTPProtocol: "disabled", HopLimit: 2, HTTPTokens: "required"}
+	if usesIPv6(in) {
+		m.HTTPProtocol = "enabled"
+	}
+	if o := in.Class.Spec.MetadataOptions; o != nil {
+		m = Metadata{
+			HTTPEndpoint: textValue(o.HTTPEndpoint, "enabled"), HTTPProtocol: textValue(o.HTTPProtocolIPv6, "disabled"),
+			HTTPTokens: textValue(o.HTTPTokens, "required"), HopLimit: 1,
+		}
+		if o.HTTPPutResponseHopLimit != nil {
+			m.HopLimit = int32(*o.HTTPPutResponseHopLimit)
+		}
+	}
+	if knowsNoIPv6Metadata(in.Cluster.Region) {
+		m.HTTPProtocol = ""
+	}
+	return m
+}
+
+// knowsNoIPv6Metadata reports whether EC2 of the region refuses the setting.
+func knowsNoIPv6Metadata(region string) bool {
+	return slices.Contains([]string{
+		"us-iso-east-1", "us-iso-west-1", "us-isob-east-1", "us-isob-west-1", "us-isof-south-1", "us-isof-east-1",
+	}, region)
+}
+
+func textValue(p *string, unset string) string {
+	if p == nil {
+		return unset
+	}
+	return cmp.Or(*p, unset)
+}

@@ -1,0 +1,47 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+// The check
+const (
+	leastPercent    = 90 // of what the claim promises, that a node must have
+	inconsistentFor = 10 * time.Minute
+)
+
+// checkConsistency says on an initialized claim whether its node has what the claim promises.
+func (v state) checkConsistency(c cluster.Claim) []plan.Action {
+	nodes := v.nodes[c.ProviderID]
+	if len(nodes) != 1 {
+		return nil
+	}
+	k := compareWithClaim(c, nodes[0])
+	out := v.writeCondition(c, k)
+	if k.Status == "False" {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: "FailedConsistencyCheck", Why: k.Message, Every: inconsistentFor})
+	}
+	return out
+}
+
+// compareWithClaim compares only what the pods of the claim asked for: the rest of an estimate may well be off.
+func compareWithClaim(c cluster.Claim, n cluster.Node) cluster.Condition {
+	var short []string
+	for _, name := range c.Requests.Names() {
+		promised, has := c.Capacity.Get(name), n.Capacity.Get(name)
+		if has*100 < promised*leastPercent {
+			short = append(short, fmt.Sprintf("%s is %d and was to be %d", name, has, promised))
+		}
+	}
+	if len(short) > 0 {
+		return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "False", Reason: v1.ReasonConsistencyCheckFailed,
+			Message: "the node has less than 90 % of what was expected: " + strings.Join(short, ", ")}
+	}
+	return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "True", Reason: v1.ConditionConsistentStateFound}
+}

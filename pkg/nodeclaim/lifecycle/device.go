@@ -1,0 +1,50 @@
+package lifecycle
+
+import (
+	"slices"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// unoffered are the requested resources that the node does not offer. One that a DRA driver serves is offered as soon as the node has
+// devices of it, whoever uses them: it never comes into status.allocatable.
+func (v state) unoffered(c cluster.Claim, n cluster.Node) []string {
+	return slices.DeleteFunc(c.Requests.Names(), func(name string) bool {
+		_, served := v.s.Devices.Server(name)
+		return n.Allocatable.Get(name) > 0 || served && n.Capacity.Get(name) > 0
+	})
+}
+
+// servedBy says after the name of a resource that a node lacks which DeviceClass serves it, and what is in the way.
+func (v state) servedBy(name string) string {
+	class, served := v.s.Devices.Server(name)
+	switch {
+	case !served:
+		return ""
+	case class.Unread != "":
+		return "; DeviceClass " + class.Name + " serves it, whose devices cannot be counted: " + class.Unread
+	}
+	return "; DeviceClass " + class.Name + " serves it, and no ResourceSlice of the node has a device of driver " + class.Driver + " that it selects"
+}
+
+// usable reports whether nothing keeps the claim's node from being initialized, or nothing but devices that a DRA driver may serve. Pods run
+// on such a node, and another would lack the same devices.
+func (v state) usable(c cluster.Claim) bool {
+	nodes := v.nodes[c.ProviderID]
+	if len(nodes) != 1 {
+		return false
+	}
+	reason, _ := v.uninitialized(c, nodes[0])
+	if reason != v1.ReasonResourceNotRegistered {
+		return reason == ""
+	}
+	return !slices.ContainsFunc(v.unoffered(c, nodes[0]), func(name string) bool { return !v.s.Devices.MayServe(name) })
+}
+
+// overdue reports whether the claim's node should have been initialized by now.
+func (v state) overdue(c cluster.Claim) bool {
+	limit := v.s.Rules.InitializationTimeout
+	return limit > 0 && c.Is(v1.ConditionRegistered) && !c.Is(v1.ConditionInitialized) &&
+		!v.s.Now.Before(c.Condition(v1.ConditionRegistered).Since.Add(limit))
+}

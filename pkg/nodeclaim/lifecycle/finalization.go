@@ -1,0 +1,270 @@
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/drain"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+// settle is how long a drained node is watched for pods that the scheduler was binding when the taint came.
+const settle = 5 * time.Second
+
+// tellAfter is how long a drain may take before its claim says anew whom it waits for, whenever that changes: at first it changes with every pod.
+const tellAfter = 15 * time.Second
+
+// finalizeClaim is the next step of a claim that is being deleted: deadline, drain, volumes, instance, finalizers, in this order
+// . Everything is done under the claim's name, so that it is done in this order.
+func (v state) finalizeClaim(c cluster.Claim) []plan.Action {
+	instances := v.instancesOf(c)
+	nodes := v.nodesOf(c, instances)
+	out, deadline := v.drainDeadline(c, nodes)
+	drained, done := v.drainNodes(c, nodes, deadline)
+	out = append(out, drained...)
+	if !done {
+		return out
+	}
+	detached, done := v.awaitDetachment(c, nodes, deadline)
+	out = append(out, detached...)
+	if !done {
+		return out
+	}
+	ended, gone := v.terminateInstances(c, instances)
+	out = append(out, ended...)
+	if !gone {
+		return out
+	}
+	for _, n := range nodes {
+		if n.Finalizer {
+			out = append(out, plan.Action{Do: plan.ReleaseNode, Claim: c.Name, Node: n.Name})
+		}
+	}
+	return append(out, plan.Action{Do: plan.ReleaseClaim, Claim: c.Name})
+}
+
+// untilTick is how long nobody looks at what lifecycle is not busy with: until the next invocation by schedule, with its start.
+const untilTick = 75 * time.Second
+
+// blockedForLong reports whether the end of the claim has taken long, somebody else has to do something first, no pod comes or goes for which
+// others of the node wait, and none has to be deleted before somebody looks again. A drain may be blocked for days, and no invocation is to stay and to be paid for only to watch that.
+func (v state) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
+	if !c.BlockedForLong(v.s.Now) || slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
+		return false
+	}
+	deadline := c.Deadline()
+	return !slices.ContainsFunc(v.nodesOf(c, v.instancesOf(c)), func(n cluster.Node) bool {
+		return v.budgets.ChangesSoon(v.pods[n.Name], v.s.Pods, v.s.Now) ||
+			!deadline.IsZero() && drain.IsDue(v.pods[n.Name], deadline, v.s.Now, v.s.Now.Add(untilTick))
+	})
+}
+
+// joinStatusWrites makes one write of status writes that follow each other. They are on the same claim.
+func joinStatusWrites(actions []plan.Action) []plan.Action {
+	var out []plan.Action
+	for _, a := range actions {
+		if n := len(out) - 1; n >= 0 && a.Do == plan.WriteStatus && out[n].Do == plan.WriteStatus && a.NodeName == "" {
+			out[n].Conditions = append(slices.Clone(out[n].Conditions), a.Conditions...)
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// byDeadline puts the claim with the earlier deadline first, and those without one last.
+func byDeadline(a, b cluster.Claim) int {
+	x, y := a.Deadline(), b.Deadline()
+	if x.IsZero() != y.IsZero() {
+		return -x.Compare(y)
+	}
+	return x.Compare(y)
+}
+
+// drainDeadline is when draining the claim's nodes ends by force, zero for never. It is fixed once, in an annotation.
+func (v state) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
+	if t = c.Deadline(); !t.IsZero() || c.TerminationGrace == nil {
+		return nil, t
+	}
+	t = c.Deleting.Add(*c.TerminationGrace)
+	why := "draining ends by force at " + t.UTC().Format(time.RFC3339)
+	for _, n := range nodes {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "TerminationGracePeriodExpiring", Why: why})
+	}
+	return append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: t, Reason: "TerminationGracePeriodExpiring", Why: why}), t
+}
+
+// drainNodes takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs any more is
+// not drained. When no pod is left, late ones are waited for.
+func (v state) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action, done bool) {
+	var waiting []string
+	running := false
+	for _, n := range nodes {
+		actions, left := v.drainNode(c, n, deadline)
+		out, waiting = append(out, actions...), append(waiting, left...)
+		running = running || !v.nothingRuns(n)
+	}
+	state := c.Condition(v1.ConditionDrained)
+	waits := func(message string) []plan.Action {
+		if state.Reason == v1.ReasonDraining && v.s.Now.Before(c.Deleting.Add(tellAfter)) {
+			return nil
+		}
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown", Reason: v1.ReasonDraining, Message: message})
+	}
+	switch {
+	case len(waiting) > 0:
+		return append(out, waits(drain.BlockedMessage(waiting))...), false
+	case !running || state.Status == "True":
+		return out, true
+	case state.Reason != v1.ReasonDraining || v.s.Now.Before(state.Since.Add(settle)):
+		return append(out, waits("no pod is left; late ones are waited for")...), false
+	}
+	return append(out, v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True", Reason: v1.ConditionDrained})...), true
+}
+
+// drainNode condemns a node and takes the next step of its drain, and says who is waited for. The taint comes first, so that no pod
+// arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
+func (v state) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action, waiting []string) {
+	step := func(do plan.ActionKind) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
+	idle := v.nothingRuns(n)
+	if !idle && !isOutOfService(n) {
+		step(plan.CondemnNode)
+		if !isTainted(n) {
+			waiting = append(waiting, "node "+n.Name+" is being taken out of service")
+		}
+	}
+	if n.Deleting.IsZero() {
+		if !idle && !n.Finalizer && c.Name != "" {
+			step(plan.RegisterNode)
+		}
+		step(plan.DeleteNode)
+	}
+	if idle || waiting != nil {
+		return out, waiting
+	}
+	next := drain.NextStep(v.pods[n.Name], v.budgets, drain.DrainTimes{Now: v.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: v.s.PassTook})
+	for _, a := range next.Actions {
+		a.Claim = c.Name
+		out = append(out, a)
+	}
+	if len(next.Blocked) > 0 {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "FailedDraining",
+			Why: "waiting for pods to go: " + drain.BlockedMessage(next.Blocked)})
+	}
+	return out, next.Waiting
+}
+
+// nothingRuns reports whether nothing runs on the node any more: its instance ended, or it is unknown to EC2 and not Ready.
+func (v state) nothingRuns(n cluster.Node) bool {
+	if i, ok := v.instances[n.ProviderID]; ok {
+		return i.Gone()
+	}
+	return !n.Ready
+}
+
+// terminateInstances terminates the instances of a drained claim and waits until they are gone. An instance that EC2 does not list, because
+// it is too new or lost its tags, is terminated by the id in the claim and not waited for.
+func (v state) terminateInstances(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
+	gone = true
+	for _, i := range instances {
+		if !i.Gone() {
+			out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: i.ID, Why: "its NodeClaim is deleted and drained"})
+		}
+		gone = gone && i.State == "terminated"
+	}
+	asked := c.Is(v1.ConditionInstanceTerminating)
+	if _, listed := v.instances[c.ProviderID]; c.ProviderID != "" && !listed && !asked && !v.sharesInstance(c) {
+		id := c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]
+		out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: id, Why: "its NodeClaim is deleted, and EC2 does not list it"})
+	}
+	if len(out) > 0 && !gone {
+		k := cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True", Reason: v1.ConditionInstanceTerminating}
+		out = append(out, v.writeCondition(c, k)...)
+	}
+	return out, gone
+}
+
+// finalizeOrphanNode is the next step of a node of ours that no claim leads: the claim is gone. Its instance is for leaks to end.
+func (v state) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, busy bool) {
+	if !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" || v.hasOwner(n) {
+		return nil, false
+	}
+	if i, ok := v.instances[n.ProviderID]; ok && !i.Gone() {
+		return nil, true
+	}
+	if n.Deleting.IsZero() && !v.nothingRuns(n) {
+		return nil, false // something runs there that is not ours to end
+	}
+	actions, waiting := v.drainNode(cluster.Claim{}, n, time.Time{})
+	if len(waiting) > 0 {
+		return actions, true
+	}
+	return append(actions, plan.Action{Do: plan.ReleaseNode, Node: n.Name}), true
+}
+
+// hasOwner reports whether a claim says what happens to the node.
+func (v state) hasOwner(n cluster.Node) bool {
+	if _, ok := v.owners[n.ProviderID]; ok && n.ProviderID != "" {
+		return true
+	}
+	_, ok := v.claims[v.instances[n.ProviderID].ClaimUID]
+	return ok
+}
+
+// instancesOf are the instances that end with the claim: that of its provider id, and those that were started for it without
+// its knowing, because the reply of a launch was lost. What another claim has is that claim's.
+func (v state) instancesOf(c cluster.Claim) []cluster.Instance {
+	var out []cluster.Instance
+	if i, listed := v.instances[c.ProviderID]; listed {
+		if owner, owned := v.owners[c.ProviderID]; owned && (owner.UID == c.UID || !v.sharesInstance(c)) {
+			out = append(out, i)
+		}
+	}
+	for _, i := range v.started[c.UID] {
+		if _, owned := v.owners[i.ProviderID()]; !owned {
+			out = append(out, i)
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
+	return out
+}
+
+// sharesInstance reports whether a claim that is not being deleted has the same provider id, as after restoring a backup.
+func (v state) sharesInstance(c cluster.Claim) bool {
+	o, ok := v.owners[c.ProviderID]
+	return ok && o.UID != c.UID && o.Deleting.IsZero()
+}
+
+// nodesOf are the nodes that end with the claim.
+func (v state) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
+	var ids []string
+	if c.ProviderID != "" && !v.sharesInstance(c) {
+		ids = append(ids, c.ProviderID)
+	}
+	for _, i := range instances {
+		if !slices.Contains(ids, i.ProviderID()) {
+			ids = append(ids, i.ProviderID())
+		}
+	}
+	var out []cluster.Node
+	for _, id := range ids {
+		out = append(out, v.nodes[id]...)
+	}
+	return out
+}
+
+func isTainted(n cluster.Node) bool {
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted && t.Effect == "NoSchedule" })
+}
+
+// isOutOfService reports whether the node takes no new pods and no more traffic of load balancers. Disruption only
+// taints.
+func isOutOfService(n cluster.Node) bool {
+	_, excluded := n.Labels[v1.LabelExcludeBalancers]
+	return isTainted(n) && excluded
+}

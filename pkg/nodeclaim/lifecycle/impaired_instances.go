@@ -1,0 +1,80 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+// impairedFor is how long a status check must have failed before it counts.
+const impairedFor = 2 * time.Minute
+
+// endImpaired ends a claim whose instance fails a status check of EC2, by force: nothing on it can be relied on any more.
+// No event tells of this.
+func (v state) endImpaired(c cluster.Claim) (out []plan.Action, doomed bool) {
+	i, ok := v.instances[c.ProviderID]
+	if !ok || c.ProviderID == "" || i.Gone() {
+		return nil, false
+	}
+	for _, k := range v.s.Impaired {
+		if k.Instance != i.ID || v.s.Now.Before(k.Since.Add(impairedFor)) {
+			continue
+		}
+		reason, why := "instance_status", "its instance "+i.ID+" fails the status check of EC2"
+		if k.System {
+			reason, why = "system_status", "the host of its instance "+i.ID+" fails the status check of EC2"
+		}
+		out = append(out, v.recordOnBoth(c, "InstanceUnhealthy", why)...)
+		if c.Deadline().IsZero() {
+			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now, Reason: "TerminationGracePeriodExpiring",
+				Why: "it is ended by force now: " + why})
+		}
+		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why})
+		return append(out, v.recordOnBoth(c, "TerminatingOnInterruption", "it is drained and ended because "+why)...), true
+	}
+	return nil, false
+}
+
+// pendingChanges is what dates of EC2 for the claim's instance ask for that was not done for them yet, whether AWS Health has announced them or
+// not. Of several dates the earliest counts. A claim that is being deleted gets an earlier deadline at most.
+func (v state) pendingChanges(c cluster.Claim) (out []plan.Action, doomed bool) {
+	i, ok := v.instances[c.ProviderID]
+	if !ok || c.ProviderID == "" || i.Gone() {
+		return nil, false
+	}
+	at := slices.IndexFunc(v.s.Changes, func(k cluster.ScheduledChange) bool { return k.Instance == i.ID })
+	if at < 0 {
+		return nil, false
+	}
+	change := v.s.Changes[at]
+	notice := interruption.Notice{Kind: interruption.Scheduled, Instance: i.ID, Time: v.s.Now, At: change.At}
+	o := interruption.ScheduledChange(notice, []cluster.Claim{c}, v.s.Now)
+	switch {
+	case o.Leave.Cause != "":
+		out = []plan.Action{{Do: plan.LeaveNode, Claim: c.Name, Leave: o.Leave.String(), Reason: change.Code, Why: o.Why}}
+	case !o.Deadline.IsZero():
+		out = []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: o.Deadline, Reason: "TerminationGracePeriodExpiring",
+			Why: "EC2 plans " + change.Code + " of its instance for " + change.At.UTC().Format(time.RFC3339)}}
+	case !o.Condemn:
+		return nil, false
+	}
+	if o.Condemn {
+		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "event_status", Why: "EC2 plans " + change.Code + " of its instance " + i.ID})
+	}
+	for _, told := range o.Tell {
+		out = append(out, v.recordOnBoth(c, told.Reason, told.Message)...)
+	}
+	return out, o.Condemn
+}
+
+// recordOnBoth tells of a claim and of its node, if there is one.
+func (v state) recordOnBoth(c cluster.Claim, reason, why string) []plan.Action {
+	out := []plan.Action{{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: reason, Why: why}}
+	for _, n := range v.nodes[c.ProviderID] {
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: reason, Why: why})
+	}
+	return out
+}

@@ -1,0 +1,316 @@
+// Package lifecycle decides the next step in the life of every NodeClaim, node and instance.
+//
+// It knows registration, initialization, time-outs, expiration, repair, draining, termination and leaks, and what pools count and
+// remember of their nodes. It takes one step for each object and keeps no state: the next pass sees the result and takes the next one. The
+// instances in the snapshot must have been listed before the claims, else a claim's instance could look leaked.
+//
+// Times of objects are compared with the snapshot's, so a clock that is off moves every limit by as much, in either direction.
+// Nothing breaks by it: an instance is never called leaked while a claim's UID is in its tags, a launch is repeated with the
+// same token, and a deadline once written stays.
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/faultisolation"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/drain"
+)
+
+// Plan is what one pass does.
+type Plan struct {
+	Actions []plan.Action
+	// Busy says that some object has a next step soon, so that it is worth looking again in a second.
+	Busy bool
+	// Faults are the objects about which the decision fails. They stay as they are.
+	Faults []plan.Fault
+}
+
+// Where tests let the decision fail about one object.
+const (
+	StageLive   = "live"   // a NodeClaim that nobody has deleted
+	StageEnding = "ending" // one that is being deleted
+	StageNode   = "node"   // a node without a NodeClaim
+)
+
+// Next decides the next step of everything in the snapshot.
+func Next(s cluster.Snapshot) Plan {
+	v := newView(s)
+	var p Plan
+	var ending []cluster.Claim
+	outcomes := map[string][]cluster.Registration{} // by pool
+	for _, c := range v.s.Claims {
+		switch {
+		case c.Deleting.IsZero():
+			p.about(cluster.ClaimPart, c.Name, func() {
+				v.s.Rules.Plant.Hit(StageLive, c.Name)
+				actions, busy := v.advanceClaim(c)
+				o, ended := v.registrationOutcome(c, actions)
+				p.Busy = p.Busy || busy
+				p.add(actions...)
+				if ended {
+					outcomes[c.Pool] = append(outcomes[c.Pool], o)
+				}
+			})
+		case c.Finalizer:
+			ending = append(ending, c)
+		}
+	}
+	// Whoever must be gone first is served first from what the budgets allow.
+	slices.SortStableFunc(ending, func(a, b cluster.Claim) int {
+		return cmp.Or(byDeadline(a, b), a.Deleting.Compare(b.Deleting))
+	})
+	for _, c := range ending {
+		p.about(cluster.ClaimPart, c.Name, func() {
+			v.s.Rules.Plant.Hit(StageEnding, c.Name)
+			steps, _ := v.pendingChanges(c)
+			if len(steps) == 0 {
+				steps = joinStatusWrites(v.finalizeClaim(c))
+			}
+			p.Busy = p.Busy || !v.blockedForLong(c, steps)
+			p.add(steps...)
+		})
+	}
+	for _, n := range v.s.Nodes {
+		p.about("Node", n.Name, func() {
+			v.s.Rules.Plant.Hit(StageNode, n.Name)
+			actions, busy := v.finalizeOrphanNode(n)
+			p.Busy = p.Busy || busy
+			p.add(actions...)
+		})
+	}
+	p.about("", "leaked instances", func() { p.add(v.terminateLeaked()...) })
+	for _, pool := range v.s.Pools {
+		if list := outcomes[pool.Name]; len(list) > 0 {
+			p.add(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
+		}
+	}
+	p.about(cluster.PoolPart, "all", func() { p.add(v.countPoolNodes()...) })
+	return p
+}
+
+// about decides about one object. Where that panics the object stays as it is, and the others take their steps.
+func (p *Plan) about(kind cluster.PartKind, name string, decide func()) {
+	if failed := faultisolation.Catch(decide); failed != nil {
+		p.Faults = append(p.Faults, plan.Fault{Kind: kind, Name: name, Why: failed.Why, Stack: failed.Stack})
+	}
+}
+
+func (p *Plan) add(actions ...plan.Action) { p.Actions = append(p.Actions, actions...) }
+
+// state is the snapshot, sorted, with the look-ups that every step needs.
+type state struct {
+	s         cluster.Snapshot
+	nodes     map[string][]cluster.Node     // by provider id
+	pods      map[string][]cluster.Pod      // by node name
+	instances map[string]cluster.Instance   // by provider id
+	started   map[string][]cluster.Instance // by the UID of the claim in their tags
+	claims    map[string]cluster.Claim      // by UID
+	batches   map[string]bool               // of claims that wait for their instances
+	waiting   map[string]int                // pods without a node, by the hold they tolerate
+	owners    map[string]cluster.Claim      // by provider id; of several the first that is not being deleted
+	evictions nomination.OwnerNominations
+	budgets   *drain.DisruptionBudgets
+}
+
+func newView(s cluster.Snapshot) state {
+	s.Claims = sortedBy(s.Claims, func(c cluster.Claim) string { return c.Name })
+	s.Pools = sortedBy(s.Pools, func(p cluster.Pool) string { return p.Name })
+	s.Nodes = sortedBy(s.Nodes, func(n cluster.Node) string { return n.Name })
+	s.Instances = sortedBy(s.Instances, func(i cluster.Instance) string { return i.ID })
+	s.Impaired = slices.SortedFunc(slices.Values(s.Impaired), func(a, b cluster.Impairment) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since), strings.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
+	})
+	s.Changes = slices.SortedFunc(slices.Values(s.Changes), func(a, b cluster.ScheduledChange) int {
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), strings.Compare(a.Code, b.Code))
+	})
+	v := state{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
+		started: map[string][]cluster.Instance{}, claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
+		waiting: nomination.CountWaiting(s.Pods), evictions: nomination.EvictionsOf(s), batches: map[string]bool{}}
+	for _, n := range s.Nodes {
+		if n.ProviderID != "" {
+			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
+		}
+	}
+	for _, p := range s.Pods {
+		if p.NodeName != "" {
+			v.pods[p.NodeName] = append(v.pods[p.NodeName], p)
+		}
+	}
+	for _, i := range s.Instances {
+		v.instances[i.ProviderID()] = i
+		if i.ClaimUID != "" {
+			v.started[i.ClaimUID] = append(v.started[i.ClaimUID], i)
+		}
+	}
+	for _, c := range s.Claims {
+		v.claims[c.UID] = c
+		if b, ok := c.Batch(); ok && c.ProviderID == "" && c.Deleting.IsZero() {
+			v.batches[b.ID] = true
+		}
+		if c.ProviderID == "" {
+			continue
+		}
+		if o, taken := v.owners[c.ProviderID]; !taken || !o.Deleting.IsZero() && c.Deleting.IsZero() {
+			v.owners[c.ProviderID] = c
+		}
+	}
+	return v
+}
+
+func sortedBy[T any](list []T, name func(T) string) []T {
+	return slices.SortedFunc(slices.Values(list), func(a, b T) int { return strings.Compare(name(a), name(b)) })
+}
+
+// advanceClaim is the step of a claim that nobody has deleted.
+func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) {
+	if reason, why := v.deletionReason(c); reason != "" {
+		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}}, true
+	}
+	if impaired, doomed := v.endImpaired(c); doomed {
+		return impaired, true
+	}
+	changes, doomed := v.pendingChanges(c)
+	if doomed {
+		return changes, true
+	}
+	repair, doomed := v.repairNode(c)
+	if doomed {
+		return repair, true
+	}
+	actions = append(append(changes, v.adoptClaim(c)...), repair...)
+	switch {
+	case !c.Is(v1.ConditionLaunched):
+		return actions, true // provision launches it
+	case !c.Is(v1.ConditionRegistered):
+		return append(actions, v.registerClaim(c)...), true
+	}
+	steps, ready := v.relabelOnDemand(c), c.Is(v1.ConditionInitialized)
+	if ready {
+		steps = append(steps, v.checkConsistency(c)...)
+	} else {
+		steps = append(steps, v.initializeNode(c)...)
+	}
+	if !slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
+		steps = append(steps, v.tagInstance(c)...) // last, because EC2 takes few tags a second
+	}
+	return append(actions, steps...), !ready && !v.overdue(c) // whatever it is kept for then, nobody stays to watch it come
+}
+
+// adoptClaim makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made by hand, or
+// if the label of the class or the instance is missing.
+func (v state) adoptClaim(c cluster.Claim) (out []plan.Action) {
+	unnamed := c.ProviderID != "" && c.Labels[v1.LabelInstance] == "" // notices about its instance would not find it quickly
+	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class || unnamed {
+		out = append(out, plan.Action{Do: plan.AdoptClaim, Claim: c.Name})
+	}
+	nodes := v.nodes[c.ProviderID]
+	if !c.Is(v1.ConditionRegistered) || len(nodes) != 1 {
+		return out
+	}
+	if n := nodes[0]; !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" {
+		out = append(out, plan.Action{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name})
+	}
+	return out
+}
+
+// deletionReason says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs. A node that never initialises ends too, which the in-cluster original leaves running; but not one that is
+// usable by now, or lacks nothing but devices that a DRA driver may serve.
+func (v state) deletionReason(c cluster.Claim) (reason, why string) {
+	now, rules := v.s.Now, v.s.Rules
+	switch {
+	case c.ProviderID != "" && slices.ContainsFunc(v.nodes[c.ProviderID], func(n cluster.Node) bool { return !n.Deleting.IsZero() }):
+		return "node_deleted", "its node was deleted"
+	case c.Expired(now) && !v.expiresWithinBudgets(c):
+		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
+	case v.instanceVanished(c):
+		return "garbage_collected", "its instance is gone"
+	case v.blockEnds(c):
+		return "capacity_block_expiring", "its capacity block is about to end"
+	case v.instanceStopped(c):
+		return "instance_stopped", "its instance was stopped"
+	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !now.Before(c.Condition(v1.ConditionLaunched).Since.Add(rules.LaunchTimeout)):
+		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
+	case c.Overdue(now, rules.RegistrationTimeout):
+		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
+	case v.overdue(c) && !v.usable(c):
+		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering", rules.InitializationTimeout)
+	}
+	return "", ""
+}
+
+// expiresWithinBudgets reports whether the claim's pool has nodes that expire replaced within its budgets, which disruption does (package drift).
+func (v state) expiresWithinBudgets(c cluster.Claim) bool {
+	p, ok := v.s.PoolOf(c.Pool)
+	return ok && !p.Deleting && p.Disruption.ExpireGently && c.Is(v1.ConditionLaunched)
+}
+
+// instanceVanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node contradicts the
+// second, and so does a launch within MinLeakAge, because EC2 may not show a new instance yet.
+func (v state) instanceVanished(c cluster.Claim) bool {
+	if c.ProviderID == "" {
+		return false
+	}
+	if i, ok := v.instances[c.ProviderID]; ok {
+		return i.Gone()
+	}
+	if v.s.Now.Before(c.Condition(v1.ConditionLaunched).Since.Add(v.s.Rules.GarbageCollectionMinAge)) {
+		return false
+	}
+	for _, n := range v.nodes[c.ProviderID] {
+		if n.Ready {
+			return false
+		}
+	}
+	return true
+}
+
+// instanceStopped reports whether somebody stopped the instance, the event about which may have been lost. Nobody starts it again for us.
+func (v state) instanceStopped(c cluster.Claim) bool {
+	i, ok := v.instances[c.ProviderID]
+	return ok && (i.State == "stopping" || i.State == "stopped")
+}
+
+// terminateLeaked terminates instances that carry the cluster's tag and belong to no claim: the claim is gone, or the claim has another
+// instance; and deletes their nodes.
+func (v state) terminateLeaked() []plan.Action {
+	var out []plan.Action
+	for _, i := range v.s.Instances {
+		if i.Gone() || v.s.Now.Before(i.Launched.Add(v.s.Rules.GarbageCollectionMinAge)) || v.claimHasInstance(i) {
+			continue
+		}
+		out = append(out, plan.Action{Do: plan.Terminate, Instance: i.ID, Reason: "leaked",
+			Why: fmt.Sprintf("no NodeClaim owns it (it was launched for %q)", i.Claim)})
+		for _, n := range v.nodes[i.ProviderID()] {
+			if n.Deleting.IsZero() {
+				out = append(out, plan.Action{Do: plan.DeleteNode, Node: n.Name, Reason: "leaked", Why: "its instance belongs to no NodeClaim"})
+			}
+		}
+	}
+	return out
+}
+
+// claimHasInstance reports whether a claim has the instance, will have it, or ends it in order.
+func (v state) claimHasInstance(i cluster.Instance) bool {
+	if _, owned := v.owners[i.ProviderID()]; owned {
+		return true
+	}
+	if i.Batch != "" && v.batches[i.Batch] {
+		return true // provision will share it out
+	}
+	c, ok := v.claims[i.ClaimUID]
+	if !ok || i.ClaimUID == "" {
+		return false
+	}
+	if c.Deleting.IsZero() {
+		return c.ProviderID == "" // launched, but the claim does not say so yet: provision adopts it
+	}
+	return c.Finalizer // finalize ends it
+}

@@ -1,0 +1,55 @@
+package lifecycle
+
+import (
+	"cmp"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/resources"
+)
+
+// Reasons for which a claim is deleted that count against its pool.
+const (
+	launchTimeout       = "launch_timeout"
+	registrationTimeout = "registration_timeout"
+)
+
+// countPoolNodes says what the nodes of each pool have, where the pool says something else. Nodes that are on their way out do not count,
+// nor does a claim without an instance.
+func (v state) countPoolNodes() []plan.Action {
+	has := map[string]resources.List{}
+	for _, h := range v.s.StateNodes() {
+		if h.MarkedForDeletion() || h.Claim != nil && (h.Claim.ProviderID == "" || h.Claim.Is(v1.ConditionInstanceTerminating)) {
+			continue
+		}
+		has[h.Pool()] = has[h.Pool()].Add(h.Capacity()).Add(resources.List{}.With(string(v1.LimitNodes), 1))
+	}
+	var out []plan.Action
+	for _, p := range v.s.Pools {
+		if p.Uncounted || !has[p.Name].Sub(p.Counted).IsZero() {
+			out = append(out, plan.Action{Do: plan.CountPool, Pool: p.Name, Has: has[p.Name]})
+		}
+	}
+	return out
+}
+
+// registrationOutcome is how it ended that a node should register for the claim, if it ends with these actions. A pool is told of its own
+// claims only.
+func (v state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cluster.Registration, ended bool) {
+	if p, ok := v.s.PoolOf(c.Pool); !ok || p.UID == "" || p.UID != c.PoolUID {
+		return cluster.Registration{}, false
+	}
+	for _, a := range actions {
+		switch {
+		case a.Do == plan.RegisterNode && !c.Is(v1.ConditionRegistered):
+			return cluster.Registration{ClaimUID: c.UID, OK: true}, true
+		case a.Do == plan.DeleteClaim && a.Reason == registrationTimeout:
+			return cluster.Registration{ClaimUID: c.UID, Reason: v1.ReasonRegistrationFailed, Message: a.Why}, true
+		case a.Do == plan.DeleteClaim && a.Reason == launchTimeout:
+			k := c.Condition(v1.ConditionLaunched)
+			return cluster.Registration{ClaimUID: c.UID, Reason: cmp.Or(k.Reason, v1.ReasonLaunchFailed), Message: cmp.Or(k.Message, a.Why)}, true
+		}
+	}
+	return cluster.Registration{}, false
+}

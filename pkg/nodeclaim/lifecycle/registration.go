@@ -1,0 +1,140 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/plan"
+)
+
+// registerClaim matches a launched claim with the one node of its provider id. The unregistered taint is
+// dropped if the user brought it; Joiner's own user data does not set it, so that pods need not wait for this step.
+func (v state) registerClaim(c cluster.Claim) []plan.Action {
+	nodes := v.nodes[c.ProviderID]
+	switch {
+	case len(nodes) == 0:
+		return v.writeCondition(c, NotJoined())
+	case len(nodes) > 1:
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False", Reason: v1.ReasonMultipleNodesFound,
+			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
+	}
+	n := nodes[0]
+	if number, open := c.Labels[instancetypes.LabelPartition]; open && number == "" {
+		i := v.instances[c.ProviderID]
+		if i.Partition == 0 {
+			return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: reasonPartitionUnknown,
+				Message: "EC2 has not told yet which partition of the placement group the instance is in"})
+		}
+		labels := map[string]string{instancetypes.LabelPartition: strconv.Itoa(int(i.Partition))}
+		return append([]plan.Action{{Do: plan.AdoptClaim, Claim: c.Name, Labels: labels}}, v.registerNode(c, n)...)
+	}
+	return v.registerNode(c, n)
+}
+
+// NotJoined is what a claim says of an instance whose node is not there yet.
+func NotJoined() cluster.Condition {
+	return cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
+		Message: "no node with this provider id has joined the cluster yet"}
+}
+
+// reasonPartitionUnknown holds a registration back until its node can be labelled with its partition.
+const reasonPartitionUnknown = "PartitionUnknown"
+
+// registerNode registers the node, and says in the same write what it lacks to be initialized; one that lacks nothing is initialized too.
+func (v state) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
+	status := plan.Action{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
+		{Type: v1.ConditionRegistered, Status: "True"}}}
+	out := []plan.Action{{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name}}
+	for _, a := range v.initializeAs(c, withTaints(n, c)) {
+		if a.Do == plan.WriteStatus {
+			status.Conditions = append(status.Conditions, a.Conditions...)
+		} else {
+			out = append(out, a)
+		}
+	}
+	return append(out, status)
+}
+
+// withTaints is the node with the taints that it gets when it is registered.
+func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
+	n.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(n.Taints, c), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+	if n.Labels[v1.LabelDoNotSyncTaints] != "true" && n.Labels[v1.LabelRegistered] != "true" {
+		n.Taints = append(n.Taints, c.StartupTaints...)
+	}
+	return n
+}
+
+// tagInstance has the instance of a registered claim named after its node, claim and cluster, once.
+func (v state) tagInstance(c cluster.Claim) []plan.Action {
+	i, ok := v.instances[c.ProviderID]
+	nodes := v.nodes[c.ProviderID]
+	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" && c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
+		return nil
+	}
+	return []plan.Action{{Do: plan.TagInstance, Claim: c.Name, Node: nodes[0].Name, Instance: i.ID}}
+}
+
+// initializeNode checks a registered node in the order
+func (v state) initializeNode(c cluster.Claim) []plan.Action {
+	nodes := v.nodes[c.ProviderID]
+	if len(nodes) != 1 {
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
+			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
+	}
+	return v.initializeAs(c, nodes[0])
+}
+
+// initializeAs is initialize for the claim's one node.
+func (v state) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
+	if t, held := nomination.TaintOf(c); n.Ready && held && nomination.IsHeld(n) {
+		if why := nomination.ReleaseReason(t, n, v.waiting, v.s.Now); why != "" && !v.evictions.AwaitsPods(c, n) {
+			return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
+		}
+	}
+	if reason, message := v.uninitialized(c, n); reason != "" {
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason, Message: message})
+	}
+	return []plan.Action{
+		{Do: plan.InitializeNode, Claim: c.Name, Node: n.Name},
+		{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{
+			{Type: v1.ConditionInitialized, Status: "True"}, compareWithClaim(c, n)}},
+	}
+}
+
+// uninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing does.
+func (v state) uninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
+	if !n.Ready {
+		return v1.ReasonNodeNotReady, "the node is not Ready"
+	}
+	for _, t := range n.Taints {
+		for _, s := range c.StartupTaints {
+			if t.Key == s.Key && t.Effect == s.Effect {
+				return v1.ReasonStartupTaintsExist, "startup taint " + t.String() + " is still on the node"
+			}
+		}
+	}
+	for _, t := range n.Taints {
+		if t.Ephemeral() {
+			return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() + " is still on the node"
+		}
+	}
+	if missing := v.unoffered(c, n); len(missing) > 0 {
+		return v1.ReasonResourceNotRegistered, "the node does not offer " + missing[0] + " yet" + v.servedBy(missing[0])
+	}
+	return "", ""
+}
+
+// writeCondition writes a condition if it says something new.
+func (v state) writeCondition(c cluster.Claim, k cluster.Condition) []plan.Action {
+	have := c.Condition(k.Type)
+	if have.Status == k.Status && have.Reason == k.Reason && have.Message == k.Message {
+		return nil
+	}
+	return []plan.Action{{Do: plan.WriteStatus, Claim: c.Name, Conditions: []cluster.Condition{k}}}
+}

@@ -1,0 +1,87 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+const (
+	unhealthyPercent = 20               // of the nodes of a pool, rounded up: with more, something else is wrong than nodes
+	blockedEvery     = 15 * time.Minute // the event that says so
+)
+
+// repairPolicy is a condition of a node that repair acts on, once it has lasted so long.
+type repairPolicy struct {
+	condition, status string
+	lasting           time.Duration
+}
+
+// repairPolicies are the repair policies
+func repairPolicies() []repairPolicy {
+	const usual = 30 * time.Minute
+	return []repairPolicy{
+		{"Ready", "False", usual}, {"Ready", "Unknown", usual}, {"AcceleratedHardwareReady", "False", 10 * time.Minute}, {"StorageReady", "False", usual},
+		{"NetworkingReady", "False", usual}, {"KernelReady", "False", usual}, {"ContainerRuntimeReady", "False", usual},
+	}
+}
+
+// repairNode ends a claim whose node has been unhealthy for too long, by force: without regard for budgets, protected pods and
+// terminationGracePeriod. It does nothing while more than a fifth of the nodes are unhealthy.
+func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) {
+	nodes := v.nodes[c.ProviderID]
+	if !v.s.Rules.NodeRepair || c.ProviderID == "" || len(nodes) != 1 {
+		return nil, false
+	}
+	n := nodes[0]
+	a, since, ill := unhealthyCondition(n)
+	if !ill || v.s.Now.Before(since.Add(a.lasting)) {
+		return nil, false
+	}
+	if unhealthy, all, where := v.countUnhealthy(c); unhealthy > (all*unhealthyPercent+99)/100 {
+		return []plan.Action{{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "NodeRepairBlocked", Every: blockedEvery,
+			Why: fmt.Sprintf("more than %d%% of the nodes %s are unhealthy", unhealthyPercent, where)}}, false
+	}
+	why := fmt.Sprintf("its node has had %s=%s for %s", a.condition, a.status, a.lasting)
+	if t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err != nil || t.After(v.s.Now) {
+		actions = append(actions, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now, Reason: "TerminationGracePeriodExpiring",
+			Why: "it is ended by force now: " + why})
+	}
+	return append(actions, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "unhealthy", Why: why}), true
+}
+
+// unhealthyCondition is what ails the node; of several ailments the one that repair waits for the shortest.
+func unhealthyCondition(n cluster.Node) (worst repairPolicy, since time.Time, ill bool) {
+	for _, a := range repairPolicies() {
+		for _, k := range n.Conditions {
+			if k.Type != a.condition || k.Status != a.status {
+				continue
+			}
+			if !ill || k.Since.Add(a.lasting).Before(since.Add(worst.lasting)) {
+				worst, since, ill = a, k.Since, true
+			}
+		}
+	}
+	return worst, since, ill
+}
+
+// countUnhealthy counts the nodes of the claim's pool, or of the whole cluster for a claim without a pool.
+func (v state) countUnhealthy(c cluster.Claim) (unhealthy, all int, where string) {
+	where = "of the cluster"
+	if c.Pool != "" {
+		where = "of pool " + c.Pool
+	}
+	for _, n := range v.s.Nodes {
+		if c.Pool != "" && n.Labels[v1.LabelNodePool] != c.Pool {
+			continue
+		}
+		all++
+		if _, _, ill := unhealthyCondition(n); ill {
+			unhealthy++
+		}
+	}
+	return unhealthy, all, where
+}

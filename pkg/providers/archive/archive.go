@@ -1,0 +1,183 @@
+// Package archive keeps the decision log: a line in the function's log for every tick with a decision, and the whole tick in S3 where
+// that is wanted, or where the program failed about something.
+//
+// It knows S3 and the log. It refuses to know what a tick holds. Limits: ticks of clusters of up to 30,000 pods are stored whole, because
+// larger ones do not fit into a function's memory twice; a tick takes up to 64 MiB packed; a question for ticks answers
+// with up to 20,000 keys.
+package archive
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"joiner/pkg/decisionlog"
+)
+
+const (
+	tickType   = "application/gzip"
+	mostTick   = 64 << 20
+	mostPods   = 30_000
+	mostKeys   = 20_000
+	mostHours  = 24 * 400
+	recordPart = "bytes=0-131071" // of a tick, in which its record is
+)
+
+// Objects is what of S3 is used; an *s3.Client does. All calls may be repeated.
+type Objects interface {
+	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
+}
+
+// TickWriter writes ticks.
+type TickWriter struct {
+	Log    *slog.Logger
+	S3     Objects
+	Bucket string // empty: only the log
+	Of     Kept   // what is kept of ticks in which nothing failed
+}
+
+// Kept is how much is kept of a tick. One in which something failed is kept whole in any case, so that it can be replayed.
+type Kept int
+
+// What is kept.
+const (
+	Whole Kept = iota // in the bucket, and a line in the log
+	InLog             // the line
+	Nothing
+)
+
+// WriteTick writes the record into the log, and the whole tick into the bucket. Repeating it stores the same again.
+func (d TickWriter) WriteTick(ctx context.Context, t decisionlog.Tick) error {
+	failed := len(t.Faults) > 0
+	var err error
+	if d.Bucket != "" && (failed || d.Of == Whole) {
+		t.Snapshot = t.Key()
+		if err = d.putTick(ctx, t); err != nil {
+			t.Snapshot = ""
+		}
+	}
+	if failed || d.Of != Nothing {
+		d.Log.Info("tick", "tick", t.Record)
+	}
+	switch {
+	case failed && t.Snapshot != "":
+		d.Log.Error("Joiner itself failed about a part of the pass: replay it and report it", "faults", len(t.Faults),
+			"snapshot", "s3://"+d.Bucket+"/"+t.Snapshot, "replay", "aws s3 cp s3://"+d.Bucket+"/"+t.Snapshot+" pass.json.gz && joiner replay pass.json.gz")
+	case failed:
+		d.Log.Error("Joiner itself failed about a part of the pass, which is stored nowhere", "faults", len(t.Faults))
+	}
+	return err
+}
+
+func (d TickWriter) putTick(ctx context.Context, t decisionlog.Tick) error {
+	if n := len(t.Saw.Pods); n > mostPods {
+		return fmt.Errorf("put tick: of clusters with more than %d pods none is stored, this one has %d", mostPods, n)
+	}
+	b, err := t.Encode()
+	if err != nil {
+		return err
+	}
+	if len(b) > mostTick {
+		return fmt.Errorf("put tick: it is larger than %d MiB", mostTick>>20)
+	}
+	_, err = d.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &d.Bucket, Key: &t.Snapshot, Body: bytes.NewReader(b), ContentType: aws.String(tickType)})
+	if err != nil {
+		return fmt.Errorf("put tick into bucket %s: %w", d.Bucket, err)
+	}
+	return nil
+}
+
+// TickReader reads ticks from a bucket.
+type TickReader struct {
+	S3     Objects
+	Bucket string
+}
+
+// ListKeys lists the ticks of a span of time, its beginning included and its end not, the oldest first.
+func (r TickReader) ListKeys(ctx context.Context, since, until time.Time) ([]string, error) {
+	var out []string
+	if until.Sub(since) > mostHours*time.Hour {
+		return nil, fmt.Errorf("list ticks: %s is a longer time than %d days", until.Sub(since), mostHours/24)
+	}
+	for at := since.UTC().Truncate(time.Hour); at.Before(until); at = at.Add(time.Hour) {
+		keys, err := r.listKeys(ctx, decisionlog.HourPrefix(at)+"/")
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range keys {
+			if made, ok := decisionlog.KeyTime(k); ok && !made.Before(since) && made.Before(until) {
+				out = append(out, k)
+			}
+		}
+		if len(out) > mostKeys {
+			return nil, fmt.Errorf("list ticks: there are more than %d; ask for a shorter time", mostKeys)
+		}
+	}
+	return out, nil
+}
+
+func (r TickReader) listKeys(ctx context.Context, prefix string) (keys []string, err error) {
+	in := &s3.ListObjectsV2Input{Bucket: &r.Bucket, Prefix: &prefix}
+	for {
+		page, err := r.S3.ListObjectsV2(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("list ticks of bucket %s: %w", r.Bucket, err)
+		}
+		for _, o := range page.Contents {
+			keys = append(keys, aws.ToString(o.Key))
+		}
+		if !aws.ToBool(page.IsTruncated) || len(keys) > mostKeys {
+			return keys, nil
+		}
+		in.ContinuationToken = page.NextContinuationToken
+	}
+}
+
+// ReadTick reads a stored tick.
+func (r TickReader) ReadTick(ctx context.Context, key string) (decisionlog.Tick, error) {
+	b, err := r.getObject(ctx, key, nil)
+	if err != nil {
+		return decisionlog.Tick{}, err
+	}
+	return decisionlog.DecodeTick(b)
+}
+
+// ReadRecord reads the record of a stored tick, and not the rest.
+func (r TickReader) ReadRecord(ctx context.Context, key string) (decisionlog.Record, error) {
+	b, err := r.getObject(ctx, key, aws.String(recordPart))
+	if err != nil {
+		return decisionlog.Record{}, err
+	}
+	rec, err := decisionlog.DecodeRecord(b)
+	if errors.Is(err, io.ErrUnexpectedEOF) { // longer than the part
+		whole, err := r.ReadTick(ctx, key)
+		return whole.Record, err
+	}
+	return rec, err
+}
+
+func (r TickReader) getObject(ctx context.Context, key string, part *string) ([]byte, error) {
+	out, err := r.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &r.Bucket, Key: &key, Range: part})
+	if err != nil {
+		return nil, fmt.Errorf("get %s from bucket %s: %w", strings.TrimPrefix(key, decisionlog.Prefix), r.Bucket, err)
+	}
+	defer out.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(out.Body, mostTick+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s from bucket %s: %w", key, r.Bucket, err)
+	}
+	if len(b) > mostTick {
+		return nil, fmt.Errorf("read %s from bucket %s: larger than %d MiB", key, r.Bucket, mostTick>>20)
+	}
+	return b, nil
+}

@@ -1,0 +1,160 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/nodeclass"
+)
+
+// Limits of lists.
+const (
+	subnetPage = 500
+	groupPage  = 500
+	maxPages   = 50
+)
+
+// ClassResolver finds what the selectors of an EC2NodeClass stand for.
+type ClassResolver struct {
+	EC2     *ec2.Client
+	SSM     *ssm.Client
+	IAM     *iam.Client
+	Region  string
+	Cluster string
+	Version string // of Kubernetes, such as 1.36
+	CIDR    string // of the cluster's services
+	// Isolated rules out calls of IAM, which has no private endpoint (setting isolatedVPC).
+	Isolated bool
+	Now      func() time.Time
+}
+
+// FindAll looks everything up for one class. A look-up that fails leaves its error in the result and does not stop the others.
+func (f *ClassResolver) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
+	out := nodeclass.Resolved{ServiceCIDR: f.CIDR, Region: f.Region}
+	out.Images, out.ImagesErr = f.findImages(ctx, c)
+	out.Subnets, out.SubnetsErr = f.findSubnets(ctx, c)
+	out.SecurityGroups, out.GroupsErr = f.findSecurityGroups(ctx, c)
+	out.Reservations, out.ReservationsErr = f.findReservations(ctx, c)
+	out.Placement, out.PlacementErr = f.findPlacementGroup(ctx, c)
+	out.Profile, out.ProfileErr = f.ensureProfile(ctx, c)
+	return out
+}
+
+// findSubnets: terms are ORed; an id beats the tags of its term; all ids go into one query.
+func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclass.Subnet, error) {
+	var ids []string
+	var queries [][]types.Filter
+	for _, t := range c.Spec.SubnetSelectorTerms {
+		if t.ID != "" {
+			ids = append(ids, t.ID)
+		} else {
+			queries = append(queries, tagFilters(t.Tags))
+		}
+	}
+	if len(ids) > 0 {
+		queries = append(queries, []types.Filter{ec2Filter("subnet-id", ids...)})
+	}
+	found := map[string]nodeclass.Subnet{}
+	for _, q := range queries {
+		pages := ec2.NewDescribeSubnetsPaginator(f.EC2, &ec2.DescribeSubnetsInput{Filters: q, MaxResults: aws.Int32(subnetPage)})
+		for n := 0; pages.HasMorePages(); n++ {
+			if n == maxPages {
+				return nil, fmt.Errorf("describe subnets: more than %d pages", maxPages)
+			}
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, wrapLookup("describe subnets", err)
+			}
+			for _, s := range page.Subnets {
+				id := aws.ToString(s.SubnetId)
+				found[id] = nodeclass.Subnet{ID: id, Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
+					Free: int64(aws.ToInt32(s.AvailableIpAddressCount))}
+			}
+		}
+	}
+	return filterValues(found), nil
+}
+
+// findSecurityGroups: inside a term an id beats a name, and a name beats tags.
+func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error) {
+	var ids, names []string
+	var queries [][]types.Filter
+	for _, t := range c.Spec.SecurityGroupSelectorTerms {
+		switch {
+		case t.ID != "":
+			ids = append(ids, t.ID)
+		case t.Name != "":
+			names = append(names, t.Name)
+		default:
+			queries = append(queries, tagFilters(t.Tags))
+		}
+	}
+	if len(ids) > 0 {
+		queries = append(queries, []types.Filter{ec2Filter("group-id", ids...)})
+	}
+	if len(names) > 0 {
+		queries = append(queries, []types.Filter{ec2Filter("group-name", names...)})
+	}
+	found := map[string]awsv1.SecurityGroup{}
+	for _, q := range queries {
+		pages := ec2.NewDescribeSecurityGroupsPaginator(f.EC2, &ec2.DescribeSecurityGroupsInput{Filters: q, MaxResults: aws.Int32(groupPage)})
+		for n := 0; pages.HasMorePages(); n++ {
+			if n == maxPages {
+				return nil, fmt.Errorf("describe security groups: more than %d pages", maxPages)
+			}
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return nil, wrapLookup("describe security groups", err)
+			}
+			for _, g := range page.SecurityGroups {
+				id := aws.ToString(g.GroupId)
+				found[id] = awsv1.SecurityGroup{ID: id, Name: aws.ToString(g.GroupName)}
+			}
+		}
+	}
+	return filterValues(found), nil
+}
+
+// wrapLookup wraps the error of a look-up. What AWS does not understand is a *nodeclass.TermError: the user's to mend.
+func wrapLookup(verb string, err error) error {
+	if code := awserrors.CodeOf(err); awserrors.IsMalformed(code) {
+		return &nodeclass.TermError{Why: verb + ": AWS does not take a selector term: " + code + ": " + awserrors.MessageOf(err)}
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}
+
+// tagFilters: the value * means that the key exists; any other value is EC2's own, wildcards included.
+func tagFilters(tags map[string]string) []types.Filter {
+	var out []types.Filter
+	for _, k := range slices.Sorted(maps.Keys(tags)) {
+		if tags[k] == "*" {
+			out = append(out, ec2Filter("tag-key", k))
+		} else {
+			out = append(out, ec2Filter("tag:"+k, tags[k]))
+		}
+	}
+	return out
+}
+
+func ec2Filter(name string, values ...string) types.Filter {
+	return types.Filter{Name: aws.String(name), Values: values}
+}
+
+func filterValues[T any](m map[string]T) []T {
+	var out []T
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, m[k])
+	}
+	return out
+}

@@ -1,0 +1,135 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+// How long what was read is good (. Spot prices, which move, are read at every refresh.
+const (
+	typesEvery    = 12 * time.Hour
+	onDemandEvery = 12 * time.Hour
+)
+
+// CatalogRefresher keeps the stored catalog up to date. It holds no state: when each part was read stands in the object.
+type CatalogRefresher struct {
+	ec2      *ec2.Client
+	pricing  *pricing.Client
+	store    *CatalogStore
+	region   string
+	isolated bool
+	account  *accountReader // nil where commitments are not read
+	now      func() time.Time
+}
+
+// NewMarket makes a market of the region of cfg. An isolated one never asks for the price list, which has no private endpoint.
+func NewMarket(cfg aws.Config, s *CatalogStore, isolated bool, now func() time.Time) *CatalogRefresher {
+	return &CatalogRefresher{ec2: ec2.NewFromConfig(cfg), store: s, region: cfg.Region, isolated: isolated, now: now,
+		pricing: pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = priceListRegion(cfg.Region) })}
+}
+
+// Refresh reads what is due and stores it. A part that cannot be read stays as it was, is tried again by the next refresh, and
+// does not stop the others. It may be repeated.
+func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) {
+	static, err := m.store.BuiltInCatalog()
+	if err != nil {
+		return "", err
+	}
+	c, err := m.store.ReadStored(ctx)
+	if err != nil {
+		return "", fmt.Errorf("refresh catalog: %w", err)
+	}
+	if c.Region != m.region {
+		c = startCatalog(static, m.region)
+	}
+	now := m.now()
+	var done []string
+	var errs []error
+	note := func(what string, n int, err error) bool {
+		if err != nil {
+			errs = append(errs, err)
+			return false
+		}
+		done = append(done, fmt.Sprintf("%d %s", n, what))
+		return true
+	}
+	if isDue(c.TypesTime, now, typesEvery) {
+		facts, err := m.readTypes(ctx)
+		if note("instance types", len(facts), err) {
+			c = withTypes(c, facts, static)
+			c.TypesTime = now
+		}
+	}
+	if m.listsPrices() && isDue(c.OnDemandTime, now, onDemandEvery) {
+		prices, err := m.onDemand(ctx)
+		if note("on-demand prices", len(prices), err) {
+			c = withOnDemand(c, prices)
+			c.OnDemandTime = now
+		}
+	}
+	spot, err := m.readSpotPrices(ctx, now)
+	if note("spot prices", len(spot.prices), err) {
+		c = withSpot(c, spot)
+		c.SpotTime = now
+	}
+	if m.account == nil {
+		c.Commitments, c.Elsewhere, c.RatesTime = nil, nil, time.Time{}
+	} else if read, err := m.withCommitments(ctx, c, now); note("commitments", len(read.Commitments), err) {
+		c = read
+	}
+	if len(done) == 0 || len(c.Types) == 0 {
+		return "", errors.Join(errs...)
+	}
+	c.Schema, c.Region, c.Time = instancetypes.Schema, m.region, now
+	if err := m.store.PutCatalog(ctx, c); err != nil {
+		return "", errors.Join(append(errs, err)...)
+	}
+	return "catalog stored: read " + strings.Join(done, ", "), errors.Join(errs...)
+}
+
+// listsPrices reports whether the price list can be asked: not from an isolated VPC, and it does not know GovCloud.
+func (m *CatalogRefresher) listsPrices() bool {
+	return !m.isolated && !strings.HasPrefix(m.region, "us-gov-")
+}
+
+func isDue(last, now time.Time, every time.Duration) bool {
+	return last.IsZero() || now.Sub(last) >= every || last.After(now)
+}
+
+// startCatalog is the catalog before anything was read: the snapshot, if it is of this region.
+func startCatalog(static instancetypes.Catalog, region string) instancetypes.Catalog {
+	if static.Region != region {
+		return instancetypes.Catalog{Region: region}
+	}
+	return instancetypes.Catalog{Region: region, Zones: static.Zones, Types: static.Types}
+}
+
+// withTypes replaces the facts. Prices are kept; a type without one gets the snapshot's until the price list was read. What no API
+// tells comes from the snapshot too.
+func withTypes(c instancetypes.Catalog, facts []instancetypes.Facts, static instancetypes.Catalog) instancetypes.Catalog {
+	types := slices.Clone(facts)
+	for i := range types {
+		f := &types[i]
+		if known, ok := static.Find(f.Name); ok {
+			f.BandwidthMbps, f.BranchENIs, f.OnDemandUSD = known.BandwidthMbps, known.BranchENIs, known.OnDemandUSD
+		}
+		if old, ok := c.Find(f.Name); ok {
+			f.SpotUSD = old.SpotUSD
+			if old.OnDemandUSD > 0 {
+				f.OnDemandUSD = old.OnDemandUSD
+			}
+		}
+	}
+	c.Types = types
+	return c
+}

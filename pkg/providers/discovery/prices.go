@@ -1,0 +1,211 @@
+package discovery
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/pricing"
+	pricetypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+// Limits of price lists.
+const (
+	productsPage = 100
+	spotPage     = 1000
+	maxSpotPages = 200
+)
+
+// priceListRegion is where the price list of a region is asked for.
+func priceListRegion(region string) string {
+	switch {
+	case strings.HasPrefix(region, "ap-"):
+		return "ap-south-1"
+	case strings.HasPrefix(region, "cn-"):
+		return "cn-northwest-1"
+	case strings.HasPrefix(region, "eu-"):
+		return "eu-central-1"
+	}
+	return "us-east-1"
+}
+
+// onDemand lists the price of every type in its usual tenancy: shared, and dedicated for bare metal. It fails when either list
+// is empty, which no region's is.
+func (m *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, error) {
+	out := map[string]float64{}
+	for _, q := range [][2]string{{"Shared", "Compute Instance"}, {"Dedicated", "Compute Instance (bare metal)"}} {
+		n, err := m.readPriceList(ctx, q[0], q[1], out)
+		if err != nil {
+			return nil, fmt.Errorf("get products (%s): %w", q[1], err)
+		}
+		if n == 0 {
+			return nil, fmt.Errorf("get products (%s): the price list of %s is empty", q[1], m.region)
+		}
+	}
+	return out, nil
+}
+
+// readPriceList adds the prices of one list to out and returns how many there were.
+func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family string, out map[string]float64) (int, error) {
+	in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(productsPage)}
+	for _, f := range [][2]string{{"regionCode", m.region}, {"serviceCode", "AmazonEC2"}, {"preInstalledSw", "NA"}, {"operatingSystem", "Linux"},
+		{"capacitystatus", "Used"}, {"marketoption", "OnDemand"}, {"tenancy", tenancy}, {"productFamily", family}} {
+		in.Filters = append(in.Filters, pricetypes.Filter{Type: pricetypes.FilterTypeTermMatch, Field: aws.String(f[0]), Value: aws.String(f[1])})
+	}
+	currency := "USD"
+	if strings.HasPrefix(m.region, "cn-") {
+		currency = "CNY"
+	}
+	n := 0
+	pages := pricing.NewGetProductsPaginator(m.pricing, in)
+	for i := 0; pages.HasMorePages(); i++ {
+		if i == maxPages {
+			return n, fmt.Errorf("more than %d pages", maxPages)
+		}
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return n, err
+		}
+		for _, text := range page.PriceList {
+			name, price, err := readProduct(text, currency)
+			if err != nil {
+				return n, err
+			}
+			if name != "" && price > 0 {
+				out[name] = price
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// readProduct reads an entry of the price list: its type and the last price of it that is not zero, in the order of their codes.
+func readProduct(text, currency string) (name string, price float64, err error) {
+	var p struct {
+		Product struct {
+			Attributes struct{ InstanceType string }
+		}
+		Terms struct {
+			OnDemand map[string]struct {
+				PriceDimensions map[string]struct{ PricePerUnit map[string]string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return "", 0, fmt.Errorf("read product: %w", err)
+	}
+	for _, term := range slices.Sorted(maps.Keys(p.Terms.OnDemand)) {
+		dimensions := p.Terms.OnDemand[term].PriceDimensions
+		for _, d := range slices.Sorted(maps.Keys(dimensions)) {
+			text, ok := dimensions[d].PricePerUnit[currency]
+			if !ok {
+				continue
+			}
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				return "", 0, fmt.Errorf("read price of %s: %w", p.Product.Attributes.InstanceType, err)
+			}
+			if v > 0 {
+				price = v
+			}
+		}
+	}
+	return p.Product.Attributes.InstanceType, price, nil
+}
+
+// withOnDemand lays prices over those that are known.
+func withOnDemand(c instancetypes.Catalog, prices map[string]float64) instancetypes.Catalog {
+	c.Types = slices.Clone(c.Types)
+	for i := range c.Types {
+		if p, ok := prices[c.Types[i].Name]; ok {
+			c.Types[i].OnDemandUSD = p
+		}
+	}
+	return c
+}
+
+// spotPlace is where a type is sold as spot.
+type spotPlace struct{ name, zone string }
+
+// spotMarket is what the spot price history says: prices in USD per hour, and the ids of the zones.
+type spotMarket struct {
+	prices  map[spotPlace]float64
+	zoneIDs map[string]string
+}
+
+// readSpotPrices reads the prices in force: EC2 tells the one that held at the start time, and that is now.
+func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (spotMarket, error) {
+	out := spotMarket{prices: map[spotPlace]float64{}, zoneIDs: map[string]string{}}
+	at := map[spotPlace]time.Time{}
+	pages := ec2.NewDescribeSpotPriceHistoryPaginator(m.ec2, &ec2.DescribeSpotPriceHistoryInput{StartTime: aws.Time(now), MaxResults: aws.Int32(spotPage),
+		ProductDescriptions: []string{string(types.RIProductDescriptionLinuxUnix), string(types.RIProductDescriptionLinuxUnixAmazonVpc)}})
+	for n := 0; pages.HasMorePages(); n++ {
+		if n == maxSpotPages {
+			return out, fmt.Errorf("describe spot price history: more than %d pages", maxSpotPages)
+		}
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return out, fmt.Errorf("describe spot price history: %w", err)
+		}
+		for _, p := range page.SpotPriceHistory {
+			where := spotPlace{string(p.InstanceType), aws.ToString(p.AvailabilityZone)}
+			if id := aws.ToString(p.AvailabilityZoneId); id != "" {
+				out.zoneIDs[where.zone] = id
+			}
+			price, err := strconv.ParseFloat(aws.ToString(p.SpotPrice), 64)
+			if err != nil {
+				return out, fmt.Errorf("read spot price of %s in %s: %w", where.name, where.zone, err)
+			}
+			if _, seen := out.prices[where]; seen && !aws.ToTime(p.Timestamp).After(at[where]) {
+				continue
+			}
+			out.prices[where], at[where] = price, aws.ToTime(p.Timestamp)
+		}
+	}
+	if len(out.prices) == 0 {
+		return out, errors.New("describe spot price history: it is empty")
+	}
+	return out, nil
+}
+
+// withSpot lays spot prices over those that were read before; those of the snapshot go.
+func withSpot(c instancetypes.Catalog, s spotMarket) instancetypes.Catalog {
+	zones := maps.Clone(c.Zones)
+	if zones == nil {
+		zones = map[string]string{}
+	}
+	maps.Copy(zones, s.zoneIDs)
+	byType := map[string]map[string]float64{}
+	for where, price := range s.prices {
+		if byType[where.name] == nil {
+			byType[where.name] = map[string]float64{}
+		}
+		byType[where.name][where.zone] = price
+	}
+	types := slices.Clone(c.Types)
+	for i := range types {
+		f := &types[i]
+		prices := map[string]float64{}
+		if !c.SpotTime.IsZero() {
+			maps.Copy(prices, f.SpotUSD)
+		}
+		maps.Copy(prices, byType[f.Name])
+		if f.SpotUSD = prices; len(prices) == 0 {
+			f.SpotUSD = nil
+		}
+	}
+	c.Types, c.Zones = types, zones
+	return c
+}

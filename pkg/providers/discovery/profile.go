@@ -1,0 +1,203 @@
+package discovery
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+	corev1 "k8s.io/api/core/v1"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/nodeclass"
+)
+
+// ensureProfile returns the name of the class's instance profile and makes it when the class names a role. Every call may
+// be repeated and the process may die after any: the name follows from class and role, so what is there is found again. A
+// changed role gives another profile, and old nodes keep theirs. What the user has to mend is a *nodeclass.ProfileError.
+func (f *ClassResolver) ensureProfile(ctx context.Context, c *awsv1.EC2NodeClass) (string, error) {
+	if c.Spec.InstanceProfile != nil && *c.Spec.InstanceProfile != "" {
+		return *c.Spec.InstanceProfile, nil
+	}
+	if f.Isolated {
+		return "", &nodeclass.ProfileError{Reason: nodeclass.ReasonNoProfileInIsolatedVPC,
+			Why: "the setting isolatedVPC rules out IAM calls: give spec.instanceProfile instead of spec.role"}
+	}
+	role := c.Spec.Role[strings.LastIndexByte(c.Spec.Role, '/')+1:]
+	name := f.profileName(c, role)
+	if kept, err := f.keepsProfile(ctx, c, name, role); kept || err != nil {
+		return c.Status.InstanceProfile, err
+	}
+	have, ok, err := f.getProfile(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		if err := f.createProfile(ctx, c, name); err != nil {
+			return "", err
+		}
+	}
+	for _, r := range have.Roles {
+		if aws.ToString(r.RoleName) == role {
+			return name, nil
+		}
+		if err := f.removeRole(ctx, name, r); err != nil {
+			return "", err
+		}
+	}
+	return name, f.addRole(ctx, name, role)
+}
+
+// keepsProfile reports whether the status names another profile of this class that has the role: one that Karpenter made
+// before the cluster moved here.
+func (f *ClassResolver) keepsProfile(ctx context.Context, c *awsv1.EC2NodeClass, name, role string) (bool, error) {
+	if c.Status.InstanceProfile == "" || c.Status.InstanceProfile == name {
+		return false, nil
+	}
+	have, ok, err := f.getProfile(ctx, c.Status.InstanceProfile)
+	if !ok || err != nil || aws.ToString(have.Path) != f.profilePath(c) {
+		return false, err
+	}
+	return slices.ContainsFunc(have.Roles, func(r types.Role) bool { return aws.ToString(r.RoleName) == role }), nil
+}
+
+func (f *ClassResolver) getProfile(ctx context.Context, name string) (types.InstanceProfile, bool, error) {
+	out, err := f.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	switch {
+	case awserrors.IsMissing(err):
+		return types.InstanceProfile{}, false, nil
+	case err != nil:
+		return types.InstanceProfile{}, false, fmt.Errorf("get instance profile %s: %w", name, err)
+	case out.InstanceProfile == nil:
+		return types.InstanceProfile{}, false, errors.New("get instance profile " + name + ": the answer is empty")
+	}
+	return *out.InstanceProfile, true, nil
+}
+
+func (f *ClassResolver) addRole(ctx context.Context, name, role string) error {
+	_, err := f.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
+	switch {
+	case err == nil, awserrors.CodeOf(err) == "LimitExceeded": // it holds a role already: a repeated call
+		return nil
+	case awserrors.IsMissing(err) && strings.Contains(strings.ToLower(err.Error()), "role"):
+		return &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotFound,
+			Why: "there is no IAM role " + role + ": create it or change spec.role"}
+	case awserrors.CodeOf(err) == "AccessDenied":
+		return &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotAllowed,
+			Why: fmt.Sprintf("IAM does not let refresh give role %s to an instance profile: name the stack's node role in spec.role, or give spec.instanceProfile: %v", role, err)}
+	}
+	return fmt.Errorf("add role %s to instance profile %s: %w", role, name, err)
+}
+
+func (f *ClassResolver) removeRole(ctx context.Context, name string, r types.Role) error {
+	_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: r.RoleName})
+	if err != nil && !awserrors.IsMissing(err) {
+		return fmt.Errorf("remove role from instance profile %s: %w", name, err)
+	}
+	return nil
+}
+
+func (f *ClassResolver) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name string) error {
+	want := maps.Clone(c.Spec.Tags)
+	if want == nil {
+		want = map[string]string{}
+	}
+	want[awsv1.TagClusterPrefix+f.Cluster] = "owned"
+	want[awsv1.TagClusterName] = f.Cluster
+	want[awsv1.TagEC2NodeClass] = c.Name
+	want[corev1.LabelTopologyRegion] = f.Region
+	var tags []types.Tag
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		tags = append(tags, types.Tag{Key: aws.String(k), Value: aws.String(want[k])})
+	}
+	_, err := f.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name),
+		Path: aws.String(f.profilePath(c)), Tags: tags})
+	if err != nil && !awserrors.AlreadyExists(awserrors.CodeOf(err)) {
+		return fmt.Errorf("create instance profile %s: %w", name, err)
+	}
+	return nil
+}
+
+// ListProfiles lists the instance profiles that were made for classes of the cluster, those of deleted classes too. It may be repeated.
+func (f *ClassResolver) ListProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
+	if f.Isolated {
+		return nil, nil
+	}
+	var out []nodeclass.Profile
+	pages := iam.NewListInstanceProfilesPaginator(f.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.clusterPath())})
+	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list instance profiles: %w", err)
+		}
+		for _, p := range page.InstanceProfiles {
+			uid := strings.Trim(strings.TrimPrefix(aws.ToString(p.Path), f.clusterPath()), "/")
+			out = append(out, nodeclass.Profile{Name: aws.ToString(p.InstanceProfileName), ClassUID: uid, Created: aws.ToTime(p.CreateDate)})
+		}
+	}
+	return out, nil
+}
+
+// DeleteProfile deletes an instance profile that was made for a class. One that is gone is no error. May be repeated.
+func (f *ClassResolver) DeleteProfile(ctx context.Context, name string) error {
+	p, found, err := f.getProfile(ctx, name)
+	if err != nil || !found {
+		return err
+	}
+	return f.deleteProfile(ctx, p)
+}
+
+// deleteProfiles deletes every instance profile under the class's path. May be repeated.
+func (f *ClassResolver) deleteProfiles(ctx context.Context, c *awsv1.EC2NodeClass) error {
+	if f.Isolated {
+		return nil
+	}
+	pages := iam.NewListInstanceProfilesPaginator(f.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.profilePath(c))})
+	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("list instance profiles of class %s: %w", c.Name, err)
+		}
+		for _, p := range page.InstanceProfiles {
+			if err := f.deleteProfile(ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *ClassResolver) deleteProfile(ctx context.Context, p types.InstanceProfile) error {
+	name := aws.ToString(p.InstanceProfileName)
+	for _, r := range p.Roles {
+		if err := f.removeRole(ctx, name, r); err != nil {
+			return err
+		}
+	}
+	_, err := f.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName})
+	if err != nil && !awserrors.IsMissing(err) {
+		return fmt.Errorf("delete instance profile %s: %w", name, err)
+	}
+	return nil
+}
+
+func (f *ClassResolver) profilePath(c *awsv1.EC2NodeClass) string {
+	return f.clusterPath() + string(c.UID) + "/"
+}
+
+func (f *ClassResolver) clusterPath() string {
+	return fmt.Sprintf("/karpenter/%s/%s/", f.Region, f.Cluster)
+}
+
+func (f *ClassResolver) profileName(c *awsv1.EC2NodeClass, role string) string {
+	sum := sha256.Sum256([]byte(f.Region + "\x00" + c.Name + "\x00" + string(c.UID) + "\x00" + role))
+	return f.Cluster + "_" + hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,120 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift"
+	"github.com/aws/aws-sdk-go-v2/service/arczonalshift/types"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+// shiftsEvery is how long an answer about zonal shifts is good.
+const shiftsEvery = 30 * time.Second
+
+// UnavailableOfferings is what Shifts adds to.
+type UnavailableOfferings interface {
+	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
+	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error
+}
+
+// ZonalShifts marks everything in a zone as not to be had while the cluster's traffic is shifted away from it by ARC, beside what is sold out.
+// It may be used by several goroutines.
+type ZonalShifts struct {
+	UnavailableOfferings
+	ARC   *arczonalshift.Client
+	ARN   func(ctx context.Context) (string, error)            // of the cluster
+	Zones func(ctx context.Context) (map[string]string, error) // of the region: name to id
+	Now   func() time.Time
+	Log   *slog.Logger
+
+	mu    sync.Mutex
+	arn   string
+	asked time.Time
+	away  map[string]time.Time // zone id to the end of its shift
+}
+
+// ListUnavailable lists the marks in force and those of shifted zones. When ARC cannot be asked, what it said last holds for as long as it said.
+func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
+	marks, err := s.UnavailableOfferings.ListUnavailable(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Now().Sub(s.asked) >= shiftsEvery {
+		if err := s.readShifts(ctx); err != nil {
+			s.Log.Error("zonal shifts are not looked at", "error", err)
+		}
+		s.asked = s.Now()
+	}
+	if len(s.away) == 0 {
+		return marks, nil
+	}
+	zones, err := s.Zones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	marks = slices.Clone(marks)
+	for name, id := range zones { // sorted below
+		until, shifted := s.away[id]
+		if !shifted || !s.Now().Before(until) {
+			continue
+		}
+		for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Reserved, instancetypes.Spot} {
+			marks = append(marks, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacity, Zone: name}, Until: until, Why: "ZonalShift"})
+		}
+	}
+	slices.SortStableFunc(marks, func(a, b instancetypes.UnavailableOffering) int {
+		return slices.Compare(shiftReason(a), shiftReason(b))
+	})
+	return marks, nil
+}
+
+func shiftReason(m instancetypes.UnavailableOffering) []string {
+	return []string{m.Zone, m.Type, m.CapacityType, m.Scope, m.Why}
+}
+
+// readShifts finds the zones that are shifted away from, by hand or by AWS.
+func (s *ZonalShifts) readShifts(ctx context.Context) error {
+	if s.arn == "" {
+		arn, err := s.ARN(ctx)
+		if err != nil {
+			return err
+		}
+		s.arn = arn
+	}
+	out, err := s.ARC.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(s.arn)})
+	if err != nil {
+		return fmt.Errorf("get managed resource %s: %w: is zonal shift enabled for the cluster?", s.arn, err)
+	}
+	away := map[string]time.Time{}
+	for _, z := range out.ZonalShifts {
+		if z.AppliedStatus == types.AppliedStatusApplied {
+			away[aws.ToString(z.AwayFrom)] = aws.ToTime(z.ExpiryTime)
+		}
+	}
+	for _, z := range out.Autoshifts { // these end when AWS says so
+		if z.AppliedStatus == types.AutoshiftAppliedStatusApplied {
+			away[aws.ToString(z.AwayFrom)] = s.Now().Add(10 * shiftsEvery)
+		}
+	}
+	for id, until := range away {
+		if _, known := s.away[id]; !known {
+			s.Log.Warn("the cluster is shifted away from zone "+id+": nothing is launched there", "until", until)
+		}
+	}
+	for id := range s.away {
+		if _, still := away[id]; !still {
+			s.Log.Info("the cluster is not shifted away from zone " + id + " any more")
+		}
+	}
+	s.away = away
+	return nil
+}

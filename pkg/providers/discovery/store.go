@@ -1,0 +1,175 @@
+package discovery
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/nodeclaim/awserrors"
+)
+
+// Limits of the store.
+const (
+	catalogKey  = "catalog.json.gz"
+	catalogType = "application/gzip"
+	freshFor    = 30 * time.Second // a warm process asks S3 again after this
+	maxObject   = 16 << 20         // bytes
+)
+
+// CatalogStore keeps the catalog as one object in S3. It may be used by several goroutines.
+type CatalogStore struct {
+	s3     *s3.Client
+	bucket string
+	maxAge time.Duration
+	now    func() time.Time
+
+	mu      sync.Mutex
+	have    instancetypes.Catalog
+	etag    string
+	checked time.Time
+	problem error // of that check
+	builtin instancetypes.Catalog
+}
+
+// NewStore makes a store. With an empty bucket every catalog is the built-in one. A stored catalog older than maxAge is used
+// with a warning.
+func NewStore(c *s3.Client, bucket string, maxAge time.Duration, now func() time.Time) *CatalogStore {
+	return &CatalogStore{s3: c, bucket: bucket, maxAge: maxAge, now: now}
+}
+
+// ReadCatalog returns the stored catalog, or the built-in snapshot. Why says what is wrong with what is returned, if anything: it
+// is the snapshot, or it is old. It fails only when even the snapshot cannot be read.
+func (s *CatalogStore) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	problem := s.readIfChanged(ctx)
+	if len(s.have.Types) == 0 {
+		c, err = s.builtInCatalog()
+		return c, fmt.Sprintf("using the built-in catalog of %s: %v", c.Region, problem), err
+	}
+	if problem != nil {
+		return s.have, fmt.Sprintf("using the catalog read before: %v", problem), nil
+	}
+	if age := s.now().Sub(s.have.Time); age > s.maxAge {
+		why = fmt.Sprintf("the stored catalog is %s old, is refresh running?", age.Round(time.Minute))
+	}
+	return s.have, why, nil
+}
+
+// ReadStored returns the stored catalog as it is now, one without types when there is none or when it is damaged. It fails when
+// there may be one that cannot be read: whoever would write another in its place must not.
+func (s *CatalogStore) ReadStored(ctx context.Context) (instancetypes.Catalog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checked = time.Time{}
+	err := s.readIfChanged(ctx)
+	if _, ok := errors.AsType[*nothingStoredError](err); ok {
+		return instancetypes.Catalog{}, nil
+	}
+	if err != nil {
+		return instancetypes.Catalog{}, err
+	}
+	return s.have, nil
+}
+
+// BuiltInCatalog returns the built-in catalog.
+func (s *CatalogStore) BuiltInCatalog() (instancetypes.Catalog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.builtInCatalog()
+}
+
+// PutCatalog stores the catalog. Repeating it is harmless.
+func (s *CatalogStore) PutCatalog(ctx context.Context, c instancetypes.Catalog) error {
+	if s.bucket == "" {
+		return errors.New("store catalog: no bucket is set (setting catalogBucket)")
+	}
+	b, err := c.Encode()
+	if err != nil {
+		return err
+	}
+	_, err = s.s3.PutObject(ctx, &s3.PutObjectInput{Bucket: aws.String(s.bucket), Key: aws.String(catalogKey),
+		Body: bytes.NewReader(b), ContentType: aws.String(catalogType)})
+	if err != nil {
+		return fmt.Errorf("put catalog into bucket %s: %w", s.bucket, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checked = time.Time{}
+	return nil
+}
+
+// nothingStoredError says that the bucket holds no object that can be used.
+type nothingStoredError struct{ why string }
+
+// Error is the reason.
+func (e *nothingStoredError) Error() string { return e.why }
+
+// readIfChanged reads the object if it may have changed, and says why it could not. What it found holds for a while, so that a
+// function that looks every second does not ask S3 every second.
+func (s *CatalogStore) readIfChanged(ctx context.Context) error {
+	if s.bucket == "" {
+		return errors.New("no bucket is set (setting catalogBucket)")
+	}
+	if !s.checked.IsZero() && s.now().Sub(s.checked) < freshFor {
+		return s.problem
+	}
+	s.problem = s.readObject(ctx)
+	s.checked = s.now()
+	return s.problem
+}
+
+func (s *CatalogStore) readObject(ctx context.Context) error {
+	in := &s3.GetObjectInput{Bucket: aws.String(s.bucket), Key: aws.String(catalogKey)}
+	if s.etag != "" {
+		in.IfNoneMatch = aws.String(s.etag)
+	}
+	out, err := s.s3.GetObject(ctx, in)
+	switch {
+	case notModified(err):
+		return nil
+	case awserrors.CodeOf(err) == "NoSuchKey":
+		return &nothingStoredError{"bucket " + s.bucket + " holds no " + catalogKey + " yet, refresh stores one"}
+	case err != nil:
+		return fmt.Errorf("get catalog from bucket %s: %w", s.bucket, err)
+	}
+	defer out.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(out.Body, maxObject))
+	if err != nil {
+		return fmt.Errorf("read catalog from bucket %s: %w", s.bucket, err)
+	}
+	c, err := instancetypes.DecodeCatalog(b)
+	if err != nil {
+		return &nothingStoredError{err.Error()}
+	}
+	s.have, s.etag = c, aws.ToString(out.ETag)
+	return nil
+}
+
+func (s *CatalogStore) builtInCatalog() (instancetypes.Catalog, error) {
+	if len(s.builtin.Types) > 0 {
+		return s.builtin, nil
+	}
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		return c, fmt.Errorf("read the built-in catalog: %w", err)
+	}
+	s.builtin = c
+	return c, nil
+}
+
+func notModified(err error) bool {
+	r, ok := errors.AsType[*awshttp.ResponseError](err)
+	return ok && r.HTTPStatusCode() == http.StatusNotModified
+}

@@ -1,0 +1,378 @@
+// Package fleet has EC2 start, list and end instances.
+//
+// It is the one place that reads AWS error codes of launches. It decides nothing: an Order says all that is asked for. Every
+// call has a time limit from the SDK client and lists are bounded.
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/time/rate"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/nodeclaim/launch"
+)
+
+// Limits of lists and waits.
+const (
+	pageSize    = 1000
+	maxPages    = 200
+	adoptTries  = 4
+	adoptPause  = 500 * time.Millisecond
+	terminateAt = 500 // ids in one call
+
+	tagsPerSecond, tagsAtOnce = 9, 50
+
+	listHolds = time.Minute
+)
+
+const instanceNotFound = "InvalidInstanceID.NotFound"
+
+// Fleet is EC2 for one cluster.
+type Fleet struct {
+	EC2     *ec2.Client
+	Cluster string
+	Now     func() time.Time
+
+	mu        sync.Mutex      // held while templates are made, so that parallel launches make each once
+	templates map[string]bool // names known to exist
+
+	ending callBatcher[struct{}]
+	naming callBatcher[map[string][]string] // keys of tags, by instance
+	looked sync.Mutex
+	listed map[string][]string // the same, as the last list had them
+	at     time.Time           // of that list
+	tagged sync.Once
+	tagger *rate.Limiter
+}
+
+// paceCreateTags keeps CreateTags to what EC2 takes of it in an account, 100 calls at once and 10 a second ("Request throttling for the Amazon EC2
+// API"), less what others may need of it: so no call is made only to be refused.
+func (f *Fleet) paceCreateTags(ctx context.Context) error {
+	f.tagged.Do(func() { f.tagger = rate.NewLimiter(tagsPerSecond, tagsAtOnce) })
+	return f.tagger.Wait(ctx)
+}
+
+// LaunchError says that EC2 answered a launch with no instance, for another reason than lack of capacity.
+type LaunchError struct {
+	Code, Message string
+}
+
+// Error is the code and the message of EC2.
+func (e *LaunchError) Error() string { return e.Code + ": " + e.Message }
+
+// TokenSpent reports true: EC2 would answer the same token with the same error for ever, so the next request needs another
+// one. It lets callers who may not know this package ask errors.As for an interface with this method.
+func (e *LaunchError) TokenSpent() bool { return true }
+
+// LaunchInstances starts one instance for the order The same token never starts a second one: when EC2 knows the
+// token from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When EC2
+// has no capacity the error is a *instancetypes.NoCapacityError. The marks are offers refused although an instance was started.
+func (f *Fleet) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	got, marks, err := f.requestFleet(ctx, o, token)
+	if len(got) == 0 {
+		return cluster.Instance{}, marks, err
+	}
+	return got[0], marks, nil
+}
+
+// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error says why, in the words of Launch. The same
+// token never starts more: it brings the instances that it brought before, some of which may have ended.
+func (f *Fleet) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	return f.requestFleet(ctx, o, token)
+}
+
+func (f *Fleet) requestFleet(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	for try := 0; ; try++ {
+		if err := f.ensureTemplates(ctx, o); err != nil {
+			return nil, nil, err
+		}
+		out, err := f.EC2.CreateFleet(ctx, fleetInput(o, token))
+		switch {
+		case awserrors.CodeOf(err) == awserrors.TokenReused:
+			got, err := f.adoptInstances(ctx, o, token)
+			return got, nil, err
+		case noTemplate(awserrors.CodeOf(err)):
+			if f.forgetTemplates(o); try > 0 {
+				return nil, nil, refusedError(o, err)
+			}
+			continue
+		case err != nil:
+			return nil, nil, refusedError(o, err)
+		}
+		if slices.ContainsFunc(out.Errors, func(e types.CreateFleetError) bool { return noTemplate(aws.ToString(e.ErrorCode)) }) {
+			f.forgetTemplates(o) // the answer spent the token: the next request makes the templates
+		}
+		return f.readOutcome(o, out)
+	}
+}
+
+// refusedError is the error of a request that EC2 refused as a whole. Quotas and a missing service-linked role may come this way
+// too, and mean the same as in an answer.
+func refusedError(o launch.Order, err error) error {
+	one := types.CreateFleetError{ErrorCode: aws.String(awserrors.CodeOf(err)), ErrorMessage: aws.String(awserrors.MessageOf(err))}
+	if marks, _ := splitErrors(o, []types.CreateFleetError{one}); len(marks) > 0 {
+		return &instancetypes.NoCapacityError{Marks: marks}
+	}
+	return fmt.Errorf("create fleet: %w", err)
+}
+
+// readOutcome reads the answer: errors teach what is sold out even when instances were started.
+func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	marks, other := splitErrors(o, out.Errors)
+	var started []cluster.Instance
+	for _, i := range out.Instances {
+		zone := aws.ToString(i.AvailabilityZone)
+		if v := i.LaunchTemplateAndOverrides; zone == "" && v != nil && v.Overrides != nil {
+			zone = aws.ToString(v.Overrides.AvailabilityZone) // why every override names its zone
+		}
+		for _, id := range i.InstanceIds {
+			in := cluster.Instance{ID: id, State: "pending", Type: string(i.InstanceType), Zone: zone, CapacityType: o.CapacityType,
+				Launched: f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, Batch: o.Batch.ID}
+			in.ImageID, in.SubnetID = imageOf(o, in)
+			in.Reservation = o.Reservation(in.Type, in.Zone)
+			started = append(started, in)
+		}
+	}
+	switch {
+	case len(started) >= o.Count():
+		return started, marks, nil
+	case len(other) > 0:
+		return started, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode), Message: aws.ToString(other[0].ErrorMessage)}
+	case len(marks) > 0:
+		return started, nil, &instancetypes.NoCapacityError{Marks: marks}
+	}
+	return started, marks, &LaunchError{Code: "TooFewInstances", Message: fmt.Sprintf("EC2 started %d instances of %d and gave no error", len(started), o.Count())}
+}
+
+// adoptInstances finds the instances that an earlier request with this token started. EC2 may not show a new instance at once, so it
+// looks several times, for seven seconds in all.
+func (f *Fleet) adoptInstances(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, error) {
+	tag, value := launch.TagClaimUID, o.ClaimUID
+	if o.Batch.ID != "" {
+		tag, value = launch.TagBatch, o.Batch.ID
+	}
+	var found []cluster.Instance
+	for try := range adoptTries {
+		if try > 0 {
+			if err := waitFor(ctx, adoptPause<<try); err != nil {
+				return nil, err
+			}
+		}
+		all, err := f.listInstances(ctx, types.Filter{Name: aws.String("tag:" + tag), Values: []string{value}})
+		if err != nil {
+			return nil, err
+		}
+		if found = slices.DeleteFunc(all, cluster.Instance.Gone); len(found) >= o.Count() {
+			return found, nil
+		}
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
+	return nil, &launch.TokenUsedError{Token: token}
+}
+
+// ListInstances lists the cluster's instances that Joiner or Karpenter launched, sorted by id, recently terminated ones included.
+func (f *Fleet) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
+	return f.listInstances(ctx,
+		types.Filter{Name: aws.String("tag-key"), Values: []string{launch.TagNodePool}},
+		types.Filter{Name: aws.String("tag-key"), Values: []string{launch.TagNodeClass}})
+}
+
+func (f *Fleet) listInstances(ctx context.Context, more ...types.Filter) ([]cluster.Instance, error) {
+	filters := append([]types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}}, more...)
+	var out []cluster.Instance
+	pages := ec2.NewDescribeInstancesPaginator(f.EC2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
+	for n := 0; pages.HasMorePages(); n++ {
+		if n == maxPages {
+			return nil, fmt.Errorf("describe instances: more than %d pages of %d", maxPages, pageSize)
+		}
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("describe instances: %w", err)
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				out = append(out, instanceFrom(i))
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
+	f.rememberTags(out)
+	return out, nil
+}
+
+// rememberTags keeps which tags instances have, so that naming those of a list needs no look of its own.
+func (f *Fleet) rememberTags(all []cluster.Instance) {
+	f.looked.Lock()
+	defer f.looked.Unlock()
+	f.listed, f.at = make(map[string][]string, len(all)), f.Now()
+	for _, i := range all {
+		f.listed[i.ID] = i.Tags
+	}
+}
+
+// tagKeys are those of the tags of an instance, from a list of less than a minute ago or else from EC2; found is false for an instance that
+// EC2 does not know.
+func (f *Fleet) tagKeys(ctx context.Context, id string) (have []string, found bool, err error) {
+	f.looked.Lock()
+	if f.Now().Sub(f.at) < listHolds {
+		have, found = f.listed[id]
+	}
+	f.looked.Unlock()
+	if found {
+		return have, true, nil
+	}
+	all, err := f.naming.askTogether(ctx, id, terminateAt, f.readTagKeys)
+	if err != nil {
+		return nil, false, err
+	}
+	have, found = all[id]
+	return have, found, nil
+}
+
+// TerminateInstances ends the instances. Ids that EC2 does not know are no error. When one call fails the others are still made. Single instances
+// that are ended side by side share a call.
+func (f *Fleet) TerminateInstances(ctx context.Context, ids []string) error {
+	if len(ids) == 1 {
+		_, err := f.ending.askTogether(ctx, ids[0], terminateAt, func(ctx context.Context, ids []string) (struct{}, error) {
+			return struct{}{}, f.terminateBatch(ctx, ids)
+		})
+		return err
+	}
+	return f.terminateBatch(ctx, ids)
+}
+
+func (f *Fleet) terminateBatch(ctx context.Context, ids []string) error {
+	var errs []error
+	for part := range slices.Chunk(ids, terminateAt) {
+		_, err := f.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: part})
+		switch {
+		case err == nil || awserrors.CodeOf(err) == instanceNotFound && len(part) == 1:
+		case awserrors.CodeOf(err) == instanceNotFound: // one unknown id refuses the whole call
+			for _, id := range part {
+				errs = append(errs, f.terminateBatch(ctx, []string{id}))
+			}
+		default:
+			errs = append(errs, fmt.Errorf("terminate instances %v: %w", part, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// TagInstance tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks: the user's tags may
+// have named it, and of an instance that Joiner launched only the first is missing, or the first two. An instance that
+// EC2 does not know is no error. What a list told less than a minute ago is not asked for again; others that are named side by side are
+// looked at with one call.
+func (f *Fleet) TagInstance(ctx context.Context, id, node, claim string) error {
+	have, found, err := f.tagKeys(ctx, id)
+	if err != nil {
+		return err
+	}
+	missing := []launch.Tag{{Key: awsv1.TagName, Value: node}, {Key: launch.TagClaim, Value: claim}, {Key: launch.TagClusterName, Value: f.Cluster}}
+	missing = slices.DeleteFunc(missing, func(want launch.Tag) bool { return slices.Contains(have, want.Key) })
+	if !found || len(missing) == 0 {
+		return nil
+	}
+	if err := f.paceCreateTags(ctx); err != nil {
+		return fmt.Errorf("tag instance %s: %w", id, err)
+	}
+	_, err = f.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(missing)})
+	if err != nil && awserrors.CodeOf(err) != instanceNotFound {
+		return fmt.Errorf("tag instance %s: %w", id, err)
+	}
+	return nil
+}
+
+// readTagKeys are the keys of the tags of instances, by id. One that EC2 does not know is left out.
+func (f *Fleet) readTagKeys(ctx context.Context, ids []string) (map[string][]string, error) {
+	out := map[string][]string{}
+	got, err := f.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: ids})
+	switch {
+	case awserrors.CodeOf(err) == instanceNotFound && len(ids) > 1: // one unknown id refuses the whole call
+		for _, id := range ids {
+			one, err := f.readTagKeys(ctx, []string{id})
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(out, one)
+		}
+		return out, nil
+	case awserrors.CodeOf(err) == instanceNotFound:
+		return out, nil
+	case err != nil:
+		return nil, fmt.Errorf("describe instances %v: %w", ids, err)
+	}
+	for _, r := range got.Reservations {
+		for _, i := range r.Instances {
+			keys := []string{}
+			for _, t := range i.Tags {
+				keys = append(keys, aws.ToString(t.Key))
+			}
+			out[aws.ToString(i.InstanceId)] = keys
+		}
+	}
+	return out, nil
+}
+
+func instanceFrom(i types.Instance) cluster.Instance {
+	out := cluster.Instance{ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType), CapacityType: instancetypes.OnDemand,
+		ImageID: aws.ToString(i.ImageId), Launched: aws.ToTime(i.LaunchTime), NodeName: aws.ToString(i.PrivateDnsName),
+		SubnetID: aws.ToString(i.SubnetId)}
+	if i.State != nil {
+		out.State = string(i.State.Name)
+	}
+	if i.Placement != nil {
+		out.Zone, out.Partition = aws.ToString(i.Placement.AvailabilityZone), aws.ToInt32(i.Placement.PartitionNumber)
+	}
+	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot || aws.ToString(i.SpotInstanceRequestId) != "" {
+		out.CapacityType = instancetypes.Spot
+	}
+	// One that is in an open reservation by chance is on-demand: it stays when the reservation goes.
+	if s := i.CapacityReservationSpecification; i.CapacityReservationId != nil && s != nil &&
+		s.CapacityReservationPreference == types.CapacityReservationPreferenceCapacityReservationsOnly {
+		out.CapacityType, out.Reservation = instancetypes.Reserved, *i.CapacityReservationId
+	}
+	for _, g := range i.SecurityGroups {
+		out.SecurityGroups = append(out.SecurityGroups, aws.ToString(g.GroupId))
+	}
+	slices.Sort(out.SecurityGroups)
+	for _, t := range i.Tags {
+		out.Tags = append(out.Tags, aws.ToString(t.Key))
+		switch aws.ToString(t.Key) {
+		case launch.TagClaim:
+			out.Claim = aws.ToString(t.Value)
+		case launch.TagClaimUID:
+			out.ClaimUID = aws.ToString(t.Value)
+		case launch.TagBatch:
+			out.Batch = aws.ToString(t.Value)
+		}
+	}
+	slices.Sort(out.Tags)
+	return out
+}
+
+func waitFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

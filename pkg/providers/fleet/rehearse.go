@@ -1,0 +1,93 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/nodeclaim/launch"
+)
+
+// DryRun asks EC2 with dry runs whether it would take the order. It makes the order's launch template, which EC2
+// wants to see, and nothing else. The error is a *launch.RefusedError when EC2 answered no; any other error means that it could not
+// be asked. It may be repeated.
+func (f *Fleet) DryRun(ctx context.Context, o launch.Order) error {
+	if err := f.ensureTemplates(ctx, o); err != nil {
+		return dryRunAnswer("CreateLaunchTemplate", err)
+	}
+	in := fleetInput(o, "")
+	in.ClientToken, in.DryRun = nil, aws.Bool(true)
+	_, err := f.EC2.CreateFleet(ctx, in)
+	if awserrors.CodeOf(err) == templateNameNotFound { // a sweep was quicker than we
+		f.forgetTemplates(o)
+		return fmt.Errorf("rehearse create fleet: %w", err)
+	}
+	if err := dryRunAnswer("CreateFleet", err); err != nil {
+		return err
+	}
+	return f.rehearseRun(ctx, o)
+}
+
+// rehearseRun asks for one subnet after the other, until one would do. The first answer tells.
+func (f *Fleet) rehearseRun(ctx context.Context, o launch.Order) error {
+	var first error
+	for _, t := range o.Templates {
+		for _, v := range t.Overrides {
+			_, err := f.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
+				DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: types.InstanceType(v.Type),
+				LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(t.Name), Version: aws.String("$Latest")},
+				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0), SubnetId: aws.String(v.SubnetID), Groups: groupsOf(t)}},
+				TagSpecifications: []types.TagSpecification{
+					{ResourceType: types.ResourceTypeInstance, Tags: ec2Tags(o.InstanceTags)},
+					{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(o.Tags)},
+					{ResourceType: types.ResourceTypeNetworkInterface, Tags: ec2Tags(o.Tags)},
+				},
+			})
+			err = dryRunAnswer("RunInstances", err)
+			if err == nil {
+				return nil
+			}
+			if _, refused := errors.AsType[*launch.RefusedError](err); !refused {
+				return err
+			}
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+func groupsOf(t launch.Template) []string {
+	for _, n := range t.NetworkInterfaces {
+		return n.SecurityGroupIDs
+	}
+	return nil
+}
+
+// dryRunAnswer is what an error of a rehearsal means: nothing, no, or that there was no answer.
+func dryRunAnswer(call string, err error) error {
+	code := awserrors.CodeOf(err)
+	switch {
+	case err == nil || code == awserrors.WouldSucceed:
+		return nil
+	case code == "" || awserrors.IsThrottled(code) || httpStatus(err) >= http.StatusInternalServerError:
+		return fmt.Errorf("rehearse %s: %w", call, err)
+	}
+	return &launch.RefusedError{Call: call, Code: code, Message: awserrors.MessageOf(err)}
+}
+
+// httpStatus is the HTTP status of the answer, 0 without one.
+func httpStatus(err error) int {
+	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok {
+		return r.HTTPStatusCode()
+	}
+	return 0
+}

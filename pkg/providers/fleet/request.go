@@ -1,0 +1,134 @@
+package fleet
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/nodeclaim/launch"
+)
+
+// fleetInput is the CreateFleet request of an order, with a ClientToken as our addition.
+func fleetInput(o launch.Order, token string) *ec2.CreateFleetInput {
+	in := &ec2.CreateFleetInput{
+		Type:        types.FleetTypeInstant,
+		ClientToken: aws.String(token),
+		TargetCapacitySpecification: &types.TargetCapacitySpecificationRequest{
+			TotalTargetCapacity:       aws.Int32(int32(o.Count())),
+			DefaultTargetCapacityType: types.DefaultTargetCapacityTypeOnDemand,
+		},
+		TagSpecifications: []types.TagSpecification{
+			{ResourceType: types.ResourceTypeInstance, Tags: ec2Tags(o.InstanceTags)},
+			{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(o.Tags)},
+			{ResourceType: types.ResourceTypeFleet, Tags: ec2Tags(o.Tags)},
+		},
+	}
+	if o.Context != "" {
+		in.Context = aws.String(o.Context)
+	}
+	switch target := &in.TargetCapacitySpecification.DefaultTargetCapacityType; {
+	case o.CapacityType == instancetypes.Spot:
+		*target = types.DefaultTargetCapacityTypeSpot
+		in.SpotOptions = &types.SpotOptionsRequest{AllocationStrategy: types.SpotAllocationStrategy(o.Strategy)}
+	case o.Market == launch.MarketBlock:
+		*target = types.DefaultTargetCapacityTypeCapacityBlock
+	case o.Market == launch.MarketInterruptible:
+		*target = types.DefaultTargetCapacityTypeReservedCapacity
+		in.ReservedCapacityOptions = &types.ReservedCapacityOptionsRequest{
+			ReservationTypes: []types.FleetReservationType{types.FleetReservationTypeInterruptibleCapacityReservation}}
+	default:
+		in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategy(o.Strategy)}
+	}
+	for _, t := range o.Templates {
+		in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, types.FleetLaunchTemplateConfigRequest{
+			LaunchTemplateSpecification: &types.FleetLaunchTemplateSpecificationRequest{
+				LaunchTemplateName: aws.String(t.Name), Version: aws.String("$Latest")},
+			Overrides: fleetOverrides(t),
+		})
+	}
+	return in
+}
+
+func fleetOverrides(t launch.Template) []types.FleetLaunchTemplateOverridesRequest {
+	var out []types.FleetLaunchTemplateOverridesRequest
+	for _, v := range t.Overrides {
+		out = append(out, types.FleetLaunchTemplateOverridesRequest{
+			InstanceType: types.InstanceType(v.Type), SubnetId: aws.String(v.SubnetID), ImageId: aws.String(v.ImageID),
+			AvailabilityZone: aws.String(v.Zone), Priority: aws.Float64(v.Price)})
+	}
+	return out
+}
+
+func ec2Tags(in []launch.Tag) []types.Tag {
+	var out []types.Tag
+	for _, t := range in {
+		out = append(out, types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value)})
+	}
+	return out
+}
+
+// spreadLimit is how EC2 says that a spread placement group has as many instances in a zone as it may have.
+const spreadLimit = "limit of instances in this spread placement group"
+
+// splitErrors splits the errors of a CreateFleet answer into refused offers and others. What a reservation refuses
+// is not sold out elsewhere.
+func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering, other []types.CreateFleetError) {
+	for _, e := range errs {
+		c := aws.ToString(e.ErrorCode)
+		if c == awserrors.SpotRoleMissing {
+			marks = append(marks, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Why: c})
+			continue
+		}
+		if !awserrors.NoCapacity(c) && !strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
+			other = append(other, e)
+			continue
+		}
+		if id := subnetOf(e); c == awserrors.NoAddresses && id != "" { // other subnets of the zone may have some
+			marks = append(marks, instancetypes.UnavailableOffering{Scope: id, Why: c})
+			continue
+		}
+		for _, f := range offersOf(o, e) {
+			scope := cmp.Or(o.Reservation(f.Type, f.Zone), o.Group)
+			if strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) { // whatever the type: the group takes no more there
+				f.Type, scope = "", o.Group
+			}
+			marks = append(marks, instancetypes.UnavailableOffering{Offer: f, Scope: scope, Why: c})
+		}
+	}
+	return marks, other
+}
+
+func subnetOf(e types.CreateFleetError) string {
+	if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
+		return aws.ToString(v.Overrides.SubnetId)
+	}
+	return ""
+}
+
+// offersOf is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would shut out much more.
+func offersOf(o launch.Order, e types.CreateFleetError) []instancetypes.Offer {
+	if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
+		f := instancetypes.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType), Zone: aws.ToString(v.Overrides.AvailabilityZone)}
+		if f.Type != "" && f.Zone != "" {
+			return []instancetypes.Offer{f}
+		}
+	}
+	return o.Offers()
+}
+
+func imageOf(o launch.Order, i cluster.Instance) (image, subnet string) {
+	for _, t := range o.Templates {
+		for _, v := range t.Overrides {
+			if v.Type == i.Type && (v.Zone == i.Zone || i.Zone == "") {
+				return v.ImageID, v.SubnetID
+			}
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,123 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	"joiner/pkg/model/buffers"
+	"joiner/pkg/model/cluster"
+)
+
+// ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload that it names.
+// A cluster that does not know the kind has none.
+func (c *Client) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
+	stored, _, err := listAll(ctx, c, listQuery{place: capacityBuffers()}, func() *v1beta1.CapacityBufferList { return &v1beta1.CapacityBufferList{} },
+		func(l *v1beta1.CapacityBufferList) []v1beta1.CapacityBuffer {
+			return slices.DeleteFunc(l.Items, func(b v1beta1.CapacityBuffer) bool { return !b.Mine() })
+		})
+	if err != nil {
+		if isNotFound(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	slices.SortFunc(stored, func(a, b v1beta1.CapacityBuffer) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	var out []buffers.Buffer
+	for i := range stored {
+		b := buffers.Buffer{Object: &stored[i]}
+		if err := c.resolveBuffer(ctx, &b); err != nil && !isNotFound(err) {
+			return nil, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// listVirtualPods lists the pods that buffers keep room for.
+func (c *Client) listVirtualPods(ctx context.Context) ([]cluster.Pod, error) {
+	all, err := c.ListBuffers(ctx)
+	return buffers.VirtualPods(all), err
+}
+
+// resolveBuffer reads what the buffer names. The error is a *NotFoundError if there is none.
+func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
+	ns := b.Object.Namespace
+	if ref := b.Object.Spec.PodTemplateRef; ref != nil {
+		t := &corev1.PodTemplate{}
+		if err := c.getObject(ctx, apiCall{verb: "get", place: podTemplates(), namespace: ns, name: ref.Name}, t); err != nil {
+			return err
+		}
+		b.Template, b.Generation = templateFrom(ns, t.Template), t.Generation
+		return nil
+	}
+	ref := b.Object.Spec.ScalableRef
+	if ref == nil || !buffers.IsScalable(ref) {
+		return nil
+	}
+	what := apiCall{verb: "get", namespace: ns, name: ref.Name}
+	scaled := func(m metav1.ObjectMeta, replicas *int32, t corev1.PodTemplateSpec) {
+		b.Template, b.Generation, b.Scale = templateFrom(ns, t), m.Generation, 1
+		if replicas != nil {
+			b.Scale = *replicas
+		}
+	}
+	switch ref.Kind {
+	case "Deployment":
+		what.place = deploymentPath()
+		o := &appsv1.Deployment{}
+		if err := c.getObject(ctx, what, o); err != nil {
+			return err
+		}
+		scaled(o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
+	case "StatefulSet":
+		what.place = statefulSets()
+		o := &appsv1.StatefulSet{}
+		if err := c.getObject(ctx, what, o); err != nil {
+			return err
+		}
+		scaled(o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
+	case "ReplicaSet":
+		what.place = replicaSets()
+		o := &appsv1.ReplicaSet{}
+		if err := c.getObject(ctx, what, o); err != nil {
+			return err
+		}
+		scaled(o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
+	}
+	return nil
+}
+
+// templateFrom is a pod as the template makes it, with limits in place of requests that are not given. Volumes do not count.
+func templateFrom(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: t.Labels, Annotations: t.Annotations}, Spec: *t.Spec.DeepCopy()}
+	pod.Spec.NodeName = ""
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			limitsForRequests(&list[i].Resources)
+		}
+	}
+	out := podFrom(pod)
+	return &out
+}
+
+// WriteBufferStatus stores the status of the buffer, on the condition that the buffer was not changed since it was read. On
+// success the buffer given is as stored.
+func (c *Client) WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error {
+	what := apiCall{verb: "write status of", place: capacityBuffers(), namespace: b.Namespace, name: b.Name}
+	in := b.DeepCopy()
+	in.APIVersion, in.Kind = v1beta1.GroupVersion().String(), v1beta1.CapacityBufferKind
+	out := &v1beta1.CapacityBuffer{}
+	if err := c.putStatus(ctx, what, in, out); err != nil {
+		return err
+	}
+	*b = *out
+	return nil
+}

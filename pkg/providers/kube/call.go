@@ -1,0 +1,248 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	maxTries     = 4
+	firstPause   = 100 * time.Millisecond
+	longestPause = 2 * time.Second
+	maxRestarts  = 2 // of a list whose pages went stale
+)
+
+// apiCall is one request as errors name it.
+type apiCall struct {
+	verb      string
+	place     apiPath
+	namespace string
+	name      string
+	uid       string // of the object that is meant, for calls that look at it first; empty for any
+}
+
+// String says the call in words, such as "evict pod default/web-1".
+func (w apiCall) String() string {
+	s := w.verb + " " + w.place.name
+	switch {
+	case w.namespace != "" && w.name != "":
+		return s + " " + w.namespace + "/" + w.name
+	case w.name != "":
+		return s + " " + w.name
+	}
+	return s + "s"
+}
+
+// sendWithRetries sends the request until it gets an answer that means something, at most four times. Repeating must be harmless.
+func (c *Client) sendWithRetries(ctx context.Context, what apiCall, request func() *rest.Request, into runtime.Object) error {
+	return retryRequest(ctx, what, func() error { return requestOnce(ctx, request(), into) })
+}
+
+func retryRequest(ctx context.Context, what apiCall, ask func() error) error {
+	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
+		err := ask()
+		if err == nil {
+			return nil
+		}
+		wait, again := worthAnotherTry(err, pause)
+		if !again || try == maxTries || ctx.Err() != nil {
+			return wrapError(what, err)
+		}
+		if !waitBeforeRetry(ctx, wait) {
+			return wrapError(what, err)
+		}
+	}
+}
+
+func requestOnce(ctx context.Context, r *rest.Request, into runtime.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	res := r.MaxRetries(0).Do(ctx)
+	if into == nil {
+		return res.Error()
+	}
+	return res.Into(into)
+}
+
+// worthAnotherTry reports whether the failure may pass by itself and how long to wait for that.
+func worthAnotherTry(err error, pause time.Duration) (time.Duration, bool) {
+	if _, ok := errors.AsType[*tokenError](err); ok {
+		return 0, false
+	}
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
+		return min(pause, longestPause), true // no answer: connection, time-out
+	}
+	if s, ok := apierrors.SuggestsClientDelay(err); ok {
+		pause = max(pause, time.Duration(s)*time.Second)
+	}
+	code := int(status.Status().Code)
+	// A refused token was dropped by the transport; the next request brings a new one.
+	again := code == http.StatusTooManyRequests || code == http.StatusUnauthorized || code >= http.StatusInternalServerError
+	return min(pause, longestPause), again
+}
+
+func waitBeforeRetry(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *Client) getObject(ctx context.Context, what apiCall, into runtime.Object) error {
+	return c.sendWithRetries(ctx, what, func() *rest.Request {
+		return c.restClient(what.place).Get().AbsPath(what.place.pathTo(what.namespace, what.name, "")...)
+	}, into)
+}
+
+// createObject posts an object that carries its name, so that a repeated request is refused and not doubled. Whether "already
+// exists" is the echo of our own lost reply is for the caller to find out.
+func (c *Client) createObject(ctx context.Context, what apiCall, obj, into runtime.Object) error {
+	return c.sendWithRetries(ctx, what, func() *rest.Request {
+		return c.restClient(what.place).Post().AbsPath(what.place.pathTo(what.namespace, "", "")...).Body(obj)
+	}, into)
+}
+
+// replaceObject replaces an object, or its subresource; its resourceVersion is the precondition.
+func (c *Client) replaceObject(ctx context.Context, what apiCall, sub string, obj, into runtime.Object) error {
+	return c.sendWithRetries(ctx, what, func() *rest.Request {
+		return c.restClient(what.place).Put().AbsPath(what.place.pathTo(what.namespace, what.name, sub)...).Body(obj)
+	}, into)
+}
+
+// patchObject merges a change into an object, or into its subresource. A resourceVersion in the change is the precondition.
+func (c *Client) patchObject(ctx context.Context, what apiCall, sub string, change any, into runtime.Object) error {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return fmt.Errorf("%s: encode: %w", what, err)
+	}
+	path := what.place.pathTo(what.namespace, what.name, sub)
+	return c.sendWithRetries(ctx, what, func() *rest.Request {
+		return c.restClient(what.place).Patch(types.MergePatchType).AbsPath(path...).Body(body)
+	}, into)
+}
+
+// deleteObject deletes the object of that UID. An object that is gone, or was replaced by another of its name, is no error.
+func (c *Client) deleteObject(ctx context.Context, what apiCall, uid string, graceSec *int64) error {
+	if uid == "" {
+		return fmt.Errorf("%s: its UID is not known", what)
+	}
+	id := types.UID(uid)
+	opts := &metav1.DeleteOptions{GracePeriodSeconds: graceSec, Preconditions: &metav1.Preconditions{UID: &id}}
+	var left runtime.Object
+	began := time.Now()
+	err := retryRequest(ctx, what, func() (err error) {
+		left, err = decodeAnswer(ctx, c.restClient(what.place).Delete().AbsPath(what.place.pathTo(what.namespace, what.name, "")...).Body(opts))
+		return err
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	if err == nil {
+		c.noteRemoved(what.place, left, id, began)
+	}
+	return err
+}
+
+// decodeAnswer is once for an answer of a kind that is not known before.
+func decodeAnswer(ctx context.Context, r *rest.Request) (runtime.Object, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return r.MaxRetries(0).Do(ctx).Get()
+}
+
+// listQuery is what to list.
+type listQuery struct {
+	place     apiPath
+	namespace string // empty for all
+	fields    string // field selector
+	labels    string // label selector
+	page      int    // objects in a page; 0 for as many as usual
+	// enough, if set, is asked after each page whether others need not be read.
+	enough func() bool
+}
+
+type listObject interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
+// listAll reads a list page by page and keeps only what translate makes of each page, so that a large cluster never stands in
+// memory as whole objects. All pages are of one moment, the version returned: the API server serves them from a snapshot in
+// its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
+func listAll[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L, translate func(L) []T) ([]T, string, error) {
+	what := apiCall{verb: "list", place: q.place, namespace: q.namespace}
+	for restart := 0; ; restart++ {
+		out, version, err := listPages(ctx, c, q, fresh, translate)
+		if err == nil {
+			return out, version, nil
+		}
+		if !apierrors.IsResourceExpired(err) || restart == maxRestarts {
+			return nil, "", wrapError(what, err)
+		}
+	}
+}
+
+func listPages[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L, translate func(L) []T) ([]T, string, error) {
+	size := cmp.Or(q.page, pageSize)
+	what := apiCall{verb: "read a page of", place: q.place, namespace: q.namespace}
+	var out []T
+	for token := ""; ; {
+		page := fresh()
+		err := c.sendWithRetries(ctx, what, func() *rest.Request {
+			r := c.restClient(q.place).Get().AbsPath(q.place.pathTo(q.namespace, "", "")...).Param("limit", strconv.Itoa(size))
+			return addParam(addParam(addParam(r, "fieldSelector", q.fields), "labelSelector", q.labels), "continue", token)
+		}, page)
+		if err != nil {
+			return nil, "", err
+		}
+		out = append(out, translate(page)...)
+		token = page.GetContinue()
+		if token == "" || q.enough != nil && q.enough() {
+			return out, page.GetResourceVersion(), nil
+		}
+	}
+}
+
+func addParam(r *rest.Request, name, value string) *rest.Request {
+	if value == "" {
+		return r
+	}
+	return r.Param(name, value)
+}
+
+// readRaw reads a path that is no object, as JSON.
+func (c *Client) readRaw(ctx context.Context, what, path string) ([]byte, error) {
+	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
+		body, err := rawOnce(ctx, c.custom.Get().AbsPath(path))
+		if err == nil {
+			return body, nil
+		}
+		wait, again := worthAnotherTry(err, pause)
+		if !again || try == maxTries || !waitBeforeRetry(ctx, wait) {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+	}
+}
+
+func rawOnce(ctx context.Context, r *rest.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return r.MaxRetries(0).DoRaw(ctx)
+}

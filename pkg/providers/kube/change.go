@@ -1,0 +1,128 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	karpv1 "joiner/pkg/api/v1"
+)
+
+// maxConflicts bounds how often a change is worked out again because somebody else was faster. Kubelets write their node all
+// the time, so that a single try would often lose.
+const maxConflicts = 6
+
+// patchFields is a piece of a JSON merge patch.
+type patchFields map[string]any
+
+type metaObject interface {
+	runtime.Object
+	metav1.Object
+}
+
+// changeObject reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the condition that the
+// object is still the one that was read; if it is not, it starts again. An object that is gone or has another UID than the call names is a
+// *ConflictError. It returns the object as it is now.
+func changeObject[O metaObject](ctx context.Context, c *Client, what apiCall, edit func(O) patchFields, fresh func() O) (now O, err error) {
+	for range maxConflicts {
+		now = fresh()
+		if err = c.getObject(ctx, what, now); isNotFound(err) {
+			return now, &ConflictError{err}
+		}
+		if err != nil {
+			return now, err
+		}
+		if what.uid != "" && string(now.GetUID()) != what.uid {
+			return now, newConflict(what, "it was replaced, its UID is %s and not %s", now.GetUID(), what.uid)
+		}
+		patch := edit(now)
+		if patch == nil {
+			return now, nil
+		}
+		began, was := time.Now(), now
+		now = fresh() // what an answer leaves out, such as the last finalizer, would stay as it was
+		err = c.patchObject(ctx, what, "", withVersion(patch, was.GetResourceVersion()), now)
+		if err == nil {
+			c.noteWritten(what.place, now, began)
+			return now, nil
+		}
+		if isNotFound(err) {
+			return now, &ConflictError{err}
+		}
+		if !isConflict(err) {
+			return now, err
+		}
+	}
+	return now, err
+}
+
+// patchUnread writes a patch that was worked out from an object as it was in that version, without reading it again. It is not done when there is nothing to
+// do on the object as it was, or somebody changed it since: then it must be read. The object as stored is put into into.
+func (c *Client) patchUnread(ctx context.Context, what apiCall, patch patchFields, version string, into metaObject) (done bool, err error) {
+	if patch == nil {
+		return false, nil
+	}
+	began := time.Now()
+	err = c.patchObject(ctx, what, "", withVersion(patch, version), into)
+	switch {
+	case err == nil:
+		c.noteWritten(what.place, into, began)
+		return true, nil
+	case isNotFound(err):
+		return true, &ConflictError{err}
+	case isConflict(err):
+		return false, nil
+	}
+	return true, err
+}
+
+// withVersion makes the patch conditional on a version.
+func withVersion(patch patchFields, version string) patchFields {
+	meta, ok := patch["metadata"].(patchFields)
+	if !ok {
+		meta = patchFields{}
+		patch["metadata"] = meta
+	}
+	meta["resourceVersion"] = version
+	return patch
+}
+
+// finalizerPatch is the patch that removes our finalizer, nil if it is not there.
+func finalizerPatch[O metaObject](obj O) patchFields {
+	return withoutFinalizer(obj.GetFinalizers(), karpv1.FinalizerTermination)
+}
+
+// unlessReleased is the error of a release. An object that is gone, replaced or already released is none.
+func unlessReleased(err error) error {
+	if _, gone := errors.AsType[*ConflictError](err); gone && !isConflict(err) {
+		return nil
+	}
+	return err
+}
+
+func withoutFinalizer(all []string, name string) patchFields {
+	if !slices.Contains(all, name) {
+		return nil
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == name })
+	return patchFields{"metadata": patchFields{"finalizers": left}}
+}
+
+// missingEntries returns what of want is not in have, as a patch of a map; nil if all of it is there.
+func missingEntries(have, want map[string]string) patchFields {
+	var out patchFields
+	for k, v := range want {
+		if old, ok := have[k]; ok && old == v {
+			continue
+		}
+		if out == nil {
+			out = patchFields{}
+		}
+		out[k] = v
+	}
+	return out
+}

@@ -1,0 +1,282 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+const (
+	nameTries  = 3
+	suffixSize = 5
+	longestRaw = 63 - suffixSize // of a generated name, as the API server does it
+)
+
+// CreateClaim stores the NodeClaim of a launch: with our finalizer from the first write on, owned by its pool, named after
+// the pool with a random end. A lost reply does not make a second claim: the name is chosen here.
+func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
+	var err error
+	for range nameTries {
+		want := newClaim(l, pool)
+		what := apiCall{verb: "create", place: claimPath(), name: want.Name}
+		got, began := newNodeClaim(), time.Now()
+		err = c.createObject(ctx, what, want, got)
+		if apierrors.IsAlreadyExists(err) {
+			got = newNodeClaim()
+			if err := c.getObject(ctx, what, got); err != nil {
+				return cluster.Claim{}, err
+			}
+			if !sameWish(want, got) {
+				continue // the name belongs to another claim
+			}
+			err = nil
+		}
+		if err != nil {
+			return cluster.Claim{}, err
+		}
+		c.noteWritten(claimPath(), got, began)
+		return claimFrom(got), nil
+	}
+	return cluster.Claim{}, err
+}
+
+// sameWish reports whether an existing claim is the echo of our own request.
+func sameWish(want, got *karpv1.NodeClaim) bool {
+	return got.DeletionTimestamp == nil && got.Status.ProviderID == "" &&
+		equality.Semantic.DeepEqual(want.OwnerReferences, got.OwnerReferences) &&
+		equality.Semantic.DeepEqual(want.Spec.Requirements, got.Spec.Requirements) &&
+		equality.Semantic.DeepEqual(want.Spec.Resources, got.Spec.Resources)
+}
+
+func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
+	prefix := pool.Name + "-"
+	labels := mergeLabels(l.Labels, map[string]string{karpv1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class})
+	annotations := mergeLabels(l.Annotations, map[string]string{
+		karpv1.AnnotationNodePoolHash: pool.Hash, karpv1.AnnotationNodePoolHashVersion: karpv1.NodePoolHashVersion,
+	})
+	block := true
+	out := &karpv1.NodeClaim{
+		TypeMeta: metav1.TypeMeta{APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:         prefix[:min(len(prefix), longestRaw)] + rand.String(suffixSize),
+			GenerateName: prefix,
+			Labels:       labels,
+			Annotations:  annotations,
+			Finalizers:   []string{karpv1.FinalizerTermination},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodePoolKind, Name: pool.Name, UID: uidOf(pool.UID),
+				BlockOwnerDeletion: &block,
+			}},
+		},
+		Spec: karpv1.NodeClaimSpec{
+			Taints:        taintsTo(l.Taints),
+			StartupTaints: taintsTo(l.Startup),
+			Requirements:  requirementsTo(l.Requirements),
+			Resources:     karpv1.ResourceRequirements{Requests: quantitiesFrom(l.Requests)},
+			NodeClassRef:  &karpv1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: l.Class},
+			ExpireAfter:   karpv1.NeverAfter(),
+		},
+	}
+	if pool.ExpireAfter > 0 {
+		out.Spec.ExpireAfter = karpv1.After(pool.ExpireAfter)
+	}
+	if pool.TerminationGrace != nil {
+		grace := karpv1.NewDuration(*pool.TerminationGrace)
+		out.Spec.TerminationGracePeriod = &grace
+	}
+	return out
+}
+
+// AdoptClaim puts our finalizer, the label of its class and that of its partition on a claim that lacks them, because a user made it by hand or took
+// them off. Repeating it changes nothing. A claim that is gone, was replaced or is being deleted is a *ConflictError.
+func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+	what := apiCall{verb: "adopt", place: claimPath(), name: claim.Name, uid: claim.UID}
+	got, err := changeObject(ctx, c, what, func(o *karpv1.NodeClaim) patchFields {
+		if o.DeletionTimestamp != nil {
+			return nil
+		}
+		meta := patchFields{}
+		want := map[string]string{awsv1.LabelEC2NodeClass: claim.Class}
+		if id := o.Status.ProviderID[strings.LastIndexByte(o.Status.ProviderID, '/')+1:]; id != "" {
+			want[karpv1.LabelInstance] = id
+		}
+		if n := claim.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {
+			want[awsv1.LabelPlacementGroupPartition] = n
+		}
+		if set := missingEntries(o.Labels, want); set != nil {
+			meta["labels"] = set
+		}
+		if !slices.Contains(o.Finalizers, karpv1.FinalizerTermination) {
+			meta["finalizers"] = append(slices.Clone(o.Finalizers), karpv1.FinalizerTermination)
+		}
+		if len(meta) == 0 {
+			return nil
+		}
+		return patchFields{"metadata": meta}
+	}, newNodeClaim)
+	if err == nil && got.DeletionTimestamp != nil {
+		err = newConflict(what, "it is being deleted")
+	}
+	if err != nil {
+		return cluster.Claim{}, err
+	}
+	return claimFrom(got), nil
+}
+
+// AnnotateClaim sets annotations, on the condition that the claim is still as given; if it is given without a version, that it is still the one
+// of that UID. The returned claim is as stored.
+func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[string]string) (cluster.Claim, error) {
+	meta := patchFields{"annotations": set}
+	if claim.Version != "" || claim.UID == "" {
+		return c.patchClaim(ctx, "annotate", claim, patchFields{"metadata": meta})
+	}
+	meta["uid"] = claim.UID
+	got, began := newNodeClaim(), time.Now()
+	err := c.patchObject(ctx, apiCall{verb: "annotate", place: claimPath(), name: claim.Name}, "", patchFields{"metadata": meta}, got)
+	if apierrors.IsInvalid(err) { // the answer to another UID
+		err = &ConflictError{err}
+	}
+	return c.claimWritten(got, err, began)
+}
+
+// LabelClaim sets labels and annotations, on the condition that the claim is still as given. The returned claim is as stored.
+func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+	meta := patchFields{}
+	if len(labels) > 0 {
+		meta["labels"] = labels
+	}
+	if len(annotations) > 0 { // none at all would take off those that are there
+		meta["annotations"] = annotations
+	}
+	return c.patchClaim(ctx, "label", claim, patchFields{"metadata": meta})
+}
+
+// UnreserveClaim labels the claim as on-demand instead of reserved, on the condition that it is still as given. The returned claim is as
+// stored.
+func (c *Client) UnreserveClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+	return c.patchClaim(ctx, "unreserve", claim, onDemandPatch())
+}
+
+// onDemandPatch is the patch that makes a claim or a node on-demand. That the reservation was interruptible stays on it.
+func onDemandPatch() patchFields {
+	return patchFields{"metadata": patchFields{"labels": patchFields{karpv1.LabelCapacityType: karpv1.CapacityTypeOnDemand,
+		awsv1.LabelCapacityReservationID: nil, awsv1.LabelCapacityReservationType: nil}}}
+}
+
+func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch patchFields) (cluster.Claim, error) {
+	what := apiCall{verb: verb, place: claimPath(), name: claim.Name}
+	if claim.Version == "" {
+		return cluster.Claim{}, fmt.Errorf("%s: its version is not known", what)
+	}
+	got, began := newNodeClaim(), time.Now()
+	err := c.patchObject(ctx, what, "", withVersion(patch, claim.Version), got)
+	return c.claimWritten(got, err, began)
+}
+
+// claimWritten turns the outcome of a write that began then into a claim. A claim that is gone is a conflict.
+func (c *Client) claimWritten(got *karpv1.NodeClaim, err error, began time.Time) (cluster.Claim, error) {
+	if isNotFound(err) {
+		return cluster.Claim{}, &ConflictError{err}
+	}
+	if err != nil {
+		return cluster.Claim{}, err
+	}
+	c.noteWritten(claimPath(), got, began)
+	c.seen.keepStatus(got)
+	return claimFrom(got), nil
+}
+
+// WriteClaimStatus makes the stored status that of the claim given, on the condition that the claim was not changed since it
+// was read. A transition time moves only with the status and is set here (Since is not
+// read), True without a reason gets its type as the reason, Ready follows from the others and is never taken from the caller,
+// and conditions that the claim given does not have are removed, except those that Ready depends on. Nothing is written if
+// nothing differs. The returned claim is as stored.
+func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+	what := apiCall{verb: "write status of", place: claimPath(), name: claim.Name}
+	got := newNodeClaim()
+	if status := c.seen.statusSeen(claim); status != nil { // as it was read by this client: asking again would only cost a request
+		got.Generation, got.CreationTimestamp, got.Status = claim.Generation, metav1.NewTime(claim.Created), *status
+	} else {
+		if err := c.getObject(ctx, what, got); err != nil {
+			return c.claimWritten(nil, err, time.Time{})
+		}
+		if string(got.UID) != claim.UID || got.ResourceVersion != claim.Version {
+			return cluster.Claim{}, newConflict(what, "it was changed since it was read")
+		}
+	}
+	before := got.Status.DeepCopy()
+	c.fillStatus(got, claim)
+	if equality.Semantic.DeepEqual(before, &got.Status) {
+		claim.Conditions = conditionsFrom(before.Conditions)
+		return claim, nil
+	}
+	patch := withVersion(patchFields{"status": statusPatch(before, &got.Status)}, claim.Version)
+	out, began := newNodeClaim(), time.Now()
+	err := c.patchObject(ctx, what, "status", patch, out)
+	return c.claimWritten(out, err, began)
+}
+
+func (c *Client) fillStatus(n *karpv1.NodeClaim, claim cluster.Claim) {
+	n.Status.ProviderID, n.Status.NodeName, n.Status.ImageID = claim.ProviderID, claim.NodeName, claim.ImageID
+	n.Status.LastPodEventTime = metav1.NewTime(claim.LastPodEvent)
+	n.Status.Capacity = keepEqual(n.Status.Capacity, claim.Capacity)
+	n.Status.Allocatable = keepEqual(n.Status.Allocatable, claim.Allocatable)
+	conditions := n.StatusConditions()
+	conditions.Initialize()
+	for _, old := range slices.Clone(n.Status.Conditions) {
+		if !slices.ContainsFunc(claim.Conditions, func(k cluster.Condition) bool { return k.Type == old.Type }) {
+			conditions.Clear(old.Type)
+		}
+	}
+	for _, k := range claim.Conditions {
+		if k.Type == karpv1.ConditionReady {
+			continue
+		}
+		conditions.Set(metav1.Condition{
+			Type: k.Type, Status: metav1.ConditionStatus(k.Status), Reason: k.Reason, Message: k.Message,
+		}, c.now())
+	}
+}
+
+// DeleteClaim gives the claim its deletion time. A claim that is gone is no error.
+func (c *Client) DeleteClaim(ctx context.Context, claim cluster.Claim) error {
+	return c.deleteObject(ctx, apiCall{verb: "delete", place: claimPath(), name: claim.Name}, claim.UID, nil)
+}
+
+// ReleaseClaim removes our finalizer, after which a deleted claim vanishes. A claim that is gone is no error.
+func (c *Client) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
+	what := apiCall{verb: "release", place: claimPath(), name: claim.Name, uid: claim.UID}
+	if claim.UID == "" {
+		return fmt.Errorf("%s: its UID is not known", what)
+	}
+	if known := c.seen.claimSeen(claim); known != nil {
+		if done, err := c.patchUnread(ctx, what, finalizerPatch(known), known.ResourceVersion, newNodeClaim()); done {
+			return unlessReleased(err)
+		}
+	}
+	_, err := changeObject(ctx, c, what, finalizerPatch, newNodeClaim)
+	return unlessReleased(err)
+}
+
+func newNodeClaim() *karpv1.NodeClaim { return &karpv1.NodeClaim{} }
+
+// mergeLabels is a copy of base with the labels of top.
+func mergeLabels(base, top map[string]string) map[string]string {
+	out := make(map[string]string, len(base)+len(top))
+	maps.Copy(out, base)
+	maps.Copy(out, top)
+	return out
+}

@@ -1,0 +1,205 @@
+// Package kube reads and writes the Kubernetes objects that Joiner works with, as the plain values of pkg/model/cluster.
+//
+// It knows the API server: paths, encodings, paging, watches, preconditions and which failures are worth another try. It
+// refuses to decide anything: what a pod needs and what becomes of a claim is somebody else's business. Core objects travel
+// as protobuf and custom resources as JSON, through client-go's REST client with a scheme of our own, because a whole
+// clientset costs every function start-up time.
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
+	awsv1 "joiner/pkg/api/aws/v1"
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/api/v1alpha1"
+)
+
+// Namespace is where Joiner's own objects live: its leases and its data.
+const Namespace = "joiner-system"
+
+const (
+	callTimeout = 10 * time.Second
+	pageSize    = 500
+	qps         = 200
+	burst       = 400
+)
+
+// Config says how to reach a cluster.
+type Config struct {
+	Endpoint string // https URL of the API server
+	CA       []byte // PEM of the authority that signed its certificate; empty for the system's
+	// Token makes a bearer token and says until when it can be used. It is called when there is none or the last one is used up.
+	Token func(ctx context.Context) (token string, expires time.Time, err error)
+	// Transport, if set, is used in place of one made of CA and Token; it knows whom to trust and who we are.
+	Transport http.RoundTripper
+	// Now is the wall clock, time.Now if nil. It dates conditions, events and leases, and tells when a token is too old.
+	Now       func() time.Time
+	UserAgent string
+	// Wrap, if set, stands around the HTTP transport, for example to count requests.
+	Wrap func(http.RoundTripper) http.RoundTripper
+}
+
+// Client talks to one API server. Its methods may be called concurrently, except Wait, of which one runs at a time. Every
+// call ends after 10 seconds, lists after 10 seconds a page, and is tried again a few times when the server is busy or the
+// connection broke. Every error names the call and the object.
+type Client struct {
+	core   rest.Interface // protobuf
+	custom rest.Interface // JSON
+	now    func() time.Time
+	seen   *readCache
+	own    pendingWrites
+	told   *toldEvents
+	leases ownLeases
+
+	devices deviceCache
+}
+
+// New makes a client. It makes no request.
+func New(c Config) (*Client, error) {
+	if c.Endpoint == "" || c.Token == nil && c.Transport == nil {
+		return nil, errors.New("make kubernetes client: endpoint and token are needed")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	transport, err := c.Transport, error(nil)
+	if transport == nil {
+		transport, err = newTransport(c)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make kubernetes client: %w", err)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, fmt.Errorf("make kubernetes client: %w", err)
+	}
+	out := &Client{now: c.Now, seen: newSeen(), told: newTold()}
+	hc := &http.Client{Transport: transport}
+	if out.core, err = newREST(c, scheme, hc, runtime.ContentTypeProtobuf); err != nil {
+		return nil, fmt.Errorf("make kubernetes client: %w", err)
+	}
+	if out.custom, err = newREST(c, scheme, hc, runtime.ContentTypeJSON); err != nil {
+		return nil, fmt.Errorf("make kubernetes client: %w", err)
+	}
+	return out, nil
+}
+
+func newREST(c Config, scheme *runtime.Scheme, hc *http.Client, contentType string) (rest.Interface, error) {
+	return rest.UnversionedRESTClientForConfigAndClient(&rest.Config{
+		Host:           c.Endpoint,
+		UserAgent:      c.UserAgent,
+		QPS:            qps,
+		Burst:          burst,
+		WarningHandler: rest.NoWarnings{},
+		ContentConfig: rest.ContentConfig{
+			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			ContentType:          contentType,
+			AcceptContentTypes:   contentType,
+		},
+	}, hc)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme, resourcev1.AddToScheme,
+		karpv1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			return nil, err
+		}
+	}
+	metav1.AddToGroupVersion(s, metav1.SchemeGroupVersion)
+	return s, nil
+}
+
+// apiPath is where objects of one kind are served.
+type apiPath struct {
+	name   string // singular, for errors
+	path   string // up to the namespace or the plural
+	plural string
+	json   bool
+}
+
+// pathTo is the path of an object, of all objects if there is no name, or of a subresource.
+func (p apiPath) pathTo(namespace, name, sub string) []string {
+	out := []string{p.path}
+	if namespace != "" {
+		out = append(out, "namespaces", namespace)
+	}
+	out = append(out, p.plural)
+	if name != "" {
+		out = append(out, name)
+	}
+	if sub != "" {
+		out = append(out, sub)
+	}
+	return out
+}
+
+func podPath() apiPath       { return apiPath{"pod", "/api/v1", "pods", false} }
+func nodePath() apiPath      { return apiPath{"node", "/api/v1", "nodes", false} }
+func namespacePath() apiPath { return apiPath{"namespace", "/api/v1", "namespaces", false} }
+func servicePath() apiPath   { return apiPath{"service", "/api/v1", "services", false} }
+func eventPath() apiPath     { return apiPath{"event", "/api/v1", "events", false} }
+func configMaps() apiPath    { return apiPath{"configmap", "/api/v1", "configmaps", false} }
+func volumeClaims() apiPath {
+	return apiPath{"persistentvolumeclaim", "/api/v1", "persistentvolumeclaims", false}
+}
+func volumePath() apiPath { return apiPath{"persistentvolume", "/api/v1", "persistentvolumes", false} }
+func storageTypes() apiPath {
+	return apiPath{"storageclass", "/apis/storage.k8s.io/v1", "storageclasses", false}
+}
+func attachmentPath() apiPath {
+	return apiPath{"volumeattachment", "/apis/storage.k8s.io/v1", "volumeattachments", false}
+}
+func csiNodes() apiPath       { return apiPath{"csinode", "/apis/storage.k8s.io/v1", "csinodes", false} }
+func daemonSets() apiPath     { return apiPath{"daemonset", "/apis/apps/v1", "daemonsets", false} }
+func deploymentPath() apiPath { return apiPath{"deployment", "/apis/apps/v1", "deployments", false} }
+func replicaSets() apiPath    { return apiPath{"replicaset", "/apis/apps/v1", "replicasets", false} }
+func statefulSets() apiPath {
+	return apiPath{"statefulset", "/apis/apps/v1", "statefulsets", false}
+}
+func podTemplates() apiPath { return apiPath{"podtemplate", "/api/v1", "podtemplates", false} }
+func budgetPath() apiPath {
+	return apiPath{"poddisruptionbudget", "/apis/policy/v1", "poddisruptionbudgets", false}
+}
+func leasePath() apiPath { return apiPath{"lease", "/apis/coordination.k8s.io/v1", "leases", false} }
+func claimPath() apiPath {
+	return apiPath{"nodeclaim", "/apis/karpenter.sh/v1", karpv1.NodeClaimResource, true}
+}
+func poolPath() apiPath {
+	return apiPath{"nodepool", "/apis/karpenter.sh/v1", karpv1.NodePoolResource, true}
+}
+func classPath() apiPath {
+	return apiPath{"ec2nodeclass", "/apis/karpenter.k8s.aws/v1", awsv1.EC2NodeClassResource, true}
+}
+func overlayPath() apiPath {
+	return apiPath{"nodeoverlay", "/apis/karpenter.sh/v1alpha1", v1alpha1.NodeOverlayResource, true}
+}
+func capacityBuffers() apiPath {
+	return apiPath{"capacitybuffer", "/apis/autoscaling.x-k8s.io/v1beta1", v1beta1.CapacityBufferResource, true}
+}
+
+func (c *Client) restClient(p apiPath) rest.Interface {
+	if p.json {
+		return c.custom
+	}
+	return c.core
+}

@@ -1,0 +1,213 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Acquire takes the named lease for ttl (rounded up to seconds), or renews it if the holder has it. ok is false while another
+// holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must be much longer
+// than clocks differ. release gives the lease back if it is still the holder's, and may be called more than once.
+func (c *Client) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
+	release, ok, _, err = c.acquireExclusive(ctx, name, holder, ttl)
+	return release, ok, err
+}
+
+// acquireExclusive is Acquire. It says besides that nobody else can have held the lease since this client wrote it last.
+func (c *Client) acquireExclusive(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok, alone bool, err error) {
+	what := apiCall{verb: "acquire", place: leasePath(), namespace: Namespace, name: name}
+	if holder == "" || ttl <= 0 {
+		return nil, false, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
+	}
+	release = func(ctx context.Context) error { return c.giveBack(ctx, name, holder) }
+	if last := c.leases.lastWritten(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
+		c.holdLease(last, holder, ttl)
+		if err := c.putLease(ctx, what, last); err == nil {
+			return release, true, true, nil
+		} else if !isConflict(err) && !isNotFound(err) {
+			return nil, false, false, err
+		}
+	}
+	ok, err = c.acquireAnew(ctx, what, holder, ttl)
+	return release, ok, false, err
+}
+
+// acquireAnew looks at the lease first.
+func (c *Client) acquireAnew(ctx context.Context, what apiCall, holder string, ttl time.Duration) (ok bool, err error) {
+	lease := &coordinationv1.Lease{}
+	err = c.getObject(ctx, what, lease)
+	if isNotFound(err) {
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: what.name}}
+		c.holdLease(lease, holder, ttl)
+		err = c.createObject(ctx, what, lease, &coordinationv1.Lease{})
+		if apierrors.IsAlreadyExists(err) { // another was faster, or it is the echo of our own request
+			return c.confirmLease(ctx, what, holder)
+		}
+		return err == nil, err
+	}
+	if err != nil {
+		return false, err
+	}
+	if c.heldByOther(lease, holder) {
+		return false, nil
+	}
+	c.holdLease(lease, holder, ttl)
+	err = c.putLease(ctx, what, lease)
+	if isConflict(err) || isNotFound(err) {
+		return c.confirmLease(ctx, what, holder)
+	}
+	return err == nil, err
+}
+
+// putLease writes a lease that was read or written in that version, and remembers it as written.
+func (c *Client) putLease(ctx context.Context, what apiCall, lease *coordinationv1.Lease) error {
+	written := &coordinationv1.Lease{}
+	if err := c.replaceObject(ctx, what, "", lease, written); err != nil {
+		c.leases.forgetLease(what.name)
+		return err
+	}
+	c.leases.keepLease(written)
+	return nil
+}
+
+// ownLeases are leases as this client wrote them last. Nobody else writes to them as a rule, so that the next write needs no look
+// before: it is refused if somebody did.
+type ownLeases struct {
+	mu   sync.Mutex
+	name map[string]*coordinationv1.Lease
+}
+
+// lastWritten is a copy of the lease as written, nil when it is not known.
+func (o *ownLeases) lastWritten(name string) *coordinationv1.Lease {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.name[name].DeepCopy()
+}
+
+func (o *ownLeases) keepLease(l *coordinationv1.Lease) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.name == nil {
+		o.name = map[string]*coordinationv1.Lease{}
+	}
+	o.name[l.Name] = l
+}
+
+func (o *ownLeases) forgetLease(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.name, name)
+}
+
+// confirmLease finds out whether a write that seemed to lose was our own, repeated after a lost reply.
+func (c *Client) confirmLease(ctx context.Context, what apiCall, holder string) (bool, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.getObject(ctx, what, lease)
+	if isNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if holderOf(lease) == holder && !c.leaseExpired(lease) {
+		return true, nil
+	}
+	return false, nil
+}
+
+func (c *Client) holdLease(l *coordinationv1.Lease, holder string, ttl time.Duration) {
+	now := metav1.NewMicroTime(c.now())
+	seconds := int32((ttl + time.Second - 1) / time.Second)
+	if holderOf(l) != holder {
+		l.Spec.AcquireTime = &now
+		transitions := int32(0)
+		if l.Spec.LeaseTransitions != nil {
+			transitions = *l.Spec.LeaseTransitions + 1
+		}
+		l.Spec.LeaseTransitions = &transitions
+	}
+	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &holder, &seconds, &now
+}
+
+func holderOf(l *coordinationv1.Lease) string {
+	if l.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *l.Spec.HolderIdentity
+}
+
+func (c *Client) heldByOther(l *coordinationv1.Lease, holder string) bool {
+	h := holderOf(l)
+	return h != "" && h != holder && !c.leaseExpired(l)
+}
+
+func (c *Client) leaseExpired(l *coordinationv1.Lease) bool {
+	if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
+		return true
+	}
+	return !c.now().Before(l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second))
+}
+
+// giveBack empties the lease if the holder still has it.
+func (c *Client) giveBack(ctx context.Context, name, holder string) error {
+	what := apiCall{verb: "release", place: leasePath(), namespace: Namespace, name: name}
+	if last := c.leases.lastWritten(name); last != nil {
+		if holderOf(last) != holder {
+			return nil
+		}
+		emptyLease(last)
+		if err := c.putLease(ctx, what, last); err == nil || !isConflict(err) && !isNotFound(err) {
+			return err
+		}
+	}
+	lease := &coordinationv1.Lease{}
+	err := c.getObject(ctx, what, lease)
+	if isNotFound(err) || err == nil && holderOf(lease) != holder {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	emptyLease(lease)
+	err = c.putLease(ctx, what, lease)
+	if isConflict(err) || isNotFound(err) {
+		return nil // somebody took it meanwhile: it had expired
+	}
+	return err
+}
+
+func emptyLease(l *coordinationv1.Lease) {
+	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.AcquireTime = nil, nil, nil
+}
+
+// LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none.
+func (c *Client) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name}, lease)
+	if isNotFound(err) || err == nil && c.leaseExpired(lease) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return holderOf(lease), nil
+}
+
+// LeaseSign is a sign of life of who holds the named lease of our namespace: empty when nobody does, and other words after each renewal.
+func (c *Client) LeaseSign(ctx context.Context, name string) (string, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
+	if isNotFound(err) || err == nil && (c.leaseExpired(lease) || holderOf(lease) == "") {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return holderOf(lease) + " " + lease.Spec.RenewTime.UTC().Format(time.RFC3339Nano), nil
+}

@@ -1,0 +1,174 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	karpv1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/nomination"
+)
+
+// RegisterNode makes the node the claim's: finalizer, owner, the claim's taints unless the node brought
+// its own, the claim's labels and annotations, the label registered, and no unregistered taint; in one write. Repeating it
+// changes nothing. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) RegisterNode(ctx context.Context, n cluster.Node, claim cluster.Claim) error {
+	return c.changeNode(ctx, "register", n, func(o *corev1.Node) patchFields { return registrationPatch(o, claim) })
+}
+
+// InitializeNode labels the node as initialized. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) InitializeNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "initialize", n, func(o *corev1.Node) patchFields {
+		set := missingEntries(o.Labels, map[string]string{karpv1.LabelInitialized: "true"})
+		if set == nil {
+			return nil
+		}
+		return patchFields{"metadata": patchFields{"labels": set}}
+	})
+}
+
+// UnreserveNode labels the node as on-demand instead of reserved. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) UnreserveNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "unreserve", n, func(o *corev1.Node) patchFields {
+		if o.Labels[karpv1.LabelCapacityType] == karpv1.CapacityTypeOnDemand {
+			return nil
+		}
+		return onDemandPatch()
+	})
+}
+
+// TaintForTermination taints the node as disrupted and takes it out of load balancers. A node that is gone or was
+// replaced is a *ConflictError.
+func (c *Client) TaintForTermination(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "condemn", n, terminationPatch)
+}
+
+// TaintNode keeps new pods off the node. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) TaintNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) patchFields { return withTaints(o, withDisruptedTaint(o)) })
+}
+
+// UntaintNode takes back what TaintNode did. A node that is gone or was replaced is a *ConflictError.
+func (c *Client) UntaintNode(ctx context.Context, n cluster.Node) error {
+	return c.changeNode(ctx, "untaint", n, func(o *corev1.Node) patchFields {
+		return withTaints(o, slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintDisrupted }))
+	})
+}
+
+// DeleteNode gives the node its deletion time. A node that is gone is no error.
+func (c *Client) DeleteNode(ctx context.Context, n cluster.Node) error {
+	return c.deleteObject(ctx, apiCall{verb: "delete", place: nodePath(), name: n.Name}, n.UID, nil)
+}
+
+// ReleaseNode removes our finalizer, after which a deleted node vanishes. A node that is gone is no error.
+func (c *Client) ReleaseNode(ctx context.Context, n cluster.Node) error {
+	if n.UID == "" {
+		return fmt.Errorf("release node %s: its UID is not known", n.Name)
+	}
+	return unlessReleased(c.changeNode(ctx, "release", n, finalizerPatch))
+}
+
+func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node, edit func(*corev1.Node) patchFields) error {
+	what := apiCall{verb: verb, place: nodePath(), name: n.Name, uid: n.UID}
+	if known := c.seen.nodeSeen(n.UID); known != nil {
+		now := newNode()
+		if done, err := c.patchUnread(ctx, what, edit(known), known.ResourceVersion, now); done {
+			if err == nil {
+				c.seen.keepNode(now)
+			}
+			return err
+		}
+	}
+	now, err := changeObject(ctx, c, what, edit, newNode)
+	if err == nil {
+		c.seen.keepNode(now)
+	}
+	return err
+}
+
+func newNode() *corev1.Node { return &corev1.Node{} }
+
+// registrationPatch is the patch that RegisterNode writes, nil if the node is registered as the claim says.
+func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
+	meta := patchFields{}
+	if set := missingEntries(o.Labels, mergeLabels(claim.Labels, map[string]string{karpv1.LabelRegistered: "true"})); set != nil {
+		meta["labels"] = set
+	}
+	if set := missingEntries(o.Annotations, claim.Annotations); set != nil {
+		meta["annotations"] = set
+	}
+	if !slices.Contains(o.Finalizers, karpv1.FinalizerTermination) {
+		meta["finalizers"] = append(slices.Clone(o.Finalizers), karpv1.FinalizerTermination)
+	}
+	if !slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool { return string(r.UID) == claim.UID }) {
+		block := true
+		meta["ownerReferences"] = append(slices.Clone(o.OwnerReferences), metav1.OwnerReference{
+			APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind, Name: claim.Name, UID: uidOf(claim.UID),
+			BlockOwnerDeletion: &block,
+		})
+	}
+	out := patchFields{}
+	if len(meta) > 0 {
+		out["metadata"] = meta
+	}
+	if taints := registeredTaints(o, claim); !slices.Equal(taints, o.Spec.Taints) {
+		out["spec"] = patchFields{"taints": taints}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// registeredTaints adds the claim's taints to those of the node, which win, drops the one that says it is not registered, and makes the
+// hold that the node booted with its own. A node that is registered already has had its startup taints; whoever removed one since meant it.
+func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
+	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
+	for i, t := range nomination.TaintsOnRegistration(taintsFrom(out), claim) {
+		out[i].Value = t.Value
+	}
+	if o.Labels[karpv1.LabelDoNotSyncTaints] == "true" || o.Labels[karpv1.LabelRegistered] == "true" {
+		return out
+	}
+	for _, t := range taintsTo(slices.Concat(claim.Taints, claim.StartupTaints)) {
+		if !slices.ContainsFunc(out, func(have corev1.Taint) bool { return have.Key == t.Key && have.Effect == t.Effect }) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// withDisruptedTaint are the node's taints with the one that says it is disrupted.
+func withDisruptedTaint(o *corev1.Node) []corev1.Taint {
+	want := karpv1.DisruptedTaint()
+	taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == want.Key && t.Effect != want.Effect })
+	if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == want.Key }) {
+		taints = append(taints, want)
+	}
+	return taints
+}
+
+// withTaints is the patch that gives the node these taints, nil if it has them.
+func withTaints(o *corev1.Node, taints []corev1.Taint) patchFields {
+	if slices.Equal(taints, o.Spec.Taints) {
+		return nil
+	}
+	return patchFields{"spec": patchFields{"taints": taints}}
+}
+
+// terminationPatch is the patch that CondemnNode writes, nil if the node is condemned already.
+func terminationPatch(o *corev1.Node) patchFields {
+	out := withTaints(o, withDisruptedTaint(o))
+	label := map[string]string{karpv1.LabelExcludeBalancers: karpv1.ExcludeBalancersValue}
+	if _, ok := o.Labels[karpv1.LabelExcludeBalancers]; !ok { // one that a user set stays as it is
+		if out == nil {
+			out = patchFields{}
+		}
+		out["metadata"] = patchFields{"labels": missingEntries(o.Labels, label)}
+	}
+	return out
+}

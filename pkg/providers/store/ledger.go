@@ -1,0 +1,224 @@
+// Package store remembers which offers EC2 refused to sell, for all functions and over their lives.
+//
+// It knows how long a refusal counts and how marks of several writers come together. It refuses to know where they are kept
+// (that is the Store) and what EC2's error codes mean (that is the writer of a mark).
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+const (
+	name       = "joiner-sold-out" // of the data in the store
+	field      = "marks"           // its one entry, a JSON list
+	maxMarks   = 2000              // the longest lived stay; a mark takes about 150 bytes, the store holds 1 MiB
+	maxWhy     = 120               // bytes
+	maxTries   = 8                 // against other writers
+	renewals   = 10                // of a mark within its period, at most
+	longest    = 30 * time.Minute  // that growing back-off reaches
+	maxDoubled = 20                // doublings; more would overflow and are above longest anyway
+)
+
+// Store keeps small shared data with optimistic concurrency. Repeating a write is harmless: its version is used up.
+type Store interface {
+	// ReadData returns nil and an empty version for data that does not exist.
+	ReadData(ctx context.Context, name string) (data map[string]string, version string, err error)
+	// WriteData replaces the data if it is still of that version. Otherwise its error has a method Conflict() bool that
+	// reports true.
+	WriteData(ctx context.Context, name string, data map[string]string, version string) error
+}
+
+// UnavailableOfferings is the list of offers that are sold out. Its methods may be called concurrently.
+type UnavailableOfferings struct {
+	store Store
+	now   func() time.Time
+
+	mu   sync.Mutex
+	last storedMarks // as read or written last; they are never changed, and marks never get shorter
+}
+
+// NewUnavailableOfferings makes a ledger on a store.
+func NewUnavailableOfferings(store Store, now func() time.Time) *UnavailableOfferings {
+	return &UnavailableOfferings{store: store, now: now}
+}
+
+// ListUnavailable returns the marks that still count, sorted by offer.
+func (l *UnavailableOfferings) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
+	all, _, err := l.readEntries(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read sold-out marks: %w", err)
+	}
+	now := l.now()
+	return slices.DeleteFunc(all, func(e storedMark) bool { return !now.Before(e.Until) }).activeMarks(), nil
+}
+
+// MarkUnavailable marks offers as sold out for a time, of which each mark's Offer and Why are read. An offer that is refused again after
+// its mark ended, but within twice that mark's period, counts as failing still: the period doubles, up to 30 minutes, and
+// Times tells how often. A refusal while a mark counts is the same failure seen twice, by launches side by side or by a
+// repeated call: it renews the mark. A mark never shortens another. Marks of other writers at the same time are kept.
+func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, period time.Duration) error {
+	if len(marks) == 0 || l.readLately().markedJustNow(marks, period, l.now()) { // a minute with many notices would have everybody ask for the same
+		return nil
+	}
+	var err error
+	for range maxTries {
+		if err = l.addEntries(ctx, marks, period); err == nil || !isConflict(err) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("mark %d offers as sold out, %s first: %w", len(marks), marks[0], err)
+	}
+	return nil
+}
+
+func (l *UnavailableOfferings) addEntries(ctx context.Context, marks []instancetypes.UnavailableOffering, period time.Duration) error {
+	old, version, err := l.readEntries(ctx)
+	if err != nil {
+		return err
+	}
+	if old.markedJustNow(marks, period, l.now()) {
+		return nil // or write
+	}
+	next := mergeMarks(old, marks, period, l.now())
+	body, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	if err := l.store.WriteData(ctx, name, map[string]string{field: string(body)}, version); err != nil {
+		return err
+	}
+	l.rememberEntries(next)
+	return nil
+}
+
+func (l *UnavailableOfferings) readLately() storedMarks {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+func (l *UnavailableOfferings) rememberEntries(e storedMarks) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = e
+}
+
+// readEntries returns the stored entries. Text that is no list of marks counts as none: whoever broke it must not stop launches,
+// and the next write mends it.
+func (l *UnavailableOfferings) readEntries(ctx context.Context) (storedMarks, string, error) {
+	data, version, err := l.store.ReadData(ctx, name)
+	if err != nil {
+		return nil, "", err
+	}
+	var out storedMarks
+	if err := json.Unmarshal([]byte(cmp.Or(data[field], "[]")), &out); err != nil {
+		return nil, version, nil
+	}
+	l.rememberEntries(slices.Clone(out))
+	return out, version, nil
+}
+
+// storedMark is a mark with when it was made, from which the next period follows.
+type storedMark struct {
+	instancetypes.UnavailableOffering
+	Since time.Time `json:"since"`
+}
+
+type storedMarks []storedMark
+
+func (e storedMarks) activeMarks() []instancetypes.UnavailableOffering {
+	out := make([]instancetypes.UnavailableOffering, 0, len(e))
+	for _, m := range e {
+		out = append(out, m.UnavailableOffering)
+	}
+	slices.SortFunc(out, compareOffers)
+	return out
+}
+
+// markedJustNow reports whether each of the marks was made for that long just now.
+func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
+	return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool { return !e.markedAlike(m, period, now) })
+}
+
+// markedAlike reports whether the same was marked for that long just now, so that marking it again changes next to nothing.
+func (e storedMarks) markedAlike(k instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
+	return slices.ContainsFunc(e, func(m storedMark) bool {
+		return compareOffers(m.UnavailableOffering, k) == 0 && !m.Until.Before(now.Add(period-period/renewals))
+	})
+}
+
+func compareOffers(a, b instancetypes.UnavailableOffering) int {
+	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Scope, b.Scope))
+}
+
+// mergeMarks adds marks to what is stored. Entries are forgotten when marking them again would start afresh.
+func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, period time.Duration, now time.Time) storedMarks {
+	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
+	var added []instancetypes.UnavailableOffering
+	for _, m := range marks {
+		same := func(k instancetypes.UnavailableOffering) bool { return compareOffers(k, m) == 0 }
+		if slices.ContainsFunc(added, same) {
+			continue // named twice in one refusal is one refusal
+		}
+		added = append(added, m)
+		i := slices.IndexFunc(out, func(e storedMark) bool { return same(e.UnavailableOffering) })
+		if i < 0 {
+			out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Offer: m.Offer, Scope: m.Scope}})
+			i = len(out) - 1
+		}
+		out[i] = out[i].afterRefusal(m, period, now)
+	}
+	if len(out) > maxMarks {
+		slices.SortStableFunc(out, func(a, b storedMark) int { return b.Until.Compare(a.Until) })
+		out = out[:maxMarks]
+	}
+	slices.SortFunc(out, func(a, b storedMark) int { return compareOffers(a.UnavailableOffering, b.UnavailableOffering) })
+	return out
+}
+
+// remembersUntil is when the entry no longer makes the next period longer: twice its period after it began.
+func (e storedMark) remembersUntil() time.Time { return e.Since.Add(2 * e.Until.Sub(e.Since)) }
+
+// afterRefusal is the entry after one more refusal.
+func (e storedMark) afterRefusal(m instancetypes.UnavailableOffering, period time.Duration, now time.Time) storedMark {
+	times := max(e.Times, 1)
+	if e.Times > 0 && !now.Before(e.Until) {
+		times++
+	}
+	until := now.Add(markDuration(period, times))
+	if e.Until.After(until) {
+		until = e.Until
+	}
+	e.Until, e.Since, e.Times, e.Why = until.UTC(), now.UTC(), times, m.Why[:min(len(m.Why), maxWhy)]
+	return e
+}
+
+// markDuration is how long the mark of an offer counts that was refused so many times in a row. A period above 30 minutes stays
+// what it is.
+func markDuration(period time.Duration, times int) time.Duration {
+	for range min(times-1, maxDoubled) {
+		if 2*period > longest {
+			return max(period, longest)
+		}
+		period *= 2
+	}
+	return period
+}
+
+func isConflict(err error) bool {
+	c, ok := errors.AsType[interface {
+		error
+		Conflict() bool
+	}](err)
+	return ok && c.Conflict()
+}

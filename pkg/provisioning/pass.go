@@ -1,0 +1,97 @@
+// Package provisioning is the decision of one pass of provision as a whole: which nodes that may go are emptied first, where the pods go,
+// which new nodes are kept for them, and what static pools lack or have too many. The function, the command line and replays ask it alike.
+package provisioning
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/faultisolation"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/provisioning/staticcapacity"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// Outcome is what a pass decides.
+type Outcome struct {
+	Going []interruption.PendingReplacement // nodes to be left, as far as budgets let them go now
+	Plan  plan.Plan
+	Aside []cluster.Aside // what the decision fails about: it is to be in the next pass's snapshot
+}
+
+// mostTries bounds how often a pass is decided anew in search of what the decision fails about.
+const mostTries = 40
+
+// Decide says what a pass does about the snapshot. Pods and NodePools about which it fails are left out: the others get what they need.
+func Decide(s cluster.Snapshot) Outcome {
+	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decide, Tries: mostTries})
+	out := d.Out
+	out.Plan.Faults, out.Aside = d.Faults, d.Aside
+	if len(d.Pods) > 0 {
+		out.Plan.Unplaced = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Unplaced, d.Pods)), func(a, b plan.Unplaced) int { return cmp.Compare(a.Pod, b.Pod) })
+	}
+	if len(d.Pools) > 0 {
+		out.Plan.Skipped = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Skipped, d.Pools)), func(a, b plan.Skip) int { return cmp.Compare(a.Pool, b.Pool) })
+	}
+	return out
+}
+
+// decide is the decision about all that is in the snapshot.
+func decide(s cluster.Snapshot) Outcome {
+	s = nomination.ResolveOwnerNominations(s)
+	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
+	stays := s
+	if fixedSize {
+		stays = withoutClaims(s, staticcapacity.SurplusNodes(s))
+	}
+	out := packWithReplacements(s, stays)
+	if !fixedSize {
+		return out
+	}
+	left := math.MaxInt
+	if s.Rules.MaxClaims > 0 {
+		left = s.Rules.MaxClaims - len(out.Plan.Launches)
+	}
+	fixed := staticcapacity.NextPlan(s, overlays.ByPool(s, binpack.ResolveOfferings(s)), left)
+	out.Plan.Fixed, out.Plan.Removals, out.Plan.Short = fixed.Launches, fixed.Removals, fixed.Short
+	return out
+}
+
+// packWithReplacements packs the pods, those of nodes that are to be left too. Where that finds no room for all pods of such a node, the node stays, nothing is
+// launched for the rest of its pods, and what it would have taken of its pool's budgets is for others, which are asked about in turn.
+func packWithReplacements(s, stays cluster.Snapshot) (out Outcome) {
+	const rounds = 3 // each packs all pods again
+	noRoom := map[string]string{}
+	for range rounds {
+		out.Going = interruption.AdmitWithinBudgets(s, noRoom)
+		out.Plan = binpack.Pods(interruption.WithoutAdmitted(stays, out.Going))
+		found := interruption.BlockedByCapacity(s, out.Going, out.Plan)
+		if len(found) == 0 {
+			break
+		}
+		maps.Copy(noRoom, found)
+	}
+	out.Plan = nomination.NominatePods(s, out.Plan)
+	return out
+}
+
+// withoutClaims is the snapshot in which those claims are being deleted, so that no pod is planned onto what the same pass removes. The snapshot given
+// is not changed.
+func withoutClaims(s cluster.Snapshot, removals []plan.Removal) cluster.Snapshot {
+	if len(removals) == 0 {
+		return s
+	}
+	s.Claims = slices.Clone(s.Claims)
+	for i, c := range s.Claims {
+		if slices.ContainsFunc(removals, func(r plan.Removal) bool { return r.Claim == c.Name }) {
+			s.Claims[i].Deleting = s.Now
+		}
+	}
+	return s
+}

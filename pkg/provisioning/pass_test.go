@@ -1,0 +1,64 @@
+package provisioning_test
+
+import (
+	"cmp"
+	api "joiner/pkg/api/v1"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/testing/scenario"
+)
+
+// TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2 disturb the node then; and
+// "decide", which prints the plan of a pass and which nodes wait to be left.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		w := scenario.New()
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			switch d.Cmd {
+			case "decide":
+				return decided(provisioning.Decide(scenario.AsRead(w.Snapshot, provisioning.MayEmpty)))
+			case "budget":
+				for i := range w.Snapshot.Pools {
+					if p := &w.Snapshot.Pools[i]; p.Name == d.CmdArgs[0].Key {
+						p.Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: d.CmdArgs[1].Key}}
+					}
+				}
+				return "ok\n"
+			case "leave":
+				in, err := time.ParseDuration(d.CmdArgs[1].Key)
+				if err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				leave(&w.Snapshot, d.CmdArgs[0].Key, in)
+				return "ok\n"
+			}
+			if known, err := w.Do(d); err != nil || !known {
+				d.Fatalf(t, "%q: %v", d.Cmd, err)
+			}
+			return "ok\n"
+		})
+	})
+}
+
+func decided(o provisioning.Outcome) string {
+	out := o.Plan.String() + "\n"
+	for _, g := range o.Going {
+		out += g.Claim + ": " + cmp.Or(g.Wait, "may go") + "\n"
+	}
+	return out
+}
+
+func leave(s *cluster.Snapshot, node string, in time.Duration) {
+	for i := range s.Claims {
+		if c := &s.Claims[i]; c.NodeName == node {
+			l := interruption.ReplaceRequest{Cause: interruption.Scheduled, Since: s.Now, Until: s.Now.Add(in)}
+			c.Annotations = map[string]string{api.AnnotationReplaceRequested: l.String()}
+		}
+	}
+}

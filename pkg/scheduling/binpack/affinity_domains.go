@@ -1,0 +1,184 @@
+package binpack
+
+import (
+	"maps"
+	"slices"
+)
+
+const (
+	// worthMoving is the part of a plan's price that another domain for a group has to save, as far as can be told, to be tried;
+	// more of it for plans with many new nodes, which take longer to make.
+	worthMoving, worthMovingMany = 0.003, 0.02
+	// mostMoves is how often plans with very few new nodes are made anew for that; others once.
+	mostMoves = 8
+	// veryFewNodes is how many that are.
+	veryFewNodes = 30
+)
+
+// coLocationGroup is pods that must be near each other in one domain of a key, and nobody is there yet who says in which.
+type coLocationGroup struct {
+	counter int
+	key     string
+	kinds   []*podClass
+}
+
+// coLocationGroups are those of the pods that wait.
+func (w *problem) coLocationGroups() []coLocationGroup {
+	var out []coLocationGroup
+	at := map[int]int{}
+	for _, k := range w.kinds {
+		for _, r := range k.lastRelaxation().other {
+			if r.what != follow || !r.required || !r.self || sumCounts(w.tally.count[r.counter]) > 0 {
+				continue
+			}
+			if _, ok := at[r.counter]; !ok {
+				at[r.counter] = len(out)
+				out = append(out, coLocationGroup{counter: r.counter, key: r.key})
+			}
+			g := &out[at[r.counter]]
+			g.kinds = append(g.kinds, k)
+		}
+	}
+	return out
+}
+
+// improveDomains tries other domains for groups that gather. The first plan puts each where its own nodes are the cheapest, but the room
+// that other pods leave on theirs is known only once there is a plan. What comes out places as many pods for less.
+func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
+	groups := w.coLocationGroups()
+	if len(groups) == 0 {
+		return best
+	}
+	moves, worth := 1, worthMovingMany
+	switch {
+	case best.opened <= veryFewNodes:
+		moves, worth = mostMoves, worthMoving
+	case best.opened <= fewNodes:
+		worth = worthMoving
+	}
+	tried := map[classDomain]bool{}
+	for range moves {
+		homes := maps.Clone(w.homes)
+		if homes == nil {
+			homes = map[classDomain]int{}
+		}
+		moved := false
+		for _, g := range groups {
+			if to := best.betterDomain(g, worth, tried); to >= 0 {
+				g.restrictToDomain(w, homes, to)
+				moved = true
+				if moves > 1 {
+					break // one after the other, for the next may want the same room
+				}
+			}
+		}
+		if !moved {
+			break
+		}
+		before := w.homes
+		w.homes = homes
+		next := w.solve(byPriority, best.by)
+		if a, b := best.countWaiting(w.kinds), next.countWaiting(w.kinds); b < a || b == a && next.totalCost() < best.totalCost()*(1-1e-9) {
+			best = next
+		} else {
+			w.homes = before
+		}
+	}
+	return best
+}
+
+// restrictToDomain leaves the group no other domain than this.
+func (g coLocationGroup) restrictToDomain(w *problem, homes map[classDomain]int, to int) {
+	for d, name := range w.domains[g.key] {
+		for _, k := range g.kinds {
+			p := classDomain{k.id, g.key, name}
+			if delete(homes, p); d != to {
+				homes[p] = 0
+			}
+		}
+	}
+}
+
+// betterDomain returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves less than the part
+// worth of the price.
+func (a *solution) betterDomain(g coLocationGroup, worth float64, tried map[classDomain]bool) int {
+	names := a.w.domains[g.key]
+	from := slices.IndexFunc(a.tally.count[g.counter], func(n int) bool { return n > 0 })
+	if from < 0 {
+		return -1
+	}
+	mine := a.costOf(g)
+	if mine < worth*a.newNodePrice() {
+		return -1
+	}
+	to, least := -1, mine-worth*a.newNodePrice()
+	for d, name := range names {
+		if p := (classDomain{g.kinds[0].id, g.key, name}); d == from || tried[p] {
+			continue
+		}
+		if cost := a.costIn(g, name); cost < least {
+			to, least = d, cost
+		}
+	}
+	if to >= 0 {
+		tried[classDomain{g.kinds[0].id, g.key, names[to]}] = true
+	}
+	return to
+}
+
+// costOf is the group's part of the price of the new nodes it is on, by what it takes of them.
+func (a *solution) costOf(g coLocationGroup) float64 {
+	sum := 0.0
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		mine, all := make([]int64, len(a.w.dims)), make([]int64, len(a.w.dims))
+		for _, l := range b.load {
+			its := slices.Contains(g.kinds, l.view.kind)
+			for i, x := range l.view.kind.need {
+				if all[i] += x * int64(len(l.pods)); its {
+					mine[i] += x * int64(len(l.pods))
+				}
+			}
+		}
+		if part := dominantShare(mine, all); part > 0 {
+			sum += part * a.priceOf(b)
+		}
+	}
+	return sum
+}
+
+// costIn is about what the group would cost in the domain: nothing where other nodes have room for it, else its share of new ones.
+func (a *solution) costIn(g coLocationGroup, domain string) float64 {
+	type roomOf struct {
+		bin  *bin
+		room []int64
+	}
+	var there []roomOf
+	for _, b := range a.bins {
+		if b.domainOf(g.key) == domain && (b.offer == nil || !b.offer.model.pool.minValues()) {
+			there = append(there, roomOf{b, slices.Clone(b.room)})
+		}
+	}
+	sum := 0.0
+	for _, k := range g.kinds {
+		left := len(k.pods) - len(a.rest[k.id])
+		l := &podBatch{view: k.lastRelaxation(), pins: []domainPin{{g.key, domain}}, admit: a.w.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}
+		for _, p := range there {
+			n := min(left, fitCount(k.need, p.room))
+			if n == 0 || a.alternativeFor(l, p.bin) < 0 {
+				continue
+			}
+			n = min(n, a.w.maxPodsByHostRules(l.view, a.siteOf(p.bin)))
+			for i, x := range k.need {
+				p.room[i] -= x * int64(n)
+			}
+			left -= n
+		}
+		if left > 0 {
+			sum += float64(left) * a.w.minPriceShare(l.view, l.pins)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,239 @@
+package binpack
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some want
+// on-demand and some arm64, before one pool that may launch nearly everything.
+func services(b testing.TB, n int) cluster.Snapshot {
+	b.Helper()
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		b.Fatal(err)
+	}
+	generation, err := requirements.NewRequirement("karpenter.k8s.aws/instance-generation", requirements.Gt, "2")
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := cluster.Snapshot{
+		Catalog: c, Classes: []instancetypes.Class{instancetypes.DefaultClass(c)},
+		Pools: []cluster.Pool{{Name: "default", Class: "default", Ready: true, Requirements: requirements.NewSet(
+			requirements.Of("karpenter.k8s.aws/instance-category", "c", "m", "r"), requirements.Of("karpenter.sh/capacity-type", "spot", "on-demand"), generation,
+		)}},
+	}
+	for i := range n {
+		app := i / 50
+		name := fmt.Sprintf("app-%04d", app)
+		p := cluster.Pod{
+			Namespace: "default", Name: fmt.Sprintf("%s-%d", name, i%50), Phase: "Pending", Unscheduled: true, Labels: map[string]string{"app": name},
+			Need: resources.List{CPU: int64(100 + app*37%40*100), Memory: int64(128+app*53%64*128) * resources.MiB, Pods: 1},
+		}
+		mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", name)}}
+		switch app % 7 {
+		case 1, 2:
+			p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
+		case 3:
+			p.NodeSelector = map[string]string{labelCapacity: instancetypes.OnDemand}
+		case 4:
+			p.NodeSelector = map[string]string{labelArch: "arm64"}
+		case 5:
+			p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: mine}}
+		}
+		s.Pods = append(s.Pods, p)
+	}
+	return s
+}
+
+// identical is a cluster of n pods of 1 cpu and 2 GiB.
+func identical(b testing.TB, n int) cluster.Snapshot {
+	s := services(b, 0)
+	for i := range n {
+		s.Pods = append(s.Pods, cluster.Pod{
+			Namespace: "default", Name: fmt.Sprintf("web-%d", i), Phase: "Pending", Unscheduled: true,
+			Need: resources.List{CPU: 1000, Memory: 2048 * resources.MiB, Pods: 1},
+		})
+	}
+	return s
+}
+
+// mixed is a cluster of n pods in thirty sizes, of which a fifth each keep apart from one another on nodes, stay near one
+// another in a zone, spread over hostnames, spread over zones, and do not care.
+func mixed(b *testing.B, n int) cluster.Snapshot {
+	s := services(b, 0)
+	cpus, mems := []int64{100, 250, 500, 1000, 1500}, []int64{100, 256, 512, 1024, 2048, 4096}
+	for i := range n {
+		letter := string(rune('a' + i/5%7))
+		p := cluster.Pod{
+			Namespace: "default", Name: fmt.Sprintf("pod-%d", i), Phase: "Pending", Unscheduled: true, Labels: map[string]string{"my": letter},
+			Need: resources.List{CPU: cpus[i*7/3%5], Memory: mems[i*11/5%6] * resources.MiB, Pods: 1},
+		}
+		mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("my", letter)}}
+		switch i % 5 {
+		case 0:
+			p.Labels = map[string]string{"app": "lonely"}
+			p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "lonely")}}}}
+		case 1:
+			p.Labels = map[string]string{"near": letter}
+			p.Affinity = []cluster.AffinityTerm{{Key: labelZone, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("near", letter)}}}}
+		case 2:
+			p.Spread = []cluster.Spread{{Key: labelHost, MaxSkew: 1, Selector: mine}}
+		case 3:
+			p.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: mine}}
+		}
+		s.Pods = append(s.Pods, p)
+	}
+	return s
+}
+
+// standing adds nodes with 28 pods each that run already.
+func standing(b *testing.B, s cluster.Snapshot, nodes int) cluster.Snapshot {
+	b.Helper()
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	i := slices.IndexFunc(types, func(t instancetypes.Type) bool { return t.Name == "m6g.8xlarge" })
+	if i < 0 {
+		b.Fatal("the catalog has no m6g.8xlarge")
+	}
+	waiting := s.Pods
+	for n := range nodes {
+		labels := types[i].Requirements.Labels()
+		labels[labelZone] = fmt.Sprintf("us-west-2%c", 'a'+n%4)
+		name := fmt.Sprintf("node-%05d", n)
+		s.Nodes = append(s.Nodes, cluster.Node{Name: name, Labels: labels, Capacity: types[i].Capacity, Allocatable: types[i].Allocatable})
+		for j := range 28 {
+			p := waiting[(n*28+j*53)%len(waiting)]
+			p.AntiAffinity, p.Name, p.NodeName, p.Phase, p.Unscheduled = nil, fmt.Sprintf("old-%05d-%d", n, j), name, "Running", false
+			p.Need = resources.List{CPU: 1000, Memory: 2048 * resources.MiB, Pods: 1}
+			s.Pods = append(s.Pods, p)
+		}
+	}
+	return s
+}
+
+func benchmark(b *testing.B, s cluster.Snapshot) {
+	b.ReportAllocs()
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	var price, gap float64
+	for b.Loop() {
+		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
+		if len(p.Unplaced) > 0 {
+			b.Fatal(p.Unplaced[0])
+		}
+		price, gap = p.TotalPrice(), p.BoundGap()
+	}
+	b.ReportMetric(price, "USD/h")
+	b.ReportMetric(gap*100, "%gap")
+}
+
+func BenchmarkIdentical5000(b *testing.B)  { benchmark(b, identical(b, 5000)) }
+func BenchmarkMixed2000(b *testing.B)      { benchmark(b, mixed(b, 2000)) }
+func BenchmarkMixed5000(b *testing.B)      { benchmark(b, mixed(b, 5000)) }
+func BenchmarkServices1000(b *testing.B)   { benchmark(b, services(b, 1000)) }
+func BenchmarkServices10000(b *testing.B)  { benchmark(b, services(b, 10000)) }
+func BenchmarkServices50000(b *testing.B)  { benchmark(b, services(b, 50000)) }
+func BenchmarkStanding150000(b *testing.B) { benchmark(b, standing(b, services(b, 10000), 5000)) }
+
+func BenchmarkSurvey(b *testing.B) {
+	s := services(b, 10000)
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	b.ReportAllocs()
+	for b.Loop() {
+		newProblem(s, func(string) []instancetypes.Type { return types })
+	}
+}
+
+func BenchmarkPrice(b *testing.B) {
+	s := services(b, 10000)
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	w := newProblem(s, func(string) []instancetypes.Type { return types })
+	b.ReportAllocs()
+	for b.Loop() {
+		w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
+	}
+}
+
+// partlyFree is services before nodes, every other of them on-demand, that are free to a good part: what their room is used for
+// decides what has to be launched.
+func partlyFree(b *testing.B, pods, nodes int) cluster.Snapshot {
+	s := standing(b, services(b, pods), nodes)
+	for i := range s.Nodes {
+		s.Nodes[i].Labels[labelCapacity] = []string{instancetypes.Spot, instancetypes.OnDemand}[i%2]
+	}
+	// Of the 28 pods of each node every third stays.
+	n := 0
+	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool {
+		n++
+		return p.NodeName != "" && n%3 != 0
+	})
+	return s
+}
+
+func BenchmarkPartlyFree(b *testing.B) { benchmark(b, partlyFree(b, 5000, 100)) }
+
+func BenchmarkSearch(b *testing.B) {
+	s := services(b, 3000)
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	sells := func(string) []instancetypes.Type { return types }
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		a := newProblem(s, sells).bestOf(false)
+		b.StartTimer()
+		a.improveByLocalSearch(200)
+	}
+}
+
+// BenchmarkWhatIf asks one stock where the pods of three of fifty nodes would go: of each three in turn, and of as many that nobody else
+// has room for.
+func BenchmarkWhatIf(b *testing.B) {
+	s := partlyFree(b, 1000, 50)
+	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = cluster.NoIterations, 0.02
+	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
+	for i := range s.Pods {
+		s.Pods[i].Owner = "ReplicaSet"
+	}
+	sizes := services(b, 1000).Pods
+	for i := range s.Pods { // they are of many sizes
+		s.Pods[i].Need = sizes[i*7%len(sizes)].Need
+		s.Pods[i].Need.CPU, s.Pods[i].Need.Memory = s.Pods[i].Need.CPU/3, s.Pods[i].Need.Memory/3
+	}
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	sells := func(string) []instancetypes.Type { return types }
+	var asked []cluster.Snapshot
+	for from := 0; from < len(s.Nodes); from += 5 {
+		out := map[string]bool{}
+		for i := range 3 {
+			out[s.Nodes[from+i].Name] = true
+		}
+		q := s
+		q.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return out[n.Name] })
+		q.Pods = slices.Clone(s.Pods)
+		for i := range q.Pods {
+			if p := &q.Pods[i]; out[p.NodeName] {
+				p.NodeName, p.Unscheduled = "", true
+			}
+		}
+		full := q
+		full.Nodes = slices.Clone(q.Nodes)
+		for i := range full.Nodes {
+			full.Nodes[i].Allocatable = resources.List{CPU: 1}
+		}
+		asked = append(asked, q, full)
+	}
+	b.ReportAllocs()
+	st, launched := NewWhatIf(s, sells), 0
+	for b.Loop() {
+		for _, q := range asked {
+			launched += len(st.PlanPods(q).Launches)
+		}
+	}
+	b.ReportMetric(float64(launched)/float64(b.N*len(asked)), "launches/question")
+}

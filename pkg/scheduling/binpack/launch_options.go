@@ -1,0 +1,202 @@
+package binpack
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+)
+
+// typeOption is a model that can take the place of the one a node was opened with, by its cheapest offer.
+type typeOption struct {
+	model  *poolInstanceType
+	offers []*poolOffering
+	best   *poolOffering
+	spot   bool
+}
+
+// loadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were asked for.
+type loadRequirements struct {
+	id      string
+	set     requirements.Set
+	pool    *pool
+	loads   []podLoad
+	joint   []requirements.Requirement // what one alone may leave room for, and all together not
+	options []*typeOption              // by place of the model among those for sale; nil until asked, without offers when it cannot be
+}
+
+// requirementsOf tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each load, the
+// alternative that was chosen for it) and what can.
+func (w *problem) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
+	w.asked = w.asked[:0]
+	for _, l := range loads {
+		w.asked = append(w.asked, int32(l.admit.number)<<8|int32(min(l.alt, 255)))
+	}
+	slices.Sort(w.asked)
+	w.asked = slices.Compact(w.asked)
+	id := strconv.AppendInt(nil, int64(p.id), 10)
+	for _, x := range w.asked {
+		id = strconv.AppendInt(append(id, ' '), int64(x), 36)
+	}
+	if h, ok := w.holders[string(id)]; ok && !slices.ContainsFunc(loads, func(l podLoad) bool { return l.alt >= 255 }) {
+		return h
+	}
+	h := &loadRequirements{id: string(id), set: p.req, pool: p, options: make([]*typeOption, len(p.forSale))}
+	keys := map[string]int{} // how many ask for it
+	for i, l := range loads {
+		if slices.ContainsFunc(loads[:i], func(o podLoad) bool { return o.admit == l.admit && o.alt == l.alt }) {
+			continue
+		}
+		h.loads = append(h.loads, podLoad{admit: l.admit, alt: l.alt})
+		alt := l.admit.alternative[l.alt]
+		h.set = h.set.AndSet(alt)
+		for _, r := range alt.All() {
+			keys[r.Key]++
+		}
+	}
+	for _, r := range h.set.All() {
+		if keys[r.Key] > 1 && !perOffer(r.Key) {
+			h.joint = append(h.joint, r)
+		}
+	}
+	w.holders[h.id] = h
+	return h
+}
+
+// launchOptions lists the models that can hold the loads as things are sold now, cheapest first. The list may end where the rest
+// is so dear that no launch names it, unless all are asked for.
+func (a *solution) launchOptions(p *pool, loads []podLoad, all bool) ([]typeOption, requirements.Set) {
+	w := a.w
+	h := w.requirementsOf(p, loads)
+	used, ports := w.sumLoads(loads)
+	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
+	if alone && w.last.id == h.id && w.last.all == all && slices.Equal(w.last.used, used) {
+		return w.last.options, h.set
+	}
+	var out []typeOption
+	e := w.optionLimitFor(h.set)
+	for i, m := range p.forSale { // by the cheapest offer that each has
+		if !all && e.reachedAt(out, m.sale[0].Price) {
+			break
+		}
+		if !m.hasRoomFor(used) {
+			continue
+		}
+		opt := typeOption{model: m}
+		for _, o := range h.optionFor(i).offers { // cheapest first
+			if !atLeast(o.room, used) || portsConflict(ports, o.ports) {
+				continue
+			}
+			if opt.best == nil {
+				opt.best = o
+			}
+			opt.offers = append(opt.offers, o)
+			opt.spot = opt.spot || o.CapacityType == instancetypes.Spot
+		}
+		if opt.best != nil && len(p.exceededLimits(a.usage[p.id], m.typ.Capacity)) == 0 {
+			out = append(out, opt)
+		}
+	}
+	slices.SortFunc(out, compareOptionPrice)
+	if alone {
+		w.last = lastOptions{h.id, all, used, out}
+	}
+	return out, h.set
+}
+
+// lastOptions is what options answered last.
+type lastOptions struct {
+	id      string
+	all     bool
+	used    []int64
+	options []typeOption
+}
+
+// priceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how many types a
+// spot launch names at any price.
+func (w *problem) priceFlexibility() (margin float64, minSpotInstanceTypes int) {
+	return cmp.Or(w.s.Rules.InstanceTypePriceFactor, defaultPriceMargin), cmp.Or(w.s.Rules.MinSpotInstanceTypes, defaultSpotTypes)
+}
+
+func compareOptionPrice(a, b typeOption) int {
+	return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
+}
+
+// hasRoomFor reports whether some node of the model has so much room.
+func (m *poolInstanceType) hasRoomFor(used []int64) bool {
+	return slices.ContainsFunc(m.sale, func(o *poolOffering) bool { return atLeast(o.room, used) })
+}
+
+// optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint requirements of
+// all allow.
+func (h *loadRequirements) optionFor(i int) *typeOption {
+	if h.options[i] == nil {
+		m := h.pool.forSale[i]
+		opt := &typeOption{model: m}
+		if m.meetsRequirements(h.joint) {
+			for _, o := range m.sale {
+				if loadsAllowed(h.loads, o) {
+					opt.offers = append(opt.offers, o)
+				}
+			}
+		}
+		h.options[i] = opt
+	}
+	return h.options[i]
+}
+
+// optionLimit tells when no launch would name any more options.
+type optionLimit struct {
+	margin               float64
+	minSpotInstanceTypes int // to be named at any price
+}
+
+func (w *problem) optionLimitFor(set requirements.Set) optionLimit {
+	margin, minSpotInstanceTypes := w.priceFlexibility()
+	if !set.Has(labelCapacity, instancetypes.Spot) {
+		minSpotInstanceTypes = 0
+	}
+	return optionLimit{margin, minSpotInstanceTypes}
+}
+
+// reachedAt reports whether the options are enough when all others cost the price at least.
+func (e optionLimit) reachedAt(list []typeOption, price float64) bool {
+	if len(list) == 0 {
+		return false
+	}
+	least := list[0].best.Price
+	for _, o := range list {
+		least = min(least, o.best.Price)
+	}
+	n := 0
+	for _, o := range list {
+		if o.best.Price <= min(price, least*e.margin) || o.spot && o.best.Price <= price {
+			n++
+		}
+	}
+	return n >= mostTypes || price > least*e.margin && n >= e.minSpotInstanceTypes
+}
+
+// loadsAllowed reports whether each of the loads may be on a node of the offer.
+func loadsAllowed(loads []podLoad, o *poolOffering) bool {
+	for _, l := range loads {
+		if !l.admit.alternativeHolds(l.alt, o) {
+			return false
+		}
+	}
+	return true
+}
+
+// meetsRequirements reports whether the model's nodes can have labels that meet the requirements.
+func (m *poolInstanceType) meetsRequirements(list []requirements.Requirement) bool {
+	for _, r := range list {
+		mine, ok := m.labelValues(r.Key)
+		if !ok && !r.AllowsAbsent() || ok && !mine.Overlaps(r) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,107 @@
+package binpack
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/instancetypes/builtin"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+	"joiner/pkg/testing/plancheck"
+	"joiner/pkg/testing/scenario"
+)
+
+// partitioned is a cluster with one instance type of the real catalog, in a placement group of three partitions, and waiting pods.
+func partitioned(t *testing.T, pods ...cluster.Pod) cluster.Snapshot {
+	t.Helper()
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Types = slices.DeleteFunc(c.Types, func(f instancetypes.Facts) bool { return f.Name != "m5.large" })
+	class := instancetypes.DefaultClass(c)
+	class.Placement = &instancetypes.Placement{ID: "pg-1", Name: "p", Strategy: "partition", Partitions: 3}
+	return cluster.Snapshot{Catalog: c, Classes: []instancetypes.Class{class}, Pods: pods, Pools: []cluster.Pool{{
+		Name: "default", Class: "default", Ready: true,
+		Requirements: requirements.NewSet(requirements.Of(labelCapacity, instancetypes.OnDemand)),
+	}}}
+}
+
+func smallPod(name string, change func(*cluster.Pod)) cluster.Pod {
+	p := cluster.Pod{Namespace: "default", Name: name, Phase: "Pending", Unscheduled: true, Labels: map[string]string{"app": "x"}, Need: resources.List{CPU: 100, Pods: 1}}
+	change(&p)
+	return p
+}
+
+// What every instance type of EC2 has several values of keeps two pods apart that do not agree about it, and nobody else.
+func TestLabelsOfWhichTypesHaveSeveralValues(t *testing.T) {
+	mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "x")}}
+	for key, values := range map[string][2]string{instancetypes.LabelTenancy: {"dedicated", "default"}, instancetypes.LabelPartition: {"1", "2"}} {
+		wants := func(v string) func(*cluster.Pod) {
+			return func(p *cluster.Pod) { p.NodeSelector = map[string]string{key: v} }
+		}
+		spreads := func(p *cluster.Pod) { p.Spread = []cluster.Spread{{Key: key, MaxSkew: 1, Selector: mine}} }
+		apart := func(p *cluster.Pod) { p.AntiAffinity = []cluster.AffinityTerm{{Key: key, Selector: mine}} }
+		near := func(p *cluster.Pod) { p.Affinity = []cluster.AffinityTerm{{Key: key, Selector: mine}} }
+		other := func(p *cluster.Pod) { p.Labels = nil }
+		for _, c := range []struct {
+			name  string
+			pods  []cluster.Pod
+			nodes int
+		}{
+			{"they differ", []cluster.Pod{smallPod("a", wants(values[0])), smallPod("b", wants(values[1])), smallPod("c", other)}, 2},
+			{"they agree", []cluster.Pod{smallPod("a", wants(values[0])), smallPod("b", wants(values[0])), smallPod("c", other)}, 1},
+			{"they spread", []cluster.Pod{smallPod("a", spreads), smallPod("b", spreads), smallPod("c", other)}, 2},
+			{"they keep apart", []cluster.Pod{smallPod("a", apart), smallPod("b", apart)}, 2},
+			{"they gather", []cluster.Pod{smallPod("a", near), smallPod("b", near)}, 1},
+		} {
+			s := partitioned(t, c.pods...)
+			p := Pods(s)
+			if len(p.Launches) != c.nodes || len(p.Unplaced) > 0 {
+				t.Errorf("%s about %s: want %d nodes and nobody without one:\n%s", c.name, key, c.nodes, p)
+			}
+			for _, fault := range plancheck.CheckPlan(plancheck.World{Snapshot: s, Sells: ResolveOfferings(s)}, p) {
+				t.Errorf("%s about %s: %s", c.name, key, fault)
+			}
+		}
+	}
+}
+
+// Should a mistake ever put pods together that no node suits, those are without a place, and the others have theirs.
+func TestANodeThatNothingCanBe(t *testing.T) {
+	w, err := scenario.FromText([]string{
+		"type m5.large cpu=2000 mem=8192 milliusd=96\nlabel tenancy default dedicated", "pool default", "pods innocent cpu=2000 mem=100",
+		"pods a cpu=100 mem=100\nselect tenancy=dedicated", "pods b cpu=100 mem=100\nselect tenancy=default",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newProblem(w.Snapshot, w.Market).solve(false, byShadowPrice)
+	from := slices.IndexFunc(a.bins, func(b *bin) bool {
+		return slices.ContainsFunc(b.load, func(l podLoad) bool { return l.pods[0] == "default/a-1" })
+	})
+	to := slices.IndexFunc(a.bins, func(b *bin) bool {
+		return slices.ContainsFunc(b.load, func(l podLoad) bool { return l.pods[0] == "default/b-1" })
+	})
+	if from < 0 || to < 0 || from == to {
+		t.Fatalf("a is on %d, b on %d of %d nodes", from, to, len(a.bins))
+	}
+	a.bins[to].load = append(a.bins[to].load, a.bins[from].load...)
+	a.bins = slices.Delete(a.bins, from, from+1)
+	launches := a.planLaunches()
+	if len(launches) != 1 || !slices.Equal(launches[0].Pods, []string{"default/innocent-1"}) {
+		t.Errorf("the innocent alone gets a node, not %v", launches)
+	}
+	var homeless []string
+	for _, u := range a.explainUnplaced() {
+		if homeless = append(homeless, u.Pod); !strings.Contains(u.Message(), "planned for the same node") {
+			t.Errorf("%s: %s", u.Pod, u.Message())
+		}
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(homeless)), []string{"default/a-1", "default/b-1"}) {
+		t.Errorf("without a place are %v", homeless)
+	}
+}

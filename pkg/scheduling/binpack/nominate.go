@@ -1,0 +1,117 @@
+package binpack
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+const (
+	// bindsWithin is how long the scheduler may take for the pods of a node that has become ready for them.
+	bindsWithin = 10 * time.Second
+	// refusedAfter is how long after a node became ready the scheduler has had its say about the pods planned for it.
+	refusedAfter = 15 * time.Second
+	// mostNominations is how many claims one pass writes new pods on.
+	mostNominations = 100
+)
+
+// Nomination is a claim on its way with the pods that its node is to remember.
+type Nomination struct {
+	Claim cluster.Claim
+	Pods  []string // namespace/name, sorted as in a launch
+}
+
+// ListNominations lists the claims on their way that the plan puts pods on which they do not know of, at most 100 of them, sorted by the
+// names of their hosts. Until their nodes can take pods nothing else says where those are meant to go, and a pass that comes again
+// might choose another order and launch a node more.
+func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
+	pods := map[string][]string{} // by host
+	for _, e := range p.Existing {
+		pods[e.Node] = append(pods[e.Node], e.Pod)
+	}
+	var out []Nomination
+	for _, h := range s.StateNodes() {
+		list := pods[h.Name()]
+		if len(list) == 0 || h.AwaitsNominated() || !isAwaitingPods(h, s.Now) { // who a held node is for stands on its claim
+			continue
+		}
+		known := NomineesOf(h.Claim)
+		if !slices.ContainsFunc(list, func(pod string) bool { return !slices.Contains(known, pod) }) {
+			continue
+		}
+		if len(out) == mostNominations {
+			break
+		}
+		slices.SortFunc(list, compareNatural)
+		out = append(out, Nomination{Claim: *h.Claim, Pods: list})
+	}
+	return out
+}
+
+// Annotations are those that make the claim remember.
+func (n Nomination) Annotations() map[string]string {
+	return map[string]string{api.AnnotationNominatedPods: strings.Join(n.Pods, ",")}
+}
+
+// NomineesOf are the keys of the pods planned for the claim's node.
+func NomineesOf(c *cluster.Claim) []string {
+	if c.Annotations[api.AnnotationNominatedPods] == "" {
+		return nil
+	}
+	return strings.Split(c.Annotations[api.AnnotationNominatedPods], ",")
+}
+
+// isAwaitingPods reports whether the host has a claim, and the scheduler has not had the time to put the pods planned for it onto its node.
+// Those that it did not put there later are packed by what is true now: a rule may have come to keep them away. A held node is not
+// initialized while it waits for them.
+func isAwaitingPods(h cluster.StateNode, now time.Time) bool {
+	if h.Claim == nil || h.MarkedForDeletion() {
+		return false
+	}
+	if h.AwaitsNominated() {
+		return true
+	}
+	if n := h.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && now.Sub(n.ReadySince) >= refusedAfter {
+		return false
+	}
+	k := h.Claim.Condition(api.ConditionInitialized)
+	return !h.Initialized() || k.Status == "True" && now.Before(k.Since.Add(bindsWithin))
+}
+
+// placeNominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing twice.
+// Where they may stand was decided when the claim was made; only the node itself and the pods that stand there already are
+// asked again. It reports whether there were any.
+func (a *solution) placeNominated() bool {
+	kindOf := map[string]*podClass{}
+	for _, k := range a.w.kinds {
+		for _, p := range k.pods {
+			kindOf[p] = k
+		}
+	}
+	taken := map[string]bool{}
+	for i, b := range a.bins {
+		standing := a.siteOf(a.w.hosts[i])               // the others of the claim do not count against each other
+		standing.trusted, standing.disks = true, b.disks // but their volumes do
+		for _, name := range b.wanted {
+			k := kindOf[name]
+			if k == nil || taken[name] {
+				continue
+			}
+			v := k.lastRelaxation()
+			alt := a.w.onHost(v.admit, b)
+			if alt < 0 || fitCount(k.need, b.room) == 0 || a.w.maxPodsByHostRules(v, standing) == 0 {
+				continue
+			}
+			taken[name] = true
+			a.recordLoad(podLoad{settled: true, view: v, admit: v.admit, alt: alt, pods: []string{name}}, b)
+		}
+	}
+	for i := range a.rest {
+		a.rest[i] = slices.DeleteFunc(slices.Clone(a.rest[i]), func(p string) bool { return taken[p] })
+	}
+	return len(taken) > 0
+}

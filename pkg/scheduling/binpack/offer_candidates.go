@@ -1,0 +1,213 @@
+package binpack
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner/pkg/scheduling/lowerbound"
+)
+
+// waitingAdmissions are the admissions of the lots that wait, each once.
+func waitingAdmissions(lots []*podBatch) []*nodeAdmission {
+	var asks []*nodeAdmission
+	for _, l := range lots {
+		if l.left > 0 {
+			asks = append(asks, l.admit)
+		}
+	}
+	return distinctAdmissions(asks)
+}
+
+// candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one of the
+// pool that admits as much and holds as much.
+func (a *solution) candidateOffers(pools []*pool, lots []*podBatch) []*poolOffering {
+	asks := waitingAdmissions(lots)
+	var out []*poolOffering
+	whole := len(pools) == len(a.w.pools)
+	for _, p := range pools {
+		if len(p.sale) == 0 {
+			continue
+		}
+		if a.w.ceiling == 0 && len(p.exceededLimits(a.usage[p.id], p.largest)) == 0 {
+			out = append(out, p.undominatedFor(asks)...)
+			continue
+		}
+		whole = false
+		all := slices.DeleteFunc(slices.Clone(p.sale), func(o *poolOffering) bool {
+			return a.spotAllowance(o, 1) == 0 || len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) > 0
+		})
+		out = append(out, offersOf(filterUndominated(all, p.concernedAdmissions(asks)))...)
+	}
+	a.podValues(out, whole, lots)
+	return a.withoutOversized(pools, out, lots)
+}
+
+// withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price. Where something else than
+// the price bounds how many nodes there are of what, all are left.
+func (a *solution) withoutOversized(pools []*pool, cands []*poolOffering, lots []*podBatch) []*poolOffering {
+	if a.w.ceiling > 0 || slices.ContainsFunc(pools, func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
+		return cands
+	}
+	all := make([]int64, len(a.w.dims))
+	for _, l := range lots {
+		if l.left > 0 && a.w.hasHostRules(l.view) {
+			return cands
+		}
+		for d, x := range l.view.kind.need {
+			all[d] += x * int64(l.left)
+		}
+	}
+	most := math.Inf(1)
+	for _, o := range cands {
+		if o.Price < most && atLeast(o.room, all) && o.suitsAll(lots) {
+			most = o.Price
+		}
+	}
+	if math.IsInf(most, 1) {
+		return cands
+	}
+	return slices.DeleteFunc(slices.Clone(cands), func(o *poolOffering) bool { return o.Price > most })
+}
+
+// suitsAll reports whether the labels of one node of the offer can be what all lots that wait want.
+func (o *poolOffering) suitsAll(lots []*podBatch) bool {
+	open := o.model.open
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		alt := l.admit.firstAlternativeOn(o, open)
+		if alt < 0 {
+			return false
+		}
+		open, _ = narrowOpenLabels(open, l.admit.alternative[alt])
+	}
+	return true
+}
+
+// hasHostRules reports whether rules may bound how many pods of the view one node takes.
+func (w *problem) hasHostRules(v *relaxedPod) bool {
+	return len(v.host)+len(v.kind.pod.HostPorts) > 0 || slices.ContainsFunc(v.kind.matched, func(c int) bool { return w.counters[c].key == labelHost })
+}
+
+// leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for pods
+// that would come for free beside others, once those others are gone.
+const leastValue = 0.1
+
+// podValues tells for each lot what one of its pods is worth. The candidates are whole where they are those of everything that is for sale.
+func (a *solution) podValues(cands []*poolOffering, whole bool, lots []*podBatch) {
+	r := a.w.sale // what is beaten is no cheaper
+	if !whole {
+		r = newRanking(cands, len(a.w.dims))
+	}
+	for _, l := range lots {
+		l.value = noPrice
+		if l.left == 0 {
+			continue
+		}
+		if l.value = r.minShare(l.admit, l.view.kind); l.value < noPrice {
+			l.value = max(l.value, 1e-12) // what is for free is worth something too
+		}
+		p := a.w.worth
+		if y := p.prices.Value[p.classOf(l.view.kind, l.pins)]; l.value < noPrice {
+			l.least = l.value
+			if a.by != byCostShare {
+				l.value = max(y, leastValue*l.value)
+			}
+		}
+	}
+}
+
+// candidate is an offer with the lots it may hold, best use of its room first.
+type candidate struct {
+	index int
+	offer *poolOffering
+	order []*podBatch
+	score float64 // USD per hour for each USD per hour of value
+
+	room  []float64 // of the offer, in units of prices
+	items []int32   // what may be on it, of the guide's items
+	fits  []int     // how many of each
+	basis lowerbound.Basis
+}
+
+// scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that where pods follow others: what
+// a node would hold becomes more then while pods are placed.
+func (a *solution) scoreCandidates(offers []*poolOffering, lots []*podBatch) *candidateQueue {
+	q := make(candidateQueue, 0, len(offers))
+	if slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 && l.view.hasHostAffinity() }) {
+		for i, o := range offers {
+			if c := a.newCandidate(i, o, lots); len(c.order) > 0 {
+				q = append(q, c)
+			}
+		}
+		return &q
+	}
+	g := newGauge(lots, len(a.w.dims))
+	all := make([]candidate, len(offers))
+	for i, o := range offers {
+		if most := g.maxWorth(o); most > 0 {
+			all[i] = candidate{index: i, offer: o, score: a.w.offerCost(o) / most}
+			q = append(q, &all[i])
+		}
+	}
+	return &q
+}
+
+// newCandidate is the offer with its order and score.
+func (a *solution) newCandidate(i int, o *poolOffering, lots []*podBatch) *candidate {
+	c := &candidate{index: i, offer: o}
+	a.arrangeLots(c, lots)
+	if _, value := a.fillNode(c); value > 0 {
+		c.score = a.w.offerCost(o) / value
+	} else {
+		c.order = nil
+	}
+	return c
+}
+
+// arrangeLots finds the lots that the candidate may hold.
+func (a *solution) arrangeLots(c *candidate, lots []*podBatch) {
+	type dense struct {
+		lot     *podBatch
+		density float64
+	}
+	some := make([]dense, 0, len(lots))
+	for _, l := range lots {
+		if l.left == 0 || l.admit.firstAlternative(c.offer) < 0 {
+			continue
+		}
+		if s := dominantShare(l.view.kind.need, c.offer.room); s <= 1 {
+			some = append(some, dense{l, l.value / max(s, 1e-9)})
+		}
+	}
+	slices.SortFunc(some, func(x, y dense) int {
+		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.lot.id, y.lot.id))
+	})
+	c.order = make([]*podBatch, len(some))
+	for i, x := range some {
+		c.order[i] = x.lot
+	}
+}
+
+type candidateQueue []*candidate
+
+func (q candidateQueue) Len() int           { return len(q) }
+func (q candidateQueue) Less(i, j int) bool { return candidateLess(q[i], q[j]) }
+func (q candidateQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+
+// Push is for container/heap.
+func (q *candidateQueue) Push(x any) { *q = append(*q, x.(*candidate)) }
+
+// Pop is for container/heap.
+func (q *candidateQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+func candidateLess(a, b *candidate) bool {
+	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.index, b.index)) < 0
+}

@@ -1,0 +1,125 @@
+package binpack
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/testing/scenario"
+)
+
+// However a cluster changes from pass to pass, a depot answers every question as looking anew would.
+func TestADepotAnswersAlike(t *testing.T) {
+	asked, placed, kept := 0, 0, 0
+	for seed := range uint64(30) {
+		w, err := scenario.Wild(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		types := w.Market("")
+		sells := func(string) []instancetypes.Type { return types }
+		d, s := &OfferingCache{}, w.Snapshot
+		for step := range 6 {
+			before := d.stock
+			st := d.WhatIf(s, sells)
+			if st == before {
+				kept++
+			}
+			other := NewWhatIf(s, sells)
+			for part := range 2 {
+				q := gone(s, part)
+				want, got := PodsFrom(q, sells), st.PlanPods(q)
+				asked, placed = asked+1, placed+len(want.Existing)+len(want.Launches)
+				if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" {
+					t.Fatalf("seed %d, step %d, part %d (-anew +depot):\n%s", seed, step, part, diff)
+				}
+				if diff := cmp.Diff(other.PodPrices(q), st.PodPrices(q)); diff != "" {
+					t.Fatalf("seed %d, step %d: worth (-anew +depot):\n%s", seed, step, diff)
+				}
+			}
+			s = later(s, int(seed)+step)
+		}
+	}
+	if asked < 300 || placed < 1500 || kept < 30 {
+		t.Errorf("%d questions, %d pods and nodes placed, %d stocks kept: too little to test anything", asked, placed, kept)
+	}
+}
+
+// later is the snapshot some time after, when something of one sort has changed.
+func later(s cluster.Snapshot, sort int) cluster.Snapshot {
+	s.Now = s.Now.Add(time.Minute)
+	s.Pods, s.Pools = slices.Clone(s.Pods), slices.Clone(s.Pools)
+	switch sort % 6 {
+	case 0:
+		s.Pods = s.Pods[:len(s.Pods)*3/4]
+	case 1:
+		for i := range min(4, len(s.Pods)) {
+			p := s.Pods[i]
+			p.Name, p.NodeName, p.Unscheduled = fmt.Sprintf("more-%d-%d", sort, i), "", true
+			p.NodeSelector = map[string]string{"example.com/team": fmt.Sprint(sort)}
+			s.Pods = append(s.Pods, p)
+		}
+	case 2:
+		if len(s.Pools) > 0 {
+			s.Pools[0].Ready = !s.Pools[0].Ready
+		}
+	case 3:
+		for i := range s.Pods {
+			s.Pods[i].Need.CPU += 100
+		}
+	case 4:
+		if len(s.Pools) > 0 {
+			s.Pools[0].Weight += 7
+		}
+	}
+	return s
+}
+
+// What a depot says is sold is what would be found anew, while marks come and end, reservations end and prices change.
+func TestADepotSellsWhatIsSold(t *testing.T) {
+	s := services(t, 0)
+	s.Now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	d := &OfferingCache{}
+	var last []instancetypes.Type
+	kept := 0
+	check := func(what string, same bool) {
+		t.Helper()
+		got := d.Offerings(s)(s.Classes[0].Name)
+		if diff := cmp.Diff(instancetypes.ResolveTypes(s.Catalog, s.Classes[0], s.SoldOut, s.Now), got); diff != "" {
+			t.Fatalf("%s (-anew +depot):\n%.2000s", what, diff)
+		}
+		if is := len(last) > 0 && &last[0] == &got[0]; is != same {
+			t.Errorf("%s: kept %t, want %t", what, is, same)
+		} else if is {
+			kept++
+		}
+		last = got
+	}
+	check("at first", false)
+	s.Now = s.Now.Add(time.Hour)
+	check("an hour later", true)
+	s.SoldOut = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Type: "m5.large"}, Until: s.Now.Add(time.Minute), Why: "no capacity"}}
+	check("m5.large is sold out", false)
+	s.Now = s.Now.Add(59 * time.Second)
+	check("still", true)
+	s.Now = s.Now.Add(time.Second)
+	check("no more", false)
+	s.Classes = slices.Clone(s.Classes)
+	s.Classes[0].Reservations = []instancetypes.Reservation{{ID: "cr-1", Type: "m5.large", Zone: "us-west-2a", Kind: instancetypes.CapacityBlock, Remaining: 1, Ends: s.Now.Add(time.Hour)}}
+	check("a capacity block", false)
+	s.Now = s.Now.Add(20 * time.Minute)
+	check("about to end", false)
+	s.Now = s.Now.Add(-30 * time.Minute)
+	check("the clock was set back", false)
+	s.Catalog.Types = slices.Clone(s.Catalog.Types)
+	s.Catalog.Types[0].OnDemandUSD += 1
+	check("another price", false)
+	if kept != 2 {
+		t.Errorf("kept %d times, want 2", kept)
+	}
+}

@@ -1,0 +1,99 @@
+package binpack
+
+import (
+	"testing"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/testing/scenario"
+)
+
+func decide(w *scenario.World) plan.Plan { return PodsFrom(w.Snapshot, w.Market) }
+
+func TestScenarios(t *testing.T) { scenario.Run(t, "testdata", decide) }
+
+// Whatever the cluster looks like: the plan keeps the rules, does not depend on the order of its input, and is complete
+// once its claims are on their way.
+func TestRandomWorlds(t *testing.T) {
+	placed, bounded := 0, 0
+	for seed := range uint64(300) {
+		w, err := scenario.Random(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := decide(w)
+		for _, fault := range w.Faults(p, decide) {
+			t.Errorf("seed %d: %s", seed, fault)
+		}
+		if p.LowerBoundUSD > p.TotalPrice()*(1+1e-9) {
+			t.Errorf("seed %d: the plan costs %v, less than its bound %v", seed, p.TotalPrice(), p.LowerBoundUSD)
+		}
+		if p.LowerBoundUSD > 0.5*p.TotalPrice() && p.TotalPrice() > 0 {
+			bounded++
+		}
+		placed += len(p.Existing) + len(p.Launches)
+	}
+	if bounded < 50 {
+		t.Errorf("only %d plans have a bound of more than half their price", bounded)
+	}
+	if placed < 300 {
+		t.Errorf("only %d placements in all worlds, which tests nothing", placed)
+	}
+}
+
+// The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each kind.
+func TestBoundHoldsForOtherPlans(t *testing.T) {
+	compared := 0
+	for seed := range uint64(1500) {
+		world, err := scenario.Random(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newProblem(world.Snapshot, world.Market)
+		first := w.solve(false, byShadowPrice)
+		second := newProblem(world.Snapshot, world.Market).solve(false, byCostShare)
+		same := first.opened > 0
+		for i := range first.rest {
+			same = same && len(first.rest[i]) == len(second.rest[i])
+		}
+		if !same {
+			continue
+		}
+		compared++
+		if b := first.lowerBound(); b > min(first.newNodePrice(), second.newNodePrice())*(1+1e-9) {
+			t.Errorf("seed %d: bound %v, but plans cost %v and %v", seed, b, first.newNodePrice(), second.newNodePrice())
+		}
+	}
+	if compared < 500 {
+		t.Errorf("only %d worlds compared", compared)
+	}
+}
+
+// What a node costs beside its price makes fewer of them, and a narrow margin leaves launches fewer types.
+func TestRulesOfPrice(t *testing.T) {
+	count := func(rules cluster.Settings) (nodes, types int) {
+		for seed := range uint64(100) {
+			w, err := scenario.Random(seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Snapshot.Rules = rules
+			for _, l := range decide(w).Launches {
+				nodes++
+				types += len(l.Types)
+			}
+		}
+		return nodes, types
+	}
+	nodes, types := count(cluster.Settings{})
+	fewer, _ := count(cluster.Settings{PerNodeOverheadUSD: 10})
+	if fewer >= nodes {
+		t.Errorf("%d nodes though each costs 10 USD per hour more, %d otherwise", fewer, nodes)
+	}
+	if _, narrow := count(cluster.Settings{InstanceTypePriceFactor: 1, MinSpotInstanceTypes: 1}); narrow >= types {
+		t.Errorf("%d types with a narrow margin, %d otherwise", narrow, types)
+	}
+	if _, wide := count(cluster.Settings{InstanceTypePriceFactor: 3}); wide <= types {
+		t.Errorf("%d types with a wide margin, %d otherwise", wide, types)
+	}
+}

@@ -1,0 +1,176 @@
+package binpack
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/model/resources"
+)
+
+// Defaults of the rules about price.
+const (
+	defaultNodeCost    = 0.0002
+	defaultPriceMargin = 1.2
+	defaultSpotTypes   = 15
+)
+
+// mostTypes is the number of types that one launch can name.
+const mostTypes = 60
+
+// nodeCost is what a node costs beside its price, in USD per hour, where plans are compared.
+func (w *problem) nodeCost() float64 { return cmp.Or(w.s.Rules.PerNodeOverheadUSD, defaultNodeCost) }
+
+// offerCost is the price of the offer with what any node costs.
+func (w *problem) offerCost(o *poolOffering) float64 { return o.Price + w.nodeCost() }
+
+// plannedNodes are the new nodes, each with every type that may stand in for the cheapest one, and the nodes that nothing can be. What the
+// pools use is counted anew meanwhile, node by node, with the types that each may become.
+func (a *solution) plannedNodes() (list []plannedNode, impossible []*bin) {
+	defer func(before []poolUsage) { a.usage = before }(slices.Clone(a.usage))
+	for _, b := range a.bins {
+		if b.offer == nil {
+			continue
+		}
+		p := b.offer.model.pool
+		for _, l := range b.load {
+			a.w.planted(StageOptions, l.view.kind, p)
+		}
+		u := &a.usage[p.id]
+		u.list = u.list.Sub(b.takes)
+		u.nodes--
+		if b.offer.Limited() {
+			u.list = u.list.Add(b.takes)
+			u.nodes++
+			list = append(list, limitedOpening(b, a.w.requirementsOf(p, b.load).set))
+			continue
+		}
+		opts, set := a.launchOptions(p, b.load, p.minValues())
+		set = b.low.applyTo(set)
+		if opts = a.w.chooseOptions(opts, set); len(opts) == 0 {
+			impossible = append(impossible, b)
+			continue
+		}
+		var most resources.List
+		for _, o := range opts {
+			most = most.Max(o.model.typ.Capacity)
+		}
+		u.list = u.list.Add(most)
+		u.nodes++
+		list = append(list, plannedNode{bin: b, opts: opts, set: set, choice: opts[0].best})
+	}
+	a.diversifyLaunches(list)
+	for i := range list {
+		if list[i].ensureEveryCombinationFits(a); len(list[i].opts) == 0 {
+			impossible = append(impossible, list[i].bin)
+		}
+	}
+	return slices.DeleteFunc(list, func(x plannedNode) bool { return len(x.opts) == 0 }), impossible
+}
+
+// planLaunches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing them is theirs alone.
+func (a *solution) planLaunches() []plan.Launch {
+	list, impossible := a.plannedNodes()
+	for _, b := range impossible {
+		for i := len(b.load) - 1; i >= 0; i-- {
+			a.takeOut(b, i, len(b.load[i].pods), "no instance type suits all pods that were planned for the same node")
+		}
+	}
+	out := make([]plan.Launch, len(list))
+	for i, x := range list {
+		out[i] = x.asLaunch()
+	}
+	slices.SortStableFunc(out, func(x, y plan.Launch) int {
+		return cmp.Or(strings.Compare(x.Pool, y.Pool), compareNatural(x.Pods[0], y.Pods[0]), slices.Compare(x.Pods, y.Pods))
+	})
+	return out
+}
+
+// plannedNode is a new node with what may stand in for its offer.
+type plannedNode struct {
+	bin    *bin
+	opts   []typeOption     // cheapest first
+	set    requirements.Set // what a node must meet
+	choice *poolOffering
+	avoid  []instancetypes.Offer // pools of capacity that it is to stay out of
+}
+
+// asLaunch is the opening as a node to make.
+func (x plannedNode) asLaunch() plan.Launch {
+	b, opts, set := x.bin, x.opts, x.set
+	p := b.offer.model.pool
+	l := plan.Launch{
+		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: x.choice.Offering,
+		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: x.choice.list,
+	}
+	if l.Labels == nil {
+		l.Labels = map[string]string{}
+	}
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	var zones, capacities []string
+	for _, o := range opts {
+		l.Types = append(l.Types, o.model.typ.Name)
+		overlays.AnnotateClaim(l.Annotations, *o.model.typ)
+		for _, x := range o.offers {
+			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
+		}
+	}
+	set = set.And(requirements.Of(labelType, l.Types...), requirements.Of(labelZone, zones...), requirements.Of(labelCapacity, capacities...))
+	for _, r := range b.open.All() {
+		if !wellKnown(r.Key) { // else the launch decides
+			set = set.And(requirements.Of(r.Key, p.customLabelValues(r)[0]))
+		}
+	}
+	for _, r := range set.All() {
+		if v, ok := r.Single(); ok && !wellKnown(r.Key) {
+			l.Labels[r.Key] = v
+		}
+	}
+	l.Labels[labelPool], l.Labels[labelClass] = p.Name, p.Class
+	for _, x := range b.load {
+		l.Pods = append(l.Pods, x.pods...)
+		l.Requests = l.Requests.Add(x.view.kind.pod.Need.Times(int64(len(x.pods))))
+	}
+	slices.SortFunc(l.Pods, compareNatural)
+	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(b.low) > 0)
+	l.Annotations[api.AnnotationNominatedPods] = strings.Join(l.Pods, ",")
+	l.Requirements = set
+	return l
+}
+
+// anyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement allows,
+// else one below, else one written with zeros before it.
+func anyValue(r requirements.Requirement) string {
+	if !r.Not && len(r.Values) > 0 {
+		return r.Values[0]
+	}
+	from := int64(1)
+	if r.Min != nil {
+		from = *r.Min
+	} else if r.Max != nil {
+		from = min(from, *r.Max)
+	}
+	tries := int64(len(r.Values)) + 1 // so many values cannot all be refused
+	for n := from; n < from+tries && n >= from; n++ {
+		if v := strconv.FormatInt(n, 10); r.Has(v) {
+			return v
+		}
+	}
+	if v := strconv.FormatInt(from-1, 10); from > 0 && r.Has(v) {
+		return v
+	}
+	v := strconv.FormatInt(from, 10)
+	for ; tries > 0 && !r.Has(v); tries-- {
+		v = "0" + v
+	}
+	return v
+}

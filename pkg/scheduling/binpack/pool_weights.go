@@ -1,0 +1,153 @@
+package binpack
+
+import (
+	"slices"
+
+	"joiner/pkg/model/resources"
+)
+
+// poolTiers are the pools by weight, the heaviest first.
+type poolTiers struct {
+	pools [][]*pool
+	known []map[pricedNeed]bool // by index of pools: what sells has answered
+}
+
+// byWeight finds them once.
+func (w *problem) byWeight() *poolTiers {
+	if w.weights != nil {
+		return w.weights
+	}
+	w.weights = &poolTiers{}
+	for start := 0; start < len(w.pools); {
+		end := start
+		for end < len(w.pools) && w.pools[end].Weight == w.pools[start].Weight {
+			end++
+		}
+		w.weights.pools = append(w.weights.pools, w.pools[start:end])
+		w.weights.known = append(w.weights.known, map[pricedNeed]bool{})
+		start = end
+	}
+	return w.weights
+}
+
+// tierSells reports whether pools of that weight have a node for sale that can hold a pod of the kind.
+func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
+	id := pricedNeed{admit, k.shape}
+	yes, ok := x.known[i][id]
+	if !ok {
+		yes = slices.ContainsFunc(x.pools[i], func(p *pool) bool {
+			return !admit.refusesPool(p) && slices.ContainsFunc(p.sale, func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
+		})
+		x.known[i][id] = yes
+	}
+	return yes
+}
+
+// heaviestTier is the index of the heaviest pools that sell a node for the lot, -1 for none.
+func (w *problem) heaviestTier(l *podBatch) int {
+	x := w.byWeight()
+	for i := range x.pools {
+		if x.tierSells(i, l.admit, l.view.kind) {
+			return i
+		}
+	}
+	return -1
+}
+
+// homeIn is home for a view that is tied to domains, 0 where all pools weigh the same.
+func (w *problem) homeIn(v *relaxedPod, pins []domainPin) int {
+	if len(w.byWeight().pools) < 2 {
+		return 0
+	}
+	admit := w.pinnedAdmission(v.admit, pins)
+	if i := w.heaviestTier(&podBatch{view: v, admit: admit}); i >= 0 {
+		return i
+	}
+	return slices.IndexFunc(w.byWeight().pools, func(pools []*pool) bool {
+		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.kind, admit) })
+	})
+}
+
+// openAll makes new nodes for the lots, of the heaviest pools that take them.
+func (a *solution) openAll(lots []*podBatch) {
+	a.openHomes(lots)
+	for _, pools := range a.w.byWeight().pools {
+		a.openIn(pools, lots)
+	}
+}
+
+// openHomes makes the nodes first that light pools have to bring, because no heavier one sells any for those pods, and gives what room
+// they leave to pods of heavier pools. A node that is opened anyway comes before one more, whatever the weight.
+// Where heavier pools may come to their limits it waits: what they leave over is packed better together with those pods.
+func (a *solution) openHomes(lots []*podBatch) {
+	all := a.w.byWeight()
+	if len(all.pools) < 2 {
+		return
+	}
+	at := make([][]*podBatch, len(all.pools))
+	some := 0
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		if i := a.w.heaviestTier(l); i >= 0 {
+			if len(at[i]) == 0 {
+				some++
+			}
+			at[i] = append(at[i], l)
+		}
+	}
+	if some < 2 {
+		return
+	}
+	lightest := len(at) - 1
+	for len(at[lightest]) == 0 {
+		lightest--
+	}
+	for i := range lightest {
+		if !a.limitsLeaveRoom(all.pools[i], at[i]) {
+			return
+		}
+	}
+	for i := lightest; i > 0; i-- {
+		var guests []*podBatch
+		for _, l := range slices.Concat(at[:i]...) {
+			if all.tierSells(i, l.admit, l.view.kind) {
+				guests = append(guests, l)
+			}
+		}
+		if len(guests) == 0 {
+			continue
+		}
+		before := len(a.bins)
+		a.openIn(all.pools[i], at[i])
+		a.fillBins(a.bins[before:], guests)
+	}
+}
+
+// limitsLeaveRoom reports whether the limits of the pools leave room for twice what the lots ask for, in each pool.
+func (a *solution) limitsLeaveRoom(pools []*pool, lots []*podBatch) bool {
+	var all resources.List
+	for _, l := range lots {
+		all = all.Add(l.view.kind.pod.Need.Times(2 * int64(l.left)))
+	}
+	return !slices.ContainsFunc(pools, func(p *pool) bool {
+		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() || len(p.exceededLimits(a.usage[p.id], all)) > 0
+	})
+}
+
+// openIn makes new nodes in pools of one weight.
+func (a *solution) openIn(pools []*pool, lots []*podBatch) {
+	if !slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 }) {
+		return
+	}
+	a.openReserved(pools, lots)
+	a.openPaid(pools, lots)
+	if a.by == byLinearProgram {
+		a.openFleet(pools, lots)
+	}
+	for a.by != byCostShare && a.openByPrices(pools, lots) {
+	}
+	for a.openTier(pools, lots) {
+	}
+}

@@ -1,0 +1,305 @@
+package binpack
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// podBatch is the unit that is packed: pods of one view that may go to the same places.
+type podBatch struct {
+	id    int
+	view  *relaxedPod
+	pins  []domainPin
+	admit *nodeAdmission
+	left  int
+	whole bool    // all must stand on one node
+	value float64 // what one pod is worth, USD per hour
+	least float64 // the price of its share of a node, of the node where that is lowest
+}
+
+// divideIntoBatches turns the waiting pods of the kinds into lots and ties those to a domain that take part in a topology rule. Each
+// pod goes where the rules allow one more, counting everything divided so far, so that what comes out keeps every rule
+// when all of it is placed.
+func (a *solution) divideIntoBatches(now []*podClass) []*podBatch {
+	sorted := slices.Clone(now)
+	slices.SortStableFunc(sorted, func(x, y *podClass) int {
+		return cmp.Or(cmp.Compare(a.divisionRank(x), a.divisionRank(y)), cmp.Compare(x.id, y.id))
+	})
+	clear(a.stuck)
+	for _, k := range now {
+		clear(a.blocked[k.id])
+	}
+	t := a.tally.clone()
+	given := map[classDomain]int{}
+	var out []*podBatch
+	for again := true; again; {
+		again = false
+		var waiting []*podClass
+		for _, k := range sorted {
+			lots, placed := a.divideKind(k, t, given)
+			if placed == 0 && a.currentRelaxation(k).placementRank() == rankFollow {
+				waiting = append(waiting, k) // what it follows may still come
+				continue
+			}
+			out = append(out, lots...)
+			again = true
+		}
+		again = again && len(waiting) > 0
+		sorted = waiting
+	}
+	slices.SortStableFunc(out, func(x, y *podBatch) int {
+		return cmp.Or(cmp.Compare(x.view.kind.id, y.view.kind.id), slices.CompareFunc(x.pins, y.pins, comparePins))
+	})
+	for i, l := range out {
+		l.id = i
+		l.admit = a.w.pinnedAdmission(l.view.admit, l.pins)
+		l.whole = slices.ContainsFunc(l.view.host, func(r topologyRule) bool { return r.what == follow && r.self && a.total[r.counter] == 0 })
+	}
+	return out
+}
+
+// divisionRank is when the kind is divided, by its rank. Pods without a choice come before those that spread among them or keep away from them, and
+// have one.
+func (a *solution) divisionRank(k *podClass) int {
+	v := a.currentRelaxation(k)
+	if len(v.other) > 0 {
+		return 2 * v.placementRank()
+	}
+	tied := func(by func(podCounter) bool) bool {
+		return slices.ContainsFunc(k.matched, func(c int) bool { return by(a.w.counters[c]) && v.admit.hasSingleValue(a.w.counters[c].key) })
+	}
+	switch {
+	case tied(func(c podCounter) bool { return c.avoided }):
+		return 2*rankApart - 1
+	case tied(func(c podCounter) bool { return c.spread }):
+		return 2*rankSpread - 1
+	}
+	return 2 * v.placementRank()
+}
+
+func comparePins(x, y domainPin) int {
+	return cmp.Or(strings.Compare(x.key, y.key), strings.Compare(x.domain, y.domain))
+}
+
+func (a *solution) currentRelaxation(k *podClass) *relaxedPod { return k.views[a.level[k.id]] }
+
+func (a *solution) divideKind(k *podClass, t domainCounts, given map[classDomain]int) (out []*podBatch, placed int) {
+	v := a.currentRelaxation(k)
+	left := len(a.rest[k.id])
+	if most, ok := a.caps[classDomain{kind: k.id}]; ok {
+		left = min(left, max(0, most-len(k.pods)+left))
+	}
+	out = []*podBatch{{view: v, left: left}}
+	for _, key := range a.w.keysOf(v) {
+		var next []*podBatch
+		for _, l := range out {
+			next = append(next, a.splitByDomain(l, key, t, given)...)
+		}
+		out = next
+	}
+	for _, l := range out {
+		placed += l.left
+	}
+	return out, placed
+}
+
+// keysOf lists the topology keys whose rules, own or others', concern the view.
+func (w *problem) keysOf(v *relaxedPod) []string {
+	var keys []string
+	for _, r := range v.other {
+		keys = append(keys, r.key)
+	}
+	for _, c := range v.kind.matched {
+		if key := w.counters[c].key; key != labelHost {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// onEveryNode reports whether every node has the label.
+func onEveryNode(key string) bool {
+	switch key {
+	case labelZone, labelCapacity, labelArch, labelOS, labelType, labelRegion:
+		return true
+	}
+	return false
+}
+
+// splitByDomain divides a lot over the domains of the key. Pods that have no rule of their own for it may also go where no node has the label.
+func (a *solution) splitByDomain(l *podBatch, key string, t domainCounts, given map[classDomain]int) []*podBatch {
+	a.w.planted(StageDomains, l.view.kind, nil)
+	names := a.w.domains[key]
+	rules := l.view.rulesFor(key)
+	parts := make([]int, len(names))
+	k := l.view.kind
+	c := a.choiceOf(l, key, rules)
+	c.tally, c.given = t, given
+	away, outside := noPrice, 0
+	if len(rules) == 0 && !onEveryNode(key) {
+		away = a.minPriceToReach(l.view, append(slices.Clone(l.pins), domainPin{key, ""}))
+	}
+	for i := range l.left {
+		c.left = l.left - i
+		d := a.chooseDomain(l.view, c)
+		if away < noPrice && (d < 0 || away < c.open[d]) {
+			outside++
+			continue
+		}
+		if d < 0 {
+			a.blocked[k.id][a.w.whyDivided(l.view, c)] = true
+			for _, p := range l.pins {
+				a.stuck[classDomain{k.id, p.key, p.domain}] += l.left - i
+			}
+			break
+		}
+		parts[d]++
+		c.room[d]--
+		c.most[d]--
+		given[classDomain{k.id, key, names[d]}]++
+		for _, c := range k.matched {
+			if a.w.counters[c].key == key {
+				t.count[c][d]++
+			}
+		}
+		for _, r := range rules {
+			if r.what == avoid && r.required {
+				t.anti[r.counter][d]++
+			}
+		}
+	}
+	var out []*podBatch
+	if outside > 0 {
+		out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, ""}), left: outside})
+	}
+	for d, n := range parts {
+		if n > 0 {
+			out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, names[d]}), left: n})
+		}
+	}
+	return out
+}
+
+// rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
+func (a *solution) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
+	for _, i := range v.kind.matched {
+		if a.w.counters[i].key == c.key && c.tally.anti[i][d] > 0 {
+			return false
+		}
+	}
+	for _, r := range c.rules {
+		count := c.tally.count[r.counter]
+		switch {
+		case r.what == spread && !a.w.eligibleDomains(r).Admits(count, d),
+			r.what == avoid && count[d]+c.tally.may[r.counter][d] > 0,
+			r.what == follow && count[d] == 0 && !(r.self && sumCounts(count) == 0):
+			return false
+		}
+	}
+	return !slices.ContainsFunc(v.host, func(r topologyRule) bool { return r.what == follow && !r.self && !a.affinityPodsInDomain(r, c, d) })
+}
+
+// affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known where they go.
+func (a *solution) affinityPodsInDomain(r topologyRule, c domainChoice, d int) bool {
+	name := a.w.domains[c.key][d]
+	tied := false
+	for _, k := range a.w.kinds {
+		if !slices.Contains(k.matched, r.counter) {
+			continue
+		}
+		p := classDomain{k.id, c.key, name}
+		if a.landed[p]+c.given[p] > 0 {
+			return true
+		}
+		tied = tied || slices.Contains(a.w.keysOf(a.currentRelaxation(k)), c.key)
+	}
+	for _, b := range a.bins {
+		if b.count[r.counter] > 0 && b.domainOf(c.key) == name {
+			return true
+		}
+	}
+	return !tied
+}
+
+func sumCounts(list []int) int {
+	n := 0
+	for _, x := range list {
+		n += x
+	}
+	return n
+}
+
+// minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or reserved capacity has room.
+func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
+	adm := a.w.pinnedAdmission(v.admit, pins)
+	if len(adm.alternative) == 0 {
+		return noPrice
+	}
+	if price := a.w.minPriceShare(v, pins); price < noPrice && !a.roomOnly {
+		return price
+	}
+	for _, b := range a.bins {
+		if b.offer == nil && fitCount(v.kind.need, b.room) > 0 && a.w.onHost(adm, b) >= 0 && a.w.maxPodsByHostRules(v, a.siteOf(b)) > 0 {
+			return 0
+		}
+	}
+	if a.slotsFor(v, pins) > 0 {
+		return 0
+	}
+	return noPrice
+}
+
+// roomIn is how many pods of the lot the hosts of each domain of the key could take, were they alone; more than there are do not
+// count.
+func (a *solution) roomIn(l *podBatch, key string) []int {
+	out := make([]int, len(a.w.domains[key]))
+	for _, b := range a.bins {
+		if b.offer != nil {
+			continue
+		}
+		d, ok := a.w.domainIDs[key][b.domainOf(key)]
+		if !ok || out[d] >= l.left {
+			continue
+		}
+		n := fitCount(l.view.kind.need, b.room)
+		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) || a.w.onHost(l.view.admit, b) < 0 {
+			continue
+		}
+		out[d] = min(out[d]+min(n, a.w.maxPodsByHostRules(l.view, a.siteOf(b))), l.left)
+	}
+	return out
+}
+
+func (w *problem) whyDivided(v *relaxedPod, c domainChoice) string {
+	var can []string
+	for d, name := range w.domains[c.key] {
+		if c.open[d] < noPrice {
+			can = append(can, name)
+		}
+	}
+	var words []string
+	for _, r := range c.rules {
+		switch r.what {
+		case spread:
+			words = append(words, fmt.Sprintf("spread with maxSkew %d", r.maxSkew))
+		case avoid:
+			words = append(words, "pod anti-affinity")
+		case follow:
+			words = append(words, "pod affinity")
+			if sumCounts(c.tally.count[r.counter]) == 0 && !r.self {
+				return "pod affinity over " + c.key + ": none of the pods that it has to be near runs or has found a place"
+			}
+		}
+	}
+	if len(words) == 0 {
+		words = append(words, "anti-affinity of other pods")
+	}
+	where := "no value of it has room for the pod"
+	if len(can) > 0 {
+		where = "nodes for it could be made or found only in " + strings.Join(can, ", ")
+	}
+	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), c.key, where)
+}

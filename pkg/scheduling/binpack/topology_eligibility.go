@@ -1,0 +1,62 @@
+package binpack
+
+import "joiner/pkg/model/topology"
+
+// eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or not.
+func (w *problem) eligibleDomains(r topologyRule) topology.Spread {
+	filter := w.counters[r.counter].filter
+	id := filteredKey{r.key, filter}
+	eligible, ok := w.eligibles[id]
+	if !ok {
+		eligible = make([]bool, len(w.domains[r.key]))
+		for _, name := range w.soldDomains(id) {
+			eligible[w.domainIDs[r.key][name]] = true
+		}
+		for _, b := range w.hosts {
+			if d, ok := w.domainIDs[r.key][b.domainOf(r.key)]; ok && w.onHost(filter, b) >= 0 {
+				eligible[d] = true
+			}
+		}
+		w.eligibles[id] = eligible
+	}
+	return topology.Spread{MaxSkew: r.maxSkew, MinDomains: r.min, Self: r.self, Eligible: eligible}
+}
+
+// filteredKey is a topology key with the filter of those who ask about its domains.
+type filteredKey struct {
+	key    string
+	filter *nodeAdmission
+}
+
+// soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class has no subnet, or where
+// the type is never sold, is no domain: it would stay empty for ever and hold every spread down.
+func (w *problem) soldDomains(id filteredKey) []string {
+	names, ok := w.lets[id]
+	if ok {
+		return names
+	}
+	seen := map[string]bool{}
+	for _, o := range w.offers {
+		if id.filter.refusesPool(o.model.pool) || !o.model.typ.Requirements.Has(labelZone, o.Zone) {
+			continue
+		}
+		for _, name := range o.domainsFor(id.key) {
+			if !seen[name] && id.filter.firstAlternative(o) >= 0 && id.filter.leavesDomainOpen(id.key, name) {
+				seen[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	w.lets[id] = names
+	return names
+}
+
+// leavesDomainOpen reports whether some alternative leaves the domain open.
+func (a *nodeAdmission) leavesDomainOpen(key, domain string) bool {
+	for _, s := range a.alternative {
+		if s.Has(key, domain) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package binpack
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/overlays"
+	"joiner/pkg/model/plan"
+)
+
+// WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what if those pods
+// waited. It remembers which offers suit which pods. It may not be used concurrently.
+type WhatIf struct {
+	sells Offerings
+	from  *problem      // with every pod as if it waited
+	few   *shareRanking // what is to be had in small numbers
+	sold  func(cluster.Pool) []instancetypes.Type
+	worth cachedPrices // once asked
+	faces nodeLabelsByName
+	seen  *identityCache
+	size  int // of what it remembered at first
+	given answeredPlans
+}
+
+// answeredPlans are the plans of questions about one cluster, by the digests that the asker gave them.
+type answeredPlans struct {
+	world uint64
+	plans map[uint64]plan.Plan
+}
+
+// mostAnswers is how many plans are kept.
+const mostAnswers = 64
+
+// NewWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and in nothing else.
+func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
+	from := resolveAllPools(allWaiting(s), sells)
+	return &WhatIf{sells: sells, from: from, few: from.rankScarceOffers(), sold: overlays.ByPool(s, sells), faces: nodeLabelsByName{}, seen: &identityCache{}, size: from.memorySize()}
+}
+
+// OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
+func (st *WhatIf) OfferedDomains(key string) []string {
+	return st.from.sold.domainsOf(canonicalKey(key), st.from.offers)
+}
+
+// resolveAllPools is a world that knows what pools can launch, and no more.
+func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
+	w := newWorld(s, manyPools)
+	w.findDemand()
+	w.measureNeeds(w.neededResources())
+	w.addDaemons()
+	w.findPools(sells)
+	asks := w.asksOf(w)
+	for _, p := range w.pools {
+		p.cullOffers(asks)
+	}
+	return w
+}
+
+// asksOf are the admissions for which the pods of the other world may ask this one.
+func (w *problem) asksOf(other *problem) []*nodeAdmission {
+	var asks []*nodeAdmission
+	softTaint := other.softTaints()
+	for _, k := range other.kinds {
+		for _, x := range relaxationSteps(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
+			asks = append(asks, w.admissionOf(x))
+		}
+	}
+	return distinctAdmissions(asks)
+}
+
+// rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
+func (w *problem) rankScarceOffers() *shareRanking {
+	_, w.room = w.s.AllotCommitments()
+	a := w.newSolution(nil, byCostShare)
+	var list []*poolOffering
+	for _, p := range w.pools {
+		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved), func(o *poolOffering) bool { return a.slots[o.Reservation.ID] <= 0 })...)
+		list = append(list, slices.DeleteFunc(slices.Clone(p.paid), func(o *poolOffering) bool { _, n := a.coveringCommitment(o); return n == 0 })...)
+	}
+	return newRanking(list, len(w.dims))
+}
+
+// PlanPods is what PodsFrom decides about the snapshot.
+func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
+	if len(st.from.pools) > st.from.few { // which of so many pools are looked at depends on the pods that wait
+		return PodsFrom(s, st.sells)
+	}
+	return planFor(st.surveyWith(s))
+}
+
+// CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must tell apart all that differs,
+// also what changes with time; a world that is 0 is not known. Nobody may change the plan.
+func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot) plan.Plan {
+	if world == 0 {
+		return st.PlanPods(ask())
+	}
+	p, ok := st.given.plans[question]
+	if ok && st.given.world == world {
+		return p
+	}
+	p = st.PlanPods(ask())
+	if st.given.world != world || len(st.given.plans) >= mostAnswers {
+		st.given = answeredPlans{world, map[uint64]plan.Plan{}}
+	}
+	st.given.plans[question] = p
+	return p
+}
+
+// surveyWith is survey with what is in stock.
+func (st *WhatIf) surveyWith(s cluster.Snapshot) *problem {
+	w := newWorld(s, manyPools)
+	st.supplyOfferings(w, w.findDemand())
+	return w
+}
+
+// supplyOfferings completes a world that knows who needs a place.
+func (st *WhatIf) supplyOfferings(w *problem, sig signatureWriter) {
+	from := st.from
+	w.shapes = from.shapes
+	w.measureNeeds(from.dims)
+	w.daemons, w.admissions, w.models = from.daemons, from.admissions, from.models
+	w.pools, w.offers, w.skipped, w.sold = from.pools, from.offers, from.skipped, from.sold
+	w.sale, w.weights, w.faces, w.seen = from.sale, from.byWeight(), st.faces, st.seen
+	w.bookable, w.lets, w.holders = from.bookable, from.lets, from.holders
+	w.countUse(st.sold)
+	w.addClusterState(sig)
+}
+
+// MinPodPrice is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody had use for the rest of a
+// resource that it leaves: Worth is less where pods of other shapes do. It is false where no pool can launch a node for it.
+func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
+	w := st.from
+	list := relaxationSteps(p, w.s.Rules.IgnorePreferences, false)
+	x := list[len(list)-1]
+	admit, need := w.admissionOf(x), w.resourceVector(p.Need)
+	usd = min(w.sale.minShareOf(admit, need), st.few.minShareOf(admit, need))
+	return usd, usd < noPrice
+}
+
+// PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some of them, those cost no
+// less than these pods are worth together. Pods that nobody sells a node for are left out, and all of them where there are so many pools
+// that not each is looked at.
+func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
+	out := map[string]float64{}
+	if len(st.from.pools) > st.from.few {
+		return out
+	}
+	s.Nodes, s.Claims = nil, nil
+	pods := make([]cluster.Pod, 0, len(s.Pods))
+	for _, p := range s.Pods {
+		if p.Reschedulable() {
+			p.NodeName, p.Nominated, p.Unscheduled, p.Deleting = "", "", true, time.Time{}
+			pods = append(pods, p)
+		}
+	}
+	s.Pods = pods
+	w := newWorld(s, manyPools)
+	sig := w.findDemand()
+	if !st.worth.pricesFor(w) {
+		st.supplyOfferings(w, sig)
+		st.worth = cachedPrices{namespaces: s.Namespaces, kinds: w.kinds}
+		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
+		for _, k := range w.kinds {
+			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k), st.few.minShareOf(k.lastRelaxation().admit, k.need)))
+		}
+	}
+	for i, k := range w.kinds {
+		if st.worth.usd[i] <= 0 {
+			continue
+		}
+		for _, p := range k.pods {
+			out[p] = st.worth.usd[i]
+		}
+	}
+	return out
+}
+
+// cachedPrices is what pods are worth among others.
+type cachedPrices struct {
+	namespaces []cluster.Namespace
+	kinds      []*podClass
+	usd        []float64 // by kind: of one pod
+}
+
+// pricesFor reports whether it is about as many pods of the same kinds as the world's.
+func (x cachedPrices) pricesFor(w *problem) bool {
+	return len(x.kinds) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
+		slices.EqualFunc(x.kinds, w.kinds, func(a, b *podClass) bool { return a.text == b.text && len(a.pods) == len(b.pods) })
+}
+
+// lowestPrice is what a pod of the kind is worth where that is least.
+func (p *shadowPrices) lowestPrice(k *podClass) float64 {
+	x := p.kinds[k.id]
+	if x.key == "" {
+		return p.prices.Value[x.class]
+	}
+	usd := noPrice
+	for _, c := range x.tied {
+		usd = min(usd, p.prices.Value[c])
+	}
+	return usd
+}
+
+// offeredDomains are the domains in which offers are, sorted, by topology key, once they were asked for.
+type offeredDomains map[string][]string
+
+func (d offeredDomains) domainsOf(key string, offers []*poolOffering) []string {
+	all, ok := d[key]
+	if ok {
+		return all
+	}
+	for _, o := range offers {
+		all = append(all, o.domainsFor(key)...)
+		if len(all) > 1<<12 {
+			slices.Sort(all)
+			all = slices.Compact(all)
+		}
+	}
+	slices.Sort(all)
+	d[key] = slices.Compact(all)
+	return d[key]
+}

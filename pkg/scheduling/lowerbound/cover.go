@@ -1,0 +1,336 @@
+// Package lowerbound prices demand: what one pod of each class adds at least to the cost of any fleet that holds all of them.
+//
+// It solves the linear relaxation of covering classes of pods with nodes, where fractions of pods and of nodes are allowed,
+// by column generation, and proves a lower bound on the cost of every real fleet on the way (Farley's bound): prices of pods
+// such that no node can hold more worth of pods than it costs itself. Whatever stops it, prices and bound are valid. Whole proves a higher
+// bound for few classes, and Fleet makes a real fleet for them. It knows amounts, prices and limits on how many of some pods one node may
+// hold. It refuses to know labels, zones and names.
+//
+// Limits: it works with one row for each class, so it is meant for up to about a thousand classes. Cost is in USD per hour.
+package lowerbound
+
+import "math"
+
+// PriceClass is a number of pods that are alike.
+type PriceClass struct {
+	Need  []float64 // by resource, in units of the caller's choice
+	Count float64
+	Group int32   // the group whose places it takes, -1 for none
+	Kind  int32   // classes of one kind may be on the same offers, as far as they fit
+	Most  float64 // on one node, beside what fits; 0 for any number
+
+	parts bool // it is no pod but a shape of which pods are parts
+}
+
+// NodeOffer is a node that can be bought any number of times.
+type NodeOffer struct {
+	Price float64
+	Room  []float64 // by resource
+	Holds []int32   // indexes of the classes that may be on it
+}
+
+// CoverProblem is what is to be covered, and with what.
+type CoverProblem struct {
+	Classes []PriceClass
+	Offers  []NodeOffer
+	Caps    []float64 // by group: how many pods of the group one node may hold
+	Rounds  int       // of column generation at most
+}
+
+// ClassPrices is the outcome.
+type ClassPrices struct {
+	Value  []float64 // by class: the price of one pod; no offer can hold pods of more worth than it costs
+	Bound  float64   // what any fleet for all classes costs at least: the sum of count times value
+	Fill   []float64 // by offer: about the most worth that it can hold, as last asked
+	Least  float64   // the cost of the fractional fleet that was found; Bound <= optimum of the relaxation <= Least
+	Rounds int       // that were needed
+}
+
+// How close, relative to the bound, the fractional fleet has to come, and where there are many classes.
+const (
+	enough      = 5e-4
+	enoughOf    = 2e-3
+	manyClasses = 200
+)
+
+// wrong is by how much fleets cost more without exchanges, as a part of it, where those are wrong.
+const wrong = 1e-3
+
+// SolvePrices prices the classes. Classes that no offer holds get the value 0.
+func SolvePrices(p CoverProblem) ClassPrices { return NewSolver(p).Solve() }
+
+// Solver is a problem with everything learnt about it, so that other counts are priced quickly.
+type Solver struct {
+	reduced reducedProblem
+	s       *solver
+}
+
+// NewSolver returns a solver for the problem.
+func NewSolver(p CoverProblem) *Solver {
+	r := reduceProblem(p)
+	counts := make([]float64, len(p.Classes))
+	for k, c := range p.Classes {
+		counts[k] = c.Count
+	}
+	for k, n := range r.reducedCounts(counts) {
+		r.problem.Classes[k].Count = n
+	}
+	return &Solver{r, newSolver(r.problem)}
+}
+
+// ClassCount is how many classes the problem has that it works with, by whose third power the work grows.
+func (s *Solver) ClassCount() int { return s.s.m.rowCount() }
+
+// Solve prices the classes.
+func (s *Solver) Solve() ClassPrices {
+	out := s.s.generateColumns()
+	out.Value, out.Fill = s.reduced.originalValues(out.Value), s.s.upper
+	return out
+}
+
+// Reprice prices the classes for other counts, with the fills known so far and those that a few more rounds find among the
+// offers that came near. What it returns guides; it proves nothing.
+func (s *Solver) Reprice(count []float64, more int) []float64 {
+	return s.reduced.originalValues(s.s.priceAgain(s.reduced.reducedCounts(count), more))
+}
+
+func (s *solver) generateColumns() ClassPrices {
+	p := s.CoverProblem
+	best := ClassPrices{Value: make([]float64, len(p.Classes)), Least: math.Inf(1)}
+	if s.m.rowCount() == 0 {
+		best.Least = 0
+		return best
+	}
+	for _, c := range s.exchangeColumns() {
+		s.m.addColumn(c)
+	}
+	exchanged, last, with := true, max(1, p.Rounds), 0.0
+	enough := enough
+	if s.m.rowCount() > manyClasses {
+		enough = enoughOf
+	}
+	all := true // ask every offer, which alone can prove a bound, or only those that came near lately
+	for mix := calm; best.Rounds < last; {
+		best.Rounds++
+		s.m.improveBasis()
+		best.Least = s.m.fleetCost()
+		pure := s.m.classValues(s.filler.Value)
+		if best.Bound > 0 { // between the best prices so far and the newest: that is nearer to the truth than either
+			for i := range s.filler.Value {
+				s.filler.Value[i] = (1-mix)*s.filler.Value[i] + mix*best.Value[i]
+			}
+		}
+		if !exchanged && best.Least < with*(1+wrong) {
+			break // exchanges were right all along
+		}
+		added := s.priceOffers(pure, all)
+		if all {
+			s.makeFeasible()
+			if v := s.totalWorth(); v > best.Bound {
+				best.Bound = v
+				copy(best.Value, s.filler.Value)
+			}
+		}
+		switch {
+		case added > 0 && best.Least-best.Bound > enough*best.Bound:
+			mix, all = calm, best.Rounds%every == 0 || added < few
+		case !all:
+			all = true
+		case best.Least-best.Bound > enough*best.Bound && mix > 0.01:
+			mix /= 4
+		case exchanged:
+			exchanged, last, with = false, best.Rounds+last/2, best.Least
+			s.m.setExchanges(false)
+			mix, all = calm, false
+		default:
+			last = 0
+		}
+	}
+	if !exchanged && best.Bound < with*(1+wrong) { // they will be of use when counts change
+		s.m.setExchanges(true)
+	}
+	return best
+}
+
+func (s *solver) priceAgain(count []float64, more int) []float64 {
+	s.m.demandIs(count, mend)
+	pure := s.m.classValues(s.filler.Value)
+	for range more {
+		if s.priceOffers(pure, false) == 0 {
+			break
+		}
+		s.m.improveBasis()
+		pure = s.m.classValues(s.filler.Value)
+	}
+	return pure
+}
+
+const (
+	// mend is how many steps a repricing may take before it begins anew.
+	mend = 500
+	// calm is the part of the best prices so far in those that offers are asked with.
+	calm = 0.5
+	// every is how many rounds pass at most until all offers are asked again.
+	every = 5
+	// few new columns are a sign that the offers that are asked have nothing more to tell.
+	few = 4
+	// near is the part of its price that an offer's best fill must be worth for the offer to be asked in every round.
+	near = 0.9
+)
+
+// solver is one problem as it is worked on.
+type solver struct {
+	CoverProblem
+	filler  *KnapsackSolver
+	m       *masterProblem
+	differs []bool      // by resource: not all pods need the same
+	most    [][]float64 // by offer and position: how many of the class fit
+	basis   []Basis
+	near    []int32     // offers to ask
+	upper   []float64   // by offer: the most worth when last asked
+	prices  [][]float64 // by offer: what resources and places on it were worth when its best fill was found
+	over    []int32     // of those asked, the ones that could hold more worth than they cost
+}
+
+func newSolver(p CoverProblem) *solver {
+	dims := 0
+	if len(p.Classes) > 0 {
+		dims = len(p.Classes[0].Need)
+	}
+	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)), upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)), basis: make([]Basis, len(p.Offers))}
+	s.filler.Value = make([]float64, len(p.Classes))
+	for _, c := range p.Classes {
+		s.filler.Need = append(s.filler.Need, c.Need...)
+		s.filler.Group = append(s.filler.Group, c.Group)
+	}
+	first := make([]column, len(p.Classes))
+	for i, o := range p.Offers {
+		s.most[i] = make([]float64, len(o.Holds))
+		for j, k := range o.Holds {
+			n := p.mostOn(k, o.Room)
+			s.most[i][j] = n
+			if n > 0 && (len(first[k].amount) == 0 || o.Price*first[k].amount[0] < first[k].cost*n) {
+				first[k] = column{cost: o.Price, class: []int32{k}, amount: []float64{n}}
+			}
+		}
+	}
+	s.m = newMaster(p.Classes, first)
+	s.differs = make([]bool, dims)
+	for r := range dims {
+		s.differs[r] = p.offersVary(r)
+	}
+	return s
+}
+
+// mostOn is how many pods of the class, whole ones, one node with this room can hold.
+func (p CoverProblem) mostOn(k int32, room []float64) float64 {
+	c := p.Classes[k]
+	n := math.Inf(1)
+	if c.Most > 0 {
+		n = c.Most
+	}
+	if c.Group >= 0 {
+		n = min(n, p.Caps[c.Group])
+	}
+	for r, x := range c.Need {
+		if x > 0 {
+			n = min(n, room[r]/x)
+		}
+	}
+	if math.IsInf(n, 1) {
+		n = 1e6 // it takes nothing
+	}
+	if c.parts {
+		return max(0, n)
+	}
+	return max(0, math.Floor(n+1e-9))
+}
+
+// priceOffers asks offers, all or those that are near, for the best fill at the filler's values, and gives the master those fills
+// that would pay at the pure ones. It returns how many did.
+func (s *solver) priceOffers(pure []float64, all bool) int {
+	s.over = s.over[:0]
+	if all {
+		s.near = s.near[:0]
+		for i := range s.Offers {
+			s.near = append(s.near, int32(i))
+		}
+	}
+	added := 0
+	var last []float64 // what resources were worth on the offer asked last
+	kept := s.near[:0]
+	for _, i := range s.near {
+		o := &s.Offers[i]
+		if all { // what proved that it, or the one before, holds little often still proves it
+			upper := math.Inf(1)
+			for _, prices := range [2][]float64{s.prices[i], last} {
+				if prices != nil && upper >= near*o.Price {
+					upper = s.filler.UpperBound(o.Holds, s.most[i], o.Room, prices)
+				}
+			}
+			if upper < near*o.Price {
+				s.upper[i] = upper
+				continue
+			}
+		}
+		upper := s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
+		s.upper[i], s.prices[i] = upper, append(s.prices[i][:0], s.filler.Price...)
+		last = s.prices[i]
+		if !all || upper >= near*o.Price {
+			kept = append(kept, i)
+		}
+		if upper <= o.Price*(1+tolerance) {
+			continue
+		}
+		s.over = append(s.over, i)
+		c := column{cost: o.Price}
+		gain := 0.0
+		for j, n := range s.filler.N {
+			if k := o.Holds[j]; n > 1e-7 && s.m.row[k] >= 0 {
+				c.class, c.amount = append(c.class, k), append(c.amount, n)
+				gain += n * pure[k]
+			}
+		}
+		if gain > o.Price*(1+1e-7) {
+			s.m.addColumn(c)
+			added++
+		}
+	}
+	s.near = kept
+	return added
+}
+
+// makeFeasible lowers the filler's values until no offer can hold more worth than it costs. Only what was worth too much together
+// on some offer becomes less, so one bad price does not spoil all.
+func (s *solver) makeFeasible() {
+	v := s.filler.Value
+	for _, i := range s.over {
+		o := &s.Offers[i]
+		for try := 0; ; try++ {
+			upper := s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
+			if upper <= o.Price*(1+tolerance) {
+				break
+			}
+			factor := o.Price / upper
+			for j, k := range o.Holds {
+				if try >= 3 || s.filler.N[j] > 1e-7 {
+					v[k] *= factor
+				}
+			}
+			if try > 4 {
+				break // not even now: rounding; worth is asked for less than the whole
+			}
+		}
+	}
+}
+
+// totalWorth is what all pods are worth at the filler's values.
+func (s *solver) totalWorth() float64 {
+	sum := 0.0
+	for k, c := range s.Classes {
+		if s.m.row[k] >= 0 {
+			sum += c.Count * s.filler.Value[k]
+		}
+	}
+	return sum * (1 - 1e-8)
+}

@@ -1,0 +1,137 @@
+package lowerbound
+
+import (
+	"cmp"
+	"slices"
+)
+
+// exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another class, where
+// theirs together need no more and may be on every offer that the other may be on. In a fractional fleet that is always
+// possible, so they change the cost little or not at all; but they tell at once how the prices of classes hang together,
+// which columns of nodes tell only one after the other. What they are wrong about (that amounts on one node are whole, and
+// the resources they leave out) Solve mends by going on without them. Bounds do not rest on them.
+func (s *solver) exchangeColumns() []column {
+	x, y := s.scarcestResources()
+	if x == y {
+		return nil
+	}
+	var order []int32
+	for k, c := range s.Classes {
+		if s.m.row[k] >= 0 && c.Need[x]+c.Need[y] > 0 {
+			order = append(order, int32(k))
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		p, q := s.Classes[a].Need, s.Classes[b].Need
+		return cmp.Or(cmp.Compare(p[y]*q[x], q[y]*p[x]), cmp.Compare(p[x]+p[y], q[x]+q[y]), cmp.Compare(a, b))
+	})
+	on := s.offersOf()
+	var out []column
+	for at, j := range order {
+		below, above := int32(-1), int32(-1)
+		for i := at - 1; i >= 0 && below < 0; i-- {
+			if s.canReplace(order[i], j, on) {
+				below = order[i]
+			}
+		}
+		for i := at + 1; i < len(order) && above < 0; i++ {
+			if s.canReplace(order[i], j, on) {
+				above = order[i]
+			}
+		}
+		for _, i := range []int32{below, above} {
+			if i >= 0 {
+				out = append(out, column{class: []int32{i, j}, amount: []float64{s.replacementShare(i, j), -1}})
+			}
+		}
+		if below >= 0 && above >= 0 {
+			p, q, n := s.Classes[below].Need, s.Classes[above].Need, s.Classes[j].Need
+			det := p[x]*q[y] - p[y]*q[x]
+			t, u := (n[x]*q[y]-n[y]*q[x])/det, (p[x]*n[y]-p[y]*n[x])/det
+			if det > 1e-9 && t > 1e-9 && u > 1e-9 && s.needCovers(j, [2]int32{below, above}, [2]float64{t, u}) {
+				out = append(out, column{class: []int32{below, above, j}, amount: []float64{t, u, -1}})
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(c column) bool { return c.amount[0] <= 1e-9 })
+}
+
+// needCovers reports whether what a pod of class j needs is enough for the parts of the others, in every resource of which pods need
+// different amounts.
+func (s *solver) needCovers(j int32, others [2]int32, parts [2]float64) bool {
+	for r, has := range s.Classes[j].Need {
+		a, b := s.Classes[others[0]].Need[r], s.Classes[others[1]].Need[r]
+		if s.differs[r] && parts[0]*a+parts[1]*b > has+1e-9*(1+has) {
+			return false
+		}
+	}
+	return true
+}
+
+// scarcestResources returns the two resources that most pods need, and need different amounts of; among equals those of which all
+// together need the larger part of what the largest node has.
+func (p CoverProblem) scarcestResources() (first, second int) {
+	largest := p.largestRoom()
+	type weight struct {
+		resource    int
+		pods, parts float64
+	}
+	var list []weight
+	for r := range largest {
+		w := weight{resource: r}
+		for _, c := range p.Classes {
+			if c.Need[r] > 0 {
+				w.pods += c.Count
+				w.parts += c.Count * c.Need[r] / max(largest[r], 1e-9)
+			}
+		}
+		if w.pods > 0 && p.offersVary(r) {
+			list = append(list, w)
+		}
+	}
+	if len(list) < 2 {
+		return 0, 0
+	}
+	slices.SortStableFunc(list, func(a, b weight) int { return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(b.parts, a.parts)) })
+	return min(list[0].resource, list[1].resource), max(list[0].resource, list[1].resource)
+}
+
+// offersOf are, by class, the offers it may be on, as bits.
+func (s *solver) offersOf() [][]uint64 {
+	words := (len(s.Offers) + 63) / 64
+	out := make([][]uint64, len(s.Classes))
+	for k := range out {
+		out[k] = make([]uint64, words)
+	}
+	for i, o := range s.Offers {
+		for _, k := range o.Holds {
+			out[k][i/64] |= 1 << (i % 64)
+		}
+	}
+	return out
+}
+
+// canReplace reports whether pods of class i may be wherever pods of class j may be.
+func (s *solver) canReplace(i, j int32, on [][]uint64) bool {
+	a, b := s.Classes[i], s.Classes[j]
+	if a.Group >= 0 && a.Group != b.Group || a.Most > 0 {
+		return false
+	}
+	for w, bits := range on[j] {
+		if bits&^on[i][w] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// replacementShare is how many pods of class i need no more than one of class j.
+func (s *solver) replacementShare(i, j int32) float64 {
+	t := 1e6
+	for r, x := range s.Classes[i].Need {
+		if x > 0 && s.offersVary(r) {
+			t = min(t, s.Classes[j].Need[r]/x)
+		}
+	}
+	return t
+}

@@ -1,0 +1,373 @@
+package lowerbound
+
+import (
+	"math"
+	"slices"
+)
+
+// column is a node with a fill: the price of the node and how many pods of which classes it holds.
+type column struct {
+	cost   float64
+	class  []int32
+	amount []float64
+}
+
+// masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a revised simplex
+// method with the inverse of the basis in full.
+type masterProblem struct {
+	row     []int32 // by class: its row, -1 for one without pods or offers
+	class   []int32 // by row
+	demand  []float64
+	columns []column
+	alone   []int32 // by row: the column of the class alone
+	basic   []int32 // by row: the basic column, or -1 - row for a surplus
+	inside  []bool  // by column
+	inverse []float64
+	has     []float64 // by row: how much of its basic variable
+	prices  []float64 // by row
+	step    []float64
+	first   []float64 // the demand in the beginning
+	ratios  []enteringRatio
+	hopeful []int32 // columns that gained most when all were looked at
+	gains   []float64
+	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
+	pivots  []float64 // what is there
+	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
+	dual    bool      // it does
+}
+
+func newMaster(classes []PriceClass, first []column) *masterProblem {
+	m := &masterProblem{row: make([]int32, len(classes))}
+	for k, c := range classes {
+		m.row[k] = -1
+		if c.Count > 0 && first[k].amount != nil {
+			m.row[k] = int32(len(m.class))
+			m.class = append(m.class, int32(k))
+			m.demand = append(m.demand, c.Count)
+			m.basic, m.alone = append(m.basic, int32(len(m.columns))), append(m.alone, int32(len(m.columns)))
+			m.columns = append(m.columns, first[k])
+			m.inside = append(m.inside, true)
+		}
+	}
+	n := len(m.class)
+	m.inverse, m.has, m.prices, m.step = make([]float64, n*n), make([]float64, n), make([]float64, n), make([]float64, n)
+	m.norm = make([]float64, n)
+	for r := range n {
+		c := m.columns[r]
+		m.inverse[r*n+r] = 1 / c.amount[0]
+		m.has[r] = m.demand[r] / c.amount[0]
+		m.prices[r] = c.cost / c.amount[0]
+	}
+	return m
+}
+
+func (m *masterProblem) rowCount() int { return len(m.class) }
+
+func (m *masterProblem) addColumn(c column) {
+	m.columns = append(m.columns, c)
+	m.inside = append(m.inside, false)
+}
+
+// fleetCost of the fleet.
+func (m *masterProblem) fleetCost() float64 {
+	sum := 0.0
+	for r, j := range m.basic {
+		if j >= 0 {
+			sum += m.columns[j].cost * m.has[r]
+		}
+	}
+	return sum
+}
+
+// classValues writes the price of one pod of each class into out, and returns a copy.
+func (m *masterProblem) classValues(out []float64) []float64 {
+	for k, r := range m.row {
+		out[k] = 0
+		if r >= 0 {
+			out[k] = max(0, m.prices[r])
+		}
+	}
+	return append([]float64(nil), out...)
+}
+
+// pivotColumn takes the column, or the surplus of a row, into the basis, in place of what it uses up first.
+func (m *masterProblem) pivotColumn(enter int32) bool {
+	m.basicSteps(enter)
+	leave, length := -1, math.Inf(1)
+	for r, w := range m.step {
+		if w <= 1e-9 {
+			continue
+		}
+		if t := max(0, m.has[r]) / w; t < length || t == length && w > m.step[leave] {
+			leave, length = r, t
+		}
+	}
+	if leave < 0 {
+		return false
+	}
+	m.exchangeBasic(enter, leave, length)
+	return true
+}
+
+// basicSteps computes how much of each basic variable one of what enters uses up.
+func (m *masterProblem) basicSteps(enter int32) {
+	n := m.rowCount()
+	if enter < 0 {
+		for r := range n {
+			m.step[r] = -m.inverse[r*n+int(-1-enter)]
+		}
+		return
+	}
+	c := &m.columns[enter]
+	for r := range n {
+		row := m.inverse[r*n : r*n+n]
+		x := 0.0
+		for i, k := range c.class {
+			x += row[m.row[k]] * c.amount[i]
+		}
+		m.step[r] = x
+	}
+}
+
+// exchangeBasic makes what enters basic instead of the variable of the row, and brings inverse and prices up to date.
+func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
+	n := m.rowCount()
+	for r := range n {
+		m.has[r] -= length * m.step[r]
+	}
+	m.has[leave] = length
+	if j := m.basic[leave]; j >= 0 {
+		m.inside[j] = false
+	}
+	m.basic[leave] = enter
+	gain := m.reducedCost(enter)
+	if enter >= 0 {
+		m.inside[enter] = true
+	}
+	pivotRow := m.inverse[leave*n : leave*n+n]
+	d := 1 / m.step[leave]
+	sum := 0.0
+	m.filled, m.pivots = m.filled[:0], m.pivots[:0]
+	for k, p := range pivotRow {
+		if p == 0 {
+			continue
+		}
+		if p *= d; math.Abs(p) < 1e-13 {
+			p = 0
+		} else {
+			m.filled, m.pivots = append(m.filled, int32(k)), append(m.pivots, p)
+		}
+		pivotRow[k] = p
+		m.prices[k] += gain * p
+		sum += p * p
+	}
+	m.norm[leave] = sum
+	for r := range n {
+		x := m.step[r]
+		if r == leave || math.Abs(x) < 1e-13 {
+			continue
+		}
+		row := m.inverse[r*n : r*n+n]
+		if m.dual {
+			m.subtractRow(r, row, x)
+			continue
+		}
+		for i, k := range m.filled { // most rows of the inverse are mostly 0
+			row[k] -= x * m.pivots[i]
+		}
+	}
+}
+
+// subtractRow takes x times the row that leaves off a row of the inverse, and keeps its norm up to date.
+func (m *masterProblem) subtractRow(r int, row []float64, x float64) {
+	more := 0.0
+	for i, k := range m.filled {
+		old := row[k]
+		v := old - x*m.pivots[i]
+		row[k] = v
+		more += v*v - old*old
+	}
+	if m.norm[r] += more; m.norm[r] < 10*math.Abs(more) { // what is left may be rounding
+		m.norm[r] = squareMatrix(row)
+	}
+}
+
+func squareMatrix(row []float64) float64 {
+	sum := 0.0
+	for _, v := range row {
+		sum += v * v
+	}
+	return sum
+}
+
+// reducedCost is what one of the variable costs beyond the worth of what it covers.
+func (m *masterProblem) reducedCost(enter int32) float64 {
+	if enter < 0 {
+		return m.prices[-1-enter]
+	}
+	c := &m.columns[enter]
+	x := c.cost
+	for i, k := range c.class {
+		x -= m.prices[m.row[k]] * c.amount[i]
+	}
+	return x
+}
+
+// demandIs changes how many pods there are, and mends the fleet by the dual simplex method, or anew when that
+// takes more than so many steps.
+func (m *masterProblem) demandIs(count []float64, steps int) {
+	n := m.rowCount()
+	if m.first == nil {
+		m.first = slices.Clone(m.demand)
+		m.dropColumns()
+	}
+	for r, k := range m.class { // never quite 0, and never alike, or the simplex would go round in circles
+		m.demand[r] = count[k] + m.first[r]*1e-3*(1+float64(r%17)/17)
+	}
+	for r := range n {
+		m.has[r] = 0
+		row := m.inverse[r*n : r*n+n]
+		for k, x := range row {
+			m.has[r] += x * m.demand[k]
+		}
+		m.norm[r] = squareMatrix(row)
+	}
+	m.dual = true
+	defer func() { m.dual = false }()
+	for range steps {
+		leave, most := -1, 0.0
+		for r, x := range m.has { // the steepest edge
+			if x < -1e-7 && x*x > most*m.norm[r] {
+				leave, most = r, x*x/m.norm[r]
+			}
+		}
+		if leave < 0 {
+			return
+		}
+		enter := m.dualRatio(m.inverse[leave*n : leave*n+n])
+		if enter == math.MinInt32 {
+			break
+		}
+		m.basicSteps(enter)
+		if m.step[leave] > -1e-9 { // the row and the column disagree: rounding has spoilt the inverse
+			break
+		}
+		m.exchangeBasic(enter, leave, m.has[leave]/m.step[leave])
+	}
+	m.dual = false
+	m.restartBasis()
+}
+
+// dropColumns drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no two the
+// same, so that there are few ties between columns.
+func (m *masterProblem) dropColumns() {
+	var columns []column
+	var inside []bool
+	at := make([]int32, len(m.columns))
+	for j, c := range m.columns {
+		if j >= m.rowCount() && !m.inside[j] && m.reducedCost(int32(j)) > 0.02*c.cost && c.cost > 0 {
+			continue
+		}
+		if c.cost == 0 {
+			c.cost = 1e-3 * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
+		}
+		at[j] = int32(len(columns))
+		columns, inside = append(columns, c), append(inside, m.inside[j])
+	}
+	m.columns, m.inside = columns, inside
+	for r, j := range m.basic {
+		if j >= 0 {
+			m.basic[r] = at[j]
+		}
+	}
+	m.computePrices()
+}
+
+// computePrices computes the prices from the inverse.
+func (m *masterProblem) computePrices() {
+	n := m.rowCount()
+	clear(m.prices)
+	for r, j := range m.basic {
+		if j >= 0 {
+			for k, x := range m.inverse[r*n : r*n+n] {
+				m.prices[k] += m.columns[j].cost * x
+			}
+		}
+	}
+}
+
+// setExchanges makes exchanges cost nothing, or so much that none is worth while.
+func (m *masterProblem) setExchanges(on bool) {
+	for j := range m.columns {
+		c := &m.columns[j]
+		if c.amount[len(c.amount)-1] >= 0 {
+			continue
+		}
+		c.cost = 0
+		if !on {
+			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + 1e-6
+		}
+	}
+	m.computePrices()
+	m.improveBasis()
+}
+
+// restartBasis begins anew with a node for each class alone, and all columns known.
+func (m *masterProblem) restartBasis() {
+	n := m.rowCount()
+	clear(m.inverse)
+	clear(m.inside)
+	for r := range n {
+		m.basic[r] = m.alone[r]
+		m.inside[m.alone[r]] = true
+		c := m.columns[m.alone[r]]
+		m.inverse[r*n+r] = 1 / c.amount[0]
+		m.has[r], m.prices[r] = m.demand[r]/c.amount[0], c.cost/c.amount[0]
+	}
+	m.improveBasis()
+}
+
+// dualRatio chooses what enters so that all prices stay right: of what would be wrong first, about equally, the variable with
+// the largest pivot, because small ones spoil the inverse.
+func (m *masterProblem) dualRatio(row []float64) int32 {
+	m.ratios = m.ratios[:0]
+	bar := math.Inf(1)
+	for j := range m.columns {
+		if m.inside[j] {
+			continue
+		}
+		c := &m.columns[j]
+		alpha := 0.0
+		for i, k := range c.class {
+			alpha += row[m.row[k]] * c.amount[i]
+		}
+		if alpha < -1e-7 {
+			d := max(0, m.reducedCost(int32(j)))
+			m.ratios = append(m.ratios, enteringRatio{int32(j), -alpha, d})
+			bar = min(bar, (d+slack)/-alpha)
+		}
+	}
+	for k, x := range row {
+		if x > 1e-7 {
+			d := max(0, m.prices[k])
+			m.ratios = append(m.ratios, enteringRatio{int32(-1 - k), x, d})
+			bar = min(bar, (d+slack)/x)
+		}
+	}
+	enter, largest := int32(math.MinInt32), 0.0
+	for _, t := range m.ratios {
+		if t.reduced <= bar*t.pivot && t.pivot > largest {
+			enter, largest = t.enter, t.pivot
+		}
+	}
+	return enter
+}
+
+// enteringRatio is a variable that could enter, and what decides whether it does.
+type enteringRatio struct {
+	enter          int32
+	pivot, reduced float64
+}
+
+// slack is by how much prices may be wrong for the sake of a larger pivot, in USD per hour.
+const slack = 1e-7

@@ -1,0 +1,245 @@
+package lowerbound
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// detailLevel is how closely the classes are looked at.
+type detailLevel struct {
+	rays   int  // shapes that stand for the classes of one kind and size
+	few    int  // so many classes of one kind and size are priced each for itself
+	levels bool // classes of one kind are told apart by size
+	apart  int  // of so many classes, the largest, limits on how many one node holds are kept to
+}
+
+// detailLevels are the steps from close to coarse.
+func detailLevels() []detailLevel {
+	return []detailLevel{{4, 3, true, math.MaxInt}, {4, 3, true, 80}, {3, 3, true, 60}, {3, 3, true, 30}, {3, 2, false, 20}, {2, 1, false, 0}}
+}
+
+// mostRows is how many classes the smaller problem has at most, if it can be helped: the work grows with their third power.
+const mostRows = 300
+
+// classPart is how much of a class of the reduced problem stands for one pod.
+type classPart struct {
+	class  int32
+	amount float64
+}
+
+// reducedProblem is a smaller problem whose prices give valid prices of the original: many classes that may be on the same offers
+// and need two resources in different ratios are told as parts of a few shapes, their rays. What a fractional node can hold
+// of pods it can hold of their parts, so prices under which no node holds too much worth of parts are good for pods.
+type reducedProblem struct {
+	problem CoverProblem
+	parts   [][]classPart // by original class
+}
+
+// reduceProblem makes the problem as small as it has to be.
+func reduceProblem(p CoverProblem) reducedProblem {
+	var out reducedProblem
+	for _, d := range detailLevels() {
+		if out = p.reducedTo(d); len(out.problem.Classes) <= mostRows {
+			break
+		}
+	}
+	return out
+}
+
+func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
+	r := reducedProblem{parts: make([][]classPart, len(p.Classes))}
+	r.problem = CoverProblem{Caps: p.Caps, Rounds: p.Rounds}
+	x, y := p.scarcestResources()
+	groups := map[[2]int32][]int32{}
+	var keys [][2]int32
+	largest := p.largestRoom()
+	least := p.leastApart(d.apart)
+	for k, c := range p.Classes {
+		if x == y || c.Most > 0 && c.Count >= least || !p.usesOnlyScarcest(c, x, y) {
+			r.keepClass(p, int32(k))
+			continue
+		}
+		key := [2]int32{c.Kind, 0}
+		if d.levels {
+			key[1] = groupBySize(c.Need, largest)
+		}
+		if groups[key] == nil {
+			keys = append(keys, key)
+		}
+		groups[key] = append(groups[key], int32(k))
+	}
+	holds := make([][]int32, len(p.Classes)) // by original class: offers
+	for i, o := range p.Offers {
+		for _, k := range o.Holds {
+			holds[k] = append(holds[k], int32(i))
+		}
+	}
+	offers := make([][]int32, len(p.Offers)) // by offer: classes of the reduced problem
+	for _, key := range keys {
+		if list := groups[key]; len(list) <= d.few {
+			for _, k := range list {
+				r.keepClass(p, k)
+			}
+		} else {
+			first := len(r.problem.Classes)
+			r.shapeClasses(p, list, d.rays, x, y)
+			var on []int32
+			for _, k := range list {
+				on = append(on, holds[k]...)
+			}
+			slices.Sort(on)
+			for _, o := range slices.Compact(on) {
+				for c := first; c < len(r.problem.Classes); c++ {
+					offers[o] = append(offers[o], int32(c))
+				}
+			}
+		}
+	}
+	for i, o := range p.Offers {
+		for _, k := range o.Holds {
+			if parts := r.parts[k]; len(parts) == 1 && parts[0].amount == 1 && !r.problem.Classes[parts[0].class].parts {
+				offers[i] = append(offers[i], parts[0].class)
+			}
+		}
+		r.problem.Offers = append(r.problem.Offers, NodeOffer{Price: o.Price, Room: o.Room, Holds: offers[i]})
+	}
+	return r
+}
+
+// usesOnlyScarcest reports whether the class asks for nothing but the two resources and those of which all classes need the same.
+func (p CoverProblem) usesOnlyScarcest(c PriceClass, x, y int) bool {
+	if c.Group >= 0 || c.Need[x]+c.Need[y] <= 0 {
+		return false
+	}
+	for i, n := range c.Need {
+		if i != x && i != y && n != 0 && p.offersVary(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p CoverProblem) offersVary(r int) bool {
+	return slices.ContainsFunc(p.Classes, func(c PriceClass) bool { return c.Need[r] != p.Classes[0].Need[r] })
+}
+
+// leastApart is how many pods a class has at least to be among the so many largest of which one node holds a few only.
+func (p CoverProblem) leastApart(many int) float64 {
+	var counts []float64
+	for _, c := range p.Classes {
+		if c.Most > 0 {
+			counts = append(counts, c.Count)
+		}
+	}
+	if len(counts) <= many {
+		return 0
+	}
+	slices.Sort(counts)
+	return counts[len(counts)-1-many] + 1e-9
+}
+
+// largestRoom is the most of each resource that any offer has.
+func (p CoverProblem) largestRoom() []float64 {
+	var out []float64
+	for _, o := range p.Offers {
+		if out == nil {
+			out = make([]float64, len(o.Room))
+		}
+		for r, x := range o.Room {
+			out[r] = max(out[r], x)
+		}
+	}
+	return out
+}
+
+// groupBySize puts pods of about the same size together: large ones do not fit on small nodes, and are dearer for it.
+func groupBySize(need, largest []float64) int32 {
+	part := 0.0
+	for r, x := range need {
+		if r < len(largest) && largest[r] > 0 {
+			part = max(part, x/largest[r])
+		}
+	}
+	n := int32(0)
+	for size := 0.25; n < 3 && part < size; size /= 4 {
+		n++
+	}
+	return n
+}
+
+func (r *reducedProblem) keepClass(p CoverProblem, k int32) {
+	r.parts[k] = []classPart{{int32(len(r.problem.Classes)), 1}}
+	r.problem.Classes = append(r.problem.Classes, p.Classes[k])
+}
+
+// shapeClasses makes shapes for the listed classes. All are as large as the largest class, so that what stands for one pod is never
+// more than one of them together, and never takes more of what all need alike.
+func (r *reducedProblem) shapeClasses(p CoverProblem, list []int32, most, x, y int) {
+	var sumX, sumY, all float64
+	for _, k := range list {
+		c := p.Classes[k]
+		sumX, sumY = sumX+c.Count*c.Need[x], sumY+c.Count*c.Need[y]
+	}
+	unitX, unitY := max(sumX, 1e-12), max(sumY, 1e-12)
+	size := func(need []float64) float64 { return need[x]/unitX + need[y]/unitY }
+	slant := func(k int32) float64 { n := p.Classes[k].Need; return n[x] / unitX / size(n) }
+	sorted := slices.Clone(list)
+	slices.SortFunc(sorted, func(a, b int32) int { return cmp.Or(cmp.Compare(slant(a), slant(b)), cmp.Compare(a, b)) })
+	largest := 0.0
+	for _, k := range sorted {
+		largest = max(largest, size(p.Classes[k].Need))
+		all += p.Classes[k].Count * size(p.Classes[k].Need)
+	}
+	slants := []float64{slant(sorted[0])}
+	passed := 0.0
+	for _, k := range sorted {
+		passed += p.Classes[k].Count * size(p.Classes[k].Need)
+		if passed >= all*float64(len(slants))/float64(most-1) && len(slants) < most-1 {
+			slants = append(slants, slant(k))
+		}
+	}
+	slants = append(slants, slant(sorted[len(sorted)-1]))
+	slants = slices.CompactFunc(slants, func(a, b float64) bool { return math.Abs(b-a) < 1e-6 })
+	first := int32(len(r.problem.Classes))
+	for _, s := range slants {
+		need := slices.Clone(p.Classes[list[0]].Need)
+		need[x], need[y] = s*largest*unitX, (1-s)*largest*unitY
+		r.problem.Classes = append(r.problem.Classes, PriceClass{Need: need, Group: -1, parts: true})
+	}
+	for _, k := range list {
+		amount, s := size(p.Classes[k].Need)/largest, slant(k)
+		i := 0
+		for i+2 < len(slants) && s > slants[i+1] {
+			i++
+		}
+		if len(slants) == 1 {
+			r.parts[k] = []classPart{{first, amount}}
+		} else {
+			t := min(1, max(0, (s-slants[i])/(slants[i+1]-slants[i])))
+			r.parts[k] = []classPart{{first + int32(i), amount * (1 - t)}, {first + int32(i) + 1, amount * t}}
+		}
+	}
+}
+
+// reducedCounts are the counts of the reduced classes.
+func (r *reducedProblem) reducedCounts(original []float64) []float64 {
+	out := make([]float64, len(r.problem.Classes))
+	for k, parts := range r.parts {
+		for _, x := range parts {
+			out[x.class] += x.amount * original[k]
+		}
+	}
+	return out
+}
+
+// originalValues are the values of the original classes.
+func (r *reducedProblem) originalValues(reduced []float64) []float64 {
+	out := make([]float64, len(r.parts))
+	for k, parts := range r.parts {
+		for _, x := range parts {
+			out[k] += x.amount * reduced[x.class]
+		}
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+package lowerbound
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	// mostFills bounds the steps in which the best fill of whole pods is looked for on one node. One that is cut short is worth what the best
+	// fill of fractions is, which is a valid bound too.
+	mostFills = 200_000
+	// little is by how much, as a part of its price, what a node holds may be worth more than it without being looked for.
+	little = 2e-4
+	// wholeEnough is how near, relative to the bound, the fleet has to come that is made of fractions of such nodes.
+	wholeEnough = 1e-3
+)
+
+// SolveWholePods prices the classes by nodes that hold whole pods, where Solve lets them hold fractions: a bound that is higher, the more so the
+// larger pods are beside nodes, and takes longer. It does not make the problem smaller, so it is for some dozens of classes. The outcome has
+// no Fill. Whatever stops it, the bound is valid.
+func SolveWholePods(p CoverProblem) ClassPrices {
+	s := newSolver(p)
+	best := ClassPrices{Value: make([]float64, len(p.Classes)), Least: math.Inf(1)}
+	if s.m.rowCount() == 0 {
+		best.Least = 0
+		return best
+	}
+	w := &wholePodProblem{solver: s, fill: make([]float64, len(p.Offers)), patience: mostFills}
+	for mix := 0.0; best.Rounds < max(1, p.Rounds); {
+		best.Rounds++
+		s.m.improveBasis()
+		best.Least = s.m.fleetCost()
+		pure := s.m.classValues(s.filler.Value)
+		for i := range s.filler.Value {
+			s.filler.Value[i] = (1-mix)*s.filler.Value[i] + mix*best.Value[i]
+		}
+		added := w.priceWholePods(pure)
+		w.scaleValues()
+		if v := s.totalWorth(); v > best.Bound {
+			best.Bound = v
+			copy(best.Value, s.filler.Value)
+		}
+		switch {
+		case best.Least-best.Bound <= wholeEnough*best.Bound, added == 0 && mix == 0:
+			return best
+		case added == 0:
+			mix = 0 // the best prices so far held it back
+		default:
+			mix = calm
+		}
+	}
+	return best
+}
+
+// wholePodProblem is a problem whose nodes hold whole pods.
+type wholePodProblem struct {
+	*solver
+	fill     []float64 // by offer: no fill is worth more
+	patience int       // steps of looking for one
+
+	// Of the fill that is looked for.
+	items  []nodeItem
+	rest   []float64 // by item: what it and those after it may gain at most beside the worth of the room they take
+	yield  []float64 // by item and resource: the most that it or one after it is worth for one unit
+	room   []float64 // left, by resource
+	places []float64 // left, by group
+	n      []int32   // by item: how many are in
+	best   []int32
+	most   float64 // worth of the best
+	steps  int
+}
+
+// nodeItem is a class that a node may hold.
+type nodeItem struct {
+	class int32
+	value float64
+	most  int32
+	gain  float64 // its value less the worth of the room that one takes
+}
+
+// priceWholePods finds the best fill of every offer at the filler's values and gives the master those that would pay at the pure ones. It returns how
+// many did.
+func (w *wholePodProblem) priceWholePods(pure []float64) (added int) {
+	for i := range w.Offers {
+		o := &w.Offers[i]
+		w.fill[i] = w.fillOf(o, i)
+		c, gain := column{cost: o.Price}, 0.0
+		for j, n := range w.best {
+			if k := w.items[j].class; n > 0 {
+				c.class, c.amount = append(c.class, k), append(c.amount, float64(n))
+				gain += float64(n) * pure[k]
+			}
+		}
+		if gain > o.Price*(1+1e-7) {
+			w.m.addColumn(c)
+			added++
+		}
+	}
+	return added
+}
+
+// scaleValues lowers all values alike until no offer can hold more worth than it costs.
+func (w *wholePodProblem) scaleValues() {
+	factor := 1.0
+	for i, o := range w.Offers {
+		if w.fill[i] > 0 {
+			factor = min(factor, o.Price/w.fill[i])
+		}
+	}
+	for k := range w.filler.Value {
+		w.filler.Value[k] *= factor
+	}
+}
+
+// fillOf looks for the fill of whole pods that is worth most, if one is worth more than the node and a little, by depth-first search under
+// the prices of room that the best fill of fractions has. It returns a bound of what any fill is worth.
+func (w *wholePodProblem) fillOf(o *NodeOffer, at int) float64 {
+	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+little), 0
+	upper := w.filler.Fill(o.Holds, w.solver.most[at], o.Room, &w.basis[at])
+	if upper <= w.most {
+		return upper
+	}
+	for j, k := range o.Holds {
+		v, n := w.filler.Value[k], w.solver.most[at][j]
+		if v <= 0 || n < 1 || w.m.row[k] < 0 {
+			continue
+		}
+		gain := v
+		for r := range w.filler.Price {
+			gain -= w.filler.Price[r] * w.filler.itemColumn(k, r)
+		}
+		w.items = append(w.items, nodeItem{class: k, value: v, most: int32(min(n, 1e6)), gain: gain})
+	}
+	slices.SortFunc(w.items, func(a, b nodeItem) int { return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.class, b.class)) })
+	n, dims := len(w.items), w.filler.dims
+	w.rest, w.yield = append(w.rest[:0], make([]float64, n+1)...), append(w.yield[:0], make([]float64, (n+1)*dims)...)
+	for j := n - 1; j >= 0; j-- {
+		it := &w.items[j]
+		w.rest[j] = w.rest[j+1] + max(0, it.gain)*float64(it.most)
+		for r, x := range w.Classes[it.class].Need {
+			w.yield[j*dims+r] = max(w.yield[(j+1)*dims+r], it.value/x)
+		}
+	}
+	w.room, w.places = append(w.room[:0], o.Room...), append(w.places[:0], w.Caps...)
+	w.n, w.best = append(w.n[:0], make([]int32, n)...), append(w.best[:0], make([]int32, n)...)
+	w.tryCounts(0, 0)
+	if w.steps > w.patience {
+		return upper
+	}
+	return min(upper, w.most*(1+1e-9))
+}
+
+// tryCounts tries all numbers of the item, most first, with what is worth so much in the node already.
+func (w *wholePodProblem) tryCounts(j int, worth float64) {
+	if worth > w.most {
+		w.most = worth
+		copy(w.best, w.n)
+	}
+	if w.steps++; j == len(w.items) || w.steps > w.patience || worth+w.remainingWorth(j) <= w.most*(1+1e-9) {
+		return
+	}
+	it := &w.items[j]
+	most := w.fitCount(it)
+	w.takeRoom(it.class, float64(most))
+	for n := most; n >= 0; n-- {
+		w.n[j] = n
+		w.tryCounts(j+1, worth+float64(n)*it.value)
+		if n > 0 {
+			w.takeRoom(it.class, -1)
+		}
+	}
+}
+
+// remainingWorth is about the most that the item and those after it can be worth in the room that is left: by the prices of room, and by each resource
+// alone.
+func (w *wholePodProblem) remainingWorth(j int) float64 {
+	worth, dims := w.rest[j], w.filler.dims
+	for r, x := range w.room {
+		worth += w.filler.Price[r] * x
+	}
+	for g, x := range w.places {
+		worth += w.filler.Price[dims+g] * x
+	}
+	for r, x := range w.room {
+		if yield := w.yield[j*dims+r]; yield*x < worth { // false where nothing is needed of the resource
+			worth = yield * x
+		}
+	}
+	return worth
+}
+
+// fitCount is how many more of the item the node can hold.
+func (w *wholePodProblem) fitCount(it *nodeItem) int32 {
+	n := float64(it.most)
+	c := &w.Classes[it.class]
+	for r, x := range c.Need {
+		if x > 0 {
+			n = min(n, math.Floor(w.room[r]/x+1e-9))
+		}
+	}
+	if c.Group >= 0 {
+		n = min(n, w.places[c.Group])
+	}
+	return int32(max(0, n))
+}
+
+// takeRoom takes room for so many pods of the class.
+func (w *wholePodProblem) takeRoom(k int32, n float64) {
+	c := &w.Classes[k]
+	for r, x := range c.Need {
+		w.room[r] -= n * x
+	}
+	if c.Group >= 0 {
+		w.places[c.Group] -= n
+	}
+}

@@ -1,0 +1,37 @@
+package settings
+
+import "time"
+
+// Disruption says what Joiner does about nodes that could go by choice.
+type Disruption string
+
+// What is done about them.
+const (
+	DisruptionAct    Disruption = "act"    // they go
+	DisruptionReport Disruption = "report" // it is said which would go and why
+	DisruptionOff    Disruption = "off"    // nobody looks
+)
+
+func disruptionKnobs() []settingBinding[Values] {
+	return []settingBinding[Values]{
+		choiceSetting(Setting{Name: "disruption", Env: "DISRUPTION", Default: string(DisruptionAct), Unit: "word",
+			Doc: "Whether empty, drifted and too dear nodes go (act), are only told of (report), or are not looked for (off); what is under way is taken back. A NodePool with the annotation joiner.sh/disruption: report is only told of in any case."},
+			[]string{string(DisruptionAct), string(DisruptionReport), string(DisruptionOff)},
+			func(v *Values, s string) { v.Disruption = Disruption(s) }),
+		durationSetting(Setting{Name: "consolidationPayback", Env: "CONSOLIDATION_PAYBACK", Default: "1h",
+			Doc: "Within this time a consolidation must earn what moving its pods costs; its replacements are left alone until they have."},
+			durationRange{time.Minute, 24 * time.Hour}, func(v *Values) *time.Duration { return &v.ConsolidationPayback }),
+		numberSetting(Setting{Name: "podEvictionCostUSD", Env: "POD_EVICTION_COST_USD", Default: "0.0012", Unit: "USD",
+			Doc: "What moving one ordinary pod to another node costs you; more of it makes consolidation rarer."},
+			numberRange{0.0000001, 100}, func(v *Values) *float64 { return &v.PodEvictionCostUSD }),
+		wholeSetting(Setting{Name: "consolidationMaxEvaluations", Env: "CONSOLIDATION_MAX_EVALUATIONS", Default: "24", Unit: "questions",
+			Doc: "How many sets of nodes one pass may ask about, fewer where they are much work as in clusters of thousands of nodes; an unfinished search goes on in the next pass."},
+			wholeRange{1, 1000}, func(v *Values) *int { return &v.ConsolidationMaxEvaluations }),
+		wholeSetting(Setting{Name: "disruptionWaves", Env: "DISRUPTION_WAVES", Default: "1", Unit: "waves",
+			Doc: "A consolidation that begins while no other node is out of service may have so many times as many nodes as the budgets of NodePools let go at a time: they are drained in waves that the budgets allow, and those whose turn has not come take no new pods meanwhile. More makes fleets cheaper for fewer moves, and keeps old and new nodes side by side for longer."},
+			wholeRange{1, 20}, func(v *Values) *int { return &v.DisruptionWaves }),
+		wholeSetting(Setting{Name: "maxDriftedNodesPerCommand", Env: "MAX_DRIFTED_NODES_PER_COMMAND", Default: "1", Unit: "nodes",
+			Doc: "How many drifted nodes with pods are replaced together at most, as far as the budgets of NodePools let them go; drifted nodes without pods go together in any case. More replaces large fleets sooner, and by fewer new nodes."},
+			wholeRange{1, 100}, func(v *Values) *int { return &v.DriftedPerCommand }),
+	}
+}

@@ -1,0 +1,261 @@
+// Package settings knows every knob of Joiner once: its name, the environment variable that carries it to the functions, its
+// default, its unit and one sentence. The stack, the functions and the README take them from here. It refuses to know where
+// a value comes from: the caller hands in a lookup, and only pkg/app reads the environment.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Setting describes one knob to people and to the stack.
+type Setting struct {
+	Name     string // camelCase; the context key in cdk.json
+	Env      string // environment variable of the functions; empty when only the stack reads the knob
+	Default  string // in the form a user would write it; empty means none
+	Unit     string // what the value is counted in, or the kind of text it is
+	Allowed  string // which values are accepted, completing "allowed: "
+	Doc      string // one sentence
+	Required bool   // has no default and cannot be left out
+	ByStack  bool   // the stack computes it; setting it in cdk.json is refused
+}
+
+// PreferencePolicy says what preferences of a pod (preferred affinities, ScheduleAnyway spreads) count for.
+type PreferencePolicy string
+
+// The two preference policies
+const (
+	PreferenceRespect PreferencePolicy = "Respect" // try to satisfy preferences first, relax them one by one
+	PreferenceIgnore  PreferencePolicy = "Ignore"  // place the pod by its hard requirements only
+)
+
+// MinValuesPolicy says what becomes of a minValues that cannot be met.
+type MinValuesPolicy string
+
+// The two policies
+const (
+	MinValuesStrict     MinValuesPolicy = "Strict"     // the pool cannot be used
+	MinValuesBestEffort MinValuesPolicy = "BestEffort" // a new node takes as many values as there are
+)
+
+// Rebalance says what a rebalance recommendation does to a node whose NodePool does not say.
+type Rebalance string
+
+// What a recommendation does.
+const (
+	RebalanceIgnore  Rebalance = "ignore"  // nothing
+	RebalanceEvent   Rebalance = "event"   // a Kubernetes event
+	RebalanceReplace Rebalance = "replace" // and a replacement from another pool of capacity, after which the node is drained
+)
+
+// Whether anything is changed.
+const (
+	ModeAct     = "act"
+	ModeObserve = "observe"
+)
+
+// What becomes of the nodes when the stack is deleted.
+const (
+	OnDeleteKeep  = "keep"
+	OnDeleteDrain = "drain"
+)
+
+// What is kept of passes that decided something.
+const (
+	DecisionLogOff   = "off"
+	DecisionLogLines = "log"
+	DecisionLogStore = "store"
+)
+
+// Values are the knobs a function runs with, parsed.
+type Values struct {
+	ClusterName                 string
+	ClusterEndpoint             string // https URL of the API server; empty: ask eks:DescribeCluster
+	ClusterCABundle             string // base64 of the PEM; empty: ask eks:DescribeCluster
+	CatalogBucket               string // empty outside the stack: use the built-in catalog
+	ProvisionFunction           string // empty: nobody to wake
+	LifecycleFunction           string // empty: nobody to wake
+	RefreshFunction             string // empty: nobody to wake
+	UnavailableOfferingTTL      time.Duration
+	Rebalance                   Rebalance
+	RebalanceOfferingCooldown   time.Duration
+	RebalanceMinAge             time.Duration
+	RebalancesPerHour           int
+	Disruption                  Disruption
+	ConsolidationPayback        time.Duration
+	PodEvictionCostUSD          float64
+	ConsolidationMaxEvaluations int
+	DisruptionWaves             int
+	DriftedPerCommand           int
+	WatchDuration               time.Duration
+	BatchIdle                   time.Duration
+	BatchMax                    time.Duration
+	AlwaysWatch                 bool
+	Push                        bool
+	PushPath                    string // empty: nobody is called
+	NominatedPodsOnly           bool
+	LaunchTimeout               time.Duration
+	RegistrationTimeout         time.Duration
+	InitializationTimeout       time.Duration
+	DetachTimeout               time.Duration // 0: wait for ever
+	NodeRepair                  bool
+	GarbageCollectionMinAge     time.Duration
+	VMMemoryOverheadPercent     float64 // a fraction of the advertised memory: 0.075 is 7.5 %
+	ReservedENIs                int
+	MaxNodeClaimsPerPass        int
+	PackingIterations           int     // 0 for no search
+	PerNodeOverheadUSD          float64 // per hour
+	InstanceTypePriceFactor     float64 // a factor: 1.2 is 20 % more
+	MinSpotInstanceTypes        int
+	MaxSpotPoolFraction         float64 // a fraction of all spot vCPUs
+	Commitments                 bool    // what the account is committed to lowers prices
+	SavingsPlanShare            float64 // a fraction of the hourly commitment
+	PreferencePolicy            PreferencePolicy
+	MinValuesPolicy             MinValuesPolicy
+	CatalogMaxAge               time.Duration
+	Mode                        string   // act or observe
+	KarpenterNamespaces         []string // of a leader lease that keeps Joiner from acting
+	IsolatedVPC                 bool
+	ZonalShift                  bool
+	DryRunValidation            bool
+	DecisionLog                 string // off, log or store
+	LogLevel                    string // debug, info, warn or error
+}
+
+// StackValues are the knobs that only the stack reads, parsed.
+type StackValues struct {
+	Architecture            string   // arm64 or x86_64, as Lambda names them
+	NodeRole                string   // name of an existing role; empty: the stack makes KarpenterNodeRole-<cluster>
+	ImageParameters         []string // names of SSM parameters, with *
+	NodePolicies            []string // names or ARNs of managed policies
+	NodeTags                []Pair
+	WindowsNodes            bool
+	Tracing                 bool
+	VPCID                   string
+	SubnetIDs               []string
+	SecurityGroupIDs        []string
+	ClusterSecurityGroupID  string
+	VPCEndpoints            bool
+	AlarmEmail              string
+	UnschedulablePodsAlarm  time.Duration
+	StaleCatalogAlarm       time.Duration
+	PriceAlarmUSD           float64 // per hour; 0 for no alarm
+	NodesAlarm              int     // 0 for no alarm
+	Dashboard               bool
+	FunctionMemory          int // MiB, of the functions that run alone
+	InterruptionConcurrency int // invocations of each function whose events leave two minutes; 0 reserves none
+	LogRetentionDays        int
+	DecisionLogDays         int
+	OnDelete                string // keep or drain
+	HibernationSchedule     string // cron, when all NodePools fall asleep; empty for never
+	HibernationDuration     time.Duration
+	HibernationTimeZone     string // IANA name in which Sleep is read
+	DistFolder              string // holds <GOARCH>/<function>/bootstrap
+}
+
+// Pair is a key with a value.
+type Pair struct{ Key, Value string }
+
+// InvalidError lists every value that cannot be used.
+type InvalidError struct {
+	Problems []string // one sentence per setting, in the order of All
+}
+
+// Error is one line per problem, each naming the setting and what is allowed.
+func (e *InvalidError) Error() string {
+	return "settings: " + strings.Join(e.Problems, "\nsettings: ")
+}
+
+// settingBinding ties the description of a setting to the place its value goes. V is Values or StackValues.
+type settingBinding[V any] struct {
+	Setting
+	set func(*V, string) error
+}
+
+// errNotAllowed is what a knob answers when it understands the text but not as one of its values.
+func errNotAllowed() error { return errors.New("not allowed") }
+
+// AllSettings returns every setting, in the order the documentation shows them.
+func AllSettings() []Setting {
+	var all []Setting
+	for _, k := range functionKnobs() {
+		all = append(all, k.Setting)
+	}
+	for _, k := range stackKnobs() {
+		all = append(all, k.Setting)
+	}
+	return all
+}
+
+// FindSetting returns the setting with this context key.
+func FindSetting(name string) (Setting, bool) {
+	all := AllSettings()
+	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })
+	if i < 0 {
+		return Setting{}, false
+	}
+	return all[i], true
+}
+
+// ParseSettings reads the knobs of a function. The lookup gets the name of an environment variable and returns "" for one that is not
+// set; then the default holds. The error is an *InvalidError with every bad value, not the first.
+func ParseSettings(lookup func(env string) string) (Values, error) {
+	return parseValues(functionKnobs(), func(s Setting) string { return lookup(s.Env) })
+}
+
+// ParseStack reads the knobs that only the stack knows. The lookup gets a context key.
+func ParseStack(lookup func(name string) string) (StackValues, error) {
+	return parseValues(stackKnobs(), func(s Setting) string { return lookup(s.Name) })
+}
+
+func parseValues[V any](knobs []settingBinding[V], lookup func(Setting) string) (V, error) {
+	var values V
+	var bad InvalidError
+	for _, k := range knobs {
+		text := strings.TrimSpace(lookup(k.Setting))
+		if text == "" {
+			text = k.Default
+		}
+		if text == "" {
+			if k.Required {
+				bad.Problems = append(bad.Problems, fmt.Sprintf("%s is required; allowed: %s", k.problemLabel(), k.Allowed))
+			}
+			continue
+		}
+		if k.set(&values, text) != nil {
+			bad.Problems = append(bad.Problems, fmt.Sprintf("%s is %q; allowed: %s", k.problemLabel(), text, k.Allowed))
+		}
+	}
+	if len(bad.Problems) > 0 {
+		return values, &bad
+	}
+	return values, nil
+}
+
+// problemLabel is how a problem names its setting: both names, since a reader knows one or the other.
+func (s Setting) problemLabel() string {
+	if s.Env == "" {
+		return s.Name
+	}
+	return fmt.Sprintf("%s (%s)", s.Name, s.Env)
+}
+
+// MarkdownTable is the settings table of the README.
+func MarkdownTable() string {
+	var b strings.Builder
+	b.WriteString("| setting | default | unit | meaning |\n|---|---|---|---|\n")
+	for _, s := range AllSettings() {
+		def := s.Default
+		switch {
+		case s.ByStack:
+			def = "set by the stack"
+		case s.Required:
+			def = "required"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, def, s.Unit, s.Doc)
+	}
+	return b.String()
+}

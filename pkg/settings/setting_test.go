@@ -1,0 +1,215 @@
+package settings_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"joiner/pkg/settings"
+)
+
+// env answers lookups from a map, as a process environment would.
+func env(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
+
+func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
+	got, err := settings.ParseSettings(env(map[string]string{"CLUSTER_NAME": "demo"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings.Values{
+		ClusterName:                 "demo",
+		NominatedPodsOnly:           true,
+		UnavailableOfferingTTL:      3 * time.Minute,
+		Rebalance:                   settings.RebalanceEvent,
+		RebalanceOfferingCooldown:   30 * time.Minute,
+		RebalanceMinAge:             15 * time.Minute,
+		RebalancesPerHour:           20,
+		Disruption:                  settings.DisruptionAct,
+		ConsolidationPayback:        time.Hour,
+		PodEvictionCostUSD:          0.0012,
+		ConsolidationMaxEvaluations: 24,
+		DisruptionWaves:             1,
+		DriftedPerCommand:           1,
+		WatchDuration:               50 * time.Second,
+		BatchIdle:                   time.Second,
+		BatchMax:                    10 * time.Second,
+		LaunchTimeout:               5 * time.Minute,
+		RegistrationTimeout:         15 * time.Minute,
+		InitializationTimeout:       30 * time.Minute,
+		DetachTimeout:               30 * time.Minute,
+		GarbageCollectionMinAge:     30 * time.Second,
+		VMMemoryOverheadPercent:     0.075,
+		MaxNodeClaimsPerPass:        100,
+		PackingIterations:           400,
+		PerNodeOverheadUSD:          0.0002,
+		InstanceTypePriceFactor:     1.2,
+		MinSpotInstanceTypes:        15,
+		MaxSpotPoolFraction:         0.8,
+		SavingsPlanShare:            1,
+		PreferencePolicy:            settings.PreferenceRespect,
+		MinValuesPolicy:             settings.MinValuesStrict,
+		CatalogMaxAge:               24 * time.Hour,
+		Mode:                        "act",
+		KarpenterNamespaces:         []string{"kube-system", "karpenter"},
+		DryRunValidation:            true,
+		DecisionLog:                 "log",
+		LogLevel:                    "info",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("defaults (-want +got):\n%s", d)
+	}
+}
+
+func TestEverySettingReachesItsField(t *testing.T) {
+	ca := base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"))
+	got, err := settings.ParseSettings(env(map[string]string{
+		"CLUSTER_NAME": "blue", "CLUSTER_ENDPOINT": "https://api.example:443", "CLUSTER_CA_BUNDLE": ca,
+		"CATALOG_BUCKET": "bucket", "PROVISION_FUNCTION": "p", "LIFECYCLE_FUNCTION": "l",
+		"UNAVAILABLE_OFFERING_TTL": "1m", "WATCH_DURATION": "0s", "BATCH_IDLE_DURATION": "2s", "BATCH_MAX_DURATION": "20s", "ALWAYS_WATCH": "true", "PUSH": "true", "PUSH_PATH": "abcdefghijklmnopqrstuvwxyz012345", "NOMINATED_PODS_ONLY": "false", "LAUNCH_TIMEOUT": "2m",
+		"REGISTRATION_TIMEOUT": "3m", "INITIALIZATION_TIMEOUT": "4m", "GARBAGE_COLLECTION_MIN_AGE": "1m30s", "DETACH_TIMEOUT": "0s", "NODE_REPAIR": "true",
+		"VM_MEMORY_OVERHEAD_PERCENT": "0", "RESERVED_ENIS": "2", "MAX_NODE_CLAIMS_PER_PASS": "7", "PACKING_ITERATIONS": "90",
+		"PER_NODE_OVERHEAD_USD": "0.01", "INSTANCE_TYPE_PRICE_FACTOR": "1.5", "MIN_SPOT_INSTANCE_TYPES": "9", "MAX_SPOT_POOL_FRACTION": "0.4", "COMMITMENTS": "true", "SAVINGS_PLAN_SHARE": "0.5",
+		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
+		"REBALANCE": "replace", "REBALANCE_OFFERING_COOLDOWN": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
+		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
+		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "DISRUPTION_WAVES": "4", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings.Values{
+		ClusterName: "blue", ClusterEndpoint: "https://api.example:443", ClusterCABundle: ca,
+		CatalogBucket: "bucket", ProvisionFunction: "p", LifecycleFunction: "l",
+		UnavailableOfferingTTL: time.Minute, AlwaysWatch: true, Push: true, PushPath: "abcdefghijklmnopqrstuvwxyz012345", LaunchTimeout: 2 * time.Minute,
+		RegistrationTimeout: 3 * time.Minute, InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 90 * time.Second, NodeRepair: true,
+		ReservedENIs: 2, MaxNodeClaimsPerPass: 7, PackingIterations: 90, PerNodeOverheadUSD: 0.01, InstanceTypePriceFactor: 1.5, MinSpotInstanceTypes: 9, MaxSpotPoolFraction: 0.4, Commitments: true, SavingsPlanShare: 0.5, PreferencePolicy: settings.PreferenceIgnore, MinValuesPolicy: settings.MinValuesBestEffort,
+		CatalogMaxAge: time.Hour, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
+		Rebalance: settings.RebalanceReplace, RebalanceOfferingCooldown: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
+		Mode: "observe", KarpenterNamespaces: []string{"infra"},
+		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, ConsolidationMaxEvaluations: 5, DisruptionWaves: 4, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("values (-want +got):\n%s", d)
+	}
+}
+
+func TestEveryBadValueIsNamedWithWhatIsAllowed(t *testing.T) {
+	_, err := settings.ParseSettings(env(map[string]string{
+		"CLUSTER_ENDPOINT": "http://api.example", "CLUSTER_CA_BUNDLE": "bm90IHBlbQ==", "WATCH_DURATION": "2m", "ALWAYS_WATCH": "yes", "PUSH_PATH": "short",
+		"UNAVAILABLE_OFFERING_TTL": "3 minutes", "VM_MEMORY_OVERHEAD_PERCENT": "NaN", "RESERVED_ENIS": "-1",
+		"MAX_NODE_CLAIMS_PER_PASS": "0", "PACKING_ITERATIONS": "many", "INSTANCE_TYPE_PRICE_FACTOR": "0.9", "MAX_SPOT_POOL_FRACTION": "NaN", "PREFERENCE_POLICY": "ignore", "MIN_VALUES_POLICY": "best",
+	}))
+	var invalid *settings.InvalidError
+	if !errors.As(err, &invalid) {
+		t.Fatalf("got error %v, want *InvalidError", err)
+	}
+	want := []string{
+		`clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 40 letters, digits, - and _, starting with a letter`,
+		`clusterEndpoint (CLUSTER_ENDPOINT) is "http://api.example"; allowed: an https URL`,
+		`clusterCABundle (CLUSTER_CA_BUNDLE) is "bm90IHBlbQ=="; allowed: the certificate authority of the cluster as eks:DescribeCluster prints it, base64 of a PEM certificate`,
+		`pushPath (PUSH_PATH) is "short"; allowed: at least 32 letters and digits`,
+		`watchDuration (WATCH_DURATION) is "2m"; allowed: a duration such as 90s, 3m or 1h30m, from 0s to 55s`,
+		`alwaysWatch (ALWAYS_WATCH) is "yes"; allowed: true or false`,
+		`unavailableOfferingTTL (UNAVAILABLE_OFFERING_TTL) is "3 minutes"; allowed: a duration such as 90s, 3m or 1h30m, from 10s to 1h`,
+		`vmMemoryOverheadPercent (VM_MEMORY_OVERHEAD_PERCENT) is "NaN"; allowed: a number from 0 to 0.99, where 0.075 means 7.5 %`,
+		`reservedENIs (RESERVED_ENIS) is "-1"; allowed: a whole number from 0 to 100`,
+		`maxNodeClaimsPerPass (MAX_NODE_CLAIMS_PER_PASS) is "0"; allowed: a whole number from 1 to 1000`,
+		`packingIterations (PACKING_ITERATIONS) is "many"; allowed: a whole number from 0 to 100000`,
+		`instanceTypePriceFactor (INSTANCE_TYPE_PRICE_FACTOR) is "0.9"; allowed: a number from 1 to 10`,
+		`maxSpotPoolFraction (MAX_SPOT_POOL_FRACTION) is "NaN"; allowed: a number from 0.05 to 1`,
+		`preferencePolicy (PREFERENCE_POLICY) is "ignore"; allowed: Respect or Ignore`,
+		`minValuesPolicy (MIN_VALUES_POLICY) is "best"; allowed: Strict or BestEffort`,
+	}
+	if d := cmp.Diff(want, invalid.Problems); d != "" {
+		t.Errorf("problems (-want +got):\n%s", d)
+	}
+}
+
+func TestClusterNamesThatMakeNoLegalResourceNamesAreRefused(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"demo": true, "Prod_eu-1": true, strings.Repeat("a", 40): true,
+		strings.Repeat("a", 41): false, "1st": false, "a.b": false, "a b": false,
+	} {
+		_, err := settings.ParseSettings(env(map[string]string{"CLUSTER_NAME": name}))
+		if (err == nil) != ok {
+			t.Errorf("cluster name %q: error %v, want accepted %t", name, err, ok)
+		}
+	}
+}
+
+func TestStackSettings(t *testing.T) {
+	got, err := settings.ParseStack(env(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings.StackValues{Architecture: "arm64", LogRetentionDays: 14, DecisionLogDays: 14, OnDelete: "keep", HibernationTimeZone: "UTC", DistFolder: ".local/dist", Tracing: true, Dashboard: true, FunctionMemory: 512, InterruptionConcurrency: 100,
+		UnschedulablePodsAlarm: 15 * time.Minute, StaleCatalogAlarm: 6 * time.Hour}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("defaults (-want +got):\n%s", d)
+	}
+	_, err = settings.ParseStack(env(map[string]string{"architecture": "amd64", "nodeRole": "a/b", "logRetentionDays": "2", "functionMemory": "511", "interruptionConcurrency": "-1"}))
+	wantErr := "settings: architecture is \"amd64\"; allowed: arm64 or x86_64\n" +
+		"settings: nodeRole is \"a/b\"; allowed: the name, without path, of an IAM role that exists, at most 64 letters, digits and _+=,.@-\n" +
+		"settings: logRetentionDays is \"2\"; allowed: 1, 3, 5, 7, 14, 30, 60, 90, 180 or 365\n" +
+		"settings: functionMemory is \"511\"; allowed: a whole number from 512 to 10240\n" +
+		"settings: interruptionConcurrency is \"-1\"; allowed: a whole number from 0 to 1000"
+	if err == nil || err.Error() != wantErr {
+		t.Errorf("got error\n%v\nwant\n%s", err, wantErr)
+	}
+}
+
+func TestListsInSettings(t *testing.T) {
+	got, err := settings.ParseStack(env(map[string]string{"nodePolicies": "A, arn:aws:iam::123456789012:policy/b/c", "nodeTags": "team=red, cost center=", "imageParameters": "/golden/*, al2"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{"A", "arn:aws:iam::123456789012:policy/b/c"}, got.NodePolicies); d != "" {
+		t.Errorf("nodePolicies (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]settings.Pair{{Key: "team", Value: "red"}, {Key: "cost center", Value: ""}}, got.NodeTags); d != "" {
+		t.Errorf("nodeTags (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"/golden/*", "al2"}, got.ImageParameters); d != "" {
+		t.Errorf("imageParameters (-want +got):\n%s", d)
+	}
+	for name, bad := range map[string][]string{"nodePolicies": {"A,A", "A,,B", "a b"}, "nodeTags": {"team", "aws:x=1", "a=1,a=2", "=1"},
+		"imageParameters": {"a b", "/a//b", "arn:aws:ssm:us-west-2:111122223333:parameter/a", "a,a"}} {
+		for _, text := range bad {
+			if _, err := settings.ParseStack(env(map[string]string{name: text})); err == nil {
+				t.Errorf("%s %q was accepted", name, text)
+			}
+		}
+	}
+}
+
+func TestEverySettingIsDescribedOnce(t *testing.T) {
+	names, envs := map[string]bool{}, map[string]bool{}
+	camel := regexp.MustCompile(`^[a-z][A-Za-z]+$`)
+	upper := regexp.MustCompile(`^[A-Z][A-Z_]+$`)
+	for _, s := range settings.AllSettings() {
+		if !camel.MatchString(s.Name) || names[s.Name] {
+			t.Errorf("name %q is not camelCase or not unique", s.Name)
+		}
+		if s.Env != "" && (!upper.MatchString(s.Env) || envs[s.Env]) {
+			t.Errorf("%s: environment variable %q is not upper case or not unique", s.Name, s.Env)
+		}
+		if s.Unit == "" || s.Allowed == "" || !strings.HasSuffix(s.Doc, ".") {
+			t.Errorf("%s lacks a unit, what is allowed, or a sentence: %+v", s.Name, s)
+		}
+		if s.Required && s.Default != "" {
+			t.Errorf("%s is required and has a default", s.Name)
+		}
+		names[s.Name], envs[s.Env] = true, true
+		if found, ok := settings.FindSetting(s.Name); !ok || found != s {
+			t.Errorf("Find(%q) does not find it", s.Name)
+		}
+		if !strings.Contains(settings.MarkdownTable(), "| `"+s.Name+"` |") {
+			t.Errorf("%s is missing from the table", s.Name)
+		}
+	}
+}

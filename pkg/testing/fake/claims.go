@@ -1,0 +1,220 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+)
+
+// CreateClaim stores a claim with our finalizer.
+func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
+	return do(ctx, p, "create claim", func() (cluster.Claim, error) {
+		id := p.w.next()
+		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id), Pool: pool.Name, Class: l.Class,
+			PoolUID: pool.UID, Created: p.w.now, Finalizer: true, Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
+			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash, v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints,
+			StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
+		p.w.claims[c.Name] = c
+		return p.w.stored(c), nil
+	})
+}
+
+// AdoptClaim puts our finalizer and the class's label on the claim.
+func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return do(ctx, p, "adopt claim", func() (cluster.Claim, error) {
+		have, ok := p.w.claims[c.Name]
+		if !ok || have.UID != c.UID || !have.Deleting.IsZero() {
+			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		}
+		have.Finalizer, have.Labels = true, merged(have.Labels, map[string]string{labelClass: have.Class})
+		if have.ProviderID != "" {
+			have.Labels[v1.LabelInstance] = have.ProviderID[strings.LastIndexByte(have.ProviderID, '/')+1:]
+		}
+		if n := c.Labels[labelPartition]; n != "" {
+			have.Labels[labelPartition] = n
+		}
+		return p.w.stored(have), nil
+	})
+}
+
+// AnnotateClaim sets annotations of the claim given.
+func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "annotate claim", c, func(have *cluster.Claim) { have.Annotations = merged(have.Annotations, set) })
+}
+
+// ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is enough.
+func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
+	all, err := p.ListClaims(ctx)
+	over := false
+	return slices.DeleteFunc(all, func(c cluster.Claim) bool {
+		id, named := c.Labels[v1.LabelInstance]
+		drop := named && !slices.Contains(instances, id) || !named && over
+		over = over || !named && enough != nil && enough(c)
+		return drop
+	}), err
+}
+
+// LabelClaim sets labels and annotations of the claim given.
+func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
+		have.Labels, have.Annotations = merged(have.Labels, labels), merged(have.Annotations, annotations)
+	})
+}
+
+// UnreserveClaim makes the claim given on-demand.
+func (p *Ports) UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "unreserve claim", c, func(have *cluster.Claim) { have.Labels = unreserved(have.Labels) })
+}
+
+// unreserved are the labels of what is in no capacity reservation any more.
+func unreserved(labels map[string]string) map[string]string {
+	out := merged(labels, map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand})
+	delete(out, instancetypes.LabelReservationID)
+	delete(out, instancetypes.LabelReservation)
+	return out
+}
+
+// WriteClaimStatus replaces the status. The time of a condition moves with its status only.
+func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	return p.changeClaim(ctx, "write status of claim", c, func(have *cluster.Claim) {
+		have.ProviderID, have.NodeName, have.ImageID = c.ProviderID, c.NodeName, c.ImageID
+		have.Capacity, have.Allocatable, have.LastPodEvent = c.Capacity, c.Allocatable, c.LastPodEvent
+		var next []cluster.Condition
+		for _, k := range c.Conditions {
+			old := have.Condition(k.Type)
+			if k.Since = old.Since; old.Status != k.Status || !slices.ContainsFunc(have.Conditions, isType(k.Type)) {
+				k.Since = p.w.now
+			}
+			next = append(next, k)
+		}
+		slices.SortFunc(next, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
+		have.Conditions = next
+	})
+}
+
+func isType(kind string) func(cluster.Condition) bool {
+	return func(k cluster.Condition) bool { return k.Type == kind }
+}
+
+func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, edit func(*cluster.Claim)) (cluster.Claim, error) {
+	return do(ctx, p, call, func() (cluster.Claim, error) {
+		have, ok := p.w.claims[c.Name]
+		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
+			return cluster.Claim{}, &ConflictError{"claim " + c.Name}
+		}
+		edit(have)
+		return p.w.stored(have), nil
+	})
+}
+
+// DeleteClaim gives the claim a deletion time.
+func (p *Ports) DeleteClaim(ctx context.Context, c cluster.Claim) error {
+	return try(ctx, p, "delete claim", func() error {
+		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
+			p.w.deleteClaim(have)
+		}
+		return nil
+	})
+}
+
+// ReleaseClaim removes our finalizer.
+func (p *Ports) ReleaseClaim(ctx context.Context, c cluster.Claim) error {
+	return try(ctx, p, "release claim", func() error {
+		if have, ok := p.w.claims[c.Name]; ok && have.UID == c.UID {
+			have.Finalizer = false
+			p.w.stored(have)
+			p.w.collect()
+		}
+		return nil
+	})
+}
+
+// ListClaims lists the claims.
+func (p *Ports) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
+	return do(ctx, p, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
+}
+
+// AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and what it asks for.
+func (w *World) AddClaim(c cluster.Claim) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.UID, c.Class, c.Created = fmt.Sprintf("uid-claim-%d", w.next()), "default", w.now
+	w.claims[c.Name] = &c
+	w.stored(&c)
+}
+
+// Strip takes our finalizer off a claim, as a user might.
+func (w *World) Strip(claim string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.claims[claim].Finalizer = false
+	w.stored(w.claims[claim])
+}
+
+// DeleteClaims deletes every claim as kubectl delete does.
+func (w *World) DeleteClaims() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		w.deleteClaim(w.claims[name])
+	}
+}
+
+func (w *World) deleteClaim(c *cluster.Claim) {
+	if c.Deleting.IsZero() {
+		c.Deleting = w.now
+		w.stored(c)
+	}
+	w.collect()
+}
+
+// collect removes what is being deleted and has no finalizer left, and nodes' pods with them.
+func (w *World) collect() {
+	maps.DeleteFunc(w.claims, func(_ string, c *cluster.Claim) bool { return !c.Deleting.IsZero() && !c.Finalizer })
+	maps.DeleteFunc(w.nodes, func(_ string, n *cluster.Node) bool { return !n.Deleting.IsZero() && !n.Finalizer })
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		pod := w.pods[name]
+		if _, there := w.nodes[pod.NodeName]; pod.NodeName != "" && !there {
+			w.removePod(pod)
+		}
+	}
+}
+
+// stored gives the claim a new version and returns a copy.
+func (w *World) stored(c *cluster.Claim) cluster.Claim {
+	c.Version = fmt.Sprint(w.next())
+	return copyOf(c)
+}
+
+func (w *World) listClaims() []cluster.Claim {
+	var out []cluster.Claim
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		out = append(out, copyOf(w.claims[name]))
+	}
+	return out
+}
+
+func (w *World) next() int {
+	w.made++
+	return w.made
+}
+
+func copyOf(c *cluster.Claim) cluster.Claim {
+	out := *c
+	out.Labels, out.Annotations, out.Conditions = maps.Clone(c.Labels), maps.Clone(c.Annotations), slices.Clone(c.Conditions)
+	return out
+}
+
+func merged(base, top map[string]string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, base)
+	maps.Copy(out, top)
+	return out
+}

@@ -1,0 +1,288 @@
+package fake
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/nodeclaim/launch"
+)
+
+// LaunchInstances starts one instance. A token that was used for the same order gives the first answer again; one that was used for
+// another order finds the claim's instance or is refused.
+func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	type reply struct {
+		instance cluster.Instance
+		marks    []instancetypes.UnavailableOffering
+	}
+	r, err := do(ctx, p, "launch", func() (reply, error) {
+		i, marks, err := p.w.launch(o, token)
+		return reply{i, marks}, err
+	})
+	return r.instance, r.marks, err
+}
+
+// LaunchBatch starts an instance for each claim of a batch, as far as there is capacity, under the rules of Launch.
+func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	var marks []instancetypes.UnavailableOffering
+	got, err := do(ctx, p, "launch batch", func() (got []cluster.Instance, err error) {
+		for n := range o.Count() {
+			one, m, oneErr := p.w.launch(o, fmt.Sprintf("%s#%d", token, n))
+			if _, used := errors.AsType[*launch.TokenUsedError](oneErr); used {
+				return p.w.ofBatch(o.Batch.ID, token)
+			}
+			if marks = append(marks, m...); oneErr != nil {
+				err = oneErr
+				continue
+			}
+			got = append(got, one)
+		}
+		return got, err
+	})
+	return got, marks, err
+}
+
+// ofBatch are the instances that a batch got when it asked for something else.
+func (w *World) ofBatch(id, token string) (out []cluster.Instance, err error) {
+	for _, i := range slices.Sorted(maps.Keys(w.instances)) {
+		if m := w.instances[i]; m.Batch == id && !m.Gone() {
+			out = append(out, m.Instance)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &launch.TokenUsedError{Token: token}
+	}
+	return out, nil
+}
+
+func (w *World) launch(o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	asked := fmt.Sprintf("%+v", o.Offers())
+	if a, known := w.tokens[token]; known {
+		if a.asked != asked {
+			return w.adopt(o, token)
+		}
+		if a.err != nil {
+			return cluster.Instance{}, nil, a.err
+		}
+		return w.instances[a.id].Instance, nil, nil
+	}
+	if w.FailLaunch != nil {
+		if err := w.FailLaunch(o); err != nil {
+			return cluster.Instance{}, nil, err
+		}
+	}
+	var all []launch.Override
+	for _, t := range o.Templates {
+		all = append(all, t.Overrides...)
+	}
+	slices.SortStableFunc(all, func(a, b launch.Override) int { return cmp.Compare(a.Price, b.Price) })
+	var marks []instancetypes.UnavailableOffering
+	for _, v := range all {
+		if w.Refuse != nil && w.Refuse(v.Offer) {
+			marks = append(marks, instancetypes.UnavailableOffering{Offer: v.Offer, Why: "InsufficientInstanceCapacity"})
+			continue
+		}
+		i := w.start(o, v)
+		w.tokens[token] = answer{asked: asked, id: i.ID}
+		return i, marks, nil
+	}
+	err := &instancetypes.NoCapacityError{Marks: marks}
+	w.tokens[token] = answer{asked: asked, err: err}
+	return cluster.Instance{}, nil, err
+}
+
+func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
+		if i := w.instances[id].Instance; i.ClaimUID == o.ClaimUID && i.ClaimUID != "" && !i.Gone() {
+			return i, nil, nil
+		}
+	}
+	return cluster.Instance{}, nil, &launch.TokenUsedError{Token: token}
+}
+
+// start runs an instance. Its user data gives the node what the claim says.
+func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
+	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.next()), State: "pending", Type: v.Type, Zone: v.Zone,
+		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName, ClaimUID: o.ClaimUID, Batch: o.Batch.ID}}
+	m.labels = map[string]string{instancetypes.LabelType: v.Type, instancetypes.LabelZone: v.Zone, instancetypes.LabelCapacityType: v.CapacityType}
+	for _, c := range w.claims {
+		if b, shared := c.Batch(); c.Name != o.ClaimName && (!shared || b.ID != o.Batch.ID) {
+			continue // of a batch any claim says the same
+		}
+		m.labels, m.taints = merged(c.Labels, m.labels), nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
+	}
+	for _, other := range w.instances {
+		if other.ClaimUID == o.ClaimUID && o.ClaimUID != "" && !other.Gone() {
+			w.doubled = append(w.doubled, fmt.Sprintf("%s and %s both run for claim %s", other.ID, m.ID, o.ClaimName))
+		}
+	}
+	w.instances[m.ID] = m
+	return m.Instance
+}
+
+// ListInstances lists the instances that EC2 shows by now, ended ones for an hour.
+func (p *Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
+	return do(ctx, p, "list instances", func() ([]cluster.Instance, error) {
+		var out []cluster.Instance
+		for _, id := range slices.Sorted(maps.Keys(p.w.instances)) {
+			m := p.w.instances[id]
+			if m.State == "terminated" && p.w.now.After(m.ended.Add(time.Hour)) || p.w.now.Before(m.Launched.Add(listLag)) {
+				continue
+			}
+			out = append(out, m.Instance)
+		}
+		return out, nil
+	})
+}
+
+// RemainingReservations tells that nothing is reserved.
+func (p *Ports) RemainingReservations(ctx context.Context, _ []string) (map[string]int64, error) {
+	return do(ctx, p, "describe reservations", func() (map[string]int64, error) { return nil, nil })
+}
+
+// RemainingAddresses tells what the instances that live have left of Free, each having one address.
+func (p *Ports) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
+	return do(ctx, p, "describe subnets", func() (map[string]int64, error) {
+		out := map[string]int64{}
+		for _, id := range subnets {
+			if n, known := p.w.Free[id]; known {
+				out[id] = n
+			}
+		}
+		for _, m := range p.w.instances {
+			if _, known := out[m.SubnetID]; known && !m.Gone() {
+				out[m.SubnetID]--
+			}
+		}
+		return out, nil
+	})
+}
+
+// FindGroup finds no placement group.
+func (p *Ports) FindGroup(ctx context.Context, _ instancetypes.Placement) (*instancetypes.Placement, error) {
+	return do(ctx, p, "describe placement group", func() (*instancetypes.Placement, error) { return nil, nil })
+}
+
+// TerminateInstances ends instances.
+func (p *Ports) TerminateInstances(ctx context.Context, ids []string) error {
+	return try(ctx, p, "terminate", func() error {
+		for _, id := range ids {
+			if p.w.FailEnd != nil {
+				if err := p.w.FailEnd(id); err != nil {
+					return err
+				}
+			}
+			if m, ok := p.w.instances[id]; ok && !m.Gone() {
+				m.State = "shutting-down"
+			}
+		}
+		return nil
+	})
+}
+
+// TagInstance gives an instance the tag Name. It has the others from the launch.
+func (p *Ports) TagInstance(ctx context.Context, id, node, _ string) error {
+	return try(ctx, p, "tag instance", func() error {
+		if m, ok := p.w.instances[id]; ok && m.name == "" {
+			m.name = node
+		}
+		return nil
+	})
+}
+
+// ListStatuses tells of the instances that fail a status check or have something scheduled.
+func (p *Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster.Impairment, changes []cluster.ScheduledChange, err error) {
+	err = try(ctx, p, "describe instance status", func() error {
+		failing, changes = slices.Clone(p.w.impaired), slices.Clone(p.w.changes)
+		failing = slices.DeleteFunc(failing, func(i cluster.Impairment) bool {
+			at, ok := p.w.recovers[i.Instance]
+			return ok && !p.w.now.Before(at)
+		})
+		return nil
+	})
+	return failing, changes, err
+}
+
+// Impair has an instance fail its status check, since now.
+func (w *World) Impair(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.impaired = append(w.impaired, cluster.Impairment{Instance: id, Since: w.now})
+}
+
+// Recover has an instance pass its status checks again, from then on.
+func (w *World) Recover(id string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recovers[id] = at
+}
+
+// Schedule plans a change of an instance in its status, which nothing else announces.
+func (w *World) Schedule(id string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changes = append(w.changes, cluster.ScheduledChange{Instance: id, Code: "instance-retirement", At: at})
+}
+
+// SweepTemplates finds nothing to delete.
+func (p *Ports) SweepTemplates(ctx context.Context, _ time.Duration) (int, error) {
+	return do(ctx, p, "sweep launch templates", func() (int, error) { return 0, nil })
+}
+
+// ReadCatalog gives the catalog.
+func (p *Ports) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
+	c, err = do(ctx, p, "read catalog", func() (instancetypes.Catalog, error) { return p.w.Catalog, nil })
+	return c, "", err
+}
+
+// Waker wakes the function of that name.
+func (p *Ports) Waker(name string) *Waker { return &Waker{p, name} }
+
+// Waker counts how often a function was woken.
+type Waker struct {
+	p    *Ports
+	name string
+}
+
+// Wake counts.
+func (w *Waker) Wake(ctx context.Context) error {
+	return try(ctx, w.p, "wake "+w.name, func() error {
+		w.p.w.wakes[w.name]++
+		return nil
+	})
+}
+
+// Interrupt ends an instance as EC2 does when it takes spot capacity back.
+func (w *World) Interrupt(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.instances[id].State = "shutting-down"
+}
+
+// join makes the node of an instance; the kubelet is not Ready yet.
+func (w *World) join(m *machine) {
+	m.joined = true
+	t := w.types[m.Type]
+	name := "node-" + strings.TrimPrefix(m.ID, "i-")
+	w.nodes[name] = &cluster.Node{Name: name, UID: "uid-" + name, ProviderID: m.ProviderID(), Created: w.now,
+		ReadySince: w.now, Labels: merged(m.labels, map[string]string{"kubernetes.io/hostname": name}), Taints: slices.Clone(m.taints),
+		Capacity: t.Capacity, Allocatable: t.Allocatable}
+}
+
+// boot makes the node of an instance Ready.
+func (w *World) boot(m *machine) {
+	m.booted = true
+	for _, n := range w.nodes {
+		if n.ProviderID == m.ProviderID() {
+			n.Ready, n.ReadySince = true, w.now
+		}
+	}
+}

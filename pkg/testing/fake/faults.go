@@ -1,0 +1,103 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// FaultError is what a call returns that a Fault hits.
+type FaultError struct{ Call string }
+
+// Error names the call.
+func (e *FaultError) Error() string { return e.Call + ": the connection broke" }
+
+// Fault says what goes wrong in one invocation.
+type Fault struct {
+	Call  int  // the call that fails, counted from 1; 0 for none
+	Lost  bool // it is done and only its reply is lost; otherwise it is not done
+	Fatal bool // the invocation dies with it: no later call does anything
+}
+
+// String says the fault in a few words.
+func (f Fault) String() string {
+	when, then := "before", "goes on"
+	if f.Lost {
+		when = "after"
+	}
+	if f.Fatal {
+		then = "dies"
+	}
+	return fmt.Sprintf("call %d fails %s the deed and the invocation %s", f.Call, when, then)
+}
+
+// Ports is the world as one invocation sees it. It implements the ports of control.
+type Ports struct {
+	Before func(call string) // what others do just before a call; nil for nothing. It may use other Ports.
+
+	w     *World
+	fault Fault
+	calls []string
+	dead  bool
+}
+
+// Ports gives an invocation the world, with a fault to come or none.
+func (w *World) Ports(f Fault) *Ports { return &Ports{w: w, fault: f} }
+
+// Calls lists the calls made, in their order.
+func (p *Ports) Calls() []string {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return slices.Clone(p.calls)
+}
+
+// do makes one call: the deed is done with the world locked, unless the fault prevents it.
+func do[T any](ctx context.Context, p *Ports, call string, deed func() (T, error)) (T, error) {
+	if p.Before != nil {
+		p.Before(call)
+	}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	var none T
+	if p.dead {
+		return none, fmt.Errorf("%s: %w", call, context.Canceled)
+	}
+	if err := ctx.Err(); err != nil {
+		return none, fmt.Errorf("%s: %w", call, err)
+	}
+	p.calls = append(p.calls, call)
+	hit := len(p.calls) == p.fault.Call
+	p.dead = hit && p.fault.Fatal
+	if hit && !p.fault.Lost {
+		return none, &FaultError{call}
+	}
+	out, err := deed()
+	if hit {
+		return none, &FaultError{call}
+	}
+	return out, err
+}
+
+// try is do for a call without a result.
+func try(ctx context.Context, p *Ports, call string, deed func() error) error {
+	_, err := do(ctx, p, call, func() (struct{}, error) { return struct{}{}, deed() })
+	return err
+}
+
+// ConflictError says that an object was changed or is gone; nothing was written.
+type ConflictError struct{ What string }
+
+// Error names the object.
+func (e *ConflictError) Error() string { return e.What + " was changed meanwhile" }
+
+// Conflict reports true.
+func (e *ConflictError) Conflict() bool { return true }
+
+// NotFoundError says that an object does not exist.
+type NotFoundError struct{ What string }
+
+// Error names the object.
+func (e *NotFoundError) Error() string { return e.What + " does not exist" }
+
+// NotFound reports true.
+func (e *NotFoundError) NotFound() bool { return true }

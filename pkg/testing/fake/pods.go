@@ -1,0 +1,248 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/requirements"
+	"joiner/pkg/testing/scenario"
+)
+
+// PendingPods lists the pods that need a node.
+func (p *Ports) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
+	return do(ctx, p, "list homeless pods", func() ([]cluster.Pod, error) {
+		return slices.DeleteFunc(p.w.listPods(), func(pod cluster.Pod) bool { return !pod.Provisionable() }), nil
+	})
+}
+
+// StaticPools lists the pools with a fixed number of nodes.
+func (p *Ports) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
+	return do(ctx, p, "list static pools", func() ([]cluster.Pool, error) {
+		return slices.DeleteFunc(slices.Clone(p.w.pools), func(pool cluster.Pool) bool { return !pool.Static }), nil
+	})
+}
+
+// ReadSnapshot reads everything but what AWS knows.
+func (p *Ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return do(ctx, p, "read snapshot", func() (cluster.Snapshot, error) {
+		s := cluster.Snapshot{Now: p.w.now, Pods: p.w.listPods(), Claims: p.w.listClaims(), Pools: slices.Clone(p.w.pools),
+			Classes: slices.Clone(p.w.resolved), Namespaces: []cluster.Namespace{{Name: "default"}}}
+		for _, name := range slices.Sorted(maps.Keys(p.w.nodes)) {
+			s.Nodes = append(s.Nodes, nodeCopy(p.w.nodes[name]))
+		}
+		for _, b := range p.w.budgets {
+			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: "default", Name: b.app, Selector: b.selector,
+				DisruptionsAllowed: max(int32(p.w.available(b)-b.minAvailable), 0)})
+		}
+		return scenario.Unread(s), nil
+	})
+}
+
+// ReadClass reads one class.
+func (p *Ports) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error) {
+	return do(ctx, p, "get class", func() (*awsv1.EC2NodeClass, error) {
+		c, ok := p.w.classes[name]
+		if !ok {
+			return nil, &NotFoundError{"class " + name}
+		}
+		return c.DeepCopy(), nil
+	})
+}
+
+// Wait lets a second go by, in which the world goes on. It ends like a wait in which nothing changed.
+func (p *Ports) Wait(ctx context.Context) error {
+	return try(ctx, p, "wait", func() error {
+		p.w.tick(time.Second)
+		return context.DeadlineExceeded
+	})
+}
+
+// EvictPod ends the pod unless a budget forbids it.
+func (p *Ports) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction, error) {
+	return do(ctx, p, "evict pod", func() (cluster.Eviction, error) {
+		have, ok := p.w.pods[pod.Name]
+		if !ok || have.UID != pod.UID {
+			return cluster.Eviction{Outcome: cluster.Gone}, nil
+		}
+		if have.Terminating() {
+			return cluster.Eviction{Outcome: cluster.Evicted}, nil
+		}
+		for _, b := range p.w.budgets {
+			if b.selector.Matches(have.Labels) && have.Ready && p.w.available(b) <= b.minAvailable {
+				return cluster.Eviction{Outcome: cluster.Refused, Message: "budget " + b.app + " needs " + fmt.Sprint(b.minAvailable)}, nil
+			}
+		}
+		p.w.endPod(have, have.GraceSec)
+		return cluster.Eviction{Outcome: cluster.Evicted}, nil
+	})
+}
+
+// TolerateNomination lets the pod onto a held node.
+func (p *Ports) TolerateNomination(ctx context.Context, pod cluster.Pod, t cluster.Taint) error {
+	return try(ctx, p, "let pod tolerate", func() error {
+		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID && !slices.Contains(have.Holds, t.Value) {
+			have.Holds = append(slices.Clone(have.Holds), t.Value)
+		}
+		return nil
+	})
+}
+
+// DeletePod ends the pod within the grace given.
+func (p *Ports) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
+	return try(ctx, p, "delete pod", func() error {
+		if have, ok := p.w.pods[pod.Name]; ok && have.UID == pod.UID {
+			p.w.endPod(have, graceSec)
+		}
+		return nil
+	})
+}
+
+func (w *World) endPod(pod *cluster.Pod, graceSec int64) {
+	end := w.now.Add(time.Duration(graceSec) * time.Second)
+	if pod.Deleting.IsZero() || end.Before(pod.Deleting) {
+		pod.Deleting = end
+	}
+	pod.Ready = false
+	w.watchBudgets()
+}
+
+func (w *World) listPods() []cluster.Pod {
+	var out []cluster.Pod
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		out = append(out, *w.pods[name])
+	}
+	return out
+}
+
+func (w *World) addPod(app string) {
+	pod := w.apps[app]
+	id := w.next()
+	pod.Name, pod.UID, pod.Created, pod.Phase = fmt.Sprintf("%s-%04d", app, id), fmt.Sprintf("uid-pod-%d", id), w.now, "Pending"
+	w.pods[pod.Name] = &pod
+}
+
+// removePod takes the pod away; its app makes another.
+func (w *World) removePod(pod *cluster.Pod) {
+	delete(w.pods, pod.Name)
+	if _, runs := w.apps[pod.Labels["app"]]; runs {
+		w.addPod(pod.Labels["app"])
+	}
+}
+
+// schedule binds pods as kube-scheduler would: to the first node by name that takes them.
+func (w *World) schedule() {
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		pod := w.pods[name]
+		if pod.NodeName != "" || !pod.Active() {
+			continue
+		}
+		pod.Unscheduled = true
+		for _, n := range slices.Sorted(maps.Keys(w.nodes)) {
+			if w.takes(w.nodes[n], pod) {
+				pod.NodeName, pod.Unscheduled, pod.Phase, pod.Ready, pod.Started = n, false, "Running", true, w.now
+				break
+			}
+		}
+	}
+	w.watchBudgets()
+}
+
+func (w *World) takes(n *cluster.Node, pod *cluster.Pod) bool {
+	hard := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
+		return t.Effect == "PreferNoSchedule" || t.IsNomination() && len(pod.Holds) > 0 && (t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
+	})
+	used := pod.Need
+	for _, other := range w.pods {
+		if other.NodeName == n.Name && !other.Terminal() {
+			used = used.Add(other.Need)
+		}
+	}
+	suits := meetsAny(n, pod.NodeAffinity) && meetsAny(n, pod.VolumeZones)
+	for k, v := range pod.NodeSelector {
+		suits = suits && n.Labels[k] == v
+	}
+	return n.Ready && suits && len(cluster.Untolerated(hard, pod.Tolerations)) == 0 && used.FitsIn(n.Allocatable)
+}
+
+// meetsAny reports whether the node meets one of the terms, if there are any.
+func meetsAny(n *cluster.Node, terms [][]requirements.Requirement) bool {
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(term []requirements.Requirement) bool {
+		return !slices.ContainsFunc(term, func(r requirements.Requirement) bool { return !r.Matches(n.Labels) })
+	})
+}
+
+func (w *World) available(b budget) (n int) {
+	for _, p := range w.pods {
+		if b.selector.Matches(p.Labels) && p.Ready && p.Active() {
+			n++
+		}
+	}
+	return n
+}
+
+// watchBudgets notes the worst availability of each budget from the time on when it was reached first.
+func (w *World) watchBudgets() {
+	for i := range w.budgets {
+		b := &w.budgets[i]
+		n := w.available(*b)
+		if n >= b.minAvailable && b.lowest < 0 || b.lowest > n {
+			b.lowest = n
+		}
+	}
+}
+
+// RecordEvent records an event.
+func (p *Ports) RecordEvent(ctx context.Context, e cluster.Event) error {
+	return try(ctx, p, "write event", func() error {
+		p.w.events = append(p.w.events, e)
+		return nil
+	})
+}
+
+// Acquire takes a lease.
+func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error) {
+	ok, err := do(ctx, p, "acquire lease", func() (bool, error) {
+		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && p.w.now.Before(l.until) {
+			return false, nil
+		}
+		p.w.leases[name] = lease{holder: holder, until: p.w.now.Add(ttl)}
+		return true, nil
+	})
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	release := func(ctx context.Context) error {
+		return try(ctx, p, "release lease", func() error {
+			if p.w.leases[name].holder == holder {
+				delete(p.w.leases, name)
+			}
+			return nil
+		})
+	}
+	return release, true, nil
+}
+
+// ListUnavailable lists what is sold out.
+func (p *Ports) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
+	return do(ctx, p, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
+		return slices.DeleteFunc(slices.Clone(p.w.marks), func(m instancetypes.UnavailableOffering) bool { return !p.w.now.Before(m.Until) }), nil
+	})
+}
+
+// MarkUnavailable marks offers as sold out.
+func (p *Ports) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error {
+	return try(ctx, p, "mark sold out", func() error {
+		for _, m := range marks {
+			m.Until = p.w.now.Add(d)
+			p.w.marks = append(p.w.marks, m)
+		}
+		return nil
+	})
+}

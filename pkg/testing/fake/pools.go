@@ -1,0 +1,69 @@
+package fake
+
+import (
+	"context"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
+)
+
+// CountPool stores what the nodes of the pool have.
+func (p *Ports) CountPool(ctx context.Context, pool string, has resources.List) error {
+	return try(ctx, p, "count pool", func() error {
+		for i := range p.w.pools {
+			if p.w.pools[i].Name == pool {
+				p.w.pools[i].Counted, p.w.pools[i].Uncounted = has, false
+			}
+		}
+		return nil
+	})
+}
+
+// RecordRegistrations notes how registrations went, each claim's once.
+func (p *Ports) RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error {
+	return try(ctx, p, "record registrations", func() error {
+		for _, o := range outcomes {
+			known := func(have cluster.Registration) bool { return have.ClaimUID == o.ClaimUID }
+			if !slices.ContainsFunc(p.w.registrations[pool], known) {
+				p.w.registrations[pool] = append(p.w.registrations[pool], o)
+			}
+		}
+		return nil
+	})
+}
+
+// Registrations are what was recorded about a pool, in the order of recording.
+func (w *World) Registrations(pool string) []cluster.Registration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.registrations[pool])
+}
+
+// Counted is what is stored about the nodes of the one pool.
+func (w *World) Counted() resources.List {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pools[0].Counted
+}
+
+// ListAttachments lists the volumes attached to the nodes.
+func (p *Ports) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
+	return do(ctx, p, "list attachments", func() ([]cluster.Attachment, error) {
+		return slices.DeleteFunc(slices.Clone(p.w.attachments), func(a cluster.Attachment) bool { return !slices.Contains(nodes, a.Node) }), nil
+	})
+}
+
+// Attach attaches a volume to a node, until Detach. claim is that which it is bound to, empty for none.
+func (w *World) Attach(node, volume, claim string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attachments = append(w.attachments, cluster.Attachment{Node: node, Volume: volume, Claim: claim})
+}
+
+// Detach detaches a volume from where it is attached.
+func (w *World) Detach(volume string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attachments = slices.DeleteFunc(w.attachments, func(a cluster.Attachment) bool { return a.Volume == volume })
+}

@@ -1,0 +1,196 @@
+package fake
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+)
+
+// Tick lets time go by: instances boot and end, kubelets end pods, apps make new pods, the scheduler binds them.
+func (w *World) Tick(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for ; d > time.Second; d -= time.Second {
+		w.tick(time.Second)
+	}
+	w.tick(d)
+}
+
+// Skip lets time go by in one go: what would happen in it happens at its end.
+func (w *World) Skip(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.tick(d)
+}
+
+func (w *World) tick(d time.Duration) {
+	w.now = w.now.Add(d)
+	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
+		m := w.instances[id]
+		switch {
+		case m.State == "shutting-down":
+			m.State, m.ended = "terminated", w.now
+			for _, n := range w.nodes {
+				n.Ready = n.Ready && n.ProviderID != m.ProviderID()
+			}
+		case m.State == "pending" && !w.now.Before(m.Launched.Add(bootTime/2)):
+			m.State = "running"
+		case m.State == "running" && !m.joined && !w.now.Before(m.Launched.Add(joinTime)):
+			w.join(m)
+		}
+		if m.joined && !m.booted && m.State == "running" && !w.now.Before(m.Launched.Add(bootTime)) {
+			w.boot(m)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		pod := w.pods[name]
+		n, there := w.nodes[pod.NodeName]
+		if there && !n.Ready {
+			pod.Ready = false
+		}
+		if pod.Terminating() && !w.now.Before(pod.Deleting) && (!there || n.Ready) {
+			w.removePod(pod)
+		}
+	}
+	w.schedule()
+}
+
+// Problems lists what must not be when everything has come to rest: pods without a living home, claims without exactly one
+// living instance of their own or whose labels do not tell of it, instances without a claim, and instances that ever ran side by side for one claim.
+func (w *World) Problems() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	bad := slices.Clone(w.doubled)
+	alive := map[string]string{} // provider id to instance
+	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
+		m := w.instances[id]
+		if m.Gone() {
+			continue
+		}
+		alive[m.ProviderID()] = id
+		owners := 0
+		for _, c := range w.claims {
+			if c.ProviderID == m.ProviderID() {
+				owners++
+			}
+		}
+		if owners != 1 {
+			bad = append(bad, fmt.Sprintf("instance %s has %d claims", id, owners))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
+		if c := w.claims[name]; alive[c.ProviderID] == "" || !c.Deleting.IsZero() {
+			bad = append(bad, fmt.Sprintf("claim %s has no instance that lives, or is being deleted", name))
+		} else if m := w.instances[alive[c.ProviderID]]; c.Labels[instancetypes.LabelType] != m.Type || c.Labels[instancetypes.LabelZone] != m.Zone {
+			bad = append(bad, fmt.Sprintf("claim %s does not say that it is %s in %s", name, m.Type, m.Zone))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.pods)) {
+		n, ok := w.nodes[w.pods[name].NodeName]
+		if !ok || !n.Ready || alive[n.ProviderID] == "" {
+			bad = append(bad, fmt.Sprintf("pod %s has no home", name))
+		}
+	}
+	for _, b := range w.budgets {
+		if b.lowest >= 0 && b.lowest < b.minAvailable {
+			bad = append(bad, fmt.Sprintf("budget %s was broken: %d of %d were available", b.app, b.lowest, b.minAvailable))
+		}
+	}
+	return bad
+}
+
+// Left counts what exists.
+func (w *World) Left() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	alive := 0
+	for _, m := range w.instances {
+		if !m.Gone() {
+			alive++
+		}
+	}
+	return fmt.Sprintf("%d claims, %d nodes, %d instances, %d pods", len(w.claims), len(w.nodes), alive, len(w.pods))
+}
+
+// Started counts the instances that were ever started.
+func (w *World) Started() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.instances)
+}
+
+// Instances lists the instances that live, sorted.
+func (w *World) Instances() []cluster.Instance {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []cluster.Instance
+	for _, id := range slices.Sorted(maps.Keys(w.instances)) {
+		if m := w.instances[id]; !m.Gone() {
+			out = append(out, m.Instance)
+		}
+	}
+	return out
+}
+
+// Claims lists the claims, sorted.
+func (w *World) Claims() []cluster.Claim {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.listClaims()
+}
+
+// Marks lists the offers that were ever marked, in the order of marking.
+func (w *World) Marks() []instancetypes.Offer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []instancetypes.Offer
+	for _, m := range w.marks {
+		out = append(out, m.Offer)
+	}
+	return out
+}
+
+// Events lists the events on objects of a kind as "Reason: message", in their order.
+func (w *World) Events(kind string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, e := range w.events {
+		if e.Kind == kind {
+			out = append(out, e.Reason+": "+e.Message)
+		}
+	}
+	return out
+}
+
+// Woken tells how often a function was woken.
+func (w *World) Woken(name string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wakes[name]
+}
+
+// Nodes names the nodes, sorted.
+func (w *World) Nodes() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(w.nodes)), " ")
+}
+
+// Taints lists a node's taints as kubectl prints them.
+func (w *World) Taints(node string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	if n, ok := w.nodes[node]; ok {
+		for _, t := range n.Taints {
+			out = append(out, t.String())
+		}
+	}
+	return out
+}

@@ -1,0 +1,170 @@
+package plancheck
+
+import (
+	"maps"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+)
+
+// checkMachine checks what concerns one machine and its pods: labels, taints, amounts, host ports and volumes, in every shape that it
+// may take.
+func (t *planCheck) checkMachine(m *machine) {
+	if len(m.came) == 0 {
+		return
+	}
+	mine := func(p *cluster.Pod) bool { return m.own[p.Namespace+"/"+p.Name] } // what the claim may become is no news to them
+	if len(m.shapes) == 0 && (m.launch != nil || !allPods(m.came, mine)) {
+		t.addViolation("%s: nothing that is sold meets its requirements", m.name)
+	}
+	for _, p := range m.came {
+		if x, out := keepsOut(p, m.taints); out {
+			t.addViolation("%s: %s does not tolerate %s", m.name, p.Name, x)
+		}
+	}
+	for _, s := range m.shapes {
+		t.checkRoom(m, s)
+		t.checkPorts(m, s)
+		t.besideGuests(m, s)
+		for _, p := range m.came {
+			if !podSuits(p, s.labels, false) {
+				t.addViolation("%s as %s: its labels keep %s away: %v", m.name, s, p.Name, s.labels)
+			}
+		}
+	}
+	if m.launch != nil {
+		t.checkRequests(m)
+	}
+	t.checkVolumes(m)
+}
+
+func allPods(pods []*cluster.Pod, is func(*cluster.Pod) bool) bool {
+	return !slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return !is(p) })
+}
+
+// allPods are all pods of the machine.
+func (m *machine) allPods() []*cluster.Pod { return slices.Concat(m.there, m.came) }
+
+// daemonPods are the DaemonSets' pods that a machine of the shape gets.
+func (t *planCheck) daemonPods(m *machine, s machineShape) []*cluster.Pod {
+	var out []*cluster.Pod
+	for i := range t.Snapshot.Daemons {
+		d := &t.Snapshot.Daemons[i]
+		if _, refused := keepsOut(d, m.taints); !refused && podSuits(d, s.labels, false) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// checkRoom wants room for the pods, and for the daemons that do not run yet.
+func (t *planCheck) checkRoom(m *machine, s machineShape) {
+	need, missing := resourceAmounts{}, resourceAmounts{}
+	for _, d := range t.daemonPods(m, s) {
+		missing.addAmounts(amountsOf(d.Need), 1)
+	}
+	for _, p := range m.allPods() {
+		need.addAmounts(amountsOf(p.Need), 1)
+		if p.Owner == cluster.OwnerDaemonSet {
+			missing.addAmounts(amountsOf(p.Need), -1)
+		}
+	}
+	for k, v := range missing { // each key on its own
+		need[k] += max(0, v)
+	}
+	if name, ok := need.firstShort(s.room); !ok {
+		t.addViolation("%s as %s: its pods and daemons want %d of %s, there is %d", m.name, s, need[name], name, s.room[name])
+	}
+}
+
+// checkRequests wants a claim to ask for at least what its pods need.
+func (t *planCheck) checkRequests(m *machine) {
+	need := resourceAmounts{}
+	for _, p := range m.came {
+		need.addAmounts(amountsOf(p.Need), 1)
+	}
+	if name, ok := need.firstShort(amountsOf(m.launch.Requests)); !ok {
+		t.addViolation("%s: it asks for less %s than its pods need", m.name, name)
+	}
+}
+
+// checkPorts wants no port twice on one address because of a newcomer.
+func (t *planCheck) checkPorts(m *machine, s machineShape) {
+	type owner struct {
+		pod *cluster.Pod
+		cluster.HostPort
+	}
+	var taken []owner
+	guests := t.daemonPods(m, s)
+	for _, p := range slices.Concat(guests, m.there, m.came) {
+		for _, port := range p.HostPorts {
+			for _, o := range taken {
+				clash := o.Port == port.Port && o.Protocol == port.Protocol && (o.IP == port.IP || anyAddress(o.IP) || anyAddress(port.IP))
+				if clash && o.pod != p && slices.Contains(m.came, p) {
+					t.addViolation("%s: %s and %s want port %s/%d", m.name, o.pod.Name, p.Name, port.Protocol, port.Port)
+				}
+			}
+			taken = append(taken, owner{p, port})
+		}
+	}
+}
+
+// besideGuests wants no newcomer on a machine of which DaemonSets' pods, that come with it, are kept apart by required anti-affinity of either.
+func (t *planCheck) besideGuests(m *machine, s machineShape) {
+	if m.launch == nil {
+		return
+	}
+	for _, d := range t.daemonPods(m, s) {
+		for _, p := range m.came {
+			for _, pair := range [][2]*cluster.Pod{{p, d}, {d, p}} {
+				for _, term := range pair[0].AntiAffinity {
+					if _, has := s.labels[term.Key]; (has || term.Key == labelHost) && t.termSelects(pair[0], term, pair[1]) {
+						t.addViolation("%s as %s: %s must not share a value of %s with %s", m.name, s, pair[0].Name, term.Key, pair[1].Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkVolumes wants no newcomer to need a volume more than can be attached.
+func (t *planCheck) checkVolumes(m *machine) {
+	used := map[string]map[string]bool{}
+	for _, p := range m.allPods() {
+		for _, v := range p.Volumes {
+			if used[v.Driver] == nil {
+				used[v.Driver] = map[string]bool{}
+			}
+			used[v.Driver][v.ID] = true
+		}
+	}
+	for _, p := range m.came {
+		for _, v := range p.Volumes {
+			if most, limited := m.limits[v.Driver]; limited && int64(len(used[v.Driver])) > most {
+				t.addViolation("%s: %d volumes of %s, at most %d can be attached", m.name, len(used[v.Driver]), v.Driver, most)
+			}
+		}
+	}
+}
+
+// labelValues are what the machine may turn out to have for the label, sorted.
+func (m *machine) labelValues(key string) []string {
+	seen := map[string]bool{}
+	for _, s := range m.shapes {
+		if v, ok := s.labels[key]; ok {
+			seen[v] = true
+		} else if key == labelHost {
+			seen[m.name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// singleValue is the only one that the machine can have for the label.
+func (m *machine) singleValue(key string) (string, bool) {
+	all := m.labelValues(key)
+	if len(all) != 1 {
+		return "", false
+	}
+	return all[0], true
+}

@@ -1,0 +1,144 @@
+package plancheck
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+)
+
+// checkPools checks what the plan may take of each pool: limits, minValues, weights, reservations, and the number of new claims.
+func (t *planCheck) checkPools() {
+	used, grew := map[string]resourceAmounts{}, map[string]bool{}
+	reserved, remaining := map[string]int64{}, map[string]int64{}
+	for _, m := range t.machines {
+		if m.pool == "" || t.deletingNodes(m) {
+			continue
+		}
+		if used[m.pool] == nil {
+			used[m.pool] = resourceAmounts{}
+		}
+		most := resourceAmounts{}
+		for _, s := range m.shapes {
+			for k, v := range s.capacity { // each key on its own
+				most[k] = max(most[k], v)
+			}
+			if r := s.offer.Reservation; r != nil {
+				remaining[r.ID] = r.Remaining
+			}
+		}
+		used[m.pool].addAmounts(most, 1)
+		used[m.pool]["nodes"]++
+		if m.launch != nil {
+			grew[m.pool] = true
+			if id := reservationOf(m.launch.Choice); id != "" {
+				reserved[id]++
+			}
+		} else if m.id == "" && len(m.shapes) > 0 && reservationOf(m.shapes[0].offer) != "" && !slices.ContainsFunc(m.shapes, func(s machineShape) bool { return reservationOf(s.offer) == "" }) {
+			reserved[reservationOf(m.shapes[0].offer)]++ // its instance is not taken out of the reservation yet
+		}
+	}
+	for _, p := range t.Snapshot.Pools {
+		for _, name := range p.Limited {
+			if have, most := used[p.Name][name], p.Limits.Get(name); grew[p.Name] && have > most {
+				t.addViolation("pool %s: %d of %s are more than its limit %d", p.Name, have, name, most)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(reserved)) {
+		if reserved[id] > remaining[id] {
+			t.addViolation("reservation %s: %d launches into it, it has room for %d", id, reserved[id], remaining[id])
+		}
+	}
+	t.checkCommitments()
+	if most := t.Snapshot.Rules.MaxClaims; most > 0 && len(t.plan.Launches) > most {
+		t.addViolation("%d new claims, a pass may make %d", len(t.plan.Launches), most)
+	}
+	if b, p := t.plan.LowerBoundUSD, t.plan.TotalPrice(); b > p*(1+1e-9)+1e-12 {
+		t.addViolation("the plan costs %g USD/h, less than its bound %g", p, b)
+	}
+	for _, m := range t.machines {
+		if m.launch != nil {
+			t.checkMinValues(m)
+			t.checkWeights(m)
+		}
+	}
+}
+
+// checkMinValues wants as many distinct values of each key among what a launch may become as the pool's minValues say.
+func (t *planCheck) checkMinValues(m *machine) {
+	pool, _ := t.Snapshot.PoolOf(m.pool)
+	if t.Snapshot.Rules.RelaxMinValues {
+		return
+	}
+	for _, w := range labelRequirements(pool.Requirements.All()) {
+		if got := len(m.labelValues(w.Key)); got < w.MinValues {
+			t.addViolation("%s: %d values of %s, pool %s wants %d", m.name, got, w.Key, pool.Name, w.MinValues)
+		}
+	}
+}
+
+// checkWeights wants no new node in a light pool when every pod on it is free to be in a heavier one. It asks only where nothing but
+// a pod's own needs decides: pods without rules about other pods or preferences, in pools without limits and minValues.
+func (t *planCheck) checkWeights(m *machine) {
+	light, _ := t.Snapshot.PoolOf(m.pool)
+	said := ""
+	for _, p := range m.came {
+		heavy, s, ok := t.heavierPool(light, p)
+		if !ok {
+			return
+		}
+		said = fmt.Sprintf("%s is in pool %s of weight %d, pool %s of weight %d could have it on %s", p.Name, light.Name, light.Weight, heavy.Name, heavy.Weight, s)
+	}
+	if said != "" {
+		t.addViolation("%s: %s", m.name, said)
+	}
+}
+
+// heavierPool finds a pool of more weight that could have the pod on a node of its own.
+func (t *planCheck) heavierPool(light cluster.Pool, p *cluster.Pod) (cluster.Pool, machineShape, bool) {
+	if len(p.Spread)+len(p.Affinity)+len(p.AntiAffinity)+len(p.NodePrefers)+len(p.Prefers)+len(p.Avoids)+len(p.HostPorts) > 0 || t.isShunned(p) {
+		return cluster.Pool{}, machineShape{}, false
+	}
+	for _, heavy := range t.Snapshot.Pools {
+		class, found := t.Snapshot.ClassOf(heavy.Class)
+		usable := heavy.Ready && !heavy.Deleting && !heavy.Static && found && class.Ready && len(heavy.Limited) == 0
+		soft := slices.ContainsFunc(heavy.Taints, func(x cluster.Taint) bool { return x.Effect == "PreferNoSchedule" })
+		if heavy.Weight <= light.Weight || !usable || soft {
+			continue
+		}
+		if s, ok := t.couldHold(heavy, p); ok {
+			return heavy, s, true
+		}
+	}
+	return cluster.Pool{}, machineShape{}, false
+}
+
+// isShunned reports whether the anti-affinity of any pod concerns this one.
+func (t *planCheck) isShunned(p *cluster.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(t.Snapshot.Pods, t.Snapshot.Daemons), func(o cluster.Pod) bool {
+		return slices.ContainsFunc(o.AntiAffinity, func(x cluster.AffinityTerm) bool { return t.termSelects(&o, x, p) })
+	})
+}
+
+func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, bool) {
+	rules := labelRequirements(pool.Requirements.All())
+	if _, refused := keepsOut(p, pool.Taints); refused || slices.ContainsFunc(rules, func(w labelRequirement) bool { return w.MinValues > 0 }) {
+		return machineShape{}, false
+	}
+	m := &machine{pool: pool.Name, taints: pool.Taints}
+	for _, s := range t.possibleShapes(pool, nil, rules, false) {
+		if reservationOf(s.offer) != "" {
+			continue // others may have taken what room it had
+		}
+		need := amountsOf(p.Need)
+		for _, d := range t.daemonPods(m, s) {
+			need.addAmounts(amountsOf(d.Need), 1)
+		}
+		if _, ok := need.firstShort(s.room); ok && podSuits(p, s.labels, false) {
+			return s, true
+		}
+	}
+	return machineShape{}, false
+}

@@ -1,0 +1,137 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/requirements"
+)
+
+// key spells out the short names that scenario files use for the usual label keys.
+func key(short string) string {
+	switch short {
+	case "zone":
+		return "topology.kubernetes.io/zone"
+	case "host":
+		return "kubernetes.io/hostname"
+	case "capacity":
+		return "karpenter.sh/capacity-type"
+	case "arch":
+		return "kubernetes.io/arch"
+	case "os":
+		return "kubernetes.io/os"
+	case "type":
+		return "node.kubernetes.io/instance-type"
+	case "pool":
+		return "karpenter.sh/nodepool"
+	case "category", "family", "cpu", "generation", "tenancy":
+		return "karpenter.k8s.aws/instance-" + short
+	case "partition":
+		return "karpenter.k8s.aws/placement-group-partition"
+	}
+	return short
+}
+
+// requirement reads "zone In a b", optionally followed by "min=2".
+func requirement(text string) (requirements.Requirement, error) {
+	f := strings.Fields(text)
+	if len(f) < 2 {
+		return requirements.Requirement{}, fmt.Errorf("requirement %q: want KEY OPERATOR VALUES", text)
+	}
+	values, least := f[2:], 0
+	if n := len(values); n > 0 && strings.HasPrefix(values[n-1], "min=") {
+		least, _ = strconv.Atoi(strings.TrimPrefix(values[n-1], "min="))
+		values = values[:n-1]
+	}
+	r, err := requirements.NewRequirement(key(f[0]), requirements.Operator(f[1]), values...)
+	r.MinValues = least
+	return r, err
+}
+
+// parseRequirements reads requirements joined by "&".
+func parseRequirements(text string) ([]requirements.Requirement, error) {
+	var out []requirements.Requirement
+	for part := range strings.SplitSeq(text, "&") {
+		r, err := requirement(part)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// taint reads "key=value:Effect" or "key:Effect".
+func taint(text string) cluster.Taint {
+	var t cluster.Taint
+	t.Key, t.Effect, _ = strings.Cut(text, ":")
+	t.Key, t.Value, _ = strings.Cut(t.Key, "=")
+	return t
+}
+
+// toleration reads what taint reads; "key:Effect" tolerates every value, "all" everything.
+func toleration(text string) cluster.Toleration {
+	if text == "all" {
+		return cluster.Toleration{Operator: "Exists"}
+	}
+	t := taint(text)
+	out := cluster.Toleration{Key: t.Key, Value: t.Value, Effect: t.Effect, Operator: "Equal"}
+	if !strings.Contains(text, "=") {
+		out.Operator = "Exists"
+	}
+	return out
+}
+
+// selector reads "app=web tier=db"; no words select everything.
+func selector(words []string) *cluster.Selector {
+	s := &cluster.Selector{}
+	for _, w := range words {
+		k, v, _ := strings.Cut(w, "=")
+		s.Requirements = append(s.Requirements, requirements.Of(k, v))
+	}
+	return s
+}
+
+// term reads "zone app=web" or "zone ns=other app=web", with "ns=*" for every namespace.
+func term(words []string) cluster.AffinityTerm {
+	t := cluster.AffinityTerm{Key: key(words[0])}
+	rest := words[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0], "ns=") {
+		if ns := strings.TrimPrefix(rest[0], "ns="); ns == "*" {
+			t.NamespaceSelector = &cluster.Selector{}
+		} else {
+			t.Namespaces = append(t.Namespaces, ns)
+		}
+		rest = rest[1:]
+	}
+	t.Selector = selector(rest)
+	return t
+}
+
+// spread reads "zone skew=1 min=3 soft ignore-affinity honor-taints app=web".
+func spread(words []string) cluster.Spread {
+	s := cluster.Spread{Key: key(words[0]), MaxSkew: 1}
+	var labels []string
+	for _, w := range words[1:] {
+		k, v, _ := strings.Cut(w, "=")
+		n, _ := strconv.Atoi(v)
+		switch k {
+		case "skew":
+			s.MaxSkew = int32(n)
+		case "min":
+			s.MinDomains = int32(n)
+		case "soft":
+			s.Soft = true
+		case "ignore-affinity":
+			s.IgnoreNodeAffinity = true
+		case "honor-taints":
+			s.HonorTaints = true
+		default:
+			labels = append(labels, w)
+		}
+	}
+	s.Selector = selector(labels)
+	return s
+}

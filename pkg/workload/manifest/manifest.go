@@ -1,0 +1,225 @@
+// Package manifest reads Kubernetes manifests for people: streams of YAML documents, JSON, and Lists, packed or not.
+//
+// It knows where every field stands, so that a complaint names file, line, object and field and says what to do. It refuses to know
+// what the objects mean and how files are opened. Limits: 512 MiB of JSON, 64 MiB of YAML and 100,000 objects in one file.
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// MostBytes bounds a file, unpacked.
+	MostBytes = 512 << 20
+	// mostYAML bounds what is not JSON, which takes a hundred times its size in memory while it is read.
+	mostYAML = 64 << 20
+	// mostObjects bounds the objects of one file.
+	mostObjects = 100_000
+	// mostComplaints is how many broken documents of one file are named.
+	mostComplaints = 10
+)
+
+// Document is one object of a file.
+type Document struct {
+	File       string
+	APIVersion string
+	Kind       string
+	Namespace  string // as written; empty for none
+	Name       string
+	Body       []byte // JSON
+
+	start  int    // line of the file on which text begins, from 1
+	text   []byte // of the YAML or JSON document that holds the object
+	within string // path of the object in its document, for items of a List
+}
+
+// Error is a complaint about one place of a file.
+type Error struct {
+	File   string
+	Line   int    // from 1; 0 when it is not known
+	Object string // kind and name, as far as they are known
+	Field  string // path such as spec.limits.cpu; empty for the whole object
+	Why    string // what is wrong and what to do
+}
+
+// Error is the complaint in one line: file:line: object: field: why.
+func (e *Error) Error() string {
+	at := e.File
+	if e.Line > 0 {
+		at += ":" + strconv.Itoa(e.Line)
+	}
+	for _, part := range []string{e.Object, e.Field, e.Why} {
+		if part != "" {
+			at += ": " + part
+		}
+	}
+	return at
+}
+
+// ParseManifests reads every object of a file, items of Lists on their own. Documents without content are left out. The error joins an
+// *Error for each of the first broken documents; nothing is returned with it.
+func ParseManifests(file string, data []byte) ([]Document, error) {
+	text, err := Gunzip(data)
+	if err != nil {
+		return nil, &Error{File: file, Why: err.Error()}
+	}
+	var out []Document
+	var problems []error
+	for _, p := range splitStream(text) {
+		docs, err := p.partObjects(file)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		out = append(out, docs...)
+		if len(problems) == mostComplaints {
+			break
+		}
+		if len(out) > mostObjects {
+			return nil, &Error{File: file, Why: fmt.Sprintf("it holds more than %d objects; split it", mostObjects)}
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// streamPart is one document of a stream with the line that it begins on.
+type streamPart struct {
+	line int
+	text []byte
+}
+
+// splitStream splits a YAML stream at its separators.
+func splitStream(text []byte) []streamPart {
+	var out []streamPart
+	now, line := streamPart{line: 1}, 0
+	for l := range bytes.Lines(text) {
+		line++
+		if rest, cut := bytes.CutPrefix(l, []byte("---")); cut && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
+			out = append(out, now)
+			now = streamPart{line: line + 1}
+			if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '#' { // a document may begin behind the dashes
+				now = streamPart{line: line, text: append([]byte("   "), l[3:]...)}
+			}
+			continue
+		}
+		now.text = append(now.text, l...)
+	}
+	return append(out, now)
+}
+
+// partObjects are those of one document.
+func (p streamPart) partObjects(file string) ([]Document, error) {
+	body, err := p.asJSON()
+	if err != nil {
+		err.File = file
+		return nil, err
+	}
+	if string(body) == "null" {
+		return nil, nil
+	}
+	d := Document{File: file, start: p.line, text: p.text, Body: body}
+	if body[0] != '{' {
+		return nil, d.Errorf("", "it is no object: want apiVersion, kind and so on")
+	}
+	return d.flattenList()
+}
+
+// asJSON is the document as JSON. JSON itself is left alone, which is much faster than taking it for YAML.
+func (p streamPart) asJSON() ([]byte, *Error) {
+	text := bytes.TrimSpace(p.text)
+	if bytes.HasPrefix(text, []byte("{")) && json.Valid(text) {
+		return text, nil
+	}
+	if len(text) > mostYAML {
+		return nil, &Error{Line: p.line, Why: fmt.Sprintf("neither JSON nor less than %d MiB of YAML; convert it to JSON or split it", mostYAML>>20)}
+	}
+	out, err := yaml.YAMLToJSONStrict(p.text)
+	if err != nil {
+		line, why := yamlError(err)
+		if line == 0 {
+			return nil, &Error{Line: p.line, Why: "neither JSON nor YAML: " + why}
+		}
+		return nil, &Error{Line: p.line + line - 1, Why: "neither JSON nor YAML: " + why}
+	}
+	return out, nil
+}
+
+// yamlError takes the line, counted within the document, out of the words of the YAML library.
+func yamlError(err error) (line int, why string) {
+	why = strings.TrimPrefix(err.Error(), "yaml: ")
+	why = strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(why, "unmarshal errors:")), "yaml: ")
+	m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(why)
+	if m == nil {
+		return 0, why
+	}
+	line, _ = strconv.Atoi(m[1]) // digits
+	return line, strings.TrimPrefix(why, m[0])
+}
+
+// flattenList reads the head of the object, and of a List the items instead.
+func (d Document) flattenList() ([]Document, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name         string `json:"name"`
+			GenerateName string `json:"generateName"`
+			Namespace    string `json:"namespace"`
+		} `json:"metadata"`
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(d.Body, &head); err != nil {
+		return nil, d.decodingError(err, nil)
+	}
+	d.APIVersion, d.Kind = head.APIVersion, head.Kind
+	if head.Items == nil || !strings.HasSuffix(head.Kind, "List") {
+		d.Namespace, d.Name = head.Metadata.Namespace, head.Metadata.Name
+		if d.Name == "" {
+			d.Name = strings.TrimSuffix(head.Metadata.GenerateName, "-")
+		}
+		return []Document{d}, nil
+	}
+	var out []Document
+	for i, item := range head.Items {
+		one := Document{File: d.File, start: d.start, text: d.text, Body: item, within: pathText(d.within, fmt.Sprintf("items[%d]", i))}
+		docs, err := one.flattenList()
+		if err != nil {
+			return nil, err
+		}
+		for j := range docs { // the items of a typed list need not repeat its kind
+			if docs[j].Kind == "" && head.Kind != "List" {
+				docs[j].Kind, docs[j].APIVersion = strings.TrimSuffix(head.Kind, "List"), head.APIVersion
+			}
+		}
+		out = append(out, docs...)
+	}
+	return out, nil
+}
+
+// Object names the document's object: kind and name.
+func (d Document) Object() string { return strings.TrimSpace(d.Kind + " " + d.Name) }
+
+// Errorf is a complaint about a field of the object, or about all of it if the field is empty.
+func (d Document) Errorf(field, format string, args ...any) *Error {
+	return &Error{File: d.File, Line: d.Line(field), Object: d.Object(), Field: field, Why: fmt.Sprintf(format, args...)}
+}
+
+func pathText(a, b string) string {
+	switch {
+	case a == "":
+		return b
+	case b == "" || strings.HasPrefix(b, "["):
+		return a + b
+	}
+	return a + "." + b
+}
