@@ -273,13 +273,13 @@ local: build $(BIN)/joiner-plane .local/cdk.out/manifest.json
 $(BIN)/joiner-plane: $(LOCAL_SOURCES)
 	@mkdir -p $(@D)
 	$(STEP) 'compile the Kubernetes control plane' '20 s, 5 to 8 minutes the first time' \
-		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '$(PLANE_LDFLAGS)' -o $@ ./plane
+		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '$(PLANE_LDFLAGS)' -o $@ ./controlplane
 	@touch $@
 
 $(BIN)/joiner-local: $(LOCAL_SOURCES)
 	@mkdir -p $(@D)
 	$(STEP) 'build the local environment' '10 s, 3 minutes the first time' \
-		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '-s -w' -o $@ ./run
+		env $(LOCAL_FLAGS) go -C infra/local build -ldflags '-s -w' -o $@ ./demo
 	@touch $@
 
 $(CDK): infra/package.json infra/package-lock.json

@@ -4,7 +4,7 @@
 // from their Go modules, on loopback ports, with certificates it makes itself and RBAC on. It refuses to know
 // anything of AWS or of Joiner: bearer tokens are judged by the webhook it is given, nodes are made by others.
 // Its data is disposable: every start is an empty cluster, and it ends without saving anything.
-package controlplane
+package main
 
 import (
 	"context"

@@ -1,0 +1,2 @@
+// Package kube tests pkg/providers/kube against a real API server.
+package kube
