@@ -33,7 +33,7 @@ type convertFlags struct {
 func convertCommand(sc terminalOutput) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
-		Use: "convert -f FILE...", Short: "Convert manifests of older Karpenters to today's", Long: convertHelp,
+		Use: "convert -f FILE...", Short: "Convert manifests of older Karpenter versions to the current API", Long: convertHelp,
 		Example: "  joiner convert -f provisioners.yaml --cluster prod > nodepools.yaml\n  kubectl get provisioners,awsnodetemplates -o yaml | joiner convert -f - | kubectl apply -f -",
 		Args:    noArgs("files are given with -f"),
 		RunE:    func(*cobra.Command, []string) error { return runConvert(f, sc) },

@@ -38,7 +38,7 @@ Exit code 0: no problem. 3: there is one. Warnings alone leave it 0.`
 func doctorCommand(sc terminalOutput) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Look for what is amiss in cluster and account, and say how to mend it", Long: doctorHelp, Args: noArgs("see --help"),
+		Use: "doctor", Short: "Check the cluster and the AWS account for problems and suggest fixes", Long: doctorHelp, Args: noArgs("see --help"),
 		Example: "  joiner doctor\n  joiner doctor --cluster prod --all",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), f, sc) },
 	}

@@ -30,7 +30,7 @@ type explainFlags struct {
 func explainCommand(sc terminalOutput) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use: "explain pod|node|nodepool NAME", Short: "Say why a pod, a node or a NodePool is as it is", Long: explainHelp,
+		Use: "explain pod|node|nodepool NAME", Short: "Explain the state of a pod, a node or a NodePool", Long: explainHelp,
 		Example:   "  joiner explain pod web-5d9c -n shop\n  joiner explain node ip-10-0-1-2.ec2.internal --since 24h --catalog-bucket BUCKET\n  joiner explain nodepool general",
 		ValidArgs: []string{"pod", "node", "nodepool"},
 		RunE:      func(cmd *cobra.Command, args []string) error { return runExplain(cmd.Context(), f, args, sc) },

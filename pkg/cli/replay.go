@@ -14,7 +14,7 @@ import (
 	"joiner/pkg/decisionlog"
 )
 
-const replayHelp = `Decide stored passes anew and say whether the plan is the same, byte for byte.
+const replayHelp = `Re-run stored decisions and say whether the plan is the same, byte for byte.
 
 With decisionLog: store the functions keep every pass with a decision whole in the stack's bucket; the log line names it as snapshot. FILE is
 such an object. Another version of this program may decide otherwise: then the difference is printed.
@@ -29,7 +29,7 @@ type replayFlags struct {
 func replayCommand(sc terminalOutput) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
-		Use: "replay [FILE]...", Short: "Decide stored passes anew", Long: replayHelp,
+		Use: "replay [FILE]...", Short: "Re-run stored decisions and compare the plans", Long: replayHelp,
 		Example: "  joiner replay 20261122T010203.456Z-provision-0a1b2c3d.json.gz\n  joiner replay --since 2h --catalog-bucket BUCKET",
 		RunE:    func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), f, args, sc) },
 	}

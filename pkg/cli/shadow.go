@@ -28,7 +28,7 @@ type shadowFlags struct {
 func shadowCommand(sc terminalOutput) *cobra.Command {
 	var f shadowFlags
 	cmd := &cobra.Command{
-		Use: "shadow", Short: "What Joiner would have done beside another autoscaler", Long: shadowHelp,
+		Use: "shadow", Short: "Compare logged decisions with another autoscaler", Long: shadowHelp,
 		Example: "  joiner shadow --since 24h --catalog-bucket BUCKET\n  aws logs tail /aws/lambda/joiner-demo-provision --since 24h | joiner shadow -f -",
 		Args:    noArgs("log files are given with -f"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runShadow(cmd.Context(), f, sc) },

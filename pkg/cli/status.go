@@ -38,7 +38,7 @@ take them; and the pods that wait for a node, with what becomes of them. Prices 
 func statusCommand(sc terminalOutput) *cobra.Command {
 	var f statusFlags
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show nodes, how full they are, what they cost, and pods that wait", Long: statusHelp, Args: noArgs("see --help"),
+		Use: "status", Short: "Show nodes, their utilization and cost, and pending pods", Long: statusHelp, Args: noArgs("see --help"),
 		Example: "  joiner status\n  joiner status --watch\n  joiner status --html cluster.html --catalog-bucket joiner-prod-catalog",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f, sc) },
 	}
