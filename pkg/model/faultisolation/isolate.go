@@ -40,13 +40,13 @@ func Decide[T any](s cluster.Snapshot, known []cluster.Aside, d Decision[T]) Dec
 			return Decided[T]{Out: out}
 		}
 	}
-	x.inv, x.known = take(s, d.Claims), known
-	x.run()
-	return x.decided()
+	x.inv, x.known = takeInventory(s, d.Claims), known
+	x.isolateCulprits()
+	return x.result()
 }
 
-// decided is what the search came to.
-func (x *search[T]) decided() Decided[T] {
+// result is what the search came to.
+func (x *search[T]) result() Decided[T] {
 	out := Decided[T]{Out: x.best, Failed: !x.works, Faults: x.faults}
 	for _, a := range x.known {
 		if x.now.Before(a.Until) { // also if it is not there now
@@ -59,9 +59,9 @@ func (x *search[T]) decided() Decided[T] {
 	for _, p := range x.found {
 		out.Aside = append(out.Aside, p.Aside)
 	}
-	slices.SortFunc(out.Aside, func(a, b cluster.Aside) int { return strings.Compare(key(a), key(b)) })
+	slices.SortFunc(out.Aside, func(a, b cluster.Aside) int { return strings.Compare(asideKey(a), asideKey(b)) })
 	if x.works {
-		out.Pods, out.Pools = homeless(x.inv, out.Aside)
+		out.Pods, out.Pools = unplacedBy(x.inv, out.Aside)
 		return out
 	}
 	var all []cluster.Aside
@@ -69,7 +69,7 @@ func (x *search[T]) decided() Decided[T] {
 		p.Why = x.failed.Why
 		all = append(all, p.Aside)
 	}
-	out.Pods, _ = homeless(x.inv, all)
+	out.Pods, _ = unplacedBy(x.inv, all)
 	return out
 }
 
@@ -99,12 +99,12 @@ type search[T any] struct {
 	settled  bool        // and it has found what else fails
 }
 
-// run takes the decision without what is known, and without what is found besides.
-func (x *search[T]) run() {
+// isolateCulprits takes the decision without what is known, and without what is found besides.
+func (x *search[T]) isolateCulprits() {
 	x.out = map[*part]bool{}
 	var again []*part
 	for _, a := range x.known {
-		p := x.inv.find(a)
+		p := x.inv.findPart(a)
 		switch {
 		case p == nil: // it is gone
 		case x.now.Before(a.Until):
@@ -115,17 +115,17 @@ func (x *search[T]) run() {
 			again = append(again, p)
 		}
 	}
-	x.leave(again...)
-	sift := x.advance
-	if x.failed != nil || !x.try() {
+	x.leaveOut(again...)
+	sift := x.readmitParts
+	if x.failed != nil || !x.decidesOn() {
 		for _, g := range x.inv.groups {
-			x.leave(g...)
+			x.leaveOut(g...)
 		}
-		if !x.try() {
+		if !x.decidesOn() {
 			x.faults = []plan.Fault{{Why: x.failed.Why, Stack: x.failed.Stack}}
 			return
 		}
-		sift = func(parts []*part) { x.sift(parts, nil) }
+		sift = func(parts []*part) { x.bisect(parts, nil) }
 	}
 	for i := range x.inv.groups {
 		x.takeIn(i, sift)
@@ -135,12 +135,12 @@ func (x *search[T]) run() {
 
 // takeIn takes in what can be of one group. Where several of it fail, it may be a part of an earlier group that all of them need.
 func (x *search[T]) takeIn(i int, sift func([]*part)) {
-	parts := slices.DeleteFunc(x.open(i), func(p *part) bool { return !x.out[p] })
+	parts := slices.DeleteFunc(x.candidateParts(i), func(p *part) bool { return !x.out[p] })
 	before := len(x.found)
 	x.failures, x.settled = 0, false
 	x.second = func() bool {
 		for j := range i {
-			if x.instead(x.open(j), parts) {
+			if x.blameInstead(x.candidateParts(j), parts) {
 				return true
 			}
 		}
@@ -153,25 +153,25 @@ func (x *search[T]) takeIn(i int, sift func([]*part)) {
 	}
 	x.second = nil
 	if one := slices.Clone(x.found[before:]); !x.settled && len(one) == 1 && one[0].Kind == cluster.WaitingPods && len(x.inv.s.Pools) > 1 {
-		x.instead(x.inv.pools(one[0].Name), one) // nodes of other pools may do
+		x.blameInstead(x.inv.poolParts(one[0].Name), one) // nodes of other pools may do
 	}
 }
 
-// open are the parts of a group that are not left out anyhow.
-func (x *search[T]) open(i int) []*part {
+// candidateParts are the parts of a group that are not left out anyhow.
+func (x *search[T]) candidateParts(i int) []*part {
 	return slices.DeleteFunc(slices.Clone(x.inv.groups[i]), func(p *part) bool { return slices.Contains(x.fixed, p) })
 }
 
-// instead leaves out one of the parts in the place of the others, if that does, and reports whether it has.
-func (x *search[T]) instead(parts, others []*part) bool {
+// blameInstead leaves out one of the parts in the place of the others, if that does, and reports whether it has.
+func (x *search[T]) blameInstead(parts, others []*part) bool {
 	was, most := *x, x.d.Tries
 	x.out, x.found, x.faults = maps.Clone(x.out), slices.Clone(x.found), slices.Clone(x.faults)
 	x.second, x.settled, x.d.Tries = nil, false, min(most, x.tries+mostInstead)
 	ok := false
 	if x.tries < x.d.Tries && len(parts) > 0 {
-		x.leave(parts...)
-		if x.try(others...) {
-			x.sift(parts, nil)
+		x.leaveOut(parts...)
+		if x.decidesOn(others...) {
+			x.bisect(parts, nil)
 			blamed := x.found[len(was.found):]
 			ok = len(parts) > 1 && (len(blamed) == 0 || len(blamed) == 1 && x.now.Before(blamed[0].Until))
 		}
@@ -190,76 +190,76 @@ func (x *search[T]) instead(parts, others []*part) bool {
 	return true
 }
 
-// advance takes in parts of which most are without fault, and some were left out untried: ever more of them together, so that what is found of
+// readmitParts takes in parts of which most are without fault, and some were left out untried: ever more of them together, so that what is found of
 // them is never found again.
-func (x *search[T]) advance(parts []*part) {
+func (x *search[T]) readmitParts(parts []*part) {
 	for n := 1; len(parts) > 0 && !x.settled; {
 		if n = min(n, len(parts)); x.tries >= x.d.Tries {
 			n = len(parts)
 		}
 		now := parts[:n]
-		if parts, n = parts[n:], 1; x.sift(now, nil) {
+		if parts, n = parts[n:], 1; x.bisect(now, nil) {
 			n = 2 * len(now)
 		}
 	}
 }
 
-// singleOut takes in all of the parts but as few as it takes. Unlike sift it does not conclude that of two that fail together it is the later
+// singleOut takes in all of the parts but as few as it takes. Unlike bisect it does not conclude that of two that fail together it is the later
 // one: whether a decision comes to think of a part depends on which others there are.
 func (x *search[T]) singleOut(parts []*part) {
 	for len(parts) > 0 && !x.settled {
 		if x.tries >= x.d.Tries {
-			x.postpone(parts)
+			x.postponeParts(parts)
 			return
 		}
-		if x.try(parts...) {
+		if x.decidesOn(parts...) {
 			return
 		}
 		why := x.failed
-		few := x.dispensable(parts, parts)
+		few := x.findDispensable(parts, parts)
 		switch {
-		case len(few) < len(parts) && x.try(except(parts, few)...):
+		case len(few) < len(parts) && x.decidesOn(partsExcept(parts, few)...):
 			if len(few) > 1 { // the tries are used up
-				x.postpone(few)
+				x.postponeParts(few)
 			} else {
-				x.blame(few[0], why)
+				x.recordCulprit(few[0], why)
 			}
 			return
 		case len(few) == len(parts) && len(parts) > 1:
-			if few, why = x.smallest(parts, why); len(few) == len(parts) { // no try was left
-				x.postpone(parts)
+			if few, why = x.smallestFailing(parts, why); len(few) == len(parts) { // no try was left
+				x.postponeParts(parts)
 				return
 			}
 		}
 		for _, p := range few {
-			x.blame(p, why)
+			x.recordCulprit(p, why)
 		}
-		parts = except(parts, few)
+		parts = partsExcept(parts, few)
 	}
 }
 
-// dispensable is the one of few without which the parts do not fail, as few as were found where the tries are used up, and all of few where it
+// findDispensable is the one of few without which the parts do not fail, as few as were found where the tries are used up, and all of few where it
 // takes several.
-func (x *search[T]) dispensable(parts, few []*part) []*part {
+func (x *search[T]) findDispensable(parts, few []*part) []*part {
 	for _, half := range [][]*part{few[:len(few)/2], few[len(few)/2:]} {
-		if len(few) == 1 || x.tries >= x.d.Tries || x.probe(except(parts, half)) != nil {
+		if len(few) == 1 || x.tries >= x.d.Tries || x.tryWithout(partsExcept(parts, half)) != nil {
 			continue
 		}
-		if less := x.dispensable(parts, half); len(less) == 1 || x.tries >= x.d.Tries {
+		if less := x.findDispensable(parts, half); len(less) == 1 || x.tries >= x.d.Tries {
 			return less
 		}
 	}
 	return few
 }
 
-// smallest is a part that fails by itself, with its failure, or the last of those that fail only together. Where the tries are used up it is as
+// smallestFailing is a part that fails by itself, with its failure, or the last of those that fail only together. Where the tries are used up it is as
 // few as were found.
-func (x *search[T]) smallest(few []*part, why *Panic) ([]*part, *Panic) {
+func (x *search[T]) smallestFailing(few []*part, why *Panic) ([]*part, *Panic) {
 	for len(few) > 1 && x.tries < x.d.Tries {
 		half := len(few) / 2
-		if failed := x.probe(few[:half]); failed != nil {
+		if failed := x.tryWithout(few[:half]); failed != nil {
 			few, why = few[:half], failed
-		} else if failed := x.probe(few[half:]); failed != nil {
+		} else if failed := x.tryWithout(few[half:]); failed != nil {
 			few, why = few[half:], failed
 		} else if x.tries < x.d.Tries {
 			return few[len(few)-1:], why
@@ -268,77 +268,77 @@ func (x *search[T]) smallest(few []*part, why *Panic) ([]*part, *Panic) {
 	return few, why
 }
 
-func except(parts, some []*part) []*part {
+func partsExcept(parts, some []*part) []*part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return slices.Contains(some, p) })
 }
 
-// probe is the failure of the decision with the parts, nil if there is none or no try is left. Nothing is taken in.
-func (x *search[T]) probe(parts []*part) *Panic {
+// tryWithout is the failure of the decision with the parts, nil if there is none or no try is left. Nothing is taken in.
+func (x *search[T]) tryWithout(parts []*part) *Panic {
 	if x.tries >= x.d.Tries {
 		return nil
 	}
 	best, failed := x.best, x.failed
-	if x.try(parts...) {
-		x.leave(parts...)
+	if x.decidesOn(parts...) {
+		x.leaveOut(parts...)
 		x.best, x.failed = best, failed
 		return nil
 	}
 	return x.failed
 }
 
-// postpone leaves the parts out until the next decision.
-func (x *search[T]) postpone(parts []*part) {
+// postponeParts leaves the parts out until the next decision.
+func (x *search[T]) postponeParts(parts []*part) {
 	for _, p := range parts {
 		p.Until, p.Why = x.now, cmp.Or(p.Why, unclear)
 	}
 	x.found = append(x.found, parts...)
 }
 
-func (x *search[T]) leave(parts ...*part) {
+func (x *search[T]) leaveOut(parts ...*part) {
 	for _, p := range parts {
 		x.out[p] = true
 	}
 }
 
-// try takes the decision with the parts. If that works they are in from now on.
-func (x *search[T]) try(with ...*part) bool {
+// decidesOn takes the decision with the parts. If that works they are in from now on.
+func (x *search[T]) decidesOn(with ...*part) bool {
 	x.tries++
 	for _, p := range with {
 		delete(x.out, p)
 	}
 	left := slices.AppendSeq(slices.Clone(x.fixed), maps.Keys(x.out))
-	slices.SortFunc(left, func(a, b *part) int { return strings.Compare(key(a.Aside), key(b.Aside)) })
+	slices.SortFunc(left, func(a, b *part) int { return strings.Compare(asideKey(a.Aside), asideKey(b.Aside)) })
 	var out T
-	if x.failed = Catch(func() { out = x.d.Take(x.inv.without(left)) }); x.failed == nil {
+	if x.failed = Catch(func() { out = x.d.Take(x.inv.snapshotWithout(left)) }); x.failed == nil {
 		x.best, x.works = out, true
 		return true
 	}
-	x.leave(with...)
+	x.leaveOut(with...)
 	return false
 }
 
-// sift takes in as many of the parts as the decision does not fail about, and reports whether those are all. why is the failure that is known
+// bisect takes in as many of the parts as the decision does not fail about, and reports whether those are all. why is the failure that is known
 // to come from them, nil if none is. What the tries do not suffice for stays out until the next decision.
-func (x *search[T]) sift(parts []*part, why *Panic) bool {
+func (x *search[T]) bisect(parts []*part, why *Panic) bool {
 	switch {
 	case len(parts) == 0:
 		return true
 	case why == nil && x.tries >= x.d.Tries:
-		x.postpone(parts)
+		x.postponeParts(parts)
 		return false
-	case why == nil && x.try(parts...):
+	case why == nil && x.decidesOn(parts...):
 		return true
 	}
 	if why = cmp.Or(why, x.failed); len(parts) == 1 {
-		x.blame(parts[0], why)
+		x.recordCulprit(parts[0], why)
 		return false
 	}
 	half := len(parts) / 2
-	if !x.sift(parts[:half], nil) {
+	if !x.bisect(parts[:half], nil) {
 		why = nil // the rest may be without fault
 	}
 	if !x.settled {
-		x.sift(parts[half:], why)
+		x.bisect(parts[half:], why)
 	}
 	return false
 }
@@ -346,11 +346,11 @@ func (x *search[T]) sift(parts []*part, why *Panic) bool {
 // unclear is why a part is left out that was not tried yet.
 const unclear = "it or another part of the cluster makes decisions fail; which is found out soon"
 
-// blame leaves out the part.
-func (x *search[T]) blame(p *part, why *Panic) {
+// recordCulprit leaves out the part.
+func (x *search[T]) recordCulprit(p *part, why *Panic) {
 	p.Until, p.Why = x.now.Add(asideFor), why.Why
 	x.found = append(x.found, p)
-	x.faults = append(x.faults, plan.Fault{Kind: p.Kind, Name: p.Name, Pods: x.inv.concerned(p.Aside), Why: why.Why, Stack: why.Stack})
+	x.faults = append(x.faults, plan.Fault{Kind: p.Kind, Name: p.Name, Pods: x.inv.concernedPods(p.Aside), Why: why.Why, Stack: why.Stack})
 	if x.failures++; x.failures == 2 && x.second != nil {
 		x.settled = x.second()
 	}

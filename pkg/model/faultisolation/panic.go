@@ -25,15 +25,15 @@ func (p *Panic) Error() string { return "panic: " + p.Why }
 func Catch(do func()) (caught *Panic) {
 	defer func() {
 		if said := recover(); said != nil {
-			caught = &Panic{Why: firstLine(fmt.Sprint(said)), Stack: stack()}
+			caught = &Panic{Why: firstLine(fmt.Sprint(said)), Stack: callStack()}
 		}
 	}()
 	do()
 	return nil
 }
 
-// stack is that of the panic from which a deferred function is called.
-func stack() (out []string) {
+// callStack is that of the panic from which a deferred function is called.
+func callStack() (out []string) {
 	counters := make([]uintptr, 4*mostFrames)
 	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters)])
 	for more := true; more && len(out) < mostFrames; {

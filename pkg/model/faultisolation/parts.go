@@ -27,8 +27,8 @@ type part struct {
 // group is parts of one kind. A decision that fails with parts of a later group and not without them is more likely to fail about those.
 type group []*part
 
-// key tells parts apart.
-func key(a cluster.Aside) string { return string(a.Kind) + "\x00" + a.Name + "\x00" + a.For }
+// asideKey tells parts apart.
+func asideKey(a cluster.Aside) string { return string(a.Kind) + "\x00" + a.Name + "\x00" + a.For }
 
 // inventory is a snapshot with what can be left out of it.
 type inventory struct {
@@ -37,41 +37,41 @@ type inventory struct {
 	byKey  map[string]*part
 }
 
-// take finds the parts of the snapshot. Those of a kind are in the order in which they came, so that the later of two that fail together is
+// takeInventory finds the parts of the snapshot. Those of a kind are in the order in which they came, so that the later of two that fail together is
 // left out; pools and what has no time are in the order of their names.
-func take(s cluster.Snapshot, claims bool) *inventory {
+func takeInventory(s cluster.Snapshot, claims bool) *inventory {
 	inv := &inventory{s: s, byKey: map[string]*part{}}
 	rest := group{}
 	for i, d := range s.Daemons {
-		rest = append(rest, named(cluster.DaemonPods, d.Key(), i))
+		rest = append(rest, newPart(cluster.DaemonPods, d.Key(), i))
 	}
 	for i, o := range s.Overlays {
-		rest = append(rest, named(cluster.OverlayPart, o.Name, i))
+		rest = append(rest, newPart(cluster.OverlayPart, o.Name, i))
 	}
 	var list group
 	for i, c := range s.Claims {
 		if claims {
-			list = append(list, named(cluster.ClaimPart, c.Name, i))
+			list = append(list, newPart(cluster.ClaimPart, c.Name, i))
 		}
 	}
-	waiting, running := inv.pods()
-	for _, g := range []group{running, byName(rest), inv.pools(""), waiting, byName(list)} {
+	waiting, running := inv.podParts()
+	for _, g := range []group{running, byName(rest), inv.poolParts(""), waiting, byName(list)} {
 		if len(g) > 0 {
 			inv.groups = append(inv.groups, g)
 		}
 		for _, p := range g {
-			inv.byKey[key(p.Aside)] = p
+			inv.byKey[asideKey(p.Aside)] = p
 		}
 	}
 	return inv
 }
 
-// find is the part that was left out before, nil if it is there no more.
-func (inv *inventory) find(a cluster.Aside) *part {
+// findPart is the part that was left out before, nil if it is there no more.
+func (inv *inventory) findPart(a cluster.Aside) *part {
 	if a.For == "" {
-		return inv.byKey[key(a)]
+		return inv.byKey[asideKey(a)]
 	}
-	pool, pods := inv.byKey[key(cluster.Aside{Kind: a.Kind, Name: a.Name})], inv.byKey[key(cluster.Aside{Kind: cluster.WaitingPods, Name: a.For})]
+	pool, pods := inv.byKey[asideKey(cluster.Aside{Kind: a.Kind, Name: a.Name})], inv.byKey[asideKey(cluster.Aside{Kind: cluster.WaitingPods, Name: a.For})]
 	if pool == nil || pods == nil {
 		return nil
 	}
@@ -80,7 +80,7 @@ func (inv *inventory) find(a cluster.Aside) *part {
 	return &x
 }
 
-func named(kind cluster.PartKind, name string, at int) *part {
+func newPart(kind cluster.PartKind, name string, at int) *part {
 	return &part{Aside: cluster.Aside{Kind: kind, Name: name}, at: []int{at}, first: name}
 }
 
@@ -89,18 +89,18 @@ func byName(g group) group {
 	return g
 }
 
-// pools are the NodePools, to be left out for all pods or for those alike that are named.
-func (inv *inventory) pools(only string) (out group) {
+// poolParts are the NodePools, to be left out for all pods or for those alike that are named.
+func (inv *inventory) poolParts(only string) (out group) {
 	for i, p := range inv.s.Pools {
-		x := named(cluster.PoolPart, p.Name, i)
+		x := newPart(cluster.PoolPart, p.Name, i)
 		x.For = only
 		out = append(out, x)
 	}
 	return byName(out)
 }
 
-// pods groups the pods that are alike: those that need a place, and those that have one.
-func (inv *inventory) pods() (waiting, running group) {
+// podParts groups the pods that are alike: those that need a place, and those that have one.
+func (inv *inventory) podParts() (waiting, running group) {
 	leaving := map[string]bool{}
 	for _, h := range inv.s.StateNodes() {
 		if h.Node != nil && h.MarkedForDeletion() {
@@ -115,10 +115,10 @@ func (inv *inventory) pods() (waiting, running group) {
 			kind = cluster.WaitingPods
 		}
 		a := cluster.Aside{Kind: kind, Name: nameOf(p)}
-		x := known[key(a)]
+		x := known[asideKey(a)]
 		if x == nil {
 			x = &part{Aside: a, since: p.Created, first: p.Key()}
-			known[key(a)] = x
+			known[asideKey(a)] = x
 			if kind == cluster.WaitingPods {
 				waiting = append(waiting, x)
 			} else {
@@ -159,8 +159,8 @@ func nameOf(p *cluster.Pod) string {
 	return p.Namespace + "/" + hex.EncodeToString(sum[:6])
 }
 
-// without is the snapshot without the parts. The one taken is not changed.
-func (inv *inventory) without(out []*part) cluster.Snapshot {
+// snapshotWithout is the snapshot without the parts. The one taken is not changed.
+func (inv *inventory) snapshotWithout(out []*part) cluster.Snapshot {
 	s := inv.s
 	if len(out) == 0 {
 		return s
@@ -174,7 +174,7 @@ func (inv *inventory) without(out []*part) cluster.Snapshot {
 		switch {
 		case p.Kind == cluster.RunningPods:
 			for _, i := range p.at {
-				s.Pods[i] = still(s.Pods[i])
+				s.Pods[i] = asFixedPod(s.Pods[i])
 			}
 		case p.Kind == cluster.ClaimPart:
 			s.Aside = append(s.Aside, p.Aside)
@@ -189,18 +189,18 @@ func (inv *inventory) without(out []*part) cluster.Snapshot {
 			}
 		}
 	}
-	s.Pods = less(s.Pods, gone[cluster.WaitingPods])
-	s.Pools = less(s.Pools, gone[cluster.PoolPart])
-	s.Overlays = less(s.Overlays, gone[cluster.OverlayPart])
+	s.Pods = withoutIndexes(s.Pods, gone[cluster.WaitingPods])
+	s.Pools = withoutIndexes(s.Pools, gone[cluster.PoolPart])
+	s.Overlays = withoutIndexes(s.Overlays, gone[cluster.OverlayPart])
 	s.Daemons = slices.Clone(s.Daemons)
 	for i := range gone[cluster.DaemonPods] { // each on its own
-		s.Daemons[i] = still(s.Daemons[i])
+		s.Daemons[i] = asFixedPod(s.Daemons[i])
 	}
 	return s
 }
 
-// less is the list without those elements. The one given is not changed.
-func less[T any](list []T, gone map[int]bool) []T {
+// withoutIndexes is the list without those elements. The one given is not changed.
+func withoutIndexes[T any](list []T, gone map[int]bool) []T {
 	if len(gone) == 0 {
 		return list
 	}
@@ -213,8 +213,8 @@ func less[T any](list []T, gone map[int]bool) []T {
 	return out
 }
 
-// still is the pod as something that takes its room and has no rule, and that nobody moves.
-func still(p cluster.Pod) cluster.Pod {
+// asFixedPod is the pod as something that takes its room and has no rule, and that nobody moves.
+func asFixedPod(p cluster.Pod) cluster.Pod {
 	return cluster.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Labels: p.Labels, Created: p.Created, Started: p.Started, Priority: p.Priority,
 		Owner: p.Owner, Controller: p.Controller, Phase: p.Phase, Ready: p.Ready, NodeName: p.NodeName, Deleting: p.Deleting, GraceSec: p.GraceSec,
 		Need: p.Need, Virtual: p.Virtual, DoNotDisrupt: "true"}
@@ -222,7 +222,7 @@ func still(p cluster.Pod) cluster.Pod {
 
 // keepOff keeps the pods that the pool is left out for off its nodes.
 func (inv *inventory) keepOff(pods []cluster.Pod, pool *part) {
-	alike := inv.byKey[key(cluster.Aside{Kind: cluster.WaitingPods, Name: pool.For})]
+	alike := inv.byKey[asideKey(cluster.Aside{Kind: cluster.WaitingPods, Name: pool.For})]
 	if alike == nil {
 		return
 	}
@@ -242,11 +242,11 @@ func (inv *inventory) keepOff(pods []cluster.Pod, pool *part) {
 	}
 }
 
-// concerned are the pods of the part, sorted.
-func (inv *inventory) concerned(a cluster.Aside) (out []string) {
-	x := inv.byKey[key(a)]
+// concernedPods are the pods of the part, sorted.
+func (inv *inventory) concernedPods(a cluster.Aside) (out []string) {
+	x := inv.byKey[asideKey(a)]
 	if a.For != "" {
-		x = inv.byKey[key(cluster.Aside{Kind: cluster.WaitingPods, Name: a.For})]
+		x = inv.byKey[asideKey(cluster.Aside{Kind: cluster.WaitingPods, Name: a.For})]
 	}
 	if x == nil || x.Kind != cluster.WaitingPods && x.Kind != cluster.RunningPods {
 		return nil
@@ -258,15 +258,15 @@ func (inv *inventory) concerned(a cluster.Aside) (out []string) {
 	return out
 }
 
-// homeless says, by namespace/name, why pods stay without a place that were left out, and of NodePools that were, by name, why nothing is
+// unplacedBy says, by namespace/name, why pods stay without a place that were left out, and of NodePools that were, by name, why nothing is
 // launched from them.
-func homeless(inv *inventory, aside []cluster.Aside) (pods []plan.Unplaced, pools []plan.Skip) {
+func unplacedBy(inv *inventory, aside []cluster.Aside) (pods []plan.Unplaced, pools []plan.Skip) {
 	for _, a := range aside {
 		switch {
-		case a.Kind == cluster.PoolPart && a.For == "" && inv.byKey[key(a)] != nil:
+		case a.Kind == cluster.PoolPart && a.For == "" && inv.byKey[asideKey(a)] != nil:
 			pools = append(pools, plan.Skip{Pool: a.Name, Why: whyPool + a.Why})
-		case a.Kind == cluster.WaitingPods && inv.byKey[key(a)] != nil:
-			for _, i := range inv.byKey[key(a)].at {
+		case a.Kind == cluster.WaitingPods && inv.byKey[asideKey(a)] != nil:
+			for _, i := range inv.byKey[asideKey(a)].at {
 				if p := inv.s.Pods[i]; p.NodeName == "" && p.Provisionable() || p.NodeName != "" && p.Reschedulable() {
 					pods = append(pods, plan.Unplaced{Pod: p.Key(), Why: []string{whyPod + a.Why}, Fault: true})
 				}
