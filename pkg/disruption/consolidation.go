@@ -242,7 +242,7 @@ func (v *state) verifyReplacement(set []*stateNode, p plan.Plan) (c Command, ok,
 	if !ok {
 		return c, false, true
 	}
-	launches, sturdy := v.withOverflowNodes(v.saving, set, p, v.netEarningsUSD(c)/(v.rules().payback.Hours()+v.overlap(set)))
+	launches, sturdy := v.withOverflowNodes(v.saving, set, p, v.netEarningsUSD(c)/(v.rules().payback.Hours()+sideBySide))
 	if sturdy && len(launches) > len(p.Launches) {
 		c, ok = v.payingCommand(set, launches)
 	}
@@ -285,9 +285,8 @@ func (v *state) netEarningsUSD(c Command) float64 {
 // commandCostUSD is what the moves cost, in USD, with the time in which old and new nodes run side by side.
 func (v *state) commandCostUSD(c Command) float64 {
 	usd := v.evictionCostUSD(c)
-	hours := v.overlap(v.named(c.Claims))
 	for _, l := range c.Launches {
-		usd += l.Choice.Price * hours
+		usd += l.Choice.Price * sideBySide
 	}
 	return usd
 }

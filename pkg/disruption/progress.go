@@ -22,7 +22,7 @@ type runningCommand struct {
 // advanceCommands looks after the commands under way: one whose pods all fit on nodes that are ready is finished, one
 // that cannot end well is taken back, the others wait.
 func (v *state) advanceCommands(p *Plan) {
-	late, going := v.podWithoutRoom(), v.going()
+	late := v.podWithoutRoom()
 	for _, r := range v.underWay() {
 		v.planted(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
@@ -50,10 +50,6 @@ func (v *state) advanceCommands(p *Plan) {
 				e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
 			}
 			v.building[r.mark.ID] = true
-			if e.Claims = v.turn(r, going); len(e.Claims) == 0 {
-				p.Waiting = append(p.Waiting, strings.Join(namesOf(r.claims), ",")+": the budgets let no more nodes go before others are gone")
-				continue
-			}
 			p.Finish = append(p.Finish, e)
 		default:
 			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)

@@ -261,7 +261,7 @@ func (v *state) gainUSD(set []*stateNode, after float64) float64 {
 		before += n.price
 		moves += n.cost - 1
 	}
-	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*v.overlap(set)
+	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*sideBySide
 }
 
 // minCosts is the least that the pods cost on new nodes, USD per hour, as those share them best with all others.

@@ -26,22 +26,19 @@ type disruptionRules struct {
 	retryAfter           time.Duration // nodes of a command that came to nothing are left alone for this
 	moveUSD              float64       // what moving one ordinary pod costs
 	steps                int           // what-if questions of one search
-	waves                int           // a command may have so many times as many nodes as budgets let go at a time
 	drifted              int           // nodes with pods that one command about drift replaces at most
 	minSpotInstanceTypes int           // types that a spot replacement for spot nodes names at least
 }
 
 func rulesOf(r cluster.Settings) disruptionRules {
 	payback := cmp.Or(r.ConsolidationPayback, time.Hour)
-	waves := max(1, r.DisruptionWaves)
 	return disruptionRules{
 		confirmAfter:         cmp.Or(r.ConfirmAfter, 15*time.Second),
-		replaceTimeout:       time.Duration(waves) * cmp.Or(r.ReplaceTimeout, 10*time.Minute),
+		replaceTimeout:       cmp.Or(r.ReplaceTimeout, 10*time.Minute),
 		payback:              payback,
 		retryAfter:           min(payback, time.Hour),
 		moveUSD:              cmp.Or(r.PodEvictionCostUSD, 0.0012),
 		steps:                cmp.Or(r.ConsolidationMaxEvaluations, 24),
-		waves:                waves,
 		drifted:              max(1, r.DriftedPerCommand),
 		minSpotInstanceTypes: cmp.Or(r.MinSpotInstanceTypes, 15),
 	}
@@ -90,7 +87,6 @@ type state struct {
 	byNode    map[string]*stateNode
 	quiet     map[string]PodStability
 	left      map[string]map[v1.DisruptionReason]int // by pool: how many more of its nodes may go
-	wave      map[string]int                         // by pool: how many nodes of a consolidation may be out of service at a time
 	closed    []BudgetExhausted
 	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
 	paid      map[string]float64                                              // which part of the price the account's commitments pay, by NodeClaim
@@ -131,7 +127,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
 	v := &state{
 		s: s, r: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), patient: true, types: overlays.ByPool(s, sells), byClaim: map[string]*stateNode{}, byNode: map[string]*stateNode{}, quiet: map[string]PodStability{},
-		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
+		left:     map[string]map[v1.DisruptionReason]int{},
 		failures: map[string]CommandFailure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*staticcapacity.PoolHeadroom{},
 	}
 	v.aside, v.asidePool = map[string]*cluster.Aside{}, map[string]*cluster.Aside{}
@@ -277,12 +273,6 @@ func (v *state) countBudgets() {
 				closed.Reasons = append(closed.Reasons, r)
 			}
 			v.left[p.Name][r] = max(n-counts[p.Name].Gone, 0)
-			if r == v1.DisruptionUnderutilized {
-				v.wave[p.Name] = n
-				if counts[p.Name].Gone == 0 {
-					v.left[p.Name][r] = min(n, counts[p.Name].Total) * v.rules().waves
-				}
-			}
 		}
 		if len(closed.Reasons) > 0 {
 			v.closed = append(v.closed, closed)
@@ -326,4 +316,13 @@ func (v *state) resolveOfferings() *binpack.WhatIf {
 // hasWork reports whether any pod waits or is to move, so that the packer has something to say about the snapshot as it is.
 func (v *state) hasWork() bool {
 	return slices.ContainsFunc(v.s.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(v.s.Pods, cluster.Pod.Provisionable)
+}
+
+// named are the nodes of the claims.
+func (v *state) named(claims []string) []*stateNode {
+	out := make([]*stateNode, len(claims))
+	for i, name := range claims {
+		out[i] = v.byClaim[name]
+	}
+	return out
 }
