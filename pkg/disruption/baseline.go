@@ -3,6 +3,7 @@ package disruption
 import (
 	"slices"
 
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/resources"
 )
@@ -16,7 +17,7 @@ type baseline struct {
 
 // desk is the board of a baseline, made once somebody asks for it.
 type desk struct {
-	board   *simulator
+	board   *simulator.Simulator
 	cleaned map[*stateNode]bool // nodes that were taken off it
 }
 
@@ -95,14 +96,14 @@ func (v *state) close(s cluster.Snapshot, closed func(*stateNode) bool) cluster.
 func noAllocatable() resources.List { return resources.List{CPU: 1} }
 
 // boardOf is the board of the baseline, without what something takes away already.
-func (v *state) boardOf(from *baseline) *simulator {
+func (v *state) boardOf(from *baseline) *simulator.Simulator {
 	d := from.desk
 	if d.board == nil {
-		d.board, d.cleaned = newBoard(from.s, v.departingNodes()), map[*stateNode]bool{}
+		d.board, d.cleaned = simulator.New(from.s, v.departingNodes()), map[*stateNode]bool{}
 	}
 	for _, n := range v.nodes {
 		if n.taken && n.Node != nil && !d.cleaned[n] {
-			d.board.removeNode(n)
+			d.board.RemoveNode(n.Name(), n.moving)
 			d.cleaned[n] = true
 		}
 	}
@@ -110,4 +111,4 @@ func (v *state) boardOf(from *baseline) *simulator {
 }
 
 // newPlacedSimulator is the board of consolidation.
-func (v *state) newPlacedSimulator() *simulator { return v.boardOf(v.saving) }
+func (v *state) newPlacedSimulator() *simulator.Simulator { return v.boardOf(v.saving) }

@@ -31,7 +31,7 @@ func (v *state) sortByWaste(all []*stateNode) {
 	for _, n := range all {
 		n.waste = n.price
 		for _, p := range n.moving {
-			if usd := v.minCost(b.classOf(p)); usd < beyond {
+			if usd := v.minCost(b, p); usd < beyond {
 				n.waste -= usd
 			}
 		}
@@ -123,9 +123,9 @@ func (v *state) expectedEarningsUSD(set []*stateNode, p plan.Plan) float64 {
 // told where to go. Where pods spread the packer must agree: it reckons with the domains in which nodes may come.
 func (v *state) deleteOnly(set []*stateNode) (c Command, ok, done bool) {
 	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
+	defer b.UndoTo(b.Mark())
 	pods := v.removeNodes(b, set)
-	if len(b.unschedulablePods(pods, nil, true)) > 0 {
+	if len(b.Unschedulable(pods, nil, true)) > 0 {
 		return Command{}, false, false
 	}
 	if slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return len(p.Spread) > 0 }) {
@@ -145,11 +145,11 @@ func (v *state) splitAffinityGroups(set []*stateNode) map[*stateNode]string {
 		return out
 	}
 	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
+	defer b.UndoTo(b.Mark())
 	all := v.removeNodes(b, set)
 	for _, n := range set {
 		for _, p := range n.moving {
-			if count := b.coLocatedCount(p, all); count > 1 && count < len(all) {
+			if count := b.CoLocatedCount(p, all); count > 1 && count < len(all) {
 				out[n] = "pod " + p.Key() + " must share a node with others that would move as well, and other pods may take their room"
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/topology"
 	"joiner/pkg/scheduling/binpack"
@@ -235,7 +236,7 @@ func (v *state) unschedulableOfCommands(ready map[string]bool, why map[string]st
 		unready[h.Name()] = !ready[h.Name()]
 	}
 	planned := v.base.NodeByPod()
-	b := newBoard(v.s, unready)
+	b := simulator.New(v.s, unready)
 	var moving []*cluster.Pod
 	made := map[string]bool{}
 	for _, r := range all {
@@ -244,57 +245,39 @@ func (v *state) unschedulableOfCommands(ready map[string]bool, why map[string]st
 			made[n.Name()] = true
 		}
 	}
-	slices.SortFunc(moving, byKey)
+	slices.SortFunc(moving, simulator.ByKey)
 	mine := map[string]bool{}
 	for _, p := range moving {
 		mine[p.Key()] = true
 	}
 	for i := range v.s.Pods {
 		p := &v.s.Pods[i]
-		if x := b.byName[planned[p.Key()]]; x != nil && p.NodeName != x.name && !mine[p.Key()] {
-			b.applyStep(simStep{podCame, b.classOf(p), x})
+		if to := planned[p.Key()]; p.NodeName != to && !mine[p.Key()] {
+			b.Place(p, to)
 		}
 	}
-	for _, p := range b.podsBreakingSpread(moving, planned) {
+	for _, p := range b.BreakingSpread(moving, planned) {
 		if x := planned[p.Key()]; made[x] && why[p.Key()] == "" {
 			why[p.Key()] = fmt.Sprintf("pod %s has no room elsewhere: its spread does not allow it on node %s any more, which was made for it", p.Key(), x)
 		}
 	}
 	held := v.heldFor(b, mine)
-	for _, p := range b.unschedulableEitherWay(moving, func() []*cluster.Pod { return b.bindWithNominated(moving, planned, held) }) {
+	for _, p := range b.UnschedulableWithNominated(moving, planned, held) {
 		out[p.Key()] = true
 	}
 	return out
 }
 
-// heldFor are the sites that are held for some of the pods.
-func (v *state) heldFor(b *simulator, pods map[string]bool) (out []nominatedNode) {
+// heldFor are the nodes that are held for some of the pods.
+func (v *state) heldFor(b *simulator.Simulator, pods map[string]bool) (out []simulator.NominatedNode) {
 	for _, h := range v.s.StateNodes() {
-		x := b.byName[h.Name()]
+		x := b.Node(h.Name())
 		if x == nil || !h.AwaitsNominated() {
 			continue
 		}
 		mine := slices.DeleteFunc(v.podsBy(binpack.NomineesOf(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
-		out = append(out, nominatedNode{x, mine})
+		out = append(out, simulator.NominatedNode{At: x, Pods: mine})
 	}
-	return out
-}
-
-// podsBreakingSpread are the pods whose spread would be broken, were all where they are planned. The packer keeps pods on the nodes that were made for
-// them, where they could be then; others may have come, or stayed, meanwhile. It moves nothing.
-func (b *simulator) podsBreakingSpread(pods []*cluster.Pod, planned map[string]string) (out []*cluster.Pod) {
-	before := len(b.steps)
-	for _, p := range pods {
-		if x := b.byName[planned[p.Key()]]; x != nil {
-			b.applyStep(simStep{podCame, b.classOf(p), x})
-		}
-	}
-	for _, p := range pods {
-		if x := b.byName[planned[p.Key()]]; x != nil && !b.rulesOf(b.classOf(p)).withinSpreads(x, 0) {
-			out = append(out, p)
-		}
-	}
-	b.undoTo(before)
 	return out
 }
 

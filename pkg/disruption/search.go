@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 )
 
@@ -225,7 +226,7 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 			continue
 		}
 		usd, left := v.simulateSavings([]*stateNode{n})
-		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return v.minCost(v.newPlacedSimulator().classOf(p)) >= beyond })
+		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return v.minCost(v.newPlacedSimulator(), p) >= beyond })
 		switch {
 		case usd > 0 && usd < s.least:
 			n.kept = cmp.Or(n.kept, refusal{"small", "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
@@ -249,8 +250,8 @@ func (v *state) estimateSavings(set []*stateNode) float64 {
 // simulateSavings is hope with the pods for which new nodes have to be made.
 func (v *state) simulateSavings(set []*stateNode) (usd float64, left []*cluster.Pod) {
 	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
-	left = b.bindPods(v.removeNodes(b, set), nil)
+	defer b.UndoTo(b.Mark())
+	left = b.Bind(v.removeNodes(b, set), nil)
 	return v.gainUSD(set, v.minCosts(b, left)), left
 }
 
@@ -265,9 +266,9 @@ func (v *state) gainUSD(set []*stateNode, after float64) float64 {
 }
 
 // minCosts is the least that the pods cost on new nodes, USD per hour, as those share them best with all others.
-func (v *state) minCosts(b *simulator, pods []*cluster.Pod) (usd float64) {
+func (v *state) minCosts(b *simulator.Simulator, pods []*cluster.Pod) (usd float64) {
 	for _, p := range pods {
-		usd += v.minCost(b.classOf(p)) * air
+		usd += v.minCost(b, p) * air
 	}
 	return usd
 }
@@ -276,24 +277,28 @@ func (v *state) minCosts(b *simulator, pods []*cluster.Pod) (usd float64) {
 // budgets. Pods without room elsewhere cost what the best nodes cost for them; unless that is wanted their nodes stay.
 func (v *state) greedySet(all []*stateNode, replace bool) []*stateNode {
 	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
+	defer b.UndoTo(b.Mark())
 	used := map[string]int{}
 	worth := map[*stateNode]float64{}
 	var out []*stateNode
 	for _, n := range all {
-		x := b.byName[n.Node.Name]
-		if x == nil || x.taken > 0 {
+		x := b.Node(n.Node.Name)
+		if x == nil || x.Bound() > 0 {
 			continue // pods would move twice
 		}
 		if used[n.pool.Name] >= v.left[n.pool.Name][v1.DisruptionUnderutilized] {
 			n.kept = cmp.Or(n.kept, refusal{"budget", "the budgets of its NodePool let no more nodes go now for reason " + string(v1.DisruptionUnderutilized)})
 			continue
 		}
-		before := len(b.steps)
-		b.removeNode(n)
-		earns, ok := v.estimateNode(b, n, b.bindUntilStuck(n.moving, nil, replace), replace)
+		before := b.Mark()
+		b.RemoveNode(n.Name(), n.moving)
+		bind := b.BindUntilUnschedulable
+		if replace {
+			bind = b.Bind
+		}
+		earns, ok := v.estimateNode(b, n, bind(n.moving, nil), replace)
 		if !ok {
-			b.undoTo(before)
+			b.UndoTo(before)
 			continue
 		}
 		used[n.pool.Name]++
@@ -307,7 +312,7 @@ func (v *state) greedySet(all []*stateNode, replace bool) []*stateNode {
 }
 
 // estimateNode is what the node may earn within the payback time when pods without room elsewhere get new nodes.
-func (v *state) estimateNode(b *simulator, n *stateNode, left []*cluster.Pod, replace bool) (usd float64, ok bool) {
+func (v *state) estimateNode(b *simulator.Simulator, n *stateNode, left []*cluster.Pod, replace bool) (usd float64, ok bool) {
 	if len(left) > 0 && !replace {
 		return 0, false
 	}
@@ -318,13 +323,15 @@ func (v *state) estimateNode(b *simulator, n *stateNode, left []*cluster.Pod, re
 // beyond all prices, USD per hour.
 const beyond = 1e9
 
-// minCost is the least that a pod of the sort costs on new nodes, USD per hour; beyond all prices where nobody sells what it needs.
-func (v *state) minCost(k *podClass) float64 {
-	if !k.priced {
-		k.floor = v.worthOf(k.pod)
-		k.priced = true
+// minCost is the least that pods like this one cost on new nodes, USD per hour; beyond all prices where nobody sells what it needs.
+func (v *state) minCost(b *simulator.Simulator, p *cluster.Pod) float64 {
+	p = b.Representative(p)
+	usd, known := v.minCostOf[p]
+	if !known {
+		usd = v.worthOf(p)
+		v.minCostOf[p] = usd
 	}
-	return k.floor
+	return usd
 }
 
 // worthOf is what new nodes cost at least for each pod like that among all that move; beyond all prices where nobody sells what it needs.

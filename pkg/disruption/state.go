@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/budgets"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
@@ -100,6 +101,7 @@ type state struct {
 	rest      []*stateNode              // of the set that was asked about last, if there was no work left to follow it up
 	world     uint64                    // digest of all that their answers depend on, 0 while it is not known
 	yield     float64                   // what the set asked about last would earn by the packer's first answer, not a number where it gave none
+	minCostOf map[*cluster.Pod]float64  // of those that stand for all that are like them, USD per hour
 	worth     map[string]float64        // what the pods that move are worth, by key, once asked
 	moving    bool                      // a command of this pass moves pods
 	moved     bool                      // the same of those that act, while it is about pools that only report
@@ -128,7 +130,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 	v := &state{
 		s: s, r: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), patient: true, types: overlays.ByPool(s, sells), byClaim: map[string]*stateNode{}, byNode: map[string]*stateNode{}, quiet: map[string]PodStability{},
 		left:     map[string]map[v1.DisruptionReason]int{},
-		failures: map[string]CommandFailure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*staticcapacity.PoolHeadroom{},
+		failures: map[string]CommandFailure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, minCostOf: map[*cluster.Pod]float64{}, renewing: map[string]int{}, purses: map[string]*staticcapacity.PoolHeadroom{},
 	}
 	v.aside, v.asidePool = map[string]*cluster.Aside{}, map[string]*cluster.Aside{}
 	for i, a := range s.Aside {
@@ -186,11 +188,7 @@ func (v *state) indexNodes() {
 	slices.SortFunc(v.nodes, func(a, b *stateNode) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
 }
 
-func podsByKey(a, b cluster.Pod) int { return byKey(&a, &b) }
-
-func byKey(a, b *cluster.Pod) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
+func podsByKey(a, b cluster.Pod) int { return simulator.ByKey(&a, &b) }
 
 // withNewReplacements is the snapshot in which the replacements of commands under way are new still, so that the packer keeps them for the pods they
 // were made for: those cannot run there before the nodes they run on are gone.

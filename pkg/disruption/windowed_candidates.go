@@ -36,11 +36,11 @@ func (s *setSearch) askWindows(at *SearchWindow) {
 // count nodes, by what each node wastes. It returns where it ended.
 func (s *setSearch) windowSets(at SearchWindow) (out []candidateSet, next SearchWindow) {
 	b := s.v.newPlacedSimulator()
-	most := b.looks + s.looks
+	most := b.Looks() + s.looks
 	for ; at.Order < 2; at = (SearchWindow{Order: at.Order + 1}) {
 		all := slices.SortedFunc(slices.Values(s.all), []func(a, b *stateNode) int{byWaste, byLoss}[at.Order])
 		for ; at.From < len(all) && at.Count < mostWindows; at.Count++ {
-			if b.looks > most {
+			if b.Looks() > most {
 				return out, at
 			}
 			next := slices.Concat(all[at.From:], all[:at.From])
