@@ -127,26 +127,6 @@ func (v *state) consolidationRefusal(n *stateNode) refusal {
 	return refusal{}
 }
 
-// limitToBudgets leaves so many of the nodes as the budgets of their pools allow, in the order given.
-func (v *state) limitToBudgets(set []*stateNode, reason v1.DisruptionReason) []*stateNode {
-	used := map[string]int{}
-	var out []*stateNode
-	for _, n := range set {
-		if used[n.pool.Name] >= v.left[n.pool.Name][reason] {
-			why := overBudget(reason)
-			if reason == v1.DisruptionDrifted {
-				n.drift = why
-			} else {
-				n.kept = cmp.Or(n.kept, why)
-			}
-			continue
-		}
-		used[n.pool.Name]++
-		out = append(out, n)
-	}
-	return out
-}
-
 // takeBudgets takes the nodes of the command, and their share of the budgets for every reason.
 func (v *state) takeBudgets(c Command) {
 	v.world = 0
@@ -159,9 +139,7 @@ func (v *state) takeBudgets(c Command) {
 	for _, name := range c.Claims {
 		n := v.byClaim[name]
 		n.taken = true
-		for r := range v.left[n.pool.Name] {
-			v.left[n.pool.Name][r]--
-		}
+		v.budget.Take(n.pool.Name)
 	}
 }
 
@@ -201,19 +179,14 @@ func (v *state) defaultRefusal(n *stateNode, reason v1.DisruptionReason) refusal
 		moving = v.moving
 	}
 	switch {
-	case v.left[n.pool.Name][reason] <= 0:
-		return overBudget(reason)
+	case v.budget.Left(n.pool.Name, reason) <= 0:
+		return budgetRefusal(reason)
 	case v.rules().steps == 0:
 		return refusal{"late", noTime}
 	case moving:
 		return refusal{"turn", "pods of other nodes move first"}
 	}
 	return refusal{}
-}
-
-// overBudget is why a node stays that the budgets of its pool keep.
-func overBudget(reason v1.DisruptionReason) refusal {
-	return refusal{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
 }
 
 // listNotDisrupted tells of every node that stays why it does.

@@ -74,12 +74,6 @@ type NotDisrupted struct {
 // String says it in one line.
 func (s NotDisrupted) String() string { return fmt.Sprintf("spare %s: %s", s.Claim, s.Why) }
 
-// BudgetExhausted is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are out of service.
-type BudgetExhausted struct {
-	Pool    string
-	Reasons []v1.DisruptionReason // sorted
-}
-
 // Plan is what one pass does about disruption.
 type Plan struct {
 	Begin    []Command                        // confirmed: mark, replace, taint
@@ -207,7 +201,7 @@ func decidePlan(v *state, m Memory) (Plan, Memory) {
 	v.confirmProposals(m.Proposals, &p, &after)
 	v.before, v.patient = v.work, false
 	v.searchCommands(&p, &after)
-	p.Spared, p.Closed, p.Still = v.listNotDisrupted(), v.closed, v.changedStability()
+	p.Spared, p.Closed, p.Still = v.listNotDisrupted(), v.budget.exhausted, v.changedStability()
 	return p, after
 }
 
@@ -280,9 +274,9 @@ func (v *state) decideAgain(old Proposal) (Command, bool) {
 		}
 	}
 	if old.Reason == v1.DisruptionEmpty {
-		return v.deleteCommand(v.limitToBudgets(set, old.Reason), old.Reason)
+		return v.deleteCommand(v.budget.Limit(set, old.Reason), old.Reason)
 	}
-	if len(set) < len(old.Claims) || len(v.limitToBudgets(set, old.Reason)) < len(set) {
+	if len(set) < len(old.Claims) || len(v.budget.Limit(set, old.Reason)) < len(set) {
 		return Command{}, false
 	}
 	switch {

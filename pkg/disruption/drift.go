@@ -28,14 +28,14 @@ func (v *state) findDrifted(m *Memory) (Command, bool) {
 	slices.SortFunc(set, byDrift)
 	mayAsk := func() bool { return v.asked < v.rules().steps/2 && v.work < v.mostWork()/4 }
 	if mayAsk() {
-		if c, ok := v.replaceDrifted(v.limitToBudgets(empty, v1.DisruptionDrifted)); ok {
+		if c, ok := v.replaceDrifted(v.budget.Limit(empty, v1.DisruptionDrifted)); ok {
 			return c, true
 		}
 	}
 	first := 1 + slices.IndexFunc(set, func(n *stateNode) bool { return n.Claim.Name == m.Drifted })
 	set = slices.Concat(set[first:], set[:first])
 	for mayAsk() {
-		batch := v.limitToBudgets(set, v1.DisruptionDrifted)
+		batch := v.budget.Limit(set, v1.DisruptionDrifted)
 		if len(batch) == 0 {
 			break
 		}

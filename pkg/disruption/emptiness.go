@@ -22,7 +22,7 @@ func (v *state) findEmpty(*Memory) (Command, bool) {
 			set = append(set, n)
 		}
 	}
-	return v.deleteCommand(v.limitToBudgets(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
+	return v.deleteCommand(v.budget.Limit(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
 }
 
 // deleteCommand is the command by which the nodes go without replacement.

@@ -136,7 +136,7 @@ const manyPools = 50
 func (d *inputDigest) addPool(v *state, p *cluster.Pool) {
 	d.asJSON(p)
 	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
-		d.addNumber(int64(v.left[p.Name][r]))
+		d.addNumber(int64(v.budget.Left(p.Name, r)))
 	}
 	sumDigests(d, v.types(*p), func(d *inputDigest, t *instancetypes.Type) {
 		d.addText(t.Name)

@@ -65,8 +65,8 @@ func (v *state) findCheaper(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	all := v.consolidationCandidates()
-	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool { return v.left[n.pool.Name][v1.DisruptionUnderutilized] > 0 }) {
-		v.limitToBudgets(all, v1.DisruptionUnderutilized)
+	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool { return v.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) > 0 }) {
+		v.budget.Limit(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
 	if v.world = v.digestInputs(all); m.Asked.World != v.world {
@@ -200,7 +200,7 @@ func digestOf(set []*stateNode) uint64 {
 
 // firstSets is what can go without replacement, and the nodes that waste most.
 func (s *setSearch) firstSets() []candidateSet {
-	out := s.halveSet(s.v.limitToBudgets(s.all, v1.DisruptionUnderutilized))
+	out := s.halveSet(s.v.budget.Limit(s.all, v1.DisruptionUnderutilized))
 	if set := s.v.greedySet(s.all, false); len(set) > 0 {
 		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.v.workOf(podsOf(set), 0)}) // answered without the packer
 	}
@@ -222,7 +222,7 @@ func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 func (s *setSearch) singleNodeSets() (out []candidateSet) {
 	v := s.v
 	for _, n := range s.all {
-		if len(v.limitToBudgets([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
+		if len(v.budget.Limit([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
 			continue
 		}
 		usd, left := v.simulateSavings([]*stateNode{n})
@@ -286,8 +286,8 @@ func (v *state) greedySet(all []*stateNode, replace bool) []*stateNode {
 		if x == nil || x.Bound() > 0 {
 			continue // pods would move twice
 		}
-		if used[n.pool.Name] >= v.left[n.pool.Name][v1.DisruptionUnderutilized] {
-			n.kept = cmp.Or(n.kept, refusal{"budget", "the budgets of its NodePool let no more nodes go now for reason " + string(v1.DisruptionUnderutilized)})
+		if used[n.pool.Name] >= v.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) {
+			n.kept = cmp.Or(n.kept, budgetRefusal(v1.DisruptionUnderutilized))
 			continue
 		}
 		before := b.Mark()

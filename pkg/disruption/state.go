@@ -9,7 +9,6 @@ import (
 
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/disruption/simulator"
-	"joiner/pkg/model/budgets"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
@@ -87,8 +86,7 @@ type state struct {
 	byClaim   map[string]*stateNode
 	byNode    map[string]*stateNode
 	quiet     map[string]PodStability
-	left      map[string]map[v1.DisruptionReason]int // by pool: how many more of its nodes may go
-	closed    []BudgetExhausted
+	budget    *Budget
 	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
 	paid      map[string]float64                                              // which part of the price the account's commitments pay, by NodeClaim
 	room      map[string]int64                                                // what they have left, by their ids
@@ -129,7 +127,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
 	v := &state{
 		s: s, r: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), patient: true, types: overlays.ByPool(s, sells), byClaim: map[string]*stateNode{}, byNode: map[string]*stateNode{}, quiet: map[string]PodStability{},
-		left:     map[string]map[v1.DisruptionReason]int{},
+		budget:   newBudget(s),
 		failures: map[string]CommandFailure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, minCostOf: map[*cluster.Pod]float64{}, renewing: map[string]int{}, purses: map[string]*staticcapacity.PoolHeadroom{},
 	}
 	v.aside, v.asidePool = map[string]*cluster.Aside{}, map[string]*cluster.Aside{}
@@ -154,7 +152,6 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 		v.keeps[x.Node] = v.keeps[x.Node] || v.virtual[x.Pod]
 	}
 	v.keepFailures(m.Failed)
-	v.countBudgets()
 	v.renewal, v.saving = v.baselines()
 	return v
 }
@@ -254,29 +251,6 @@ func sumPodEvents(pods []cluster.Pod) uint32 {
 		total += h.Sum32()
 	}
 	return total
-}
-
-// countBudgets counts how many more nodes of every pool may go, by reason.
-func (v *state) countBudgets() {
-	counts := budgets.CountNodes(v.s)
-	for _, p := range v.s.Pools {
-		v.left[p.Name] = map[v1.DisruptionReason]int{}
-		closed := BudgetExhausted{Pool: p.Name}
-		for _, r := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
-			n, err := budgets.AllowedDisruptions(p.Disruption, r, counts[p.Name].Total, v.s.Now)
-			if err != nil {
-				n = 0
-			}
-			if n == 0 && counts[p.Name].Total > 0 {
-				closed.Reasons = append(closed.Reasons, r)
-			}
-			v.left[p.Name][r] = max(n-counts[p.Name].Gone, 0)
-		}
-		if len(closed.Reasons) > 0 {
-			v.closed = append(v.closed, closed)
-		}
-	}
-	slices.SortFunc(v.closed, func(a, b BudgetExhausted) int { return strings.Compare(a.Pool, b.Pool) })
 }
 
 // isYoung reports whether the pods of the node have changed within its own pool's consolidateAfter.

@@ -28,7 +28,7 @@ func (v *state) findStatic() []Command {
 	}
 	slices.SortFunc(set, byDrift)
 	var out []Command
-	for _, n := range v.limitToBudgets(set, v1.DisruptionDrifted) {
+	for _, n := range v.budget.Limit(set, v1.DisruptionDrifted) {
 		if c, ok := v.replaceStatic(n); ok {
 			v.takeBudgets(c)
 			out = append(out, c)
