@@ -51,42 +51,54 @@ func byLoss(a, b *stateNode) int {
 // mostRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
 const mostRetries = 3
 
-// evaluateSet is the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
-// are left out, and so are those that a launch would only bring back: the same offer for the same pool.
-func (v *state) evaluateSet(set []*stateNode) (Command, bool) {
+// evaluation is what the evaluation of a set of nodes comes to.
+type evaluation struct {
+	Command               // if ok
+	ok       bool         // the set, or a part of it, is worth the command
+	earnsUSD float64      // what the set earns by the packer's first answer, not a number where it gave none
+	rest     []*stateNode // nodes to go on with in the next pass, if no work was left for them in this one
+}
+
+// evaluateSet finds the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
+// are left out, and so are those that a launch would only bring back: the same offering for the same pool. With patient it asks for new nodes for
+// all pods whatever work that is.
+func (v *state) evaluateSet(set []*stateNode, patient bool) evaluation {
 	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), "stuck", v.splitAffinityGroups(set))
-	v.yield, v.rest = math.NaN(), nil
+	out := evaluation{earnsUSD: math.NaN()}
 	for i := range mostRetries {
 		if len(set) == 0 {
-			return Command{}, false
+			return out
 		}
-		if i > 0 && !v.followUp(set, v.workOf(podsOf(set), 0)) {
-			return Command{}, false
+		if i > 0 && !v.meter.affords(v.meter.of(podsOf(set), 0)) {
+			out.rest = set
+			return out
 		}
 		if c, ok, done := v.deleteOnly(set); done {
-			return c, ok
+			out.Command, out.ok = c, ok
+			return out
 		}
 		p, held := v.planPodMoves(set)
 		if i == 0 && len(p.Unplaced) == 0 {
-			v.yield = v.expectedEarningsUSD(set, p)
+			out.earnsUSD = v.expectedEarningsUSD(set, p)
 		}
-		word, out := "stuck", v.podsWithoutRoom(set, p)
-		if len(out) == 0 {
-			word, out = "alike", pairSameOfferings(set, p.Launches)
+		word, refused := "stuck", v.podsWithoutRoom(set, p)
+		if len(refused) == 0 {
+			word, refused = "alike", pairSameOfferings(set, p.Launches)
 		}
 		switch {
-		case len(out) > 0:
+		case len(refused) > 0:
 		case held:
-			return v.replaceNominated(set, p)
+			out.Command, out.ok = v.replaceNominated(set, p)
+			return out
 		default:
-			return v.replaceAndVerify(set, p)
+			return v.replaceAndVerify(set, p, patient, out)
 		}
-		set = withoutRefused(set, word, out)
+		set = withoutRefused(set, word, refused)
 		if v.estimateSavings(set) <= 0 {
 			break // the rest has nothing to gain
 		}
 	}
-	return Command{}, false
+	return out
 }
 
 // withoutRefused is the set without the nodes that have a reason to stay.
@@ -208,32 +220,39 @@ func (v *state) replaceNominated(set []*stateNode, p plan.Plan) (Command, bool) 
 	return c, ok
 }
 
-// replaceAndVerify is the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because it
-// does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
-func (v *state) replaceAndVerify(set []*stateNode, p plan.Plan) (Command, bool) {
-	if c, ok, sturdy := v.verifyReplacement(set, p); sturdy {
-		return c, ok
+// replaceAndVerify adds to out the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because
+// it does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
+func (v *state) replaceAndVerify(set []*stateNode, p plan.Plan, patient bool, out evaluation) evaluation {
+	var sturdy bool
+	if out.Command, out.ok, sturdy = v.verifyReplacement(set, p); sturdy {
+		return out
 	}
 	if len(p.Existing) > 0 {
-		if fresh := v.planAllNewNodes(set); len(fresh.Launches) > 0 && len(pairSameOfferings(set, fresh.Launches)) == 0 {
-			if c, ok, sturdy := v.verifyReplacement(set, fresh); sturdy {
-				return c, ok
+		var fresh plan.Plan
+		if fresh, out.rest = v.planAllNewNodes(set, patient); len(fresh.Launches) > 0 && len(pairSameOfferings(set, fresh.Launches)) == 0 {
+			if out.Command, out.ok, sturdy = v.verifyReplacement(set, fresh); sturdy {
+				return out
 			}
 		}
 	}
 	for _, n := range set {
 		n.kept = refusal{"stuck", "the scheduler may leave pods of it without a node"}
 	}
-	return Command{}, false
+	out.Command, out.ok = Command{}, false
+	return out
 }
 
-// planAllNewNodes is the plan of new nodes for all pods of the set, none where those cannot pay.
-func (v *state) planAllNewNodes(set []*stateNode) plan.Plan {
+// planAllNewNodes is the plan of new nodes for all pods of the set, none where those cannot pay. Unless patient it returns the set as rest where the
+// pass has no work left for the question.
+func (v *state) planAllNewNodes(set []*stateNode, patient bool) (p plan.Plan, rest []*stateNode) {
 	pods := movingOf(set)
-	if v.gainUSD(set, v.minCosts(v.newPlacedSimulator(), pods)) <= 0 || !v.patient && !v.followUp(set, v.workOf(len(pods), len(pods))) {
-		return plan.Plan{}
+	switch {
+	case v.gainUSD(set, v.minCosts(v.newPlacedSimulator(), pods)) <= 0:
+		return plan.Plan{}, nil
+	case !patient && !v.meter.affords(v.meter.of(len(pods), len(pods))):
+		return plan.Plan{}, set
 	}
-	return plan.Plan{Launches: v.launchesFor(pods, set, nil)}
+	return plan.Plan{Launches: v.launchesFor(pods, set, nil)}, nil
 }
 
 // verifyReplacement is the command of the plan if it pays, and whether the scheduler gives every pod a place, with what is launched besides for that.

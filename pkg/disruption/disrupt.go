@@ -199,7 +199,7 @@ func decidePlan(v *state, m Memory) (Plan, Memory) {
 	v.hibernatePools(&p)
 	after := Memory{Quiet: v.quiet, Drifted: m.Drifted, DriftWas: m.DriftWas, Asked: m.Asked, Late: m.Late.decayAt(v.now()), Report: m.Report, Failed: v.failures, InVain: v.vain, Stray: v.strays}
 	v.confirmProposals(m.Proposals, &p, &after)
-	v.before, v.patient = v.work, false
+	v.meter.startSearch()
 	v.searchCommands(&p, &after)
 	p.Spared, p.Closed, p.Still = v.listNotDisrupted(), v.budget.exhausted, v.changedStability()
 	return p, after
@@ -215,7 +215,7 @@ func (v *state) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 		if old.Since.After(v.now()) {
 			continue // the clock was set back, and nobody knows how long it waits: it is found again
 		}
-		c, ok := v.decideAgain(old)
+		c, ok := v.decideAgain(old, true)
 		switch {
 		case !ok:
 			p.Dropped = append(p.Dropped, WithdrawnProposal{old.Reason, old.Claims, v.withdrawalReason(old)})
@@ -264,8 +264,9 @@ func (v *state) withdrawalReason(old Proposal) string {
 	return "no case for " + string(old.Reason) + " any more"
 }
 
-// decideAgain decides about the nodes of a proposal anew. Of empty nodes those that still are go; else all must, as proposed.
-func (v *state) decideAgain(old Proposal) (Command, bool) {
+// decideAgain decides about the nodes of a proposal anew. Of empty nodes those that still are go; else all must, as proposed. With patient the answer
+// does not depend on how much work is left.
+func (v *state) decideAgain(old Proposal, patient bool) (Command, bool) {
 	var set []*stateNode
 	for _, name := range old.Claims {
 		n := v.byClaim[name]
@@ -289,7 +290,8 @@ func (v *state) decideAgain(old Proposal) (Command, bool) {
 	case old.Reason == v1.DisruptionDrifted:
 		return v.replaceDrifted(set)
 	}
-	return v.evaluateSet(set)
+	found := v.evaluateSet(set, patient)
+	return found.Command, found.ok
 }
 
 // searchCommands looks for new disruptions, those that matter most first, and then for what pools that only report would have.
@@ -298,7 +300,8 @@ func (v *state) searchCommands(p *Plan, after *Memory) {
 		p.Proposed = append(p.Proposed, c)
 		after.Proposals = append(after.Proposals, Proposal{Reason: c.Reason, Claims: c.Claims, Since: v.now()})
 	}
-	v.reporting, v.moving, v.moved, v.before = true, false, v.moving, v.work
+	v.reporting, v.moving, v.moved = true, false, v.moving
+	v.meter.startSearch()
 	would := Memory{Drifted: after.Report.Drifted, DriftWas: after.Report.DriftWas, Asked: after.Report.Asked, Proposals: after.Report.Found}
 	p.Reported = v.findCommand(&would)
 	after.Report = ReportState{Drifted: would.Drifted, DriftWas: would.DriftWas, Asked: would.Asked}
@@ -340,7 +343,7 @@ func (v *state) findAgain(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	for _, old := range m.Proposals {
-		if c, ok := v.decideAgain(old); ok {
+		if c, ok := v.decideAgain(old, false); ok {
 			return c, true
 		}
 	}

@@ -26,7 +26,7 @@ func (v *state) findDrifted(m *Memory) (Command, bool) {
 	}
 	slices.SortFunc(empty, byDrift)
 	slices.SortFunc(set, byDrift)
-	mayAsk := func() bool { return v.asked < v.rules().steps/2 && v.work < v.mostWork()/4 }
+	mayAsk := func() bool { return v.meter.asked < v.rules().steps/2 && v.meter.work < v.meter.most()/4 }
 	if mayAsk() {
 		if c, ok := v.replaceDrifted(v.budget.Limit(empty, v1.DisruptionDrifted)); ok {
 			return c, true

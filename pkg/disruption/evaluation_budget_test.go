@@ -19,13 +19,13 @@ func TestPassesOfLittleWorkComeToTheSame(t *testing.T) {
 	for range 24 {
 		v := newState(w.Snapshot, w.memory, w.Market, nil)
 		p, m := decidePlan(v, w.memory)
-		if v.work > 800 {
+		if v.meter.work > 800 {
 			more++
 		}
 		if rest := m.Asked.Rest; len(rest) > 0 && slices.Equal(rest, w.memory.Asked.Rest) {
 			t.Errorf("%d nodes are left over once more", len(rest))
 		}
-		most = max(most, v.work)
+		most = max(most, v.meter.work)
 		w.memory = m
 		w.act(p)
 		w.initialize()
@@ -57,7 +57,7 @@ func TestAQuestionIsAskedThatThereIsWorkLeftFor(t *testing.T) {
 		{"another that is too much", 3, 15_000, 0, 2, 4_201, false},
 		{"another after all questions", 24, 1_000, 0, 20, 10, false},
 	} {
-		s := &setSearch{v: &state{r: disruptionRules{steps: 24}, asked: c.asked, work: c.work, before: c.before}, asked: c.sets}
+		s := &setSearch{v: &state{r: disruptionRules{steps: 24}, meter: workMeter{steps: 24, asked: c.asked, work: c.work, before: c.before}}, asked: c.sets}
 		if got := s.mayEvaluate(candidateSet{work: c.weighs}); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
 		}

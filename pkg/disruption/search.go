@@ -132,28 +132,28 @@ func (s *setSearch) evaluateSets(ideas []candidateSet) {
 			return
 		}
 		s.no[x.id] = true
-		if s.evaluateOne(x); len(s.rest) > 0 {
+		if s.evaluateOne(x, false); len(s.rest) > 0 {
 			return
 		}
 	}
 }
 
-// evaluateOne puts one.
-func (s *setSearch) evaluateOne(x candidateSet) {
+// evaluateOne evaluates one set and keeps the command that earns most.
+func (s *setSearch) evaluateOne(x candidateSet, patient bool) {
 	s.asked++
-	c, ok := s.v.evaluateSet(x.set)
-	if s.rest = s.v.rest; len(s.rest) > 0 {
+	got := s.v.evaluateSet(x.set, patient)
+	if s.rest = got.rest; len(s.rest) > 0 {
 		s.more = true
 	}
-	s.noteShortfall(x, s.v.yield)
-	if ok && (!s.found || s.v.netEarningsUSD(c) > s.v.netEarningsUSD(s.best)) {
-		s.best, s.found = c, true
+	s.noteShortfall(x, got.earnsUSD)
+	if got.ok && (!s.found || s.v.netEarningsUSD(got.Command) > s.v.netEarningsUSD(s.best)) {
+		s.best, s.found = got.Command, true
 	}
 }
 
 // successShare is the part of its promise for which a set is asked about.
 func (s *setSearch) successShare() float64 {
-	if s.v.asked < fewAsked {
+	if s.v.meter.asked < fewAsked {
 		return 1
 	}
 	return likely
@@ -202,7 +202,7 @@ func digestOf(set []*stateNode) uint64 {
 func (s *setSearch) firstSets() []candidateSet {
 	out := s.halveSet(s.v.budget.Limit(s.all, v1.DisruptionUnderutilized))
 	if set := s.v.greedySet(s.all, false); len(set) > 0 {
-		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.v.workOf(podsOf(set), 0)}) // answered without the packer
+		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.v.meter.of(podsOf(set), 0)}) // answered without the packer
 	}
 	return out
 }
@@ -211,7 +211,7 @@ func (s *setSearch) firstSets() []candidateSet {
 func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	for size := len(set); size > 1; size /= 2 {
 		usd, left := s.v.simulateSavings(set[:size])
-		if work := s.v.workOf(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.v.mostWork() {
+		if work := s.v.meter.of(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.v.meter.most() {
 			out = append(out, candidateSet{set: set[:size], usd: usd, work: work})
 		}
 	}
@@ -231,7 +231,7 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 		case usd > 0 && usd < s.least:
 			n.kept = cmp.Or(n.kept, refusal{"small", "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
-			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd, work: v.workOf(len(n.moving), len(left))})
+			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd, work: v.meter.of(len(n.moving), len(left))})
 		case i >= 0:
 			n.kept = cmp.Or(n.kept, refusal{"stuck", "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
 		default:

@@ -99,7 +99,7 @@ func (v *state) launchesFor(pods []*cluster.Pod, set []*stateNode, besides []pla
 		d.addText(l.Pods...)
 	}
 	p := v.resolveOfferings().CachedPlan(v.world, uint64(d), func() cluster.Snapshot { return v.isolatePods(pods, set, besides) })
-	v.countWork(len(pods), p)
+	v.meter.count(len(pods), p)
 	if len(p.Unplaced) > 0 {
 		return nil
 	}

@@ -87,18 +87,13 @@ type state struct {
 	byNode    map[string]*stateNode
 	quiet     map[string]PodStability
 	budget    *Budget
+	meter     workMeter
 	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
 	paid      map[string]float64                                              // which part of the price the account's commitments pay, by NodeClaim
 	room      map[string]int64                                                // what they have left, by their ids
 	podBy     map[string]*cluster.Pod
 	asking    []cluster.Pod             // of the last question, their memory is used again
-	asked     int                       // what-if questions in this pass
-	work      int                       // that they were
-	before    int                       // before the search began, about proposals
-	patient   bool                      // new nodes for all pods of a set are asked for whatever work that is
-	rest      []*stateNode              // of the set that was asked about last, if there was no work left to follow it up
 	world     uint64                    // digest of all that their answers depend on, 0 while it is not known
-	yield     float64                   // what the set asked about last would earn by the packer's first answer, not a number where it gave none
 	minCostOf map[*cluster.Pod]float64  // of those that stand for all that are like them, USD per hour
 	worth     map[string]float64        // what the pods that move are worth, by key, once asked
 	moving    bool                      // a command of this pass moves pods
@@ -126,7 +121,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
 	v := &state{
-		s: s, r: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), patient: true, types: overlays.ByPool(s, sells), byClaim: map[string]*stateNode{}, byNode: map[string]*stateNode{}, quiet: map[string]PodStability{},
+		s: s, r: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells), byClaim: map[string]*stateNode{}, byNode: map[string]*stateNode{}, quiet: map[string]PodStability{},
 		budget:   newBudget(s),
 		failures: map[string]CommandFailure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, minCostOf: map[*cluster.Pod]float64{}, renewing: map[string]int{}, purses: map[string]*staticcapacity.PoolHeadroom{},
 	}
@@ -138,6 +133,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 			v.asidePool[a.Name] = &s.Aside[i]
 		}
 	}
+	v.meter = workMeter{steps: v.r.steps, nodes: len(s.Nodes)}
 	v.typeIn = overlays.FindType(v.types)
 	v.paid, v.room = s.AllotCommitments()
 	v.indexNodes()

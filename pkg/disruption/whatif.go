@@ -87,6 +87,6 @@ func (v *state) planWithout(from *baseline, set []*stateNode, besides ...plan.La
 		}
 		return v.questionWithout(s, out, from.forGood)
 	})
-	v.countWork(podsOf(set), p)
+	v.meter.count(podsOf(set), p)
 	return p
 }

@@ -55,7 +55,7 @@ func TestASearchGoesOnFromItsWindow(t *testing.T) {
 		for i, x := range ideas {
 			s.no[digestOf(x.set)] = c.asked == 0 || i > 0
 		}
-		s.v.asked, s.v.before = c.asked, c.asked
+		s.v.meter.asked, s.v.meter.before = c.asked, c.asked
 		at := SearchWindow{}
 		if s.askWindows(&at); at != c.want || !s.more {
 			t.Errorf("%s: it goes on from %v, want %v; more to ask: %t", c.name, at, c.want, s.more)
