@@ -49,25 +49,25 @@ func (m *workMeter) startSearch() { m.before = m.work }
 // mayEvaluate reports whether there is enough left for the question. For the first one of a search there is, unless others were asked before that
 // the next pass does not ask: what is much would never be asked.
 func (s *setSearch) mayEvaluate(x candidateSet) bool {
-	if s.asked == 0 && s.v.meter.before == 0 {
+	if s.asked == 0 && s.eval.meter.before == 0 {
 		return true
 	}
-	return s.v.meter.asked < s.v.rules().steps && s.v.meter.affords(x.work)
+	return s.eval.meter.asked < s.eval.meter.steps && s.eval.meter.affords(x.work)
 }
 
 // resumeSet asks about the set that was not followed up in the pass before.
 func (s *setSearch) resumeSet(claims []string) {
 	var set []*stateNode
 	for _, name := range claims {
-		if n := s.v.byClaim[name]; n != nil && slices.Contains(s.all, n) {
+		if n := s.byClaim[name]; n != nil && slices.Contains(s.all, n) {
 			set = append(set, n)
 		}
 	}
 	if len(set) == 0 {
 		return
 	}
-	x := candidateSet{set: set, work: s.v.meter.of(podsOf(set), podsOf(set))}
-	if x.usd = s.v.estimateSavings(set); x.usd <= 0 {
+	x := candidateSet{set: set, work: s.eval.meter.of(podsOf(set), podsOf(set))}
+	if x.usd = s.eval.estimateSavings(set); x.usd <= 0 {
 		return
 	}
 	if !s.mayEvaluate(x) {

@@ -50,8 +50,8 @@ const (
 	stageProgress = "progress" // a command about it is under way
 )
 
-func (v *state) planted(stage string, set []*stateNode) {
+func (st *State) planted(stage string, set []*stateNode) {
 	for _, n := range set {
-		v.s.Rules.Plant.Hit(stage, n.Claim.Name)
+		st.s.Rules.Plant.Hit(stage, n.Claim.Name)
 	}
 }

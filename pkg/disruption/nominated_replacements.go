@@ -17,17 +17,17 @@ const mostFills = 4
 
 // planOverflow is the plan for the pods of the set in which the scheduler fills the room that is open, and what it leaves gets new nodes. It is
 // false where some find no place in the end. places says where those pods may go about which more decides than what a board knows.
-func (v *state) planOverflow(set []*stateNode, places map[string]string) (plan.Plan, bool) {
+func (ev *Evaluator) planOverflow(set []*stateNode, places map[string]string) (plan.Plan, bool) {
 	var p plan.Plan
 	for fills := 0; ; fills++ {
-		left := v.unschedulable(set, places, p.Launches)
+		left := ev.unschedulable(set, places, p.Launches)
 		if len(left) == 0 {
-			return p, v.packerAgrees(set, p.Launches)
+			return p, ev.packerAgrees(set, p.Launches)
 		}
 		if fills == mostFills {
 			return plan.Plan{}, false
 		}
-		more := v.launchesFor(left, set, p.Launches)
+		more := ev.launchesFor(left, set, p.Launches)
 		if len(more) == 0 {
 			return plan.Plan{}, false
 		}
@@ -37,43 +37,43 @@ func (v *state) planOverflow(set []*stateNode, places map[string]string) (plan.P
 
 // packerAgrees reports whether the packer finds room for all pods too, where some spread over domains of which one has no node: it reckons with
 // the nodes that may come there, and a board does not.
-func (v *state) packerAgrees(set []*stateNode, launches []plan.Launch) bool {
+func (ev *Evaluator) packerAgrees(set []*stateNode, launches []plan.Launch) bool {
 	if len(launches) == 0 {
 		return false // nothing is held, and shed knows better
 	}
-	if !v.mayWiden(set, launches) {
+	if !ev.mayWiden(set, launches) {
 		return true
 	}
-	p := v.planWithout(v.saving, set, launches...)
+	p := ev.planWithout(ev.saving, set, launches...)
 	return len(p.Launches)+len(p.Unplaced) == 0
 }
 
 // mayWiden reports whether pods of the set spread over domains in which a node may come and none is.
-func (v *state) mayWiden(set []*stateNode, launches []plan.Launch) bool {
-	b := v.newPlacedSimulator()
+func (ev *Evaluator) mayWiden(set []*stateNode, launches []plan.Launch) bool {
+	b := ev.newPlacedSimulator()
 	defer b.UndoTo(b.Mark())
-	pods := v.removeNodes(b, set)
+	pods := ev.removeNodes(b, set)
 	for i, l := range launches {
-		b.AddNode(v.simulatedNode(l, fmt.Sprintf("launch %d", i)))
+		b.AddNode(ev.simulatedNode(l, fmt.Sprintf("launch %d", i)))
 	}
 	return slices.ContainsFunc(pods, func(p *cluster.Pod) bool {
-		return b.SpreadsBeyondNodes(p, func(key string) int { return len(v.resolveOfferings().OfferedDomains(key)) })
+		return b.SpreadsBeyondNodes(p, func(key string) int { return len(ev.resolveOfferings().OfferedDomains(key)) })
 	})
 }
 
 // survivesScheduling reports whether all pods find a place when the new nodes of the plan are held.
-func (v *state) survivesScheduling(set []*stateNode, p plan.Plan) bool {
-	return len(p.Launches) > 0 && len(v.unschedulable(set, p.NodeByPod(), p.Launches)) == 0
+func (ev *Evaluator) survivesScheduling(set []*stateNode, p plan.Plan) bool {
+	return len(p.Launches) > 0 && len(ev.unschedulable(set, p.NodeByPod(), p.Launches)) == 0
 }
 
 // unschedulable are pods that find no place when the launches are held, in some order in which they may come.
-func (v *state) unschedulable(set []*stateNode, places map[string]string, launches []plan.Launch) []*cluster.Pod {
-	b := v.newPlacedSimulator()
+func (ev *Evaluator) unschedulable(set []*stateNode, places map[string]string, launches []plan.Launch) []*cluster.Pod {
+	b := ev.newPlacedSimulator()
 	defer b.UndoTo(b.Mark())
-	pods := v.removeNodes(b, set)
+	pods := ev.removeNodes(b, set)
 	var held []simulator.NominatedNode
 	for i, l := range launches {
-		held = append(held, simulator.NominatedNode{At: v.simulatedNode(l, fmt.Sprintf("launch %d", i)), Pods: v.podsBy(l.Pods)})
+		held = append(held, simulator.NominatedNode{At: ev.simulatedNode(l, fmt.Sprintf("launch %d", i)), Pods: ev.podsBy(l.Pods)})
 	}
 	return b.UnschedulableWithNew(pods, places, held)
 }

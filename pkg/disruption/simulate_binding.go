@@ -15,37 +15,37 @@ import (
 )
 
 // simulatedNode is the node that a launch will be if it gets its choice.
-func (v *state) simulatedNode(l plan.Launch, name string) *simulator.Node {
+func (st *State) simulatedNode(l plan.Launch, name string) *simulator.Node {
 	all := map[string]string{v1.LabelNodePool: l.Pool}
-	p, _ := v.s.PoolOf(l.Pool)
-	t, _ := v.typeIn(p, l.Choice.Type)
+	p, _ := st.s.PoolOf(l.Pool)
+	t, _ := st.typeIn(p, l.Choice.Type)
 	for _, labels := range []map[string]string{t.Requirements.Labels(), l.Labels, {
 		corev1.LabelTopologyZone: l.Choice.Zone, v1.LabelCapacityType: l.Choice.CapacityType, corev1.LabelInstanceTypeStable: l.Choice.Type,
 	}} {
 		maps.Copy(all, labels)
 	}
 	kept := l.Requests // of its pods and daemons
-	for _, p := range v.podsBy(l.Pods) {
+	for _, p := range st.podsBy(l.Pods) {
 		kept = kept.Sub(p.Need)
 	}
 	return simulator.NewNode(name, all, l.Taints, t.Allocatable, t.Allocatable.Sub(kept.Max(resources.List{})))
 }
 
 // podOf is the pod of that key, nil when there is none.
-func (v *state) podOf(key string) *cluster.Pod {
-	if v.podBy == nil {
-		v.podBy = make(map[string]*cluster.Pod, len(v.s.Pods))
-		for i := range v.s.Pods {
-			v.podBy[v.s.Pods[i].Key()] = &v.s.Pods[i]
+func (st *State) podOf(key string) *cluster.Pod {
+	if st.podBy == nil {
+		st.podBy = make(map[string]*cluster.Pod, len(st.s.Pods))
+		for i := range st.s.Pods {
+			st.podBy[st.s.Pods[i].Key()] = &st.s.Pods[i]
 		}
 	}
-	return v.podBy[key]
+	return st.podBy[key]
 }
 
 // podsBy are the pods of those keys that there are.
-func (v *state) podsBy(keys []string) (out []*cluster.Pod) {
+func (st *State) podsBy(keys []string) (out []*cluster.Pod) {
 	for _, key := range keys {
-		if p := v.podOf(key); p != nil {
+		if p := st.podOf(key); p != nil {
 			out = append(out, p)
 		}
 	}
@@ -54,11 +54,11 @@ func (v *state) podsBy(keys []string) (out []*cluster.Pod) {
 
 // withOverflowNodes adds to the launches of a plan about a set of nodes what pods will need that the scheduler leaves without a place. It is false
 // when that does not end, or costs more than spare, USD per hour.
-func (v *state) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan, spare float64) ([]plan.Launch, bool) {
+func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan, spare float64) ([]plan.Launch, bool) {
 	const most = 3
-	b := v.boardOf(from)
+	b := ev.boardOf(from)
 	defer b.UndoTo(b.Mark())
-	moving := v.removeNodes(b, set)
+	moving := ev.removeNodes(b, set)
 	planned := p.NodeByPod()
 	launches, more := p.Launches, p.Launches
 	for range most {
@@ -67,16 +67,16 @@ func (v *state) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan,
 			for _, pod := range l.Pods {
 				planned[pod] = name
 			}
-			b.AddNode(v.simulatedNode(l, name))
+			b.AddNode(ev.simulatedNode(l, name))
 		}
 		left := b.Unschedulable(moving, planned, len(launches) == 0)
 		if len(left) == 0 {
 			return launches, true
 		}
-		if v.minCosts(b, left) > spare*air {
+		if ev.minCosts(b, left) > spare*air {
 			return nil, false
 		}
-		more = v.launchesFor(left, set, launches)
+		more = ev.launchesFor(left, set, launches)
 		if len(more) == 0 {
 			return nil, false
 		}
@@ -87,7 +87,7 @@ func (v *state) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan,
 
 // launchesFor are the launches that the pods need when no node there is takes them, and none that is launched besides: those have their part of
 // limits, reservations and commitments.
-func (v *state) launchesFor(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) []plan.Launch {
+func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) []plan.Launch {
 	d := newDigest()
 	d.addText("alone")
 	d.addText(namesOf(set)...)
@@ -98,8 +98,8 @@ func (v *state) launchesFor(pods []*cluster.Pod, set []*stateNode, besides []pla
 		d.addText(l.Pool, l.Choice.String())
 		d.addText(l.Pods...)
 	}
-	p := v.resolveOfferings().CachedPlan(v.world, uint64(d), func() cluster.Snapshot { return v.isolatePods(pods, set, besides) })
-	v.meter.count(len(pods), p)
+	p := ev.resolveOfferings().CachedPlan(ev.world, uint64(d), func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
+	ev.meter.count(len(pods), p)
 	if len(p.Unplaced) > 0 {
 		return nil
 	}
@@ -107,12 +107,12 @@ func (v *state) launchesFor(pods []*cluster.Pod, set []*stateNode, besides []pla
 }
 
 // isolatePods is the snapshot without the nodes of the set in which these pods wait, no others do, and nothing that is there has room.
-func (v *state) isolatePods(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) cluster.Snapshot {
-	out := v.departingNodes()
+func (ev *Evaluator) isolatePods(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) cluster.Snapshot {
+	out := ev.departingNodes()
 	for _, n := range set {
 		out[n.Node.Name] = true
 	}
-	s := v.questionWithout(v.saving.s, out, false)
+	s := ev.questionWithout(ev.saving.s, out, false)
 	homeless := map[string]bool{}
 	for _, p := range pods {
 		homeless[p.Key()] = true
@@ -132,16 +132,16 @@ func (v *state) isolatePods(pods []*cluster.Pod, set []*stateNode, besides []pla
 		s.Claims[i].Allocatable = noAllocatable()
 	}
 	for i, l := range besides {
-		s.Claims = append(s.Claims, v.claimOf(l, fmt.Sprintf("launch %d", i), false))
+		s.Claims = append(s.Claims, ev.claimOf(l, fmt.Sprintf("launch %d", i), false))
 	}
 	return s
 }
 
 // claimOf is a launch as its claim will be, with room for pods or without.
-func (v *state) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
-	p, _ := v.s.PoolOf(l.Pool)
-	t, _ := v.typeIn(p, l.Choice.Type)
-	c := cluster.Claim{Name: name, ProviderID: name, Pool: l.Pool, Class: p.Class, Labels: v.simulatedNode(l, name).Labels(), Capacity: t.Capacity, Allocatable: noAllocatable()}
+func (st *State) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
+	p, _ := st.s.PoolOf(l.Pool)
+	t, _ := st.typeIn(p, l.Choice.Type)
+	c := cluster.Claim{Name: name, ProviderID: name, Pool: l.Pool, Class: p.Class, Labels: st.simulatedNode(l, name).Labels(), Capacity: t.Capacity, Allocatable: noAllocatable()}
 	if room {
 		c.Allocatable = t.Allocatable
 	}
@@ -149,7 +149,7 @@ func (v *state) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
 }
 
 // removeNodes takes the nodes away and returns the pods that have to move, sorted.
-func (v *state) removeNodes(b *simulator.Simulator, set []*stateNode) []*cluster.Pod {
+func (ev *Evaluator) removeNodes(b *simulator.Simulator, set []*stateNode) []*cluster.Pod {
 	for _, n := range set {
 		b.RemoveNode(n.Name(), n.moving)
 	}

@@ -14,7 +14,6 @@ import (
 	"joiner/pkg/model/nomination"
 	"joiner/pkg/model/overlays"
 	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning/staticcapacity"
 	"joiner/pkg/scheduling/binpack"
 )
 
@@ -72,99 +71,72 @@ type stateNode struct {
 // refusal is a reason why a node stays.
 type refusal struct{ word, why string }
 
-// state is a snapshot with what a pass knows about it.
-type state struct {
+// State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes once it is made.
+type State struct {
 	s         cluster.Snapshot
-	r         disruptionRules
-	stock     *binpack.WhatIf // once asked for
-	restock   func() *binpack.WhatIf
-	types     func(cluster.Pool) []instancetypes.Type
-	base      plan.Plan    // where pods go as it is
-	saving    *baseline    // of consolidation
-	renewal   *baseline    // of drift
-	nodes     []*stateNode // ours, sorted by claim
-	byClaim   map[string]*stateNode
-	byNode    map[string]*stateNode
-	quiet     map[string]PodStability
-	budget    *Budget
-	meter     workMeter
+	rules     disruptionRules
+	types     func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
 	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
-	paid      map[string]float64                                              // which part of the price the account's commitments pay, by NodeClaim
-	room      map[string]int64                                                // what they have left, by their ids
-	podBy     map[string]*cluster.Pod
-	asking    []cluster.Pod             // of the last question, their memory is used again
-	world     uint64                    // digest of all that their answers depend on, 0 while it is not known
-	minCostOf map[*cluster.Pod]float64  // of those that stand for all that are like them, USD per hour
-	worth     map[string]float64        // what the pods that move are worth, by key, once asked
-	moving    bool                      // a command of this pass moves pods
-	moved     bool                      // the same of those that act, while it is about pools that only report
-	reporting bool                      // it is about pools that only report
-	housed    map[string]bool           // by key: pods for which commands of this pass launch nodes
+	restock   func() *binpack.WhatIf
+	stock     *binpack.WhatIf // of restock, once asked for
+	base      plan.Plan       // where pods go as it is
+	nodes     []*stateNode    // ours, sorted by claim
+	byClaim   map[string]*stateNode
+	podBy     map[string]*cluster.Pod   // by key, once asked for
+	quiet     map[string]PodStability   // by NodeClaim
+	paid      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
+	room      map[string]int64          // what they have left, by their ids
 	aside     map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
 	asidePool map[string]*cluster.Aside // by NodePool: those about which they do
-	renewing  map[string]int            // by static pool: nodes that commands of this pass replace
-	purses    map[string]*staticcapacity.PoolHeadroom
-	building  map[string]bool           // by id: commands under way that go on
-	failures  map[string]CommandFailure // by NodeClaim
-
-	strays           map[string]time.Time         // by NodeClaim: since when its node is tainted and nothing is under way
-	vainBefore, vain map[string]time.Time         // by id of a command: since when it has waited for nothing, as remembered and as found
-	foreseen         func(*runningCommand) string // once asked for: which pod of a command will have no room later either
-	virtual          map[string]bool              // pods that stand for room to be kept free
-	keeps            map[string]bool              // by host: it has such room
+	virtual   map[string]bool           // by key: pods that stand for room to be kept free
+	keeps     map[string]bool           // by node: it has such room
 }
 
-func (v *state) now() time.Time         { return v.s.Now }
-func (v *state) rules() disruptionRules { return v.r }
+func (st *State) now() time.Time { return st.s.Now }
 
-func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *state {
+// newState reads the snapshot. d, if there is one, holds what earlier passes found out about what is sold.
+func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *State {
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
-	v := &state{
-		s: s, r: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells), byClaim: map[string]*stateNode{}, byNode: map[string]*stateNode{}, quiet: map[string]PodStability{},
-		budget:   newBudget(s),
-		failures: map[string]CommandFailure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, minCostOf: map[*cluster.Pod]float64{}, renewing: map[string]int{}, purses: map[string]*staticcapacity.PoolHeadroom{},
-	}
-	v.aside, v.asidePool = map[string]*cluster.Aside{}, map[string]*cluster.Aside{}
+	st := &State{s: s, rules: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells),
+		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{}, keeps: map[string]bool{},
+		aside: map[string]*cluster.Aside{}, asidePool: map[string]*cluster.Aside{}}
 	for i, a := range s.Aside {
 		if a.Kind == cluster.ClaimPart {
-			v.aside[a.Name] = &s.Aside[i]
+			st.aside[a.Name] = &s.Aside[i]
 		} else {
-			v.asidePool[a.Name] = &s.Aside[i]
+			st.asidePool[a.Name] = &s.Aside[i]
 		}
 	}
-	v.meter = workMeter{steps: v.r.steps, nodes: len(s.Nodes)}
-	v.typeIn = overlays.FindType(v.types)
-	v.paid, v.room = s.AllotCommitments()
-	v.indexNodes()
-	v.restock = func() *binpack.WhatIf { return d.WhatIf(s, sells) }
-	if v.hasWork() {
-		v.base = v.planSnapshot(v.withNewReplacements())
+	st.typeIn = overlays.FindType(st.types)
+	st.paid, st.room = s.AllotCommitments()
+	st.indexNodes()
+	st.restock = func() *binpack.WhatIf { return d.WhatIf(s, sells) }
+	if st.hasWork() {
+		st.base = st.planSnapshot(st.withNewReplacements())
 	}
-	for _, n := range v.nodes {
-		v.priceNode(n, m)
+	for _, n := range st.nodes {
+		st.priceNode(n, m)
 	}
-	for _, x := range v.base.Existing {
-		v.keeps[x.Node] = v.keeps[x.Node] || v.virtual[x.Pod]
+	for _, x := range st.base.Existing {
+		st.keeps[x.Node] = st.keeps[x.Node] || st.virtual[x.Pod]
 	}
-	v.keepFailures(m.Failed)
-	v.renewal, v.saving = v.baselines()
-	return v
+	return st
 }
 
 // indexNodes finds our nodes and the pods on them.
-func (v *state) indexNodes() {
+func (st *State) indexNodes() {
 	on := map[string][]cluster.Pod{}
-	for i := range v.s.Pods {
-		p := &v.s.Pods[i]
-		if p.Virtual && v.virtual != nil {
-			v.virtual[p.Key()] = true
+	for i := range st.s.Pods {
+		p := &st.s.Pods[i]
+		if p.Virtual && st.virtual != nil {
+			st.virtual[p.Key()] = true
 		}
 		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
 			on[p.NodeName] = append(on[p.NodeName], *p)
 		}
 	}
-	for _, h := range v.s.StateNodes() {
+	for _, h := range st.s.StateNodes() {
 		if h.Claim == nil {
 			continue
 		}
@@ -175,21 +147,21 @@ func (v *state) indexNodes() {
 				slices.SortFunc(n.pods, podsByKey)
 			}
 		}
-		v.nodes = append(v.nodes, n)
-		v.byClaim[n.Claim.Name] = n
+		st.nodes = append(st.nodes, n)
+		st.byClaim[n.Claim.Name] = n
 	}
-	slices.SortFunc(v.nodes, func(a, b *stateNode) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+	slices.SortFunc(st.nodes, func(a, b *stateNode) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
 }
 
 func podsByKey(a, b cluster.Pod) int { return simulator.ByKey(&a, &b) }
 
 // withNewReplacements is the snapshot in which the replacements of commands under way are new still, so that the packer keeps them for the pods they
 // were made for: those cannot run there before the nodes they run on are gone.
-func (v *state) withNewReplacements() cluster.Snapshot {
-	s := v.s
+func (st *State) withNewReplacements() cluster.Snapshot {
+	s := st.s
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	fresh := map[string]bool{}
-	for _, r := range v.underWay() {
+	for _, r := range st.underWay() {
 		for _, n := range r.with {
 			fresh[n.Claim.Name], fresh[n.Name()] = true, true
 		}
@@ -215,11 +187,10 @@ func (v *state) withNewReplacements() cluster.Snapshot {
 }
 
 // priceNode adds what the node costs, what moving its pods costs, and since when they are the same.
-func (v *state) priceNode(n *stateNode, m Memory) {
-	v.byNode[n.Name()] = n
-	if p, ok := v.s.PoolOf(n.Pool()); ok {
+func (st *State) priceNode(n *stateNode, m Memory) {
+	if p, ok := st.s.PoolOf(n.Pool()); ok {
 		n.pool = &p
-		n.offer, n.price = v.priceOf(n.StateNode, p)
+		n.offer, n.price = st.priceOf(n.StateNode, p)
 	}
 	n.cost = 1
 	for i := range n.pods {
@@ -229,7 +200,7 @@ func (v *state) priceNode(n *stateNode, m Memory) {
 		}
 	}
 	n.empty = n.cost <= 1
-	v.quiet[n.Claim.Name] = quietOf(n, m, v.s.Now)
+	st.quiet[n.Claim.Name] = quietOf(n, m, st.s.Now)
 }
 
 // sumPodEvents tells whether pods came, ended or began to end on a node. DaemonSets do not count.
@@ -250,47 +221,36 @@ func sumPodEvents(pods []cluster.Pod) uint32 {
 }
 
 // isYoung reports whether the pods of the node have changed within its own pool's consolidateAfter.
-func (v *state) isYoung(n *stateNode) bool {
-	return v.now().Before(v.quietSince(n).Add(n.pool.Disruption.After))
+func (st *State) isYoung(n *stateNode) bool {
+	return st.now().Before(st.quietSince(n).Add(n.pool.Disruption.After))
 }
 
 // takesNoPods reports whether consolidation puts nothing more on the node because it is young; where its pool makes no new nodes it does
 // .
-func (v *state) takesNoPods(n *stateNode) bool {
-	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && v.isYoung(n)
+func (st *State) takesNoPods(n *stateNode) bool {
+	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && st.isYoung(n)
 }
 
-// leavingFor are the names of nodes that are taken, but for those of static pools, which bring room for their pods.
-func (v *state) leavingFor() map[string]bool {
-	out := map[string]bool{}
-	for _, n := range v.nodes {
-		if n.taken && n.Node != nil && !n.inStaticPool() {
-			out[n.Node.Name] = true
-		}
-	}
-	return out
-}
-
-func (v *state) planSnapshot(s cluster.Snapshot) plan.Plan { return v.resolveOfferings().PlanPods(s) }
+func (st *State) planSnapshot(s cluster.Snapshot) plan.Plan { return st.resolveOfferings().PlanPods(s) }
 
 // resolveOfferings is what the pools can launch. Finding that takes its time, and many passes have nothing to ask.
-func (v *state) resolveOfferings() *binpack.WhatIf {
-	if v.stock == nil {
-		v.stock = v.restock()
+func (st *State) resolveOfferings() *binpack.WhatIf {
+	if st.stock == nil {
+		st.stock = st.restock()
 	}
-	return v.stock
+	return st.stock
 }
 
 // hasWork reports whether any pod waits or is to move, so that the packer has something to say about the snapshot as it is.
-func (v *state) hasWork() bool {
-	return slices.ContainsFunc(v.s.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(v.s.Pods, cluster.Pod.Provisionable)
+func (st *State) hasWork() bool {
+	return slices.ContainsFunc(st.s.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(st.s.Pods, cluster.Pod.Provisionable)
 }
 
 // named are the nodes of the claims.
-func (v *state) named(claims []string) []*stateNode {
+func (st *State) named(claims []string) []*stateNode {
 	out := make([]*stateNode, len(claims))
 	for i, name := range claims {
-		out[i] = v.byClaim[name]
+		out[i] = st.byClaim[name]
 	}
 	return out
 }

@@ -111,13 +111,12 @@ func bySize(x, y *cluster.Pod) int {
 	return cmp.Or(cmp.Compare(x.Need.CPU, y.Need.CPU), cmp.Compare(x.Need.Memory, y.Need.Memory))
 }
 
-// arrivalOrders are orders in which pods may come: by name, the other way round, and with those last that have the least choice of nodes.
+// arrivalOrders are orders in which pods may come: by name, the other way round, and with those last that have the least choice of nodes: that few
+// nodes admit, or that depend on other pods. Others may take their place then, and no new node may do for them.
 func (sim *Simulator) arrivalOrders() []func(x, y *cluster.Pod) int {
-	return []func(x, y *cluster.Pod) int{ByKey, func(x, y *cluster.Pod) int { return ByKey(y, x) }, sim.byChoice}
-}
-
-// byChoice puts pods last that few nodes admit or that depend on other pods: others may take their place, and no new node may do for them.
-func (sim *Simulator) byChoice(x, y *cluster.Pod) int {
 	bound := func(p *cluster.Pod) int { return len(p.Affinity) + len(p.AntiAffinity) + len(p.Spread) }
-	return cmp.Or(cmp.Compare(bound(x), bound(y)), cmp.Compare(len(sim.admittingNodes(sim.classOf(y))), len(sim.admittingNodes(sim.classOf(x)))), ByKey(x, y))
+	byChoice := func(x, y *cluster.Pod) int {
+		return cmp.Or(cmp.Compare(bound(x), bound(y)), cmp.Compare(len(sim.admittingNodes(sim.classOf(y))), len(sim.admittingNodes(sim.classOf(x)))), ByKey(x, y))
+	}
+	return []func(x, y *cluster.Pod) int{ByKey, func(x, y *cluster.Pod) int { return ByKey(y, x) }, byChoice}
 }

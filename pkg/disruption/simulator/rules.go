@@ -40,9 +40,9 @@ func (c *podCounter) countNodes(x *Node, n int) {
 	}
 }
 
-// countNode adds n to the nodes of the domains of x.
-func (sim *Simulator) countNode(x *Node, n int) {
-	for _, c := range sim.order {
+// countNodes adds n to the nodes of the domains of x in all counters.
+func countNodes(counters []*podCounter, x *Node, n int) {
+	for _, c := range counters {
 		c.countNodes(x, n)
 	}
 }

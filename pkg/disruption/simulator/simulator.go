@@ -170,7 +170,7 @@ func (sim *Simulator) applyStep(s step) {
 		s.class.countPods(s.at, -1)
 	case nodeLeft:
 		s.at.gone = true
-		sim.countNode(s.at, -1)
+		countNodes(sim.order, s.at, -1)
 	case nodeCame:
 		sim.nodes, sim.byName[s.at.name] = append(sim.nodes, s.at), s.at
 		for _, c := range sim.order {
@@ -192,7 +192,7 @@ func (sim *Simulator) undoStep(s step) {
 		s.class.countPods(s.at, 1)
 	case nodeLeft:
 		s.at.gone = false
-		sim.countNode(s.at, 1)
+		countNodes(sim.order, s.at, 1)
 	case nodeCame:
 		sim.nodes = sim.nodes[:len(sim.nodes)-1]
 		delete(sim.byName, s.at.name)
