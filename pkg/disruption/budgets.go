@@ -11,12 +11,6 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// BudgetExhausted is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are out of service.
-type BudgetExhausted struct {
-	Pool    string
-	Reasons []v1.DisruptionReason // sorted
-}
-
 // Budget is how many more nodes may go in this pass, by pool and reason.
 type Budget struct {
 	left      map[string]map[v1.DisruptionReason]int

@@ -1,11 +1,9 @@
 package disruption
 
 import (
-	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/plan"
 )
 
 // consolidatableAt is until when consolidation leaves the node alone.
@@ -31,21 +29,4 @@ func (ps *pass) deleteCommand(set []*stateNode, reason v1.DisruptionReason) (Com
 		return Command{}, false
 	}
 	return ps.newCommand(set, reason, nil), true
-}
-
-// newCommand is the command about the nodes with its replacements.
-func (st *State) newCommand(set []*stateNode, reason v1.DisruptionReason, launches []plan.Launch) Command {
-	st.planted(stageCommand, set)
-	c := Command{Reason: reason, Launches: launches}
-	for _, n := range set {
-		c.Claims = append(c.Claims, n.Claim.Name)
-		c.SavesUSD += n.price
-		c.Moves += len(n.moving)
-	}
-	slices.Sort(c.Claims)
-	for _, l := range launches {
-		c.SavesUSD -= l.Choice.Price
-	}
-	c.ID = idOf(reason, c.Claims, st.now())
-	return c
 }
