@@ -153,7 +153,6 @@ func (a *App) decisionSettings() cluster.Settings {
 		ConsolidationPayback:        a.set.ConsolidationPayback,
 		PodEvictionCostUSD:          a.set.PodEvictionCostUSD,
 		ConsolidationMaxEvaluations: a.set.ConsolidationMaxEvaluations,
-		DisruptionWaves:             a.set.DisruptionWaves,
 		DriftedPerCommand:           a.set.DriftedPerCommand,
 		LaunchTimeout:               a.set.LaunchTimeout,
 		RegistrationTimeout:         a.set.RegistrationTimeout,

@@ -3,6 +3,7 @@ package disruption
 import (
 	"slices"
 
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/resources"
 )
@@ -16,43 +17,43 @@ type baseline struct {
 
 // desk is the board of a baseline, made once somebody asks for it.
 type desk struct {
-	board   *simulator
+	board   *simulator.Simulator
 	cleaned map[*stateNode]bool // nodes that were taken off it
 }
 
 // baselines are that of drift and that of consolidation. Consolidation alone puts nothing onto young nodes: to let pods of those move
 // again soon would cost more than it saves, and what has drifted goes whatever it costs.
-func (v *state) baselines() (drift, consolidation *baseline) {
-	drift = &baseline{s: v.placedSnapshot(), forGood: true, desk: &desk{}}
+func (st *State) baselines() (drift, consolidation *baseline) {
+	drift = &baseline{s: st.placedSnapshot(), forGood: true, desk: &desk{}}
 	consolidation = &baseline{s: drift.s, desk: drift.desk}
-	if slices.ContainsFunc(v.nodes, v.takesNoPods) {
-		consolidation = &baseline{s: v.close(drift.s, v.takesNoPods), desk: &desk{}}
+	if slices.ContainsFunc(st.nodes, st.takesNoPods) {
+		consolidation = &baseline{s: st.close(drift.s, st.takesNoPods), desk: &desk{}}
 	}
 	return drift, consolidation
 }
 
 // placedSnapshot is the snapshot with every pod where the base plan puts it, so that a question about some nodes is about their pods only.
 // Pods that wait for new nodes are left out: their nodes are on their way. Nodes that are not initialized have no room.
-func (v *state) placedSnapshot() cluster.Snapshot {
-	s := v.s
-	to := v.base.NodeByPod()
+func (st *State) placedSnapshot() cluster.Snapshot {
+	s := st.s
+	to := st.base.NodeByPod()
 	gone := map[string]bool{}
-	for _, u := range v.base.Unplaced {
+	for _, u := range st.base.Unplaced {
 		gone[u.Pod] = true
 	}
-	for _, l := range v.base.Launches {
+	for _, l := range st.base.Launches {
 		for _, p := range l.Pods {
 			gone[p] = true
 		}
 	}
-	s.Pods = make([]cluster.Pod, 0, len(v.s.Pods))
+	s.Pods = make([]cluster.Pod, 0, len(st.s.Pods))
 	leaving := map[string]bool{}
-	for _, n := range v.nodes {
+	for _, n := range st.nodes {
 		if n.Node != nil && n.MarkedForDeletion() {
 			leaving[n.Node.Name] = true
 		}
 	}
-	for _, p := range v.s.Pods {
+	for _, p := range st.s.Pods {
 		host, found := to[p.Key()]
 		if gone[p.Key()] || leaving[p.NodeName] && !found {
 			continue
@@ -62,14 +63,14 @@ func (v *state) placedSnapshot() cluster.Snapshot {
 		}
 		s.Pods = append(s.Pods, p)
 	}
-	return v.close(v.withoutNodes(s, leaving, false), func(n *stateNode) bool { return !n.Initialized() })
+	return st.close(st.withoutNodes(s, leaving, false), func(n *stateNode) bool { return !n.Initialized() })
 }
 
 // close is the snapshot in which those of our nodes have no room.
-func (v *state) close(s cluster.Snapshot, closed func(*stateNode) bool) cluster.Snapshot {
+func (st *State) close(s cluster.Snapshot, closed func(*stateNode) bool) cluster.Snapshot {
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	nodes, claims := map[string]bool{}, map[string]bool{}
-	for _, n := range v.nodes {
+	for _, n := range st.nodes {
 		if !closed(n) {
 			continue
 		}
@@ -95,14 +96,14 @@ func (v *state) close(s cluster.Snapshot, closed func(*stateNode) bool) cluster.
 func noAllocatable() resources.List { return resources.List{CPU: 1} }
 
 // boardOf is the board of the baseline, without what something takes away already.
-func (v *state) boardOf(from *baseline) *simulator {
+func (ev *Evaluator) boardOf(from *baseline) *simulator.Simulator {
 	d := from.desk
 	if d.board == nil {
-		d.board, d.cleaned = newBoard(from.s, v.departingNodes()), map[*stateNode]bool{}
+		d.board, d.cleaned = simulator.New(from.s, ev.departingNodes()), map[*stateNode]bool{}
 	}
-	for _, n := range v.nodes {
+	for _, n := range ev.nodes {
 		if n.taken && n.Node != nil && !d.cleaned[n] {
-			d.board.removeNode(n)
+			d.board.RemoveNode(n.Name(), n.moving)
 			d.cleaned[n] = true
 		}
 	}
@@ -110,4 +111,4 @@ func (v *state) boardOf(from *baseline) *simulator {
 }
 
 // newPlacedSimulator is the board of consolidation.
-func (v *state) newPlacedSimulator() *simulator { return v.boardOf(v.saving) }
+func (ev *Evaluator) newPlacedSimulator() *simulator.Simulator { return ev.boardOf(ev.saving) }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/instancetypes/builtin"
@@ -135,10 +136,10 @@ func (y *yard) node(i int) {
 func (y *yard) fill(n cluster.Node, free resources.List) {
 	zone := n.Labels[corev1.LabelTopologyZone]
 	here := map[*app]bool{}
-	x := &simNode{labels: n.Labels}
+	x := simulator.NewNode(n.Name, n.Labels, nil, resources.List{}, resources.List{})
 	for misses := 0; misses < 20; misses++ {
 		a := y.apps[y.rand.IntN(len(y.apps))]
-		if !a.pod.Need.FitsIn(free) || !nodeSelected(x, &a.pod) || a.alone && here[a] || a.zones != nil && a.crowds(zone) {
+		if !a.pod.Need.FitsIn(free) || !x.SelectedBy(&a.pod) || a.alone && here[a] || a.zones != nil && a.crowds(zone) {
 			continue
 		}
 		misses, here[a] = -1, true

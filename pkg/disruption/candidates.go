@@ -8,23 +8,30 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// wordFault is the word for nodes that are left alone because the program fails about them.
-const wordFault = "fault"
+// candidates says of nodes whether they may go and are a case for a reason, and of those that stay why.
+type candidates struct {
+	*State
+	budget    *Budget
+	failures  map[string]CommandFailure // by NodeClaim
+	building  map[string]bool           // by id: commands under way that go on
+	reporting bool                      // it is about pools that only report
+}
 
 // filterCandidates decides which nodes may go, gracefully and because they drifted.
-func (v *state) filterCandidates() {
+func (cs *candidates) filterCandidates() {
 	nominated := map[string]bool{}
-	for _, x := range v.base.Existing {
-		nominated[x.Node] = nominated[x.Node] || !v.virtual[x.Pod]
+	for _, x := range cs.base.Existing {
+		nominated[x.Node] = nominated[x.Node] || !cs.virtual[x.Pod]
 	}
-	obstacles := v.s.Obstacles()
-	for _, n := range v.nodes {
-		n.barred = v.nodeRefusal(n, nominated)
+	obstacles := cs.s.Obstacles()
+	for _, n := range cs.nodes {
+		n.barred = cs.nodeRefusal(n, nominated)
 		n.barredE = n.barred
-		if n.barred.word != "" {
+		if n.barred.reason != "" {
 			continue
 		}
-		n.barred.word, n.barred.why = obstacles.Of(n.pods)
+		word, why := obstacles.Of(n.pods)
+		n.barred = refusal{IneligibleReason(word), why}
 		if n.Claim.TerminationGrace == nil {
 			n.barredE = n.barred
 		}
@@ -32,69 +39,69 @@ func (v *state) filterCandidates() {
 }
 
 // nodeRefusal is what keeps a node whatever its pods are.
-func (v *state) nodeRefusal(n *stateNode, nominated map[string]bool) refusal {
+func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refusal {
 	_, marked := markOf(*n.Claim)
-	failed := v.failedWithin(n, v.rules().retryAfter)
+	failed := cs.failedWithin(n, cs.rules.retryAfter)
 	switch {
 	case n.Node == nil:
-		return refusal{"launching", "its node has not come yet"}
+		return refusal{IneligibleLaunching, "its node has not come yet"}
 	case n.MarkedForDeletion() || n.Claim.Is(v1.ConditionInstanceTerminating):
-		return refusal{"leaving", "it is leaving already"}
-	case v.aside[n.Claim.Name] != nil:
-		return refusal{wordFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + v.aside[n.Claim.Name].Why}
-	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && v.building[n.Claim.Annotations[AnnotationReplaces]]:
-		return refusal{"underway", "a disruption that it takes part in is under way"}
-	case interruption.LeaveOf(*n.Claim).StillHolds(v.now()):
-		return refusal{"notice", "a notice of EC2 has it replaced already"}
-	case failed.word != "":
+		return refusal{IneligibleLeaving, "it is leaving already"}
+	case cs.aside[n.Claim.Name] != nil:
+		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + cs.aside[n.Claim.Name].Why}
+	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && cs.building[n.Claim.Annotations[AnnotationReplaces]]:
+		return refusal{IneligibleUnderWay, "a disruption that it takes part in is under way"}
+	case interruption.LeaveOf(*n.Claim).StillHolds(cs.now()):
+		return refusal{IneligibleNotice, "a notice of EC2 has it replaced already"}
+	case failed.reason != "":
 		return failed
 	case !n.Initialized():
-		return refusal{"starting", "it is not initialized yet"}
+		return refusal{IneligibleStarting, "it is not initialized yet"}
 	case nominated[n.Name()]:
-		return refusal{"nominated", "pods that wait are about to run on it"}
+		return refusal{IneligibleNominated, "pods that wait are about to run on it"}
 	case n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true":
-		return refusal{"protected", "its node carries " + v1.AnnotationDoNotDisrupt}
+		return refusal{IneligibleProtected, "its node carries " + v1.AnnotationDoNotDisrupt}
 	case n.Pool() == "":
-		return refusal{"pool", "it belongs to no NodePool"}
-	case n.pool == nil && v.asidePool[n.Pool()] != nil:
-		return refusal{wordFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + v.asidePool[n.Pool()].Why}
+		return refusal{IneligibleNoPool, "it belongs to no NodePool"}
+	case n.pool == nil && cs.asidePool[n.Pool()] != nil:
+		return refusal{IneligibleFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + cs.asidePool[n.Pool()].Why}
 	case n.pool == nil:
-		return refusal{"pool", "its NodePool " + n.Pool() + " does not exist"}
+		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " does not exist"}
 	case n.pool.Unseen:
-		return refusal{"unseen", "its NodePool " + n.Pool() + " was changed and nobody has looked at that yet"}
-	case len(v.types(*n.pool)) == 0:
-		return refusal{"pool", "its NodePool " + n.Pool() + " has no instance types"}
+		return refusal{IneligiblePoolNotReconciled, "its NodePool " + n.Pool() + " was changed and nobody has looked at that yet"}
+	case len(cs.types(*n.pool)) == 0:
+		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " has no instance types"}
 	}
 	return refusal{}
 }
 
 // mayDisrupt reports whether the node may go for the reason, is a case for it, and nothing else has it yet. It notes what keeps it.
-func (v *state) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool {
+func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool {
 	switch {
-	case n.taken, v.isReportOnly(n) != v.reporting:
+	case n.taken, cs.isReportOnly(n) != cs.reporting:
 		return false
 	case reason == v1.DisruptionDrifted:
-		return n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted)
-	case n.barred.word != "", n.empty != (reason == v1.DisruptionEmpty):
+		return n.barredE.reason == "" && n.Claim.Is(v1.ConditionDrifted)
+	case n.barred.reason != "", n.empty != (reason == v1.DisruptionEmpty):
 		return false
-	case n.empty && v.keeps[n.Name()]:
-		n.kept = refusal{"buffer", "it has room that a CapacityBuffer keeps free"}
+	case n.empty && cs.keeps[n.Name()]:
+		n.kept = refusal{IneligibleBuffer, "it has room that a CapacityBuffer keeps free"}
 		return false
 	}
-	n.kept = v.consolidationRefusal(n)
-	return n.kept.word == ""
+	n.kept = cs.consolidationRefusal(n)
+	return n.kept.reason == ""
 }
 
 // countEligible are the nodes that are a case for each reason and may go.
-func (v *state) countEligible() map[v1.DisruptionReason][]string {
+func (cs *candidates) countEligible() map[v1.DisruptionReason][]string {
 	out := map[v1.DisruptionReason][]string{}
 	add := func(reason v1.DisruptionReason, n *stateNode) { out[reason] = append(out[reason], n.Claim.Name) }
-	for _, n := range v.nodes {
-		if n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted) {
+	for _, n := range cs.nodes {
+		if n.barredE.reason == "" && n.Claim.Is(v1.ConditionDrifted) {
 			add(v1.DisruptionDrifted, n)
 		}
 		switch {
-		case n.barred.word != "", n.empty && v.keeps[n.Name()], v.consolidationRefusal(n).word != "":
+		case n.barred.reason != "", n.empty && cs.keeps[n.Name()], cs.consolidationRefusal(n).reason != "":
 		case n.empty:
 			add(v1.DisruptionEmpty, n)
 		default:
@@ -105,137 +112,110 @@ func (v *state) countEligible() map[v1.DisruptionReason][]string {
 }
 
 // consolidationRefusal is what keeps a node from consolidation, whatever it would save.
-func (v *state) consolidationRefusal(n *stateNode) refusal {
+func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 	d := n.pool.Disruption
-	failed := v.failedWithin(n, v.waitAfter(v.failures[n.Claim.Name]))
+	failed := cs.failedWithin(n, cs.rules.waitAfter(cs.failures[n.Claim.Name]))
 	switch until, settled := n.consolidatableAt(); {
 	case n.pool.Static:
-		return refusal{"static", "its NodePool is static"}
+		return refusal{IneligibleStaticPool, "its NodePool is static"}
 	case d.Never:
-		return refusal{"never", "its NodePool consolidates never"}
-	case v.isYoung(n):
-		return refusal{"young", fmt.Sprintf("its pods have changed less than %s ago", d.After)}
+		return refusal{IneligibleNever, "its NodePool consolidates never"}
+	case cs.isYoung(n):
+		return refusal{IneligibleConsolidateAfter, fmt.Sprintf("its pods have changed less than %s ago", d.After)}
 	case !n.empty && d.Policy == string(v1.ConsolidationWhenEmpty):
-		return refusal{"policy", "its NodePool consolidates empty nodes only"}
+		return refusal{IneligiblePolicy, "its NodePool consolidates empty nodes only"}
 	case !n.empty && n.price <= 0:
-		return refusal{"price", fmt.Sprintf("nobody knows what %s costs", n.offer)}
-	case !n.empty && settled && v.now().Before(until):
-		return refusal{"settled", "it replaced others and has not paid for that yet"}
-	case !n.empty && failed.word != "":
+		return refusal{IneligibleUnknownPrice, fmt.Sprintf("nobody knows what %s costs", n.offer)}
+	case !n.empty && settled && cs.now().Before(until):
+		return refusal{IneligiblePaybackPending, "it replaced others and has not paid for that yet"}
+	case !n.empty && failed.reason != "":
 		return failed
 	}
 	return refusal{}
 }
 
-// limitToBudgets leaves so many of the nodes as the budgets of their pools allow, in the order given.
-func (v *state) limitToBudgets(set []*stateNode, reason v1.DisruptionReason) []*stateNode {
-	used := map[string]int{}
-	var out []*stateNode
-	for _, n := range set {
-		if used[n.pool.Name] >= v.left[n.pool.Name][reason] {
-			why := overBudget(reason)
-			if reason == v1.DisruptionDrifted {
-				n.drift = why
-			} else {
-				n.kept = cmp.Or(n.kept, why)
-			}
-			continue
-		}
-		used[n.pool.Name]++
-		out = append(out, n)
-	}
-	return out
-}
-
 // takeBudgets takes the nodes of the command, and their share of the budgets for every reason.
-func (v *state) takeBudgets(c Command) {
-	v.world = 0
-	v.moving = v.moving || v.movesPods(c)
+func (ps *pass) takeBudgets(c Command) {
+	ps.eval.world = 0
+	ps.moving = ps.moving || ps.movesPods(c)
 	for _, l := range c.Launches {
 		for _, p := range l.Pods {
-			v.housed[p] = true
+			ps.eval.housed[p] = true
 		}
 	}
 	for _, name := range c.Claims {
-		n := v.byClaim[name]
+		n := ps.byClaim[name]
 		n.taken = true
-		for r := range v.left[n.pool.Name] {
-			v.left[n.pool.Name][r]--
-		}
+		ps.budget.Take(n.pool.Name)
 	}
 }
 
 // movesPods reports whether pods need room elsewhere when the command is begun. Those of static pools have it on the replacement.
-func (v *state) movesPods(c Command) bool {
-	return c.Moves+len(c.Launches) > 0 && !v.isStaticCommand(c.Claims)
+func (st *State) movesPods(c Command) bool {
+	return c.Moves+len(c.Launches) > 0 && !st.isStaticCommand(c.Claims)
 }
 
 // isReportOnly reports whether the node is of a pool that wants to know and not to act.
-func (v *state) isReportOnly(n *stateNode) bool {
-	return v.s.Rules.ReportDisruption || n.pool != nil && n.pool.Disruption.ReportOnly
+func (st *State) isReportOnly(n *stateNode) bool {
+	return st.s.Rules.ReportDisruption || n.pool != nil && n.pool.Disruption.ReportOnly
 }
 
 // expiredRefusal is why a node stays that expires within budgets and has: nobody may replace it, and lifecycle leaves that to us.
-func (v *state) expiredRefusal(n *stateNode) refusal {
+func (cs *candidates) expiredRefusal(n *stateNode) refusal {
 	switch {
-	case n.pool == nil || !n.pool.Disruption.ExpireGently || !v.isReportOnly(n) || n.Deleting() || !n.Claim.Expired(v.now()):
+	case n.pool == nil || !n.pool.Disruption.ExpireGently || !cs.isReportOnly(n) || n.Deleting() || !n.Claim.Expired(cs.now()):
 		return refusal{}
 	case n.pool.Disruption.Message != "":
-		return refusal{"expired", "it has expired, and is not replaced until what its NodePool says about disruption can be understood: " + n.pool.Disruption.Message}
+		return refusal{IneligibleExpired, "it has expired, and is not replaced until what its NodePool says about disruption can be understood: " + n.pool.Disruption.Message}
 	}
-	return refusal{"expired", "it has expired, and is not replaced while disruption of its NodePool is only reported"}
+	return refusal{IneligibleExpired, "it has expired, and is not replaced while disruption of its NodePool is only reported"}
 }
 
 // queued is why a drifted node stays that may go and about which no answer was noted.
-func (v *state) queued(n *stateNode) refusal {
-	if n.barredE.word != "" || !n.Claim.Is(v1.ConditionDrifted) {
+func (cs *candidates) queued(n *stateNode, moves podMoves) refusal {
+	if n.barredE.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
 		return refusal{}
 	}
-	return cmp.Or(v.defaultRefusal(n, v1.DisruptionDrifted), refusal{"turn", "other drifted nodes are looked at first"})
+	return cmp.Or(cs.defaultRefusal(n, v1.DisruptionDrifted, moves), refusal{IneligibleOtherCommand, "other drifted nodes are looked at first"})
 }
 
 // defaultRefusal is why a node was not looked at that may go for the reason, nothing where that is not known.
-func (v *state) defaultRefusal(n *stateNode, reason v1.DisruptionReason) refusal {
-	moving := v.moved
-	if v.isReportOnly(n) {
-		moving = v.moving
+func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, moves podMoves) refusal {
+	moving := moves.acting
+	if cs.isReportOnly(n) {
+		moving = moves.reported
 	}
 	switch {
-	case v.left[n.pool.Name][reason] <= 0:
-		return overBudget(reason)
-	case v.rules().steps == 0:
-		return refusal{"late", noTime}
+	case cs.budget.Left(n.pool.Name, reason) <= 0:
+		return budgetRefusal(reason)
+	case cs.rules.steps == 0:
+		return refusal{IneligibleTimeBudget, noTime}
 	case moving:
-		return refusal{"turn", "pods of other nodes move first"}
+		return refusal{IneligibleOtherCommand, "pods of other nodes move first"}
 	}
 	return refusal{}
 }
 
-// overBudget is why a node stays that the budgets of its pool keep.
-func overBudget(reason v1.DisruptionReason) refusal {
-	return refusal{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
-}
-
 // listNotDisrupted tells of every node that stays why it does.
-func (v *state) listNotDisrupted() []NotDisrupted {
+func (cs *candidates) listNotDisrupted(moves podMoves) []NotDisrupted {
 	var out []NotDisrupted
-	for _, n := range v.nodes {
-		why := v.expiredRefusal(n)
-		if n.taken && why.word == "" {
+	for _, n := range cs.nodes {
+		why := cs.expiredRefusal(n)
+		if n.taken && why.reason == "" {
 			continue
 		}
-		why = cmp.Or(why, n.drift, v.queued(n), n.barred, n.kept)
-		if why.word == "" { // it was not looked at
-			why = v.consolidationRefusal(n)
+		why = cmp.Or(why, n.drift, cs.queued(n, moves), n.barred, n.kept)
+		if why.reason == "" { // it was not looked at
+			why = cs.consolidationRefusal(n)
 		}
-		if why.word == "" {
+		if why.reason == "" {
 			reason := v1.DisruptionUnderutilized
 			if n.empty {
 				reason = v1.DisruptionEmpty
 			}
-			why = cmp.Or(v.defaultRefusal(n, reason), refusal{"worth", "nothing cheaper was found for its pods"})
+			why = cmp.Or(cs.defaultRefusal(n, reason, moves), refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"})
 		}
-		s := NotDisrupted{Claim: n.Claim.Name, Pool: n.Pool(), Word: why.word, Why: why.why}
+		s := NotDisrupted{Claim: n.Claim.Name, Pool: n.Pool(), Reason: why.reason, Why: why.why}
 		if n.Node != nil {
 			s.Node = n.Node.Name
 		}

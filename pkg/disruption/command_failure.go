@@ -18,36 +18,38 @@ const mostRetryAfter = 8 * time.Hour
 
 // rememberFailure remembers for a while about which nodes a command came to nothing: what has just failed fails again. Consolidation, which launches nodes in
 // vain each time, waits twice as long after each further failure. Drift must come, and does not.
-func (v *state) rememberFailure(claims []string, reason v1.DisruptionReason, why string) {
+func (pr *progress) rememberFailure(claims []string, reason v1.DisruptionReason, why string) {
 	for _, name := range claims {
-		f, again := v.failures[name]
+		f, again := pr.failures[name]
 		if again && reason == v1.DisruptionUnderutilized {
 			f.Again++
 		}
-		f.At = v.now()
-		v.failures[name] = f
-		if n := v.byClaim[name]; n != nil && n.kept.word == "" {
-			n.kept = refusal{"failed", why}
+		f.At = pr.now()
+		pr.failures[name] = f
+		if n := pr.byClaim[name]; n != nil && n.kept.reason == "" {
+			n.kept = refusal{IneligibleFailed, why}
 		}
 	}
 }
 
-// keepFailures takes from the pass before the failures that are less than two waits old: what fails again by then fails again.
-func (v *state) keepFailures(failures map[string]CommandFailure) {
+// keepFailures returns the failures of the pass before that are less than two waits old: what fails again by then fails again.
+func (st *State) keepFailures(failures map[string]CommandFailure) map[string]CommandFailure {
+	out := map[string]CommandFailure{}
 	for name, f := range failures {
-		if v.byClaim[name] == nil || !v.now().Before(f.At.Add(2*v.waitAfter(f))) {
+		if st.byClaim[name] == nil || !st.now().Before(f.At.Add(2*st.rules.waitAfter(f))) {
 			continue
 		}
-		if f.At.After(v.now()) {
-			f.At = v.now() // the clock was set back
+		if f.At.After(st.now()) {
+			f.At = st.now() // the clock was set back
 		}
-		v.failures[name] = f
+		out[name] = f
 	}
+	return out
 }
 
 // waitAfter is how long consolidation leaves the node alone.
-func (v *state) waitAfter(f CommandFailure) time.Duration {
-	wait := v.rules().retryAfter
+func (r disruptionRules) waitAfter(f CommandFailure) time.Duration {
+	wait := r.retryAfter
 	for range f.Again {
 		if wait *= 2; wait >= mostRetryAfter {
 			return mostRetryAfter
@@ -57,10 +59,10 @@ func (v *state) waitAfter(f CommandFailure) time.Duration {
 }
 
 // failedWithin is what keeps a node of which a command came to nothing less than so long ago.
-func (v *state) failedWithin(n *stateNode, wait time.Duration) refusal {
-	f, ok := v.failures[n.Claim.Name]
-	if !ok || !v.now().Before(f.At.Add(wait)) {
+func (cs *candidates) failedWithin(n *stateNode, wait time.Duration) refusal {
+	f, ok := cs.failures[n.Claim.Name]
+	if !ok || !cs.now().Before(f.At.Add(wait)) {
 		return refusal{}
 	}
-	return refusal{"failed", fmt.Sprintf("a disruption of it came to nothing less than %s ago", wait)}
+	return refusal{IneligibleFailed, fmt.Sprintf("a disruption of it came to nothing less than %s ago", wait)}
 }

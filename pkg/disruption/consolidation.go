@@ -1,10 +1,8 @@
 package disruption
 
 import (
-	"cmp"
 	"math"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,98 +12,98 @@ import (
 	"joiner/pkg/model/plan"
 )
 
+// consolidation finds the command about a set of nodes that makes their pods run for less.
+type consolidation struct {
+	*State
+	eval  *Evaluator
+	guard priceGuard
+}
+
+func newConsolidation(ev *Evaluator) consolidation {
+	return consolidation{ev.State, ev, priceGuard{ev.State}}
+}
+
 // consolidationCandidates are the nodes that consolidation may look at, by name.
-func (v *state) consolidationCandidates() []*stateNode {
+func (ps *pass) consolidationCandidates() []*stateNode {
 	var out []*stateNode
-	for _, n := range v.nodes {
-		if v.mayDisrupt(n, v1.DisruptionUnderutilized) {
+	for _, n := range ps.nodes {
+		if ps.candidates.mayDisrupt(n, v1.DisruptionUnderutilized) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-// sortByWaste sorts nodes so that those come first that waste most for each pod that would move.
-func (v *state) sortByWaste(all []*stateNode) {
-	b := v.newPlacedSimulator()
-	for _, n := range all {
-		n.waste = n.price
-		for _, p := range n.moving {
-			if usd := v.minCost(b.classOf(p)); usd < beyond {
-				n.waste -= usd
-			}
-		}
-	}
-	slices.SortFunc(all, byWaste)
-}
-
-func byWaste(a, b *stateNode) int {
-	return cmp.Or(cmp.Compare(b.waste/b.cost, a.waste/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
-}
-
-// byLoss puts those first that waste most.
-func byLoss(a, b *stateNode) int {
-	return cmp.Or(cmp.Compare(b.waste, a.waste), strings.Compare(a.Claim.Name, b.Claim.Name))
-}
-
 // mostRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
 const mostRetries = 3
 
-// evaluateSet is the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
-// are left out, and so are those that a launch would only bring back: the same offer for the same pool.
-func (v *state) evaluateSet(set []*stateNode) (Command, bool) {
-	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), "stuck", v.splitAffinityGroups(set))
-	v.yield, v.rest = math.NaN(), nil
+// evaluation is what the evaluation of a set of nodes comes to.
+type evaluation struct {
+	Command               // if ok
+	ok       bool         // the set, or a part of it, is worth the command
+	earnsUSD float64      // what the set earns by the packer's first answer, not a number where it gave none
+	rest     []*stateNode // nodes to go on with in the next pass, if no work was left for them in this one
+}
+
+// evaluateSet finds the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
+// are left out, and so are those that a launch would only bring back: the same offering for the same pool. With patient it asks for new nodes for
+// all pods whatever work that is.
+func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
+	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), IneligiblePodsUnschedulable, co.splitAffinityGroups(set))
+	out := evaluation{earnsUSD: math.NaN()}
 	for i := range mostRetries {
 		if len(set) == 0 {
-			return Command{}, false
+			return out
 		}
-		if i > 0 && !v.followUp(set, v.workOf(podsOf(set), 0)) {
-			return Command{}, false
+		if i > 0 && !co.eval.meter.affords(co.eval.meter.of(podsOf(set), 0)) {
+			out.rest = set
+			return out
 		}
-		if c, ok, done := v.deleteOnly(set); done {
-			return c, ok
+		if c, ok, done := co.deleteOnly(set); done {
+			out.Command, out.ok = c, ok
+			return out
 		}
-		p, held := v.planPodMoves(set)
+		p, held := co.planPodMoves(set)
 		if i == 0 && len(p.Unplaced) == 0 {
-			v.yield = v.expectedEarningsUSD(set, p)
+			out.earnsUSD = co.expectedEarningsUSD(set, p)
 		}
-		word, out := "stuck", v.podsWithoutRoom(set, p)
-		if len(out) == 0 {
-			word, out = "alike", pairSameOfferings(set, p.Launches)
+		reason, refused := IneligiblePodsUnschedulable, co.podsWithoutRoom(set, p)
+		if len(refused) == 0 {
+			reason, refused = IneligibleSameOffering, pairSameOfferings(set, p.Launches)
 		}
 		switch {
-		case len(out) > 0:
+		case len(refused) > 0:
 		case held:
-			return v.replaceNominated(set, p)
+			out.Command, out.ok = co.replaceNominated(set, p)
+			return out
 		default:
-			return v.replaceAndVerify(set, p)
+			return co.replaceAndVerify(set, p, patient, out)
 		}
-		set = withoutRefused(set, word, out)
-		if v.estimateSavings(set) <= 0 {
+		set = withoutRefused(set, reason, refused)
+		if co.eval.estimateSavings(set) <= 0 {
 			break // the rest has nothing to gain
 		}
 	}
-	return Command{}, false
+	return out
 }
 
 // withoutRefused is the set without the nodes that have a reason to stay.
-func withoutRefused(set []*stateNode, word string, why map[*stateNode]string) []*stateNode {
+func withoutRefused(set []*stateNode, reason IneligibleReason, why map[*stateNode]string) []*stateNode {
 	for n, w := range why {
-		n.kept = refusal{word, w}
+		n.kept = refusal{reason, w}
 	}
 	return slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return why[n] != "" })
 }
 
 // planPodMoves is where the pods of the nodes would go, and whether that is because new nodes are held for some: what the packer says where that
 // bears what the scheduler does with the others, or new nodes for what the scheduler leaves, whichever costs less.
-func (v *state) planPodMoves(set []*stateNode) (p plan.Plan, held bool) {
-	p = v.planWithout(v.saving, set)
-	if len(p.Unplaced) > 0 || !nomination.CanNominateOwners(v.s.Rules, movingOf(set)) {
+func (co consolidation) planPodMoves(set []*stateNode) (p plan.Plan, held bool) {
+	p = co.eval.planWithout(co.eval.saving, set)
+	if len(p.Unplaced) > 0 || !nomination.CanNominateOwners(co.s.Rules, movingOf(set)) {
 		return p, false
 	}
-	filled, held := v.planOverflow(set, p.NodeByPod())
-	if (!held || p.TotalPrice() < filled.TotalPrice()) && v.survivesScheduling(set, p) {
+	filled, held := co.eval.planOverflow(set, p.NodeByPod())
+	if (!held || p.TotalPrice() < filled.TotalPrice()) && co.eval.survivesScheduling(set, p) {
 		return p, true
 	}
 	if held {
@@ -115,41 +113,41 @@ func (v *state) planPodMoves(set []*stateNode) (p plan.Plan, held bool) {
 }
 
 // expectedEarningsUSD is what the set earns within the payback time by the plan for its pods.
-func (v *state) expectedEarningsUSD(set []*stateNode, p plan.Plan) float64 {
-	return v.gainUSD(set, p.TotalPrice())
+func (co consolidation) expectedEarningsUSD(set []*stateNode, p plan.Plan) float64 {
+	return co.eval.payback.gainUSD(set, p.TotalPrice())
 }
 
 // deleteOnly is the command without replacements, where the scheduler finds room for all pods. It is done unless some have none, or must be
 // told where to go. Where pods spread the packer must agree: it reckons with the domains in which nodes may come.
-func (v *state) deleteOnly(set []*stateNode) (c Command, ok, done bool) {
-	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
-	pods := v.removeNodes(b, set)
-	if len(b.unschedulablePods(pods, nil, true)) > 0 {
+func (co consolidation) deleteOnly(set []*stateNode) (c Command, ok, done bool) {
+	b := co.eval.newPlacedSimulator()
+	defer b.UndoTo(b.Mark())
+	pods := co.eval.removeNodes(b, set)
+	if len(b.Unschedulable(pods, nil, true)) > 0 {
 		return Command{}, false, false
 	}
 	if slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return len(p.Spread) > 0 }) {
-		if p := v.planWithout(v.saving, set); len(p.Launches)+len(p.Unplaced) > 0 {
+		if p := co.eval.planWithout(co.eval.saving, set); len(p.Launches)+len(p.Unplaced) > 0 {
 			return Command{}, false, false
 		}
 	}
-	c, ok = v.payingCommand(set, nil)
+	c, ok = co.payingCommand(set, nil)
 	return c, ok, true
 }
 
 // splitAffinityGroups says of which nodes pods must share one node with others, all of which would move, and why that is not done together with other pods:
 // the first of them decides where the others must be, and where the room there is gone by then no new node may take them.
-func (v *state) splitAffinityGroups(set []*stateNode) map[*stateNode]string {
+func (co consolidation) splitAffinityGroups(set []*stateNode) map[*stateNode]string {
 	out := map[*stateNode]string{}
 	if !slices.ContainsFunc(set, (*stateNode).requiresSameNode) {
 		return out
 	}
-	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
-	all := v.removeNodes(b, set)
+	b := co.eval.newPlacedSimulator()
+	defer b.UndoTo(b.Mark())
+	all := co.eval.removeNodes(b, set)
 	for _, n := range set {
 		for _, p := range n.moving {
-			if count := b.coLocatedCount(p, all); count > 1 && count < len(all) {
+			if count := b.CoLocatedCount(p, all); count > 1 && count < len(all) {
 				out[n] = "pod " + p.Key() + " must share a node with others that would move as well, and other pods may take their room"
 			}
 		}
@@ -165,7 +163,7 @@ func (n *stateNode) requiresSameNode() bool {
 }
 
 // podsWithoutRoom says of which nodes some pod has no room elsewhere, and why.
-func (v *state) podsWithoutRoom(set []*stateNode, p plan.Plan) map[*stateNode]string {
+func (co consolidation) podsWithoutRoom(set []*stateNode, p plan.Plan) map[*stateNode]string {
 	out := map[*stateNode]string{}
 	if len(p.Unplaced) == 0 {
 		return out
@@ -200,148 +198,83 @@ func pairSameOfferings(set []*stateNode, launches []plan.Launch) map[*stateNode]
 }
 
 // replaceNominated is the command if it pays, with its new nodes held.
-func (v *state) replaceNominated(set []*stateNode, p plan.Plan) (Command, bool) {
-	c, ok := v.payingCommand(set, p.Launches)
+func (co consolidation) replaceNominated(set []*stateNode, p plan.Plan) (Command, bool) {
+	c, ok := co.payingCommand(set, p.Launches)
 	if ok {
-		c.Launches = nomination.NominateOwners(v.podOf, c.ID, c.Launches)
+		c.Launches = nomination.NominateOwners(co.podOf, c.ID, c.Launches)
 	}
 	return c, ok
 }
 
-// replaceAndVerify is the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because it
-// does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
-func (v *state) replaceAndVerify(set []*stateNode, p plan.Plan) (Command, bool) {
-	if c, ok, sturdy := v.verifyReplacement(set, p); sturdy {
-		return c, ok
+// replaceAndVerify adds to out the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because
+// it does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
+func (co consolidation) replaceAndVerify(set []*stateNode, p plan.Plan, patient bool, out evaluation) evaluation {
+	var sturdy bool
+	if out.Command, out.ok, sturdy = co.verifyReplacement(set, p); sturdy {
+		return out
 	}
 	if len(p.Existing) > 0 {
-		if fresh := v.planAllNewNodes(set); len(fresh.Launches) > 0 && len(pairSameOfferings(set, fresh.Launches)) == 0 {
-			if c, ok, sturdy := v.verifyReplacement(set, fresh); sturdy {
-				return c, ok
+		var fresh plan.Plan
+		if fresh, out.rest = co.planAllNewNodes(set, patient); len(fresh.Launches) > 0 && len(pairSameOfferings(set, fresh.Launches)) == 0 {
+			if out.Command, out.ok, sturdy = co.verifyReplacement(set, fresh); sturdy {
+				return out
 			}
 		}
 	}
 	for _, n := range set {
-		n.kept = refusal{"stuck", "the scheduler may leave pods of it without a node"}
+		n.kept = refusal{IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node"}
 	}
-	return Command{}, false
+	out.Command, out.ok = Command{}, false
+	return out
 }
 
-// planAllNewNodes is the plan of new nodes for all pods of the set, none where those cannot pay.
-func (v *state) planAllNewNodes(set []*stateNode) plan.Plan {
+// planAllNewNodes is the plan of new nodes for all pods of the set, none where those cannot pay. Unless patient it returns the set as rest where the
+// pass has no work left for the question.
+func (co consolidation) planAllNewNodes(set []*stateNode, patient bool) (p plan.Plan, rest []*stateNode) {
 	pods := movingOf(set)
-	if v.gainUSD(set, v.minCosts(v.newPlacedSimulator(), pods)) <= 0 || !v.patient && !v.followUp(set, v.workOf(len(pods), len(pods))) {
-		return plan.Plan{}
+	switch {
+	case co.eval.payback.gainUSD(set, co.eval.minCosts(co.eval.newPlacedSimulator(), pods)) <= 0:
+		return plan.Plan{}, nil
+	case !patient && !co.eval.meter.affords(co.eval.meter.of(len(pods), len(pods))):
+		return plan.Plan{}, set
 	}
-	return plan.Plan{Launches: v.launchesFor(pods, set, nil)}
+	return plan.Plan{Launches: co.eval.launchesFor(pods, set, nil)}, nil
 }
 
 // verifyReplacement is the command of the plan if it pays, and whether the scheduler gives every pod a place, with what is launched besides for that.
-func (v *state) verifyReplacement(set []*stateNode, p plan.Plan) (c Command, ok, sturdy bool) {
-	c, ok = v.payingCommand(set, p.Launches)
+func (co consolidation) verifyReplacement(set []*stateNode, p plan.Plan) (c Command, ok, sturdy bool) {
+	c, ok = co.payingCommand(set, p.Launches)
 	if !ok {
 		return c, false, true
 	}
-	launches, sturdy := v.withOverflowNodes(v.saving, set, p, v.netEarningsUSD(c)/(v.rules().payback.Hours()+v.overlap(set)))
+	launches, sturdy := co.eval.withOverflowNodes(co.eval.saving, set, p, co.eval.payback.netEarningsUSD(c)/(co.rules.payback.Hours()+sideBySide))
 	if sturdy && len(launches) > len(p.Launches) {
-		c, ok = v.payingCommand(set, launches)
+		c, ok = co.payingCommand(set, launches)
 	}
 	return c, ok, sturdy
 }
 
 // payingCommand is the command if what it saves pays for the moves within the payback time and passes the thresholds of the pools.
-func (v *state) payingCommand(set []*stateNode, launches []plan.Launch) (Command, bool) {
-	launches, ok := v.guardReplacements(set, launches)
+func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) (Command, bool) {
+	launches, ok := co.guard.guardReplacements(set, launches)
 	if !ok {
 		return Command{}, false
 	}
-	c := v.newCommand(set, v1.DisruptionUnderutilized, launches)
+	c := co.newCommand(set, v1.DisruptionUnderutilized, launches)
 	var refused refusal
 	switch {
-	case !v.passesThresholds(set, c):
-		refused = refusal{"threshold", "it would save less than its NodePool asks for"}
-	case !v.passesBalanced(set, c):
-		refused = refusal{"balanced", "it would save too little for the disruption, as the policy Balanced weighs it"}
-	case v.netEarningsUSD(c) <= 0:
-		refused = refusal{"payback", "moving its pods costs more than the cheaper nodes save within " + v.rules().payback.String()}
+	case !co.eval.payback.passesThresholds(set, c):
+		refused = refusal{IneligibleThreshold, "it would save less than its NodePool asks for"}
+	case !co.eval.payback.passesBalanced(set, c):
+		refused = refusal{IneligibleBalanced, "it would save too little for the disruption, as the policy Balanced weighs it"}
+	case co.eval.payback.netEarningsUSD(c) <= 0:
+		refused = refusal{IneligiblePayback, "moving its pods costs more than the cheaper nodes save within " + co.rules.payback.String()}
 	default:
-		v.writePayback(c)
+		co.eval.payback.writePayback(c)
 		return c, true
 	}
 	for _, n := range set {
 		n.kept = refused
 	}
 	return Command{}, false
-}
-
-// sideBySide is for how many hours a new node runs before the old one is gone where all go at once: three minutes, of which two are its start.
-const sideBySide = 0.05
-
-// netEarningsUSD is what a command has earned when its payback time is over, in USD: the saving less what it spends.
-func (v *state) netEarningsUSD(c Command) float64 {
-	return c.SavesUSD*v.rules().payback.Hours() - v.commandCostUSD(c)
-}
-
-// commandCostUSD is what the moves cost, in USD, with the time in which old and new nodes run side by side.
-func (v *state) commandCostUSD(c Command) float64 {
-	usd := v.evictionCostUSD(c)
-	hours := v.overlap(v.named(c.Claims))
-	for _, l := range c.Launches {
-		usd += l.Choice.Price * hours
-	}
-	return usd
-}
-
-// evictionCostUSD is what moving the pods alone costs, in USD.
-func (v *state) evictionCostUSD(c Command) (usd float64) {
-	for _, name := range c.Claims {
-		usd += (v.byClaim[name].cost - 1) * v.rules().moveUSD
-	}
-	return usd
-}
-
-// passesThresholds reports whether the saving passes the thresholds of all pools whose nodes go.
-func (v *state) passesThresholds(set []*stateNode, c Command) bool {
-	before := 0.0
-	for _, n := range set {
-		before += n.price
-	}
-	return !slices.ContainsFunc(set, func(n *stateNode) bool {
-		d := n.pool.Disruption
-		return c.SavesUSD < d.SavesUSD || c.SavesUSD*100 < before*d.SavesPercent
-	})
-}
-
-// passesBalanced is the rule of the policy Balanced for each pool that has it: the part of the pool's price that is saved must be at
-// least half of the part of the pool's disruption cost that is spent.
-func (v *state) passesBalanced(set []*stateNode, c Command) bool {
-	const least = 0.5
-	type share struct{ price, moves, allPrice, allMoves float64 }
-	pools := map[string]*share{}
-	total := 0.0
-	for _, n := range set {
-		total += n.price
-		if n.pool.Disruption.Policy == string(v1.ConsolidationBalanced) && pools[n.pool.Name] == nil {
-			pools[n.pool.Name] = &share{}
-		}
-	}
-	for _, n := range v.nodes {
-		if p := pools[n.Pool()]; p != nil && n.Claim.ProviderID != "" {
-			p.allPrice += n.price
-			p.allMoves += n.cost
-		}
-	}
-	for _, n := range set {
-		if p := pools[n.pool.Name]; p != nil {
-			p.price += n.price
-			p.moves += n.cost
-		}
-	}
-	for _, p := range pools { // each on its own, so the order does not matter
-		saved := c.SavesUSD * p.price / total
-		if saved/p.allPrice < least*p.moves/p.allMoves {
-			return false
-		}
-	}
-	return true
 }

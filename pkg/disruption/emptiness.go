@@ -1,11 +1,9 @@
 package disruption
 
 import (
-	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/plan"
 )
 
 // consolidatableAt is until when consolidation leaves the node alone.
@@ -15,37 +13,20 @@ func (n *stateNode) consolidatableAt() (until time.Time, ok bool) {
 }
 
 // findEmpty finds the nodes on which nothing needs room elsewhere (Emptiness).
-func (v *state) findEmpty(*Memory) (Command, bool) {
+func (ps *pass) findEmpty(*Memory) (Command, bool) {
 	var set []*stateNode
-	for _, n := range v.nodes {
-		if v.mayDisrupt(n, v1.DisruptionEmpty) {
+	for _, n := range ps.nodes {
+		if ps.candidates.mayDisrupt(n, v1.DisruptionEmpty) {
 			set = append(set, n)
 		}
 	}
-	return v.deleteCommand(v.limitToBudgets(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
+	return ps.deleteCommand(ps.budget.Limit(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
 }
 
 // deleteCommand is the command by which the nodes go without replacement.
-func (v *state) deleteCommand(set []*stateNode, reason v1.DisruptionReason) (Command, bool) {
+func (ps *pass) deleteCommand(set []*stateNode, reason v1.DisruptionReason) (Command, bool) {
 	if len(set) == 0 {
 		return Command{}, false
 	}
-	return v.newCommand(set, reason, nil), true
-}
-
-// newCommand is the command about the nodes with its replacements.
-func (v *state) newCommand(set []*stateNode, reason v1.DisruptionReason, launches []plan.Launch) Command {
-	v.planted(stageCommand, set)
-	c := Command{Reason: reason, Launches: launches}
-	for _, n := range set {
-		c.Claims = append(c.Claims, n.Claim.Name)
-		c.SavesUSD += n.price
-		c.Moves += len(n.moving)
-	}
-	slices.Sort(c.Claims)
-	for _, l := range launches {
-		c.SavesUSD -= l.Choice.Price
-	}
-	c.ID = idOf(reason, c.Claims, v.now())
-	return c
+	return ps.newCommand(set, reason, nil), true
 }

@@ -17,65 +17,64 @@ const (
 	freshWork = 4
 )
 
-// mostWork is how much work a pass may do before it begins no more.
-func (v *state) mostWork() int { return v.rules().steps * stepWork }
+// workMeter counts the questions of a pass to the packer, and how much it had to look at for them.
+type workMeter struct {
+	steps, nodes int // the questions that a pass may ask, and the nodes of the cluster
+	asked, work  int // so far
+	before       int // work before the present search began
+}
 
-// affordsWork reports whether so much more work is left in this pass.
-func (v *state) affordsWork(work int) bool { return v.work+work <= v.mostWork() }
+// most is how much work a pass may do before it begins no more.
+func (m *workMeter) most() int { return m.steps * stepWork }
 
-// workOf is how much a question is about so many pods, so many of them on new nodes: every node is looked at, which is quickly done.
-func (v *state) workOf(pods, fresh int) int { return len(v.s.Nodes)/2 + pods + fresh*freshWork }
+// affords reports whether so much more work is left in this pass.
+func (m *workMeter) affords(work int) bool { return m.work+work <= m.most() }
 
-// countWork counts a question that was answered.
-func (v *state) countWork(pods int, p plan.Plan) {
+// of is how much a question is about so many pods, so many of them on new nodes: every node is looked at, which is quickly done.
+func (m *workMeter) of(pods, fresh int) int { return m.nodes/2 + pods + fresh*freshWork }
+
+// count counts a question about so many pods that was answered.
+func (m *workMeter) count(pods int, p plan.Plan) {
 	fresh := 0
 	for _, l := range p.Launches {
 		fresh += len(l.Pods)
 	}
-	v.asked++
-	v.work += v.workOf(pods, fresh)
+	m.asked++
+	m.work += m.of(pods, fresh)
 }
+
+// startSearch has what was asked until now count as asked about proposals.
+func (m *workMeter) startSearch() { m.before = m.work }
 
 // mayEvaluate reports whether there is enough left for the question. For the first one of a search there is, unless others were asked before that
 // the next pass does not ask: what is much would never be asked.
 func (s *setSearch) mayEvaluate(x candidateSet) bool {
-	if s.asked == 0 && s.v.before == 0 {
+	if s.asked == 0 && s.eval.meter.before == 0 {
 		return true
 	}
-	return s.v.asked < s.v.rules().steps && s.v.affordsWork(x.work)
+	return s.eval.meter.asked < s.eval.meter.steps && s.eval.meter.affords(x.work)
 }
 
 // resumeSet asks about the set that was not followed up in the pass before.
 func (s *setSearch) resumeSet(claims []string) {
 	var set []*stateNode
 	for _, name := range claims {
-		if n := s.v.byClaim[name]; n != nil && slices.Contains(s.all, n) {
+		if n := s.byClaim[name]; n != nil && slices.Contains(s.all, n) {
 			set = append(set, n)
 		}
 	}
 	if len(set) == 0 {
 		return
 	}
-	x := candidateSet{set: set, work: s.v.workOf(podsOf(set), podsOf(set))}
-	if x.usd = s.v.estimateSavings(set); x.usd <= 0 {
+	x := candidateSet{set: set, work: s.eval.meter.of(podsOf(set), podsOf(set))}
+	if x.usd = s.eval.estimateSavings(set); x.usd <= 0 {
 		return
 	}
 	if !s.mayEvaluate(x) {
 		s.more, s.rest = true, set
 		return
 	}
-	s.v.patient = true
-	s.evaluateOne(x)
-	s.v.patient = false
-}
-
-// followUp reports whether so much work is left in this pass to ask on about the set, and otherwise notes it for the next one.
-func (v *state) followUp(set []*stateNode, work int) bool {
-	if !v.affordsWork(work) {
-		v.rest = set
-		return false
-	}
-	return true
+	s.evaluateOne(x, true)
 }
 
 func podsOf(set []*stateNode) (n int) {

@@ -17,15 +17,14 @@ func TestPassesOfLittleWorkComeToTheSame(t *testing.T) {
 	w.Snapshot.Rules.ConsolidationMaxEvaluations = 1
 	before, most, more := w.price(), 0, 0
 	for range 24 {
-		v := newState(w.Snapshot, w.memory, w.Market, nil)
-		p, m := decidePlan(v, w.memory)
-		if v.work > 800 {
+		p, m, work := decideMeasured(newState(w.Snapshot, w.memory, w.Market, nil), w.memory)
+		if work > 800 {
 			more++
 		}
 		if rest := m.Asked.Rest; len(rest) > 0 && slices.Equal(rest, w.memory.Asked.Rest) {
 			t.Errorf("%d nodes are left over once more", len(rest))
 		}
-		most = max(most, v.work)
+		most = max(most, work)
 		w.memory = m
 		w.act(p)
 		w.initialize()
@@ -57,7 +56,7 @@ func TestAQuestionIsAskedThatThereIsWorkLeftFor(t *testing.T) {
 		{"another that is too much", 3, 15_000, 0, 2, 4_201, false},
 		{"another after all questions", 24, 1_000, 0, 20, 10, false},
 	} {
-		s := &setSearch{v: &state{r: disruptionRules{steps: 24}, asked: c.asked, work: c.work, before: c.before}, asked: c.sets}
+		s := &setSearch{eval: &Evaluator{meter: workMeter{steps: 24, asked: c.asked, work: c.work, before: c.before}}, asked: c.sets}
 		if got := s.mayEvaluate(candidateSet{work: c.weighs}); got != c.want {
 			t.Errorf("%s: %t, want %t", c.name, got, c.want)
 		}
@@ -68,11 +67,9 @@ func TestAQuestionIsAskedThatThereIsWorkLeftFor(t *testing.T) {
 func TestSetsThatAreTooMuchWorkAreHalved(t *testing.T) {
 	s := crowded(t, 60)
 	s.Rules.ConsolidationMaxEvaluations = 1
-	v := newState(s, Memory{}, binpack.ResolveOfferings(s), nil)
-	all := v.consolidationCandidates()
-	v.sortByWaste(all)
+	search := searchFor(newState(s, Memory{}, binpack.ResolveOfferings(s), nil))
 	sizes := map[int]bool{}
-	for _, x := range (&setSearch{v: v, all: all}).halveSet(all) {
+	for _, x := range search.halveSet(search.all) {
 		sizes[len(x.set)] = true
 		if x.work > 1600 {
 			t.Errorf("%d nodes are asked about, which is work of %d", len(x.set), x.work)

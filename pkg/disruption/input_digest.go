@@ -83,26 +83,26 @@ const restless = 20 * time.Second
 
 // digestInputs is about the baselines, who may go, what is sold, and the settings. Lists are added up, so that their order does not matter. The
 // baseline of consolidation is that of drift without the room on nodes that settle, and both are told of each node.
-func (v *state) digestInputs(candidates []*stateNode) uint64 {
+func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 	d := newDigest()
-	d.asJSON([]any{v.s.Rules, v.paid, v.room})
-	sumDigests(&d, v.s.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
-	sumDigests(&d, v.s.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
-	sumDigests(&d, v.s.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
-	sumDigests(&d, v.s.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
-	sumDigests(&d, v.s.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
-	sumDigests(&d, v.s.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(v, p) })
-	sumDigests(&d, v.renewal.s.Pods, (*inputDigest).addPod)
-	sumDigests(&d, v.renewal.s.Nodes, (*inputDigest).addNode)
-	d.addText(slices.Sorted(maps.Keys(v.housed))...)
+	d.asJSON([]any{ps.s.Rules, ps.paid, ps.room})
+	sumDigests(&d, ps.s.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
+	sumDigests(&d, ps.s.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
+	sumDigests(&d, ps.s.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
+	sumDigests(&d, ps.s.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
+	sumDigests(&d, ps.s.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
+	sumDigests(&d, ps.s.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(ps.State, ps.budget, p) })
+	sumDigests(&d, ps.eval.renewal.s.Pods, (*inputDigest).addPod)
+	sumDigests(&d, ps.eval.renewal.s.Nodes, (*inputDigest).addNode)
+	d.addText(slices.Sorted(maps.Keys(ps.eval.housed))...)
 	sumDigests(&d, candidates, func(x *inputDigest, n **stateNode) {
 		x.addText((*n).Claim.Name)
 		x.addPrice((*n).price)
 		x.addPrice((*n).cost)
 	})
-	sumDigests(&d, v.nodes, func(x *inputDigest, n **stateNode) { x.addHost(v, *n) })
-	if len(v.s.Pools) > manyPools {
-		d.addNumber(v.now().Unix() / 60)
+	sumDigests(&d, ps.nodes, func(x *inputDigest, n **stateNode) { x.addHost(ps.State, *n) })
+	if len(ps.s.Pools) > manyPools {
+		d.addNumber(ps.now().Unix() / 60)
 	}
 	return uint64(d)
 }
@@ -121,11 +121,11 @@ func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
 }
 
 // addHost is what we know of a node of ours beside its Node object.
-func (d *inputDigest) addHost(v *state, n *stateNode) {
-	d.addText(n.Claim.Name, n.Pool(), n.barred.word)
-	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), v.takesNoPods(n))
-	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" && v.now().Before(n.Node.ReadySince.Add(restless)) {
-		d.addNumber(v.now().UnixNano())
+func (d *inputDigest) addHost(st *State, n *stateNode) {
+	d.addText(n.Claim.Name, n.Pool(), string(n.barred.reason))
+	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), st.takesNoPods(n))
+	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" && st.now().Before(n.Node.ReadySince.Add(restless)) {
+		d.addNumber(st.now().UnixNano())
 	}
 }
 
@@ -133,12 +133,12 @@ func (d *inputDigest) addHost(v *state, n *stateNode) {
 const manyPools = 50
 
 // addPool is the pool with what it may launch, and how many of its nodes may go.
-func (d *inputDigest) addPool(v *state, p *cluster.Pool) {
+func (d *inputDigest) addPool(st *State, budget *Budget, p *cluster.Pool) {
 	d.asJSON(p)
 	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
-		d.addNumber(int64(v.left[p.Name][r]))
+		d.addNumber(int64(budget.Left(p.Name, r)))
 	}
-	sumDigests(d, v.types(*p), func(d *inputDigest, t *instancetypes.Type) {
+	sumDigests(d, st.types(*p), func(d *inputDigest, t *instancetypes.Type) {
 		d.addText(t.Name)
 		d.addAmounts(t.Allocatable)
 		for i := range t.Offerings {
@@ -184,21 +184,21 @@ func (d *inputDigest) addNode(n *cluster.Node) {
 const mostWhy = 300
 
 // rememberedReasons are why nodes stay, where it is not that nothing cheaper was found.
-func (v *state) rememberedReasons(all []*stateNode) map[string]RetainedReason {
+func (cs *candidates) rememberedReasons(all []*stateNode) map[string]RetainedReason {
 	out := map[string]RetainedReason{}
 	for _, n := range all {
-		if n.kept.word != "" {
-			out[n.Claim.Name] = RetainedReason{n.kept.word, n.kept.why[:min(len(n.kept.why), mostWhy)]}
+		if n.kept.reason != "" {
+			out[n.Claim.Name] = RetainedReason{n.kept.reason, n.kept.why[:min(len(n.kept.why), mostWhy)]}
 		}
 	}
 	return out
 }
 
 // recallReasons says of nodes again why they stay.
-func (v *state) recallReasons(all []*stateNode, kept map[string]RetainedReason) {
+func (cs *candidates) recallReasons(all []*stateNode, kept map[string]RetainedReason) {
 	for _, n := range all {
-		if k, ok := kept[n.Claim.Name]; ok && n.kept.word == "" {
-			n.kept = refusal{k.Word, k.Why}
+		if k, ok := kept[n.Claim.Name]; ok && n.kept.reason == "" {
+			n.kept = refusal{k.Reason, k.Why}
 		}
 	}
 }

@@ -12,21 +12,22 @@ const strayFor = 2 * time.Minute
 
 // rollBackOrphanedTaints takes the taint karpenter.sh/disrupted from nodes that nothing takes away: somebody removed the mark of their
 // claim, or another controller began and never came back. They would take no pods for ever, and theirs would be given new nodes.
-func (v *state) rollBackOrphanedTaints(before map[string]time.Time, p *Plan) {
-	v.strays = map[string]time.Time{}
-	for _, n := range v.nodes {
+func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan) map[string]time.Time {
+	out := map[string]time.Time{}
+	for _, n := range pr.nodes {
 		name := n.Claim.Name
 		_, marked := markOf(*n.Claim)
-		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || v.isReportOnly(n) || interruption.LeaveOf(*n.Claim).StillHolds(v.now()) {
+		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || pr.isReportOnly(n) || interruption.LeaveOf(*n.Claim).StillHolds(pr.now()) {
 			continue
 		}
 		since, known := before[name]
-		if !known || since.After(v.now()) { // or the clock was set back
-			since = v.now()
+		if !known || since.After(pr.now()) { // or the clock was set back
+			since = pr.now()
 		}
-		v.strays[name] = since
-		if !v.now().Before(since.Add(strayFor)) {
+		out[name] = since
+		if !pr.now().Before(since.Add(strayFor)) {
 			p.Undo = append(p.Undo, EndedCommand{Claims: []string{name}, Why: "its node carries the taint of a disruption, and none is under way"})
 		}
 	}
+	return out
 }

@@ -39,27 +39,27 @@ func quietOf(n *stateNode, m Memory, now time.Time) PodStability {
 }
 
 // quietSince is from when consolidateAfter of the node counts: from the last change of its pods, or from the time it came into service.
-func (v *state) quietSince(n *stateNode) time.Time {
-	if since := v.quiet[n.Claim.Name].Since; !since.IsZero() {
+func (st *State) quietSince(n *stateNode) time.Time {
+	if since := st.quiet[n.Claim.Name].Since; !since.IsZero() {
 		return since
 	}
-	if since := n.Claim.Condition(v1.ConditionInitialized).Since; since.Before(v.now()) {
+	if since := n.Claim.Condition(v1.ConditionInitialized).Since; since.Before(st.now()) {
 		return since
 	}
-	return v.now() // the clock was set back
+	return st.now() // the clock was set back
 }
 
 // changedStability are the NodeClaims on which something else stands, sorted. Nodes of static pools, and of those that consolidate never, never
 // become consolidatable.
-func (v *state) changedStability() []StabilityNote {
+func (st *State) changedStability() []StabilityNote {
 	var out []StabilityNote
-	for _, n := range v.nodes {
+	for _, n := range st.nodes {
 		if n.Deleting() || !n.Claim.Is(v1.ConditionInitialized) {
 			continue
 		}
-		q, have := v.quiet[n.Claim.Name], n.Claim.LastPodEvent
+		q, have := st.quiet[n.Claim.Name], n.Claim.LastPodEvent
 		s := StabilityNote{Claim: n.Claim.Name, LastPodEvent: have}
-		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !v.isYoung(n)
+		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !st.isYoung(n)
 		if !q.Since.IsZero() && !q.Since.Before(have.Add(podEventsApart)) {
 			s.LastPodEvent = q.Since.UTC().Truncate(time.Second)
 		}

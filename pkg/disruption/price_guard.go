@@ -2,10 +2,8 @@ package disruption
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,11 +14,14 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
+// priceGuard keeps replacements from costing more than they save.
+type priceGuard struct{ *State }
+
 // guardReplacements narrows the replacements so that whatever EC2 gives of what they name, the pods run for less than before. A replacement is
 // bought as chosen, spot or on-demand: falling back to the dearer one would be a loss. It is false where a
 // spot node would be replaced by spot with so few types to choose from that EC2 would take it away soon, or where a minValues of
 // the pool does not hold any more.
-func (v *state) guardReplacements(set []*stateNode, launches []plan.Launch) ([]plan.Launch, bool) {
+func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Launch) ([]plan.Launch, bool) {
 	before, after := 0.0, 0.0
 	allSpot := true
 	for _, n := range set {
@@ -32,7 +33,7 @@ func (v *state) guardReplacements(set []*stateNode, launches []plan.Launch) ([]p
 	}
 	if after >= before {
 		for _, n := range set {
-			n.kept = refusal{"worth", "nothing cheaper was found for its pods"}
+			n.kept = refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"}
 		}
 		return nil, false
 	}
@@ -40,15 +41,15 @@ func (v *state) guardReplacements(set []*stateNode, launches []plan.Launch) ([]p
 	for i, l := range launches {
 		least := spotFlexibility{types: 1}
 		if allSpot && l.Choice.CapacityType == instancetypes.Spot {
-			least = v.requiredFlexibility(set, launches)
+			least = guard.requiredFlexibility(set, launches)
 		}
 		narrow, ok := l, true
 		if len(l.Choice.Paid) == 0 { // else it is one type already, which costs more as soon as nothing covers it
-			narrow, ok = v.narrowToCheaper(l, l.Choice.Price*before/after, least)
+			narrow, ok = guard.narrowToCheaper(l, l.Choice.Price*before/after, least)
 		}
-		if !ok || !least.isMet(v.flexibilityOf(narrow)) {
+		if !ok || !least.isMet(guard.flexibilityOf(narrow)) {
 			for _, n := range set {
-				n.kept = refusal{"flexibility", "too few cheaper instance types could replace it"}
+				n.kept = refusal{IneligibleFlexibility, "too few cheaper instance types could replace it"}
 			}
 			return nil, false
 		}
@@ -56,23 +57,6 @@ func (v *state) guardReplacements(set []*stateNode, launches []plan.Launch) ([]p
 	}
 	return out, true
 }
-
-// writePayback writes on the replacements until when the command has paid for moving the pods, at the rate at which it saves. What old and new
-// nodes cost side by side counts for whether a move pays; it is spent by then, and a longer bond spares no pod a second move that has not paid.
-// The payback time is longer: a command pays within that.
-func (v *state) writePayback(c Command) {
-	paid := time.Duration(v.evictionCostUSD(c) / c.SavesUSD * float64(time.Hour))
-	for i := range c.Launches {
-		l := &c.Launches[i]
-		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
-			l.Annotations = map[string]string{}
-		}
-		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = v.now().Add(max(paid, leastSettled)).UTC().Format(time.RFC3339)
-	}
-}
-
-// leastSettled is for how long replacements are left alone at least.
-const leastSettled = 10 * time.Minute
 
 // spotFlexibility is from how much EC2 can choose: types, and pools of capacity, which are types in zones.
 type spotFlexibility struct{ types, pools int }
@@ -84,19 +68,19 @@ func (f spotFlexibility) isMet(by spotFlexibility) bool {
 // requiredFlexibility is from how much EC2 must be able to choose a spot replacement for spot nodes. For one node by one it is so many types that a
 // chain of ever cheaper likes ends. Where several nodes become fewer or smaller ones there is no such chain, and the
 // original asks for nothing; here a sixth as many pools of capacity are wanted.
-func (v *state) requiredFlexibility(set []*stateNode, launches []plan.Launch) spotFlexibility {
+func (guard priceGuard) requiredFlexibility(set []*stateNode, launches []plan.Launch) spotFlexibility {
 	if len(set) == 1 && len(launches) == 1 {
-		return spotFlexibility{types: v.rules().minSpotInstanceTypes}
+		return spotFlexibility{types: guard.rules.minSpotInstanceTypes}
 	}
-	return spotFlexibility{types: 1, pools: max(1, v.rules().minSpotInstanceTypes/6)}
+	return spotFlexibility{types: 1, pools: max(1, guard.rules.minSpotInstanceTypes/6)}
 }
 
 // flexibilityOf is from how much EC2 can choose for the launch.
-func (v *state) flexibilityOf(l plan.Launch) spotFlexibility {
+func (guard priceGuard) flexibilityOf(l plan.Launch) spotFlexibility {
 	f := spotFlexibility{types: len(l.Types)}
-	p, _ := v.s.PoolOf(l.Pool)
+	p, _ := guard.s.PoolOf(l.Pool)
 	for _, name := range l.Types {
-		t, _ := v.typeIn(p, name)
+		t, _ := guard.typeIn(p, name)
 		zones := map[string]bool{}
 		for _, o := range t.Offerings {
 			if o.Available && o.Meets(l.Requirements) {
@@ -110,21 +94,21 @@ func (v *state) flexibilityOf(l plan.Launch) spotFlexibility {
 
 // narrowToCheaper leaves the launch the types that cost less than most USD per hour in every zone that they can come in; where those are not
 // flexible enough or the choice is not among them, in so many of the zones in which the choice costs least as leave most pools of capacity.
-func (v *state) narrowToCheaper(l plan.Launch, most float64, least spotFlexibility) (plan.Launch, bool) {
-	p, ok := v.s.PoolOf(l.Pool)
+func (guard priceGuard) narrowToCheaper(l plan.Launch, most float64, least spotFlexibility) (plan.Launch, bool) {
+	p, ok := guard.s.PoolOf(l.Pool)
 	if !ok {
 		return l, false
 	}
 	req := l.Requirements.And(requirements.Of(v1.LabelCapacityType, l.Choice.CapacityType))
-	best, found := v.limitPrice(p, l, req, most)
-	if have := v.flexibilityOf(best); !found || !least.isMet(have) {
+	best, found := guard.limitPrice(p, l, req, most)
+	if have := guard.flexibilityOf(best); !found || !least.isMet(have) {
 		if !found {
 			have = spotFlexibility{}
 		}
-		zones := v.zonesOf(p, l, req)
+		zones := guard.zonesOf(p, l, req)
 		for n := range zones {
-			x, ok := v.limitPrice(p, l, req.And(requirements.Of(corev1.LabelTopologyZone, slices.Sorted(slices.Values(zones[:n+1]))...)), most)
-			if f := v.flexibilityOf(x); ok && (!found || f.pools > have.pools) {
+			x, ok := guard.limitPrice(p, l, req.And(requirements.Of(corev1.LabelTopologyZone, slices.Sorted(slices.Values(zones[:n+1]))...)), most)
+			if f := guard.flexibilityOf(x); ok && (!found || f.pools > have.pools) {
 				best, found, have = x, true, f
 			}
 		}
@@ -132,12 +116,12 @@ func (v *state) narrowToCheaper(l plan.Launch, most float64, least spotFlexibili
 	if !found {
 		return l, false
 	}
-	return best, v.keepsMinValues(p, best)
+	return best, guard.keepsMinValues(p, best)
 }
 
 // limitPrice is the launch with what costs less than most, false where the choice does not.
-func (v *state) limitPrice(p cluster.Pool, l plan.Launch, req requirements.Set, most float64) (plan.Launch, bool) {
-	types := v.typesBelow(p, l.Types, req, most)
+func (guard priceGuard) limitPrice(p cluster.Pool, l plan.Launch, req requirements.Set, most float64) (plan.Launch, bool) {
+	types := guard.typesBelow(p, l.Types, req, most)
 	if !slices.Contains(types, l.Choice.Type) {
 		return l, false
 	}
@@ -147,8 +131,8 @@ func (v *state) limitPrice(p cluster.Pool, l plan.Launch, req requirements.Set, 
 }
 
 // zonesOf are the zones in which the choice is to be had, the cheapest first.
-func (v *state) zonesOf(p cluster.Pool, l plan.Launch, req requirements.Set) []string {
-	t, _ := v.typeIn(p, l.Choice.Type)
+func (guard priceGuard) zonesOf(p cluster.Pool, l plan.Launch, req requirements.Set) []string {
+	t, _ := guard.typeIn(p, l.Choice.Type)
 	var sold []instancetypes.Offering
 	for _, o := range t.Offerings {
 		if o.Available && o.Meets(req) {
@@ -168,10 +152,10 @@ func (v *state) zonesOf(p cluster.Pool, l plan.Launch, req requirements.Set) []s
 }
 
 // typesBelow are the types of which every offering that the requirements leave costs less than most.
-func (v *state) typesBelow(p cluster.Pool, types []string, req requirements.Set, most float64) []string {
+func (guard priceGuard) typesBelow(p cluster.Pool, types []string, req requirements.Set, most float64) []string {
 	var out []string
 	for _, name := range types {
-		t, _ := v.typeIn(p, name)
+		t, _ := guard.typeIn(p, name)
 		worst := 0.0
 		for _, o := range t.Offerings {
 			if o.Available && o.Meets(req) {
@@ -186,14 +170,14 @@ func (v *state) typesBelow(p cluster.Pool, types []string, req requirements.Set,
 }
 
 // keepsMinValues reports whether the types of the launch still have as many values as each minValues asks for.
-func (v *state) keepsMinValues(p cluster.Pool, l plan.Launch) bool {
+func (guard priceGuard) keepsMinValues(p cluster.Pool, l plan.Launch) bool {
 	for _, r := range l.Requirements.All() {
 		if r.MinValues == 0 {
 			continue
 		}
 		seen := map[string]bool{}
 		for _, name := range l.Types {
-			t, _ := v.typeIn(p, name)
+			t, _ := guard.typeIn(p, name)
 			q, _ := t.Requirements.Get(r.Key)
 			for _, value := range q.Values {
 				seen[value] = seen[value] || r.Has(value)

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/topology"
 	"joiner/pkg/scheduling/binpack"
@@ -19,61 +21,75 @@ type runningCommand struct {
 	with   []*stateNode // replacements
 }
 
+// progress looks after the commands under way, and keeps what a pass finds out about them.
+type progress struct {
+	*State
+	failures      map[string]CommandFailure    // by NodeClaim
+	building      map[string]bool              // by id: commands under way that go on
+	stalledBefore map[string]time.Time         // by id: since when a command has waited for nothing, as remembered
+	stalled       map[string]time.Time         // the same as found
+	foreseen      func(*runningCommand) string // once asked for: which pod of a command will have no room later either
+}
+
+func newProgress(st *State, m Memory) *progress {
+	return &progress{State: st, failures: st.keepFailures(m.Failed), building: map[string]bool{}, stalledBefore: m.InVain, stalled: map[string]time.Time{}}
+}
+
 // advanceCommands looks after the commands under way: one whose pods all fit on nodes that are ready is finished, one
 // that cannot end well is taken back, the others wait.
-func (v *state) advanceCommands(p *Plan) {
-	late, going := v.podWithoutRoom(), v.going()
-	for _, r := range v.underWay() {
-		v.planted(stageProgress, r.claims)
+func (pr *progress) advanceCommands(p *Plan) {
+	for _, n := range pr.nodes {
+		if m, marked := markOf(*n.Claim); marked && !n.Deleting() && pr.aside[n.Claim.Name] != nil {
+			pr.building[m.ID] = true // it waits, and its replacements with it
+		}
+	}
+	late := pr.podWithoutRoom()
+	for _, r := range pr.underWay() {
+		pr.planted(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
 		e := EndedCommand{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
-		fault := v.commandFailure(r)
+		fault := pr.commandFailure(r)
 		missing := late(r)
 		if fault == "" && missing != "" {
-			fault = v.isStalled(r)
+			fault = pr.isStalled(r)
 		}
 		switch {
 		case fault != "":
 			e.Why = fault
 			for _, n := range r.with {
-				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !isProtected(n) && !v.isExpectedOn(n) {
+				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !isProtected(n) && !pr.isExpectedOn(n) {
 					e.Unused = append(e.Unused, n.Claim.Name)
 				}
 			}
 			p.Undo = append(p.Undo, e)
-			if !slices.ContainsFunc(r.claims, v.isReportOnly) { // else it is no failure, and the reports are about them as well
-				v.rememberFailure(e.Claims, e.Reason, fault)
+			if !slices.ContainsFunc(r.claims, pr.isReportOnly) { // else it is no failure, and the reports are about them as well
+				pr.rememberFailure(e.Claims, e.Reason, fault)
 			}
 		case missing == "":
 			e.Why = fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason)
-			if v.isStaticCommand(e.Claims) {
+			if pr.isStaticCommand(e.Claims) {
 				e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
 			}
-			v.building[r.mark.ID] = true
-			if e.Claims = v.turn(r, going); len(e.Claims) == 0 {
-				p.Waiting = append(p.Waiting, strings.Join(namesOf(r.claims), ",")+": the budgets let no more nodes go before others are gone")
-				continue
-			}
+			pr.building[r.mark.ID] = true
 			p.Finish = append(p.Finish, e)
 		default:
 			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)
-			v.building[r.mark.ID] = true
+			pr.building[r.mark.ID] = true
 		}
 	}
 }
 
 // underWay groups marked claims and replacements by command, sorted by the first claim. Claims that are being deleted are past it.
-func (v *state) underWay() []*runningCommand {
+func (st *State) underWay() []*runningCommand {
 	byID := map[string]*runningCommand{}
 	var out []*runningCommand
-	for _, n := range v.nodes {
+	for _, n := range st.nodes {
 		m, marked := markOf(*n.Claim)
 		if !marked || n.Deleting() {
 			continue
 		}
-		if v.aside[n.Claim.Name] != nil { // it waits, and its replacements with it
-			v.building[m.ID] = true
-			continue
+		if st.aside[n.Claim.Name] != nil {
+			continue // it waits
 		}
 		r := byID[m.ID]
 		if r == nil {
@@ -83,7 +99,7 @@ func (v *state) underWay() []*runningCommand {
 		}
 		r.claims = append(r.claims, n)
 	}
-	for _, n := range v.nodes {
+	for _, n := range st.nodes {
 		if r := byID[n.Claim.Annotations[AnnotationReplaces]]; r != nil {
 			r.with = append(r.with, n)
 		}
@@ -93,7 +109,7 @@ func (v *state) underWay() []*runningCommand {
 }
 
 // commandFailure says why a command cannot end well, or nothing.
-func (v *state) commandFailure(r *runningCommand) string {
+func (pr *progress) commandFailure(r *runningCommand) string {
 	alive := 0
 	for _, n := range r.with {
 		if !n.Deleting() {
@@ -105,10 +121,10 @@ func (v *state) commandFailure(r *runningCommand) string {
 		return "its mark cannot be read"
 	case alive < r.mark.Replacements:
 		return fmt.Sprintf("%d of %d replacements are gone", r.mark.Replacements-alive, r.mark.Replacements)
-	case !v.now().Before(r.mark.Since.Add(v.rules().replaceTimeout)):
-		return fmt.Sprintf("its pods had no room elsewhere within %s", v.rules().replaceTimeout)
+	case !pr.now().Before(r.mark.Since.Add(pr.rules.replaceTimeout)):
+		return fmt.Sprintf("its pods had no room elsewhere within %s", pr.rules.replaceTimeout)
 	}
-	if i := slices.IndexFunc(r.claims, v.isReportOnly); i >= 0 {
+	if i := slices.IndexFunc(r.claims, pr.isReportOnly); i >= 0 {
 		return "disruption of " + r.claims[i].Claim.Name + " is only reported by now"
 	}
 	for _, n := range r.claims {
@@ -122,7 +138,7 @@ func (v *state) commandFailure(r *runningCommand) string {
 			continue
 		}
 		for _, p := range n.pods {
-			if p.Active() && p.Protected(v.now()) {
+			if p.Active() && p.Protected(pr.now()) {
 				return fmt.Sprintf("pod %s carries %s meanwhile", p.Key(), v1.AnnotationDoNotDisrupt)
 			}
 		}
@@ -150,24 +166,24 @@ func isTainted(n *cluster.Node) bool {
 }
 
 // podWithoutRoom returns a function that says which pod of a command still has no room on a node that is ready, or nothing.
-func (v *state) podWithoutRoom() func(*runningCommand) string {
-	why := v.podsWithoutRoomNow()
+func (pr *progress) podWithoutRoom() func(*runningCommand) string {
+	why := pr.podsWithoutRoomNow()
 	ready := map[string]bool{}
-	for _, h := range v.s.StateNodes() {
+	for _, h := range pr.s.StateNodes() {
 		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.ReadyForNominated()
 	}
-	for _, p := range v.s.Pods { // one that is still ending may be in the way
+	for _, p := range pr.s.Pods { // one that is still ending may be in the way
 		if p.Terminating() && !p.Terminal() {
 			delete(ready, p.NodeName)
 		}
 	}
-	for _, x := range v.base.Existing {
+	for _, x := range pr.base.Existing {
 		if !ready[x.Node] {
 			why[x.Pod] = fmt.Sprintf("pod %s waits for node %s to be ready", x.Pod, x.Node)
 		}
 	}
-	left := v.unschedulableOfCommands(ready, why)
-	v.markDependentPods(why, left)
+	left := pr.unschedulableOfCommands(ready, why)
+	pr.markDependentPods(why, left)
 	return func(r *runningCommand) string {
 		for _, p := range r.podsToMove() {
 			if w := why[p.Key()]; w != "" && left[p.Key()] {
@@ -194,12 +210,12 @@ func (r *runningCommand) podsToMove() (out []*cluster.Pod) {
 }
 
 // podsWithoutRoomNow says, by pod, why it has no place on a node that exists or is on its way.
-func (v *state) podsWithoutRoomNow() map[string]string {
+func (pr *progress) podsWithoutRoomNow() map[string]string {
 	why := map[string]string{}
-	for _, u := range v.base.Unplaced {
+	for _, u := range pr.base.Unplaced {
 		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
 	}
-	for _, l := range v.base.Launches {
+	for _, l := range pr.base.Launches {
 		for _, p := range l.Pods {
 			why[p] = "pod " + p + " waits for a node to be launched"
 		}
@@ -208,9 +224,9 @@ func (v *state) podsWithoutRoomNow() map[string]string {
 }
 
 // markDependentPods gives a reason to those pods of left that have room only once others run where the plan has them, on nodes that are not ready.
-func (v *state) markDependentPods(why map[string]string, left map[string]bool) {
+func (pr *progress) markDependentPods(why map[string]string, left map[string]bool) {
 	var later, lean []cluster.Pod
-	for _, p := range v.s.Pods {
+	for _, p := range pr.s.Pods {
 		switch {
 		case why[p.Key()] != "":
 			later = append(later, p)
@@ -219,7 +235,7 @@ func (v *state) markDependentPods(why map[string]string, left map[string]bool) {
 		}
 	}
 	for _, p := range lean {
-		if i := slices.IndexFunc(later, func(other cluster.Pod) bool { return topology.DependsOn(p, other, v.s.Namespaces) }); i >= 0 {
+		if i := slices.IndexFunc(later, func(other cluster.Pod) bool { return topology.DependsOn(p, other, pr.s.Namespaces) }); i >= 0 {
 			why[p.Key()] = fmt.Sprintf("pod %s has room elsewhere once another has: %s", p.Key(), why[later[i].Key()])
 		}
 	}
@@ -228,18 +244,18 @@ func (v *state) markDependentPods(why map[string]string, left map[string]bool) {
 // unschedulableOfCommands are the pods of commands under way that the scheduler would leave without a place on the nodes that are ready, were the
 // nodes they run on gone. Pods that wait take their places before. Those that may not be on the new node that was made for them any more are
 // given a reason.
-func (v *state) unschedulableOfCommands(ready map[string]bool, why map[string]string) map[string]bool {
+func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[string]string) map[string]bool {
 	out := map[string]bool{}
-	all := v.underWay()
+	all := pr.underWay()
 	if len(all) == 0 {
 		return out
 	}
 	unready := map[string]bool{}
-	for _, h := range v.s.StateNodes() {
+	for _, h := range pr.s.StateNodes() {
 		unready[h.Name()] = !ready[h.Name()]
 	}
-	planned := v.base.NodeByPod()
-	b := newBoard(v.s, unready)
+	planned := pr.base.NodeByPod()
+	b := simulator.New(pr.s, unready)
 	var moving []*cluster.Pod
 	made := map[string]bool{}
 	for _, r := range all {
@@ -248,57 +264,39 @@ func (v *state) unschedulableOfCommands(ready map[string]bool, why map[string]st
 			made[n.Name()] = true
 		}
 	}
-	slices.SortFunc(moving, byKey)
+	slices.SortFunc(moving, simulator.ByKey)
 	mine := map[string]bool{}
 	for _, p := range moving {
 		mine[p.Key()] = true
 	}
-	for i := range v.s.Pods {
-		p := &v.s.Pods[i]
-		if x := b.byName[planned[p.Key()]]; x != nil && p.NodeName != x.name && !mine[p.Key()] {
-			b.applyStep(simStep{podCame, b.classOf(p), x})
+	for i := range pr.s.Pods {
+		p := &pr.s.Pods[i]
+		if to := planned[p.Key()]; p.NodeName != to && !mine[p.Key()] {
+			b.Place(p, to)
 		}
 	}
-	for _, p := range b.podsBreakingSpread(moving, planned) {
+	for _, p := range b.BreakingSpread(moving, planned) {
 		if x := planned[p.Key()]; made[x] && why[p.Key()] == "" {
 			why[p.Key()] = fmt.Sprintf("pod %s has no room elsewhere: its spread does not allow it on node %s any more, which was made for it", p.Key(), x)
 		}
 	}
-	held := v.heldFor(b, mine)
-	for _, p := range b.unschedulableEitherWay(moving, func() []*cluster.Pod { return b.bindWithNominated(moving, planned, held) }) {
+	held := pr.heldFor(b, mine)
+	for _, p := range b.UnschedulableWithNominated(moving, planned, held) {
 		out[p.Key()] = true
 	}
 	return out
 }
 
-// heldFor are the sites that are held for some of the pods.
-func (v *state) heldFor(b *simulator, pods map[string]bool) (out []nominatedNode) {
-	for _, h := range v.s.StateNodes() {
-		x := b.byName[h.Name()]
+// heldFor are the nodes that are held for some of the pods.
+func (pr *progress) heldFor(b *simulator.Simulator, pods map[string]bool) (out []simulator.NominatedNode) {
+	for _, h := range pr.s.StateNodes() {
+		x := b.Node(h.Name())
 		if x == nil || !h.AwaitsNominated() {
 			continue
 		}
-		mine := slices.DeleteFunc(v.podsBy(binpack.NomineesOf(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
-		out = append(out, nominatedNode{x, mine})
+		mine := slices.DeleteFunc(pr.podsBy(binpack.NomineesOf(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
+		out = append(out, simulator.NominatedNode{At: x, Pods: mine})
 	}
-	return out
-}
-
-// podsBreakingSpread are the pods whose spread would be broken, were all where they are planned. The packer keeps pods on the nodes that were made for
-// them, where they could be then; others may have come, or stayed, meanwhile. It moves nothing.
-func (b *simulator) podsBreakingSpread(pods []*cluster.Pod, planned map[string]string) (out []*cluster.Pod) {
-	before := len(b.steps)
-	for _, p := range pods {
-		if x := b.byName[planned[p.Key()]]; x != nil {
-			b.applyStep(simStep{podCame, b.classOf(p), x})
-		}
-	}
-	for _, p := range pods {
-		if x := b.byName[planned[p.Key()]]; x != nil && !b.rulesOf(b.classOf(p)).withinSpreads(x, 0) {
-			out = append(out, p)
-		}
-	}
-	b.undoTo(before)
 	return out
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/scheduling/binpack"
 	"joiner/pkg/testing/scenario"
@@ -154,10 +155,10 @@ func (w *world) homed() (n int) {
 // emptiestFirst gives pods that wait the emptiest node, in any order, as the scheduler does. Those that it finds none for, and those about
 // which more decides, run where the packer puts them.
 func (w *world) emptiestFirst(seed uint64) {
-	b := newBoard(w.Snapshot, nil)
+	b := simulator.New(w.Snapshot, nil)
 	for _, h := range w.Snapshot.StateNodes() {
-		if x := b.byName[h.Name()]; x != nil {
-			x.held = h.AwaitsNominated()
+		if x := b.Node(h.Name()); x != nil {
+			x.SetHeld(h.AwaitsNominated())
 		}
 	}
 	var waiting []*cluster.Pod
@@ -169,8 +170,8 @@ func (w *world) emptiestFirst(seed uint64) {
 	random := rand.New(rand.NewPCG(seed, uint64(w.Snapshot.Now.Unix())))
 	random.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
 	for _, p := range waiting {
-		if before := len(b.steps); len(b.bindPods([]*cluster.Pod{p}, nil)) == 0 {
-			p.NodeName, p.Unscheduled = b.steps[before].at.name, false
+		if len(b.Bind([]*cluster.Pod{p}, nil)) == 0 {
+			p.NodeName, p.Unscheduled = b.LastPlaced(), false
 		}
 	}
 	w.settle()

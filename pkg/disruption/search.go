@@ -40,18 +40,21 @@ type candidateSet struct {
 
 // setSearch is one search for something cheaper.
 type setSearch struct {
-	v      *state
-	all    []*stateNode // candidates
-	no     map[uint64]bool
-	later  map[uint64]bool
-	missed []Shortfall  // by the number of binary digits of their size
-	least  float64      // what a set must promise to earn
-	looks  int          // how many nodes may be looked at to put together sets further down
-	more   bool         // not all was asked
-	asked  int          // sets
-	rest   []*stateNode // of the set asked about last, if it is to be followed up in the next pass
-	best   Command
-	found  bool
+	*State
+	eval          *Evaluator
+	consolidation consolidation
+	budget        *Budget
+	all           []*stateNode // candidates
+	no            map[uint64]bool
+	later         map[uint64]bool
+	missed        []Shortfall  // by the number of binary digits of their size
+	least         float64      // what a set must promise to earn
+	looks         int          // how many nodes may be looked at to put together sets further down
+	more          bool         // not all was asked
+	asked         int          // sets
+	rest          []*stateNode // of the set asked about last, if it is to be followed up in the next pass
+	best          Command
+	found         bool
 }
 
 // findCheaper finds nodes whose pods can run for less ( what the in-cluster original does: prefixes of one order
@@ -59,24 +62,24 @@ type setSearch struct {
 // cheap, and the packer is asked about few of them, those that promise most first: what can go without replacement and those that waste
 // most; where that comes to nothing sets further down; and then single nodes. What was answered with no is not asked again while nothing
 // has changed that the answer depends on, and a search that ran out of questions goes on in the next pass.
-func (v *state) findCheaper(m *Memory) (Command, bool) {
-	if v.rules().steps == 0 {
+func (ps *pass) findCheaper(m *Memory) (Command, bool) {
+	if ps.rules.steps == 0 {
 		return Command{}, false
 	}
-	all := v.consolidationCandidates()
-	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool { return v.left[n.pool.Name][v1.DisruptionUnderutilized] > 0 }) {
-		v.limitToBudgets(all, v1.DisruptionUnderutilized)
+	all := ps.consolidationCandidates()
+	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool { return ps.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) > 0 }) {
+		ps.budget.Limit(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
-	if v.world = v.digestInputs(all); m.Asked.World != v.world {
-		m.Asked = SearchState{World: v.world, Later: mergeLists(m.Asked.Later, m.Asked.Sets)}
+	if ps.eval.world = ps.digestInputs(all); m.Asked.World != ps.eval.world {
+		m.Asked = SearchState{World: ps.eval.world, Later: mergeLists(m.Asked.Later, m.Asked.Sets)}
 	}
 	if m.Asked.Done {
-		v.recallReasons(all, m.Asked.Kept)
+		ps.candidates.recallReasons(all, m.Asked.Kept)
 		return Command{}, false
 	}
-	v.sortByWaste(all)
-	s := &setSearch{v: v, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Asked.Missed), looks: v.rules().steps * stepLooks, least: v.totalPrice() * leastPart * v.rules().payback.Hours()}
+	ps.eval.sortByWaste(all)
+	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Asked.Missed), looks: ps.rules.steps * stepLooks, least: ps.totalPrice() * leastPart * ps.rules.payback.Hours()}
 	for _, id := range m.Asked.Sets {
 		s.no[id] = true
 	}
@@ -95,7 +98,7 @@ func (v *state) findCheaper(m *Memory) (Command, bool) {
 	}
 	m.Asked.Rest = namesOf(s.rest)
 	if m.Asked.Done = !s.more; m.Asked.Done {
-		m.Asked.Sets, m.Asked.Later, m.Asked.Missed, m.Asked.Window, m.Asked.Kept = nil, nil, nil, SearchWindow{}, v.rememberedReasons(all)
+		m.Asked.Sets, m.Asked.Later, m.Asked.Missed, m.Asked.Window, m.Asked.Kept = nil, nil, nil, SearchWindow{}, ps.candidates.rememberedReasons(all)
 	} else {
 		m.Asked.Missed, m.Asked.Sets = s.missed, mergeLists(slices.Collect(maps.Keys(s.no)), nil)
 	}
@@ -124,35 +127,35 @@ func (s *setSearch) evaluateSets(ideas []candidateSet) {
 	slices.SortStableFunc(ideas, func(a, b candidateSet) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
 	for _, x := range ideas {
 		switch {
-		case x.usd < s.least || s.no[x.id] || s.fallsShort(x) || s.found && x.usd*s.successShare() <= s.v.netEarningsUSD(s.best):
+		case x.usd < s.least || s.no[x.id] || s.fallsShort(x) || s.found && x.usd*s.successShare() <= s.eval.payback.netEarningsUSD(s.best):
 			continue
 		case !s.mayEvaluate(x):
 			s.more = true
 			return
 		}
 		s.no[x.id] = true
-		if s.evaluateOne(x); len(s.rest) > 0 {
+		if s.evaluateOne(x, false); len(s.rest) > 0 {
 			return
 		}
 	}
 }
 
-// evaluateOne puts one.
-func (s *setSearch) evaluateOne(x candidateSet) {
+// evaluateOne evaluates one set and keeps the command that earns most.
+func (s *setSearch) evaluateOne(x candidateSet, patient bool) {
 	s.asked++
-	c, ok := s.v.evaluateSet(x.set)
-	if s.rest = s.v.rest; len(s.rest) > 0 {
+	got := s.consolidation.evaluateSet(x.set, patient)
+	if s.rest = got.rest; len(s.rest) > 0 {
 		s.more = true
 	}
-	s.noteShortfall(x, s.v.yield)
-	if ok && (!s.found || s.v.netEarningsUSD(c) > s.v.netEarningsUSD(s.best)) {
-		s.best, s.found = c, true
+	s.noteShortfall(x, got.earnsUSD)
+	if got.ok && (!s.found || s.eval.payback.netEarningsUSD(got.Command) > s.eval.payback.netEarningsUSD(s.best)) {
+		s.best, s.found = got.Command, true
 	}
 }
 
 // successShare is the part of its promise for which a set is asked about.
 func (s *setSearch) successShare() float64 {
-	if s.v.asked < fewAsked {
+	if s.eval.meter.asked < fewAsked {
 		return 1
 	}
 	return likely
@@ -181,8 +184,8 @@ func (s *setSearch) noteShortfall(x candidateSet, earns float64) {
 }
 
 // totalPrice is what all nodes cost, USD per hour.
-func (v *state) totalPrice() (usd float64) {
-	for _, n := range v.nodes {
+func (st *State) totalPrice() (usd float64) {
+	for _, n := range st.nodes {
 		usd += n.price
 	}
 	return usd
@@ -199,9 +202,9 @@ func digestOf(set []*stateNode) uint64 {
 
 // firstSets is what can go without replacement, and the nodes that waste most.
 func (s *setSearch) firstSets() []candidateSet {
-	out := s.halveSet(s.v.limitToBudgets(s.all, v1.DisruptionUnderutilized))
-	if set := s.v.greedySet(s.all, false); len(set) > 0 {
-		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.v.workOf(podsOf(set), 0)}) // answered without the packer
+	out := s.halveSet(s.budget.Limit(s.all, v1.DisruptionUnderutilized))
+	if set := s.greedySet(s.all, false); len(set) > 0 {
+		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.of(podsOf(set), 0)}) // answered without the packer
 	}
 	return out
 }
@@ -209,8 +212,8 @@ func (s *setSearch) firstSets() []candidateSet {
 // halveSet are the set, its better half, and so on, as far as they promise something and are not more than two passes may do.
 func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	for size := len(set); size > 1; size /= 2 {
-		usd, left := s.v.simulateSavings(set[:size])
-		if work := s.v.workOf(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.v.mostWork() {
+		usd, left := s.eval.simulateSavings(set[:size])
+		if work := s.eval.meter.of(podsOf(set[:size]), len(left)); usd > 0 && work <= 2*s.eval.meter.most() {
 			out = append(out, candidateSet{set: set[:size], usd: usd, work: work})
 		}
 	}
@@ -219,81 +222,52 @@ func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 
 // singleNodeSets are the nodes that promise to earn something when they alone go.
 func (s *setSearch) singleNodeSets() (out []candidateSet) {
-	v := s.v
 	for _, n := range s.all {
-		if len(v.limitToBudgets([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
+		if len(s.budget.Limit([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
 			continue
 		}
-		usd, left := v.simulateSavings([]*stateNode{n})
-		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return v.minCost(v.newPlacedSimulator().classOf(p)) >= beyond })
+		usd, left := s.eval.simulateSavings([]*stateNode{n})
+		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return s.eval.minCost(s.eval.newPlacedSimulator(), p) >= beyond })
 		switch {
 		case usd > 0 && usd < s.least:
-			n.kept = cmp.Or(n.kept, refusal{"small", "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
+			n.kept = cmp.Or(n.kept, refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
-			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd, work: v.workOf(len(n.moving), len(left))})
+			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd, work: s.eval.meter.of(len(n.moving), len(left))})
 		case i >= 0:
-			n.kept = cmp.Or(n.kept, refusal{"stuck", "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
+			n.kept = cmp.Or(n.kept, refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
 		default:
-			n.kept = cmp.Or(n.kept, refusal{"payback", "what its pods need costs as much as it does, or nearly so"})
+			n.kept = cmp.Or(n.kept, refusal{IneligiblePayback, "what its pods need costs as much as it does, or nearly so"})
 		}
 	}
 	return out
 }
 
-// estimateSavings is what the set may earn within the payback time when it goes.
-func (v *state) estimateSavings(set []*stateNode) float64 {
-	usd, _ := v.simulateSavings(set)
-	return usd
-}
-
-// simulateSavings is hope with the pods for which new nodes have to be made.
-func (v *state) simulateSavings(set []*stateNode) (usd float64, left []*cluster.Pod) {
-	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
-	left = b.bindPods(v.removeNodes(b, set), nil)
-	return v.gainUSD(set, v.minCosts(b, left)), left
-}
-
-// gainUSD is what it earns within the payback time to run the pods of the nodes for so much instead, USD.
-func (v *state) gainUSD(set []*stateNode, after float64) float64 {
-	before, moves := 0.0, 0.0
-	for _, n := range set {
-		before += n.price
-		moves += n.cost - 1
-	}
-	return (before-after)*v.rules().payback.Hours() - moves*v.rules().moveUSD - after*v.overlap(set)
-}
-
-// minCosts is the least that the pods cost on new nodes, USD per hour, as those share them best with all others.
-func (v *state) minCosts(b *simulator, pods []*cluster.Pod) (usd float64) {
-	for _, p := range pods {
-		usd += v.minCost(b.classOf(p)) * air
-	}
-	return usd
-}
-
 // greedySet puts together the nodes that earn something when they go, those first that earn most for each pod moved, within the
 // budgets. Pods without room elsewhere cost what the best nodes cost for them; unless that is wanted their nodes stay.
-func (v *state) greedySet(all []*stateNode, replace bool) []*stateNode {
-	b := v.newPlacedSimulator()
-	defer b.undoTo(len(b.steps))
+func (s *setSearch) greedySet(all []*stateNode, replace bool) []*stateNode {
+	b := s.eval.newPlacedSimulator()
+	defer b.UndoTo(b.Mark())
 	used := map[string]int{}
 	worth := map[*stateNode]float64{}
 	var out []*stateNode
 	for _, n := range all {
-		x := b.byName[n.Node.Name]
-		if x == nil || x.taken > 0 {
+		x := b.Node(n.Node.Name)
+		if x == nil || x.Bound() > 0 {
 			continue // pods would move twice
 		}
-		if used[n.pool.Name] >= v.left[n.pool.Name][v1.DisruptionUnderutilized] {
-			n.kept = cmp.Or(n.kept, refusal{"budget", "the budgets of its NodePool let no more nodes go now for reason " + string(v1.DisruptionUnderutilized)})
+		if used[n.pool.Name] >= s.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) {
+			n.kept = cmp.Or(n.kept, budgetRefusal(v1.DisruptionUnderutilized))
 			continue
 		}
-		before := len(b.steps)
-		b.removeNode(n)
-		earns, ok := v.estimateNode(b, n, b.bindUntilStuck(n.moving, nil, replace), replace)
+		before := b.Mark()
+		b.RemoveNode(n.Name(), n.moving)
+		bind := b.BindUntilUnschedulable
+		if replace {
+			bind = b.Bind
+		}
+		earns, ok := s.eval.estimateNode(b, n, bind(n.moving, nil), replace)
 		if !ok {
-			b.undoTo(before)
+			b.UndoTo(before)
 			continue
 		}
 		used[n.pool.Name]++
@@ -303,49 +277,5 @@ func (v *state) greedySet(all []*stateNode, replace bool) []*stateNode {
 	slices.SortStableFunc(out, func(a, b *stateNode) int {
 		return cmp.Or(cmp.Compare(worth[b]/b.cost, worth[a]/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
 	})
-	return out
-}
-
-// estimateNode is what the node may earn within the payback time when pods without room elsewhere get new nodes.
-func (v *state) estimateNode(b *simulator, n *stateNode, left []*cluster.Pod, replace bool) (usd float64, ok bool) {
-	if len(left) > 0 && !replace {
-		return 0, false
-	}
-	usd = v.gainUSD([]*stateNode{n}, v.minCosts(b, left))
-	return usd, usd > 0
-}
-
-// beyond all prices, USD per hour.
-const beyond = 1e9
-
-// minCost is the least that a pod of the sort costs on new nodes, USD per hour; beyond all prices where nobody sells what it needs.
-func (v *state) minCost(k *podClass) float64 {
-	if !k.priced {
-		k.floor = v.worthOf(k.pod)
-		k.priced = true
-	}
-	return k.floor
-}
-
-// worthOf is what new nodes cost at least for each pod like that among all that move; beyond all prices where nobody sells what it needs.
-func (v *state) worthOf(p *cluster.Pod) float64 {
-	if v.worth == nil {
-		v.worth = v.resolveOfferings().PodPrices(v.s)
-	}
-	if usd, ok := v.worth[p.Key()]; ok {
-		return usd
-	}
-	usd, _ := v.resolveOfferings().MinPodPrice(*p)
-	return usd
-}
-
-// departingNodes are the names of nodes that something takes away already.
-func (v *state) departingNodes() map[string]bool {
-	out := map[string]bool{}
-	for _, n := range v.nodes {
-		if n.taken && n.Node != nil {
-			out[n.Node.Name] = true
-		}
-	}
 	return out
 }

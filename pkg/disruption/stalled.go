@@ -16,31 +16,31 @@ const inVainFor = 2 * time.Minute
 
 // isStalled says why a command that waits for room is taken back before its time is up, or nothing: its replacements are ready, and one of its
 // pods has no room even when all that is ending has ended and all that is on its way has come.
-func (v *state) isStalled(r *runningCommand) string {
+func (pr *progress) isStalled(r *runningCommand) string {
 	if slices.ContainsFunc(r.with, func(n *stateNode) bool { return !n.Initialized() && !n.ReadyForNominated() }) {
 		return ""
 	}
-	if v.foreseen == nil {
-		v.foreseen = v.predictUnschedulable()
+	if pr.foreseen == nil {
+		pr.foreseen = pr.predictUnschedulable()
 	}
-	why := v.foreseen(r)
+	why := pr.foreseen(r)
 	if why == "" {
 		return ""
 	}
-	since, known := v.vainBefore[r.mark.ID]
-	if !known || since.After(v.now()) { // or the clock was set back
-		since = v.now()
+	since, known := pr.stalledBefore[r.mark.ID]
+	if !known || since.After(pr.now()) { // or the clock was set back
+		since = pr.now()
 	}
-	v.vain[r.mark.ID] = since
-	if v.now().Before(since.Add(inVainFor)) {
+	pr.stalled[r.mark.ID] = since
+	if pr.now().Before(since.Add(inVainFor)) {
 		return ""
 	}
 	return "waiting longer is in vain: " + why
 }
 
 // predictUnschedulable returns a function that says which pod of a command has no room later either, or nothing.
-func (v *state) predictUnschedulable() func(*runningCommand) string {
-	w := v.afterPendingChanges()
+func (pr *progress) predictUnschedulable() func(*runningCommand) string {
+	w := pr.afterPendingChanges()
 	why := w.podsWithoutRoomNow()
 	ready := map[string]bool{}
 	leaving := map[string]bool{}
@@ -67,22 +67,22 @@ func (v *state) predictUnschedulable() func(*runningCommand) string {
 	}
 }
 
-// afterPendingChanges is the snapshot once all that is ending has ended and nodes that are not ready are.
-func (v *state) afterPendingChanges() *state {
-	w := *v
-	w.s.Pods = slices.DeleteFunc(slices.Clone(v.s.Pods), func(p cluster.Pod) bool { return p.Terminating() && !p.Terminal() })
-	w.s.Nodes = slices.Clone(v.s.Nodes)
+// afterPendingChanges is the state once all that is ending has ended and nodes that are not ready are.
+func (pr *progress) afterPendingChanges() *progress {
+	w := *pr.State
+	w.s.Pods = slices.DeleteFunc(slices.Clone(pr.s.Pods), func(p cluster.Pod) bool { return p.Terminating() && !p.Terminal() })
+	w.s.Nodes = slices.Clone(pr.s.Nodes)
 	for i := range w.s.Nodes {
 		n := &w.s.Nodes[i]
 		n.Ready, n.Taints = true, slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.Ephemeral)
 	}
-	w.base = v.planSnapshot(w.withNewReplacements())
-	return &w
+	w.base = pr.planSnapshot(w.withNewReplacements())
+	return &progress{State: &w}
 }
 
 // isExpectedOn reports whether a pod that waits is about to run on the node.
-func (v *state) isExpectedOn(n *stateNode) bool {
-	return slices.ContainsFunc(v.base.Existing, func(x plan.Placement) bool {
-		return x.Node == n.Name() && !v.virtual[x.Pod] && v.podOf(x.Pod) != nil && v.podOf(x.Pod).NodeName == ""
+func (pr *progress) isExpectedOn(n *stateNode) bool {
+	return slices.ContainsFunc(pr.base.Existing, func(x plan.Placement) bool {
+		return x.Node == n.Name() && !pr.virtual[x.Pod] && pr.podOf(x.Pod) != nil && pr.podOf(x.Pod).NodeName == ""
 	})
 }

@@ -7,14 +7,15 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/model/budgets"
+	"joiner/pkg/disruption/simulator"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/nomination"
 	"joiner/pkg/model/overlays"
 	"joiner/pkg/model/plan"
-	"joiner/pkg/provisioning/staticcapacity"
 	"joiner/pkg/scheduling/binpack"
 )
 
@@ -26,22 +27,19 @@ type disruptionRules struct {
 	retryAfter           time.Duration // nodes of a command that came to nothing are left alone for this
 	moveUSD              float64       // what moving one ordinary pod costs
 	steps                int           // what-if questions of one search
-	waves                int           // a command may have so many times as many nodes as budgets let go at a time
 	drifted              int           // nodes with pods that one command about drift replaces at most
 	minSpotInstanceTypes int           // types that a spot replacement for spot nodes names at least
 }
 
 func rulesOf(r cluster.Settings) disruptionRules {
 	payback := cmp.Or(r.ConsolidationPayback, time.Hour)
-	waves := max(1, r.DisruptionWaves)
 	return disruptionRules{
 		confirmAfter:         cmp.Or(r.ConfirmAfter, 15*time.Second),
-		replaceTimeout:       time.Duration(waves) * cmp.Or(r.ReplaceTimeout, 10*time.Minute),
+		replaceTimeout:       cmp.Or(r.ReplaceTimeout, 10*time.Minute),
 		payback:              payback,
 		retryAfter:           min(payback, time.Hour),
 		moveUSD:              cmp.Or(r.PodEvictionCostUSD, 0.0012),
 		steps:                cmp.Or(r.ConsolidationMaxEvaluations, 24),
-		waves:                waves,
 		drifted:              max(1, r.DriftedPerCommand),
 		minSpotInstanceTypes: cmp.Or(r.MinSpotInstanceTypes, 15),
 	}
@@ -73,107 +71,77 @@ type stateNode struct {
 }
 
 // refusal is a reason why a node stays.
-type refusal struct{ word, why string }
-
-// state is a snapshot with what a pass knows about it.
-type state struct {
-	s         cluster.Snapshot
-	r         disruptionRules
-	stock     *binpack.WhatIf // once asked for
-	restock   func() *binpack.WhatIf
-	types     func(cluster.Pool) []instancetypes.Type
-	base      plan.Plan    // where pods go as it is
-	saving    *baseline    // of consolidation
-	renewal   *baseline    // of drift
-	nodes     []*stateNode // ours, sorted by claim
-	byClaim   map[string]*stateNode
-	byNode    map[string]*stateNode
-	quiet     map[string]PodStability
-	left      map[string]map[v1.DisruptionReason]int // by pool: how many more of its nodes may go
-	wave      map[string]int                         // by pool: how many nodes of a consolidation may be out of service at a time
-	closed    []BudgetExhausted
-	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
-	paid      map[string]float64                                              // which part of the price the account's commitments pay, by NodeClaim
-	room      map[string]int64                                                // what they have left, by their ids
-	podBy     map[string]*cluster.Pod
-	asking    []cluster.Pod             // of the last question, their memory is used again
-	asked     int                       // what-if questions in this pass
-	work      int                       // that they were
-	before    int                       // before the search began, about proposals
-	patient   bool                      // new nodes for all pods of a set are asked for whatever work that is
-	rest      []*stateNode              // of the set that was asked about last, if there was no work left to follow it up
-	world     uint64                    // digest of all that their answers depend on, 0 while it is not known
-	yield     float64                   // what the set asked about last would earn by the packer's first answer, not a number where it gave none
-	worth     map[string]float64        // what the pods that move are worth, by key, once asked
-	moving    bool                      // a command of this pass moves pods
-	moved     bool                      // the same of those that act, while it is about pools that only report
-	reporting bool                      // it is about pools that only report
-	housed    map[string]bool           // by key: pods for which commands of this pass launch nodes
-	aside     map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
-	asidePool map[string]*cluster.Aside // by NodePool: those about which they do
-	renewing  map[string]int            // by static pool: nodes that commands of this pass replace
-	purses    map[string]*staticcapacity.PoolHeadroom
-	building  map[string]bool           // by id: commands under way that go on
-	failures  map[string]CommandFailure // by NodeClaim
-
-	strays           map[string]time.Time         // by NodeClaim: since when its node is tainted and nothing is under way
-	vainBefore, vain map[string]time.Time         // by id of a command: since when it has waited for nothing, as remembered and as found
-	foreseen         func(*runningCommand) string // once asked for: which pod of a command will have no room later either
-	virtual          map[string]bool              // pods that stand for room to be kept free
-	keeps            map[string]bool              // by host: it has such room
+type refusal struct {
+	reason IneligibleReason
+	why    string
 }
 
-func (v *state) now() time.Time         { return v.s.Now }
-func (v *state) rules() disruptionRules { return v.r }
+// State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes once it is made.
+type State struct {
+	s         cluster.Snapshot
+	rules     disruptionRules
+	types     func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
+	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
+	restock   func() *binpack.WhatIf
+	stock     *binpack.WhatIf // of restock, once asked for
+	base      plan.Plan       // where pods go as it is
+	nodes     []*stateNode    // ours, sorted by claim
+	byClaim   map[string]*stateNode
+	podBy     map[string]*cluster.Pod   // by key, once asked for
+	quiet     map[string]PodStability   // by NodeClaim
+	paid      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
+	room      map[string]int64          // what they have left, by their ids
+	aside     map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
+	asidePool map[string]*cluster.Aside // by NodePool: those about which they do
+	virtual   map[string]bool           // by key: pods that stand for room to be kept free
+	keeps     map[string]bool           // by node: it has such room
+}
 
-func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *state {
+func (st *State) now() time.Time { return st.s.Now }
+
+// newState reads the snapshot. d, if there is one, holds what earlier passes found out about what is sold.
+func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *State {
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
-	v := &state{
-		s: s, r: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), patient: true, types: overlays.ByPool(s, sells), byClaim: map[string]*stateNode{}, byNode: map[string]*stateNode{}, quiet: map[string]PodStability{},
-		left: map[string]map[v1.DisruptionReason]int{}, wave: map[string]int{},
-		failures: map[string]CommandFailure{}, vain: map[string]time.Time{}, building: map[string]bool{}, virtual: map[string]bool{}, keeps: map[string]bool{}, housed: map[string]bool{}, renewing: map[string]int{}, purses: map[string]*staticcapacity.PoolHeadroom{},
-	}
-	v.aside, v.asidePool = map[string]*cluster.Aside{}, map[string]*cluster.Aside{}
+	st := &State{s: s, rules: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells),
+		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{}, keeps: map[string]bool{},
+		aside: map[string]*cluster.Aside{}, asidePool: map[string]*cluster.Aside{}}
 	for i, a := range s.Aside {
 		if a.Kind == cluster.ClaimPart {
-			v.aside[a.Name] = &s.Aside[i]
+			st.aside[a.Name] = &s.Aside[i]
 		} else {
-			v.asidePool[a.Name] = &s.Aside[i]
+			st.asidePool[a.Name] = &s.Aside[i]
 		}
 	}
-	v.typeIn = overlays.FindType(v.types)
-	v.paid, v.room = s.AllotCommitments()
-	v.indexNodes()
-	v.restock = func() *binpack.WhatIf { return d.WhatIf(s, sells) }
-	if v.hasWork() {
-		v.base = v.planSnapshot(v.withNewReplacements())
+	st.typeIn = overlays.FindType(st.types)
+	st.paid, st.room = s.AllotCommitments()
+	st.indexNodes()
+	st.restock = func() *binpack.WhatIf { return d.WhatIf(s, sells) }
+	if st.hasWork() {
+		st.base = st.planSnapshot(st.withNewReplacements())
 	}
-	for _, n := range v.nodes {
-		v.priceNode(n, m)
+	for _, n := range st.nodes {
+		st.priceNode(n, m)
 	}
-	for _, x := range v.base.Existing {
-		v.keeps[x.Node] = v.keeps[x.Node] || v.virtual[x.Pod]
+	for _, x := range st.base.Existing {
+		st.keeps[x.Node] = st.keeps[x.Node] || st.virtual[x.Pod]
 	}
-	v.keepFailures(m.Failed)
-	v.countBudgets()
-	v.renewal, v.saving = v.baselines()
-	return v
+	return st
 }
 
 // indexNodes finds our nodes and the pods on them.
-func (v *state) indexNodes() {
+func (st *State) indexNodes() {
 	on := map[string][]cluster.Pod{}
-	for i := range v.s.Pods {
-		p := &v.s.Pods[i]
-		if p.Virtual && v.virtual != nil {
-			v.virtual[p.Key()] = true
+	for i := range st.s.Pods {
+		p := &st.s.Pods[i]
+		if p.Virtual && st.virtual != nil {
+			st.virtual[p.Key()] = true
 		}
 		if p.NodeName != "" && !p.Terminal() && !p.Virtual {
 			on[p.NodeName] = append(on[p.NodeName], *p)
 		}
 	}
-	for _, h := range v.s.StateNodes() {
+	for _, h := range st.s.StateNodes() {
 		if h.Claim == nil {
 			continue
 		}
@@ -184,25 +152,21 @@ func (v *state) indexNodes() {
 				slices.SortFunc(n.pods, podsByKey)
 			}
 		}
-		v.nodes = append(v.nodes, n)
-		v.byClaim[n.Claim.Name] = n
+		st.nodes = append(st.nodes, n)
+		st.byClaim[n.Claim.Name] = n
 	}
-	slices.SortFunc(v.nodes, func(a, b *stateNode) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
+	slices.SortFunc(st.nodes, func(a, b *stateNode) int { return strings.Compare(a.Claim.Name, b.Claim.Name) })
 }
 
-func podsByKey(a, b cluster.Pod) int { return byKey(&a, &b) }
-
-func byKey(a, b *cluster.Pod) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
+func podsByKey(a, b cluster.Pod) int { return simulator.ByKey(&a, &b) }
 
 // withNewReplacements is the snapshot in which the replacements of commands under way are new still, so that the packer keeps them for the pods they
 // were made for: those cannot run there before the nodes they run on are gone.
-func (v *state) withNewReplacements() cluster.Snapshot {
-	s := v.s
+func (st *State) withNewReplacements() cluster.Snapshot {
+	s := st.s
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	fresh := map[string]bool{}
-	for _, r := range v.underWay() {
+	for _, r := range st.underWay() {
 		for _, n := range r.with {
 			fresh[n.Claim.Name], fresh[n.Name()] = true, true
 		}
@@ -228,11 +192,10 @@ func (v *state) withNewReplacements() cluster.Snapshot {
 }
 
 // priceNode adds what the node costs, what moving its pods costs, and since when they are the same.
-func (v *state) priceNode(n *stateNode, m Memory) {
-	v.byNode[n.Name()] = n
-	if p, ok := v.s.PoolOf(n.Pool()); ok {
+func (st *State) priceNode(n *stateNode, m Memory) {
+	if p, ok := st.s.PoolOf(n.Pool()); ok {
 		n.pool = &p
-		n.offer, n.price = v.priceOf(n.StateNode, p)
+		n.offer, n.price = st.priceOf(n.StateNode, p)
 	}
 	n.cost = 1
 	for i := range n.pods {
@@ -242,7 +205,7 @@ func (v *state) priceNode(n *stateNode, m Memory) {
 		}
 	}
 	n.empty = n.cost <= 1
-	v.quiet[n.Claim.Name] = quietOf(n, m, v.s.Now)
+	st.quiet[n.Claim.Name] = quietOf(n, m, st.s.Now)
 }
 
 // sumPodEvents tells whether pods came, ended or began to end on a node. DaemonSets do not count.
@@ -262,68 +225,56 @@ func sumPodEvents(pods []cluster.Pod) uint32 {
 	return total
 }
 
-// countBudgets counts how many more nodes of every pool may go, by reason.
-func (v *state) countBudgets() {
-	counts := budgets.CountNodes(v.s)
-	for _, p := range v.s.Pools {
-		v.left[p.Name] = map[v1.DisruptionReason]int{}
-		closed := BudgetExhausted{Pool: p.Name}
-		for _, r := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
-			n, err := budgets.AllowedDisruptions(p.Disruption, r, counts[p.Name].Total, v.s.Now)
-			if err != nil {
-				n = 0
-			}
-			if n == 0 && counts[p.Name].Total > 0 {
-				closed.Reasons = append(closed.Reasons, r)
-			}
-			v.left[p.Name][r] = max(n-counts[p.Name].Gone, 0)
-			if r == v1.DisruptionUnderutilized {
-				v.wave[p.Name] = n
-				if counts[p.Name].Gone == 0 {
-					v.left[p.Name][r] = min(n, counts[p.Name].Total) * v.rules().waves
-				}
-			}
-		}
-		if len(closed.Reasons) > 0 {
-			v.closed = append(v.closed, closed)
-		}
-	}
-	slices.SortFunc(v.closed, func(a, b BudgetExhausted) int { return strings.Compare(a.Pool, b.Pool) })
-}
-
 // isYoung reports whether the pods of the node have changed within its own pool's consolidateAfter.
-func (v *state) isYoung(n *stateNode) bool {
-	return v.now().Before(v.quietSince(n).Add(n.pool.Disruption.After))
+func (st *State) isYoung(n *stateNode) bool {
+	return st.now().Before(st.quietSince(n).Add(n.pool.Disruption.After))
 }
 
 // takesNoPods reports whether consolidation puts nothing more on the node because it is young; where its pool makes no new nodes it does
 // .
-func (v *state) takesNoPods(n *stateNode) bool {
-	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && v.isYoung(n)
+func (st *State) takesNoPods(n *stateNode) bool {
+	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && st.isYoung(n)
 }
 
-// leavingFor are the names of nodes that are taken, but for those of static pools, which bring room for their pods.
-func (v *state) leavingFor() map[string]bool {
-	out := map[string]bool{}
-	for _, n := range v.nodes {
-		if n.taken && n.Node != nil && !n.inStaticPool() {
-			out[n.Node.Name] = true
-		}
+func (st *State) planSnapshot(s cluster.Snapshot) plan.Plan { return st.resolveOfferings().PlanPods(s) }
+
+// resolveOfferings is what the pools can launch. Finding that takes its time, and many passes have nothing to ask.
+func (st *State) resolveOfferings() *binpack.WhatIf {
+	if st.stock == nil {
+		st.stock = st.restock()
+	}
+	return st.stock
+}
+
+// hasWork reports whether any pod waits or is to move, so that the packer has something to say about the snapshot as it is.
+func (st *State) hasWork() bool {
+	return slices.ContainsFunc(st.s.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(st.s.Pods, cluster.Pod.Provisionable)
+}
+
+// named are the nodes of the claims.
+func (st *State) named(claims []string) []*stateNode {
+	out := make([]*stateNode, len(claims))
+	for i, name := range claims {
+		out[i] = st.byClaim[name]
 	}
 	return out
 }
 
-func (v *state) planSnapshot(s cluster.Snapshot) plan.Plan { return v.resolveOfferings().PlanPods(s) }
-
-// resolveOfferings is what the pools can launch. Finding that takes its time, and many passes have nothing to ask.
-func (v *state) resolveOfferings() *binpack.WhatIf {
-	if v.stock == nil {
-		v.stock = v.restock()
+// priceOf is what the host costs, as its labels say what it is, whether or not more of it can be had. 0 is unknown.
+func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (instancetypes.Offer, float64) {
+	l := h.Labels()
+	o := instancetypes.Offer{CapacityType: l[v1.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
+	t, ok := st.typeIn(p, o.Type)
+	if !ok {
+		return o, 0
 	}
-	return v.stock
-}
-
-// hasWork reports whether any pod waits or is to move, so that the packer has something to say about the snapshot as it is.
-func (v *state) hasWork() bool {
-	return slices.ContainsFunc(v.s.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(v.s.Pods, cluster.Pod.Provisionable)
+	for _, x := range t.Offerings {
+		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil || x.Reservation.ID == l[instancetypes.LabelReservationID]) {
+			if part := st.paid[h.Claim.Name]; part > 0 && x.Reservation == nil {
+				return o, instancetypes.PaidPrice(x.Price, part)
+			}
+			return o, x.Price
+		}
+	}
+	return o, 0
 }

@@ -11,12 +11,12 @@ import (
 
 // withoutNodes is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone; those that nobody may
 // evict need none.
-func (v *state) withoutNodes(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
-	return v.dropInto(nil, s, out, forGood)
+func (st *State) withoutNodes(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
+	return st.dropInto(nil, s, out, forGood)
 }
 
 // dropInto is drop with the memory for the pods.
-func (v *state) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
+func (st *State) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
 	if len(out) == 0 {
 		return s
 	}
@@ -25,7 +25,7 @@ func (v *state) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]
 		p := &s.Pods[i]
 		if !out[p.NodeName] {
 			pods = append(pods, *p)
-		} else if p.Reschedulable() && !p.Protected(v.now()) && !v.s.Unevictable(*p) {
+		} else if p.Reschedulable() && !p.Protected(st.now()) && !st.s.Unevictable(*p) {
 			pods = append(pods, *p)
 			p = &pods[len(pods)-1]
 			p.NodeName, p.Unscheduled, p.Deleting = "", true, time.Time{}
@@ -36,13 +36,13 @@ func (v *state) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]
 	s.Claims = slices.Clone(s.Claims)
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		n := v.byClaim[c.Name]
+		n := st.byClaim[c.Name]
 		if n == nil || n.Node == nil || !out[n.Node.Name] {
 			continue
 		}
 		gone := cluster.Claim{Name: c.Name, Pool: c.Pool, Capacity: n.Capacity(), Allocatable: noAllocatable(), Deleting: c.Deleting}
 		if forGood {
-			gone.Deleting = v.now()
+			gone.Deleting = st.now()
 		}
 		*c = gone
 	}
@@ -50,10 +50,10 @@ func (v *state) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]
 }
 
 // questionWithout is drop for one question: the pods are valid until the next.
-func (v *state) questionWithout(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
-	s = v.dropInto(v.asking[:0], s, out, forGood)
+func (ev *Evaluator) questionWithout(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
+	s = ev.dropInto(ev.asking[:0], s, out, forGood)
 	if len(out) > 0 {
-		v.asking = s.Pods
+		ev.asking = s.Pods
 	}
 	return s
 }
@@ -61,8 +61,8 @@ func (v *state) questionWithout(s cluster.Snapshot, out map[string]bool, forGood
 // planWithout is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
 // go for good the nodes count for the limits of their pools still: both run while pods move. What is launched besides has room for them.
 // Pods for which commands of this pass launch nodes need no more.
-func (v *state) planWithout(from *baseline, set []*stateNode, besides ...plan.Launch) plan.Plan {
-	v.planted(stageQuestion, set)
+func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...plan.Launch) plan.Plan {
+	ev.planted(stageQuestion, set)
 	d := newDigest()
 	d.addText("without")
 	d.addText(namesOf(set)...)
@@ -70,10 +70,10 @@ func (v *state) planWithout(from *baseline, set []*stateNode, besides ...plan.La
 	for _, l := range besides {
 		d.addText(l.Pool, l.Choice.String())
 	}
-	p := v.resolveOfferings().CachedPlan(v.world, uint64(d), func() cluster.Snapshot {
-		s := v.withoutNodes(from.s, v.leavingFor(), false)
-		if len(v.housed) > 0 {
-			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == "" && v.housed[p.Key()] })
+	p := ev.resolveOfferings().CachedPlan(ev.world, uint64(d), func() cluster.Snapshot {
+		s := ev.withoutNodes(from.s, ev.leavingFor(), false)
+		if len(ev.housed) > 0 {
+			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == "" && ev.housed[p.Key()] })
 		}
 		out := map[string]bool{}
 		for _, n := range set {
@@ -83,10 +83,10 @@ func (v *state) planWithout(from *baseline, set []*stateNode, besides ...plan.La
 			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
 		}
 		for i, l := range besides {
-			s.Claims = append(slices.Clone(s.Claims), v.claimOf(l, fmt.Sprintf("launch %d", i), true))
+			s.Claims = append(slices.Clone(s.Claims), ev.claimOf(l, fmt.Sprintf("launch %d", i), true))
 		}
-		return v.questionWithout(s, out, from.forGood)
+		return ev.questionWithout(s, out, from.forGood)
 	})
-	v.countWork(podsOf(set), p)
+	ev.meter.count(podsOf(set), p)
 	return p
 }

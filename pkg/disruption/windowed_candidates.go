@@ -35,18 +35,18 @@ func (s *setSearch) askWindows(at *SearchWindow) {
 // windowSets are sets of nodes that promise something together, from the most wasteful on: by what each pod moved earns, and, because budgets
 // count nodes, by what each node wastes. It returns where it ended.
 func (s *setSearch) windowSets(at SearchWindow) (out []candidateSet, next SearchWindow) {
-	b := s.v.newPlacedSimulator()
-	most := b.looks + s.looks
+	b := s.eval.newPlacedSimulator()
+	most := b.Looks() + s.looks
 	for ; at.Order < 2; at = (SearchWindow{Order: at.Order + 1}) {
 		all := slices.SortedFunc(slices.Values(s.all), []func(a, b *stateNode) int{byWaste, byLoss}[at.Order])
 		for ; at.From < len(all) && at.Count < mostWindows; at.Count++ {
-			if b.looks > most {
+			if b.Looks() > most {
 				return out, at
 			}
 			next := slices.Concat(all[at.From:], all[:at.From])
-			some := s.v.greedySet(next, true)
+			some := s.greedySet(next, true)
 			out = append(out, s.halveSet(some)...)
-			out = append(out, s.halveSet(s.v.limitToBudgets(next, v1.DisruptionUnderutilized))...)
+			out = append(out, s.halveSet(s.budget.Limit(next, v1.DisruptionUnderutilized))...)
 			at.From += max(len(some), len(all)/mostWindows, 1)
 		}
 	}

@@ -12,9 +12,16 @@ import (
 func further(t *testing.T, looks int) *setSearch {
 	t.Helper()
 	snapshot := crowded(t, 60)
-	v := newState(snapshot, Memory{}, binpack.ResolveOfferings(snapshot), nil)
-	s := &setSearch{v: v, all: v.consolidationCandidates(), no: map[uint64]bool{}, looks: looks}
-	v.sortByWaste(s.all)
+	s := searchFor(newState(snapshot, Memory{}, binpack.ResolveOfferings(snapshot), nil))
+	s.looks = looks
+	return s
+}
+
+// searchFor is a search among all nodes that consolidation may look at.
+func searchFor(st *State) *setSearch {
+	ps := newPass(st, nil, nil)
+	s := &setSearch{State: st, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: ps.consolidationCandidates(), no: map[uint64]bool{}}
+	s.eval.sortByWaste(s.all)
 	return s
 }
 
@@ -55,7 +62,7 @@ func TestASearchGoesOnFromItsWindow(t *testing.T) {
 		for i, x := range ideas {
 			s.no[digestOf(x.set)] = c.asked == 0 || i > 0
 		}
-		s.v.asked, s.v.before = c.asked, c.asked
+		s.eval.meter.asked, s.eval.meter.before = c.asked, c.asked
 		at := SearchWindow{}
 		if s.askWindows(&at); at != c.want || !s.more {
 			t.Errorf("%s: it goes on from %v, want %v; more to ask: %t", c.name, at, c.want, s.more)

@@ -85,7 +85,6 @@ type Values struct {
 	ConsolidationPayback        time.Duration
 	PodEvictionCostUSD          float64
 	ConsolidationMaxEvaluations int
-	DisruptionWaves             int
 	DriftedPerCommand           int
 	WatchDuration               time.Duration
 	BatchIdle                   time.Duration

@@ -33,7 +33,6 @@ func TestDefaultsAreWhatTheSpecSays(t *testing.T) {
 		ConsolidationPayback:        time.Hour,
 		PodEvictionCostUSD:          0.0012,
 		ConsolidationMaxEvaluations: 24,
-		DisruptionWaves:             1,
 		DriftedPerCommand:           1,
 		WatchDuration:               50 * time.Second,
 		BatchIdle:                   time.Second,
@@ -77,7 +76,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		"PREFERENCE_POLICY": "Ignore", "MIN_VALUES_POLICY": "BestEffort", "CATALOG_MAX_AGE": "1h", "ISOLATED_VPC": "true", "ENABLE_ZONAL_SHIFT": "true", "DRY_RUN_VALIDATION": "false", "LOG_LEVEL": "debug", "DECISION_LOG": "store",
 		"REBALANCE": "replace", "REBALANCE_OFFERING_COOLDOWN": "10m", "REBALANCE_MIN_AGE": "5m", "REBALANCES_PER_HOUR": "3",
 		"MODE": "observe", "KARPENTER_NAMESPACES": "infra",
-		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "DISRUPTION_WAVES": "4", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
+		"DISRUPTION": "report", "CONSOLIDATION_PAYBACK": "2h", "POD_EVICTION_COST_USD": "0.01", "CONSOLIDATION_MAX_EVALUATIONS": "5", "MAX_DRIFTED_NODES_PER_COMMAND": "6",
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +90,7 @@ func TestEverySettingReachesItsField(t *testing.T) {
 		CatalogMaxAge: time.Hour, IsolatedVPC: true, ZonalShift: true, DecisionLog: "store", LogLevel: "debug",
 		Rebalance: settings.RebalanceReplace, RebalanceOfferingCooldown: 10 * time.Minute, RebalanceMinAge: 5 * time.Minute, RebalancesPerHour: 3,
 		Mode: "observe", KarpenterNamespaces: []string{"infra"},
-		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, ConsolidationMaxEvaluations: 5, DisruptionWaves: 4, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
+		Disruption: settings.DisruptionReport, ConsolidationPayback: 2 * time.Hour, PodEvictionCostUSD: 0.01, ConsolidationMaxEvaluations: 5, DriftedPerCommand: 6, BatchIdle: 2 * time.Second, BatchMax: 20 * time.Second,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("values (-want +got):\n%s", d)

@@ -41,7 +41,6 @@ type joiner struct {
 
 // whatIf is what differs from the defaults.
 type whatIf struct {
-	waves   int     // as disruptionWaves
 	moveUSD float64 // what moving a pod costs, 0 for the default
 }
 
@@ -67,7 +66,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 	})
 	j.why = map[string]int{}
 	for _, x := range p.Spared {
-		j.why[x.Word]++
+		j.why[string(x.Reason)]++
 	}
 	j.said = p.Lines()[:len(p.Lines())-len(p.Spared)]
 	for _, c := range p.Begin {
@@ -161,7 +160,7 @@ func (j *joiner) snapshot() cluster.Snapshot {
 	class := instancetypes.DefaultClass(j.w.Catalog)
 	class.Name = "default"
 	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []instancetypes.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}},
-		Rules: cluster.Settings{NominatedPodsOnly: true, PodEvictionCostUSD: j.rules.moveUSD, DisruptionWaves: j.rules.waves}}
+		Rules: cluster.Settings{NominatedPodsOnly: true, PodEvictionCostUSD: j.rules.moveUSD}}
 	for i := range j.w.Pools {
 		p := kube.TranslatePool(&j.w.Pools[i], s.Classes)
 		p.Ready = true

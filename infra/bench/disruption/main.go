@@ -95,7 +95,6 @@ func main() {
 	flag.StringVar(&b.ours, "ours", "", "the same for Joiner, to be removed when its code has changed: runs in parts")
 	flag.BoolVar(&b.known, "kept-only", false, "measure nothing: show those clusters of which the files keep what both made of them")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
-	flag.IntVar(&b.what.waves, "waves", 1, "what if: another disruptionWaves")
 	flag.Float64Var(&b.what.moveUSD, "move-usd", 0, "what if: another podEvictionCostUSD, the default when 0")
 	seeds := flag.String("seeds", "1", "seeds of the clusters, parted by commas")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")

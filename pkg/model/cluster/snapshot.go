@@ -58,7 +58,6 @@ type Settings struct {
 	ConsolidationPayback        time.Duration `json:"payback,omitempty"`                     // within this a move of pods must earn what it costs; 0 for 1 h
 	PodEvictionCostUSD          float64       `json:"moveUSD,omitempty"`                     // what moving one ordinary pod costs; 0 for 0.0012
 	ConsolidationMaxEvaluations int           `json:"consolidationMaxEvaluations,omitempty"` // what-if questions of one search for disruptions; 0 for 24
-	DisruptionWaves             int           `json:"disruptionWaves,omitempty"`             // a consolidation may have so many times as many nodes as budgets let go at a time; 0 for 1
 	DriftedPerCommand           int           `json:"driftedPerCommand,omitempty"`           // drifted nodes with pods that one command replaces at most; 0 for 1
 	ReportDisruption            bool          `json:"reportDisruption,omitempty"`            // decide about disruption and tell, begin nothing
 	MemoryOverhead              float64       `json:"memoryOverhead,omitempty"`              // part of an instance's memory that the VM keeps

@@ -1,12 +1,10 @@
 package sim
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
 	v1 "joiner/pkg/api/v1"
-	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
 )
@@ -47,7 +45,6 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 	}
 	if by.fn.Name == "disrupt" { // which takes of its budget when it begins
 		w.checkReplaced(c)
-		w.checkWave(c)
 	} else {
 		w.checkBudget(c)
 	}
@@ -91,30 +88,6 @@ func (w *world) someoneLeaves(but *node) bool {
 	return false
 }
 
-// checkWave looks at a claim that a command is about to drain: of larger commands no more nodes are drained at a time than the budget allows.
-func (w *world) checkWave(c *claim) {
-	pool, _ := w.poolOf(c.Pool)
-	going := 1
-	for _, other := range w.claims {
-		if other != c && other.Pool == c.Pool && !other.Deleting.IsZero() && other.Annotations[disruption.AnnotationMark] != "" &&
-			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) {
-			going++
-		}
-	}
-	justChanged := time.Since(w.plan.budgetSince) < late
-	if most := w.plan.budget; w.mayWave(c) && most > 0 && len(pool.Disruption.Budgets) > 0 && going > most && !justChanged {
-		w.addViolation("budget of the pool", "with %s %d nodes of pool %s are drained, %d may", c.Name, going, pool.Name, most)
-	}
-}
-
-// mayWave reports whether the claim is one of a command that may have more nodes than the budget: all others were within it when they
-// began, and are drained at once though it may be smaller by then.
-func (w *world) mayWave(c *claim) bool {
-	var mark disruption.CommandMark
-	err := json.Unmarshal([]byte(c.Annotations[disruption.AnnotationMark]), &mark)
-	return err == nil && w.rules.DisruptionWaves > 1 && mark.Reason == v1.DisruptionUnderutilized
-}
-
 // checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A notice waits for no
 // budget and neither does a user, and whoever decides does not know of what came since it read.
 func (w *world) checkBudget(c *claim) {
@@ -132,9 +105,6 @@ func (w *world) checkBudget(c *claim) {
 	}
 	justChanged := time.Since(w.plan.budgetSince) < late // and whoever acts now has read the budget of before
 	most := w.plan.budget
-	if w.mayWave(c) {
-		most *= w.rules.DisruptionWaves
-	}
 	if most > 0 && len(pool.Disruption.Budgets) > 0 && away > most && !justChanged {
 		w.addViolation("budget of the pool", "with %s %d nodes of pool %s go, %d may", c.Name, away, pool.Name, most)
 	}

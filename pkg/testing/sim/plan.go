@@ -65,7 +65,7 @@ func drawRules(e *eventLoop, shares bool) cluster.Settings {
 	claims := []int{3, 100}[e.rng.IntN(2)]
 	return cluster.Settings{MaxClaims: claims, LaunchTimeout: 2 * time.Minute, RegistrationTimeout: 3 * time.Minute,
 		InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 30 * time.Second, MemoryOverhead: memoryOverhead,
-		NominatedPodsOnly: e.drawChance(hold), ConsolidationPayback: 10 * time.Minute, ConsolidationMaxEvaluations: 12, DisruptionWaves: claims / 25, DriftedPerCommand: claims / 20}
+		NominatedPodsOnly: e.drawChance(hold), ConsolidationPayback: 10 * time.Minute, ConsolidationMaxEvaluations: 12, DriftedPerCommand: claims / 20}
 }
 
 // unavailableOfferingTTL is how long functions are told to leave an offer alone.

@@ -83,8 +83,7 @@ func (w *world) setUp(s Scenario) {
 	w.rules = drawRules(w.eventLoop, w.plan.share > 0)
 	if s.Day > 0 {
 		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback, w.rules.ConsolidationMaxEvaluations = true, 100, 0, 0 // as the stack has it
-		w.rules.DisruptionWaves = 1
-		w.rules.MinSpotInstanceTypes = 2 // six types are sold
+		w.rules.MinSpotInstanceTypes = 2                                                                                                  // six types are sold
 		w.disks.most = 0
 	}
 	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]

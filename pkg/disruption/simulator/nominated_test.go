@@ -1,8 +1,7 @@
-package disruption
+package simulator
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // Pods are let onto a held node when the rules allow it there, which may be once others have come elsewhere.
-func TestLet(t *testing.T) {
+func TestAdmitNominated(t *testing.T) {
 	app := map[string]string{"app": "web"}
 	pod := func(name, node string) cluster.Pod {
 		return cluster.Pod{Namespace: "default", Name: name, NodeName: node, Labels: app, Need: resources.List{CPU: 100}, Spread: []cluster.Spread{{
@@ -27,23 +26,13 @@ func TestLet(t *testing.T) {
 		held []string
 		left int
 	}{{[]string{"n-a"}, 2}, {[]string{"n-b"}, 1}, {[]string{"n-a", "n-b"}, 0}, {[]string{"n-b", "n-a"}, 0}} {
-		b := newBoard(s, nil)
-		var held []nominatedNode
+		b := New(s, nil)
+		var held []NominatedNode
 		for i, name := range test.held {
-			held = append(held, nominatedNode{b.byName[name], []*cluster.Pod{&s.Pods[1+i]}})
+			held = append(held, NominatedNode{b.byName[name], []*cluster.Pod{&s.Pods[1+i]}})
 		}
 		if left := b.admitNominated(held, []*cluster.Pod{&s.Pods[1], &s.Pods[2]}); len(left) != test.left {
 			t.Errorf("%v are held for a pod each: %d pods are left, want %d", test.held, len(left), test.left)
-		}
-	}
-}
-
-// A consolidation that fails again and again is tried ever less often, but every eight hours.
-func TestWaitAfter(t *testing.T) {
-	v := &state{r: rulesOf(cluster.Settings{})}
-	for again, want := range []time.Duration{time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 8 * time.Hour, 8 * time.Hour} {
-		if got := v.waitAfter(CommandFailure{Again: again}); got != want {
-			t.Errorf("after %d: %s, want %s", again, got, want)
 		}
 	}
 }

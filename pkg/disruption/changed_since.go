@@ -1,0 +1,33 @@
+package disruption
+
+import (
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// ChangedSince says what has changed on the nodes of a command since it was decided, from a snapshot read just now and what the deciding pass
+// remembered, or nothing. It does not look at prices or room.
+func ChangedSince(s cluster.Snapshot, c Command, decided Memory) string {
+	st := &State{s: s, byClaim: map[string]*stateNode{}}
+	st.indexNodes()
+	obstacles := s.Obstacles()
+	for _, name := range c.Claims {
+		n := st.byClaim[name]
+		switch {
+		case n == nil || n.Node == nil:
+			return name + " or its node is gone"
+		case n.MarkedForDeletion():
+			return name + ": it is leaving already"
+		case isProtected(n):
+			return name + ": its node carries " + v1.AnnotationDoNotDisrupt
+		case sumPodEvents(n.pods) != decided.Quiet[name].Sum:
+			return name + ": its pods are others by now"
+		case c.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil:
+			continue
+		}
+		if _, why := obstacles.Of(n.pods); why != "" {
+			return name + ": " + why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,73 @@
+package disruption
+
+import (
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+)
+
+// Memory is what a pass tells the next one. Without it nothing is decided wrongly, only later.
+type Memory struct {
+	Quiet     map[string]PodStability   `json:"quiet,omitempty"` // by NodeClaim
+	Proposals []Proposal                `json:"proposals,omitempty"`
+	Failed    map[string]CommandFailure `json:"failed,omitempty"`   // by NodeClaim: commands about it that were taken back
+	InVain    map[string]time.Time      `json:"inVain,omitempty"`   // by id of a command under way: since when it has waited for nothing
+	Drifted   string                    `json:"drifted,omitempty"`  // the drifted NodeClaim that was asked about last
+	DriftWas  bool                      `json:"driftWas,omitempty"` // the last command that was found to move pods was about drifted nodes
+	Asked     SearchState               `json:"asked,omitzero"`
+	Late      Overruns                  `json:"late,omitzero"`
+	Stays     map[string]Retention      `json:"stays,omitempty"` // by NodeClaim
+	Stray     map[string]time.Time      `json:"stray,omitempty"` // by NodeClaim: since when its node is tainted and nothing is under way
+	Report    ReportState               `json:"report,omitzero"`
+	Aside     []cluster.Aside           `json:"aside,omitempty"` // what decisions fail about
+}
+
+// ReportState is what the search about pools that only report goes on with.
+type ReportState struct {
+	Drifted  string      `json:"drifted,omitempty"`
+	DriftWas bool        `json:"driftWas,omitempty"`
+	Asked    SearchState `json:"asked,omitzero"`
+	Found    []Proposal  `json:"found,omitempty"` // what would save, as found last
+}
+
+// Retention is for which kind of reason a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
+type Retention struct {
+	Kind   string           `json:"kind,omitempty"` // of the reason
+	Since  time.Time        `json:"since"`          // for that kind
+	Told   string           `json:"told,omitempty"` // the kind that an event told last
+	ToldAt time.Time        `json:"toldAt,omitzero"`
+	Reason IneligibleReason `json:"word,omitempty"` // that was logged last
+	Logged time.Time        `json:"logged,omitzero"`
+}
+
+// SearchState is what the search for something cheaper has been answered with no about.
+type SearchState struct {
+	World  uint64                    `json:"world,omitempty"`  // digest of all that the answers depend on
+	Sets   []uint64                  `json:"sets,omitempty"`   // digests of sets of nodes, sorted
+	Later  []uint64                  `json:"later,omitempty"`  // sets that were asked about in other worlds, when the questions were used up: others come first
+	Rest   []string                  `json:"rest,omitempty"`   // NodeClaims of a set that was asked about, and for which there was no work left to ask on
+	Window SearchWindow              `json:"window,omitzero"`  // where the search has come to among sets further down
+	Missed []Shortfall               `json:"missed,omitempty"` // by the number of binary digits of their size: sets that were asked about
+	Done   bool                      `json:"done,omitempty"`   // all was asked
+	Kept   map[string]RetainedReason `json:"kept,omitempty"`   // if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
+}
+
+// Shortfall is by how much sets of about one size that were asked about fell short of what they promised to earn.
+type Shortfall struct {
+	Sets  int     `json:"sets"`
+	Least float64 `json:"least"` // USD
+}
+
+// RetainedReason is why a node stays.
+type RetainedReason struct {
+	Reason IneligibleReason `json:"word"`
+	Why    string           `json:"why"`
+}
+
+// Proposal is a disruption that waits to be confirmed.
+type Proposal struct {
+	Reason v1.DisruptionReason `json:"reason"`
+	Claims []string            `json:"claims"` // sorted
+	Since  time.Time           `json:"since"`
+}

@@ -1,0 +1,201 @@
+package disruption
+
+import (
+	"slices"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/provisioning/staticcapacity"
+)
+
+// pass is one pass: what it has taken so far, and those it asks.
+type pass struct {
+	*State
+	budget        *Budget
+	eval          *Evaluator
+	consolidation consolidation
+	candidates    *candidates
+	moving        bool                                    // a command of this pass moves pods
+	renewing      map[string]int                          // by static pool: nodes that commands of this pass replace
+	headroom      map[string]*staticcapacity.PoolHeadroom // by static pool
+}
+
+func newPass(st *State, failures map[string]CommandFailure, building map[string]bool) *pass {
+	budget, eval := newBudget(st.s), newEvaluator(st)
+	return &pass{State: st, budget: budget, eval: eval, consolidation: newConsolidation(eval),
+		candidates: &candidates{State: st, budget: budget, failures: failures, building: building},
+		renewing:   map[string]int{}, headroom: map[string]*staticcapacity.PoolHeadroom{}}
+}
+
+// decidePlan looks after the commands under way, confirms or withdraws what was proposed before, and searches for more.
+func decidePlan(st *State, m Memory) (Plan, Memory) {
+	p, after, _ := decideMeasured(st, m)
+	return p, after
+}
+
+// decideMeasured is decidePlan with the work that it took.
+func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
+	var p Plan
+	pr := newProgress(st, m)
+	pr.advanceCommands(&p)
+	orphaned := pr.rollBackOrphanedTaints(m.Stray, &p)
+	ps := newPass(st, pr.failures, pr.building)
+	ps.candidates.filterCandidates()
+	p.Eligible = ps.candidates.countEligible()
+	ps.hibernatePools(&p)
+	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, DriftWas: m.DriftWas, Asked: m.Asked, Late: m.Late.decayAt(st.now()), Report: m.Report, Failed: pr.failures, InVain: pr.stalled, Stray: orphaned}
+	ps.confirmProposals(m.Proposals, &p, &after)
+	moves := ps.searchCommands(&p, &after)
+	p.Spared, p.Closed, p.Still = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
+	return p, after, ps.eval.meter.work
+}
+
+// confirmProposals begins what was proposed long enough ago and still holds. What does not hold any more is forgotten; what is too young, or would
+// move pods after another command of this pass that does, waits on: what each needs was asked for with all other pods standing still.
+func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
+	if slices.ContainsFunc(all, func(x Proposal) bool { return x.Reason == v1.DisruptionUnderutilized }) {
+		ps.recognizeInputs()
+	}
+	for _, old := range all {
+		if old.Since.After(ps.now()) {
+			continue // the clock was set back, and nobody knows how long it waits: it is found again
+		}
+		c, ok := ps.decideAgain(old, true)
+		switch {
+		case !ok:
+			p.Dropped = append(p.Dropped, WithdrawnProposal{old.Reason, old.Claims, ps.withdrawalReason(old)})
+		case ps.now().Before(old.Since.Add(ps.rules.confirmAfter)), ps.moving && ps.movesPods(c):
+			after.Proposals = append(after.Proposals, old)
+			p.Proposed = append(p.Proposed, c)
+			ps.takeBudgets(c)
+		default:
+			ps.takeBudgets(c)
+			p.Begin = append(p.Begin, c)
+		}
+	}
+}
+
+// recognizeInputs finds the digest of the world, so that what was asked when it was searched is not asked again.
+func (ps *pass) recognizeInputs() {
+	kept := make([]refusal, len(ps.nodes))
+	for i, n := range ps.nodes {
+		kept[i] = n.kept
+	}
+	ps.eval.world = ps.digestInputs(ps.consolidationCandidates())
+	for i, n := range ps.nodes {
+		n.kept = kept[i]
+	}
+}
+
+// withdrawalReason says why a proposal does not hold any more, by the first of its nodes that has a reason.
+func (ps *pass) withdrawalReason(old Proposal) string {
+	for _, name := range old.Claims {
+		n := ps.byClaim[name]
+		if n == nil {
+			return name + " is gone"
+		}
+		for _, r := range []refusal{n.barred, n.kept} {
+			if r.reason != "" {
+				return name + ": " + r.why
+			}
+		}
+	}
+	switch {
+	case ps.rules.steps == 0:
+		return noTime
+	case old.Reason == v1.DisruptionDrifted && ps.beyondOne(ps.named(old.Claims)):
+		return "more of the nodes have pods to move than one command about drift replaces"
+	}
+	return "no case for " + string(old.Reason) + " any more"
+}
+
+// decideAgain decides about the nodes of a proposal anew. Of empty nodes those that still are go; else all must, as proposed. With patient the answer
+// does not depend on how much work is left.
+func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
+	var set []*stateNode
+	for _, name := range old.Claims {
+		n := ps.byClaim[name]
+		if n != nil && ps.candidates.mayDisrupt(n, old.Reason) {
+			set = append(set, n)
+		}
+	}
+	if old.Reason == v1.DisruptionEmpty {
+		return ps.deleteCommand(ps.budget.Limit(set, old.Reason), old.Reason)
+	}
+	if len(set) < len(old.Claims) || len(ps.budget.Limit(set, old.Reason)) < len(set) {
+		return Command{}, false
+	}
+	switch {
+	case len(set) == 0:
+		return Command{}, false
+	case set[0].inStaticPool():
+		return ps.replaceStatic(set[0])
+	case ps.rules.steps == 0, old.Reason == v1.DisruptionDrifted && ps.beyondOne(set):
+		return Command{}, false
+	case old.Reason == v1.DisruptionDrifted:
+		return ps.replaceDrifted(set)
+	}
+	found := ps.consolidation.evaluateSet(set, patient)
+	return found.Command, found.ok
+}
+
+// podMoves tells whether a command moves pods: one of this pass, and one that is only reported.
+type podMoves struct{ acting, reported bool }
+
+// searchCommands looks for new disruptions, those that matter most first, and then for what pools that only report would have.
+func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
+	ps.eval.meter.startSearch()
+	for _, c := range ps.findCommand(after) {
+		p.Proposed = append(p.Proposed, c)
+		after.Proposals = append(after.Proposals, Proposal{Reason: c.Reason, Claims: c.Claims, Since: ps.now()})
+	}
+	ps.candidates.reporting, ps.moving, moves.acting = true, false, ps.moving
+	ps.eval.meter.startSearch()
+	would := Memory{Drifted: after.Report.Drifted, DriftWas: after.Report.DriftWas, Asked: after.Report.Asked, Proposals: after.Report.Found}
+	p.Reported = ps.findCommand(&would)
+	after.Report = ReportState{Drifted: would.Drifted, DriftWas: would.DriftWas, Asked: would.Asked}
+	for _, c := range p.Reported {
+		if c.Reason == v1.DisruptionUnderutilized {
+			after.Report.Found = append(after.Report.Found, Proposal{Reason: c.Reason, Claims: c.Claims})
+		}
+	}
+	moves.reported = ps.moving
+	return moves
+}
+
+// findCommand returns at most one command that moves pods, because two could be after the same room, one about empty nodes, and those of static
+// pools, whose nodes bring their own room. Drift comes before price, but not twice in a row where something could be cheaper: else the nodes
+// of one pool that drifted would keep all others waiting until the last of them is replaced.
+func (ps *pass) findCommand(m *Memory) (out []Command) {
+	out = ps.findStatic()
+	order := []func(*Memory) (Command, bool){ps.findEmpty, ps.findDrifted, ps.findAgain, ps.findCheaper}
+	if m.DriftWas {
+		order = []func(*Memory) (Command, bool){ps.findEmpty, ps.findAgain, ps.findCheaper, ps.findDrifted}
+	}
+	for _, next := range order {
+		if ps.moving {
+			return out
+		}
+		if c, ok := next(m); ok {
+			ps.takeBudgets(c)
+			out = append(out, c)
+			m.DriftWas = m.DriftWas && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
+		}
+	}
+	if !ps.moving {
+		m.DriftWas = false
+	}
+	return out
+}
+
+// findAgain finds what was reported before, which nobody has done since, without looking for it.
+func (ps *pass) findAgain(m *Memory) (Command, bool) {
+	if !ps.candidates.reporting {
+		return Command{}, false
+	}
+	for _, old := range m.Proposals {
+		if c, ok := ps.decideAgain(old, false); ok {
+			return c, true
+		}
+	}
+	return Command{}, false
+}

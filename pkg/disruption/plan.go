@@ -1,0 +1,92 @@
+package disruption
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/plan"
+)
+
+// EndedCommand is a command that ends in this pass.
+type EndedCommand struct {
+	Command string // its id
+	Reason  v1.DisruptionReason
+	Claims  []string // NodeClaims that it is about and that still exist, sorted
+	Unused  []string // of a command taken back: replacements that nothing runs on, sorted
+	Why     string
+}
+
+// WithdrawnProposal is a proposal that does not hold any more.
+type WithdrawnProposal struct {
+	Reason v1.DisruptionReason
+	Claims []string // sorted
+	Why    string
+}
+
+// NotDisrupted is a node that stays, with the reason.
+type NotDisrupted struct {
+	Claim, Node string
+	Pool        string
+	Reason      IneligibleReason
+	Why         string // a sentence
+}
+
+// String says it in one line.
+func (s NotDisrupted) String() string { return fmt.Sprintf("not disrupting %s: %s", s.Claim, s.Why) }
+
+// BudgetExhausted is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are out of service.
+type BudgetExhausted struct {
+	Pool    string
+	Reasons []v1.DisruptionReason // sorted
+}
+
+// Plan is what one pass does about disruption.
+type Plan struct {
+	Begin    []Command                        // confirmed: mark, replace, taint
+	Finish   []EndedCommand                   // replaced: delete the claims
+	Undo     []EndedCommand                   // failed: take the taint and the marks away
+	Proposed []Command                        // held back until a later pass confirms them
+	Dropped  []WithdrawnProposal              `json:",omitempty"`
+	Reported []Command                        // of pools that only report
+	Waiting  []string                         // commands under way, and what each waits for
+	Starting []string                         `json:",omitempty"` // replacements that they wait for; not told in words
+	Spared   []NotDisrupted                   // sorted by claim
+	Eligible map[v1.DisruptionReason][]string // NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
+	Closed   []BudgetExhausted                `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
+	Still    []StabilityNote                  `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
+	Faults   []plan.Fault                     `json:",omitempty"` // what the decision failed about and was taken without
+}
+
+// Lines is the plan as text, one line for each decision, those of Spared last.
+func (p Plan) Lines() []string {
+	var out []string
+	list := func(verb string, all []Command) {
+		for _, c := range all {
+			out = append(out, verb+" "+c.String())
+		}
+	}
+	ends := func(verb string, all []EndedCommand) {
+		for _, e := range all {
+			out = append(out, fmt.Sprintf("%s %s: %s", verb, strings.Join(e.Claims, ","), e.Why))
+		}
+	}
+	ends("finish", p.Finish)
+	ends("rolling back", p.Undo)
+	for _, x := range p.Dropped {
+		out = append(out, fmt.Sprintf("proposal withdrawn %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))
+	}
+	list("begin", p.Begin)
+	list("propose", p.Proposed)
+	list("report", p.Reported)
+	for _, w := range p.Waiting {
+		out = append(out, "wait "+w)
+	}
+	for _, f := range p.Faults {
+		out = append(out, f.String())
+	}
+	for _, s := range p.Spared {
+		out = append(out, s.String())
+	}
+	return out
+}

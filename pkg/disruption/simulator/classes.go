@@ -1,0 +1,193 @@
+package simulator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/topology"
+)
+
+// podClass is pods that no rule of the scheduler tells apart.
+type podClass struct {
+	pod      *cluster.Pod // any one of them
+	on       map[*Node]int
+	admit    []*Node // by labels and taints; nil until asked
+	spreads  []spreadRule
+	avoids   []*podCounter // it may not be beside pods of these
+	follows  []*podCounter // it must be beside pods of these
+	matched  []*podCounter // that count its pods
+	resists  []*podCounter // of avoids: its pods keep those away too
+	prepared bool
+}
+
+// spreadRule is a rule about how evenly pods stand.
+type spreadRule struct {
+	counter *podCounter
+	rule    topology.Spread
+}
+
+// podCounter counts the pods of a group by domain of a topology key.
+type podCounter struct {
+	key     string
+	group   topology.Group
+	filter  *cluster.Pod // of a spread: the pod that asks, whose selectors and tolerations say which nodes count
+	honors  [2]bool      // node affinity, taints
+	domains map[string]int
+	at      []int // by node: its domain, -1 where it is in none or does not count
+	count   []int // by domain: pods of the group
+	anti    []int // by domain: pods that keep pods of the group away
+	nodes   []int // by domain: nodes that count
+	total   int
+}
+
+// classOf returns the class of the pod.
+func (sim *Simulator) classOf(p *cluster.Pod) *podClass {
+	key := podName{p.Namespace, p.Name}
+	if k, ok := sim.classByPod[key]; ok {
+		return k
+	}
+	sim.text = textOf(sim.text[:0], p)
+	k, ok := sim.classes[string(sim.text)]
+	if !ok {
+		k = &podClass{pod: p, on: map[*Node]int{}}
+		sim.classes[string(sim.text)] = k
+		for _, c := range sim.order {
+			if c.group.Selects(p.Namespace, p.Labels) {
+				k.matched = append(k.matched, c)
+			}
+		}
+	}
+	sim.classByPod[key] = k
+	return k
+}
+
+// textOf is what the scheduler's rules look at in a pod.
+func textOf(t []byte, p *cluster.Pod) []byte {
+	t = append(append(t, p.Namespace...), 0)
+	t = strconv.AppendInt(append(strconv.AppendInt(t, p.Need.CPU, 36), ','), p.Need.Memory, 36)
+	t = strconv.AppendInt(append(strconv.AppendInt(append(t, ','), p.Need.Ephemeral, 36), ','), p.Need.Pods, 36)
+	for _, e := range p.Need.Extended {
+		t = strconv.AppendInt(append(append(t, e.Name...), '='), e.Count, 36)
+	}
+	t = appendMap(append(t, 1), p.Labels)
+	t = appendMap(append(t, 2), p.NodeSelector)
+	if len(p.NodeAffinity)+len(p.VolumeZones)+len(p.Tolerations) > 0 {
+		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones, p.Tolerations)
+	}
+	for _, c := range p.Spread {
+		t = fmt.Append(append(t, 4), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity, c.HonorTaints, topology.OfSpread(c, p.Namespace).ID())
+	}
+	for i, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
+		for _, term := range list {
+			t = fmt.Append(append(t, byte(5+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID(), term.NamespaceSelector)
+		}
+	}
+	return t
+}
+
+func appendMap(t []byte, m map[string]string) []byte {
+	var few [8]string
+	keys := few[:0]
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		t = append(append(append(append(t, k...), 0), m[k]...), 0)
+	}
+	return t
+}
+
+// countPods counts n pods of the class that come to the node, or leave it where n is below zero.
+func (k *podClass) countPods(x *Node, n int) {
+	if k.on[x] += n; k.on[x] == 0 {
+		delete(k.on, x)
+	}
+	for _, c := range k.matched {
+		if d := c.at[x.index]; d >= 0 {
+			c.count[d] += n
+			c.total += n
+		}
+	}
+	for _, c := range k.resists {
+		if d := c.at[x.index]; d >= 0 {
+			c.anti[d] += n
+		}
+	}
+}
+
+// prepareCounters finds the counters that the rules of the class need.
+func (sim *Simulator) prepareCounters(k *podClass) {
+	if k.prepared {
+		return
+	}
+	k.prepared = true
+	p := k.pod
+	for _, s := range p.Spread {
+		if s.Soft {
+			continue
+		}
+		g := topology.OfSpread(s, p.Namespace)
+		c := sim.counterFor(s.Key, g, p, [2]bool{!s.IgnoreNodeAffinity, s.HonorTaints})
+		k.spreads = append(k.spreads, spreadRule{c, topology.Spread{MaxSkew: int(s.MaxSkew), MinDomains: int(s.MinDomains), Self: g.Selects(p.Namespace, p.Labels)}})
+	}
+	for _, t := range p.AntiAffinity {
+		c := sim.counterFor(t.Key, topology.OfTerm(t, p.Namespace, sim.s.Namespaces), nil, [2]bool{})
+		k.avoids, k.resists = append(k.avoids, c), append(k.resists, c)
+		for x, n := range k.on {
+			if d := c.at[x.index]; d >= 0 {
+				c.anti[d] += n
+			}
+		}
+	}
+	var all topology.Group
+	for i, t := range p.Affinity {
+		if g := topology.OfTerm(t, p.Namespace, sim.s.Namespaces); i == 0 {
+			all = g
+		} else {
+			all = all.And(g)
+		}
+	}
+	for _, t := range p.Affinity {
+		k.follows = append(k.follows, sim.counterFor(t.Key, all, nil, [2]bool{}))
+	}
+}
+
+// counterFor is the one for the group.
+func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.Pod, honors [2]bool) *podCounter {
+	id := key + "|" + g.ID()
+	if honors != [2]bool{} {
+		id += fmt.Sprint("|", honors, filter.NodeSelector, filter.NodeAffinity)
+		if honors[1] {
+			id += fmt.Sprint(filter.Tolerations)
+		}
+	}
+	if c, ok := sim.counters[id]; ok {
+		return c
+	}
+	c := &podCounter{key: key, group: g, filter: filter, honors: honors, domains: map[string]int{}}
+	sim.counters[id], sim.order = c, append(sim.order, c)
+	for _, x := range sim.nodes {
+		c.addNodeDomain(x)
+	}
+	for _, x := range sim.nodes {
+		if x.gone {
+			c.countNodes(x, -1)
+		}
+	}
+	for _, k := range sim.classes { // each adds to sums
+		if !g.Selects(k.pod.Namespace, k.pod.Labels) {
+			continue
+		}
+		k.matched = append(k.matched, c)
+		for x, n := range k.on {
+			if d := c.at[x.index]; d >= 0 {
+				c.count[d] += n
+				c.total += n
+			}
+		}
+	}
+	return c
+}

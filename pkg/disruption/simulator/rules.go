@@ -1,0 +1,192 @@
+package simulator
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"joiner/pkg/model/cluster"
+)
+
+// addNodeDomain records the domain of the node that came last.
+func (c *podCounter) addNodeDomain(x *Node) {
+	value, ok := x.labels[c.key]
+	if c.key == corev1.LabelHostname {
+		value, ok = x.name, true
+	}
+	if !ok || c.honors[0] && !nodeSelected(x, c.filter) || c.honors[1] && len(cluster.Untolerated(x.taints, c.filter.Tolerations)) > 0 {
+		c.at = append(c.at, -1)
+		return
+	}
+	d, known := c.domains[value]
+	if !known {
+		d = len(c.domains)
+		c.domains[value] = d
+		c.count, c.anti, c.nodes = append(c.count, 0), append(c.anti, 0), append(c.nodes, 0)
+	}
+	c.at = append(c.at, d)
+	c.nodes[d]++
+}
+
+// removeNodeDomain forgets the node that came last.
+func (c *podCounter) removeNodeDomain(x *Node) {
+	c.countNodes(x, -1)
+	c.at = c.at[:x.index]
+}
+
+func (c *podCounter) countNodes(x *Node, n int) {
+	if d := c.at[x.index]; d >= 0 {
+		c.nodes[d] += n
+	}
+}
+
+// countNodes adds n to the nodes of the domains of x in all counters.
+func countNodes(counters []*podCounter, x *Node, n int) {
+	for _, c := range counters {
+		c.countNodes(x, n)
+	}
+}
+
+// addLastNode and removeLastNode keep admit up to date with the node that came last.
+func (k *podClass) addLastNode(x *Node) {
+	if k.admit != nil && nodeAdmits(x, k.pod) {
+		k.admit = append(k.admit, x)
+	}
+}
+
+func (k *podClass) removeLastNode(x *Node) {
+	if n := len(k.admit); n > 0 && k.admit[n-1] == x {
+		k.admit = k.admit[:n-1]
+	}
+}
+
+// admittingNodes are the nodes whose labels and taints admit pods of the class.
+func (sim *Simulator) admittingNodes(k *podClass) []*Node {
+	if k.admit == nil {
+		k.admit = make([]*Node, 0, len(sim.nodes))
+		for _, x := range sim.nodes {
+			if nodeAdmits(x, k.pod) {
+				k.admit = append(k.admit, x)
+			}
+		}
+	}
+	return k.admit
+}
+
+// classRules are the rules of a class as they are before its next pod is placed.
+type classRules struct {
+	k     *podClass
+	least []int // by spread: pods in the least crowded domain
+}
+
+func (sim *Simulator) rulesOf(k *podClass) classRules {
+	sim.prepareCounters(k)
+	r := classRules{k: k}
+	for _, s := range k.spreads {
+		r.least = append(r.least, s.counter.minDomainCount(s.rule.MinDomains))
+	}
+	return r
+}
+
+// minDomainCount is the number of pods in the least crowded domain, 0 where there are fewer than so many domains.
+// Of nodes the least crowded is an empty one, because one can always come.
+func (c *podCounter) minDomainCount(domains int) int {
+	if c.key == corev1.LabelHostname {
+		return 0
+	}
+	least, n := 0, 0
+	for d, nodes := range c.nodes {
+		if nodes == 0 {
+			continue
+		}
+		if n == 0 || c.count[d] < least {
+			least = c.count[d]
+		}
+		n++
+	}
+	if n < domains {
+		return 0
+	}
+	return least
+}
+
+// domainsWithNodes is how many domains have nodes.
+func (c *podCounter) domainsWithNodes() (n int) {
+	for _, nodes := range c.nodes {
+		if nodes > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// allowsNode reports whether the rules let the next pod onto the node.
+func (r classRules) allowsNode(x *Node) bool {
+	if !r.withinSpreads(x, 1) {
+		return false
+	}
+	for _, c := range r.k.avoids {
+		if d := c.at[x.index]; d >= 0 && c.count[d] > 0 {
+			return false
+		}
+	}
+	for _, c := range r.k.follows {
+		d := c.at[x.index]
+		if d < 0 || c.count[d] == 0 && (c.total > 0 || !c.group.Selects(r.k.pod.Namespace, r.k.pod.Labels)) {
+			return false
+		}
+	}
+	for _, c := range r.k.matched {
+		if d := c.at[x.index]; d >= 0 && c.anti[d] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// CoLocatedCount returns how many of the pods, p among them, must share one node with p. It is 0 where nodes have some of those pods already, which
+// the others must join.
+func (sim *Simulator) CoLocatedCount(p *cluster.Pod, pods []*cluster.Pod) (n int) {
+	k := sim.classOf(p)
+	sim.prepareCounters(k)
+	i := slices.IndexFunc(k.follows, func(c *podCounter) bool {
+		return c.key == corev1.LabelHostname && c.total == 0 && c.group.Selects(p.Namespace, p.Labels)
+	})
+	if i < 0 {
+		return 0
+	}
+	for _, other := range pods {
+		if k.follows[i].group.Selects(other.Namespace, other.Labels) {
+			n++
+		}
+	}
+	return n
+}
+
+// withinSpreads reports whether the spreads hold on the node with so many more pods of the class there.
+func (r classRules) withinSpreads(x *Node, more int) bool {
+	for i, s := range r.k.spreads {
+		d := s.counter.at[x.index]
+		if d < 0 {
+			return false
+		}
+		n := s.counter.count[d] - r.least[i]
+		if s.rule.Self {
+			n += more
+		}
+		if n > s.rule.MaxSkew {
+			return false
+		}
+	}
+	return true
+}
+
+// SpreadsBeyondNodes reports whether p spreads over domains of which some have no node: there are fewer with nodes than offered returns for the
+// topology key. Spreads over single nodes do not count.
+func (sim *Simulator) SpreadsBeyondNodes(p *cluster.Pod, offered func(key string) int) bool {
+	k := sim.classOf(p)
+	sim.prepareCounters(k)
+	return slices.ContainsFunc(k.spreads, func(r spreadRule) bool {
+		return r.counter.key != corev1.LabelHostname && r.counter.domainsWithNodes() < offered(r.counter.key)
+	})
+}

@@ -1,0 +1,206 @@
+// Package simulator plays kube-scheduler on a snapshot: which pods find a node when others are gone, and which do not.
+//
+// The packer says that pods can have a place; the scheduler, which gives each pod the emptiest node, may leave some without. Start reading at
+// Simulator.Bind. Everything that is done to a Simulator can be undone, so that many sets of nodes are tried on one. It knows labels, taints,
+// spreads, pod affinity and resources. It refuses to know host ports, volumes, prices and what new nodes there could be: pods that depend on
+// host ports or volumes go where the packer put them.
+package simulator
+
+import (
+	"maps"
+	"slices"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
+)
+
+// Node is a node that moved pods may come to.
+type Node struct {
+	index     int
+	name      string
+	labels    map[string]string
+	taints    []cluster.Taint
+	free, all resources.List
+	gone      bool // takes no pods
+	held      bool // takes none yet
+	taken     int  // moved pods that it got
+}
+
+// Simulator is nodes with the pods on them. What is done to it is recorded, and taken back with UndoTo.
+type Simulator struct {
+	s          cluster.Snapshot
+	nodes      []*Node
+	byName     map[string]*Node
+	classes    map[string]*podClass // by text
+	classByPod map[podName]*podClass
+	counters   map[string]*podCounter
+	order      []*podCounter // in the order in which they came
+	text       []byte
+	steps      []step
+	looks      int  // how many nodes were looked at for pods
+	blind      bool // no pod goes where the packer put it
+}
+
+// podName is a pod's key without making a text of it.
+type podName struct{ namespace, name string }
+
+// step is one change: a pod of the class came to the node or left it, or the node went, or it came last.
+type step struct {
+	what  stepKind
+	class *podClass
+	at    *Node
+}
+
+type stepKind int
+
+const (
+	podCame stepKind = iota
+	podLeft
+	nodeLeft
+	nodeCame
+)
+
+// New returns a simulator of the nodes of s that take pods, without those named in out.
+func New(s cluster.Snapshot, out map[string]bool) *Simulator {
+	sim := &Simulator{s: s, byName: map[string]*Node{}, classes: map[string]*podClass{}, classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}}
+	used, daemons := map[string]resources.List{}, map[string]resources.List{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.NodeName == "" || p.Terminal() || p.Virtual {
+			continue
+		}
+		used[p.NodeName] = used[p.NodeName].Add(p.Need)
+		if p.Owner == cluster.OwnerDaemonSet {
+			daemons[p.NodeName] = daemons[p.NodeName].Add(p.Need)
+		}
+	}
+	for _, h := range s.StateNodes() {
+		if out[h.Name()] || h.MarkedForDeletion() || h.Node == nil {
+			continue
+		}
+		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(), taints: h.Taints(), all: h.Allocatable()}
+		var kept resources.List
+		for i := range s.Daemons {
+			if nodeAdmits(x, &s.Daemons[i]) {
+				kept = kept.Add(s.Daemons[i].Need)
+			}
+		}
+		x.free = x.all.Sub(used[x.name]).Sub(kept.Sub(daemons[x.name]).Max(resources.List{}))
+		sim.nodes, sim.byName[x.name] = append(sim.nodes, x), x
+	}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if x := sim.byName[p.NodeName]; x != nil && p.Active() && !p.Virtual {
+			sim.classOf(p).countPods(x, 1)
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(sim.classes)) { // those that stand keep others away
+		sim.prepareCounters(sim.classes[text])
+	}
+	return sim
+}
+
+// RemoveNode takes a node away with all pods on it. Those that move are to be bound elsewhere. It does nothing about a node that is not there.
+func (sim *Simulator) RemoveNode(name string, moving []*cluster.Pod) {
+	x := sim.byName[name]
+	if x == nil || x.gone {
+		return
+	}
+	for _, p := range moving {
+		if !p.Active() {
+			continue // it is not counted
+		}
+		sim.applyStep(step{podLeft, sim.classOf(p), x})
+	}
+	sim.applyStep(step{nodeLeft, nil, x})
+}
+
+// AddNode adds a node without pods.
+func (sim *Simulator) AddNode(x *Node) {
+	x.index = len(sim.nodes)
+	sim.applyStep(step{nodeCame, nil, x})
+}
+
+// Mark names the present state, for UndoTo.
+func (sim *Simulator) Mark() int { return len(sim.steps) }
+
+// Looks is how many nodes were looked at for pods so far.
+func (sim *Simulator) Looks() int { return sim.looks }
+
+// Node is the node of that name, nil when it is not there. One that was removed is.
+func (sim *Simulator) Node(name string) *Node { return sim.byName[name] }
+
+// Place puts the pod onto the node whatever the rules say. It reports whether there is such a node.
+func (sim *Simulator) Place(p *cluster.Pod, node string) bool {
+	x := sim.byName[node]
+	if x != nil {
+		sim.applyStep(step{podCame, sim.classOf(p), x})
+	}
+	return x != nil
+}
+
+// LastPlaced is the node of the pod that was placed or bound last, if that was the last change; else it is empty.
+func (sim *Simulator) LastPlaced() string {
+	if n := len(sim.steps); n > 0 && sim.steps[n-1].what == podCame {
+		return sim.steps[n-1].at.name
+	}
+	return ""
+}
+
+// Representative is one pod for all those that no rule of the scheduler tells apart from p, always the same one.
+func (sim *Simulator) Representative(p *cluster.Pod) *cluster.Pod { return sim.classOf(p).pod }
+
+// UndoTo takes back what was done since the mark.
+func (sim *Simulator) UndoTo(mark int) {
+	for len(sim.steps) > mark {
+		last := sim.steps[len(sim.steps)-1]
+		sim.steps = sim.steps[:len(sim.steps)-1]
+		sim.undoStep(last)
+	}
+}
+
+func (sim *Simulator) applyStep(s step) {
+	sim.steps = append(sim.steps, s)
+	switch s.what {
+	case podCame:
+		s.at.free = s.at.free.Sub(s.class.pod.Need)
+		s.at.taken++
+		s.class.countPods(s.at, 1)
+	case podLeft:
+		s.class.countPods(s.at, -1)
+	case nodeLeft:
+		s.at.gone = true
+		countNodes(sim.order, s.at, -1)
+	case nodeCame:
+		sim.nodes, sim.byName[s.at.name] = append(sim.nodes, s.at), s.at
+		for _, c := range sim.order {
+			c.addNodeDomain(s.at)
+		}
+		for _, k := range sim.classes {
+			k.addLastNode(s.at)
+		}
+	}
+}
+
+func (sim *Simulator) undoStep(s step) {
+	switch s.what {
+	case podCame:
+		s.at.free = s.at.free.Add(s.class.pod.Need)
+		s.at.taken--
+		s.class.countPods(s.at, -1)
+	case podLeft:
+		s.class.countPods(s.at, 1)
+	case nodeLeft:
+		s.at.gone = false
+		countNodes(sim.order, s.at, 1)
+	case nodeCame:
+		sim.nodes = sim.nodes[:len(sim.nodes)-1]
+		delete(sim.byName, s.at.name)
+		for _, c := range sim.order {
+			c.removeNodeDomain(s.at)
+		}
+		for _, k := range sim.classes {
+			k.removeLastNode(s.at)
+		}
+	}
+}
