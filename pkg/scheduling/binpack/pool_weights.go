@@ -71,8 +71,14 @@ func (w *problem) homeIn(v *relaxedPod, pins []domainPin) int {
 // openAll makes new nodes for the lots, of the heaviest pools that take them.
 func (a *solution) openAll(lots []*podBatch) {
 	a.openHomes(lots)
+	whole := slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 && l.whole })
 	for _, pools := range a.w.byWeight().pools {
 		a.openIn(pools, lots)
+	}
+	if whole { // what is not for sale has not been asked for a part of such a group
+		for _, pools := range a.w.byWeight().pools {
+			a.openReserved(pools, lots)
+		}
 	}
 }
 
