@@ -112,8 +112,8 @@ func (w *problem) keysOf(v *relaxedPod) []string {
 		keys = append(keys, r.key)
 	}
 	for _, c := range v.kind.matched {
-		if key := w.counters[c].key; key != labelHost {
-			keys = append(keys, key)
+		if x := w.counters[c]; x.key != labelHost && (x.strict || !v.unbound) {
+			keys = append(keys, x.key)
 		}
 	}
 	slices.Sort(keys)
