@@ -288,12 +288,14 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 	}
 	for _, k := range w.kinds {
 		k.matched = matched(&k.pod)
+	}
+	for _, k := range w.kinds {
 		w.addUnbound(k)
 	}
 }
 
-// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', tie to a domain: it is tied no more. A node for
-// it is flexible then, as minValues may want it.
+// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or anti-affinity to nobody tie to a domain: it is
+// tied no more. A node for it is flexible then, as minValues may want it.
 func (w *problem) addUnbound(k *podClass) {
 	v := *k.lastRelaxation()
 	v.unbound = true
