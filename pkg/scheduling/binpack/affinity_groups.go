@@ -32,7 +32,7 @@ type affinityGroup struct {
 
 // placeScatteredGroups places the groups that an earlier attempt scattered: everybody on one node where all follow each other, else as many nodes
 // as it takes, each with one pod that is followed and its part of those that follow.
-func (a *solution) placeScatteredGroups(lots []*podBatch) {
+func (a *solution) placeScatteredGroups(now []*podClass, lots []*podBatch) {
 	counters := make([]int, 0, len(a.groups))
 	for c := range a.groups {
 		counters = append(counters, c)
@@ -41,20 +41,27 @@ func (a *solution) placeScatteredGroups(lots []*podBatch) {
 	for _, c := range counters {
 		var p affinityGroup
 		for _, l := range lots {
-			follows := slices.ContainsFunc(l.view.host, func(r topologyRule) bool { return r.what == follow && r.counter == c })
 			switch {
 			case l.left == 0 || l.view.kind.stays:
-			case follows:
+			case l.view.followsOnHost(c):
 				p.guests = append(p.guests, l)
 			case slices.Contains(l.view.kind.matched, c):
 				p.hosts = append(p.hosts, l)
 			}
 		}
-		if a.total[c] == 0 && len(p.guests) > 0 {
-			a.placeGroup(p)
-			a.hold(p, c)
+		if a.total[c] > 0 {
+			continue
 		}
+		if len(p.guests) > 0 {
+			a.placeGroup(p)
+		}
+		a.hold(now, p, c)
 	}
+}
+
+// followsOnHost reports whether pods of the view want to be on a node beside pods of the counter.
+func (v *relaxedPod) followsOnHost(counter int) bool {
+	return slices.ContainsFunc(v.host, func(r topologyRule) bool { return r.what == follow && r.counter == counter })
 }
 
 // gathers reports whether pods of the view were scattered by an earlier attempt.
@@ -62,9 +69,12 @@ func (a *solution) gathers(v *relaxedPod) bool {
 	return slices.ContainsFunc(v.host, func(r topologyRule) bool { return r.what == follow && a.groups[r.counter] })
 }
 
-// hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference.
-func (a *solution) hold(p affinityGroup, counter int) {
-	if a.total[counter] > 0 || !slices.ContainsFunc(p.guests, func(l *podBatch) bool { return a.level[l.view.kind.id] < len(l.view.kind.views)-1 }) {
+// hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A guest whose preferences
+// leave it no domain has no lot.
+func (a *solution) hold(now []*podClass, p affinityGroup, counter int) {
+	if a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
+		return len(a.rest[k.id]) > 0 && !k.stays && a.level[k.id] < len(k.views)-1 && a.currentRelaxation(k).followsOnHost(counter)
+	}) {
 		return
 	}
 	for _, l := range slices.Concat(p.hosts, p.guests) {

@@ -300,7 +300,7 @@ func (a *solution) packTier(in func(*podClass) bool) {
 		before := a.countWaiting(now)
 		a.settleSpread(now)
 		lots := a.divideIntoBatches(now)
-		a.placeScatteredGroups(lots)
+		a.placeScatteredGroups(now, lots)
 		a.useHosts(lots)
 		if !a.roomOnly {
 			a.openNodes(lots)

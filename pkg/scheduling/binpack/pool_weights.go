@@ -71,9 +71,46 @@ func (w *problem) homeIn(v *relaxedPod, pins []domainPin) int {
 // openAll makes new nodes for the lots, of the heaviest pools that take them.
 func (a *solution) openAll(lots []*podBatch) {
 	a.openHomes(lots)
+	var whole []*podBatch
+	for _, l := range lots {
+		if l.left > 0 && l.whole && l.view == l.view.kind.lastRelaxation() {
+			whole = append(whole, l)
+		}
+	}
 	for _, pools := range a.w.byWeight().pools {
 		a.openIn(pools, lots)
 	}
+	if !a.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) { // else the next pass may have a node for all
+		a.placePartly(whole)
+	}
+}
+
+// placePartly places what can be of lots that found no node for all their pods together, where nothing is for sale: in reservations, and on nodes
+// that there are.
+func (a *solution) placePartly(lots []*podBatch) {
+	loosenBatches(lots)
+	for _, pools := range a.w.byWeight().pools {
+		a.openReserved(pools, lots)
+	}
+	for _, l := range lots {
+		if b := a.roomiestBin(l); b != nil {
+			a.fillBins([]*bin{b}, []*podBatch{l})
+		}
+	}
+	a.fillBins(a.bins, lots)
+}
+
+// roomiestBin is the node, there or new, that takes the most pods of the lot; nil when none takes any.
+func (a *solution) roomiestBin(l *podBatch) *bin {
+	var best *bin
+	most := 0
+	for _, b := range a.bins {
+		n := min(l.left, fitCount(l.view.kind.need, b.room), a.w.maxPodsByHostRules(l.view, a.siteOf(b)))
+		if n > most && a.alternativeFor(l, b) >= 0 {
+			best, most = b, n
+		}
+	}
+	return best
 }
 
 // openHomes makes the nodes first that light pools have to bring, because no heavier one sells any for those pods, and gives what room

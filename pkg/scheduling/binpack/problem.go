@@ -63,6 +63,7 @@ type podCounter struct {
 	filter *nodeAdmission // nil for all nodes
 
 	limited bool // a required spread over hostnames counts it
+	strict  bool // a required rule counts it
 	spread  bool // some spread counts it
 	avoided bool // some required anti-affinity over domains keeps away from it
 }
@@ -257,7 +258,9 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 		}
 		x := standing{pod: p, on: on}
 		for _, t := range p.AntiAffinity {
-			x.anti = append(x.anti, w.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil))
+			i := w.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil)
+			w.counters[i].strict = true
+			x.anti = append(x.anti, i)
 		}
 		all = append(all, x)
 	}
@@ -285,6 +288,19 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 	}
 	for _, k := range w.kinds {
 		k.matched = matched(&k.pod)
+	}
+	for _, k := range w.kinds {
+		w.addUnbound(k)
+	}
+}
+
+// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or anti-affinity to nobody tie to a domain: it is
+// tied no more. A node for it is flexible then, as minValues may want it.
+func (w *problem) addUnbound(k *podClass) {
+	v := *k.lastRelaxation()
+	v.unbound = true
+	if len(w.keysOf(&v)) < len(w.keysOf(k.lastRelaxation())) {
+		k.views = append(k.views, &v)
 	}
 }
 

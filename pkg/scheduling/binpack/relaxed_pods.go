@@ -17,6 +17,7 @@ type relaxedPod struct {
 	other []topologyRule // on any other key, sorted by key
 
 	together bool // its pods must all share one node
+	unbound  bool // neither preferences that count it nor anti-affinity to nobody tie it to a domain
 }
 
 type ruleKind int
@@ -98,6 +99,7 @@ func (w *problem) spreadRule(k *podClass, x constraints, c cluster.Spread) topol
 	}
 	r.counter = w.counterIndex(r.key, g, w.admissionFor(bare.nodeAlternatives(false), tolerations))
 	w.counters[r.counter].spread = true
+	w.counters[r.counter].strict = w.counters[r.counter].strict || r.required
 	return r
 }
 
@@ -106,6 +108,7 @@ func (w *problem) termRule(k *podClass, t cluster.AffinityTerm, how ruleKind, re
 	key := canonicalKey(t.Key)
 	counter := w.counterIndex(key, g, nil)
 	w.counters[counter].avoided = w.counters[counter].avoided || how == avoid && required && key != labelHost
+	w.counters[counter].strict = w.counters[counter].strict || required
 	return topologyRule{
 		what: how, key: key, counter: counter, required: required,
 		self: g.Selects(k.pod.Namespace, k.pod.Labels),
@@ -125,7 +128,9 @@ func (w *problem) followRules(k *podClass, terms []cluster.AffinityTerm) []topol
 	var out []topologyRule
 	for _, t := range terms {
 		key := canonicalKey(t.Key)
-		out = append(out, topologyRule{what: follow, key: key, counter: w.counterIndex(key, all, nil), required: true, self: all.Selects(k.pod.Namespace, k.pod.Labels)})
+		counter := w.counterIndex(key, all, nil)
+		w.counters[counter].strict = true
+		out = append(out, topologyRule{what: follow, key: key, counter: counter, required: true, self: all.Selects(k.pod.Namespace, k.pod.Labels)})
 	}
 	return out
 }

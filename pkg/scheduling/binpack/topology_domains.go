@@ -109,15 +109,22 @@ func (a *solution) divideKind(k *podClass, t domainCounts, given map[classDomain
 func (w *problem) keysOf(v *relaxedPod) []string {
 	var keys []string
 	for _, r := range v.other {
-		keys = append(keys, r.key)
+		if !v.unbound || !w.avoidsNobody(r) {
+			keys = append(keys, r.key)
+		}
 	}
 	for _, c := range v.kind.matched {
-		if key := w.counters[c].key; key != labelHost {
-			keys = append(keys, key)
+		if x := w.counters[c]; x.key != labelHost && (x.strict || !v.unbound) {
+			keys = append(keys, x.key)
 		}
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// avoidsNobody reports whether the rule is anti-affinity over a label of every node to pods of which none runs or waits.
+func (w *problem) avoidsNobody(r topologyRule) bool {
+	return r.what == avoid && onEveryNode(r.key) && !w.hasRunningMatch(r) && !w.hasPendingMatch(r)
 }
 
 // onEveryNode reports whether every node has the label.

@@ -85,6 +85,7 @@ func TestPlansWithoutFault(t *testing.T) {
 		"claim on its way":  {[]string{web, "claim c1 pool=p types=(m,l) zones=(a) cpu=900 mem=100 nominated=(default/web-1)"}, planned(nil, "web-1@c1", "web-2@n1")},
 		"preferences":       {[]string{web + "\nspread zone skew=1 soft app=web\nprefer 5 zone In b\nprefer-apart 5 host app=web"}, planned(nil, "web-1@n1", "web-2@n1")},
 		"pool with a label": {[]string{web + "\nspread zone skew=1 honor-taints app=web\naffinity tier DoesNotExist & rack DoesNotExist", "pool racks\nrequire rack Exists", "node n3 type=l zone=a unmanaged"}, planned(nil, "web-1@n3", "web-2@n3")},
+		"outlasts a drain":  {[]string{"node n3 type=l zone=a pool=p deleting", "pods old on=n3 cpu=1 mem=1\ntolerate all", "budget calm blocking\napp=old"}, planned(nil, "old-1@n1")},
 		"other addresses":   {[]string{"pods dns n=2 cpu=10 mem=1\nport 53"}, planned(nil, "dns-1@n1", "dns-2@n2")},
 	} {
 		if got := verdict(t, c.script, c.plan); got != "" {
@@ -110,19 +111,20 @@ func TestPlansWithFaults(t *testing.T) {
 		plan   plan.Plan
 		want   string
 	}{
-		"forgotten":      {[]string{web}, planned(nil, "web-1@n1"), "default/web-2 has 0 places"},
-		"twice":          {[]string{web}, twice, "default/web-1 has 2 places"},
-		"no reason":      {[]string{web}, mute, "unplaced without a reason"},
-		"nobody asked":   {[]string{web}, planned(nil, "web-1@n1", "web-2@n1", "ghost@n1"), "no pod default/ghost waits"},
-		"bound already":  {[]string{"pods old on=n1 cpu=1 mem=1"}, planned(nil, "old-1@n2"), "no pod default/old-1 waits"},
-		"gated":          {[]string{"pods g cpu=1 mem=1 bound"}, planned(nil, "g-1@n2"), "no pod default/g-1 waits"},
-		"not modelled":   {[]string{"pods u cpu=1 mem=1\nunmodelled a device"}, planned(nil, "u-1@n2"), "is placed although a device"},
-		"unknown node":   {[]string{web}, planned(nil, "web-1@n1", "web-2@n9"), "goes to n9, which does not take pods"},
-		"condemned node": {[]string{web, "node n3 type=l zone=a pool=p condemned"}, planned(nil, "web-1@n1", "web-2@n3"), "goes to n3, which does not take pods"},
-		"too much":       {[]string{"pods web n=2 cpu=2100 mem=1"}, planned(nil, "web-1@n1", "web-2@n1"), "want 4200 of cpu, there is 4000"},
-		"type too small": {[]string{"pods web n=2 cpu=1100 mem=1"}, with(both(), func(l *plan.Launch) { l.Requests.CPU = 2200 }), "launch 0 as spot m a: its pods and daemons want 2200 of cpu"},
-		"daemons":        {[]string{web, "daemon d cpu=300 mem=1"}, planned(one(both())), "launch 0 as spot m a: its pods and daemons want 2100 of cpu"},
-		"asks for less":  {[]string{web}, with(both(), func(l *plan.Launch) { l.Requests.Memory = 1 }), "asks for less memory than its pods need"},
+		"forgotten":        {[]string{web}, planned(nil, "web-1@n1"), "default/web-2 has 0 places"},
+		"twice":            {[]string{web}, twice, "default/web-1 has 2 places"},
+		"no reason":        {[]string{web}, mute, "unplaced without a reason"},
+		"nobody asked":     {[]string{web}, planned(nil, "web-1@n1", "web-2@n1", "ghost@n1"), "no pod default/ghost waits"},
+		"bound already":    {[]string{"pods old on=n1 cpu=1 mem=1"}, planned(nil, "old-1@n2"), "no pod default/old-1 waits"},
+		"held by a budget": {[]string{"node n3 type=l zone=a pool=p deleting", "pods old on=n3 cpu=1 mem=1", "budget calm blocking\napp=old"}, planned(nil, "old-1@n1"), "no pod default/old-1 waits"},
+		"gated":            {[]string{"pods g cpu=1 mem=1 bound"}, planned(nil, "g-1@n2"), "no pod default/g-1 waits"},
+		"not modelled":     {[]string{"pods u cpu=1 mem=1\nunmodelled a device"}, planned(nil, "u-1@n2"), "is placed although a device"},
+		"unknown node":     {[]string{web}, planned(nil, "web-1@n1", "web-2@n9"), "goes to n9, which does not take pods"},
+		"condemned node":   {[]string{web, "node n3 type=l zone=a pool=p condemned"}, planned(nil, "web-1@n1", "web-2@n3"), "goes to n3, which does not take pods"},
+		"too much":         {[]string{"pods web n=2 cpu=2100 mem=1"}, planned(nil, "web-1@n1", "web-2@n1"), "want 4200 of cpu, there is 4000"},
+		"type too small":   {[]string{"pods web n=2 cpu=1100 mem=1"}, with(both(), func(l *plan.Launch) { l.Requests.CPU = 2200 }), "launch 0 as spot m a: its pods and daemons want 2200 of cpu"},
+		"daemons":          {[]string{web, "daemon d cpu=300 mem=1"}, planned(one(both())), "launch 0 as spot m a: its pods and daemons want 2100 of cpu"},
+		"asks for less":    {[]string{web}, with(both(), func(l *plan.Launch) { l.Requests.Memory = 1 }), "asks for less memory than its pods need"},
 		"taint of a pool": {[]string{web}, with(both(), func(l *plan.Launch) {
 			l.Pool, l.Taints = "tainted", []cluster.Taint{{Key: "dedicated", Effect: "NoSchedule"}}
 		}), "does not tolerate dedicated:NoSchedule"},

@@ -82,15 +82,17 @@ func wantsOtherNodes(p *cluster.Pod) bool {
 	return !stays || slices.ContainsFunc(first, away)
 }
 
-// mustMove reports whether the pod on a machine that goes away needs a place.
+// mustMove reports whether the pod on a machine that goes away needs a place. Budgets hold only pods that are evicted: one that tolerates the
+// taint of disrupted nodes ends with its node.
 func (t *planCheck) mustMove(p *cluster.Pod, m *machine) bool {
 	lasts := p.Deleting.IsZero() || p.Owner == cluster.OwnerStatefulSet
 	if !lasts || p.Phase == "Succeeded" || p.Phase == "Failed" || p.Owner == cluster.OwnerDaemonSet || p.Owner == cluster.OwnerNode {
 		return false
 	}
 	under, never := 0, p.Protected(t.Snapshot.Now)
+	_, evicted := keepsOut(p, []cluster.Taint{{Key: taintDisrupted, Effect: "NoSchedule"}})
 	for _, b := range t.Snapshot.Budgets {
-		if b.Namespace == p.Namespace && selectorMatches(b.Selector, p.Labels) {
+		if evicted && b.Namespace == p.Namespace && selectorMatches(b.Selector, p.Labels) {
 			under, never = under+1, never || b.FullyBlocking && !(b.AlwaysAllowUnready && !p.Ready)
 		}
 	}
