@@ -18,6 +18,7 @@ import (
 	"joiner/infra/stack"
 	"joiner/pkg/model/metrics"
 	"joiner/pkg/settings"
+	"joiner/pkg/testing/syntax"
 )
 
 // TestMain ends the JavaScript side of CDK after the last test.
@@ -90,10 +91,15 @@ func TestTemplate(t *testing.T) {
 		"testdata/push": words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "push": true,
 			"vpcID": "vpc-0123456789abcdef0", "subnetIDs": "subnet-0123456789abcdef0"})),
 	}
+	known := syntax.NewGrammar(nil, "resources about=", "functions about=", "rules about=", "access about=", "storage about=", "order about=", "alarms about=",
+		"environment about=", "permissions role= about=")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		demo := stacks[filepath.Dir(path)]
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
-			show, ok := map[string]func() string{
+			if err := known.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			show := map[string]func() string{
 				"resources": demo.resources, "functions": demo.functions, "rules": demo.rules, "access": demo.access,
 				"storage": demo.storage, "order": demo.order, "alarms": demo.alarms, "environment": demo.environment,
 				"permissions": func() string {
@@ -102,9 +108,6 @@ func TestTemplate(t *testing.T) {
 					return demo.permissions(id)
 				},
 			}[d.Cmd]
-			if !ok {
-				t.Fatalf("unknown command %s", d.Cmd)
-			}
 			var about string
 			if d.HasArg("about") {
 				d.ScanArgs(t, "about", &about)

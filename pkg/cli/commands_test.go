@@ -11,13 +11,19 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
+	"joiner/pkg/testing/syntax"
 )
 
 // TestCommands runs command lines as they stand in the files and shows all that they print. What was measured is masked.
 func TestCommands(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	words := syntax.NewGrammar(nil, "run")
 	datadriven.Walk(t, "testdata/commands", func(t *testing.T, path string) {
-		datadriven.RunTest(t, path, func(_ *testing.T, d *datadriven.TestData) string {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			code, out, progress := run(strings.Fields(d.Input)...)
 			return masked(out) + indented(masked(progress)) + fmt.Sprintf("exit %d\n", code)
 		})

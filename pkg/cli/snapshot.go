@@ -59,7 +59,7 @@ func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapsho
 	if err := addNodes(&s, f); err != nil {
 		return s, err
 	}
-	s.Namespaces = workloadNamespaces(s.Pods)
+	s.Namespaces = workloadNamespaces(f.Namespaces, s.Pods)
 	slices.SortFunc(s.Pods, byKey)
 	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Daemons, byKey)
@@ -266,14 +266,21 @@ func workloadNode(n workload.Node, t instancetypes.Type, pool cluster.Pool, zone
 	}
 }
 
-func workloadNamespaces(pods []cluster.Pod) []cluster.Namespace {
-	seen := map[string]bool{}
+// workloadNamespaces are the namespaces that are given and those of the pods, each with the label that the API server gives it.
+func workloadNamespaces(given []corev1.Namespace, pods []cluster.Pod) []cluster.Namespace {
+	labels := map[string]map[string]string{}
 	for _, p := range pods {
-		seen[p.Namespace] = true
+		labels[p.Namespace] = nil
+	}
+	for _, n := range given {
+		labels[n.Name] = n.Labels
 	}
 	var out []cluster.Namespace
-	for _, n := range slices.Sorted(maps.Keys(seen)) {
-		out = append(out, cluster.Namespace{Name: n, Labels: map[string]string{"kubernetes.io/metadata.name": n}})
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		n := cluster.Namespace{Name: name, Labels: map[string]string{}}
+		maps.Copy(n.Labels, labels[name])
+		n.Labels[corev1.LabelMetadataName] = name
+		out = append(out, n)
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 	"joiner/events"
 	"joiner/pkg/controllers"
 	"joiner/pkg/testing/fake"
+	"joiner/pkg/testing/syntax"
 )
 
 // TestEveryEventToEveryHandler feeds each sample of ours and of others to each handler, in a cluster that has none of the instances,
@@ -32,6 +33,9 @@ func TestEveryEventToEveryHandler(t *testing.T) {
 		maps.Copy(all, more)
 	}
 	datadriven.RunTest(t, "testdata/events", func(t *testing.T, d *datadriven.TestData) string {
+		if err := syntax.NewGrammar(nil, "handle KIND [ACCOUNT]").Check(d); err != nil {
+			d.Fatalf(t, "%v", err)
+		}
 		var place controllers.Location
 		if len(d.CmdArgs) > 1 {
 			place = controllers.Location{Account: d.CmdArgs[1].Key, Region: "us-west-2"}

@@ -12,14 +12,19 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/provisioning"
 	"joiner/pkg/testing/scenario"
+	"joiner/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2 disturb the node then; and
 // "decide", which prints the plan of a pass and which nodes wait to be left.
 func TestScenarios(t *testing.T) {
+	words := syntax.NewGrammar(scenario.Words(), "decide", "budget POOL NODES", "leave NODE IN")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			switch d.Cmd {
 			case "decide":
 				return decided(provisioning.Decide(scenario.AsRead(w.Snapshot, provisioning.MayEmpty)))

@@ -38,10 +38,19 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 	}
 	c.nameGroups()
 	c.applyPriorities()
-	for _, kind := range slices.Sorted(maps.Keys(c.left)) {
-		c.notes = append(c.notes, fmt.Sprintf("left out, since no plan depends on it: %d of kind %s", c.left[kind], kind))
+	if len(c.left) > 0 {
+		c.notes = append(c.notes, "not read: "+countKinds(c.left))
 	}
 	return c.File, c.notes, c.File.validateFile()
+}
+
+// countKinds is such as "2 ConfigMap, 1 Service".
+func countKinds(kinds map[string]int) string {
+	var out []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		out = append(out, fmt.Sprintf("%d %s", kinds[kind], kind))
+	}
+	return strings.Join(out, ", ")
 }
 
 // manifestCollector is a workload while it is being collected.
@@ -115,6 +124,8 @@ func (c *manifestCollector) addOurs(d manifest.Document) error {
 		return keepObject(c, d, &c.Overlays, checkOverlay)
 	case v1beta1.GroupVersion().String() + " CapacityBuffer":
 		return keepObject(c, d, &c.Buffers, checkBuffer)
+	case "v1 Namespace":
+		return keepObject(c, d, &c.Namespaces, func(*corev1.Namespace) error { return nil })
 	case "v1 PodTemplate":
 		return keepObject(c, d, &c.Templates, checkTemplate)
 	case awsv1.Group + "/v1 EC2NodeClass":
@@ -168,7 +179,7 @@ func (c *manifestCollector) addPod(d manifest.Document) error {
 	}
 	p.Name = d.Name
 	if p.Spec.NodeName != "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-		c.left["Pod that has a node or has ended"]++
+		c.left["Pod (with a node, or ended)"]++
 		return nil
 	}
 	c.Pods = append(c.Pods, p)
@@ -255,6 +266,7 @@ func (c *manifestCollector) applyPriorities() {
 func (m *Manifests) MergeOver(other Manifests) {
 	m.Pools = mergeByName(m.Pools, other.Pools, func(p api.NodePool) string { return p.Name })
 	m.Classes = mergeByName(m.Classes, other.Classes, func(c awsv1.EC2NodeClass) string { return c.Name })
+	m.Namespaces = mergeByName(m.Namespaces, other.Namespaces, func(n corev1.Namespace) string { return n.Name })
 	m.Overlays = mergeByName(m.Overlays, other.Overlays, func(o v1alpha1.NodeOverlay) string { return o.Name })
 	m.Buffers = mergeByName(m.Buffers, other.Buffers, func(b v1beta1.CapacityBuffer) string { return b.Namespace + "/" + b.Name })
 	m.Templates = mergeByName(m.Templates, other.Templates, func(t corev1.PodTemplate) string { return t.Namespace + "/" + t.Name })

@@ -20,18 +20,19 @@ import (
 
 // Manifests are what a stream beside a workload file may hold.
 type Manifests struct {
-	Pools     []api.NodePool
-	Overlays  []v1alpha1.NodeOverlay
-	Buffers   []v1beta1.CapacityBuffer // with their namespace
-	Templates []corev1.PodTemplate     // that buffers name, with their namespace
-	Classes   []awsv1.EC2NodeClass     // only of files that hold plain manifests; elsewhere every class is a plain one
+	Pools      []api.NodePool
+	Overlays   []v1alpha1.NodeOverlay
+	Buffers    []v1beta1.CapacityBuffer // with their namespace
+	Templates  []corev1.PodTemplate     // that buffers name, with their namespace
+	Namespaces []corev1.Namespace       // whose labels count for namespace selectors; those that are only named have no label but their name
+	Classes    []awsv1.EC2NodeClass     // only of files that hold plain manifests; elsewhere every class is a plain one
 }
 
 // mostManifests bounds the documents of a stream.
 const mostManifests = 100_000
 
-// ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers and the PodTemplates that these name: YAML documents or one
-// JSON object, packed with gzip or not. An error names document and field.
+// ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and Namespaces: YAML documents
+// or one JSON object, packed with gzip or not. An error names document and field.
 func ParseManifests(data []byte) (Manifests, error) {
 	text, err := Gunzip(data)
 	if err != nil {
@@ -79,8 +80,10 @@ func (r *manifestReader) readObject(body []byte) error {
 		return addObject(r, head.Kind, &r.Buffers, body, checkBuffer)
 	case "v1 PodTemplate":
 		return addObject(r, head.Kind, &r.Templates, body, checkTemplate)
+	case "v1 Namespace":
+		return addObject(r, head.Kind, &r.Namespaces, body, func(*corev1.Namespace) error { return nil })
 	}
-	return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s/v1, no NodeOverlay, CapacityBuffer or PodTemplate; leave only those in the file",
+	return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s/v1, no NodeOverlay, CapacityBuffer, PodTemplate or Namespace; leave only those in the file",
 		head.APIVersion, head.Kind, api.Group)
 }
 

@@ -9,14 +9,19 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"joiner/pkg/cli/convert"
+	"joiner/pkg/testing/syntax"
 	"joiner/pkg/workload/manifest"
 )
 
 // TestConvert converts the manifests of the files, one file for each kind of old object. What comes out is shown as it is printed, then
 // the warnings, or what is wrong with the input.
 func TestConvert(t *testing.T) {
+	words := syntax.NewGrammar(nil, "convert keep-al2 cluster= role= brief")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			docs, err := manifest.ParseManifests("in.yaml", []byte(d.Input))
 			if err != nil {
 				return "cannot be read: " + err.Error() + "\n"

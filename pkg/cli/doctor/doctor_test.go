@@ -3,11 +3,14 @@ package doctor
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
 	"sigs.k8s.io/yaml"
+
+	"joiner/pkg/testing/syntax"
 )
 
 // well is a cluster with nothing amiss.
@@ -33,16 +36,31 @@ func well() Facts {
 	return f
 }
 
+// fieldNames are the names of the fields of Facts.
+func fieldNames() (names []string) {
+	for f := range reflect.TypeFor[Facts]().Fields() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // TestScenarios plays testdata: "examine" prints the findings about a cluster that is well but for the fields given as YAML.
 func TestScenarios(t *testing.T) {
+	words := syntax.NewGrammar(nil, "examine FIELD...")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			f := well()
 			var given Facts
 			if err := yaml.UnmarshalStrict([]byte(d.Input), &given); err != nil {
 				t.Fatal(err)
 			}
 			for _, a := range d.CmdArgs { // fields to take from what is given
+				if !slices.Contains(fieldNames(), a.Key) {
+					d.Fatalf(t, "%v", syntax.UnknownWord("field", a.Key, fieldNames()...))
+				}
 				field := reflect.ValueOf(&f).Elem().FieldByName(a.Key)
 				field.Set(reflect.ValueOf(given).FieldByName(a.Key))
 			}

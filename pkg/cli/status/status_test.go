@@ -12,14 +12,19 @@ import (
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/testing/scenario"
+	"joiner/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. "status" prints the picture, "created NAME=DURATION ..." says how old
 // nodes, claims and pods are, "cordon NODE" and "unready NODE" change a node, and "page" prints the HTML page.
 func TestScenarios(t *testing.T) {
+	words := syntax.NewGrammar(scenario.Words(), "created *=", "broken-pool POOL", "unready NODE", "unlabel NODE", "cordon NODE", "status", "page TITLE")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			if known, err := w.Do(d); err != nil {
 				return err.Error()
 			} else if known {

@@ -15,14 +15,19 @@ import (
 	"joiner/pkg/model/requirements"
 	"joiner/pkg/model/resources"
 	"joiner/pkg/testing/scenario"
+	"joiner/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata in the words of pkg/testing/scenario. "show" prints what became of the overlays and what each pool sells
 // under them, types that no overlay touched left out.
 func TestScenarios(t *testing.T) {
+	words := syntax.NewGrammar(scenario.Words(), "show")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			if d.Cmd == "show" {
 				out := show(w.Snapshot, w.Market)
 				backwards := w.Snapshot

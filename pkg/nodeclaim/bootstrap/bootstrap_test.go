@@ -13,6 +13,7 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/bootstrap"
+	"joiner/pkg/testing/syntax"
 )
 
 func input(family string) bootstrap.Input {
@@ -68,7 +69,7 @@ func TestUserData(t *testing.T) {
 				case "cidr":
 					in.ServiceCIDR = strings.Join(a.Vals, "")
 				default:
-					d.Fatalf(t, "unknown option %s", a.Key)
+					d.Fatalf(t, "%v", syntax.UnknownWord("option", a.Key, "plain", "kubelet", "raid0", "dns", "image", "cidr"))
 				}
 			}
 			text, err := bootstrap.RenderUserData(in)

@@ -16,6 +16,7 @@ import (
 	"joiner/pkg/model/plan"
 	"joiner/pkg/model/requirements"
 	"joiner/pkg/nodeclaim/drain"
+	"joiner/pkg/testing/syntax"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
@@ -25,10 +26,14 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 // [deadline=30s] [first=20s] [pass=5s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
 // "budgets" with lines "[NAMESPACE/]NAME APP ALLOWED", of the pods' namespace ns without another.
 func TestScenarios(t *testing.T) {
+	words := syntax.NewGrammar(nil, "pods", "budgets", "drain deadline= first= pass=")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var pods []cluster.Pod
 		var budgets []cluster.Budget
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			switch d.Cmd {
 			case "pods":
 				pods = nil
@@ -151,7 +156,8 @@ func pod(t *testing.T, line string) cluster.Pod {
 			key, effect, _ := strings.Cut(strings.TrimPrefix(v, "all"), ":")
 			p.Tolerations = []cluster.Toleration{{Operator: "Exists", Key: key, Effect: effect}}
 		default:
-			t.Fatalf("pod %s: unknown word %q", f[0], w)
+			t.Fatalf("pod %s: %v", f[0], syntax.UnknownWord("word", k, "daemon", "static", "critical", "phase", "grace", "deleting", "started", "protect", "app",
+				"unready", "refused", "tolerates"))
 		}
 	}
 	return p

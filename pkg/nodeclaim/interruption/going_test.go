@@ -16,6 +16,7 @@ import (
 	"joiner/pkg/model/plan"
 	"joiner/pkg/model/requirements"
 	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/syntax"
 )
 
 // TestGoing plays the files in testdata/going; it is noon. "world" takes lines "nodes POOL=COUNT|PERCENT" (a budget),
@@ -25,9 +26,13 @@ import (
 // go, "room POD=NODE..." what the packer found for the pods of those who may, and who is condemned then; "again POD=NODE..." who may go once
 // the packer has said that. NODE is nowhere where there is none.
 func TestGoing(t *testing.T) {
+	words := syntax.NewGrammar(nil, "world", "admit", "again *=", "room *=")
 	datadriven.Walk(t, "testdata/going", func(t *testing.T, path string) {
 		var s cluster.Snapshot
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			switch d.Cmd {
 			case "world":
 				s = world(t, d.Input)
@@ -132,6 +137,11 @@ func world(t *testing.T, text string) cluster.Snapshot {
 			s.Pods = append(s.Pods, podOn(t, f[1], f[2:]))
 		case "budget":
 			app, _, _ := strings.Cut(f[1], "-")
+			for _, w := range f[3:] {
+				if w != "always" && w != "elsewhere" {
+					t.Fatalf("line %q: %v", l, syntax.UnknownWord("word", w, "always", "elsewhere"))
+				}
+			}
 			b := cluster.Budget{Namespace: "ns", Name: f[1], Selector: appSelector(app), AlwaysAllowUnready: slices.Contains(f, "always")}
 			if slices.Contains(f, "elsewhere") {
 				b.Namespace = "elsewhere"
@@ -141,7 +151,7 @@ func world(t *testing.T, text string) cluster.Snapshot {
 			}
 			s.Budgets = append(s.Budgets, b)
 		default:
-			t.Fatalf("unknown line %q", l)
+			t.Fatalf("line %q: %v", l, syntax.UnknownWord("word", f[0], "nodes", "node", "pod", "budget"))
 		}
 	}
 	return s
@@ -171,7 +181,7 @@ func addNode(t *testing.T, s *cluster.Snapshot, name string, words []string) {
 		case "bare":
 			bare = true
 		default:
-			t.Fatalf("node %s: unknown word %q", name, w)
+			t.Fatalf("node %s: %v", name, syntax.UnknownWord("word", k, "leave", "not-ready", "starting", "deleting", "protected", "grace", "bare"))
 		}
 	}
 	s.Claims = append(s.Claims, c)
@@ -206,7 +216,7 @@ func podOn(t *testing.T, name string, words []string) cluster.Pod {
 		case "ready":
 			p.Ready = true
 		default:
-			t.Fatalf("pod %s: unknown word %q", name, w)
+			t.Fatalf("pod %s: %v", name, syntax.UnknownWord("word", k, "on", "protect", "spread", "near", "daemon", "static", "ended", "leaving", "ready"))
 		}
 	}
 	return p

@@ -13,6 +13,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/syntax"
 )
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
@@ -22,9 +23,14 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 // "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]", "state ID STATE", "rebalance ID [choice=replace]" and
 // "scheduled ID [at=48h]" print what is made of a notice; all dates are from noon.
 func TestScenarios(t *testing.T) {
+	words := syntax.NewGrammar(nil, "claims", "spot [ID] sent= untimed at= action=", "reservation [ID] sent= untimed at= action=",
+		"state ID STATE sent= untimed", "rebalance [ID] sent= untimed choice=", "scheduled [ID] sent= untimed at=")
 	datadriven.Walk(t, "testdata/notice", func(t *testing.T, path string) {
 		var claims []cluster.Claim
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			if d.Cmd == "claims" {
 				claims = nil
 				for l := range strings.SplitSeq(strings.TrimSpace(d.Input), "\n") {
@@ -139,7 +145,8 @@ func claim(t *testing.T, line string) cluster.Claim {
 		case "leave":
 			c.Annotations[v1.AnnotationReplaceRequested] = leave(t, v)
 		default:
-			t.Fatalf("claim %s: unknown word %q", f[0], w)
+			t.Fatalf("claim %s: %v", f[0], syntax.UnknownWord("word", k, "id", "deleting", "type", "zone", "capacity", "grace", "deadline", "age", "initialized",
+				"drained", "terminating", "leave"))
 		}
 	}
 	return c

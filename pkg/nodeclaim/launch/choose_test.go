@@ -13,12 +13,18 @@ import (
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/testing/syntax"
 )
 
 func TestChoose(t *testing.T) {
+	words := syntax.NewGrammar(nil, "new", "types", "class unready", "claim relaxed annotate= taint= cpu=# memory=# nvidia.com/gpu=# vpc.amazonaws.com/efa=#",
+		"addresses", "group", "dns", "region", "soldout", "choose", "show PART")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := newWorld(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			switch d.Cmd {
 			case "new":
 				w = newWorld(t)

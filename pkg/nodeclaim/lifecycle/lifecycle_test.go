@@ -17,14 +17,29 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/nodeclaim/lifecycle"
+	"joiner/pkg/testing/syntax"
 )
+
+func scenarioSyntax() syntax.Grammar {
+	return syntax.NewGrammar(nil, "claim NAME id= age= launched= registered= initialized= deleting= no-finalizer expire= grace= uid= node= deadline= tagged half-tagged "+
+		"by-hand unlabelled unnamed in= pool= partition partition= batch=",
+		"node NAME id= not-ready deleting= ready= no-finalizer foreign unlabelled",
+		"pod NAME on= owner= critical deleting= grace=# phase= protect= started= volume= hold= age= starting",
+		"instance NAME state= age= claim= uid= sold= partition= batch=", "pool NAME uid= nodes=# cpu=# gently deleting", "pdb NAME allowed=#",
+		"attach VOLUME to= claim= shared", "impaired INSTANCE since= system", "change INSTANCE at= code=", "reservation ID ends= block",
+		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS")
+}
 
 // TestScenarios plays the files in testdata. "next" prints one step, "run SECONDS" lets passes take effect on the model and
 // prints them with the time, and what is left at the end.
 func TestScenarios(t *testing.T) {
+	words := scenarioSyntax()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		m := newModel(cluster.Snapshot{Now: start(), Rules: rules()})
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			a := newArgs(t, d)
 			switch d.Cmd {
 			case "claim":

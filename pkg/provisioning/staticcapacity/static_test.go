@@ -18,14 +18,19 @@ import (
 	"joiner/pkg/model/resources"
 	"joiner/pkg/provisioning/staticcapacity"
 	"joiner/pkg/testing/scenario"
+	"joiner/pkg/testing/syntax"
 )
 
 // TestScenarios plays testdata: the words of a scenario's world, "static [most=N]" prints what is decided, "apply" launches and removes
 // it, and "change CLAIM" takes lines deleting, pending, terminating, aged AGE LIFE; "replicas POOL N"; "end POD"; "sleep" lets the first pool sleep.
 func TestScenarios(t *testing.T) {
+	words := syntax.NewGrammar(scenario.Words(), "static most=#", "apply", "replicas POOL COUNT", "end POD", "sleep", "change CLAIM")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			switch d.Cmd {
 			case "static":
 				most := math.MaxInt
@@ -82,7 +87,7 @@ func change(t *testing.T, w *scenario.World, d *datadriven.TestData) {
 			}
 			c.Created, c.ExpireAfter = w.Snapshot.Now.Add(-age), life
 		default:
-			d.Fatalf(t, "unknown line %q", l)
+			d.Fatalf(t, "%v", syntax.UnknownWord("word", f[0], "deleting", "pending", "terminating", "aged"))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/requirements"
+	"joiner/pkg/testing/syntax"
 )
 
 // key spells out the short names that scenario files use for the usual label keys.
@@ -84,20 +85,32 @@ func toleration(text string) cluster.Toleration {
 	return out
 }
 
+// unknownLine is the error about a line that begins with none of the known words.
+func unknownLine(line string, known ...string) error {
+	word, _, _ := strings.Cut(line, " ")
+	return fmt.Errorf("line %q: %w", line, syntax.UnknownWord("word", word, known...))
+}
+
 // selector reads "app=web tier=db"; no words select everything.
-func selector(words []string) *cluster.Selector {
+func selector(labels []string) (*cluster.Selector, error) {
 	s := &cluster.Selector{}
-	for _, w := range words {
-		k, v, _ := strings.Cut(w, "=")
+	for _, l := range labels {
+		k, v, found := strings.Cut(l, "=")
+		if !found || strings.Contains(l, " ") {
+			return nil, fmt.Errorf("%q is no label, want KEY=VALUE", l)
+		}
 		s.Requirements = append(s.Requirements, requirements.Of(k, v))
 	}
-	return s
+	return s, nil
 }
 
 // term reads "zone app=web" or "zone ns=other app=web", with "ns=*" for every namespace.
-func term(words []string) cluster.AffinityTerm {
-	t := cluster.AffinityTerm{Key: key(words[0])}
-	rest := words[1:]
+func term(fields []string) (t cluster.AffinityTerm, err error) {
+	if len(fields) == 0 {
+		return t, fmt.Errorf("no topology key is given")
+	}
+	t.Key = key(fields[0])
+	rest := fields[1:]
 	for len(rest) > 0 && strings.HasPrefix(rest[0], "ns=") {
 		if ns := strings.TrimPrefix(rest[0], "ns="); ns == "*" {
 			t.NamespaceSelector = &cluster.Selector{}
@@ -106,15 +119,15 @@ func term(words []string) cluster.AffinityTerm {
 		}
 		rest = rest[1:]
 	}
-	t.Selector = selector(rest)
-	return t
+	t.Selector, err = selector(rest)
+	return t, err
 }
 
 // spread reads "zone skew=1 min=3 soft ignore-affinity honor-taints app=web".
-func spread(words []string) cluster.Spread {
-	s := cluster.Spread{Key: key(words[0]), MaxSkew: 1}
+func spread(fields []string) (s cluster.Spread, err error) {
+	s = cluster.Spread{Key: key(fields[0]), MaxSkew: 1}
 	var labels []string
-	for _, w := range words[1:] {
+	for _, w := range fields[1:] {
 		k, v, _ := strings.Cut(w, "=")
 		n, _ := strconv.Atoi(v)
 		switch k {
@@ -129,9 +142,12 @@ func spread(words []string) cluster.Spread {
 		case "honor-taints":
 			s.HonorTaints = true
 		default:
+			if !strings.Contains(w, "=") {
+				return s, syntax.UnknownWord("word", w, "skew", "min", "soft", "ignore-affinity", "honor-taints")
+			}
 			labels = append(labels, w)
 		}
 	}
-	s.Selector = selector(labels)
-	return s
+	s.Selector, err = selector(labels)
+	return s, err
 }

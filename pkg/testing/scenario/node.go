@@ -45,7 +45,7 @@ func (w *World) addNode(d directive) error {
 				return err
 			}
 		default:
-			return fmt.Errorf("node %s: unknown line %q", n.Name, l)
+			return fmt.Errorf("node %s: %w", n.Name, unknownLine(l, "taint", "label", "attaches"))
 		}
 	}
 	if d.has("ready") {

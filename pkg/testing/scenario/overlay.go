@@ -50,7 +50,7 @@ func (w *World) addOverlay(d directive) error {
 			}
 			o.Capacity = append(o.Capacity, resources.Extended{Name: name, Count: n})
 		default:
-			return fmt.Errorf("overlay %s: unknown line %q", o.Name, l)
+			return fmt.Errorf("overlay %s: %w", o.Name, unknownLine(l, "require", "capacity"))
 		}
 	}
 	w.Snapshot.Overlays = append(w.Snapshot.Overlays, o)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/syntax"
 )
 
 // addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet ready deleting protected grace=60". Pods without
@@ -86,11 +87,9 @@ func podLine(p *cluster.Pod, line string) error {
 	case "tolerate":
 		p.Tolerations = append(p.Tolerations, toleration(rest))
 	case "spread":
-		p.Spread = append(p.Spread, spread(f))
-	case "near":
-		p.Affinity = append(p.Affinity, term(f))
-	case "apart":
-		p.AntiAffinity = append(p.AntiAffinity, term(f))
+		s, err := spread(f)
+		p.Spread = append(p.Spread, s)
+		return err
 	case "attach":
 		v := cluster.Volume{Driver: f[0], ID: p.Name} // a volume of its own, or the one that is named
 		if len(f) > 1 {
@@ -120,7 +119,7 @@ func podLine(p *cluster.Pod, line string) error {
 	return nil
 }
 
-// podChoice reads the lines that hold requirements or a weight.
+// podChoice reads the lines that hold requirements, terms of pod affinity, or a weight.
 func podChoice(p *cluster.Pod, word, rest string) error {
 	weight, after, _ := strings.Cut(rest, " ")
 	n, _ := strconv.ParseInt(weight, 10, 32)
@@ -137,12 +136,23 @@ func podChoice(p *cluster.Pod, word, rest string) error {
 		rs, err := parseRequirements(after)
 		p.NodePrefers = append(p.NodePrefers, cluster.WeightedRequirements{Weight: int32(n), Requirements: rs})
 		return err
-	case "prefer-near":
-		p.Prefers = append(p.Prefers, cluster.WeightedAffinityTerm{Weight: int32(n), Term: term(strings.Fields(after))})
-	case "prefer-apart":
-		p.Avoids = append(p.Avoids, cluster.WeightedAffinityTerm{Weight: int32(n), Term: term(strings.Fields(after))})
-	default:
-		return fmt.Errorf("unknown word %q", word)
+	case "near", "apart":
+		x, err := term(strings.Fields(rest))
+		if word == "near" {
+			p.Affinity = append(p.Affinity, x)
+		} else {
+			p.AntiAffinity = append(p.AntiAffinity, x)
+		}
+		return err
+	case "prefer-near", "prefer-apart":
+		x, err := term(strings.Fields(after))
+		if word == "prefer-near" {
+			p.Prefers = append(p.Prefers, cluster.WeightedAffinityTerm{Weight: int32(n), Term: x})
+		} else {
+			p.Avoids = append(p.Avoids, cluster.WeightedAffinityTerm{Weight: int32(n), Term: x})
+		}
+		return err
 	}
-	return nil
+	return syntax.UnknownWord("word", word, "label", "select", "tolerate", "spread", "near", "apart", "attach", "unmodelled", "port", "resource",
+		"affinity", "volume", "volumes", "prefer", "prefer-near", "prefer-apart")
 }

@@ -10,14 +10,18 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"joiner/pkg/model/plan"
+	"joiner/pkg/testing/syntax"
 )
 
 // Run plays every scenario file below dir. The word "pack" asks decide for a plan and prints it, checked; "pack detail"
 // prints what each launch asks for too.
 func Run(t *testing.T, dir string, decide func(*World) plan.Plan) {
 	datadriven.Walk(t, dir, func(t *testing.T, path string) {
-		w := New()
+		w, words := New(), syntax.NewGrammar(Words(), "pack detail")
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
 			if d.Cmd == "pack" {
 				p := decide(w)
 				for _, fault := range w.Faults(p, decide) {
@@ -25,12 +29,8 @@ func Run(t *testing.T, dir string, decide func(*World) plan.Plan) {
 				}
 				return text(p, d.HasArg("detail"))
 			}
-			known, err := w.Do(d)
-			if err != nil {
+			if _, err := w.Do(d); err != nil {
 				d.Fatalf(t, "%v", err)
-			}
-			if !known {
-				d.Fatalf(t, "unknown word %q", d.Cmd)
 			}
 			return "ok\n"
 		})

@@ -36,8 +36,16 @@ func (w *World) Market(string) []instancetypes.Type {
 	return w.Snapshot.Catalog.AddCommitments(w.Types)
 }
 
-// Do carries out one directive of a scenario file. It returns false when it does not know the word.
+// Do carries out one directive of a scenario file. It returns false when it does not know the word, and errs about arguments
+// that the word does not take.
 func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
+	words := Words()
+	if _, known := words[d.Cmd]; !known {
+		return false, nil
+	}
+	if err := words.Check(d); err != nil {
+		return true, err
+	}
 	dir := directive{cmd: d.Cmd, args: d.CmdArgs, lines: strings.Split(strings.TrimSpace(d.Input), "\n")}
 	if d.Input == "" {
 		dir.lines = nil
@@ -60,17 +68,9 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	case "claim":
 		err = w.addClaim(dir)
 	case "namespace":
-		n := cluster.Namespace{Name: dir.name(), Labels: map[string]string{}}
-		for _, l := range dir.lines {
-			k, v, _ := strings.Cut(strings.TrimPrefix(l, "label "), "=")
-			n.Labels[k] = v
-		}
-		w.Snapshot.Namespaces = append(w.Snapshot.Namespaces, n)
+		err = w.addNamespace(dir)
 	case "budget":
-		w.Snapshot.Budgets = append(w.Snapshot.Budgets, cluster.Budget{
-			Namespace: "default", Name: dir.name(), FullyBlocking: dir.has("blocking"), Selector: selector(dir.lines),
-			DisruptionsAllowed: int32(dir.num("allowed", 0)), AlwaysAllowUnready: dir.has("always"),
-		})
+		err = w.addBudget(dir)
 	case "overlay":
 		err = w.addOverlay(dir)
 	case "commitment", "elsewhere":
@@ -85,10 +85,32 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		w.Snapshot.Rules.RegistrationTimeout = time.Duration(dir.num("registration-minutes", 0)) * time.Minute
 		w.Snapshot.Rules.MaxClaims = int(dir.num("max-claims", 0))
 		w.Snapshot.Rules.MaxSpotPoolFraction = float64(dir.num("spot-pool-share", 0)) / 100
-	default:
-		return false, nil
 	}
 	return true, err
+}
+
+// addNamespace reads lines such as "label team=a".
+func (w *World) addNamespace(d directive) error {
+	n := cluster.Namespace{Name: d.name(), Labels: map[string]string{}}
+	for _, l := range d.lines {
+		k, v, found := strings.Cut(strings.TrimPrefix(l, "label "), "=")
+		if !found || strings.Contains(k, " ") {
+			return fmt.Errorf("namespace %s: line %q: want label KEY=VALUE", n.Name, l)
+		}
+		n.Labels[k] = v
+	}
+	w.Snapshot.Namespaces = append(w.Snapshot.Namespaces, n)
+	return nil
+}
+
+// addBudget reads "budget web blocking allowed=1 always" with lines such as "app=web", the labels of its pods.
+func (w *World) addBudget(d directive) error {
+	pods, err := selector(d.lines)
+	w.Snapshot.Budgets = append(w.Snapshot.Budgets, cluster.Budget{
+		Namespace: "default", Name: d.name(), FullyBlocking: d.has("blocking"), Selector: pods,
+		DisruptionsAllowed: int32(d.num("allowed", 0)), AlwaysAllowUnready: d.has("always"),
+	})
+	return err
 }
 
 // directive is one directive of a scenario file.
@@ -278,7 +300,7 @@ func (w *World) addPool(d directive) error {
 			}
 			p.Limits, p.Limited = p.Limits.With(k, n), append(p.Limited, k)
 		default:
-			return fmt.Errorf("pool %s: unknown line %q", p.Name, l)
+			return fmt.Errorf("pool %s: %w", p.Name, unknownLine(l, "require", "taint", "startup", "label", "annotation", "sleep", "limit"))
 		}
 	}
 	w.Snapshot.Pools = append(w.Snapshot.Pools, p)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"joiner/pkg/testing/syntax"
 )
 
 // mostCauses is how many lines of a refusal are kept; a list that is too long is refused item by item as well.
@@ -49,6 +51,9 @@ type scenario struct {
 
 func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
+	if err := syntax.NewGrammar(nil, "base", "create times=#", "change").Check(d); err != nil {
+		d.Fatalf(t, "%v", err)
+	}
 	switch d.Cmd {
 	case "base":
 		s.base = object(t, d.Input)

@@ -1,0 +1,25 @@
+package disruption
+
+import (
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"joiner/pkg/testing/scenario"
+	"joiner/pkg/testing/syntax"
+)
+
+// TestScenarioSyntax checks that the harness understands every word of the scenario files.
+func TestScenarioSyntax(t *testing.T) {
+	words := syntax.NewGrammar(scenario.Words(), "disrupt all eligible hold asks", "changed", "wait SPAN", "now TIME", "ready", "still", "forget",
+		"late", "steps COUNT", "waves COUNT", "drifted-nodes COUNT", "hold", "move USD", "price", "lost CLAIM", "spot-types COUNT",
+		"disruption POOL", "change NAME")
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if err := words.Check(d); err != nil {
+				t.Errorf("%s: %v", d.Pos, err)
+			}
+			return d.Expected
+		})
+	})
+}
