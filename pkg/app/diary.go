@@ -34,7 +34,7 @@ type observedLog struct {
 }
 
 func (o observedLog) WriteTick(ctx context.Context, t decisionlog.Tick) error {
-	if open, err := o.gate.Open(ctx); err == nil && !open {
+	if open, err := controllers.MayWrite(ctx, o.gate.Open); err == nil && !open {
 		t.Mode = settings.ModeObserve
 	}
 	return o.to.WriteTick(ctx, t)

@@ -88,7 +88,7 @@ func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 	longest := time.Duration(0)
 	for {
 		start := d.Now()
-		busy, held, err := d.lockAndRun(ctx)
+		busy, held, err := d.lockAndRun(BeginPass(ctx))
 		if err != nil {
 			return err
 		}

@@ -90,6 +90,7 @@ func (e *EarlyError) Error() string {
 // HandleNotices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is an urgent one whose
 // instance may be one that is being launched; less urgent ones are left to the retries of the invocation.
 func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
+	ctx = BeginPass(ctx)
 	if i.alreadyWatched(ctx, notices) {
 		i.Log.Info("left to those who watch", "kind", string(interruption.Running), "instance", notices[0].Instance)
 		return nil

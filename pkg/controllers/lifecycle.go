@@ -84,9 +84,9 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer v.releaseLease(ctx)
 	for {
 		began := l.Now()
-		busy, err := l.shield().pass(func(ctx context.Context) (bool, error) {
-			return l.runPass(ctx, func() { v.beginWatch(ctx, until.Sub(l.Now())) })
-		})(ctx)
+		busy, err := l.shield().pass(func(pass context.Context) (bool, error) {
+			return l.runPass(pass, func() { v.beginWatch(ctx, until.Sub(l.Now())) })
+		})(BeginPass(ctx))
 		l.took = l.Now().Sub(began)
 		if err != nil {
 			return errors.Join(err, l.failed.joinErrors(), swept, l.blind)

@@ -80,9 +80,9 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	defer v.releaseLease(ctx)
 	for {
 		began := p.Now()
-		busy, err := p.shield().pass(func(ctx context.Context) (bool, error) {
-			return p.runPass(ctx, func() { v.beginWatch(ctx, until.Sub(p.Now())) })
-		})(ctx)
+		busy, err := p.shield().pass(func(pass context.Context) (bool, error) {
+			return p.runPass(pass, func() { v.beginWatch(ctx, until.Sub(p.Now())) })
+		})(BeginPass(ctx))
 		if err != nil {
 			return err
 		}

@@ -98,6 +98,7 @@ type Refresh struct {
 
 // Run does all of it once. Classes and pools come first: a new class waits for them.
 func (r *Refresh) Run(ctx context.Context) error {
+	ctx = BeginPass(ctx)
 	var err error
 	if why := nodeclass.UnsupportedReason(r.Cluster.Version); r.Finder != nil && why != "" {
 		r.Log.Error(why + ": upgrade Joiner, or look for surprises")

@@ -23,14 +23,18 @@ import (
 
 // Gate decides about each call.
 type Gate struct {
-	// Open reports whether changes are allowed now. It is asked before every one of them; with an error none is made.
+	// Open reports whether changes are allowed now. It is asked before every one of them; with an error none is made. A pass to which it was closed once
+	// makes no change any more.
 	Open func(ctx context.Context) (bool, error)
 	Log  *slog.Logger
 }
 
+// isOpen reports whether changes are allowed now to the pass of ctx.
+func (g *Gate) isOpen(ctx context.Context) (bool, error) { return controllers.MayWrite(ctx, g.Open) }
+
 // unlessClosed does the deed if the gate is open; else it logs the deed and answers with instead.
 func unlessClosed[T any](ctx context.Context, g *Gate, what string, instead T, deed func() (T, error)) (T, error) {
-	open, err := g.Open(ctx)
+	open, err := g.isOpen(ctx)
 	if err != nil {
 		return instead, fmt.Errorf("%s: %w", what, err)
 	}
@@ -56,7 +60,7 @@ type dryRunLease struct {
 }
 
 func (l dryRunLease) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error) {
-	open, err := l.g.Open(ctx)
+	open, err := l.g.isOpen(ctx)
 	if err != nil {
 		return nil, false, fmt.Errorf("acquire lease %s: %w", name, err)
 	}
@@ -210,7 +214,7 @@ type dryRunResolver struct {
 }
 
 func (f dryRunResolver) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
-	if open, err := f.g.Open(ctx); err != nil || !open {
+	if open, err := f.g.isOpen(ctx); err != nil || !open {
 		return f.looking.FindAll(ctx, c) // an error is met again where the outcome is written
 	}
 	return f.to.FindAll(ctx, c)

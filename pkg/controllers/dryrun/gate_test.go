@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,21 +72,28 @@ func TestAClosedGateLetsReadingThroughAndNothingElse(t *testing.T) {
 	}
 }
 
-// TestNothingChangesBehindAClosedGate has everything to do: pods without a node, a node to register, one to drain, one that EC2 takes
-// back, an instance without a claim.
-func TestNothingChangesBehindAClosedGate(t *testing.T) {
+// busyWorld has nodes that an open gate let be launched.
+func busyWorld(t *testing.T) *fake.World {
+	t.Helper()
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Types = slices.DeleteFunc(c.Types, func(t instancetypes.Facts) bool { return t.Name != "m5.large" && t.Name != "m5.xlarge" })
 	w := fake.New(c, time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
-	pod := cluster.Pod{Need: resources.List{CPU: 900, Memory: 512 * resources.MiB}}
-	w.Run("first", 3, pod)
+	w.Run("first", 3, cluster.Pod{Need: resources.List{CPU: 900, Memory: 512 * resources.MiB}})
 	acting := run(t, w, &dryrun.Gate{Open: always(true, nil), Log: slog.New(slog.DiscardHandler)})
 	if len(w.Instances()) == 0 || !slices.Contains(acting, "launch") {
 		t.Fatalf("an open gate launched nothing: %v", acting)
 	}
+	return w
+}
+
+// TestNothingChangesBehindAClosedGate has everything to do: pods without a node, a node to register, one to drain, one that EC2 takes
+// back, an instance without a claim.
+func TestNothingChangesBehindAClosedGate(t *testing.T) {
+	w := busyWorld(t)
+	pod := cluster.Pod{Need: resources.List{CPU: 900, Memory: 512 * resources.MiB}}
 	w.Tick(time.Minute)
 	w.Run("second", 50, pod)
 	w.DeleteClaims()
@@ -110,18 +118,26 @@ func TestNothingChangesBehindAClosedGate(t *testing.T) {
 	}
 }
 
+func testSettings() cluster.Settings {
+	return cluster.Settings{MaxClaims: 100, LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
+		InitializationTimeout: 30 * time.Minute, GarbageCollectionMinAge: 30 * time.Second, MemoryOverhead: 0.075}
+}
+
+func newProvision(p *fake.Ports, w *fake.World, g *dryrun.Gate) *controllers.Provision {
+	return &controllers.Provision{Read: p, Claims: g.Claims(p), Record: g.Recorder(p), Lease: g.Lease(p), Fleet: g.Launcher(p), SoldOut: g.SoldOut(p),
+		Prices: p, Lifecycle: g.Waker(p.Waker("lifecycle"), "lifecycle"), Refresh: g.Waker(p.Waker("refresh"), "refresh"), Rules: testSettings(), Holder: "me", Holds: g.Tolerator(p),
+		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16",
+			Version: "1.36", Region: "us-west-2"},
+		SoldOutFor: time.Minute, Now: w.Now, Log: g.Log}
+}
+
 // run is one invocation of every function, and what it called.
 func run(t *testing.T, w *fake.World, g *dryrun.Gate) []string {
 	t.Helper()
 	p := w.Ports(fake.Fault{})
 	log := g.Log
-	rules := cluster.Settings{MaxClaims: 100, LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
-		InitializationTimeout: 30 * time.Minute, GarbageCollectionMinAge: 30 * time.Second, MemoryOverhead: 0.075}
-	provision := controllers.Provision{Read: p, Claims: g.Claims(p), Record: g.Recorder(p), Lease: g.Lease(p), Fleet: g.Launcher(p), SoldOut: g.SoldOut(p),
-		Prices: p, Lifecycle: g.Waker(p.Waker("lifecycle"), "lifecycle"), Refresh: g.Waker(p.Waker("refresh"), "refresh"), Rules: rules, Holder: "me", Holds: g.Tolerator(p),
-		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16",
-			Version: "1.36", Region: "us-west-2"},
-		SoldOutFor: time.Minute, Now: w.Now, Log: log}
+	rules := testSettings()
+	provision := newProvision(p, w, g)
 	lifecycle := controllers.Lifecycle{Read: p, Claims: g.Claims(p), Nodes: g.Nodes(p), Pods: g.Pods(p), Record: g.Recorder(p), Instances: g.Instances(p), Pools: g.PoolStatus(p), Volumes: p, Holds: g.Opener(p),
 		Provision: g.Waker(p.Waker("provision"), "provision"), Refresh: g.Waker(p.Waker("refresh"), "refresh"), Rules: rules, Now: w.Now, Log: log}
 	handler := controllers.Interruption{Read: p, Node: p, Claims: g.Claims(p), Nodes: g.Nodes(p), Record: g.Recorder(p), SoldOut: g.SoldOut(p),
@@ -141,4 +157,29 @@ func run(t *testing.T, w *fake.World, g *dryrun.Gate) []string {
 func state(w *fake.World) string {
 	return fmt.Sprintf("%+v", []any{w.Instances(), w.Claims(), w.Marks(), w.Events("Pod"), w.Events("Node"), w.Events("NodeClaim"), w.Nodes(),
 		w.Woken("provision"), w.Woken("lifecycle")})
+}
+
+// TestAPassThatWasRefusedStaysRefused lets the permission come back in the middle of each function's pass, after any number of questions.
+func TestAPassThatWasRefusedStaysRefused(t *testing.T) {
+	for refusals := 1; refusals <= 12; refusals++ {
+		w := busyWorld(t)
+		w.Tick(time.Minute)
+		w.Run("second", 5, cluster.Pod{Need: resources.List{CPU: 900, Memory: 512 * resources.MiB}})
+		before := state(w)
+		var mu sync.Mutex
+		asked := 0
+		g := &dryrun.Gate{Log: slog.New(slog.DiscardHandler), Open: func(context.Context) (bool, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			return asked > refusals, nil
+		}}
+		ports := w.Ports(fake.Fault{})
+		if err := newProvision(ports, w, g).Run(t.Context(), w.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if got := state(w); got != before {
+			t.Errorf("after %d refusals the same pass changed the world: %v", refusals, ports.Calls())
+		}
+	}
 }
