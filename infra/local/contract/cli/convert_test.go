@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const manifests = "../../../pkg/cli/testdata"
+const manifests = "../../../../pkg/cli/testdata"
 
 // Every manifest of the collection, converted, is what the API server takes; it neither drops nor refuses a field.
 func TestConvertedManifestsApply(t *testing.T) {

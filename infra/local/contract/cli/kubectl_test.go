@@ -53,7 +53,7 @@ const poolStatus = `conditions: [{type: Ready, status: "True", reason: Ready, me
 // Every command of kubectl in the pages runs against a real API server, with names of this cluster in place of those that stand for any.
 func TestKubectlCommandsInTheDocs(t *testing.T) {
 	e := newEnv(t)
-	pages, err := readme.Pages("../../..")
+	pages, err := readme.Pages("../../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

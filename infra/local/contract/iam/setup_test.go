@@ -48,7 +48,7 @@ type rig struct {
 // load reads the stack that make local synthesized.
 func load(t *testing.T) *assembly.Assembly {
 	t.Helper()
-	a, err := assembly.Load("../../../.local/cdk.out", assembly.Place{Account: account, Region: region})
+	a, err := assembly.Load("../../../../.local/cdk.out", assembly.Place{Account: account, Region: region})
 	if err != nil {
 		t.Fatalf("%v; run: make local", err)
 	}

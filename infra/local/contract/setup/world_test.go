@@ -46,7 +46,7 @@ func (l *log) Write(b []byte) (int, error) {
 
 func start(t *testing.T) *world {
 	t.Helper()
-	root, err := filepath.Abs("../../..")
+	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)
 	}
