@@ -106,7 +106,7 @@ func TestTable(t *testing.T) {
 └───────────────┴──────┴───────┘
 
 ┌────────────────┬──────┬────────────────────────────────────────────────────────────────────────────────────────────────────────────────┐
-│ unplaced       │ pods │ why                                                                                                            │
+│ unschedulable  │ pods │ why                                                                                                            │
 ├────────────────┼──────┼────────────────────────────────────────────────────────────────────────────────────────────────────────────────┤
 │ giant          │    2 │ pool general: no instance type is big enough for cpu=64                                                        │
 │                │      │ pool other: long words long words long words long words long words long words long words long words long words │
@@ -114,7 +114,7 @@ func TestTable(t *testing.T) {
 │ default/broken │    1 │ container a requests -1 of cpu; it cannot be negative                                                          │
 └────────────────┴──────┴────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
 
-shop: 7 pods, 1 new nodes, 0.0960 USD/h, 3 unplaced; packed in 0.250 s; no plan is cheaper than 0.0800 USD/h, 16.7 % less
+shop: 7 pods, 1 new nodes, 0.0960 USD/h, 3 unschedulable; packed in 0.250 s; lower bound 0.0800 USD/h (gap 20.0 %)
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)

@@ -86,7 +86,7 @@ func unplacedChanges(c comparison) string {
 	var b strings.Builder
 	for _, group := range slices.Sorted(maps.Keys(count)) {
 		if n := count[group]; n[0] != n[1] {
-			fmt.Fprintf(&b, "unplaced of %s: %d before, %d after: %s\n", group, n[0], n[1], why[group])
+			fmt.Fprintf(&b, "unschedulable of %s: %d before, %d after: %s\n", group, n[0], n[1], why[group])
 		}
 	}
 	return b.String()

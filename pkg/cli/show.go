@@ -66,7 +66,7 @@ func showTable(sc terminalOutput, p workload.Placement) error {
 		render(t)
 	}
 	if len(p.Unplaced) > 0 {
-		t := newTable("unplaced", "pods", "why")
+		t := newTable("unschedulable", "pods", "why")
 		for _, u := range p.Unplaced {
 			var why []string
 			for _, r := range u.Reasons { // each on lines of its own
@@ -127,10 +127,10 @@ func lastLine(p workload.Placement) string {
 	for _, u := range p.Unplaced {
 		homeless += u.Count
 	}
-	s := fmt.Sprintf("%s: %d pods, %d new nodes, %.4f USD/h, %d unplaced; packed in %.3f s",
+	s := fmt.Sprintf("%s: %d pods, %d new nodes, %.4f USD/h, %d unschedulable; packed in %.3f s",
 		p.Workload, p.Pods, len(p.NodeClaims), p.HourlyUSD, homeless, p.PlanSeconds)
 	if p.Gap != nil && p.LowerBoundUSD > 0 {
-		s += fmt.Sprintf("; no plan is cheaper than %.4f USD/h, %.1f %% less", p.LowerBoundUSD, 100*(1-p.LowerBoundUSD/p.HourlyUSD))
+		s += fmt.Sprintf("; lower bound %.4f USD/h (gap %.1f %%)", p.LowerBoundUSD, 100**p.Gap)
 	}
 	return s
 }

@@ -108,7 +108,7 @@ its condition Drained is False: not yet`},
 	}
 	for _, c := range []struct{ got, want string }{
 		{said(explain.ExplainPod(s, "shop/giant")), "no instance type is big enough for cpu=500"},
-		{said(explain.ExplainPod(s, "shop/giant")), "2026-11-22T11:57:00Z unplaced: too big (2 times)"},
+		{said(explain.ExplainPod(s, "shop/giant")), "2026-11-22T11:57:00Z unschedulable: too big (2 times)"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z propose Underutilized, saves 0.1000 USD/h, for spot m5.large in us-west-2a"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z not disrupted: a pod must stay"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T10:00:00Z launched from pool general for 3 pods, shop/old among them, at 0.1920 USD/h; 0 types were possible"},

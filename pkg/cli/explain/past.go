@@ -48,7 +48,7 @@ func (s Source) pastOfPod(key string) []string {
 		}
 		for _, u := range r.Unplaced {
 			if slices.Contains(u.Names, key) {
-				out = append(out, "unplaced: "+u.Why)
+				out = append(out, "unschedulable: "+u.Why)
 			}
 		}
 		return out

@@ -54,7 +54,7 @@ func TestPlanAsText(t *testing.T) {
 		"launch spot m5.large in a from pool p at 0.0400 USD/h (1 types possible) for ns/c,ns/d,ns/e,ns/f and 2 more",
 		"use n1 for ns/x",
 		"use n2 for ns/y,ns/z",
-		"unplaced ns/u: too big; too far",
+		"unschedulable ns/u: too big; too far",
 		"skip pool q: not ready",
 	}
 	if diff := cmp.Diff(want, p.Lines()); diff != "" {

@@ -31,7 +31,7 @@ func (p Plan) Lines() []string {
 		out = append(out, fmt.Sprintf("use %s for %s", node, NamePods(pods)))
 	}
 	for _, u := range p.Unplaced {
-		out = append(out, fmt.Sprintf("unplaced %s: %s", u.Pod, strings.Join(u.Why, "; ")))
+		out = append(out, fmt.Sprintf("unschedulable %s: %s", u.Pod, strings.Join(u.Why, "; ")))
 	}
 	for _, s := range p.Skipped {
 		out = append(out, fmt.Sprintf("skip pool %s: %s", s.Pool, s.Why))
