@@ -213,7 +213,7 @@ func (d *Disrupt) logPlan(p disruption.Plan, all []disruption.NotDisrupted, stay
 	logStays(d.Log, all, stays, d.Now())
 	words := map[string]int{}
 	for _, s := range all {
-		words[s.Word]++
+		words[string(s.Reason)]++
 	}
 	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed", len(p.Proposed),
 		"reported", len(p.Reported), "waiting", len(p.Waiting), "spared", words)

@@ -42,10 +42,10 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 	}
 	words, gone := map[string]int{}, map[string]int{}
 	for _, s := range p.Spared {
-		words[s.Word]++
+		words[string(s.Reason)]++
 	}
 	for _, c := range p.Reported {
-		words[wordReported] += len(c.Claims)
+		words[string(disruption.IneligibleReported)] += len(c.Claims)
 	}
 	for _, word := range sortedKeys(words) {
 		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: word}}, Values: []metrics.Value{metrics.Gauge(metrics.Spared, float64(words[word]))}})

@@ -19,34 +19,61 @@ const (
 	loggedAgain     = time.Hour
 )
 
-// wordReported is the word of nodes that would go if that were not only reported.
-const wordReported = "reported"
-
-// Kinds of reasons that hold several words. Which of several reasons consolidation comes upon first changes from pass to pass and is no
-// news, nor is whether a node waits for its budget or for others.
+// Kinds of reasons that hold several. Which of several reasons consolidation comes upon first changes from pass to pass and is no news, nor is
+// whether a node waits for its budget or for others.
 const (
 	kindDear  = "dear"
 	kindWaits = "waits" // they pass by themselves
 )
 
-// eventGroup is the event of nodes that stay for this word, and the kind of reason that it is. Both are empty for words that others tell of: tellSpared,
-// and whoever starts, moves and ends nodes.
-func eventGroup(word string) (event, kind string) {
-	switch word {
-	case "static", "never", "policy", "pool":
-		return "Unconsolidatable", word
-	case "expired":
-		return "DisruptionBlocked", word
-	case wordReported:
-		return "DisruptionReported", word
-	case "stuck", "alike", "payback", "threshold", "balanced", "flexibility", "worth", "small":
-		return "Unconsolidatable", kindDear
-	case "young", "settled", "turn", "buffer", "late":
-		return "Unconsolidatable", kindWaits
-	case "budget", "nominated", "unseen":
-		return "DisruptionBlocked", kindWaits
+// reasonEvent is what nodes that are not disrupted are told about a reason.
+type reasonEvent struct {
+	event string // empty: the events of nodes that start, move pods or end tell of it
+	kind  string // a change of the reason within a kind is no news; empty: recordNotDisrupted tells of it, at once
+}
+
+// reasonEvents has the event of every reason.
+func reasonEvents() map[disruption.IneligibleReason]reasonEvent {
+	const blocked, unconsolidatable = "DisruptionBlocked", "Unconsolidatable"
+	return map[disruption.IneligibleReason]reasonEvent{
+		disruption.IneligibleLaunching: {},
+		disruption.IneligibleStarting:  {},
+		disruption.IneligibleLeaving:   {},
+		disruption.IneligibleUnderWay:  {},
+		disruption.IneligibleNotice:    {},
+
+		disruption.IneligibleProtected:    {event: blocked},
+		disruption.IneligiblePodBudget:    {event: blocked},
+		disruption.IneligibleUnknownPrice: {event: blocked},
+		disruption.IneligibleFailed:       {event: blocked},
+		disruption.IneligibleDrifted:      {event: blocked},
+		disruption.IneligibleFault:        {event: blocked},
+
+		disruption.IneligibleStaticPool: {unconsolidatable, "static"},
+		disruption.IneligibleNever:      {unconsolidatable, "never"},
+		disruption.IneligiblePolicy:     {unconsolidatable, "policy"},
+		disruption.IneligibleNoPool:     {unconsolidatable, "pool"},
+		disruption.IneligibleExpired:    {blocked, "expired"},
+		disruption.IneligibleReported:   {"DisruptionReported", "reported"},
+
+		disruption.IneligiblePodsUnschedulable:    {unconsolidatable, kindDear},
+		disruption.IneligibleSameOffering:         {unconsolidatable, kindDear},
+		disruption.IneligiblePayback:              {unconsolidatable, kindDear},
+		disruption.IneligibleThreshold:            {unconsolidatable, kindDear},
+		disruption.IneligibleBalanced:             {unconsolidatable, kindDear},
+		disruption.IneligibleFlexibility:          {unconsolidatable, kindDear},
+		disruption.IneligibleNoCheaperAlternative: {unconsolidatable, kindDear},
+		disruption.IneligibleSmallSavings:         {unconsolidatable, kindDear},
+
+		disruption.IneligibleConsolidateAfter:  {unconsolidatable, kindWaits},
+		disruption.IneligiblePaybackPending:    {unconsolidatable, kindWaits},
+		disruption.IneligibleOtherCommand:      {unconsolidatable, kindWaits},
+		disruption.IneligibleBuffer:            {unconsolidatable, kindWaits},
+		disruption.IneligibleTimeBudget:        {unconsolidatable, kindWaits},
+		disruption.IneligibleBudget:            {blocked, kindWaits},
+		disruption.IneligibleNominated:         {blocked, kindWaits},
+		disruption.IneligiblePoolNotReconciled: {blocked, kindWaits},
 	}
-	return "", ""
 }
 
 // nodesStaying are the nodes that stay, those included that would go if that were not only reported.
@@ -57,7 +84,7 @@ func nodesStaying(p disruption.Plan, s cluster.Snapshot) []disruption.NotDisrupt
 	out := slices.Clone(p.Spared)
 	for _, c := range p.Reported {
 		for _, name := range c.Claims {
-			x := disruption.NotDisrupted{Claim: name, Word: wordReported, Why: "it is only reported: " + c.String()}
+			x := disruption.NotDisrupted{Claim: name, Reason: disruption.IneligibleReported, Why: "it is only reported: " + c.String()}
 			if i := slices.IndexFunc(s.Claims, func(k cluster.Claim) bool { return k.Name == name }); i >= 0 {
 				x.Node, x.Pool = s.Claims[i].NodeName, s.Claims[i].Pool
 			}
@@ -71,9 +98,10 @@ func nodesStaying(p disruption.Plan, s cluster.Snapshot) []disruption.NotDisrupt
 func updateRetention(all []disruption.NotDisrupted, before map[string]disruption.Retention, now time.Time) map[string]disruption.Retention {
 	out := make(map[string]disruption.Retention, len(all))
 	now = now.UTC().Truncate(time.Second)
+	events := reasonEvents()
 	for _, x := range all {
 		s, known := before[x.Claim]
-		if _, kind := eventGroup(x.Word); !known || s.Kind != kind || s.Since.After(now) { // or the clock was set back
+		if kind := events[x.Reason].kind; !known || s.Kind != kind || s.Since.After(now) { // or the clock was set back
 			s.Kind, s.Since = kind, now
 		}
 		out[x.Claim] = s
@@ -86,33 +114,31 @@ func logStays(log *slog.Logger, all []disruption.NotDisrupted, stays map[string]
 	now = now.UTC().Truncate(time.Second)
 	for _, x := range all {
 		s := stays[x.Claim]
-		if s.Word == x.Word && !s.Logged.After(now) && now.Sub(s.Logged) < loggedAgain {
+		if s.Reason == x.Reason && !s.Logged.After(now) && now.Sub(s.Logged) < loggedAgain {
 			continue
 		}
-		s.Word, s.Logged = x.Word, now
+		s.Reason, s.Logged = x.Reason, now
 		stays[x.Claim] = s
-		log.Info(x.String(), "claim", x.Claim, "node", x.Node, "nodepool", x.Pool, "reason", x.Word)
+		log.Info(x.String(), "claim", x.Claim, "node", x.Node, "nodepool", x.Pool, "reason", string(x.Reason))
 	}
 }
 
 // recordReasons writes events on nodes about why they stay, those first that were told of longest ago.
 func (m *commandApplier) recordReasons(ctx context.Context, all []disruption.NotDisrupted, stays map[string]disruption.Retention) {
-	now := m.d.Now().UTC().Truncate(time.Second)
-	due := slices.DeleteFunc(slices.Clone(all), func(x disruption.NotDisrupted) bool { return !worthTelling(x, stays[x.Claim], now) })
+	now, events := m.d.Now().UTC().Truncate(time.Second), reasonEvents()
+	due := slices.DeleteFunc(slices.Clone(all), func(x disruption.NotDisrupted) bool { return !worthTelling(events[x.Reason].kind, stays[x.Claim], now) })
 	slices.SortStableFunc(due, func(a, b disruption.NotDisrupted) int { return stays[a.Claim].ToldAt.Compare(stays[b.Claim].ToldAt) })
 	for _, x := range due[:min(len(due), maxSparedEvents)] {
-		event, kind := eventGroup(x.Word)
 		s := stays[x.Claim]
-		s.Told, s.ToldAt = kind, now
+		s.Told, s.ToldAt = events[x.Reason].kind, now
 		stays[x.Claim] = s
-		m.recordOnClaimAndNode(ctx, x.Claim, cluster.Event{Reason: event, Message: x.Why})
+		m.recordOnClaimAndNode(ctx, x.Claim, cluster.Event{Reason: events[x.Reason].event, Message: x.Why})
 	}
 }
 
-// worthTelling reports whether an event tells now why the node stays: at once when there was none yet and the reason does not pass by
+// worthTelling reports whether an event tells now of a reason of that kind why the node stays: at once when there was none yet and the reason does not pass by
 // itself, else when it has lasted, and again from time to time.
-func worthTelling(x disruption.NotDisrupted, s disruption.Retention, now time.Time) bool {
-	_, kind := eventGroup(x.Word)
+func worthTelling(kind string, s disruption.Retention, now time.Time) bool {
 	switch {
 	case kind == "":
 		return false

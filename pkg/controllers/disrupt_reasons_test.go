@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"log/slog"
 	"strings"
 	"testing"
@@ -24,7 +27,7 @@ func stayed(t *testing.T, minutes int, words func(minute int) []string) (told []
 	for minute := range minutes {
 		var all []disruption.NotDisrupted
 		for i, word := range words(minute) {
-			all = append(all, disruption.NotDisrupted{Claim: fmt.Sprintf("c%04d", i), Word: word, Why: "why " + word})
+			all = append(all, disruption.NotDisrupted{Claim: fmt.Sprintf("c%04d", i), Reason: disruption.IneligibleReason(word), Why: "why " + word})
 		}
 		said := &bytes.Buffer{}
 		var heard []string
@@ -54,10 +57,10 @@ func TestWhenANodeTellsWhyItStays(t *testing.T) {
 	}{
 		{"a policy", func(int) string { return "policy" }, map[int]string{0: "Unconsolidatable: why policy", 55: "Unconsolidatable: why policy", 110: "Unconsolidatable: why policy"}},
 		{"a budget", func(int) string { return "budget" }, map[int]string{10: "DisruptionBlocked: why budget", 65: "DisruptionBlocked: why budget", 120: "DisruptionBlocked: why budget"}},
-		{"one of several that pass", func(m int) string { return []string{"budget", "young", "turn"}[m%3] }, map[int]string{10: "Unconsolidatable: why young", 65: "Unconsolidatable: why turn", 120: "DisruptionBlocked: why budget"}},
-		{"to and fro", func(m int) string { return []string{"worth", "budget"}[m/2%2] }, map[int]string{0: "Unconsolidatable: why worth", 56: "Unconsolidatable: why worth", 112: "Unconsolidatable: why worth"}},
-		{"a budget that closes", func(m int) string { return map[bool]string{true: "worth", false: "budget"}[m < 30] },
-			map[int]string{0: "Unconsolidatable: why worth", 40: "DisruptionBlocked: why budget", 95: "DisruptionBlocked: why budget"}},
+		{"one of several that pass", func(m int) string { return []string{"budget", "consolidate-after", "other-command-in-progress"}[m%3] }, map[int]string{10: "Unconsolidatable: why consolidate-after", 65: "Unconsolidatable: why other-command-in-progress", 120: "DisruptionBlocked: why budget"}},
+		{"to and fro", func(m int) string { return []string{"no-cheaper-alternative", "budget"}[m/2%2] }, map[int]string{0: "Unconsolidatable: why no-cheaper-alternative", 56: "Unconsolidatable: why no-cheaper-alternative", 112: "Unconsolidatable: why no-cheaper-alternative"}},
+		{"a budget that closes", func(m int) string { return map[bool]string{true: "no-cheaper-alternative", false: "budget"}[m < 30] },
+			map[int]string{0: "Unconsolidatable: why no-cheaper-alternative", 40: "DisruptionBlocked: why budget", 95: "DisruptionBlocked: why budget"}},
 		{"a report", func(int) string { return "reported" }, map[int]string{0: "DisruptionReported: why reported", 55: "DisruptionReported: why reported", 110: "DisruptionReported: why reported"}},
 		{"what others tell of", func(int) string { return "leaving" }, map[int]string{}},
 	} {
@@ -105,9 +108,9 @@ func TestManyNodesThatStayDoNotFlood(t *testing.T) {
 func TestStaysWhenTheClockIsSetBack(t *testing.T) {
 	later := time.Date(2026, 1, 1, 9, 0, 0, 0, time.UTC)
 	now := later.Add(-8 * time.Hour)
-	all := []disruption.NotDisrupted{{Claim: "a", Word: "budget"}}
-	got := updateRetention(all, map[string]disruption.Retention{"a": {Kind: "waits", Since: later, Told: "waits", ToldAt: later, Word: "budget", Logged: later}}, now)
-	if !got["a"].Since.Equal(now) || !worthTelling(all[0], got["a"], now) {
+	all := []disruption.NotDisrupted{{Claim: "a", Reason: "budget"}}
+	got := updateRetention(all, map[string]disruption.Retention{"a": {Kind: "waits", Since: later, Told: "waits", ToldAt: later, Reason: "budget", Logged: later}}, now)
+	if !got["a"].Since.Equal(now) || !worthTelling("waits", got["a"], now) {
 		t.Errorf("it stays since %v and is not told of", got["a"].Since)
 	}
 	said := &bytes.Buffer{}
@@ -120,7 +123,7 @@ func TestStaysWhenTheClockIsSetBack(t *testing.T) {
 func TestManyProtectedNodesTakeTurns(t *testing.T) {
 	var all []disruption.NotDisrupted
 	for i := range 45 {
-		all = append(all, disruption.NotDisrupted{Claim: fmt.Sprintf("c%02d", i), Node: fmt.Sprintf("n%02d", i), Word: "pdb", Why: "it is covered"})
+		all = append(all, disruption.NotDisrupted{Claim: fmt.Sprintf("c%02d", i), Node: fmt.Sprintf("n%02d", i), Reason: "pdb", Why: "it is covered"})
 	}
 	heard := map[string]bool{}
 	for minute := range 3 {
@@ -187,3 +190,22 @@ func TestWhereBalancedIsTold(t *testing.T) {
 type recorderFunc func(cluster.Event)
 
 func (r recorderFunc) RecordEvent(_ context.Context, e cluster.Event) error { r(e); return nil }
+
+// Every reason for which a node is not disrupted has an event, or says that others tell of it.
+func TestEveryReasonHasItsEvent(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "../disruption/ineligible.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := reasonEvents()
+	declared := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok {
+			declared += len(v.Names)
+		}
+		return true
+	})
+	if declared != len(events) || declared < 30 {
+		t.Errorf("%d reasons are declared, and %d have an event", declared, len(events))
+	}
+}

@@ -124,18 +124,16 @@ func (p *Provision) tellPools(ctx context.Context, s cluster.Snapshot, decision 
 // tells of some, the next ones in the next minute.
 func (m *commandApplier) recordNotDisrupted(ctx context.Context, spared []disruption.NotDisrupted) {
 	var held []disruption.NotDisrupted
+	events := reasonEvents()
 	for _, x := range spared {
-		switch x.Word {
-		case "protected", "pdb", "price", "failed", "drifted", "fault":
-			if x.Node != "" {
-				held = append(held, x)
-			}
+		if e := events[x.Reason]; e.event != "" && e.kind == "" && x.Node != "" {
+			held = append(held, x)
 		}
 	}
 	from := m.rotationStart(len(held))
 	for i := range min(len(held), maxSparedTold) {
 		x := held[(from+i)%len(held)]
-		m.recordOnClaimAndNode(ctx, x.Claim, cluster.Event{Reason: "DisruptionBlocked", Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
+		m.recordOnClaimAndNode(ctx, x.Claim, cluster.Event{Reason: events[x.Reason].event, Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
 	}
 }
 

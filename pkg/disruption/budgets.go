@@ -75,5 +75,5 @@ func (b *Budget) Limit(set []*stateNode, reason v1.DisruptionReason) []*stateNod
 
 // budgetRefusal is why a node stays that the budgets of its pool keep.
 func budgetRefusal(reason v1.DisruptionReason) refusal {
-	return refusal{"budget", fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
+	return refusal{IneligibleBudget, fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
 }

@@ -8,9 +8,6 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// wordFault is the word for nodes that are left alone because the program fails about them.
-const wordFault = "fault"
-
 // candidates says of nodes whether they may go and are a case for a reason, and of those that stay why.
 type candidates struct {
 	*State
@@ -30,10 +27,11 @@ func (cs *candidates) filterCandidates() {
 	for _, n := range cs.nodes {
 		n.barred = cs.nodeRefusal(n, nominated)
 		n.barredE = n.barred
-		if n.barred.word != "" {
+		if n.barred.reason != "" {
 			continue
 		}
-		n.barred.word, n.barred.why = obstacles.Of(n.pods)
+		word, why := obstacles.Of(n.pods)
+		n.barred = refusal{IneligibleReason(word), why}
 		if n.Claim.TerminationGrace == nil {
 			n.barredE = n.barred
 		}
@@ -46,33 +44,33 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 	failed := cs.failedWithin(n, cs.rules.retryAfter)
 	switch {
 	case n.Node == nil:
-		return refusal{"launching", "its node has not come yet"}
+		return refusal{IneligibleLaunching, "its node has not come yet"}
 	case n.MarkedForDeletion() || n.Claim.Is(v1.ConditionInstanceTerminating):
-		return refusal{"leaving", "it is leaving already"}
+		return refusal{IneligibleLeaving, "it is leaving already"}
 	case cs.aside[n.Claim.Name] != nil:
-		return refusal{wordFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + cs.aside[n.Claim.Name].Why}
+		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + cs.aside[n.Claim.Name].Why}
 	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && cs.building[n.Claim.Annotations[AnnotationReplaces]]:
-		return refusal{"underway", "a disruption that it takes part in is under way"}
+		return refusal{IneligibleUnderWay, "a disruption that it takes part in is under way"}
 	case interruption.LeaveOf(*n.Claim).StillHolds(cs.now()):
-		return refusal{"notice", "a notice of EC2 has it replaced already"}
-	case failed.word != "":
+		return refusal{IneligibleNotice, "a notice of EC2 has it replaced already"}
+	case failed.reason != "":
 		return failed
 	case !n.Initialized():
-		return refusal{"starting", "it is not initialized yet"}
+		return refusal{IneligibleStarting, "it is not initialized yet"}
 	case nominated[n.Name()]:
-		return refusal{"nominated", "pods that wait are about to run on it"}
+		return refusal{IneligibleNominated, "pods that wait are about to run on it"}
 	case n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true":
-		return refusal{"protected", "its node carries " + v1.AnnotationDoNotDisrupt}
+		return refusal{IneligibleProtected, "its node carries " + v1.AnnotationDoNotDisrupt}
 	case n.Pool() == "":
-		return refusal{"pool", "it belongs to no NodePool"}
+		return refusal{IneligibleNoPool, "it belongs to no NodePool"}
 	case n.pool == nil && cs.asidePool[n.Pool()] != nil:
-		return refusal{wordFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + cs.asidePool[n.Pool()].Why}
+		return refusal{IneligibleFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + cs.asidePool[n.Pool()].Why}
 	case n.pool == nil:
-		return refusal{"pool", "its NodePool " + n.Pool() + " does not exist"}
+		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " does not exist"}
 	case n.pool.Unseen:
-		return refusal{"unseen", "its NodePool " + n.Pool() + " was changed and nobody has looked at that yet"}
+		return refusal{IneligiblePoolNotReconciled, "its NodePool " + n.Pool() + " was changed and nobody has looked at that yet"}
 	case len(cs.types(*n.pool)) == 0:
-		return refusal{"pool", "its NodePool " + n.Pool() + " has no instance types"}
+		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " has no instance types"}
 	}
 	return refusal{}
 }
@@ -83,15 +81,15 @@ func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool 
 	case n.taken, cs.isReportOnly(n) != cs.reporting:
 		return false
 	case reason == v1.DisruptionDrifted:
-		return n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted)
-	case n.barred.word != "", n.empty != (reason == v1.DisruptionEmpty):
+		return n.barredE.reason == "" && n.Claim.Is(v1.ConditionDrifted)
+	case n.barred.reason != "", n.empty != (reason == v1.DisruptionEmpty):
 		return false
 	case n.empty && cs.keeps[n.Name()]:
-		n.kept = refusal{"buffer", "it has room that a CapacityBuffer keeps free"}
+		n.kept = refusal{IneligibleBuffer, "it has room that a CapacityBuffer keeps free"}
 		return false
 	}
 	n.kept = cs.consolidationRefusal(n)
-	return n.kept.word == ""
+	return n.kept.reason == ""
 }
 
 // countEligible are the nodes that are a case for each reason and may go.
@@ -99,11 +97,11 @@ func (cs *candidates) countEligible() map[v1.DisruptionReason][]string {
 	out := map[v1.DisruptionReason][]string{}
 	add := func(reason v1.DisruptionReason, n *stateNode) { out[reason] = append(out[reason], n.Claim.Name) }
 	for _, n := range cs.nodes {
-		if n.barredE.word == "" && n.Claim.Is(v1.ConditionDrifted) {
+		if n.barredE.reason == "" && n.Claim.Is(v1.ConditionDrifted) {
 			add(v1.DisruptionDrifted, n)
 		}
 		switch {
-		case n.barred.word != "", n.empty && cs.keeps[n.Name()], cs.consolidationRefusal(n).word != "":
+		case n.barred.reason != "", n.empty && cs.keeps[n.Name()], cs.consolidationRefusal(n).reason != "":
 		case n.empty:
 			add(v1.DisruptionEmpty, n)
 		default:
@@ -119,18 +117,18 @@ func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 	failed := cs.failedWithin(n, cs.rules.waitAfter(cs.failures[n.Claim.Name]))
 	switch until, settled := n.consolidatableAt(); {
 	case n.pool.Static:
-		return refusal{"static", "its NodePool is static"}
+		return refusal{IneligibleStaticPool, "its NodePool is static"}
 	case d.Never:
-		return refusal{"never", "its NodePool consolidates never"}
+		return refusal{IneligibleNever, "its NodePool consolidates never"}
 	case cs.isYoung(n):
-		return refusal{"young", fmt.Sprintf("its pods have changed less than %s ago", d.After)}
+		return refusal{IneligibleConsolidateAfter, fmt.Sprintf("its pods have changed less than %s ago", d.After)}
 	case !n.empty && d.Policy == string(v1.ConsolidationWhenEmpty):
-		return refusal{"policy", "its NodePool consolidates empty nodes only"}
+		return refusal{IneligiblePolicy, "its NodePool consolidates empty nodes only"}
 	case !n.empty && n.price <= 0:
-		return refusal{"price", fmt.Sprintf("nobody knows what %s costs", n.offer)}
+		return refusal{IneligibleUnknownPrice, fmt.Sprintf("nobody knows what %s costs", n.offer)}
 	case !n.empty && settled && cs.now().Before(until):
-		return refusal{"settled", "it replaced others and has not paid for that yet"}
-	case !n.empty && failed.word != "":
+		return refusal{IneligiblePaybackPending, "it replaced others and has not paid for that yet"}
+	case !n.empty && failed.reason != "":
 		return failed
 	}
 	return refusal{}
@@ -168,17 +166,17 @@ func (cs *candidates) expiredRefusal(n *stateNode) refusal {
 	case n.pool == nil || !n.pool.Disruption.ExpireGently || !cs.isReportOnly(n) || n.Deleting() || !n.Claim.Expired(cs.now()):
 		return refusal{}
 	case n.pool.Disruption.Message != "":
-		return refusal{"expired", "it has expired, and is not replaced until what its NodePool says about disruption can be understood: " + n.pool.Disruption.Message}
+		return refusal{IneligibleExpired, "it has expired, and is not replaced until what its NodePool says about disruption can be understood: " + n.pool.Disruption.Message}
 	}
-	return refusal{"expired", "it has expired, and is not replaced while disruption of its NodePool is only reported"}
+	return refusal{IneligibleExpired, "it has expired, and is not replaced while disruption of its NodePool is only reported"}
 }
 
 // queued is why a drifted node stays that may go and about which no answer was noted.
 func (cs *candidates) queued(n *stateNode, moves podMoves) refusal {
-	if n.barredE.word != "" || !n.Claim.Is(v1.ConditionDrifted) {
+	if n.barredE.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
 		return refusal{}
 	}
-	return cmp.Or(cs.defaultRefusal(n, v1.DisruptionDrifted, moves), refusal{"turn", "other drifted nodes are looked at first"})
+	return cmp.Or(cs.defaultRefusal(n, v1.DisruptionDrifted, moves), refusal{IneligibleOtherCommand, "other drifted nodes are looked at first"})
 }
 
 // defaultRefusal is why a node was not looked at that may go for the reason, nothing where that is not known.
@@ -191,9 +189,9 @@ func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, m
 	case cs.budget.Left(n.pool.Name, reason) <= 0:
 		return budgetRefusal(reason)
 	case cs.rules.steps == 0:
-		return refusal{"late", noTime}
+		return refusal{IneligibleTimeBudget, noTime}
 	case moving:
-		return refusal{"turn", "pods of other nodes move first"}
+		return refusal{IneligibleOtherCommand, "pods of other nodes move first"}
 	}
 	return refusal{}
 }
@@ -203,21 +201,21 @@ func (cs *candidates) listNotDisrupted(moves podMoves) []NotDisrupted {
 	var out []NotDisrupted
 	for _, n := range cs.nodes {
 		why := cs.expiredRefusal(n)
-		if n.taken && why.word == "" {
+		if n.taken && why.reason == "" {
 			continue
 		}
 		why = cmp.Or(why, n.drift, cs.queued(n, moves), n.barred, n.kept)
-		if why.word == "" { // it was not looked at
+		if why.reason == "" { // it was not looked at
 			why = cs.consolidationRefusal(n)
 		}
-		if why.word == "" {
+		if why.reason == "" {
 			reason := v1.DisruptionUnderutilized
 			if n.empty {
 				reason = v1.DisruptionEmpty
 			}
-			why = cmp.Or(cs.defaultRefusal(n, reason, moves), refusal{"worth", "nothing cheaper was found for its pods"})
+			why = cmp.Or(cs.defaultRefusal(n, reason, moves), refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"})
 		}
-		s := NotDisrupted{Claim: n.Claim.Name, Pool: n.Pool(), Word: why.word, Why: why.why}
+		s := NotDisrupted{Claim: n.Claim.Name, Pool: n.Pool(), Reason: why.reason, Why: why.why}
 		if n.Node != nil {
 			s.Node = n.Node.Name
 		}

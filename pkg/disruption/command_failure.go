@@ -26,8 +26,8 @@ func (pr *progress) rememberFailure(claims []string, reason v1.DisruptionReason,
 		}
 		f.At = pr.now()
 		pr.failures[name] = f
-		if n := pr.byClaim[name]; n != nil && n.kept.word == "" {
-			n.kept = refusal{"failed", why}
+		if n := pr.byClaim[name]; n != nil && n.kept.reason == "" {
+			n.kept = refusal{IneligibleFailed, why}
 		}
 	}
 }
@@ -64,5 +64,5 @@ func (cs *candidates) failedWithin(n *stateNode, wait time.Duration) refusal {
 	if !ok || !cs.now().Before(f.At.Add(wait)) {
 		return refusal{}
 	}
-	return refusal{"failed", fmt.Sprintf("a disruption of it came to nothing less than %s ago", wait)}
+	return refusal{IneligibleFailed, fmt.Sprintf("a disruption of it came to nothing less than %s ago", wait)}
 }

@@ -49,7 +49,7 @@ type evaluation struct {
 // are left out, and so are those that a launch would only bring back: the same offering for the same pool. With patient it asks for new nodes for
 // all pods whatever work that is.
 func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
-	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), "stuck", co.splitAffinityGroups(set))
+	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), IneligiblePodsUnschedulable, co.splitAffinityGroups(set))
 	out := evaluation{earnsUSD: math.NaN()}
 	for i := range mostRetries {
 		if len(set) == 0 {
@@ -67,9 +67,9 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 		if i == 0 && len(p.Unplaced) == 0 {
 			out.earnsUSD = co.expectedEarningsUSD(set, p)
 		}
-		word, refused := "stuck", co.podsWithoutRoom(set, p)
+		reason, refused := IneligiblePodsUnschedulable, co.podsWithoutRoom(set, p)
 		if len(refused) == 0 {
-			word, refused = "alike", pairSameOfferings(set, p.Launches)
+			reason, refused = IneligibleSameOffering, pairSameOfferings(set, p.Launches)
 		}
 		switch {
 		case len(refused) > 0:
@@ -79,7 +79,7 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 		default:
 			return co.replaceAndVerify(set, p, patient, out)
 		}
-		set = withoutRefused(set, word, refused)
+		set = withoutRefused(set, reason, refused)
 		if co.eval.estimateSavings(set) <= 0 {
 			break // the rest has nothing to gain
 		}
@@ -88,9 +88,9 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 }
 
 // withoutRefused is the set without the nodes that have a reason to stay.
-func withoutRefused(set []*stateNode, word string, why map[*stateNode]string) []*stateNode {
+func withoutRefused(set []*stateNode, reason IneligibleReason, why map[*stateNode]string) []*stateNode {
 	for n, w := range why {
-		n.kept = refusal{word, w}
+		n.kept = refusal{reason, w}
 	}
 	return slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return why[n] != "" })
 }
@@ -222,7 +222,7 @@ func (co consolidation) replaceAndVerify(set []*stateNode, p plan.Plan, patient 
 		}
 	}
 	for _, n := range set {
-		n.kept = refusal{"stuck", "the scheduler may leave pods of it without a node"}
+		n.kept = refusal{IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node"}
 	}
 	out.Command, out.ok = Command{}, false
 	return out
@@ -264,11 +264,11 @@ func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) 
 	var refused refusal
 	switch {
 	case !co.eval.payback.passesThresholds(set, c):
-		refused = refusal{"threshold", "it would save less than its NodePool asks for"}
+		refused = refusal{IneligibleThreshold, "it would save less than its NodePool asks for"}
 	case !co.eval.payback.passesBalanced(set, c):
-		refused = refusal{"balanced", "it would save too little for the disruption, as the policy Balanced weighs it"}
+		refused = refusal{IneligibleBalanced, "it would save too little for the disruption, as the policy Balanced weighs it"}
 	case co.eval.payback.netEarningsUSD(c) <= 0:
-		refused = refusal{"payback", "moving its pods costs more than the cheaper nodes save within " + co.rules.payback.String()}
+		refused = refusal{IneligiblePayback, "moving its pods costs more than the cheaper nodes save within " + co.rules.payback.String()}
 	default:
 		co.eval.payback.writePayback(c)
 		return c, true

@@ -83,7 +83,7 @@ func (ps *pass) replaceDrifted(set []*stateNode) (Command, bool) {
 			return ps.driftedAlone(set)
 		}
 		for n, why := range stuck {
-			n.drift = refusal{"drifted", "it has drifted, and " + why}
+			n.drift = refusal{IneligibleDrifted, "it has drifted, and " + why}
 		}
 		set = slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return stuck[n] != "" })
 	}

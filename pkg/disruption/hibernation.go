@@ -12,7 +12,7 @@ import (
 func (ps *pass) hibernatePools(p *Plan) {
 	var set []*stateNode
 	for _, n := range ps.nodes {
-		if n.pool != nil && !n.taken && n.barred.word == "" && !ps.isReportOnly(n) && budgets.IsHibernating(n.pool.Disruption, ps.now()) {
+		if n.pool != nil && !n.taken && n.barred.reason == "" && !ps.isReportOnly(n) && budgets.IsHibernating(n.pool.Disruption, ps.now()) {
 			set = append(set, n)
 		}
 	}

@@ -122,7 +122,7 @@ func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
 
 // addHost is what we know of a node of ours beside its Node object.
 func (d *inputDigest) addHost(st *State, n *stateNode) {
-	d.addText(n.Claim.Name, n.Pool(), n.barred.word)
+	d.addText(n.Claim.Name, n.Pool(), string(n.barred.reason))
 	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), st.takesNoPods(n))
 	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" && st.now().Before(n.Node.ReadySince.Add(restless)) {
 		d.addNumber(st.now().UnixNano())
@@ -187,8 +187,8 @@ const mostWhy = 300
 func (cs *candidates) rememberedReasons(all []*stateNode) map[string]RetainedReason {
 	out := map[string]RetainedReason{}
 	for _, n := range all {
-		if n.kept.word != "" {
-			out[n.Claim.Name] = RetainedReason{n.kept.word, n.kept.why[:min(len(n.kept.why), mostWhy)]}
+		if n.kept.reason != "" {
+			out[n.Claim.Name] = RetainedReason{n.kept.reason, n.kept.why[:min(len(n.kept.why), mostWhy)]}
 		}
 	}
 	return out
@@ -197,8 +197,8 @@ func (cs *candidates) rememberedReasons(all []*stateNode) map[string]RetainedRea
 // recallReasons says of nodes again why they stay.
 func (cs *candidates) recallReasons(all []*stateNode, kept map[string]RetainedReason) {
 	for _, n := range all {
-		if k, ok := kept[n.Claim.Name]; ok && n.kept.word == "" {
-			n.kept = refusal{k.Word, k.Why}
+		if k, ok := kept[n.Claim.Name]; ok && n.kept.reason == "" {
+			n.kept = refusal{k.Reason, k.Why}
 		}
 	}
 }

@@ -33,12 +33,12 @@ type ReportState struct {
 
 // Retention is for which kind of reason a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
 type Retention struct {
-	Kind   string    `json:"kind,omitempty"` // of the reason
-	Since  time.Time `json:"since"`          // for that kind
-	Told   string    `json:"told,omitempty"` // the kind that an event told last
-	ToldAt time.Time `json:"toldAt,omitzero"`
-	Word   string    `json:"word,omitempty"` // the reason that was logged last
-	Logged time.Time `json:"logged,omitzero"`
+	Kind   string           `json:"kind,omitempty"` // of the reason
+	Since  time.Time        `json:"since"`          // for that kind
+	Told   string           `json:"told,omitempty"` // the kind that an event told last
+	ToldAt time.Time        `json:"toldAt,omitzero"`
+	Reason IneligibleReason `json:"word,omitempty"` // that was logged last
+	Logged time.Time        `json:"logged,omitzero"`
 }
 
 // SearchState is what the search for something cheaper has been answered with no about.
@@ -61,8 +61,8 @@ type Shortfall struct {
 
 // RetainedReason is why a node stays.
 type RetainedReason struct {
-	Word string `json:"word"`
-	Why  string `json:"why"`
+	Reason IneligibleReason `json:"word"`
+	Why    string           `json:"why"`
 }
 
 // Proposal is a disruption that waits to be confirmed.

@@ -94,7 +94,7 @@ func (ps *pass) withdrawalReason(old Proposal) string {
 			return name + " is gone"
 		}
 		for _, r := range []refusal{n.barred, n.kept} {
-			if r.word != "" {
+			if r.reason != "" {
 				return name + ": " + r.why
 			}
 		}

@@ -28,12 +28,12 @@ type WithdrawnProposal struct {
 type NotDisrupted struct {
 	Claim, Node string
 	Pool        string
-	Word        string // for metrics, one of few
+	Reason      IneligibleReason
 	Why         string // a sentence
 }
 
 // String says it in one line.
-func (s NotDisrupted) String() string { return fmt.Sprintf("spare %s: %s", s.Claim, s.Why) }
+func (s NotDisrupted) String() string { return fmt.Sprintf("not disrupting %s: %s", s.Claim, s.Why) }
 
 // BudgetExhausted is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are out of service.
 type BudgetExhausted struct {
@@ -72,9 +72,9 @@ func (p Plan) Lines() []string {
 		}
 	}
 	ends("finish", p.Finish)
-	ends("undo", p.Undo)
+	ends("rolling back", p.Undo)
 	for _, x := range p.Dropped {
-		out = append(out, fmt.Sprintf("drop %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))
+		out = append(out, fmt.Sprintf("proposal withdrawn %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))
 	}
 	list("begin", p.Begin)
 	list("propose", p.Proposed)

@@ -33,7 +33,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 	}
 	if after >= before {
 		for _, n := range set {
-			n.kept = refusal{"worth", "nothing cheaper was found for its pods"}
+			n.kept = refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"}
 		}
 		return nil, false
 	}
@@ -49,7 +49,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 		}
 		if !ok || !least.isMet(guard.flexibilityOf(narrow)) {
 			for _, n := range set {
-				n.kept = refusal{"flexibility", "too few cheaper instance types could replace it"}
+				n.kept = refusal{IneligibleFlexibility, "too few cheaper instance types could replace it"}
 			}
 			return nil, false
 		}

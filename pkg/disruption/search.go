@@ -230,13 +230,13 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return s.eval.minCost(s.eval.newPlacedSimulator(), p) >= beyond })
 		switch {
 		case usd > 0 && usd < s.least:
-			n.kept = cmp.Or(n.kept, refusal{"small", "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
+			n.kept = cmp.Or(n.kept, refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
 			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd, work: s.eval.meter.of(len(n.moving), len(left))})
 		case i >= 0:
-			n.kept = cmp.Or(n.kept, refusal{"stuck", "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
+			n.kept = cmp.Or(n.kept, refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
 		default:
-			n.kept = cmp.Or(n.kept, refusal{"payback", "what its pods need costs as much as it does, or nearly so"})
+			n.kept = cmp.Or(n.kept, refusal{IneligiblePayback, "what its pods need costs as much as it does, or nearly so"})
 		}
 	}
 	return out

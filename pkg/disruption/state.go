@@ -71,7 +71,10 @@ type stateNode struct {
 }
 
 // refusal is a reason why a node stays.
-type refusal struct{ word, why string }
+type refusal struct {
+	reason IneligibleReason
+	why    string
+}
 
 // State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes once it is made.
 type State struct {

@@ -56,7 +56,7 @@ func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
 		l, refused = ps.headroom[n.pool.Name].NextLaunch(1)
 	}
 	if refused != "" {
-		n.drift = refusal{"drifted", "it has drifted, and " + refused}
+		n.drift = refusal{IneligibleDrifted, "it has drifted, and " + refused}
 		return Command{}, false
 	}
 	ps.renewing[n.pool.Name]++

@@ -23,7 +23,7 @@ func TestAPoolWithoutInstanceTypesIsLeftAlone(t *testing.T) {
 		want []string
 	}{
 		{1, []string{"propose Empty: a,b without replacement, saves 0.0000 USD/h, moves 0 pods"}},
-		{0, []string{"spare a: its NodePool default has no instance types", "spare b: its NodePool default has no instance types"}},
+		{0, []string{"not disrupting a: its NodePool default has no instance types", "not disrupting b: its NodePool default has no instance types"}},
 	} {
 		p, _ := Next(s, Memory{}, func(string) []instancetypes.Type { return make([]instancetypes.Type, x.sold) })
 		if diff := cmp.Diff(x.want, p.Lines()); diff != "" {

@@ -66,7 +66,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 	})
 	j.why = map[string]int{}
 	for _, x := range p.Spared {
-		j.why[x.Word]++
+		j.why[string(x.Reason)]++
 	}
 	j.said = p.Lines()[:len(p.Lines())-len(p.Spared)]
 	for _, c := range p.Begin {

@@ -85,7 +85,7 @@ func (s Source) pastOfNode(n status.Node) []string {
 		}
 		for _, x := range r.Spared {
 			if slices.Contains(x.Names, n.Name) || n.Claim != "" && slices.Contains(x.Names, n.Claim) {
-				out = append(out, "spared: "+x.Why)
+				out = append(out, "not disrupted: "+x.Why)
 			}
 		}
 		return out

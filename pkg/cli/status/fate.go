@@ -43,9 +43,9 @@ func (f disruptionFate) fateOf(h cluster.StateNode) (mayGo bool, why string) {
 	switch {
 	case !ok:
 		return false, "not looked at"
-	case kept.Word == "worth":
+	case kept.Reason == disruption.IneligibleNoCheaperAlternative:
 		return true, "goes when its pods can run for less"
-	case kept.Word == "turn":
+	case kept.Reason == disruption.IneligibleOtherCommand:
 		return true, kept.Why
 	}
 	return false, kept.Why

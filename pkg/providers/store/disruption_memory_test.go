@@ -44,7 +44,7 @@ func TestNotesOfALargeCluster(t *testing.T) {
 		name := "general-" + strings.Repeat("x", 5) + time.Duration(i).String()
 		m.Quiet[name] = disruption.PodStability{Sum: uint32(i) * 2654435761, Since: time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)}
 		m.Stays[name] = disruption.Retention{Kind: "waits", Since: time.Date(2026, 1, 2, 0, 0, i, 0, time.UTC), Told: "dear", ToldAt: time.Date(2026, 1, 3, 0, i/20, 0, 0, time.UTC),
-			Word: "budget", Logged: time.Date(2026, 1, 3, i%24, 0, 7, 0, time.UTC)}
+			Reason: disruption.IneligibleOtherCommand, Logged: time.Date(2026, 1, 3, i%24, 0, 7, 0, time.UTC)}
 	}
 	s := &fakeStore{}
 	if err := store.NewDisruptionMemory[disruption.Memory](s).WriteMemory(t.Context(), m); err != nil {

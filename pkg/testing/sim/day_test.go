@@ -114,8 +114,8 @@ func TestDay(t *testing.T) {
 	if *days >= manyDays {
 		all.check(t, "the days", daysOverAnew, daysOverBound)
 	}
-	if all.wasted["settled"] > mostSettled*all.anew {
-		t.Errorf("%.2f USD were wasted on nodes that had not paid for replacing others, at most %.0f %% of the fleets made anew may be", all.wasted["settled"],
+	if all.wasted["payback-pending"] > mostSettled*all.anew {
+		t.Errorf("%.2f USD were wasted on nodes that had not paid for replacing others, at most %.0f %% of the fleets made anew may be", all.wasted["payback-pending"],
 			100*mostSettled)
 	}
 }

@@ -27,7 +27,7 @@ func (w *world) wastedPerNode(anew float64) map[string]float64 {
 	p, _ := disruption.Next(s, w.memory, sells)
 	why := map[string]string{}
 	for _, x := range p.Spared {
-		why[x.Claim] = x.Word
+		why[x.Claim] = string(x.Reason)
 	}
 	out := map[string]float64{}
 	for _, m := range w.livingInstances() {

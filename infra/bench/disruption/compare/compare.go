@@ -194,7 +194,7 @@ func (x *question) spared(claim string) string {
 	if i < 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s: %s)", x.plan.Spared[i].Word, x.plan.Spared[i].Why)
+	return fmt.Sprintf(" (%s: %s)", x.plan.Spared[i].Reason, x.plan.Spared[i].Why)
 }
 
 // budgets compares how many nodes of each pool may go.
@@ -294,7 +294,7 @@ func (x *question) left() error {
 	for _, n := range x.plan.Spared {
 		gone, begun := x.taken(n.Claim)
 		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
-			if !slices.Contains(x.plan.Eligible[reason], n.Claim) || (n.Word == "drifted") != (reason == api.DisruptionDrifted) || !slices.Contains([]string{"drifted", "stuck", "worth"}, n.Word) {
+			if !slices.Contains(x.plan.Eligible[reason], n.Claim) || (n.Reason == disruption.IneligibleDrifted) != (reason == api.DisruptionDrifted) || !slices.Contains([]disruption.IneligibleReason{disruption.IneligibleDrifted, disruption.IneligiblePodsUnschedulable, disruption.IneligibleNoCheaperAlternative}, n.Reason) {
 				continue
 			}
 			would := func(c karpenter.Cluster) (string, error) {
@@ -313,10 +313,10 @@ func (x *question) left() error {
 			if err != nil {
 				return err
 			}
-			if what == "" || n.Word == "worth" && what != "delete" {
+			if what == "" || n.Reason == disruption.IneligibleNoCheaperAlternative && what != "delete" {
 				continue
 			}
-			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + n.Word + ": " + n.Why + ")", Theirs: "would " + what + " it"}
+			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + string(n.Reason) + ": " + n.Why + ")", Theirs: "would " + what + " it"}
 			if err := x.find(f, func(c karpenter.Cluster) (bool, error) { what, err := would(c); return what == "", err }); err != nil {
 				return err
 			}

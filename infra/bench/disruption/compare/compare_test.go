@@ -119,7 +119,7 @@ func dearer(c *disruption.Command) {
 // stick gives all nodes that stay the reason that their pods have no room.
 func stick(p *disruption.Plan) {
 	for i := range p.Spared {
-		p.Spared[i].Word = "stuck"
+		p.Spared[i].Reason = disruption.IneligiblePodsUnschedulable
 	}
 }
 
