@@ -61,9 +61,9 @@ func (b *Budget) Limit(set []*stateNode, reason v1.DisruptionReason) []*stateNod
 		if used[n.pool.Name] >= b.Left(n.pool.Name, reason) {
 			why := budgetRefusal(reason)
 			if reason == v1.DisruptionDrifted {
-				n.drift = why
+				n.notReplaced = why
 			} else {
-				n.kept = cmp.Or(n.kept, why)
+				n.notConsolidated = cmp.Or(n.notConsolidated, why)
 			}
 			continue
 		}

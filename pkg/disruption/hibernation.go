@@ -7,12 +7,12 @@ import (
 	"joiner/pkg/model/budgets"
 )
 
-// hibernatePools lets nodes of pools that sleep go, within their budgets for underused nodes and as far as their pods may go: they are drained, and
-// what has no room elsewhere waits until the pool wakes.
+// hibernatePools ends nodes of pools that hibernate, within their budgets for underutilized nodes and as far as their
+// pods may go. Pods without room elsewhere wait until the pool wakes.
 func (ps *pass) hibernatePools(p *Plan) {
 	var set []*stateNode
 	for _, n := range ps.nodes {
-		if n.pool != nil && !n.taken && n.barred.reason == "" && !ps.isReportOnly(n) && budgets.IsHibernating(n.pool.Disruption, ps.now()) {
+		if n.pool != nil && !n.taken && n.blocked.reason == "" && !ps.isReportOnly(n) && budgets.IsHibernating(n.pool.Disruption, ps.now()) {
 			set = append(set, n)
 		}
 	}

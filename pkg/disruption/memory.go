@@ -23,7 +23,7 @@ type Memory struct {
 	Aside     []cluster.Aside           `json:"aside,omitempty"` // what decisions fail about
 }
 
-// ReportState is what the search about pools that only report goes on with.
+// ReportState is where the search about pools that only report goes on.
 type ReportState struct {
 	Drifted  string      `json:"drifted,omitempty"`
 	DriftWas bool        `json:"driftWas,omitempty"`
@@ -31,7 +31,7 @@ type ReportState struct {
 	Found    []Proposal  `json:"found,omitempty"` // what would save, as found last
 }
 
-// Retention is for which kind of reason a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
+// Retention is why a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
 type Retention struct {
 	Kind   string           `json:"kind,omitempty"` // of the reason
 	Since  time.Time        `json:"since"`          // for that kind
@@ -53,7 +53,7 @@ type SearchState struct {
 	Kept   map[string]RetainedReason `json:"kept,omitempty"`   // if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
 }
 
-// Shortfall is by how much sets of about one size that were asked about fell short of what they promised to earn.
+// Shortfall is by how much sets of about one size earned less than was estimated.
 type Shortfall struct {
 	Sets  int     `json:"sets"`
 	Least float64 `json:"least"` // USD
