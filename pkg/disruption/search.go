@@ -68,7 +68,7 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 	}
 	all := ps.consolidationCandidates()
 	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool { return ps.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) > 0 }) {
-		ps.budget.Limit(all, v1.DisruptionUnderutilized)
+		ps.budget.limit(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
 	if ps.eval.inputs = ps.digestInputs(all); m.Asked.World != ps.eval.inputs {
@@ -202,7 +202,7 @@ func digestOf(set []*stateNode) uint64 {
 
 // firstSets returns what can go without replacement, and the nodes that waste most.
 func (s *setSearch) firstSets() []candidateSet {
-	out := s.halveSet(s.budget.Limit(s.all, v1.DisruptionUnderutilized))
+	out := s.halveSet(s.budget.limit(s.all, v1.DisruptionUnderutilized))
 	if set := s.greedySet(s.all, false); len(set) > 0 {
 		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.of(podsOf(set), 0)}) // answered without the packer
 	}
@@ -225,7 +225,7 @@ func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 // they do not.
 func (s *setSearch) singleNodeSets() (out []candidateSet) {
 	for _, n := range s.all {
-		if len(s.budget.Limit([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
+		if len(s.budget.limit([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
 			continue
 		}
 		usd, left := s.eval.simulateSavings([]*stateNode{n})

@@ -63,7 +63,12 @@ type stateNode struct {
 	empty  bool    // nothing on it needs room elsewhere
 	waste  float64 // price less what its pods cost at least on new nodes
 
-	taken           bool    // a command or proposal has it
+	verdict
+}
+
+// verdict is what a pass finds and decides about a node: with its Budget all that changes in a pass.
+type verdict struct {
+	taken           bool    // a command or proposal of this pass has it
 	blocked         refusal // why it may not go gracefully; the zero value lets it go
 	driftBlocked    refusal // why it may not go although it drifted
 	notConsolidated refusal // why it is not consolidated, found on the way
