@@ -37,12 +37,12 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	var p Plan
 	pr := newProgress(st, m)
 	pr.advanceCommands(&p)
-	orphaned := pr.rollBackOrphanedTaints(m.Stray, &p)
+	orphaned := pr.rollBackOrphanedTaints(m.OrphanedSince, &p)
 	ps := newPass(st, pr.failures, pr.ongoing)
 	ps.candidates.filterCandidates()
 	p.Eligible = ps.candidates.eligibleByReason()
 	ps.hibernatePools(&p)
-	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, DriftWas: m.DriftWas, Asked: m.Asked, Late: m.Late.decayAt(st.now()), Report: m.Report, Failed: pr.failures, InVain: pr.stalled, Stray: orphaned}
+	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, LastWasDrift: m.LastWasDrift, Search: m.Search, Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, StalledSince: pr.stalled, OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
 	p.Spared, p.Closed, p.Still = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
@@ -152,9 +152,9 @@ func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 	}
 	ps.candidates.reporting, ps.moving, moves.acting = true, false, ps.moving
 	ps.eval.meter.startSearch()
-	would := Memory{Drifted: after.Report.Drifted, DriftWas: after.Report.DriftWas, Asked: after.Report.Asked, Proposals: after.Report.Found}
+	would := Memory{Drifted: after.Report.Drifted, LastWasDrift: after.Report.LastWasDrift, Search: after.Report.Search, Proposals: after.Report.Found}
 	p.Reported = ps.findCommand(&would)
-	after.Report = ReportState{Drifted: would.Drifted, DriftWas: would.DriftWas, Asked: would.Asked}
+	after.Report = ReportState{Drifted: would.Drifted, LastWasDrift: would.LastWasDrift, Search: would.Search}
 	for _, c := range p.Reported {
 		if c.Reason == v1.DisruptionUnderutilized {
 			after.Report.Found = append(after.Report.Found, Proposal{Reason: c.Reason, Claims: c.Claims})
@@ -170,7 +170,7 @@ func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 func (ps *pass) findCommand(m *Memory) (out []Command) {
 	out = ps.findStatic()
 	order := []func(*Memory) (Command, bool){ps.findEmpty, ps.findDrifted, ps.findReportedAgain, ps.findCheaper}
-	if m.DriftWas {
+	if m.LastWasDrift {
 		order = []func(*Memory) (Command, bool){ps.findEmpty, ps.findReportedAgain, ps.findCheaper, ps.findDrifted}
 	}
 	for _, next := range order {
@@ -180,11 +180,11 @@ func (ps *pass) findCommand(m *Memory) (out []Command) {
 		if c, ok := next(m); ok {
 			ps.takeBudgets(c)
 			out = append(out, c)
-			m.DriftWas = m.DriftWas && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
+			m.LastWasDrift = m.LastWasDrift && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
 		}
 	}
 	if !ps.moving {
-		m.DriftWas = false
+		m.LastWasDrift = false
 	}
 	return out
 }

@@ -32,7 +32,7 @@ type progress struct {
 }
 
 func newProgress(st *State, m Memory) *progress {
-	return &progress{State: st, failures: st.keepFailures(m.Failed), ongoing: map[string]bool{}, stalledBefore: m.InVain, stalled: map[string]time.Time{}}
+	return &progress{State: st, failures: st.keepFailures(m.Failed), ongoing: map[string]bool{}, stalledBefore: m.StalledSince, stalled: map[string]time.Time{}}
 }
 
 // advanceCommands finishes commands under way whose pods all fit on nodes that are ready and rolls back those that

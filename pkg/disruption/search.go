@@ -16,15 +16,15 @@ import (
 const (
 	// costMargin is how much more new nodes cost than the least that the pods on them could.
 	costMargin = 1.03
-	// likelyShare is the part of what a set promises that it may well earn, and fewAsked how many questions do not reckon with that: after so
-	// many a search that has found something goes on only for sets of which that part is more.
+	// likelyShare is the part of what a set promises that it may well earn, and minAsked how many questions
+	// are asked regardless: after these a search that has found something goes on only for sets of which that part is more.
 	likelyShare, minAsked = 0.7, 6
 	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what 500 nodes took until they
 	// were at rest went into the last two thousandths of their price.
 	minSavingsShare = 0.0005
 	// minMissed is how many sets of about one size must have fallen short of what they promised for those to be left alone that promise
 	// less than any of them fell short by. Without it most questions about large clusters that are nearly at rest were about such sets.
-	// Sets of less than fewNodes fall short by chance, and are quickly asked about.
+	// Sets of less than minMissedNodes fall short by chance, and are quickly asked about.
 	minMissed, minMissedNodes = 2, 8
 	// maxRemembered is how many sets are remembered that were answered with no.
 	maxRemembered = 1024
@@ -71,36 +71,36 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 		ps.budget.limit(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
-	if ps.eval.inputs = ps.digestInputs(all); m.Asked.World != ps.eval.inputs {
-		m.Asked = SearchState{World: ps.eval.inputs, Later: mergeLists(m.Asked.Later, m.Asked.Sets)}
+	if ps.eval.inputs = ps.digestInputs(all); m.Search.World != ps.eval.inputs {
+		m.Search = SearchState{World: ps.eval.inputs, Later: mergeLists(m.Search.Later, m.Search.Sets)}
 	}
-	if m.Asked.Done {
-		ps.candidates.recallReasons(all, m.Asked.Kept)
+	if m.Search.Done {
+		ps.candidates.recallReasons(all, m.Search.Kept)
 		return Command{}, false
 	}
 	ps.eval.sortByWaste(all)
-	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, refused: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Asked.Missed), maxLooks: ps.rules.steps * looksPerQuestion, minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
-	for _, id := range m.Asked.Sets {
+	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, refused: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Search.Missed), maxLooks: ps.rules.steps * looksPerQuestion, minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
+	for _, id := range m.Search.Sets {
 		s.refused[id] = true
 	}
-	for _, id := range m.Asked.Later {
+	for _, id := range m.Search.Later {
 		s.later[id] = true
 	}
-	s.resumeSet(m.Asked.Rest)
-	for _, ask := range []func(){func() { s.evaluateSets(s.firstSets()) }, func() { s.askWindows(&m.Asked.Window) }, func() { s.evaluateSets(s.singleNodeSets()) }} {
+	s.resumeSet(m.Search.Rest)
+	for _, ask := range []func(){func() { s.evaluateSets(s.firstSets()) }, func() { s.askWindows(&m.Search.Window) }, func() { s.evaluateSets(s.singleNodeSets()) }} {
 		if !s.unfinished {
 			ask()
 		}
 		if s.found {
-			m.Asked = SearchState{}
+			m.Search = SearchState{}
 			return s.best, true
 		}
 	}
-	m.Asked.Rest = namesOf(s.rest)
-	if m.Asked.Done = !s.unfinished; m.Asked.Done {
-		m.Asked.Sets, m.Asked.Later, m.Asked.Missed, m.Asked.Window, m.Asked.Kept = nil, nil, nil, SearchWindow{}, ps.candidates.rememberedReasons(all)
+	m.Search.Rest = namesOf(s.rest)
+	if m.Search.Done = !s.unfinished; m.Search.Done {
+		m.Search.Sets, m.Search.Later, m.Search.Missed, m.Search.Window, m.Search.Kept = nil, nil, nil, SearchWindow{}, ps.candidates.rememberedReasons(all)
 	} else {
-		m.Asked.Missed, m.Asked.Sets = s.missed, mergeLists(slices.Collect(maps.Keys(s.refused)), nil)
+		m.Search.Missed, m.Search.Sets = s.missed, mergeLists(slices.Collect(maps.Keys(s.refused)), nil)
 	}
 	return Command{}, false
 }

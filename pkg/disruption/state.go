@@ -108,7 +108,7 @@ func (st *State) now() time.Time { return st.snapshot.Now }
 func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *State {
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
-	st := &State{snapshot: s, rules: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells),
+	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells),
 		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{}, keepsRoom: map[string]bool{},
 		faultyClaims: map[string]*cluster.Aside{}, faultyPools: map[string]*cluster.Aside{}}
 	for i, a := range s.Aside {

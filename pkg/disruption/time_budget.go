@@ -21,8 +21,8 @@ const (
 
 // RunLate returns what a pass remembers, in place of m, as long as it may be cut off: one overrun more.
 func (m Memory) RunLate(now time.Time) Memory {
-	m.Late = m.Late.decayAt(now)
-	m.Late = Overruns{min(m.Late.Times+1, maxOverruns), now}
+	m.Overruns = m.Overruns.decayAt(now)
+	m.Overruns = Overruns{min(m.Overruns.Times+1, maxOverruns), now}
 	return m
 }
 
