@@ -146,8 +146,8 @@ func (d *Disrupt) runPass(ctx context.Context) (busy bool, err error) {
 		return false, err
 	}
 	all := nodesStaying(decision, s)
-	next.Stays = updateRetention(all, memory.Stays, s.Now)
-	d.logPlan(decision, all, next.Stays)
+	next.Retained = updateRetention(all, memory.Retained, s.Now)
+	d.logPlan(decision, all, next.Retained)
 	if d.Metrics != nil {
 		d.Metrics.Put(decisionMetrics(decision, d.Now().Sub(start))...)
 	}
@@ -174,7 +174,7 @@ func (d *Disrupt) runPass(ctx context.Context) (busy bool, err error) {
 		w.recordStarting(ctx, decision)
 		w.recordProtection(ctx)
 		w.recordInvalidProtection(ctx)
-		w.recordReasons(ctx, all, next.Stays)
+		w.recordReasons(ctx, all, next.Retained)
 		return nil
 	})
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))

@@ -24,7 +24,7 @@ func (d *Disrupt) decideWithin(ctx context.Context, s cluster.Snapshot, m disrup
 		}
 	})
 	plan, next := decide(s, m, sells, d.Depot)
-	next.Stays = m.Stays // until it is told what nodes stay for
+	next.Retained = m.Retained // until it is told what nodes stay for
 	if !late() {
 		return plan, next, nil
 	}

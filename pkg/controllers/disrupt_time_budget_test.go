@@ -24,7 +24,7 @@ func (f *functions) invocation(t *testing.T, p *fake.Ports) (ended bool) {
 	start := time.Now()
 	d := f.disrupt(p)
 	d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, depot *binpack.OfferingCache) (disruption.Plan, disruption.Memory) {
-		questions := 24 >> m.Late.Times
+		questions := 24 >> m.Overruns.Times
 		time.Sleep(time.Duration(questions) * 15 * time.Second)
 		if time.Since(start) > timeout {
 			runtime.Goexit() // its process ends
@@ -59,8 +59,8 @@ func TestAPassThatIsCutOffIsNotRepeatedForEver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if times != 4 || m.Late.Times != 3 || len(m.Proposals) == 0 {
-			t.Errorf("invocation %d ended, %d came late, %d proposals; want 4, 3 and some", times, m.Late.Times, len(m.Proposals))
+		if times != 4 || m.Overruns.Times != 3 || len(m.Proposals) == 0 {
+			t.Errorf("invocation %d ended, %d came late, %d proposals; want 4, 3 and some", times, m.Overruns.Times, len(m.Proposals))
 		}
 	})
 }
@@ -102,7 +102,7 @@ type noted struct {
 }
 
 func (k *memories) WriteMemory(ctx context.Context, m disruption.Memory) error {
-	k.all = append(k.all, noted{m.Late.Times, len(m.Proposals) > 0})
+	k.all = append(k.all, noted{m.Overruns.Times, len(m.Proposals) > 0})
 	return k.DisruptionMemory.WriteMemory(ctx, m)
 }
 

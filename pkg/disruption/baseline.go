@@ -8,34 +8,35 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// baseline is the cluster from which the what-if questions of a kind of disruption start.
+// baseline is the cluster from which the what-if questions of one kind of disruption start.
 type baseline struct {
-	s       cluster.Snapshot
-	forGood bool // nodes that go do not count for the limits of their pools any more
-	desk    *desk
+	snapshot cluster.Snapshot
+	forGood  bool // nodes that go do not count for the limits of their pools any more
+	shared   *sharedSimulator
 }
 
-// desk is the board of a baseline, made once somebody asks for it.
-type desk struct {
-	board   *simulator.Simulator
-	cleaned map[*stateNode]bool // nodes that were taken off it
+// sharedSimulator is the simulator of a baseline, made once somebody asks for it. Baselines of equal room share one.
+type sharedSimulator struct {
+	sim     *simulator.Simulator
+	removed map[*stateNode]bool // nodes that were taken off it
 }
 
-// baselines are that of drift and that of consolidation. Consolidation alone puts nothing onto young nodes: to let pods of those move
-// again soon would cost more than it saves, and what has drifted goes whatever it costs.
+// baselines returns the baselines of drift and of consolidation. That of consolidation has no room on nodes whose pods
+// changed recently: moving those pods again soon would cost more than it saves. Drifted nodes go whatever that costs.
 func (st *State) baselines() (drift, consolidation *baseline) {
-	drift = &baseline{s: st.placedSnapshot(), forGood: true, desk: &desk{}}
-	consolidation = &baseline{s: drift.s, desk: drift.desk}
+	drift = &baseline{snapshot: st.placedSnapshot(), forGood: true, shared: &sharedSimulator{}}
+	consolidation = &baseline{snapshot: drift.snapshot, shared: drift.shared}
 	if slices.ContainsFunc(st.nodes, st.takesNoPods) {
-		consolidation = &baseline{s: st.close(drift.s, st.takesNoPods), desk: &desk{}}
+		consolidation = &baseline{snapshot: st.withoutRoomOn(drift.snapshot, st.takesNoPods), shared: &sharedSimulator{}}
 	}
 	return drift, consolidation
 }
 
-// placedSnapshot is the snapshot with every pod where the base plan puts it, so that a question about some nodes is about their pods only.
-// Pods that wait for new nodes are left out: their nodes are on their way. Nodes that are not initialized have no room.
+// placedSnapshot returns the snapshot with every pod where the base plan puts it, so that a question about some nodes
+// is about their pods only. Pods that wait for new nodes are left out: their nodes are on their way. Nodes that are not
+// initialized have no room.
 func (st *State) placedSnapshot() cluster.Snapshot {
-	s := st.s
+	s := st.snapshot
 	to := st.base.NodeByPod()
 	gone := map[string]bool{}
 	for _, u := range st.base.Unplaced {
@@ -46,14 +47,14 @@ func (st *State) placedSnapshot() cluster.Snapshot {
 			gone[p] = true
 		}
 	}
-	s.Pods = make([]cluster.Pod, 0, len(st.s.Pods))
+	s.Pods = make([]cluster.Pod, 0, len(st.snapshot.Pods))
 	leaving := map[string]bool{}
 	for _, n := range st.nodes {
 		if n.Node != nil && n.MarkedForDeletion() {
 			leaving[n.Node.Name] = true
 		}
 	}
-	for _, p := range st.s.Pods {
+	for _, p := range st.snapshot.Pods {
 		host, found := to[p.Key()]
 		if gone[p.Key()] || leaving[p.NodeName] && !found {
 			continue
@@ -63,11 +64,11 @@ func (st *State) placedSnapshot() cluster.Snapshot {
 		}
 		s.Pods = append(s.Pods, p)
 	}
-	return st.close(st.withoutNodes(s, leaving, false), func(n *stateNode) bool { return !n.Initialized() })
+	return st.withoutRoomOn(st.withoutNodes(s, leaving, false), func(n *stateNode) bool { return !n.Initialized() })
 }
 
-// close is the snapshot in which those of our nodes have no room.
-func (st *State) close(s cluster.Snapshot, closed func(*stateNode) bool) cluster.Snapshot {
+// withoutRoomOn returns the snapshot in which nodes of ours for which closed is true have no room.
+func (st *State) withoutRoomOn(s cluster.Snapshot, closed func(*stateNode) bool) cluster.Snapshot {
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	nodes, claims := map[string]bool{}, map[string]bool{}
 	for _, n := range st.nodes {
@@ -92,23 +93,25 @@ func (st *State) close(s cluster.Snapshot, closed func(*stateNode) bool) cluster
 	return s
 }
 
-// noAllocatable is an allocatable into which no pod fits, and which is not mistaken for one that nobody knows.
+// noAllocatable is an allocatable that no pod fits into and that does not count as unknown.
 func noAllocatable() resources.List { return resources.List{CPU: 1} }
 
-// boardOf is the board of the baseline, without what something takes away already.
-func (ev *Evaluator) boardOf(from *baseline) *simulator.Simulator {
-	d := from.desk
-	if d.board == nil {
-		d.board, d.cleaned = simulator.New(from.s, ev.departingNodes()), map[*stateNode]bool{}
+// simulatorOf returns the simulator of the baseline, without the nodes that this pass has taken.
+func (ev *Evaluator) simulatorOf(from *baseline) *simulator.Simulator {
+	d := from.shared
+	if d.sim == nil {
+		d.sim, d.removed = simulator.New(from.snapshot, ev.departingNodes()), map[*stateNode]bool{}
 	}
 	for _, n := range ev.nodes {
-		if n.taken && n.Node != nil && !d.cleaned[n] {
-			d.board.RemoveNode(n.Name(), n.moving)
-			d.cleaned[n] = true
+		if n.taken && n.Node != nil && !d.removed[n] {
+			d.sim.RemoveNode(n.Name(), n.moving)
+			d.removed[n] = true
 		}
 	}
-	return d.board
+	return d.sim
 }
 
-// newPlacedSimulator is the board of consolidation.
-func (ev *Evaluator) newPlacedSimulator() *simulator.Simulator { return ev.boardOf(ev.saving) }
+// consolidationSimulator returns the simulator of the baseline of consolidation.
+func (ev *Evaluator) consolidationSimulator() *simulator.Simulator {
+	return ev.simulatorOf(ev.consolidationBaseline)
+}

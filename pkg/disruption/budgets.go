@@ -52,18 +52,18 @@ func (b *Budget) Take(pool string) {
 	}
 }
 
-// Limit returns as many of the nodes, in the order given, as the budgets of their pools allow together. It takes nothing; the others are given the
+// limit returns as many of the nodes, in the order given, as the budgets of their pools allow together. It takes nothing; the others are given the
 // reason that they stay.
-func (b *Budget) Limit(set []*stateNode, reason v1.DisruptionReason) []*stateNode {
+func (b *Budget) limit(set []*stateNode, reason v1.DisruptionReason) []*stateNode {
 	used := map[string]int{}
 	var out []*stateNode
 	for _, n := range set {
 		if used[n.pool.Name] >= b.Left(n.pool.Name, reason) {
 			why := budgetRefusal(reason)
 			if reason == v1.DisruptionDrifted {
-				n.drift = why
+				n.notReplaced = why
 			} else {
-				n.kept = cmp.Or(n.kept, why)
+				n.notConsolidated = cmp.Or(n.notConsolidated, why)
 			}
 			continue
 		}

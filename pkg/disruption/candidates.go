@@ -13,7 +13,7 @@ type candidates struct {
 	*State
 	budget    *Budget
 	failures  map[string]CommandFailure // by NodeClaim
-	building  map[string]bool           // by id: commands under way that go on
+	ongoing   map[string]bool           // by id: commands under way that go on
 	reporting bool                      // it is about pools that only report
 }
 
@@ -23,22 +23,22 @@ func (cs *candidates) filterCandidates() {
 	for _, x := range cs.base.Existing {
 		nominated[x.Node] = nominated[x.Node] || !cs.virtual[x.Pod]
 	}
-	obstacles := cs.s.Obstacles()
+	obstacles := cs.snapshot.Obstacles()
 	for _, n := range cs.nodes {
-		n.barred = cs.nodeRefusal(n, nominated)
-		n.barredE = n.barred
-		if n.barred.reason != "" {
+		n.blocked = cs.nodeRefusal(n, nominated)
+		n.driftBlocked = n.blocked
+		if n.blocked.reason != "" {
 			continue
 		}
 		word, why := obstacles.Of(n.pods)
-		n.barred = refusal{IneligibleReason(word), why}
+		n.blocked = refusal{IneligibleReason(word), why}
 		if n.Claim.TerminationGrace == nil {
-			n.barredE = n.barred
+			n.driftBlocked = n.blocked
 		}
 	}
 }
 
-// nodeRefusal is what keeps a node whatever its pods are.
+// nodeRefusal returns what keeps a node whatever its pods are.
 func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refusal {
 	_, marked := markOf(*n.Claim)
 	failed := cs.failedWithin(n, cs.rules.retryAfter)
@@ -47,9 +47,9 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 		return refusal{IneligibleLaunching, "its node has not come yet"}
 	case n.MarkedForDeletion() || n.Claim.Is(v1.ConditionInstanceTerminating):
 		return refusal{IneligibleLeaving, "it is leaving already"}
-	case cs.aside[n.Claim.Name] != nil:
-		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + cs.aside[n.Claim.Name].Why}
-	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && cs.building[n.Claim.Annotations[AnnotationReplaces]]:
+	case cs.faultyClaims[n.Claim.Name] != nil:
+		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + cs.faultyClaims[n.Claim.Name].Why}
+	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && cs.ongoing[n.Claim.Annotations[AnnotationReplaces]]:
 		return refusal{IneligibleUnderWay, "a disruption that it takes part in is under way"}
 	case interruption.LeaveOf(*n.Claim).StillHolds(cs.now()):
 		return refusal{IneligibleNotice, "a notice of EC2 has it replaced already"}
@@ -63,8 +63,8 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 		return refusal{IneligibleProtected, "its node carries " + v1.AnnotationDoNotDisrupt}
 	case n.Pool() == "":
 		return refusal{IneligibleNoPool, "it belongs to no NodePool"}
-	case n.pool == nil && cs.asidePool[n.Pool()] != nil:
-		return refusal{IneligibleFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + cs.asidePool[n.Pool()].Why}
+	case n.pool == nil && cs.faultyPools[n.Pool()] != nil:
+		return refusal{IneligibleFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + cs.faultyPools[n.Pool()].Why}
 	case n.pool == nil:
 		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " does not exist"}
 	case n.pool.Unseen:
@@ -75,33 +75,34 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 	return refusal{}
 }
 
-// mayDisrupt reports whether the node may go for the reason, is a case for it, and nothing else has it yet. It notes what keeps it.
+// mayDisrupt reports whether the node may go for the reason, is a case for it, and is not taken yet. It records what
+// keeps it.
 func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool {
 	switch {
 	case n.taken, cs.isReportOnly(n) != cs.reporting:
 		return false
 	case reason == v1.DisruptionDrifted:
-		return n.barredE.reason == "" && n.Claim.Is(v1.ConditionDrifted)
-	case n.barred.reason != "", n.empty != (reason == v1.DisruptionEmpty):
+		return n.driftBlocked.reason == "" && n.Claim.Is(v1.ConditionDrifted)
+	case n.blocked.reason != "", n.empty != (reason == v1.DisruptionEmpty):
 		return false
-	case n.empty && cs.keeps[n.Name()]:
-		n.kept = refusal{IneligibleBuffer, "it has room that a CapacityBuffer keeps free"}
+	case n.empty && cs.keepsRoom[n.Name()]:
+		n.notConsolidated = refusal{IneligibleBuffer, "it has room that a CapacityBuffer keeps free"}
 		return false
 	}
-	n.kept = cs.consolidationRefusal(n)
-	return n.kept.reason == ""
+	n.notConsolidated = cs.consolidationRefusal(n)
+	return n.notConsolidated.reason == ""
 }
 
-// countEligible are the nodes that are a case for each reason and may go.
-func (cs *candidates) countEligible() map[v1.DisruptionReason][]string {
+// eligibleByReason returns the NodeClaims that may go and are a case for each reason, whatever budgets and prices say.
+func (cs *candidates) eligibleByReason() map[v1.DisruptionReason][]string {
 	out := map[v1.DisruptionReason][]string{}
 	add := func(reason v1.DisruptionReason, n *stateNode) { out[reason] = append(out[reason], n.Claim.Name) }
 	for _, n := range cs.nodes {
-		if n.barredE.reason == "" && n.Claim.Is(v1.ConditionDrifted) {
+		if n.driftBlocked.reason == "" && n.Claim.Is(v1.ConditionDrifted) {
 			add(v1.DisruptionDrifted, n)
 		}
 		switch {
-		case n.barred.reason != "", n.empty && cs.keeps[n.Name()], cs.consolidationRefusal(n).reason != "":
+		case n.blocked.reason != "", n.empty && cs.keepsRoom[n.Name()], cs.consolidationRefusal(n).reason != "":
 		case n.empty:
 			add(v1.DisruptionEmpty, n)
 		default:
@@ -111,7 +112,7 @@ func (cs *candidates) countEligible() map[v1.DisruptionReason][]string {
 	return out
 }
 
-// consolidationRefusal is what keeps a node from consolidation, whatever it would save.
+// consolidationRefusal returns what keeps a node from consolidation, whatever it would save.
 func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 	d := n.pool.Disruption
 	failed := cs.failedWithin(n, cs.rules.waitAfter(cs.failures[n.Claim.Name]))
@@ -120,7 +121,7 @@ func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 		return refusal{IneligibleStaticPool, "its NodePool is static"}
 	case d.Never:
 		return refusal{IneligibleNever, "its NodePool consolidates never"}
-	case cs.isYoung(n):
+	case cs.changedRecently(n):
 		return refusal{IneligibleConsolidateAfter, fmt.Sprintf("its pods have changed less than %s ago", d.After)}
 	case !n.empty && d.Policy == string(v1.ConsolidationWhenEmpty):
 		return refusal{IneligiblePolicy, "its NodePool consolidates empty nodes only"}
@@ -136,11 +137,11 @@ func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 
 // takeBudgets takes the nodes of the command, and their share of the budgets for every reason.
 func (ps *pass) takeBudgets(c Command) {
-	ps.eval.world = 0
+	ps.eval.inputs = 0
 	ps.moving = ps.moving || ps.movesPods(c)
 	for _, l := range c.Launches {
 		for _, p := range l.Pods {
-			ps.eval.housed[p] = true
+			ps.eval.podsWithLaunch[p] = true
 		}
 	}
 	for _, name := range c.Claims {
@@ -157,10 +158,11 @@ func (st *State) movesPods(c Command) bool {
 
 // isReportOnly reports whether the node is of a pool that wants to know and not to act.
 func (st *State) isReportOnly(n *stateNode) bool {
-	return st.s.Rules.ReportDisruption || n.pool != nil && n.pool.Disruption.ReportOnly
+	return st.snapshot.Rules.ReportDisruption || n.pool != nil && n.pool.Disruption.ReportOnly
 }
 
-// expiredRefusal is why a node stays that expires within budgets and has: nobody may replace it, and lifecycle leaves that to us.
+// expiredRefusal returns why an expired node stays whose pool expires within budgets and is only reported about.
+// lifecycle leaves such nodes to this package.
 func (cs *candidates) expiredRefusal(n *stateNode) refusal {
 	switch {
 	case n.pool == nil || !n.pool.Disruption.ExpireGently || !cs.isReportOnly(n) || n.Deleting() || !n.Claim.Expired(cs.now()):
@@ -171,15 +173,15 @@ func (cs *candidates) expiredRefusal(n *stateNode) refusal {
 	return refusal{IneligibleExpired, "it has expired, and is not replaced while disruption of its NodePool is only reported"}
 }
 
-// queued is why a drifted node stays that may go and about which no answer was noted.
-func (cs *candidates) queued(n *stateNode, moves podMoves) refusal {
-	if n.barredE.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
+// driftRefusal returns why a drifted node stays that may go and has no other answer yet.
+func (cs *candidates) driftRefusal(n *stateNode, moves podMoves) refusal {
+	if n.driftBlocked.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
 		return refusal{}
 	}
 	return cmp.Or(cs.defaultRefusal(n, v1.DisruptionDrifted, moves), refusal{IneligibleOtherCommand, "other drifted nodes are looked at first"})
 }
 
-// defaultRefusal is why a node was not looked at that may go for the reason, nothing where that is not known.
+// defaultRefusal returns why a node was not looked at that may go for the reason, or nothing where that is not known.
 func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, moves podMoves) refusal {
 	moving := moves.acting
 	if cs.isReportOnly(n) {
@@ -196,7 +198,7 @@ func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, m
 	return refusal{}
 }
 
-// listNotDisrupted tells of every node that stays why it does.
+// listNotDisrupted returns every node that stays, with its reason.
 func (cs *candidates) listNotDisrupted(moves podMoves) []NotDisrupted {
 	var out []NotDisrupted
 	for _, n := range cs.nodes {
@@ -204,7 +206,7 @@ func (cs *candidates) listNotDisrupted(moves podMoves) []NotDisrupted {
 		if n.taken && why.reason == "" {
 			continue
 		}
-		why = cmp.Or(why, n.drift, cs.queued(n, moves), n.barred, n.kept)
+		why = cmp.Or(why, n.notReplaced, cs.driftRefusal(n, moves), n.blocked, n.notConsolidated)
 		if why.reason == "" { // it was not looked at
 			why = cs.consolidationRefusal(n)
 		}

@@ -5,10 +5,10 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// ChangedSince says what has changed on the nodes of a command since it was decided, from a snapshot read just now and what the deciding pass
-// remembered, or nothing. It does not look at prices or room.
+// ChangedSince returns what has changed on the nodes of a command since it was decided, or nothing. It compares a
+// snapshot read just now with what the deciding pass remembered, and looks at neither prices nor room.
 func ChangedSince(s cluster.Snapshot, c Command, decided Memory) string {
-	st := &State{s: s, byClaim: map[string]*stateNode{}}
+	st := &State{snapshot: s, byClaim: map[string]*stateNode{}}
 	st.indexNodes()
 	obstacles := s.Obstacles()
 	for _, name := range c.Claims {

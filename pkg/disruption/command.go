@@ -35,9 +35,9 @@ func (c Command) String() string {
 	return fmt.Sprintf("%s, saves %.4f USD/h, moves %d pods", out, c.SavesUSD, c.Moves)
 }
 
-// newCommand is the command about the nodes with its replacements.
+// newCommand returns the command that replaces the nodes by the launches.
 func (st *State) newCommand(set []*stateNode, reason v1.DisruptionReason, launches []plan.Launch) Command {
-	st.planted(stageCommand, set)
+	st.injectFault(faultAtCommand, set)
 	c := Command{Reason: reason, Launches: launches}
 	for _, n := range set {
 		c.Claims = append(c.Claims, n.Claim.Name)
@@ -48,6 +48,6 @@ func (st *State) newCommand(set []*stateNode, reason v1.DisruptionReason, launch
 	for _, l := range launches {
 		c.SavesUSD -= l.Choice.Price
 	}
-	c.ID = idOf(reason, c.Claims, st.now())
+	c.ID = commandID(reason, c.Claims, st.now())
 	return c
 }

@@ -19,7 +19,7 @@ const (
 	AnnotationReplaces = v1.AnnotationReplaces
 )
 
-// CommandMark is what stands on a NodeClaim that a command is about.
+// CommandMark is what a NodeClaim that goes carries about its command.
 type CommandMark struct {
 	ID           string              `json:"id"`
 	Reason       v1.DisruptionReason `json:"reason"`
@@ -28,7 +28,7 @@ type CommandMark struct {
 	SavesUSD     float64             `json:"savesUSD"`     // per hour
 }
 
-// AsMark is what to write on the claims of the command.
+// AsMark returns what to write on the NodeClaims of the command.
 func (c Command) AsMark(now time.Time) CommandMark {
 	return CommandMark{ID: c.ID, Reason: c.Reason, Since: now.UTC(), Replacements: len(c.Launches), SavesUSD: c.SavesUSD}
 }
@@ -42,7 +42,7 @@ func (m CommandMark) String() string {
 	return string(b)
 }
 
-// markOf reads the mark of a claim. One that cannot be read is a command without a name, to be taken back.
+// markOf reads the mark of a claim. One that cannot be read is a command without an ID, to be rolled back.
 func markOf(c cluster.Claim) (m CommandMark, marked bool) {
 	text := c.Annotations[AnnotationMark]
 	if marked = text != ""; marked && json.Unmarshal([]byte(text), &m) != nil {
@@ -51,8 +51,8 @@ func markOf(c cluster.Claim) (m CommandMark, marked bool) {
 	return m, marked
 }
 
-// idOf names a command: the same nodes for the same reason at another time are another one.
-func idOf(reason v1.DisruptionReason, claims []string, now time.Time) string {
+// commandID names a command by its reason, its nodes and the time.
+func commandID(reason v1.DisruptionReason, claims []string, now time.Time) string {
 	h := fnv.New64a()
 	h.Write([]byte(string(reason) + " " + strings.Join(claims, ",") + now.UTC().Format(time.RFC3339Nano)))
 	return fmt.Sprintf("%016x", h.Sum64())

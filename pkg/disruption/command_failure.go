@@ -7,17 +7,18 @@ import (
 	v1 "joiner/pkg/api/v1"
 )
 
-// CommandFailure is that commands about a NodeClaim came to nothing.
+// CommandFailure records that commands about a NodeClaim were rolled back.
 type CommandFailure struct {
 	At    time.Time `json:"at"`              // the last
 	Again int       `json:"again,omitempty"` // consolidations that failed again soon after they were tried again
 }
 
-// mostRetryAfter bounds how long consolidation leaves a node alone, however often it came to nothing.
-const mostRetryAfter = 8 * time.Hour
+// maxRetryAfter bounds how long consolidation leaves a node alone, however often commands about it failed.
+const maxRetryAfter = 8 * time.Hour
 
-// rememberFailure remembers for a while about which nodes a command came to nothing: what has just failed fails again. Consolidation, which launches nodes in
-// vain each time, waits twice as long after each further failure. Drift must come, and does not.
+// rememberFailure records a failed command on its nodes: what has just failed fails again. Consolidation, which
+// launches nodes for nothing each time, waits twice as long after each further failure. Drift does not wait longer,
+// because it must be done.
 func (pr *progress) rememberFailure(claims []string, reason v1.DisruptionReason, why string) {
 	for _, name := range claims {
 		f, again := pr.failures[name]
@@ -26,8 +27,8 @@ func (pr *progress) rememberFailure(claims []string, reason v1.DisruptionReason,
 		}
 		f.At = pr.now()
 		pr.failures[name] = f
-		if n := pr.byClaim[name]; n != nil && n.kept.reason == "" {
-			n.kept = refusal{IneligibleFailed, why}
+		if n := pr.byClaim[name]; n != nil && n.notConsolidated.reason == "" {
+			n.notConsolidated = refusal{IneligibleFailed, why}
 		}
 	}
 }
@@ -47,18 +48,18 @@ func (st *State) keepFailures(failures map[string]CommandFailure) map[string]Com
 	return out
 }
 
-// waitAfter is how long consolidation leaves the node alone.
+// waitAfter returns how long consolidation leaves a node alone after the failure.
 func (r disruptionRules) waitAfter(f CommandFailure) time.Duration {
 	wait := r.retryAfter
 	for range f.Again {
-		if wait *= 2; wait >= mostRetryAfter {
-			return mostRetryAfter
+		if wait *= 2; wait >= maxRetryAfter {
+			return maxRetryAfter
 		}
 	}
 	return wait
 }
 
-// failedWithin is what keeps a node of which a command came to nothing less than so long ago.
+// failedWithin returns the refusal of a node of which a command failed less than wait ago.
 func (cs *candidates) failedWithin(n *stateNode, wait time.Duration) refusal {
 	f, ok := cs.failures[n.Claim.Name]
 	if !ok || !cs.now().Before(f.At.Add(wait)) {

@@ -23,7 +23,7 @@ func newConsolidation(ev *Evaluator) consolidation {
 	return consolidation{ev.State, ev, priceGuard{ev.State}}
 }
 
-// consolidationCandidates are the nodes that consolidation may look at, by name.
+// consolidationCandidates returns the nodes that consolidation may look at, by name.
 func (ps *pass) consolidationCandidates() []*stateNode {
 	var out []*stateNode
 	for _, n := range ps.nodes {
@@ -34,10 +34,10 @@ func (ps *pass) consolidationCandidates() []*stateNode {
 	return out
 }
 
-// mostRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
-const mostRetries = 3
+// maxRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
+const maxRetries = 3
 
-// evaluation is what the evaluation of a set of nodes comes to.
+// evaluation is the result of evaluating a set of nodes.
 type evaluation struct {
 	Command               // if ok
 	ok       bool         // the set, or a part of it, is worth the command
@@ -51,7 +51,7 @@ type evaluation struct {
 func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), IneligiblePodsUnschedulable, co.splitAffinityGroups(set))
 	out := evaluation{earnsUSD: math.NaN()}
-	for i := range mostRetries {
+	for i := range maxRetries {
 		if len(set) == 0 {
 			return out
 		}
@@ -87,19 +87,20 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 	return out
 }
 
-// withoutRefused is the set without the nodes that have a reason to stay.
+// withoutRefused returns the set without the nodes that have an entry in why, which it records on them.
 func withoutRefused(set []*stateNode, reason IneligibleReason, why map[*stateNode]string) []*stateNode {
 	for n, w := range why {
-		n.kept = refusal{reason, w}
+		n.notConsolidated = refusal{reason, w}
 	}
 	return slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return why[n] != "" })
 }
 
-// planPodMoves is where the pods of the nodes would go, and whether that is because new nodes are held for some: what the packer says where that
-// bears what the scheduler does with the others, or new nodes for what the scheduler leaves, whichever costs less.
+// planPodMoves returns where the pods of the nodes would go, and whether new nodes are held for some. It takes the plan
+// of the packer if that survives what the scheduler does with the other pods, or new nodes for the pods that the
+// scheduler leaves, whichever costs less.
 func (co consolidation) planPodMoves(set []*stateNode) (p plan.Plan, held bool) {
-	p = co.eval.planWithout(co.eval.saving, set)
-	if len(p.Unplaced) > 0 || !nomination.CanNominateOwners(co.s.Rules, movingOf(set)) {
+	p = co.eval.planWithout(co.eval.consolidationBaseline, set)
+	if len(p.Unplaced) > 0 || !nomination.CanNominateOwners(co.snapshot.Rules, movingOf(set)) {
 		return p, false
 	}
 	filled, held := co.eval.planOverflow(set, p.NodeByPod())
@@ -112,22 +113,23 @@ func (co consolidation) planPodMoves(set []*stateNode) (p plan.Plan, held bool) 
 	return p, false
 }
 
-// expectedEarningsUSD is what the set earns within the payback time by the plan for its pods.
+// expectedEarningsUSD returns what the set earns within the payback time by the plan for its pods.
 func (co consolidation) expectedEarningsUSD(set []*stateNode, p plan.Plan) float64 {
 	return co.eval.payback.gainUSD(set, p.TotalPrice())
 }
 
-// deleteOnly is the command without replacements, where the scheduler finds room for all pods. It is done unless some have none, or must be
-// told where to go. Where pods spread the packer must agree: it reckons with the domains in which nodes may come.
+// deleteOnly returns the command without replacements, if the scheduler finds room for all pods. It is not done if some
+// have none, or if the packer must say where they go. Where pods spread, the packer must agree, because it counts
+// domains in which nodes may come.
 func (co consolidation) deleteOnly(set []*stateNode) (c Command, ok, done bool) {
-	b := co.eval.newPlacedSimulator()
+	b := co.eval.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	pods := co.eval.removeNodes(b, set)
 	if len(b.Unschedulable(pods, nil, true)) > 0 {
 		return Command{}, false, false
 	}
 	if slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return len(p.Spread) > 0 }) {
-		if p := co.eval.planWithout(co.eval.saving, set); len(p.Launches)+len(p.Unplaced) > 0 {
+		if p := co.eval.planWithout(co.eval.consolidationBaseline, set); len(p.Launches)+len(p.Unplaced) > 0 {
 			return Command{}, false, false
 		}
 	}
@@ -135,14 +137,15 @@ func (co consolidation) deleteOnly(set []*stateNode) (c Command, ok, done bool) 
 	return c, ok, true
 }
 
-// splitAffinityGroups says of which nodes pods must share one node with others, all of which would move, and why that is not done together with other pods:
-// the first of them decides where the others must be, and where the room there is gone by then no new node may take them.
+// splitAffinityGroups returns the nodes with pods that must share one node with other pods of the set, and why they do
+// not go together: the first of these pods decides where the others must be, and where that room is gone by then no new
+// node may take them.
 func (co consolidation) splitAffinityGroups(set []*stateNode) map[*stateNode]string {
 	out := map[*stateNode]string{}
 	if !slices.ContainsFunc(set, (*stateNode).requiresSameNode) {
 		return out
 	}
-	b := co.eval.newPlacedSimulator()
+	b := co.eval.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	all := co.eval.removeNodes(b, set)
 	for _, n := range set {
@@ -162,7 +165,7 @@ func (n *stateNode) requiresSameNode() bool {
 	})
 }
 
-// podsWithoutRoom says of which nodes some pod has no room elsewhere, and why.
+// podsWithoutRoom returns the nodes of which some pod has no room elsewhere by the plan, and why.
 func (co consolidation) podsWithoutRoom(set []*stateNode, p plan.Plan) map[*stateNode]string {
 	out := map[*stateNode]string{}
 	if len(p.Unplaced) == 0 {
@@ -183,7 +186,7 @@ func (co consolidation) podsWithoutRoom(set []*stateNode, p plan.Plan) map[*stat
 	return out
 }
 
-// pairSameOfferings pairs launches with nodes that go and are the same offer of the same pool.
+// pairSameOfferings returns the nodes that a launch would replace by the same offering of the same pool.
 func pairSameOfferings(set []*stateNode, launches []plan.Launch) map[*stateNode]string {
 	out := map[*stateNode]string{}
 	for _, l := range launches {
@@ -197,7 +200,7 @@ func pairSameOfferings(set []*stateNode, launches []plan.Launch) map[*stateNode]
 	return out
 }
 
-// replaceNominated is the command if it pays, with its new nodes held.
+// replaceNominated returns the command if it pays, with its new nodes held for the pods that they are for.
 func (co consolidation) replaceNominated(set []*stateNode, p plan.Plan) (Command, bool) {
 	c, ok := co.payingCommand(set, p.Launches)
 	if ok {
@@ -209,31 +212,31 @@ func (co consolidation) replaceNominated(set []*stateNode, p plan.Plan) (Command
 // replaceAndVerify adds to out the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because
 // it does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
 func (co consolidation) replaceAndVerify(set []*stateNode, p plan.Plan, patient bool, out evaluation) evaluation {
-	var sturdy bool
-	if out.Command, out.ok, sturdy = co.verifyReplacement(set, p); sturdy {
+	var schedulable bool
+	if out.Command, out.ok, schedulable = co.verifyReplacement(set, p); schedulable {
 		return out
 	}
 	if len(p.Existing) > 0 {
 		var fresh plan.Plan
 		if fresh, out.rest = co.planAllNewNodes(set, patient); len(fresh.Launches) > 0 && len(pairSameOfferings(set, fresh.Launches)) == 0 {
-			if out.Command, out.ok, sturdy = co.verifyReplacement(set, fresh); sturdy {
+			if out.Command, out.ok, schedulable = co.verifyReplacement(set, fresh); schedulable {
 				return out
 			}
 		}
 	}
 	for _, n := range set {
-		n.kept = refusal{IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node"}
+		n.notConsolidated = refusal{IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node"}
 	}
 	out.Command, out.ok = Command{}, false
 	return out
 }
 
-// planAllNewNodes is the plan of new nodes for all pods of the set, none where those cannot pay. Unless patient it returns the set as rest where the
-// pass has no work left for the question.
+// planAllNewNodes returns the plan of new nodes for all pods of the set, empty where those cannot pay. Unless patient,
+// it returns the set as rest where the pass has no work left for the question.
 func (co consolidation) planAllNewNodes(set []*stateNode, patient bool) (p plan.Plan, rest []*stateNode) {
 	pods := movingOf(set)
 	switch {
-	case co.eval.payback.gainUSD(set, co.eval.minCosts(co.eval.newPlacedSimulator(), pods)) <= 0:
+	case co.eval.payback.gainUSD(set, co.eval.minCosts(co.eval.consolidationSimulator(), pods)) <= 0:
 		return plan.Plan{}, nil
 	case !patient && !co.eval.meter.affords(co.eval.meter.of(len(pods), len(pods))):
 		return plan.Plan{}, set
@@ -241,20 +244,22 @@ func (co consolidation) planAllNewNodes(set []*stateNode, patient bool) (p plan.
 	return plan.Plan{Launches: co.eval.launchesFor(pods, set, nil)}, nil
 }
 
-// verifyReplacement is the command of the plan if it pays, and whether the scheduler gives every pod a place, with what is launched besides for that.
-func (co consolidation) verifyReplacement(set []*stateNode, p plan.Plan) (c Command, ok, sturdy bool) {
+// verifyReplacement returns the command of the plan if it pays, with nodes added for pods that the scheduler would
+// leave unschedulable. schedulable is false if no number of nodes worth their price helps those.
+func (co consolidation) verifyReplacement(set []*stateNode, p plan.Plan) (c Command, ok, schedulable bool) {
 	c, ok = co.payingCommand(set, p.Launches)
 	if !ok {
 		return c, false, true
 	}
-	launches, sturdy := co.eval.withOverflowNodes(co.eval.saving, set, p, co.eval.payback.netEarningsUSD(c)/(co.rules.payback.Hours()+sideBySide))
-	if sturdy && len(launches) > len(p.Launches) {
+	launches, schedulable := co.eval.withOverflowNodes(co.eval.consolidationBaseline, set, p, co.eval.payback.netEarningsUSD(c)/(co.rules.payback.Hours()+overlapHours))
+	if schedulable && len(launches) > len(p.Launches) {
 		c, ok = co.payingCommand(set, launches)
 	}
-	return c, ok, sturdy
+	return c, ok, schedulable
 }
 
-// payingCommand is the command if what it saves pays for the moves within the payback time and passes the thresholds of the pools.
+// payingCommand returns the command if it pays for the moves within the payback time and passes the thresholds of the
+// pools. Otherwise it records the reason on the nodes.
 func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) (Command, bool) {
 	launches, ok := co.guard.guardReplacements(set, launches)
 	if !ok {
@@ -274,7 +279,7 @@ func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) 
 		return c, true
 	}
 	for _, n := range set {
-		n.kept = refused
+		n.notConsolidated = refused
 	}
 	return Command{}, false
 }

@@ -9,10 +9,11 @@ import (
 	v1 "joiner/pkg/api/v1"
 )
 
-// findDrifted finds drifted nodes, the oldest drift first: all that have no pods to move, and then so many that have as the rules say. Nodes
-// that cannot be replaced take nothing of a budget: the next ones are asked about. It takes at most half of the questions of a pass and
-// little of its work, or a pool whose nodes cannot be replaced would keep all others from consolidation. The next pass goes on after the
-// nodes that it asked about last.
+// findDrifted returns the command about drifted nodes, the oldest drift first: about all of those that have no pods to
+// move, or about as many of the others as one command may have. Nodes that cannot be replaced take nothing of a budget;
+// the next ones are asked about. Drift takes at most half of the questions of a pass and a quarter of its work, or a
+// pool whose nodes cannot be replaced would keep all others from consolidation. The next pass goes on after the nodes
+// that it asked about last.
 func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	var empty, set []*stateNode
 	for _, n := range ps.nodes {
@@ -24,20 +25,20 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 			set = append(set, n)
 		}
 	}
-	slices.SortFunc(empty, byDrift)
-	slices.SortFunc(set, byDrift)
+	slices.SortFunc(empty, byDriftTime)
+	slices.SortFunc(set, byDriftTime)
 	mayAsk := func() bool {
 		return ps.eval.meter.asked < ps.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.most()/4
 	}
 	if mayAsk() {
-		if c, ok := ps.replaceDrifted(ps.budget.Limit(empty, v1.DisruptionDrifted)); ok {
+		if c, ok := ps.replaceDrifted(ps.budget.limit(empty, v1.DisruptionDrifted)); ok {
 			return c, true
 		}
 	}
 	first := 1 + slices.IndexFunc(set, func(n *stateNode) bool { return n.Claim.Name == m.Drifted })
 	set = slices.Concat(set[first:], set[:first])
 	for mayAsk() {
-		batch := ps.budget.Limit(set, v1.DisruptionDrifted)
+		batch := ps.budget.limit(set, v1.DisruptionDrifted)
 		if len(batch) == 0 {
 			break
 		}
@@ -51,14 +52,14 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	return Command{}, false
 }
 
-// byDrift puts those first that drifted first.
-func byDrift(a, b *stateNode) int {
+// byDriftTime puts those first that drifted first.
+func byDriftTime(a, b *stateNode) int {
 	return cmp.Or(a.Claim.Condition(v1.ConditionDrifted).Since.Compare(b.Claim.Condition(v1.ConditionDrifted).Since),
 		strings.Compare(a.Claim.Name, b.Claim.Name))
 }
 
-// beyondOne reports whether the nodes have more among them that have pods to move than one command about drift may have.
-func (ps *pass) beyondOne(set []*stateNode) bool {
+// exceedsDriftLimit reports whether more of the nodes have pods to move than one command about drift may have.
+func (ps *pass) exceedsDriftLimit(set []*stateNode) bool {
 	busy := 0
 	for _, n := range set {
 		busy += min(len(n.moving), 1)
@@ -66,33 +67,35 @@ func (ps *pass) beyondOne(set []*stateNode) bool {
 	return busy > ps.rules.drifted
 }
 
-// replaceDrifted is the command that replaces the nodes, whatever it costs, without those whose pods nobody can take. It brings the nodes that pods
-// need which the scheduler may leave without a place where the plan has none to spare: such a command would be taken back again and again.
+// replaceDrifted returns the command that replaces the nodes, whatever it costs, without those whose pods nobody can
+// take. It includes nodes for pods that the scheduler may leave unschedulable, because the command would be rolled back
+// again and again without.
 func (ps *pass) replaceDrifted(set []*stateNode) (Command, bool) {
 	for len(set) > 0 {
-		p := ps.eval.planWithout(ps.eval.renewal, set)
+		p := ps.eval.planWithout(ps.eval.driftBaseline, set)
 		stuck := ps.consolidation.podsWithoutRoom(set, p)
 		if len(stuck) == 0 {
-			launches, sturdy := ps.eval.withOverflowNodes(ps.eval.renewal, set, p, math.Inf(1))
-			if !sturdy {
+			launches, schedulable := ps.eval.withOverflowNodes(ps.eval.driftBaseline, set, p, math.Inf(1))
+			if !schedulable {
 				launches = p.Launches
 			}
 			return ps.newCommand(set, v1.DisruptionDrifted, launches), true
 		}
-		if most := ps.s.Rules.MaxClaims; len(set) > 1 && most > 0 && len(p.Launches) >= most {
-			return ps.driftedAlone(set)
+		if most := ps.snapshot.Rules.MaxClaims; len(set) > 1 && most > 0 && len(p.Launches) >= most {
+			return ps.replaceFirstDrifted(set)
 		}
 		for n, why := range stuck {
-			n.drift = refusal{IneligibleDrifted, "it has drifted, and " + why}
+			n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and " + why}
 		}
 		set = slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return stuck[n] != "" })
 	}
 	return Command{}, false
 }
 
-// driftedAlone is the command for the first of the nodes that can be replaced by itself. Together they need more new nodes than a pass may
-// make, and a command about one node may have as many as it needs: it would never be replaced otherwise.
-func (ps *pass) driftedAlone(set []*stateNode) (Command, bool) {
+// replaceFirstDrifted returns the command for the first of the nodes that can be replaced by itself. Together they need
+// more new nodes than a pass may make; a command about one node may have as many as it needs, or it would never be
+// replaced.
+func (ps *pass) replaceFirstDrifted(set []*stateNode) (Command, bool) {
 	for _, n := range set {
 		if c, ok := ps.replaceDrifted([]*stateNode{n}); ok {
 			return c, true

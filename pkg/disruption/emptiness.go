@@ -6,13 +6,13 @@ import (
 	v1 "joiner/pkg/api/v1"
 )
 
-// consolidatableAt is until when consolidation leaves the node alone.
+// consolidatableAt returns until when consolidation leaves the node alone.
 func (n *stateNode) consolidatableAt() (until time.Time, ok bool) {
 	t, err := time.Parse(time.RFC3339, n.Claim.Annotations[v1.AnnotationDoNotConsolidateBefore])
 	return t, err == nil
 }
 
-// findEmpty finds the nodes on which nothing needs room elsewhere (Emptiness).
+// findEmpty returns the command about nodes on which nothing needs room elsewhere.
 func (ps *pass) findEmpty(*Memory) (Command, bool) {
 	var set []*stateNode
 	for _, n := range ps.nodes {
@@ -20,10 +20,10 @@ func (ps *pass) findEmpty(*Memory) (Command, bool) {
 			set = append(set, n)
 		}
 	}
-	return ps.deleteCommand(ps.budget.Limit(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
+	return ps.deleteCommand(ps.budget.limit(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
 }
 
-// deleteCommand is the command by which the nodes go without replacement.
+// deleteCommand returns the command by which the nodes go without replacement.
 func (ps *pass) deleteCommand(set []*stateNode, reason v1.DisruptionReason) (Command, bool) {
 	if len(set) == 0 {
 		return Command{}, false

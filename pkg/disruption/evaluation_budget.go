@@ -10,11 +10,11 @@ import (
 // A pass is bounded by work, not by time: by its questions, and by how much the packer has to look at for them. What was not asked, and what
 // of a question was not followed up, comes first in the next pass.
 const (
-	// stepWork is how much work a pass may do for each question that it may ask. With 24 questions up to a thousand nodes hardly need more;
+	// workPerQuestion is how much work a pass may do for each question that it may ask. With 24 questions up to a thousand nodes hardly need more;
 	// of 2,000 nodes it is two seconds of CPU.
-	stepWork = 800
-	// freshWork is how much more it is to make room on new nodes for a pod than to find it some.
-	freshWork = 4
+	workPerQuestion = 800
+	// newNodeWork is how much more it is to make room on new nodes for a pod than to find it some.
+	newNodeWork = 4
 )
 
 // workMeter counts the questions of a pass to the packer, and how much it had to look at for them.
@@ -24,14 +24,15 @@ type workMeter struct {
 	before       int // work before the present search began
 }
 
-// most is how much work a pass may do before it begins no more.
-func (m *workMeter) most() int { return m.steps * stepWork }
+// most is how much work a pass may do before it begins nothing more.
+func (m *workMeter) most() int { return m.steps * workPerQuestion }
 
-// affords reports whether so much more work is left in this pass.
+// affords reports whether that much more work is left in this pass.
 func (m *workMeter) affords(work int) bool { return m.work+work <= m.most() }
 
-// of is how much a question is about so many pods, so many of them on new nodes: every node is looked at, which is quickly done.
-func (m *workMeter) of(pods, fresh int) int { return m.nodes/2 + pods + fresh*freshWork }
+// of returns the work of a question about that many pods, of which fresh go to new nodes. Every node is looked at,
+// which is quickly done.
+func (m *workMeter) of(pods, fresh int) int { return m.nodes/2 + pods + fresh*newNodeWork }
 
 // count counts a question about so many pods that was answered.
 func (m *workMeter) count(pods int, p plan.Plan) {
@@ -43,11 +44,11 @@ func (m *workMeter) count(pods int, p plan.Plan) {
 	m.work += m.of(pods, fresh)
 }
 
-// startSearch has what was asked until now count as asked about proposals.
+// startSearch counts what was asked until now as asked about proposals.
 func (m *workMeter) startSearch() { m.before = m.work }
 
-// mayEvaluate reports whether there is enough left for the question. For the first one of a search there is, unless others were asked before that
-// the next pass does not ask: what is much would never be asked.
+// mayEvaluate reports whether enough work is left for the question. For the first question of a search there always is,
+// unless proposals were asked about before: else a set that is much work would never be asked about.
 func (s *setSearch) mayEvaluate(x candidateSet) bool {
 	if s.asked == 0 && s.eval.meter.before == 0 {
 		return true
@@ -55,7 +56,7 @@ func (s *setSearch) mayEvaluate(x candidateSet) bool {
 	return s.eval.meter.asked < s.eval.meter.steps && s.eval.meter.affords(x.work)
 }
 
-// resumeSet asks about the set that was not followed up in the pass before.
+// resumeSet evaluates the set that the pass before had no work left for.
 func (s *setSearch) resumeSet(claims []string) {
 	var set []*stateNode
 	for _, name := range claims {
@@ -71,7 +72,7 @@ func (s *setSearch) resumeSet(claims []string) {
 		return
 	}
 	if !s.mayEvaluate(x) {
-		s.more, s.rest = true, set
+		s.unfinished, s.rest = true, set
 		return
 	}
 	s.evaluateOne(x, true)
@@ -84,7 +85,7 @@ func podsOf(set []*stateNode) (n int) {
 	return n
 }
 
-// movingOf are the pods that move when the nodes go.
+// movingOf returns the pods that move when the nodes go.
 func movingOf(set []*stateNode) (out []*cluster.Pod) {
 	for _, n := range set {
 		out = append(out, n.moving...)

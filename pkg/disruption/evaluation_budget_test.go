@@ -21,7 +21,7 @@ func TestPassesOfLittleWorkComeToTheSame(t *testing.T) {
 		if work > 800 {
 			more++
 		}
-		if rest := m.Asked.Rest; len(rest) > 0 && slices.Equal(rest, w.memory.Asked.Rest) {
+		if rest := m.Search.Rest; len(rest) > 0 && slices.Equal(rest, w.memory.Search.Rest) {
 			t.Errorf("%d nodes are left over once more", len(rest))
 		}
 		most = max(most, work)

@@ -13,47 +13,49 @@ import (
 // and the simulator. Nodes that commands of this pass have taken are gone for it already.
 type Evaluator struct {
 	*State
-	payback payback
-	renewal *baseline // of drift
-	saving  *baseline // of consolidation
-	meter   workMeter
-	world   uint64          // digest of all that the answers depend on, 0 while it is not known
-	housed  map[string]bool // by key: pods for which commands of this pass launch nodes
+	payback               payback
+	driftBaseline         *baseline // of drift
+	consolidationBaseline *baseline // of consolidation
+	meter                 workMeter
+	inputs                uint64          // digest of all that the answers depend on, 0 while it is not known
+	podsWithLaunch        map[string]bool // by key: pods for which commands of this pass launch nodes
 
-	asking    []cluster.Pod            // of the last question, their memory is used again
-	worth     map[string]float64       // what the pods that move are worth, by key, once asked
+	podBuffer []cluster.Pod            // of the last question, their memory is used again
+	podPrices map[string]float64       // what the pods that move are worth, by key, once asked
 	minCostOf map[*cluster.Pod]float64 // of those that stand for all that are like them, USD per hour
 }
 
 func newEvaluator(st *State) *Evaluator {
-	ev := &Evaluator{State: st, payback: payback{st}, meter: workMeter{steps: st.rules.steps, nodes: len(st.s.Nodes)}, housed: map[string]bool{}, minCostOf: map[*cluster.Pod]float64{}}
-	ev.renewal, ev.saving = st.baselines()
+	ev := &Evaluator{State: st, payback: payback{st}, meter: workMeter{steps: st.rules.steps, nodes: len(st.snapshot.Nodes)}, podsWithLaunch: map[string]bool{}, minCostOf: map[*cluster.Pod]float64{}}
+	ev.driftBaseline, ev.consolidationBaseline = st.baselines()
 	return ev
 }
 
-// estimateSavings is what the set may earn within the payback time when it goes.
+// estimateSavings returns what the set may earn within the payback time when it goes, USD.
 func (ev *Evaluator) estimateSavings(set []*stateNode) float64 {
 	usd, _ := ev.simulateSavings(set)
 	return usd
 }
 
-// simulateSavings is hope with the pods for which new nodes have to be made.
+// simulateSavings returns what the set may earn within the payback time when it goes, USD, and the pods for which new
+// nodes have to be made.
 func (ev *Evaluator) simulateSavings(set []*stateNode) (usd float64, left []*cluster.Pod) {
-	b := ev.newPlacedSimulator()
+	b := ev.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	left = b.Bind(ev.removeNodes(b, set), nil)
 	return ev.payback.gainUSD(set, ev.minCosts(b, left)), left
 }
 
-// minCosts is the least that the pods cost on new nodes, USD per hour, as those share them best with all others.
+// minCosts returns the least that the pods cost on new nodes, USD per hour, with a margin.
 func (ev *Evaluator) minCosts(b *simulator.Simulator, pods []*cluster.Pod) (usd float64) {
 	for _, p := range pods {
-		usd += ev.minCost(b, p) * air
+		usd += ev.minCost(b, p) * costMargin
 	}
 	return usd
 }
 
-// estimateNode is what the node may earn within the payback time when pods without room elsewhere get new nodes.
+// estimateNode returns what the node may earn within the payback time when pods without room elsewhere get new nodes,
+// and whether it is more than nothing.
 func (ev *Evaluator) estimateNode(b *simulator.Simulator, n *stateNode, left []*cluster.Pod, replace bool) (usd float64, ok bool) {
 	if len(left) > 0 && !replace {
 		return 0, false
@@ -62,33 +64,34 @@ func (ev *Evaluator) estimateNode(b *simulator.Simulator, n *stateNode, left []*
 	return usd, usd > 0
 }
 
-// beyond all prices, USD per hour.
-const beyond = 1e9
+// noOffering all prices, USD per hour.
+const noOffering = 1e9
 
-// minCost is the least that pods like this one cost on new nodes, USD per hour; beyond all prices where nobody sells what it needs.
+// minCost returns the least that a pod like this one costs on new nodes, USD per hour, or noOffering.
 func (ev *Evaluator) minCost(b *simulator.Simulator, p *cluster.Pod) float64 {
 	p = b.Representative(p)
 	usd, known := ev.minCostOf[p]
 	if !known {
-		usd = ev.worthOf(p)
+		usd = ev.podPrice(p)
 		ev.minCostOf[p] = usd
 	}
 	return usd
 }
 
-// worthOf is what new nodes cost at least for each pod like that among all that move; beyond all prices where nobody sells what it needs.
-func (ev *Evaluator) worthOf(p *cluster.Pod) float64 {
-	if ev.worth == nil {
-		ev.worth = ev.resolveOfferings().PodPrices(ev.s)
+// podPrice returns what new nodes cost at least for the pod, USD per hour, shared as well as it can be with all pods
+// that move, or noOffering.
+func (ev *Evaluator) podPrice(p *cluster.Pod) float64 {
+	if ev.podPrices == nil {
+		ev.podPrices = ev.resolveOfferings().PodPrices(ev.snapshot)
 	}
-	if usd, ok := ev.worth[p.Key()]; ok {
+	if usd, ok := ev.podPrices[p.Key()]; ok {
 		return usd
 	}
 	usd, _ := ev.resolveOfferings().MinPodPrice(*p)
 	return usd
 }
 
-// departingNodes are the names of nodes that something takes away already.
+// departingNodes returns the names of the nodes that this pass has taken.
 func (ev *Evaluator) departingNodes() map[string]bool {
 	out := map[string]bool{}
 	for _, n := range ev.nodes {
@@ -99,8 +102,9 @@ func (ev *Evaluator) departingNodes() map[string]bool {
 	return out
 }
 
-// leavingFor are the names of nodes that are taken, but for those of static pools, which bring room for their pods.
-func (ev *Evaluator) leavingFor() map[string]bool {
+// departingWithPods returns the names of the nodes that this pass has taken, without those of static pools, whose
+// replacements have room for their pods.
+func (ev *Evaluator) departingWithPods() map[string]bool {
 	out := map[string]bool{}
 	for _, n := range ev.nodes {
 		if n.taken && n.Node != nil && !n.inStaticPool() {
@@ -112,11 +116,11 @@ func (ev *Evaluator) leavingFor() map[string]bool {
 
 // sortByWaste sorts nodes so that those come first that waste most for each pod that would move.
 func (ev *Evaluator) sortByWaste(all []*stateNode) {
-	b := ev.newPlacedSimulator()
+	b := ev.consolidationSimulator()
 	for _, n := range all {
 		n.waste = n.price
 		for _, p := range n.moving {
-			if usd := ev.minCost(b, p); usd < beyond {
+			if usd := ev.minCost(b, p); usd < noOffering {
 				n.waste -= usd
 			}
 		}
@@ -128,7 +132,7 @@ func byWaste(a, b *stateNode) int {
 	return cmp.Or(cmp.Compare(b.waste/b.cost, a.waste/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
 }
 
-// byLoss puts those first that waste most.
-func byLoss(a, b *stateNode) int {
+// byTotalWaste puts those first that waste most in all.
+func byTotalWaste(a, b *stateNode) int {
 	return cmp.Or(cmp.Compare(b.waste, a.waste), strings.Compare(a.Claim.Name, b.Claim.Name))
 }

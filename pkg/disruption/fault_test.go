@@ -65,7 +65,7 @@ func (w *world) passes(n int) (faults []string, left []string) {
 
 // Decisions about one node fail. One node stays and says so; of the others as much goes as if it were protected.
 func TestADecisionMayFailForOneNode(t *testing.T) {
-	for _, stage := range []string{stageQuestion, stageCommand} {
+	for _, stage := range []string{faultAtQuestion, faultAtCommand} {
 		t.Run(stage, func(t *testing.T) {
 			w, beside := half(t), half(t)
 			w.Snapshot.Rules.Plant = &cluster.Plant{Stage: stage, Pod: "claim-n3"}
@@ -126,7 +126,7 @@ func TestACommandUnderWayMayFail(t *testing.T) {
 		w.act(w.next())
 		w.Snapshot.Now = w.Snapshot.Now.Add(20 * time.Second)
 	}
-	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: stageProgress, Pod: name}
+	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: faultAtProgress, Pod: name}
 	faults, left := w.passes(8)
 	if !slices.Contains(left, name) || len(faults) != 1 || faults[0] != "NodeClaim "+name {
 		t.Errorf("faults %v, left are %v", faults, left)
@@ -140,7 +140,7 @@ func TestADepotIsEmptiedWhenAPassFails(t *testing.T) {
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); cmp.Equal(fmt.Sprintf("%+v", binpack.OfferingCache{}), fmt.Sprintf("%+v", *d)) {
 		t.Fatal("the depot keeps nothing")
 	}
-	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: stageQuestion, Pod: "claim-"}
+	w.Snapshot.Rules.Plant = &cluster.Plant{Stage: faultAtQuestion, Pod: "claim-"}
 	if NextFrom(w.Snapshot, Memory{}, w.Market, d); !cmp.Equal(fmt.Sprintf("%+v", binpack.OfferingCache{}), fmt.Sprintf("%+v", *d)) {
 		t.Errorf("the depot keeps %+v", *d)
 	}

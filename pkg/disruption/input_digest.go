@@ -14,7 +14,7 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// inputDigest sums up all that the answers of this search depend on.
+// inputDigest is a digest of all that the answers of a search depend on.
 type inputDigest uint64
 
 func (d *inputDigest) addText(list ...string) {
@@ -78,30 +78,30 @@ func (d *inputDigest) asJSON(what any) {
 	d.addNumber(int64(h.Sum64()))
 }
 
-// restless is how long after a node became ready what the packer says about it changes with time alone.
-const restless = 20 * time.Second
+// unsettledFor is how long after a node became ready the plan about it changes with time alone.
+const unsettledFor = 20 * time.Second
 
-// digestInputs is about the baselines, who may go, what is sold, and the settings. Lists are added up, so that their order does not matter. The
-// baseline of consolidation is that of drift without the room on nodes that settle, and both are told of each node.
+// digestInputs returns the digest of the baselines, who may go, what is sold, and the settings. Lists are added up, so
+// that their order does not matter. Of the baseline of consolidation it covers which nodes have no room there.
 func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 	d := newDigest()
-	d.asJSON([]any{ps.s.Rules, ps.paid, ps.room})
-	sumDigests(&d, ps.s.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
-	sumDigests(&d, ps.s.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
-	sumDigests(&d, ps.s.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
-	sumDigests(&d, ps.s.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
-	sumDigests(&d, ps.s.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
-	sumDigests(&d, ps.s.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(ps.State, ps.budget, p) })
-	sumDigests(&d, ps.eval.renewal.s.Pods, (*inputDigest).addPod)
-	sumDigests(&d, ps.eval.renewal.s.Nodes, (*inputDigest).addNode)
-	d.addText(slices.Sorted(maps.Keys(ps.eval.housed))...)
+	d.asJSON([]any{ps.snapshot.Rules, ps.paidShares, ps.commitmentsLeft})
+	sumDigests(&d, ps.snapshot.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
+	sumDigests(&d, ps.snapshot.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
+	sumDigests(&d, ps.snapshot.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
+	sumDigests(&d, ps.snapshot.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
+	sumDigests(&d, ps.snapshot.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
+	sumDigests(&d, ps.snapshot.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(ps.State, ps.budget, p) })
+	sumDigests(&d, ps.eval.driftBaseline.snapshot.Pods, (*inputDigest).addPod)
+	sumDigests(&d, ps.eval.driftBaseline.snapshot.Nodes, (*inputDigest).addNode)
+	d.addText(slices.Sorted(maps.Keys(ps.eval.podsWithLaunch))...)
 	sumDigests(&d, candidates, func(x *inputDigest, n **stateNode) {
 		x.addText((*n).Claim.Name)
 		x.addPrice((*n).price)
 		x.addPrice((*n).cost)
 	})
-	sumDigests(&d, ps.nodes, func(x *inputDigest, n **stateNode) { x.addHost(ps.State, *n) })
-	if len(ps.s.Pools) > manyPools {
+	sumDigests(&d, ps.nodes, func(x *inputDigest, n **stateNode) { x.addStateNode(ps.State, *n) })
+	if len(ps.snapshot.Pools) > manyPools {
 		d.addNumber(ps.now().Unix() / 60)
 	}
 	return uint64(d)
@@ -109,7 +109,7 @@ func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 
 func newDigest() inputDigest { return 14695981039346656037 }
 
-// sumDigests adds up what do says of the items.
+// sumDigests adds the sum of the digests of the items.
 func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
 	var sum uint64
 	for i := range list {
@@ -120,19 +120,19 @@ func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
 	d.addNumber(int64(sum), int64(len(list)))
 }
 
-// addHost is what we know of a node of ours beside its Node object.
-func (d *inputDigest) addHost(st *State, n *stateNode) {
-	d.addText(n.Claim.Name, n.Pool(), string(n.barred.reason))
+// addStateNode adds what is known of a node beside its Node object.
+func (d *inputDigest) addStateNode(st *State, n *stateNode) {
+	d.addText(n.Claim.Name, n.Pool(), string(n.blocked.reason))
 	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), st.takesNoPods(n))
-	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" && st.now().Before(n.Node.ReadySince.Add(restless)) {
+	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" && st.now().Before(n.Node.ReadySince.Add(unsettledFor)) {
 		d.addNumber(st.now().UnixNano())
 	}
 }
 
-// manyPools is from how many pools on the packer does not look at all of them in each minute.
+// manyPools is the number of pools beyond which the packer does not look at all of them in each minute.
 const manyPools = 50
 
-// addPool is the pool with what it may launch, and how many of its nodes may go.
+// addPool adds the pool with what it may launch, and how many of its nodes may go.
 func (d *inputDigest) addPool(st *State, budget *Budget, p *cluster.Pool) {
 	d.asJSON(p)
 	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
@@ -180,25 +180,25 @@ func (d *inputDigest) addNode(n *cluster.Node) {
 	}
 }
 
-// mostWhy is how much of a reason is remembered.
-const mostWhy = 300
+// maxReasonLength is how much of a reason is remembered.
+const maxReasonLength = 300
 
-// rememberedReasons are why nodes stay, where it is not that nothing cheaper was found.
+// rememberedReasons returns why nodes stay, where another reason was found than that nothing is cheaper.
 func (cs *candidates) rememberedReasons(all []*stateNode) map[string]RetainedReason {
 	out := map[string]RetainedReason{}
 	for _, n := range all {
-		if n.kept.reason != "" {
-			out[n.Claim.Name] = RetainedReason{n.kept.reason, n.kept.why[:min(len(n.kept.why), mostWhy)]}
+		if n.notConsolidated.reason != "" {
+			out[n.Claim.Name] = RetainedReason{n.notConsolidated.reason, n.notConsolidated.why[:min(len(n.notConsolidated.why), maxReasonLength)]}
 		}
 	}
 	return out
 }
 
-// recallReasons says of nodes again why they stay.
+// recallReasons records again why nodes stay.
 func (cs *candidates) recallReasons(all []*stateNode, kept map[string]RetainedReason) {
 	for _, n := range all {
-		if k, ok := kept[n.Claim.Name]; ok && n.kept.reason == "" {
-			n.kept = refusal{k.Reason, k.Why}
+		if k, ok := kept[n.Claim.Name]; ok && n.notConsolidated.reason == "" {
+			n.notConsolidated = refusal{k.Reason, k.Why}
 		}
 	}
 }

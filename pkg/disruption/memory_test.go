@@ -23,9 +23,9 @@ func TestMemoryChangesNothing(t *testing.T) {
 		w.consolidateLater(seed)
 		for pass := range 40 {
 			bare := w.memory
-			bare.Asked = SearchState{}
+			bare.Search = SearchState{}
 			want, _ := Next(w.Snapshot, bare, w.Market)
-			if known := w.memory.Asked.Done; known {
+			if known := w.memory.Search.Done; known {
 				remembered++
 			}
 			p := w.next()

@@ -20,15 +20,16 @@ func Next(s cluster.Snapshot, m Memory, sells binpack.Offerings) (Plan, Memory) 
 	return NextFrom(s, m, sells, nil)
 }
 
-// NextFrom is Next with what the passes before found out about what is sold, which saves time and changes no decision. sells is the depot's.
-// Nodes, pods and NodePools about which the decision fails are left out: the others are decided about.
+// NextFrom is Next with what earlier passes found out about what is sold, which saves time and changes no decision.
+// sells belongs to d. Nodes, pods and NodePools about which the decision fails are left out; the others are decided
+// about.
 func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) (Plan, Memory) {
 	type next struct {
 		Plan
 		Memory
 	}
 	stock, broken := d, false
-	found := faultisolation.Decide(s, m.Aside, faultisolation.Decision[next]{Claims: true, Tries: mostTries, Take: func(s cluster.Snapshot) (n next) {
+	found := faultisolation.Decide(s, m.Aside, faultisolation.Decision[next]{Claims: true, Tries: maxTries, Take: func(s cluster.Snapshot) (n next) {
 		if broken && d != nil { // what was being found out when it failed may be wrong
 			stock, sells = nil, binpack.ResolveOfferings(s)
 		}
@@ -48,19 +49,19 @@ func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 	return p, after
 }
 
-// mostTries bounds how often a pass is decided anew in search of what the decision fails about. A pass takes seconds in a large cluster, and
-// the next one goes on.
-const mostTries = 24
+// maxTries bounds how often a pass is decided anew in search of what the decision fails about. A pass takes seconds in
+// a large cluster, and the next one goes on.
+const maxTries = 24
 
 // Where tests let the decision fail about a node.
 const (
-	stageQuestion = "question" // the packer is asked what if it were gone
-	stageCommand  = "command"  // a command about it is made
-	stageProgress = "progress" // a command about it is under way
+	faultAtQuestion = "question" // the packer is asked what if it were gone
+	faultAtCommand  = "command"  // a command about it is made
+	faultAtProgress = "progress" // a command about it is under way
 )
 
-func (st *State) planted(stage string, set []*stateNode) {
+func (st *State) injectFault(stage string, set []*stateNode) {
 	for _, n := range set {
-		st.s.Rules.Plant.Hit(stage, n.Claim.Name)
+		st.snapshot.Rules.Plant.Hit(stage, n.Claim.Name)
 	}
 }

@@ -12,11 +12,12 @@ import (
 // The packer fills the last gaps of nodes, and the scheduler does not: it gives each pod the emptiest node. New nodes that are held do not
 // depend on what it does with the room that is open. So they are made for the pods that it leaves without a place.
 
-// mostFills is how often pods that are left are given more new nodes.
-const mostFills = 4
+// maxFills is how often pods that are left are given more new nodes.
+const maxFills = 4
 
-// planOverflow is the plan for the pods of the set in which the scheduler fills the room that is open, and what it leaves gets new nodes. It is
-// false where some find no place in the end. places says where those pods may go about which more decides than what a board knows.
+// planOverflow returns the plan for the pods of the set in which the scheduler fills the room that is open, and what it
+// leaves gets new nodes. It is false where some find no place in the end. places is where pods go, by key, whose
+// constraints a simulator does not model.
 func (ev *Evaluator) planOverflow(set []*stateNode, places map[string]string) (plan.Plan, bool) {
 	var p plan.Plan
 	for fills := 0; ; fills++ {
@@ -24,7 +25,7 @@ func (ev *Evaluator) planOverflow(set []*stateNode, places map[string]string) (p
 		if len(left) == 0 {
 			return p, ev.packerAgrees(set, p.Launches)
 		}
-		if fills == mostFills {
+		if fills == maxFills {
 			return plan.Plan{}, false
 		}
 		more := ev.launchesFor(left, set, p.Launches)
@@ -35,22 +36,22 @@ func (ev *Evaluator) planOverflow(set []*stateNode, places map[string]string) (p
 	}
 }
 
-// packerAgrees reports whether the packer finds room for all pods too, where some spread over domains of which one has no node: it reckons with
-// the nodes that may come there, and a board does not.
+// packerAgrees reports whether the packer finds room for all pods too, where some spread over domains that have no
+// node: it counts domains in which nodes may come, and a simulator does not.
 func (ev *Evaluator) packerAgrees(set []*stateNode, launches []plan.Launch) bool {
 	if len(launches) == 0 {
-		return false // nothing is held, and shed knows better
+		return false // nothing is held, and deleteOnly has answered that
 	}
-	if !ev.mayWiden(set, launches) {
+	if !ev.spreadsBeyondNodes(set, launches) {
 		return true
 	}
-	p := ev.planWithout(ev.saving, set, launches...)
+	p := ev.planWithout(ev.consolidationBaseline, set, launches...)
 	return len(p.Launches)+len(p.Unplaced) == 0
 }
 
-// mayWiden reports whether pods of the set spread over domains in which a node may come and none is.
-func (ev *Evaluator) mayWiden(set []*stateNode, launches []plan.Launch) bool {
-	b := ev.newPlacedSimulator()
+// spreadsBeyondNodes reports whether pods of the set spread over domains in which a node may come and none is.
+func (ev *Evaluator) spreadsBeyondNodes(set []*stateNode, launches []plan.Launch) bool {
+	b := ev.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	pods := ev.removeNodes(b, set)
 	for i, l := range launches {
@@ -66,14 +67,14 @@ func (ev *Evaluator) survivesScheduling(set []*stateNode, p plan.Plan) bool {
 	return len(p.Launches) > 0 && len(ev.unschedulable(set, p.NodeByPod(), p.Launches)) == 0
 }
 
-// unschedulable are pods that find no place when the launches are held, in some order in which they may come.
+// unschedulable returns pods that find no place when the launches are held, in some order in which they may come.
 func (ev *Evaluator) unschedulable(set []*stateNode, places map[string]string, launches []plan.Launch) []*cluster.Pod {
-	b := ev.newPlacedSimulator()
+	b := ev.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	pods := ev.removeNodes(b, set)
 	var held []simulator.NominatedNode
 	for i, l := range launches {
-		held = append(held, simulator.NominatedNode{At: ev.simulatedNode(l, fmt.Sprintf("launch %d", i)), Pods: ev.podsBy(l.Pods)})
+		held = append(held, simulator.NominatedNode{At: ev.simulatedNode(l, fmt.Sprintf("launch %d", i)), Pods: ev.podsByKeys(l.Pods)})
 	}
 	return b.UnschedulableWithNew(pods, places, held)
 }

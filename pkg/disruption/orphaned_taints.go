@@ -6,12 +6,13 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// strayFor is how long a node must have been tainted with nothing under way before the taint goes: whoever condemns a node may be between
-// its taint and what says why.
-const strayFor = 2 * time.Minute
+// orphanedFor is how long a node must have been tainted with nothing under way before the taint is removed: whoever
+// taints a node may not have written yet what for.
+const orphanedFor = 2 * time.Minute
 
-// rollBackOrphanedTaints takes the taint karpenter.sh/disrupted from nodes that nothing takes away: somebody removed the mark of their
-// claim, or another controller began and never came back. They would take no pods for ever, and theirs would be given new nodes.
+// rollBackOrphanedTaints removes the taint karpenter.sh/disrupted from nodes that nothing takes away: somebody removed
+// the mark of their claim, or another controller began and never came back. They would take no pods for ever, and
+// theirs would be given new nodes. It returns since when each node has been such a one.
 func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, n := range pr.nodes {
@@ -25,7 +26,7 @@ func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan)
 			since = pr.now()
 		}
 		out[name] = since
-		if !pr.now().Before(since.Add(strayFor)) {
+		if !pr.now().Before(since.Add(orphanedFor)) {
 			p.Undo = append(p.Undo, EndedCommand{Claims: []string{name}, Why: "its node carries the taint of a disruption, and none is under way"})
 		}
 	}

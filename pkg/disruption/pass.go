@@ -7,7 +7,7 @@ import (
 	"joiner/pkg/provisioning/staticcapacity"
 )
 
-// pass is one pass: what it has taken so far, and those it asks.
+// pass is one pass: what it has taken so far, and what it asks.
 type pass struct {
 	*State
 	budget        *Budget
@@ -15,15 +15,15 @@ type pass struct {
 	consolidation consolidation
 	candidates    *candidates
 	moving        bool                                    // a command of this pass moves pods
-	renewing      map[string]int                          // by static pool: nodes that commands of this pass replace
+	replaced      map[string]int                          // by static pool: nodes that commands of this pass replace
 	headroom      map[string]*staticcapacity.PoolHeadroom // by static pool
 }
 
-func newPass(st *State, failures map[string]CommandFailure, building map[string]bool) *pass {
-	budget, eval := newBudget(st.s), newEvaluator(st)
+func newPass(st *State, failures map[string]CommandFailure, ongoing map[string]bool) *pass {
+	budget, eval := newBudget(st.snapshot), newEvaluator(st)
 	return &pass{State: st, budget: budget, eval: eval, consolidation: newConsolidation(eval),
-		candidates: &candidates{State: st, budget: budget, failures: failures, building: building},
-		renewing:   map[string]int{}, headroom: map[string]*staticcapacity.PoolHeadroom{}}
+		candidates: &candidates{State: st, budget: budget, failures: failures, ongoing: ongoing},
+		replaced:   map[string]int{}, headroom: map[string]*staticcapacity.PoolHeadroom{}}
 }
 
 // decidePlan looks after the commands under way, confirms or withdraws what was proposed before, and searches for more.
@@ -32,25 +32,26 @@ func decidePlan(st *State, m Memory) (Plan, Memory) {
 	return p, after
 }
 
-// decideMeasured is decidePlan with the work that it took.
+// decideMeasured is decidePlan that also returns the work that it took.
 func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	var p Plan
 	pr := newProgress(st, m)
 	pr.advanceCommands(&p)
-	orphaned := pr.rollBackOrphanedTaints(m.Stray, &p)
-	ps := newPass(st, pr.failures, pr.building)
+	orphaned := pr.rollBackOrphanedTaints(m.OrphanedSince, &p)
+	ps := newPass(st, pr.failures, pr.ongoing)
 	ps.candidates.filterCandidates()
-	p.Eligible = ps.candidates.countEligible()
+	p.Eligible = ps.candidates.eligibleByReason()
 	ps.hibernatePools(&p)
-	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, DriftWas: m.DriftWas, Asked: m.Asked, Late: m.Late.decayAt(st.now()), Report: m.Report, Failed: pr.failures, InVain: pr.stalled, Stray: orphaned}
+	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, LastWasDrift: m.LastWasDrift, Search: m.Search, Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, StalledSince: pr.stalled, OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
 	p.Spared, p.Closed, p.Still = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
 	return p, after, ps.eval.meter.work
 }
 
-// confirmProposals begins what was proposed long enough ago and still holds. What does not hold any more is forgotten; what is too young, or would
-// move pods after another command of this pass that does, waits on: what each needs was asked for with all other pods standing still.
+// confirmProposals begins what was proposed long enough ago and still holds, and forgets what does not hold any more. A
+// proposal that is too young, or would move pods after another command of this pass that does, waits: each was asked
+// about with all other pods where they are.
 func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 	if slices.ContainsFunc(all, func(x Proposal) bool { return x.Reason == v1.DisruptionUnderutilized }) {
 		ps.recognizeInputs()
@@ -74,26 +75,26 @@ func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 	}
 }
 
-// recognizeInputs finds the digest of the world, so that what was asked when it was searched is not asked again.
+// recognizeInputs finds the digest of the inputs, so that what was asked in the search before is not asked again.
 func (ps *pass) recognizeInputs() {
 	kept := make([]refusal, len(ps.nodes))
 	for i, n := range ps.nodes {
-		kept[i] = n.kept
+		kept[i] = n.notConsolidated
 	}
-	ps.eval.world = ps.digestInputs(ps.consolidationCandidates())
+	ps.eval.inputs = ps.digestInputs(ps.consolidationCandidates())
 	for i, n := range ps.nodes {
-		n.kept = kept[i]
+		n.notConsolidated = kept[i]
 	}
 }
 
-// withdrawalReason says why a proposal does not hold any more, by the first of its nodes that has a reason.
+// withdrawalReason returns why a proposal does not hold any more, by the first of its nodes that has a reason.
 func (ps *pass) withdrawalReason(old Proposal) string {
 	for _, name := range old.Claims {
 		n := ps.byClaim[name]
 		if n == nil {
 			return name + " is gone"
 		}
-		for _, r := range []refusal{n.barred, n.kept} {
+		for _, r := range []refusal{n.blocked, n.notConsolidated} {
 			if r.reason != "" {
 				return name + ": " + r.why
 			}
@@ -102,7 +103,7 @@ func (ps *pass) withdrawalReason(old Proposal) string {
 	switch {
 	case ps.rules.steps == 0:
 		return noTime
-	case old.Reason == v1.DisruptionDrifted && ps.beyondOne(ps.named(old.Claims)):
+	case old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(ps.nodesOfClaims(old.Claims)):
 		return "more of the nodes have pods to move than one command about drift replaces"
 	}
 	return "no case for " + string(old.Reason) + " any more"
@@ -119,9 +120,9 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 		}
 	}
 	if old.Reason == v1.DisruptionEmpty {
-		return ps.deleteCommand(ps.budget.Limit(set, old.Reason), old.Reason)
+		return ps.deleteCommand(ps.budget.limit(set, old.Reason), old.Reason)
 	}
-	if len(set) < len(old.Claims) || len(ps.budget.Limit(set, old.Reason)) < len(set) {
+	if len(set) < len(old.Claims) || len(ps.budget.limit(set, old.Reason)) < len(set) {
 		return Command{}, false
 	}
 	switch {
@@ -129,7 +130,7 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 		return Command{}, false
 	case set[0].inStaticPool():
 		return ps.replaceStatic(set[0])
-	case ps.rules.steps == 0, old.Reason == v1.DisruptionDrifted && ps.beyondOne(set):
+	case ps.rules.steps == 0, old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(set):
 		return Command{}, false
 	case old.Reason == v1.DisruptionDrifted:
 		return ps.replaceDrifted(set)
@@ -141,7 +142,8 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 // podMoves tells whether a command moves pods: one of this pass, and one that is only reported.
 type podMoves struct{ acting, reported bool }
 
-// searchCommands looks for new disruptions, those that matter most first, and then for what pools that only report would have.
+// searchCommands looks for new disruptions, those that matter most first, and then for what pools that only report
+// would have.
 func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 	ps.eval.meter.startSearch()
 	for _, c := range ps.findCommand(after) {
@@ -150,9 +152,9 @@ func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 	}
 	ps.candidates.reporting, ps.moving, moves.acting = true, false, ps.moving
 	ps.eval.meter.startSearch()
-	would := Memory{Drifted: after.Report.Drifted, DriftWas: after.Report.DriftWas, Asked: after.Report.Asked, Proposals: after.Report.Found}
+	would := Memory{Drifted: after.Report.Drifted, LastWasDrift: after.Report.LastWasDrift, Search: after.Report.Search, Proposals: after.Report.Found}
 	p.Reported = ps.findCommand(&would)
-	after.Report = ReportState{Drifted: would.Drifted, DriftWas: would.DriftWas, Asked: would.Asked}
+	after.Report = ReportState{Drifted: would.Drifted, LastWasDrift: would.LastWasDrift, Search: would.Search}
 	for _, c := range p.Reported {
 		if c.Reason == v1.DisruptionUnderutilized {
 			after.Report.Found = append(after.Report.Found, Proposal{Reason: c.Reason, Claims: c.Claims})
@@ -167,9 +169,9 @@ func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 // of one pool that drifted would keep all others waiting until the last of them is replaced.
 func (ps *pass) findCommand(m *Memory) (out []Command) {
 	out = ps.findStatic()
-	order := []func(*Memory) (Command, bool){ps.findEmpty, ps.findDrifted, ps.findAgain, ps.findCheaper}
-	if m.DriftWas {
-		order = []func(*Memory) (Command, bool){ps.findEmpty, ps.findAgain, ps.findCheaper, ps.findDrifted}
+	order := []func(*Memory) (Command, bool){ps.findEmpty, ps.findDrifted, ps.findReportedAgain, ps.findCheaper}
+	if m.LastWasDrift {
+		order = []func(*Memory) (Command, bool){ps.findEmpty, ps.findReportedAgain, ps.findCheaper, ps.findDrifted}
 	}
 	for _, next := range order {
 		if ps.moving {
@@ -178,17 +180,17 @@ func (ps *pass) findCommand(m *Memory) (out []Command) {
 		if c, ok := next(m); ok {
 			ps.takeBudgets(c)
 			out = append(out, c)
-			m.DriftWas = m.DriftWas && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
+			m.LastWasDrift = m.LastWasDrift && c.Reason == v1.DisruptionEmpty || c.Reason == v1.DisruptionDrifted
 		}
 	}
 	if !ps.moving {
-		m.DriftWas = false
+		m.LastWasDrift = false
 	}
 	return out
 }
 
-// findAgain finds what was reported before, which nobody has done since, without looking for it.
-func (ps *pass) findAgain(m *Memory) (Command, bool) {
+// findReportedAgain finds what was reported before and still holds, without a search.
+func (ps *pass) findReportedAgain(m *Memory) (Command, bool) {
 	if !ps.candidates.reporting {
 		return Command{}, false
 	}

@@ -11,34 +11,36 @@ import (
 // payback says what commands earn within the payback time, and whether that is enough.
 type payback struct{ *State }
 
-// gainUSD is what it earns within the payback time to run the pods of the nodes for so much instead, USD.
+// gainUSD returns what it earns within the payback time to run the pods of the nodes for after USD per hour instead,
+// USD.
 func (pb payback) gainUSD(set []*stateNode, after float64) float64 {
 	before, moves := 0.0, 0.0
 	for _, n := range set {
 		before += n.price
 		moves += n.cost - 1
 	}
-	return (before-after)*pb.rules.payback.Hours() - moves*pb.rules.moveUSD - after*sideBySide
+	return (before-after)*pb.rules.payback.Hours() - moves*pb.rules.moveUSD - after*overlapHours
 }
 
-// sideBySide is for how many hours a new node runs before the old one is gone where all go at once: three minutes, of which two are its start.
-const sideBySide = 0.05
+// overlapHours is for how many hours a new node runs before the old one is gone: three minutes, of which two are its
+// start.
+const overlapHours = 0.05
 
-// netEarningsUSD is what a command has earned when its payback time is over, in USD: the saving less what it spends.
+// netEarningsUSD returns what a command has earned when its payback time is over: the saving less what it spends.
 func (pb payback) netEarningsUSD(c Command) float64 {
 	return c.SavesUSD*pb.rules.payback.Hours() - pb.commandCostUSD(c)
 }
 
-// commandCostUSD is what the moves cost, in USD, with the time in which old and new nodes run side by side.
+// commandCostUSD returns what the moves cost, with the time in which old and new nodes run side by side.
 func (pb payback) commandCostUSD(c Command) float64 {
 	usd := pb.evictionCostUSD(c)
 	for _, l := range c.Launches {
-		usd += l.Choice.Price * sideBySide
+		usd += l.Choice.Price * overlapHours
 	}
 	return usd
 }
 
-// evictionCostUSD is what moving the pods alone costs, in USD.
+// evictionCostUSD returns what moving the pods alone costs.
 func (pb payback) evictionCostUSD(c Command) (usd float64) {
 	for _, name := range c.Claims {
 		usd += (pb.byClaim[name].cost - 1) * pb.rules.moveUSD
@@ -58,8 +60,8 @@ func (pb payback) passesThresholds(set []*stateNode, c Command) bool {
 	})
 }
 
-// passesBalanced is the rule of the policy Balanced for each pool that has it: the part of the pool's price that is saved must be at
-// least half of the part of the pool's disruption cost that is spent.
+// passesBalanced applies the rule of the policy Balanced to each pool that has it: the part of the pool's price that is
+// saved must be at least half of the part of the pool's disruption cost that is spent.
 func (pb payback) passesBalanced(set []*stateNode, c Command) bool {
 	const least = 0.5
 	type share struct{ price, moves, allPrice, allMoves float64 }
@@ -92,9 +94,8 @@ func (pb payback) passesBalanced(set []*stateNode, c Command) bool {
 	return true
 }
 
-// writePayback writes on the replacements until when the command has paid for moving the pods, at the rate at which it saves. What old and new
-// nodes cost side by side counts for whether a move pays; it is spent by then, and a longer bond spares no pod a second move that has not paid.
-// The payback time is longer: a command pays within that.
+// writePayback writes on the replacements until when the command has paid for moving the pods, at the rate at which it
+// saves. The cost of running old and new nodes side by side is not part of that: it is spent by then.
 func (pb payback) writePayback(c Command) {
 	paid := time.Duration(pb.evictionCostUSD(c) / c.SavesUSD * float64(time.Hour))
 	for i := range c.Launches {
@@ -102,9 +103,9 @@ func (pb payback) writePayback(c Command) {
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
 			l.Annotations = map[string]string{}
 		}
-		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = pb.now().Add(max(paid, leastSettled)).UTC().Format(time.RFC3339)
+		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = pb.now().Add(max(paid, minRetention)).UTC().Format(time.RFC3339)
 	}
 }
 
-// leastSettled is for how long replacements are left alone at least.
-const leastSettled = 10 * time.Minute
+// minRetention is for how long replacements are left alone at least.
+const minRetention = 10 * time.Minute

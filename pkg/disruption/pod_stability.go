@@ -6,8 +6,8 @@ import (
 	v1 "joiner/pkg/api/v1"
 )
 
-// podEventsApart is how far apart the times of pod events are at least that are written onto a NodeClaim.
-const podEventsApart = 10 * time.Second
+// minPodEventInterval is the least time between pod events that are written onto a NodeClaim.
+const minPodEventInterval = 10 * time.Second
 
 // PodStability says since when the pods of a node are the same.
 type PodStability struct {
@@ -15,16 +15,17 @@ type PodStability struct {
 	Since time.Time `json:"since"` // when they changed last, zero while nobody knows of a change
 }
 
-// StabilityNote is what is to stand on a NodeClaim about how quiet its node is: when a pod last came, ended or began to end there, zero while
-// nobody knows, and whether the consolidateAfter of its pool is over since then.
+// StabilityNote is what a NodeClaim has to say about the pods of its node: when one last came, ended or began to end,
+// zero while nobody knows, and whether the consolidateAfter of its pool is over since then.
 type StabilityNote struct {
 	Claim          string
 	LastPodEvent   time.Time
 	Consolidatable bool
 }
 
-// quietOf is since when the pods of the node are the same: what the pass before saw, else what stands on the claim.
-func quietOf(n *stateNode, m Memory, now time.Time) PodStability {
+// podStabilityOf returns since when the pods of the node are the same: what the pass before saw, else what the claim
+// says.
+func podStabilityOf(n *stateNode, m Memory, now time.Time) PodStability {
 	q := PodStability{Sum: sumPodEvents(n.pods), Since: n.Claim.LastPodEvent}
 	switch old, known := m.Quiet[n.Claim.Name]; {
 	case known && old.Sum != q.Sum:
@@ -38,7 +39,8 @@ func quietOf(n *stateNode, m Memory, now time.Time) PodStability {
 	return q
 }
 
-// quietSince is from when consolidateAfter of the node counts: from the last change of its pods, or from the time it came into service.
+// quietSince returns from when consolidateAfter of the node counts: the last change of its pods, or the time it came
+// into service.
 func (st *State) quietSince(n *stateNode) time.Time {
 	if since := st.quiet[n.Claim.Name].Since; !since.IsZero() {
 		return since
@@ -49,8 +51,8 @@ func (st *State) quietSince(n *stateNode) time.Time {
 	return st.now() // the clock was set back
 }
 
-// changedStability are the NodeClaims on which something else stands, sorted. Nodes of static pools, and of those that consolidate never, never
-// become consolidatable.
+// changedStability returns the NodeClaims that say something else by now, sorted. Nodes of static pools, and of pools
+// that consolidate never, are never consolidatable.
 func (st *State) changedStability() []StabilityNote {
 	var out []StabilityNote
 	for _, n := range st.nodes {
@@ -59,8 +61,8 @@ func (st *State) changedStability() []StabilityNote {
 		}
 		q, have := st.quiet[n.Claim.Name], n.Claim.LastPodEvent
 		s := StabilityNote{Claim: n.Claim.Name, LastPodEvent: have}
-		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !st.isYoung(n)
-		if !q.Since.IsZero() && !q.Since.Before(have.Add(podEventsApart)) {
+		s.Consolidatable = n.pool != nil && !n.pool.Static && !n.pool.Disruption.Never && !st.changedRecently(n)
+		if !q.Since.IsZero() && !q.Since.Before(have.Add(minPodEventInterval)) {
 			s.LastPodEvent = q.Since.UTC().Truncate(time.Second)
 		}
 		if !s.LastPodEvent.Equal(have) || s.Consolidatable != n.Claim.Is(v1.ConditionConsolidatable) {

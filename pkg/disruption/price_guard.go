@@ -17,10 +17,10 @@ import (
 // priceGuard keeps replacements from costing more than they save.
 type priceGuard struct{ *State }
 
-// guardReplacements narrows the replacements so that whatever EC2 gives of what they name, the pods run for less than before. A replacement is
-// bought as chosen, spot or on-demand: falling back to the dearer one would be a loss. It is false where a
-// spot node would be replaced by spot with so few types to choose from that EC2 would take it away soon, or where a minValues of
-// the pool does not hold any more.
+// guardReplacements narrows the replacements so that whatever EC2 gives of what they name, the pods run for less than
+// before. A replacement is bought as chosen, spot or on-demand, because the dearer one would be a loss. It is false
+// where spot would be replaced by spot with so few types to choose from that EC2 would take it away soon, or where a
+// minValues of the pool does not hold any more.
 func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Launch) ([]plan.Launch, bool) {
 	before, after := 0.0, 0.0
 	allSpot := true
@@ -33,7 +33,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 	}
 	if after >= before {
 		for _, n := range set {
-			n.kept = refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"}
+			n.notConsolidated = refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"}
 		}
 		return nil, false
 	}
@@ -49,7 +49,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 		}
 		if !ok || !least.isMet(guard.flexibilityOf(narrow)) {
 			for _, n := range set {
-				n.kept = refusal{IneligibleFlexibility, "too few cheaper instance types could replace it"}
+				n.notConsolidated = refusal{IneligibleFlexibility, "too few cheaper instance types could replace it"}
 			}
 			return nil, false
 		}
@@ -58,16 +58,16 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 	return out, true
 }
 
-// spotFlexibility is from how much EC2 can choose: types, and pools of capacity, which are types in zones.
+// spotFlexibility is how much EC2 can choose from: types, and capacity pools, which are types in zones.
 type spotFlexibility struct{ types, pools int }
 
 func (f spotFlexibility) isMet(by spotFlexibility) bool {
 	return by.types >= f.types && by.pools >= f.pools
 }
 
-// requiredFlexibility is from how much EC2 must be able to choose a spot replacement for spot nodes. For one node by one it is so many types that a
-// chain of ever cheaper likes ends. Where several nodes become fewer or smaller ones there is no such chain, and the
-// original asks for nothing; here a sixth as many pools of capacity are wanted.
+// requiredFlexibility returns how much EC2 must be able to choose from for a spot replacement of spot nodes. For one
+// node by one it is the setting, so that a chain of ever cheaper replacements ends. Where several nodes become fewer or
+// smaller ones there is no such chain; there a sixth as many capacity pools are enough.
 func (guard priceGuard) requiredFlexibility(set []*stateNode, launches []plan.Launch) spotFlexibility {
 	if len(set) == 1 && len(launches) == 1 {
 		return spotFlexibility{types: guard.rules.minSpotInstanceTypes}
@@ -75,10 +75,10 @@ func (guard priceGuard) requiredFlexibility(set []*stateNode, launches []plan.La
 	return spotFlexibility{types: 1, pools: max(1, guard.rules.minSpotInstanceTypes/6)}
 }
 
-// flexibilityOf is from how much EC2 can choose for the launch.
+// flexibilityOf returns how much EC2 can choose from for the launch.
 func (guard priceGuard) flexibilityOf(l plan.Launch) spotFlexibility {
 	f := spotFlexibility{types: len(l.Types)}
-	p, _ := guard.s.PoolOf(l.Pool)
+	p, _ := guard.snapshot.PoolOf(l.Pool)
 	for _, name := range l.Types {
 		t, _ := guard.typeIn(p, name)
 		zones := map[string]bool{}
@@ -92,10 +92,11 @@ func (guard priceGuard) flexibilityOf(l plan.Launch) spotFlexibility {
 	return f
 }
 
-// narrowToCheaper leaves the launch the types that cost less than most USD per hour in every zone that they can come in; where those are not
-// flexible enough or the choice is not among them, in so many of the zones in which the choice costs least as leave most pools of capacity.
+// narrowToCheaper leaves the launch the types that cost less than most USD per hour in every zone that they can come
+// in. Where those are not flexible enough or the choice is not among them, it leaves the cheapest zones of the choice,
+// as many as leave most capacity pools.
 func (guard priceGuard) narrowToCheaper(l plan.Launch, most float64, least spotFlexibility) (plan.Launch, bool) {
-	p, ok := guard.s.PoolOf(l.Pool)
+	p, ok := guard.snapshot.PoolOf(l.Pool)
 	if !ok {
 		return l, false
 	}
@@ -119,7 +120,7 @@ func (guard priceGuard) narrowToCheaper(l plan.Launch, most float64, least spotF
 	return best, guard.keepsMinValues(p, best)
 }
 
-// limitPrice is the launch with what costs less than most, false where the choice does not.
+// limitPrice returns the launch with the types that cost less than most, false where the choice does not.
 func (guard priceGuard) limitPrice(p cluster.Pool, l plan.Launch, req requirements.Set, most float64) (plan.Launch, bool) {
 	types := guard.typesBelow(p, l.Types, req, most)
 	if !slices.Contains(types, l.Choice.Type) {
@@ -130,7 +131,7 @@ func (guard priceGuard) limitPrice(p cluster.Pool, l plan.Launch, req requiremen
 	return l, true
 }
 
-// zonesOf are the zones in which the choice is to be had, the cheapest first.
+// zonesOf returns the zones in which the choice is sold, the cheapest first.
 func (guard priceGuard) zonesOf(p cluster.Pool, l plan.Launch, req requirements.Set) []string {
 	t, _ := guard.typeIn(p, l.Choice.Type)
 	var sold []instancetypes.Offering
@@ -151,7 +152,7 @@ func (guard priceGuard) zonesOf(p cluster.Pool, l plan.Launch, req requirements.
 	return out
 }
 
-// typesBelow are the types of which every offering that the requirements leave costs less than most.
+// typesBelow returns the types of which every offering that the requirements leave costs less than most.
 func (guard priceGuard) typesBelow(p cluster.Pool, types []string, req requirements.Set, most float64) []string {
 	var out []string
 	for _, name := range types {

@@ -24,28 +24,28 @@ type runningCommand struct {
 // progress looks after the commands under way, and keeps what a pass finds out about them.
 type progress struct {
 	*State
-	failures      map[string]CommandFailure    // by NodeClaim
-	building      map[string]bool              // by id: commands under way that go on
-	stalledBefore map[string]time.Time         // by id: since when a command has waited for nothing, as remembered
-	stalled       map[string]time.Time         // the same as found
-	foreseen      func(*runningCommand) string // once asked for: which pod of a command will have no room later either
+	failures           map[string]CommandFailure    // by NodeClaim
+	ongoing            map[string]bool              // by id: commands under way that go on
+	stalledBefore      map[string]time.Time         // by id: since when a command has waited for nothing, as remembered
+	stalled            map[string]time.Time         // the same as found
+	unschedulableLater func(*runningCommand) string // once asked for: which pod of a command will have no room later either
 }
 
 func newProgress(st *State, m Memory) *progress {
-	return &progress{State: st, failures: st.keepFailures(m.Failed), building: map[string]bool{}, stalledBefore: m.InVain, stalled: map[string]time.Time{}}
+	return &progress{State: st, failures: st.keepFailures(m.Failed), ongoing: map[string]bool{}, stalledBefore: m.StalledSince, stalled: map[string]time.Time{}}
 }
 
-// advanceCommands looks after the commands under way: one whose pods all fit on nodes that are ready is finished, one
-// that cannot end well is taken back, the others wait.
+// advanceCommands finishes commands under way whose pods all fit on nodes that are ready and rolls back those that
+// cannot end well. The others wait.
 func (pr *progress) advanceCommands(p *Plan) {
 	for _, n := range pr.nodes {
-		if m, marked := markOf(*n.Claim); marked && !n.Deleting() && pr.aside[n.Claim.Name] != nil {
-			pr.building[m.ID] = true // it waits, and its replacements with it
+		if m, marked := markOf(*n.Claim); marked && !n.Deleting() && pr.faultyClaims[n.Claim.Name] != nil {
+			pr.ongoing[m.ID] = true // it waits, and its replacements with it
 		}
 	}
 	late := pr.podWithoutRoom()
 	for _, r := range pr.underWay() {
-		pr.planted(stageProgress, r.claims)
+		pr.injectFault(faultAtProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
 		e := EndedCommand{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
 		fault := pr.commandFailure(r)
@@ -70,16 +70,17 @@ func (pr *progress) advanceCommands(p *Plan) {
 			if pr.isStaticCommand(e.Claims) {
 				e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
 			}
-			pr.building[r.mark.ID] = true
+			pr.ongoing[r.mark.ID] = true
 			p.Finish = append(p.Finish, e)
 		default:
 			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)
-			pr.building[r.mark.ID] = true
+			pr.ongoing[r.mark.ID] = true
 		}
 	}
 }
 
-// underWay groups marked claims and replacements by command, sorted by the first claim. Claims that are being deleted are past it.
+// underWay returns the commands under way: marked claims and replacements by command, sorted by the first claim. Claims
+// that are being deleted are past it.
 func (st *State) underWay() []*runningCommand {
 	byID := map[string]*runningCommand{}
 	var out []*runningCommand
@@ -88,7 +89,7 @@ func (st *State) underWay() []*runningCommand {
 		if !marked || n.Deleting() {
 			continue
 		}
-		if st.aside[n.Claim.Name] != nil {
+		if st.faultyClaims[n.Claim.Name] != nil {
 			continue // it waits
 		}
 		r := byID[m.ID]
@@ -108,7 +109,7 @@ func (st *State) underWay() []*runningCommand {
 	return out
 }
 
-// commandFailure says why a command cannot end well, or nothing.
+// commandFailure returns why a command cannot end well, or nothing.
 func (pr *progress) commandFailure(r *runningCommand) string {
 	alive := 0
 	for _, n := range r.with {
@@ -146,7 +147,7 @@ func (pr *progress) commandFailure(r *runningCommand) string {
 	return ""
 }
 
-// startingReplacements are the replacements that have an instance and are not ready.
+// startingReplacements returns the replacements that have an instance and are not ready.
 func (r *runningCommand) startingReplacements() (out []string) {
 	for _, n := range r.with {
 		if n.Claim.ProviderID != "" && !n.Deleting() && !n.Initialized() && !n.ReadyForNominated() {
@@ -165,14 +166,15 @@ func isTainted(n *cluster.Node) bool {
 	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
 }
 
-// podWithoutRoom returns a function that says which pod of a command still has no room on a node that is ready, or nothing.
+// podWithoutRoom returns a function that says which pod of a command still has no room on a node that is ready, or
+// nothing.
 func (pr *progress) podWithoutRoom() func(*runningCommand) string {
 	why := pr.podsWithoutRoomNow()
 	ready := map[string]bool{}
-	for _, h := range pr.s.StateNodes() {
+	for _, h := range pr.snapshot.StateNodes() {
 		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.ReadyForNominated()
 	}
-	for _, p := range pr.s.Pods { // one that is still ending may be in the way
+	for _, p := range pr.snapshot.Pods { // one that is still ending may be in the way
 		if p.Terminating() && !p.Terminal() {
 			delete(ready, p.NodeName)
 		}
@@ -199,7 +201,8 @@ func (pr *progress) podWithoutRoom() func(*runningCommand) string {
 	}
 }
 
-// podsToMove are the pods that need room before the command ends. Of static pools the number of nodes matters, and not where pods go.
+// podsToMove returns the pods that need room before the command ends. Of static pools the number of nodes matters, and
+// not where pods go.
 func (r *runningCommand) podsToMove() (out []*cluster.Pod) {
 	for _, n := range r.claims {
 		if !n.inStaticPool() {
@@ -209,7 +212,7 @@ func (r *runningCommand) podsToMove() (out []*cluster.Pod) {
 	return out
 }
 
-// podsWithoutRoomNow says, by pod, why it has no place on a node that exists or is on its way.
+// podsWithoutRoomNow returns, by pod, why it has no place on a node that exists or is on its way.
 func (pr *progress) podsWithoutRoomNow() map[string]string {
 	why := map[string]string{}
 	for _, u := range pr.base.Unplaced {
@@ -223,10 +226,11 @@ func (pr *progress) podsWithoutRoomNow() map[string]string {
 	return why
 }
 
-// markDependentPods gives a reason to those pods of left that have room only once others run where the plan has them, on nodes that are not ready.
+// markDependentPods gives a reason to those pods of left that have room only once others run where the plan has them,
+// on nodes that are not ready.
 func (pr *progress) markDependentPods(why map[string]string, left map[string]bool) {
 	var later, lean []cluster.Pod
-	for _, p := range pr.s.Pods {
+	for _, p := range pr.snapshot.Pods {
 		switch {
 		case why[p.Key()] != "":
 			later = append(later, p)
@@ -235,15 +239,15 @@ func (pr *progress) markDependentPods(why map[string]string, left map[string]boo
 		}
 	}
 	for _, p := range lean {
-		if i := slices.IndexFunc(later, func(other cluster.Pod) bool { return topology.DependsOn(p, other, pr.s.Namespaces) }); i >= 0 {
+		if i := slices.IndexFunc(later, func(other cluster.Pod) bool { return topology.DependsOn(p, other, pr.snapshot.Namespaces) }); i >= 0 {
 			why[p.Key()] = fmt.Sprintf("pod %s has room elsewhere once another has: %s", p.Key(), why[later[i].Key()])
 		}
 	}
 }
 
-// unschedulableOfCommands are the pods of commands under way that the scheduler would leave without a place on the nodes that are ready, were the
-// nodes they run on gone. Pods that wait take their places before. Those that may not be on the new node that was made for them any more are
-// given a reason.
+// unschedulableOfCommands returns the pods of commands under way that the scheduler would leave without a place on the
+// nodes that are ready, were the nodes they run on gone. Pods that wait take their places before. Pods that may not be
+// on the new node any more that was made for them are given a reason.
 func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[string]string) map[string]bool {
 	out := map[string]bool{}
 	all := pr.underWay()
@@ -251,11 +255,11 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 		return out
 	}
 	unready := map[string]bool{}
-	for _, h := range pr.s.StateNodes() {
+	for _, h := range pr.snapshot.StateNodes() {
 		unready[h.Name()] = !ready[h.Name()]
 	}
 	planned := pr.base.NodeByPod()
-	b := simulator.New(pr.s, unready)
+	b := simulator.New(pr.snapshot, unready)
 	var moving []*cluster.Pod
 	made := map[string]bool{}
 	for _, r := range all {
@@ -269,8 +273,8 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 	for _, p := range moving {
 		mine[p.Key()] = true
 	}
-	for i := range pr.s.Pods {
-		p := &pr.s.Pods[i]
+	for i := range pr.snapshot.Pods {
+		p := &pr.snapshot.Pods[i]
 		if to := planned[p.Key()]; p.NodeName != to && !mine[p.Key()] {
 			b.Place(p, to)
 		}
@@ -287,14 +291,14 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 	return out
 }
 
-// heldFor are the nodes that are held for some of the pods.
+// heldFor returns the nodes that are held for some of the pods.
 func (pr *progress) heldFor(b *simulator.Simulator, pods map[string]bool) (out []simulator.NominatedNode) {
-	for _, h := range pr.s.StateNodes() {
+	for _, h := range pr.snapshot.StateNodes() {
 		x := b.Node(h.Name())
 		if x == nil || !h.AwaitsNominated() {
 			continue
 		}
-		mine := slices.DeleteFunc(pr.podsBy(binpack.NomineesOf(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
+		mine := slices.DeleteFunc(pr.podsByKeys(binpack.NomineesOf(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
 		out = append(out, simulator.NominatedNode{At: x, Pods: mine})
 	}
 	return out

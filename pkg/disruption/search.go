@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// air is how much more new nodes cost than the least that the pods on them could.
-	air = 1.03
-	// likely is the part of what a set promises that it may well earn, and fewAsked how many questions do not reckon with that: after so
-	// many a search that has found something goes on only for sets of which that part is more.
-	likely, fewAsked = 0.7, 6
-	// leastPart is the part of what all nodes cost that a set must promise to save. Without it two thirds of what 500 nodes took until they
+	// costMargin is how much more new nodes cost than the least that the pods on them could.
+	costMargin = 1.03
+	// likelyShare is the part of what a set promises that it may well earn, and minAsked how many questions
+	// are asked regardless: after these a search that has found something goes on only for sets of which that part is more.
+	likelyShare, minAsked = 0.7, 6
+	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what 500 nodes took until they
 	// were at rest went into the last two thousandths of their price.
-	leastPart = 0.0005
-	// fewMissed is how many sets of about one size must have fallen short of what they promised for those to be left alone that promise
+	minSavingsShare = 0.0005
+	// minMissed is how many sets of about one size must have fallen short of what they promised for those to be left alone that promise
 	// less than any of them fell short by. Without it most questions about large clusters that are nearly at rest were about such sets.
-	// Sets of less than fewNodes fall short by chance, and are quickly asked about.
-	fewMissed, fewNodes = 2, 8
-	// mostAsked is how many sets are remembered that were asked about in vain.
-	mostAsked = 1024
+	// Sets of less than minMissedNodes fall short by chance, and are quickly asked about.
+	minMissed, minMissedNodes = 2, 8
+	// maxRemembered is how many sets are remembered that were answered with no.
+	maxRemembered = 1024
 )
 
-// candidateSet is a set of nodes that may be worth a question.
+// candidateSet is a set of nodes that may be worth an evaluation.
 type candidateSet struct {
 	set  []*stateNode
 	usd  float64 // what it promises to earn
@@ -45,95 +45,95 @@ type setSearch struct {
 	consolidation consolidation
 	budget        *Budget
 	all           []*stateNode // candidates
-	no            map[uint64]bool
+	refused       map[uint64]bool
 	later         map[uint64]bool
 	missed        []Shortfall  // by the number of binary digits of their size
-	least         float64      // what a set must promise to earn
-	looks         int          // how many nodes may be looked at to put together sets further down
-	more          bool         // not all was asked
+	minEarnings   float64      // what a set must promise to earn
+	maxLooks      int          // how many nodes may be looked at to put together sets further down
+	unfinished    bool         // not all was asked
 	asked         int          // sets
 	rest          []*stateNode // of the set asked about last, if it is to be followed up in the next pass
 	best          Command
 	found         bool
 }
 
-// findCheaper finds nodes whose pods can run for less ( what the in-cluster original does: prefixes of one order
-// up to 100 nodes, one replacement at most). Sets of nodes that promise something are put together by playing the scheduler, which is
-// cheap, and the packer is asked about few of them, those that promise most first: what can go without replacement and those that waste
-// most; where that comes to nothing sets further down; and then single nodes. What was answered with no is not asked again while nothing
-// has changed that the answer depends on, and a search that ran out of questions goes on in the next pass.
+// findCheaper returns the command that makes pods run for less, if the search finds one. Sets of nodes are put together
+// with the simulator, which is cheap, and the packer is asked about few of them, those that promise most first: what
+// can go without replacement and the nodes that waste most, then sets further down, then single nodes. A set that was
+// answered with no is not asked about again while nothing has changed that the answer depends on, and a search that ran
+// out of questions goes on in the next pass.
 func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 	if ps.rules.steps == 0 {
 		return Command{}, false
 	}
 	all := ps.consolidationCandidates()
 	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool { return ps.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) > 0 }) {
-		ps.budget.Limit(all, v1.DisruptionUnderutilized)
+		ps.budget.limit(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
-	if ps.eval.world = ps.digestInputs(all); m.Asked.World != ps.eval.world {
-		m.Asked = SearchState{World: ps.eval.world, Later: mergeLists(m.Asked.Later, m.Asked.Sets)}
+	if ps.eval.inputs = ps.digestInputs(all); m.Search.World != ps.eval.inputs {
+		m.Search = SearchState{World: ps.eval.inputs, Later: mergeLists(m.Search.Later, m.Search.Sets)}
 	}
-	if m.Asked.Done {
-		ps.candidates.recallReasons(all, m.Asked.Kept)
+	if m.Search.Done {
+		ps.candidates.recallReasons(all, m.Search.Kept)
 		return Command{}, false
 	}
 	ps.eval.sortByWaste(all)
-	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, no: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Asked.Missed), looks: ps.rules.steps * stepLooks, least: ps.totalPrice() * leastPart * ps.rules.payback.Hours()}
-	for _, id := range m.Asked.Sets {
-		s.no[id] = true
+	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, refused: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Search.Missed), maxLooks: ps.rules.steps * looksPerQuestion, minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
+	for _, id := range m.Search.Sets {
+		s.refused[id] = true
 	}
-	for _, id := range m.Asked.Later {
+	for _, id := range m.Search.Later {
 		s.later[id] = true
 	}
-	s.resumeSet(m.Asked.Rest)
-	for _, ask := range []func(){func() { s.evaluateSets(s.firstSets()) }, func() { s.askWindows(&m.Asked.Window) }, func() { s.evaluateSets(s.singleNodeSets()) }} {
-		if !s.more {
+	s.resumeSet(m.Search.Rest)
+	for _, ask := range []func(){func() { s.evaluateSets(s.firstSets()) }, func() { s.askWindows(&m.Search.Window) }, func() { s.evaluateSets(s.singleNodeSets()) }} {
+		if !s.unfinished {
 			ask()
 		}
 		if s.found {
-			m.Asked = SearchState{}
+			m.Search = SearchState{}
 			return s.best, true
 		}
 	}
-	m.Asked.Rest = namesOf(s.rest)
-	if m.Asked.Done = !s.more; m.Asked.Done {
-		m.Asked.Sets, m.Asked.Later, m.Asked.Missed, m.Asked.Window, m.Asked.Kept = nil, nil, nil, SearchWindow{}, ps.candidates.rememberedReasons(all)
+	m.Search.Rest = namesOf(s.rest)
+	if m.Search.Done = !s.unfinished; m.Search.Done {
+		m.Search.Sets, m.Search.Later, m.Search.Missed, m.Search.Window, m.Search.Kept = nil, nil, nil, SearchWindow{}, ps.candidates.rememberedReasons(all)
 	} else {
-		m.Asked.Missed, m.Asked.Sets = s.missed, mergeLists(slices.Collect(maps.Keys(s.no)), nil)
+		m.Search.Missed, m.Search.Sets = s.missed, mergeLists(slices.Collect(maps.Keys(s.refused)), nil)
 	}
 	return Command{}, false
 }
 
-// mergeLists is both lists in one, sorted, and not too long.
+// mergeLists returns both lists in one, sorted, and not longer than maxRemembered.
 func mergeLists(a, b []uint64) []uint64 {
 	out := slices.Concat(a, b)
 	slices.Sort(out)
 	out = slices.Compact(out)
-	return out[:min(len(out), mostAsked)]
+	return out[:min(len(out), maxRemembered)]
 }
 
-// evaluateSets puts the questions, those first that promise most, as long as one may be better than what was found.
-func (s *setSearch) evaluateSets(ideas []candidateSet) {
+// evaluateSets evaluates the sets, those first that promise most, as long as one may be better than what was found.
+func (s *setSearch) evaluateSets(sets []candidateSet) {
 	rank := func(x candidateSet) int {
 		if s.later[x.id] {
 			return 1
 		}
 		return 0
 	}
-	for i := range ideas {
-		ideas[i].id = digestOf(ideas[i].set)
+	for i := range sets {
+		sets[i].id = digestOf(sets[i].set)
 	}
-	slices.SortStableFunc(ideas, func(a, b candidateSet) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
-	for _, x := range ideas {
+	slices.SortStableFunc(sets, func(a, b candidateSet) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
+	for _, x := range sets {
 		switch {
-		case x.usd < s.least || s.no[x.id] || s.fallsShort(x) || s.found && x.usd*s.successShare() <= s.eval.payback.netEarningsUSD(s.best):
+		case x.usd < s.minEarnings || s.refused[x.id] || s.fallsShort(x) || s.found && x.usd*s.successShare() <= s.eval.payback.netEarningsUSD(s.best):
 			continue
 		case !s.mayEvaluate(x):
-			s.more = true
+			s.unfinished = true
 			return
 		}
-		s.no[x.id] = true
+		s.refused[x.id] = true
 		if s.evaluateOne(x, false); len(s.rest) > 0 {
 			return
 		}
@@ -145,30 +145,30 @@ func (s *setSearch) evaluateOne(x candidateSet, patient bool) {
 	s.asked++
 	got := s.consolidation.evaluateSet(x.set, patient)
 	if s.rest = got.rest; len(s.rest) > 0 {
-		s.more = true
+		s.unfinished = true
 	}
-	s.noteShortfall(x, got.earnsUSD)
+	s.recordShortfall(x, got.earnsUSD)
 	if got.ok && (!s.found || s.eval.payback.netEarningsUSD(got.Command) > s.eval.payback.netEarningsUSD(s.best)) {
 		s.best, s.found = got.Command, true
 	}
 }
 
-// successShare is the part of its promise for which a set is asked about.
+// successShare returns the part of its estimate for which a set is asked about.
 func (s *setSearch) successShare() float64 {
-	if s.eval.meter.asked < fewAsked {
+	if s.eval.meter.asked < minAsked {
 		return 1
 	}
-	return likely
+	return likelyShare
 }
 
-// fallsShort reports whether sets of about that size have fallen short by more than the set promises.
+// fallsShort reports whether sets of about that size have earned less than estimated by more than the set promises.
 func (s *setSearch) fallsShort(x candidateSet) bool {
 	i := bits.Len(uint(len(x.set)))
-	return len(x.set) >= fewNodes && i < len(s.missed) && s.missed[i].Sets >= fewMissed && x.usd < s.missed[i].Least
+	return len(x.set) >= minMissedNodes && i < len(s.missed) && s.missed[i].Sets >= minMissed && x.usd < s.missed[i].Least
 }
 
-// noteShortfall notes by how much a set that was asked about fell short of its promise, if the packer said what it would earn.
-func (s *setSearch) noteShortfall(x candidateSet, earns float64) {
+// recordShortfall records by how much a set earns less than was estimated, if the packer said what it earns.
+func (s *setSearch) recordShortfall(x candidateSet, earns float64) {
 	if math.IsInf(x.usd, 1) || math.IsNaN(earns) {
 		return
 	}
@@ -183,7 +183,7 @@ func (s *setSearch) noteShortfall(x candidateSet, earns float64) {
 	m.Sets++
 }
 
-// totalPrice is what all nodes cost, USD per hour.
+// totalPrice returns what all nodes cost, USD per hour.
 func (st *State) totalPrice() (usd float64) {
 	for _, n := range st.nodes {
 		usd += n.price
@@ -200,16 +200,17 @@ func digestOf(set []*stateNode) uint64 {
 	return h.Sum64()
 }
 
-// firstSets is what can go without replacement, and the nodes that waste most.
+// firstSets returns what can go without replacement, and the nodes that waste most.
 func (s *setSearch) firstSets() []candidateSet {
-	out := s.halveSet(s.budget.Limit(s.all, v1.DisruptionUnderutilized))
+	out := s.halveSet(s.budget.limit(s.all, v1.DisruptionUnderutilized))
 	if set := s.greedySet(s.all, false); len(set) > 0 {
 		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.of(podsOf(set), 0)}) // answered without the packer
 	}
 	return out
 }
 
-// halveSet are the set, its better half, and so on, as far as they promise something and are not more than two passes may do.
+// halveSet returns the set, its better half, and so on, as far as they promise something and are not more work than two
+// passes may do.
 func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	for size := len(set); size > 1; size /= 2 {
 		usd, left := s.eval.simulateSavings(set[:size])
@@ -220,35 +221,37 @@ func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	return out
 }
 
-// singleNodeSets are the nodes that promise to earn something when they alone go.
+// singleNodeSets returns the nodes that promise to earn something when they alone go, and records on the others why
+// they do not.
 func (s *setSearch) singleNodeSets() (out []candidateSet) {
 	for _, n := range s.all {
-		if len(s.budget.Limit([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
+		if len(s.budget.limit([]*stateNode{n}, v1.DisruptionUnderutilized)) == 0 {
 			continue
 		}
 		usd, left := s.eval.simulateSavings([]*stateNode{n})
-		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return s.eval.minCost(s.eval.newPlacedSimulator(), p) >= beyond })
+		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return s.eval.minCost(s.eval.consolidationSimulator(), p) >= noOffering })
 		switch {
-		case usd > 0 && usd < s.least:
-			n.kept = cmp.Or(n.kept, refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
+		case usd > 0 && usd < s.minEarnings:
+			n.notConsolidated = cmp.Or(n.notConsolidated, refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
 			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd, work: s.eval.meter.of(len(n.moving), len(left))})
 		case i >= 0:
-			n.kept = cmp.Or(n.kept, refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
+			n.notConsolidated = cmp.Or(n.notConsolidated, refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
 		default:
-			n.kept = cmp.Or(n.kept, refusal{IneligiblePayback, "what its pods need costs as much as it does, or nearly so"})
+			n.notConsolidated = cmp.Or(n.notConsolidated, refusal{IneligiblePayback, "what its pods need costs as much as it does, or nearly so"})
 		}
 	}
 	return out
 }
 
-// greedySet puts together the nodes that earn something when they go, those first that earn most for each pod moved, within the
-// budgets. Pods without room elsewhere cost what the best nodes cost for them; unless that is wanted their nodes stay.
+// greedySet puts together the nodes that earn something when they go, those first that earn most for each pod moved,
+// within the budgets. With replace, pods without room elsewhere cost what the best nodes cost for them; else the nodes
+// of such pods stay.
 func (s *setSearch) greedySet(all []*stateNode, replace bool) []*stateNode {
-	b := s.eval.newPlacedSimulator()
+	b := s.eval.consolidationSimulator()
 	defer b.UndoTo(b.Mark())
 	used := map[string]int{}
-	worth := map[*stateNode]float64{}
+	earnings := map[*stateNode]float64{}
 	var out []*stateNode
 	for _, n := range all {
 		x := b.Node(n.Node.Name)
@@ -256,7 +259,7 @@ func (s *setSearch) greedySet(all []*stateNode, replace bool) []*stateNode {
 			continue // pods would move twice
 		}
 		if used[n.pool.Name] >= s.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) {
-			n.kept = cmp.Or(n.kept, budgetRefusal(v1.DisruptionUnderutilized))
+			n.notConsolidated = cmp.Or(n.notConsolidated, budgetRefusal(v1.DisruptionUnderutilized))
 			continue
 		}
 		before := b.Mark()
@@ -271,11 +274,11 @@ func (s *setSearch) greedySet(all []*stateNode, replace bool) []*stateNode {
 			continue
 		}
 		used[n.pool.Name]++
-		worth[n] = earns
+		earnings[n] = earns
 		out = append(out, n)
 	}
 	slices.SortStableFunc(out, func(a, b *stateNode) int {
-		return cmp.Or(cmp.Compare(worth[b]/b.cost, worth[a]/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
+		return cmp.Or(cmp.Compare(earnings[b]/b.cost, earnings[a]/a.cost), strings.Compare(a.Claim.Name, b.Claim.Name))
 	})
 	return out
 }

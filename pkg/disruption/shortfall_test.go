@@ -9,13 +9,13 @@ import (
 func TestWhatOthersMissedByIsReckonedWith(t *testing.T) {
 	s := &setSearch{}
 	of := func(size int, usd float64) candidateSet { return candidateSet{set: make([]*stateNode, size), usd: usd} }
-	s.noteShortfall(of(12, math.Inf(1)), 1)
-	s.noteShortfall(of(12, 2), math.NaN())
-	s.noteShortfall(of(10, 1.0), -0.5) // by 1.5
+	s.recordShortfall(of(12, math.Inf(1)), 1)
+	s.recordShortfall(of(12, 2), math.NaN())
+	s.recordShortfall(of(10, 1.0), -0.5) // by 1.5
 	if s.fallsShort(of(12, 0.1)) {
 		t.Error("one set is enough to leave others alone")
 	}
-	s.noteShortfall(of(15, 0.9), -0.1) // by 1.0
+	s.recordShortfall(of(15, 0.9), -0.1) // by 1.0
 	for _, x := range []struct {
 		size int
 		usd  float64
@@ -25,8 +25,8 @@ func TestWhatOthersMissedByIsReckonedWith(t *testing.T) {
 			t.Errorf("%d nodes that promise %v USD are left alone: %t, want %t", x.size, x.usd, got, x.want)
 		}
 	}
-	s.noteShortfall(of(7, 1), 0)
-	s.noteShortfall(of(7, 1), 0)
+	s.recordShortfall(of(7, 1), 0)
+	s.recordShortfall(of(7, 1), 0)
 	if s.fallsShort(of(7, 0.5)) {
 		t.Error("few nodes are left alone, of which others are no measure")
 	}

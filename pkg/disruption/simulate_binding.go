@@ -14,10 +14,10 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// simulatedNode is the node that a launch will be if it gets its choice.
+// simulatedNode returns the node that a launch will be if it gets its choice.
 func (st *State) simulatedNode(l plan.Launch, name string) *simulator.Node {
 	all := map[string]string{v1.LabelNodePool: l.Pool}
-	p, _ := st.s.PoolOf(l.Pool)
+	p, _ := st.snapshot.PoolOf(l.Pool)
 	t, _ := st.typeIn(p, l.Choice.Type)
 	for _, labels := range []map[string]string{t.Requirements.Labels(), l.Labels, {
 		corev1.LabelTopologyZone: l.Choice.Zone, v1.LabelCapacityType: l.Choice.CapacityType, corev1.LabelInstanceTypeStable: l.Choice.Type,
@@ -25,25 +25,25 @@ func (st *State) simulatedNode(l plan.Launch, name string) *simulator.Node {
 		maps.Copy(all, labels)
 	}
 	kept := l.Requests // of its pods and daemons
-	for _, p := range st.podsBy(l.Pods) {
+	for _, p := range st.podsByKeys(l.Pods) {
 		kept = kept.Sub(p.Need)
 	}
 	return simulator.NewNode(name, all, l.Taints, t.Allocatable, t.Allocatable.Sub(kept.Max(resources.List{})))
 }
 
-// podOf is the pod of that key, nil when there is none.
+// podOf returns the pod of that key, nil when there is none.
 func (st *State) podOf(key string) *cluster.Pod {
 	if st.podBy == nil {
-		st.podBy = make(map[string]*cluster.Pod, len(st.s.Pods))
-		for i := range st.s.Pods {
-			st.podBy[st.s.Pods[i].Key()] = &st.s.Pods[i]
+		st.podBy = make(map[string]*cluster.Pod, len(st.snapshot.Pods))
+		for i := range st.snapshot.Pods {
+			st.podBy[st.snapshot.Pods[i].Key()] = &st.snapshot.Pods[i]
 		}
 	}
 	return st.podBy[key]
 }
 
-// podsBy are the pods of those keys that there are.
-func (st *State) podsBy(keys []string) (out []*cluster.Pod) {
+// podsByKeys returns the pods of those keys that there are.
+func (st *State) podsByKeys(keys []string) (out []*cluster.Pod) {
 	for _, key := range keys {
 		if p := st.podOf(key); p != nil {
 			out = append(out, p)
@@ -52,11 +52,11 @@ func (st *State) podsBy(keys []string) (out []*cluster.Pod) {
 	return out
 }
 
-// withOverflowNodes adds to the launches of a plan about a set of nodes what pods will need that the scheduler leaves without a place. It is false
-// when that does not end, or costs more than spare, USD per hour.
+// withOverflowNodes adds to the launches of a plan about the nodes what pods will need that the scheduler would leave
+// unschedulable. It is false when that does not end, or costs more than spare, USD per hour.
 func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan, spare float64) ([]plan.Launch, bool) {
 	const most = 3
-	b := ev.boardOf(from)
+	b := ev.simulatorOf(from)
 	defer b.UndoTo(b.Mark())
 	moving := ev.removeNodes(b, set)
 	planned := p.NodeByPod()
@@ -73,7 +73,7 @@ func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.
 		if len(left) == 0 {
 			return launches, true
 		}
-		if ev.minCosts(b, left) > spare*air {
+		if ev.minCosts(b, left) > spare*costMargin {
 			return nil, false
 		}
 		more = ev.launchesFor(left, set, launches)
@@ -85,8 +85,8 @@ func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.
 	return nil, false
 }
 
-// launchesFor are the launches that the pods need when no node there is takes them, and none that is launched besides: those have their part of
-// limits, reservations and commitments.
+// launchesFor returns the launches that the pods need when no node takes them, existing or launched besides. What is
+// launched besides has its part of limits, reservations and commitments.
 func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) []plan.Launch {
 	d := newDigest()
 	d.addText("alone")
@@ -98,7 +98,7 @@ func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides 
 		d.addText(l.Pool, l.Choice.String())
 		d.addText(l.Pods...)
 	}
-	p := ev.resolveOfferings().CachedPlan(ev.world, uint64(d), func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
+	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d), func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
 	ev.meter.count(len(pods), p)
 	if len(p.Unplaced) > 0 {
 		return nil
@@ -106,13 +106,14 @@ func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides 
 	return p.Launches
 }
 
-// isolatePods is the snapshot without the nodes of the set in which these pods wait, no others do, and nothing that is there has room.
+// isolatePods returns the snapshot without the nodes of the set in which these pods wait, no others do, and no existing
+// node has room.
 func (ev *Evaluator) isolatePods(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) cluster.Snapshot {
 	out := ev.departingNodes()
 	for _, n := range set {
 		out[n.Node.Name] = true
 	}
-	s := ev.questionWithout(ev.saving.s, out, false)
+	s := ev.withoutNodesOnce(ev.consolidationBaseline.snapshot, out, false)
 	homeless := map[string]bool{}
 	for _, p := range pods {
 		homeless[p.Key()] = true
@@ -137,9 +138,9 @@ func (ev *Evaluator) isolatePods(pods []*cluster.Pod, set []*stateNode, besides 
 	return s
 }
 
-// claimOf is a launch as its claim will be, with room for pods or without.
+// claimOf returns the NodeClaim that a launch will be, with room for pods or without.
 func (st *State) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
-	p, _ := st.s.PoolOf(l.Pool)
+	p, _ := st.snapshot.PoolOf(l.Pool)
 	t, _ := st.typeIn(p, l.Choice.Type)
 	c := cluster.Claim{Name: name, ProviderID: name, Pool: l.Pool, Class: p.Class, Labels: st.simulatedNode(l, name).Labels(), Capacity: t.Capacity, Allocatable: noAllocatable()}
 	if room {
@@ -148,7 +149,7 @@ func (st *State) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
 	return c
 }
 
-// removeNodes takes the nodes away and returns the pods that have to move, sorted.
+// removeNodes takes the nodes away from the simulator and returns the pods that have to move, sorted.
 func (ev *Evaluator) removeNodes(b *simulator.Simulator, set []*stateNode) []*cluster.Pod {
 	for _, n := range set {
 		b.RemoveNode(n.Name(), n.moving)

@@ -9,21 +9,22 @@ import (
 	"joiner/pkg/model/topology"
 )
 
-// inVainFor is how long it must have been certain that a command waits for nothing before it is taken back. What cannot be foreseen has
-// come by then as a rule: a pod that a controller is about to remove has gone, and one that it makes runs. A false alarm costs what was launched
-// and has the nodes left alone for a while; it moves no pod.
-const inVainFor = 2 * time.Minute
+// stalledFor is how long a command must have been found stalled before it is rolled back. What cannot be predicted has
+// come by then as a rule: a pod that a controller is about to remove has gone, and one that it makes runs. A false
+// alarm costs what was launched and has the nodes left alone for a while; it moves no pod.
+const stalledFor = 2 * time.Minute
 
-// isStalled says why a command that waits for room is taken back before its time is up, or nothing: its replacements are ready, and one of its
-// pods has no room even when all that is ending has ended and all that is on its way has come.
+// isStalled returns why a command that waits for room is rolled back before its time is up, or nothing: its
+// replacements are ready, and one of its pods has no room even when all that is ending has ended and all that is on its
+// way has come.
 func (pr *progress) isStalled(r *runningCommand) string {
 	if slices.ContainsFunc(r.with, func(n *stateNode) bool { return !n.Initialized() && !n.ReadyForNominated() }) {
 		return ""
 	}
-	if pr.foreseen == nil {
-		pr.foreseen = pr.predictUnschedulable()
+	if pr.unschedulableLater == nil {
+		pr.unschedulableLater = pr.predictUnschedulable()
 	}
-	why := pr.foreseen(r)
+	why := pr.unschedulableLater(r)
 	if why == "" {
 		return ""
 	}
@@ -32,7 +33,7 @@ func (pr *progress) isStalled(r *runningCommand) string {
 		since = pr.now()
 	}
 	pr.stalled[r.mark.ID] = since
-	if pr.now().Before(since.Add(inVainFor)) {
+	if pr.now().Before(since.Add(stalledFor)) {
 		return ""
 	}
 	return "waiting longer is in vain: " + why
@@ -44,18 +45,18 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 	why := w.podsWithoutRoomNow()
 	ready := map[string]bool{}
 	leaving := map[string]bool{}
-	for _, h := range w.s.StateNodes() {
+	for _, h := range w.snapshot.StateNodes() {
 		ready[h.Name()], leaving[h.Name()] = true, h.Deleting()
 	}
 	left := w.unschedulableOfCommands(ready, why)
 	var coming []cluster.Pod
-	for _, p := range w.s.Pods {
+	for _, p := range w.snapshot.Pods {
 		if p.Active() && !p.Virtual && (p.NodeName == "" || leaving[p.NodeName]) {
 			coming = append(coming, p)
 		}
 	}
 	leans := func(p *cluster.Pod) bool {
-		return slices.ContainsFunc(coming, func(other cluster.Pod) bool { return topology.DependsOn(*p, other, w.s.Namespaces) })
+		return slices.ContainsFunc(coming, func(other cluster.Pod) bool { return topology.DependsOn(*p, other, w.snapshot.Namespaces) })
 	}
 	return func(r *runningCommand) string {
 		for _, p := range r.podsToMove() {
@@ -67,13 +68,13 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 	}
 }
 
-// afterPendingChanges is the state once all that is ending has ended and nodes that are not ready are.
+// afterPendingChanges returns the state once all that is ending has ended and nodes that are not ready are.
 func (pr *progress) afterPendingChanges() *progress {
 	w := *pr.State
-	w.s.Pods = slices.DeleteFunc(slices.Clone(pr.s.Pods), func(p cluster.Pod) bool { return p.Terminating() && !p.Terminal() })
-	w.s.Nodes = slices.Clone(pr.s.Nodes)
-	for i := range w.s.Nodes {
-		n := &w.s.Nodes[i]
+	w.snapshot.Pods = slices.DeleteFunc(slices.Clone(pr.snapshot.Pods), func(p cluster.Pod) bool { return p.Terminating() && !p.Terminal() })
+	w.snapshot.Nodes = slices.Clone(pr.snapshot.Nodes)
+	for i := range w.snapshot.Nodes {
+		n := &w.snapshot.Nodes[i]
 		n.Ready, n.Taints = true, slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.Ephemeral)
 	}
 	w.base = pr.planSnapshot(w.withNewReplacements())

@@ -63,11 +63,16 @@ type stateNode struct {
 	empty  bool    // nothing on it needs room elsewhere
 	waste  float64 // price less what its pods cost at least on new nodes
 
-	taken   bool    // a command or proposal has it
-	barred  refusal // why it may not go gracefully; the zero value lets it go
-	barredE refusal // why it may not go although it drifted
-	kept    refusal // why it is not consolidated, found on the way
-	drift   refusal // why it stays although it drifted and may go
+	verdict
+}
+
+// verdict is what a pass finds and decides about a node: with its Budget all that changes in a pass.
+type verdict struct {
+	taken           bool    // a command or proposal of this pass has it
+	blocked         refusal // why it may not go gracefully; the zero value lets it go
+	driftBlocked    refusal // why it may not go although it drifted
+	notConsolidated refusal // why it is not consolidated, found on the way
+	notReplaced     refusal // why it stays although it drifted and may go
 }
 
 // refusal is a reason why a node stays.
@@ -78,45 +83,45 @@ type refusal struct {
 
 // State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes once it is made.
 type State struct {
-	s         cluster.Snapshot
-	rules     disruptionRules
-	types     func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
-	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
-	restock   func() *binpack.WhatIf
-	stock     *binpack.WhatIf // of restock, once asked for
-	base      plan.Plan       // where pods go as it is
-	nodes     []*stateNode    // ours, sorted by claim
-	byClaim   map[string]*stateNode
-	podBy     map[string]*cluster.Pod   // by key, once asked for
-	quiet     map[string]PodStability   // by NodeClaim
-	paid      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
-	room      map[string]int64          // what they have left, by their ids
-	aside     map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
-	asidePool map[string]*cluster.Aside // by NodePool: those about which they do
-	virtual   map[string]bool           // by key: pods that stand for room to be kept free
-	keeps     map[string]bool           // by node: it has such room
+	snapshot        cluster.Snapshot
+	rules           disruptionRules
+	types           func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
+	typeIn          func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
+	resolve         func() *binpack.WhatIf
+	offerings       *binpack.WhatIf // of restock, once asked for
+	base            plan.Plan       // where pods go as it is
+	nodes           []*stateNode    // ours, sorted by claim
+	byClaim         map[string]*stateNode
+	podBy           map[string]*cluster.Pod   // by key, once asked for
+	quiet           map[string]PodStability   // by NodeClaim
+	paidShares      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
+	commitmentsLeft map[string]int64          // what they have left, by their ids
+	faultyClaims    map[string]*cluster.Aside // by NodeClaim: those about whose disruption decisions fail
+	faultyPools     map[string]*cluster.Aside // by NodePool: those about which they do
+	virtual         map[string]bool           // by key: pods that stand for room to be kept free
+	keepsRoom       map[string]bool           // by node: it has such room
 }
 
-func (st *State) now() time.Time { return st.s.Now }
+func (st *State) now() time.Time { return st.snapshot.Now }
 
 // newState reads the snapshot. d, if there is one, holds what earlier passes found out about what is sold.
 func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *State {
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
-	st := &State{s: s, rules: m.Late.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells),
-		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{}, keeps: map[string]bool{},
-		aside: map[string]*cluster.Aside{}, asidePool: map[string]*cluster.Aside{}}
+	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells),
+		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{}, keepsRoom: map[string]bool{},
+		faultyClaims: map[string]*cluster.Aside{}, faultyPools: map[string]*cluster.Aside{}}
 	for i, a := range s.Aside {
 		if a.Kind == cluster.ClaimPart {
-			st.aside[a.Name] = &s.Aside[i]
+			st.faultyClaims[a.Name] = &s.Aside[i]
 		} else {
-			st.asidePool[a.Name] = &s.Aside[i]
+			st.faultyPools[a.Name] = &s.Aside[i]
 		}
 	}
 	st.typeIn = overlays.FindType(st.types)
-	st.paid, st.room = s.AllotCommitments()
+	st.paidShares, st.commitmentsLeft = s.AllotCommitments()
 	st.indexNodes()
-	st.restock = func() *binpack.WhatIf { return d.WhatIf(s, sells) }
+	st.resolve = func() *binpack.WhatIf { return d.WhatIf(s, sells) }
 	if st.hasWork() {
 		st.base = st.planSnapshot(st.withNewReplacements())
 	}
@@ -124,7 +129,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 		st.priceNode(n, m)
 	}
 	for _, x := range st.base.Existing {
-		st.keeps[x.Node] = st.keeps[x.Node] || st.virtual[x.Pod]
+		st.keepsRoom[x.Node] = st.keepsRoom[x.Node] || st.virtual[x.Pod]
 	}
 	return st
 }
@@ -132,8 +137,8 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 // indexNodes finds our nodes and the pods on them.
 func (st *State) indexNodes() {
 	on := map[string][]cluster.Pod{}
-	for i := range st.s.Pods {
-		p := &st.s.Pods[i]
+	for i := range st.snapshot.Pods {
+		p := &st.snapshot.Pods[i]
 		if p.Virtual && st.virtual != nil {
 			st.virtual[p.Key()] = true
 		}
@@ -141,7 +146,7 @@ func (st *State) indexNodes() {
 			on[p.NodeName] = append(on[p.NodeName], *p)
 		}
 	}
-	for _, h := range st.s.StateNodes() {
+	for _, h := range st.snapshot.StateNodes() {
 		if h.Claim == nil {
 			continue
 		}
@@ -160,10 +165,10 @@ func (st *State) indexNodes() {
 
 func podsByKey(a, b cluster.Pod) int { return simulator.ByKey(&a, &b) }
 
-// withNewReplacements is the snapshot in which the replacements of commands under way are new still, so that the packer keeps them for the pods they
-// were made for: those cannot run there before the nodes they run on are gone.
+// withNewReplacements returns the snapshot in which the replacements of commands under way are new still, so that the
+// packer keeps them for the pods they were made for: those cannot run there before the nodes they run on are gone.
 func (st *State) withNewReplacements() cluster.Snapshot {
-	s := st.s
+	s := st.snapshot
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
 	fresh := map[string]bool{}
 	for _, r := range st.underWay() {
@@ -193,7 +198,7 @@ func (st *State) withNewReplacements() cluster.Snapshot {
 
 // priceNode adds what the node costs, what moving its pods costs, and since when they are the same.
 func (st *State) priceNode(n *stateNode, m Memory) {
-	if p, ok := st.s.PoolOf(n.Pool()); ok {
+	if p, ok := st.snapshot.PoolOf(n.Pool()); ok {
 		n.pool = &p
 		n.offer, n.price = st.priceOf(n.StateNode, p)
 	}
@@ -205,10 +210,10 @@ func (st *State) priceNode(n *stateNode, m Memory) {
 		}
 	}
 	n.empty = n.cost <= 1
-	st.quiet[n.Claim.Name] = quietOf(n, m, st.s.Now)
+	st.quiet[n.Claim.Name] = podStabilityOf(n, m, st.snapshot.Now)
 }
 
-// sumPodEvents tells whether pods came, ended or began to end on a node. DaemonSets do not count.
+// sumPodEvents returns a sum that changes when pods come to a node, end or begin to end. DaemonSets do not count.
 func sumPodEvents(pods []cluster.Pod) uint32 {
 	var total uint32
 	for _, p := range pods {
@@ -225,34 +230,34 @@ func sumPodEvents(pods []cluster.Pod) uint32 {
 	return total
 }
 
-// isYoung reports whether the pods of the node have changed within its own pool's consolidateAfter.
-func (st *State) isYoung(n *stateNode) bool {
+// changedRecently reports whether the pods of the node have changed within the consolidateAfter of its pool.
+func (st *State) changedRecently(n *stateNode) bool {
 	return st.now().Before(st.quietSince(n).Add(n.pool.Disruption.After))
 }
 
-// takesNoPods reports whether consolidation puts nothing more on the node because it is young; where its pool makes no new nodes it does
-// .
+// takesNoPods reports whether consolidation puts nothing more on the node because its pods changed recently. Where its
+// pool makes no new nodes it does.
 func (st *State) takesNoPods(n *stateNode) bool {
-	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && st.isYoung(n)
+	return n.pool != nil && n.pool.Ready && !n.pool.Static && !n.pool.Disruption.Never && st.changedRecently(n)
 }
 
 func (st *State) planSnapshot(s cluster.Snapshot) plan.Plan { return st.resolveOfferings().PlanPods(s) }
 
-// resolveOfferings is what the pools can launch. Finding that takes its time, and many passes have nothing to ask.
+// resolveOfferings returns what the pools can launch. Finding that takes time, and many passes have nothing to ask.
 func (st *State) resolveOfferings() *binpack.WhatIf {
-	if st.stock == nil {
-		st.stock = st.restock()
+	if st.offerings == nil {
+		st.offerings = st.resolve()
 	}
-	return st.stock
+	return st.offerings
 }
 
-// hasWork reports whether any pod waits or is to move, so that the packer has something to say about the snapshot as it is.
+// hasWork reports whether any pod waits or is to move, so that the base plan has something to say.
 func (st *State) hasWork() bool {
-	return slices.ContainsFunc(st.s.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(st.s.Pods, cluster.Pod.Provisionable)
+	return slices.ContainsFunc(st.snapshot.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(st.snapshot.Pods, cluster.Pod.Provisionable)
 }
 
-// named are the nodes of the claims.
-func (st *State) named(claims []string) []*stateNode {
+// nodesOfClaims returns the nodes of the claims.
+func (st *State) nodesOfClaims(claims []string) []*stateNode {
 	out := make([]*stateNode, len(claims))
 	for i, name := range claims {
 		out[i] = st.byClaim[name]
@@ -260,7 +265,8 @@ func (st *State) named(claims []string) []*stateNode {
 	return out
 }
 
-// priceOf is what the host costs, as its labels say what it is, whether or not more of it can be had. 0 is unknown.
+// priceOf returns what the node costs, as its labels say what it is, whether or not more of it can be had. 0 is
+// unknown.
 func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (instancetypes.Offer, float64) {
 	l := h.Labels()
 	o := instancetypes.Offer{CapacityType: l[v1.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
@@ -270,7 +276,7 @@ func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (instancetypes.Off
 	}
 	for _, x := range t.Offerings {
 		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil || x.Reservation.ID == l[instancetypes.LabelReservationID]) {
-			if part := st.paid[h.Claim.Name]; part > 0 && x.Reservation == nil {
+			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
 				return o, instancetypes.PaidPrice(x.Price, part)
 			}
 			return o, x.Price

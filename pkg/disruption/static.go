@@ -16,9 +16,9 @@ func (st *State) isStaticCommand(claims []string) bool {
 	return slices.ContainsFunc(claims, func(name string) bool { return st.byClaim[name] != nil && st.byClaim[name].inStaticPool() })
 }
 
-// findStatic finds drifted nodes of static pools, the oldest drift first, each replaced by one of the template for itself. What pods they
-// have does not matter: the new node is for the number, and their drain obeys what protects them. Pools with more nodes than they are to
-// have lose some first, and a pool at its limit waits (StaticDrift).
+// findStatic returns commands about drifted nodes of static pools, the oldest drift first, each replaced by one of the
+// template for itself. Where their pods go does not matter: the new node keeps the number, and the drain obeys what
+// protects them. Pools with more nodes than they are to have lose some first, and a pool at its limit waits.
 func (ps *pass) findStatic() []Command {
 	var set []*stateNode
 	for _, n := range ps.nodes {
@@ -26,9 +26,9 @@ func (ps *pass) findStatic() []Command {
 			set = append(set, n)
 		}
 	}
-	slices.SortFunc(set, byDrift)
+	slices.SortFunc(set, byDriftTime)
 	var out []Command
-	for _, n := range ps.budget.Limit(set, v1.DisruptionDrifted) {
+	for _, n := range ps.budget.limit(set, v1.DisruptionDrifted) {
 		if c, ok := ps.replaceStatic(n); ok {
 			ps.takeBudgets(c)
 			out = append(out, c)
@@ -37,9 +37,9 @@ func (ps *pass) findStatic() []Command {
 	return out
 }
 
-// replaceStatic is the command that replaces one node of a static pool, if the pool has room for one more.
+// replaceStatic returns the command that replaces one node of a static pool, if the pool has room for one more.
 func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
-	count := staticcapacity.CountNodes(ps.s, n.pool.Name)
+	count := staticcapacity.CountNodes(ps.snapshot, n.pool.Name)
 	refused := ""
 	var l plan.Launch
 	switch {
@@ -47,18 +47,18 @@ func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
 		refused = "its NodePool cannot launch now"
 	case count.Active+count.Pending > int(n.pool.Replicas):
 		refused = "its NodePool has more nodes than it is to have"
-	case ps.renewing[n.pool.Name] >= staticcapacity.NodesAllowed(*n.pool, count):
+	case ps.replaced[n.pool.Name] >= staticcapacity.NodesAllowed(*n.pool, count):
 		refused = "the limit of its NodePool has no room for its replacement"
 	default:
 		if ps.headroom[n.pool.Name] == nil {
-			ps.headroom[n.pool.Name] = staticcapacity.PurseOf(ps.s, *n.pool, ps.types(*n.pool))
+			ps.headroom[n.pool.Name] = staticcapacity.PurseOf(ps.snapshot, *n.pool, ps.types(*n.pool))
 		}
 		l, refused = ps.headroom[n.pool.Name].NextLaunch(1)
 	}
 	if refused != "" {
-		n.drift = refusal{IneligibleDrifted, "it has drifted, and " + refused}
+		n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and " + refused}
 		return Command{}, false
 	}
-	ps.renewing[n.pool.Name]++
+	ps.replaced[n.pool.Name]++
 	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, []plan.Launch{l}), true
 }

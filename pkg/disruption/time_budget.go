@@ -2,31 +2,31 @@ package disruption
 
 import "time"
 
-// Overruns counts the passes that may have been cut off by the end of the time that a function has, which loses what they learnt. Each of them
-// halves what a pass asks, so that the next ones end; where even one question is too much, nothing is asked any more, and what is under way
-// still goes on.
+// Overruns counts the passes that may have been cut off by the time limit of a function, which loses what they learnt.
+// Each of them halves what a pass asks, so that the next ones end; where even one question is too much, nothing is
+// asked any more, and what is under way still goes on.
 type Overruns struct {
 	Times int       `json:"times,omitempty"`
 	Since time.Time `json:"since,omitzero"` // of the last of them, or since it was forgiven
 }
 
 const (
-	// forgivenAfter is after how long one of the passes that came late is not reckoned with any more.
+	// forgivenAfter is after how long one overrun is not counted any more.
 	forgivenAfter = time.Hour
-	// mostLate is how many passes are counted: beyond that none asks anything.
-	mostLate = 10
+	// maxOverruns is how many overruns are counted: beyond that no pass asks anything.
+	maxOverruns = 10
 
 	noTime = "passes ran out of time: for a while nothing is asked that takes long"
 )
 
-// RunLate is what a pass remembers, in place of m, as long as it may be cut off. Times is one more.
+// RunLate returns what a pass remembers, in place of m, as long as it may be cut off: one overrun more.
 func (m Memory) RunLate(now time.Time) Memory {
-	m.Late = m.Late.decayAt(now)
-	m.Late = Overruns{min(m.Late.Times+1, mostLate), now}
+	m.Overruns = m.Overruns.decayAt(now)
+	m.Overruns = Overruns{min(m.Overruns.Times+1, maxOverruns), now}
 	return m
 }
 
-// decayAt is what is left of it later.
+// decayAt returns what is left of the overruns later.
 func (l Overruns) decayAt(now time.Time) Overruns {
 	switch {
 	case l.Times <= 0:
@@ -41,7 +41,7 @@ func (l Overruns) decayAt(now time.Time) Overruns {
 	return Overruns{l.Times - 1, now}
 }
 
-// reduceRules are the rules for passes that ask so much less.
+// reduceRules returns the rules for passes that ask that much less.
 func (l Overruns) reduceRules(r disruptionRules) disruptionRules {
 	r.steps >>= l.Times
 	return r

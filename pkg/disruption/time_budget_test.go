@@ -29,10 +29,10 @@ func TestPassesThatCameLateAreForgiven(t *testing.T) {
 	for range 40 {
 		m = m.RunLate(now)
 	}
-	if want := (Overruns{10, now}); m.Late != want {
-		t.Errorf("forty of them: %v, want %v", m.Late, want)
+	if want := (Overruns{10, now}); m.Overruns != want {
+		t.Errorf("forty of them: %v, want %v", m.Overruns, want)
 	}
-	if m = (Memory{Late: Overruns{3, now.Add(-90 * time.Minute)}}); m.RunLate(now).Late != (Overruns{3, now}) {
-		t.Errorf("one more an hour and a half later: %v, want 3", m.RunLate(now).Late)
+	if m = (Memory{Overruns: Overruns{3, now.Add(-90 * time.Minute)}}); m.RunLate(now).Overruns != (Overruns{3, now}) {
+		t.Errorf("one more an hour and a half later: %v, want 3", m.RunLate(now).Overruns)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// MayEmpty are the nodes, by name, whose pods a pass may move: the volumes of these must be known to it. It says so of more nodes than a pass
-// finds candidates, because it looks at nothing that must be reckoned out, and of none whose pods stay for sure.
+// MayEmpty returns the nodes, by name, whose pods a pass may move: the volumes of these must be known to it. These are
+// more nodes than a pass finds candidates, because nothing is calculated for it, and none whose pods stay for sure.
 func MayEmpty(s cluster.Snapshot) map[string]bool {
 	on := map[string][]cluster.Pod{}
 	for _, p := range s.Pods {
@@ -37,7 +37,8 @@ func MayEmpty(s cluster.Snapshot) map[string]bool {
 	return out
 }
 
-// reasonsToMove are why pods of nodes of a pool may be moved now, by the pool's name. Nodes of static pools are replaced whatever pods they have.
+// reasonsToMove returns why pods of nodes of a pool may be moved now, by the name of the pool. Nodes of static pools
+// are replaced whatever pods they have.
 func reasonsToMove(s cluster.Snapshot) map[string]map[v1.DisruptionReason]bool {
 	counts := budgets.CountNodes(s)
 	out := map[string]map[v1.DisruptionReason]bool{}

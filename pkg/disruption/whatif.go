@@ -9,14 +9,14 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// withoutNodes is the snapshot without the nodes of those names. Pods that need room elsewhere are pending, the others gone; those that nobody may
-// evict need none.
+// withoutNodes is withoutNodesInto with memory of its own.
 func (st *State) withoutNodes(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
-	return st.dropInto(nil, s, out, forGood)
+	return st.withoutNodesInto(nil, s, out, forGood)
 }
 
-// dropInto is drop with the memory for the pods.
-func (st *State) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
+// withoutNodesInto returns the snapshot without the nodes of those names. Pods that need room elsewhere are pending,
+// the others are gone; those that nobody may evict need none. The pods are appended to pods, whose memory is used.
+func (st *State) withoutNodesInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
 	if len(out) == 0 {
 		return s
 	}
@@ -25,7 +25,7 @@ func (st *State) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string
 		p := &s.Pods[i]
 		if !out[p.NodeName] {
 			pods = append(pods, *p)
-		} else if p.Reschedulable() && !p.Protected(st.now()) && !st.s.Unevictable(*p) {
+		} else if p.Reschedulable() && !p.Protected(st.now()) && !st.snapshot.Unevictable(*p) {
 			pods = append(pods, *p)
 			p = &pods[len(pods)-1]
 			p.NodeName, p.Unscheduled, p.Deleting = "", true, time.Time{}
@@ -49,20 +49,21 @@ func (st *State) dropInto(pods []cluster.Pod, s cluster.Snapshot, out map[string
 	return s
 }
 
-// questionWithout is drop for one question: the pods are valid until the next.
-func (ev *Evaluator) questionWithout(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
-	s = ev.dropInto(ev.asking[:0], s, out, forGood)
+// withoutNodesOnce is withoutNodesInto for one question: the pods are valid until the next.
+func (ev *Evaluator) withoutNodesOnce(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
+	s = ev.withoutNodesInto(ev.podBuffer[:0], s, out, forGood)
 	if len(out) > 0 {
-		ev.asking = s.Pods
+		ev.podBuffer = s.Pods
 	}
 	return s
 }
 
-// planWithout is where the pods of the nodes would go were the nodes not there, and what would have to be launched for them. Unless they
-// go for good the nodes count for the limits of their pools still: both run while pods move. What is launched besides has room for them.
-// Pods for which commands of this pass launch nodes need no more.
+// planWithout returns where the pods of the nodes would go were the nodes not there, and what would have to be launched
+// for them. Unless the baseline is for good, the nodes still count for the limits of their pools, because both run
+// while pods move. What is launched besides has room for the pods. Pods for which commands of this pass launch nodes
+// need no more.
 func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...plan.Launch) plan.Plan {
-	ev.planted(stageQuestion, set)
+	ev.injectFault(faultAtQuestion, set)
 	d := newDigest()
 	d.addText("without")
 	d.addText(namesOf(set)...)
@@ -70,10 +71,10 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 	for _, l := range besides {
 		d.addText(l.Pool, l.Choice.String())
 	}
-	p := ev.resolveOfferings().CachedPlan(ev.world, uint64(d), func() cluster.Snapshot {
-		s := ev.withoutNodes(from.s, ev.leavingFor(), false)
-		if len(ev.housed) > 0 {
-			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == "" && ev.housed[p.Key()] })
+	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d), func() cluster.Snapshot {
+		s := ev.withoutNodes(from.snapshot, ev.departingWithPods(), false)
+		if len(ev.podsWithLaunch) > 0 {
+			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == "" && ev.podsWithLaunch[p.Key()] })
 		}
 		out := map[string]bool{}
 		for _, n := range set {
@@ -85,7 +86,7 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 		for i, l := range besides {
 			s.Claims = append(slices.Clone(s.Claims), ev.claimOf(l, fmt.Sprintf("launch %d", i), true))
 		}
-		return ev.questionWithout(s, out, from.forGood)
+		return ev.withoutNodesOnce(s, out, from.forGood)
 	})
 	ev.meter.count(podsOf(set), p)
 	return p

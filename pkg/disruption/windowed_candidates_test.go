@@ -13,14 +13,14 @@ func further(t *testing.T, looks int) *setSearch {
 	t.Helper()
 	snapshot := crowded(t, 60)
 	s := searchFor(newState(snapshot, Memory{}, binpack.ResolveOfferings(snapshot), nil))
-	s.looks = looks
+	s.maxLooks = looks
 	return s
 }
 
 // searchFor is a search among all nodes that consolidation may look at.
 func searchFor(st *State) *setSearch {
 	ps := newPass(st, nil, nil)
-	s := &setSearch{State: st, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: ps.consolidationCandidates(), no: map[uint64]bool{}}
+	s := &setSearch{State: st, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: ps.consolidationCandidates(), refused: map[uint64]bool{}}
 	s.eval.sortByWaste(s.all)
 	return s
 }
@@ -30,9 +30,9 @@ func TestWindowsInPartsAreAllWindows(t *testing.T) {
 	sets := func(looks, least int) (ids []uint64) {
 		s, parts := further(t, looks), 0
 		for at := (SearchWindow{}); at.Order < 2; parts++ {
-			var ideas []candidateSet
-			ideas, at = s.windowSets(at)
-			for _, x := range ideas {
+			var sets []candidateSet
+			sets, at = s.windowSets(at)
+			for _, x := range sets {
 				ids = append(ids, digestOf(x.set))
 			}
 		}
@@ -58,14 +58,14 @@ func TestASearchGoesOnFromItsWindow(t *testing.T) {
 		{"no question is left for one of the sets", 24, SearchWindow{}},
 	} {
 		s := further(t, 1)
-		ideas, _ := s.windowSets(SearchWindow{})
-		for i, x := range ideas {
-			s.no[digestOf(x.set)] = c.asked == 0 || i > 0
+		sets, _ := s.windowSets(SearchWindow{})
+		for i, x := range sets {
+			s.refused[digestOf(x.set)] = c.asked == 0 || i > 0
 		}
 		s.eval.meter.asked, s.eval.meter.before = c.asked, c.asked
 		at := SearchWindow{}
-		if s.askWindows(&at); at != c.want || !s.more {
-			t.Errorf("%s: it goes on from %v, want %v; more to ask: %t", c.name, at, c.want, s.more)
+		if s.askWindows(&at); at != c.want || !s.unfinished {
+			t.Errorf("%s: it goes on from %v, want %v; more to ask: %t", c.name, at, c.want, s.unfinished)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 		}
 	}
 	j.w.Bind()
-	acted = len(p.Begin)+len(p.Undo)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Asked.Sets != nil
+	acted = len(p.Begin)+len(p.Undo)+len(p.Finish)+len(p.Proposed)+len(p.Waiting) > 0 || j.memory.Search.Sets != nil
 	return acted, took, j.provision()
 }
 

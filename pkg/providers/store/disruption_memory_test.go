@@ -17,7 +17,7 @@ func TestNotes(t *testing.T) {
 	if got, err := n.ReadMemory(t.Context()); err != nil || got.Quiet != nil {
 		t.Errorf("of nothing it recalls %+v, %v", got, err)
 	}
-	want := disruption.Memory{Asked: disruption.SearchState{World: 1<<63 + 7, Sets: []uint64{3, 1<<63 + 9}}, Quiet: map[string]disruption.PodStability{"claim-1": {Sum: 7, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}}
+	want := disruption.Memory{Search: disruption.SearchState{World: 1<<63 + 7, Sets: []uint64{3, 1<<63 + 9}}, Quiet: map[string]disruption.PodStability{"claim-1": {Sum: 7, Since: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}}
 	if err := n.WriteMemory(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +39,12 @@ func TestNotes(t *testing.T) {
 
 // Five thousand nodes fit into what one ConfigMap holds.
 func TestNotesOfALargeCluster(t *testing.T) {
-	m := disruption.Memory{Quiet: map[string]disruption.PodStability{}, Stays: map[string]disruption.Retention{}}
+	m := disruption.Memory{Quiet: map[string]disruption.PodStability{}, Retained: map[string]disruption.Retention{}}
 	for i := range 5000 {
 		name := "general-" + strings.Repeat("x", 5) + time.Duration(i).String()
 		m.Quiet[name] = disruption.PodStability{Sum: uint32(i) * 2654435761, Since: time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)}
-		m.Stays[name] = disruption.Retention{Kind: "waits", Since: time.Date(2026, 1, 2, 0, 0, i, 0, time.UTC), Told: "dear", ToldAt: time.Date(2026, 1, 3, 0, i/20, 0, 0, time.UTC),
-			Reason: "budget", Logged: time.Date(2026, 1, 3, i%24, 0, 7, 0, time.UTC)}
+		m.Retained[name] = disruption.Retention{Kind: "waits", Since: time.Date(2026, 1, 2, 0, 0, i, 0, time.UTC), Told: "dear", ToldAt: time.Date(2026, 1, 3, 0, i/20, 0, 0, time.UTC),
+			Reason: disruption.IneligibleOtherCommand, Logged: time.Date(2026, 1, 3, i%24, 0, 7, 0, time.UTC)}
 	}
 	s := &fakeStore{}
 	if err := store.NewDisruptionMemory[disruption.Memory](s).WriteMemory(t.Context(), m); err != nil {
