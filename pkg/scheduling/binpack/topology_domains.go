@@ -157,9 +157,13 @@ func (a *solution) splitByDomain(l *podBatch, key string, t domainCounts, given 
 			continue
 		}
 		if d < 0 {
-			a.blocked[k.id][a.w.whyDivided(l.view, c)] = true
+			why := a.whyDivided(l.view, c)
+			a.blocked[k.id][why] = true
 			for _, p := range l.pins {
 				a.stuck[classDomain{k.id, p.key, p.domain}] += l.left - i
+				if a.refusals != nil {
+					a.refusals[classDomain{k.id, p.key, p.domain}] = why
+				}
 			}
 			break
 		}
@@ -280,9 +284,14 @@ func (a *solution) roomIn(l *podBatch, key string) []int {
 	return out
 }
 
-func (w *problem) whyDivided(v *relaxedPod, c domainChoice) string {
+// whyDivided explains why no domain of the key takes one more pod of the view. A view without a rule of its own over the key may be kept out by one over
+// another key, as an earlier attempt found out.
+func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
 	var can []string
-	for d, name := range w.domains[c.key] {
+	for d, name := range a.w.domains[c.key] {
+		if why := a.refusals[classDomain{v.kind.id, c.key, name}]; len(c.rules) == 0 && why != "" && a.rulesAllowDomain(v, c, d) {
+			return why
+		}
 		if c.open[d] < noPrice {
 			can = append(can, name)
 		}
