@@ -62,7 +62,7 @@ func scarceDifferences() []difference {
 func ruleDifferences() []difference {
 	return []difference{
 		{
-			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/README.md", row: "pods that a spread counts and that have none of their own may come before it",
+			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/README.md", row: "pods that a spread counts and that have none of their own, or one that allows more, may come before it",
 			explains: func(t *trial, f fault) bool {
 				spreads := strings.Contains(f.Why, "spread with maxSkew") || strings.Contains(f.Why, "its spread or affinity would be broken")
 				return spreads && t.countsOthers(t.pods[f.Pod])
@@ -137,7 +137,7 @@ func (t *trial) goesFirst(than *corev1.Pod) bool {
 	return false
 }
 
-// countsOthers reports whether a required spread of the pod counts a pod that waits and has no such spread.
+// countsOthers reports whether a required spread of the pod counts a pod that waits and has no spread as strict.
 func (t *trial) countsOthers(p *corev1.Pod) bool {
 	for _, c := range p.Spec.TopologySpreadConstraints {
 		selector, err := metav1.LabelSelectorAsSelector(c.LabelSelector)
@@ -145,10 +145,11 @@ func (t *trial) countsOthers(p *corev1.Pod) bool {
 			continue
 		}
 		for _, o := range t.pods {
-			same := slices.ContainsFunc(o.Spec.TopologySpreadConstraints, func(x corev1.TopologySpreadConstraint) bool {
-				return x.TopologyKey == c.TopologyKey && x.WhenUnsatisfiable == c.WhenUnsatisfiable
+			strict := slices.ContainsFunc(o.Spec.TopologySpreadConstraints, func(x corev1.TopologySpreadConstraint) bool {
+				return x.TopologyKey == c.TopologyKey && x.WhenUnsatisfiable == c.WhenUnsatisfiable &&
+					x.MaxSkew <= c.MaxSkew && ptr.Deref(x.MinDomains, 1) >= ptr.Deref(c.MinDomains, 1)
 			})
-			if o.Namespace == p.Namespace && !same && selector.Matches(labels.Set(o.Labels)) {
+			if o.Namespace == p.Namespace && !strict && selector.Matches(labels.Set(o.Labels)) {
 				return true
 			}
 		}

@@ -179,13 +179,13 @@ func (w *problem) solve(byPriority bool, by strategy) *solution {
 // pods than planned, so that the others are not filled beyond what a spread allows. Evenly, pods that spread take turns instead when
 // limits are short: fewer of them are divided over all domains, the least crowded first.
 func (w *problem) solveUntilConsistent(byPriority bool, by strategy, evenly bool) (a, first *solution) {
-	caps, groups := maps.Clone(w.homes), map[int]bool{}
+	caps, groups, refusals := maps.Clone(w.homes), map[int]bool{}, map[classDomain]string{}
 	if caps == nil {
 		caps = map[classDomain]int{}
 	}
 	for range mostRestarts + 1 {
 		a = w.newSolution(maps.Clone(caps), by)
-		a.groups = groups
+		a.groups, a.refusals = groups, refusals
 		a.runStrategy(byPriority)
 		if first == nil {
 			first = a
@@ -228,14 +228,15 @@ type solution struct {
 	total    []int // by counter of hostnames: pods anywhere
 	usage    []poolUsage
 	opened   int
-	roomOnly bool                // make no new nodes
-	groups   map[int]bool        // counters of pods to be near to, on nodes, that an earlier attempt scattered
-	spot     spotUsage           // where the world has a ceiling
-	slots    map[string]int64    // what capacity reservations and commitments have room for, by their ids
-	by       strategy            // how new nodes are chosen
-	blocked  []map[string]bool   // by kind: why it was held back, beside what a pool says
-	stuck    map[classDomain]int // pods that a domain was given and could not take
-	landed   map[classDomain]int // pods of a kind in a domain
+	roomOnly bool                   // make no new nodes
+	groups   map[int]bool           // counters of pods to be near to, on nodes, that an earlier attempt scattered
+	spot     spotUsage              // where the world has a ceiling
+	slots    map[string]int64       // what capacity reservations and commitments have room for, by their ids
+	by       strategy               // how new nodes are chosen
+	blocked  []map[string]bool      // by kind: why it was held back, beside what a pool says
+	stuck    map[classDomain]int    // pods that a domain was given and could not take
+	landed   map[classDomain]int    // pods of a kind in a domain
+	refusals map[classDomain]string // why rules over another key left a pod in the domain no place, in earlier attempts too
 }
 
 func (w *problem) newSolution(caps map[classDomain]int, by strategy) *solution {

@@ -109,12 +109,12 @@ func (a *solution) divideKind(k *podClass, t domainCounts, given map[classDomain
 func (w *problem) keysOf(v *relaxedPod) []string {
 	var keys []string
 	for _, r := range v.other {
-		if !v.unbound || !w.avoidsNobody(r) {
+		if !v.unbound || !w.avoidsNobody(v, r) {
 			keys = append(keys, r.key)
 		}
 	}
 	for _, c := range v.kind.matched {
-		if x := w.counters[c]; x.key != labelHost && (x.strict || !v.unbound) {
+		if x := w.counters[c]; x.key != labelHost && (!v.unbound || x.strict && !w.concernsOnly(v, c)) {
 			keys = append(keys, x.key)
 		}
 	}
@@ -122,9 +122,18 @@ func (w *problem) keysOf(v *relaxedPod) []string {
 	return slices.Compact(keys)
 }
 
-// avoidsNobody reports whether the rule is anti-affinity over a label of every node to pods of which none runs or waits.
-func (w *problem) avoidsNobody(r topologyRule) bool {
-	return r.what == avoid && onEveryNode(r.key) && !w.hasRunningMatch(r) && !w.hasPendingMatch(r)
+// avoidsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no other runs or waits.
+func (w *problem) avoidsNobody(v *relaxedPod, r topologyRule) bool {
+	return r.what == avoid && onEveryNode(r.key) && !w.hasRunningMatch(r) && (!r.self || len(v.kind.pods) == 1) &&
+		!slices.ContainsFunc(w.kinds, func(o *podClass) bool { return o != v.kind && slices.Contains(o.matched, r.counter) })
+}
+
+// concernsOnly reports whether the counter is that of anti-affinity to nobody but the view's own pod, and of no rule of other pods.
+func (w *problem) concernsOnly(v *relaxedPod, counter int) bool {
+	of := func(r topologyRule) bool { return r.counter == counter }
+	return slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && w.avoidsNobody(v, r) }) &&
+		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && r.what != avoid }) && sumCounts(w.tally.anti[counter]) == 0 &&
+		!slices.ContainsFunc(w.kinds, func(o *podClass) bool { return o != v.kind && slices.ContainsFunc(o.lastRelaxation().other, of) })
 }
 
 // onEveryNode reports whether every node has the label.
@@ -157,9 +166,13 @@ func (a *solution) splitByDomain(l *podBatch, key string, t domainCounts, given 
 			continue
 		}
 		if d < 0 {
-			a.blocked[k.id][a.w.whyDivided(l.view, c)] = true
+			why := a.whyDivided(l.view, c)
+			a.blocked[k.id][why] = true
 			for _, p := range l.pins {
 				a.stuck[classDomain{k.id, p.key, p.domain}] += l.left - i
+				if a.refusals != nil {
+					a.refusals[classDomain{k.id, p.key, p.domain}] = why
+				}
 			}
 			break
 		}
@@ -280,9 +293,14 @@ func (a *solution) roomIn(l *podBatch, key string) []int {
 	return out
 }
 
-func (w *problem) whyDivided(v *relaxedPod, c domainChoice) string {
+// whyDivided explains why no domain of the key takes one more pod of the view. A view without a rule of its own over the key may be kept out by one over
+// another key, as an earlier attempt found out.
+func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
 	var can []string
-	for d, name := range w.domains[c.key] {
+	for d, name := range a.w.domains[c.key] {
+		if why := a.refusals[classDomain{v.kind.id, c.key, name}]; len(c.rules) == 0 && why != "" && a.rulesAllowDomain(v, c, d) {
+			return why
+		}
 		if c.open[d] < noPrice {
 			can = append(can, name)
 		}

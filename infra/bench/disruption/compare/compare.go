@@ -82,7 +82,7 @@ func (b sides) compare(s *scenario) (out *comparison, err error) {
 		var p disruption.Plan
 		p, memory = b.joiner(snapshot, memory, b.sells)
 		placed := placed(snapshot, b.sells)
-		x := &question{out: out, sells: b.types, snapshot: snapshot, plan: p, variants: variants(now.cluster(b.market, nominated(placed), i == 0), homeless(placed))}
+		x := &question{out: out, sells: b.types, snapshot: snapshot, plan: p, variants: variants(now.cluster(b.market, nominated(placed), i == 0), placed)}
 		if x.judge, err = karpenter.NewJudge(x.variants[0].cluster); err != nil {
 			return out, err
 		}

@@ -45,7 +45,9 @@ func explain(f finding) string {
 func names() []string {
 	out := []string{severalOfThese}
 	for _, e := range easings() {
-		out = append(out, e.name)
+		if !slices.Contains(out, e.name) { // several changes may show one
+			out = append(out, e.name)
+		}
 	}
 	for _, d := range differences() {
 		out = append(out, d.name)
@@ -76,7 +78,8 @@ func differences() []difference {
 			return f.Kind == "left" && strings.Contains(f.Ours, "the scheduler may leave pods of it without a node")
 		}},
 		{unevenSpread, func(f finding) bool {
-			return f.Kind == "left" && strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")
+			broken := strings.Contains(f.Ours, "its spread or affinity would be broken, because too few pods found room in other domains")
+			return f.Kind == "left" && (broken || strings.Contains(f.Ours, "nothing cheaper was found") && f.countsCompanions())
 		}},
 		{firstFit, func(f finding) bool { return (f.Kind == "room" || f.Kind == "drift") && f.fits() }},
 	}
@@ -102,5 +105,27 @@ func (f finding) unpriced() bool {
 	o := instancetypes.Offer{CapacityType: l[api.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
 	return !slices.ContainsFunc(f.sells, func(t instancetypes.Type) bool {
 		return slices.ContainsFunc(t.Offerings, func(x instancetypes.Offering) bool { return x.Offer == o })
+	})
+}
+
+// countsCompanions reports whether a required spread of a pod on the node counts others there that have no such spread, and so many that they cannot
+// all come to one domain with it.
+func (f finding) countsCompanions() bool {
+	h, ok := hostOf(f.snapshot, f.About)
+	if !ok || h.Node == nil {
+		return false
+	}
+	pods := slices.DeleteFunc(slices.Clone(f.snapshot.Pods), func(p cluster.Pod) bool { return p.NodeName != h.Node.Name })
+	return slices.ContainsFunc(pods, func(p cluster.Pod) bool {
+		return slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool {
+			counted, alone := int32(0), false
+			for _, o := range pods {
+				if o.Namespace == p.Namespace && c.Selector.Matches(o.Labels) {
+					counted++
+					alone = alone || !slices.ContainsFunc(o.Spread, func(x cluster.Spread) bool { return !x.Soft && x.Key == c.Key })
+				}
+			}
+			return !c.Soft && alone && counted > c.MaxSkew
+		})
 	})
 }

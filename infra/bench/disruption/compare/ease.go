@@ -2,18 +2,20 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner/infra/bench/karpenter"
 	api "joiner/pkg/api/v1"
+	"joiner/pkg/model/plan"
 )
 
 // easing is a change to what Karpenter is shown, by which one way in which both differ is no more.
 type easing struct {
 	name   string
-	change func(c karpenter.Cluster, homeless []string) karpenter.Cluster
+	change func(c karpenter.Cluster, placed plan.Plan) karpenter.Cluster
 }
 
 // The names of differences that an easing shows.
@@ -27,6 +29,7 @@ const (
 	nothingToMake  = "no NodePool that may launch"
 	severalOfThese = "several of these"
 	othersHomeless = "pods of others without a node"
+	waitingFirst   = "room that pods which wait take"
 )
 
 func easings() []easing {
@@ -39,9 +42,12 @@ func easings() []easing {
 		{unknownReady, unready},
 		{endingAnti, unavoided},
 		{poolLeaving, poolsKept},
-		{nothingToMake, func(c karpenter.Cluster, _ []string) karpenter.Cluster { c.Spare = true; return c }},
-		{othersHomeless, func(c karpenter.Cluster, homeless []string) karpenter.Cluster {
-			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(homeless, p.Namespace+"/"+p.Name) })
+		{nothingToMake, func(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster { c.Spare = true; return c }},
+		{poolLeaving, youngClosed},
+		{waitingFirst, waitingBound},
+		{othersHomeless, func(c karpenter.Cluster, placed plan.Plan) karpenter.Cluster {
+			gone := homeless(placed)
+			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(gone, p.Namespace+"/"+p.Name) })
 			return c
 		}},
 	}
@@ -53,18 +59,18 @@ type variant struct {
 	cluster karpenter.Cluster
 }
 
-func variants(c karpenter.Cluster, homeless []string) []variant {
+func variants(c karpenter.Cluster, placed plan.Plan) []variant {
 	out, all := []variant{{"", c}}, variant{severalOfThese, c}
 	for _, e := range easings() {
-		out = append(out, variant{e.name, e.change(c, homeless)})
-		all.cluster = e.change(all.cluster, homeless)
+		out = append(out, variant{e.name, e.change(c, placed)})
+		all.cluster = e.change(all.cluster, placed)
 	}
 	return append(out, all)
 }
 
 // condemned lets the claims go whose nodes are such.
-func condemned(such func(*corev1.Node) bool) func(karpenter.Cluster, []string) karpenter.Cluster {
-	return func(c karpenter.Cluster, _ []string) karpenter.Cluster {
+func condemned(such func(*corev1.Node) bool) func(karpenter.Cluster, plan.Plan) karpenter.Cluster {
+	return func(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 		c.Claims = slices.Clone(c.Claims)
 		for i := range c.Nodes {
 			n := claimOf(c, &c.Nodes[i])
@@ -77,7 +83,7 @@ func condemned(such func(*corev1.Node) bool) func(karpenter.Cluster, []string) k
 }
 
 // relabelled gives nodes the labels that their claims say they had when they came, and claims those by which their nodes have a price.
-func relabelled(c karpenter.Cluster, _ []string) karpenter.Cluster {
+func relabelled(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Nodes, c.Claims = slices.Clone(c.Nodes), slices.Clone(c.Claims)
 	for i := range c.Nodes {
 		node := c.Nodes[i].DeepCopy()
@@ -98,7 +104,7 @@ func relabelled(c karpenter.Cluster, _ []string) karpenter.Cluster {
 }
 
 // unready says of pods that do not say whether they are ready that they are not.
-func unready(c karpenter.Cluster, _ []string) karpenter.Cluster {
+func unready(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Pods = slices.Clone(c.Pods)
 	for i := range c.Pods {
 		p := c.Pods[i].DeepCopy()
@@ -114,7 +120,7 @@ func unready(c karpenter.Cluster, _ []string) karpenter.Cluster {
 }
 
 // unavoided takes anti-affinity from pods that are being deleted.
-func unavoided(c karpenter.Cluster, _ []string) karpenter.Cluster {
+func unavoided(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Pods = slices.Clone(c.Pods)
 	for i := range c.Pods {
 		if c.Pods[i].DeletionTimestamp != nil && c.Pods[i].Spec.Affinity != nil {
@@ -126,10 +132,55 @@ func unavoided(c karpenter.Cluster, _ []string) karpenter.Cluster {
 }
 
 // poolsKept takes back that NodePools are being deleted.
-func poolsKept(c karpenter.Cluster, _ []string) karpenter.Cluster {
+func poolsKept(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Pools = slices.Clone(c.Pools)
 	for i := range c.Pools {
 		c.Pools[i].DeletionTimestamp = nil
+	}
+	return c
+}
+
+// youngClosed closes nodes of NodePools that are being deleted as long as consolidation leaves them alone for their age.
+func youngClosed(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
+	c.Nodes = slices.Clone(c.Nodes)
+	for i := range c.Nodes {
+		claim := claimOf(c, &c.Nodes[i])
+		if claim == nil || !slices.ContainsFunc(c.Pools, func(p api.NodePool) bool {
+			after := p.Spec.Disruption.ConsolidateAfter.Duration
+			return p.Name == claim.Labels[api.LabelNodePool] && p.DeletionTimestamp != nil && after != nil && c.Now.Before(quietSince(claim).Add(*after))
+		}) {
+			continue
+		}
+		node := c.Nodes[i].DeepCopy()
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "young", Effect: corev1.TaintEffectNoSchedule})
+		c.Nodes[i] = *node
+	}
+	return c
+}
+
+// quietSince is since when the claim's node is in service and no pod came or went.
+func quietSince(claim *api.NodeClaim) time.Time {
+	since := claim.Status.LastPodEventTime.Time
+	for _, k := range claim.Status.Conditions {
+		if k.Type == api.ConditionInitialized && k.LastTransitionTime.After(since) {
+			since = k.LastTransitionTime.Time
+		}
+	}
+	return since
+}
+
+// waitingBound binds the pods that wait to the nodes that have room for them.
+func waitingBound(c karpenter.Cluster, placed plan.Plan) karpenter.Cluster {
+	c.Pods = slices.Clone(c.Pods)
+	for i := range c.Pods {
+		for _, x := range placed.Existing {
+			isNode := slices.ContainsFunc(c.Nodes, func(n corev1.Node) bool { return n.Name == x.Node })
+			if p := &c.Pods[i]; isNode && p.Spec.NodeName == "" && x.Pod == p.Namespace+"/"+p.Name {
+				bound := p.DeepCopy()
+				bound.Spec.NodeName, bound.Status.Conditions = x.Node, nil
+				c.Pods[i] = *bound
+			}
+		}
 	}
 	return c
 }
