@@ -237,7 +237,7 @@ func (i *Interruption) applyDecision(ctx context.Context, n interruption.Notice,
 	var errs []error
 	leave := func() {
 		var err error
-		if node, err = i.readNode(ctx, o); err == nil {
+		if node, err = i.readNode(ctx, o); err == nil && n.Kind != interruption.Rebalance { // a recommendation condemns nothing
 			err = i.clearNode(ctx, o, node)
 		}
 		errs = append(errs, err)

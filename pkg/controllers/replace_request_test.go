@@ -135,6 +135,17 @@ func TestRecommendationIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestRecommendationLeavesDeletedNodeAlone: the function has no right to change nodes, and lifecycle taints a node whose claim goes.
+func TestRecommendationLeavesDeletedNodeAlone(t *testing.T) {
+	f := aged(t)
+	n := interruption.Notice{Kind: interruption.Rebalance, Instance: first(f), Time: f.w.Now()}
+	f.w.DeleteClaims()
+	again(t, f, n)
+	if c := claimOf(f, n.Instance); c.Deleting.IsZero() || slices.Contains(f.w.Taints(c.NodeName), "karpenter.sh/disrupted:NoSchedule") {
+		t.Errorf("the node has the taints %v; claim %+v", f.w.Taints(c.NodeName), c)
+	}
+}
+
 // TestScheduledChangeWaitsForBudgetsAndThenNot: an hour before the date the node goes, closed budgets or not, and its pods are gone
 // in time although they are protected.
 func TestScheduledChangeWaitsForBudgetsAndThenNot(t *testing.T) {

@@ -1,0 +1,168 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// callGraph is who calls whom in the controllers, by full names; an edge to a port is such as "port Claims.DeleteClaim".
+type callGraph struct {
+	edges map[string][]string
+	types []types.Type // of the controllers, which may stand behind an interface
+}
+
+// controllerCalls reads the calls of the controllers from their source, without tests. What stands behind an interface of the controllers
+// may be any of their types that has its methods.
+func controllerCalls(t *testing.T) callGraph {
+	t.Helper()
+	exports, sources := map[string]string{}, []listedPackage{}
+	for _, p := range listPackages(t, "joiner/pkg/controllers/...") {
+		exports[p.ImportPath] = p.Export
+		if ours(p.ImportPath) {
+			sources = append(sources, p)
+		}
+	}
+	g := callGraph{edges: map[string][]string{}}
+	fset := token.NewFileSet()
+	for _, p := range sources {
+		var files []*ast.File
+		for _, name := range p.GoFiles {
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+		config := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+		checked, err := config.Check(p.ImportPath, fset, files, info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range checked.Scope().Names() {
+			if named, ok := checked.Scope().Lookup(name).(*types.TypeName); ok && !types.IsInterface(named.Type()) {
+				g.types = append(g.types, types.NewPointer(named.Type()))
+			}
+		}
+		for _, f := range files {
+			g.addFile(f, info)
+		}
+	}
+	return g
+}
+
+// ours reports whether the package is one of the controllers that make calls. Those that leave out writes wrap all ports.
+func ours(path string) bool {
+	return (path == "joiner/pkg/controllers" || strings.HasPrefix(path, "joiner/pkg/controllers/")) && path != "joiner/pkg/controllers/dryrun"
+}
+
+func (g callGraph) addFile(f *ast.File, info *types.Info) {
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		caller := info.Defs[fn.Name].(*types.Func).FullName()
+		ast.Inspect(fn, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			called, ok := info.Uses[id].(*types.Func)
+			if !ok || called.Pkg() == nil || !ours(called.Pkg().Path()) {
+				return true
+			}
+			called = called.Origin()
+			g.edges[caller] = append(g.edges[caller], called.FullName())
+			if recv := called.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
+				g.addInterface(called, recv.Type())
+			}
+			return true
+		})
+	}
+}
+
+// addInterface adds what may stand behind a method of an interface: the port itself, and methods of our own types.
+func (g callGraph) addInterface(method *types.Func, of types.Type) {
+	from := method.FullName()
+	if g.edges[from] != nil {
+		return
+	}
+	named, ok := of.(*types.Named)
+	if !ok {
+		return
+	}
+	g.edges[from] = []string{"port " + named.Obj().Name() + "." + method.Name()}
+	for _, t := range g.types {
+		if types.Implements(t, named.Underlying().(*types.Interface)) {
+			if m, _, _ := types.LookupFieldOrMethod(t, true, method.Pkg(), method.Name()); m != nil {
+				g.edges[from] = append(g.edges[from], m.(*types.Func).FullName())
+			}
+		}
+	}
+}
+
+// portsFrom are the port methods that the method of that name, such as "Provision.Run", may call, sorted.
+func (g callGraph) portsFrom(t *testing.T, root string) []string {
+	t.Helper()
+	var todo []string
+	for name := range g.edges {
+		typ, method, _ := strings.Cut(root, ".")
+		if strings.HasSuffix(name, "."+typ+")."+method) {
+			todo = append(todo, name)
+		}
+	}
+	if len(todo) != 1 {
+		t.Fatalf("%d methods are %s: %v", len(todo), root, todo)
+	}
+	seen, ports := map[string]bool{}, []string{}
+	for len(todo) > 0 {
+		name := todo[0]
+		todo = todo[1:]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if port, ok := strings.CutPrefix(name, "port "); ok {
+			ports = append(ports, port)
+		}
+		todo = append(todo, g.edges[name]...)
+	}
+	slices.Sort(ports)
+	return ports
+}
+
+type listedPackage struct {
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+}
+
+// listPackages are the packages and what they import, dependencies first.
+func listPackages(t *testing.T, pattern string) (out []listedPackage) {
+	t.Helper()
+	text, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles", pattern).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dec := json.NewDecoder(strings.NewReader(string(text))); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+}

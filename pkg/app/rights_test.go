@@ -1,0 +1,199 @@
+package app
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"joiner/pkg/install"
+)
+
+// A port method needs a verb with a resource of Kubernetes, such as "patch nodes" or "create pods/eviction", or an action of AWS.
+const (
+	readPools   = "list nodepools.karpenter.sh"
+	readClaims  = "list nodeclaims.karpenter.sh"
+	patchClaim  = "patch nodeclaims.karpenter.sh"
+	writeStatus = "patch nodeclaims.karpenter.sh/status"
+	patchNode   = "patch nodes"
+	readRecord  = "get configmaps"
+	writeRecord = "get configmaps, create configmaps, update configmaps"
+	readOffers  = readPools + ", list ec2nodeclasses.karpenter.k8s.aws, list nodeoverlays.karpenter.sh"
+	readVolumes = "list persistentvolumes, list persistentvolumeclaims, list storageclasses.storage.k8s.io, list csinodes.storage.k8s.io"
+	readBuffers = "list capacitybuffers.autoscaling.x-k8s.io, get podtemplates, get deployments.apps, get replicasets.apps, get statefulsets.apps"
+	readDevices = "list deviceclasses.resource.k8s.io, list resourceslices.resource.k8s.io, list resourceclaims.resource.k8s.io"
+	snapshot    = "list pods, list nodes, list namespaces, list daemonsets.apps, list poddisruptionbudgets.policy, " + readClaims + ", " + readOffers + ", " +
+		readBuffers + ", " + readDevices
+	launches    = "ec2:CreateFleet, ec2:RunInstances, ec2:CreateLaunchTemplate, ec2:CreateTags, ec2:DescribeLaunchTemplates, ec2:DescribeInstances, iam:PassRole"
+	makeProfile = "iam:GetInstanceProfile, iam:CreateInstanceProfile, iam:TagInstanceProfile, iam:AddRoleToInstanceProfile, iam:RemoveRoleFromInstanceProfile, iam:PassRole"
+	dropProfile = "iam:GetInstanceProfile, iam:RemoveRoleFromInstanceProfile, iam:DeleteInstanceProfile"
+	resolve     = "ec2:DescribeSubnets, ec2:DescribeSecurityGroups, ec2:DescribeImages, ec2:DescribeCapacityReservations, ec2:DescribePlacementGroups, ssm:GetParameter"
+	refreshAll  = "ec2:DescribeInstanceTypes, ec2:DescribeInstanceTypeOfferings, ec2:DescribeSpotPriceHistory, pricing:GetProducts, s3:PutObject"
+)
+
+// portNeeds says for each port method that a function may call what it needs to be allowed by the provider behind it.
+func portNeeds() map[string]string {
+	return map[string]string{
+		"Buffers.ListBuffers": readBuffers, "Buffers.WriteBufferStatus": "patch capacitybuffers.autoscaling.x-k8s.io/status",
+		"CatalogReader.ReadCatalog": "s3:GetObject, s3:ListBucket", "CatalogRefresher.Refresh": refreshAll,
+		"ClaimReader.ClaimsOf": readClaims, "Claims.AdoptClaim": patchClaim, "Claims.AnnotateClaim": patchClaim,
+		"Claims.CreateClaim": "create nodeclaims.karpenter.sh", "Claims.DeleteClaim": "delete nodeclaims.karpenter.sh",
+		"Claims.LabelClaim": patchClaim, "Claims.ReleaseClaim": patchClaim, "Claims.UnreserveClaim": patchClaim, "Claims.WriteClaimStatus": writeStatus,
+		"ClassFinder.DeleteArtifacts": "ec2:DescribeLaunchTemplates, ec2:DeleteLaunchTemplate, " + dropProfile, "ClassFinder.DeleteProfile": dropProfile,
+		"ClassFinder.FindAll": resolve + ", " + makeProfile, "ClassFinder.ListProfiles": "iam:ListInstanceProfiles",
+		"Classes.ListClasses": "list ec2nodeclasses.karpenter.k8s.aws", "Classes.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
+		"Classes.MarkClass": "patch ec2nodeclasses.karpenter.k8s.aws", "Classes.ReleaseClass": "patch ec2nodeclasses.karpenter.k8s.aws",
+		"Classes.WriteClassStatus":       "patch ec2nodeclasses.karpenter.k8s.aws/status",
+		"ConfirmingWaker.WakeAndConfirm": "lambda:InvokeFunction, get leases.coordination.k8s.io",
+		"DecisionLog.WriteTick":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
+		"DryRunner.DryRun":        "", // the setting that turns it on brings the rights of a launch
+		"Health.ListStatuses":     "ec2:DescribeInstanceStatus",
+		"Instances.ListInstances": "ec2:DescribeInstances", "InstanceLister.ListInstances": "ec2:DescribeInstances",
+		"Instances.SweepTemplates": "ec2:DescribeLaunchTemplates, ec2:DeleteLaunchTemplate", "Instances.TagInstance": "ec2:CreateTags",
+		"Instances.TerminateInstances": "ec2:TerminateInstances", "Launcher.LaunchBatch": launches, "Launcher.LaunchInstances": launches,
+		"Lease.Acquire":          "get leases.coordination.k8s.io, create leases.coordination.k8s.io, update leases.coordination.k8s.io",
+		"LeaseHolders.LeaseSign": "get leases.coordination.k8s.io", "Metrics.Put": "", // metrics are lines of the log
+		"NodeLister.ListNodes": "list nodes", "NodePods.DeletePod": "delete pods", "NodePods.PodsOn": "list pods", "NodePods.RemovePod": "delete pods",
+		"NodeReader.ReadNode": "get nodes", "NodeTainter.TaintNode": patchNode, "NodeTainter.UntaintNode": patchNode,
+		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,
+		"Nodes.TaintForTermination": patchNode, "Nodes.UnreserveNode": patchNode, "NominationOpener.OpenNode": patchNode,
+		"Overlays.ReadOfferingInputs": readOffers, "Overlays.WriteOverlayStatus": "patch nodeoverlays.karpenter.sh/status",
+		"Pods.DeletePod": "delete pods", "Pods.EvictPod": "create pods/eviction",
+		"PoolReader.PoolAnnotations": "get nodepools.karpenter.sh", "PoolStatus.CountPool": "patch nodepools.karpenter.sh/status",
+		"PoolStatus.RecordRegistrations": "get nodepools.karpenter.sh, patch nodepools.karpenter.sh, patch nodepools.karpenter.sh/status",
+		"Pools.AnnotateClaim":            patchClaim, "Pools.ListClaims": readClaims, "Pools.ListPools": readPools, "Pools.PatchPoolMeta": "patch nodepools.karpenter.sh",
+		"Pools.WritePoolStatus": "patch nodepools.karpenter.sh/status", "RateQuota.TakeOne": writeRecord,
+		"Reader.ListClaims": readClaims, "Reader.PendingPods": "list pods", "Reader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
+		"Reader.ReadSnapshot": snapshot, "Reader.StaticPools": readPools, "Reader.Wait": "watch pods, watch nodes, watch nodeclaims.karpenter.sh",
+		"Reader.WithVolumes": readVolumes, "Recorder.RecordEvent": "create events, patch events",
+		"RemainingCapacity.FindGroup": "ec2:DescribePlacementGroups", "RemainingCapacity.RemainingAddresses": "ec2:DescribeSubnets",
+		"RemainingCapacity.RemainingReservations": "ec2:DescribeCapacityReservations", "Tolerator.TolerateNomination": "patch pods",
+		"UnavailableOfferings.ListUnavailable": readRecord, "UnavailableOfferings.MarkUnavailable": writeRecord,
+		"Volumes.ListAttachments": "list volumeattachments.storage.k8s.io, list persistentvolumes", "Waker.Wake": "lambda:InvokeFunction",
+		"WatchAwareWaker.IsWatched": "get leases.coordination.k8s.io",
+	}
+}
+
+// neverCalled are the port methods that the kinds of notices of a function do not lead to.
+func neverCalled() map[string][]string {
+	changesNodes := []string{"NodePods.DeletePod", "NodePods.PodsOn", "NodePods.RemovePod", "Nodes.DeleteNode"} // only where an instance ends
+	forPools := []string{"PoolReader.PoolAnnotations", "RateQuota.TakeOne"}                                     // only on a recommendation
+	return map[string][]string{
+		"SpotInterruption":        slices.Concat(changesNodes, forPools),
+		"ReservationInterruption": slices.Concat(changesNodes, forPools),
+		"ScheduledChange":         slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable"}), // the offer is as good as ever
+		"StateChange":             slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
+		// A recommendation condemns nothing, so that it needs no right to change nodes.
+		"Rebalance": slices.Concat(changesNodes, []string{"Claims.DeleteClaim", "Nodes.ReleaseNode", "Nodes.TaintForTermination"}),
+	}
+}
+
+// TestRightsCoverPortCalls compares what each function may call with what its group may do in Kubernetes and its role in AWS. Whether a
+// right is limited to the right objects is not looked at: the tests of the local environment do that.
+func TestRightsCoverPortCalls(t *testing.T) {
+	calls, needs, used := controllerCalls(t), portNeeds(), map[string]bool{}
+	kubernetes, aws := rightsOfGroups(t), rightsOfRoles(t)
+	for role, entry := range map[string]string{
+		"Provision": "Provision.Run", "Lifecycle": "Lifecycle.Run", "Disrupt": "Disrupt.Run", "Refresh": "Refresh.Run",
+		"SpotInterruption": "Interruption.Handle", "ReservationInterruption": "Interruption.Handle", "Rebalance": "Interruption.Handle",
+		"ScheduledChange": "Interruption.Handle", "StateChange": "Interruption.Handle",
+	} {
+		group := "joiner-" + strings.ToLower(role)
+		if len(kubernetes[group]) == 0 || len(aws[role]) == 0 {
+			t.Errorf("%s: %d rights in Kubernetes, %d in AWS", role, len(kubernetes[group]), len(aws[role]))
+		}
+		never := neverCalled()[role]
+		for _, call := range calls.portsFrom(t, entry) {
+			needed, known := needs[call]
+			used[call] = true
+			if !known {
+				t.Errorf("%s calls %s, of which portNeeds does not say what it needs", role, call)
+			}
+			if i := slices.Index(never, call); i >= 0 {
+				never = slices.Delete(slices.Clone(never), i, i+1)
+				continue
+			}
+			for _, right := range strings.Split(needed, ", ") {
+				if right != "" && !kubernetes[group][right] && !aws[role][right] {
+					t.Errorf("%s may call %s, and has no right to %s", role, call, right)
+				}
+			}
+		}
+		for _, call := range never {
+			t.Errorf("%s: nothing leads to %s any more; take it out of neverCalled", role, call)
+		}
+	}
+	for _, call := range slices.Sorted(maps.Keys(needs)) {
+		if !used[call] {
+			t.Errorf("no function calls %s; take it out of portNeeds", call)
+		}
+	}
+}
+
+// rightsOfGroups are the rights that RBAC gives to each group, whatever the names of the objects.
+func rightsOfGroups(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	objects, err := install.RBAC()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]map[string]bool{}
+	for _, o := range objects {
+		if o.GetKind() != "Role" && o.GetKind() != "ClusterRole" {
+			continue
+		}
+		var role rbacv1.ClusterRole // a Role has the same rules
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		if out[role.Name] == nil {
+			out[role.Name] = map[string]bool{}
+		}
+		for _, rule := range role.Rules {
+			for _, resource := range rule.Resources {
+				for _, verb := range rule.Verbs {
+					out[role.Name][verb+" "+qualified(rule.APIGroups[0], resource)] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// qualified is such as nodeclaims.karpenter.sh/status.
+func qualified(group, resource string) string {
+	if group == "" {
+		return resource
+	}
+	name, sub, found := strings.Cut(resource, "/")
+	if found {
+		sub = "/" + sub
+	}
+	return name + "." + group + sub
+}
+
+// rightsOfRoles are the actions of each role, as the tests of the stack write them down.
+func rightsOfRoles(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../infra/stack/testdata/permissions.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, role := map[string]map[string]bool{}, ""
+	for line := range strings.Lines(string(text)) {
+		if name, found := strings.CutPrefix(line, "permissions role="); found {
+			role = strings.TrimSpace(name)
+			out[role] = map[string]bool{}
+		} else if _, actions, found := strings.Cut(line, ": "); found && !strings.HasPrefix(line, " ") && role != "" {
+			for _, action := range regexp.MustCompile(`[a-z0-9-]+:[A-Za-z]+`).FindAllString(actions, -1) {
+				out[role][action] = true
+			}
+		}
+	}
+	return out
+}
