@@ -34,9 +34,9 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 }
 
 func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) controllers.Provision {
-	return controllers.Provision{Read: m, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(m),
-		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
-		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.newWaker(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(kube.WatchLease{WatchCache: m}),
+	return controllers.Provision{Permission: a.permission.mayWrite, Read: m, Claims: a.kube, Record: a.kube, Lease: m,
+		Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels, Buffers: a.kube, Holds: a.kube,
+		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.newWaker(a.set.RefreshFunction, "provision"), Vigil: kube.WatchLease{WatchCache: m},
 		Cluster: info, Rules: a.decisionSettings(), Holder: holder, SoldOutFor: a.set.UnavailableOfferingTTL, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
@@ -50,8 +50,8 @@ func (a *App) Disrupt(ctx context.Context) error {
 func (a *App) newDisrupt(holder string) controllers.Disrupt {
 	r := a.decisionSettings()
 	r.ReportDisruption = a.set.Disruption != settings.DisruptionAct
-	return controllers.Disrupt{Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
-		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(store.NewDisruptionMemory[disruption.Memory](a.kube)),
+	return controllers.Disrupt{Permission: a.permission.mayWrite, Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube, Moves: a.kube, Record: a.kube,
+		Lease: a.kube, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Metrics: a.metrics,
 		Rules: r, Off: a.set.Disruption == settings.DisruptionOff, Holder: holder, Now: time.Now, Log: a.log}
 }
@@ -67,12 +67,12 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 }
 
 func (a *App) newLifecycle(holder string, m *kube.WatchCache) controllers.Lifecycle {
-	return controllers.Lifecycle{Read: m, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
-		Holds:  a.gate.Opener(a.kube),
-		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
-		Health: a.fleet, Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube, Refusals: &a.refusals,
+	return controllers.Lifecycle{Permission: a.permission.mayWrite, Read: m, Claims: a.kube, Nodes: a.kube, Pods: a.kube,
+		Holds:  a.kube,
+		Record: a.kube, Instances: a.fleet,
+		Health: a.fleet, Pools: a.kube, Volumes: a.kube, Refusals: &a.refusals,
 		Provision: a.wakeProvision("lifecycle"), Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"),
-		Vigil: a.gate.Vigil(kube.WatchLease{WatchCache: m}), Holder: holder, Rules: a.decisionSettings(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+		Vigil: kube.WatchLease{WatchCache: m}, Holder: holder, Rules: a.decisionSettings(), Metrics: a.metrics, Now: time.Now, Log: a.log}
 }
 
 // leaseHolder names the invocation in the lease.

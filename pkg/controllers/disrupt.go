@@ -50,24 +50,25 @@ type InstanceLister interface {
 // Disrupt begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements, and provision
 // launches them. What is under way stands on the objects, so it may die after any call.
 type Disrupt struct {
-	Read      Reader
-	Placed    InstanceLister
-	Claims    Claims
-	Moves     NodeTainter
-	Record    Recorder
-	Lease     Lease
-	SoldOut   UnavailableOfferings
-	Prices    CatalogReader
-	Levels    RemainingCapacity
-	Notes     DisruptionMemory
-	Provision Waker // launches replacements
-	Lifecycle Waker // drains
-	Metrics   Metrics
-	Rules     cluster.Settings
-	Off       bool   // with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
-	Holder    string // names this invocation as the holder of the lease
-	Now       func() time.Time
-	Log       *slog.Logger
+	Permission Permission
+	Read       Reader
+	Placed     InstanceLister
+	Claims     Claims
+	Moves      NodeTainter
+	Record     Recorder
+	Lease      Lease
+	SoldOut    UnavailableOfferings
+	Prices     CatalogReader
+	Levels     RemainingCapacity
+	Notes      DisruptionMemory
+	Provision  Waker // launches replacements
+	Lifecycle  Waker // drains
+	Metrics    Metrics
+	Rules      cluster.Settings
+	Off        bool   // with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
+	Holder     string // names this invocation as the holder of the lease
+	Now        func() time.Time
+	Log        *slog.Logger
 
 	Depot *binpack.OfferingCache // what is sold, kept from one pass to the next; nil: for this invocation
 	Diary DecisionLog            // nil: no decision log
@@ -88,8 +89,9 @@ func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 	longest := time.Duration(0)
 	for {
 		start := d.Now()
-		busy, held, err := d.lockAndRun(BeginPass(ctx))
-		if err != nil {
+		under := beginPass(ctx, d.Permission)
+		busy, held, err := d.lockAndRun(under)
+		if err != nil || wasRefused(under) {
 			return err
 		}
 		longest = max(longest, d.Now().Sub(start))
@@ -114,6 +116,14 @@ func (d *Disrupt) lockAndRun(ctx context.Context) (busy, held bool, err error) {
 	case interruption.AwaitsReplacement(claims, d.Now()):
 		d.Log.Info("nothing is disrupted by choice while pods wait for replacements of what EC2 takes back")
 		return true, true, nil
+	}
+	may, err := mayWrite(ctx)
+	if err != nil {
+		return false, true, err
+	}
+	if !may {
+		busy, err = d.shield().pass(d.runPass)(ctx)
+		return busy, true, err
 	}
 	return capacityLease{d.Lease, d.Holder}.withCapacityLease(ctx, d.shield().pass(d.runPass))
 }
@@ -156,16 +166,11 @@ func (d *Disrupt) runPass(ctx context.Context) (busy bool, err error) {
 	d.kept.recordTick(ctx, d.said, nil, func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
 		return decisionlog.OfDisrupt(st, s, memory, decision)
 	})
-	w := commandApplier{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil {
-			continue
-		}
-		w.claims[h.Claim.Name] = *h.Claim
-		if h.Node != nil {
-			w.nodes[h.Claim.Name] = *h.Node
-		}
+	if may, err := mayWrite(ctx); err != nil || !may {
+		logDryRun(d.Log, disruption.Plan{Finish: decision.Finish, Undo: decision.Undo, Begin: decision.Begin}.Lines()...)
+		return false, err
 	}
+	w := d.newApplier(s)
 	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
 	_ = d.shield().do("what is told", func() error { // logged
 		w.recordNotDisrupted(ctx, decision.Spared)
@@ -179,7 +184,15 @@ func (d *Disrupt) runPass(ctx context.Context) (busy bool, err error) {
 	})
 	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
-	return busy, errors.Join(err, d.Notes.WriteMemory(ctx, next))
+	return busy, errors.Join(err, d.writeMemory(ctx, next))
+}
+
+// writeMemory stores what the next pass is to know. A pass that may not write leaves no trace.
+func (d *Disrupt) writeMemory(ctx context.Context, m disruption.Memory) error {
+	if may, err := mayWrite(ctx); err != nil || !may {
+		return err
+	}
+	return d.Notes.WriteMemory(ctx, m)
 }
 
 // listInstances asks EC2 once in a while: what an instance was put into hardly changes. Without an answer the verdicts of before stay.
@@ -227,26 +240,49 @@ type commandApplier struct {
 	nodes  map[string]cluster.Node // by claim
 }
 
+func (d *Disrupt) newApplier(s cluster.Snapshot) *commandApplier {
+	w := &commandApplier{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
+	for _, h := range s.StateNodes() {
+		if h.Claim == nil {
+			continue
+		}
+		w.claims[h.Claim.Name] = *h.Claim
+		if h.Node != nil {
+			w.nodes[h.Claim.Name] = *h.Node
+		}
+	}
+	return w
+}
+
 // applyFinished finishes and takes back commands. One that fails does not stop the others.
 func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) error {
 	var errs []error
 	for _, e := range p.Finish {
-		errs = append(errs, m.one(e.Claims, func() error { return m.finishCommand(ctx, e) }))
+		errs = append(errs, m.one(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims, func() error { return m.finishCommand(ctx, e) }))
 	}
-	if len(p.Finish) > 0 {
+	if len(p.Finish) > 0 && !wasRefused(ctx) {
 		errs = append(errs, m.d.Lifecycle.Wake(ctx))
 	}
-	if slices.ContainsFunc(p.Finish, m.awaitsNominatedPods) {
+	if slices.ContainsFunc(p.Finish, m.awaitsNominatedPods) && !wasRefused(ctx) {
 		errs = append(errs, m.d.Provision.Wake(ctx)) // which lets the pods that are evicted onto the nodes held for them
 	}
 	for _, e := range p.Undo {
-		errs = append(errs, m.one(e.Claims, func() error { return m.rollBack(ctx, e) }))
+		errs = append(errs, m.one(ctx, disruption.Plan{Undo: []disruption.EndedCommand{e}}, e.Claims, func() error { return m.rollBack(ctx, e) }))
 	}
 	return errors.Join(errs...)
 }
 
-// one does something about one command. What changed meanwhile is left to the next pass.
-func (m *commandApplier) one(claims []string, do func() error) error {
+// one carries out one command, of which the plan consists, unless the pass may not write any more. What changed meanwhile is left to the next pass.
+func (m *commandApplier) one(ctx context.Context, command disruption.Plan, claims []string, do func() error) error {
+	if may, err := mayWrite(ctx); err != nil || !may {
+		logDryRun(m.d.Log, command.Lines()...)
+		return err
+	}
+	return m.guarded(claims, do)
+}
+
+// guarded does something about one command.
+func (m *commandApplier) guarded(claims []string, do func() error) error {
 	return unlessConflict(m.d.Log, m.d.shield().do("the disruption of "+strings.Join(claims, ","), do))
 }
 
@@ -304,7 +340,7 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 	launches := false
 	for _, c := range p.Begin {
 		why := ""
-		if err := m.one(c.Claims, func() error { why = disruption.ChangedSince(live, c, next); return nil }); err != nil {
+		if err := m.guarded(c.Claims, func() error { why = disruption.ChangedSince(live, c, next); return nil }); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -317,9 +353,9 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 			continue
 		}
 		launches = launches || len(c.Launches) > 0
-		errs = append(errs, m.one(c.Claims, func() error { return m.beginCommand(ctx, c) }))
+		errs = append(errs, m.one(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims, func() error { return m.beginCommand(ctx, c) }))
 	}
-	if launches {
+	if launches && !wasRefused(ctx) {
 		errs = append(errs, m.d.Provision.Wake(ctx))
 	}
 	return errors.Join(errs...)

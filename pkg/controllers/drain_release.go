@@ -56,6 +56,10 @@ func (p *Provision) releaseDrains(ctx context.Context, claims []cluster.Claim) e
 	g.SetLimit(parallelLaunches)
 	for i, c := range claims {
 		g.Go(func() error {
+			if may, err := mayBegin(ctx, p.Log, drainAction(c)); err != nil || !may {
+				errs[i] = err
+				return nil
+			}
 			c.Version = ""
 			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
 			errs[i] = unlessConflict(p.Log, err)

@@ -28,7 +28,12 @@ func (p *Provision) tolerateNominations(ctx context.Context, s cluster.Snapshot,
 	failed := 0
 	for _, w := range wishes {
 		g.Go(func() error {
-			if err := p.shield().do("pod "+w.Pod.Key(), func() error { return p.Holds.TolerateNomination(ctx, w.Pod, w.Taint) }); err != nil {
+			if err := p.shield().do("pod "+w.Pod.Key(), func() error {
+				if may, err := mayBegin(ctx, p.Log, tolerationAction(w)); err != nil || !may {
+					return err
+				}
+				return p.Holds.TolerateNomination(ctx, w.Pod, w.Taint)
+			}); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				if failed++; first == nil {

@@ -38,6 +38,9 @@ func (i *Interruption) decideRebalance(ctx context.Context, n interruption.Notic
 	if o.Leave.Cause == "" {
 		return o, nil
 	}
+	if may, err := mayBegin(ctx, i.Log, "count NodeClaim "+o.Claim.Name+" against the quota of rebalances"); err != nil || !may {
+		return o, err
+	}
 	ok, err := i.Quota.TakeOne(ctx, o.Claim.UID)
 	if err == nil && !ok {
 		o = o.TooMany()
@@ -65,6 +68,13 @@ func (p *Provision) deleteReplaced(ctx context.Context, s cluster.Snapshot, goin
 	for _, a := range interruption.Condemned(s, going, decision) {
 		c, ok := claims[a.Claim]
 		if !ok {
+			continue
+		}
+		may, mayErr := mayBegin(ctx, p.Log, a.String())
+		if mayErr != nil {
+			return condemned, mayErr
+		}
+		if !may {
 			continue
 		}
 		p.Log.Info(a.String())

@@ -43,7 +43,14 @@ func (r *Refresh) refreshOverlays(ctx context.Context) error {
 		if o.DeletionTimestamp != nil || !overlays.UpdateStatus(o, v, r.Now()) {
 			continue
 		}
-		err := r.Overlays.WriteOverlayStatus(ctx, o)
+		may, err := mayBegin(ctx, r.Log, "write status of NodeOverlay "+o.Name)
+		if err != nil {
+			return err
+		}
+		if !may {
+			continue
+		}
+		err = r.Overlays.WriteOverlayStatus(ctx, o)
 		switch {
 		case isConflict(err):
 			r.Log.Info("NodeOverlay "+o.Name+" was changed meanwhile, the next refresh looks again", "error", err)

@@ -222,10 +222,13 @@ func (s *shop) RecordEvent(_ context.Context, e cluster.Event) error {
 func (s *shop) run(t *testing.T) ([]string, error) {
 	t.Helper()
 	s.did = nil
-	r := controllers.Refresh{Finder: s, Classes: s, Pools: s, Nodes: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, Cluster: launch.Cluster{CABundle: "ca", ServiceCIDR: "10.0.0.0/16"},
-		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)}
-	err := r.Run(t.Context())
+	err := s.refresh().Run(t.Context())
 	return s.did, err
+}
+
+func (s *shop) refresh() *controllers.Refresh {
+	return &controllers.Refresh{Finder: s, Preview: s, Classes: s, Pools: s, Nodes: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s,
+		Cluster: launch.Cluster{CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (s *shop) ready() map[string]bool {

@@ -80,6 +80,9 @@ func (i *Interruption) removePods(ctx context.Context, rest interruption.PodRemo
 }
 
 func (i *Interruption) removePod(ctx context.Context, a plan.Action, p cluster.Pod) error {
+	if may, err := mayBegin(ctx, i.Log, a.String()); err != nil || !may {
+		return err
+	}
 	if a.GraceSec == 0 {
 		return i.Pods.RemovePod(ctx, p)
 	}
