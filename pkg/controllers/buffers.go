@@ -58,7 +58,7 @@ func tellBuffers(ctx context.Context, port Buffers, placed map[string]bool, now 
 		err = port.WriteBufferStatus(ctx, b.Object)
 		switch {
 		case isConflict(err):
-			log.Info("CapacityBuffer "+name+" was changed meanwhile, the next pass looks again", "error", err)
+			log.Info("CapacityBuffer "+name+": conflict, retrying in next pass", "error", err)
 		case err != nil:
 			errs = append(errs, fmt.Errorf("write status of CapacityBuffer %s: %w", name, err))
 		default:

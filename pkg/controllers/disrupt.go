@@ -114,7 +114,7 @@ func (d *Disrupt) lockAndRun(ctx context.Context) (busy, held bool, err error) {
 	case err != nil || len(claims) == 0 || d.Off && !slices.ContainsFunc(claims, hasCommand):
 		return false, true, err
 	case interruption.AwaitsReplacement(claims, d.Now()):
-		d.Log.Info("nothing is disrupted by choice while pods wait for replacements of what EC2 takes back")
+		d.Log.Info("skipped: pods wait for replacements of interrupted nodes")
 		return true, true, nil
 	}
 	may, err := mayWrite(ctx)

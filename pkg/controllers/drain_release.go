@@ -68,7 +68,7 @@ func (p *Provision) releaseDrains(ctx context.Context, claims []cluster.Claim) e
 	}
 	_ = g.Wait() // every error is in errs
 	if len(claims) > 0 {
-		p.Log.Info("replacements are on their way, drains may begin", "claims", len(claims))
+		p.Log.Info("replacements launched, releasing drains", "claims", len(claims))
 	}
 	return errors.Join(errs...)
 }

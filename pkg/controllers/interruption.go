@@ -93,7 +93,7 @@ func (e *EarlyError) Error() string {
 func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
 	ctx = beginPass(ctx, i.Permission)
 	if i.alreadyWatched(ctx, notices) {
-		i.Log.Info("left to those who watch", "kind", string(interruption.Running), "instance", notices[0].Instance)
+		i.Log.Info("skipped: a running invocation will handle it", "kind", string(interruption.Running), "instance", notices[0].Instance)
 		return nil
 	}
 	var done error
@@ -117,7 +117,7 @@ func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruptio
 		for k, err := range errs {
 			_, tooEarly := errors.AsType[*EarlyError](err)
 			if isConflict(err) && tries < noticeTries || tooEarly && notices[k].Urgent() && waits < noticeTries {
-				i.Log.Info("notice is decided anew", "instance", notices[k].Instance, "because", err.Error())
+				i.Log.Info("retrying notice", "instance", notices[k].Instance, "because", err.Error())
 				again, early = append(again, notices[k]), early || tooEarly
 			} else {
 				done = errors.Join(done, err)

@@ -304,7 +304,7 @@ func (l *Lifecycle) inTurn(ctx context.Context, w *actionWorker, actions []plan.
 		}
 		err = w.applyAction(ctx, a)
 		if isConflict(err) {
-			l.Log.Info("left to the next pass", "action", a.String(), "because", err.Error())
+			l.Log.Info("conflict, retrying in next pass", "action", a.String(), "because", err.Error())
 			return nil
 		}
 		if err != nil {

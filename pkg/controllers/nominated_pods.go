@@ -44,8 +44,8 @@ func (p *Provision) tolerateNominations(ctx context.Context, s cluster.Snapshot,
 		})
 	}
 	_ = g.Wait() // every error was counted
-	p.Log.Info("pods may use the nodes held for them", "pods", len(wishes)-failed)
+	p.Log.Info("added tolerations to nominated pods", "pods", len(wishes)-failed)
 	if failed > 0 {
-		p.Log.Warn("pods wait until the nodes held for them are open to all", "pods", failed, "because", first)
+		p.Log.Warn("cannot add tolerations to nominated pods, which wait until their nodes are open to all", "pods", failed, "because", first)
 	}
 }

@@ -135,7 +135,7 @@ func (p *Provision) runPass(ctx context.Context, begin func()) (busy bool, err e
 	}
 	busy, held, err := capacityLease{p.Lease, p.Holder}.withCapacityLease(ctx, p.shield().pass(p.runLocked))
 	if err == nil && !held {
-		p.Log.Info("another invocation provisions")
+		p.Log.Info("capacity lease held by another invocation")
 		return true, nil
 	}
 	return busy, err
@@ -277,7 +277,7 @@ func unlessConflict(log *slog.Logger, err error) error {
 	if !isConflict(err) {
 		return err
 	}
-	log.Info("left to the next pass", "because", err.Error())
+	log.Info("conflict, retrying in next pass", "because", err.Error())
 	return nil
 }
 

@@ -58,7 +58,7 @@ func (p *Provision) hasReplaceRequest(claims []cluster.Claim) bool {
 func (p *Provision) deleteReplaced(ctx context.Context, s cluster.Snapshot, going []interruption.PendingReplacement, decision plan.Plan) (condemned int, err error) {
 	for _, g := range going {
 		if g.Wait != "" {
-			p.Log.Info("not left now", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
+			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
 		}
 	}
 	claims := map[string]cluster.Claim{}
@@ -81,7 +81,7 @@ func (p *Provision) deleteReplaced(ctx context.Context, s cluster.Snapshot, goin
 		if a.Do == plan.SetDeadline {
 			set := map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)}
 			if claims[a.Claim], err = p.Claims.AnnotateClaim(ctx, c, set); isConflict(err) {
-				p.Log.Info("left to the next pass", "claim", a.Claim, "because", err.Error())
+				p.Log.Info("conflict, retrying in next pass", "claim", a.Claim, "because", err.Error())
 				delete(claims, a.Claim)
 			} else if err != nil {
 				return condemned, err

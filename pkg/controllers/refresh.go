@@ -334,7 +334,7 @@ func (r *Refresh) refreshPools(ctx context.Context, classes []awsv1.EC2NodeClass
 		err := r.shield().do("NodePool "+pools[i].Name, func() error { return r.refreshPool(ctx, &pools[i], classes, k.claims) })
 		switch {
 		case isConflict(err):
-			r.Log.Info("NodePool "+pools[i].Name+" was changed meanwhile, the next refresh looks again", "error", err)
+			r.Log.Info("NodePool "+pools[i].Name+": conflict, retrying in next refresh", "error", err)
 		case err != nil:
 			errs = append(errs, fmt.Errorf("refresh NodePool %s: %w", pools[i].Name, err))
 		}

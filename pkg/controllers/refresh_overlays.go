@@ -53,7 +53,7 @@ func (r *Refresh) refreshOverlays(ctx context.Context) error {
 		err = r.Overlays.WriteOverlayStatus(ctx, o)
 		switch {
 		case isConflict(err):
-			r.Log.Info("NodeOverlay "+o.Name+" was changed meanwhile, the next refresh looks again", "error", err)
+			r.Log.Info("NodeOverlay "+o.Name+": conflict, retrying in next refresh", "error", err)
 		case err != nil:
 			errs = append(errs, fmt.Errorf("refresh NodeOverlay %s: %w", o.Name, err))
 		default:

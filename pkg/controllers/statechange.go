@@ -74,7 +74,7 @@ func (i *Interruption) removePods(ctx context.Context, rest interruption.PodRemo
 	}
 	_ = g.Wait() // every error is in errs
 	if len(actions) > 0 {
-		i.Log.Info("took pods away", "node", n.Name, "count", len(actions), "why", actions[0].Why)
+		i.Log.Info("deleted pods of terminated instance", "node", n.Name, "count", len(actions), "why", actions[0].Why)
 	}
 	return errors.Join(errs...)
 }
