@@ -32,9 +32,9 @@ func (a *App) newRefresh(info launch.Cluster) controllers.Refresh {
 		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	r := controllers.Refresh{Permission: a.permission.mayWrite, Finder: finder, Preview: &looking, Classes: classWriter{a.kube}, Pools: a.kube, Nodes: a.kube,
-		Market: a.catalogRefresher(), Record: a.kube, Overlays: a.kube, Buffers: a.kube,
-		Prices: a.store, Cluster: info, Rules: a.decisionSettings(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+	r := controllers.Refresh{Deps: a.newDeps(""),
+		Finder: finder, Preview: &looking, Classes: classWriter{a.kube}, Pools: a.kube, Nodes: a.kube, Market: a.catalogRefresher(),
+		Overlays: a.kube, Buffers: a.kube, Prices: a.store, Cluster: info}
 	if a.set.DryRunValidation {
 		r.Rehearse = a.fleet
 	}

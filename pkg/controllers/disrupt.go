@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -50,25 +49,20 @@ type InstanceLister interface {
 // Disrupt begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements, and provision
 // launches them. What is under way stands on the objects, so it may die after any call.
 type Disrupt struct {
-	Permission Permission
-	Read       Reader
-	Placed     InstanceLister
-	Claims     Claims
-	Moves      NodeTainter
-	Record     Recorder
-	Lease      Lease
-	SoldOut    UnavailableOfferings
-	Prices     CatalogReader
-	Levels     RemainingCapacity
-	Notes      DisruptionMemory
-	Provision  Waker // launches replacements
-	Lifecycle  Waker // drains
-	Metrics    Metrics
-	Rules      cluster.Settings
-	Off        bool   // with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
-	Holder     string // names this invocation as the holder of the lease
-	Now        func() time.Time
-	Log        *slog.Logger
+	Deps
+
+	Read      Reader
+	Placed    InstanceLister
+	Claims    Claims
+	Moves     NodeTainter
+	Lease     Lease
+	SoldOut   UnavailableOfferings
+	Prices    CatalogReader
+	Levels    RemainingCapacity
+	Notes     DisruptionMemory
+	Provision Waker // launches replacements
+	Lifecycle Waker // drains
+	Off       bool  // with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
 
 	Depot *binpack.OfferingCache // what is sold, kept from one pass to the next; nil: for this invocation
 	Diary DecisionLog            // nil: no decision log
@@ -127,8 +121,6 @@ func (d *Disrupt) lockAndRun(ctx context.Context) (busy, held bool, err error) {
 	}
 	return capacityLease{d.Lease, d.Holder}.withCapacityLease(ctx, d.shield().pass(d.runPass))
 }
-
-func (d *Disrupt) shield() shield { return shield{d.Log, d.Metrics} }
 
 // hasCommand reports whether a disruption of the claim is under way.
 func hasCommand(c cluster.Claim) bool { return c.Annotations[disruption.AnnotationMark] != "" }

@@ -33,7 +33,7 @@ func stayed(t *testing.T, minutes int, words func(minute int) []string) (told []
 				heard = append(heard, e.Name+" "+e.Reason+": "+e.Message)
 			}
 		})
-		d := &Disrupt{Record: hear, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(said, nil))}
+		d := &Disrupt{Deps: Deps{Record: hear, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(said, nil))}}
 		before = updateRetention(all, before, now)
 		logStays(d.Log, all, before, now)
 		(&commandApplier{d: d}).recordReasons(beginPass(t.Context(), nil), all, before)
@@ -125,7 +125,7 @@ func TestManyProtectedNodesTakeTurns(t *testing.T) {
 	heard := map[string]bool{}
 	for minute := range 3 {
 		told := 0
-		m := &commandApplier{d: &Disrupt{Record: recorderFunc(func(e cluster.Event) { told++; heard[e.Name] = true })}}
+		m := &commandApplier{d: &Disrupt{Deps: Deps{Record: recorderFunc(func(e cluster.Event) { told++; heard[e.Name] = true })}}}
 		m.s.Now = time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
 		if m.recordNotDisrupted(beginPass(t.Context(), nil), all); told != 20 {
 			t.Errorf("minute %d: %d nodes were told of, want 20", minute, told)
@@ -145,7 +145,7 @@ func TestProposalsAreToldOnce(t *testing.T) {
 	p := disruption.Plan{Proposed: []disruption.Command{{Reason: v1.DisruptionUnderutilized, Claims: []string{"old"}}, {Reason: v1.DisruptionEmpty, Claims: []string{"empty"}},
 		{Reason: v1.DisruptionUnderutilized, Claims: many}}, Dropped: []disruption.WithdrawnProposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"last"}}}}
 	var heard []string
-	m := &commandApplier{d: &Disrupt{Record: recorderFunc(func(e cluster.Event) { heard = append(heard, e.Name) })}}
+	m := &commandApplier{d: &Disrupt{Deps: Deps{Record: recorderFunc(func(e cluster.Event) { heard = append(heard, e.Name) })}}}
 	m.recordConsidered(beginPass(t.Context(), nil), p, []disruption.Proposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"old"}}})
 	if diff := cmp.Diff(many[:20], heard); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -170,11 +170,11 @@ func TestWhereBalancedIsTold(t *testing.T) {
 		{[]string{"a1"}, v1.DisruptionDrifted, ""},
 	} {
 		var heard []string
-		m := &commandApplier{d: &Disrupt{Record: recorderFunc(func(e cluster.Event) {
+		m := &commandApplier{d: &Disrupt{Deps: Deps{Record: recorderFunc(func(e cluster.Event) {
 			if e.Reason == "ConsolidationApproved" && strings.HasPrefix(e.Message, "the policy Balanced lets it go: Underutilized: ") {
 				heard = append(heard, e.Kind+" "+e.Name)
 			}
-		})},
+		})}},
 			s:      cluster.Snapshot{Pools: []cluster.Pool{pool("a", "Balanced"), pool("b", "Balanced"), pool("c", "WhenEmptyOrUnderutilized")}},
 			claims: map[string]cluster.Claim{"a1": claim("a"), "a2": claim("a"), "b1": claim("b"), "c1": claim("c")}}
 		m.recordApproved(beginPass(t.Context(), nil), disruption.Command{Reason: c.reason, Claims: c.claims})

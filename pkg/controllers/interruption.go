@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,27 +37,24 @@ type NodeReader interface {
 // Interruption turns notices about instances into what they mean for the cluster. Handling a notice twice, late or out of order is
 // harmless. Ports that the kinds of a function do not need may be nil.
 type Interruption struct {
-	Permission Permission
-	Read       ClaimReader
-	Node       NodeReader
-	Claims     Claims
-	Nodes      Nodes
-	Record     Recorder
-	SoldOut    UnavailableOfferings
-	Pods       NodePods   // for state changes
-	Pools      PoolReader // for recommendations
-	Quota      RateQuota  // for recommendations
-	Provision  Waker      // launches capacity for the pods
-	Lifecycle  Waker      // brings into service, drains
-	Metrics    Metrics
-	Foreign    *ForeignInstances // what earlier notices of this process were about, nil for nothing
+	Deps
+
+	Read      ClaimReader
+	Node      NodeReader
+	Claims    Claims
+	Nodes     Nodes
+	SoldOut   UnavailableOfferings
+	Pods      NodePods          // for state changes
+	Pools     PoolReader        // for recommendations
+	Quota     RateQuota         // for recommendations
+	Provision Waker             // launches capacity for the pods
+	Lifecycle Waker             // brings into service, drains
+	Foreign   *ForeignInstances // what earlier notices of this process were about, nil for nothing
 
 	Place         Location
 	SoldOutFor    time.Duration
 	Rebalance     interruption.RebalancePolicy // for pools that do not say
 	QuarantineFor time.Duration                // an offer that was left on a recommendation
-	Now           func() time.Time
-	Log           *slog.Logger
 }
 
 // Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried again.
@@ -107,7 +103,7 @@ func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruptio
 		g.SetLimit(parallelNotices)
 		for k, n := range notices {
 			g.Go(func() error {
-				errs[k] = shield{i.Log, i.Metrics}.do("the notice about instance "+n.Instance, func() error { return i.handleOne(ctx, n, claims) })
+				errs[k] = i.shield().do("the notice about instance "+n.Instance, func() error { return i.handleOne(ctx, n, claims) })
 				return nil
 			})
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -38,27 +37,22 @@ const (
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 type Lifecycle struct {
-	Read       Reader
-	Claims     Claims
-	Nodes      Nodes
-	Holds      NominationOpener
-	Pods       Pods
-	Record     Recorder
-	Instances  Instances
-	Health     Health // nil where nobody asks
-	Pools      PoolStatus
-	Volumes    Volumes
-	Provision  Waker      // runs provision when pods are about to lose their node
-	Refresh    Waker      // runs refresh when a class is new or was changed
-	Vigil      WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
-	Metrics    Metrics
-	Rules      cluster.Settings
-	Holder     string // names this invocation
-	Now        func() time.Time
-	Log        *slog.Logger
-	Hints      PushHints
-	Permission Permission
-	Refusals   *EvictionBackoff // of evictions, shared by the invocations of a process; nil for none known
+	Deps
+
+	Read      Reader
+	Claims    Claims
+	Nodes     Nodes
+	Holds     NominationOpener
+	Pods      Pods
+	Instances Instances
+	Health    Health // nil where nobody asks
+	Pools     PoolStatus
+	Volumes   Volumes
+	Provision Waker      // runs provision when pods are about to lose their node
+	Refresh   Waker      // runs refresh when a class is new or was changed
+	Vigil     WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
+	Hints     PushHints
+	Refusals  *EvictionBackoff // of evictions, shared by the invocations of a process; nil for none known
 
 	seen   staleStatus
 	sum    measurements
@@ -101,8 +95,6 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 		}
 	}
 }
-
-func (l *Lifecycle) shield() shield { return shield{l.Log, l.Metrics} }
 
 // failing tells of objects about which the decision fails, once in a while: it is taken every second.
 func (l *Lifecycle) failing(faults []plan.Fault) {

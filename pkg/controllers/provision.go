@@ -33,11 +33,11 @@ const (
 
 // Provision finds pods without a home and launches nodes for them. It is the one place that launches.
 type Provision struct {
-	Permission  Permission
+	Deps
+
 	Hints       PushHints // of push
 	Read        Reader
 	Claims      Claims
-	Record      Recorder
 	Lease       Lease
 	Fleet       Launcher
 	SoldOut     UnavailableOfferings
@@ -48,19 +48,14 @@ type Provision struct {
 	Vigil       WatchLease // tells others that nobody need wake provision; nil to tell nobody
 	Buffers     Buffers
 	Holds       Tolerator
-	Metrics     Metrics
 	Diary       DecisionLog // nil: no decision log
 	Stamp       decisionlog.PassStamp
 	Cluster     launch.Cluster
-	Rules       cluster.Settings
-	Holder      string // names this invocation as the holder of leases
 	SoldOutFor  time.Duration
 	ShareFrom   int           // equal launches from which on they share a request; 0 for never
 	AlwaysWatch bool          // stay although there is nothing to do
 	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
 	BatchMax    time.Duration // that pods wait for others at most
-	Now         func() time.Time
-	Log         *slog.Logger
 
 	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
 

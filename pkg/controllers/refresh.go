@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -81,24 +80,20 @@ type CatalogRefresher interface {
 // Refresh keeps the catalog and the status of classes, pools, overlays and buffers up to date. Each part is done whether or not the
 // others fail.
 type Refresh struct {
-	Permission Permission
-	Finder     ClassFinder // nil where the cluster could not be found out about: only the catalog is refreshed then
-	Classes    Classes
-	Pools      Pools
-	Nodes      NodeLister
-	Market     CatalogRefresher
-	Record     Recorder
-	Overlays   Overlays
-	Buffers    Buffers
-	Prices     CatalogReader
-	Metrics    Metrics
-	Rehearse   DryRunner      // nil: launches are not rehearsed
-	Preview    ClassLookup    // looks classes up for a pass that may not write
-	Cluster    launch.Cluster // its CA bundle is part of the classes' drift hash
-	Rules      cluster.Settings
-	Pause      func(ctx context.Context, d time.Duration) error // nil: as long as it says
-	Now        func() time.Time
-	Log        *slog.Logger
+	Deps
+
+	Finder   ClassFinder // nil where the cluster could not be found out about: only the catalog is refreshed then
+	Classes  Classes
+	Pools    Pools
+	Nodes    NodeLister
+	Market   CatalogRefresher
+	Overlays Overlays
+	Buffers  Buffers
+	Prices   CatalogReader
+	Rehearse DryRunner                                        // nil: launches are not rehearsed
+	Preview  ClassLookup                                      // looks classes up for a pass that may not write
+	Cluster  launch.Cluster                                   // its CA bundle is part of the classes' drift hash
+	Pause    func(ctx context.Context, d time.Duration) error // nil: as long as it says
 
 	unsure map[string]bool // classes that are not ready because EC2 did not say anything
 }
@@ -125,8 +120,6 @@ func (r *Refresh) Run(ctx context.Context) error {
 	}
 	return errors.Join(err, marketErr)
 }
-
-func (r *Refresh) shield() shield { return shield{r.Log, r.Metrics} }
 
 // refreshObjects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have become.
 func (r *Refresh) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2NodeClass) bool) error {

@@ -68,7 +68,7 @@ func (i *Interruption) removePods(ctx context.Context, rest interruption.PodRemo
 	g.SetLimit(parallelPods)
 	for k, a := range actions {
 		g.Go(func() error {
-			errs[k] = shield{i.Log, i.Metrics}.do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
+			errs[k] = i.shield().do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
 			return nil
 		})
 	}
