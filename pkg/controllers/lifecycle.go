@@ -75,7 +75,7 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	if l.Refusals == nil {
 		l.Refusals = &EvictionBackoff{}
 	}
-	v := watchLease{lease: l.Vigil, name: VigilOf("lifecycle"), holder: l.Holder, log: l.Log}
+	v := watchLease{lease: l.Vigil, name: VigilOf("lifecycle"), holder: l.Holder, log: l.Log, may: l.Permission}
 	defer v.releaseLease(ctx)
 	for {
 		began, under := l.Now(), beginPass(ctx, l.Permission)

@@ -74,7 +74,7 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	if p.Aside == nil {
 		p.Aside = &Aside{}
 	}
-	v := watchLease{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log}
+	v := watchLease{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log, may: p.Permission}
 	defer v.releaseLease(ctx)
 	for {
 		began, under := p.Now(), beginPass(ctx, p.Permission)

@@ -90,6 +90,7 @@ type watchLease struct {
 	name   string
 	holder string
 	log    *slog.Logger
+	may    Permission // to write the lease
 
 	end    func(context.Context) // nil while it is not kept
 	others bool                  // another one seemed to watch when this one was idle
@@ -98,6 +99,9 @@ type watchLease struct {
 // keepLease begins the vigil or goes on with it. One that cannot be kept costs others a wake-up.
 func (v *watchLease) keepLease(ctx context.Context) {
 	if v.end != nil || v.lease == nil {
+		return
+	}
+	if may, err := mayWrite(beginPass(ctx, v.may)); err != nil || !may {
 		return
 	}
 	release, ok, err := v.lease.Acquire(ctx, v.name, v.holder, vigilTTL)
@@ -148,6 +152,9 @@ func (v *watchLease) renewLease(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if may, err := mayWrite(beginPass(ctx, v.may)); err != nil || !may {
+			continue
 		}
 		// A renewal that fails is tried again; when the lease runs out others wake us, which does no harm.
 		if _, _, err := v.lease.Acquire(ctx, v.name, v.holder, vigilTTL); err != nil && ctx.Err() == nil {
