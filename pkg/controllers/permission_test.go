@@ -245,3 +245,22 @@ func callEmpty(method reflect.Value) {
 	defer func() { _ = recover() }()
 	method.Call(in)
 }
+
+// TestACommandThatIsDueIsTold once it was proposed and holds, by a pass that may not begin it.
+func TestACommandThatIsDueIsTold(t *testing.T) {
+	f := half(t)
+	if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	f.rest(t, 1)
+	var log bytes.Buffer
+	ports := f.w.Ports(fake.Fault{})
+	d := f.disrupt(ports)
+	d.Permission, d.Log = func(context.Context) (bool, error) { return false, nil }, slog.New(slog.NewTextHandler(&log, nil))
+	if err := d.Run(t.Context(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "dry-run: begin ") || len(writes(ports.Calls())) > 0 {
+		t.Errorf("the calls are %v and the log is\n%s", writes(ports.Calls()), log.String())
+	}
+}
