@@ -21,7 +21,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/dryrun"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/discovery"
@@ -54,9 +53,8 @@ type App struct {
 	store   *discovery.CatalogStore
 	levels  discovery.RemainingCapacity
 	foreign controllers.ForeignInstances // instances that earlier notices of this process were about
-	gate    *dryrun.Gate                 // before every port that changes something
 
-	permission *writePermission // what it asks
+	permission *writePermission // of every function, asked before it writes
 	metrics    controllers.Metrics
 
 	refusals  controllers.EvictionBackoff // of evictions; outlives an invocation
@@ -88,7 +86,6 @@ func FromEnv(ctx context.Context) (*App, error) {
 	}
 	a.metrics = &emfWriter{out: os.Stdout, cluster: set.ClusterName, now: time.Now, log: a.log}
 	a.permission = a.newPermission()
-	a.gate = &dryrun.Gate{Open: a.permission.mayWrite, Log: a.log}
 	e := ec2.NewFromConfig(cfg)
 	a.fleet = &fleet.Fleet{EC2: e, Cluster: set.ClusterName, Now: time.Now}
 	a.levels = discovery.RemainingCapacity{EC2: e}
@@ -166,7 +163,7 @@ func (a *App) decisionSettings() cluster.Settings {
 }
 
 func (a *App) newWaker(name, by string) controllers.Waker {
-	return a.gate.Waker(a.invocationReason(name, by), name)
+	return a.invocationReason(name, by)
 }
 
 func (a *App) invocationReason(name, by string) invoke.Function {
@@ -183,13 +180,13 @@ func (a *App) wakeLifecycle(by string) controllers.Waker {
 }
 
 func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
-	return a.gate.Waker(controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube, Function: function, Log: a.log}, name)
+	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube, Function: function, Log: a.log}
 }
 
 // watchUntil is when an invocation that found work stops watching for more. One that may change nothing would only see the same again.
 func (a *App) watchUntil(ctx context.Context) time.Time {
 	end := time.Now().Add(a.set.WatchDuration)
-	if open, err := a.gate.Open(ctx); err != nil || !open {
+	if open, err := a.permission.mayWrite(ctx); err != nil || !open {
 		return time.Now()
 	}
 	if deadline, ok := ctx.Deadline(); ok && deadline.Add(-reserve).Before(end) {

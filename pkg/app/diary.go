@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"joiner/pkg/controllers"
-	"joiner/pkg/controllers/dryrun"
 	"joiner/pkg/decisionlog"
 	"joiner/pkg/providers/archive"
 	"joiner/pkg/settings"
@@ -24,20 +23,7 @@ func (a *App) decisionLog() controllers.DecisionLog {
 	case settings.DecisionLogLines:
 		d.Of = archive.InLog
 	}
-	return observedLog{d, a.gate}
-}
-
-// observedLog says of each pass whether it could change anything: with mode act it cannot while another controller leads.
-type observedLog struct {
-	to   controllers.DecisionLog
-	gate *dryrun.Gate
-}
-
-func (o observedLog) WriteTick(ctx context.Context, t decisionlog.Tick) error {
-	if open, err := controllers.MayWrite(ctx, o.gate.Open); err == nil && !open {
-		t.Mode = settings.ModeObserve
-	}
-	return o.to.WriteTick(ctx, t)
+	return d
 }
 
 // passStamp says whose pass a record is about.

@@ -18,6 +18,12 @@ import (
 // shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves each its own token.
 const shareFrom = 5
 
+// newDeps is what every function needs.
+func (a *App) newDeps(holder string) controllers.Deps {
+	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube, Metrics: a.metrics, Rules: a.decisionSettings(), Holder: holder,
+		Now: time.Now, Log: a.log}
+}
+
 // Provision launches capacity for pods that have nowhere to run. What it is invoked with says at most how long it looks.
 func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	info, err := a.clusterInfo(ctx)
@@ -34,10 +40,11 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 }
 
 func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) controllers.Provision {
-	return controllers.Provision{Read: m, Claims: a.gate.Claims(a.kube), Record: a.gate.Recorder(a.kube), Lease: a.gate.Lease(m),
-		Fleet: a.gate.Launcher(a.fleet), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Buffers: a.gate.Buffers(a.kube), Holds: a.gate.Tolerator(a.kube),
-		Lifecycle: a.wakeLifecycle("provision"), Refresh: a.newWaker(a.set.RefreshFunction, "provision"), Vigil: a.gate.Vigil(kube.WatchLease{WatchCache: m}),
-		Cluster: info, Rules: a.decisionSettings(), Holder: holder, SoldOutFor: a.set.UnavailableOfferingTTL, AlwaysWatch: a.set.AlwaysWatch, BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom, Metrics: a.metrics, Now: time.Now, Log: a.log}
+	return controllers.Provision{Deps: a.newDeps(holder),
+		Read: m, Claims: a.kube, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels, Buffers: a.kube,
+		Holds: a.kube, Lifecycle: a.wakeLifecycle("provision"), Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
+		Vigil: kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL, AlwaysWatch: a.set.AlwaysWatch,
+		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
 }
 
 // Disrupt decides which nodes go by choice.
@@ -48,12 +55,12 @@ func (a *App) Disrupt(ctx context.Context) error {
 }
 
 func (a *App) newDisrupt(holder string) controllers.Disrupt {
-	r := a.decisionSettings()
-	r.ReportDisruption = a.set.Disruption != settings.DisruptionAct
-	return controllers.Disrupt{Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.gate.Claims(a.kube), Moves: a.gate.Moves(a.kube), Record: a.gate.Recorder(a.kube),
-		Lease: a.gate.Lease(a.kube), SoldOut: a.gate.SoldOut(a.soldOut), Prices: a.store, Levels: a.levels, Notes: a.gate.Notes(store.NewDisruptionMemory[disruption.Memory](a.kube)),
-		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Metrics: a.metrics,
-		Rules: r, Off: a.set.Disruption == settings.DisruptionOff, Holder: holder, Now: time.Now, Log: a.log}
+	deps := a.newDeps(holder)
+	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
+	return controllers.Disrupt{Deps: deps,
+		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube, Moves: a.kube, Lease: a.kube, SoldOut: a.soldOut,
+		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube),
+		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Off: a.set.Disruption == settings.DisruptionOff}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
@@ -67,12 +74,10 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 }
 
 func (a *App) newLifecycle(holder string, m *kube.WatchCache) controllers.Lifecycle {
-	return controllers.Lifecycle{Read: m, Claims: a.gate.Claims(a.kube), Nodes: a.gate.Nodes(a.kube), Pods: a.gate.Pods(a.kube),
-		Holds:  a.gate.Opener(a.kube),
-		Record: a.gate.Recorder(a.kube), Instances: a.gate.Instances(a.fleet),
-		Health: a.fleet, Pools: a.gate.PoolStatus(a.kube), Volumes: a.kube, Refusals: &a.refusals,
-		Provision: a.wakeProvision("lifecycle"), Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"),
-		Vigil: a.gate.Vigil(kube.WatchLease{WatchCache: m}), Holder: holder, Rules: a.decisionSettings(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+	return controllers.Lifecycle{Deps: a.newDeps(holder),
+		Read: m, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Holds: a.kube, Instances: a.fleet, Health: a.fleet, Pools: a.kube,
+		Volumes: a.kube, Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
+		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Vigil: kube.WatchLease{WatchCache: m}}
 }
 
 // leaseHolder names the invocation in the lease.

@@ -40,7 +40,7 @@ type writePermission struct {
 	held   bool
 }
 
-// mayWrite is what a gate asks.
+// mayWrite reports whether this process may change anything now.
 func (p *writePermission) mayWrite(ctx context.Context) (bool, error) {
 	if p.mode == settings.ModeObserve {
 		return false, nil
@@ -79,7 +79,7 @@ func (p *writePermission) trustUntil(d time.Duration) {
 	p.believed = d
 }
 
-// newPermission is what the gate before everything that changes something asks.
+// newPermission is the permission of every function.
 func (a *App) newPermission() *writePermission {
 	return &writePermission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube, believed: lookAgain, now: time.Now,
 		found: func(namespace, holder string) {

@@ -32,11 +32,11 @@ func (a *App) newRefresh(info launch.Cluster) controllers.Refresh {
 		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	r := controllers.Refresh{Finder: a.gate.ClassFinder(finder, &looking), Classes: a.gate.Classes(classWriter{a.kube}), Pools: a.gate.Pools(a.kube), Nodes: a.kube,
-		Market: a.catalogRefresher(), Record: a.gate.Recorder(a.kube), Overlays: a.gate.Overlays(a.kube), Buffers: a.gate.Buffers(a.kube),
-		Prices: a.store, Cluster: info, Rules: a.decisionSettings(), Metrics: a.metrics, Now: time.Now, Log: a.log}
+	r := controllers.Refresh{Deps: a.newDeps(""),
+		Finder: finder, Preview: &looking, Classes: classWriter{a.kube}, Pools: a.kube, Nodes: a.kube, Market: a.catalogRefresher(),
+		Overlays: a.kube, Buffers: a.kube, Prices: a.store, Cluster: info}
 	if a.set.DryRunValidation {
-		r.Rehearse = a.gate.Rehearser(a.fleet)
+		r.Rehearse = a.fleet
 	}
 	return r
 }

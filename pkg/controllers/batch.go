@@ -103,6 +103,10 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			alone, err := l.launchSeparately(ctx, claims)
 			return append(done, alone...), err
 		}
+		if may, err := mayBegin(ctx, l.p.Log, order.String()); err != nil || !may { // the next pass goes on
+			back(nil)
+			return append(done, claims...), err
+		}
 		l.p.Log.Info(order.String())
 		got, marks, launchErr := l.p.Fleet.LaunchBatch(ctx, order, launch.ClientToken(b.ID, attemptOf(claims[0])))
 		back(got)

@@ -49,7 +49,7 @@ func TestPodsOfABurstAreGathered(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &arrivals{began: time.Now(), at: c.at}
-			p := &Provision{Read: a, BatchIdle: time.Second, BatchMax: 10 * time.Second, Now: time.Now}
+			p := &Provision{Deps: Deps{Now: time.Now}, Read: a, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 			pods, _ := a.PendingPods(t.Context())
 			if err := p.waitForBatch(t.Context(), pods, c.claims); err != nil {
 				t.Fatal(err)

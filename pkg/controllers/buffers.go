@@ -48,10 +48,17 @@ func tellBuffers(ctx context.Context, port Buffers, placed map[string]bool, now 
 			continue
 		}
 		name := b.Object.Namespace + "/" + b.Object.Name
-		err := port.WriteBufferStatus(ctx, b.Object)
+		may, err := mayBegin(ctx, log, "write status of CapacityBuffer "+name)
+		if err != nil {
+			return err
+		}
+		if !may {
+			continue
+		}
+		err = port.WriteBufferStatus(ctx, b.Object)
 		switch {
 		case isConflict(err):
-			log.Info("CapacityBuffer "+name+" was changed meanwhile, the next pass looks again", "error", err)
+			log.Info("CapacityBuffer "+name+": conflict, retrying in next pass", "error", err)
 		case err != nil:
 			errs = append(errs, fmt.Errorf("write status of CapacityBuffer %s: %w", name, err))
 		default:

@@ -73,6 +73,10 @@ func (p *Provision) unfinishedClaims(ctx context.Context, claims []cluster.Claim
 		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.rests(c.UID, p.Now()) {
 			continue
 		}
+		may, mayErr := mayBegin(ctx, p.Log, "resume launch of claim "+c.Name)
+		if err = errors.Join(err, mayErr); !may {
+			continue
+		}
 		p.Log.Info("resume launch of claim " + c.Name)
 		c, adoptErr := p.ensureFinalizer(ctx, c)
 		if adoptErr != nil {
@@ -124,6 +128,10 @@ func (p *Provision) createClaims(ctx context.Context, l *claimLauncher, launches
 	for i, want := range launches {
 		g.Go(func() error {
 			if tooLateToBegin(ctx) {
+				return nil
+			}
+			if may, err := mayBegin(ctx, p.Log, want.String()); err != nil || !may {
+				errs[i] = err
 				return nil
 			}
 			errs[i] = p.shield().do("a NodeClaim for "+describePods(want), func() error {

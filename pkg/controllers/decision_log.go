@@ -5,6 +5,7 @@ import (
 
 	"joiner/pkg/decisionlog"
 	"joiner/pkg/model/plan"
+	"joiner/pkg/settings"
 )
 
 // DecisionLog keeps what passes decided.
@@ -27,7 +28,11 @@ func (d *decisionLog) recordTick(ctx context.Context, said string, failed []plan
 	if d.to == nil || said == d.last && len(failed) == 0 {
 		return
 	}
-	t, err := form(d.stamp)
+	stamp := d.stamp
+	if wasRefused(ctx) { // in mode act too, while another controller leads
+		stamp.Mode = settings.ModeObserve
+	}
+	t, err := form(stamp)
 	if t.Fail(failed...); err == nil && t.HasDecision() {
 		err = d.to.WriteTick(ctx, t)
 	}

@@ -39,3 +39,22 @@ func TestDecisionsAreNotedOnce(t *testing.T) {
 	}
 	(&decisionLog{}).recordTick(t.Context(), "launch", nil, decision(1)) // without a diary nothing happens
 }
+
+// A pass that could write nothing, because another controller leads, is not told as one that acted.
+func TestAPassThatMayNotWriteIsKeptAsObserved(t *testing.T) {
+	for may, want := range map[bool]string{true: "act", false: "observe"} {
+		var mode string
+		d := decisionLog{to: diaryFunc(func(decisionlog.Tick) error { return nil }), stamp: decisionlog.PassStamp{Mode: "act"}, warn: t.Logf}
+		ctx := beginPass(t.Context(), func(context.Context) (bool, error) { return may, nil })
+		if got, err := mayWrite(ctx); got != may || err != nil {
+			t.Fatalf("may write: %t, %v", got, err)
+		}
+		d.recordTick(ctx, "launch", nil, func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
+			mode = st.Mode
+			return decisionlog.Tick{}, nil
+		})
+		if mode != want {
+			t.Errorf("permission %t: mode %q, want %q", may, mode, want)
+		}
+	}
+}

@@ -37,6 +37,14 @@ func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells binp
 			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Reason: v.Reason, Message: v.Message, Since: s.Now})
 			d.Log.Info("drifted", "claim", c.Name, "reason", v.Reason, "why", v.Message)
 		}
+		may, err := mayBegin(ctx, d.Log, "write condition "+v1.ConditionDrifted+" of NodeClaim "+c.Name)
+		if err != nil {
+			return err
+		}
+		if !may {
+			s.Claims[at[v.Claim]] = c
+			continue
+		}
 		written, err := d.Claims.WriteClaimStatus(ctx, c)
 		if isConflict(err) {
 			continue // the next pass sees what it has become
@@ -57,6 +65,10 @@ func (d *Disrupt) markStill(ctx context.Context, claims map[string]cluster.Claim
 	g.SetLimit(parallelSteps)
 	for i, s := range all {
 		g.Go(func() error {
+			if may, err := mayWrite(ctx); err != nil || !may {
+				errs[i] = err
+				return nil
+			}
 			c := claims[s.Claim]
 			c.LastPodEvent = s.LastPodEvent
 			c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })

@@ -109,6 +109,9 @@ func (m *commandApplier) recordProtection(ctx context.Context) {
 
 // recordEvent writes an event. One that cannot be written is logged and costs nothing else.
 func (m *commandApplier) recordEvent(ctx context.Context, e cluster.Event) {
+	if may, err := mayWrite(ctx); err != nil || !may {
+		return
+	}
 	if err := m.d.Record.RecordEvent(ctx, e); err != nil {
 		m.d.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 	}

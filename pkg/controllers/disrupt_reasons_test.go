@@ -36,10 +36,10 @@ func stayed(t *testing.T, minutes int, words func(minute int) []string) (told []
 				heard = append(heard, e.Name+" "+e.Reason+": "+e.Message)
 			}
 		})
-		d := &Disrupt{Record: hear, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(said, nil))}
+		d := &Disrupt{Deps: Deps{Record: hear, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(said, nil))}}
 		before = updateRetention(all, before, now)
 		logStays(d.Log, all, before, now)
-		(&commandApplier{d: d}).recordReasons(t.Context(), all, before)
+		(&commandApplier{d: d}).recordReasons(beginPass(t.Context(), nil), all, before)
 		told = append(told, heard)
 		logged = append(logged, strings.Count(said.String(), "\n"))
 		now = now.Add(time.Minute)
@@ -128,9 +128,9 @@ func TestManyProtectedNodesTakeTurns(t *testing.T) {
 	heard := map[string]bool{}
 	for minute := range 3 {
 		told := 0
-		m := &commandApplier{d: &Disrupt{Record: recorderFunc(func(e cluster.Event) { told++; heard[e.Name] = true })}}
+		m := &commandApplier{d: &Disrupt{Deps: Deps{Record: recorderFunc(func(e cluster.Event) { told++; heard[e.Name] = true })}}}
 		m.s.Now = time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)
-		if m.recordNotDisrupted(t.Context(), all); told != 20 {
+		if m.recordNotDisrupted(beginPass(t.Context(), nil), all); told != 20 {
 			t.Errorf("minute %d: %d nodes were told of, want 20", minute, told)
 		}
 	}
@@ -148,8 +148,8 @@ func TestProposalsAreToldOnce(t *testing.T) {
 	p := disruption.Plan{Proposed: []disruption.Command{{Reason: v1.DisruptionUnderutilized, Claims: []string{"old"}}, {Reason: v1.DisruptionEmpty, Claims: []string{"empty"}},
 		{Reason: v1.DisruptionUnderutilized, Claims: many}}, Dropped: []disruption.WithdrawnProposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"last"}}}}
 	var heard []string
-	m := &commandApplier{d: &Disrupt{Record: recorderFunc(func(e cluster.Event) { heard = append(heard, e.Name) })}}
-	m.recordConsidered(t.Context(), p, []disruption.Proposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"old"}}})
+	m := &commandApplier{d: &Disrupt{Deps: Deps{Record: recorderFunc(func(e cluster.Event) { heard = append(heard, e.Name) })}}}
+	m.recordConsidered(beginPass(t.Context(), nil), p, []disruption.Proposal{{Reason: v1.DisruptionUnderutilized, Claims: []string{"old"}}})
 	if diff := cmp.Diff(many[:20], heard); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -173,14 +173,14 @@ func TestWhereBalancedIsTold(t *testing.T) {
 		{[]string{"a1"}, v1.DisruptionDrifted, ""},
 	} {
 		var heard []string
-		m := &commandApplier{d: &Disrupt{Record: recorderFunc(func(e cluster.Event) {
+		m := &commandApplier{d: &Disrupt{Deps: Deps{Record: recorderFunc(func(e cluster.Event) {
 			if e.Reason == "ConsolidationApproved" && strings.HasPrefix(e.Message, "the policy Balanced lets it go: Underutilized: ") {
 				heard = append(heard, e.Kind+" "+e.Name)
 			}
-		})},
+		})}},
 			s:      cluster.Snapshot{Pools: []cluster.Pool{pool("a", "Balanced"), pool("b", "Balanced"), pool("c", "WhenEmptyOrUnderutilized")}},
 			claims: map[string]cluster.Claim{"a1": claim("a"), "a2": claim("a"), "b1": claim("b"), "c1": claim("c")}}
-		m.recordApproved(t.Context(), disruption.Command{Reason: c.reason, Claims: c.claims})
+		m.recordApproved(beginPass(t.Context(), nil), disruption.Command{Reason: c.reason, Claims: c.claims})
 		if got := strings.Join(heard, ","); got != c.want {
 			t.Errorf("%v for %s: told on %q, want %q", c.claims, c.reason, got, c.want)
 		}

@@ -27,8 +27,9 @@ func (f *functions) disrupt(p *fake.Ports) *controllers.Disrupt {
 	f.made++
 	r := f.rules()
 	r.MinSpotInstanceTypes = 2 // the world sells six types
-	return &controllers.Disrupt{Read: p, Placed: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p, Provision: p.Waker("provision"),
-		Lifecycle: p.Waker("lifecycle"), Rules: r, Holder: fmt.Sprintf("invocation-%d", f.made), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+	return &controllers.Disrupt{Deps: controllers.Deps{Record: p, Rules: r, Holder: fmt.Sprintf("invocation-%d", f.made), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)},
+		Read: p, Placed: p, Claims: p, Moves: p, Lease: p, SoldOut: p, Prices: p, Notes: p, Provision: p.Waker("provision"),
+		Lifecycle: p.Waker("lifecycle")}
 }
 
 // free is a world of so many pods whose nodes may all go at once, for what the policy lets them go.

@@ -19,7 +19,7 @@ func (d *Disrupt) decideWithin(ctx context.Context, s cluster.Snapshot, m disrup
 	}
 	late := d.whenLate(ctx, func() {
 		d.Log.Warn("disruption may run out of time: the next pass asks less unless this one ends")
-		if err := d.Notes.WriteMemory(ctx, m.RunLate(d.Now())); err != nil {
+		if err := d.writeMemory(ctx, m.RunLate(d.Now())); err != nil {
 			d.Log.Warn("that disruption runs out of time is not remembered", "error", err)
 		}
 	})
@@ -28,7 +28,7 @@ func (d *Disrupt) decideWithin(ctx context.Context, s cluster.Snapshot, m disrup
 	if !late() {
 		return plan, next, nil
 	}
-	return plan, next, d.Notes.WriteMemory(ctx, next.RunLate(d.Now())) // what is done now takes its time too
+	return plan, next, d.writeMemory(ctx, next.RunLate(d.Now())) // what is done now takes its time too
 }
 
 // whenLate calls what it is given, once, when half of the time that the context has is over, unless the function that it returns has been

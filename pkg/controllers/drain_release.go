@@ -56,6 +56,10 @@ func (p *Provision) releaseDrains(ctx context.Context, claims []cluster.Claim) e
 	g.SetLimit(parallelLaunches)
 	for i, c := range claims {
 		g.Go(func() error {
+			if may, err := mayBegin(ctx, p.Log, drainAction(c)); err != nil || !may {
+				errs[i] = err
+				return nil
+			}
 			c.Version = ""
 			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
 			errs[i] = unlessConflict(p.Log, err)
@@ -64,7 +68,7 @@ func (p *Provision) releaseDrains(ctx context.Context, claims []cluster.Claim) e
 	}
 	_ = g.Wait() // every error is in errs
 	if len(claims) > 0 {
-		p.Log.Info("replacements are on their way, drains may begin", "claims", len(claims))
+		p.Log.Info("replacements launched, releasing drains", "claims", len(claims))
 	}
 	return errors.Join(errs...)
 }

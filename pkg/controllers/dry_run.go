@@ -41,7 +41,7 @@ func (r *Refresh) noteUncertain(c *awsv1.EC2NodeClass, v *nodeclass.DryRunVerdic
 // refresh. It gives up when the time left is short.
 func (r *Refresh) refreshUncertain(ctx context.Context) error {
 	for _, d := range rehearsalPauses() {
-		if end, ok := ctx.Deadline(); len(r.unsure) == 0 || ok && time.Until(end) < d+rehearsalTakes {
+		if end, ok := ctx.Deadline(); wasRefused(ctx) || len(r.unsure) == 0 || ok && time.Until(end) < d+rehearsalTakes {
 			return nil
 		}
 		if err := r.waitForRetry(ctx, d); err != nil {

@@ -61,8 +61,9 @@ func newTheatre(classes ...string) *theatre {
 func (th *theatre) play(t *testing.T) error {
 	t.Helper()
 	th.did, th.asked, th.paused = nil, nil, nil
-	r := controllers.Refresh{Finder: th.shop, Classes: th.shop, Pools: th.shop, Nodes: th.shop, Market: th.shop, Record: th.shop, Overlays: th.shop, Buffers: th.shop, Prices: th.shop,
-		Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)}
+	r := controllers.Refresh{Deps: controllers.Deps{Record: th.shop, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)},
+		Finder: th.shop, Classes: th.shop, Pools: th.shop, Nodes: th.shop, Market: th.shop, Overlays: th.shop, Buffers: th.shop,
+		Prices: th.shop, Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}}
 	r.Pause = func(_ context.Context, d time.Duration) error {
 		th.paused = append(th.paused, d)
 		if th.wakes != nil {

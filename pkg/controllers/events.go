@@ -28,6 +28,9 @@ const (
 
 // recordEvents writes events, several at a time. One that cannot be written is logged and costs nothing else.
 func (p *Provision) recordEvents(ctx context.Context, all []cluster.Event) {
+	if may, err := mayWrite(ctx); err != nil || !may {
+		return
+	}
 	var g errgroup.Group
 	g.SetLimit(parallelEvents)
 	for _, e := range all {

@@ -99,8 +99,6 @@ func (m *mishaps) take() []plan.Fault {
 	return out
 }
 
-func (p *Provision) shield() shield { return shield{p.Log, p.Metrics} }
-
 // launchClaim launches one instance for a stored claim, as launch does. A claim about which that panics says so and rests for a while; its pods wait
 // for it, and all others go on.
 func (l *claimLauncher) launchClaim(ctx context.Context, c cluster.Claim, stored bool) (after cluster.Claim, err error) {

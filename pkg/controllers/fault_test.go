@@ -198,7 +198,7 @@ func TestAPanicEndsAPassInOrder(t *testing.T) {
 		t.Errorf("error %v, counted %v", err, p.measured[metrics.Faults])
 	}
 	next := watch(f)
-	if err := next.Run(t.Context(), f.once()); err != nil || launched(f.w) != 1 || strings.Contains(next.log.String(), "another invocation provisions") {
+	if err := next.Run(t.Context(), f.once()); err != nil || launched(f.w) != 1 || strings.Contains(next.log.String(), "capacity lease held by another invocation") {
 		t.Errorf("the next pass: %v, %s", err, next.log)
 	}
 }

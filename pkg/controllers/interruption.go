@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -38,26 +37,24 @@ type NodeReader interface {
 // Interruption turns notices about instances into what they mean for the cluster. Handling a notice twice, late or out of order is
 // harmless. Ports that the kinds of a function do not need may be nil.
 type Interruption struct {
+	Deps
+
 	Read      ClaimReader
 	Node      NodeReader
 	Claims    Claims
 	Nodes     Nodes
-	Record    Recorder
 	SoldOut   UnavailableOfferings
-	Pods      NodePods   // for state changes
-	Pools     PoolReader // for recommendations
-	Quota     RateQuota  // for recommendations
-	Provision Waker      // launches capacity for the pods
-	Lifecycle Waker      // brings into service, drains
-	Metrics   Metrics
+	Pods      NodePods          // for state changes
+	Pools     PoolReader        // for recommendations
+	Quota     RateQuota         // for recommendations
+	Provision Waker             // launches capacity for the pods
+	Lifecycle Waker             // brings into service, drains
 	Foreign   *ForeignInstances // what earlier notices of this process were about, nil for nothing
 
 	Place         Location
 	SoldOutFor    time.Duration
 	Rebalance     interruption.RebalancePolicy // for pools that do not say
 	QuarantineFor time.Duration                // an offer that was left on a recommendation
-	Now           func() time.Time
-	Log           *slog.Logger
 }
 
 // Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried again.
@@ -90,9 +87,9 @@ func (e *EarlyError) Error() string {
 // HandleNotices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is an urgent one whose
 // instance may be one that is being launched; less urgent ones are left to the retries of the invocation.
 func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
-	ctx = BeginPass(ctx)
+	ctx = beginPass(ctx, i.Permission)
 	if i.alreadyWatched(ctx, notices) {
-		i.Log.Info("left to those who watch", "kind", string(interruption.Running), "instance", notices[0].Instance)
+		i.Log.Info("skipped: a running invocation will handle it", "kind", string(interruption.Running), "instance", notices[0].Instance)
 		return nil
 	}
 	var done error
@@ -106,7 +103,7 @@ func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruptio
 		g.SetLimit(parallelNotices)
 		for k, n := range notices {
 			g.Go(func() error {
-				errs[k] = shield{i.Log, i.Metrics}.do("the notice about instance "+n.Instance, func() error { return i.handleOne(ctx, n, claims) })
+				errs[k] = i.shield().do("the notice about instance "+n.Instance, func() error { return i.handleOne(ctx, n, claims) })
 				return nil
 			})
 		}
@@ -116,7 +113,7 @@ func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruptio
 		for k, err := range errs {
 			_, tooEarly := errors.AsType[*EarlyError](err)
 			if isConflict(err) && tries < noticeTries || tooEarly && notices[k].Urgent() && waits < noticeTries {
-				i.Log.Info("notice is decided anew", "instance", notices[k].Instance, "because", err.Error())
+				i.Log.Info("retrying notice", "instance", notices[k].Instance, "because", err.Error())
 				again, early = append(again, notices[k]), early || tooEarly
 			} else {
 				done = errors.Join(done, err)
@@ -190,16 +187,18 @@ func (i *Interruption) handleOne(ctx context.Context, n interruption.Notice, cla
 	i.logNotice(n, o)
 	switch {
 	case o.Found:
-		err := i.applyDecision(ctx, n, o)
-		if err == nil {
-			i.measureNotice(n, o)
+		if err := i.applyDecision(ctx, n, o); err != nil {
+			return err
 		}
-		return err
+		i.measureNotice(n, o)
 	case o.Later:
 		return &EarlyError{n}
 	case o.Final:
 		i.Foreign.remember(n.Instance, i.Now())
 	case o.Provide:
+		if may, err := mayBegin(ctx, i.Log, "wake provision"); err != nil || !may {
+			return err
+		}
 		return i.Provision.Wake(ctx)
 	}
 	return nil
@@ -231,8 +230,12 @@ func (i *Interruption) logNotice(n interruption.Notice, o interruption.Outcome) 
 // node does not buy the same offer again; what is written onto the claim, for it must be there when the claim is condemned; the
 // condemnation, which makes provision look for room. Provision is woken before anybody is asked to drain, and a drain begins when
 // provision has had the replacement launched. Where EC2 takes the instance back within minutes all of it comes after the taint: whoever
-// else is slow, no pod is to come to a node that ends in any case.
+// else is slow, no pod is to come to a node that ends in any case. Without permission to write it only logs all that.
 func (i *Interruption) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+	if may, err := mayWrite(ctx); err != nil || !may {
+		logDryRun(i.Log, outcomeActions(o)...)
+		return err
+	}
 	var node cluster.Node
 	var errs []error
 	leave := func() {
@@ -262,6 +265,28 @@ func (i *Interruption) applyDecision(ctx context.Context, n interruption.Notice,
 	settled.Go(func() error { return sure.awaitConfirmations(ctx) }) // which waits, as a rule for longer than telling takes
 	i.recordNotice(ctx, o, node)
 	return errors.Join(append(errs, settled.Wait())...)
+}
+
+// outcomeActions says in words what applyDecision does, in its order.
+func outcomeActions(o interruption.Outcome) (actions []string) {
+	add := func(needed bool, format string, args ...any) {
+		if needed {
+			actions = append(actions, fmt.Sprintf(format, args...))
+		}
+	}
+	node := o.Claim.NodeName
+	add(len(o.SoldOut) > 0, "mark %d offerings as unavailable", len(o.SoldOut))
+	add(len(noticeAnnotations(o)) > 0, "annotate NodeClaim %s", o.Claim.Name)
+	add(o.Condemn, "delete NodeClaim %s: %s", o.Claim.Name, o.Why)
+	add(o.Provide, "wake provision")
+	add(node != "" && (o.Condemn || !o.Claim.Deleting.IsZero()) && !o.Release, "taint node %s for termination", node)
+	add(node != "" && o.Pods != interruption.LeaveToDrain, "delete the pods of node %s", node)
+	add(o.Release, "release NodeClaim %s and its node", o.Claim.Name)
+	add(o.Drain, "wake lifecycle")
+	for _, t := range o.Tell {
+		add(true, "record event %s on NodeClaim %s: %s", t.Reason, o.Claim.Name, t.Message)
+	}
+	return actions
 }
 
 // deleteInterruptedClaim marks the offer, writes onto the claim what is to be known when it goes, and condemns it.

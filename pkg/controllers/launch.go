@@ -60,6 +60,10 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 		if err != nil {
 			return c, fmt.Errorf("launch for claim %s: %w", c.Name, err)
 		}
+		if may, err := mayBegin(ctx, l.p.Log, order.String()); err != nil || !may { // the next pass goes on
+			back(nil)
+			return c, err
+		}
 		l.p.Log.Info(order.String())
 		instance, marks, err := l.p.Fleet.LaunchInstances(ctx, order, launch.ClientToken(c.UID, attemptOf(c)))
 		back(isStarted(instance))

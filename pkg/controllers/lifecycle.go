@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -38,12 +37,13 @@ const (
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
 type Lifecycle struct {
+	Deps
+
 	Read      Reader
 	Claims    Claims
 	Nodes     Nodes
 	Holds     NominationOpener
 	Pods      Pods
-	Record    Recorder
 	Instances Instances
 	Health    Health // nil where nobody asks
 	Pools     PoolStatus
@@ -51,11 +51,6 @@ type Lifecycle struct {
 	Provision Waker      // runs provision when pods are about to lose their node
 	Refresh   Waker      // runs refresh when a class is new or was changed
 	Vigil     WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
-	Metrics   Metrics
-	Rules     cluster.Settings
-	Holder    string // names this invocation
-	Now       func() time.Time
-	Log       *slog.Logger
 	Hints     PushHints
 	Refusals  *EvictionBackoff // of evictions, shared by the invocations of a process; nil for none known
 
@@ -80,15 +75,15 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	if l.Refusals == nil {
 		l.Refusals = &EvictionBackoff{}
 	}
-	v := watchLease{lease: l.Vigil, name: VigilOf("lifecycle"), holder: l.Holder, log: l.Log}
+	v := watchLease{lease: l.Vigil, name: VigilOf("lifecycle"), holder: l.Holder, log: l.Log, may: l.Permission}
 	defer v.releaseLease(ctx)
 	for {
-		began := l.Now()
+		began, under := l.Now(), beginPass(ctx, l.Permission)
 		busy, err := l.shield().pass(func(pass context.Context) (bool, error) {
 			return l.runPass(pass, func() { v.beginWatch(ctx, until.Sub(l.Now())) })
-		})(BeginPass(ctx))
+		})(under)
 		l.took = l.Now().Sub(began)
-		if err != nil {
+		if err != nil || wasRefused(under) {
 			return errors.Join(err, l.failed.joinErrors(), swept, l.blind)
 		}
 		now := l.Now()
@@ -101,8 +96,6 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	}
 }
 
-func (l *Lifecycle) shield() shield { return shield{l.Log, l.Metrics} }
-
 // failing tells of objects about which the decision fails, once in a while: it is taken every second.
 func (l *Lifecycle) failing(faults []plan.Fault) {
 	for _, f := range faults {
@@ -114,6 +107,10 @@ func (l *Lifecycle) failing(faults []plan.Fault) {
 }
 
 func (l *Lifecycle) sweepTemplates(ctx context.Context) error {
+	may, err := mayBegin(beginPass(ctx, l.Permission), l.Log, "delete launch templates older than "+templateMaxAge.String())
+	if err != nil || !may {
+		return err
+	}
 	n, err := l.Instances.SweepTemplates(ctx, templateMaxAge)
 	if err != nil {
 		return fmt.Errorf("sweep launch templates: %w", err)
@@ -155,7 +152,7 @@ func (l *Lifecycle) runPass(ctx context.Context, begin func()) (busy bool, err e
 		return false, err
 	}
 	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules, l.took
-	if _, err := l.seen.wakeRefresh(ctx, s, l.Refresh); err != nil {
+	if _, err := l.seen.wakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
 		return false, err
 	}
 	if err := l.readVolumes(ctx, &s); err != nil {
@@ -168,9 +165,20 @@ func (l *Lifecycle) runPass(ctx context.Context, begin func()) (busy bool, err e
 	if len(next.Actions) == 0 {
 		return next.Busy, nil
 	}
+	if may, err := mayWrite(ctx); err != nil || !may {
+		l.logUnapplied(next.Actions)
+		return false, err
+	}
 	begin()
 	changed, err := l.applyActions(ctx, s, next.Actions)
 	return next.Busy || changed, err
+}
+
+// logUnapplied says what a pass that may not write would do.
+func (l *Lifecycle) logUnapplied(actions []plan.Action) {
+	for _, a := range actions {
+		logDryRun(l.Log, a.String())
+	}
 }
 
 // readVolumes reads what is attached to nodes whose next step depends on that, and whose volumes it is.
@@ -227,7 +235,7 @@ func (l *Lifecycle) applyActions(ctx context.Context, s cluster.Snapshot, action
 	objects := newIndex(s)
 	l.sideBySide(ctx, objects, groups, workLane{rows: singleRows(keys[:pools]), most: parallelSteps})
 	l.sideBySide(ctx, objects, groups, splitIntoLanes(objects, groups, keys[pools:])...)
-	if condemned {
+	if condemned && !wasRefused(ctx) {
 		err = l.Provision.Wake(ctx)
 	}
 	return changed, err
@@ -279,9 +287,16 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *objectIndex, groups
 // inTurn does the actions on one object, until one fails.
 func (l *Lifecycle) inTurn(ctx context.Context, w *actionWorker, actions []plan.Action) error {
 	for _, a := range actions {
-		err := w.applyAction(ctx, a)
+		may, err := mayBegin(ctx, l.Log, a.String())
+		if err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+		if !may {
+			continue
+		}
+		err = w.applyAction(ctx, a)
 		if isConflict(err) {
-			l.Log.Info("left to the next pass", "action", a.String(), "because", err.Error())
+			l.Log.Info("conflict, retrying in next pass", "action", a.String(), "because", err.Error())
 			return nil
 		}
 		if err != nil {

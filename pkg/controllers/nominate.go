@@ -27,6 +27,10 @@ func (p *Provision) writeNominations(ctx context.Context, s *cluster.Snapshot, d
 			if tooLateToBegin(ctx) {
 				return nil
 			}
+			if may, err := mayBegin(ctx, p.Log, nominationAction(n)); err != nil || !may {
+				errs[i] = err
+				return nil
+			}
 			n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
 			errs[i] = unlessConflict(p.Log, p.shield().do("NodeClaim "+n.Claim.Name, func() (err error) {
 				after[i], err = p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())

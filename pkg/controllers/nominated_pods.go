@@ -28,7 +28,12 @@ func (p *Provision) tolerateNominations(ctx context.Context, s cluster.Snapshot,
 	failed := 0
 	for _, w := range wishes {
 		g.Go(func() error {
-			if err := p.shield().do("pod "+w.Pod.Key(), func() error { return p.Holds.TolerateNomination(ctx, w.Pod, w.Taint) }); err != nil {
+			if err := p.shield().do("pod "+w.Pod.Key(), func() error {
+				if may, err := mayBegin(ctx, p.Log, tolerationAction(w)); err != nil || !may {
+					return err
+				}
+				return p.Holds.TolerateNomination(ctx, w.Pod, w.Taint)
+			}); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				if failed++; first == nil {
@@ -39,8 +44,8 @@ func (p *Provision) tolerateNominations(ctx context.Context, s cluster.Snapshot,
 		})
 	}
 	_ = g.Wait() // every error was counted
-	p.Log.Info("pods may use the nodes held for them", "pods", len(wishes)-failed)
+	p.Log.Info("added tolerations to nominated pods", "pods", len(wishes)-failed)
 	if failed > 0 {
-		p.Log.Warn("pods wait until the nodes held for them are open to all", "pods", failed, "because", first)
+		p.Log.Warn("cannot add tolerations to nominated pods, which wait until their nodes are open to all", "pods", failed, "because", first)
 	}
 }

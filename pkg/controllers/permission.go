@@ -2,43 +2,79 @@ package controllers
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"sync"
 )
 
-// passPermission is what one pass was told about its permission to write.
+// Permission reports whether this process may write to the cluster and EC2 now. It may be asked often and by several goroutines. A nil one always
+// permits.
+type Permission func(ctx context.Context) (bool, error)
+
+// passPermission is the permission of one pass.
 type passPermission struct {
+	ask Permission
+
 	mu      sync.Mutex
 	refused bool
 }
 
 type passKey struct{}
 
-// BeginPass is the context of a pass, in which MayWrite stands by its refusals. Within a pass it is that of the same pass.
-func BeginPass(ctx context.Context) context.Context {
+// errPermissionEnded ends an action in whose middle the permission ended.
+var errPermissionEnded = errors.New("the permission to write ended")
+
+// beginPass is the context of a pass that may do what the permission allows. Within a pass it is that of the same pass.
+func beginPass(ctx context.Context, ask Permission) context.Context {
 	if _, begun := ctx.Value(passKey{}).(*passPermission); begun {
 		return ctx
 	}
-	return context.WithValue(ctx, passKey{}, &passPermission{})
+	return context.WithValue(ctx, passKey{}, &passPermission{ask: ask})
 }
 
-// MayWrite reports whether the pass of ctx may write to the cluster and EC2 now. It asks each time, so that a long pass stops when the permission
-// ends. What was refused once stays refused until the pass ends: what came after a refusal was only pretended, and nothing may build upon it.
-func MayWrite(ctx context.Context, ask func(context.Context) (bool, error)) (bool, error) {
+// mayWrite reports whether the pass of ctx may write to the cluster and EC2 now; outside of a pass nothing may. It asks each time, so that a long pass
+// stops when the permission ends. What was refused once stays refused until the pass ends: a pass that only observed part of what it
+// decided must not act on the rest.
+func mayWrite(ctx context.Context) (bool, error) {
 	p, begun := ctx.Value(passKey{}).(*passPermission)
-	if !begun {
-		return ask(ctx)
-	}
-	p.mu.Lock()
-	refused := p.refused
-	p.mu.Unlock()
-	if refused {
+	if !begun || wasRefused(ctx) {
 		return false, nil
 	}
-	may, err := ask(ctx)
+	if p.ask == nil {
+		return true, nil
+	}
+	may, err := p.ask(ctx)
 	if err == nil && !may {
 		p.mu.Lock()
 		p.refused = true
 		p.mu.Unlock()
 	}
+	return may && err == nil, err
+}
+
+// wasRefused reports whether the pass of ctx could not write something for want of permission.
+func wasRefused(ctx context.Context) bool {
+	p, begun := ctx.Value(passKey{}).(*passPermission)
+	if !begun {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.refused
+}
+
+// mayBegin reports whether an action may be begun. Where the pass may not write, it logs the action instead.
+func mayBegin(ctx context.Context, log *slog.Logger, action string) (bool, error) {
+	may, err := mayWrite(ctx)
+	if err == nil && !may {
+		logDryRun(log, action)
+	}
 	return may, err
+}
+
+// logDryRun logs actions that a pass without permission would carry out.
+func logDryRun(log *slog.Logger, actions ...string) {
+	for _, a := range actions {
+		log.Info("dry-run: " + a)
+	}
 }

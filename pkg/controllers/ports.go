@@ -2,7 +2,7 @@
 //
 // To follow one pod read provision.go (the pod is found, packed, and a node launched for it), launch.go, lifecycle.go (the node is
 // brought into service and out of it again) and interruption.go (a notice condemns the node). Control decides nothing and knows
-// no SDK. Every port says whether repeating a call is safe.
+// no SDK. A pass writes only with permission (permission.go); without it, it logs what it would do. Every port says whether repeating a call is safe.
 package controllers
 
 import (

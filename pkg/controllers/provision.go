@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"joiner/pkg/decisionlog"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclaim/launch"
@@ -31,10 +33,11 @@ const (
 
 // Provision finds pods without a home and launches nodes for them. It is the one place that launches.
 type Provision struct {
+	Deps
+
 	Hints       PushHints // of push
 	Read        Reader
 	Claims      Claims
-	Record      Recorder
 	Lease       Lease
 	Fleet       Launcher
 	SoldOut     UnavailableOfferings
@@ -45,19 +48,14 @@ type Provision struct {
 	Vigil       WatchLease // tells others that nobody need wake provision; nil to tell nobody
 	Buffers     Buffers
 	Holds       Tolerator
-	Metrics     Metrics
 	Diary       DecisionLog // nil: no decision log
 	Stamp       decisionlog.PassStamp
 	Cluster     launch.Cluster
-	Rules       cluster.Settings
-	Holder      string // names this invocation as the holder of leases
 	SoldOutFor  time.Duration
 	ShareFrom   int           // equal launches from which on they share a request; 0 for never
 	AlwaysWatch bool          // stay although there is nothing to do
 	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
 	BatchMax    time.Duration // that pods wait for others at most
-	Now         func() time.Time
-	Log         *slog.Logger
 
 	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
 
@@ -76,14 +74,14 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	if p.Aside == nil {
 		p.Aside = &Aside{}
 	}
-	v := watchLease{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log}
+	v := watchLease{lease: p.Vigil, name: VigilOf("provision"), holder: p.Holder, log: p.Log, may: p.Permission}
 	defer v.releaseLease(ctx)
 	for {
-		began := p.Now()
+		began, under := p.Now(), beginPass(ctx, p.Permission)
 		busy, err := p.shield().pass(func(pass context.Context) (bool, error) {
 			return p.runPass(pass, func() { v.beginWatch(ctx, until.Sub(p.Now())) })
-		})(BeginPass(ctx))
-		if err != nil {
+		})(under)
+		if err != nil || wasRefused(under) {
 			return err
 		}
 		now := p.Now()
@@ -117,72 +115,148 @@ func (p *Provision) runPass(ctx context.Context, begin func()) (busy bool, err e
 			return false, nil
 		}
 	}
-	begin()
+	may, err := mayWrite(ctx)
+	if err != nil {
+		return false, err
+	}
+	if may {
+		begin()
+	}
 	if err := p.waitForBatch(ctx, pods, claims); err != nil {
 		return false, err
 	}
+	if !may {
+		return p.shield().pass(p.runLocked)(ctx)
+	}
 	busy, held, err := capacityLease{p.Lease, p.Holder}.withCapacityLease(ctx, p.shield().pass(p.runLocked))
 	if err == nil && !held {
-		p.Log.Info("another invocation provisions")
+		p.Log.Info("capacity lease held by another invocation")
 		return true, nil
 	}
 	return busy, err
 }
 
 // runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods that
-// nothing can be done for are not worth staying for.
+// nothing can be done for are not worth staying for. A pass that may not write holds no lease; it logs what it would do.
 func (p *Provision) runLocked(ctx context.Context) (busy bool, err error) {
 	start := p.Now()
-	s, err := observer{p.Read, p.Prices, p.SoldOut, p.Levels, p.Rules, p.Now, p.Log}.readSnapshot(ctx)
+	s, err := p.readSnapshot(ctx)
 	if err != nil {
-		return false, err
-	}
-	if s, err = withVolumes(ctx, p.Read, s, provisioning.MayEmpty(s)); err != nil {
 		return false, err
 	}
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
 	launched, resumeErr := p.resumeLaunches(ctx, &s)
+	decided := p.decide(ctx, s, start)
+	may, err := mayWrite(ctx)
+	if err != nil {
+		return false, errors.Join(resumeErr, err)
+	}
+	if !may {
+		logDryRun(p.Log, plannedActions(s, decided)...)
+		p.finishPass(ctx, s, s, decided.Plan, start)
+		return false, resumeErr
+	}
+	seen := s // as it was decided about
+	changed, err := p.applyPlan(ctx, &s, decided)
+	p.finishPass(ctx, seen, s, decided.Plan, start)
+	err = errors.Join(resumeErr, err)
+	if launched+changed > 0 && !wasRefused(ctx) {
+		err = errors.Join(err, p.Lifecycle.Wake(ctx))
+	}
+	_ = p.shield().do("what is told", func() error { // logged
+		p.recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
+		p.tellPools(ctx, s, decided.Plan)
+		p.settleBuffers(ctx, s, decided.Plan)
+		return nil
+	})
+	fresh, wakeErr := p.seen.wakeRefresh(ctx, s, p.Refresh, p.Log)
+	busy = fresh || len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) || interruption.AwaitsReplacement(s.Claims, p.Now())
+	return busy, errors.Join(err, wakeErr)
+}
+
+func (p *Provision) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, err := observer{p.Read, p.Prices, p.SoldOut, p.Levels, p.Rules, p.Now, p.Log}.readSnapshot(ctx)
+	if err != nil {
+		return s, err
+	}
+	return withVolumes(ctx, p.Read, s, provisioning.MayEmpty(s))
+}
+
+// decide makes the plan and logs it.
+func (p *Provision) decide(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
 	s.Aside = p.Aside.list
 	decided := provisioning.Decide(s)
-	going, decision := decided.Going, decided.Plan
 	p.Aside.list = decided.Aside
-	p.logPlan(decision)
-	p.sum.noteMissedHints(p.Hints, start, launchedFor(s, decision))
-	seen := s                     // as it was decided about
-	if len(decision.Faults) > 0 { // what comes next may fail as well
-		p.recordDecision(ctx, seen, decision)
-		p.fail(ctx, s, decision.Faults)
+	p.logPlan(decided.Plan)
+	p.sum.noteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
+	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
+		p.recordDecision(ctx, s, decided.Plan)
+		p.fail(ctx, s, decided.Plan.Faults)
 	}
-	condemned, removed, leaveErr, nominateErr, removeErr := 0, 0, error(nil), error(nil), error(nil)
+	return decided
+}
+
+// applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims it launched or deleted. A step
+// that fails does not stop the others.
+func (p *Provision) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int, err error) {
+	going, decision := decided.Going, decided.Plan
+	condemned, removed, leaveErr := 0, 0, error(nil)
 	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
-		leaveErr = p.shield().do("nodes to be left", func() (err error) { condemned, err = p.deleteReplaced(ctx, s, going, decision); return err })
+		leaveErr = p.shield().do("nodes to be left", func() (err error) { condemned, err = p.deleteReplaced(ctx, *s, going, decision); return err })
 	}
-	nominateErr = p.shield().do("pods of nodes on their way", func() error { return p.writeNominations(ctx, &s, decision) })
-	removeErr = p.shield().do("surplus nodes", func() (err error) { // before claims are made for pods that were to run there
-		removed, err = p.deleteSurplus(ctx, s, decision.Removals)
+	nominateErr := p.shield().do("pods of nodes on their way", func() error { return p.writeNominations(ctx, s, decision) })
+	removeErr := p.shield().do("surplus nodes", func() (err error) { // before claims are made for pods that were to run there
+		removed, err = p.deleteSurplus(ctx, *s, decision.Removals)
 		return err
 	})
-	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(s, decision)}
-	made, err := p.createAndLaunch(ctx, &s, decision, first)
+	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(*s, decision)}
+	made, err := p.createAndLaunch(ctx, s, decision, first)
 	first.releaseReady(ctx, made)
-	launched, err = launched+len(made), errors.Join(resumeErr, nominateErr, err, removeErr, first.err)
-	_ = p.shield().do("pods of held nodes", func() error { p.tolerateNominations(ctx, s, decision); return nil }) // logged
+	_ = p.shield().do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil }) // logged
+	return len(made) + condemned + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
+}
+
+// plannedActions says in words what applyPlan does, in its order.
+func plannedActions(s cluster.Snapshot, decided provisioning.Outcome) (actions []string) {
+	for _, a := range interruption.Condemned(s, decided.Going, decided.Plan) {
+		actions = append(actions, a.String())
+	}
+	for _, n := range binpack.ListNominations(s, decided.Plan) {
+		actions = append(actions, nominationAction(n))
+	}
+	for _, r := range decided.Plan.Removals {
+		actions = append(actions, removalAction(r))
+	}
+	for _, l := range decided.Plan.AllLaunches() {
+		actions = append(actions, l.String())
+	}
+	for _, c := range interruption.DrainsWaiting(s, decided.Plan).AcceptLaunches(decided.Plan.AllLaunches()) {
+		actions = append(actions, drainAction(c))
+	}
+	for _, w := range nomination.TolerationsNeeded(s, decided.Plan) {
+		actions = append(actions, tolerationAction(w))
+	}
+	return actions
+}
+
+func nominationAction(n binpack.Nomination) string {
+	return fmt.Sprintf("nominate NodeClaim %s for %s", n.Claim.Name, plan.NamePods(n.Pods))
+}
+
+func removalAction(r plan.Removal) string { return "delete NodeClaim " + r.Claim + ": " + r.Why }
+
+func drainAction(c cluster.Claim) string { return "release the drain of NodeClaim " + c.Name }
+
+func tolerationAction(w nomination.TolerationNeeded) string {
+	return "add toleration of " + w.Taint.Key + " to pod " + w.Pod.Key()
+}
+
+// finishPass logs, measures and keeps a pass: what it saw, and what has become of that.
+func (p *Provision) finishPass(ctx context.Context, seen, s cluster.Snapshot, decision plan.Plan, start time.Time) {
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", podsWaiting(s), "launches", len(decision.AllLaunches()), "placed", len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms", p.Now().Sub(start).Milliseconds())
 	p.recordDecision(ctx, seen, decision)
-	err = errors.Join(err, leaveErr)
-	if launched+condemned+removed > 0 {
-		err = errors.Join(err, p.Lifecycle.Wake(ctx))
-	}
 	p.sum.noteUnplaced(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s), decision.Unplaced), p.Now())
-	_ = p.shield().do("what is told", func() error { // logged
-		p.recordUnplaced(ctx, s, interruption.WithoutRunning(s, going, decision).Unplaced)
-		p.tellPools(ctx, s, decision)
-		p.settleBuffers(ctx, s, decision)
-		return nil
-	})
-	fresh, wakeErr := p.seen.wakeRefresh(ctx, s, p.Refresh)
-	return fresh || len(decision.AllLaunches()) > 0 || placesReal(s, decision) || interruption.AwaitsReplacement(s.Claims, p.Now()), errors.Join(err, wakeErr)
 }
 
 // ensureFinalizer makes sure that a claim carries our finalizer before anything is launched for it: one that a user made by hand does not.
@@ -198,7 +272,7 @@ func unlessConflict(log *slog.Logger, err error) error {
 	if !isConflict(err) {
 		return err
 	}
-	log.Info("left to the next pass", "because", err.Error())
+	log.Info("conflict, retrying in next pass", "because", err.Error())
 	return nil
 }
 

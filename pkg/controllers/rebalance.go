@@ -38,6 +38,9 @@ func (i *Interruption) decideRebalance(ctx context.Context, n interruption.Notic
 	if o.Leave.Cause == "" {
 		return o, nil
 	}
+	if may, err := mayBegin(ctx, i.Log, "count NodeClaim "+o.Claim.Name+" against the quota of rebalances"); err != nil || !may {
+		return o, err
+	}
 	ok, err := i.Quota.TakeOne(ctx, o.Claim.UID)
 	if err == nil && !ok {
 		o = o.TooMany()
@@ -55,7 +58,7 @@ func (p *Provision) hasReplaceRequest(claims []cluster.Claim) bool {
 func (p *Provision) deleteReplaced(ctx context.Context, s cluster.Snapshot, going []interruption.PendingReplacement, decision plan.Plan) (condemned int, err error) {
 	for _, g := range going {
 		if g.Wait != "" {
-			p.Log.Info("not left now", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
+			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
 		}
 	}
 	claims := map[string]cluster.Claim{}
@@ -67,11 +70,18 @@ func (p *Provision) deleteReplaced(ctx context.Context, s cluster.Snapshot, goin
 		if !ok {
 			continue
 		}
+		may, mayErr := mayBegin(ctx, p.Log, a.String())
+		if mayErr != nil {
+			return condemned, mayErr
+		}
+		if !may {
+			continue
+		}
 		p.Log.Info(a.String())
 		if a.Do == plan.SetDeadline {
 			set := map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)}
 			if claims[a.Claim], err = p.Claims.AnnotateClaim(ctx, c, set); isConflict(err) {
-				p.Log.Info("left to the next pass", "claim", a.Claim, "because", err.Error())
+				p.Log.Info("conflict, retrying in next pass", "claim", a.Claim, "because", err.Error())
 				delete(claims, a.Claim)
 			} else if err != nil {
 				return condemned, err

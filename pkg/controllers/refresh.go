@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +36,11 @@ type ClassFinder interface {
 	ListProfiles(ctx context.Context) ([]nodeclass.Profile, error)
 	// DeleteProfile deletes one of them.
 	DeleteProfile(ctx context.Context, name string) error
+}
+
+// ClassLookup looks up in AWS what a class stands for. It makes nothing, and may be repeated.
+type ClassLookup interface {
+	FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved
 }
 
 // Classes reads and writes EC2NodeClasses. Writes are refused with a Conflict when the object changed since it was read.
@@ -76,29 +80,27 @@ type CatalogRefresher interface {
 // Refresh keeps the catalog and the status of classes, pools, overlays and buffers up to date. Each part is done whether or not the
 // others fail.
 type Refresh struct {
+	Deps
+
 	Finder   ClassFinder // nil where the cluster could not be found out about: only the catalog is refreshed then
 	Classes  Classes
 	Pools    Pools
 	Nodes    NodeLister
 	Market   CatalogRefresher
-	Record   Recorder
 	Overlays Overlays
 	Buffers  Buffers
 	Prices   CatalogReader
-	Metrics  Metrics
-	Rehearse DryRunner      // nil: launches are not rehearsed
-	Cluster  launch.Cluster // its CA bundle is part of the classes' drift hash
-	Rules    cluster.Settings
+	Rehearse DryRunner                                        // nil: launches are not rehearsed
+	Preview  ClassLookup                                      // looks classes up for a pass that may not write
+	Cluster  launch.Cluster                                   // its CA bundle is part of the classes' drift hash
 	Pause    func(ctx context.Context, d time.Duration) error // nil: as long as it says
-	Now      func() time.Time
-	Log      *slog.Logger
 
 	unsure map[string]bool // classes that are not ready because EC2 did not say anything
 }
 
 // Run does all of it once. Classes and pools come first: a new class waits for them.
 func (r *Refresh) Run(ctx context.Context) error {
-	ctx = BeginPass(ctx)
+	ctx = beginPass(ctx, r.Permission)
 	var err error
 	if why := nodeclass.UnsupportedReason(r.Cluster.Version); r.Finder != nil && why != "" {
 		r.Log.Error(why + ": upgrade Joiner, or look for surprises")
@@ -118,8 +120,6 @@ func (r *Refresh) Run(ctx context.Context) error {
 	}
 	return errors.Join(err, marketErr)
 }
-
-func (r *Refresh) shield() shield { return shield{r.Log, r.Metrics} }
 
 // refreshObjects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have become.
 func (r *Refresh) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2NodeClass) bool) error {
@@ -152,7 +152,12 @@ func (r *Refresh) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2Node
 	}
 	errs = append(errs, r.refreshPools(ctx, classes, k), profilesErr)
 	for _, name := range nodeclass.UnusedProfiles(profiles, classes, claims, r.Now()) {
-		err := r.Finder.DeleteProfile(ctx, name)
+		may, err := mayBegin(ctx, r.Log, "delete instance profile "+name)
+		if err != nil || !may {
+			errs = append(errs, err)
+			continue
+		}
+		err = r.Finder.DeleteProfile(ctx, name)
 		r.Log.Info("instance profile "+name+" is used no more and deleted", "error", err)
 		errs = append(errs, err)
 	}
@@ -200,11 +205,18 @@ func (r *Refresh) refreshWithRetries(ctx context.Context, c *awsv1.EC2NodeClass,
 	}
 }
 
+// refreshClass writes onto the class what it stands for. A pass that may not write logs what it would write.
 func (r *Refresh) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects) (*awsv1.EC2NodeClass, error) {
+	if may, err := mayWrite(ctx); err != nil || !may {
+		if err == nil {
+			logDryRun(r.Log, r.classActions(ctx, c, k.claims)...)
+		}
+		return c, err
+	}
 	if c.DeletionTimestamp != nil {
 		return c, r.releaseDeletedClass(ctx, c, k.claims)
 	}
-	hash := map[string]string{awsv1.AnnotationHash: c.Hash(r.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+	hash := r.classHash(c)
 	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, hash) {
 		if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
 			if err := r.rehashClaims(ctx, k.claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
@@ -256,6 +268,31 @@ func (r *Refresh) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k clu
 	return next, err
 }
 
+// classActions says in words what refreshClass would do.
+func (r *Refresh) classActions(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) (actions []string) {
+	if c.DeletionTimestamp != nil {
+		if slices.Contains(c.Finalizers, awsv1.FinalizerTermination) {
+			actions = append(actions, "release EC2NodeClass "+c.Name+" when no NodeClaim needs it")
+		}
+		return actions
+	}
+	hash := r.classHash(c)
+	if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
+		actions = append(actions, rehashActions(claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name })...)
+	}
+	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, hash) {
+		actions = append(actions, "annotate EC2NodeClass "+c.Name)
+	}
+	if next := c.DeepCopy(); nodeclass.UpdateStatus(next, r.Preview.FindAll(ctx, c), r.Now()) {
+		actions = append(actions, "write status of EC2NodeClass "+c.Name)
+	}
+	return actions
+}
+
+func (r *Refresh) classHash(c *awsv1.EC2NodeClass) map[string]string {
+	return map[string]string{awsv1.AnnotationHash: c.Hash(r.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+}
+
 // releaseDeletedClass cleans up behind a deleted class once no NodeClaim needs it.
 func (r *Refresh) releaseDeletedClass(ctx context.Context, c *awsv1.EC2NodeClass, claims []cluster.Claim) error {
 	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) {
@@ -280,57 +317,6 @@ func (r *Refresh) releaseDeletedClass(ctx context.Context, c *awsv1.EC2NodeClass
 		return err
 	}
 	r.Log.Info("EC2NodeClass " + c.Name + " is released")
-	return nil
-}
-
-func (r *Refresh) refreshPools(ctx context.Context, classes []awsv1.EC2NodeClass, k clusterObjects) error {
-	pools := k.pools
-	var errs []error
-	for i := range pools {
-		err := r.shield().do("NodePool "+pools[i].Name, func() error { return r.refreshPool(ctx, &pools[i], classes, k.claims) })
-		switch {
-		case isConflict(err):
-			r.Log.Info("NodePool "+pools[i].Name+" was changed meanwhile, the next refresh looks again", "error", err)
-		case err != nil:
-			errs = append(errs, fmt.Errorf("refresh NodePool %s: %w", pools[i].Name, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (r *Refresh) refreshPool(ctx context.Context, p *v1.NodePool, classes []awsv1.EC2NodeClass, claims []cluster.Claim) error {
-	if nodeclass.UpdatePool(p, classes, r.Now()) {
-		if err := r.Pools.WritePoolStatus(ctx, p); err != nil {
-			return err
-		}
-		r.Log.Info("NodePool "+p.Name, "ready", p.StatusConditions().IsTrue(v1.ConditionReady))
-	}
-	hash := map[string]string{v1.AnnotationNodePoolHash: p.Hash(), v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}
-	if hasAllOf(p.Annotations, hash) {
-		return nil
-	}
-	if p.Annotations[v1.AnnotationNodePoolHashVersion] != v1.NodePoolHashVersion {
-		if err := r.rehashClaims(ctx, claims, hash, func(claim cluster.Claim) bool { return claim.Pool == p.Name }); err != nil {
-			return err
-		}
-	}
-	return r.Pools.PatchPoolMeta(ctx, p.Name, hash)
-}
-
-// rehashClaims carries the claims along when the way a drift hash is made has changed. It comes before the owner's own annotations: an
-// owner with the new version says that its claims have it. The claims given are then as stored.
-func (r *Refresh) rehashClaims(ctx context.Context, claims []cluster.Claim, hash map[string]string, mine func(cluster.Claim) bool) error {
-	for i, c := range claims {
-		set := nodeclass.RehashAnnotations(c, hash)
-		if !mine(c) || len(set) == 0 {
-			continue
-		}
-		written, err := r.Pools.AnnotateClaim(ctx, c, set)
-		if err != nil {
-			return err
-		}
-		claims[i] = written
-	}
 	return nil
 }
 

@@ -43,10 +43,17 @@ func (r *Refresh) refreshOverlays(ctx context.Context) error {
 		if o.DeletionTimestamp != nil || !overlays.UpdateStatus(o, v, r.Now()) {
 			continue
 		}
-		err := r.Overlays.WriteOverlayStatus(ctx, o)
+		may, err := mayBegin(ctx, r.Log, "write status of NodeOverlay "+o.Name)
+		if err != nil {
+			return err
+		}
+		if !may {
+			continue
+		}
+		err = r.Overlays.WriteOverlayStatus(ctx, o)
 		switch {
 		case isConflict(err):
-			r.Log.Info("NodeOverlay "+o.Name+" was changed meanwhile, the next refresh looks again", "error", err)
+			r.Log.Info("NodeOverlay "+o.Name+": conflict, retrying in next refresh", "error", err)
 		case err != nil:
 			errs = append(errs, fmt.Errorf("refresh NodeOverlay %s: %w", o.Name, err))
 		default:

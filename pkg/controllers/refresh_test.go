@@ -222,10 +222,14 @@ func (s *shop) RecordEvent(_ context.Context, e cluster.Event) error {
 func (s *shop) run(t *testing.T) ([]string, error) {
 	t.Helper()
 	s.did = nil
-	r := controllers.Refresh{Finder: s, Classes: s, Pools: s, Nodes: s, Market: s, Record: s, Overlays: s, Buffers: s, Prices: s, Cluster: launch.Cluster{CABundle: "ca", ServiceCIDR: "10.0.0.0/16"},
-		Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)}
-	err := r.Run(t.Context())
+	err := s.refresh().Run(t.Context())
 	return s.did, err
+}
+
+func (s *shop) refresh() *controllers.Refresh {
+	return &controllers.Refresh{Deps: controllers.Deps{Record: s, Now: func() time.Time { return time.Unix(1_800_000_000, 0) }, Log: slog.New(slog.DiscardHandler)},
+		Finder: s, Preview: s, Classes: s, Pools: s, Nodes: s, Market: s, Overlays: s, Buffers: s, Prices: s,
+		Cluster: launch.Cluster{CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}}
 }
 
 func (s *shop) ready() map[string]bool {
@@ -310,7 +314,7 @@ func TestTheCatalogDoesNotNeedTheCluster(t *testing.T) {
 	if diff := cmp.Diff([]string{"market"}, did); diff != "" || err == nil {
 		t.Errorf("error %v, done (-want +got):\n%s", err, diff)
 	}
-	r := controllers.Refresh{Market: s, Log: slog.New(slog.DiscardHandler)}
+	r := controllers.Refresh{Deps: controllers.Deps{Log: slog.New(slog.DiscardHandler)}, Market: s}
 	if err := r.Run(t.Context()); err != nil {
 		t.Error(err)
 	}

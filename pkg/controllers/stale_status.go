@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"joiner/pkg/model/cluster"
@@ -13,13 +14,16 @@ import (
 type staleStatus struct{ woken bool }
 
 // wakeRefresh reports whether there is such a class or pool.
-func (u *staleStatus) wakeRefresh(ctx context.Context, s cluster.Snapshot, refresh Waker) (bool, error) {
+func (u *staleStatus) wakeRefresh(ctx context.Context, s cluster.Snapshot, refresh Waker, log *slog.Logger) (bool, error) {
 	if !slices.ContainsFunc(s.Classes, func(c instancetypes.Class) bool { return c.Unseen }) &&
 		!slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Unseen }) {
 		return false, nil
 	}
 	if u.woken {
 		return true, nil
+	}
+	if may, err := mayBegin(ctx, log, "wake refresh"); err != nil || !may {
+		return true, err
 	}
 	u.woken = true
 	return true, refresh.Wake(ctx)

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"log/slog"
 	"testing"
 
 	"joiner/pkg/model/cluster"
@@ -26,7 +27,7 @@ func wakesOnce(t *testing.T, fresh cluster.Snapshot) {
 		waits bool
 		rung  int
 	}{{seen, false, 0}, {fresh, true, 1}, {fresh, true, 1}, {seen, false, 1}} {
-		waits, err := u.wakeRefresh(t.Context(), c.s, b)
+		waits, err := u.wakeRefresh(beginPass(t.Context(), nil), c.s, b, slog.New(slog.DiscardHandler))
 		if err != nil || waits != c.waits || b.rung != c.rung {
 			t.Errorf("look %d: waits %t, refresh woken %d times, error %v; want %t and %d", i, waits, b.rung, err, c.waits, c.rung)
 		}

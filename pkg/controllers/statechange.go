@@ -68,18 +68,21 @@ func (i *Interruption) removePods(ctx context.Context, rest interruption.PodRemo
 	g.SetLimit(parallelPods)
 	for k, a := range actions {
 		g.Go(func() error {
-			errs[k] = shield{i.Log, i.Metrics}.do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
+			errs[k] = i.shield().do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
 			return nil
 		})
 	}
 	_ = g.Wait() // every error is in errs
 	if len(actions) > 0 {
-		i.Log.Info("took pods away", "node", n.Name, "count", len(actions), "why", actions[0].Why)
+		i.Log.Info("deleted pods of terminated instance", "node", n.Name, "count", len(actions), "why", actions[0].Why)
 	}
 	return errors.Join(errs...)
 }
 
 func (i *Interruption) removePod(ctx context.Context, a plan.Action, p cluster.Pod) error {
+	if may, err := mayBegin(ctx, i.Log, a.String()); err != nil || !may {
+		return err
+	}
 	if a.GraceSec == 0 {
 		return i.Pods.RemovePod(ctx, p)
 	}

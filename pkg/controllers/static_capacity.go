@@ -20,6 +20,10 @@ func (p *Provision) deleteSurplus(ctx context.Context, s cluster.Snapshot, remov
 		if !ok || tooLateToBegin(ctx) {
 			continue
 		}
+		may, mayErr := mayBegin(ctx, p.Log, removalAction(r))
+		if err = errors.Join(err, mayErr); !may {
+			continue
+		}
 		if deleteErr := p.Claims.DeleteClaim(ctx, c); deleteErr != nil {
 			err = errors.Join(err, unlessConflict(p.Log, deleteErr))
 			continue

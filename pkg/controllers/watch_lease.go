@@ -68,7 +68,7 @@ func (c WakeUnlessWatching) WakeAndConfirm(ctx context.Context) (confirm func(co
 				break // it died, or gave the lease back for its last look; nobody can tell which
 			}
 		}
-		c.Log.Info("nobody watches after all, or not for long", "function", c.Function)
+		c.Log.Info("watcher did not confirm, invoking function", "function", c.Function)
 		return c.Waker.Wake(ctx)
 	}, nil
 }
@@ -77,7 +77,7 @@ func (c WakeUnlessWatching) WakeAndConfirm(ctx context.Context) (confirm func(co
 func (c WakeUnlessWatching) watchSign(ctx context.Context) string {
 	sign, err := c.Of.LeaseSign(ctx, VigilOf(c.Function))
 	if err != nil {
-		c.Log.Warn("who watches is unknown", "function", c.Function, "error", err)
+		c.Log.Warn("cannot read watch lease", "function", c.Function, "error", err)
 		return ""
 	}
 	return sign
@@ -90,6 +90,7 @@ type watchLease struct {
 	name   string
 	holder string
 	log    *slog.Logger
+	may    Permission // to write the lease
 
 	end    func(context.Context) // nil while it is not kept
 	others bool                  // another one seemed to watch when this one was idle
@@ -100,9 +101,12 @@ func (v *watchLease) keepLease(ctx context.Context) {
 	if v.end != nil || v.lease == nil {
 		return
 	}
+	if may, err := mayWrite(beginPass(ctx, v.may)); err != nil || !may {
+		return
+	}
 	release, ok, err := v.lease.Acquire(ctx, v.name, v.holder, vigilTTL)
 	if err != nil {
-		v.log.Warn("others do not know that this invocation watches", "error", err)
+		v.log.Warn("cannot acquire watch lease", "error", err)
 	}
 	if err != nil || !ok {
 		return
@@ -117,7 +121,7 @@ func (v *watchLease) keepLease(ctx context.Context) {
 		stop()
 		<-renewed // or it would take the lease back after its release
 		if err := release(context.WithoutCancel(ctx)); err != nil {
-			v.log.Warn("others take it that this invocation still watches", "error", err)
+			v.log.Warn("cannot release watch lease", "error", err)
 		}
 	}
 }
@@ -149,9 +153,12 @@ func (v *watchLease) renewLease(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		if may, err := mayWrite(beginPass(ctx, v.may)); err != nil || !may {
+			continue
+		}
 		// A renewal that fails is tried again; when the lease runs out others wake us, which does no harm.
 		if _, _, err := v.lease.Acquire(ctx, v.name, v.holder, vigilTTL); err != nil && ctx.Err() == nil {
-			v.log.Warn("others may not know that this invocation watches", "error", err)
+			v.log.Warn("cannot renew watch lease", "error", err)
 		}
 	}
 }
@@ -187,7 +194,7 @@ func (v *watchLease) inheritsWatch(ctx context.Context) bool {
 	before := v.others
 	sign, err := v.lease.LeaseSign(ctx, v.name)
 	if v.others = sign != ""; err != nil {
-		v.log.Warn("who watches is unknown", "error", err)
+		v.log.Warn("cannot read watch lease", "error", err)
 	}
 	return v.others || before
 }

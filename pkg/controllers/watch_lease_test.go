@@ -81,6 +81,17 @@ func TestVigil(t *testing.T) {
 	}
 }
 
+// TestNobodyTellsOfAWatchWithoutPermission: an invocation that only observes may stay, and takes no lease.
+func TestNobodyTellsOfAWatchWithoutPermission(t *testing.T) {
+	s := &signs{}
+	v := watchLease{lease: s, name: VigilOf("provision"), holder: "me", log: slog.New(slog.DiscardHandler),
+		may: func(context.Context) (bool, error) { return false, nil }}
+	v.beginWatch(t.Context(), time.Minute)
+	if !v.continueWatch(t.Context(), true, time.Minute) || len(s.said) > 0 {
+		t.Errorf("without permission to write it does %q", s.said)
+	}
+}
+
 // bell counts, and answers who watches.
 type bell struct {
 	watched bool

@@ -88,16 +88,17 @@ type functions struct {
 
 func (f *functions) provision(p *fake.Ports) *controllers.Provision {
 	f.made++
-	return &controllers.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Holds: p,
-		Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"), Rules: f.rules(), Holder: fmt.Sprintf("invocation-%d", f.made),
+	return &controllers.Provision{Deps: controllers.Deps{Record: p, Rules: f.rules(), Holder: fmt.Sprintf("invocation-%d", f.made), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)},
+		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Holds: p, Lifecycle: p.Waker("lifecycle"),
+		Refresh: p.Waker("refresh"),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 			ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-		SoldOutFor: 3 * time.Minute, ShareFrom: f.shared, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+		SoldOutFor: 3 * time.Minute, ShareFrom: f.shared}
 }
 
 func (f *functions) lifecycle(p *fake.Ports) *controllers.Lifecycle {
-	return &controllers.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Health: p, Pools: p, Volumes: p, Holds: p, Provision: p.Waker("provision"),
-		Rules: f.rules(), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+	return &controllers.Lifecycle{Deps: controllers.Deps{Record: p, Rules: f.rules(), Now: f.w.Now, Log: slog.New(slog.DiscardHandler)},
+		Read: p, Claims: p, Nodes: p, Pods: p, Instances: p, Health: p, Pools: p, Volumes: p, Holds: p, Provision: p.Waker("provision")}
 }
 
 func (f *functions) rules() cluster.Settings {
@@ -107,9 +108,10 @@ func (f *functions) rules() cluster.Settings {
 }
 
 func (f *functions) interruption(p *fake.Ports) *controllers.Interruption {
-	return &controllers.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
-		Provision: p.Waker("provision"), Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute, Rebalance: interruption.RebalancePolicy{Choice: interruption.Tell, MinAge: 15 * time.Minute},
-		QuarantineFor: 30 * time.Minute, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)}
+	return &controllers.Interruption{Deps: controllers.Deps{Record: p, Now: f.w.Now, Log: slog.New(slog.DiscardHandler)},
+		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p, Provision: p.Waker("provision"),
+		Lifecycle: p.Waker("lifecycle"), SoldOutFor: 3 * time.Minute,
+		Rebalance: interruption.RebalancePolicy{Choice: interruption.Tell, MinAge: 15 * time.Minute}, QuarantineFor: 30 * time.Minute}
 }
 
 // once is how long an invocation may stay for one pass: no time at all.

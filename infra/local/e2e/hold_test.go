@@ -78,7 +78,7 @@ func TestReplacementsAreHeldForThePodsThatAreEvicted(t *testing.T) {
 	if n := len(h.claims); n != before+3 {
 		t.Errorf("%d claims were made, want 3: %v", n-before, slices.Sorted(maps.Keys(h.claims)))
 	}
-	if !strings.Contains(w.logs.String(), "pods may use the nodes held for them") {
+	if !strings.Contains(w.logs.String(), "added tolerations to nominated pods") {
 		t.Error("nobody says that pods were let onto the nodes held for them")
 	}
 }

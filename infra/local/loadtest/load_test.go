@@ -103,11 +103,11 @@ func burst(t *testing.T, n int, rates []rate) (*fake.World, *controllers.Provisi
 	}
 	p := ports{w.Ports(fake.Fault{}), classOf(t, e)}
 	c.ForgetCalls()
-	return w, &controllers.Provision{Read: p, Claims: p, Record: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"),
+	return w, &controllers.Provision{Deps: controllers.Deps{Record: p, Rules: cluster.Settings{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", Now: w.Now, Log: slog.New(slog.DiscardHandler)},
+		Read: p, Claims: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"),
 		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discovery.RemainingCapacity{EC2: e}, ShareFrom: 5,
-		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-		Rules:   cluster.Settings{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", SoldOutFor: 3 * time.Minute,
-		Now: w.Now, Log: slog.New(slog.DiscardHandler)}, c, seen
+		Cluster:    launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
+		SoldOutFor: 3 * time.Minute}, c, seen
 }
 
 func TestABurstOfClaims(t *testing.T) {

@@ -17,18 +17,18 @@ func Functions(rules cluster.Settings, share int) []Function {
 		{Name: "provision", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Provision{Read: p, Claims: p, Record: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
-					Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.NewWaker("refresh"), Vigil: p, Holds: p, Rules: rules, Holder: in.Holder,
-					Cluster:    demoFunctions(),
-					SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second, BatchMax: 10 * time.Second, Now: in.Now, Log: in.Log}
+				f := controllers.Provision{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log},
+					Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log),
+					Refresh: p.NewWaker("refresh"), Vigil: p, Holds: p, Cluster: demoFunctions(), SoldOutFor: unavailableOfferingTTL,
+					ShareFrom: share, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 				return f.Run(ctx, in.Until)
 			}},
 		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Lifecycle{Read: p, Claims: p, Nodes: p, Pods: p, Record: p, Instances: p, Health: p, Pools: p, Volumes: p,
-					Provision: p.wakeUnlessWatching("provision", in.Log),
-					Refresh:   p.NewWaker("refresh"), Vigil: p, Holds: p, Holder: in.Holder, Rules: rules, Now: in.Now, Log: in.Log}
+				f := controllers.Lifecycle{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log},
+					Read: p, Claims: p, Nodes: p, Pods: p, Instances: p, Health: p, Pools: p, Volumes: p,
+					Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.NewWaker("refresh"), Vigil: p, Holds: p}
 				return f.Run(ctx, in.Until)
 			}},
 		noticeFunction("spotinterruption", EventSpot, 5*time.Minute),
@@ -40,8 +40,8 @@ func Functions(rules cluster.Settings, share int) []Function {
 		{Name: "refresh", Every: 5 * time.Minute, Alone: true, MaxAge: time.Minute, Timeout: 2 * time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Refresh{Finder: p, Classes: p, Pools: p, Nodes: p, Market: p, Record: p, Overlays: p, Buffers: p, Prices: p,
-					Cluster: demoFunctions(), Rules: rules, Now: in.Now, Log: in.Log}
+				f := controllers.Refresh{Deps: controllers.Deps{Record: p, Rules: rules, Now: in.Now, Log: in.Log},
+					Finder: p, Classes: p, Pools: p, Nodes: p, Market: p, Overlays: p, Buffers: p, Prices: p, Cluster: demoFunctions()}
 				return f.Run(ctx)
 			}},
 	}
@@ -58,8 +58,9 @@ func disruptFunction(rules cluster.Settings) Function {
 	return Function{Name: "disrupt", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := controllers.Disrupt{Read: p, Placed: p, Claims: p, Moves: p, Record: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
-				Provision: p.wakeUnlessWatching("provision", in.Log), Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log}
+			f := controllers.Disrupt{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log},
+				Read: p, Placed: p, Claims: p, Moves: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
+				Provision: p.wakeUnlessWatching("provision", in.Log), Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log)}
 			return f.Run(ctx, in.Until)
 		}}
 }
@@ -69,10 +70,11 @@ func noticeFunction(name, event string, maxAge time.Duration) Function {
 	return Function{Name: name, Event: event, Retries: 2, MaxAge: maxAge, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := controllers.Interruption{Read: p, Node: p, Claims: p, Nodes: p, Record: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
-				Provision: p.wakeUnlessWatching("provision", in.Log), Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), SoldOutFor: unavailableOfferingTTL,
-				Rebalance:     interruption.RebalancePolicy{Choice: interruption.Replace, MinAge: 15 * time.Minute},
-				QuarantineFor: quarantineFor, Now: in.Now, Log: in.Log}
+			f := controllers.Interruption{Deps: controllers.Deps{Record: p, Now: in.Now, Log: in.Log},
+				Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+				Provision: p.wakeUnlessWatching("provision", in.Log), Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log),
+				SoldOutFor: unavailableOfferingTTL,
+				Rebalance:  interruption.RebalancePolicy{Choice: interruption.Replace, MinAge: 15 * time.Minute}, QuarantineFor: quarantineFor}
 			return f.HandleNotices(ctx, handleNotice(in.Event))
 		}}
 }

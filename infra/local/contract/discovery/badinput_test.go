@@ -82,9 +82,9 @@ func (desk) ReadCatalog(context.Context) (instancetypes.Catalog, string, error) 
 func (r *rig) refreshed(t *testing.T, d desk) (map[string]string, error) {
 	t.Helper()
 	f := &fleet.Fleet{EC2: ec2.NewFromConfig(r.cfg), Cluster: "demo", Now: r.clock}
-	run := controllers.Refresh{Finder: r.finder, Classes: d, Pools: d, Nodes: d, Market: d, Record: d, Overlays: d, Buffers: d, Prices: d, Rehearse: f,
-		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "10.100.0.0/16", Version: "1.36", Region: "us-west-2"},
-		Rules:   cluster.Settings{MemoryOverhead: 0.075}, Now: r.clock, Log: slog.New(slog.DiscardHandler)}
+	run := controllers.Refresh{Deps: controllers.Deps{Record: d, Rules: cluster.Settings{MemoryOverhead: 0.075}, Now: r.clock, Log: slog.New(slog.DiscardHandler)},
+		Finder: r.finder, Classes: d, Pools: d, Nodes: d, Market: d, Overlays: d, Buffers: d, Prices: d, Rehearse: f,
+		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "10.100.0.0/16", Version: "1.36", Region: "us-west-2"}}
 	err := run.Run(t.Context())
 	out := map[string]string{}
 	for name, c := range d.classes {

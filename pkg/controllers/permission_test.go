@@ -1,0 +1,266 @@
+package controllers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/api/v1alpha1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/nodeclass"
+	"joiner/pkg/testing/fake"
+)
+
+// readingMethods are the methods of ports that change nothing. A new method counts as one that writes until it is named here.
+func readingMethods() []string {
+	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
+		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
+		"ReadMemory", "ClaimsOf", "ReadNode", "PodsOn", "PoolAnnotations", "ListClasses", "ListPools", "ListNodes", "ListProfiles", "ReadOfferingInputs",
+		"Put", "Refresh", "WriteTick"} // the last two write into a bucket of Joiner's own
+}
+
+// isRead reports whether a call of a fake changes nothing.
+func isRead(call string) bool {
+	return slices.ContainsFunc([]string{"list ", "read ", "get ", "describe ", "recall", "wait", "find for ", "market"}, func(p string) bool { return strings.HasPrefix(call, p) })
+}
+
+func writes(calls []string) []string {
+	return slices.DeleteFunc(slices.Clone(calls), isRead)
+}
+
+// maker is a shop that tells of what refresh makes in AWS when it only seems to ask.
+type maker struct{ *shop }
+
+func (m maker) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
+	m.did = append(m.did, "make profile for "+c.Name)
+	return m.shop.FindAll(ctx, c)
+}
+
+func (m maker) DryRun(context.Context, launch.Order) error {
+	m.did = append(m.did, "make launch template")
+	return nil
+}
+
+// permissionCase is one function of the stack in a world in which it has something to do.
+type permissionCase struct {
+	name   string
+	says   []string // in a pass without permission
+	run    func(t *testing.T, p controllers.Permission, log *slog.Logger) error
+	writes func() []string
+}
+
+func permissionCases(t *testing.T) []permissionCase {
+	t.Helper()
+	pods, s := half(t), newShop()
+	f := &functions{w: newWorld()}
+	f.w.Run("first", 3, pattern(900, 512))
+	f.rest(t, 3)
+	f.w.Run("second", 9, pattern(900, 512))
+	first := f.w.Claims()[0]
+	f.w.DeleteClaims()
+	f.w.Tick(time.Minute)
+	s.addClass("default")
+	s.addPool("general", "default")
+	worlds := map[*functions]*fake.Ports{f: f.w.Ports(fake.Fault{}), pods: pods.w.Ports(fake.Fault{})}
+	ports := func(f *functions) *fake.Ports {
+		worlds[f] = f.w.Ports(fake.Fault{})
+		return worlds[f]
+	}
+	calls := func(f *functions) func() []string { return func() []string { return writes(worlds[f].Calls()) } }
+	return []permissionCase{
+		{"lifecycle", []string{"delete launch templates older than 1h", "condemn node", "delete node"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
+			l := f.lifecycle(ports(f))
+			l.Permission, l.Log = p, log
+			return l.Run(t.Context(), f.once())
+		}, calls(f)},
+		{"provision", []string{"launch spot"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
+			v := f.provision(ports(f))
+			v.Permission, v.Log = p, log
+			return v.Run(t.Context(), f.once())
+		}, calls(f)},
+		{"interruption", []string{"annotate NodeClaim", "mark 1 offerings", "wake lifecycle"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
+			i := f.interruption(ports(f))
+			i.Permission, i.Log = p, log
+			_, id, _ := strings.Cut(first.ProviderID, "/i-")
+			return i.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: "i-" + id, Time: f.w.Now()})
+		}, calls(f)},
+		{"disrupt", nil, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
+			d := pods.disrupt(ports(pods))
+			d.Permission, d.Log = p, log
+			return d.Run(t.Context(), pods.once())
+		}, calls(pods)},
+		{"refresh", []string{"annotate EC2NodeClass default", "write status of EC2NodeClass default", "write status of NodePool general", "annotate NodePool general"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
+			s.did, s.events = nil, nil
+			r := s.refresh()
+			r.Finder, r.Rehearse = maker{s}, maker{s}
+			r.Permission, r.Log = p, log
+			return r.Run(t.Context())
+		}, func() []string {
+			out := writes(s.did)
+			for _, e := range s.events {
+				out = append(out, "event "+e.Reason)
+			}
+			return out
+		}},
+	}
+}
+
+// TestAFunctionThatMayNotWriteWritesNothing lets each function run without permission, and without an answer, in a world that has much to do. With
+// permission it writes.
+func TestAFunctionThatMayNotWriteWritesNothing(t *testing.T) {
+	for _, c := range permissionCases(t) {
+		t.Run(c.name, func(t *testing.T) {
+			var log bytes.Buffer
+			said := slog.New(slog.NewTextHandler(&log, nil))
+			if err := c.run(t, func(context.Context) (bool, error) { return false, nil }, said); err != nil || len(c.writes()) > 0 {
+				t.Errorf("without permission: error %v, calls %v", err, c.writes())
+			}
+			for _, want := range c.says {
+				if !strings.Contains(log.String(), "dry-run: "+want) {
+					t.Errorf("the log lacks %q:\n%s", "dry-run: "+want, log.String())
+				}
+			}
+			away := errors.New("no answer")
+			if err := c.run(t, func(context.Context) (bool, error) { return false, away }, said); !errors.Is(err, away) || len(c.writes()) > 0 {
+				t.Errorf("without an answer: error %v, calls %v", err, c.writes())
+			}
+			if err := c.run(t, nil, said); err != nil || len(c.writes()) == 0 {
+				t.Errorf("with permission: error %v, calls %v", err, c.writes())
+			}
+		})
+	}
+}
+
+// TestAPassThatWasRefusedStaysRefused lets the permission come back in the middle of a pass, after any number of questions.
+func TestAPassThatWasRefusedStaysRefused(t *testing.T) {
+	for _, c := range permissionCases(t) {
+		for refusals := 1; refusals <= 6; refusals++ {
+			var mu sync.Mutex
+			asked := 0
+			permission := func(context.Context) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked++
+				return asked > refusals, nil
+			}
+			if err := c.run(t, permission, slog.New(slog.DiscardHandler)); err != nil {
+				t.Fatal(err)
+			}
+			if sweeps := c.name == "lifecycle" && refusals == 1; !sweeps && len(c.writes()) > 0 { // which comes before the pass
+				t.Errorf("%s, refused %d times: the same pass made the calls %v", c.name, refusals, c.writes())
+				break
+			}
+		}
+	}
+}
+
+// TestAPassThatLosesThePermissionStops in the middle of its launches, and says what it did not do. What is launched by then is written down.
+func TestAPassThatLosesThePermissionStops(t *testing.T) {
+	for answers := 1; answers < 30; answers += 3 {
+		f := &functions{w: newWorld()}
+		for i := range 6 {
+			f.w.Run(fmt.Sprint("web-", i), 1, pattern(7000, 20000))
+		}
+		var mu sync.Mutex
+		asked := 0
+		var log bytes.Buffer
+		ports := f.w.Ports(fake.Fault{})
+		p := f.provision(ports)
+		p.Log = slog.New(slog.NewTextHandler(&log, nil))
+		p.Permission = func(context.Context) (bool, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			return asked <= answers, nil
+		}
+		if err := p.Run(t.Context(), f.w.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		created := len(slices.DeleteFunc(ports.Calls(), func(c string) bool { return c != "create claim" && c != "launch" }))
+		launched, told := len(f.w.Instances()), strings.Count(log.String(), "dry-run: launch ")
+		if created > answers || len(f.w.Claims())+told != 6 {
+			t.Errorf("%d answers: %d creations and launches, %d instances, %d claims, %d launches told; want none without an answer and all six said or done", answers, created, launched, len(f.w.Claims()), told)
+		}
+	}
+}
+
+// TestTheFakesTellEveryWrite calls every method of the functions' ports that is not named as reading: the fakes of these tests would tell of it.
+func TestTheFakesTellEveryWrite(t *testing.T) {
+	for _, function := range []any{controllers.Provision{}, controllers.Lifecycle{}, controllers.Disrupt{}, controllers.Interruption{}, controllers.Refresh{}} {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(function)) {
+			if !field.IsExported() || field.Type.Kind() != reflect.Interface || field.Name == "Preview" {
+				continue
+			}
+			for m := range field.Type.NumMethod() {
+				if name := field.Type.Method(m).Name; !slices.Contains(readingMethods(), name) && !tellsWrite(name) {
+					t.Errorf("%T.%s: a call of %s is not seen as a write; if it reads, name it as reading", function, field.Name, name)
+				}
+			}
+		}
+	}
+}
+
+// tellsWrite reports whether one of the fakes has the method and sees a call of it.
+func tellsWrite(method string) bool {
+	w, s := newWorld(), newShop()
+	s.addClass("").ResourceVersion = "" // what empty arguments are about
+	s.addPool("", "")
+	s.pools[""].ResourceVersion = ""
+	s.overlays, s.meddled = []*v1alpha1.NodeOverlay{{}}, "none"
+	p := w.Ports(fake.Fault{})
+	for _, port := range []any{p, p.Waker("x"), maker{s}} {
+		v := reflect.ValueOf(port).MethodByName(method)
+		if !v.IsValid() {
+			continue
+		}
+		callEmpty(v)
+		if len(writes(p.Calls())) > 0 || len(writes(s.did)) > 0 || len(s.events) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// callEmpty calls a method with empty arguments. That it may panic does not matter.
+func callEmpty(method reflect.Value) {
+	in := []reflect.Value{reflect.ValueOf(context.Background())}
+	for i := 1; i < method.Type().NumIn(); i++ {
+		if t := method.Type().In(i); t.Kind() == reflect.Pointer {
+			in = append(in, reflect.New(t.Elem()))
+		} else {
+			in = append(in, reflect.Zero(t))
+		}
+	}
+	defer func() { _ = recover() }()
+	method.Call(in)
+}
+
+// TestACommandThatIsDueIsTold once it was proposed and holds, by a pass that may not begin it.
+func TestACommandThatIsDueIsTold(t *testing.T) {
+	f := half(t)
+	if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	f.rest(t, 1)
+	var log bytes.Buffer
+	ports := f.w.Ports(fake.Fault{})
+	d := f.disrupt(ports)
+	d.Permission, d.Log = func(context.Context) (bool, error) { return false, nil }, slog.New(slog.NewTextHandler(&log, nil))
+	if err := d.Run(t.Context(), f.once()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "dry-run: begin ") || len(writes(ports.Calls())) > 0 {
+		t.Errorf("the calls are %v and the log is\n%s", writes(ports.Calls()), log.String())
+	}
+}
