@@ -45,7 +45,7 @@ func portNeeds() map[string]string {
 		"Claims.CreateClaim": "create nodeclaims.karpenter.sh", "Claims.DeleteClaim": "delete nodeclaims.karpenter.sh",
 		"Claims.LabelClaim": patchClaim, "Claims.ReleaseClaim": patchClaim, "Claims.UnreserveClaim": patchClaim, "Claims.WriteClaimStatus": writeStatus,
 		"ClassFinder.DeleteArtifacts": "ec2:DescribeLaunchTemplates, ec2:DeleteLaunchTemplate, " + dropProfile, "ClassFinder.DeleteProfile": dropProfile,
-		"ClassFinder.FindAll": resolve + ", " + makeProfile, "ClassFinder.ListProfiles": "iam:ListInstanceProfiles",
+		"ClassFinder.FindAll": resolve + ", " + makeProfile, "ClassLookup.FindAll": resolve, "ClassFinder.ListProfiles": "iam:ListInstanceProfiles",
 		"Classes.ListClasses": "list ec2nodeclasses.karpenter.k8s.aws", "Classes.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
 		"Classes.MarkClass": "patch ec2nodeclasses.karpenter.k8s.aws", "Classes.ReleaseClass": "patch ec2nodeclasses.karpenter.k8s.aws",
 		"Classes.WriteClassStatus":       "patch ec2nodeclasses.karpenter.k8s.aws/status",
