@@ -1,7 +1,7 @@
 package events
 
-// Deployed is what CloudFormation sends when a stack has been created or changed. The rule of our stack asks for its own
-// stack only; refresh takes it as a tick, so that the catalog exists soon after the first deployment.
+// Deployed is what CloudFormation sends when a stack has been created or changed. The rule of our stack asks for its
+// own stack only; refresh takes it as a tick, so that the catalog exists soon after the first deployment.
 type Deployed = Event[DeployedDetail]
 
 // DeployedDetail names the stack and what became of it.

@@ -1,6 +1,6 @@
-// Package events knows the events that Joiner handles: a sample of each, the EventBridge pattern that selects it, and its Go
-// type. The stack builds its rules from the patterns, the local environment sends the samples, the functions decode with the
-// types. It refuses to know what is done about an event.
+// Package events knows the events that Joiner handles: a sample of each, the EventBridge pattern that selects it, and
+// its Go type. The stack builds its rules from the patterns, the local environment sends the samples, the functions
+// decode with the types. It refuses to know what is done about an event.
 package events
 
 import (
@@ -26,7 +26,8 @@ type Event[D any] struct {
 	Detail     D         `json:"detail"`
 }
 
-// Resources are the ARNs that an event names. AWS' own documentation shows some events with a single text in place of the list.
+// Resources are the ARNs that an event names. AWS' own documentation shows some events with a single text in place of
+// the list.
 type Resources []string
 
 // UnmarshalJSON reads a list or a single text.
@@ -47,8 +48,8 @@ func (r *Resources) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// When is a time of which an event can do without, such as Mon, 28 Sep 2026 03:00:00 GMT or 2026-09-28T03:00:00Z. A text that is
-// no time is the zero time: the event counts, only the date is not known.
+// When is a time of which an event can do without, such as Mon, 28 Sep 2026 03:00:00 GMT or 2026-09-28T03:00:00Z. A
+// text that is no time is the zero time: the event counts, only the date is not known.
 type When time.Time
 
 const healthTime = "Mon, 02 Jan 2006 15:04:05 GMT"
@@ -68,8 +69,8 @@ func (w *When) UnmarshalText(text []byte) error {
 // Time is the time in UTC, zero if it is not known.
 func (w When) Time() time.Time { return time.Time(w) }
 
-// Kind is what we keep about one kind of event. Its files are <name>.pattern.json, <name>.sample.json and, where events of the
-// kind differ, <name>.<variant>.sample.json.
+// Kind is what we keep about one kind of event. Its files are <name>.pattern.json, <name>.sample.json and, where events
+// of the kind differ, <name>.<variant>.sample.json.
 type Kind string
 
 // The events that Joiner handles.
@@ -88,7 +89,8 @@ var files embed.FS
 
 // Kinds are all kinds, sorted by name.
 func Kinds() []Kind {
-	return []Kind{KindDeployed, KindRebalance, KindReservationInterruption, KindScheduledChange, KindSpotInterruption, KindStateChange, KindTick}
+	return []Kind{KindDeployed, KindRebalance, KindReservationInterruption, KindScheduledChange, KindSpotInterruption,
+		KindStateChange, KindTick}
 }
 
 // Sample is one event of the kind, as a function receives it.
@@ -135,15 +137,16 @@ func read(name string) ([]byte, error) {
 	return b, nil
 }
 
-// decode reads an event and checks that it is of the kind that the caller handles: a Lambda may be invoked by anybody with
-// the right to, with anything.
+// decode reads an event and checks that it is of the kind that the caller handles: a Lambda may be invoked by anybody
+// with the right to, with anything.
 func decode[D any](data []byte, source string, detailTypes ...string) (Event[D], error) {
 	var e Event[D]
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, fmt.Errorf("decode event: %w", err)
 	}
 	if e.Source != source || !slices.Contains(detailTypes, e.DetailType) {
-		return e, fmt.Errorf("decode event %q: it is %q from %q, not %q from %q", e.ID, e.DetailType, e.Source, detailTypes[0], source)
+		return e, fmt.Errorf("decode event %q: it is %q from %q, not %q from %q", e.ID, e.DetailType, e.Source,
+			detailTypes[0], source)
 	}
 	return e, nil
 }

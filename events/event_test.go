@@ -97,8 +97,8 @@ func TestForeignAndMalformedEventsAreRefused(t *testing.T) {
 	}
 }
 
-// TestPatternsMatchTheirSamplesAndNoOther holds for patterns made of exact values, which is all we use: each leaf is a list
-// of strings, and the sample has one of them at the same place.
+// TestPatternsMatchTheirSamplesAndNoOther holds for patterns made of exact values, which is all we use: each leaf is a
+// list of strings, and the sample has one of them at the same place.
 func TestPatternsMatchTheirSamplesAndNoOther(t *testing.T) {
 	foreign, err := events.Foreign()
 	if err != nil || len(foreign) != 3 {
@@ -165,7 +165,8 @@ func TestReservationInterruptionDecodesUnderBothNames(t *testing.T) {
 	text := string(sample(t, events.KindReservationInterruption))
 	for _, c := range []string{text,
 		strings.Replace(text, "EC2 Capacity Reservation", "EC2 Interruptible Capacity Reservation", 1),
-		strings.NewReplacer("[\n    \"arn", "\"arn", "\"\n  ],", "\",").Replace(text), // resources as AWS' guide prints them
+		// resources as AWS' guide prints them
+		strings.NewReplacer("[\n    \"arn", "\"arn", "\"\n  ],", "\",").Replace(text),
 		strings.Replace(text, `"resources": [`, `"resources": null, "more": [`, 1),
 	} {
 		got, err := events.DecodeReservationInterruption([]byte(c))

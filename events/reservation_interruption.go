@@ -1,7 +1,7 @@
 package events
 
-// ReservationInterruption is the notice that the owner of an interruptible capacity reservation takes it back, two minutes
-// before the instance ends.
+// ReservationInterruption is the notice that the owner of an interruptible capacity reservation takes it back, two
+// minutes before the instance ends.
 type ReservationInterruption = Event[ReservationInterruptionDetail]
 
 // ReservationInterruptionDetail names the instance, what happens to it and when.
@@ -12,10 +12,11 @@ type ReservationInterruptionDetail struct {
 	ZoneID         string `json:"azId"`
 }
 
-// DecodeReservationInterruption reads the event, under either of the two names it has had. An error means that the event is
-// malformed or of another kind: it will not get better when it is tried again.
+// DecodeReservationInterruption reads the event, under either of the two names it has had. An error means that the
+// event is malformed or of another kind: it will not get better when it is tried again.
 func DecodeReservationInterruption(data []byte) (ReservationInterruption, error) {
-	e, err := decode[ReservationInterruptionDetail](data, "aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning",
+	e, err := decode[ReservationInterruptionDetail](data, "aws.ec2",
+		"EC2 Capacity Reservation Instance Interruption Warning",
 		"EC2 Interruptible Capacity Reservation Instance Interruption Warning")
 	if err != nil {
 		return e, err

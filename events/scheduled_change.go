@@ -5,19 +5,21 @@ import (
 	"strings"
 )
 
-// ScheduledChange is AWS Health's announcement that EC2 will reboot, stop, retire or otherwise disturb instances. One event has
-// many pages, each page is an event of its own; a copy may come from a backup region.
+// ScheduledChange is AWS Health's announcement that EC2 will reboot, stop, retire or otherwise disturb instances. One
+// event has many pages, each page is an event of its own; a copy may come from a backup region.
 type ScheduledChange = Event[ScheduledChangeDetail]
 
 // ScheduledChangeDetail is what is planned for which instances.
 type ScheduledChangeDetail struct {
-	Service           string           `json:"service"`           // EC2
-	EventTypeCode     string           `json:"eventTypeCode"`     // such as AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED
-	EventTypeCategory string           `json:"eventTypeCategory"` // scheduledChange
-	StatusCode        string           `json:"statusCode"`        // upcoming, open or closed
-	StartTime         When             `json:"startTime"`
-	EventRegion       string           `json:"eventRegion"` // the region that is affected; the envelope's is the one of the delivery
-	AffectedEntities  []AffectedEntity `json:"affectedEntities"`
+	Service string `json:"service"` // EC2
+	// such as AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED
+	EventTypeCode     string `json:"eventTypeCode"`
+	EventTypeCategory string `json:"eventTypeCategory"` // scheduledChange
+	StatusCode        string `json:"statusCode"`        // upcoming, open or closed
+	StartTime         When   `json:"startTime"`
+	// the region that is affected; the envelope's is the one of the delivery
+	EventRegion      string           `json:"eventRegion"`
+	AffectedEntities []AffectedEntity `json:"affectedEntities"`
 }
 
 // AffectedEntity names one thing: an instance, as an id or an ARN, or something else such as a dedicated host.
@@ -25,8 +27,8 @@ type AffectedEntity struct {
 	Value string `json:"entityValue"`
 }
 
-// Instances are the ids of the instances that are affected, in the order of the event. An entity is an id or the ARN of one;
-// what is no instance is left out.
+// Instances are the ids of the instances that are affected, in the order of the event. An entity is an id or the ARN of
+// one; what is no instance is left out.
 func (d ScheduledChangeDetail) Instances() []string {
 	var out []string
 	for _, e := range d.AffectedEntities {
@@ -37,15 +39,16 @@ func (d ScheduledChangeDetail) Instances() []string {
 	return out
 }
 
-// DecodeScheduledChange reads the event. An error means that the event is malformed or of another kind, other announcements of
-// AWS Health included: it will not get better when it is tried again.
+// DecodeScheduledChange reads the event. An error means that the event is malformed or of another kind, other
+// announcements of AWS Health included: it will not get better when it is tried again.
 func DecodeScheduledChange(data []byte) (ScheduledChange, error) {
 	e, err := decode[ScheduledChangeDetail](data, "aws.health", "AWS Health Event")
 	if err != nil {
 		return e, err
 	}
 	if e.Detail.Service != "EC2" || e.Detail.EventTypeCategory != "scheduledChange" {
-		return e, fmt.Errorf("decode event %q: it is about %q of %q, not a scheduledChange of EC2", e.ID, e.Detail.EventTypeCategory, e.Detail.Service)
+		return e, fmt.Errorf("decode event %q: it is about %q of %q, not a scheduledChange of EC2", e.ID,
+			e.Detail.EventTypeCategory, e.Detail.Service)
 	}
 	return e, nil
 }

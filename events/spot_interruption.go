@@ -9,8 +9,8 @@ type SpotInterruptionDetail struct {
 	InstanceAction string `json:"instance-action"` // terminate, stop or hibernate
 }
 
-// DecodeSpotInterruption reads the event. An error means that the event is malformed or of another kind: it will not get
-// better when it is tried again.
+// DecodeSpotInterruption reads the event. An error means that the event is malformed or of another kind: it will not
+// get better when it is tried again.
 func DecodeSpotInterruption(data []byte) (SpotInterruption, error) {
 	e, err := decode[SpotInterruptionDetail](data, "aws.ec2", "EC2 Spot Instance Interruption Warning")
 	if err != nil {

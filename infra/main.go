@@ -1,5 +1,5 @@
-// Command infra is the CDK app: it turns the settings in cdk.json into the CloudFormation templates of Joiner, one for each cluster.
-// Run it through the CDK command line (make synth, make deploy), which tells it where to write.
+// Command infra is the CDK app: it turns the settings in cdk.json into the CloudFormation templates of Joiner, one for
+// each cluster. Run it through the CDK command line (make synth, make deploy), which tells it where to write.
 package main
 
 import (

@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// layer is where a package stands in the shape; a package may import its own kind and what stands right of and below it.
+// layer is where a package stands in the shape; a package may import its own kind and what stands right of and below
+// it.
 type layer string
 
 const (
@@ -31,8 +32,8 @@ const (
 	support  layer = "support"  // for tests and the local runner
 )
 
-// layers has every room below pkg; a package belongs to the room with the longest path that begins its own. A new room is entered here:
-// that is the moment to ask what it is.
+// layers has every room below pkg; a package belongs to the room with the longest path that begins its own. A new room
+// is entered here: that is the moment to ask what it is.
 func layers() map[string]layer {
 	return map[string]layer{
 		"api": model, "install": model, "model": model, "settings": model, "workload": model,
@@ -262,7 +263,8 @@ func readsClock(function string) bool {
 	return slices.Contains([]string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTicker", "NewTimer"}, function)
 }
 
-// room is the room below joiner/pkg that a package belongs to, its first folder where it is entered nowhere, or "" for what is elsewhere.
+// room is the room below joiner/pkg that a package belongs to, its first folder where it is entered nowhere, or "" for
+// what is elsewhere.
 func room(importPath string) string {
 	path, ok := strings.CutPrefix(importPath, "joiner/pkg/")
 	if !ok {

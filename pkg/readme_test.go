@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMapNamesWhatIsThere follows the map: each file that README.md names exists and has the function that is named with it, and each key
-// with which Joiner's functions hand something over stands in the table of hand-overs.
+// TestMapNamesWhatIsThere follows the map: each file that README.md names exists and has the function that is named
+// with it, and each key with which Joiner's functions hand something over stands in the table of hand-overs.
 func TestMapNamesWhatIsThere(t *testing.T) {
 	page := readPage(t, "README.md")
 	spans := regexp.MustCompile("`([\\w./-]+\\.(?:go|tsv))(?::(\\w+))?`").FindAllStringSubmatch(page, -1)
@@ -42,7 +42,8 @@ func handOverKeys(source string) (keys []string) {
 	return keys
 }
 
-// findFile reads a file that is named from pkg, from the top of the repository, or, without a folder, by any file of that name below pkg.
+// findFile reads a file that is named from pkg, from the top of the repository, or, without a folder, by any file of
+// that name below pkg.
 func findFile(name string) (string, error) {
 	for _, path := range []string{name, filepath.Join("..", name)} {
 		if text, err := os.ReadFile(path); err == nil {

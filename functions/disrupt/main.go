@@ -1,4 +1,5 @@
-// Command disrupt decides which nodes go by choice: empty, drifted, or dearer than their pods need. Scheduled once a minute.
+// Command disrupt decides which nodes go by choice: empty, drifted, or dearer than their pods need. Scheduled once a
+// minute.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command lifecycle brings NodeClaims into service and out of it again. Scheduled once a minute, and invoked when one has a next step.
+// Command lifecycle brings NodeClaims into service and out of it again. Scheduled once a minute, and invoked when one
+// has a next step.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command provision launches capacity for pods that have nowhere to run. Scheduled once a minute, and invoked when nodes go away.
+// Command provision launches capacity for pods that have nowhere to run. Scheduled once a minute, and invoked when
+// nodes go away.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command rebalance tells of recommendations to leave a spot instance, or has its node replaced. Triggered by the recommendation.
+// Command rebalance tells of recommendations to leave a spot instance, or has its node replaced. Triggered by the
+// recommendation.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command refresh keeps the catalog of instance types and prices and the status of EC2NodeClasses up to date. Scheduled every five minutes.
+// Command refresh keeps the catalog of instance types and prices and the status of EC2NodeClasses up to date. Scheduled
+// every five minutes.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command reservationinterruption has the pods of an instance that loses its capacity reservation moved in time. Triggered by the interruption warning.
+// Command reservationinterruption has the pods of an instance that loses its capacity reservation moved in time.
+// Triggered by the interruption warning.
 package main
 
 import (

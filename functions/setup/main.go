@@ -1,5 +1,5 @@
-// Command setup answers CloudFormation for the stack's custom resources: it checks the cluster, puts CRDs and RBAC into it, and
-// takes Joiner's hold off it when the stack is deleted.
+// Command setup answers CloudFormation for the stack's custom resources: it checks the cluster, puts CRDs and RBAC into
+// it, and takes Joiner's hold off it when the stack is deleted.
 package main
 
 import (

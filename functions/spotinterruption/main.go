@@ -1,4 +1,5 @@
-// Command spotinterruption has the pods of a spot instance that EC2 takes back moved in time. Triggered by the interruption warning.
+// Command spotinterruption has the pods of a spot instance that EC2 takes back moved in time. Triggered by the
+// interruption warning.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command statechange brings running instances into service and lets go of ended ones. Triggered by the state changes of all instances of the account.
+// Command statechange brings running instances into service and lets go of ended ones. Triggered by the state changes
+// of all instances of the account.
 package main
 
 import (

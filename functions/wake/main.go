@@ -1,4 +1,5 @@
-// Command wake runs provision or lifecycle when the cluster's webhook calls. Called by anybody who has its address; believes nothing.
+// Command wake runs provision or lifecycle when the cluster's webhook calls. Called by anybody who has its address;
+// believes nothing.
 package main
 
 import (

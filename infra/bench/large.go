@@ -25,8 +25,8 @@ type solo struct {
 	Fault                      string
 }
 
-// packLarge packs each file with Joiner in a process of its own that has one core, because the most memory that a process ever had says
-// nothing about the second workload. Files are parted by commas.
+// packLarge packs each file with Joiner in a process of its own that has one core, because the most memory that a
+// process ever had says nothing about the second workload. Files are parted by commas.
 func packLarge(files string) ([]solo, error) {
 	if files == "" {
 		return nil, nil
@@ -65,8 +65,10 @@ func (b *bench) alone(path string) error {
 	}
 	s := b.judged(f, p)
 	out := solo{
-		Workload: f.Name, Pods: f.Pending(), Nodes: len(f.Nodes), Seconds: p.PlanSeconds, CPU: p.PlanUserSeconds, MiB: p.MaxRSSMiB,
-		USD: s.report.HourlyUSD, Bound: p.LowerBoundUSD, NewNodes: s.report.Nodes, Unplaced: s.report.Unplaced, Faults: len(s.report.Violations),
+		Workload: f.Name, Pods: f.Pending(), Nodes: len(f.Nodes), Seconds: p.PlanSeconds, CPU: p.PlanUserSeconds,
+		MiB: p.MaxRSSMiB,
+		USD: s.report.HourlyUSD, Bound: p.LowerBoundUSD, NewNodes: s.report.Nodes, Unplaced: s.report.Unplaced,
+		Faults: len(s.report.Violations),
 	}
 	for _, n := range f.Nodes {
 		for _, count := range n.Pods { // a sum does not depend on the order
@@ -87,7 +89,8 @@ func largeSheet(list []solo) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"workload", "pods waiting", "pods running", "nodes there", "Joiner s", "CPU s", "peak MiB", "USD/h", "new nodes", "unplaced",
+	t.AppendHeader(table.Row{"workload", "pods waiting", "pods running", "nodes there", "Joiner s", "CPU s", "peak MiB",
+		"USD/h", "new nodes", "unplaced",
 		"checker", "bound USD/h", "gap"})
 	for _, s := range list {
 		verdict, gap := "valid", ""
@@ -97,8 +100,10 @@ func largeSheet(list []solo) table.Writer {
 		if s.Bound > 0 {
 			gap = fmt.Sprintf("%.1f %%", 100*(s.USD/s.Bound-1))
 		}
-		t.AppendRow(table.Row{s.Workload, s.Pods, s.Running, s.Nodes, fmt.Sprintf("%.3f", s.Seconds), fmt.Sprintf("%.3f", s.CPU),
-			fmt.Sprintf("%.0f", s.MiB), fmt.Sprintf("%.2f", s.USD), s.NewNodes, s.Unplaced, verdict, fmt.Sprintf("%.2f", s.Bound), gap})
+		t.AppendRow(table.Row{s.Workload, s.Pods, s.Running, s.Nodes, fmt.Sprintf("%.3f", s.Seconds),
+			fmt.Sprintf("%.3f", s.CPU),
+			fmt.Sprintf("%.0f", s.MiB), fmt.Sprintf("%.2f", s.USD), s.NewNodes, s.Unplaced, verdict,
+			fmt.Sprintf("%.2f", s.Bound), gap})
 	}
 	return t
 }

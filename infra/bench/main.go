@@ -1,6 +1,6 @@
 // Command bench packs workload files with Karpenter's scheduler and with Joiner's packer, one after the other in one
-// process, and prints time, CPU, price and nodes of both, what an independent checker says, and how far Joiner is from a
-// proven bound. It ends with 1 when Joiner's plan has a fault: see faults.
+// process, and prints time, CPU, price and nodes of both, what an independent checker says, and how far Joiner is from
+// a proven bound. It ends with 1 when Joiner's plan has a fault: see faults.
 package main
 
 import (
@@ -52,9 +52,11 @@ type side struct {
 
 func main() {
 	b := bench{}
-	flag.StringVar(&b.folder, "workloads", envOr("WORKLOADS", "workloads"), "folder with workload files; WORKLOADS in the environment does the same")
+	flag.StringVar(&b.folder, "workloads", envOr("WORKLOADS", "workloads"),
+		"folder with workload files; WORKLOADS in the environment does the same")
 	flag.StringVar(&b.out, "out", "", "file for the Markdown table, none when empty")
-	flag.StringVar(&b.resolved, "resolved", "../../pkg/model/instancetypes/testdata/resolved-types.json.gz", "labels and amounts of every instance type, for the checker")
+	flag.StringVar(&b.resolved, "resolved", "../../pkg/model/instancetypes/testdata/resolved-types.json.gz",
+		"labels and amounts of every instance type, for the checker")
 	flag.BoolVar(&b.only, "joiner-only", false, "leave Karpenter out")
 	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "how long Karpenter may take for one workload")
 	flag.StringVar(&b.large, "large", "", "workload files, parted by commas, that Joiner packs alone, each in a process of its own on one core")
@@ -180,7 +182,8 @@ func (b *bench) one(path string) (row, error) {
 func (b *bench) judged(f workload.File, p workload.Placement) *side {
 	s := &side{plan: p, report: plancheck.CheckPlacement(f, b.market, p)}
 	fmt.Fprintf(os.Stderr, "%-10s %-9s %8.3f s %8.3f s CPU %10.4f USD/h %5d nodes %5d unplaced, checker: %s\n",
-		f.Name, p.Tool, p.PlanSeconds, p.PlanUserSeconds, s.report.HourlyUSD, s.report.Nodes, s.report.Unplaced, verdict(s.report))
+		f.Name, p.Tool, p.PlanSeconds, p.PlanUserSeconds, s.report.HourlyUSD, s.report.Nodes, s.report.Unplaced,
+		verdict(s.report))
 	for _, v := range s.report.Violations[:min(3, len(s.report.Violations))] {
 		fmt.Fprintf(os.Stderr, "  %s\n", v)
 	}
@@ -194,8 +197,8 @@ func verdict(r plancheck.Report) string {
 	return fmt.Sprintf("%d faults", len(r.Violations))
 }
 
-// faults is an error when Joiner broke a rule, left pods without a home that Karpenter found one for, or claimed a bound that
-// a valid plan of either side undercuts.
+// faults is an error when Joiner broke a rule, left pods without a home that Karpenter found one for, or claimed a
+// bound that a valid plan of either side undercuts.
 func faults(rows []row, alone []solo) error {
 	var bad []string
 	for _, s := range alone {
@@ -217,7 +220,8 @@ func faults(rows []row, alone []solo) error {
 			if s.report.Unplaced < r.joiner.report.Unplaced {
 				add(r, "%s finds a home for %d pods more", s.plan.Tool, r.joiner.report.Unplaced-s.report.Unplaced)
 			}
-			if b := r.joiner.plan.LowerBoundUSD; s.report.Unplaced <= r.joiner.report.Unplaced && s.report.HourlyUSD < b*(1-tiny) {
+			if b := r.joiner.plan.LowerBoundUSD; s.report.Unplaced <= r.joiner.report.Unplaced &&
+				s.report.HourlyUSD < b*(1-tiny) {
 				add(r, "the bound is %.6f USD/h, %s needs %.6f", b, s.plan.Tool, s.report.HourlyUSD)
 			}
 		}

@@ -18,14 +18,17 @@ func sheet(rows []row) table.Writer {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"workload", "pods", "nodes there", "Karpenter s", "CPU s", "USD/h", "new nodes", "unplaced", "checker",
-		"Joiner s", "CPU s", "USD/h", "new nodes", "unplaced", "checker", "price ratio", "CPU ratio", "bound USD/h", "gap"})
+	t.AppendHeader(table.Row{"workload", "pods", "nodes there", "Karpenter s", "CPU s", "USD/h", "new nodes",
+		"unplaced", "checker",
+		"Joiner s", "CPU s", "USD/h", "new nodes", "unplaced", "checker", "price ratio", "CPU ratio", "bound USD/h",
+		"gap"})
 	for _, r := range rows {
 		line := table.Row{r.workload, r.pods, r.nodes}
 		line = append(append(line, columns(r.karpenter)...), columns(r.joiner)...)
 		bound, gap := "", ""
 		if p := r.joiner.plan; p.LowerBoundUSD > 0 {
-			bound, gap = fmt.Sprintf("%.2f", p.LowerBoundUSD), fmt.Sprintf("%.1f %%", 100*(r.joiner.report.HourlyUSD/p.LowerBoundUSD-1))
+			bound, gap = fmt.Sprintf("%.2f", p.LowerBoundUSD),
+				fmt.Sprintf("%.1f %%", 100*(r.joiner.report.HourlyUSD/p.LowerBoundUSD-1))
 		}
 		t.AppendRow(append(line, ratio(r, priceOf), ratio(r, cpuOf), bound, gap))
 	}
@@ -101,7 +104,8 @@ func plainText(rows []row, alone []solo) string {
 func markdown(rows []row, alone []solo) string {
 	out := fmt.Sprintf("# Joiner beside Karpenter\n\nMeasured %s on %s with %s, Karpenter %s, Joiner's default settings, in one process. "+
 		"Seconds are those of packing alone. No plan costs less than the bound, which leaves limits and weights of NodePools aside. Written by `make bench`.\n\n%s\n\n%s\n",
-		time.Now().UTC().Format(time.DateOnly), processor(), runtime.Version(), version("sigs.k8s.io/karpenter"), sheet(rows).RenderMarkdown(), summary(rows))
+		time.Now().UTC().Format(time.DateOnly), processor(), runtime.Version(), version("sigs.k8s.io/karpenter"),
+		sheet(rows).RenderMarkdown(), summary(rows))
 	if t := largeSheet(alone); t != nil {
 		out += "\n## Large clusters\n\nJoiner alone, each in a process of its own that has one core; peak memory is that of the whole process once packed.\n\n" +
 			t.RenderMarkdown() + "\n"

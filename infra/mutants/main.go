@@ -1,6 +1,7 @@
-// Command mutants changes the product in small ways, as a person could by mistake, one at a time, and counts how many of the changes
-// the tests notice. It draws a sample by a seed, runs for each mutant the tests that cover its line, and keeps what it found, so that a
-// run can be ended and goes on where it was. The tools there are test a mutant by its own package only and draw no sample.
+// Command mutants changes the product in small ways, as a person could by mistake, one at a time, and counts how many
+// of the changes the tests notice. It draws a sample by a seed, runs for each mutant the tests that cover its line, and
+// keeps what it found, so that a run can be ended and goes on where it was. The tools there are test a mutant by its
+// own package only and draw no sample.
 package main
 
 import (
@@ -19,10 +20,13 @@ import (
 	"strings"
 )
 
-// areas returns the packages whose failure hurts users most: packing, disruption, launching, termination, error classes, the stack.
+// areas returns the packages whose failure hurts users most: packing, disruption, launching, termination, error
+// classes, the stack.
 func areas() []string {
-	return []string{"pkg/scheduling/binpack", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption", "pkg/disruption/drift", "pkg/model/budgets", "pkg/nodeclaim/launch", "pkg/providers/fleet",
-		"pkg/nodeclaim/lifecycle", "pkg/nodeclaim/drain", "pkg/nodeclaim/interruption", "pkg/nodeclaim/awserrors", "infra/stack"}
+	return []string{"pkg/scheduling/binpack", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption",
+		"pkg/disruption/drift", "pkg/model/budgets", "pkg/nodeclaim/launch", "pkg/providers/fleet",
+		"pkg/nodeclaim/lifecycle", "pkg/nodeclaim/drain", "pkg/nodeclaim/interruption", "pkg/nodeclaim/awserrors",
+		"infra/stack"}
 }
 
 func main() {
@@ -138,8 +142,8 @@ func drawMutants(seed uint64) ([]mutant, error) {
 	return all, nil
 }
 
-// rank returns a mutant's place in the order of a seed. It depends on the mutant alone, so that a sample keeps those that a change of
-// other code leaves as they are.
+// rank returns a mutant's place in the order of a seed. It depends on the mutant alone, so that a sample keeps those
+// that a change of other code leaves as they are.
 func rank(seed uint64, m mutant) uint64 {
 	h := sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, m.id()))
 	return binary.BigEndian.Uint64(h[:])

@@ -21,9 +21,11 @@ type mutant struct {
 	offset   int    // where From begins, in bytes
 }
 
-// id names a mutant in the state file, in the list of explained ones and in reports. It stays when the lines of the file move.
+// id names a mutant in the state file, in the list of explained ones and in reports. It stays when the lines of the
+// file move.
 func (m mutant) id() string {
-	return fmt.Sprintf("%s %s %s %s -> %s #%d", m.File, m.Function, m.Operator, strconv.Quote(m.From), strconv.Quote(m.To), m.Nth)
+	return fmt.Sprintf("%s %s %s %s -> %s #%d", m.File, m.Function, m.Operator, strconv.Quote(m.From),
+		strconv.Quote(m.To), m.Nth)
 }
 
 // apply returns the file's source with the change in it.
@@ -41,7 +43,8 @@ type finder struct {
 	found  []mutant
 }
 
-// findMutants returns every mutant of a file, in the order of the source. Some of them do not compile; the run sorts those out.
+// findMutants returns every mutant of a file, in the order of the source. Some of them do not compile; the run sorts
+// those out.
 func findMutants(file string, source []byte) ([]mutant, error) {
 	set := token.NewFileSet()
 	tree, err := parser.ParseFile(set, file, source, parser.ParseComments)
@@ -193,5 +196,6 @@ func (f *finder) text(n ast.Node) string {
 
 func (f *finder) add(operator string, at token.Pos, from, to string) {
 	p := f.set.Position(at)
-	f.found = append(f.found, mutant{File: f.file, Function: f.inside, Operator: operator, From: from, To: to, Line: p.Line, offset: p.Offset})
+	f.found = append(f.found, mutant{File: f.file, Function: f.inside, Operator: operator, From: from, To: to,
+		Line: p.Line, offset: p.Offset})
 }

@@ -71,7 +71,8 @@ func try(ctx context.Context, m mutant, all []testPackage) (result, error) {
 	return r, ctx.Err()
 }
 
-// fails runs the tests of a package over the changed source. Tests that do not end within five times their usual time fail.
+// fails runs the tests of a package over the changed source. Tests that do not end within five times their usual time
+// fail.
 func fails(ctx context.Context, overlay string, p testPackage) (bool, error) {
 	limit := max(2*time.Minute, 5*p.Took)
 	bounded, cancel := context.WithTimeout(ctx, limit+time.Minute)
@@ -94,7 +95,8 @@ func fails(ctx context.Context, overlay string, p testPackage) (bool, error) {
 	return true, nil
 }
 
-// writeOverlay writes the changed file and the list that has the Go command take it instead of the file in the work tree.
+// writeOverlay writes the changed file and the list that has the Go command take it instead of the file in the work
+// tree.
 func writeOverlay(folder string, m mutant) (string, error) {
 	path, err := filepath.Abs(m.File)
 	if err != nil {

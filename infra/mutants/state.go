@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// readState returns the results that earlier runs have written, by mutant. A last line that was cut off by the end of a run is left out.
+// readState returns the results that earlier runs have written, by mutant. A last line that was cut off by the end of a
+// run is left out.
 func readState(path string) (map[string]result, error) {
 	done := map[string]result{}
 	f, err := os.Open(path)
@@ -50,7 +51,8 @@ func appendState(path string, r result) error {
 	return f.Close()
 }
 
-// readExplained returns why mutants that survive make no difference, by mutant. Each line is a mutant, a tab, and the reason.
+// readExplained returns why mutants that survive make no difference, by mutant. Each line is a mutant, a tab, and the
+// reason.
 func readExplained(path string) (map[string]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -113,7 +115,8 @@ func report(out io.Writer, seed uint64, results []result, explained map[string]s
 	slices.Sort(names)
 	for _, a := range names {
 		s := areas[a]
-		fmt.Fprintf(out, "%-16s %4d noticed, %3d not, %3d make no difference: %5.1f %%\n", a, s.killed, s.survived, s.explained, s.noticed())
+		fmt.Fprintf(out, "%-16s %4d noticed, %3d not, %3d make no difference: %5.1f %%\n", a, s.killed, s.survived,
+			s.explained, s.noticed())
 	}
 	fmt.Fprintf(out, "seed %d: %d mutants, %d noticed, %d not, %d make no difference: %.1f %%\n",
 		seed, all.killed+all.survived+all.explained, all.killed, all.survived, all.explained, all.noticed())

@@ -57,8 +57,8 @@ func testsOf(m mutant, all []testPackage) []testPackage {
 	return of
 }
 
-// measure runs the tests of every package that depends on one of the areas, unchanged, and returns what lines each runs. The answer is
-// kept in the file, since it takes minutes; another commit measures anew.
+// measure runs the tests of every package that depends on one of the areas, unchanged, and returns what lines each
+// runs. The answer is kept in the file, since it takes minutes; another commit measures anew.
 func measure(ctx context.Context, areas []string, kept string) ([]testPackage, error) {
 	if data, err := os.ReadFile(kept); err == nil {
 		var all []testPackage
@@ -87,7 +87,8 @@ func measure(ctx context.Context, areas []string, kept string) ([]testPackage, e
 // dependents returns the packages with tests that depend on one of the areas, the areas among them.
 func dependents(ctx context.Context, areas []string) ([]string, error) {
 	format := `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{join .Deps " "}} {{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`
-	out, err := exec.CommandContext(ctx, "go", "list", "-f", format, "./pkg/...", "./functions/...", "./infra/...").Output()
+	out, err := exec.CommandContext(ctx, "go", "list", "-f", format, "./pkg/...", "./functions/...",
+		"./infra/...").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list packages: %w", err)
 	}
@@ -112,7 +113,8 @@ func measureOne(ctx context.Context, path string, areas []string) (testPackage, 
 	defer profile.Close()
 	cover := module + strings.Join(areas, ","+module)
 	start := time.Now()
-	c := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-coverpkg", cover, "-coverprofile", profile.Name(), "./"+path)
+	c := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-coverpkg", cover, "-coverprofile",
+		profile.Name(), "./"+path)
 	if out, err := c.CombinedOutput(); err != nil {
 		return testPackage{}, fmt.Errorf("tests of %s, with nothing changed: %w\n%s", path, err, out)
 	}
@@ -126,8 +128,8 @@ func measureOne(ctx context.Context, path string, areas []string) (testPackage, 
 	return p, lines.Err()
 }
 
-// coveredBlock reads one line of a coverage profile, such as joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 1; ok is false for a block that no
-// test runs and for the line before the first.
+// coveredBlock reads one line of a coverage profile, such as joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 1; ok is
+// false for a block that no test runs and for the line before the first.
 func coveredBlock(text string) (file string, first, last int, ok bool) {
 	place, counts, found := strings.Cut(text, " ")
 	name, span, named := strings.Cut(place, ":")

@@ -29,7 +29,8 @@ func alarmsOf(t *testing.T, more map[string]any) map[string]string {
 	return out
 }
 
-// everyAlarm is what each alarm watches. Those of functions differ in their name, in how long they may run, and in how they are invoked.
+// everyAlarm is what each alarm watches. Those of functions differ in their name, in how long they may run, and in how
+// they are invoked.
 func everyAlarm() map[string]string {
 	const ours = "Joiner %s{Name=cluster, Value=demo} %s"
 	out := map[string]string{

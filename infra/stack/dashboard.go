@@ -10,7 +10,8 @@ import (
 	"joiner/pkg/model/metrics"
 )
 
-// addDashboard shows the fleet, the way of pods to nodes, what is disrupted and interrupted, and the functions themselves.
+// addDashboard shows the fleet, the way of pods to nodes, what is disrupted and interrupted, and the functions
+// themselves.
 func (s *joiner) addDashboard(functions []function) {
 	if !s.props.Stack.Dashboard {
 		return
@@ -33,14 +34,18 @@ func (s *joiner) addDashboard(functions []function) {
 			s.measured(metrics.Unbound, labelled(most(5), "seconds of the oldest"))))
 	d.AddWidgets(
 		s.graph("Disruptions by reason", true, s.search(byReason, metrics.ClaimsDisrupt, "Sum")),
-		s.graph("NodeClaims", false, s.measured(metrics.ClaimsCreated, labelled(sum(5), "created")), s.measured(metrics.ClaimsEnded, labelled(sum(5), "ended"))))
+		s.graph("NodeClaims", false, s.measured(metrics.ClaimsCreated, labelled(sum(5), "created")),
+			s.measured(metrics.ClaimsEnded, labelled(sum(5), "ended"))))
 	d.AddWidgets(
 		s.graph("Notices by reason", true, s.search(byReason, metrics.Notices, "Sum")),
-		s.graph("From notice to handled, seconds", false, s.measured(metrics.NoticeHandled, labelled(most(5), "slowest"))))
+		s.graph("From notice to handled, seconds", false,
+			s.measured(metrics.NoticeHandled, labelled(most(5), "slowest"))))
 	if s.secret != nil {
-		d.AddWidgets(s.graph("What push missed", false, s.measured(metrics.PushMissed, labelled(sum(5), "pods and deletions"))))
+		d.AddWidgets(s.graph("What push missed", false,
+			s.measured(metrics.PushMissed, labelled(sum(5), "pods and deletions"))))
 	}
-	d.AddWidgets(s.graph("Errors of the functions", true, errors...), s.graph("Duration of the functions, ms", false, durations...))
+	d.AddWidgets(s.graph("Errors of the functions", true, errors...),
+		s.graph("Duration of the functions, ms", false, durations...))
 }
 
 func (s *joiner) decision(statisticName string) awscloudwatch.IMetric {
@@ -50,13 +55,16 @@ func (s *joiner) decision(statisticName string) awscloudwatch.IMetric {
 // search finds the metrics of all pools or reasons, which nobody knows beforehand.
 func (s *joiner) search(dimensions, name, statisticName string) awscloudwatch.IMetric {
 	return awscloudwatch.NewMathExpression(&awscloudwatch.MathExpressionProps{
-		Expression: jsii.String(fmt.Sprintf(`SEARCH('{%s,%s} MetricName="%s" cluster="%s"', '%s', 300)`, metrics.Namespace, dimensions, name, s.cluster, statisticName)),
-		Label:      jsii.String(""), UsingMetrics: &map[string]awscloudwatch.IMetric{}, Period: awscdk.Duration_Minutes(jsii.Number(5)),
+		Expression: jsii.String(fmt.Sprintf(`SEARCH('{%s,%s} MetricName="%s" cluster="%s"', '%s', 300)`,
+			metrics.Namespace, dimensions, name, s.cluster, statisticName)),
+		Label: jsii.String(""), UsingMetrics: &map[string]awscloudwatch.IMetric{},
+		Period: awscdk.Duration_Minutes(jsii.Number(5)),
 	})
 }
 
 func (s *joiner) graph(title string, stacked bool, metrics ...awscloudwatch.IMetric) awscloudwatch.IWidget {
-	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{Title: &title, Left: &metrics, Stacked: &stacked, Width: jsii.Number(12),
+	return awscloudwatch.NewGraphWidget(&awscloudwatch.GraphWidgetProps{Title: &title, Left: &metrics,
+		Stacked: &stacked, Width: jsii.Number(12),
 		LeftYAxis: &awscloudwatch.YAxisProps{Min: jsii.Number(0), ShowUnits: jsii.Bool(false)}})
 }
 

@@ -34,23 +34,25 @@ type function struct {
 	direct    bool // invoked as the code that is deployed last, not by its alias
 	allows    func(*joiner) []statement
 
-	// called is for the function behind the webhook of push. Anybody may call it, so a call must cost next to nothing: it has little
-	// memory, neither traces nor Lambda's own log lines, and no way into the cluster.
+	// called is for the function behind the webhook of push. Anybody may call it, so a call must cost next to nothing:
+	// it has little memory, neither traces nor Lambda's own log lines, and no way into the cluster.
 	called bool
 }
 
 // ticks reports whether a schedule invokes the function.
 func (f function) ticks() bool { return f.everyMin > 0 }
 
-// loses reports whether an invocation can be lost that nothing makes good. What a function with a schedule missed or failed on, its
-// next tick does, so it has no dead letters: a tick that aged behind a busy function is no lost work. Nor is a call of the webhook.
+// loses reports whether an invocation can be lost that nothing makes good. What a function with a schedule missed or
+// failed on, its next tick does, so it has no dead letters: a tick that aged behind a busy function is no lost work.
+// Nor is a call of the webhook.
 func (f function) loses() bool { return !f.ticks() && !f.called }
 
-// aliasName is what everything invokes a function by. Moving it to an older version is the way back from a bad deployment.
+// aliasName is what everything invokes a function by. Moving it to an older version is the way back from a bad
+// deployment.
 const aliasName = "live"
 
-// A scheduled function is not retried and drops ticks older than a minute: the next tick does the same work. Events come once,
-// so they are retried, and kept longer than the two-minute notice because a late clean-up is still one.
+// A scheduled function is not retried and drops ticks older than a minute: the next tick does the same work. Events
+// come once, so they are retried, and kept longer than the two-minute notice because a late clean-up is still one.
 func (p Props) functions() []function {
 	all := []function{
 		{name: "provision", id: "Provision", doc: "launches capacity for pods that have nowhere to run",
@@ -65,7 +67,8 @@ func (p Props) functions() []function {
 		{name: "spotinterruption", id: "SpotInterruption", doc: "moves pods off a spot instance that EC2 takes back",
 			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindSpotInterruption}},
-		{name: "reservationinterruption", id: "ReservationInterruption", doc: "moves pods off an instance that loses its capacity reservation",
+		{name: "reservationinterruption", id: "ReservationInterruption",
+			doc:        "moves pods off an instance that loses its capacity reservation",
 			timeoutSec: 60, urgent: true, retries: 2, maxAgeSec: 300, allows: wakesBoth,
 			rules: []events.Kind{events.KindReservationInterruption}},
 		// A state that is older has been seen by lifecycle meanwhile. A recommendation of an hour ago says little.
@@ -76,10 +79,12 @@ func (p Props) functions() []function {
 			timeoutSec: 60, retries: 2, maxAgeSec: 3600, allows: wakesProvision,
 			rules: []events.Kind{events.KindRebalance}},
 		// Announced days ahead and delivered once.
-		{name: "scheduledchange", id: "ScheduledChange", doc: "has nodes left before EC2 reboots, stops or retires their instances",
+		{name: "scheduledchange", id: "ScheduledChange",
+			doc:        "has nodes left before EC2 reboots, stops or retires their instances",
 			timeoutSec: 60, retries: 2, maxAgeSec: 21600, allows: wakesBoth,
 			rules: []events.Kind{events.KindScheduledChange}},
-		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the first answer.
+		// A drain may take all the time there is. A second try is for a process that died; CloudFormation takes the
+		// first answer.
 		{name: "setup", id: "Setup", doc: "installs CRDs and RBAC, and lets go of the cluster at the end",
 			timeoutSec: 900, admin: true, direct: true, retries: 1, maxAgeSec: 900, allows: setupAllows},
 	}
@@ -110,29 +115,31 @@ const (
 	mayUse = 0.8   // part of the memory from which on garbage is collected however little memory has grown
 )
 
-// addFunction makes a function with everything that belongs to it alone: role, access entry, log group, alias, dead-letter queue,
-// schedule and rules.
+// addFunction makes a function with everything that belongs to it alone: role, access entry, log group, alias,
+// dead-letter queue, schedule and rules.
 func (s *joiner) addFunction(f function) error {
 	name := s.functionName(f.name)
 	logs := awslogs.NewLogGroup(s.Stack, jsii.String(f.id+"Logs"), &awslogs.LogGroupProps{
-		LogGroupName:  jsii.String("/aws/lambda/" + name),
-		Retention:     retention(s.props.Stack.LogRetentionDays),
-		RemovalPolicy: awscdk.RemovalPolicy_DESTROY, // a name of our own: left behind, it would stop the next deployment
+		LogGroupName: jsii.String("/aws/lambda/" + name),
+		Retention:    retention(s.props.Stack.LogRetentionDays),
+		// a name of our own: left behind, it would stop the next deployment
+		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
 	})
 	made := madeFunction{function: f, deadLetters: s.addDeadLetters(f)}
 	role, entry := s.addRole(f, *logs.LogGroupArn(), made.deadLetters)
 	props := &awslambda.FunctionProps{
-		FunctionName:          &name,
-		Description:           jsii.String("Joiner " + f.name + ": " + f.doc),
-		Runtime:               awslambda.Runtime_PROVIDED_AL2023(),
-		Architecture:          s.architecture(),
-		Handler:               jsii.String("bootstrap"),
-		Code:                  awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
-		MemorySize:            jsii.Number(s.props.memoryMiB(f)),
-		Timeout:               awscdk.Duration_Seconds(&f.timeoutSec),
-		Environment:           s.environment(f),
-		LogGroup:              logs,
-		Role:                  role.WithoutPolicyUpdates(nil), // every permission is written in permissions.go, none added behind our back
+		FunctionName: &name,
+		Description:  jsii.String("Joiner " + f.name + ": " + f.doc),
+		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
+		Architecture: s.architecture(),
+		Handler:      jsii.String("bootstrap"),
+		Code:         awslambda.Code_FromAsset(jsii.String(s.props.assetFolder(f.name)), nil),
+		MemorySize:   jsii.Number(s.props.memoryMiB(f)),
+		Timeout:      awscdk.Duration_Seconds(&f.timeoutSec),
+		Environment:  s.environment(f),
+		LogGroup:     logs,
+		// every permission is written in permissions.go, none added behind our back
+		Role:                  role.WithoutPolicyUpdates(nil),
 		Tracing:               awslambda.Tracing_DISABLED,
 		CurrentVersionOptions: &awslambda.VersionOptions{RemovalPolicy: awscdk.RemovalPolicy_RETAIN}, // to go back to
 	}
@@ -178,7 +185,8 @@ func (s *joiner) addDeadLetters(f function) awssqs.Queue {
 	})
 }
 
-// addEntrance makes what invokes the function: its alias, or the function itself. How asynchronous invocations are treated belongs to it.
+// addEntrance makes what invokes the function: its alias, or the function itself. How asynchronous invocations are
+// treated belongs to it.
 func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 	age := awscdk.Duration_Seconds(&m.maxAgeSec)
 	var failures awslambda.IDestination
@@ -186,7 +194,8 @@ func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 		failures = awslambdadestinations.NewSqsDestination(m.deadLetters)
 	}
 	if m.direct {
-		m.fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{RetryAttempts: &m.retries, MaxEventAge: age, OnFailure: failures})
+		m.fn.ConfigureAsyncInvoke(&awslambda.EventInvokeConfigOptions{RetryAttempts: &m.retries, MaxEventAge: age,
+			OnFailure: failures})
 		return m.fn
 	}
 	return awslambda.NewAlias(s.Stack, jsii.String(m.id+"Alias"), &awslambda.AliasProps{
@@ -196,7 +205,8 @@ func (s *joiner) addEntrance(m madeFunction) awslambda.IFunction {
 	})
 }
 
-// addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator; or not at all.
+// addRole makes the execution role and lets it into the cluster, as the group joiner-<function> or as an administrator;
+// or not at all.
 func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) (awsiam.Role, awscdk.CfnResource) {
 	statements := append(s.commonAllows(f, logGroup, deadLetters), f.allows(s)...)
 	if s.props.Functions.Mode == settings.ModeObserve {
@@ -210,7 +220,8 @@ func (s *joiner) addRole(f function, logGroup string, deadLetters awssqs.Queue) 
 	if f.called {
 		return role, nil
 	}
-	access := &awseks.CfnAccessEntryProps{ClusterName: &s.cluster, PrincipalArn: role.RoleArn(), Type: jsii.String("STANDARD")}
+	access := &awseks.CfnAccessEntryProps{ClusterName: &s.cluster, PrincipalArn: role.RoleArn(),
+		Type: jsii.String("STANDARD")}
 	if f.admin {
 		access.AccessPolicies = s.adminPolicy()
 	} else {

@@ -10,7 +10,8 @@ import (
 	"joiner/pkg/settings"
 )
 
-// network is where the functions run: outside of any VPC, or in subnets from which the API server's private endpoint can be reached.
+// network is where the functions run: outside of any VPC, or in subnets from which the API server's private endpoint
+// can be reached.
 type network struct {
 	vpc     awsec2.IVpc // nil: outside
 	subnets *awsec2.SubnetSelection
@@ -23,7 +24,8 @@ type endpoint struct{ id, service, why string }
 
 func endpoints() []endpoint {
 	return []endpoint{
-		{"Ec2", "ec2", "launches, look-ups"}, {"Ssm", "ssm", "images by alias"}, {"Eks", "eks", "the cluster's address"}, {"Lambda", "lambda", "wake-ups"},
+		{"Ec2", "ec2", "launches, look-ups"}, {"Ssm", "ssm", "images by alias"},
+		{"Eks", "eks", "the cluster's address"}, {"Lambda", "lambda", "wake-ups"},
 	}
 }
 
@@ -44,8 +46,8 @@ func checkNetwork(v settings.StackValues) error {
 	return nil
 }
 
-// addNetwork puts the functions into the subnets of the settings. Without security groups of the user's it makes one that may only
-// call out, to port 443, and lets it into the cluster's if the settings name that.
+// addNetwork puts the functions into the subnets of the settings. Without security groups of the user's it makes one
+// that may only call out, to port 443, and lets it into the cluster's if the settings name that.
 func (s *joiner) addNetwork() {
 	set := s.props.Stack
 	if len(set.SubnetIDs) == 0 {
@@ -60,7 +62,8 @@ func (s *joiner) addNetwork() {
 	s.net.subnets = &awsec2.SubnetSelection{Subnets: s.net.vpc.PrivateSubnets()}
 	var groups []awsec2.ISecurityGroup
 	for i, id := range set.SecurityGroupIDs {
-		groups = append(groups, awsec2.SecurityGroup_FromSecurityGroupId(s.Stack, jsii.String(fmt.Sprintf("Group%d", i)), &id,
+		groups = append(groups, awsec2.SecurityGroup_FromSecurityGroupId(s.Stack,
+			jsii.String(fmt.Sprintf("Group%d", i)), &id,
 			&awsec2.SecurityGroupImportOptions{Mutable: jsii.Bool(false)}))
 	}
 	if len(groups) == 0 {
@@ -78,7 +81,8 @@ func (s *joiner) addSecurityGroup() awsec2.ISecurityGroup {
 	own.AddEgressRule(awsec2.Peer_AnyIpv4(), awsec2.Port_Tcp(jsii.Number(443)), jsii.String("API server and AWS"), nil)
 	if id := s.props.Stack.ClusterSecurityGroupID; id != "" {
 		awsec2.NewCfnSecurityGroupIngress(s.Stack, jsii.String("IntoCluster"), &awsec2.CfnSecurityGroupIngressProps{
-			GroupId: &id, SourceSecurityGroupId: own.SecurityGroupId(), IpProtocol: jsii.String("tcp"), FromPort: jsii.Number(443), ToPort: jsii.Number(443),
+			GroupId: &id, SourceSecurityGroupId: own.SecurityGroupId(), IpProtocol: jsii.String("tcp"),
+			FromPort: jsii.Number(443), ToPort: jsii.Number(443),
 			Description: jsii.String("Functions of Joiner"),
 		})
 	}
@@ -88,33 +92,40 @@ func (s *joiner) addSecurityGroup() awsec2.ISecurityGroup {
 // addEndpoints makes private ways to what the functions call, and says what they cost.
 func (s *joiner) addEndpoints() {
 	group := awsec2.NewSecurityGroup(s.Stack, jsii.String("EndpointsGroup"), &awsec2.SecurityGroupProps{Vpc: s.net.vpc,
-		Description: jsii.String("Endpoints for the functions of Joiner for cluster " + s.cluster), AllowAllOutbound: jsii.Bool(false)})
+		Description:      jsii.String("Endpoints for the functions of Joiner for cluster " + s.cluster),
+		AllowAllOutbound: jsii.Bool(false)})
 	for _, g := range *s.net.groups {
-		group.AddIngressRule(awsec2.Peer_SecurityGroupId(g.SecurityGroupId(), nil), awsec2.Port_Tcp(jsii.Number(443)), jsii.String("Functions of Joiner"), nil)
+		group.AddIngressRule(awsec2.Peer_SecurityGroupId(g.SecurityGroupId(), nil), awsec2.Port_Tcp(jsii.Number(443)),
+			jsii.String("Functions of Joiner"), nil)
 	}
 	var subnets []any
 	for _, id := range s.props.Stack.SubnetIDs {
 		subnets = append(subnets, id)
 	}
 	for _, e := range endpoints() {
-		awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"), &awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
-			ServiceName: jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)), PrivateDnsEnabled: jsii.Bool(true),
-			SubnetIds: &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
+		awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"),
+			&awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
+				ServiceName:       jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)),
+				PrivateDnsEnabled: jsii.Bool(true),
+				SubnetIds:         &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
 	}
 	log.Print(endpointCost(s.cluster, len(s.props.Stack.SubnetIDs)))
 }
 
-// endpointCost is the estimate in words. The catalog's bucket is reached through a gateway endpoint, which costs nothing and belongs to
-// the route tables of the VPC.
+// endpointCost is the estimate in words. The catalog's bucket is reached through a gateway endpoint, which costs
+// nothing and belongs to the route tables of the VPC.
 func endpointCost(cluster string, subnets int) string {
 	const hours = 730
 	n := len(endpoints())
 	return fmt.Sprintf("cluster %s: %d interface endpoints in %d subnets cost about %.2f USD a month (%d × %d × %d h × %.2f USD) and 0.01 USD per GB; "+
-		"the VPC also needs a gateway endpoint for S3, which is free", cluster, n, subnets, float64(n*subnets*hours)*usdPerEndpointHour, n, subnets, hours, usdPerEndpointHour)
+		"the VPC also needs a gateway endpoint for S3, which is free", cluster, n, subnets,
+		float64(n*subnets*hours)*usdPerEndpointHour, n, subnets, hours, usdPerEndpointHour)
 }
 
 // useNetwork is what Lambda needs to put a function into a VPC. EC2 knows no resource for these calls.
 func useNetwork() statement {
-	return statement{sid: "UseNetwork", resources: []string{"*"}, actions: []string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
-		"ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses", "ec2:DescribeSubnets"}}
+	return statement{sid: "UseNetwork", resources: []string{"*"},
+		actions: []string{"ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces",
+			"ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses",
+			"ec2:DescribeSubnets"}}
 }

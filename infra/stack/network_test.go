@@ -75,8 +75,9 @@ func TestSettingsOfTheNetworkBelongTogether(t *testing.T) {
 	}
 }
 
-// TestAVPCAddsWhatLambdaNeedsForIt: with the functions in a VPC the permissions are those that infra/local/contract/iam proves outside of one, and
-// what Lambda itself needs for network interfaces; nothing for the function that stays outside.
+// TestAVPCAddsWhatLambdaNeedsForIt: with the functions in a VPC the permissions are those that infra/local/contract/iam
+// proves outside of one, and what Lambda itself needs for network interfaces; nothing for the function that stays
+// outside.
 func TestAVPCAddsWhatLambdaNeedsForIt(t *testing.T) {
 	const network = "UseNetwork: ec2:CreateNetworkInterface ec2:DescribeNetworkInterfaces ec2:DeleteNetworkInterface " +
 		"ec2:AssignPrivateIpAddresses ec2:UnassignPrivateIpAddresses ec2:DescribeSubnets\n  on *\n"

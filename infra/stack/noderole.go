@@ -9,9 +9,9 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). A role that the
-// user names is left alone, with its access entry: a cluster that moves here from Karpenter has both. An access entry has one
-// type, so Windows nodes have a role of their own.
+// addNodeRoles makes the roles of the nodes and lets them join (spec: node role and access entry of type EC2_LINUX). A
+// role that the user names is left alone, with its access entry: a cluster that moves here from Karpenter has both. An
+// access entry has one type, so Windows nodes have a role of their own.
 func (s *joiner) addNodeRoles() {
 	if name := s.props.Stack.NodeRole; name != "" {
 		s.nodeRoles = append(s.nodeRoles, s.arn("iam", "", *s.Account(), "role/"+name))
@@ -23,7 +23,8 @@ func (s *joiner) addNodeRoles() {
 	}
 }
 
-// addNodeRole makes one role with an instance profile of its name, for EC2NodeClasses that name a profile instead of a role.
+// addNodeRole makes one role with an instance profile of its name, for EC2NodeClasses that name a profile instead of a
+// role.
 func (s *joiner) addNodeRole(id, name, entryType string) {
 	policies := []awsiam.IManagedPolicy{
 		managed("AmazonEKSWorkerNodePolicy"),
@@ -33,7 +34,8 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 	}
 	for _, p := range s.props.Stack.NodePolicies {
 		if strings.HasPrefix(p, "arn:") {
-			policies = append(policies, awsiam.ManagedPolicy_FromManagedPolicyArn(s.Stack, jsii.String(id+p[strings.LastIndex(p, "/")+1:]), &p))
+			policies = append(policies, awsiam.ManagedPolicy_FromManagedPolicyArn(s.Stack,
+				jsii.String(id+p[strings.LastIndex(p, "/")+1:]), &p))
 		} else {
 			policies = append(policies, managed(p))
 		}
@@ -44,7 +46,8 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2.amazonaws.com"), nil),
 		ManagedPolicies: &policies,
 	})
-	awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"), &awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role})
+	awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"),
+		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role})
 	for _, t := range s.props.Stack.NodeTags {
 		awscdk.Tags_Of(role).Add(&t.Key, &t.Value, nil)
 	}

@@ -35,20 +35,24 @@ const (
 // tagCluster is the tag of everything that belongs to the cluster; its value is "owned".
 func (s *joiner) tagCluster() string { return "kubernetes.io/cluster/" + s.cluster }
 
-// commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the name of the role.
+// commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the
+// name of the role.
 func (s *joiner) commonAllows(f function, logGroup string, deadLetters awssqs.Queue) []statement {
 	out := []statement{
-		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, resources: []string{logGroup}},
+		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"},
+			resources: []string{logGroup}},
 	}
 	if deadLetters != nil {
-		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"}, resources: []string{*deadLetters.QueueArn()}})
+		out = append(out, statement{sid: "SendToOwnDeadLetters", actions: []string{"sqs:SendMessage"},
+			resources: []string{*deadLetters.QueueArn()}})
 	}
 	if f.called {
 		return out
 	}
 	if s.props.Stack.Tracing {
 		// X-Ray knows no resources.
-		out = append(out, statement{sid: "SendTraces", actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
+		out = append(out, statement{sid: "SendTraces",
+			actions: []string{"xray:PutTraceSegments", "xray:PutTelemetryRecords"}, resources: []string{"*"}})
 	}
 	if s.net.vpc != nil {
 		out = append(out, useNetwork())
@@ -71,10 +75,12 @@ func lifecycleAllows(s *joiner) []statement {
 	return []statement{
 		s.describe("DescribeLaunched", "ec2:DescribeLaunchTemplates", "ec2:DescribeInstances"),
 		s.describe("DescribeHealth", "ec2:DescribeInstanceStatus"),
-		{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")}, changes: true,
+		{sid: "TagOwnInstances", actions: []string{"ec2:CreateTags"}, resources: []string{s.ec2("instance/*")},
+			changes: true,
 			when: s.owned().and("StringEqualsIfExists", "aws:RequestTag/"+tagClusterName, s.cluster).
 				and("ForAllValues:StringEquals", "aws:TagKeys", tagClusterName, tagNodeClaim, "Name")},
-		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"}, resources: []string{s.ec2("instance/*")}, when: s.owned(), changes: true},
+		{sid: "TerminateOwnInstances", actions: []string{"ec2:TerminateInstances"},
+			resources: []string{s.ec2("instance/*")}, when: s.owned(), changes: true},
 		s.deleteTemplates(),
 		s.wake("provision", "refresh"),
 	}
@@ -89,7 +95,8 @@ func disruptAllows(s *joiner) []statement {
 
 // storeTicks is for passes that are kept whole: those in which something failed, or all of them for the decision log.
 func (s *joiner) storeTicks() []statement {
-	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
+	return []statement{{sid: "StoreTicks", actions: []string{"s3:PutObject"},
+		resources: []string{*s.bucket.BucketArn() + "/" + decisionlog.Prefix + "*"}}}
 }
 
 // readShifts is for zones that the cluster is shifted away from.
@@ -103,7 +110,8 @@ func (s *joiner) readShifts() []statement {
 
 // describeLevels is what decisions about capacity need to know that changes with every launch.
 func (s *joiner) describeLevels() statement {
-	return s.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets", "ec2:DescribePlacementGroups")
+	return s.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets",
+		"ec2:DescribePlacementGroups")
 }
 
 func refreshAllows(s *joiner) []statement {
@@ -115,22 +123,27 @@ func refreshAllows(s *joiner) []statement {
 	if s.props.Functions.Commitments {
 		commitments = []statement{
 			s.describe("DescribeReservedAndRunning", "ec2:DescribeReservedInstances", "ec2:DescribeInstances"),
-			{sid: "DescribeSavingsPlans", actions: []string{"savingsplans:DescribeSavingsPlans", "savingsplans:DescribeSavingsPlanRates"}, resources: []string{"*"}},
+			{sid: "DescribeSavingsPlans", actions: []string{"savingsplans:DescribeSavingsPlans",
+				"savingsplans:DescribeSavingsPlanRates"}, resources: []string{"*"}},
 		}
 	}
 	return append(append(append([]statement{
-		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups", "ec2:DescribeImages",
+		s.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups",
+			"ec2:DescribeImages",
 			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
-		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings", "ec2:DescribeSpotPriceHistory"),
+		s.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings",
+			"ec2:DescribeSpotPriceHistory"),
 		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
-			resources: append([]string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")}, s.imageParameters()...)},
+			resources: append([]string{s.arn("ssm", *s.Region(), "", "parameter/aws/service/*")},
+				s.imageParameters()...)},
 		// The price list lives in other regions, so no region can be asked for.
 		{sid: "ReadPrices", actions: []string{"pricing:GetProducts"}, resources: []string{"*"}},
 		s.describe("DescribeTemplates", "ec2:DescribeLaunchTemplates"),
 		s.deleteTemplates(),
 		s.passNodeRole(),
 		s.readCatalog(),
-		{sid: "WriteCatalog", actions: []string{"s3:PutObject"}, resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
+		{sid: "WriteCatalog", actions: []string{"s3:PutObject"},
+			resources: []string{*s.bucket.BucketArn() + "/" + CatalogKey}},
 	}, s.instanceProfiles()...), commitments...), rehearse...)
 }
 
@@ -153,14 +166,16 @@ func wakesProvision(s *joiner) []statement {
 	return []statement{s.wake("provision")}
 }
 
-// Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it makes that.
+// Setup works in the cluster. To drain it, it has lifecycle do its work. In an account without the role of spot it
+// makes that.
 func setupAllows(s *joiner) []statement {
 	const spot = "spot.amazonaws.com"
 	return []statement{
 		{sid: "CreateSpotRole", changes: true, actions: []string{"iam:CreateServiceLinkedRole"},
 			resources: []string{s.arn("iam", "", *s.Account(), "role/aws-service-role/"+spot+"/*")},
 			when:      conditions{"StringEquals": {"iam:AWSServiceName": {spot}}}},
-		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}}, // knows no resources
+		// knows no resources
+		{sid: "ReadConcurrency", actions: []string{"lambda:GetAccountSettings"}, resources: []string{"*"}},
 		s.wake("lifecycle"),
 	}
 }
@@ -178,10 +193,13 @@ func (s *joiner) launch() []statement {
 			s.anyAccount("security-group/*"), s.anyAccount("subnet/*"),
 			s.anyAccount("capacity-reservation/*"), s.anyAccount("placement-group/*"),
 		}},
-		{sid: "LaunchFromOwnTemplate", changes: true, actions: run, resources: []string{s.ec2("launch-template/*")}, when: s.owned()},
-		{sid: "LaunchTagged", changes: true, actions: append(run, "ec2:CreateLaunchTemplate"), resources: made, when: s.requestedAsOwned()},
+		{sid: "LaunchFromOwnTemplate", changes: true, actions: run, resources: []string{s.ec2("launch-template/*")},
+			when: s.owned()},
+		{sid: "LaunchTagged", changes: true, actions: append(run, "ec2:CreateLaunchTemplate"), resources: made,
+			when: s.requestedAsOwned()},
 		{sid: "TagWhatIsLaunched", changes: true, actions: []string{"ec2:CreateTags"}, resources: made,
-			when: s.requestedAsOwned().and("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet", "CreateLaunchTemplate")},
+			when: s.requestedAsOwned().and("StringEquals", "ec2:CreateAction", "RunInstances", "CreateFleet",
+				"CreateLaunchTemplate")},
 	}
 }
 
@@ -190,8 +208,9 @@ func (s *joiner) instanceProfiles() []statement {
 	profiles := []string{s.arn("iam", "", *s.Account(), "instance-profile/karpenter/"+*s.Region()+"/"+s.cluster+"/*")}
 	mine := func(kind string) conditions {
 		return conditions{
-			"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" + tagRegion: {*s.Region()}},
-			"StringLike":   {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
+			"StringEquals": {"aws:" + kind + "Tag/" + s.tagCluster(): {"owned"}, "aws:" + kind + "Tag/" +
+				tagRegion: {*s.Region()}},
+			"StringLike": {"aws:" + kind + "Tag/" + tagNodeClass: {"*"}},
 		}
 	}
 	asked := mine("Request").and("StringEquals", "aws:RequestTag/"+tagClusterName, s.cluster)
@@ -205,10 +224,13 @@ func (s *joiner) instanceProfiles() []statement {
 			resources: []string{s.arn("iam", "", *s.Account(), "instance-profile/*")}},
 		// Listing by path cannot be limited to the path.
 		{sid: "ListInstanceProfiles", actions: []string{"iam:ListInstanceProfiles"}, resources: []string{"*"}},
-		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"}, resources: profiles, when: asked},
-		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: profiles, when: both},
+		{sid: "CreateInstanceProfile", changes: true, actions: []string{"iam:CreateInstanceProfile"},
+			resources: profiles, when: asked},
+		{sid: "TagInstanceProfile", changes: true, actions: []string{"iam:TagInstanceProfile"}, resources: profiles,
+			when: both},
 		{sid: "ChangeInstanceProfile", changes: true, resources: profiles, when: mine("Resource"),
-			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile"}},
+			actions: []string{"iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile",
+				"iam:DeleteInstanceProfile"}},
 	}
 }
 
@@ -223,7 +245,8 @@ func (s *joiner) describe(sid string, actions ...string) statement {
 		when: conditions{"StringEquals": {"aws:RequestedRegion": {*s.Region()}}}}
 }
 
-// readCatalog includes listing, without which S3 says "access denied" instead of "no such key" before the first refresh.
+// readCatalog includes listing, without which S3 says "access denied" instead of "no such key" before the first
+// refresh.
 func (s *joiner) readCatalog() statement {
 	return statement{sid: "ReadCatalog", actions: []string{"s3:GetObject", "s3:ListBucket"},
 		resources: []string{*s.bucket.BucketArn(), *s.bucket.BucketArn() + "/" + CatalogKey}}
@@ -232,7 +255,8 @@ func (s *joiner) readCatalog() statement {
 func (s *joiner) wake(functions ...string) statement {
 	st := statement{sid: "WakeFunctions", actions: []string{"lambda:InvokeFunction"}}
 	for _, f := range functions {
-		st.resources = append(st.resources, s.arn("lambda", *s.Region(), *s.Account(), "function:"+s.functionName(f)+":"+aliasName))
+		st.resources = append(st.resources, s.arn("lambda", *s.Region(), *s.Account(),
+			"function:"+s.functionName(f)+":"+aliasName))
 	}
 	return st
 }
@@ -254,8 +278,9 @@ func (s *joiner) owned() conditions {
 // requestedAsOwned holds for calls that tag what they make as ours.
 func (s *joiner) requestedAsOwned() conditions {
 	return conditions{
-		"StringEquals": {"aws:RequestTag/" + s.tagCluster(): {"owned"}, "aws:RequestTag/" + tagClusterName: {s.cluster}},
-		"StringLike":   {"aws:RequestTag/" + tagNodePool: {"*"}},
+		"StringEquals": {"aws:RequestTag/" + s.tagCluster(): {"owned"}, "aws:RequestTag/" +
+			tagClusterName: {s.cluster}},
+		"StringLike": {"aws:RequestTag/" + tagNodePool: {"*"}},
 	}
 }
 
@@ -286,7 +311,8 @@ func document(statements []statement) awsiam.PolicyDocument {
 			when[operator] = inner
 		}
 		out[i] = awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-			Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...), Resources: jsii.Strings(st.resources...), Conditions: &when,
+			Sid: jsii.String(st.sid), Actions: jsii.Strings(st.actions...), Resources: jsii.Strings(st.resources...),
+			Conditions: &when,
 		})
 	}
 	return awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &out})

@@ -10,8 +10,9 @@ import (
 // secretLength is the number of letters and digits in the path: more than anybody guesses, about 285 bits.
 const secretLength = 48
 
-// addSecret makes the path that the cluster's webhook calls. Only its place is in the template and in the events of CloudFormation; wake
-// and setup get it in their environment. It is made with push and goes with it, so switching push off and on makes another.
+// addSecret makes the path that the cluster's webhook calls. Only its place is in the template and in the events of
+// CloudFormation; wake and setup get it in their environment. It is made with push and goes with it, so switching push
+// off and on makes another.
 func (s *joiner) addSecret() {
 	if !s.props.Functions.Push {
 		return
@@ -25,8 +26,8 @@ func (s *joiner) addSecret() {
 	})
 }
 
-// addURL lets anybody call the function by the URL that it returns: the API server has no credentials of AWS. What keeps others out is
-// the path, and what bounds their calls the function's concurrency of one.
+// addURL lets anybody call the function by the URL that it returns: the API server has no credentials of AWS. What
+// keeps others out is the path, and what bounds their calls the function's concurrency of one.
 func (s *joiner) addURL(f madeFunction) *string {
 	url := f.entrance.AddFunctionUrl(&awslambda.FunctionUrlOptions{AuthType: awslambda.FunctionUrlAuthType_NONE})
 	return url.Url()

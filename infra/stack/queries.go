@@ -15,8 +15,8 @@ type query struct {
 	functions      []string
 }
 
-// queries are the questions that people ask. Most read the records that pass through the log as "tick", of whose lists Logs Insights
-// shows one entry at a time: the first.
+// queries are the questions that people ask. Most read the records that pass through the log as "tick", of whose lists
+// Logs Insights shows one entry at a time: the first.
 func queries() []query {
 	both := []string{decisionlog.Provision, decisionlog.Disrupt}
 	return []query{
@@ -54,7 +54,8 @@ func (s *joiner) addQueries() {
 			}
 		}
 		awslogs.NewCfnQueryDefinition(s.Stack, jsii.String(q.id+"Query"), &awslogs.CfnQueryDefinitionProps{
-			Name: jsii.String("joiner/" + s.cluster + "/" + q.name), QueryString: jsii.String(q.text), LogGroupNames: &groups,
+			Name: jsii.String("joiner/" + s.cluster + "/" + q.name), QueryString: jsii.String(q.text),
+			LogGroupNames: &groups,
 		})
 	}
 }

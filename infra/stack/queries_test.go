@@ -11,7 +11,8 @@ import (
 	"joiner/pkg/decisionlog"
 )
 
-// Passes may be kept in the bucket by those that decide whatever is wanted of the decision log, because one in which something failed is; not for ever.
+// Passes may be kept in the bucket by those that decide whatever is wanted of the decision log, because one in which
+// something failed is; not for ever.
 func TestTheDecisionLogIsAsTheSettingsSay(t *testing.T) {
 	for _, mode := range []string{"off", "log", "store"} {
 		tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t), "decisionLog": mode, "decisionLogDays": 30}))
@@ -30,7 +31,8 @@ func TestTheDecisionLogIsAsTheSettingsSay(t *testing.T) {
 	}
 }
 
-// The questions that the stack brings ask for fields that log lines have, in words that Logs Insights knows, and of log groups that there are.
+// The questions that the stack brings ask for fields that log lines have, in words that Logs Insights knows, and of log
+// groups that there are.
 func TestQueriesAskForWhatTheLogHas(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}))
 	groups := map[string]bool{}
@@ -67,7 +69,8 @@ func TestQueriesAskForWhatTheLogHas(t *testing.T) {
 func wrongQuery(query string) string {
 	known := map[string]bool{}
 	for _, w := range strings.Fields("as by desc asc and or not in like count sum avg min max bin ispresent @timestamp @log @message " +
-		"time level msg error claim instance type zone capacityType") { // the fields of slog, and of the line about a launch
+		// the fields of slog, and of the line about a launch
+		"time level msg error claim instance type zone capacityType") {
 		known[w] = true
 	}
 	plain := regexp.MustCompile(`"[^"]*"|[ (][0-9]+[a-z]*`).ReplaceAllString(query, " ")

@@ -13,8 +13,8 @@ import (
 	"joiner/events"
 )
 
-// addRules lets the schedule and the events of a function invoke it. Events that EventBridge cannot deliver go to the same
-// dead-letter queue as what the function could not handle.
+// addRules lets the schedule and the events of a function invoke it. Events that EventBridge cannot deliver go to the
+// same dead-letter queue as what the function could not handle.
 func (s *joiner) addRules(f madeFunction) error {
 	props := &awseventstargets.LambdaFunctionProps{
 		MaxEventAge:   awscdk.Duration_Seconds(&f.maxAgeSec),
@@ -75,8 +75,10 @@ func (s *joiner) pattern(kind events.Kind) (*awsevents.EventPattern, error) {
 
 func ruleID(kind events.Kind) string {
 	id, ok := map[events.Kind]string{
-		events.KindDeployed: "Deployed", events.KindRebalance: "Rebalance", events.KindReservationInterruption: "ReservationInterruption",
-		events.KindScheduledChange: "ScheduledChange", events.KindSpotInterruption: "SpotInterruption", events.KindStateChange: "StateChange",
+		events.KindDeployed: "Deployed", events.KindRebalance: "Rebalance",
+		events.KindReservationInterruption: "ReservationInterruption",
+		events.KindScheduledChange:         "ScheduledChange", events.KindSpotInterruption: "SpotInterruption",
+		events.KindStateChange: "StateChange",
 	}[kind]
 	if !ok {
 		panic("no rule is made for events of kind " + string(kind))

@@ -19,17 +19,17 @@ import (
 type Props struct {
 	Functions settings.Values      // what the functions will run with
 	Stack     settings.StackValues // what only the stack needs
-	// Given are the settings of the functions as somebody wrote them, by environment variable. What nobody wrote is left to
-	// the functions' own defaults.
+	// Given are the settings of the functions as somebody wrote them, by environment variable. What nobody wrote is
+	// left to the functions' own defaults.
 	Given map[string]string
 }
 
 // clustersKey holds a list of objects with settings, one for each stack of the app.
 const clustersKey = "clusters"
 
-// FromContext reads and checks the settings: the context of cdk.json and of -c on the command line. With the key clusters it gives
-// one Props for each cluster, else a single one. The error names every context key that is wrong, unknown or computed by the
-// stack, and what is allowed.
+// FromContext reads and checks the settings: the context of cdk.json and of -c on the command line. With the key
+// clusters it gives one Props for each cluster, else a single one. The error names every context key that is wrong,
+// unknown or computed by the stack, and what is allowed.
 func FromContext(node constructs.Node) ([]Props, error) {
 	context, ok := node.GetAllContext(nil).(map[string]any)
 	if !ok {
@@ -74,8 +74,8 @@ func plainJSON(v any) any {
 	return v
 }
 
-// fromEntries makes the props of several clusters. What an entry does not say the settings beside the list say. A clusterName beside
-// the list, as -c gives it, picks one.
+// fromEntries makes the props of several clusters. What an entry does not say the settings beside the list say. A
+// clusterName beside the list, as -c gives it, picks one.
 func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 	const name = "clusterName"
 	wanted, err := plainText(context[name])
@@ -113,7 +113,8 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 		return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("find cluster %s: the key clusters of cdk.json has only %s", wanted, strings.Join(names, ", "))
+		return nil, fmt.Errorf("find cluster %s: the key clusters of cdk.json has only %s", wanted,
+			strings.Join(names, ", "))
 	}
 	return out, nil
 }
@@ -162,7 +163,8 @@ func checkSleep(v settings.StackValues) error {
 	case v.HibernationSchedule == "":
 		return nil
 	}
-	if err := budgets.ValidateBudgets(cluster.Disruption{SleepAt: v.HibernationSchedule, SleepFor: v.HibernationDuration, SleepZone: v.HibernationTimeZone}); err != nil {
+	if err := budgets.ValidateBudgets(cluster.Disruption{SleepAt: v.HibernationSchedule,
+		SleepFor: v.HibernationDuration, SleepZone: v.HibernationTimeZone}); err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
 	return nil
@@ -199,7 +201,8 @@ func plainText(v any) (string, error) {
 	}
 }
 
-// valueText also takes a list of texts, or an object with texts, for a setting that is one; without them it is as on the command line.
+// valueText also takes a list of texts, or an object with texts, for a setting that is one; without them it is as on
+// the command line.
 func valueText(s settings.Setting, v any) (string, error) {
 	var parts []string
 	switch v := v.(type) {

@@ -20,10 +20,11 @@ const setupTimeout = 960
 
 // addSetup makes the custom resources that setup answers for, and puts everything into the order that they need.
 //
-// Created: the preflight, before any access entry and any function that reserves concurrency, so that a cluster or an account that
-// cannot have them is told from others by a message and not by a failure halfway; then the functions and entries; then setup puts CRDs and RBAC into the cluster; then provision and all
-// rules, so that nothing runs before there is something to run on. Deleted, the other way round: nothing launches or fires any
-// more when setup begins to drain, and lifecycle, which it wakes for that, is still there.
+// Created: the preflight, before any access entry and any function that reserves concurrency, so that a cluster or an
+// account that cannot have them is told from others by a message and not by a failure halfway; then the functions and
+// entries; then setup puts CRDs and RBAC into the cluster; then provision and all rules, so that nothing runs before
+// there is something to run on. Deleted, the other way round: nothing launches or fires any more when setup begins to
+// drain, and lifecycle, which it wakes for that, is still there.
 func (s *joiner) addSetup() error {
 	hash, err := manifestHash()
 	if err != nil {
@@ -51,7 +52,8 @@ func (s *joiner) addSetup() error {
 		"RoleArn":     fn.Role().RoleArn(),
 	}
 	if set := s.props.Stack; set.HibernationSchedule != "" {
-		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = set.HibernationSchedule, set.HibernationDuration.String(), set.HibernationTimeZone
+		asked["Sleep"], asked["SleepFor"], asked["SleepTimeZone"] = set.HibernationSchedule,
+			set.HibernationDuration.String(), set.HibernationTimeZone
 	}
 	if s.secret != nil {
 		asked["PushURL"] = s.addURL(s.made["wake"])
@@ -80,7 +82,8 @@ func (s *joiner) reserved() (all, notices int) {
 	return all, notices
 }
 
-// customResource makes a resource of type Custom::Joiner<name> whose id in the template is name with Resource behind it.
+// customResource makes a resource of type Custom::Joiner<name> whose id in the template is name with Resource behind
+// it.
 func (s *joiner) customResource(name string, fn awslambda.Function, properties map[string]any) awscdk.CfnResource {
 	r := awscdk.NewCustomResource(s.Stack, jsii.String(name+"Resource"), &awscdk.CustomResourceProps{
 		ServiceToken:   fn.FunctionArn(),
@@ -91,10 +94,12 @@ func (s *joiner) customResource(name string, fn awslambda.Function, properties m
 	return resource(r)
 }
 
-// adminPolicy lets setup make CRDs, and roles with rights that it would have to hold itself otherwise. No other function has it.
+// adminPolicy lets setup make CRDs, and roles with rights that it would have to hold itself otherwise. No other
+// function has it.
 func (s *joiner) adminPolicy() []*awseks.CfnAccessEntry_AccessPolicyProperty {
 	return []*awseks.CfnAccessEntry_AccessPolicyProperty{{
-		PolicyArn:   jsii.String(fmt.Sprintf("arn:%s:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy", *s.Partition())),
+		PolicyArn: jsii.String(fmt.Sprintf("arn:%s:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy",
+			*s.Partition())),
 		AccessScope: &awseks.CfnAccessEntry_AccessScopeProperty{Type: jsii.String("cluster")},
 	}}
 }

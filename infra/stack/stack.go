@@ -1,6 +1,6 @@
-// Package stack knows the AWS resources of Joiner for one cluster and how they are wired: functions, roles, rules, queues,
-// the catalog bucket, access entries. It refuses to know what the functions do. Limits: one stack per cluster and region;
-// cluster names of at most 40 characters.
+// Package stack knows the AWS resources of Joiner for one cluster and how they are wired: functions, roles, rules,
+// queues, the catalog bucket, access entries. It refuses to know what the functions do. Limits: one stack per cluster
+// and region; cluster names of at most 40 characters.
 package stack
 
 import (
@@ -23,7 +23,8 @@ import (
 // CatalogKey is the name of the catalog object in its bucket.
 const CatalogKey = "catalog.json.gz"
 
-// catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted stack left behind.
+// catalogExpiryDays is far more than a catalog that is refreshed every 5 minutes can reach: it clears what a deleted
+// stack left behind.
 const catalogExpiryDays = 90
 
 // joiner is the stack while it is being built.
@@ -66,14 +67,16 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 			return nil, err
 		}
 	}
-	// Stack names know no underscore. The rule about the bootstrap version would add a parameter that serves nothing here.
+	// Stack names know no underscore. The rule about the bootstrap version would add a parameter that serves nothing
+	// here.
 	name := "joiner-" + strings.ReplaceAll(cluster, "_", "-")
-	s := &joiner{props: props, cluster: cluster, made: map[string]madeFunction{}, Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
-		Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
-		Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
-			GenerateBootstrapVersionRule: jsii.Bool(false),
-		}),
-	})}
+	s := &joiner{props: props, cluster: cluster, made: map[string]madeFunction{},
+		Stack: awscdk.NewStack(scope, &name, &awscdk.StackProps{
+			Description: jsii.String("Joiner: nodes for the EKS cluster " + cluster),
+			Synthesizer: awscdk.NewDefaultStackSynthesizer(&awscdk.DefaultStackSynthesizerProps{
+				GenerateBootstrapVersionRule: jsii.Bool(false),
+			}),
+		})}
 	s.addBucket()
 	s.addNodeRoles()
 	s.addNetwork()
@@ -94,8 +97,8 @@ func New(scope constructs.Construct, props Props) (awscdk.Stack, error) {
 	return s.Stack, nil
 }
 
-// addBucket makes the bucket of the catalog. It outlives the stack, since CloudFormation cannot delete a bucket with an object
-// in it and the object can be made again at any time.
+// addBucket makes the bucket of the catalog. It outlives the stack, since CloudFormation cannot delete a bucket with an
+// object in it and the object can be made again at any time.
 func (s *joiner) addBucket() {
 	s.bucket = awss3.NewBucket(s.Stack, jsii.String("Catalog"), &awss3.BucketProps{
 		BlockPublicAccess: awss3.BlockPublicAccess_BLOCK_ALL(),
@@ -106,7 +109,8 @@ func (s *joiner) addBucket() {
 			Id: jsii.String("leftovers"), AbortIncompleteMultipartUploadAfter: awscdk.Duration_Days(jsii.Number(1)),
 			Expiration: awscdk.Duration_Days(jsii.Number(catalogExpiryDays)),
 		}, {
-			Id: jsii.String("ticks"), Prefix: jsii.String(decisionlog.Prefix), Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
+			Id: jsii.String("ticks"), Prefix: jsii.String(decisionlog.Prefix),
+			Expiration: awscdk.Duration_Days(jsii.Number(s.props.Stack.DecisionLogDays)),
 		}},
 	})
 }
@@ -115,8 +119,8 @@ func (s *joiner) output(name, value, description string) {
 	awscdk.NewCfnOutput(s.Stack, &name, &awscdk.CfnOutputProps{Value: &value, Description: &description})
 }
 
-// functionName is the name by which functions invoke each other. It is a plain string, so that two functions may know each
-// other without a circle in the template.
+// functionName is the name by which functions invoke each other. It is a plain string, so that two functions may know
+// each other without a circle in the template.
 func (s *joiner) functionName(function string) string {
 	return "joiner-" + s.cluster + "-" + function
 }

@@ -281,7 +281,8 @@ func TestAlarmsAreAsTheSettingsSay(t *testing.T) {
 	tmpl.ResourceCountIs(jsii.String("AWS::CloudWatch::Dashboard"), jsii.Number(0))
 }
 
-// TestTheDashboardShowsWhatIsMeasured looks for every metric that is measured: one that nobody sees is paid for in vain.
+// TestTheDashboardShowsWhatIsMeasured looks for every metric that is measured: one that nobody sees is paid for in
+// vain.
 func TestTheDashboardShowsWhatIsMeasured(t *testing.T) {
 	tmpl := words(t, mustSynth(t, map[string]any{"clusterName": "demo", "distFolder": placeholders(t)}))
 	var seen strings.Builder

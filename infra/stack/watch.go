@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/model/metrics"
 )
 
-// alarm is one condition that a person must hear of. It rings when the metric is over (or under) the limit in so many of so many
-// periods; a metric without data is fine unless silence says otherwise.
+// alarm is one condition that a person must hear of. It rings when the metric is over (or under) the limit in so many
+// of so many periods; a metric without data is fine unless silence says otherwise.
 type alarm struct {
 	id, text string
 	metric   awscloudwatch.IMetric
@@ -36,15 +36,17 @@ func (s *joiner) addAlarms(functions []function) {
 	}
 }
 
-// addTopic makes the topic. Its messages are the alarms' own texts. It is not encrypted with the key that AWS manages, because
-// CloudWatch may not use that one.
+// addTopic makes the topic. Its messages are the alarms' own texts. It is not encrypted with the key that AWS manages,
+// because CloudWatch may not use that one.
 func (s *joiner) addTopic() awssns.Topic {
 	topic := awssns.NewTopic(s.Stack, jsii.String("Alarms"), &awssns.TopicProps{
 		DisplayName: jsii.String("Joiner " + s.cluster), EnforceSSL: jsii.Bool(true),
 	})
-	// The policy that enforces TLS takes the place of the one that SNS gives otherwise, under which CloudWatch may publish.
+	// The policy that enforces TLS takes the place of the one that SNS gives otherwise, under which CloudWatch may
+	// publish.
 	topic.AddToResourcePolicy(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
-		Sid: jsii.String("AlarmsOfTheAccount"), Actions: jsii.Strings("sns:Publish"), Resources: &[]*string{topic.TopicArn()},
+		Sid: jsii.String("AlarmsOfTheAccount"), Actions: jsii.Strings("sns:Publish"),
+		Resources:  &[]*string{topic.TopicArn()},
 		Principals: &[]awsiam.IPrincipal{awsiam.NewServicePrincipal(jsii.String("cloudwatch.amazonaws.com"), nil)},
 		Conditions: &map[string]any{"StringEquals": map[string]any{"aws:SourceAccount": *s.Account()}},
 	}))
@@ -56,7 +58,8 @@ func (s *joiner) addTopic() awssns.Topic {
 }
 
 func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
-	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD, awscloudwatch.TreatMissingData_NOT_BREACHING
+	compare, missing := awscloudwatch.ComparisonOperator_GREATER_THAN_THRESHOLD,
+		awscloudwatch.TreatMissingData_NOT_BREACHING
 	if a.under {
 		compare = awscloudwatch.ComparisonOperator_LESS_THAN_THRESHOLD
 	}
@@ -64,14 +67,16 @@ func (s *joiner) addAlarm(topic awssns.Topic, a alarm) {
 		missing = awscloudwatch.TreatMissingData_BREACHING
 	}
 	made := awscloudwatch.NewAlarm(s.Stack, jsii.String(a.id+"Alarm"), &awscloudwatch.AlarmProps{
-		AlarmName: jsii.String("joiner-" + s.cluster + "-" + a.id), AlarmDescription: &a.text, Metric: a.metric, Threshold: &a.over,
+		AlarmName: jsii.String("joiner-" + s.cluster + "-" + a.id), AlarmDescription: &a.text, Metric: a.metric,
+		Threshold:          &a.over,
 		ComparisonOperator: compare, TreatMissingData: missing, DatapointsToAlarm: &a.of, EvaluationPeriods: &a.from,
 	})
 	made.AddAlarmAction(awscloudwatchactions.NewSnsAction(topic))
 }
 
-// functionAlarms watch one function. A function that never runs twice at a time is throttled whenever a tick meets a busy one, which
-// is as it should be; provision and lifecycle may use nearly all their time, since they stay while there is work.
+// functionAlarms watch one function. A function that never runs twice at a time is throttled whenever a tick meets a
+// busy one, which is as it should be; provision and lifecycle may use nearly all their time, since they stay while
+// there is work.
 func (s *joiner) functionAlarms(f madeFunction) []alarm {
 	const nearly = 0.95 // of the time-out
 	name := s.functionName(f.name)
@@ -80,8 +85,9 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 	if f.direct { // called by CloudFormation only, which tells of errors itself
 		all = nil
 	} else {
-		all = append(all, alarm{id: f.id + "Duration", over: nearly * f.timeoutSec * 1000, of: 2, from: 3, metric: f.fn.MetricDuration(most(5)),
-			text: name + " runs into its time-out: too much work, or somebody it calls does not answer"})
+		all = append(all, alarm{id: f.id + "Duration", over: nearly * f.timeoutSec * 1000, of: 2, from: 3,
+			metric: f.fn.MetricDuration(most(5)),
+			text:   name + " runs into its time-out: too much work, or somebody it calls does not answer"})
 	}
 	if !f.alone && !f.direct {
 		why := "the account's concurrency is used up"
@@ -103,30 +109,39 @@ func (s *joiner) functionAlarms(f madeFunction) []alarm {
 func (s *joiner) clusterAlarms() []alarm {
 	set := s.props.Stack
 	all := []alarm{
-		{id: "ProvisionSilent", under: true, silence: true, over: 1, of: 1, from: 1, metric: s.made["provision"].fn.MetricInvocations(sum(10)),
-			text: "provision has not run for 10 minutes: its schedule is disabled, or its concurrency is 0; new pods get no nodes"},
-		{id: "PodsUnplaced", over: set.UnschedulablePodsAlarm.Seconds(), of: 2, from: 2, metric: s.measured(metrics.Unbound, most(5)),
-			text: "a pod has no node for longer than " + set.UnschedulablePodsAlarm.String() + " because no NodePool can hold it: its events say why"},
-		{id: "CatalogOld", silence: true, over: set.StaleCatalogAlarm.Seconds(), of: 3, from: 3, metric: s.measured(metrics.CatalogAge, most(10)),
-			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() + ", or refresh does not run"},
+		{id: "ProvisionSilent", under: true, silence: true, over: 1, of: 1, from: 1,
+			metric: s.made["provision"].fn.MetricInvocations(sum(10)),
+			text:   "provision has not run for 10 minutes: its schedule is disabled, or its concurrency is 0; new pods get no nodes"},
+		{id: "PodsUnplaced", over: set.UnschedulablePodsAlarm.Seconds(), of: 2, from: 2,
+			metric: s.measured(metrics.Unbound, most(5)),
+			text: "a pod has no node for longer than " + set.UnschedulablePodsAlarm.String() +
+				" because no NodePool can hold it: its events say why"},
+		{id: "CatalogOld", silence: true, over: set.StaleCatalogAlarm.Seconds(), of: 3, from: 3,
+			metric: s.measured(metrics.CatalogAge, most(10)),
+			text: "prices and instance types are older than " + set.StaleCatalogAlarm.String() +
+				", or refresh does not run"},
 		{id: "NoticesLate", over: lateNotice, of: 1, from: 1, metric: s.measured(metrics.NoticeHandled, most(5)),
 			text: "a notice that EC2 takes an instance back was handled more than a minute after it was given"},
 		{id: "OtherLeader", over: 0, of: 1, from: 1, metric: s.measured(metrics.RefusedByLease, sum(5)),
 			text: "Joiner changes nothing because a Karpenter leads the cluster: stop one of them, or set mode to observe"},
-		{id: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)), // what fails is left out for ten minutes, and fails again then
+		// what fails is left out for ten minutes, and fails again then
+		{id: "Faults", over: 0, of: 1, from: 1, metric: s.measured(metrics.Faults, sum(15)),
 			text: "Joiner itself failed about a pod, a NodePool or a node and goes on without it: the log says about which, and where the pass is kept for joiner replay"},
 	}
 	if s.secret != nil {
-		all = append(all, alarm{id: "PushMissed", over: 0, of: 3, from: 6, metric: s.measured(metrics.PushMissed, sum(5)),
-			text: "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
+		all = append(all, alarm{id: "PushMissed", over: 0, of: 3, from: 6,
+			metric: s.measured(metrics.PushMissed, sum(5)),
+			text:   "pods or deletions wait for the schedule although push is on: the cluster cannot reach the URL of wake, or its webhook is gone"})
 	}
 	if set.PriceAlarmUSD > 0 {
-		all = append(all, alarm{id: "Price", over: set.PriceAlarmUSD, of: 2, from: 2, metric: s.measured(metrics.PricePerHour, most(5)),
-			text: "the nodes cost more per hour than priceAlarmUSD"})
+		all = append(all, alarm{id: "Price", over: set.PriceAlarmUSD, of: 2, from: 2,
+			metric: s.measured(metrics.PricePerHour, most(5)),
+			text:   "the nodes cost more per hour than priceAlarmUSD"})
 	}
 	if set.NodesAlarm > 0 {
-		all = append(all, alarm{id: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2, metric: s.measured(metrics.NodeCount, most(5)),
-			text: "there are more nodes than nodesAlarm"})
+		all = append(all, alarm{id: "Nodes", over: float64(set.NodesAlarm), of: 2, from: 2,
+			metric: s.measured(metrics.NodeCount, most(5)),
+			text:   "there are more nodes than nodesAlarm"})
 	}
 	return all
 }
@@ -136,8 +151,10 @@ const lateNotice = 60
 
 // measured is a metric of the functions' own that has no dimension but the cluster.
 func (s *joiner) measured(name string, o *awscloudwatch.MetricOptions) awscloudwatch.Metric {
-	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(metrics.Namespace), MetricName: &name,
-		DimensionsMap: &map[string]*string{"cluster": &s.cluster}, Statistic: o.Statistic, Period: o.Period, Label: o.Label})
+	return awscloudwatch.NewMetric(&awscloudwatch.MetricProps{Namespace: jsii.String(metrics.Namespace),
+		MetricName:    &name,
+		DimensionsMap: &map[string]*string{"cluster": &s.cluster}, Statistic: o.Statistic, Period: o.Period,
+		Label: o.Label})
 }
 
 func sum(minutes float64) *awscloudwatch.MetricOptions { return statistic("Sum", minutes) }

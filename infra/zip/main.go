@@ -1,5 +1,6 @@
-// Command zip packs built functions as Lambda takes them: infra/zip FOLDER... writes FOLDER.zip with FOLDER/bootstrap in it. The same
-// binary gives the same bytes, whenever and wherever: no times, no owners. It fails when a zip is larger than Lambda and we want it.
+// Command zip packs built functions as Lambda takes them: infra/zip FOLDER... writes FOLDER.zip with FOLDER/bootstrap
+// in it. The same binary gives the same bytes, whenever and wherever: no times, no owners. It fails when a zip is
+// larger than Lambda and we want it.
 package main
 
 import (
@@ -35,7 +36,8 @@ func write(folder string) error {
 		return fmt.Errorf("pack %s: %w", folder, err)
 	}
 	if len(packed) > mostBytes {
-		return fmt.Errorf("pack %s: %d bytes, more than %d: look what it links (go tool nm -size -sort size)", folder, len(packed), mostBytes)
+		return fmt.Errorf("pack %s: %d bytes, more than %d: look what it links (go tool nm -size -sort size)", folder,
+			len(packed), mostBytes)
 	}
 	fmt.Printf("%8d KiB  %x  %s.zip\n", len(packed)/1024, sha256.Sum256(packed), folder)
 	return os.WriteFile(folder+".zip", packed, 0o644)
@@ -45,7 +47,10 @@ func write(folder string) error {
 func pack(binary []byte) ([]byte, error) {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestCompression) })
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser,
+		error) {
+		return flate.NewWriter(w, flate.BestCompression)
+	})
 	h := &zip.FileHeader{Name: "bootstrap", Method: zip.Deflate}
 	h.SetMode(0o755)
 	w, err := z.CreateHeader(h)

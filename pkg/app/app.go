@@ -63,8 +63,8 @@ type App struct {
 	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
 }
 
-// FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS does not
-// know the cluster.
+// FromEnv reads the settings, finds the cluster and makes the clients. It fails when a setting is wrong or when EKS
+// does not know the cluster.
 func FromEnv(ctx context.Context) (*App, error) {
 	set, err := settings.ParseSettings(os.Getenv)
 	if err != nil {
@@ -101,7 +101,8 @@ func FromEnv(ctx context.Context) (*App, error) {
 
 // zonalShifts is the ledger, in which zones are sold out that the cluster is shifted away from.
 func (a *App) zonalShifts() *discovery.ZonalShifts {
-	return &discovery.ZonalShifts{UnavailableOfferings: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws), Now: time.Now, Log: a.log,
+	return &discovery.ZonalShifts{UnavailableOfferings: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws),
+		Now: time.Now, Log: a.log,
 		ARN: func(ctx context.Context) (string, error) {
 			c, err := a.describeCluster(ctx)
 			return c.ARN, err
@@ -114,7 +115,8 @@ func (a *App) zonalShifts() *discovery.ZonalShifts {
 
 // connectCluster finds the API server, in the settings or by asking EKS, and makes the client for it.
 func (a *App) connectCluster(ctx context.Context) error {
-	c := launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint, CABundle: a.set.ClusterCABundle, Region: a.aws.Region}
+	c := launch.Cluster{Name: a.set.ClusterName, Endpoint: a.set.ClusterEndpoint, CABundle: a.set.ClusterCABundle,
+		Region: a.aws.Region}
 	if c.Endpoint == "" || c.CABundle == "" {
 		found, err := a.describeCluster(ctx)
 		if err != nil {
@@ -180,10 +182,12 @@ func (a *App) wakeLifecycle(by string) controllers.Waker {
 }
 
 func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
-	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube, Function: function, Log: a.log}
+	return controllers.WakeUnlessWatching{Waker: a.invocationReason(name, by), Of: a.kube, Function: function,
+		Log: a.log}
 }
 
-// watchUntil is when an invocation that found work stops watching for more. One that may change nothing would only see the same again.
+// watchUntil is when an invocation that found work stops watching for more. One that may change nothing would only see
+// the same again.
 func (a *App) watchUntil(ctx context.Context) time.Time {
 	end := time.Now().Add(a.set.WatchDuration)
 	if open, err := a.permission.mayWrite(ctx); err != nil || !open {

@@ -17,14 +17,15 @@ import (
 	"testing"
 )
 
-// callGraph is who calls whom in the controllers, by full names; an edge to a port is such as "port Claims.DeleteClaim".
+// callGraph is who calls whom in the controllers, by full names; an edge to a port is such as "port
+// Claims.DeleteClaim".
 type callGraph struct {
 	edges map[string][]string
 	types []types.Type // of the controllers, which may stand behind an interface
 }
 
-// controllerCalls reads the calls of the controllers from their source, without tests. What stands behind an interface of the controllers
-// may be any of their types that has its methods.
+// controllerCalls reads the calls of the controllers from their source, without tests. What stands behind an interface
+// of the controllers may be any of their types that has its methods.
 func controllerCalls(t *testing.T) callGraph {
 	t.Helper()
 	exports, sources := map[string]string{}, []listedPackage{}
@@ -63,7 +64,8 @@ func controllerCalls(t *testing.T) callGraph {
 	return g
 }
 
-// ours reports whether the package is one of the controllers that make calls. Those that leave out writes wrap all ports.
+// ours reports whether the package is one of the controllers that make calls. Those that leave out writes wrap all
+// ports.
 func ours(path string) bool {
 	return (path == "joiner/pkg/controllers" || strings.HasPrefix(path, "joiner/pkg/controllers/")) && path != "joiner/pkg/controllers/dryrun"
 }

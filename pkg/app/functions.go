@@ -15,16 +15,19 @@ import (
 	"joiner/pkg/settings"
 )
 
-// shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves each its own token.
+// shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves
+// each its own token.
 const shareFrom = 5
 
 // newDeps is what every function needs.
 func (a *App) newDeps(holder string) controllers.Deps {
-	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube, Metrics: a.metrics, Rules: a.decisionSettings(), Holder: holder,
+	return controllers.Deps{Permission: a.permission.mayWrite, Record: a.kube, Metrics: a.metrics,
+		Rules: a.decisionSettings(), Holder: holder,
 		Now: time.Now, Log: a.log}
 }
 
-// Provision launches capacity for pods that have nowhere to run. What it is invoked with says at most how long it looks.
+// Provision launches capacity for pods that have nowhere to run. What it is invoked with says at most how long it
+// looks.
 func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	info, err := a.clusterInfo(ctx)
 	if err != nil {
@@ -41,10 +44,13 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) controllers.Provision {
 	return controllers.Provision{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels, Buffers: a.kube,
-		Holds: a.kube, Lifecycle: a.wakeLifecycle("provision"), Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
-		Vigil: kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL, AlwaysWatch: a.set.AlwaysWatch,
-		BatchIdle: a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
+		Read: m, Claims: a.kube, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels,
+		Buffers: a.kube,
+		Holds:   a.kube, Lifecycle: a.wakeLifecycle("provision"),
+		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
+		Vigil:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
+		AlwaysWatch: a.set.AlwaysWatch,
+		BatchIdle:   a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
 }
 
 // Disrupt decides which nodes go by choice.
@@ -58,9 +64,11 @@ func (a *App) newDisrupt(holder string) controllers.Disrupt {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return controllers.Disrupt{Deps: deps,
-		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube, Moves: a.kube, Lease: a.kube, SoldOut: a.soldOut,
-		Prices: a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube),
-		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"), Off: a.set.Disruption == settings.DisruptionOff}
+		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube, Moves: a.kube, Lease: a.kube,
+		SoldOut: a.soldOut,
+		Prices:  a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube),
+		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),
+		Off: a.set.Disruption == settings.DisruptionOff}
 }
 
 // Lifecycle takes the next step for every NodeClaim, node and instance.
@@ -75,7 +83,8 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newLifecycle(holder string, m *kube.WatchCache) controllers.Lifecycle {
 	return controllers.Lifecycle{Deps: a.newDeps(holder),
-		Read: m, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Holds: a.kube, Instances: a.fleet, Health: a.fleet, Pools: a.kube,
+		Read: m, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Holds: a.kube, Instances: a.fleet, Health: a.fleet,
+		Pools:   a.kube,
 		Volumes: a.kube, Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Vigil: kube.WatchLease{WatchCache: m}}
 }
@@ -88,8 +97,8 @@ func leaseHolder(ctx context.Context) string {
 	return "local"
 }
 
-// clusterInfo is what a node has to know of the cluster. What the settings do not say is asked for once in a process. A cluster
-// without DNS leaves that to the kubelet.
+// clusterInfo is what a node has to know of the cluster. What the settings do not say is asked for once in a process. A
+// cluster without DNS leaves that to the kubelet.
 func (a *App) clusterInfo(ctx context.Context) (launch.Cluster, error) {
 	if a.cluster.ServiceCIDR == "" {
 		found, err := a.describeCluster(ctx)

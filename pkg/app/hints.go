@@ -9,11 +9,12 @@ import (
 	"joiner/pkg/settings"
 )
 
-// lookAfterPush is how long somebody whom the webhook woke looks for what was announced. It is longer than webhook.Between, in which
-// further announcements wake nobody.
+// lookAfterPush is how long somebody whom the webhook woke looks for what was announced. It is longer than
+// webhook.Between, in which further announcements wake nobody.
 const lookAfterPush = 2 * webhook.Between
 
-// pushAttention knows what push has to do with an invocation. It is kept between the invocations of a process, which come one after another.
+// pushAttention knows what push has to do with an invocation. It is kept between the invocations of a process, which
+// come one after another.
 type pushAttention struct {
 	away time.Time // since when no invocation of this process has looked
 }

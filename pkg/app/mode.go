@@ -16,7 +16,8 @@ const (
 	leaderLease = "karpenter-leader-election"
 	// lookAgain is how long a look at the leader lease is believed. Karpenter keeps its lease for 15 seconds.
 	lookAgain = 5 * time.Second
-	// noticesLookAgain is that of who handles notices of EC2, of which hundreds may come at once. What they do any leader would do.
+	// noticesLookAgain is that of who handles notices of EC2, of which hundreds may come at once. What they do any
+	// leader would do.
 	noticesLookAgain = 15 * time.Second
 )
 
@@ -25,8 +26,8 @@ type leases interface {
 	LeaseHolder(ctx context.Context, namespace, name string) (string, error)
 }
 
-// writePermission says whether this process may change anything: not in mode observe, and not while another controller leads the cluster.
-// It may be used by several goroutines.
+// writePermission says whether this process may change anything: not in mode observe, and not while another controller
+// leads the cluster. It may be used by several goroutines.
 type writePermission struct {
 	mode       string
 	namespaces []string // where a leader lease may be
@@ -81,7 +82,8 @@ func (p *writePermission) trustUntil(d time.Duration) {
 
 // newPermission is the permission of every function.
 func (a *App) newPermission() *writePermission {
-	return &writePermission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube, believed: lookAgain, now: time.Now,
+	return &writePermission{mode: a.set.Mode, namespaces: a.set.KarpenterNamespaces, leases: a.kube,
+		believed: lookAgain, now: time.Now,
 		found: func(namespace, holder string) {
 			a.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.RefusedByLease, 1)}})
 			a.log.Error("another controller leads this cluster: Joiner only observes until it is gone or Joiner's mode is observe",

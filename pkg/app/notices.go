@@ -49,10 +49,12 @@ func (a *App) handleNotice(ctx context.Context, function string, kind events.Kin
 func (a *App) newInterruption(function string) controllers.Interruption {
 	quota := store.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
 	return controllers.Interruption{Deps: a.newDeps(""),
-		Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, SoldOut: a.ledger, Pods: a.kube, Pools: a.kube, Quota: quota,
+		Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, SoldOut: a.ledger, Pods: a.kube, Pools: a.kube,
+		Quota:   quota,
 		Foreign: &a.foreign, Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),
-		SoldOutFor:    a.set.UnavailableOfferingTTL,
-		Rebalance:     interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(a.set.Rebalance), MinAge: a.set.RebalanceMinAge},
+		SoldOutFor: a.set.UnavailableOfferingTTL,
+		Rebalance: interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(a.set.Rebalance),
+			MinAge: a.set.RebalanceMinAge},
 		QuarantineFor: a.set.RebalanceOfferingCooldown}
 }
 

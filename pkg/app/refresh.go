@@ -16,8 +16,8 @@ import (
 	"joiner/pkg/providers/kube"
 )
 
-// Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so it is
-// refreshed even when the cluster cannot be asked.
+// Refresh brings the catalog and the status of classes and pools up to date. The catalog does not need the cluster, so
+// it is refreshed even when the cluster cannot be asked.
 func (a *App) Refresh(ctx context.Context) error {
 	info, err := a.clusterInfo(ctx)
 	r := a.newRefresh(info)
@@ -28,12 +28,15 @@ func (a *App) Refresh(ctx context.Context) error {
 }
 
 func (a *App) newRefresh(info launch.Cluster) controllers.Refresh {
-	finder := &discovery.ClassResolver{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws), IAM: iam.NewFromConfig(a.aws),
-		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR, Isolated: a.set.IsolatedVPC, Now: time.Now}
+	finder := &discovery.ClassResolver{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws),
+		IAM:    iam.NewFromConfig(a.aws),
+		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR,
+		Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
 	r := controllers.Refresh{Deps: a.newDeps(""),
-		Finder: finder, Preview: &looking, Classes: classWriter{a.kube}, Pools: a.kube, Nodes: a.kube, Market: a.catalogRefresher(),
+		Finder: finder, Preview: &looking, Classes: classWriter{a.kube}, Pools: a.kube, Nodes: a.kube,
+		Market:   a.catalogRefresher(),
 		Overlays: a.kube, Buffers: a.kube, Prices: a.store, Cluster: info}
 	if a.set.DryRunValidation {
 		r.Rehearse = a.fleet
@@ -46,7 +49,8 @@ type classWriter struct{ *kube.Client }
 
 // MarkClass sets annotations and our finalizer.
 func (c classWriter) MarkClass(ctx context.Context, name string, annotations map[string]string) error {
-	return c.PatchClassMeta(ctx, name, kube.MetaChange{Annotations: annotations, AddFinalizer: awsv1.FinalizerTermination})
+	return c.PatchClassMeta(ctx, name, kube.MetaChange{Annotations: annotations,
+		AddFinalizer: awsv1.FinalizerTermination})
 }
 
 // ReleaseClass removes our finalizer.

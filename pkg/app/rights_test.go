@@ -14,7 +14,8 @@ import (
 	"joiner/pkg/install"
 )
 
-// A port method needs a verb with a resource of Kubernetes, such as "patch nodes" or "create pods/eviction", or an action of AWS.
+// A port method needs a verb with a resource of Kubernetes, such as "patch nodes" or "create pods/eviction", or an
+// action of AWS.
 const (
 	readPools   = "list nodepools.karpenter.sh"
 	readClaims  = "list nodeclaims.karpenter.sh"
@@ -81,20 +82,23 @@ func portNeeds() map[string]string {
 
 // neverCalled are the port methods that the kinds of notices of a function do not lead to.
 func neverCalled() map[string][]string {
-	changesNodes := []string{"NodePods.DeletePod", "NodePods.PodsOn", "NodePods.RemovePod", "Nodes.DeleteNode"} // only where an instance ends
-	forPools := []string{"PoolReader.PoolAnnotations", "RateQuota.TakeOne"}                                     // only on a recommendation
+	// only where an instance ends
+	changesNodes := []string{"NodePods.DeletePod", "NodePods.PodsOn", "NodePods.RemovePod", "Nodes.DeleteNode"}
+	// only on a recommendation
+	forPools := []string{"PoolReader.PoolAnnotations", "RateQuota.TakeOne"}
 	return map[string][]string{
 		"SpotInterruption":        slices.Concat(changesNodes, forPools),
 		"ReservationInterruption": slices.Concat(changesNodes, forPools),
-		"ScheduledChange":         slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable"}), // the offer is as good as ever
-		"StateChange":             slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
+		// the offer is as good as ever
+		"ScheduledChange": slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
+		"StateChange":     slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
 		// A recommendation condemns nothing, so that it needs no right to change nodes.
 		"Rebalance": slices.Concat(changesNodes, []string{"Claims.DeleteClaim", "Nodes.ReleaseNode", "Nodes.TaintForTermination"}),
 	}
 }
 
-// TestRightsCoverPortCalls compares what each function may call with what its group may do in Kubernetes and its role in AWS. Whether a
-// right is limited to the right objects is not looked at: the tests of the local environment do that.
+// TestRightsCoverPortCalls compares what each function may call with what its group may do in Kubernetes and its role
+// in AWS. Whether a right is limited to the right objects is not looked at: the tests of the local environment do that.
 func TestRightsCoverPortCalls(t *testing.T) {
 	calls, needs, used := controllerCalls(t), portNeeds(), map[string]bool{}
 	kubernetes, aws := rightsOfGroups(t), rightsOfRoles(t)

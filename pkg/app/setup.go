@@ -43,8 +43,8 @@ const (
 	answerReserve = 20 * time.Second // kept for the answer to CloudFormation
 )
 
-// Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never fails to
-// start: CloudFormation waits an hour for a function that does not answer.
+// Setup answers CloudFormation for the custom resources of the stack. It reads everything anew at each call and never
+// fails to start: CloudFormation waits an hour for a function that does not answer.
 func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
 	set, err := settings.ParseSettings(os.Getenv)
 	if err != nil {
@@ -54,7 +54,8 @@ func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, er
 	log.Info("custom resource", "request", e.RequestType, "type", e.ResourceType, "id", e.PhysicalResourceID)
 	own := map[string]string{preflightType: "joiner-preflight-", setupType: "joiner-setup-"}[e.ResourceType]
 	if own == "" {
-		return failedID(e, ""), nil, fmt.Errorf("resource type %q: setup knows %s and %s", e.ResourceType, preflightType, setupType)
+		return failedID(e, ""), nil, fmt.Errorf("resource type %q: setup knows %s and %s", e.ResourceType,
+			preflightType, setupType)
 	}
 	id = own + set.ClusterName
 	nothing := e.ResourceType == preflightType || e.PhysicalResourceID == notInstalled
@@ -106,14 +107,17 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 	s := &setup.Setup{Poll: setupPoll, Patience: setupPatience, Log: log, Now: time.Now,
 		Observe: set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
-		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: textProperty(e, "RoleArn"), Found: found, Status: a.Status, Mode: a.Mode,
+		Access: setup.Access{Name: set.ClusterName, Region: cfg.Region, Role: textProperty(e, "RoleArn"), Found: found,
+			Status: a.Status, Mode: a.Mode,
 			Endpoint: a.Endpoint, Public: a.Public, CIDRs: a.CIDRs,
 			Inside: textProperty(e, "Inside") == "true"}}
 	if !set.IsolatedVPC {
 		s.SpotRole = discovery.SpotRole{IAM: iam.NewFromConfig(cfg)}
 	}
 	if at := textProperty(e, "Sleep"); at != "" {
-		s.Sleep = map[string]string{api.AnnotationHibernationSchedule: at, api.AnnotationHibernationDuration: textProperty(e, "SleepFor"), api.AnnotationTimeZone: textProperty(e, "SleepTimeZone")}
+		s.Sleep = map[string]string{api.AnnotationHibernationSchedule: at,
+			api.AnnotationHibernationDuration: textProperty(e, "SleepFor"),
+			api.AnnotationTimeZone:            textProperty(e, "SleepTimeZone")}
 	}
 	if s.Push, err = pushAddress(set, e); err != nil {
 		return nil, err
@@ -130,19 +134,24 @@ func newSetup(ctx context.Context, set settings.Values, e cfn.Event, log *slog.L
 
 // accountSettings tells what an account may run.
 type accountSettings interface {
-	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput, o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
+	GetAccountSettings(ctx context.Context, in *lambda.GetAccountSettingsInput,
+		o ...func(*lambda.Options)) (*lambda.GetAccountSettingsOutput, error)
 }
 
-// concurrencyLeft is what the account has left for the stack to reserve. When that, or what the deployed stack has reserved, cannot be found out there is
-// nothing to check, and Lambda says itself what it cannot reserve.
+// concurrencyLeft is what the account has left for the stack to reserve. When that, or what the deployed stack has
+// reserved, cannot be found out there is nothing to check, and Lambda says itself what it cannot reserve.
 func concurrencyLeft(ctx context.Context, l accountSettings, e cfn.Event, log *slog.Logger) setup.ConcurrencyRoom {
-	r := setup.ConcurrencyRoom{Wanted: numberProperty(e.ResourceProperties, "Reserved"), ForNotices: numberProperty(e.ResourceProperties, "ReservedForNotices"), Had: numberProperty(e.OldResourceProperties, "Reserved")}
+	r := setup.ConcurrencyRoom{Wanted: numberProperty(e.ResourceProperties, "Reserved"),
+		ForNotices: numberProperty(e.ResourceProperties, "ReservedForNotices"),
+		Had:        numberProperty(e.OldResourceProperties, "Reserved")}
 	out, err := l.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
-	if _, told := e.OldResourceProperties["Reserved"]; err != nil || out.AccountLimit == nil || e.RequestType == cfn.RequestUpdate && !told {
+	if _, told := e.OldResourceProperties["Reserved"]; err != nil || out.AccountLimit == nil ||
+		e.RequestType == cfn.RequestUpdate && !told {
 		log.Warn("whether the account has room for the concurrency that the functions reserve is unknown", "error", err)
 		return setup.ConcurrencyRoom{}
 	}
-	r.Limit, r.Unreserved = int(out.AccountLimit.ConcurrentExecutions), int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
+	r.Limit, r.Unreserved = int(out.AccountLimit.ConcurrentExecutions),
+		int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
 	return r
 }
 
@@ -153,7 +162,8 @@ func numberProperty(properties map[string]any, name string) int {
 	return n
 }
 
-// pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows those.
+// pushAddress is whom the cluster's webhook calls. The secret part of it is no property, because CloudFormation shows
+// those.
 func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
 	url := textProperty(e, "PushURL")
 	if url == "" {

@@ -16,8 +16,8 @@ import (
 	"joiner/pkg/settings"
 )
 
-// TestSetupKeepsPhysicalIDs: an id that changes has CloudFormation delete what had the one before, and a rollback deletes what
-// never came into being.
+// TestSetupKeepsPhysicalIDs: an id that changes has CloudFormation delete what had the one before, and a rollback
+// deletes what never came into being.
 func TestSetupKeepsPhysicalIDs(t *testing.T) {
 	const installed, never = "joiner-setup-demo", "joiner-setup-not-installed"
 	for name, c := range map[string]struct {

@@ -35,7 +35,8 @@ const standardFamilies = "acdhimrtz"
 // functionNames are Joiner's Lambda functions for a cluster.
 func functionNames(cluster string) []string {
 	var out []string
-	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
+	for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption",
+		"reservationinterruption", "rebalance", "scheduledchange", "statechange", "setup"} {
 		out = append(out, "joiner-"+cluster+"-"+f)
 	}
 	return out
@@ -44,7 +45,8 @@ func functionNames(cluster string) []string {
 // readAccount asks AWS. What it cannot find out stays unknown, with the reason.
 func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen []awsv1.EC2NodeClassStatus) {
 	unknown := func(why string) {
-		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown, out.SpotRole.Unknown = why, why, why, why, why, why
+		out.EKS.Unknown, out.Entries.Unknown, out.Functions.Unknown, out.Lambda.Unknown, out.Quotas.Unknown,
+			out.SpotRole.Unknown = why, why, why, why, why, why
 		for i := range out.Classes {
 			out.Classes[i].Unknown = why
 		}
@@ -53,7 +55,8 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 		unknown("AWS was not asked: name the cluster with --cluster")
 		return
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
+		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
 	if err != nil {
 		unknown("AWS cannot be asked: " + err.Error())
 		return
@@ -104,14 +107,16 @@ func entryFacts(ctx context.Context, c *eks.Client, name string) doctor.Entries 
 			if len(out.List) == mostEntries {
 				return doctor.Entries{Unknown: fmt.Sprintf("there are more than %d", mostEntries)}
 			}
-			one, err := c.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{ClusterName: &name, PrincipalArn: &principal})
+			one, err := c.DescribeAccessEntry(ctx,
+				&eks.DescribeAccessEntryInput{ClusterName: &name, PrincipalArn: &principal})
 			if awserrors.IsMissing(err) {
 				continue // it went meanwhile
 			}
 			if err != nil {
 				return doctor.Entries{Unknown: err.Error()}
 			}
-			out.List = append(out.List, doctor.Entry{Principal: principal, Type: aws.ToString(one.AccessEntry.Type), Groups: one.AccessEntry.KubernetesGroups})
+			out.List = append(out.List, doctor.Entry{Principal: principal, Type: aws.ToString(one.AccessEntry.Type),
+				Groups: one.AccessEntry.KubernetesGroups})
 		}
 	}
 	return out
@@ -153,10 +158,12 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, cluster string) doctor.L
 	case account.AccountLimit == nil:
 		return doctor.Lambda{Unknown: "Lambda did not say what the account may run"}
 	}
-	out := doctor.Lambda{Limit: int(account.AccountLimit.ConcurrentExecutions), Unreserved: int(aws.ToInt32(account.AccountLimit.UnreservedConcurrentExecutions))}
+	out := doctor.Lambda{Limit: int(account.AccountLimit.ConcurrentExecutions),
+		Unreserved: int(aws.ToInt32(account.AccountLimit.UnreservedConcurrentExecutions))}
 	var reserved []int
 	for _, name := range []string{"spotinterruption", "reservationinterruption"} {
-		got, err := c.GetFunctionConcurrency(ctx, &lambda.GetFunctionConcurrencyInput{FunctionName: aws.String("joiner-" + cluster + "-" + name)})
+		got, err := c.GetFunctionConcurrency(ctx, &lambda.GetFunctionConcurrencyInput{
+			FunctionName: aws.String("joiner-" + cluster + "-" + name)})
 		switch {
 		case awserrors.IsMissing(err):
 		case err != nil:
@@ -200,12 +207,15 @@ func (f doctorFlags) quotaFacts(ctx context.Context, cfg aws.Config) doctor.Quot
 	}
 	var out doctor.Quotas
 	c := servicequotas.NewFromConfig(cfg)
-	for _, q := range []struct{ code, capacity string }{{"L-1216C47A", instancetypes.OnDemand}, {"L-34B43A08", instancetypes.Spot}} {
-		got, err := c.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: aws.String("ec2"), QuotaCode: aws.String(q.code)})
+	for _, q := range []struct{ code, capacity string }{{"L-1216C47A", instancetypes.OnDemand},
+		{"L-34B43A08", instancetypes.Spot}} {
+		got, err := c.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: aws.String("ec2"),
+			QuotaCode: aws.String(q.code)})
 		if err != nil {
 			return doctor.Quotas{Unknown: err.Error()}
 		}
-		out.List = append(out.List, doctor.Quota{Code: q.code, Name: aws.ToString(got.Quota.QuotaName), Limit: aws.ToFloat64(got.Quota.Value), Used: used[q.capacity]})
+		out.List = append(out.List, doctor.Quota{Code: q.code, Name: aws.ToString(got.Quota.QuotaName),
+			Limit: aws.ToFloat64(got.Quota.Value), Used: used[q.capacity]})
 	}
 	return out
 }
@@ -229,7 +239,9 @@ func countVCPUs(ctx context.Context, c *ec2.Client, load instancetypes.Catalog) 
 				if i.InstanceLifecycle == ec2types.InstanceLifecycleTypeSpot {
 					capacity = instancetypes.Spot
 				}
-				if facts, ok := load.Find(name); ok && strings.ContainsRune(standardFamilies, rune(name[0])) && !strings.HasPrefix(name, "inf") && !strings.HasPrefix(name, "trn") && !strings.HasPrefix(name, "dl") {
+				if facts, ok := load.Find(name); ok && strings.ContainsRune(standardFamilies, rune(name[0])) &&
+					!strings.HasPrefix(name, "inf") && !strings.HasPrefix(name, "trn") &&
+					!strings.HasPrefix(name, "dl") {
 					out[capacity] += float64(facts.VCPU)
 				}
 			}
@@ -239,7 +251,8 @@ func countVCPUs(ctx context.Context, c *ec2.Client, load instancetypes.Catalog) 
 }
 
 // networkFacts looks at the subnets and security groups that a class chose.
-func networkFacts(ctx context.Context, c *ec2.Client, class *doctor.Class, chosen awsv1.EC2NodeClassStatus, cluster string) {
+func networkFacts(ctx context.Context, c *ec2.Client, class *doctor.Class, chosen awsv1.EC2NodeClassStatus,
+	cluster string) {
 	var subnets, groups []string
 	for _, s := range chosen.Subnets {
 		subnets = append(subnets, s.ID)
@@ -254,7 +267,8 @@ func networkFacts(ctx context.Context, c *ec2.Client, class *doctor.Class, chose
 			return
 		}
 		for _, s := range got.Subnets {
-			class.Subnets = append(class.Subnets, doctor.Subnet{ID: aws.ToString(s.SubnetId), Zone: aws.ToString(s.AvailabilityZone), FreeIPs: int(aws.ToInt32(s.AvailableIpAddressCount))})
+			class.Subnets = append(class.Subnets, doctor.Subnet{ID: aws.ToString(s.SubnetId),
+				Zone: aws.ToString(s.AvailabilityZone), FreeIPs: int(aws.ToInt32(s.AvailableIpAddressCount))})
 		}
 	}
 	if len(groups) == 0 {

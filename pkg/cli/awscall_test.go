@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// awsCall holds a command line of the AWS CLI, without its first word, against the SDK: the CLI is made from the same models, so its
-// commands are the calls and its options the parameters, in small letters with dashes.
+// awsCall holds a command line of the AWS CLI, without its first word, against the SDK: the CLI is made from the same
+// models, so its commands are the calls and its options the parameters, in small letters with dashes.
 func awsCall(words []string) error {
 	clients := map[string]any{"ec2": &ec2.Client{}, "eks": &eks.Client{}, "iam": &iam.Client{}, "lambda": &lambda.Client{},
 		"service-quotas": &servicequotas.Client{}, "sts": &sts.Client{}}

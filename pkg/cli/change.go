@@ -14,12 +14,14 @@ import (
 )
 
 // applyEdits makes the edits of a report, each on the condition that its object is still as it was seen.
-func (f migrateFlags) applyEdits(ctx context.Context, l clusterLink, facts migrate.Facts, r migrate.Report, sc terminalOutput) error {
+func (f migrateFlags) applyEdits(ctx context.Context, l clusterLink, facts migrate.Facts, r migrate.Report,
+	sc terminalOutput) error {
 	switch {
 	case !f.back && facts.Leader != "":
 		return fmt.Errorf("nothing was changed: %s leads the cluster; scale Karpenter to 0 first", facts.Leader)
 	case f.back && facts.Joiner != "":
-		return fmt.Errorf("nothing was changed: Joiner works at this moment (%s); deploy with mode observe first", facts.Joiner)
+		return fmt.Errorf("nothing was changed: Joiner works at this moment (%s); deploy with mode observe first",
+			facts.Joiner)
 	}
 	var errs []error
 	for _, e := range r.Edits {

@@ -37,8 +37,8 @@ const rootHelp = `Joiner adds nodes to an EKS cluster and removes them, without 
 Results go to standard output, messages and progress to standard error. Exit codes: 0 done, 1 something went wrong, 2 the input cannot be
 used, 3 a check found problems.`
 
-// Run executes the command in args and returns the exit code. Results go to out, messages and progress to progress. An interrupt ends
-// the command.
+// Run executes the command in args and returns the exit code. Results go to out, messages and progress to progress. An
+// interrupt ends the command.
 func Run(args []string, out, progress io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -47,7 +47,8 @@ func Run(args []string, out, progress io.Writer) int {
 		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s), statusCommand(s), doctorCommand(s), migrateCommand(s))
+	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s),
+		statusCommand(s), doctorCommand(s), migrateCommand(s))
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(progress)
@@ -92,7 +93,8 @@ func (o *outputForm) Set(form string) error {
 func outputFlag(cmd *cobra.Command, into *outputForm, forms ...string) {
 	*into = outputForm{forms[0], forms}
 	cmd.Flags().VarP(into, "output", "o", listAlternatives(forms))
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	// the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // listAlternatives says a list as people do: a, b or c.

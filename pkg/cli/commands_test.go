@@ -15,7 +15,8 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// TestCommands runs command lines as they stand in the files and shows all that they print. What was measured is masked.
+// TestCommands runs command lines as they stand in the files and shows all that they print. What was measured is
+// masked.
 func TestCommands(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	words := syntax.NewGrammar(nil, "run")

@@ -53,10 +53,12 @@ func showComparison(sc terminalOutput, c comparison) error {
 	t := newTable("pool", "type", "capacity type", "nodes before", "after", "USD/h before", "after", "difference")
 	for _, k := range order {
 		b, a := before[k], after[k]
-		t.AppendRow(table.Row{k[0], k[1], k[2], b.count, a.count, fmt.Sprintf("%.4f", b.usd), fmt.Sprintf("%.4f", a.usd), signedUSD(sc, a.usd-b.usd)})
+		t.AppendRow(table.Row{k[0], k[1], k[2], b.count, a.count, fmt.Sprintf("%.4f", b.usd),
+			fmt.Sprintf("%.4f", a.usd), signedUSD(sc, a.usd-b.usd)})
 	}
 	t.AppendFooter(table.Row{"", "", "", len(c.Before.NodeClaims), len(c.After.NodeClaims),
-		fmt.Sprintf("%.4f", c.Before.HourlyUSD), fmt.Sprintf("%.4f", c.After.HourlyUSD), signedUSD(sc, c.DifferenceUSD)})
+		fmt.Sprintf("%.4f", c.Before.HourlyUSD), fmt.Sprintf("%.4f", c.After.HourlyUSD),
+		signedUSD(sc, c.DifferenceUSD)})
 	return sc.writeText(t.Render() + "\n\n" + unplacedChanges(c) + lastWords(c) + "\n")
 }
 
@@ -94,7 +96,8 @@ func unplacedChanges(c comparison) string {
 
 func lastWords(c comparison) string {
 	monthly := c.DifferenceUSD * hoursPerMonth
-	s := fmt.Sprintf("%s: %.4f USD/h before, %.4f after: %+.4f USD/h, about %+.0f USD a month", c.Before.Workload, c.Before.HourlyUSD, c.After.HourlyUSD, c.DifferenceUSD, monthly)
+	s := fmt.Sprintf("%s: %.4f USD/h before, %.4f after: %+.4f USD/h, about %+.0f USD a month", c.Before.Workload,
+		c.Before.HourlyUSD, c.After.HourlyUSD, c.DifferenceUSD, monthly)
 	if c.Percent != nil {
 		s += fmt.Sprintf(" (%+.1f %%)", *c.Percent)
 	}

@@ -31,7 +31,8 @@ type clusterTarget struct {
 
 // addFlags adds those of the cluster.
 func (t *clusterTarget) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.kubeconfig, "kubeconfig", "", "how to reach the cluster; without it KUBECONFIG, then ~/.kube/config")
+	cmd.Flags().StringVar(&t.kubeconfig, "kubeconfig", "",
+		"how to reach the cluster; without it KUBECONFIG, then ~/.kube/config")
 	cmd.Flags().StringVar(&t.context, "context", "", "context of the kubeconfig, instead of its current one")
 	t.priceFlags(cmd)
 }
@@ -39,7 +40,8 @@ func (t *clusterTarget) addFlags(cmd *cobra.Command) {
 // priceFlags adds those of the catalog.
 func (t *clusterTarget) priceFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.types, "types", "", "instance types and prices, instead of those built in")
-	cmd.Flags().StringVar(&t.bucket, "catalog-bucket", "", "take instance types and prices from the stack's bucket (its output CatalogBucket)")
+	cmd.Flags().StringVar(&t.bucket, "catalog-bucket", "",
+		"take instance types and prices from the stack's bucket (its output CatalogBucket)")
 }
 
 // clusterLink is a cluster that answers.
@@ -53,10 +55,12 @@ type clusterLink struct {
 func (t clusterTarget) connectCluster() (clusterLink, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = t.kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: t.context})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: t.context})
 	cfg, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return clusterLink{}, &inputError{errors.New("no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG")}
+		return clusterLink{}, &inputError{errors.New(
+			"no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG")}
 	}
 	if err != nil {
 		return clusterLink{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
@@ -98,7 +102,8 @@ func isNotFound(err error) bool {
 
 const awsTimeout = 20 * time.Second
 
-// readCatalog reads instance types and prices: a file, the stack's bucket, or what is built in. Why says what is to be known about them.
+// readCatalog reads instance types and prices: a file, the stack's bucket, or what is built in. Why says what is to be
+// known about them.
 func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
 	if t.bucket == "" {
 		c, err = ReadCatalog(t.types)
@@ -110,14 +115,16 @@ func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog
 	if t.types != "" {
 		return c, "", &inputError{errors.New("--types and --catalog-bucket are both given; leave one")}
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
+		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
 	if err != nil {
 		return c, "", fmt.Errorf("load aws configuration: %w", err)
 	}
 	store := discovery.NewStore(s3.NewFromConfig(cfg, pathStyle), t.bucket, defaultSettings().CatalogMaxAge, time.Now)
 	c, err = store.ReadStored(ctx)
 	if err == nil && len(c.Types) == 0 {
-		err = fmt.Errorf("bucket %s holds no catalog yet; refresh stores one within five minutes of a deployment", t.bucket)
+		err = fmt.Errorf("bucket %s holds no catalog yet; refresh stores one within five minutes of a deployment",
+			t.bucket)
 	}
 	return c, "", err
 }
@@ -137,7 +144,8 @@ func defaultSettings() settings.Values {
 }
 
 // readCatalogLoudly reads instance types and prices, and tells of it when it takes long.
-func (t clusterTarget) readCatalogLoudly(ctx context.Context, sc terminalOutput) (load instancetypes.Catalog, err error) {
+func (t clusterTarget) readCatalogLoudly(ctx context.Context, sc terminalOutput) (load instancetypes.Catalog,
+	err error) {
 	err = sc.withProgress("reading instance types and prices", func() (err error) {
 		var why string
 		load, why, err = t.readCatalog(ctx)
@@ -150,7 +158,8 @@ func (t clusterTarget) readCatalogLoudly(ctx context.Context, sc terminalOutput)
 }
 
 // readSnapshot reads the cluster and what EC2 sells, as a pass of provision does.
-func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l clusterLink) (s cluster.Snapshot, err error) {
+func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l clusterLink) (s cluster.Snapshot,
+	err error) {
 	load, err := t.readCatalogLoudly(ctx, sc)
 	if err != nil {
 		return s, err

@@ -33,13 +33,16 @@ type convertFlags struct {
 func convertCommand(sc terminalOutput) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
-		Use: "convert -f FILE...", Short: "Convert manifests of older Karpenter versions to the current API", Long: convertHelp,
+		Use: "convert -f FILE...", Short: "Convert manifests of older Karpenter versions to the current API",
+		Long:    convertHelp,
 		Example: "  joiner convert -f provisioners.yaml --cluster prod > nodepools.yaml\n  kubectl get provisioners,awsnodetemplates -o yaml | joiner convert -f - | kubectl apply -f -",
 		Args:    noArgs("files are given with -f"),
 		RunE:    func(*cobra.Command, []string) error { return runConvert(f, sc) },
 	}
-	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "manifests (required); several times, folders too, - for standard input")
-	cmd.Flags().StringVar(&f.Cluster, "cluster", "", "name of the cluster: the nodes' role is KarpenterNodeRole-<cluster> where the input does not say")
+	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil,
+		"manifests (required); several times, folders too, - for standard input")
+	cmd.Flags().StringVar(&f.Cluster, "cluster", "",
+		"name of the cluster: the nodes' role is KarpenterNodeRole-<cluster> where the input does not say")
 	cmd.Flags().StringVar(&f.Role, "role", "", "name of the nodes' role where the input does not say")
 	cmd.Flags().BoolVar(&f.KeepAL2, "keep-al2", false, "leave classes on Amazon Linux 2 instead of AL2023")
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "end with 3 if there are warnings")

@@ -22,9 +22,10 @@ func pages(t *testing.T) map[string]string {
 	return out
 }
 
-// Every command in the pages works as far as that can be seen here: make's targets are planned (make -n), our own commands have their flags
-// and run when they read files of the repository, tests and packages of go exist, and calls of AWS have the parameters that are given.
-// Those of kubectl run against a real API server, in infra/local/contract/cli. cdk and helm are looked up.
+// Every command in the pages works as far as that can be seen here: make's targets are planned (make -n), our own
+// commands have their flags and run when they read files of the repository, tests and packages of go exist, and calls
+// of AWS have the parameters that are given. Those of kubectl run against a real API server, in
+// infra/local/contract/cli. cdk and helm are looked up.
 func TestCommandsInTheDocs(t *testing.T) {
 	seen, done := map[string]int{}, map[string]bool{}
 	for page, text := range pages(t) {

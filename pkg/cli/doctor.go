@@ -38,7 +38,8 @@ Exit code 0: no problem. 3: there is one. Warnings alone leave it 0.`
 func doctorCommand(sc terminalOutput) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Check the cluster and the AWS account for problems and suggest fixes", Long: doctorHelp, Args: noArgs("see --help"),
+		Use: "doctor", Short: "Check the cluster and the AWS account for problems and suggest fixes", Long: doctorHelp,
+		Args:    noArgs("see --help"),
 		Example: "  joiner doctor\n  joiner doctor --cluster prod --all",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), f, sc) },
 	}
@@ -80,7 +81,8 @@ func problemError(all []doctor.Finding) error {
 		n[x.Level]++
 	}
 	if n[doctor.Broken] > 0 {
-		return &foundError{fmt.Sprintf("%d problems, %d warnings, %d unknown", n[doctor.Broken], n[doctor.Warning], n[doctor.Unknown])}
+		return &foundError{fmt.Sprintf("%d problems, %d warnings, %d unknown", n[doctor.Broken], n[doctor.Warning],
+			n[doctor.Unknown])}
 	}
 	return nil
 }
@@ -165,14 +167,16 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 
 // showFindings prints what is amiss, and how to mend it below.
 func showFindings(sc terminalOutput, all []doctor.Finding, fine bool) {
-	colour := map[doctor.Level]text.Color{doctor.Broken: text.FgRed, doctor.Warning: text.FgYellow, doctor.Unknown: text.Faint, doctor.Fine: text.FgGreen}
+	colour := map[doctor.Level]text.Color{doctor.Broken: text.FgRed, doctor.Warning: text.FgYellow,
+		doctor.Unknown: text.Faint, doctor.Fine: text.FgGreen}
 	shown := 0
 	for _, x := range all {
 		if x.Level == doctor.Fine && !fine {
 			continue
 		}
 		shown++
-		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.Check, strings.ReplaceAll(x.What, "\n", " "))
+		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.Check,
+			strings.ReplaceAll(x.What, "\n", " "))
 		if x.Mend != "" {
 			fmt.Fprintf(sc.out, "        mend: %s\n", x.Mend)
 		}

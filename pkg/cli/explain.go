@@ -30,7 +30,8 @@ type explainFlags struct {
 func explainCommand(sc terminalOutput) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use: "explain pod|node|nodepool NAME", Short: "Explain the state of a pod, a node or a NodePool", Long: explainHelp,
+		Use: "explain pod|node|nodepool NAME", Short: "Explain the state of a pod, a node or a NodePool",
+		Long:      explainHelp,
 		Example:   "  joiner explain pod web-5d9c -n shop\n  joiner explain node ip-10-0-1-2.ec2.internal --since 24h --catalog-bucket BUCKET\n  joiner explain nodepool general",
 		ValidArgs: []string{"pod", "node", "nodepool"},
 		RunE:      func(cmd *cobra.Command, args []string) error { return runExplain(cmd.Context(), f, args, sc) },
@@ -88,7 +89,8 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 }
 
 // questionKind is what kind of thing is asked about.
-func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binpack.Offerings) (explain.Answer, error), error) {
+func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binpack.Offerings) (explain.Answer, error),
+	error) {
 	switch strings.ToLower(kind) {
 	case "pod", "pods", "po":
 		if !strings.Contains(name, "/") {

@@ -51,7 +51,8 @@ func (s storedObjects) forEach(ctx context.Context, path string, each func(*unst
 }
 
 // compareObjects tells how the objects that Joiner brings stand in the cluster.
-func (s storedObjects) compareObjects(ctx context.Context, brought []*unstructured.Unstructured) ([]doctor.Object, error) {
+func (s storedObjects) compareObjects(ctx context.Context, brought []*unstructured.Unstructured) ([]doctor.Object,
+	error) {
 	var out []doctor.Object
 	for _, want := range brought {
 		path, err := setup.ObjectPath(want)
@@ -80,7 +81,8 @@ func (s storedObjects) compareObjects(ctx context.Context, brought []*unstructur
 // plainJSON is a value as JSON has it.
 func plainJSON(v map[string]any) map[string]any { return runtime.DeepCopyJSON(v) }
 
-// firstDifference is the first place where have is not what want says, or nothing. What only have has is a default, or somebody else's.
+// firstDifference is the first place where have is not what want says, or nothing. What only have has is a default, or
+// somebody else's.
 func firstDifference(have, want any, at string) string {
 	switch w := want.(type) {
 	case map[string]any:
@@ -125,7 +127,8 @@ func sortedBy(m map[string]any) []string {
 }
 
 // readClasses are the EC2NodeClasses with what is not right about them; chosen are their subnets and security groups.
-func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, chosen []awsv1.EC2NodeClassStatus, err error) {
+func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, chosen []awsv1.EC2NodeClassStatus,
+	err error) {
 	err = s.forEach(ctx, atClasses, func(o *unstructured.Unstructured) {
 		var c awsv1.EC2NodeClass
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c) != nil {
@@ -134,7 +137,8 @@ func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, cho
 		d := doctor.Class{Name: c.Name, Role: c.Spec.Role}
 		for _, k := range c.Status.Conditions {
 			if k.Status != "True" && k.Type != awsv1.ConditionReady {
-				d.Problems = append(d.Problems, doctor.Problem{Condition: k.Type, Message: strings.TrimSpace(k.Reason + " " + k.Message)})
+				d.Problems = append(d.Problems, doctor.Problem{Condition: k.Type,
+					Message: strings.TrimSpace(k.Reason + " " + k.Message)})
 			}
 		}
 		if len(c.Status.Conditions) == 0 {
@@ -150,7 +154,8 @@ func (s storedObjects) podsWithoutRequests(ctx context.Context) ([]doctor.Missin
 	found := map[doctor.MissingRequests]int{}
 	err := s.forEach(ctx, atPods, func(o *unstructured.Unstructured) {
 		var p corev1.Pod
-		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) != nil || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) != nil ||
+			p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			return
 		}
 		if lacks := missingRequests(p.Spec); lacks != "" && p.Annotations["kubernetes.io/config.mirror"] == "" {
@@ -202,7 +207,8 @@ func ownerOf(p corev1.Pod) string {
 		if o.Controller == nil || !*o.Controller {
 			continue
 		}
-		if name, ok := strings.CutSuffix(o.Name, "-"+p.Labels["pod-template-hash"]); ok && o.Kind == "ReplicaSet" && p.Labels["pod-template-hash"] != "" {
+		if name, ok := strings.CutSuffix(o.Name, "-"+p.Labels["pod-template-hash"]); ok && o.Kind == "ReplicaSet" &&
+			p.Labels["pod-template-hash"] != "" {
 			return "deployment/" + name
 		}
 		return strings.ToLower(o.Kind) + "/" + o.Name

@@ -27,7 +27,8 @@ type logRange struct {
 
 func (h *logRange) addFlags(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("catalog-bucket") == nil {
-		cmd.Flags().StringVar(&h.bucket, "catalog-bucket", "", "the stack's bucket (its output CatalogBucket), in which passes are stored with decisionLog: store")
+		cmd.Flags().StringVar(&h.bucket, "catalog-bucket", "",
+			"the stack's bucket (its output CatalogBucket), in which passes are stored with decisionLog: store")
 	}
 	cmd.Flags().DurationVar(&h.since, "since", 0, "how far back to look, such as 2h")
 	cmd.Flags().DurationVar(&h.until, "until", 0, "leave out what is younger than this")
@@ -46,7 +47,8 @@ func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.Ti
 	case h.until < 0 || h.until >= h.since:
 		return r, nil, &inputError{fmt.Errorf("--until %s is no time after --since %s", h.until, h.since)}
 	}
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(
+		awshttp.NewBuildableClient().WithTimeout(awsTimeout)))
 	if err != nil {
 		return r, nil, fmt.Errorf("load aws configuration: %w", err)
 	}
@@ -86,8 +88,8 @@ func (h logRange) readRecords(ctx context.Context, sc terminalOutput) ([]decisio
 	return out, err
 }
 
-// logRecords takes the records out of log lines: JSON as the functions write it, with or without something before it on the line, or
-// stored ticks.
+// logRecords takes the records out of log lines: JSON as the functions write it, with or without something before it on
+// the line, or stored ticks.
 func logRecords(data []byte) ([]decisionlog.Record, error) {
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		r, err := decisionlog.DecodeRecord(data)
@@ -103,7 +105,8 @@ func logRecords(data []byte) ([]decisionlog.Record, error) {
 			Msg  string             `json:"msg"`
 			Tick decisionlog.Record `json:"tick"`
 		}
-		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "tick" || l.Tick.Schema != decisionlog.Schema {
+		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "tick" ||
+			l.Tick.Schema != decisionlog.Schema {
 			continue
 		}
 		out = append(out, l.Tick)

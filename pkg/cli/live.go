@@ -60,7 +60,8 @@ func planSnapshot(s cluster.Snapshot, name string, sc terminalOutput) workload.P
 			waiting = append(waiting, p.Key())
 		}
 	}
-	sc.writeMessage("cluster %s: %d pods wait, %d nodes, %d NodeClaims, %d NodePools, %d instance types", name, len(waiting), len(s.Nodes), len(s.Claims), len(s.Pools), len(s.Catalog.Types))
+	sc.writeMessage("cluster %s: %d pods wait, %d nodes, %d NodeClaims, %d NodePools, %d instance types", name,
+		len(waiting), len(s.Nodes), len(s.Claims), len(s.Pools), len(s.Catalog.Types))
 	for _, p := range s.Pools {
 		if !p.Ready {
 			sc.writeMessage("NodePool %s is not used: %s", p.Name, p.Message)
@@ -103,7 +104,8 @@ func groupOf(p cluster.Pod) string {
 	return p.Namespace + "/" + name
 }
 
-// withoutPoolNodes is the cluster without the nodes of NodePools: their pods wait for a node, but for those of DaemonSets and of the node itself.
+// withoutPoolNodes is the cluster without the nodes of NodePools: their pods wait for a node, but for those of
+// DaemonSets and of the node itself.
 func withoutPoolNodes(s cluster.Snapshot) cluster.Snapshot {
 	gone := map[string]bool{}
 	for _, h := range s.StateNodes() {
@@ -161,7 +163,8 @@ func withManifests(s cluster.Snapshot, m workload.Manifests) cluster.Snapshot {
 	s.Overlays = slices.Clone(s.Overlays)
 	for i := range m.Overlays {
 		o := kube.TranslateOverlay(&m.Overlays[i])
-		s.Overlays = append(slices.DeleteFunc(s.Overlays, func(have cluster.Overlay) bool { return have.Name == o.Name }), o)
+		s.Overlays = append(slices.DeleteFunc(s.Overlays,
+			func(have cluster.Overlay) bool { return have.Name == o.Name }), o)
 	}
 	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Overlays, func(a, b cluster.Overlay) int { return strings.Compare(a.Name, b.Name) })

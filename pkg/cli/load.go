@@ -126,7 +126,8 @@ func (f planFlags) readWorkload(sc terminalOutput) (workload.File, error) {
 	case err != nil:
 		return w, err
 	case w.Pending() == 0 && len(w.Buffers) == 0:
-		return w, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too", w.Name)
+		return w, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too",
+			w.Name)
 	case len(w.Pools) == 0:
 		return w, fmt.Errorf("%s: there is no NodePool; give its manifest with another -f", w.Name)
 	}
@@ -141,7 +142,8 @@ func collectWorkload(files []inputFile, sc terminalOutput) (workload.File, error
 	for _, one := range files {
 		name += "," + one.path
 		if !one.isManifest() {
-			problems = append(problems, fmt.Errorf("%s: it holds no Kubernetes objects; a workload file is planned alone", one.path))
+			problems = append(problems, fmt.Errorf(
+				"%s: it holds no Kubernetes objects; a workload file is planned alone", one.path))
 			continue
 		}
 		found, err := manifest.ParseManifests(one.path, one.data)

@@ -34,7 +34,8 @@ Exit code 0: nothing stands in the way. 3: something does.`
 func migrateCommand(sc terminalOutput) *cobra.Command {
 	var f migrateFlags
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Move a cluster from Karpenter or Cluster Autoscaler to Joiner, or back", Long: migrateHelp, Args: noArgs("see --help"),
+		Use: "migrate", Short: "Move a cluster from Karpenter or Cluster Autoscaler to Joiner, or back",
+		Long: migrateHelp, Args: noArgs("see --help"),
 		Example: "  joiner migrate\n  joiner migrate --apply\n  joiner migrate --back",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runMigrate(cmd.Context(), f, sc) },
 	}
@@ -102,7 +103,8 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 		from.forEach(ctx, atCRDs, func(o *unstructured.Unstructured) { noteCRD(&f, o) }),
 		from.forEach(ctx, atLeases, func(o *unstructured.Unstructured) { noteLease(&f, o) }),
 		from.forEach(ctx, atClaims, func(o *unstructured.Unstructured) {
-			if kind, _, _ := unstructured.NestedString(o.Object, "spec", "nodeClassRef", "kind"); kind != "EC2NodeClass" {
+			if kind, _, _ := unstructured.NestedString(o.Object, "spec", "nodeClassRef",
+				"kind"); kind != "EC2NodeClass" {
 				f.Foreign = append(f.Foreign, o.GetName())
 			}
 		}),
@@ -132,7 +134,8 @@ func noteController(f *migrate.Facts, o *unstructured.Unstructured) {
 			name, version = image[:i], image[i+1:]
 		}
 		replicas, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
-		found := &migrate.Controller{Namespace: o.GetNamespace(), Name: o.GetName(), Version: version, Replicas: replicas}
+		found := &migrate.Controller{Namespace: o.GetNamespace(), Name: o.GetName(), Version: version,
+			Replicas: replicas}
 		switch {
 		case strings.HasSuffix(name, "karpenter/controller"), strings.HasSuffix(name, "/karpenter"):
 			f.Karpenter = found
@@ -154,7 +157,8 @@ func noteCRD(f *migrate.Facts, o *unstructured.Unstructured) {
 
 // noteLease notes who of Joiner's functions works at this moment.
 func noteLease(f *migrate.Facts, o *unstructured.Unstructured) {
-	if holder, _, _ := unstructured.NestedString(o.Object, "spec", "holderIdentity"); holder != "" && f.Joiner == "" && isFresh(o) {
+	if holder, _, _ := unstructured.NestedString(o.Object, "spec", "holderIdentity"); holder != "" && f.Joiner == "" &&
+		isFresh(o) {
 		f.Joiner = o.GetName() + ": " + holder
 	}
 }
@@ -174,7 +178,8 @@ func noteAnnotations(f *migrate.Facts, o *unstructured.Unstructured) {
 
 func showReport(sc terminalOutput, r migrate.Report) {
 	fmt.Fprintf(sc.out, "nodes are run by %s; %d of them go on as they are\n\n", r.From, r.Nodes)
-	colour := map[migrate.Level]text.Color{migrate.Blocks: text.FgRed, migrate.Change: text.FgYellow, migrate.Note: text.Faint}
+	colour := map[migrate.Level]text.Color{migrate.Blocks: text.FgRed, migrate.Change: text.FgYellow,
+		migrate.Note: text.Faint}
 	for _, x := range r.Findings {
 		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-6s", x.Level), colour[x.Level]), x.About, x.What)
 		if x.Mend != "" {

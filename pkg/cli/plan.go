@@ -52,15 +52,19 @@ const planExample = `  joiner plan
 func planCommand(sc terminalOutput) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
-		Use: "plan [-f FILE]...", Short: "Plan nodes for the pods of a cluster or of files", Long: planHelp, Example: planExample,
-		Args: noArgs("the workload is given with -f"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), f, sc) },
+		Use: "plan [-f FILE]...", Short: "Plan nodes for the pods of a cluster or of files", Long: planHelp,
+		Example: planExample,
+		Args:    noArgs("the workload is given with -f"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runPlan(cmd.Context(), f, sc) },
 	}
-	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "workload file, or manifests; several times, folders too, - for standard input")
+	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil,
+		"workload file, or manifests; several times, folders too, - for standard input")
 	cmd.Flags().StringVar(&f.pools, "nodepools", "", "NodePools, instead of those the workload names")
 	cmd.Flags().StringVar(&f.compare, "compare", "", "file of changed NodePools and so on: print what they change")
-	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false, "of a cluster: plan all pods anew, as if no node of a NodePool were there")
-	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSettings().PackingIterations, "steps that may make the plan cheaper, at most; 0 for none")
+	cmd.Flags().BoolVar(&f.scratch, "from-scratch", false,
+		"of a cluster: plan all pods anew, as if no node of a NodePool were there")
+	cmd.Flags().IntVar(&f.steps, "search-steps", defaultSettings().PackingIterations,
+		"steps that may make the plan cheaper, at most; 0 for none")
 	f.clusterTarget.addFlags(cmd)
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
@@ -118,7 +122,8 @@ func (f planFlags) showDifference(sc terminalOutput, before, after workload.Plac
 }
 
 // planFile packs a workload and says what it does.
-func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules cluster.Settings, sc terminalOutput) (p workload.Placement, err error) {
+func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules cluster.Settings,
+	sc terminalOutput) (p workload.Placement, err error) {
 	name := strings.Join(f.files, ",")
 	sc.writeMessage("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types",
 		name, w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types))
@@ -136,13 +141,14 @@ func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules c
 	return p, nil
 }
 
-// PlanWorkload packs the workload with what c sells by the rules that settings have by default. The placement carries what packing alone took.
+// PlanWorkload packs the workload with what c sells by the rules that settings have by default. The placement carries
+// what packing alone took.
 func PlanWorkload(w workload.File, c instancetypes.Catalog) (workload.Placement, error) {
 	return PlanBy(w, c, cluster.Settings{})
 }
 
-// collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made. A plan is short work: more
-// memory at its peak for less collecting, as long as there is little of it.
+// collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made. A plan is short
+// work: more memory at its peak for less collecting, as long as there is little of it.
 func collectAt(pods int) int {
 	if pods <= 20_000 {
 		return 1000

@@ -59,12 +59,14 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc terminalOu
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w", name, err)}
 		}
-		r := replayedPass{Tick: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same, Plan: a.Lines}
+		r := replayedPass{Tick: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same,
+			Plan: a.Lines}
 		if !a.Same {
 			differ++
 			r.Difference = lineDifference(a.Was, a.Lines)
 			if r.Difference == "" {
-				r.Difference = "the plans read alike and differ in values:\nwas " + string(t.Plan) + "\nis  " + string(a.Plan)
+				r.Difference = "the plans read alike and differ in values:\nwas " + string(t.Plan) + "\nis  " +
+					string(a.Plan)
 			}
 		}
 		out = append(out, r)
@@ -83,7 +85,8 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc terminalOu
 }
 
 // forEachPass hands over the stored passes of the files, or those of the bucket.
-func (f replayFlags) forEachPass(ctx context.Context, files []string, sc terminalOutput, do func(name string, t decisionlog.Tick) error) error {
+func (f replayFlags) forEachPass(ctx context.Context, files []string, sc terminalOutput,
+	do func(name string, t decisionlog.Tick) error) error {
 	for _, path := range files {
 		data, err := readFile(path)
 		if err != nil {

@@ -33,7 +33,8 @@ func shadowCommand(sc terminalOutput) *cobra.Command {
 		Args:    noArgs("log files are given with -f"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runShadow(cmd.Context(), f, sc) },
 	}
-	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "log lines of provision and disrupt; several times, - for standard input")
+	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil,
+		"log lines of provision and disrupt; several times, - for standard input")
 	cmd.Flags().DurationVar(&f.span, "span", 0, "length of the parts; without it a 24th of the time, at least 5 minutes")
 	f.logRange.addFlags(cmd)
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
@@ -55,22 +56,26 @@ func runShadow(ctx context.Context, f shadowFlags, sc terminalOutput) error {
 	}
 	s := decisionlog.ShadowOf(all, span)
 	if s.Acted > 0 {
-		sc.writeMessage("%d of %d passes were not in mode observe: what they decided was done, and is no shadow", s.Acted, s.Passes)
+		sc.writeMessage("%d of %d passes were not in mode observe: what they decided was done, and is no shadow",
+			s.Acted, s.Passes)
 	}
 	return sc.showAnswer(f.output, s, func() error { return showShadow(sc, s) })
 }
 
 func showShadow(sc terminalOutput, s decisionlog.Comparison) error {
-	t := newTable("from", "nodes", "USD/h", "would launch", "USD/h", "others added", "USD/h", "would remove", "saves USD/h", "difference")
+	t := newTable("from", "nodes", "USD/h", "would launch", "USD/h", "others added", "USD/h", "would remove",
+		"saves USD/h", "difference")
 	row := func(name string, x decisionlog.ComparisonSpan) table.Row {
 		usd := func(v float64) string { return fmt.Sprintf("%.4f", v) }
-		return table.Row{name, x.Nodes, usd(x.HourlyUSD), x.Launches, usd(x.LaunchUSD), x.Grown, usd(x.GrownUSD), x.Removals, usd(x.SavesUSD), signedUSD(sc, x.Difference)}
+		return table.Row{name, x.Nodes, usd(x.HourlyUSD), x.Launches, usd(x.LaunchUSD), x.Grown, usd(x.GrownUSD),
+			x.Removals, usd(x.SavesUSD), signedUSD(sc, x.Difference)}
 	}
 	for _, x := range s.Spans {
 		t.AppendRow(row(x.Start.UTC().Format("2006-01-02 15:04"), x))
 	}
 	t.AppendFooter(row("all", s.Total))
 	last := fmt.Sprintf("%s to %s, %d passes: Joiner's launches cost %+.4f USD/h beside what was added, its removals save %.4f USD/h now and would have saved %.4f USD meanwhile",
-		s.Since.UTC().Format(time.RFC3339), s.Until.UTC().Format(time.RFC3339), s.Passes, s.Total.LaunchUSD-s.Total.GrownUSD, s.Total.SavesUSD, s.SavedUS)
+		s.Since.UTC().Format(time.RFC3339), s.Until.UTC().Format(time.RFC3339), s.Passes,
+		s.Total.LaunchUSD-s.Total.GrownUSD, s.Total.SavesUSD, s.SavedUS)
 	return sc.writeText(t.Render() + "\n\n" + last + "\n")
 }

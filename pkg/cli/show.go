@@ -117,7 +117,8 @@ func newNodes(p workload.Placement) table.Writer {
 	})
 	t := newTable("new nodes", "type", "capacity type", "zone", "pool", "USD/h", "pods", "of")
 	for _, k := range order {
-		t.AppendRow(table.Row{count[k], k.typ, k.capacity, k.zone, k.pool, fmt.Sprintf("%.4f", price[k]), totalRow(pods[k]), nameLargest(pods[k])})
+		t.AppendRow(table.Row{count[k], k.typ, k.capacity, k.zone, k.pool, fmt.Sprintf("%.4f", price[k]),
+			totalRow(pods[k]), nameLargest(pods[k])})
 	}
 	return t
 }

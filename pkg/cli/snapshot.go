@@ -25,8 +25,8 @@ import (
 
 const labelHost = "kubernetes.io/hostname"
 
-// WorkloadSnapshot is the cluster that the workload describes, with what c sells. Every class that a NodePool names is a plain
-// EC2NodeClass. Pods of one group share everything but name and UID. An error names the node that cannot be.
+// WorkloadSnapshot is the cluster that the workload describes, with what c sells. Every class that a NodePool names is
+// a plain EC2NodeClass. Pods of one group share everything but name and UID. An error names the node that cannot be.
 //
 // Pods of DaemonSets on existing nodes are left out: the packer keeps their room free by itself.
 func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapshot, error) {
@@ -94,7 +94,8 @@ func bufferPods(f workload.File) ([]cluster.Pod, error) {
 	return buffers.VirtualPods(all), nil
 }
 
-// manifestWarnings tell what of the workload's manifests is not applied, and why. Mistakes in buffers are errors of Snapshot.
+// manifestWarnings tell what of the workload's manifests is not applied, and why. Mistakes in buffers are errors of
+// Snapshot.
 func manifestWarnings(f workload.File, c instancetypes.Catalog) []string {
 	f = workload.File{Manifests: f.Manifests}
 	f.Buffers = nil
@@ -103,12 +104,14 @@ func manifestWarnings(f workload.File, c instancetypes.Catalog) []string {
 		return nil // packing says so
 	}
 	var out []string
-	for _, v := range overlays.JudgeOverlays(s.Overlays, overlays.OfferingsByPool(s, func(class string) []instancetypes.Type {
-		k, _ := s.ClassOf(class)
-		return instancetypes.ResolveTypes(c, k, nil, s.Now)
-	})) {
+	for _, v := range overlays.JudgeOverlays(s.Overlays,
+		overlays.OfferingsByPool(s, func(class string) []instancetypes.Type {
+			k, _ := s.ClassOf(class)
+			return instancetypes.ResolveTypes(c, k, nil, s.Now)
+		})) {
 		if !v.InForce() {
-			out = append(out, fmt.Sprintf("NodeOverlay %s is not applied: %s", v.Overlay, cmp.Or(v.Invalid, v.Conflict)))
+			out = append(out, fmt.Sprintf("NodeOverlay %s is not applied: %s", v.Overlay,
+				cmp.Or(v.Invalid, v.Conflict)))
 		}
 	}
 	for _, p := range s.Pools {
@@ -133,7 +136,8 @@ func plainClasses(f workload.File, c instancetypes.Catalog) []instancetypes.Clas
 	return out
 }
 
-// plainClass is the class of that name as far as its spec says; what AWS would have to be asked for is as in the default class.
+// plainClass is the class of that name as far as its spec says; what AWS would have to be asked for is as in the
+// default class.
 func plainClass(f workload.File, name string, like instancetypes.Class) instancetypes.Class {
 	class := like
 	for i := range f.Classes {
@@ -149,7 +153,8 @@ func plainClass(f workload.File, name string, like instancetypes.Class) instance
 func resolvedLike(class, like instancetypes.Class) instancetypes.Class {
 	class.Ready, class.Message, class.Unseen = like.Ready, like.Message, like.Unseen
 	class.Images, class.ZoneIDs, class.Reservations = like.Images, like.ZoneIDs, like.Reservations
-	class.MemoryOverhead, class.ReservedENIs, class.LearnedMemoryMiB = like.MemoryOverhead, like.ReservedENIs, like.LearnedMemoryMiB
+	class.MemoryOverhead, class.ReservedENIs, class.LearnedMemoryMiB = like.MemoryOverhead, like.ReservedENIs,
+		like.LearnedMemoryMiB
 	return class
 }
 
@@ -251,7 +256,8 @@ func workloadNode(n workload.Node, t instancetypes.Type, pool cluster.Pool, zone
 	delete(labels, instancetypes.LabelZone)
 	maps.Copy(labels, pool.Labels)
 	maps.Copy(labels, map[string]string{
-		instancetypes.LabelZone: n.Zone, instancetypes.LabelZoneID: zoneID, instancetypes.LabelCapacityType: n.CapacityType, labelHost: n.Name,
+		instancetypes.LabelZone: n.Zone, instancetypes.LabelZoneID: zoneID,
+		instancetypes.LabelCapacityType: n.CapacityType, labelHost: n.Name,
 		api.LabelRegistered: "true", api.LabelInitialized: "true",
 	})
 	if n.NodePool != "" {
@@ -262,11 +268,13 @@ func workloadNode(n workload.Node, t instancetypes.Type, pool cluster.Pool, zone
 	return cluster.Node{
 		Name: n.Name, ProviderID: fmt.Sprintf("aws:///%s/i-%x", n.Zone, id[:8]), Created: workload.CreationTime(),
 		Labels: labels, Taints: slices.Concat(pool.Taints, kube.TranslateTaints(n.Taints)),
-		Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true, ReadySince: workload.CreationTime(), Finalizer: n.NodePool != "",
+		Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true, ReadySince: workload.CreationTime(),
+		Finalizer: n.NodePool != "",
 	}
 }
 
-// workloadNamespaces are the namespaces that are given and those of the pods, each with the label that the API server gives it.
+// workloadNamespaces are the namespaces that are given and those of the pods, each with the label that the API server
+// gives it.
 func workloadNamespaces(given []corev1.Namespace, pods []cluster.Pod) []cluster.Namespace {
 	labels := map[string]map[string]string{}
 	for _, p := range pods {

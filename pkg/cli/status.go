@@ -38,7 +38,8 @@ take them; and the pods that wait for a node, with what becomes of them. Prices 
 func statusCommand(sc terminalOutput) *cobra.Command {
 	var f statusFlags
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show nodes, their utilization and cost, and pending pods", Long: statusHelp, Args: noArgs("see --help"),
+		Use: "status", Short: "Show nodes, their utilization and cost, and pending pods", Long: statusHelp,
+		Args:    noArgs("see --help"),
 		Example: "  joiner status\n  joiner status --watch\n  joiner status --html cluster.html --catalog-bucket joiner-prod-catalog",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f, sc) },
 	}
@@ -134,7 +135,8 @@ func writePage(path, name string, v status.View, sc terminalOutput) error {
 		_ = os.Remove(tmp.Name()) // it may be renamed already
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	sc.writeMessage("wrote %s: %d nodes, %.4f USD/h, %d pods wait", path, v.Total.Nodes, v.Total.HourlyUSD, len(v.Pending))
+	sc.writeMessage("wrote %s: %d nodes, %.4f USD/h, %d pods wait", path, v.Total.Nodes, v.Total.HourlyUSD,
+		len(v.Pending))
 	return nil
 }
 
@@ -145,15 +147,19 @@ const (
 
 func statusTable(sc terminalOutput, v status.View) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n\n", v.Total.Nodes, v.Total.Pods, v.Total.HourlyUSD, unpricedNodes(v.Total),
-		fillBar(sc, v.Total.CPU), status.FormatCores(v.Total.CPU.Room), fillBar(sc, v.Total.Memory), status.GiB(v.Total.Memory.Room))
+	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n\n", v.Total.Nodes,
+		v.Total.Pods, v.Total.HourlyUSD, unpricedNodes(v.Total),
+		fillBar(sc, v.Total.CPU), status.FormatCores(v.Total.CPU.Room), fillBar(sc, v.Total.Memory),
+		status.GiB(v.Total.Memory.Room))
 	for _, p := range v.Pools {
 		name := p.Name
 		if name == "" {
 			name = "not from a NodePool"
 		}
-		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", sc.paintText(name, text.Bold), p.Sum.Nodes, p.Sum.Pods, p.Sum.HourlyUSD,
-			unpricedNodes(p.Sum), status.FormatPercent(p.Sum.CPU), status.FormatPercent(p.Sum.Memory)+strings.Join(append([]string{""}, status.PoolRemarks(p)...), ", "))
+		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", sc.paintText(name, text.Bold),
+			p.Sum.Nodes, p.Sum.Pods, p.Sum.HourlyUSD,
+			unpricedNodes(p.Sum), status.FormatPercent(p.Sum.CPU),
+			status.FormatPercent(p.Sum.Memory)+strings.Join(append([]string{""}, status.PoolRemarks(p)...), ", "))
 		if p.Problem != "" {
 			b.WriteString(sc.paintText(p.Problem, text.FgRed) + "\n")
 		}
@@ -184,7 +190,8 @@ func nodesTable(sc terminalOutput, nodes []status.Node) string {
 			may = "may go: "
 		}
 		t.AppendRow(table.Row{n.Name, what, n.Phase, status.FormatUSD(n), status.FormatAge(n.Age), n.Pods,
-			fillBar(sc, n.CPU) + " of " + status.FormatCores(n.CPU.Room), fillBar(sc, n.Memory) + " of " + status.GiB(n.Memory.Room), may + n.Why})
+			fillBar(sc, n.CPU) + " of " + status.FormatCores(n.CPU.Room), fillBar(sc, n.Memory) + " of " +
+				status.GiB(n.Memory.Room), may + n.Why})
 	}
 	return t.Render()
 }
@@ -211,6 +218,7 @@ func pendingTable(sc terminalOutput, v status.View) string {
 
 // fillBar draws a bar with its percentage, in colour on a terminal.
 func fillBar(sc terminalOutput, f status.FillLevel) string {
-	colour := map[string]text.Color{"good": text.FgGreen, "fair": text.FgYellow, "poor": text.FgRed, "over": text.FgMagenta, "none": text.Faint}[status.FillGrade(f)]
+	colour := map[string]text.Color{"good": text.FgGreen, "fair": text.FgYellow, "poor": text.FgRed,
+		"over": text.FgMagenta, "none": text.Faint}[status.FillGrade(f)]
 	return sc.paintText(status.DrawBar(f, barWidth), colour) + fmt.Sprintf(" %4s", status.FormatPercent(f))
 }

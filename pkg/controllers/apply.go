@@ -22,7 +22,8 @@ type objectIndex struct {
 }
 
 func newIndex(s cluster.Snapshot) *objectIndex {
-	x := &objectIndex{claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}, pods: map[string]cluster.Pod{}}
+	x := &objectIndex{claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
+		pods: map[string]cluster.Pod{}}
 	for _, c := range s.Claims {
 		x.claims[c.Name] = c
 	}
@@ -35,7 +36,8 @@ func newIndex(s cluster.Snapshot) *objectIndex {
 	return x
 }
 
-// actionWorker carries out the actions on one object. It keeps the claim as last written, for the next write's precondition.
+// actionWorker carries out the actions on one object. It keeps the claim as last written, for the next write's
+// precondition.
 type actionWorker struct {
 	*objectIndex
 	l       *Lifecycle
@@ -61,12 +63,15 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.WriteStatus:
 		return w.writeStatus(ctx, claim, a)
 	case plan.SetDeadline:
-		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true, Reason: a.Reason, Message: a.Why})
-		return w.annotateClaim(ctx, claim, map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
+		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true,
+			Reason: a.Reason, Message: a.Why})
+		return w.annotateClaim(ctx, claim, map[string]string{
+			v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
 	case plan.LeaveNode:
 		return w.annotateClaim(ctx, claim, map[string]string{v1.AnnotationReplaceRequested: a.Leave})
 	case plan.DeleteClaim:
-		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted", Message: a.Reason + ": " + a.Why})
+		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted",
+			Message: a.Reason + ": " + a.Why})
 		return w.l.Claims.DeleteClaim(ctx, claim)
 	case plan.ReleaseClaim:
 		return w.l.Claims.ReleaseClaim(ctx, claim)
@@ -94,7 +99,8 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 			return err
 		}
 		claim.Version = "" // the instance has its name, whatever else happened to the claim meanwhile
-		return w.annotateClaim(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true", awsv1.AnnotationClusterNameTagged: "true"})
+		return w.annotateClaim(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true",
+			awsv1.AnnotationClusterNameTagged: "true"})
 	case plan.AdoptClaim:
 		claim.Labels = maps.Clone(claim.Labels)
 		maps.Copy(claim.Labels, a.Labels)
@@ -187,7 +193,8 @@ func (w *actionWorker) keepClaim(written cluster.Claim, err error) error {
 
 // recordAction writes the event of an action, on its node or else on its claim.
 func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n cluster.Node, a plan.Action) {
-	e := cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: a.Warning, Reason: a.Reason, Message: a.Why, Every: a.Every}
+	e := cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: a.Warning, Reason: a.Reason,
+		Message: a.Why, Every: a.Every}
 	if a.Node != "" {
 		e.Kind, e.Name, e.UID = "Node", n.Name, n.UID
 	}

@@ -12,8 +12,8 @@ const (
 	longestSetback = time.Minute
 )
 
-// stepBackoff are the objects of one invocation whose step failed. They are left alone for a while, each time longer, and the others
-// go on: one that fails all the time must not hold up a drain.
+// stepBackoff are the objects of one invocation whose step failed. They are left alone for a while, each time longer,
+// and the others go on: one that fails all the time must not hold up a drain.
 type stepBackoff map[string]failedStep
 
 type failedStep struct {

@@ -26,16 +26,18 @@ import (
 // mostBatch bounds the claims of one request, so that one that is refused takes few along.
 const mostBatch = 250
 
-// batchLaunches notes on launches that are alike, where there are at least so many, that they share a request. What is alike gets the same
-// nodes: only the pods and what these ask for may differ. The note is stored with the claim, before anything is asked of EC2: whoever
-// comes after can repeat the request with the batch's token, and share out what that brings.
+// batchLaunches notes on launches that are alike, where there are at least so many, that they share a request. What is
+// alike gets the same nodes: only the pods and what these ask for may differ. The note is stored with the claim, before
+// anything is asked of EC2: whoever comes after can repeat the request with the batch's token, and share out what that
+// brings.
 func batchLaunches(launches []plan.Launch, least int, seed string) []plan.Launch {
 	if least <= 0 || len(launches) < least {
 		return launches
 	}
 	alike := map[string][]int{}
 	for i, l := range launches {
-		key := fmt.Sprint(l.Pool, l.Class, l.Requirements, l.Labels, launchAnnotations(l.Annotations), l.Taints, nomination.AtBoot(l.Startup), l.Types)
+		key := fmt.Sprint(l.Pool, l.Class, l.Requirements, l.Labels, launchAnnotations(l.Annotations), l.Taints,
+			nomination.AtBoot(l.Startup), l.Types)
 		alike[key] = append(alike[key], i)
 	}
 	out := slices.Clone(launches)
@@ -79,13 +81,14 @@ func groupBatches(claims []cluster.Claim) (shared [][]cluster.Claim, single []cl
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(byID)) {
-		shared = append(shared, slices.SortedFunc(slices.Values(byID[id]), func(a, b cluster.Claim) int { return cmp.Compare(a.UID, b.UID) }))
+		shared = append(shared, slices.SortedFunc(slices.Values(byID[id]),
+			func(a, b cluster.Claim) int { return cmp.Compare(a.UID, b.UID) }))
 	}
 	return shared, single
 }
 
-// launchBatch launches the claims of one batch, sorted by UID, that have no instance yet, with as few requests as it takes. It returns them as
-// they are stored then; a claim that was given up has an empty name.
+// launchBatch launches the claims of one batch, sorted by UID, that have no instance yet, with as few requests as it
+// takes. It returns them as they are stored then; a claim that was given up has an empty name.
 func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim, stored bool) ([]cluster.Claim, error) {
 	var done []cluster.Claim
 	class, err := l.readClass(ctx, claims[0].Class)
@@ -98,7 +101,8 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			last, err := l.oneByOne(ctx, claims)
 			return append(done, last...), err
 		}
-		order, back, err := l.chooseOrder(launchTarget{claim: representative(claims), batch: b, class: class, mayRun: stored && try == 0})
+		order, back, err := l.chooseOrder(launchTarget{claim: representative(claims), batch: b, class: class,
+			mayRun: stored && try == 0})
 		if err != nil { // each may be better off alone, and says what is wrong
 			alone, err := l.launchSeparately(ctx, claims)
 			return append(done, alone...), err
@@ -138,7 +142,8 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 }
 
 // failedTogether says on the claims why they are not launched yet, and returns that as an error.
-func (l *claimLauncher) failedTogether(ctx context.Context, claims []cluster.Claim, why error) ([]cluster.Claim, error) {
+func (l *claimLauncher) failedTogether(ctx context.Context, claims []cluster.Claim, why error) ([]cluster.Claim,
+	error) {
 	b, _ := claims[0].Batch()
 	err := fmt.Errorf("launch for batch %s: %w", b.ID, why)
 	ctx = context.WithoutCancel(ctx)
@@ -155,9 +160,10 @@ func (l *claimLauncher) failedTogether(ctx context.Context, claims []cluster.Cla
 	return claims, errors.Join(err, statusErr)
 }
 
-// resumeBatch goes on with what is left of a batch. One with fewer claims than it was meant for was never asked for, because a claim could
-// not be stored, or a claim was deleted since: what is left becomes a batch of its own. Should the request have been made all the same,
-// what it started is ended as leaked, which is less than what asking for instances that nobody wants would start.
+// resumeBatch goes on with what is left of a batch. One with fewer claims than it was meant for was never asked for,
+// because a claim could not be stored, or a claim was deleted since: what is left becomes a batch of its own. Should
+// the request have been made all the same, what it started is ended as leaked, which is less than what asking for
+// instances that nobody wants would start.
 func (l *claimLauncher) resumeBatch(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
 	b, _ := claims[0].Batch()
 	members := 0
@@ -185,9 +191,10 @@ func representative(claims []cluster.Claim) cluster.Claim {
 	return c
 }
 
-// assignInstances gives the instances that no claim has yet to the claims in their order. Whoever does it, and however often, does it the same way
-// as far as it was not done before.
-func (l *claimLauncher) assignInstances(ctx context.Context, claims []cluster.Claim, o launch.Order, got []cluster.Instance) (served, rest []cluster.Claim, err error) {
+// assignInstances gives the instances that no claim has yet to the claims in their order. Whoever does it, and however
+// often, does it the same way as far as it was not done before.
+func (l *claimLauncher) assignInstances(ctx context.Context, claims []cluster.Claim, o launch.Order,
+	got []cluster.Instance) (served, rest []cluster.Claim, err error) {
 	owned := map[string]bool{}
 	for _, c := range l.s.Claims {
 		owned[c.ProviderID] = true
@@ -211,8 +218,8 @@ func (l *claimLauncher) assignInstances(ctx context.Context, claims []cluster.Cl
 	return served, claims[n:], err
 }
 
-// rebatchRemaining makes a new batch of what is left of one, with a token of its own, before it is asked for. The name follows from the claims, so that
-// two that are left of one batch, because this was interrupted, do not meet.
+// rebatchRemaining makes a new batch of what is left of one, with a token of its own, before it is asked for. The name
+// follows from the claims, so that two that are left of one batch, because this was interrupted, do not meet.
 func (l *claimLauncher) rebatchRemaining(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
 	parts := []string{strconv.Itoa(attemptOf(claims[0]) + 1)}
 	for _, c := range claims {
@@ -225,9 +232,11 @@ func (l *claimLauncher) rebatchRemaining(ctx context.Context, claims []cluster.C
 	return l.newBatch(ctx, claims, b)
 }
 
-func (l *claimLauncher) newBatch(ctx context.Context, claims []cluster.Claim, b cluster.Batch) ([]cluster.Claim, error) {
+func (l *claimLauncher) newBatch(ctx context.Context, claims []cluster.Claim, b cluster.Batch) ([]cluster.Claim,
+	error) {
 	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-		return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{v1.AnnotationLaunchAttempt: strconv.Itoa(attemptOf(c) + 1), v1.AnnotationLaunchBatch: b.String()})
+		return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{
+			v1.AnnotationLaunchAttempt: strconv.Itoa(attemptOf(c) + 1), v1.AnnotationLaunchBatch: b.String()})
 	})
 }
 
@@ -242,18 +251,23 @@ func (l *claimLauncher) launchSeparately(ctx context.Context, claims []cluster.C
 
 // oneByOne launches each of the claims, which no pass before has launched.
 func (l *claimLauncher) oneByOne(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
-	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) { return l.launchClaim(ctx, c, false) })
+	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim,
+		error) {
+		return l.launchClaim(ctx, c, false)
+	})
 }
 
-// forEachClaim does something to all claims, several at a time, and returns what became of them, in their order. One that fails does not stop
-// the others, and stays as it was.
-func (l *claimLauncher) forEachClaim(ctx context.Context, claims []cluster.Claim, do func(context.Context, cluster.Claim) (cluster.Claim, error)) ([]cluster.Claim, error) {
+// forEachClaim does something to all claims, several at a time, and returns what became of them, in their order. One
+// that fails does not stop the others, and stays as it was.
+func (l *claimLauncher) forEachClaim(ctx context.Context, claims []cluster.Claim,
+	do func(context.Context, cluster.Claim) (cluster.Claim, error)) ([]cluster.Claim, error) {
 	out, errs := make([]cluster.Claim, len(claims)), make([]error, len(claims))
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
 	for i, c := range claims {
 		g.Go(func() error {
-			if out[i], errs[i] = l.guarded(ctx, c, func() (cluster.Claim, error) { return do(ctx, c) }); errs[i] != nil {
+			if out[i], errs[i] = l.guarded(ctx, c,
+				func() (cluster.Claim, error) { return do(ctx, c) }); errs[i] != nil {
 				out[i] = c
 			}
 			return nil

@@ -34,8 +34,8 @@ func TestLaunchesThatAreAlikeShareARequest(t *testing.T) {
 	}
 }
 
-// Whatever call of a pass fails, before or after the deed, with or without the invocation: nothing is launched that no claim has, and
-// nothing is launched a second time.
+// Whatever call of a pass fails, before or after the deed, with or without the invocation: nothing is launched that no
+// claim has, and nothing is launched a second time.
 func TestABatchSurvivesEveryFault(t *testing.T) {
 	eachFault(t, sharing,
 		func(f *functions, p *fake.Ports) error {
@@ -50,7 +50,8 @@ func TestABatchSurvivesEveryFault(t *testing.T) {
 		})
 }
 
-// What is sold out in the midst of a batch leaves some claims without an instance; they ask for something else, together.
+// What is sold out in the midst of a batch leaves some claims without an instance; they ask for something else,
+// together.
 func TestWhatABatchIsRefusedIsAskedForElsewhere(t *testing.T) {
 	some := func(t *testing.T) *functions {
 		f := sharing(t)

@@ -8,8 +8,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// waitForBatch waits until no new pod has come for a while, so that those of a burst are packed together. Pods that have
-// waited for longer anyway are not kept waiting, nor is anybody while nodes go away.
+// waitForBatch waits until no new pod has come for a while, so that those of a burst are packed together. Pods that
+// have waited for longer anyway are not kept waiting, nor is anybody while nodes go away.
 func (p *Provision) waitForBatch(ctx context.Context, pods []cluster.Pod, claims []cluster.Claim) error {
 	if p.BatchIdle <= 0 || slices.ContainsFunc(claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
 		return nil

@@ -14,7 +14,8 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// Buffers reads and writes CapacityBuffers. A write is refused with a Conflict when the object changed since it was read.
+// Buffers reads and writes CapacityBuffers. A write is refused with a Conflict when the object changed since it was
+// read.
 type Buffers interface {
 	// ListBuffers lists the buffers of our strategy with what they refer to.
 	ListBuffers(ctx context.Context) ([]buffers.Buffer, error)
@@ -27,7 +28,8 @@ func (r *Refresh) refreshBuffers(ctx context.Context) error {
 	return tellBuffers(ctx, r.Buffers, nil, r.Now(), r.Log)
 }
 
-// settleBuffers writes onto each buffer whether there is room for its pods. That is for people only: what fails is logged.
+// settleBuffers writes onto each buffer whether there is room for its pods. That is for people only: what fails is
+// logged.
 func (p *Provision) settleBuffers(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Virtual }) {
 		return
@@ -68,8 +70,8 @@ func tellBuffers(ctx context.Context, port Buffers, placed map[string]bool, now 
 	return errors.Join(errs...)
 }
 
-// placesReal reports whether the plan gives room that is there to a pod that exists and may go there soon. Room for virtual pods is nothing to
-// wait for, nor is that for pods which still run on a node that has been drained for long.
+// placesReal reports whether the plan gives room that is there to a pod that exists and may go there soon. Room for
+// virtual pods is nothing to wait for, nor is that for pods which still run on a node that has been drained for long.
 func placesReal(s cluster.Snapshot, decision plan.Plan) bool {
 	lingers := map[string]bool{}
 	for _, h := range s.StateNodes() {

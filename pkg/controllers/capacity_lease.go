@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// The lease is short and renewed, not as long as an invocation: a pass whose process died holds the next one up until it ends.
+// The lease is short and renewed, not as long as an invocation: a pass whose process died holds the next one up until
+// it ends.
 const (
 	leaseName  = "joiner-capacity" // shared by all who create capacity or condemn for cost
 	leaseTTL   = 15 * time.Second
@@ -22,7 +23,8 @@ type capacityLease struct {
 
 // withCapacityLease runs the pass as the only one. held is false, and the pass not run, while another has the lease.
 // A pass whose lease cannot be renewed in time is canceled: somebody else may have taken it.
-func (p capacityLease) withCapacityLease(ctx context.Context, pass func(context.Context) (bool, error)) (busy, held bool, err error) {
+func (p capacityLease) withCapacityLease(ctx context.Context, pass func(context.Context) (bool, error)) (busy,
+	held bool, err error) {
 	release, ok, err := p.lease.Acquire(ctx, leaseName, p.holder, leaseTTL)
 	if err != nil || !ok {
 		return false, false, err

@@ -11,8 +11,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// TestAScheduledChangeThatNobodyAnnouncedIsFound: AWS Health says nothing, the status of the instance does. Its replacement is in service
-// before it goes, and looking at the status again and again changes nothing more.
+// TestAScheduledChangeThatNobodyAnnouncedIsFound: AWS Health says nothing, the status of the instance does. Its
+// replacement is in service before it goes, and looking at the status again and again changes nothing more.
 func TestAScheduledChangeThatNobodyAnnouncedIsFound(t *testing.T) {
 	f := aged(t)
 	id := first(f)
@@ -72,7 +72,8 @@ func TestTheStatusIsAskedForOncePerInvocation(t *testing.T) {
 	}
 }
 
-// TestFoundScheduledChangesSurviveEveryFault has lifecycle die after any call, for a date that leaves time and one that does not.
+// TestFoundScheduledChangesSurviveEveryFault has lifecycle die after any call, for a date that leaves time and one that
+// does not.
 func TestFoundScheduledChangesSurviveEveryFault(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"far": 72 * time.Hour, "near": 30 * time.Minute, "past": -time.Minute} {
 		t.Run(name, func(t *testing.T) {

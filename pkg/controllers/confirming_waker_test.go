@@ -22,8 +22,8 @@ func (l lease) LeaseSign(context.Context, string) (string, error) {
 	return "", nil
 }
 
-// TestNoticeIsNotLeftToAnInvocationThatDied: both seemed to watch when the notice came. Spot notices make sure of it, others have time
-// until the next tick.
+// TestNoticeIsNotLeftToAnInvocationThatDied: both seemed to watch when the notice came. Spot notices make sure of it,
+// others have time until the next tick.
 func TestNoticeIsNotLeftToAnInvocationThatDied(t *testing.T) {
 	for kind, want := range map[interruption.Kind]int{interruption.Spot: 1, interruption.Reservation: 1, interruption.Scheduled: 0} {
 		synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,8 @@ func faults(n int) []fake.Fault {
 	}
 }
 
-// eachFault runs the invocation on a fresh world with every fault it can have, and then hands the world on for the check.
+// eachFault runs the invocation on a fresh world with every fault it can have, and then hands the world on for the
+// check.
 func eachFault(t *testing.T, prepare func(t *testing.T) *functions, run func(f *functions, p *fake.Ports) error, check func(t *testing.T, f *functions)) {
 	f := prepare(t)
 	p := f.w.Ports(fake.Fault{})
@@ -207,7 +208,8 @@ func TestLeaseRunsOutWithItsHolder(t *testing.T) {
 	}
 }
 
-// TestLaunchOfADeletedClaimIsCollected deletes a claim whose launch's reply was lost, while EC2 does not list the instance yet.
+// TestLaunchOfADeletedClaimIsCollected deletes a claim whose launch's reply was lost, while EC2 does not list the
+// instance yet.
 func TestLaunchOfADeletedClaimIsCollected(t *testing.T) {
 	one := func() *functions {
 		f := &functions{w: newWorld()}

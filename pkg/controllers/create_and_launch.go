@@ -13,8 +13,8 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The claims in s are
-// brought up to date.
+// resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The
+// claims in s are brought up to date.
 func (p *Provision) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int, err error) {
 	l := p.newLauncher(s)
 	waiting, err := p.unfinishedClaims(ctx, s.Claims)
@@ -33,7 +33,10 @@ func (p *Provision) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (la
 		}
 	}
 	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
-		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim, error) { return l.resumeBatch(ctx, batch) })
+		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
+			error) {
+			return l.resumeBatch(ctx, batch)
+		})
 	}, note)
 	for _, c := range single {
 		after, launchErr := l.launchClaim(ctx, c, true)
@@ -52,9 +55,10 @@ func (p *Provision) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (la
 	return launched, err
 }
 
-// eachBatch launches batches, several at a time: that of the second need not wait until the instances of the first are written down. What
-// became of each is noted in their order.
-func (p *Provision) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error), note func(before, after []cluster.Claim, err error)) {
+// eachBatch launches batches, several at a time: that of the second need not wait until the instances of the first are
+// written down. What became of each is noted in their order.
+func (p *Provision) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error),
+	note func(before, after []cluster.Claim, err error)) {
 	after, errs := make([][]cluster.Claim, len(batches)), make([]error, len(batches))
 	var g errgroup.Group
 	g.SetLimit(parallelBatches)
@@ -67,7 +71,8 @@ func (p *Provision) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim
 	}
 }
 
-// unfinishedClaims are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the next pass.
+// unfinishedClaims are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the
+// next pass.
 func (p *Provision) unfinishedClaims(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim, err error) {
 	for _, c := range claims {
 		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.rests(c.UID, p.Now()) {
@@ -88,9 +93,11 @@ func (p *Provision) unfinishedClaims(ctx context.Context, claims []cluster.Claim
 	return out, err
 }
 
-// createAndLaunch stores and launches every claim of the plan, several at a time; one that fails does not stop the others. Launches that are alike
-// share a request. What is not begun when the invocation has to end, the next one plans anew.
-func (p *Provision) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan, first *pendingDrains) (launched []plan.Launch, err error) {
+// createAndLaunch stores and launches every claim of the plan, several at a time; one that fails does not stop the
+// others. Launches that are alike share a request. What is not begun when the invocation has to end, the next one plans
+// anew.
+func (p *Provision) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan,
+	first *pendingDrains) (launched []plan.Launch, err error) {
 	l, all := p.newLauncher(s), decision.AllLaunches()
 	claims, err := p.createClaims(ctx, l, batchLaunches(all, p.ShareFrom, p.Holder+p.Now().String()))
 	l.accepted = first.noteAccepted(claims, all)
@@ -98,7 +105,10 @@ func (p *Provision) createAndLaunch(ctx context.Context, s *cluster.Snapshot, de
 	errs := []error{err}
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
 	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
-		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim, error) { return p.launchStoredBatch(ctx, l, batch) })
+		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
+			error) {
+			return p.launchStoredBatch(ctx, l, batch)
+		})
 	},
 		func(_, after []cluster.Claim, err error) {
 			errs = append(errs, unlessConflict(p.Log, err))
@@ -119,9 +129,10 @@ func (p *Provision) createAndLaunch(ctx context.Context, s *cluster.Snapshot, de
 	return launched, errors.Join(errs...)
 }
 
-// createClaims stores a claim for each launch, and launches those that share no request. It returns them in the order of the launches; one that
-// could not be stored, or was given up, has an empty name.
-func (p *Provision) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) ([]cluster.Claim, error) {
+// createClaims stores a claim for each launch, and launches those that share no request. It returns them in the order
+// of the launches; one that could not be stored, or was given up, has an empty name.
+func (p *Provision) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) ([]cluster.Claim,
+	error) {
 	errs, out := make([]error, len(launches)), make([]cluster.Claim, len(launches))
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
@@ -160,7 +171,8 @@ func (p *Provision) createClaims(ctx context.Context, l *claimLauncher, launches
 }
 
 // launchStoredBatch launches a batch that was stored just now.
-func (p *Provision) launchStoredBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim, error) {
+func (p *Provision) launchStoredBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim,
+	error) {
 	if tooLateToBegin(ctx) {
 		return claims, nil
 	}

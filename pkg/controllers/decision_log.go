@@ -22,9 +22,10 @@ type decisionLog struct {
 	last  string // the plan that was kept last
 }
 
-// recordTick notes a tick with a decision that the pass before did not have, or in which something failed. It is never in the way of the work: an
-// error is logged.
-func (d *decisionLog) recordTick(ctx context.Context, said string, failed []plan.Fault, form func(decisionlog.PassStamp) (decisionlog.Tick, error)) {
+// recordTick notes a tick with a decision that the pass before did not have, or in which something failed. It is never
+// in the way of the work: an error is logged.
+func (d *decisionLog) recordTick(ctx context.Context, said string, failed []plan.Fault,
+	form func(decisionlog.PassStamp) (decisionlog.Tick, error)) {
 	if d.to == nil || said == d.last && len(failed) == 0 {
 		return
 	}

@@ -20,8 +20,8 @@ const betweenPasses = 5 * time.Second
 // placedFor is how long what EC2 says about instances is used for drift.
 const placedFor = 2 * time.Minute
 
-// NodeTainter keeps new pods off nodes that are about to go, as long as that can be taken back. All calls may be repeated; a node that is
-// gone or was replaced has a method Conflict that reports true.
+// NodeTainter keeps new pods off nodes that are about to go, as long as that can be taken back. All calls may be
+// repeated; a node that is gone or was replaced has a method Conflict that reports true.
 type NodeTainter interface {
 	// TaintNode keeps new pods off the node.
 	TaintNode(ctx context.Context, n cluster.Node) error
@@ -42,8 +42,8 @@ type InstanceLister interface {
 	ListInstances(ctx context.Context) ([]cluster.Instance, error)
 }
 
-// Disrupt begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements, and provision
-// launches them. What is under way stands on the objects, so it may die after any call.
+// Disrupt begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements, and
+// provision launches them. What is under way stands on the objects, so it may die after any call.
 type Disrupt struct {
 	Deps
 
@@ -58,20 +58,24 @@ type Disrupt struct {
 	Notes     DisruptionMemory
 	Provision Waker // launches replacements
 	Lifecycle Waker // drains
-	Off       bool  // with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
+	// with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
+	Off bool
 
 	Depot *binpack.OfferingCache // what is sold, kept from one pass to the next; nil: for this invocation
 	Diary DecisionLog            // nil: no decision log
 	Stamp decisionlog.PassStamp
 
-	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *binpack.OfferingCache) (disruption.Plan, disruption.Memory) // nil: disruption.NextFrom
+	// nil: disruption.NextFrom
+	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *binpack.OfferingCache) (disruption.Plan,
+		disruption.Memory)
 	said   string
 	placed []cluster.Instance // as they were at
 	at     time.Time
 	kept   decisionLog
 }
 
-// Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest before ends by then.
+// Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest
+// before ends by then.
 func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 	if d.Depot == nil {
 		d.Depot = &binpack.OfferingCache{}
@@ -96,8 +100,8 @@ func (d *Disrupt) Run(ctx context.Context, until time.Time) error {
 	}
 }
 
-// lockAndRun is a pass by the holder of the lease, if there is something to look at. It takes seconds in a large cluster, so it comes after what
-// provision needs the lease for at once: replacements of what EC2 takes back.
+// lockAndRun is a pass by the holder of the lease, if there is something to look at. It takes seconds in a large
+// cluster, so it comes after what provision needs the lease for at once: replacements of what EC2 takes back.
 func (d *Disrupt) lockAndRun(ctx context.Context) (busy, held bool, err error) {
 	claims, err := d.Read.ListClaims(ctx)
 	switch {
@@ -155,7 +159,8 @@ func (d *Disrupt) runPass(ctx context.Context) (busy bool, err error) {
 		return decisionlog.OfDisrupt(st, s, memory, decision)
 	})
 	if may, err := mayWrite(ctx); err != nil || !may {
-		logDryRun(d.Log, disruption.Plan{Finish: decision.Finish, Undo: decision.Undo, Begin: decision.Begin}.Lines()...)
+		logDryRun(d.Log, disruption.Plan{Finish: decision.Finish, Undo: decision.Undo,
+			Begin: decision.Begin}.Lines()...)
 		return false, err
 	}
 	w := d.newApplier(s)
@@ -183,7 +188,8 @@ func (d *Disrupt) writeMemory(ctx context.Context, m disruption.Memory) error {
 	return d.Notes.WriteMemory(ctx, m)
 }
 
-// listInstances asks EC2 once in a while: what an instance was put into hardly changes. Without an answer the verdicts of before stay.
+// listInstances asks EC2 once in a while: what an instance was put into hardly changes. Without an answer the verdicts
+// of before stay.
 func (d *Disrupt) listInstances(ctx context.Context) []cluster.Instance {
 	if now := d.Now(); d.at.IsZero() || now.Sub(d.at) >= placedFor {
 		placed, err := d.Placed.ListInstances(ctx)
@@ -216,6 +222,7 @@ func (d *Disrupt) logPlan(p disruption.Plan, all []disruption.NotDisrupted, stay
 	for _, s := range all {
 		words[string(s.Reason)]++
 	}
-	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed", len(p.Proposed),
+	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed",
+		len(p.Proposed),
 		"reported", len(p.Reported), "waiting", len(p.Waiting), "spared", words)
 }

@@ -40,21 +40,25 @@ func (d *Disrupt) newApplier(s cluster.Snapshot) *commandApplier {
 func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) error {
 	var errs []error
 	for _, e := range p.Finish {
-		errs = append(errs, m.one(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims, func() error { return m.finishCommand(ctx, e) }))
+		errs = append(errs, m.one(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims,
+			func() error { return m.finishCommand(ctx, e) }))
 	}
 	if len(p.Finish) > 0 && !wasRefused(ctx) {
 		errs = append(errs, m.d.Lifecycle.Wake(ctx))
 	}
 	if slices.ContainsFunc(p.Finish, m.awaitsNominatedPods) && !wasRefused(ctx) {
-		errs = append(errs, m.d.Provision.Wake(ctx)) // which lets the pods that are evicted onto the nodes held for them
+		// which lets the pods that are evicted onto the nodes held for them
+		errs = append(errs, m.d.Provision.Wake(ctx))
 	}
 	for _, e := range p.Undo {
-		errs = append(errs, m.one(ctx, disruption.Plan{Undo: []disruption.EndedCommand{e}}, e.Claims, func() error { return m.rollBack(ctx, e) }))
+		errs = append(errs, m.one(ctx, disruption.Plan{Undo: []disruption.EndedCommand{e}}, e.Claims,
+			func() error { return m.rollBack(ctx, e) }))
 	}
 	return errors.Join(errs...)
 }
 
-// one carries out one command, of which the plan consists, unless the pass may not write any more. What changed meanwhile is left to the next pass.
+// one carries out one command, of which the plan consists, unless the pass may not write any more. What changed
+// meanwhile is left to the next pass.
 func (m *commandApplier) one(ctx context.Context, command disruption.Plan, claims []string, do func() error) error {
 	if may, err := mayWrite(ctx); err != nil || !may {
 		logDryRun(m.d.Log, command.Lines()...)
@@ -71,13 +75,15 @@ func (m *commandApplier) guarded(claims []string, do func() error) error {
 // awaitsNominatedPods reports whether replacements of the command are held for the pods of its nodes.
 func (m *commandApplier) awaitsNominatedPods(e disruption.EndedCommand) bool {
 	return slices.ContainsFunc(m.s.Claims, func(c cluster.Claim) bool {
-		return c.Annotations[disruption.AnnotationReplaces] == e.Command && c.Annotations[v1.AnnotationNominatedOwners] != ""
+		return c.Annotations[disruption.AnnotationReplaces] == e.Command &&
+			c.Annotations[v1.AnnotationNominatedOwners] != ""
 	})
 }
 
 func (m *commandApplier) finishCommand(ctx context.Context, e disruption.EndedCommand) error {
 	for _, name := range e.Claims {
-		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionTerminating", Message: "Disrupting NodeClaim: " + e.Why})
+		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionTerminating",
+			Message: "Disrupting NodeClaim: " + e.Why})
 		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
 			return err
 		}
@@ -88,7 +94,8 @@ func (m *commandApplier) finishCommand(ctx context.Context, e disruption.EndedCo
 // rollBack lets pods on the nodes again before it takes the marks away: a mark without a taint is taken back once more.
 func (m *commandApplier) rollBack(ctx context.Context, e disruption.EndedCommand) error {
 	for _, name := range e.Claims {
-		m.recordOnClaimAndNode(ctx, name, cluster.Event{Warning: true, Reason: "DisruptionFailed", Message: "the disruption is taken back: " + e.Why})
+		m.recordOnClaimAndNode(ctx, name, cluster.Event{Warning: true, Reason: "DisruptionFailed",
+			Message: "the disruption is taken back: " + e.Why})
 		if n, ok := m.nodes[name]; ok {
 			if err := m.d.Moves.UntaintNode(ctx, n); err != nil && !isConflict(err) {
 				return err
@@ -122,7 +129,11 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 	launches := false
 	for _, c := range p.Begin {
 		why := ""
-		if err := m.guarded(c.Claims, func() error { why = disruption.ChangedSince(live, c, next); return nil }); err != nil {
+		if err := m.guarded(c.Claims, func() error {
+			why = disruption.ChangedSince(live, c,
+				next)
+			return nil
+		}); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -135,7 +146,8 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 			continue
 		}
 		launches = launches || len(c.Launches) > 0
-		errs = append(errs, m.one(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims, func() error { return m.beginCommand(ctx, c) }))
+		errs = append(errs, m.one(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims,
+			func() error { return m.beginCommand(ctx, c) }))
 	}
 	if launches && !wasRefused(ctx) {
 		errs = append(errs, m.d.Provision.Wake(ctx))
@@ -143,12 +155,13 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 	return errors.Join(errs...)
 }
 
-// beginCommand writes the intent down, stores the replacements, and then keeps pods off the nodes. A command of which a part is missing is
-// taken back by the next pass.
+// beginCommand writes the intent down, stores the replacements, and then keeps pods off the nodes. A command of which a
+// part is missing is taken back by the next pass.
 func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command) error {
 	mark := c.AsMark(m.d.Now())
 	for _, name := range c.Claims {
-		cond := &cluster.Condition{Type: v1.ConditionDisruptionReason, Status: "True", Reason: string(c.Reason), Message: c.String()}
+		cond := &cluster.Condition{Type: v1.ConditionDisruptionReason, Status: "True", Reason: string(c.Reason),
+			Message: c.String()}
 		if err := m.annotateClaim(ctx, name, mark.String(), cond); err != nil {
 			return err
 		}
@@ -160,7 +173,8 @@ func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command)
 		}
 	}
 	for _, name := range c.Claims {
-		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionLaunching", Message: "Disrupting NodeClaim: " + c.String()})
+		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionLaunching",
+			Message: "Disrupting NodeClaim: " + c.String()})
 		if err := m.d.Moves.TaintNode(ctx, m.nodes[name]); err != nil {
 			return err
 		}
@@ -177,7 +191,8 @@ func (m *commandApplier) createReplacement(ctx context.Context, l plan.Launch, c
 	l.Annotations[disruption.AnnotationReplaces] = c.ID
 	made, err := m.d.Claims.CreateClaim(ctx, l, pool)
 	if err == nil {
-		m.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: made.Name, UID: made.UID, Reason: "DisruptionLaunching", Message: "it replaces others: " + c.String()})
+		m.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: made.Name, UID: made.UID,
+			Reason: "DisruptionLaunching", Message: "it replaces others: " + c.String()})
 	}
 	return err
 }

@@ -32,9 +32,11 @@ func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells binp
 	s.Claims = slices.Clone(s.Claims)
 	for _, v := range verdicts[:min(len(verdicts), maxDriftWrites)] {
 		c := s.Claims[at[v.Claim]]
-		c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
+		c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
+			func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
 		if v.Reason != "" {
-			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True", Reason: v.Reason, Message: v.Message, Since: s.Now})
+			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True",
+				Reason: v.Reason, Message: v.Message, Since: s.Now})
 			d.Log.Info("drifted", "claim", c.Name, "reason", v.Reason, "why", v.Message)
 		}
 		may, err := mayBegin(ctx, d.Log, "write condition "+v1.ConditionDrifted+" of NodeClaim "+c.Name)
@@ -57,8 +59,10 @@ func (d *Disrupt) markDrift(ctx context.Context, s *cluster.Snapshot, sells binp
 	return nil
 }
 
-// markStill writes how quiet nodes are onto their claims, as those are after the pass. What changed meanwhile is left to the next one.
-func (d *Disrupt) markStill(ctx context.Context, claims map[string]cluster.Claim, all []disruption.StabilityNote) error {
+// markStill writes how quiet nodes are onto their claims, as those are after the pass. What changed meanwhile is left
+// to the next one.
+func (d *Disrupt) markStill(ctx context.Context, claims map[string]cluster.Claim,
+	all []disruption.StabilityNote) error {
 	all = all[:min(len(all), maxStillWrites)]
 	errs := make([]error, len(all))
 	var g errgroup.Group
@@ -71,9 +75,12 @@ func (d *Disrupt) markStill(ctx context.Context, claims map[string]cluster.Claim
 			}
 			c := claims[s.Claim]
 			c.LastPodEvent = s.LastPodEvent
-			c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions), func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
+			c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
+				func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
 			if s.Consolidatable {
-				c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True", Reason: v1.ConditionConsolidatable})
+				c.Conditions = append(c.Conditions,
+					cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
+						Reason: v1.ConditionConsolidatable})
 			}
 			if _, err := d.Claims.WriteClaimStatus(ctx, c); !isConflict(err) {
 				errs[i] = err

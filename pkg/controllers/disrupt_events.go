@@ -26,9 +26,13 @@ func (m *commandApplier) recordConsidered(ctx context.Context, p disruption.Plan
 		}
 	}
 	for _, c := range p.Proposed {
-		old := slices.ContainsFunc(before, func(x disruption.Proposal) bool { return x.Reason == c.Reason && slices.Equal(x.Claims, c.Claims) })
+		old := slices.ContainsFunc(before, func(x disruption.Proposal) bool {
+			return x.Reason == c.Reason &&
+				slices.Equal(x.Claims, c.Claims)
+		})
 		if c.Reason == v1.DisruptionUnderutilized && !old {
-			tell(c.Claims, "ConsolidationCandidate", "it goes if that still holds when it is looked at again: "+c.String())
+			tell(c.Claims, "ConsolidationCandidate",
+				"it goes if that still holds when it is looked at again: "+c.String())
 		}
 	}
 	for _, x := range p.Dropped {
@@ -48,7 +52,8 @@ func (m *commandApplier) recordRejected(ctx context.Context, c disruption.Comman
 	}
 }
 
-// recordApproved says that a consolidation passed the policy Balanced: on the node, or on each pool that has the policy where several go.
+// recordApproved says that a consolidation passed the policy Balanced: on the node, or on each pool that has the policy
+// where several go.
 func (m *commandApplier) recordApproved(ctx context.Context, c disruption.Command) {
 	if c.Reason != v1.DisruptionUnderutilized {
 		return
@@ -65,14 +70,16 @@ func (m *commandApplier) recordApproved(ctx context.Context, c disruption.Comman
 		return
 	}
 	for _, name := range sortedKeys(pools) {
-		m.recordEvent(ctx, cluster.Event{Kind: "NodePool", Name: name, UID: pools[name].UID, Reason: "ConsolidationApproved", Message: message})
+		m.recordEvent(ctx, cluster.Event{Kind: "NodePool", Name: name, UID: pools[name].UID,
+			Reason: "ConsolidationApproved", Message: message})
 	}
 }
 
 // recordStarting says on replacements that a disruption waits for them.
 func (m *commandApplier) recordStarting(ctx context.Context, p disruption.Plan) {
 	for _, name := range p.Starting[:min(len(p.Starting), maxSparedEvents)] {
-		m.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: name, UID: m.claims[name].UID, Reason: "DisruptionWaitingReadiness",
+		m.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: name, UID: m.claims[name].UID,
+			Reason:  "DisruptionWaitingReadiness",
 			Message: "the nodes that it replaces stay until it is ready"})
 	}
 }
@@ -92,15 +99,22 @@ func (m *commandApplier) recordProtection(ctx context.Context) {
 		e := cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Every: sparedEvery}
 		switch {
 		case m.s.Now.Before(until):
-			e.Reason, e.Message = "DoNotDisruptUntil", fmt.Sprintf("%s=%s keeps its node until %s", v1.AnnotationDoNotDisrupt, p.DoNotDisrupt, until.UTC().Format(time.RFC3339))
+			e.Reason, e.Message = "DoNotDisruptUntil",
+				fmt.Sprintf("%s=%s keeps its node until %s", v1.AnnotationDoNotDisrupt, p.DoNotDisrupt,
+					until.UTC().Format(time.RFC3339))
 		case m.s.Now.Before(until.Add(elapsedFor)):
-			e.Reason, e.Message = "DoNotDisruptGracePeriodElapsed", fmt.Sprintf("%s=%s has not kept its node since %s", v1.AnnotationDoNotDisrupt, p.DoNotDisrupt, until.UTC().Format(time.RFC3339))
+			e.Reason, e.Message = "DoNotDisruptGracePeriodElapsed",
+				fmt.Sprintf("%s=%s has not kept its node since %s", v1.AnnotationDoNotDisrupt, p.DoNotDisrupt,
+					until.UTC().Format(time.RFC3339))
 		default:
 			continue
 		}
 		all = append(all, e)
 	}
-	slices.SortFunc(all, func(a, b cluster.Event) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+	slices.SortFunc(all, func(a, b cluster.Event) int {
+		return strings.Compare(a.Namespace+"/"+a.Name,
+			b.Namespace+"/"+b.Name)
+	})
 	from := m.rotationStart(len(all))
 	for i := range min(len(all), maxSparedTold) {
 		m.recordEvent(ctx, all[(from+i)%len(all)])

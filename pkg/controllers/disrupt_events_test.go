@@ -64,7 +64,8 @@ func TestAConsolidationIsTold(t *testing.T) {
 	}
 }
 
-// A proposal that does not hold says on its nodes why they stay, whether that shows when it is confirmed or just before the taint.
+// A proposal that does not hold says on its nodes why they stay, whether that shows when it is confirmed or just before
+// the taint.
 func TestAConsolidationThatIsRejectedIsTold(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		f := free(t, "WhenEmptyOrUnderutilized", 2)

@@ -73,7 +73,8 @@ func standing(t *testing.T, f *functions) (out []string) {
 	return out
 }
 
-// The pods that come in the stead of those that are evicted get the nodes that were made for them, and none besides is made.
+// The pods that come in the stead of those that are evicted get the nodes that were made for them, and none besides is
+// made.
 func TestReplacementsAreHeldForThePodsThatComeAfter(t *testing.T) {
 	f := tight(t)
 	f.consolidate(t, 16)

@@ -25,7 +25,8 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 	for _, decision := range []string{"delete", "replace"} {
 		for _, reason := range []string{"empty", "drifted", "underutilized"} {
 			if n := count[kind{decision, reason}]; n > 0 {
-				out = append(out, metrics.Record{By: []metrics.Tag{{Key: "decision", Value: decision}, {Key: "reason", Value: reason}},
+				out = append(out, metrics.Record{By: []metrics.Tag{{Key: "decision", Value: decision},
+					{Key: "reason", Value: reason}},
 					Values: []metrics.Value{metrics.Total(metrics.Decisions, n)}})
 			}
 		}
@@ -48,13 +49,16 @@ func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 		words[string(disruption.IneligibleReported)] += len(c.Claims)
 	}
 	for _, word := range sortedKeys(words) {
-		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: word}}, Values: []metrics.Value{metrics.Gauge(metrics.Spared, float64(words[word]))}})
+		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: word}},
+			Values: []metrics.Value{metrics.Gauge(metrics.Spared, float64(words[word]))}})
 	}
 	for _, e := range p.Finish {
-		gone[cmp.Or(strings.ToLower(string(e.Reason)), e.Command)] += len(e.Claims) // of a pool that sleeps the command alone says why
+		// of a pool that sleeps the command alone says why
+		gone[cmp.Or(strings.ToLower(string(e.Reason)), e.Command)] += len(e.Claims)
 	}
 	for _, reason := range sortedKeys(gone) {
-		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: reason}}, Values: []metrics.Value{metrics.Total(metrics.ClaimsDisrupt, gone[reason])}})
+		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: reason}},
+			Values: []metrics.Value{metrics.Total(metrics.ClaimsDisrupt, gone[reason])}})
 	}
 	return out
 }

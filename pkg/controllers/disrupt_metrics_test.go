@@ -10,8 +10,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// A proposal of an empty node that a pod came to, and one whose node changed between the decision and the taint, count as failed
-// validations; what is begun counts by decision and reason, and what may go by reason.
+// A proposal of an empty node that a pod came to, and one whose node changed between the decision and the taint, count
+// as failed validations; what is begun counts by decision and reason, and what may go by reason.
 func TestWhatDisruptMeasures(t *testing.T) {
 	f := free(t, "WhenEmpty", 1)
 	w := f.w
@@ -47,7 +47,8 @@ func TestWhatDisruptMeasures(t *testing.T) {
 	has(pass(), true, begun)
 }
 
-// A node that goes because its pool sleeps counts under a reason of its own: CloudWatch takes no dimension without a value.
+// A node that goes because its pool sleeps counts under a reason of its own: CloudWatch takes no dimension without a
+// value.
 func TestNodesOfASleepingPoolAreCounted(t *testing.T) {
 	f := free(t, "WhenEmpty", 1)
 	f.w.ChangePool(func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "0 0 * * *", 24*time.Hour })
@@ -62,8 +63,8 @@ func TestNodesOfASleepingPoolAreCounted(t *testing.T) {
 	}
 }
 
-// A pod that the scheduler binds after the decision and before the taint stops the act, and nothing is left of it. It is found by the
-// snapshot that is read for the act alone.
+// A pod that the scheduler binds after the decision and before the taint stops the act, and nothing is left of it. It
+// is found by the snapshot that is read for the act alone.
 func TestAPodThatComesBeforeTheTaintStopsTheAct(t *testing.T) {
 	f := free(t, "WhenEmpty", 1)
 	w := f.w

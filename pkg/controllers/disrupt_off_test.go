@@ -22,8 +22,8 @@ func condemned(w *fake.World) string {
 	return ""
 }
 
-// Whoever turns disruption off, or asks for reports only, while a node is being replaced has that taken back: no node stays tainted, no
-// replacement is left, and no node goes. With disruption off nothing is looked at after that.
+// Whoever turns disruption off, or asks for reports only, while a node is being replaced has that taken back: no node
+// stays tainted, no replacement is left, and no node goes. With disruption off nothing is looked at after that.
 func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -10,8 +10,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// How often one hears why a node stays: soon when that becomes another kind of reason, but not for a state that passes in a few minutes, and
-// again before the API server forgets events, which it does after an hour.
+// How often one hears why a node stays: soon when that becomes another kind of reason, but not for a state that passes
+// in a few minutes, and again before the API server forgets events, which it does after an hour.
 const (
 	maxSparedEvents = 20 // nodes that one pass tells of; the next one goes on
 	lasting         = 10 * time.Minute
@@ -19,8 +19,8 @@ const (
 	loggedAgain     = time.Hour
 )
 
-// Kinds of reasons that hold several. Which of several reasons consolidation comes upon first changes from pass to pass and is no news, nor is
-// whether a node waits for its budget or for others.
+// Kinds of reasons that hold several. Which of several reasons consolidation comes upon first changes from pass to pass
+// and is no news, nor is whether a node waits for its budget or for others.
 const (
 	kindDear  = "dear"
 	kindWaits = "waits" // they pass by themselves
@@ -84,7 +84,8 @@ func nodesStaying(p disruption.Plan, s cluster.Snapshot) []disruption.NotDisrupt
 	out := slices.Clone(p.Spared)
 	for _, c := range p.Reported {
 		for _, name := range c.Claims {
-			x := disruption.NotDisrupted{Claim: name, Reason: disruption.IneligibleReported, Why: "it is only reported: " + c.String()}
+			x := disruption.NotDisrupted{Claim: name, Reason: disruption.IneligibleReported,
+				Why: "it is only reported: " + c.String()}
 			if i := slices.IndexFunc(s.Claims, func(k cluster.Claim) bool { return k.Name == name }); i >= 0 {
 				x.Node, x.Pool = s.Claims[i].NodeName, s.Claims[i].Pool
 			}
@@ -94,8 +95,10 @@ func nodesStaying(p disruption.Plan, s cluster.Snapshot) []disruption.NotDisrupt
 	return out
 }
 
-// updateRetention brings what is remembered of the nodes that stay up to date. What one that goes was told of is forgotten.
-func updateRetention(all []disruption.NotDisrupted, before map[string]disruption.Retention, now time.Time) map[string]disruption.Retention {
+// updateRetention brings what is remembered of the nodes that stay up to date. What one that goes was told of is
+// forgotten.
+func updateRetention(all []disruption.NotDisrupted, before map[string]disruption.Retention,
+	now time.Time) map[string]disruption.Retention {
 	out := make(map[string]disruption.Retention, len(all))
 	now = now.UTC().Truncate(time.Second)
 	events := reasonEvents()
@@ -109,7 +112,8 @@ func updateRetention(all []disruption.NotDisrupted, before map[string]disruption
 	return out
 }
 
-// logStays writes a line for each node that stays for another reason than the one that was logged last, and for all of them once an hour.
+// logStays writes a line for each node that stays for another reason than the one that was logged last, and for all of
+// them once an hour.
 func logStays(log *slog.Logger, all []disruption.NotDisrupted, stays map[string]disruption.Retention, now time.Time) {
 	now = now.UTC().Truncate(time.Second)
 	for _, x := range all {
@@ -124,10 +128,15 @@ func logStays(log *slog.Logger, all []disruption.NotDisrupted, stays map[string]
 }
 
 // recordReasons writes events on nodes about why they stay, those first that were told of longest ago.
-func (m *commandApplier) recordReasons(ctx context.Context, all []disruption.NotDisrupted, stays map[string]disruption.Retention) {
+func (m *commandApplier) recordReasons(ctx context.Context, all []disruption.NotDisrupted,
+	stays map[string]disruption.Retention) {
 	now, events := m.d.Now().UTC().Truncate(time.Second), reasonEvents()
-	due := slices.DeleteFunc(slices.Clone(all), func(x disruption.NotDisrupted) bool { return !worthTelling(events[x.Reason].kind, stays[x.Claim], now) })
-	slices.SortStableFunc(due, func(a, b disruption.NotDisrupted) int { return stays[a.Claim].ToldAt.Compare(stays[b.Claim].ToldAt) })
+	due := slices.DeleteFunc(slices.Clone(all), func(x disruption.NotDisrupted) bool {
+		return !worthTelling(events[x.Reason].kind, stays[x.Claim], now)
+	})
+	slices.SortStableFunc(due, func(a, b disruption.NotDisrupted) int {
+		return stays[a.Claim].ToldAt.Compare(stays[b.Claim].ToldAt)
+	})
 	for _, x := range due[:min(len(due), maxSparedEvents)] {
 		s := stays[x.Claim]
 		s.Told, s.ToldAt = events[x.Reason].kind, now
@@ -136,8 +145,8 @@ func (m *commandApplier) recordReasons(ctx context.Context, all []disruption.Not
 	}
 }
 
-// worthTelling reports whether an event tells now of a reason of that kind why the node stays: at once when there was none yet and the reason does not pass by
-// itself, else when it has lasted, and again from time to time.
+// worthTelling reports whether an event tells now of a reason of that kind why the node stays: at once when there was
+// none yet and the reason does not pass by itself, else when it has lasted, and again from time to time.
 func worthTelling(kind string, s disruption.Retention, now time.Time) bool {
 	switch {
 	case kind == "":

@@ -47,8 +47,8 @@ func stayed(t *testing.T, minutes int, words func(minute int) []string) (told []
 	return told, logged
 }
 
-// A reason that does not pass by itself is told at once; a budget, a time to wait and the like once they have lasted for ten minutes, and
-// each again before the API server forgets it.
+// A reason that does not pass by itself is told at once; a budget, a time to wait and the like once they have lasted
+// for ten minutes, and each again before the API server forgets it.
 func TestWhenANodeTellsWhyItStays(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -77,8 +77,8 @@ func TestWhenANodeTellsWhyItStays(t *testing.T) {
 	}
 }
 
-// Of 1,500 nodes twenty are told of in a pass, every one of them within an hour and a quarter, and none twice before all have been; each has one
-// line in the log, and another an hour later.
+// Of 1,500 nodes twenty are told of in a pass, every one of them within an hour and a quarter, and none twice before
+// all have been; each has one line in the log, and another an hour later.
 func TestManyNodesThatStayDoNotFlood(t *testing.T) {
 	words := make([]string, 1500)
 	for i := range words {

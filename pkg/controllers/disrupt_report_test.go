@@ -17,9 +17,9 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// In report mode, of the stack or of one pool, everything is decided and told in the log, and nothing is done: no NodeClaim is made,
-// deleted or marked, no node tainted, nobody woken. What stands on claims as conditions (Drifted, Consolidatable) is no deed. The same world
-// without the mode is changed at once.
+// In report mode, of the stack or of one pool, everything is decided and told in the log, and nothing is done: no
+// NodeClaim is made, deleted or marked, no node tainted, nobody woken. What stands on claims as conditions (Drifted,
+// Consolidatable) is no deed. The same world without the mode is changed at once.
 func TestReportModeHasNoSideEffects(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -72,7 +72,8 @@ func TestReportModeHasNoSideEffects(t *testing.T) {
 					t.Errorf("nodes (-before +after):\n%s", diff)
 				}
 				told := strings.Contains(said.String(), `msg="report `+why+":") ||
-					why == "Underutilized" && strings.Contains(said.String(), `msg="report Empty:`) // whether a node is empty depends on the order of launches
+					// whether a node is empty depends on the order of launches
+					why == "Underutilized" && strings.Contains(said.String(), `msg="report Empty:`)
 				if !told || strings.Contains(said.String(), `msg="propose`) {
 					t.Errorf("the decision is not told as a report: %s", said.String())
 				}

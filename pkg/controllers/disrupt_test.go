@@ -44,8 +44,8 @@ func free(t *testing.T, policy string, pods int) *functions {
 	return f
 }
 
-// half is a world whose pods became so few that their nodes are worth looking at: four nodes or one big one with a pod on each, and
-// a budget that lets all of them go.
+// half is a world whose pods became so few that their nodes are worth looking at: four nodes or one big one with a pod
+// on each, and a budget that lets all of them go.
 func half(t *testing.T) *functions {
 	t.Helper()
 	f := free(t, "WhenEmptyOrUnderutilized", 8)
@@ -55,7 +55,8 @@ func half(t *testing.T) *functions {
 	return f
 }
 
-// consolidate lets disrupt run beside the other functions for so many rounds, or until it changes nothing in two of them.
+// consolidate lets disrupt run beside the other functions for so many rounds, or until it changes nothing in two of
+// them.
 func (f *functions) consolidate(t *testing.T, rounds int) {
 	t.Helper()
 	for idle := 0; rounds > 0 && idle < 3; rounds-- {
@@ -99,8 +100,8 @@ func TestDisruptMakesAClusterCheaper(t *testing.T) {
 	}
 }
 
-// Whatever call of whichever pass fails, before or after the deed and with or without the invocation: in the end every pod runs, no node
-// is tainted for nothing, nothing is left over, and the cluster is as cheap as without the fault.
+// Whatever call of whichever pass fails, before or after the deed and with or without the invocation: in the end every
+// pod runs, no node is tainted for nothing, nothing is left over, and the cluster is as cheap as without the fault.
 func TestDisruptSurvivesEveryFault(t *testing.T) {
 	for _, pass := range []int{1, 3} { // in which it begins and ends
 		eachFault(t,
@@ -128,8 +129,8 @@ func TestDisruptSurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// A replacement that EC2 does not sell is given up: taint, marks and its NodeClaim are gone, the pod stays, and it is not tried again at
-// once. Later, when EC2 has some, it works out.
+// A replacement that EC2 does not sell is given up: taint, marks and its NodeClaim are gone, the pod stays, and it is
+// not tried again at once. Later, when EC2 has some, it works out.
 func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 	f := free(t, "WhenEmptyOrUnderutilized", 2)
 	w := f.w
@@ -158,7 +159,8 @@ func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 	}
 }
 
-// Where a command is taken back, here because somebody removed the taint, the replacement that nothing runs on goes too.
+// Where a command is taken back, here because somebody removed the taint, the replacement that nothing runs on goes
+// too.
 func TestDisruptDropsTheReplacementOfWhatItTakesBack(t *testing.T) {
 	f := free(t, "WhenEmptyOrUnderutilized", 2)
 	w := f.w
@@ -258,7 +260,8 @@ func TestDisruptTellsOnceWhyANodeStays(t *testing.T) {
 	}
 }
 
-// Where a pool asks for it, nodes that have expired are replaced one by one within its budget, and lifecycle deletes none of them.
+// Where a pool asks for it, nodes that have expired are replaced one by one within its budget, and lifecycle deletes
+// none of them.
 func TestExpirationWithinBudgets(t *testing.T) {
 	w := newWorld()
 	w.ChangePool(func(p *cluster.Pool) {

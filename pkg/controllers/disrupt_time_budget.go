@@ -9,10 +9,12 @@ import (
 	"joiner/pkg/scheduling/binpack"
 )
 
-// decideWithin decides. An invocation that is cut off by its time-out loses what its pass learnt, and the next one would ask the same again, for
-// ever. So when half of the time is over that there was in the beginning, and the decision not made, it is remembered that the next pass
-// had better ask less; that is forgotten again when this one ends after all.
-func (d *Disrupt) decideWithin(ctx context.Context, s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) (disruption.Plan, disruption.Memory, error) {
+// decideWithin decides. An invocation that is cut off by its time-out loses what its pass learnt, and the next one
+// would ask the same again, for ever. So when half of the time is over that there was in the beginning, and the
+// decision not made, it is remembered that the next pass had better ask less; that is forgotten again when this one
+// ends after all.
+func (d *Disrupt) decideWithin(ctx context.Context, s cluster.Snapshot, m disruption.Memory,
+	sells binpack.Offerings) (disruption.Plan, disruption.Memory, error) {
 	decide := d.decide
 	if decide == nil {
 		decide = disruption.NextFrom
@@ -31,8 +33,8 @@ func (d *Disrupt) decideWithin(ctx context.Context, s cluster.Snapshot, m disrup
 	return plan, next, d.writeMemory(ctx, next.RunLate(d.Now())) // what is done now takes its time too
 }
 
-// whenLate calls what it is given, once, when half of the time that the context has is over, unless the function that it returns has been
-// called before. That one reports whether it was called, and returns when it is done.
+// whenLate calls what it is given, once, when half of the time that the context has is over, unless the function that
+// it returns has been called before. That one reports whether it was called, and returns when it is done.
 func (d *Disrupt) whenLate(ctx context.Context, do func()) func() bool {
 	deadline, limited := ctx.Deadline()
 	if !limited {

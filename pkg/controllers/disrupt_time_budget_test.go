@@ -15,7 +15,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// invocation runs disrupt for a minute, with 15 s of deciding for each question that a pass may ask, and reports whether it came to its end.
+// invocation runs disrupt for a minute, with 15 s of deciding for each question that a pass may ask, and reports
+// whether it came to its end.
 func (f *functions) invocation(t *testing.T, p *fake.Ports) (ended bool) {
 	t.Helper()
 	const timeout = time.Minute
@@ -42,8 +43,8 @@ func (f *functions) invocation(t *testing.T, p *fake.Ports) (ended bool) {
 	return <-end
 }
 
-// An invocation that its time-out cuts off in the middle of a decision loses what it learnt. The next ones ask half as much each, until one
-// ends; and that one has decided something.
+// An invocation that its time-out cuts off in the middle of a decision loses what it learnt. The next ones ask half as
+// much each, until one ends; and that one has decided something.
 func TestAPassThatIsCutOffIsNotRepeatedForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := half(t)
@@ -65,7 +66,8 @@ func TestAPassThatIsCutOffIsNotRepeatedForEver(t *testing.T) {
 	})
 }
 
-// What was decided late is remembered before it is done, which takes its time too; and as long as it is not done, that it is late.
+// What was decided late is remembered before it is done, which takes its time too; and as long as it is not done, that
+// it is late.
 func TestWhatWasDecidedLateIsRememberedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := half(t)

@@ -13,8 +13,8 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// pendingDrains are those that wait for what a pass launches. They begin while the pass still writes down what EC2 has accepted, which takes seconds
-// where hundreds of nodes are replaced. It may be used by several goroutines.
+// pendingDrains are those that wait for what a pass launches. They begin while the pass still writes down what EC2 has
+// accepted, which takes seconds where hundreds of nodes are replaced. It may be used by several goroutines.
 type pendingDrains struct {
 	p *Provision
 
@@ -23,8 +23,10 @@ type pendingDrains struct {
 	err     error
 }
 
-// noteAccepted is told by a launcher which of the claims EC2 started instances for. The claims are those of the launches, in their order.
-func (d *pendingDrains) noteAccepted(claims []cluster.Claim, launches []plan.Launch) func(context.Context, []cluster.Claim) {
+// noteAccepted is told by a launcher which of the claims EC2 started instances for. The claims are those of the
+// launches, in their order.
+func (d *pendingDrains) noteAccepted(claims []cluster.Claim, launches []plan.Launch) func(context.Context,
+	[]cluster.Claim) {
 	of := map[string]plan.Launch{}
 	for i, c := range claims {
 		of[c.Name] = launches[i]
@@ -49,7 +51,8 @@ func (d *pendingDrains) releaseReady(ctx context.Context, launched []plan.Launch
 	d.err = errors.Join(d.err, err)
 }
 
-// releaseDrains lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote onto the claims meanwhile.
+// releaseDrains lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote
+// onto the claims meanwhile.
 func (p *Provision) releaseDrains(ctx context.Context, claims []cluster.Claim) error {
 	errs := make([]error, len(claims))
 	var g errgroup.Group

@@ -20,8 +20,8 @@ type DryRunner interface {
 // rehearsalTakes is time enough to look at classes and rehearse, and for what refresh does after that.
 const rehearsalTakes = 30 * time.Second
 
-// rehearsalPauses are waited for before launches are rehearsed again to which EC2 did not say anything, because it was throttled or out
-// of reach. After that they have to wait for the next refresh.
+// rehearsalPauses are waited for before launches are rehearsed again to which EC2 did not say anything, because it was
+// throttled or out of reach. After that they have to wait for the next refresh.
 func rehearsalPauses() []time.Duration {
 	return []time.Duration{2 * time.Second, 5 * time.Second, 15 * time.Second}
 }
@@ -37,11 +37,12 @@ func (r *Refresh) noteUncertain(c *awsv1.EC2NodeClass, v *nodeclass.DryRunVerdic
 	}
 }
 
-// refreshUncertain looks once more at classes that are not ready because EC2 did not say anything, so that a new class need not wait for the next
-// refresh. It gives up when the time left is short.
+// refreshUncertain looks once more at classes that are not ready because EC2 did not say anything, so that a new class
+// need not wait for the next refresh. It gives up when the time left is short.
 func (r *Refresh) refreshUncertain(ctx context.Context) error {
 	for _, d := range rehearsalPauses() {
-		if end, ok := ctx.Deadline(); wasRefused(ctx) || len(r.unsure) == 0 || ok && time.Until(end) < d+rehearsalTakes {
+		if end, ok := ctx.Deadline(); wasRefused(ctx) || len(r.unsure) == 0 || ok &&
+			time.Until(end) < d+rehearsalTakes {
 			return nil
 		}
 		if err := r.waitForRetry(ctx, d); err != nil {
@@ -61,15 +62,17 @@ func (r *Refresh) waitForRetry(ctx context.Context, d time.Duration) error {
 	return waitFor(ctx, d)
 }
 
-// dryRunClass asks whether something could be launched with the class, if all else is right with it and it was not asked a while ago. User
-// data is made each time, which costs no call. asked is true when EC2 was asked.
-func (r *Refresh) dryRunClass(ctx context.Context, c *awsv1.EC2NodeClass, found nodeclass.Resolved, pools []v1.NodePool) (v *nodeclass.DryRunVerdict, asked bool, err error) {
+// dryRunClass asks whether something could be launched with the class, if all else is right with it and it was not
+// asked a while ago. User data is made each time, which costs no call. asked is true when EC2 was asked.
+func (r *Refresh) dryRunClass(ctx context.Context, c *awsv1.EC2NodeClass, found nodeclass.Resolved,
+	pools []v1.NodePool) (v *nodeclass.DryRunVerdict, asked bool, err error) {
 	draft, now := c.DeepCopy(), r.Now()
 	nodeclass.UpdateStatus(draft, found, now)
 	if !draft.StatusConditions().IsTrue(awsv1.ConditionValidationSucceeded) {
 		return nil, false, nil
 	}
-	in := launch.Input{Claim: nodeclass.RehearsalClaim(draft, pools), Class: draft, Resolved: nodeclass.DescribeClass(draft), Cluster: r.Cluster}
+	in := launch.Input{Claim: nodeclass.RehearsalClaim(draft, pools), Class: draft,
+		Resolved: nodeclass.DescribeClass(draft), Cluster: r.Cluster}
 	in.Resolved.MemoryOverhead, in.Resolved.ReservedENIs = r.Rules.MemoryOverhead, r.Rules.ReservedENIs
 	if in.Resolved.Placement != nil {
 		if in.Resolved.Placement = found.Placement; found.Placement == nil {

@@ -148,7 +148,8 @@ func TestARehearsalWithoutAnAnswerLeavesTheClassAsItIs(t *testing.T) {
 	}
 }
 
-// A new class is not left for the next refresh because EC2 was busy: it is looked at again after a while, alone, and its pool with it.
+// A new class is not left for the next refresh because EC2 was busy: it is looked at again after a while, alone, and
+// its pool with it.
 func TestARehearsalThatWasThrottledIsSoonRepeated(t *testing.T) {
 	th := newTheatre("busy", "good")
 	th.addPool("p", "busy")

@@ -17,7 +17,8 @@ import (
 // launching is a world in which EC2 has started an instance whose claim does not say so yet.
 func launching(t *testing.T) *functions {
 	t.Helper()
-	// The invocation dies when it would write the first instance down. Which call that is depends on the order of launches side by side.
+	// The invocation dies when it would write the first instance down. Which call that is depends on the order of
+	// launches side by side.
 	for call := range 200 {
 		f := podsWaiting(t)
 		_ = f.provision(f.w.Ports(fake.Fault{Call: 1 + call%50, Fatal: true})).Run(context.Background(), f.once())
@@ -31,7 +32,8 @@ func launching(t *testing.T) *functions {
 	return nil
 }
 
-// TestNoticeBeforeItsLaunchIsWrittenDown: a notice about such an instance is not lost. An urgent one is decided again in seconds.
+// TestNoticeBeforeItsLaunchIsWrittenDown: a notice about such an instance is not lost. An urgent one is decided again
+// in seconds.
 func TestNoticeBeforeItsLaunchIsWrittenDown(t *testing.T) {
 	for _, kind := range []interruption.Kind{interruption.Spot, interruption.Rebalance, interruption.Scheduled} {
 		synctest.Test(t, func(t *testing.T) {

@@ -60,7 +60,8 @@ func (p *Provision) recordUnplaced(ctx context.Context, s cluster.Snapshot, unpl
 			p.Log.Warn("unplaced pods without an event", "pods", len(unplaced)-maxEvents)
 			break
 		}
-		e := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true, Reason: "FailedScheduling", Message: u.Message()}
+		e := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
+			Reason: "FailedScheduling", Message: u.Message()}
 		if u.Fault {
 			e.Reason = reasonFailed
 		}
@@ -69,16 +70,18 @@ func (p *Provision) recordUnplaced(ctx context.Context, s cluster.Snapshot, unpl
 	p.recordEvents(ctx, events)
 }
 
-// tellLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim without an instance is
-// told about elsewhere.
-func (p *Provision) tellLaunches(ctx context.Context, s cluster.Snapshot, claims []cluster.Claim, launches []plan.Launch) {
+// tellLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim
+// without an instance is told about elsewhere.
+func (p *Provision) tellLaunches(ctx context.Context, s cluster.Snapshot, claims []cluster.Claim,
+	launches []plan.Launch) {
 	var events []cluster.Event
 	on := map[string]string{}
 	for i, c := range claims {
 		if c.ProviderID == "" {
 			continue
 		}
-		got := instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType], Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]}
+		got := instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType],
+			Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]}
 		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Launched",
 			Message: fmt.Sprintf("launched %s for %s", got, describePods(launches[i]))})
 		for _, pod := range launches[i].Pods {
@@ -87,7 +90,8 @@ func (p *Provision) tellLaunches(ctx context.Context, s cluster.Snapshot, claims
 	}
 	for _, pod := range s.Pods {
 		if message := on[pod.Key()]; message != "" && !pod.Virtual {
-			events = append(events, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Reason: "Nominated", Message: message})
+			events = append(events, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+				Reason: "Nominated", Message: message})
 		}
 	}
 	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
@@ -106,7 +110,8 @@ func (p *Provision) tellPools(ctx context.Context, s cluster.Snapshot, decision 
 	var events []cluster.Event
 	for _, x := range decision.Short[:min(len(decision.Short), maxPoolEvents)] {
 		if pool, ok := s.PoolOf(x.Pool); ok {
-			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: "NotUsed",
+			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
+				Reason:  "NotUsed",
 				Message: "it lacks nodes: " + x.Why, Every: poolEventEvery})
 		}
 	}
@@ -116,15 +121,16 @@ func (p *Provision) tellPools(ctx context.Context, s cluster.Snapshot, decision 
 	})
 	for _, x := range skipped[:min(len(skipped), maxPoolEvents)] {
 		if pool, ok := s.PoolOf(x.Pool); ok && !pool.Deleting {
-			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: "NotUsed",
+			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
+				Reason:  "NotUsed",
 				Message: "nothing is launched from it for pods that wait: " + x.Why, Every: poolEventEvery})
 		}
 	}
 	p.recordEvents(ctx, events)
 }
 
-// recordNotDisrupted says on nodes and their claims what protects them from disruption, where somebody could change that. Of many nodes each pass
-// tells of some, the next ones in the next minute.
+// recordNotDisrupted says on nodes and their claims what protects them from disruption, where somebody could change
+// that. Of many nodes each pass tells of some, the next ones in the next minute.
 func (m *commandApplier) recordNotDisrupted(ctx context.Context, spared []disruption.NotDisrupted) {
 	var held []disruption.NotDisrupted
 	events := reasonEvents()
@@ -136,7 +142,8 @@ func (m *commandApplier) recordNotDisrupted(ctx context.Context, spared []disrup
 	from := m.rotationStart(len(held))
 	for i := range min(len(held), maxSparedTold) {
 		x := held[(from+i)%len(held)]
-		m.recordOnClaimAndNode(ctx, x.Claim, cluster.Event{Reason: events[x.Reason].event, Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
+		m.recordOnClaimAndNode(ctx, x.Claim, cluster.Event{Reason: events[x.Reason].event,
+			Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
 	}
 }
 
@@ -152,9 +159,11 @@ func (m *commandApplier) recordInvalidProtection(ctx context.Context) {
 	from := m.rotationStart(len(wrong))
 	for i := range min(len(wrong), maxSparedTold) {
 		p := wrong[(from+i)%len(wrong)]
-		m.recordEvent(ctx, cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Warning: true, Every: sparedEvery,
-			Reason:  "InvalidDoNotDisruptAnnotation",
-			Message: fmt.Sprintf("%s=%q protects nothing: it is neither true nor a positive duration like 30m", v1.AnnotationDoNotDisrupt, p.DoNotDisrupt)})
+		m.recordEvent(ctx, cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Warning: true,
+			Every:  sparedEvery,
+			Reason: "InvalidDoNotDisruptAnnotation",
+			Message: fmt.Sprintf("%s=%q protects nothing: it is neither true nor a positive duration like 30m",
+				v1.AnnotationDoNotDisrupt, p.DoNotDisrupt)})
 	}
 }
 
@@ -177,7 +186,8 @@ func (m *commandApplier) recordBudgetExhausted(ctx context.Context, closed []dis
 		for _, r := range c.Reasons {
 			reasons = append(reasons, string(r))
 		}
-		m.recordEvent(ctx, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Reason: "DisruptionBlocked", Every: poolEventEvery,
+		m.recordEvent(ctx, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Reason: "DisruptionBlocked",
+			Every:   poolEventEvery,
 			Message: "its budgets let no node go now for " + strings.Join(reasons, ", ")})
 	}
 }

@@ -14,9 +14,10 @@ const (
 	maxRefusals   = 10_000
 )
 
-// EvictionBackoff remembers which pods the eviction API refused and when to ask for them again, each time later. It belongs to a process and
-// outlives its invocations. A new process asks for each pod once, and goes on with the pause that the age of the drain tells: it
-// need not start anew. The zero value is ready; it may be used by several goroutines.
+// EvictionBackoff remembers which pods the eviction API refused and when to ask for them again, each time later. It
+// belongs to a process and outlives its invocations. A new process asks for each pod once, and goes on with the pause
+// that the age of the drain tells: it need not start anew. The zero value is ready; it may be used by several
+// goroutines.
 type EvictionBackoff struct {
 	mu  sync.Mutex
 	pod map[string]refusedEviction // by UID

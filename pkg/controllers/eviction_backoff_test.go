@@ -40,7 +40,8 @@ func TestRefusedEvictionsAreAskedForLessAndLess(t *testing.T) {
 		return asked - before
 	}
 	warm := &controllers.EvictionBackoff{}
-	if n := invoke(warm, 50*time.Second); n < 8 || n > 14 { // 0.1 s doubling to 10 s, in passes of a second: 0 1 2 3 5 8 15 25 35 45
+	// 0.1 s doubling to 10 s, in passes of a second: 0 1 2 3 5 8 15 25 35 45
+	if n := invoke(warm, 50*time.Second); n < 8 || n > 14 {
 		t.Errorf("in the first 50 seconds it was asked %d times", n)
 	}
 	if n := invoke(warm, 50*time.Second); n < 4 || n > 6 {

@@ -9,8 +9,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// Pauses between questions about one pod double from a tenth of a second to ten; a process that is new goes on where the age of the drain
-// says that the one before was, and a pod that was evicted is forgotten.
+// Pauses between questions about one pod double from a tenth of a second to ten; a process that is new goes on where
+// the age of the drain says that the one before was, and a pod that was evicted is forgotten.
 func TestPausesBetweenQuestions(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	pause := func(r *EvictionBackoff, since time.Time) string {

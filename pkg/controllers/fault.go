@@ -45,7 +45,8 @@ func (s shield) do(about string, f func() error) (err error) {
 	return fault
 }
 
-// pass is a pass that ends with an error where it would panic, so that its lease is given back and what was measured is not lost.
+// pass is a pass that ends with an error where it would panic, so that its lease is given back and what was measured is
+// not lost.
 func (s shield) pass(f func(context.Context) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (busy bool, err error) {
 		err = s.do("the pass", func() (err error) { busy, err = f(ctx); return err })
@@ -56,17 +57,20 @@ func (s shield) pass(f func(context.Context) (bool, error)) func(context.Context
 // report logs and counts what failed.
 func (s shield) report(faults ...plan.Fault) {
 	for _, f := range faults {
-		s.log.Error("Joiner itself failed", "kind", string(f.Kind), "about", f.Name, "pods", plan.NamePods(f.Pods), "why", f.Why, "stack", f.Stack)
+		s.log.Error("Joiner itself failed", "kind", string(f.Kind), "about", f.Name, "pods", plan.NamePods(f.Pods),
+			"why", f.Why, "stack", f.Stack)
 	}
 	if len(faults) > 0 && s.metrics != nil {
 		s.metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.Faults, len(faults))}})
 	}
 }
 
-// Aside is what decisions of a process fail about and are taken without. It outlives an invocation; the zero value is ready.
+// Aside is what decisions of a process fail about and are taken without. It outlives an invocation; the zero value is
+// ready.
 type Aside struct{ list []cluster.Aside }
 
-// mishaps are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by several goroutines.
+// mishaps are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by several
+// goroutines.
 type mishaps struct {
 	mu    sync.Mutex
 	rest  stepBackoff  // by UID
@@ -99,14 +103,16 @@ func (m *mishaps) take() []plan.Fault {
 	return out
 }
 
-// launchClaim launches one instance for a stored claim, as launch does. A claim about which that panics says so and rests for a while; its pods wait
-// for it, and all others go on.
-func (l *claimLauncher) launchClaim(ctx context.Context, c cluster.Claim, stored bool) (after cluster.Claim, err error) {
+// launchClaim launches one instance for a stored claim, as launch does. A claim about which that panics says so and
+// rests for a while; its pods wait for it, and all others go on.
+func (l *claimLauncher) launchClaim(ctx context.Context, c cluster.Claim, stored bool) (after cluster.Claim,
+	err error) {
 	return l.guarded(ctx, c, func() (cluster.Claim, error) { return l.launch(ctx, c, stored) })
 }
 
 // guarded does something about a claim for its launch. Where that panics the claim stays as it is.
-func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim, do func() (cluster.Claim, error)) (after cluster.Claim, err error) {
+func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim,
+	do func() (cluster.Claim, error)) (after cluster.Claim, err error) {
 	p := faultisolation.Catch(func() { after, err = do() })
 	if p == nil {
 		return after, err
@@ -125,8 +131,10 @@ func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim, do func() 
 }
 
 // together launches claims that share a request. Where that panics, each is launched by itself.
-func (l *claimLauncher) together(ctx context.Context, batch []cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error)) (after []cluster.Claim, err error) {
-	failed := l.p.shield().do(fmt.Sprintf("a request for %d NodeClaims", len(batch)), func() error { after, err = do(batch); return nil })
+func (l *claimLauncher) together(ctx context.Context, batch []cluster.Claim,
+	do func([]cluster.Claim) ([]cluster.Claim, error)) (after []cluster.Claim, err error) {
+	failed := l.p.shield().do(fmt.Sprintf("a request for %d NodeClaims", len(batch)),
+		func() error { after, err = do(batch); return nil })
 	if failed == nil {
 		return after, err
 	}
@@ -146,13 +154,15 @@ func (p *Provision) eventsOn(s cluster.Snapshot, pods []string, message string) 
 	}
 	for _, pod := range s.Pods {
 		if on[pod.Key()] && !pod.Virtual && len(out) < maxEvents {
-			out = append(out, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true, Reason: reasonFailed, Message: message})
+			out = append(out, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+				Warning: true, Reason: reasonFailed, Message: message})
 		}
 	}
 	return out
 }
 
-// fail logs and counts what a decision failed about, and says so on NodePools and on pods that run. Pods that wait say so with their reason.
+// fail logs and counts what a decision failed about, and says so on NodePools and on pods that run. Pods that wait say
+// so with their reason.
 func (p *Provision) fail(ctx context.Context, s cluster.Snapshot, faults []plan.Fault) {
 	p.shield().report(faults...)
 	var events []cluster.Event
@@ -160,16 +170,21 @@ func (p *Provision) fail(ctx context.Context, s cluster.Snapshot, faults []plan.
 		pool, isPool := s.PoolOf(f.Name)
 		switch {
 		case f.Kind == cluster.PoolPart && isPool && len(f.Pods) == 0:
-			events = append(events, poolEvent(pool, "Joiner itself fails about it, and leaves it out so that others are used: "+f.Why))
+			events = append(events, poolEvent(pool,
+				"Joiner itself fails about it, and leaves it out so that others are used: "+f.Why))
 		case f.Kind == cluster.PoolPart && isPool:
-			events = append(events, poolEvent(pool, fmt.Sprintf("Joiner itself fails about pods on its nodes, and keeps them off: %s: %s", plan.NamePods(f.Pods), f.Why)))
+			events = append(events, poolEvent(pool,
+				fmt.Sprintf("Joiner itself fails about pods on its nodes, and keeps them off: %s: %s",
+					plan.NamePods(f.Pods), f.Why)))
 		case f.Kind == cluster.RunningPods:
-			events = append(events, p.eventsOn(s, f.Pods, "Joiner itself fails about what this pod asks for, and reckons with its room alone: "+f.Why)...)
+			events = append(events, p.eventsOn(s, f.Pods,
+				"Joiner itself fails about what this pod asks for, and reckons with its room alone: "+f.Why)...)
 		}
 	}
 	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
 }
 
 func poolEvent(pool cluster.Pool, message string) cluster.Event {
-	return cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: reasonFailed, Message: message}
+	return cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true, Reason: reasonFailed,
+		Message: message}
 }

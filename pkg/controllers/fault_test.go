@@ -77,7 +77,8 @@ func told(w *fake.World, kind, reason string) (out []string) {
 	return out
 }
 
-// A pod about which packing fails is told so, and counted, and the pass is kept; all others get their nodes. The next passes leave it out.
+// A pod about which packing fails is told so, and counted, and the pass is kept; all others get their nodes. The next
+// passes leave it out.
 func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f := &functions{w: newWorld()}
 	f.w.Run("web", 3, pattern(900, 1000))
@@ -123,8 +124,8 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	}
 }
 
-// A launch of one claim fails, with an error or a panic, alone or in a shared request: the others have their instances, and after it is mended
-// that one does as well, with one instance each.
+// A launch of one claim fails, with an error or a panic, alone or in a shared request: the others have their instances,
+// and after it is mended that one does as well, with one instance each.
 func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 	for _, shared := range []int{0, 2} {
 		for _, panics := range []bool{true, false} {

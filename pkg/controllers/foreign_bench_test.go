@@ -11,8 +11,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// BenchmarkForeignNotice is what an event costs that is dropped without asking anybody: one of another account, and one about an instance
-// that an earlier notice of this process was about. It fails if a port is asked.
+// BenchmarkForeignNotice is what an event costs that is dropped without asking anybody: one of another account, and one
+// about an instance that an earlier notice of this process was about. It fails if a port is asked.
 func BenchmarkForeignNotice(b *testing.B) {
 	sample, err := os.ReadFile("../../events/state-change.sample.json")
 	if err != nil {

@@ -16,15 +16,16 @@ import (
 
 const (
 	parallelNotices = 8
-	noticeTries     = 4               // against others who change the same claim, and as many until a launch is written down
-	launchWrites    = 2 * time.Second // a launch that is under way is written down within that, as a rule
+	// against others who change the same claim, and as many until a launch is written down
+	noticeTries  = 4
+	launchWrites = 2 * time.Second // a launch that is under way is written down within that, as a rule
 )
 
 // ClaimReader finds claims. It may be repeated.
 type ClaimReader interface {
-	// ClaimsOf lists those of our NodeClaims that have one of the instances and, unless all of the instances have one, those that do not
-	// say by a label which they have: those that are being launched, or were made by somebody else. Of these it may leave out others when
-	// one is enough; nil for none.
+	// ClaimsOf lists those of our NodeClaims that have one of the instances and, unless all of the instances have one,
+	// those that do not say by a label which they have: those that are being launched, or were made by somebody else.
+	// Of these it may leave out others when one is enough; nil for none.
 	ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error)
 }
 
@@ -34,8 +35,8 @@ type NodeReader interface {
 	ReadNode(ctx context.Context, name string) (cluster.Node, error)
 }
 
-// Interruption turns notices about instances into what they mean for the cluster. Handling a notice twice, late or out of order is
-// harmless. Ports that the kinds of a function do not need may be nil.
+// Interruption turns notices about instances into what they mean for the cluster. Handling a notice twice, late or out
+// of order is harmless. Ports that the kinds of a function do not need may be nil.
 type Interruption struct {
 	Deps
 
@@ -57,7 +58,8 @@ type Interruption struct {
 	QuarantineFor time.Duration                // an offer that was left on a recommendation
 }
 
-// Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried again.
+// Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried
+// again.
 func (i *Interruption) Handle(ctx context.Context, kind events.Kind, event []byte) error {
 	notices, why, err := i.Place.decodeNotices(kind, event)
 	if err != nil {
@@ -75,7 +77,8 @@ func (i *Interruption) Handle(ctx context.Context, kind events.Kind, event []byt
 	return i.HandleNotices(ctx, known...)
 }
 
-// EarlyError is about a notice whose instance may be one that is just being launched. It is worth handling again, a minute later too.
+// EarlyError is about a notice whose instance may be one that is just being launched. It is worth handling again, a
+// minute later too.
 type EarlyError struct{ Notice interruption.Notice }
 
 // Error names the instance.
@@ -84,12 +87,14 @@ func (e *EarlyError) Error() string {
 		e.Notice.Kind, e.Notice.Instance)
 }
 
-// HandleNotices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is an urgent one whose
-// instance may be one that is being launched; less urgent ones are left to the retries of the invocation.
+// HandleNotices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is
+// an urgent one whose instance may be one that is being launched; less urgent ones are left to the retries of the
+// invocation.
 func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
 	ctx = beginPass(ctx, i.Permission)
 	if i.alreadyWatched(ctx, notices) {
-		i.Log.Info("skipped: a running invocation will handle it", "kind", string(interruption.Running), "instance", notices[0].Instance)
+		i.Log.Info("skipped: a running invocation will handle it", "kind", string(interruption.Running), "instance",
+			notices[0].Instance)
 		return nil
 	}
 	var done error
@@ -103,7 +108,8 @@ func (i *Interruption) HandleNotices(ctx context.Context, notices ...interruptio
 		g.SetLimit(parallelNotices)
 		for k, n := range notices {
 			g.Go(func() error {
-				errs[k] = i.shield().do("the notice about instance "+n.Instance, func() error { return i.handleOne(ctx, n, claims) })
+				errs[k] = i.shield().do("the notice about instance "+n.Instance,
+					func() error { return i.handleOne(ctx, n, claims) })
 				return nil
 			})
 		}
@@ -138,8 +144,9 @@ type WatchAwareWaker interface {
 	IsWatched(ctx context.Context) bool
 }
 
-// alreadyWatched reports whether nothing can come of the notices, whosever their instances are: all that comes of an instance that runs is a
-// wake-up of lifecycle or provision, and both watch. Where hundreds of instances start at once nobody need look for their claims.
+// alreadyWatched reports whether nothing can come of the notices, whosever their instances are: all that comes of an
+// instance that runs is a wake-up of lifecycle or provision, and both watch. Where hundreds of instances start at once
+// nobody need look for their claims.
 func (i *Interruption) alreadyWatched(ctx context.Context, notices []interruption.Notice) bool {
 	if len(notices) != 1 || notices[0].Kind != interruption.Running {
 		return false
@@ -204,7 +211,8 @@ func (i *Interruption) handleOne(ctx context.Context, n interruption.Notice, cla
 	return nil
 }
 
-func (i *Interruption) decideOn(ctx context.Context, n interruption.Notice, claims []cluster.Claim) (interruption.Outcome, error) {
+func (i *Interruption) decideOn(ctx context.Context, n interruption.Notice,
+	claims []cluster.Claim) (interruption.Outcome, error) {
 	switch n.Kind {
 	case interruption.Spot, interruption.Reservation:
 		return interruption.Interrupted(n, claims, i.Now()), nil
@@ -219,18 +227,20 @@ func (i *Interruption) decideOn(ctx context.Context, n interruption.Notice, clai
 // logNotice logs the notice. It is the one place that every notice of ours and of others passes once it was decided.
 func (i *Interruption) logNotice(n interruption.Notice, o interruption.Outcome) {
 	if !o.Found {
-		i.Log.Info("notice about an instance that is not ours", "kind", string(n.Kind), "instance", n.Instance, "outcome", o.Why)
+		i.Log.Info("notice about an instance that is not ours", "kind", string(n.Kind), "instance", n.Instance,
+			"outcome", o.Why)
 		return
 	}
 	i.Log.Info("notice", "kind", string(n.Kind), "instance", n.Instance, "claim", o.Claim.Name, "condemn", o.Condemn,
 		"outcome", o.Why, "age", i.Now().Sub(n.Time).Round(time.Millisecond).String())
 }
 
-// applyDecision has an outcome done. What later steps and other functions rely on comes first: the mark, so that whoever replaces the
-// node does not buy the same offer again; what is written onto the claim, for it must be there when the claim is condemned; the
-// condemnation, which makes provision look for room. Provision is woken before anybody is asked to drain, and a drain begins when
-// provision has had the replacement launched. Where EC2 takes the instance back within minutes all of it comes after the taint: whoever
-// else is slow, no pod is to come to a node that ends in any case. Without permission to write it only logs all that.
+// applyDecision has an outcome done. What later steps and other functions rely on comes first: the mark, so that
+// whoever replaces the node does not buy the same offer again; what is written onto the claim, for it must be there
+// when the claim is condemned; the condemnation, which makes provision look for room. Provision is woken before anybody
+// is asked to drain, and a drain begins when provision has had the replacement launched. Where EC2 takes the instance
+// back within minutes all of it comes after the taint: whoever else is slow, no pod is to come to a node that ends in
+// any case. Without permission to write it only logs all that.
 func (i *Interruption) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
 	if may, err := mayWrite(ctx); err != nil || !may {
 		logDryRun(i.Log, outcomeActions(o)...)
@@ -240,7 +250,8 @@ func (i *Interruption) applyDecision(ctx context.Context, n interruption.Notice,
 	var errs []error
 	leave := func() {
 		var err error
-		if node, err = i.readNode(ctx, o); err == nil && n.Kind != interruption.Rebalance { // a recommendation condemns nothing
+		// a recommendation condemns nothing
+		if node, err = i.readNode(ctx, o); err == nil && n.Kind != interruption.Rebalance {
 			err = i.clearNode(ctx, o, node)
 		}
 		errs = append(errs, err)
@@ -262,7 +273,8 @@ func (i *Interruption) applyDecision(ctx context.Context, n interruption.Notice,
 		errs = append(errs, sure.wakeFunctions(ctx, i.Lifecycle, n))
 	}
 	var settled errgroup.Group
-	settled.Go(func() error { return sure.awaitConfirmations(ctx) }) // which waits, as a rule for longer than telling takes
+	// which waits, as a rule for longer than telling takes
+	settled.Go(func() error { return sure.awaitConfirmations(ctx) })
 	i.recordNotice(ctx, o, node)
 	return errors.Join(append(errs, settled.Wait())...)
 }
@@ -290,7 +302,8 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 }
 
 // deleteInterruptedClaim marks the offer, writes onto the claim what is to be known when it goes, and condemns it.
-func (i *Interruption) deleteInterruptedClaim(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+func (i *Interruption) deleteInterruptedClaim(ctx context.Context, n interruption.Notice,
+	o interruption.Outcome) error {
 	if err := i.markUnavailable(ctx, n, o); err != nil {
 		return err
 	}
@@ -308,7 +321,8 @@ func (i *Interruption) deleteInterruptedClaim(ctx context.Context, n interruptio
 // ConfirmingWaker is a Waker that can make sure, as Considerate is.
 type ConfirmingWaker interface {
 	Waker
-	// WakeAndConfirm is Wake. What it returns, if anything, makes sure that somebody acts, which may take seconds. May be repeated.
+	// WakeAndConfirm is Wake. What it returns, if anything, makes sure that somebody acts, which may take seconds. May
+	// be repeated.
 	WakeAndConfirm(ctx context.Context) (confirm func(context.Context) error, err error)
 }
 
@@ -360,35 +374,6 @@ func noticeAnnotations(o interruption.Outcome) map[string]string {
 		set[v1.AnnotationReplaceRequested] = o.Leave.String()
 	}
 	return set
-}
-
-// readNode reads the claim's node; it has no name if there is none. A node of that name may be another instance's by now: names are made
-// of addresses, and those are used again.
-func (i *Interruption) readNode(ctx context.Context, o interruption.Outcome) (cluster.Node, error) {
-	if o.Claim.NodeName == "" || !o.Condemn && len(o.Tell) == 0 && o.Pods == interruption.LeaveToDrain && !o.Drain {
-		return cluster.Node{}, nil
-	}
-	n, err := i.Node.ReadNode(ctx, o.Claim.NodeName)
-	if isNotFound(err) || err == nil && n.ProviderID != o.Claim.ProviderID {
-		return cluster.Node{}, nil
-	}
-	return n, err
-}
-
-// recordNotice writes the events on the claim and its node.
-func (i *Interruption) recordNotice(ctx context.Context, o interruption.Outcome, node cluster.Node) {
-	about := []cluster.Event{{Kind: "NodeClaim", Name: o.Claim.Name, UID: o.Claim.UID}}
-	if node.Name != "" {
-		about = append(about, cluster.Event{Kind: "Node", Name: node.Name, UID: node.UID})
-	}
-	for _, e := range about {
-		for _, t := range o.Tell {
-			e.Warning, e.Reason, e.Message = t.Warning, t.Reason, t.Message
-			if err := i.Record.RecordEvent(ctx, e); err != nil {
-				i.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-			}
-		}
-	}
 }
 
 func isNotFound(err error) bool {

@@ -170,7 +170,8 @@ func TestReservationInterruptionSurvivesEveryFault(t *testing.T) {
 	})
 }
 
-// survivesLeaving has the notice handled with every fault, then once more, and expects another node in the instance's place.
+// survivesLeaving has the notice handled with every fault, then once more, and expects another node in the instance's
+// place.
 func survivesLeaving(t *testing.T, about func(f *functions) interruption.Notice) {
 	t.Helper()
 	var n interruption.Notice
@@ -193,7 +194,8 @@ func survivesLeaving(t *testing.T, about func(f *functions) interruption.Notice)
 		})
 }
 
-// TestLeavingSurvivesEveryFaultOfProvision lets the invocation fail that condemns the node once its replacement is ready.
+// TestLeavingSurvivesEveryFaultOfProvision lets the invocation fail that condemns the node once its replacement is
+// ready.
 func TestLeavingSurvivesEveryFaultOfProvision(t *testing.T) {
 	var n interruption.Notice
 	eachFault(t,

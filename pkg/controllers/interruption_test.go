@@ -18,8 +18,8 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// TestEveryEventToEveryHandler feeds each sample of ours and of others to each handler, in a cluster that has none of the instances,
-// and prints what is said of it and which calls that took.
+// TestEveryEventToEveryHandler feeds each sample of ours and of others to each handler, in a cluster that has none of
+// the instances, and prints what is said of it and which calls that took.
 func TestEveryEventToEveryHandler(t *testing.T) {
 	all, err := events.Foreign()
 	if err != nil {

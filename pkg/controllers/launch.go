@@ -22,7 +22,8 @@ import (
 // maxAttempts bounds the requests for one claim in one pass; each one marks what was refused as sold out.
 const maxAttempts = 8
 
-// claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be sold out, all know.
+// claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be sold out, all
+// know.
 type claimLauncher struct {
 	p *Provision
 	s cluster.Snapshot // read only
@@ -37,12 +38,13 @@ type claimLauncher struct {
 
 	ordering sync.Mutex // held while an order is chosen
 
-	accepted func(context.Context, []cluster.Claim) // is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
+	// is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
+	accepted func(context.Context, []cluster.Claim)
 }
 
 // launch launches one instance for a stored claim and writes the result into it. When EC2 sells nothing that the claim
-// allows, the claim is deleted and comes back with an empty name: its pods are packed anew. A claim that was stored by an earlier
-// pass may have been launched already.
+// allows, the claim is deleted and comes back with an empty name: its pods are packed anew. A claim that was stored by
+// an earlier pass may have been launched already.
 func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool) (cluster.Claim, error) {
 	class, err := l.readClass(ctx, c.Class)
 	if err != nil && !isNotFound(err) { // without a class the launch is hopeless, which choosing finds
@@ -100,14 +102,15 @@ type launchTarget struct {
 	mayRun bool // it may have been launched already
 }
 
-// chooseOrder chooses what to ask for, and counts the addresses that it may take until back is called. It does so for one after the other:
-// each must know what the one before takes.
+// chooseOrder chooses what to ask for, and counts the addresses that it may take until back is called. It does so for
+// one after the other: each must know what the one before takes.
 func (l *claimLauncher) chooseOrder(w launchTarget) (o launch.Order, back func([]cluster.Instance), err error) {
 	l.ordering.Lock()
 	defer l.ordering.Unlock()
 	o, err = l.chooseTypes(w, l.typesFor(w.claim))
 	if w.mayRun && cannotLaunch(err) {
-		// Its instance may run already, without its knowing. The request with its token brings it back, whatever is sold out by now.
+		// Its instance may run already, without its knowing. The request with its token brings it back, whatever is
+		// sold out by now.
 		o, err = l.chooseTypes(w, l.withoutMarked(nil)(l.poolOf(w.claim)))
 	}
 	if err != nil {
@@ -124,7 +127,8 @@ func isStarted(i cluster.Instance) []cluster.Instance {
 }
 
 // recordLaunched writes the instance into the claim: labels first, because the status ends the launch.
-func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o launch.Order, i cluster.Instance) (cluster.Claim, error) {
+func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o launch.Order,
+	i cluster.Instance) (cluster.Claim, error) {
 	t, ok := l.typeOf(c, i.Type)
 	if !ok {
 		return c, fmt.Errorf("launch for claim %s: EC2 started a %s, which the catalog does not know", c.Name, i.Type)
@@ -135,7 +139,8 @@ func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o l
 		return c, err
 	}
 	c.ProviderID, c.ImageID, c.Capacity, c.Allocatable = done.ProviderID, done.ImageID, done.Capacity, done.Allocatable
-	c.Conditions = withCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "True", Since: l.p.Now()})
+	c.Conditions = withCondition(c.Conditions, cluster.Condition{Type: v1.ConditionLaunched, Status: "True",
+		Since: l.p.Now()})
 	if absent := lifecycle.NotJoined(); !c.Is(absent.Type) { // what lifecycle would write next
 		absent.Since = l.p.Now()
 		c.Conditions = withCondition(c.Conditions, absent)
@@ -143,7 +148,8 @@ func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o l
 	if c, err = l.p.Claims.WriteClaimStatus(ctx, c); err != nil {
 		return c, err
 	}
-	l.p.Log.Info("launched", "claim", c.Name, "instance", i.ID, "type", i.Type, "zone", i.Zone, "capacityType", i.CapacityType)
+	l.p.Log.Info("launched", "claim", c.Name, "instance", i.ID, "type", i.Type, "zone", i.Zone, "capacityType",
+		i.CapacityType)
 	return c, nil
 }
 
@@ -154,7 +160,8 @@ func (l *claimLauncher) giveUp(ctx context.Context, c cluster.Claim, why error) 
 	if isNotReady(why) {
 		reason, counted = "NodeClassNotReady", "nodeclass_not_ready"
 	}
-	err := l.p.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason, Message: why.Error()})
+	err := l.p.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
+		Reason: reason, Message: why.Error()})
 	if err != nil {
 		l.p.Log.Warn("event on claim "+c.Name, "error", err)
 	}
@@ -165,10 +172,11 @@ func (l *claimLauncher) giveUp(ctx context.Context, c cluster.Claim, why error) 
 	return nil
 }
 
-// nextAttempt gives the claim another token: the next request differs from the last one, or EC2 would only repeat its answer.
-// The token must be known before the request is sent.
+// nextAttempt gives the claim another token: the next request differs from the last one, or EC2 would only repeat its
+// answer. The token must be known before the request is sent.
 func (l *claimLauncher) nextAttempt(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{v1.AnnotationLaunchAttempt: strconv.Itoa(attemptOf(c) + 1)})
+	return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{v1.AnnotationLaunchAttempt: strconv.Itoa(attemptOf(c) +
+		1)})
 }
 
 // recordFailed says on the claim why it is not launched yet, and returns that as an error.
@@ -188,7 +196,8 @@ func (l *claimLauncher) recordFailed(ctx context.Context, c cluster.Claim, why e
 }
 
 // recordUnlaunched says on the claim why it is not launched yet. Its launch is tried again until the time-out.
-func (l *claimLauncher) recordUnlaunched(ctx context.Context, c cluster.Claim, reason, message string) (cluster.Claim, error) {
+func (l *claimLauncher) recordUnlaunched(ctx context.Context, c cluster.Claim, reason, message string) (cluster.Claim,
+	error) {
 	have := c.Condition(v1.ConditionLaunched)
 	if have.Status == "Unknown" && have.Reason == reason && have.Message == message {
 		return c, nil
@@ -209,7 +218,8 @@ func (l *claimLauncher) tellOfSpotRole(ctx context.Context, c cluster.Claim, no 
 			continue
 		}
 		reason, message := awserrors.LaunchFailureReason(errors.New(m.Why))
-		err := l.p.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason, Message: message})
+		err := l.p.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
+			Reason: reason, Message: message})
 		if err != nil {
 			l.p.Log.Warn("event on claim "+c.Name, "error", err)
 		}
@@ -222,7 +232,8 @@ func (l *claimLauncher) chooseTypes(w launchTarget, types []instancetypes.Type) 
 	if !ok {
 		return launch.Order{}, &launch.NotReadyError{Class: w.claim.Class, Why: "it does not exist"}
 	}
-	return launch.ChooseOrder(launch.Input{Claim: w.claim, Batch: w.batch, Class: w.class, Resolved: resolved, Cluster: l.p.Cluster, Types: types,
+	return launch.ChooseOrder(launch.Input{Claim: w.claim, Batch: w.batch, Class: w.class, Resolved: resolved,
+		Cluster: l.p.Cluster, Types: types,
 		Addresses: l.freeAddresses(resolved), RelaxMinValues: l.p.Rules.RelaxMinValues})
 }
 
@@ -246,7 +257,8 @@ func (l *claimLauncher) typesFor(c cluster.Claim) []instancetypes.Type {
 }
 
 // withoutMarked is what pools can buy but for what is marked.
-func (l *claimLauncher) withoutMarked(soldOut []instancetypes.UnavailableOffering) func(cluster.Pool) []instancetypes.Type {
+func (l *claimLauncher) withoutMarked(soldOut []instancetypes.UnavailableOffering) func(
+	cluster.Pool) []instancetypes.Type {
 	return overlays.ByPool(l.s, func(name string) []instancetypes.Type {
 		class, found := l.s.ClassOf(name)
 		if !found {

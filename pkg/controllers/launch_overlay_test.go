@@ -23,8 +23,8 @@ func (o overlaid) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return s, err
 }
 
-// What an overlay of the claim's pool gives its nodes is in the claim's status: pods that need it are not packed again while the
-// node starts.
+// What an overlay of the claim's pool gives its nodes is in the claim's status: pods that need it are not packed again
+// while the node starts.
 func TestLaunchedAsOverlaid(t *testing.T) {
 	w := newWorld()
 	w.Run("web", 1, pattern(900, 1000))

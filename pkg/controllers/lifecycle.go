@@ -21,14 +21,14 @@ const (
 	parallelSteps  = 10
 	templateMaxAge = time.Hour
 
-	// Evictions have a lane of their own, in which few at a time are under one budget: one that meets another write to the status of its budget
-	// waits inside the API server for half a second, and would keep everything else waiting with it. Two use the time better than one, because
-	// the controller of the budget writes too.
+	// Evictions have a lane of their own, in which few at a time are under one budget: one that meets another write to
+	// the status of its budget waits inside the API server for half a second, and would keep everything else waiting
+	// with it. Two use the time better than one, because the controller of the budget writes too.
 	parallelEvictions = 32
 	turnsOfBudget     = 2
 
-	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is old, and what has
-	// become urgent meanwhile goes first.
+	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is
+	// old, and what has become urgent meanwhile goes first.
 	stepsTake = 3 * time.Second
 
 	// impairedTrusted is how long it is taken for true that an instance is impaired.
@@ -66,8 +66,8 @@ type Lifecycle struct {
 	took     time.Duration // the last pass
 }
 
-// Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the others go on;
-// what did not succeed in the end is the error.
+// Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the
+// others go on; what did not succeed in the end is the error.
 func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.putMetrics(l.Metrics)
 	swept := l.sweepTemplates(ctx) // that this fails must not keep a drain waiting
@@ -90,7 +90,8 @@ func (l *Lifecycle) Run(ctx context.Context, until time.Time) error {
 		if !v.continueWatch(ctx, busy || l.Hints.expectsHint(now), timeToWatch(until.Sub(now), l.took)) {
 			return errors.Join(l.failed.joinErrors(), swept, l.blind)
 		}
-		if err := waitForChange(ctx, l.Read, until.Sub(now), time.Second); err != nil { // the watches do not tell when a pod has gone
+		// the watches do not tell when a pod has gone
+		if err := waitForChange(ctx, l.Read, until.Sub(now), time.Second); err != nil {
 			return errors.Join(err, l.failed.joinErrors(), swept, l.blind)
 		}
 	}
@@ -107,7 +108,8 @@ func (l *Lifecycle) failing(faults []plan.Fault) {
 }
 
 func (l *Lifecycle) sweepTemplates(ctx context.Context) error {
-	may, err := mayBegin(beginPass(ctx, l.Permission), l.Log, "delete launch templates older than "+templateMaxAge.String())
+	may, err := mayBegin(beginPass(ctx, l.Permission), l.Log,
+		"delete launch templates older than "+templateMaxAge.String())
 	if err != nil || !may {
 		return err
 	}
@@ -121,12 +123,13 @@ func (l *Lifecycle) sweepTemplates(ctx context.Context) error {
 	return nil
 }
 
-// readInstanceStatus asks how EC2 says that the instances are, once in an invocation: it says so a minute late anyway. While one is impaired it asks
-// again and again, because that an instance has failed for long enough must not be concluded from an old answer. That EC2 cannot be asked
-// must not keep a drain waiting.
+// readInstanceStatus asks how EC2 says that the instances are, once in an invocation: it says so a minute late anyway.
+// While one is impaired it asks again and again, because that an instance has failed for long enough must not be
+// concluded from an old answer. That EC2 cannot be asked must not keep a drain waiting.
 func (l *Lifecycle) readInstanceStatus(ctx context.Context, instances []cluster.Instance) {
 	now := l.Now()
-	if l.Health == nil || !l.examined.IsZero() && (len(l.impaired) == 0 || now.Before(l.examined.Add(impairedTrusted))) {
+	if l.Health == nil || !l.examined.IsZero() && (len(l.impaired) == 0 ||
+		now.Before(l.examined.Add(impairedTrusted))) {
 		return
 	}
 	var running []string
@@ -139,8 +142,8 @@ func (l *Lifecycle) readInstanceStatus(ctx context.Context, instances []cluster.
 	l.impaired, l.changes, l.blind = l.Health.ListStatuses(ctx, running)
 }
 
-// runPass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked. It says when it has
-// something to do.
+// runPass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.
+// It says when it has something to do.
 func (l *Lifecycle) runPass(ctx context.Context, begin func()) (busy bool, err error) {
 	instances, err := l.Instances.ListInstances(ctx)
 	if err != nil {
@@ -151,7 +154,8 @@ func (l *Lifecycle) runPass(ctx context.Context, begin func()) (busy bool, err e
 	if err != nil {
 		return false, err
 	}
-	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules, l.took
+	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
+		l.took
 	if _, err := l.seen.wakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
 		return false, err
 	}
@@ -208,10 +212,11 @@ func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
 	return deleted
 }
 
-// applyActions does the actions: those on one object in their order, those on different objects side by side. An object that
-// changed meanwhile is left to the next pass, one whose step failed is left alone for a while. It reports whether anything but
-// telling was tried, so that it is worth looking again.
-func (l *Lifecycle) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool, err error) {
+// applyActions does the actions: those on one object in their order, those on different objects side by side. An object
+// that changed meanwhile is left to the next pass, one whose step failed is left alone for a while. It reports whether
+// anything but telling was tried, so that it is worth looking again.
+func (l *Lifecycle) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool,
+	err error) {
 	groups, keys := map[string][]plan.Action{}, []string{}
 	condemned := false
 	for _, a := range actions {
@@ -242,7 +247,8 @@ func (l *Lifecycle) applyActions(ctx context.Context, s cluster.Snapshot, action
 }
 
 // sideBySide does the actions on each of the objects, lane beside lane.
-func (l *Lifecycle) sideBySide(ctx context.Context, objects *objectIndex, groups map[string][]plan.Action, lanes ...workLane) {
+func (l *Lifecycle) sideBySide(ctx context.Context, objects *objectIndex, groups map[string][]plan.Action,
+	lanes ...workLane) {
 	began := l.Now()
 	type outcome struct {
 		begun bool
@@ -261,10 +267,14 @@ func (l *Lifecycle) sideBySide(ctx context.Context, objects *objectIndex, groups
 			for _, row := range one.rows {
 				g.Go(func() error {
 					for _, k := range row {
-						if tooLateToBegin(ctx) || !one.all && l.Now().Sub(began) >= stepsTake { // the next pass or invocation goes on
+						// the next pass or invocation goes on
+						if tooLateToBegin(ctx) || !one.all && l.Now().Sub(began) >= stepsTake {
 							return nil
 						}
-						err := l.shield().do(k, func() error { return l.inTurn(ctx, &actionWorker{l: l, told: &told, objectIndex: objects}, groups[k]) })
+						err := l.shield().do(k, func() error {
+							return l.inTurn(ctx,
+								&actionWorker{l: l, told: &told, objectIndex: objects}, groups[k])
+						})
 						*outcomes[k] = outcome{true, err}
 					}
 					return nil

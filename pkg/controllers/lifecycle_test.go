@@ -175,7 +175,8 @@ func TestOneFailedStepStopsNoOther(t *testing.T) {
 	}
 }
 
-// TestLeaseIsReleased shows that the next invocation need not wait for the lease of one that ended well or with an error.
+// TestLeaseIsReleased shows that the next invocation need not wait for the lease of one that ended well or with an
+// error.
 func TestLeaseIsReleased(t *testing.T) {
 	for _, call := range []int{0, 5, 6, 7} {
 		f := podsWaiting(t)

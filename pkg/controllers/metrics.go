@@ -12,7 +12,8 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// Metrics takes what was measured. Repeating a call counts things twice, so it is called once, at the end of an invocation.
+// Metrics takes what was measured. Repeating a call counts things twice, so it is called once, at the end of an
+// invocation.
 type Metrics interface {
 	Put(records ...metrics.Record)
 }
@@ -32,8 +33,8 @@ type measurements struct {
 	missed        int            // by push
 }
 
-// noteUnplaced notes how the pods without a home stand after a pass. Those that only wait until a NodePool wakes are counted apart: nobody
-// is to be called for them.
+// noteUnplaced notes how the pods without a home stand after a pass. Those that only wait until a NodePool wakes are
+// counted apart: nobody is to be called for them.
 func (t *measurements) noteUnplaced(s cluster.Snapshot, u []plan.Unplaced, asleep map[string]bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,14 +116,16 @@ func (t *measurements) putMetrics(to Metrics) {
 	defer t.mu.Unlock()
 	r := metrics.Record{}
 	if t.looked {
-		r.Values = append(r.Values, metrics.Gauge(metrics.Unschedulable, float64(t.unschedulable)), metrics.Durations(metrics.Unbound, t.unbound))
+		r.Values = append(r.Values, metrics.Gauge(metrics.Unschedulable, float64(t.unschedulable)),
+			metrics.Durations(metrics.Unbound, t.unbound))
 	}
 	if t.asleep > 0 { // a metric costs where it is written, and few pools sleep
 		r.Values = append(r.Values, metrics.Gauge(metrics.Asleep, float64(t.asleep)))
 	}
 	if t.created > 0 {
 		slices.Sort(t.decisions)
-		r.Values = append(r.Values, metrics.Total(metrics.ClaimsCreated, t.created), metrics.Durations(metrics.DecisionTime, t.decisions...))
+		r.Values = append(r.Values, metrics.Total(metrics.ClaimsCreated, t.created),
+			metrics.Durations(metrics.DecisionTime, t.decisions...))
 	}
 	if t.ended > 0 {
 		r.Values = append(r.Values, metrics.Total(metrics.ClaimsEnded, t.ended))
@@ -165,8 +168,8 @@ func (r *Refresh) measureFleet(ctx context.Context) error {
 	return nil
 }
 
-// measureNotice counts a notice that was handled, and the claim that it condemned. What EC2 takes back soon is measured by how
-// long that took since EC2 said so. A state is no notice: there is one for every instance that comes or goes.
+// measureNotice counts a notice that was handled, and the claim that it condemned. What EC2 takes back soon is measured
+// by how long that took since EC2 said so. A state is no notice: there is one for every instance that comes or goes.
 func (i *Interruption) measureNotice(n interruption.Notice, o interruption.Outcome) {
 	if i.Metrics == nil {
 		return
@@ -188,6 +191,7 @@ func (i *Interruption) measureNotice(n interruption.Notice, o interruption.Outco
 	r.By = []metrics.Tag{{Key: "reason", Value: reason}}
 	i.Metrics.Put(r)
 	if n.Urgent() {
-		i.Metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Durations(metrics.NoticeHandled, max(0, i.Now().Sub(n.Time)))}})
+		i.Metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Durations(metrics.NoticeHandled,
+			max(0, i.Now().Sub(n.Time)))}})
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"joiner/pkg/scheduling/binpack"
 )
 
-// writeNominations notes on claims on their way which pods the plan has on their nodes beside those they were made for, so that the next
-// pass has them there too. It comes before launches: whoever dies in between has forgotten nothing that others' nodes relied on.
+// writeNominations notes on claims on their way which pods the plan has on their nodes beside those they were made for,
+// so that the next pass has them there too. It comes before launches: whoever dies in between has forgotten nothing
+// that others' nodes relied on.
 func (p *Provision) writeNominations(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) error {
 	list := binpack.ListNominations(*s, decision)
 	if len(list) == 0 {

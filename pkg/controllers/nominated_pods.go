@@ -14,8 +14,9 @@ import (
 // parallelTolerations is how many pods are let onto held nodes at once.
 const parallelTolerations = 16
 
-// tolerateNominations lets pods onto the held nodes that are on their way for them. The pods of a new claim follow in the next pass, which
-// sees the claim as stored. A pod that cannot be changed waits until its node is open to all: that is logged, and no error.
+// tolerateNominations lets pods onto the held nodes that are on their way for them. The pods of a new claim follow in
+// the next pass, which sees the claim as stored. A pod that cannot be changed waits until its node is open to all: that
+// is logged, and no error.
 func (p *Provision) tolerateNominations(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	wishes := nomination.TolerationsNeeded(s, decision)
 	if len(wishes) == 0 {
@@ -46,6 +47,7 @@ func (p *Provision) tolerateNominations(ctx context.Context, s cluster.Snapshot,
 	_ = g.Wait() // every error was counted
 	p.Log.Info("added tolerations to nominated pods", "pods", len(wishes)-failed)
 	if failed > 0 {
-		p.Log.Warn("cannot add tolerations to nominated pods, which wait until their nodes are open to all", "pods", failed, "because", first)
+		p.Log.Warn("cannot add tolerations to nominated pods, which wait until their nodes are open to all", "pods",
+			failed, "because", first)
 	}
 }

@@ -22,8 +22,8 @@ func (stubborn) TolerateNomination(context.Context, cluster.Pod, cluster.Taint) 
 	return errors.New("refused by a policy")
 }
 
-// holdingNodes brings pods up that like the same nodes: those of "any" come first by name, as the scheduler goes, and would take the
-// room of those that must be in one zone.
+// holdingNodes brings pods up that like the same nodes: those of "any" come first by name, as the scheduler goes, and
+// would take the room of those that must be in one zone.
 func holdingNodes(t *testing.T, change func(*controllers.Provision)) *functions {
 	t.Helper()
 	f := &functions{w: newWorld()}

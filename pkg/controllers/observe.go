@@ -11,7 +11,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// observer reads what a decision about capacity may see: the cluster, what EC2 sells, what it refused to sell, and what is left.
+// observer reads what a decision about capacity may see: the cluster, what EC2 sells, what it refused to sell, and what
+// is left.
 type observer struct {
 	read    Reader
 	prices  CatalogReader
@@ -22,8 +23,10 @@ type observer struct {
 	log     *slog.Logger
 }
 
-// withVolumes is the snapshot with what volumes allow, where that matters to a decision that may empty these nodes, named.
-func withVolumes(ctx context.Context, read Reader, s cluster.Snapshot, emptied map[string]bool) (cluster.Snapshot, error) {
+// withVolumes is the snapshot with what volumes allow, where that matters to a decision that may empty these nodes,
+// named.
+func withVolumes(ctx context.Context, read Reader, s cluster.Snapshot, emptied map[string]bool) (cluster.Snapshot,
+	error) {
 	if !s.VolumesMatter(emptied) {
 		return s, nil
 	}
@@ -55,8 +58,9 @@ func (m observer) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return s, nil
 }
 
-// readClassLevels are the classes with what is left of their capacity reservations and subnets. Reservations that cannot be read count as used
-// up, and subnets as having room: the pods find something else, EC2 says what is not so, and the next pass asks again.
+// readClassLevels are the classes with what is left of their capacity reservations and subnets. Reservations that
+// cannot be read count as used up, and subnets as having room: the pods find something else, EC2 says what is not so,
+// and the next pass asks again.
 func (m observer) readClassLevels(ctx context.Context, classes []instancetypes.Class) []instancetypes.Class {
 	reservations, subnets := map[string]bool{}, map[string]bool{}
 	for _, c := range classes {
@@ -67,8 +71,10 @@ func (m observer) readClassLevels(ctx context.Context, classes []instancetypes.C
 			subnets[s.ID] = true
 		}
 	}
-	room := m.readLevel(ctx, "no capacity reservation is used in this pass", m.levels.RemainingReservations, reservations)
-	free := m.readLevel(ctx, "the addresses of subnets are not counted in this pass", m.levels.RemainingAddresses, subnets)
+	room := m.readLevel(ctx, "no capacity reservation is used in this pass", m.levels.RemainingReservations,
+		reservations)
+	free := m.readLevel(ctx, "the addresses of subnets are not counted in this pass", m.levels.RemainingAddresses,
+		subnets)
 	out := slices.Clone(classes)
 	for i := range out {
 		m.fillPlacementGroup(ctx, &out[i])
@@ -85,7 +91,8 @@ func (m observer) readClassLevels(ctx context.Context, classes []instancetypes.C
 	return out
 }
 
-func (m observer) readLevel(ctx context.Context, without string, read func(context.Context, []string) (map[string]int64, error), ids map[string]bool) map[string]int64 {
+func (m observer) readLevel(ctx context.Context, without string,
+	read func(context.Context, []string) (map[string]int64, error), ids map[string]bool) map[string]int64 {
 	if len(ids) == 0 {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Permission reports whether this process may write to the cluster and EC2 now. It may be asked often and by several goroutines. A nil one always
-// permits.
+// Permission reports whether this process may write to the cluster and EC2 now. It may be asked often and by several
+// goroutines. A nil one always permits.
 type Permission func(ctx context.Context) (bool, error)
 
 // passPermission is the permission of one pass.
@@ -32,9 +32,9 @@ func beginPass(ctx context.Context, ask Permission) context.Context {
 	return context.WithValue(ctx, passKey{}, &passPermission{ask: ask})
 }
 
-// mayWrite reports whether the pass of ctx may write to the cluster and EC2 now; outside of a pass nothing may. It asks each time, so that a long pass
-// stops when the permission ends. What was refused once stays refused until the pass ends: a pass that only observed part of what it
-// decided must not act on the rest.
+// mayWrite reports whether the pass of ctx may write to the cluster and EC2 now; outside of a pass nothing may. It asks
+// each time, so that a long pass stops when the permission ends. What was refused once stays refused until the pass
+// ends: a pass that only observed part of what it decided must not act on the rest.
 func mayWrite(ctx context.Context) (bool, error) {
 	p, begun := ctx.Value(passKey{}).(*passPermission)
 	if !begun || wasRefused(ctx) {

@@ -22,7 +22,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// readingMethods are the methods of ports that change nothing. A new method counts as one that writes until it is named here.
+// readingMethods are the methods of ports that change nothing. A new method counts as one that writes until it is named
+// here.
 func readingMethods() []string {
 	return []string{"PendingPods", "StaticPools", "ListClaims", "ReadSnapshot", "WithVolumes", "ReadClass", "Wait", "ListAttachments", "ListInstances",
 		"ListStatuses", "RemainingReservations", "RemainingAddresses", "FindGroup", "ListUnavailable", "ReadCatalog", "LeaseSign", "ListBuffers",
@@ -116,8 +117,8 @@ func permissionCases(t *testing.T) []permissionCase {
 	}
 }
 
-// TestAFunctionThatMayNotWriteWritesNothing lets each function run without permission, and without an answer, in a world that has much to do. With
-// permission it writes.
+// TestAFunctionThatMayNotWriteWritesNothing lets each function run without permission, and without an answer, in a
+// world that has much to do. With permission it writes.
 func TestAFunctionThatMayNotWriteWritesNothing(t *testing.T) {
 	for _, c := range permissionCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,7 +143,8 @@ func TestAFunctionThatMayNotWriteWritesNothing(t *testing.T) {
 	}
 }
 
-// TestAPassThatWasRefusedStaysRefused lets the permission come back in the middle of a pass, after any number of questions.
+// TestAPassThatWasRefusedStaysRefused lets the permission come back in the middle of a pass, after any number of
+// questions.
 func TestAPassThatWasRefusedStaysRefused(t *testing.T) {
 	for _, c := range permissionCases(t) {
 		for refusals := 1; refusals <= 6; refusals++ {
@@ -157,7 +159,8 @@ func TestAPassThatWasRefusedStaysRefused(t *testing.T) {
 			if err := c.run(t, permission, slog.New(slog.DiscardHandler)); err != nil {
 				t.Fatal(err)
 			}
-			if sweeps := c.name == "lifecycle" && refusals == 1; !sweeps && len(c.writes()) > 0 { // which comes before the pass
+			// which comes before the pass
+			if sweeps := c.name == "lifecycle" && refusals == 1; !sweeps && len(c.writes()) > 0 {
 				t.Errorf("%s, refused %d times: the same pass made the calls %v", c.name, refusals, c.writes())
 				break
 			}
@@ -165,7 +168,8 @@ func TestAPassThatWasRefusedStaysRefused(t *testing.T) {
 	}
 }
 
-// TestAPassThatLosesThePermissionStops in the middle of its launches, and says what it did not do. What is launched by then is written down.
+// TestAPassThatLosesThePermissionStops in the middle of its launches, and says what it did not do. What is launched by
+// then is written down.
 func TestAPassThatLosesThePermissionStops(t *testing.T) {
 	for answers := 1; answers < 30; answers += 3 {
 		f := &functions{w: newWorld()}
@@ -195,7 +199,8 @@ func TestAPassThatLosesThePermissionStops(t *testing.T) {
 	}
 }
 
-// TestTheFakesTellEveryWrite calls every method of the functions' ports that is not named as reading: the fakes of these tests would tell of it.
+// TestTheFakesTellEveryWrite calls every method of the functions' ports that is not named as reading: the fakes of
+// these tests would tell of it.
 func TestTheFakesTellEveryWrite(t *testing.T) {
 	for _, function := range []any{controllers.Provision{}, controllers.Lifecycle{}, controllers.Disrupt{}, controllers.Interruption{}, controllers.Refresh{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(function)) {

@@ -1,8 +1,9 @@
 // Package controllers is the shell: it observes, asks a decision package what to do, and has it done through ports.
 //
-// To follow one pod read provision.go (the pod is found, packed, and a node launched for it), launch.go, lifecycle.go (the node is
-// brought into service and out of it again) and interruption.go (a notice condemns the node). Control decides nothing and knows
-// no SDK. A pass writes only with permission (permission.go); without it, it logs what it would do. Every port says whether repeating a call is safe.
+// To follow one pod read provision.go (the pod is found, packed, and a node launched for it), launch.go, lifecycle.go
+// (the node is brought into service and out of it again) and interruption.go (a notice condemns the node). Control
+// decides nothing and knows no SDK. A pass writes only with permission (permission.go); without it, it logs what it
+// would do. Every port says whether repeating a call is safe.
 package controllers
 
 import (
@@ -27,7 +28,8 @@ type Reader interface {
 	ListClaims(ctx context.Context) ([]cluster.Claim, error)
 	// ReadSnapshot reads every Kubernetes object that a decision may see, but for volumes.
 	ReadSnapshot(ctx context.Context) (cluster.Snapshot, error)
-	// WithVolumes reads volumes: it is the snapshot with what those of its pods allow and how many of them its nodes can have attached.
+	// WithVolumes reads volumes: it is the snapshot with what those of its pods allow and how many of them its nodes
+	// can have attached.
 	WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error)
 	// ReadClass reads one EC2NodeClass.
 	ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClass, error)
@@ -35,18 +37,21 @@ type Reader interface {
 	Wait(ctx context.Context) error
 }
 
-// Claims writes NodeClaims. A write to an object that changed since it was read has a method Conflict that reports true, and changes nothing.
+// Claims writes NodeClaims. A write to an object that changed since it was read has a method Conflict that reports
+// true, and changes nothing.
 type Claims interface {
 	// CreateClaim stores the intent to launch, finalizer included. Repeating it makes a second claim.
 	CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error)
-	// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them, and of its labels the partition. May be repeated. A claim that is being
-	// deleted is a conflict.
+	// AdoptClaim puts our finalizer and the label of its class on a claim that lacks them, and of its labels the
+	// partition. May be repeated. A claim that is being deleted is a conflict.
 	AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
-	// AnnotateClaim sets annotations. May be repeated. A claim given without its version is annotated whatever else changed on it meanwhile.
+	// AnnotateClaim sets annotations. May be repeated. A claim given without its version is annotated whatever else
+	// changed on it meanwhile.
 	AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error)
 	// LabelClaim sets labels and annotations. May be repeated.
 	LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error)
-	// UnreserveClaim labels the claim as on-demand and takes the labels of its capacity reservation off. May be repeated.
+	// UnreserveClaim labels the claim as on-demand and takes the labels of its capacity reservation off. May be
+	// repeated.
 	UnreserveClaim(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
 	// WriteClaimStatus stores the status of the claim given. May be repeated.
 	WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.Claim, error)
@@ -114,18 +119,22 @@ type Recorder interface {
 // Lease keeps two passes from creating capacity at once.
 type Lease interface {
 	// Acquire takes the named lease for ttl; ok is false while somebody else holds it. An own lease may be taken again.
-	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error)
+	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool,
+		err error)
 }
 
 // Launcher starts instances.
 type Launcher interface {
-	// LaunchInstances starts one instance. The same token never starts a second one. It returns a *instancetypes.NoCapacityError when EC2
-	// has none, or a *launch.TokenUsedError. After another error, if it has a method TokenSpent that reports true, the same token
-	// would bring the same error for ever. Marks may come with an instance and with an error.
-	LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error)
-	// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error is what Launch would return. The same
-	// token never starts more; it brings those of the first time, some of which may have ended.
-	LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error)
+	// LaunchInstances starts one instance. The same token never starts a second one. It returns a
+	// *instancetypes.NoCapacityError when EC2 has none, or a *launch.TokenUsedError. After another error, if it has a
+	// method TokenSpent that reports true, the same token would bring the same error for ever. Marks may come with an
+	// instance and with an error.
+	LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
+		[]instancetypes.UnavailableOffering, error)
+	// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error is what Launch would
+	// return. The same token never starts more; it brings those of the first time, some of which may have ended.
+	LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
+		[]instancetypes.UnavailableOffering, error)
 }
 
 // Instances sees and ends instances. All calls may be repeated.
@@ -142,14 +151,15 @@ type Instances interface {
 
 // Health tells how EC2 says that instances are.
 type Health interface {
-	// ListStatuses tells which of the running instances named fail a status check, and what is scheduled for them that is not over; it may
-	// tell of other instances too. It may be repeated.
+	// ListStatuses tells which of the running instances named fail a status check, and what is scheduled for them that
+	// is not over; it may tell of other instances too. It may be repeated.
 	ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error)
 }
 
 // RemainingCapacity tells what is left of what instances are launched into. All calls may be repeated.
 type RemainingCapacity interface {
-	// RemainingReservations tells how many instances each capacity reservation has room for; one that is gone is left out.
+	// RemainingReservations tells how many instances each capacity reservation has room for; one that is gone is left
+	// out.
 	RemainingReservations(ctx context.Context, ids []string) (map[string]int64, error)
 	// RemainingAddresses tells how many addresses each subnet has left; one that is gone is left out.
 	RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error)

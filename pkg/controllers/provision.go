@@ -25,10 +25,13 @@ import (
 const (
 	parallelLaunches = 8 // or writes of one batch
 	parallelBatches  = 3
-	freshFor         = 2 * time.Second        // a snapshot on which a node may be condemned by choice; an older one waits for the next pass
-	stepTakes        = 4 * time.Second        // a launch or another step, as a rule: none is begun later in an invocation
-	mayTakeMore      = 200 * time.Millisecond // pods of one burst arrive within this
-	lookAtLeast      = 2 * time.Second        // this often, whatever the watches tell: they do not tell when a budget allows more
+	// a snapshot on which a node may be condemned by choice; an older one waits for the next pass
+	freshFor = 2 * time.Second
+	// a launch or another step, as a rule: none is begun later in an invocation
+	stepTakes   = 4 * time.Second
+	mayTakeMore = 200 * time.Millisecond // pods of one burst arrive within this
+	// this often, whatever the watches tell: they do not tell when a budget allows more
+	lookAtLeast = 2 * time.Second
 )
 
 // Provision finds pods without a home and launches nodes for them. It is the one place that launches.
@@ -85,7 +88,8 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 			return err
 		}
 		now := p.Now()
-		if !v.continueWatch(ctx, busy || p.AlwaysWatch || p.Hints.expectsHint(now), timeToWatch(until.Sub(now), now.Sub(began))) {
+		if !v.continueWatch(ctx, busy || p.AlwaysWatch || p.Hints.expectsHint(now),
+			timeToWatch(until.Sub(now), now.Sub(began))) {
 			return nil
 		}
 		if err := waitForChange(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {
@@ -94,7 +98,8 @@ func (p *Provision) Run(ctx context.Context, until time.Time) error {
 	}
 }
 
-// runPass looks once. It reports whether something is on its way that is worth waiting for, and says when it has something to do.
+// runPass looks once. It reports whether something is on its way that is worth waiting for, and says when it has
+// something to do.
 func (p *Provision) runPass(ctx context.Context, begin func()) (busy bool, err error) {
 	pods, err := p.Read.PendingPods(ctx)
 	if err != nil {
@@ -136,8 +141,9 @@ func (p *Provision) runPass(ctx context.Context, begin func()) (busy bool, err e
 	return busy, err
 }
 
-// runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods that
-// nothing can be done for are not worth staying for. A pass that may not write holds no lease; it logs what it would do.
+// runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods
+// that nothing can be done for are not worth staying for. A pass that may not write holds no lease; it logs what it
+// would do.
 func (p *Provision) runLocked(ctx context.Context) (busy bool, err error) {
 	start := p.Now()
 	s, err := p.readSnapshot(ctx)
@@ -170,7 +176,8 @@ func (p *Provision) runLocked(ctx context.Context) (busy bool, err error) {
 		return nil
 	})
 	fresh, wakeErr := p.seen.wakeRefresh(ctx, s, p.Refresh, p.Log)
-	busy = fresh || len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) || interruption.AwaitsReplacement(s.Claims, p.Now())
+	busy = fresh || len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) ||
+		interruption.AwaitsReplacement(s.Claims, p.Now())
 	return busy, errors.Join(err, wakeErr)
 }
 
@@ -196,23 +203,29 @@ func (p *Provision) decide(ctx context.Context, s cluster.Snapshot, start time.T
 	return decided
 }
 
-// applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims it launched or deleted. A step
-// that fails does not stop the others.
-func (p *Provision) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int, err error) {
+// applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
+// it launched or deleted. A step that fails does not stop the others.
+func (p *Provision) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
+	err error) {
 	going, decision := decided.Going, decided.Plan
 	condemned, removed, leaveErr := 0, 0, error(nil)
-	if p.Now().Sub(s.Now) < freshFor { // and before launches, which take seconds in which pods come to the nodes that would go
-		leaveErr = p.shield().do("nodes to be left", func() (err error) { condemned, err = p.deleteReplaced(ctx, *s, going, decision); return err })
+	// and before launches, which take seconds in which pods come to the nodes that would go
+	if p.Now().Sub(s.Now) < freshFor {
+		leaveErr = p.shield().do("nodes to be left",
+			func() (err error) { condemned, err = p.deleteReplaced(ctx, *s, going, decision); return err })
 	}
-	nominateErr := p.shield().do("pods of nodes on their way", func() error { return p.writeNominations(ctx, s, decision) })
-	removeErr := p.shield().do("surplus nodes", func() (err error) { // before claims are made for pods that were to run there
+	nominateErr := p.shield().do("pods of nodes on their way",
+		func() error { return p.writeNominations(ctx, s, decision) })
+	// before claims are made for pods that were to run there
+	removeErr := p.shield().do("surplus nodes", func() (err error) {
 		removed, err = p.deleteSurplus(ctx, *s, decision.Removals)
 		return err
 	})
 	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(*s, decision)}
 	made, err := p.createAndLaunch(ctx, s, decision, first)
 	first.releaseReady(ctx, made)
-	_ = p.shield().do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil }) // logged
+	// logged
+	_ = p.shield().do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
 	return len(made) + condemned + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
 }
 
@@ -253,13 +266,17 @@ func tolerationAction(w nomination.TolerationNeeded) string {
 
 // finishPass logs, measures and keeps a pass: what it saw, and what has become of that.
 func (p *Provision) finishPass(ctx context.Context, seen, s cluster.Snapshot, decision plan.Plan, start time.Time) {
-	p.Log.Log(ctx, levelOf(decision), "pass", "pods", podsWaiting(s), "launches", len(decision.AllLaunches()), "placed", len(decision.Existing),
-		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms", p.Now().Sub(start).Milliseconds())
+	p.Log.Log(ctx, levelOf(decision), "pass", "pods", podsWaiting(s), "launches", len(decision.AllLaunches()), "placed",
+		len(decision.Existing),
+		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms",
+		p.Now().Sub(start).Milliseconds())
 	p.recordDecision(ctx, seen, decision)
-	p.sum.noteUnplaced(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s), decision.Unplaced), p.Now())
+	p.sum.noteUnplaced(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s),
+		decision.Unplaced), p.Now())
 }
 
-// ensureFinalizer makes sure that a claim carries our finalizer before anything is launched for it: one that a user made by hand does not.
+// ensureFinalizer makes sure that a claim carries our finalizer before anything is launched for it: one that a user
+// made by hand does not.
 func (p *Provision) ensureFinalizer(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 	if c.Finalizer && c.Labels[awsv1.LabelEC2NodeClass] == c.Class {
 		return c, nil
@@ -314,7 +331,8 @@ func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
 	return made
 }
 
-// hasPendingClaim reports whether a claim waits for a launch or is being deleted, so that its pods may need another node.
+// hasPendingClaim reports whether a claim waits for a launch or is being deleted, so that its pods may need another
+// node.
 func hasPendingClaim(claims []cluster.Claim) bool {
 	for _, c := range claims {
 		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
@@ -351,8 +369,8 @@ func existingNodes(claims []cluster.Claim) []cluster.Claim {
 	return out
 }
 
-// waitForChange returns on a change in the cluster, at the latest after the time given or when the time left is over, and lets a burst
-// arrive first.
+// waitForChange returns on a change in the cluster, at the latest after the time given or when the time left is over,
+// and lets a burst arrive first.
 func waitForChange(ctx context.Context, r Reader, left, most time.Duration) error {
 	limit, cancel := context.WithTimeout(ctx, min(left, most))
 	defer cancel()

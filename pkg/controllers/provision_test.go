@@ -282,7 +282,8 @@ func TestLeaseOfAnotherCreatesNothing(t *testing.T) {
 	}
 }
 
-// TestTokenOfAnotherOrderAdopts lets the answer of a launch be lost; by the next pass prices moved and the order is another.
+// TestTokenOfAnotherOrderAdopts lets the answer of a launch be lost; by the next pass prices moved and the order is
+// another.
 func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -19,12 +19,15 @@ type PoolReader interface {
 
 // RateQuota bounds how often something is done in a time.
 type RateQuota interface {
-	// TakeOne reports whether the thing of that name may be done. Asking again for the same thing gives the same answer while it counts.
+	// TakeOne reports whether the thing of that name may be done. Asking again for the same thing gives the same answer
+	// while it counts.
 	TakeOne(ctx context.Context, thing string) (bool, error)
 }
 
-// decideRebalance decides about a rebalance recommendation, for whose pools and in which numbers somebody has to be asked.
-func (i *Interruption) decideRebalance(ctx context.Context, n interruption.Notice, claims []cluster.Claim) (interruption.Outcome, error) {
+// decideRebalance decides about a rebalance recommendation, for whose pools and in which numbers somebody has to be
+// asked.
+func (i *Interruption) decideRebalance(ctx context.Context, n interruption.Notice,
+	claims []cluster.Claim) (interruption.Outcome, error) {
 	o := interruption.DecideRebalance(n, claims, i.Rebalance, i.Now())
 	if !o.Found {
 		return o, nil
@@ -33,7 +36,8 @@ func (i *Interruption) decideRebalance(ctx context.Context, n interruption.Notic
 	if err != nil {
 		return o, err
 	}
-	pool := interruption.RebalancePolicy{Choice: interruption.ChoiceFor(annotations, i.Rebalance.Choice), MinAge: i.Rebalance.MinAge}
+	pool := interruption.RebalancePolicy{Choice: interruption.ChoiceFor(annotations, i.Rebalance.Choice),
+		MinAge: i.Rebalance.MinAge}
 	o = interruption.DecideRebalance(n, claims, pool, i.Now())
 	if o.Leave.Cause == "" {
 		return o, nil
@@ -53,9 +57,10 @@ func (p *Provision) hasReplaceRequest(claims []cluster.Claim) bool {
 	return slices.ContainsFunc(claims, func(c cluster.Claim) bool { return interruption.HasReplaceRequest(c, p.Now()) })
 }
 
-// deleteReplaced condemns the nodes that are to be left and can be: the plan, which was made without them, has room for their pods on nodes
-// that are ready. Whether they must go before that is for the decision to say.
-func (p *Provision) deleteReplaced(ctx context.Context, s cluster.Snapshot, going []interruption.PendingReplacement, decision plan.Plan) (condemned int, err error) {
+// deleteReplaced condemns the nodes that are to be left and can be: the plan, which was made without them, has room for
+// their pods on nodes that are ready. Whether they must go before that is for the decision to say.
+func (p *Provision) deleteReplaced(ctx context.Context, s cluster.Snapshot, going []interruption.PendingReplacement,
+	decision plan.Plan) (condemned int, err error) {
 	for _, g := range going {
 		if g.Wait != "" {
 			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)

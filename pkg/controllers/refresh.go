@@ -43,7 +43,8 @@ type ClassLookup interface {
 	FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved
 }
 
-// Classes reads and writes EC2NodeClasses. Writes are refused with a Conflict when the object changed since it was read.
+// Classes reads and writes EC2NodeClasses. Writes are refused with a Conflict when the object changed since it was
+// read.
 type Classes interface {
 	ListClasses(ctx context.Context) ([]awsv1.EC2NodeClass, error)
 	// ReadClass reads one class as it is now.
@@ -77,8 +78,8 @@ type CatalogRefresher interface {
 	Refresh(ctx context.Context) (did string, err error)
 }
 
-// Refresh keeps the catalog and the status of classes, pools, overlays and buffers up to date. Each part is done whether or not the
-// others fail.
+// Refresh keeps the catalog and the status of classes, pools, overlays and buffers up to date. Each part is done
+// whether or not the others fail.
 type Refresh struct {
 	Deps
 
@@ -106,7 +107,8 @@ func (r *Refresh) Run(ctx context.Context) error {
 		r.Log.Error(why + ": upgrade Joiner, or look for surprises")
 	}
 	if r.Finder != nil {
-		err = r.shield().do("classes and NodePools", func() error { return r.refreshObjects(ctx, func(*awsv1.EC2NodeClass) bool { return true }) })
+		err = r.shield().do("classes and NodePools",
+			func() error { return r.refreshObjects(ctx, func(*awsv1.EC2NodeClass) bool { return true }) })
 	}
 	did := ""
 	marketErr := r.shield().do("the catalog", func() (err error) { did, err = r.Market.Refresh(ctx); return err })
@@ -114,21 +116,24 @@ func (r *Refresh) Run(ctx context.Context) error {
 		r.Log.Info(did)
 	}
 	if r.Finder != nil {
-		for _, part := range []func(context.Context) error{r.refreshUncertain, r.refreshOverlays, r.refreshBuffers, r.measureFleet} {
+		for _, part := range []func(context.Context) error{r.refreshUncertain, r.refreshOverlays, r.refreshBuffers,
+			r.measureFleet} {
 			err = errors.Join(err, r.shield().do("overlays, buffers or the fleet", func() error { return part(ctx) }))
 		}
 	}
 	return errors.Join(err, marketErr)
 }
 
-// refreshObjects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have become.
+// refreshObjects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have
+// become.
 func (r *Refresh) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2NodeClass) bool) error {
 	profiles, profilesErr := r.listProfiles(ctx) // before classes and claims: one that is made meanwhile is not seen
 	classes, err := r.Classes.ListClasses(ctx)
 	if err != nil {
 		return err
 	}
-	claims, err := r.Pools.ListClaims(ctx) // after the classes: nothing is launched with a class that is seen as deleted
+	// after the classes: nothing is launched with a class that is seen as deleted
+	claims, err := r.Pools.ListClaims(ctx)
 	if err != nil {
 		return err
 	}
@@ -164,7 +169,8 @@ func (r *Refresh) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2Node
 	return errors.Join(errs...)
 }
 
-// listProfiles lists the instance profiles in one refresh of six: collecting them is not urgent, and IAM takes few calls.
+// listProfiles lists the instance profiles in one refresh of six: collecting them is not urgent, and IAM takes few
+// calls.
 func (r *Refresh) listProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
 	if now := r.Now(); now.Sub(now.Truncate(collectEvery)) >= refreshEvery {
 		return nil, nil
@@ -187,8 +193,10 @@ func (r *Refresh) listNodes(ctx context.Context, claims []cluster.Claim) ([]clus
 	return r.Nodes.ListNodes(ctx)
 }
 
-// refreshWithRetries refreshes one class, anew when somebody else changed it meanwhile. It returns the class as it is stored.
-func (r *Refresh) refreshWithRetries(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects) (*awsv1.EC2NodeClass, error) {
+// refreshWithRetries refreshes one class, anew when somebody else changed it meanwhile. It returns the class as it is
+// stored.
+func (r *Refresh) refreshWithRetries(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects) (*awsv1.EC2NodeClass,
+	error) {
 	for try := 1; ; try++ {
 		got, err := r.refreshClass(ctx, c, k)
 		if !isConflict(err) || try == conflictTries {
@@ -206,7 +214,8 @@ func (r *Refresh) refreshWithRetries(ctx context.Context, c *awsv1.EC2NodeClass,
 }
 
 // refreshClass writes onto the class what it stands for. A pass that may not write logs what it would write.
-func (r *Refresh) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects) (*awsv1.EC2NodeClass, error) {
+func (r *Refresh) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects,
+) (*awsv1.EC2NodeClass, error) {
 	if may, err := mayWrite(ctx); err != nil || !may {
 		if err == nil {
 			logDryRun(r.Log, r.classActions(ctx, c, k.claims)...)
@@ -218,20 +227,8 @@ func (r *Refresh) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k clu
 	}
 	hash := r.classHash(c)
 	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, hash) {
-		if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
-			if err := r.rehashClaims(ctx, k.claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
-				return c, err
-			}
-		}
-		// The finalizer comes before anything is made for the class. The write changes the class's version, so it is read again.
-		if err := r.Classes.MarkClass(ctx, c.Name, hash); err != nil {
-			return c, err
-		}
-		marked, err := r.Classes.ReadClass(ctx, c.Name)
-		if isNotFound(err) {
-			return c, nil
-		}
-		if err != nil {
+		marked, err := r.markClass(ctx, c, k, hash)
+		if err != nil || marked == nil {
 			return c, err
 		}
 		if marked.DeletionTimestamp != nil || marked.Generation != c.Generation {
@@ -263,9 +260,30 @@ func (r *Refresh) refreshClass(ctx context.Context, c *awsv1.EC2NodeClass, k clu
 	if !changed {
 		return c, err
 	}
-	r.Log.Info("EC2NodeClass "+c.Name, "ready", nodeclass.IsReady(next), "images", len(next.Status.AMIs), "subnets", len(next.Status.Subnets),
+	r.Log.Info("EC2NodeClass "+c.Name, "ready", nodeclass.IsReady(next), "images", len(next.Status.AMIs), "subnets",
+		len(next.Status.Subnets),
 		"securityGroups", len(next.Status.SecurityGroups), "instanceProfile", next.Status.InstanceProfile)
 	return next, err
+}
+
+// markClass writes finalizer and hash onto the class before anything is made for it, and reads it again, since the
+// write changes its version. It returns nil when the class is gone.
+func (r *Refresh) markClass(ctx context.Context, c *awsv1.EC2NodeClass, k clusterObjects,
+	hash map[string]string) (*awsv1.EC2NodeClass, error) {
+	if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
+		if err := r.rehashClaims(ctx, k.claims, hash,
+			func(claim cluster.Claim) bool { return claim.Class == c.Name }); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.Classes.MarkClass(ctx, c.Name, hash); err != nil {
+		return nil, err
+	}
+	marked, err := r.Classes.ReadClass(ctx, c.Name)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	return marked, err
 }
 
 // classActions says in words what refreshClass would do.
@@ -278,7 +296,8 @@ func (r *Refresh) classActions(ctx context.Context, c *awsv1.EC2NodeClass, claim
 	}
 	hash := r.classHash(c)
 	if c.Annotations[awsv1.AnnotationHashVersion] != awsv1.HashVersion {
-		actions = append(actions, rehashActions(claims, hash, func(claim cluster.Claim) bool { return claim.Class == c.Name })...)
+		actions = append(actions, rehashActions(claims, hash,
+			func(claim cluster.Claim) bool { return claim.Class == c.Name })...)
 	}
 	if !slices.Contains(c.Finalizers, awsv1.FinalizerTermination) || !hasAllOf(c.Annotations, hash) {
 		actions = append(actions, "annotate EC2NodeClass "+c.Name)
@@ -290,7 +309,8 @@ func (r *Refresh) classActions(ctx context.Context, c *awsv1.EC2NodeClass, claim
 }
 
 func (r *Refresh) classHash(c *awsv1.EC2NodeClass) map[string]string {
-	return map[string]string{awsv1.AnnotationHash: c.Hash(r.Cluster.CABundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+	return map[string]string{awsv1.AnnotationHash: c.Hash(r.Cluster.CABundle),
+		awsv1.AnnotationHashVersion: awsv1.HashVersion}
 }
 
 // releaseDeletedClass cleans up behind a deleted class once no NodeClaim needs it.

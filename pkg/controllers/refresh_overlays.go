@@ -20,7 +20,8 @@ type Overlays interface {
 	WriteOverlayStatus(ctx context.Context, o *v1alpha1.NodeOverlay) error
 }
 
-// refreshOverlays writes onto each overlay whether it is in force. Nobody waits for it: every pass that uses overlays judges them itself.
+// refreshOverlays writes onto each overlay whether it is in force. Nobody waits for it: every pass that uses overlays
+// judges them itself.
 func (r *Refresh) refreshOverlays(ctx context.Context) error {
 	s, stored, err := r.Overlays.ReadOfferingInputs(ctx)
 	if err != nil || len(stored) == 0 {

@@ -15,7 +15,8 @@ func (r *Refresh) refreshPools(ctx context.Context, classes []awsv1.EC2NodeClass
 	pools := k.pools
 	var errs []error
 	for i := range pools {
-		err := r.shield().do("NodePool "+pools[i].Name, func() error { return r.refreshPool(ctx, &pools[i], classes, k.claims) })
+		err := r.shield().do("NodePool "+pools[i].Name,
+			func() error { return r.refreshPool(ctx, &pools[i], classes, k.claims) })
 		switch {
 		case isConflict(err):
 			r.Log.Info("NodePool "+pools[i].Name+": conflict, retrying in next refresh", "error", err)
@@ -26,9 +27,11 @@ func (r *Refresh) refreshPools(ctx context.Context, classes []awsv1.EC2NodeClass
 	return errors.Join(errs...)
 }
 
-func (r *Refresh) refreshPool(ctx context.Context, p *v1.NodePool, classes []awsv1.EC2NodeClass, claims []cluster.Claim) error {
+func (r *Refresh) refreshPool(ctx context.Context, p *v1.NodePool, classes []awsv1.EC2NodeClass,
+	claims []cluster.Claim) error {
 	changed := nodeclass.UpdatePool(p, classes, r.Now())
-	hash := map[string]string{v1.AnnotationNodePoolHash: p.Hash(), v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}
+	hash := map[string]string{v1.AnnotationNodePoolHash: p.Hash(),
+		v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}
 	rehashed := p.Annotations[v1.AnnotationNodePoolHashVersion] != v1.NodePoolHashVersion
 	ofPool := func(claim cluster.Claim) bool { return claim.Pool == p.Name }
 	if may, err := mayWrite(ctx); err != nil || !may {
@@ -63,9 +66,10 @@ func (r *Refresh) refreshPool(ctx context.Context, p *v1.NodePool, classes []aws
 	return r.Pools.PatchPoolMeta(ctx, p.Name, hash)
 }
 
-// rehashClaims carries the claims along when the way a drift hash is made has changed. It comes before the owner's own annotations: an
-// owner with the new version says that its claims have it. The claims given are then as stored.
-func (r *Refresh) rehashClaims(ctx context.Context, claims []cluster.Claim, hash map[string]string, mine func(cluster.Claim) bool) error {
+// rehashClaims carries the claims along when the way a drift hash is made has changed. It comes before the owner's own
+// annotations: an owner with the new version says that its claims have it. The claims given are then as stored.
+func (r *Refresh) rehashClaims(ctx context.Context, claims []cluster.Claim, hash map[string]string,
+	mine func(cluster.Claim) bool) error {
 	for i, c := range claims {
 		set := nodeclass.RehashAnnotations(c, hash)
 		if !mine(c) || len(set) == 0 {

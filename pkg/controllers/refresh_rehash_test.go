@@ -8,7 +8,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// TestANewHashVersionCarriesTheClaimsAlong has pool and class of an older way of hashing, and a claim that drifted under it.
+// TestANewHashVersionCarriesTheClaimsAlong has pool and class of an older way of hashing, and a claim that drifted
+// under it.
 func TestANewHashVersionCarriesTheClaimsAlong(t *testing.T) {
 	s := newShop()
 	s.addClass("default").Annotations = map[string]string{"karpenter.k8s.aws/ec2nodeclass-hash": "1", "karpenter.k8s.aws/ec2nodeclass-hash-version": "v4"}

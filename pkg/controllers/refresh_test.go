@@ -34,8 +34,8 @@ type goneError struct{}
 func (goneError) Error() string  { return "not found" }
 func (goneError) NotFound() bool { return true }
 
-// shop is the cluster and the account of a refresh. It keeps objects as the API server does: a write needs the version that was
-// read, and changes it.
+// shop is the cluster and the account of a refresh. It keeps objects as the API server does: a write needs the version
+// that was read, and changes it.
 type shop struct {
 	classes map[string]*awsv1.EC2NodeClass
 	pools   map[string]*v1.NodePool

@@ -16,8 +16,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// TestRecommendationReplacesFirst follows a node from the recommendation on: it is condemned only when another one is in service, which
-// was not bought where EC2 is short, and the other node of the pool is left alone.
+// TestRecommendationReplacesFirst follows a node from the recommendation on: it is condemned only when another one is
+// in service, which was not bought where EC2 is short, and the other node of the pool is left alone.
 func TestRecommendationReplacesFirst(t *testing.T) {
 	f := aged(t)
 	was := f.w.Instances()
@@ -135,7 +135,8 @@ func TestRecommendationIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestRecommendationLeavesDeletedNodeAlone: the function has no right to change nodes, and lifecycle taints a node whose claim goes.
+// TestRecommendationLeavesDeletedNodeAlone: the function has no right to change nodes, and lifecycle taints a node
+// whose claim goes.
 func TestRecommendationLeavesDeletedNodeAlone(t *testing.T) {
 	f := aged(t)
 	n := interruption.Notice{Kind: interruption.Rebalance, Instance: first(f), Time: f.w.Now()}
@@ -146,8 +147,8 @@ func TestRecommendationLeavesDeletedNodeAlone(t *testing.T) {
 	}
 }
 
-// TestScheduledChangeWaitsForBudgetsAndThenNot: an hour before the date the node goes, closed budgets or not, and its pods are gone
-// in time although they are protected.
+// TestScheduledChangeWaitsForBudgetsAndThenNot: an hour before the date the node goes, closed budgets or not, and its
+// pods are gone in time although they are protected.
 func TestScheduledChangeWaitsForBudgetsAndThenNot(t *testing.T) {
 	f := aged(t)
 	f.w.ChangePool(func(p *cluster.Pool) {
@@ -168,7 +169,8 @@ func TestScheduledChangeWaitsForBudgetsAndThenNot(t *testing.T) {
 	}
 }
 
-// TestProtectedPodsLeaveAnInterruptedNodeInTime: whatever protects a pod, it gets its grace period and ends before its instance.
+// TestProtectedPodsLeaveAnInterruptedNodeInTime: whatever protects a pod, it gets its grace period and ends before its
+// instance.
 func TestProtectedPodsLeaveAnInterruptedNodeInTime(t *testing.T) {
 	f := &functions{w: newWorld()}
 	pod := pattern(1500, 3000)
@@ -206,7 +208,8 @@ func TestProtectedPodsLeaveAnInterruptedNodeInTime(t *testing.T) {
 	}
 }
 
-// TestForeignInstancesCostOneCall: what is known not to be ours is not asked for again, unless it may be a launch in flight.
+// TestForeignInstancesCostOneCall: what is known not to be ours is not asked for again, unless it may be a launch in
+// flight.
 func TestForeignInstancesCostOneCall(t *testing.T) {
 	f := running(t)
 	p := f.w.Ports(fake.Fault{})
@@ -302,7 +305,8 @@ func TestNoticesAboutClaimsThatChange(t *testing.T) {
 	}
 }
 
-// TestANodeOfTheSameNameIsLeftAlone: the address of an instance that ended is used again before its last notice is handled.
+// TestANodeOfTheSameNameIsLeftAlone: the address of an instance that ended is used again before its last notice is
+// handled.
 func TestANodeOfTheSameNameIsLeftAlone(t *testing.T) {
 	for _, kind := range []interruption.Kind{interruption.Spot, interruption.Stopping, interruption.Ended} {
 		f := running(t)

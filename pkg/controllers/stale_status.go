@@ -9,12 +9,13 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// staleStatus wakes refresh, once in an invocation, when there is a class or a pool that it has not looked at as it is now. Otherwise a new
-// class, and a pool that somebody has edited, would launch nothing until the next run of refresh.
+// staleStatus wakes refresh, once in an invocation, when there is a class or a pool that it has not looked at as it is
+// now. Otherwise a new class, and a pool that somebody has edited, would launch nothing until the next run of refresh.
 type staleStatus struct{ woken bool }
 
 // wakeRefresh reports whether there is such a class or pool.
-func (u *staleStatus) wakeRefresh(ctx context.Context, s cluster.Snapshot, refresh Waker, log *slog.Logger) (bool, error) {
+func (u *staleStatus) wakeRefresh(ctx context.Context, s cluster.Snapshot, refresh Waker, log *slog.Logger) (bool,
+	error) {
 	if !slices.ContainsFunc(s.Classes, func(c instancetypes.Class) bool { return c.Unseen }) &&
 		!slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Unseen }) {
 		return false, nil

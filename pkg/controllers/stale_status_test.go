@@ -8,7 +8,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// TestUnseenWakesRefreshOnce: a new class or an edited pool does not wait for the schedule, and one invocation asks once.
+// TestUnseenWakesRefreshOnce: a new class or an edited pool does not wait for the schedule, and one invocation asks
+// once.
 func TestUnseenWakesRefreshOnce(t *testing.T) {
 	for what, fresh := range map[string]cluster.Snapshot{
 		"class": {Classes: []instancetypes.Class{{Name: "default"}, {Name: "new", Unseen: true}}},

@@ -8,8 +8,10 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// deleteSurplus deletes the NodeClaims that static pools have too many. One that fails does not stop the others; the next pass counts anew.
-func (p *Provision) deleteSurplus(ctx context.Context, s cluster.Snapshot, removals []plan.Removal) (removed int, err error) {
+// deleteSurplus deletes the NodeClaims that static pools have too many. One that fails does not stop the others; the
+// next pass counts anew.
+func (p *Provision) deleteSurplus(ctx context.Context, s cluster.Snapshot, removals []plan.Removal) (removed int,
+	err error) {
 	claims := map[string]cluster.Claim{}
 	for _, c := range s.Claims {
 		claims[c.Name] = c
@@ -29,7 +31,8 @@ func (p *Provision) deleteSurplus(ctx context.Context, s cluster.Snapshot, remov
 			continue
 		}
 		removed++
-		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Disrupted", Message: r.Why})
+		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Disrupted",
+			Message: r.Why})
 	}
 	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
 	return removed, err

@@ -123,7 +123,8 @@ func TestDriftedNodesOfAStaticPoolAreReplaced(t *testing.T) {
 	}
 }
 
-// Whatever call of provision fails, before or after the deed and with or without the invocation: in the end the pool has its number.
+// Whatever call of provision fails, before or after the deed and with or without the invocation: in the end the pool
+// has its number.
 func TestStaticPoolsSurviveEveryFault(t *testing.T) {
 	for _, to := range []int64{4, 1} {
 		eachFault(t,

@@ -162,8 +162,8 @@ func TestTellingIsNoReasonToStay(t *testing.T) {
 	}
 }
 
-// TestNobodyStaysToWatchABlockedDrain has a budget that never lets the last pod of a node go: while that is news the functions stay, and
-// then they come once a minute, see that nothing changed, and leave.
+// TestNobodyStaysToWatchABlockedDrain has a budget that never lets the last pod of a node go: while that is news the
+// functions stay, and then they come once a minute, see that nothing changed, and leave.
 func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
 	f := &functions{w: newWorld()}
 	f.w.Run("web", 1, pattern(1500, 3000))
@@ -242,7 +242,8 @@ func TestDetachingSurvivesEveryFault(t *testing.T) {
 		})
 }
 
-// TestRepairSurvivesEveryFault has a pod that may not be disrupted and a volume that stays attached: nothing stops a repair.
+// TestRepairSurvivesEveryFault has a pod that may not be disrupted and a volume that stays attached: nothing stops a
+// repair.
 func TestRepairSurvivesEveryFault(t *testing.T) {
 	eachFault(t,
 		func(t *testing.T) *functions {
@@ -279,7 +280,8 @@ func TestHandMadeClaimsSurviveEveryFault(t *testing.T) {
 		})
 }
 
-// TestAnInstanceThatRecoversIsKept has it pass its checks again just before two minutes are over, while lifecycle is there.
+// TestAnInstanceThatRecoversIsKept has it pass its checks again just before two minutes are over, while lifecycle is
+// there.
 func TestAnInstanceThatRecoversIsKept(t *testing.T) {
 	f := singleRows(t, pattern(1500, 3000))
 	f.w.Impair(only)
@@ -302,7 +304,8 @@ func TestAnInstanceThatRecoversIsKept(t *testing.T) {
 	}
 }
 
-// TestAnImpairedInstanceIsReplaced has a protected pod on it: the instance cannot be relied on, so nothing is waited for.
+// TestAnImpairedInstanceIsReplaced has a protected pod on it: the instance cannot be relied on, so nothing is waited
+// for.
 func TestAnImpairedInstanceIsReplaced(t *testing.T) {
 	pod := pattern(1500, 3000)
 	pod.DoNotDisrupt = "true"

@@ -6,7 +6,8 @@ import (
 	"joiner/pkg/nodeclaim/launch"
 )
 
-// subnetAddresses are those of subnets that instances take which were launched, or may have been, since the addresses were counted.
+// subnetAddresses are those of subnets that instances take which were launched, or may have been, since the addresses
+// were counted.
 type subnetAddresses struct {
 	nodes map[string]int64 // by subnet: addresses that are gone
 	pods  map[string]int64 // by subnet: addresses that nodes will need when they are full
@@ -35,8 +36,8 @@ func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.S
 	return out
 }
 
-// reserveAddresses counts what the order may take in each of its subnets, until back is called with what it was given: then only the subnets of
-// those instances count. An order that came to nothing takes nothing.
+// reserveAddresses counts what the order may take in each of its subnets, until back is called with what it was given:
+// then only the subnets of those instances count. An order that came to nothing takes nothing.
 func (l *claimLauncher) reserveAddresses(o launch.Order) (back func([]cluster.Instance)) {
 	taken := o.TakenAddresses()
 	count := func(subnet string, nodes int64) {

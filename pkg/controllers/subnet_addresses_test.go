@@ -9,8 +9,9 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// Each launch of a pass takes an address, so a zone with two gets two nodes, however many come at once and whatever is cheapest there.
-// Launches know of those beside them: EC2, which this world does not have refuse, is not asked for a third.
+// Each launch of a pass takes an address, so a zone with two gets two nodes, however many come at once and whatever is
+// cheapest there. Launches know of those beside them: EC2, which this world does not have refuse, is not asked for a
+// third.
 func TestAPassCountsTheAddressesThatItTakes(t *testing.T) {
 	w := newWorld()
 	w.Free = map[string]int64{"subnet-us-west-2a": 2, "subnet-us-west-2b": 3, "subnet-us-west-2c": 0, "subnet-us-west-2d": 0}

@@ -12,7 +12,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// Where EC2 takes an instance back nothing keeps the taint of its node waiting, and none of what follows can fail before it.
+// Where EC2 takes an instance back nothing keeps the taint of its node waiting, and none of what follows can fail
+// before it.
 func TestTheTaintComesFirst(t *testing.T) {
 	for kind, first := range map[interruption.Kind]bool{interruption.Spot: true, interruption.Reservation: true, interruption.Ended: false} {
 		f := running(t)
@@ -37,7 +38,8 @@ func TestTheTaintComesFirst(t *testing.T) {
 	}
 }
 
-// What lifecycle writes onto a claim while provision launches does not keep the drain waiting that the launch lets begin.
+// What lifecycle writes onto a claim while provision launches does not keep the drain waiting that the launch lets
+// begin.
 func TestDrainsBeginWhateverIsWrittenMeanwhile(t *testing.T) {
 	f := running(t)
 	n := notice(f.w)
@@ -68,7 +70,8 @@ func TestDrainsBeginWhateverIsWrittenMeanwhile(t *testing.T) {
 	}
 }
 
-// Where many nodes are replaced at once the drains begin before what EC2 has accepted is written down claim by claim, and each once.
+// Where many nodes are replaced at once the drains begin before what EC2 has accepted is written down claim by claim,
+// and each once.
 func TestDrainsBeginBeforeLaunchesAreWrittenDown(t *testing.T) {
 	w := newWorld()
 	web := pattern(1500, 3000)

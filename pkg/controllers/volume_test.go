@@ -20,7 +20,8 @@ func withDisk(zone string, p cluster.Pod) cluster.Pod {
 	return p
 }
 
-// resting is a world with pods that have volumes, at rest on nodes in the zone of these. Without a reason launches come to us-west-2a.
+// resting is a world with pods that have volumes, at rest on nodes in the zone of these. Without a reason launches come
+// to us-west-2a.
 func resting(t *testing.T) *functions {
 	t.Helper()
 	f := &functions{w: newWorld()}
@@ -50,7 +51,8 @@ func zonesOf(t *testing.T, f *functions) (out []string) {
 	return out
 }
 
-// However many pods have volumes: nobody reads these while nothing moves, neither when nothing is to do nor for a pod that has none.
+// However many pods have volumes: nobody reads these while nothing moves, neither when nothing is to do nor for a pod
+// that has none.
 func TestVolumesAreNotReadAtRest(t *testing.T) {
 	f := resting(t)
 	f.w.Run("web", 1, pattern(100, 100))
@@ -120,7 +122,8 @@ func TestLeavingKeepsToVolumes(t *testing.T) {
 	}
 }
 
-// The volume of a pod that the drain leaves on its node keeps nobody waiting: whose it is, is read when volumes are waited for.
+// The volume of a pod that the drain leaves on its node keeps nobody waiting: whose it is, is read when volumes are
+// waited for.
 func TestVolumesOfPodsThatStayAreNotWaitedFor(t *testing.T) {
 	f := &functions{w: newWorld()}
 	pod := withDisk("us-west-2b", pattern(1500, 3000))

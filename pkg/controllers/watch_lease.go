@@ -19,18 +19,20 @@ func VigilOf(function string) string { return "joiner-watch-" + function }
 
 // LeaseHolders tells who holds a lease. It may be repeated.
 type LeaseHolders interface {
-	// LeaseSign is a sign of life of who holds the named lease: empty when nobody does, and other words after each renewal.
+	// LeaseSign is a sign of life of who holds the named lease: empty when nobody does, and other words after each
+	// renewal.
 	LeaseSign(ctx context.Context, name string) (string, error)
 }
 
-// WatchLease is how an invocation tells others that it watches, and finds out whether one before it seems to. All calls may be repeated.
+// WatchLease is how an invocation tells others that it watches, and finds out whether one before it seems to. All calls
+// may be repeated.
 type WatchLease interface {
 	Lease
 	LeaseHolders
 }
 
-// WakeUnlessWatching wakes a function unless one of its invocations watches the cluster: that one sees what was written before it was asked
-// for. A function that may run once at a time would only queue what comes meanwhile.
+// WakeUnlessWatching wakes a function unless one of its invocations watches the cluster: that one sees what was written
+// before it was asked for. A function that may run once at a time would only queue what comes meanwhile.
 type WakeUnlessWatching struct {
 	Waker
 	Of       LeaseHolders
@@ -38,7 +40,8 @@ type WakeUnlessWatching struct {
 	Log      *slog.Logger
 }
 
-// Wake runs the function soon, or leaves it to the invocation that watches. When that cannot be found out the function is woken.
+// Wake runs the function soon, or leaves it to the invocation that watches. When that cannot be found out the function
+// is woken.
 func (c WakeUnlessWatching) Wake(ctx context.Context) error {
 	_, err := c.WakeAndConfirm(ctx)
 	return err
@@ -47,9 +50,9 @@ func (c WakeUnlessWatching) Wake(ctx context.Context) error {
 // IsWatched reports whether Wake would leave it to an invocation that watches. It changes nothing.
 func (c WakeUnlessWatching) IsWatched(ctx context.Context) bool { return c.watchSign(ctx) != "" }
 
-// WakeAndConfirm does what Wake does. When it was left to an invocation that watches, confirm waits until that one has shown that it still lived after it
-// was asked for, and else, after seven seconds at most, runs the function all the same: the lease of one that died lasts on. It is nil when
-// there is nothing to confirm.
+// WakeAndConfirm does what Wake does. When it was left to an invocation that watches, confirm waits until that one has
+// shown that it still lived after it was asked for, and else, after seven seconds at most, runs the function all the
+// same: the lease of one that died lasts on. It is nil when there is nothing to confirm.
 func (c WakeUnlessWatching) WakeAndConfirm(ctx context.Context) (confirm func(context.Context) error, err error) {
 	sign := c.watchSign(ctx)
 	if sign == "" {
@@ -83,8 +86,8 @@ func (c WakeUnlessWatching) watchSign(ctx context.Context) string {
 	return sign
 }
 
-// watchLease says to others that an invocation watches. After it has ended the invocation must look once more: whoever saw the vigil
-// wrote before, and woke nobody. The zero value of lease says nothing to anybody.
+// watchLease says to others that an invocation watches. After it has ended the invocation must look once more: whoever
+// saw the vigil wrote before, and woke nobody. The zero value of lease says nothing to anybody.
 type watchLease struct {
 	lease  WatchLease
 	name   string
@@ -126,8 +129,8 @@ func (v *watchLease) keepLease(ctx context.Context) {
 	}
 }
 
-// beginWatch keeps the vigil from now on, if the invocation has work and time left: what a pass does may take seconds, and nobody need be
-// woken meanwhile.
+// beginWatch keeps the vigil from now on, if the invocation has work and time left: what a pass does may take seconds,
+// and nobody need be woken meanwhile.
 func (v *watchLease) beginWatch(ctx context.Context, left time.Duration) {
 	if left > vigilEnd {
 		v.keepLease(ctx)
@@ -163,8 +166,9 @@ func (v *watchLease) renewLease(ctx context.Context) {
 	}
 }
 
-// timeToWatch is what is left for watching, when the next passes may take as long as the last one. A long one that the end of the invocation cuts
-// off has done little, and keeps the next invocation waiting for its lease; a short one fits after the end of the watch anyway.
+// timeToWatch is what is left for watching, when the next passes may take as long as the last one. A long one that the
+// end of the invocation cuts off has done little, and keeps the next invocation waiting for its lease; a short one fits
+// after the end of the watch anyway.
 func timeToWatch(left, took time.Duration) time.Duration {
 	if took > vigilEnd {
 		return left - took
@@ -172,8 +176,8 @@ func timeToWatch(left, took time.Duration) time.Duration {
 	return left
 }
 
-// continueWatch keeps or ends the vigil after a pass, and reports whether there is to be another one. After a vigil there is one whatever time
-// is left: somebody may have relied on it.
+// continueWatch keeps or ends the vigil after a pass, and reports whether there is to be another one. After a vigil
+// there is one whatever time is left: somebody may have relied on it.
 func (v *watchLease) continueWatch(ctx context.Context, busy bool, left time.Duration) bool {
 	if busy && left > vigilEnd {
 		v.keepLease(ctx)
@@ -185,8 +189,8 @@ func (v *watchLease) continueWatch(ctx context.Context, busy bool, left time.Dur
 	return (busy || v.inheritsWatch(ctx)) && left > 0
 }
 
-// inheritsWatch reports whether an idle invocation has to look again because another one, which died, still seems to watch: what was left
-// to that one is for this one, and the last look comes after it does not seem so any more.
+// inheritsWatch reports whether an idle invocation has to look again because another one, which died, still seems to
+// watch: what was left to that one is for this one, and the last look comes after it does not seem so any more.
 func (v *watchLease) inheritsWatch(ctx context.Context) bool {
 	if v.lease == nil {
 		return false

@@ -29,8 +29,8 @@ func (s *signs) Acquire(_ context.Context, name, holder string, _ time.Duration)
 	return func(context.Context) error { s.said = append(s.said, "give back"); return nil }, s.err == nil, s.err
 }
 
-// TestVigil: whoever watches says so once, and looks once more after it no longer says so. At the end of its time it says so no
-// longer, but goes on looking.
+// TestVigil: whoever watches says so once, and looks once more after it no longer says so. At the end of its time it
+// says so no longer, but goes on looking.
 func TestVigil(t *testing.T) {
 	s := &signs{}
 	v := watchLease{lease: s, name: VigilOf("lifecycle"), holder: "me", log: slog.New(slog.DiscardHandler)}
@@ -55,7 +55,8 @@ func TestVigil(t *testing.T) {
 			t.Errorf("step %d: stays %t and does %q, want %t and %q", i, got, s.said, c.stays, c.said)
 		}
 	}
-	// A pass with something to do tells so before it does it. When that takes all the time there was, somebody may have relied on it.
+	// A pass with something to do tells so before it does it. When that takes all the time there was, somebody may have
+	// relied on it.
 	s.said = nil
 	v.beginWatch(t.Context(), 3*time.Second)
 	if len(s.said) > 0 {

@@ -21,7 +21,8 @@ func (w watched) LeaseSign(_ context.Context, name string) (string, error) {
 	return "", nil
 }
 
-// TestAnInstanceThatRunsIsLeftToThoseWhoWatch: no claim is looked for when nobody would be woken. What ends is looked into in any case.
+// TestAnInstanceThatRunsIsLeftToThoseWhoWatch: no claim is looked for when nobody would be woken. What ends is looked
+// into in any case.
 func TestAnInstanceThatRunsIsLeftToThoseWhoWatch(t *testing.T) {
 	both := watched{"joiner-watch-lifecycle": true, "joiner-watch-provision": true}
 	for _, c := range []struct {

@@ -5,12 +5,12 @@ import "time"
 // announcedWithin is how long an announcement may take until it counts as missed.
 const announcedWithin = 2 * time.Second
 
-// PushHints say what push has to do with an invocation. A webhook of the cluster announces pods without a home and deletions; an
-// announcement comes a moment before what it announces, may stand for several, and may be missing.
+// PushHints say what push has to do with an invocation. A webhook of the cluster announces pods without a home and
+// deletions; an announcement comes a moment before what it announces, may stand for several, and may be missing.
 type PushHints struct {
 	Until time.Time // more is expected until then: stay although there is nothing to do
-	// Since is set where the schedule invoked although announcements should have: what happened since then and was seen by nobody
-	// was not announced. Zero: nothing is counted.
+	// Since is set where the schedule invoked although announcements should have: what happened since then and was seen
+	// by nobody was not announced. Zero: nothing is counted.
 	Since time.Time
 }
 

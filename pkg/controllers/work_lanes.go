@@ -7,7 +7,8 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// workLane is rows of objects. The steps of those in one row are taken one after another, the rows side by side, so many at a time.
+// workLane is rows of objects. The steps of those in one row are taken one after another, the rows side by side, so
+// many at a time.
 type workLane struct {
 	rows [][]string
 	most int
@@ -22,9 +23,9 @@ func singleRows(keys []string) (rows [][]string) {
 	return rows
 }
 
-// splitIntoLanes are those in which the steps on the objects are taken, so that what waits for somebody else keeps nothing else waiting: evictions for
-// the others under their budget, names of instances for EC2, which takes few a second. Claims that end do not wait for the many that
-// come into service.
+// splitIntoLanes are those in which the steps on the objects are taken, so that what waits for somebody else keeps
+// nothing else waiting: evictions for the others under their budget, names of instances for EC2, which takes few a
+// second. Claims that end do not wait for the many that come into service.
 func splitIntoLanes(objects *objectIndex, groups map[string][]plan.Action, keys []string) []workLane {
 	late, evictions := workLane{most: parallelSteps, all: true}, workLane{most: parallelEvictions}
 	ending, names, others := workLane{most: parallelSteps}, workLane{most: parallelSteps}, workLane{most: parallelSteps}

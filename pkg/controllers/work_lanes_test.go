@@ -12,7 +12,8 @@ import (
 	"joiner/pkg/testing/fake"
 )
 
-// draining is a world in which one claim's node is tainted and has forty pods to evict, and another claim was deleted just now.
+// draining is a world in which one claim's node is tainted and has forty pods to evict, and another claim was deleted
+// just now.
 func draining(t *testing.T) *functions {
 	t.Helper()
 	w := newWorld()
@@ -38,8 +39,8 @@ func draining(t *testing.T) *functions {
 	return f
 }
 
-// TestEvictionsKeepNothingElseWaiting: the API server lets those under one budget wait, and the taint of another node does not wait with
-// them.
+// TestEvictionsKeepNothingElseWaiting: the API server lets those under one budget wait, and the taint of another node
+// does not wait with them.
 func TestEvictionsKeepNothingElseWaiting(t *testing.T) {
 	f := draining(t)
 	p := f.w.Ports(fake.Fault{})
@@ -123,7 +124,8 @@ func pods(t *testing.T, f *functions) []cluster.Pod {
 	return s.Pods
 }
 
-// TestEvictionsUnderOneBudgetTakeTurns, two at a time: in the API server more would be in each other's way. Those that no budget bounds need not.
+// TestEvictionsUnderOneBudgetTakeTurns, two at a time: in the API server more would be in each other's way. Those that
+// no budget bounds need not.
 func TestEvictionsUnderOneBudgetTakeTurns(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -193,7 +195,8 @@ func TestNoEvictionWaitsForAnEvent(t *testing.T) {
 	})
 }
 
-// TestNamesKeepNoOtherClaimWaiting: EC2 takes few tags a second, and a node that is to go does not wait until a dozen that came are named.
+// TestNamesKeepNoOtherClaimWaiting: EC2 takes few tags a second, and a node that is to go does not wait until a dozen
+// that came are named.
 func TestNamesKeepNoOtherClaimWaiting(t *testing.T) {
 	w := newWorld()
 	web := pattern(1500, 3000)

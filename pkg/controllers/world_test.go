@@ -117,8 +117,8 @@ func (f *functions) interruption(p *fake.Ports) *controllers.Interruption {
 // once is how long an invocation may stay for one pass: no time at all.
 func (f *functions) once() time.Time { return f.w.Now() }
 
-// rest lets the scheduled functions run for so many rounds of twenty seconds. Their errors fail the test: only the faulty
-// invocation may have one.
+// rest lets the scheduled functions run for so many rounds of twenty seconds. Their errors fail the test: only the
+// faulty invocation may have one.
 func (f *functions) rest(t *testing.T, rounds int) {
 	t.Helper()
 	for range rounds {

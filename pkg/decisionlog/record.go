@@ -37,7 +37,8 @@ type PassStamp struct {
 	Mode       string `json:"mode,omitempty"`       // act or observe
 }
 
-// Record is a tick in short. CloudWatch Logs Insights finds the first 200 fields of a line, so what is asked for most stands first.
+// Record is a tick in short. CloudWatch Logs Insights finds the first 200 fields of a line, so what is asked for most
+// stands first.
 type Record struct {
 	Schema int       `json:"schema"`
 	Time   time.Time `json:"time"` // of the snapshot
@@ -120,7 +121,8 @@ func (r *Record) Fail(faults ...plan.Fault) {
 			r.More++
 			continue
 		}
-		r.Faults = append(r.Faults, Fault{Kind: f.Kind, Name: f.Name, Pods: len(f.Pods), Names: firstOf(f.Pods), Why: f.Why, Stack: f.Stack})
+		r.Faults = append(r.Faults, Fault{Kind: f.Kind, Name: f.Name, Pods: len(f.Pods), Names: firstOf(f.Pods),
+			Why: f.Why, Stack: f.Stack})
 	}
 }
 
@@ -131,7 +133,8 @@ func newRecord(st PassStamp, s cluster.Snapshot) Record {
 	}
 	for _, h := range s.StateNodes() {
 		labels := h.Labels()
-		usd, _ := s.Catalog.Charge(instancetypes.Offer{CapacityType: labels[instancetypes.LabelCapacityType], Type: labels[instancetypes.LabelType], Zone: labels[instancetypes.LabelZone]})
+		usd, _ := s.Catalog.Charge(instancetypes.Offer{CapacityType: labels[instancetypes.LabelCapacityType],
+			Type: labels[instancetypes.LabelType], Zone: labels[instancetypes.LabelZone]})
 		r.Fleet.AllUSD += usd
 		if h.Pool() == "" {
 			r.Fleet.Foreign++
@@ -149,8 +152,9 @@ func (r *Record) addLaunches(p plan.Plan) {
 			r.More++
 			continue
 		}
-		r.Launches = append(r.Launches, Launch{Pool: l.Pool, Type: l.Choice.Type, Zone: l.Choice.Zone, CapacityType: l.Choice.CapacityType,
-			HourlyUSD: l.Choice.Price, Types: len(l.Types), Pods: len(l.Pods), Names: firstOf(l.Pods)})
+		r.Launches = append(r.Launches, Launch{Pool: l.Pool, Type: l.Choice.Type, Zone: l.Choice.Zone,
+			CapacityType: l.Choice.CapacityType,
+			HourlyUSD:    l.Choice.Price, Types: len(l.Types), Pods: len(l.Pods), Names: firstOf(l.Pods)})
 	}
 	r.HourlyUSD, r.LowerBoundUSD, r.Gap = p.TotalPrice(), p.LowerBoundUSD, p.BoundGap()
 	r.Placed = len(p.Existing)
@@ -179,7 +183,8 @@ func (r *Record) addRemovals(p disruption.Plan) {
 	}
 	commands := func(stage string, all []disruption.Command) {
 		for _, c := range all {
-			x := DisruptionStage{Stage: stage, Reason: string(c.Reason), Claims: c.Claims, SavesUSD: c.SavesUSD, Moves: c.Moves}
+			x := DisruptionStage{Stage: stage, Reason: string(c.Reason), Claims: c.Claims, SavesUSD: c.SavesUSD,
+				Moves: c.Moves}
 			for _, l := range c.Launches {
 				x.Replaces = append(x.Replaces, l.Choice.String())
 			}
@@ -231,7 +236,10 @@ func (r *Record) commonest(all reasonCounts) []Reason {
 		slices.Sort(x.Names)
 		out = append(out, *x)
 	}
-	slices.SortFunc(out, func(a, b Reason) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why)) })
+	slices.SortFunc(out, func(a, b Reason) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count),
+			cmp.Compare(a.Why, b.Why))
+	})
 	if len(out) > mostEntries {
 		r.More += len(out) - mostEntries
 		out = out[:mostEntries]
@@ -247,7 +255,8 @@ func (r Record) String() string {
 	for _, u := range r.Unplaced {
 		unplaced += u.Count
 	}
-	s := fmt.Sprintf("%s %s: %d launches at %.4f USD/h, %d placed, %d unplaced", r.Time.Format(time.RFC3339), r.Function, len(r.Launches), r.HourlyUSD, r.Placed, unplaced)
+	s := fmt.Sprintf("%s %s: %d launches at %.4f USD/h, %d placed, %d unplaced", r.Time.Format(time.RFC3339),
+		r.Function, len(r.Launches), r.HourlyUSD, r.Placed, unplaced)
 	if r.Function == Disrupt {
 		s = fmt.Sprintf("%s %s: %d disruptions", r.Time.Format(time.RFC3339), r.Function, len(r.Removals))
 	}

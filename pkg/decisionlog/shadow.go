@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Comparison is what Joiner would have done over a time in which it only observed, beside what the cluster's own autoscaler did.
+// Comparison is what Joiner would have done over a time in which it only observed, beside what the cluster's own
+// autoscaler did.
 //
-// Launches are those of the passes, each pod's once; growth is every rise of the nodes' number and price between two passes. Savings are
-// those of the disruptions that the last pass of disrupt proposed, for as long as passes go on.
+// Launches are those of the passes, each pod's once; growth is every rise of the nodes' number and price between two
+// passes. Savings are those of the disruptions that the last pass of disrupt proposed, for as long as passes go on.
 type Comparison struct {
 	Since   time.Time        `json:"since"`
 	Until   time.Time        `json:"until"`
@@ -67,7 +68,8 @@ func ShadowOf(all []Record, span time.Duration) Comparison {
 		out.Total.Grown, out.Total.GrownUSD = out.Total.Grown+s.Grown, out.Total.GrownUSD+s.GrownUSD
 	}
 	last := out.Spans[len(out.Spans)-1]
-	out.Total.Start, out.Total.Nodes, out.Total.HourlyUSD, out.Total.Removals, out.Total.SavesUSD = out.Since, last.Nodes, last.HourlyUSD, last.Removals, last.SavesUSD
+	out.Total.Start, out.Total.Nodes, out.Total.HourlyUSD, out.Total.Removals, out.Total.SavesUSD = out.Since,
+		last.Nodes, last.HourlyUSD, last.Removals, last.SavesUSD
 	out.Total.Difference = out.Total.LaunchUSD - out.Total.GrownUSD - out.Total.SavesUSD
 	return out
 }

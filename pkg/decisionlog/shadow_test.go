@@ -10,8 +10,8 @@ import (
 	"joiner/pkg/decisionlog"
 )
 
-// The pods of one burst wait in three passes until somebody else's nodes come: they are launched for once. A proposal saves for as long
-// as passes go on.
+// The pods of one burst wait in three passes until somebody else's nodes come: they are launched for once. A proposal
+// saves for as long as passes go on.
 func TestShadow(t *testing.T) {
 	start := time.Date(2026, 11, 22, 1, 0, 0, 0, time.UTC)
 	at := func(minutes int, function string, nodes int, usd float64, change func(*decisionlog.Record)) decisionlog.Record {

@@ -61,10 +61,12 @@ func (t Tick) withBody(p any) (Tick, error) {
 // Prefix is what the keys of all stored ticks begin with.
 const Prefix = "ticks/"
 
-// Key is where the tick is stored: by hour, then time, function and a part of its content's sum, so that equal ticks have one key.
+// Key is where the tick is stored: by hour, then time, function and a part of its content's sum, so that equal ticks
+// have one key.
 func (t Tick) Key() string {
 	sum := sha256.Sum256(append([]byte(t.Invocation+t.Time.Format(time.RFC3339Nano)), t.Plan...))
-	return path.Join(HourPrefix(t.Time), fmt.Sprintf("%s-%s-%x.json.gz", t.Time.UTC().Format("20060102T150405.000Z"), t.Function, sum[:4]))
+	return path.Join(HourPrefix(t.Time), fmt.Sprintf("%s-%s-%x.json.gz", t.Time.UTC().Format("20060102T150405.000Z"),
+		t.Function, sum[:4]))
 }
 
 // HourPrefix is the folder of the ticks of an hour.
@@ -77,8 +79,8 @@ func KeyTime(key string) (at time.Time, ok bool) {
 	return at, err == nil && strings.HasPrefix(key, Prefix)
 }
 
-// Encode writes the tick as two JSON lines, the record and the body, each packed with gzip on its own: whoever wants records alone reads
-// the beginning. Equal ticks give equal bytes.
+// Encode writes the tick as two JSON lines, the record and the body, each packed with gzip on its own: whoever wants
+// records alone reads the beginning. Equal ticks give equal bytes.
 func (t Tick) Encode() ([]byte, error) {
 	var out bytes.Buffer
 	for _, part := range []any{t.Record, t.RecordBody} {

@@ -27,7 +27,8 @@ func (st *State) baselines() (drift, consolidation *baseline) {
 	drift = &baseline{snapshot: st.placedSnapshot(), forGood: true, shared: &sharedSimulator{}}
 	consolidation = &baseline{snapshot: drift.snapshot, shared: drift.shared}
 	if slices.ContainsFunc(st.nodes, st.takesNoPods) {
-		consolidation = &baseline{snapshot: st.withoutRoomOn(drift.snapshot, st.takesNoPods), shared: &sharedSimulator{}}
+		consolidation = &baseline{snapshot: st.withoutRoomOn(drift.snapshot, st.takesNoPods),
+			shared: &sharedSimulator{}}
 	}
 	return drift, consolidation
 }

@@ -20,8 +20,8 @@ import (
 	"joiner/pkg/scheduling/binpack"
 )
 
-// yard is a cluster in the making: so many nodes of eight types, spot and on-demand, full of the pods of an app for every three of them,
-// with selectors, spreads and anti-affinity, of which four in ten have ended since.
+// yard is a cluster in the making: so many nodes of eight types, spot and on-demand, full of the pods of an app for
+// every three of them, with selectors, spreads and anti-affinity, of which four in ten have ended since.
 type yard struct {
 	rand  *rand.Rand
 	s     cluster.Snapshot

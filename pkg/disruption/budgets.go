@@ -52,8 +52,8 @@ func (b *Budget) Take(pool string) {
 	}
 }
 
-// limit returns as many of the nodes, in the order given, as the budgets of their pools allow together. It takes nothing; the others are given the
-// reason that they stay.
+// limit returns as many of the nodes, in the order given, as the budgets of their pools allow together. It takes
+// nothing; the others are given the reason that they stay.
 func (b *Budget) limit(set []*stateNode, reason v1.DisruptionReason) []*stateNode {
 	used := map[string]int{}
 	var out []*stateNode
@@ -75,5 +75,6 @@ func (b *Budget) limit(set []*stateNode, reason v1.DisruptionReason) []*stateNod
 
 // budgetRefusal is why a node stays that the budgets of its pool keep.
 func budgetRefusal(reason v1.DisruptionReason) refusal {
-	return refusal{IneligibleBudget, fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)}
+	return refusal{IneligibleBudget, fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s",
+		reason)}
 }

@@ -64,11 +64,13 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 	case n.Pool() == "":
 		return refusal{IneligibleNoPool, "it belongs to no NodePool"}
 	case n.pool == nil && cs.faultyPools[n.Pool()] != nil:
-		return refusal{IneligibleFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " + cs.faultyPools[n.Pool()].Why}
+		return refusal{IneligibleFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " +
+			cs.faultyPools[n.Pool()].Why}
 	case n.pool == nil:
 		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " does not exist"}
 	case n.pool.Unseen:
-		return refusal{IneligiblePoolNotReconciled, "its NodePool " + n.Pool() + " was changed and nobody has looked at that yet"}
+		return refusal{IneligiblePoolNotReconciled, "its NodePool " + n.Pool() +
+			" was changed and nobody has looked at that yet"}
 	case len(cs.types(*n.pool)) == 0:
 		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " has no instance types"}
 	}
@@ -151,7 +153,8 @@ func (ps *pass) takeBudgets(c Command) {
 	}
 }
 
-// movesPods reports whether pods need room elsewhere when the command is begun. Those of static pools have it on the replacement.
+// movesPods reports whether pods need room elsewhere when the command is begun. Those of static pools have it on the
+// replacement.
 func (st *State) movesPods(c Command) bool {
 	return c.Moves+len(c.Launches) > 0 && !st.isStaticCommand(c.Claims)
 }
@@ -165,7 +168,8 @@ func (st *State) isReportOnly(n *stateNode) bool {
 // lifecycle leaves such nodes to this package.
 func (cs *candidates) expiredRefusal(n *stateNode) refusal {
 	switch {
-	case n.pool == nil || !n.pool.Disruption.ExpireGently || !cs.isReportOnly(n) || n.Deleting() || !n.Claim.Expired(cs.now()):
+	case n.pool == nil || !n.pool.Disruption.ExpireGently || !cs.isReportOnly(n) || n.Deleting() ||
+		!n.Claim.Expired(cs.now()):
 		return refusal{}
 	case n.pool.Disruption.Message != "":
 		return refusal{IneligibleExpired, "it has expired, and is not replaced until what its NodePool says about disruption can be understood: " + n.pool.Disruption.Message}
@@ -178,7 +182,8 @@ func (cs *candidates) driftRefusal(n *stateNode, moves podMoves) refusal {
 	if n.driftBlocked.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
 		return refusal{}
 	}
-	return cmp.Or(cs.defaultRefusal(n, v1.DisruptionDrifted, moves), refusal{IneligibleOtherCommand, "other drifted nodes are looked at first"})
+	return cmp.Or(cs.defaultRefusal(n, v1.DisruptionDrifted, moves),
+		refusal{IneligibleOtherCommand, "other drifted nodes are looked at first"})
 }
 
 // defaultRefusal returns why a node was not looked at that may go for the reason, or nothing where that is not known.
@@ -215,7 +220,8 @@ func (cs *candidates) listNotDisrupted(moves podMoves) []NotDisrupted {
 			if n.empty {
 				reason = v1.DisruptionEmpty
 			}
-			why = cmp.Or(cs.defaultRefusal(n, reason, moves), refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"})
+			why = cmp.Or(cs.defaultRefusal(n, reason, moves),
+				refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"})
 		}
 		s := NotDisrupted{Claim: n.Claim.Name, Pool: n.Pool(), Reason: why.reason, Why: why.why}
 		if n.Node != nil {

@@ -33,7 +33,8 @@ func (pr *progress) rememberFailure(claims []string, reason v1.DisruptionReason,
 	}
 }
 
-// keepFailures returns the failures of the pass before that are less than two waits old: what fails again by then fails again.
+// keepFailures returns the failures of the pass before that are less than two waits old: what fails again by then fails
+// again.
 func (st *State) keepFailures(failures map[string]CommandFailure) map[string]CommandFailure {
 	out := map[string]CommandFailure{}
 	for name, f := range failures {

@@ -45,11 +45,12 @@ type evaluation struct {
 	rest     []*stateNode // nodes to go on with in the next pass, if no work was left for them in this one
 }
 
-// evaluateSet finds the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose pods nobody can take
-// are left out, and so are those that a launch would only bring back: the same offering for the same pool. With patient it asks for new nodes for
-// all pods whatever work that is.
+// evaluateSet finds the command that moves the pods of the nodes to where they cost less, if that pays. Nodes whose
+// pods nobody can take are left out, and so are those that a launch would only bring back: the same offering for the
+// same pool. With patient it asks for new nodes for all pods whatever work that is.
 func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
-	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), IneligiblePodsUnschedulable, co.splitAffinityGroups(set))
+	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), IneligiblePodsUnschedulable,
+		co.splitAffinityGroups(set))
 	out := evaluation{earnsUSD: math.NaN()}
 	for i := range maxRetries {
 		if len(set) == 0 {
@@ -161,7 +162,9 @@ func (co consolidation) splitAffinityGroups(set []*stateNode) map[*stateNode]str
 // requiresSameNode reports whether a pod of the node must share one with others.
 func (n *stateNode) requiresSameNode() bool {
 	return slices.ContainsFunc(n.moving, func(p *cluster.Pod) bool {
-		return slices.ContainsFunc(p.Affinity, func(t cluster.AffinityTerm) bool { return t.Key == corev1.LabelHostname })
+		return slices.ContainsFunc(p.Affinity, func(t cluster.AffinityTerm) bool {
+			return t.Key == corev1.LabelHostname
+		})
 	})
 }
 
@@ -209,8 +212,9 @@ func (co consolidation) replaceNominated(set []*stateNode, p plan.Plan) (Command
 	return c, ok
 }
 
-// replaceAndVerify adds to out the command if it pays, with what the scheduler makes of it reckoned in. Where that leaves pods without a place, because
-// it does not fill the last gaps of nodes as the packer does, new nodes for all pods of the set may still pay.
+// replaceAndVerify adds to out the command if it pays, with what the scheduler makes of it reckoned in. Where that
+// leaves pods without a place, because it does not fill the last gaps of nodes as the packer does, new nodes for all
+// pods of the set may still pay.
 func (co consolidation) replaceAndVerify(set []*stateNode, p plan.Plan, patient bool, out evaluation) evaluation {
 	var schedulable bool
 	if out.Command, out.ok, schedulable = co.verifyReplacement(set, p); schedulable {
@@ -218,7 +222,8 @@ func (co consolidation) replaceAndVerify(set []*stateNode, p plan.Plan, patient 
 	}
 	if len(p.Existing) > 0 {
 		var fresh plan.Plan
-		if fresh, out.rest = co.planAllNewNodes(set, patient); len(fresh.Launches) > 0 && len(pairSameOfferings(set, fresh.Launches)) == 0 {
+		if fresh, out.rest = co.planAllNewNodes(set, patient); len(fresh.Launches) > 0 &&
+			len(pairSameOfferings(set, fresh.Launches)) == 0 {
 			if out.Command, out.ok, schedulable = co.verifyReplacement(set, fresh); schedulable {
 				return out
 			}
@@ -251,7 +256,8 @@ func (co consolidation) verifyReplacement(set []*stateNode, p plan.Plan) (c Comm
 	if !ok {
 		return c, false, true
 	}
-	launches, schedulable := co.eval.withOverflowNodes(co.eval.consolidationBaseline, set, p, co.eval.payback.netEarningsUSD(c)/(co.rules.payback.Hours()+overlapHours))
+	launches, schedulable := co.eval.withOverflowNodes(co.eval.consolidationBaseline, set, p,
+		co.eval.payback.netEarningsUSD(c)/(co.rules.payback.Hours()+overlapHours))
 	if schedulable && len(launches) > len(p.Launches) {
 		c, ok = co.payingCommand(set, launches)
 	}
@@ -273,7 +279,8 @@ func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) 
 	case !co.eval.payback.passesBalanced(set, c):
 		refused = refusal{IneligibleBalanced, "it would save too little for the disruption, as the policy Balanced weighs it"}
 	case co.eval.payback.netEarningsUSD(c) <= 0:
-		refused = refusal{IneligiblePayback, "moving its pods costs more than the cheaper nodes save within " + co.rules.payback.String()}
+		refused = refusal{IneligiblePayback, "moving its pods costs more than the cheaper nodes save within " +
+			co.rules.payback.String()}
 	default:
 		co.eval.payback.writePayback(c)
 		return c, true

@@ -7,11 +7,11 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// A pass is bounded by work, not by time: by its questions, and by how much the packer has to look at for them. What was not asked, and what
-// of a question was not followed up, comes first in the next pass.
+// A pass is bounded by work, not by time: by its questions, and by how much the packer has to look at for them. What
+// was not asked, and what of a question was not followed up, comes first in the next pass.
 const (
-	// workPerQuestion is how much work a pass may do for each question that it may ask. With 24 questions up to a thousand nodes hardly need more;
-	// of 2,000 nodes it is two seconds of CPU.
+	// workPerQuestion is how much work a pass may do for each question that it may ask. With 24 questions up to a
+	// thousand nodes hardly need more; of 2,000 nodes it is two seconds of CPU.
 	workPerQuestion = 800
 	// newNodeWork is how much more it is to make room on new nodes for a pod than to find it some.
 	newNodeWork = 4

@@ -8,8 +8,8 @@ import (
 	"joiner/pkg/scheduling/binpack"
 )
 
-// However little work a pass may do, it does hardly more, and the cluster becomes cheap all the same: what is too much for what is left of a
-// pass comes first in the next one, and of a search the first question is always asked.
+// However little work a pass may do, it does hardly more, and the cluster becomes cheap all the same: what is too much
+// for what is left of a pass comes first in the next one, and of a search the first question is always asked.
 func TestPassesOfLittleWorkComeToTheSame(t *testing.T) {
 	w := newWorld()
 	w.Snapshot = crowded(t, 40)

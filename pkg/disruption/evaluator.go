@@ -9,8 +9,9 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// Evaluator answers what would be if nodes were gone: where their pods go, what must be launched for them, and what that saves. It asks the packer
-// and the simulator. Nodes that commands of this pass have taken are gone for it already.
+// Evaluator answers what would be if nodes were gone: where their pods go, what must be launched for them, and what
+// that saves. It asks the packer and the simulator. Nodes that commands of this pass have taken are gone for it
+// already.
 type Evaluator struct {
 	*State
 	payback               payback
@@ -26,7 +27,9 @@ type Evaluator struct {
 }
 
 func newEvaluator(st *State) *Evaluator {
-	ev := &Evaluator{State: st, payback: payback{st}, meter: workMeter{steps: st.rules.steps, nodes: len(st.snapshot.Nodes)}, podsWithLaunch: map[string]bool{}, minCostOf: map[*cluster.Pod]float64{}}
+	ev := &Evaluator{State: st, payback: payback{st},
+		meter: workMeter{steps: st.rules.steps, nodes: len(st.snapshot.Nodes)}, podsWithLaunch: map[string]bool{},
+		minCostOf: map[*cluster.Pod]float64{}}
 	ev.driftBaseline, ev.consolidationBaseline = st.baselines()
 	return ev
 }
@@ -56,7 +59,8 @@ func (ev *Evaluator) minCosts(b *simulator.Simulator, pods []*cluster.Pod) (usd 
 
 // estimateNode returns what the node may earn within the payback time when pods without room elsewhere get new nodes,
 // and whether it is more than nothing.
-func (ev *Evaluator) estimateNode(b *simulator.Simulator, n *stateNode, left []*cluster.Pod, replace bool) (usd float64, ok bool) {
+func (ev *Evaluator) estimateNode(b *simulator.Simulator, n *stateNode, left []*cluster.Pod, replace bool) (usd float64,
+	ok bool) {
 	if len(left) > 0 && !replace {
 		return 0, false
 	}

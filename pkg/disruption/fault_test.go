@@ -14,7 +14,8 @@ import (
 	"joiner/pkg/scheduling/binpack"
 )
 
-// half is a world in which each of eight nodes is half empty, and two are empty, so that there is something to do about each.
+// half is a world in which each of eight nodes is half empty, and two are empty, so that there is something to do about
+// each.
 func half(t *testing.T) *world {
 	t.Helper()
 	text := `
@@ -42,7 +43,8 @@ pool default
 	return w
 }
 
-// passes decides so often, as passes half a minute apart, and carries out what is decided. It returns the faults, and the claims that are left.
+// passes decides so often, as passes half a minute apart, and carries out what is decided. It returns the faults, and
+// the claims that are left.
 func (w *world) passes(n int) (faults []string, left []string) {
 	for range n {
 		p := w.next()

@@ -12,13 +12,15 @@ import (
 func (ps *pass) hibernatePools(p *Plan) {
 	var set []*stateNode
 	for _, n := range ps.nodes {
-		if n.pool != nil && !n.taken && n.blocked.reason == "" && !ps.isReportOnly(n) && budgets.IsHibernating(n.pool.Disruption, ps.now()) {
+		if n.pool != nil && !n.taken && n.blocked.reason == "" && !ps.isReportOnly(n) &&
+			budgets.IsHibernating(n.pool.Disruption, ps.now()) {
 			set = append(set, n)
 		}
 	}
 	for _, n := range ps.budget.limit(set, v1.DisruptionUnderutilized) {
 		name := n.Claim.Name
-		p.Finish = append(p.Finish, EndedCommand{Command: "sleep", Claims: []string{name}, Why: fmt.Sprintf("its NodePool %s sleeps", n.pool.Name)})
+		p.Finish = append(p.Finish, EndedCommand{Command: "sleep", Claims: []string{name},
+			Why: fmt.Sprintf("its NodePool %s sleeps", n.pool.Name)})
 		ps.takeBudgets(Command{Claims: []string{name}, Moves: len(n.moving)})
 	}
 }

@@ -124,7 +124,8 @@ func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
 func (d *inputDigest) addStateNode(st *State, n *stateNode) {
 	d.addText(n.Claim.Name, n.Pool(), string(n.blocked.reason))
 	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), st.takesNoPods(n))
-	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" && st.now().Before(n.Node.ReadySince.Add(unsettledFor)) {
+	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" &&
+		st.now().Before(n.Node.ReadySince.Add(unsettledFor)) {
 		d.addNumber(st.now().UnixNano())
 	}
 }
@@ -156,7 +157,8 @@ func (d *inputDigest) addPool(st *State, budget *Budget, p *cluster.Pool) {
 
 func (d *inputDigest) addPod(p *cluster.Pod) {
 	d.addText(p.UID, p.Namespace, p.Name, p.NodeName, p.Phase, p.Nominated, p.DoNotDisrupt)
-	d.addNumber(int64(p.Priority), int64(p.DeletionCost), int64(len(p.Tolerations)), int64(len(p.NodeSelector)), int64(len(p.Volumes)), int64(len(p.Spread)))
+	d.addNumber(int64(p.Priority), int64(p.DeletionCost), int64(len(p.Tolerations)), int64(len(p.NodeSelector)),
+		int64(len(p.Volumes)), int64(len(p.Spread)))
 	d.addBool(p.Terminating(), p.Unscheduled, p.Virtual)
 	if len(p.VolumeZones) > 0 {
 		d.asJSON(p.VolumeZones)
@@ -188,7 +190,8 @@ func (cs *candidates) rememberedReasons(all []*stateNode) map[string]RetainedRea
 	out := map[string]RetainedReason{}
 	for _, n := range all {
 		if n.notConsolidated.reason != "" {
-			out[n.Claim.Name] = RetainedReason{n.notConsolidated.reason, n.notConsolidated.why[:min(len(n.notConsolidated.why), maxReasonLength)]}
+			out[n.Claim.Name] = RetainedReason{n.notConsolidated.reason,
+				n.notConsolidated.why[:min(len(n.notConsolidated.why), maxReasonLength)]}
 		}
 	}
 	return out

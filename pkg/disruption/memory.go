@@ -9,18 +9,22 @@ import (
 
 // Memory is what a pass tells the next one. Without it nothing is decided wrongly, only later.
 type Memory struct {
-	Quiet         map[string]PodStability   `json:"quiet,omitempty"` // by NodeClaim
-	Proposals     []Proposal                `json:"proposals,omitempty"`
-	Failed        map[string]CommandFailure `json:"failed,omitempty"`   // by NodeClaim: failures of commands about it
-	StalledSince  map[string]time.Time      `json:"inVain,omitempty"`   // by ID of a command under way: since when it has been found stalled
-	Drifted       string                    `json:"drifted,omitempty"`  // the drifted NodeClaim that was asked about last
-	LastWasDrift  bool                      `json:"driftWas,omitempty"` // the last command that was found to move pods was about drifted nodes
-	Search        SearchState               `json:"asked,omitzero"`
-	Overruns      Overruns                  `json:"late,omitzero"`
-	Retained      map[string]Retention      `json:"stays,omitempty"` // by NodeClaim
-	OrphanedSince map[string]time.Time      `json:"stray,omitempty"` // by NodeClaim: since when its node is tainted and nothing is under way
-	Report        ReportState               `json:"report,omitzero"`
-	Aside         []cluster.Aside           `json:"aside,omitempty"` // what decisions fail about
+	Quiet     map[string]PodStability   `json:"quiet,omitempty"` // by NodeClaim
+	Proposals []Proposal                `json:"proposals,omitempty"`
+	Failed    map[string]CommandFailure `json:"failed,omitempty"` // by NodeClaim: failures of commands about it
+	// by ID of a command under way: since when it has been found stalled
+	StalledSince map[string]time.Time `json:"inVain,omitempty"`
+	// the drifted NodeClaim that was asked about last
+	Drifted string `json:"drifted,omitempty"`
+	// the last command that was found to move pods was about drifted nodes
+	LastWasDrift bool                 `json:"driftWas,omitempty"`
+	Search       SearchState          `json:"asked,omitzero"`
+	Overruns     Overruns             `json:"late,omitzero"`
+	Retained     map[string]Retention `json:"stays,omitempty"` // by NodeClaim
+	// by NodeClaim: since when its node is tainted and nothing is under way
+	OrphanedSince map[string]time.Time `json:"stray,omitempty"`
+	Report        ReportState          `json:"report,omitzero"`
+	Aside         []cluster.Aside      `json:"aside,omitempty"` // what decisions fail about
 }
 
 // ReportState is where the search about pools that only report goes on.
@@ -43,14 +47,18 @@ type Retention struct {
 
 // SearchState is what the search for something cheaper has been answered with no about.
 type SearchState struct {
-	World  uint64                    `json:"world,omitempty"`  // digest of all that the answers depend on
-	Sets   []uint64                  `json:"sets,omitempty"`   // digests of the sets of nodes that were refused, sorted
-	Later  []uint64                  `json:"later,omitempty"`  // sets that were refused with other inputs, when the questions were used up: others come first
-	Rest   []string                  `json:"rest,omitempty"`   // NodeClaims of a set to go on with, for which no work was left
-	Window SearchWindow              `json:"window,omitzero"`  // where the search has come to among sets further down
-	Missed []Shortfall               `json:"missed,omitempty"` // by the number of binary digits of their size: sets that were asked about
-	Done   bool                      `json:"done,omitempty"`   // all was asked
-	Kept   map[string]RetainedReason `json:"kept,omitempty"`   // if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
+	World uint64   `json:"world,omitempty"` // digest of all that the answers depend on
+	Sets  []uint64 `json:"sets,omitempty"`  // digests of the sets of nodes that were refused, sorted
+	// sets that were refused with other inputs, when the questions were used up: others come first
+	Later []uint64 `json:"later,omitempty"`
+	// NodeClaims of a set to go on with, for which no work was left
+	Rest   []string     `json:"rest,omitempty"`
+	Window SearchWindow `json:"window,omitzero"` // where the search has come to among sets further down
+	// by the number of binary digits of their size: sets that were asked about
+	Missed []Shortfall `json:"missed,omitempty"`
+	Done   bool        `json:"done,omitempty"` // all was asked
+	// if done, by NodeClaim: why it stays, where it is not that nothing cheaper was found
+	Kept map[string]RetainedReason `json:"kept,omitempty"`
 }
 
 // Shortfall is by how much sets of about one size earned less than was estimated.

@@ -12,9 +12,10 @@ import (
 	"joiner/pkg/scheduling/binpack"
 )
 
-// What was answered with no is not asked again: whether that is remembered or not, the decision is the same, and so is every reason.
-// Between passes, in turn, nothing changes, a node drifts, time goes by, a pod ends, nodes have more room, and a pod must not be disrupted
-// any more. In every other world nodes take pods of consolidated nodes only once their own have been the same for a minute.
+// What was answered with no is not asked again: whether that is remembered or not, the decision is the same, and so is
+// every reason. Between passes, in turn, nothing changes, a node drifts, time goes by, a pod ends, nodes have more
+// room, and a pod must not be disrupted any more. In every other world nodes take pods of consolidated nodes only once
+// their own have been the same for a minute.
 func TestMemoryChangesNothing(t *testing.T) {
 	remembered, acted := 0, 0
 	for seed := range uint64(24) {

@@ -1,12 +1,14 @@
-// Package disruption decides which nodes go by choice: because they are empty, because they are not what their pool asks for any
-// more, or because their pods can run for less.
+// Package disruption decides which nodes go by choice: because they are empty, because they are not what their pool
+// asks for any more, or because their pods can run for less.
 //
-// What-if is the packer on a snapshot without the nodes. A disruption is proposed in one pass and begun in a later one if it still
-// holds; it ends, nodes gone, once all their pods fit on nodes that are ready, or is rolled back. The package keeps no state: what
-// is under way is written on the NodeClaims (see CommandMark), the rest in the Memory that each pass gets and returns.
+// What-if is the packer on a snapshot without the nodes. A disruption is proposed in one pass and begun in a later one
+// if it still holds; it ends, nodes gone, once all their pods fit on nodes that are ready, or is rolled back. The
+// package keeps no state: what is under way is written on the NodeClaims (see CommandMark), the rest in the Memory that
+// each pass gets and returns.
 //
-// Start reading at decidePlan in pass.go. State is the snapshot as a pass sees it, progress looks after commands under way, candidates says who
-// may go, pass finds what to do next, Evaluator and consolidation answer what it would save, setSearch for which nodes it is worth asking.
+// Start reading at decidePlan in pass.go. State is the snapshot as a pass sees it, progress looks after commands under
+// way, candidates says who may go, pass finds what to do next, Evaluator and consolidation answer what it would save,
+// setSearch for which nodes it is worth asking.
 package disruption
 
 import (
@@ -29,15 +31,16 @@ func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.
 		Memory
 	}
 	stock, broken := d, false
-	found := faultisolation.Decide(s, m.Aside, faultisolation.Decision[next]{Claims: true, Tries: maxTries, Take: func(s cluster.Snapshot) (n next) {
-		if broken && d != nil { // what was being found out when it failed may be wrong
-			stock, sells = nil, binpack.ResolveOfferings(s)
-		}
-		broken = true
-		n.Plan, n.Memory = decidePlan(newState(s, m, sells, stock), m)
-		broken = false
-		return n
-	}})
+	found := faultisolation.Decide(s, m.Aside, faultisolation.Decision[next]{Claims: true, Tries: maxTries,
+		Take: func(s cluster.Snapshot) (n next) {
+			if broken && d != nil { // what was being found out when it failed may be wrong
+				stock, sells = nil, binpack.ResolveOfferings(s)
+			}
+			broken = true
+			n.Plan, n.Memory = decidePlan(newState(s, m, sells, stock), m)
+			broken = false
+			return n
+		}})
 	if stock != d || broken && d != nil {
 		*d = binpack.OfferingCache{}
 	}

@@ -9,8 +9,9 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// The packer fills the last gaps of nodes, and the scheduler does not: it gives each pod the emptiest node. New nodes that are held do not
-// depend on what it does with the room that is open. So they are made for the pods that it leaves without a place.
+// The packer fills the last gaps of nodes, and the scheduler does not: it gives each pod the emptiest node. New nodes
+// that are held do not depend on what it does with the room that is open. So they are made for the pods that it leaves
+// without a place.
 
 // maxFills is how often pods that are left are given more new nodes.
 const maxFills = 4
@@ -74,7 +75,8 @@ func (ev *Evaluator) unschedulable(set []*stateNode, places map[string]string, l
 	pods := ev.removeNodes(b, set)
 	var held []simulator.NominatedNode
 	for i, l := range launches {
-		held = append(held, simulator.NominatedNode{At: ev.simulatedNode(l, fmt.Sprintf("launch %d", i)), Pods: ev.podsByKeys(l.Pods)})
+		held = append(held, simulator.NominatedNode{At: ev.simulatedNode(l, fmt.Sprintf("launch %d", i)),
+			Pods: ev.podsByKeys(l.Pods)})
 	}
 	return b.UnschedulableWithNew(pods, places, held)
 }

@@ -18,7 +18,8 @@ func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan)
 	for _, n := range pr.nodes {
 		name := n.Claim.Name
 		_, marked := markOf(*n.Claim)
-		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || pr.isReportOnly(n) || interruption.LeaveOf(*n.Claim).StillHolds(pr.now()) {
+		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || pr.isReportOnly(n) ||
+			interruption.LeaveOf(*n.Claim).StillHolds(pr.now()) {
 			continue
 		}
 		since, known := before[name]
@@ -27,7 +28,8 @@ func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan)
 		}
 		out[name] = since
 		if !pr.now().Before(since.Add(orphanedFor)) {
-			p.Undo = append(p.Undo, EndedCommand{Claims: []string{name}, Why: "its node carries the taint of a disruption, and none is under way"})
+			p.Undo = append(p.Undo, EndedCommand{Claims: []string{name},
+				Why: "its node carries the taint of a disruption, and none is under way"})
 		}
 	}
 	return out

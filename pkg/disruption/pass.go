@@ -42,7 +42,9 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	ps.candidates.filterCandidates()
 	p.Eligible = ps.candidates.eligibleByReason()
 	ps.hibernatePools(&p)
-	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, LastWasDrift: m.LastWasDrift, Search: m.Search, Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, StalledSince: pr.stalled, OrphanedSince: orphaned}
+	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, LastWasDrift: m.LastWasDrift, Search: m.Search,
+		Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, StalledSince: pr.stalled,
+		OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
 	p.Spared, p.Closed, p.Still = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted, st.changedStability()
@@ -109,8 +111,8 @@ func (ps *pass) withdrawalReason(old Proposal) string {
 	return "no case for " + string(old.Reason) + " any more"
 }
 
-// decideAgain decides about the nodes of a proposal anew. Of empty nodes those that still are go; else all must, as proposed. With patient the answer
-// does not depend on how much work is left.
+// decideAgain decides about the nodes of a proposal anew. Of empty nodes those that still are go; else all must, as
+// proposed. With patient the answer does not depend on how much work is left.
 func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 	var set []*stateNode
 	for _, name := range old.Claims {
@@ -152,7 +154,8 @@ func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 	}
 	ps.candidates.reporting, ps.moving, moves.acting = true, false, ps.moving
 	ps.eval.meter.startSearch()
-	would := Memory{Drifted: after.Report.Drifted, LastWasDrift: after.Report.LastWasDrift, Search: after.Report.Search, Proposals: after.Report.Found}
+	would := Memory{Drifted: after.Report.Drifted, LastWasDrift: after.Report.LastWasDrift, Search: after.Report.Search,
+		Proposals: after.Report.Found}
 	p.Reported = ps.findCommand(&would)
 	after.Report = ReportState{Drifted: would.Drifted, LastWasDrift: would.LastWasDrift, Search: would.Search}
 	for _, c := range p.Reported {
@@ -164,9 +167,10 @@ func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 	return moves
 }
 
-// findCommand returns at most one command that moves pods, because two could be after the same room, one about empty nodes, and those of static
-// pools, whose nodes bring their own room. Drift comes before price, but not twice in a row where something could be cheaper: else the nodes
-// of one pool that drifted would keep all others waiting until the last of them is replaced.
+// findCommand returns at most one command that moves pods, because two could be after the same room, one about empty
+// nodes, and those of static pools, whose nodes bring their own room. Drift comes before price, but not twice in a row
+// where something could be cheaper: else the nodes of one pool that drifted would keep all others waiting until the
+// last of them is replaced.
 func (ps *pass) findCommand(m *Memory) (out []Command) {
 	out = ps.findStatic()
 	order := []func(*Memory) (Command, bool){ps.findEmpty, ps.findDrifted, ps.findReportedAgain, ps.findCheaper}

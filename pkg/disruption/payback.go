@@ -103,7 +103,8 @@ func (pb payback) writePayback(c Command) {
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
 			l.Annotations = map[string]string{}
 		}
-		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = pb.now().Add(max(paid, minRetention)).UTC().Format(time.RFC3339)
+		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = pb.now().Add(max(paid,
+			minRetention)).UTC().Format(time.RFC3339)
 	}
 }
 

@@ -35,7 +35,8 @@ type NotDisrupted struct {
 // String says it in one line.
 func (s NotDisrupted) String() string { return fmt.Sprintf("not disrupting %s: %s", s.Claim, s.Why) }
 
-// BudgetExhausted is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are out of service.
+// BudgetExhausted is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are
+// out of service.
 type BudgetExhausted struct {
 	Pool    string
 	Reasons []v1.DisruptionReason // sorted
@@ -43,19 +44,23 @@ type BudgetExhausted struct {
 
 // Plan is what one pass does about disruption.
 type Plan struct {
-	Begin    []Command                        // confirmed: mark, replace, taint
-	Finish   []EndedCommand                   // replaced: delete the claims
-	Undo     []EndedCommand                   // failed: take the taint and the marks away
-	Proposed []Command                        // held back until a later pass confirms them
-	Dropped  []WithdrawnProposal              `json:",omitempty"`
-	Reported []Command                        // of pools that only report
-	Waiting  []string                         // commands under way, and what each waits for
-	Starting []string                         `json:",omitempty"` // replacements that they wait for; not told in words
-	Spared   []NotDisrupted                   // sorted by claim
-	Eligible map[v1.DisruptionReason][]string // NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
-	Closed   []BudgetExhausted                `json:",omitempty"` // pools from which no node may go now, sorted; not told in words
-	Still    []StabilityNote                  `json:",omitempty"` // what NodeClaims are to say about quiet nodes; not told in words
-	Faults   []plan.Fault                     `json:",omitempty"` // what the decision failed about and was taken without
+	Begin    []Command           // confirmed: mark, replace, taint
+	Finish   []EndedCommand      // replaced: delete the claims
+	Undo     []EndedCommand      // failed: take the taint and the marks away
+	Proposed []Command           // held back until a later pass confirms them
+	Dropped  []WithdrawnProposal `json:",omitempty"`
+	Reported []Command           // of pools that only report
+	Waiting  []string            // commands under way, and what each waits for
+	Starting []string            `json:",omitempty"` // replacements that they wait for; not told in words
+	Spared   []NotDisrupted      // sorted by claim
+	// NodeClaims that are a case for the reason and may go, whatever budgets and prices say; sorted
+	Eligible map[v1.DisruptionReason][]string
+	// pools from which no node may go now, sorted; not told in words
+	Closed []BudgetExhausted `json:",omitempty"`
+	// what NodeClaims are to say about quiet nodes; not told in words
+	Still []StabilityNote `json:",omitempty"`
+	// what the decision failed about and was taken without
+	Faults []plan.Fault `json:",omitempty"`
 }
 
 // Lines is the plan as text, one line for each decision, those of Spared last.

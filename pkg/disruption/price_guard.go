@@ -108,7 +108,8 @@ func (guard priceGuard) narrowToCheaper(l plan.Launch, most float64, least spotF
 		}
 		zones := guard.zonesOf(p, l, req)
 		for n := range zones {
-			x, ok := guard.limitPrice(p, l, req.And(requirements.Of(corev1.LabelTopologyZone, slices.Sorted(slices.Values(zones[:n+1]))...)), most)
+			x, ok := guard.limitPrice(p, l, req.And(requirements.Of(corev1.LabelTopologyZone,
+				slices.Sorted(slices.Values(zones[:n+1]))...)), most)
 			if f := guard.flexibilityOf(x); ok && (!found || f.pools > have.pools) {
 				best, found, have = x, true, f
 			}
@@ -121,7 +122,8 @@ func (guard priceGuard) narrowToCheaper(l plan.Launch, most float64, least spotF
 }
 
 // limitPrice returns the launch with the types that cost less than most, false where the choice does not.
-func (guard priceGuard) limitPrice(p cluster.Pool, l plan.Launch, req requirements.Set, most float64) (plan.Launch, bool) {
+func (guard priceGuard) limitPrice(p cluster.Pool, l plan.Launch, req requirements.Set, most float64) (plan.Launch,
+	bool) {
 	types := guard.typesBelow(p, l.Types, req, most)
 	if !slices.Contains(types, l.Choice.Type) {
 		return l, false

@@ -24,15 +24,17 @@ type runningCommand struct {
 // progress looks after the commands under way, and keeps what a pass finds out about them.
 type progress struct {
 	*State
-	failures           map[string]CommandFailure    // by NodeClaim
-	ongoing            map[string]bool              // by id: commands under way that go on
-	stalledBefore      map[string]time.Time         // by id: since when a command has waited for nothing, as remembered
-	stalled            map[string]time.Time         // the same as found
-	unschedulableLater func(*runningCommand) string // once asked for: which pod of a command will have no room later either
+	failures      map[string]CommandFailure // by NodeClaim
+	ongoing       map[string]bool           // by id: commands under way that go on
+	stalledBefore map[string]time.Time      // by id: since when a command has waited for nothing, as remembered
+	stalled       map[string]time.Time      // the same as found
+	// once asked for: which pod of a command will have no room later either
+	unschedulableLater func(*runningCommand) string
 }
 
 func newProgress(st *State, m Memory) *progress {
-	return &progress{State: st, failures: st.keepFailures(m.Failed), ongoing: map[string]bool{}, stalledBefore: m.StalledSince, stalled: map[string]time.Time{}}
+	return &progress{State: st, failures: st.keepFailures(m.Failed), ongoing: map[string]bool{},
+		stalledBefore: m.StalledSince, stalled: map[string]time.Time{}}
 }
 
 // advanceCommands finishes commands under way whose pods all fit on nodes that are ready and rolls back those that
@@ -62,7 +64,8 @@ func (pr *progress) advanceCommands(p *Plan) {
 				}
 			}
 			p.Undo = append(p.Undo, e)
-			if !slices.ContainsFunc(r.claims, pr.isReportOnly) { // else it is no failure, and the reports are about them as well
+			// else it is no failure, and the reports are about them as well
+			if !slices.ContainsFunc(r.claims, pr.isReportOnly) {
 				pr.rememberFailure(e.Claims, e.Reason, fault)
 			}
 		case missing == "":
@@ -105,7 +108,10 @@ func (st *State) underWay() []*runningCommand {
 			r.with = append(r.with, n)
 		}
 	}
-	slices.SortFunc(out, func(a, b *runningCommand) int { return cmp.Compare(a.claims[0].Claim.Name, b.claims[0].Claim.Name) })
+	slices.SortFunc(out, func(a, b *runningCommand) int {
+		return cmp.Compare(a.claims[0].Claim.Name,
+			b.claims[0].Claim.Name)
+	})
 	return out
 }
 
@@ -239,7 +245,10 @@ func (pr *progress) markDependentPods(why map[string]string, left map[string]boo
 		}
 	}
 	for _, p := range lean {
-		if i := slices.IndexFunc(later, func(other cluster.Pod) bool { return topology.DependsOn(p, other, pr.snapshot.Namespaces) }); i >= 0 {
+		if i := slices.IndexFunc(later, func(other cluster.Pod) bool {
+			return topology.DependsOn(p, other,
+				pr.snapshot.Namespaces)
+		}); i >= 0 {
 			why[p.Key()] = fmt.Sprintf("pod %s has room elsewhere once another has: %s", p.Key(), why[later[i].Key()])
 		}
 	}
@@ -298,7 +307,8 @@ func (pr *progress) heldFor(b *simulator.Simulator, pods map[string]bool) (out [
 		if x == nil || !h.AwaitsNominated() {
 			continue
 		}
-		mine := slices.DeleteFunc(pr.podsByKeys(binpack.NomineesOf(h.Claim)), func(p *cluster.Pod) bool { return !pods[p.Key()] })
+		mine := slices.DeleteFunc(pr.podsByKeys(binpack.NomineesOf(h.Claim)),
+			func(p *cluster.Pod) bool { return !pods[p.Key()] })
 		out = append(out, simulator.NominatedNode{At: x, Pods: mine})
 	}
 	return out

@@ -18,7 +18,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// grown is a random world whose pods run, on nodes that were launched for them, after every third of its pods has ended.
+// grown is a random world whose pods run, on nodes that were launched for them, after every third of its pods has
+// ended.
 func grown(t *testing.T, seed uint64) *world {
 	t.Helper()
 	random, err := scenario.Random(seed)
@@ -60,9 +61,9 @@ var (
 	firstWorld = flag.Uint64("first-world", 0, "the seed of the first")
 )
 
-// Whatever the cluster looks like, and in whatever order pods come to the scheduler: a disruption never makes it dearer, leaves every pod that
-// ran a place, keeps to the budgets, is not taken back when nothing else happens, does not depend on the order of what it is shown, and comes
-// to rest.
+// Whatever the cluster looks like, and in whatever order pods come to the scheduler: a disruption never makes it
+// dearer, leaves every pod that ran a place, keeps to the budgets, is not taken back when nothing else happens, does
+// not depend on the order of what it is shown, and comes to rest.
 func TestRandomWorlds(t *testing.T) {
 	seeds := []uint64{681, 877, 1079, 1091, 7054, 11244} // that found faults
 	for i := range *worlds {
@@ -152,8 +153,8 @@ func (w *world) homed() (n int) {
 	return n
 }
 
-// emptiestFirst gives pods that wait the emptiest node, in any order, as the scheduler does. Those that it finds none for, and those about
-// which more decides, run where the packer puts them.
+// emptiestFirst gives pods that wait the emptiest node, in any order, as the scheduler does. Those that it finds none
+// for, and those about which more decides, run where the packer puts them.
 func (w *world) emptiestFirst(seed uint64) {
 	b := simulator.New(w.Snapshot, nil)
 	for _, h := range w.Snapshot.StateNodes() {

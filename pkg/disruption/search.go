@@ -16,15 +16,16 @@ import (
 const (
 	// costMargin is how much more new nodes cost than the least that the pods on them could.
 	costMargin = 1.03
-	// likelyShare is the part of what a set promises that it may well earn, and minAsked how many questions
-	// are asked regardless: after these a search that has found something goes on only for sets of which that part is more.
+	// likelyShare is the part of what a set promises that it may well earn, and minAsked how many questions are asked
+	// regardless: after these a search that has found something goes on only for sets of which that part is more.
 	likelyShare, minAsked = 0.7, 6
-	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what 500 nodes took until they
-	// were at rest went into the last two thousandths of their price.
+	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what
+	// 500 nodes took until they were at rest went into the last two thousandths of their price.
 	minSavingsShare = 0.0005
-	// minMissed is how many sets of about one size must have fallen short of what they promised for those to be left alone that promise
-	// less than any of them fell short by. Without it most questions about large clusters that are nearly at rest were about such sets.
-	// Sets of less than minMissedNodes fall short by chance, and are quickly asked about.
+	// minMissed is how many sets of about one size must have fallen short of what they promised for those to be left
+	// alone that promise less than any of them fell short by. Without it most questions about large clusters that are
+	// nearly at rest were about such sets. Sets of less than minMissedNodes fall short by chance, and are quickly asked
+	// about.
 	minMissed, minMissedNodes = 2, 8
 	// maxRemembered is how many sets are remembered that were answered with no.
 	maxRemembered = 1024
@@ -67,7 +68,10 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	all := ps.consolidationCandidates()
-	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool { return ps.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) > 0 }) {
+	if len(all) > 0 && !slices.ContainsFunc(all, func(n *stateNode) bool {
+		return ps.budget.Left(n.pool.Name,
+			v1.DisruptionUnderutilized) > 0
+	}) {
 		ps.budget.limit(all, v1.DisruptionUnderutilized)
 		return Command{}, false // what was answered before stays answered
 	}
@@ -79,7 +83,10 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	ps.eval.sortByWaste(all)
-	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, refused: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Search.Missed), maxLooks: ps.rules.steps * looksPerQuestion, minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
+	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all,
+		refused: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Search.Missed),
+		maxLooks:    ps.rules.steps * looksPerQuestion,
+		minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
 	for _, id := range m.Search.Sets {
 		s.refused[id] = true
 	}
@@ -87,7 +94,8 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 		s.later[id] = true
 	}
 	s.resumeSet(m.Search.Rest)
-	for _, ask := range []func(){func() { s.evaluateSets(s.firstSets()) }, func() { s.askWindows(&m.Search.Window) }, func() { s.evaluateSets(s.singleNodeSets()) }} {
+	for _, ask := range []func(){func() { s.evaluateSets(s.firstSets()) }, func() { s.askWindows(&m.Search.Window) },
+		func() { s.evaluateSets(s.singleNodeSets()) }} {
 		if !s.unfinished {
 			ask()
 		}
@@ -98,7 +106,8 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 	}
 	m.Search.Rest = namesOf(s.rest)
 	if m.Search.Done = !s.unfinished; m.Search.Done {
-		m.Search.Sets, m.Search.Later, m.Search.Missed, m.Search.Window, m.Search.Kept = nil, nil, nil, SearchWindow{}, ps.candidates.rememberedReasons(all)
+		m.Search.Sets, m.Search.Later, m.Search.Missed, m.Search.Window, m.Search.Kept = nil, nil, nil, SearchWindow{},
+			ps.candidates.rememberedReasons(all)
 	} else {
 		m.Search.Missed, m.Search.Sets = s.missed, mergeLists(slices.Collect(maps.Keys(s.refused)), nil)
 	}
@@ -124,10 +133,14 @@ func (s *setSearch) evaluateSets(sets []candidateSet) {
 	for i := range sets {
 		sets[i].id = digestOf(sets[i].set)
 	}
-	slices.SortStableFunc(sets, func(a, b candidateSet) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.usd, a.usd)) })
+	slices.SortStableFunc(sets, func(a, b candidateSet) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(b.usd, a.usd))
+	})
 	for _, x := range sets {
 		switch {
-		case x.usd < s.minEarnings || s.refused[x.id] || s.fallsShort(x) || s.found && x.usd*s.successShare() <= s.eval.payback.netEarningsUSD(s.best):
+		case x.usd < s.minEarnings || s.refused[x.id] || s.fallsShort(x) || s.found &&
+			x.usd*s.successShare() <= s.eval.payback.netEarningsUSD(s.best):
 			continue
 		case !s.mayEvaluate(x):
 			s.unfinished = true
@@ -164,7 +177,8 @@ func (s *setSearch) successShare() float64 {
 // fallsShort reports whether sets of about that size have earned less than estimated by more than the set promises.
 func (s *setSearch) fallsShort(x candidateSet) bool {
 	i := bits.Len(uint(len(x.set)))
-	return len(x.set) >= minMissedNodes && i < len(s.missed) && s.missed[i].Sets >= minMissed && x.usd < s.missed[i].Least
+	return len(x.set) >= minMissedNodes && i < len(s.missed) && s.missed[i].Sets >= minMissed &&
+		x.usd < s.missed[i].Least
 }
 
 // recordShortfall records by how much a set earns less than was estimated, if the packer said what it earns.
@@ -204,7 +218,8 @@ func digestOf(set []*stateNode) uint64 {
 func (s *setSearch) firstSets() []candidateSet {
 	out := s.halveSet(s.budget.limit(s.all, v1.DisruptionUnderutilized))
 	if set := s.greedySet(s.all, false); len(set) > 0 {
-		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.of(podsOf(set), 0)}) // answered without the packer
+		// answered without the packer
+		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.of(podsOf(set), 0)})
 	}
 	return out
 }
@@ -229,16 +244,24 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 			continue
 		}
 		usd, left := s.eval.simulateSavings([]*stateNode{n})
-		i := slices.IndexFunc(left, func(p *cluster.Pod) bool { return s.eval.minCost(s.eval.consolidationSimulator(), p) >= noOffering })
+		i := slices.IndexFunc(left, func(p *cluster.Pod) bool {
+			return s.eval.minCost(s.eval.consolidationSimulator(),
+				p) >= noOffering
+		})
 		switch {
 		case usd > 0 && usd < s.minEarnings:
-			n.notConsolidated = cmp.Or(n.notConsolidated, refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
+			n.notConsolidated = cmp.Or(n.notConsolidated,
+				refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
-			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd, work: s.eval.meter.of(len(n.moving), len(left))})
+			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd,
+				work: s.eval.meter.of(len(n.moving), len(left))})
 		case i >= 0:
-			n.notConsolidated = cmp.Or(n.notConsolidated, refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() + " has no room elsewhere, and no pool launches what it needs"})
+			n.notConsolidated = cmp.Or(n.notConsolidated,
+				refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() +
+					" has no room elsewhere, and no pool launches what it needs"})
 		default:
-			n.notConsolidated = cmp.Or(n.notConsolidated, refusal{IneligiblePayback, "what its pods need costs as much as it does, or nearly so"})
+			n.notConsolidated = cmp.Or(n.notConsolidated,
+				refusal{IneligiblePayback, "what its pods need costs as much as it does, or nearly so"})
 		}
 	}
 	return out

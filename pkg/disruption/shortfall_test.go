@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Sets of many nodes are left alone that promise less than all of about their size fell short by, once there were two of those.
+// Sets of many nodes are left alone that promise less than all of about their size fell short by, once there were two
+// of those.
 func TestWhatOthersMissedByIsReckonedWith(t *testing.T) {
 	s := &setSearch{}
 	of := func(size int, usd float64) candidateSet { return candidateSet{set: make([]*stateNode, size), usd: usd} }

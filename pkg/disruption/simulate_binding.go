@@ -20,7 +20,8 @@ func (st *State) simulatedNode(l plan.Launch, name string) *simulator.Node {
 	p, _ := st.snapshot.PoolOf(l.Pool)
 	t, _ := st.typeIn(p, l.Choice.Type)
 	for _, labels := range []map[string]string{t.Requirements.Labels(), l.Labels, {
-		corev1.LabelTopologyZone: l.Choice.Zone, v1.LabelCapacityType: l.Choice.CapacityType, corev1.LabelInstanceTypeStable: l.Choice.Type,
+		corev1.LabelTopologyZone: l.Choice.Zone, v1.LabelCapacityType: l.Choice.CapacityType,
+		corev1.LabelInstanceTypeStable: l.Choice.Type,
 	}} {
 		maps.Copy(all, labels)
 	}
@@ -54,7 +55,8 @@ func (st *State) podsByKeys(keys []string) (out []*cluster.Pod) {
 
 // withOverflowNodes adds to the launches of a plan about the nodes what pods will need that the scheduler would leave
 // unschedulable. It is false when that does not end, or costs more than spare, USD per hour.
-func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan, spare float64) ([]plan.Launch, bool) {
+func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan, spare float64) ([]plan.Launch,
+	bool) {
 	const most = 3
 	b := ev.simulatorOf(from)
 	defer b.UndoTo(b.Mark())
@@ -98,7 +100,8 @@ func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides 
 		d.addText(l.Pool, l.Choice.String())
 		d.addText(l.Pods...)
 	}
-	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d), func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
+	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
+		func() cluster.Snapshot { return ev.isolatePods(pods, set, besides) })
 	ev.meter.count(len(pods), p)
 	if len(p.Unplaced) > 0 {
 		return nil
@@ -142,7 +145,8 @@ func (ev *Evaluator) isolatePods(pods []*cluster.Pod, set []*stateNode, besides 
 func (st *State) claimOf(l plan.Launch, name string, room bool) cluster.Claim {
 	p, _ := st.snapshot.PoolOf(l.Pool)
 	t, _ := st.typeIn(p, l.Choice.Type)
-	c := cluster.Claim{Name: name, ProviderID: name, Pool: l.Pool, Class: p.Class, Labels: st.simulatedNode(l, name).Labels(), Capacity: t.Capacity, Allocatable: noAllocatable()}
+	c := cluster.Claim{Name: name, ProviderID: name, Pool: l.Pool, Class: p.Class,
+		Labels: st.simulatedNode(l, name).Labels(), Capacity: t.Capacity, Allocatable: noAllocatable()}
 	if room {
 		c.Allocatable = t.Allocatable
 	}

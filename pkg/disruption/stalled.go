@@ -56,7 +56,10 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 		}
 	}
 	leans := func(p *cluster.Pod) bool {
-		return slices.ContainsFunc(coming, func(other cluster.Pod) bool { return topology.DependsOn(*p, other, w.snapshot.Namespaces) })
+		return slices.ContainsFunc(coming, func(other cluster.Pod) bool {
+			return topology.DependsOn(*p, other,
+				w.snapshot.Namespaces)
+		})
 	}
 	return func(r *runningCommand) string {
 		for _, p := range r.podsToMove() {
@@ -71,7 +74,8 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 // afterPendingChanges returns the state once all that is ending has ended and nodes that are not ready are.
 func (pr *progress) afterPendingChanges() *progress {
 	w := *pr.State
-	w.snapshot.Pods = slices.DeleteFunc(slices.Clone(pr.snapshot.Pods), func(p cluster.Pod) bool { return p.Terminating() && !p.Terminal() })
+	w.snapshot.Pods = slices.DeleteFunc(slices.Clone(pr.snapshot.Pods),
+		func(p cluster.Pod) bool { return p.Terminating() && !p.Terminal() })
 	w.snapshot.Nodes = slices.Clone(pr.snapshot.Nodes)
 	for i := range w.snapshot.Nodes {
 		n := &w.snapshot.Nodes[i]

@@ -47,8 +47,9 @@ func rulesOf(r cluster.Settings) disruptionRules {
 
 // How the packer is asked what if.
 const (
-	packingIterations  = cluster.NoIterations // many plans that are good tell more than a few that are a little better
-	perNodeOverheadUSD = 0.02                 // per hour: many small nodes in place of a few leave room that the scheduler finds no use for
+	packingIterations = cluster.NoIterations // many plans that are good tell more than a few that are a little better
+	// per hour: many small nodes in place of a few leave room that the scheduler finds no use for
+	perNodeOverheadUSD = 0.02
 )
 
 // stateNode is a node of ours with what a decision about it needs.
@@ -81,7 +82,8 @@ type refusal struct {
 	why    string
 }
 
-// State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes once it is made.
+// State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes
+// once it is made.
 type State struct {
 	snapshot        cluster.Snapshot
 	rules           disruptionRules
@@ -107,9 +109,12 @@ func (st *State) now() time.Time { return st.snapshot.Now }
 // newState reads the snapshot. d, if there is one, holds what earlier passes found out about what is sold.
 func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *binpack.OfferingCache) *State {
 	s = nomination.ResolveOwnerNominations(s)
-	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations, max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
-	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)), types: overlays.ByPool(s, sells),
-		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{}, keepsRoom: map[string]bool{},
+	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
+		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
+	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)),
+		types:   overlays.ByPool(s, sells),
+		byClaim: map[string]*stateNode{}, quiet: map[string]PodStability{}, virtual: map[string]bool{},
+		keepsRoom:    map[string]bool{},
 		faultyClaims: map[string]*cluster.Aside{}, faultyPools: map[string]*cluster.Aside{}}
 	for i, a := range s.Aside {
 		if a.Kind == cluster.ClaimPart {
@@ -253,7 +258,8 @@ func (st *State) resolveOfferings() *binpack.WhatIf {
 
 // hasWork reports whether any pod waits or is to move, so that the base plan has something to say.
 func (st *State) hasWork() bool {
-	return slices.ContainsFunc(st.snapshot.StateNodes(), cluster.StateNode.MarkedForDeletion) || slices.ContainsFunc(st.snapshot.Pods, cluster.Pod.Provisionable)
+	return slices.ContainsFunc(st.snapshot.StateNodes(), cluster.StateNode.MarkedForDeletion) ||
+		slices.ContainsFunc(st.snapshot.Pods, cluster.Pod.Provisionable)
 }
 
 // nodesOfClaims returns the nodes of the claims.
@@ -269,13 +275,15 @@ func (st *State) nodesOfClaims(claims []string) []*stateNode {
 // unknown.
 func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (instancetypes.Offer, float64) {
 	l := h.Labels()
-	o := instancetypes.Offer{CapacityType: l[v1.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable], Zone: l[corev1.LabelTopologyZone]}
+	o := instancetypes.Offer{CapacityType: l[v1.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable],
+		Zone: l[corev1.LabelTopologyZone]}
 	t, ok := st.typeIn(p, o.Type)
 	if !ok {
 		return o, 0
 	}
 	for _, x := range t.Offerings {
-		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil || x.Reservation.ID == l[instancetypes.LabelReservationID]) {
+		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil ||
+			x.Reservation.ID == l[instancetypes.LabelReservationID]) {
 			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
 				return o, instancetypes.PaidPrice(x.Price, part)
 			}

@@ -13,7 +13,10 @@ func (n *stateNode) inStaticPool() bool { return n.pool != nil && n.pool.Static 
 
 // isStaticCommand reports whether the command is about nodes of a static pool.
 func (st *State) isStaticCommand(claims []string) bool {
-	return slices.ContainsFunc(claims, func(name string) bool { return st.byClaim[name] != nil && st.byClaim[name].inStaticPool() })
+	return slices.ContainsFunc(claims, func(name string) bool {
+		return st.byClaim[name] != nil &&
+			st.byClaim[name].inStaticPool()
+	})
 }
 
 // findStatic returns commands about drifted nodes of static pools, the oldest drift first, each replaced by one of the

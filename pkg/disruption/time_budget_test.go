@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Passes that came late are forgiven one by one, an hour after each other, and a clock that is set back makes nobody wait longer than that.
+// Passes that came late are forgiven one by one, an hour after each other, and a clock that is set back makes nobody
+// wait longer than that.
 func TestPassesThatCameLateAreForgiven(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {

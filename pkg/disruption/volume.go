@@ -52,7 +52,8 @@ func reasonsToMove(s cluster.Snapshot) map[string]map[v1.DisruptionReason]bool {
 		}
 		out[p.Name] = map[v1.DisruptionReason]bool{
 			v1.DisruptionDrifted: allowed(v1.DisruptionDrifted),
-			v1.DisruptionUnderutilized: !p.Disruption.Never && p.Disruption.Policy != string(v1.ConsolidationWhenEmpty) &&
+			v1.DisruptionUnderutilized: !p.Disruption.Never &&
+				p.Disruption.Policy != string(v1.ConsolidationWhenEmpty) &&
 				allowed(v1.DisruptionUnderutilized),
 		}
 	}

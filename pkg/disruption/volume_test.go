@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// Whatever the cluster looks like: what a pass decides is the same whether it was told of all volumes or of none, where its rule says that no
-// pod that it may move uses any. Both kinds of worlds come.
+// Whatever the cluster looks like: what a pass decides is the same whether it was told of all volumes or of none, where
+// its rule says that no pod that it may move uses any. Both kinds of worlds come.
 func TestRandomVolumes(t *testing.T) {
 	read, unread := 0, 0
 	for i := range *worlds {

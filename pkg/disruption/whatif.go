@@ -16,7 +16,8 @@ func (st *State) withoutNodes(s cluster.Snapshot, out map[string]bool, forGood b
 
 // withoutNodesInto returns the snapshot without the nodes of those names. Pods that need room elsewhere are pending,
 // the others are gone; those that nobody may evict need none. The pods are appended to pods, whose memory is used.
-func (st *State) withoutNodesInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
+func (st *State) withoutNodesInto(pods []cluster.Pod, s cluster.Snapshot, out map[string]bool,
+	forGood bool) cluster.Snapshot {
 	if len(out) == 0 {
 		return s
 	}
@@ -40,7 +41,8 @@ func (st *State) withoutNodesInto(pods []cluster.Pod, s cluster.Snapshot, out ma
 		if n == nil || n.Node == nil || !out[n.Node.Name] {
 			continue
 		}
-		gone := cluster.Claim{Name: c.Name, Pool: c.Pool, Capacity: n.Capacity(), Allocatable: noAllocatable(), Deleting: c.Deleting}
+		gone := cluster.Claim{Name: c.Name, Pool: c.Pool, Capacity: n.Capacity(), Allocatable: noAllocatable(),
+			Deleting: c.Deleting}
 		if forGood {
 			gone.Deleting = st.now()
 		}
@@ -74,7 +76,8 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d), func() cluster.Snapshot {
 		s := ev.withoutNodes(from.snapshot, ev.departingWithPods(), false)
 		if len(ev.podsWithLaunch) > 0 {
-			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == "" && ev.podsWithLaunch[p.Key()] })
+			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods),
+				func(p cluster.Pod) bool { return p.NodeName == "" && ev.podsWithLaunch[p.Key()] })
 		}
 		out := map[string]bool{}
 		for _, n := range set {

@@ -25,7 +25,8 @@ func searchFor(st *State) *setSearch {
 	return s
 }
 
-// The sets that several passes look at in parts are those that one pass looks at which may look at much: none is left out.
+// The sets that several passes look at in parts are those that one pass looks at which may look at much: none is left
+// out.
 func TestWindowsInPartsAreAllWindows(t *testing.T) {
 	sets := func(looks, least int) (ids []uint64) {
 		s, parts := further(t, looks), 0

@@ -20,8 +20,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// world is a cluster in which disruptions are carried out: what a command asks for is done at once, and pods that are evicted run
-// where the packer puts them.
+// world is a cluster in which disruptions are carried out: what a command asks for is done at once, and pods that are
+// evicted run where the packer puts them.
 type world struct {
 	*scenario.World
 	memory   Memory
@@ -81,8 +81,8 @@ func (w *world) act(p Plan) {
 	}
 }
 
-// settle runs the pods that have no node where the packer puts them, and those that it would rather make a node for where there is
-// room for them: preferences leave no pod waiting.
+// settle runs the pods that have no node where the packer puts them, and those that it would rather make a node for
+// where there is room for them: preferences leave no pod waiting.
 func (w *world) settle() {
 	for _, ignore := range []bool{false, true} {
 		s := w.Snapshot
@@ -112,11 +112,15 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with what stays,
-// "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held), "wait 20s" (-1h for a clock
-// that is set back), "now TIME", "ready" (what was launched is a node), "still" (what claims say about quiet nodes), "forget" (the memory is lost), "late" (a pass is cut off), "steps 4" (what-if questions of a pass), "drifted-nodes 5" (that one command replaces at most), "hold" (new nodes are held, and
-// pods whose names differ in the number at the end have the same controller), "move 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood),
-// "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
+// do carries out one directive: those of a scenario's world; "disrupt" (one pass, printed and carried out; "all" with
+// what stays, "eligible" with what may go, "hold" not carried out), "changed" (what has changed about what was held),
+// "wait 20s" (-1h for a clock that is set back), "now TIME", "ready" (what was launched is a node), "still" (what
+// claims say about quiet nodes), "forget" (the memory is lost), "late" (a pass is cut off), "steps 4" (what-if
+// questions of a pass), "drifted-nodes 5" (that one command replaces at most), "hold" (new nodes are held, and pods
+// whose names differ in the number at the end have the same controller), "move 0.002" (what moving a pod costs, USD),
+// "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget 10% Drifted", "report", "saves 0.1 20%",
+// "gently" (expiration within budgets), "mistake TEXT" (settings that cannot be understood), "claim NAME" lines
+// drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
 	if len(d.CmdArgs) > 0 {

@@ -1,8 +1,8 @@
-// Package install holds what a cluster must have before Joiner's functions can work in it: the CRDs, a namespace and RBAC;
-// and the webhook of push.
+// Package install holds what a cluster must have before Joiner's functions can work in it: the CRDs, a namespace and
+// RBAC; and the webhook of push.
 //
-// It knows these objects as text, in the order in which they go into a cluster. It refuses to know how: applying them is somebody
-// else's, and so is mapping an IAM role to one of the groups.
+// It knows these objects as text, in the order in which they go into a cluster. It refuses to know how: applying them
+// is somebody else's, and so is mapping an IAM role to one of the groups.
 package install
 
 import (
@@ -39,13 +39,15 @@ const (
 //go:embed crds/*.yaml borrowed/*.yaml rbac/*.yaml push/*.yaml
 var files embed.FS
 
-// CRDs are NodePool, NodeClaim, NodeOverlay and EC2NodeClass. The files are part of the program, so an error is a mistake in them.
+// CRDs are NodePool, NodeClaim, NodeOverlay and EC2NodeClass. The files are part of the program, so an error is a
+// mistake in them.
 func CRDs() ([]*unstructured.Unstructured, error) {
 	return objects("crds")
 }
 
-// Borrowed are CRDs of other projects whose objects Joiner reads when they are there: CapacityBuffer. Whoever wants them in a
-// cluster without them creates them; one that exists, of whatever version, is to be left as it is. Joiner works without.
+// Borrowed are CRDs of other projects whose objects Joiner reads when they are there: CapacityBuffer. Whoever wants
+// them in a cluster without them creates them; one that exists, of whatever version, is to be left as it is. Joiner
+// works without.
 func Borrowed() ([]*unstructured.Unstructured, error) {
 	return objects("borrowed")
 }
@@ -61,8 +63,8 @@ type Address struct {
 	CA  []byte // PEM
 }
 
-// Push is the webhook that announces pods without a home and deletions: the API server calls the last parts /pods and /nodes of the
-// address. It belongs to a stack: whoever removes what answers there removes it too.
+// Push is the webhook that announces pods without a home and deletions: the API server calls the last parts /pods and
+// /nodes of the address. It belongs to a stack: whoever removes what answers there removes it too.
 func Push(to Address) (*unstructured.Unstructured, error) {
 	all, err := objects("push")
 	if err != nil {
@@ -87,7 +89,8 @@ func Push(to Address) (*unstructured.Unstructured, error) {
 	return all[0], nil
 }
 
-// Objects is everything but push, in the order in which it must be applied. CRDs need a moment until they are Established.
+// Objects is everything but push, in the order in which it must be applied. CRDs need a moment until they are
+// Established.
 func Objects() ([]*unstructured.Unstructured, error) {
 	crds, err := CRDs()
 	if err != nil {

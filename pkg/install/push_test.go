@@ -22,7 +22,8 @@ func pushed(t *testing.T, to Address) admissionv1.ValidatingWebhookConfiguration
 	return out
 }
 
-// TestPushIsInNobodysWay: an API server that cannot reach the function goes on at once or after a second, and dry runs wake nobody.
+// TestPushIsInNobodysWay: an API server that cannot reach the function goes on at once or after a second, and dry runs
+// wake nobody.
 func TestPushIsInNobodysWay(t *testing.T) {
 	for _, w := range pushed(t, Address{URL: "https://x/s"}).Webhooks {
 		if *w.FailurePolicy != admissionv1.Ignore || *w.TimeoutSeconds != 1 || *w.SideEffects != admissionv1.SideEffectClassNoneOnDryRun {

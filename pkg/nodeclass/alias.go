@@ -11,8 +11,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// Parameter is an SSM parameter that holds the id of an image, with what an instance type must be to boot it besides having
-// its architecture. One parameter may stand for several kinds of types.
+// Parameter is an SSM parameter that holds the id of an image, with what an instance type must be to boot it besides
+// having its architecture. One parameter may stand for several kinds of types.
 type Parameter struct {
 	Path     string
 	Variants [][]corev1.NodeSelectorRequirement
@@ -33,9 +33,11 @@ func ImageParameters(a awsv1.Alias, version string) ([]Parameter, error) {
 	}
 	switch {
 	case a.Family == awsv1.AMIFamilyAL2 && minor >= 33:
-		return nil, &AliasError{fmt.Sprintf("there are no AL2 images for Kubernetes %s: use the alias al2023@latest", version)}
+		return nil, &AliasError{fmt.Sprintf("there are no AL2 images for Kubernetes %s: use the alias al2023@latest",
+			version)}
 	case a.Family == awsv1.AMIFamilyWindows2025 && minor < 35:
-		return nil, &AliasError{fmt.Sprintf("there are no Windows 2025 images for Kubernetes %s: they start with 1.35", version)}
+		return nil, &AliasError{fmt.Sprintf("there are no Windows 2025 images for Kubernetes %s: they start with 1.35",
+			version)}
 	}
 	switch a.Family {
 	case awsv1.AMIFamilyAL2:
@@ -84,7 +86,8 @@ func al2023(a awsv1.Alias, version string) []Parameter {
 
 func bottlerocket(a awsv1.Alias, version string) []Parameter {
 	path := func(kind, arch string) string {
-		return fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/%s/image_id", version, kind, arch, strings.TrimPrefix(a.Version, "v"))
+		return fmt.Sprintf("/aws/service/bottlerocket/aws-k8s-%s%s/%s/%s/image_id", version, kind, arch,
+			strings.TrimPrefix(a.Version, "v"))
 	}
 	return []Parameter{
 		{path("", "x86_64"), variants(standard(), neuron())},
@@ -120,7 +123,8 @@ func nvidia() []corev1.NodeSelectorRequirement {
 }
 
 func neuron() []corev1.NodeSelectorRequirement {
-	return []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceAcceleratorCount, Operator: corev1.NodeSelectorOpExists}}
+	return []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceAcceleratorCount,
+		Operator: corev1.NodeSelectorOpExists}}
 }
 
 func minorOf(version string) (int, error) {

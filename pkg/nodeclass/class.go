@@ -16,8 +16,9 @@ import (
 // gib is a gibibyte in bytes.
 const gib = int64(1) << 30
 
-// DescribeClass says what of an EC2NodeClass changes how instance types look, as its status resolves it. MemoryOverhead, ReservedENIs and
-// what reservations and subnets have room for do not come from the object; the caller fills them in.
+// DescribeClass says what of an EC2NodeClass changes how instance types look, as its status resolves it.
+// MemoryOverhead, ReservedENIs and what reservations and subnets have room for do not come from the object; the caller
+// fills them in.
 func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 	out := instancetypes.Class{
 		Name:           n.Name,
@@ -26,8 +27,9 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 		HashVersion:    n.Annotations[awsv1.AnnotationHashVersion],
 		Family:         n.ResolvedAMIFamily(),
 		EphemeralBytes: ephemeralBytes(n),
-		RAID0:          n.Spec.InstanceStorePolicy != nil && *n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
-		NitroOnly:      n.Spec.ConnectionTracking != nil,
+		RAID0: n.Spec.InstanceStorePolicy != nil &&
+			*n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		NitroOnly: n.Spec.ConnectionTracking != nil,
 	}
 	if o := n.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
@@ -58,8 +60,9 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 	slices.SortFunc(out.Reservations, func(a, b instancetypes.Reservation) int { return cmp.Compare(a.ID, b.ID) })
 	for _, i := range n.Spec.NetworkInterfaces {
 		if i != nil {
-			out.Interfaces = append(out.Interfaces, instancetypes.Interface{Card: int64(i.NetworkCardIndex), Device: int64(i.DeviceIndex),
-				EFAOnly: i.InterfaceType == awsv1.InterfaceTypeEFAOnly})
+			out.Interfaces = append(out.Interfaces,
+				instancetypes.Interface{Card: int64(i.NetworkCardIndex), Device: int64(i.DeviceIndex),
+					EFAOnly: i.InterfaceType == awsv1.InterfaceTypeEFAOnly})
 		}
 	}
 	if k := n.Spec.Kubelet; k != nil {
@@ -92,7 +95,8 @@ func reservationFrom(r awsv1.CapacityReservation) instancetypes.Reservation {
 	}
 }
 
-// imageFrom leaves out requirements that cannot be understood; the status is written by the refresh function, which knows them.
+// imageFrom leaves out requirements that cannot be understood; the status is written by the refresh function, which
+// knows them.
 func imageFrom(a awsv1.AMI) instancetypes.Image {
 	var rs []requirements.Requirement
 	for _, e := range a.Requirements {

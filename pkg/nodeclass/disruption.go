@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// ReadDisruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be understood or contradicts
-// itself, the pool is one that only reports.
+// ReadDisruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be
+// understood or contradicts itself, the pool is one that only reports.
 func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 	d := p.Spec.Disruption
 	out := cluster.Disruption{Policy: string(d.ConsolidationPolicy), TimeZone: p.Annotations[v1.AnnotationTimeZone]}
@@ -46,7 +46,8 @@ func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 	sleepErr := sleepFrom(p.Annotations, &out)
 	var expireErr error
 	out.ExpireGently, expireErr = gentleFrom(p.Annotations[v1.AnnotationExpire])
-	err := errors.Join(budgets.ValidateBudgets(out), modeErr, usdErr, percentErr, sleepErr, expireErr, disruptionConflicts(p, out))
+	err := errors.Join(budgets.ValidateBudgets(out), modeErr, usdErr, percentErr, sleepErr, expireErr,
+		disruptionConflicts(p, out))
 	if err != nil {
 		out.Message = strings.ReplaceAll(err.Error(), "\n", "; ")
 	}
@@ -101,20 +102,26 @@ func disruptionConflicts(p *v1.NodePool, d cluster.Disruption) error {
 	_, usd := p.Annotations[v1.AnnotationMinSavingsUSD]
 	_, percent := p.Annotations[v1.AnnotationMinSavingsPercent]
 	saves := usd || percent
-	known := []v1.ConsolidationPolicy{v1.ConsolidationWhenEmpty, v1.ConsolidationWhenEmptyOrUnderutilized, v1.ConsolidationBalanced}
-	add(!slices.Contains(known, v1.ConsolidationPolicy(d.Policy)), "consolidationPolicy %q is none of %v", d.Policy, known)
-	add(saves && d.Policy == string(v1.ConsolidationWhenEmpty), "a least saving is asked for (%s, %s), and consolidationPolicy %s never looks at prices: take the annotation off, or change the policy",
+	known := []v1.ConsolidationPolicy{v1.ConsolidationWhenEmpty, v1.ConsolidationWhenEmptyOrUnderutilized,
+		v1.ConsolidationBalanced}
+	add(!slices.Contains(known, v1.ConsolidationPolicy(d.Policy)), "consolidationPolicy %q is none of %v", d.Policy,
+		known)
+	add(saves && d.Policy == string(v1.ConsolidationWhenEmpty),
+		"a least saving is asked for (%s, %s), and consolidationPolicy %s never looks at prices: take the annotation off, or change the policy",
 		v1.AnnotationMinSavingsUSD, v1.AnnotationMinSavingsPercent, d.Policy)
 	add(saves && d.Never, "a least saving is asked for (%s, %s), and consolidateAfter is Never: take the annotation off, or give a duration", v1.AnnotationMinSavingsUSD, v1.AnnotationMinSavingsPercent)
 	add(saves && p.Spec.Replicas != nil, "a least saving is asked for (%s, %s), and nodes of a pool with replicas are never consolidated: take the annotation off", v1.AnnotationMinSavingsUSD, v1.AnnotationMinSavingsPercent)
-	add(d.ExpireGently && p.Spec.Template.Spec.ExpireAfter.Duration == nil && p.Spec.Template.Spec.ExpireAfter.Raw == v1.Never,
+	add(d.ExpireGently && p.Spec.Template.Spec.ExpireAfter.Duration == nil &&
+		p.Spec.Template.Spec.ExpireAfter.Raw == v1.Never,
 		"annotation %s asks for expiration within budgets, and expireAfter is Never: take the annotation off, or give a duration", v1.AnnotationExpire)
-	add(d.ExpireGently && slices.ContainsFunc(d.Budgets, neverOpens), "annotation %s asks for expiration within budgets, and a budget of 0 at all hours lets no node go for reason Drifted: "+
-		"give that budget a schedule, another count or other reasons", v1.AnnotationExpire)
+	add(d.ExpireGently && slices.ContainsFunc(d.Budgets, neverOpens),
+		"annotation %s asks for expiration within budgets, and a budget of 0 at all hours lets no node go for reason Drifted: "+
+			"give that budget a schedule, another count or other reasons", v1.AnnotationExpire)
 	return errors.Join(all...)
 }
 
 // neverOpens reports whether the budget never lets a drifted node go.
 func neverOpens(b cluster.NodeBudget) bool {
-	return b.Schedule == "" && (b.Nodes == "0" || b.Nodes == "0%") && (b.Every || slices.Contains(b.Reasons, string(v1.DisruptionDrifted)))
+	return b.Schedule == "" && (b.Nodes == "0" || b.Nodes == "0%") &&
+		(b.Every || slices.Contains(b.Reasons, string(v1.DisruptionDrifted)))
 }

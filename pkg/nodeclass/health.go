@@ -16,10 +16,12 @@ const (
 	tooMany    = 2 // failures among them
 )
 
-// RecordRegistrations adds outcomes to those in the pool's annotation and sets the condition NodeRegistrationHealthy accordingly:
-// True after a success if few enough failed lately, False after a failure if too many did. An outcome of a
-// claim that is remembered is no news. It changes the status of the pool given and returns what the annotation should be.
-func RecordRegistrations(p *v1.NodePool, outcomes []cluster.Registration, now time.Time) (annotation string, news bool) {
+// RecordRegistrations adds outcomes to those in the pool's annotation and sets the condition NodeRegistrationHealthy
+// accordingly: True after a success if few enough failed lately, False after a failure if too many did. An outcome of a
+// claim that is remembered is no news. It changes the status of the pool given and returns what the annotation should
+// be.
+func RecordRegistrations(p *v1.NodePool, outcomes []cluster.Registration, now time.Time) (annotation string,
+	news bool) {
 	head := fmt.Sprintf("%d/%d", p.Generation, p.Status.NodeClassObservedGeneration)
 	old, rest, _ := strings.Cut(p.Annotations[v1.AnnotationRegistrationHistory], " ")
 	var ring []string
@@ -57,6 +59,7 @@ func judgeDisruption(p *v1.NodePool, o cluster.Registration, failed int, now tim
 		p.StatusConditions().SetTrue(v1.ConditionNodeRegistrationHealthy, now)
 	case !o.OK && failed >= tooMany:
 		p.StatusConditions().SetFalse(v1.ConditionNodeRegistrationHealthy, o.Reason,
-			fmt.Sprintf("%d of the last %d nodes did not join the cluster, the last one because: %s", failed, remembered, o.Message), now)
+			fmt.Sprintf("%d of the last %d nodes did not join the cluster, the last one because: %s", failed,
+				remembered, o.Message), now)
 	}
 }

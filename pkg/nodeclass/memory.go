@@ -32,9 +32,11 @@ type observedMemory struct {
 	Seen string `json:"seen"` // day, as in 2026-11-22
 }
 
-// ObserveMemory adds what the registered nodes of the class report to what the class carries: of each type the lowest figure
-// that was seen with one of the class's present images. It returns the annotation, and whether it is another than before.
-func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluster.Node, now time.Time) (annotation string, news bool) {
+// ObserveMemory adds what the registered nodes of the class report to what the class carries: of each type the lowest
+// figure that was seen with one of the class's present images. It returns the annotation, and whether it is another
+// than before.
+func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluster.Node,
+	now time.Time) (annotation string, news bool) {
 	m := recallMemories(c)
 	for name, known := range m.Types {
 		if seen, err := time.Parse(time.DateOnly, known.Seen); err != nil || now.Sub(seen) >= memoryHolds {
@@ -50,7 +52,8 @@ func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluste
 		n, ok := byID[claim.ProviderID]
 		name := n.Labels[corev1.LabelInstanceTypeStable]
 		mib := n.Capacity.Memory / resources.MiB
-		if !ok || claim.ProviderID == "" || name == "" || mib == 0 || claim.Class != c.Name || !claim.Is(v1.ConditionRegistered) || !hasParameter(c, claim.ImageID) {
+		if !ok || claim.ProviderID == "" || name == "" || mib == 0 || claim.Class != c.Name ||
+			!claim.Is(v1.ConditionRegistered) || !hasParameter(c, claim.ImageID) {
 			continue
 		}
 		if known, ok := m.Types[name]; !ok || mib <= known.MiB {

@@ -21,7 +21,8 @@ func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) boo
 	conditions := p.StatusConditions()
 	conditions.Initialize()
 	if problems := PoolProblems(p); len(problems) > 0 {
-		conditions.SetFalse(v1.ConditionValidationSucceeded, v1.ReasonNodePoolValidationFailed, strings.Join(problems, "; "), now)
+		conditions.SetFalse(v1.ConditionValidationSucceeded, v1.ReasonNodePoolValidationFailed,
+			strings.Join(problems, "; "), now)
 	} else {
 		conditions.SetTrue(v1.ConditionValidationSucceeded, now)
 	}
@@ -30,15 +31,17 @@ func UpdatePool(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Time) boo
 	return !equalJSON(before, &p.Status)
 }
 
-// updateDisruptionValid says what about disruption cannot be understood. That is a condition of its own, and only there while something is
-// wrong: the pool goes on launching, for a slip in a budget must keep no pod waiting, and its nodes are left alone until it is mended.
+// updateDisruptionValid says what about disruption cannot be understood. That is a condition of its own, and only there
+// while something is wrong: the pool goes on launching, for a slip in a budget must keep no pod waiting, and its nodes
+// are left alone until it is mended.
 func updateDisruptionValid(p *v1.NodePool, now time.Time) {
 	if d := ReadDisruption(p); d.Message != "" {
 		what := "no node is disrupted by choice until this is mended: "
 		if d.ExpireGently {
 			what = "no node is disrupted by choice, and none that expires is replaced, until this is mended: "
 		}
-		p.StatusConditions().SetFalse(v1.ConditionDisruptionValid, v1.ReasonNodePoolValidationFailed, what+d.Message, now)
+		p.StatusConditions().SetFalse(v1.ConditionDisruptionValid, v1.ReasonNodePoolValidationFailed, what+d.Message,
+			now)
 		return
 	}
 	p.StatusConditions().Clear(v1.ConditionDisruptionValid)
@@ -49,7 +52,8 @@ func updateClassReady(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Tim
 	name := p.Spec.Template.Spec.NodeClassRef.Name
 	i := slices.IndexFunc(classes, func(c awsv1.EC2NodeClass) bool { return c.Name == name })
 	if i < 0 {
-		conditions.SetFalse(v1.ConditionNodeClassReady, v1.ReasonNodeClassNotFound, "there is no EC2NodeClass "+name, now)
+		conditions.SetFalse(v1.ConditionNodeClassReady, v1.ReasonNodeClassNotFound, "there is no EC2NodeClass "+name,
+			now)
 		return
 	}
 	c := &classes[i]
@@ -57,13 +61,15 @@ func updateClassReady(p *v1.NodePool, classes []awsv1.EC2NodeClass, now time.Tim
 	k, _ := c.StatusConditions().Get(awsv1.ConditionReady)
 	switch {
 	case c.DeletionTimestamp != nil:
-		conditions.SetFalse(v1.ConditionNodeClassReady, v1.ReasonNodeClassTerminating, "EC2NodeClass "+name+" is being deleted", now)
+		conditions.SetFalse(v1.ConditionNodeClassReady, v1.ReasonNodeClassTerminating,
+			"EC2NodeClass "+name+" is being deleted", now)
 	case IsReady(c):
 		conditions.SetTrue(v1.ConditionNodeClassReady, now)
 	case k.Status == "False":
 		conditions.SetFalse(v1.ConditionNodeClassReady, k.Reason, classProblem(c, k.Message), now)
 	default:
-		conditions.SetUnknown(v1.ConditionNodeClassReady, v1.ReasonNodeClassReadinessUnknown, "EC2NodeClass "+name+" has not been looked at since it changed", now)
+		conditions.SetUnknown(v1.ConditionNodeClassReady, v1.ReasonNodeClassReadinessUnknown,
+			"EC2NodeClass "+name+" has not been looked at since it changed", now)
 	}
 }
 
@@ -73,7 +79,8 @@ func resetHealth(p *v1.NodePool, c *awsv1.EC2NodeClass, now time.Time) {
 	if ok && k.ObservedGeneration == p.Generation && p.Status.NodeClassObservedGeneration == c.Generation {
 		return
 	}
-	p.StatusConditions().SetUnknown(v1.ConditionNodeRegistrationHealthy, v1.ReasonAwaitingReconciliation, v1.MessageAwaitingReconciliation, now)
+	p.StatusConditions().SetUnknown(v1.ConditionNodeRegistrationHealthy, v1.ReasonAwaitingReconciliation,
+		v1.MessageAwaitingReconciliation, now)
 	p.Status.NodeClassObservedGeneration = c.Generation
 }
 
@@ -87,8 +94,8 @@ func classProblem(c *awsv1.EC2NodeClass, message string) string {
 	return message
 }
 
-// UpdatePoolCounts stores in the status what the nodes of the pool have, "nodes" included, and reports whether that is news. The five usual
-// resources are always there.
+// UpdatePoolCounts stores in the status what the nodes of the pool have, "nodes" included, and reports whether that is
+// news. The five usual resources are always there.
 func UpdatePoolCounts(p *v1.NodePool, has units.List) bool {
 	names := append(has.Names(), units.CPU, units.Memory, units.Pods, units.Ephemeral, string(v1.LimitNodes))
 	list := corev1.ResourceList{}

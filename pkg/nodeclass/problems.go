@@ -68,7 +68,8 @@ func capacityTypeProblems(r v1.Requirement) []string {
 	case known == 0:
 		return []string{fmt.Sprintf("requirement %s allows none of on-demand, reserved and spot: %v", r.Key, r.Values)}
 	case r.MinValues != nil && known < *r.MinValues:
-		return []string{fmt.Sprintf("requirement %s has minValues %d, but allows %d of on-demand, reserved and spot", r.Key, *r.MinValues, known)}
+		return []string{fmt.Sprintf("requirement %s has minValues %d, but allows %d of on-demand, reserved and spot",
+			r.Key, *r.MinValues, known)}
 	}
 	return nil
 }

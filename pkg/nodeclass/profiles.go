@@ -19,9 +19,9 @@ type Profile struct {
 // profileMinAge is how old an instance profile is before it can be called unused.
 const profileMinAge = time.Hour
 
-// UnusedProfiles lists the profiles that no class and no instance needs, sorted by name. A launch that is under way may still
-// use the profile of before, so a class with a claim that has no instance yet, or with an instance nobody knows the profile of, keeps
-// all of its profiles. The profiles are to be read before classes and claims.
+// UnusedProfiles lists the profiles that no class and no instance needs, sorted by name. A launch that is under way may
+// still use the profile of before, so a class with a claim that has no instance yet, or with an instance nobody knows
+// the profile of, keeps all of its profiles. The profiles are to be read before classes and claims.
 func UnusedProfiles(profiles []Profile, classes []awsv1.EC2NodeClass, claims []cluster.Claim, now time.Time) []string {
 	inUse, unsure := map[string]bool{}, map[string]bool{} // by name; by class
 	for _, c := range claims {

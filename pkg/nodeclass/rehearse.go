@@ -48,7 +48,8 @@ type storedVerdict struct {
 	At time.Time `json:"at"`
 }
 
-// RecallVerdict returns the verdict that the class carries, if it holds still: for the class as it is, and not for too long.
+// RecallVerdict returns the verdict that the class carries, if it holds still: for the class as it is, and not for too
+// long.
 func RecallVerdict(c *awsv1.EC2NodeClass, now time.Time) (DryRunVerdict, bool) {
 	var k storedVerdict
 	err := json.Unmarshal([]byte(c.Annotations[v1.AnnotationDryRunResult]), &k)
@@ -60,7 +61,8 @@ func RecallVerdict(c *awsv1.EC2NodeClass, now time.Time) (DryRunVerdict, bool) {
 
 // VerdictAnnotation is the annotation for the verdict.
 func VerdictAnnotation(c *awsv1.EC2NodeClass, v DryRunVerdict, now time.Time) string {
-	text, err := json.Marshal(storedVerdict{DryRunVerdict: v, Of: rehearsalHash(c), At: now.UTC().Truncate(time.Second)})
+	text, err := json.Marshal(storedVerdict{DryRunVerdict: v, Of: rehearsalHash(c),
+		At: now.UTC().Truncate(time.Second)})
 	if err != nil {
 		return "" // is asked again
 	}
@@ -122,7 +124,8 @@ func RehearsalClaim(c *awsv1.EC2NodeClass, pools []v1.NodePool) cluster.Claim {
 
 // NoTypeVerdict is the verdict on a class that no instance type goes with.
 func NoTypeVerdict(why string) DryRunVerdict {
-	return DryRunVerdict{Reason: ReasonNoInstanceType, Message: "no instance type can be launched with this class: " + why}
+	return DryRunVerdict{Reason: ReasonNoInstanceType, Message: "no instance type can be launched with this class: " +
+		why}
 }
 
 // JudgeDryRun says what the error of a rehearsal means, nil included.
@@ -145,21 +148,26 @@ func JudgeDryRun(c *awsv1.EC2NodeClass, err error, now time.Time) DryRunVerdict 
 	case reason == "InstanceProfileNameInvalid":
 		return judgeProfile(c, now)
 	case strings.Contains(no.Message, "User data is limited to"):
-		return DryRunVerdict{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "EC2 says: " + no.Message + ": shorten spec.userData", Keep: true}
+		return DryRunVerdict{Reason: awsv1.ReasonUserDataSizeLimitExceeded, Message: "EC2 says: " + no.Message +
+			": shorten spec.userData", Keep: true}
 	case no.Code == "UnauthorizedOperation":
 		return DryRunVerdict{Reason: no.Call + "AuthCheckFailed", Keep: true,
 			Message: fmt.Sprintf("%s of a launch, as a dry run: %s: let the role of the functions launch with it, or change the class. EC2 says: %s", no.Call, why, no.Message)}
 	case reason == awserrors.LaunchFailed:
-		return DryRunVerdict{} // that EC2 takes a dry run amiss in a way we know no word for is no reason to launch nothing
+		// that EC2 takes a dry run amiss in a way we know no word for is no reason to launch nothing
+		return DryRunVerdict{}
 	}
-	return DryRunVerdict{Reason: reason, Message: fmt.Sprintf("%s of a launch, as a dry run: %s. EC2 says: %s", no.Call, why, no.Message), Keep: true}
+	return DryRunVerdict{Reason: reason, Message: fmt.Sprintf("%s of a launch, as a dry run: %s. EC2 says: %s", no.Call,
+		why, no.Message), Keep: true}
 }
 
-// judgeProfile: a profile that was made a moment ago is not known everywhere yet, which a launch outlives by trying again.
+// judgeProfile: a profile that was made a moment ago is not known everywhere yet, which a launch outlives by trying
+// again.
 func judgeProfile(c *awsv1.EC2NodeClass, now time.Time) DryRunVerdict {
 	ready, _ := c.StatusConditions().Get(awsv1.ConditionInstanceProfileReady)
 	if c.Spec.InstanceProfile == nil && now.Sub(ready.LastTransitionTime.Time) < profileSettles {
 		return DryRunVerdict{}
 	}
-	return DryRunVerdict{Reason: ReasonInstanceProfileNotFound, Message: "EC2 knows no instance profile " + c.Status.InstanceProfile + ": create it, or change spec.instanceProfile or spec.role"}
+	return DryRunVerdict{Reason: ReasonInstanceProfileNotFound, Message: "EC2 knows no instance profile " +
+		c.Status.InstanceProfile + ": create it, or change spec.instanceProfile or spec.role"}
 }

@@ -13,7 +13,8 @@ import (
 // Those of a kind that is not known are left out: what to ask of EC2 for them is not known either.
 func updateReservations(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	if f.ReservationsErr != nil {
-		if recordUnfound(c, awsv1.ConditionCapacityReservationsReady, ReasonReservationsNotFound, f.ReservationsErr, now) {
+		if recordUnfound(c, awsv1.ConditionCapacityReservationsReady, ReasonReservationsNotFound, f.ReservationsErr,
+			now) {
 			c.Status.CapacityReservations = nil
 		}
 		return
@@ -21,7 +22,8 @@ func updateReservations(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	c.Status.CapacityReservations = nil
 	for _, r := range f.Reservations {
 		if !slices.Contains([]string{"open", "targeted"}, r.InstanceMatchCriteria) ||
-			!slices.Contains([]awsv1.CapacityReservationType{awsv1.CapacityReservationTypeDefault, awsv1.CapacityReservationTypeCapacityBlock}, r.ReservationType) ||
+			!slices.Contains([]awsv1.CapacityReservationType{awsv1.CapacityReservationTypeDefault,
+				awsv1.CapacityReservationTypeCapacityBlock}, r.ReservationType) ||
 			r.EndTime != nil && !now.Before(r.EndTime.Time) {
 			continue
 		}
@@ -31,7 +33,8 @@ func updateReservations(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 		}
 		c.Status.CapacityReservations = append(c.Status.CapacityReservations, r)
 	}
-	slices.SortFunc(c.Status.CapacityReservations, func(a, b awsv1.CapacityReservation) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(c.Status.CapacityReservations,
+		func(a, b awsv1.CapacityReservation) int { return cmp.Compare(a.ID, b.ID) })
 	c.StatusConditions().SetTrue(awsv1.ConditionCapacityReservationsReady, now)
 }
 
@@ -50,9 +53,11 @@ func updatePlacement(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	case selector == nil || f.PlacementErr == nil && f.Placement != nil:
 		conditions.SetTrue(awsv1.ConditionPlacementGroupReady, now)
 	case f.PlacementErr != nil:
-		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupResolutionFailed, f.PlacementErr.Error(), now)
+		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupResolutionFailed,
+			f.PlacementErr.Error(), now)
 	default:
 		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupNotFound,
-			"no placement group "+cmp.Or(selector.ID, selector.Name)+" is available in "+f.Region+": make it or change placementGroupSelector", now)
+			"no placement group "+cmp.Or(selector.ID,
+				selector.Name)+" is available in "+f.Region+": make it or change placementGroupSelector", now)
 	}
 }

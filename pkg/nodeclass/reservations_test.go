@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/nodeclass"
 )
 
-// Of the reservations that were found, those of an unknown kind and those that have ended are left out, each by itself; a block is about to
-// end from forty minutes before.
+// Of the reservations that were found, those of an unknown kind and those that have ended are left out, each by itself;
+// a block is about to end from forty minutes before.
 func TestReservationsOfAClass(t *testing.T) {
 	c, f := class(), found()
 	add := func(id, criteria, kind string, left time.Duration) {

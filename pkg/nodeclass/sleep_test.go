@@ -11,7 +11,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// A pool that does not say when it sleeps does so with the whole stack, in the stack's time zone; its budgets stay in its own.
+// A pool that does not say when it sleeps does so with the whole stack, in the stack's time zone; its budgets stay in
+// its own.
 func TestPoolsSleepWithTheWholeStack(t *testing.T) {
 	stack := map[string]string{v1.AnnotationHibernationSchedule: "0 20 * * *", v1.AnnotationHibernationDuration: "12h", "joiner.sh/time-zone": "Asia/Tokyo"}
 	for name, c := range map[string]struct {

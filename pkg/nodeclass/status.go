@@ -31,7 +31,8 @@ type Subnet struct {
 	Free             int64 // addresses
 }
 
-// Resolved is what was found for a class. A part whose look-up failed has an error, and the status keeps what it says about it.
+// Resolved is what was found for a class. A part whose look-up failed has an error, and the status keeps what it says
+// about it.
 type Resolved struct {
 	Images         []Image
 	Subnets        []Subnet
@@ -59,8 +60,8 @@ type ProfileError struct{ Reason, Why string }
 // Error is what to do about it.
 func (e *ProfileError) Error() string { return e.Why }
 
-// JoinErrors joins what could not be looked up. What the status tells the user to mend is no error: an alias that does not exist for
-// the cluster's version, and a role that there is not.
+// JoinErrors joins what could not be looked up. What the status tells the user to mend is no error: an alias that does
+// not exist for the cluster's version, and a role that there is not.
 func (f Resolved) JoinErrors() error {
 	images, profile := f.ImagesErr, f.ProfileErr
 	if _, ok := errors.AsType[*AliasError](images); ok {
@@ -69,10 +70,12 @@ func (f Resolved) JoinErrors() error {
 	if _, ok := errors.AsType[*ProfileError](profile); ok {
 		profile = nil
 	}
-	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), notTerm(f.ReservationsErr), f.PlacementErr, profile)
+	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), notTerm(f.ReservationsErr),
+		f.PlacementErr, profile)
 }
 
-// UpdateStatus brings the status of the class up to date. It changes the class given and reports whether anything changed.
+// UpdateStatus brings the status of the class up to date. It changes the class given and reports whether anything
+// changed.
 func UpdateStatus(c *awsv1.EC2NodeClass, f Resolved, now time.Time) bool {
 	before := c.Status.DeepCopy()
 	conditions := c.StatusConditions()
@@ -103,7 +106,8 @@ func updateImages(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	c.Status.AMIs = newestImages(f.Images)
 	if len(c.Status.AMIs) == 0 {
 		conditions.SetFalse(awsv1.ConditionAMIsReady, awsv1.ReasonAMINotFound,
-			"no image in "+f.Region+" matches amiSelectorTerms ("+imageTerms(c)+"): check that it exists there and may be used by this account, or change the terms", now)
+			"no image in "+f.Region+" matches amiSelectorTerms ("+imageTerms(
+				c)+"): check that it exists there and may be used by this account, or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionAMIsReady, now)
@@ -119,7 +123,10 @@ func updateSubnets(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	conditions := c.StatusConditions()
 	c.Status.Subnets = nil
 	found := slices.Clone(f.Subnets)
-	slices.SortFunc(found, func(a, b Subnet) int { return cmp.Or(cmp.Compare(b.Free, a.Free), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(found, func(a, b Subnet) int {
+		return cmp.Or(cmp.Compare(b.Free, a.Free),
+			cmp.Compare(a.ID, b.ID))
+	})
 	for _, s := range found {
 		c.Status.Subnets = append(c.Status.Subnets, awsv1.Subnet{ID: s.ID, Zone: s.Zone, ZoneID: s.ZoneID})
 	}
@@ -129,7 +136,8 @@ func updateSubnets(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 			terms = append(terms, termText(t.ID, "", t.Tags))
 		}
 		conditions.SetFalse(awsv1.ConditionSubnetsReady, awsv1.ReasonSubnetsNotFound,
-			"no subnet in "+f.Region+" matches subnetSelectorTerms ("+strings.Join(terms, "; ")+"): tag a subnet or change the terms", now)
+			"no subnet in "+f.Region+" matches subnetSelectorTerms ("+strings.Join(terms,
+				"; ")+"): tag a subnet or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionSubnetsReady, now)
@@ -152,7 +160,8 @@ func updateGroups(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 			terms = append(terms, termText(t.ID, t.Name, t.Tags))
 		}
 		conditions.SetFalse(awsv1.ConditionSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound,
-			"no security group in "+f.Region+" matches securityGroupSelectorTerms ("+strings.Join(terms, "; ")+"): tag a group or change the terms", now)
+			"no security group in "+f.Region+" matches securityGroupSelectorTerms ("+strings.Join(terms,
+				"; ")+"): tag a group or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionSecurityGroupsReady, now)
@@ -180,12 +189,15 @@ func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 			"the service CIDR of the cluster is not known: eks:DescribeCluster must be allowed and give it", now)
 		return
 	}
-	if waits := slices.Concat(pendingConditions(c, metav1.ConditionFalse), pendingConditions(c, metav1.ConditionUnknown)); len(waits) > 0 {
+	if waits := slices.Concat(pendingConditions(c, metav1.ConditionFalse),
+		pendingConditions(c, metav1.ConditionUnknown)); len(waits) > 0 {
 		first := waits[0]
 		if first.Status == metav1.ConditionFalse {
-			conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady, first.Type+": "+first.Message, now)
+			conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady,
+				first.Type+": "+first.Message, now)
 		} else {
-			conditions.SetUnknown(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady, first.Type+" is not known yet", now)
+			conditions.SetUnknown(awsv1.ConditionValidationSucceeded, awsv1.ReasonDependenciesNotReady,
+				first.Type+" is not known yet", now)
 		}
 		return
 	}
@@ -205,7 +217,8 @@ func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 // pendingConditions are the conditions with that status that validation waits for.
 func pendingConditions(c *awsv1.EC2NodeClass, status metav1.ConditionStatus) []metav1.Condition {
 	var out []metav1.Condition
-	for _, t := range []string{awsv1.ConditionAMIsReady, awsv1.ConditionInstanceProfileReady, awsv1.ConditionSecurityGroupsReady, awsv1.ConditionSubnetsReady} {
+	for _, t := range []string{awsv1.ConditionAMIsReady, awsv1.ConditionInstanceProfileReady,
+		awsv1.ConditionSecurityGroupsReady, awsv1.ConditionSubnetsReady} {
 		k, _ := c.StatusConditions().Get(t)
 		if k.ObservedGeneration != c.Generation {
 			k.Status = metav1.ConditionUnknown // it speaks of an older spec
@@ -221,7 +234,8 @@ func pendingConditions(c *awsv1.EC2NodeClass, status metav1.ConditionStatus) []m
 func newestImages(images []Image) []awsv1.AMI {
 	sorted := slices.Clone(images)
 	slices.SortFunc(sorted, func(a, b Image) int {
-		return cmp.Or(imageBefore(!a.Deprecated, !b.Deprecated), b.Created.Compare(a.Created), cmp.Compare(b.Name, a.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.requirementsKey(), b.requirementsKey()))
+		return cmp.Or(imageBefore(!a.Deprecated, !b.Deprecated), b.Created.Compare(a.Created),
+			cmp.Compare(b.Name, a.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.requirementsKey(), b.requirementsKey()))
 	})
 	seen := map[string]bool{}
 	var kept []Image
@@ -232,18 +246,21 @@ func newestImages(images []Image) []awsv1.AMI {
 		}
 	}
 	slices.SortFunc(kept, func(a, b Image) int {
-		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID), cmp.Compare(a.requirementsKey(), b.requirementsKey()))
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID),
+			cmp.Compare(a.requirementsKey(), b.requirementsKey()))
 	})
 	var out []awsv1.AMI
 	for _, i := range kept {
-		out = append(out, awsv1.AMI{ID: i.ID, Name: i.Name, Deprecated: i.Deprecated, Requirements: i.imageRequirements()})
+		out = append(out, awsv1.AMI{ID: i.ID, Name: i.Name, Deprecated: i.Deprecated,
+			Requirements: i.imageRequirements()})
 	}
 	return out
 }
 
 // imageRequirements are the image's needs with its architecture, sorted by the key's length and then by the key.
 func (i Image) imageRequirements() []corev1.NodeSelectorRequirement {
-	out := append(slices.Clone(i.Needs), corev1.NodeSelectorRequirement{Key: corev1.LabelArchStable, Operator: corev1.NodeSelectorOpIn, Values: []string{i.Arch}})
+	out := append(slices.Clone(i.Needs), corev1.NodeSelectorRequirement{Key: corev1.LabelArchStable,
+		Operator: corev1.NodeSelectorOpIn, Values: []string{i.Arch}})
 	slices.SortFunc(out, func(a, b corev1.NodeSelectorRequirement) int {
 		return cmp.Or(cmp.Compare(len(a.Key), len(b.Key)), cmp.Compare(a.Key, b.Key))
 	})

@@ -32,8 +32,9 @@ func notTerm(err error) error {
 	return err
 }
 
-// recordUnfound says on the class why a look-up failed, and reports whether what it found before is void: only the user can help against a
-// malformed term. Otherwise a condition that is True for the present spec stays, so that a throttled call does no harm.
+// recordUnfound says on the class why a look-up failed, and reports whether what it found before is void: only the user
+// can help against a malformed term. Otherwise a condition that is True for the present spec stays, so that a throttled
+// call does no harm.
 func recordUnfound(c *awsv1.EC2NodeClass, condition, notFound string, err error, now time.Time) (void bool) {
 	conditions := c.StatusConditions()
 	if term, ok := errors.AsType[*TermError](err); ok {
@@ -45,9 +46,11 @@ func recordUnfound(c *awsv1.EC2NodeClass, condition, notFound string, err error,
 	switch {
 	case k.Status == metav1.ConditionTrue && k.ObservedGeneration == c.Generation:
 	case awserrors.IsDenied(code):
-		conditions.SetFalse(condition, ReasonUnauthorized, "the role of the function refresh may not look: "+awserrors.MessageOf(err), now)
+		conditions.SetFalse(condition, ReasonUnauthorized,
+			"the role of the function refresh may not look: "+awserrors.MessageOf(err), now)
 	default:
-		conditions.SetUnknown(condition, ReasonLookUpFailed, "it could not be looked up, the next refresh tries again: "+cmp.Or(code, "no answer"), now)
+		conditions.SetUnknown(condition, ReasonLookUpFailed,
+			"it could not be looked up, the next refresh tries again: "+cmp.Or(code, "no answer"), now)
 	}
 	return false
 }

@@ -10,10 +10,11 @@ import (
 	"joiner/pkg/scheduling/binpack"
 )
 
-// HibernatingPods are those of the unplaced pods, by namespace/name, that only wait until a NodePool wakes: were all NodePools awake, they would
-// have a place on what classes may launch. Where that cannot be decided nobody only waits.
+// HibernatingPods are those of the unplaced pods, by namespace/name, that only wait until a NodePool wakes: were all
+// NodePools awake, they would have a place on what classes may launch. Where that cannot be decided nobody only waits.
 func HibernatingPods(s cluster.Snapshot, sells binpack.Offerings, unplaced []plan.Unplaced) map[string]bool {
-	if len(unplaced) == 0 || !slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return budgets.IsHibernating(p.Disruption, s.Now) }) {
+	if len(unplaced) == 0 || !slices.ContainsFunc(s.Pools,
+		func(p cluster.Pool) bool { return budgets.IsHibernating(p.Disruption, s.Now) }) {
 		return nil
 	}
 	s.Pools = slices.Clone(s.Pools)

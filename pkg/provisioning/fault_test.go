@@ -111,7 +111,8 @@ func faultsOf(p plan.Plan) (out []string) {
 	return out
 }
 
-// One pod makes each stage of packing fail. All others get what they would get without it, and it is told why it does not.
+// One pod makes each stage of packing fail. All others get what they would get without it, and it is told why it does
+// not.
 func TestEachStageMayFailForOnePod(t *testing.T) {
 	s := read(t, twoTeams)
 	for _, stage := range []string{binpack.StageDemand, binpack.StageRelax, binpack.StageDomains, binpack.StagePlace, binpack.StageOpen, binpack.StagePrice, binpack.StageSearch, binpack.StageOptions} {
@@ -263,7 +264,8 @@ func TestNothingHelps(t *testing.T) {
 	}
 }
 
-// Many kinds of pods fail, more than the tries of one pass find. Pass after pass more of the others get a place, until all have one.
+// Many kinds of pods fail, more than the tries of one pass find. Pass after pass more of the others get a place, until
+// all have one.
 func TestMoreThanOnePassFinds(t *testing.T) {
 	text := twoTeams
 	for i := range 60 {

@@ -26,16 +26,19 @@ type Outcome struct {
 // mostTries bounds how often a pass is decided anew in search of what the decision fails about.
 const mostTries = 40
 
-// Decide says what a pass does about the snapshot. Pods and NodePools about which it fails are left out: the others get what they need.
+// Decide says what a pass does about the snapshot. Pods and NodePools about which it fails are left out: the others get
+// what they need.
 func Decide(s cluster.Snapshot) Outcome {
 	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decide, Tries: mostTries})
 	out := d.Out
 	out.Plan.Faults, out.Aside = d.Faults, d.Aside
 	if len(d.Pods) > 0 {
-		out.Plan.Unplaced = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Unplaced, d.Pods)), func(a, b plan.Unplaced) int { return cmp.Compare(a.Pod, b.Pod) })
+		out.Plan.Unplaced = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Unplaced, d.Pods)),
+			func(a, b plan.Unplaced) int { return cmp.Compare(a.Pod, b.Pod) })
 	}
 	if len(d.Pools) > 0 {
-		out.Plan.Skipped = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Skipped, d.Pools)), func(a, b plan.Skip) int { return cmp.Compare(a.Pool, b.Pool) })
+		out.Plan.Skipped = slices.SortedFunc(slices.Values(slices.Concat(out.Plan.Skipped, d.Pools)),
+			func(a, b plan.Skip) int { return cmp.Compare(a.Pool, b.Pool) })
 	}
 	return out
 }
@@ -61,8 +64,9 @@ func decide(s cluster.Snapshot) Outcome {
 	return out
 }
 
-// packWithReplacements packs the pods, those of nodes that are to be left too. Where that finds no room for all pods of such a node, the node stays, nothing is
-// launched for the rest of its pods, and what it would have taken of its pool's budgets is for others, which are asked about in turn.
+// packWithReplacements packs the pods, those of nodes that are to be left too. Where that finds no room for all pods of
+// such a node, the node stays, nothing is launched for the rest of its pods, and what it would have taken of its pool's
+// budgets is for others, which are asked about in turn.
 func packWithReplacements(s, stays cluster.Snapshot) (out Outcome) {
 	const rounds = 3 // each packs all pods again
 	noRoom := map[string]string{}
@@ -79,8 +83,8 @@ func packWithReplacements(s, stays cluster.Snapshot) (out Outcome) {
 	return out
 }
 
-// withoutClaims is the snapshot in which those claims are being deleted, so that no pod is planned onto what the same pass removes. The snapshot given
-// is not changed.
+// withoutClaims is the snapshot in which those claims are being deleted, so that no pod is planned onto what the same
+// pass removes. The snapshot given is not changed.
 func withoutClaims(s cluster.Snapshot, removals []plan.Removal) cluster.Snapshot {
 	if len(removals) == 0 {
 		return s

@@ -15,8 +15,8 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2 disturb the node then; and
-// "decide", which prints the plan of a pass and which nodes wait to be left.
+// TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2
+// disturb the node then; and "decide", which prints the plan of a pass and which nodes wait to be left.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "decide", "budget POOL NODES", "leave NODE IN")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {

@@ -6,8 +6,8 @@ import (
 	"joiner/pkg/provisioning/staticcapacity"
 )
 
-// MayEmpty are the nodes, by name, that are not going away yet and whose pods a pass may find other room for: the volumes of these must be known
-// to it.
+// MayEmpty are the nodes, by name, that are not going away yet and whose pods a pass may find other room for: the
+// volumes of these must be known to it.
 func MayEmpty(s cluster.Snapshot) map[string]bool {
 	surplus := map[string]bool{}
 	for _, r := range staticcapacity.SurplusNodes(s) {

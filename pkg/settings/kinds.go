@@ -52,7 +52,8 @@ func boolSetting[V any](s Setting, field func(*V) *bool) settingBinding[V] {
 // durationSetting is a knob counted in time, written as Go writes it (90s, 3m, 1h30m).
 func durationSetting[V any](s Setting, allowed durationRange, field func(*V) *time.Duration) settingBinding[V] {
 	s.Unit = "duration"
-	s.Allowed = fmt.Sprintf("a duration such as 90s, 3m or 1h30m, from %s to %s", shortDuration(allowed.least), shortDuration(allowed.most))
+	s.Allowed = fmt.Sprintf("a duration such as 90s, 3m or 1h30m, from %s to %s", shortDuration(allowed.least),
+		shortDuration(allowed.most))
 	return settingBinding[V]{s, func(v *V, in string) error {
 		d, err := time.ParseDuration(in)
 		if err != nil || d < allowed.least || d > allowed.most {
@@ -166,8 +167,8 @@ func numberSetting[V any](s Setting, allowed numberRange, field func(*V) *float6
 	}}
 }
 
-// isClusterName is narrower than EKS (100 characters, may start with a digit): the names of the stack and of the longest
-// function are made from it, and those may have 64 characters and must start with a letter.
+// isClusterName is narrower than EKS (100 characters, may start with a digit): the names of the stack and of the
+// longest function are made from it, and those may have 64 characters and must start with a letter.
 func isClusterName(s string) bool {
 	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,39}$`).MatchString(s)
 }
@@ -198,7 +199,8 @@ func isID(kind string) func(string) bool {
 }
 
 func isTag(p Pair) bool {
-	return regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}$`).MatchString(p.Key) && !strings.HasPrefix(p.Key, "aws:") &&
+	return regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}$`).MatchString(p.Key) &&
+		!strings.HasPrefix(p.Key, "aws:") &&
 		regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{0,256}$`).MatchString(p.Value)
 }
 

@@ -43,9 +43,10 @@ type Rebalance string
 
 // What a recommendation does.
 const (
-	RebalanceIgnore  Rebalance = "ignore"  // nothing
-	RebalanceEvent   Rebalance = "event"   // a Kubernetes event
-	RebalanceReplace Rebalance = "replace" // and a replacement from another pool of capacity, after which the node is drained
+	RebalanceIgnore Rebalance = "ignore" // nothing
+	RebalanceEvent  Rebalance = "event"  // a Kubernetes event
+	// and a replacement from another pool of capacity, after which the node is drained
+	RebalanceReplace Rebalance = "replace"
 )
 
 // Whether anything is changed.
@@ -196,8 +197,8 @@ func FindSetting(name string) (Setting, bool) {
 	return all[i], true
 }
 
-// ParseSettings reads the knobs of a function. The lookup gets the name of an environment variable and returns "" for one that is not
-// set; then the default holds. The error is an *InvalidError with every bad value, not the first.
+// ParseSettings reads the knobs of a function. The lookup gets the name of an environment variable and returns "" for
+// one that is not set; then the default holds. The error is an *InvalidError with every bad value, not the first.
 func ParseSettings(lookup func(env string) string) (Values, error) {
 	return parseValues(functionKnobs(), func(s Setting) string { return lookup(s.Env) })
 }
@@ -217,7 +218,8 @@ func parseValues[V any](knobs []settingBinding[V], lookup func(Setting) string) 
 		}
 		if text == "" {
 			if k.Required {
-				bad.Problems = append(bad.Problems, fmt.Sprintf("%s is required; allowed: %s", k.problemLabel(), k.Allowed))
+				bad.Problems = append(bad.Problems,
+					fmt.Sprintf("%s is required; allowed: %s", k.problemLabel(), k.Allowed))
 			}
 			continue
 		}

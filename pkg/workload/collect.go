@@ -20,13 +20,15 @@ import (
 	"joiner/pkg/workload/manifest"
 )
 
-// CollectManifests makes a workload of the manifests that people have: whatever makes pods, NodePools and what belongs to them. Pods of a
-// Deployment and the like become a group of its name; a name that two share is made longer with kind and namespace. Notes say what
-// was left out or taken otherwise than it stands there. An error names file, line, object and field.
+// CollectManifests makes a workload of the manifests that people have: whatever makes pods, NodePools and what belongs
+// to them. Pods of a Deployment and the like become a group of its name; a name that two share is made longer with kind
+// and namespace. Notes say what was left out or taken otherwise than it stands there. An error names file, line, object
+// and field.
 func CollectManifests(docs []manifest.Document, name string) (f File, notes []string, err error) {
-	c := manifestCollector{File: File{Schema: Schema, Name: name}, given: manifestReader{seen: map[string]bool{}}, left: map[string]int{}, priority: map[string]int32{
-		"system-cluster-critical": 2000000000, "system-node-critical": 2000001000,
-	}}
+	c := manifestCollector{File: File{Schema: Schema, Name: name}, given: manifestReader{seen: map[string]bool{}},
+		left: map[string]int{}, priority: map[string]int32{
+			"system-cluster-critical": 2000000000, "system-node-critical": 2000001000,
+		}}
 	var problems []error
 	for _, d := range docs {
 		if err := c.addObject(d); err != nil {
@@ -86,7 +88,8 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 		var o appsv1.StatefulSet
 		return c.addGroup(d, &o, func() (corev1.PodTemplateSpec, *int32) {
 			if len(o.Spec.VolumeClaimTemplates) > 0 {
-				c.notes = append(c.notes, fmt.Sprintf("%s: its volumes are taken as new ones, which can be made in any zone", d.Object()))
+				c.notes = append(c.notes, fmt.Sprintf(
+					"%s: its volumes are taken as new ones, which can be made in any zone", d.Object()))
 			}
 			return o.Spec.Template, o.Spec.Replicas
 		})
@@ -136,8 +139,11 @@ func (c *manifestCollector) addOurs(d manifest.Document) error {
 		return d.Errorf("kind", "it is missing; a manifest has apiVersion and kind")
 	case d.APIVersion == "":
 		return d.Errorf("apiVersion", "it is missing; a manifest has apiVersion and kind")
-	case strings.HasPrefix(d.APIVersion, "karpenter.") || slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"}, d.Kind):
-		return d.Errorf("apiVersion", "%q is not known for kind %s; change it, or convert the file with joiner convert", d.APIVersion, d.Kind)
+	case strings.HasPrefix(d.APIVersion, "karpenter.") ||
+		slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", "Pod"},
+			d.Kind):
+		return d.Errorf("apiVersion", "%q is not known for kind %s; change it, or convert the file with joiner convert",
+			d.APIVersion, d.Kind)
 	}
 	c.left[d.Kind]++
 	return nil
@@ -187,7 +193,8 @@ func (c *manifestCollector) addPod(d manifest.Document) error {
 }
 
 // addGroup takes the pods of an object: template gives them and their number, 1 if there is none.
-func (c *manifestCollector) addGroup(d manifest.Document, into any, template func() (corev1.PodTemplateSpec, *int32)) error {
+func (c *manifestCollector) addGroup(d manifest.Document, into any,
+	template func() (corev1.PodTemplateSpec, *int32)) error {
 	if err := decodeNamed(c, d, into); err != nil {
 		return err
 	}
@@ -268,8 +275,10 @@ func (m *Manifests) MergeOver(other Manifests) {
 	m.Classes = mergeByName(m.Classes, other.Classes, func(c awsv1.EC2NodeClass) string { return c.Name })
 	m.Namespaces = mergeByName(m.Namespaces, other.Namespaces, func(n corev1.Namespace) string { return n.Name })
 	m.Overlays = mergeByName(m.Overlays, other.Overlays, func(o v1alpha1.NodeOverlay) string { return o.Name })
-	m.Buffers = mergeByName(m.Buffers, other.Buffers, func(b v1beta1.CapacityBuffer) string { return b.Namespace + "/" + b.Name })
-	m.Templates = mergeByName(m.Templates, other.Templates, func(t corev1.PodTemplate) string { return t.Namespace + "/" + t.Name })
+	m.Buffers = mergeByName(m.Buffers, other.Buffers,
+		func(b v1beta1.CapacityBuffer) string { return b.Namespace + "/" + b.Name })
+	m.Templates = mergeByName(m.Templates, other.Templates,
+		func(t corev1.PodTemplate) string { return t.Namespace + "/" + t.Name })
 }
 
 func mergeByName[T any](have, other []T, name func(T) string) []T {

@@ -20,19 +20,20 @@ import (
 
 // Manifests are what a stream beside a workload file may hold.
 type Manifests struct {
-	Pools      []api.NodePool
-	Overlays   []v1alpha1.NodeOverlay
-	Buffers    []v1beta1.CapacityBuffer // with their namespace
-	Templates  []corev1.PodTemplate     // that buffers name, with their namespace
-	Namespaces []corev1.Namespace       // whose labels count for namespace selectors; those that are only named have no label but their name
-	Classes    []awsv1.EC2NodeClass     // only of files that hold plain manifests; elsewhere every class is a plain one
+	Pools     []api.NodePool
+	Overlays  []v1alpha1.NodeOverlay
+	Buffers   []v1beta1.CapacityBuffer // with their namespace
+	Templates []corev1.PodTemplate     // that buffers name, with their namespace
+	// whose labels count for namespace selectors; those that are only named have no label but their name
+	Namespaces []corev1.Namespace
+	Classes    []awsv1.EC2NodeClass // only of files that hold plain manifests; elsewhere every class is a plain one
 }
 
 // mostManifests bounds the documents of a stream.
 const mostManifests = 100_000
 
-// ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and Namespaces: YAML documents
-// or one JSON object, packed with gzip or not. An error names document and field.
+// ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and
+// Namespaces: YAML documents or one JSON object, packed with gzip or not. An error names document and field.
 func ParseManifests(data []byte) (Manifests, error) {
 	text, err := Gunzip(data)
 	if err != nil {
@@ -144,7 +145,8 @@ func checkOverlay(o *v1alpha1.NodeOverlay) error {
 		return bad("price", "and priceAdjustment are both given; leave one")
 	case s.Price != nil && !regexp.MustCompile(`^\d+(\.\d+)?$`).MatchString(*s.Price):
 		return bad("price", "is %q; write USD per hour like 0.05", *s.Price)
-	case s.PriceAdjustment != nil && !regexp.MustCompile(`^([+-]\d*\.?\d+|\+\d*\.?\d+%|-(\d{1,2}(\.\d+)?|100)%)$`).MatchString(*s.PriceAdjustment):
+	case s.PriceAdjustment != nil && !regexp.MustCompile(
+		`^([+-]\d*\.?\d+|\+\d*\.?\d+%|-(\d{1,2}(\.\d+)?|100)%)$`).MatchString(*s.PriceAdjustment):
 		return bad("priceAdjustment", "is %q; write it like -0.01, +0.5 or -10%%", *s.PriceAdjustment)
 	case s.Weight != nil && (*s.Weight < 1 || *s.Weight > 10_000):
 		return bad("weight", "is %d; allowed: 1 to 10000", *s.Weight)
@@ -182,11 +184,14 @@ func checkTemplate(t *corev1.PodTemplate) error {
 	return nil
 }
 
-// BufferTemplate is what a buffer of the workload stands for: the PodTemplate that it names, or the group of pods with the name of its
-// scalableRef, and how many pods that group has. It is nil if there is none.
+// BufferTemplate is what a buffer of the workload stands for: the PodTemplate that it names, or the group of pods with
+// the name of its scalableRef, and how many pods that group has. It is nil if there is none.
 func (f File) BufferTemplate(b *v1beta1.CapacityBuffer) (template *corev1.PodTemplateSpec, scale int) {
 	if ref := b.Spec.PodTemplateRef; ref != nil {
-		i := slices.IndexFunc(f.Templates, func(t corev1.PodTemplate) bool { return t.Name == ref.Name && t.Namespace == b.Namespace })
+		i := slices.IndexFunc(f.Templates, func(t corev1.PodTemplate) bool {
+			return t.Name == ref.Name &&
+				t.Namespace == b.Namespace
+		})
 		if i < 0 {
 			return nil, 0
 		}

@@ -180,7 +180,8 @@ func badQuantity(tree any, path string) string {
 			if amounts, ok := t[k].(map[string]any); ok && (k == "requests" || k == "limits" || k == "overhead") {
 				for _, name := range slices.Sorted(maps.Keys(amounts)) {
 					if _, err := resource.ParseQuantity(fmt.Sprint(amounts[name])); err != nil {
-						return fmt.Sprintf("%s.%s: %v is no quantity; write it like 500m or 2Gi", at, name, amounts[name])
+						return fmt.Sprintf("%s.%s: %v is no quantity; write it like 500m or 2Gi", at, name,
+							amounts[name])
 					}
 				}
 				continue

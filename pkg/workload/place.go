@@ -10,8 +10,8 @@ import (
 // notWaiting is the reason of pods that no plan speaks of.
 const notWaiting = "it waits for no node: it has ended, is being deleted or preempting, or belongs to a DaemonSet or to a node itself"
 
-// FromPlan says in groups what the plan says in pods. Claims and nodes keep the order of the plan, groups without a home
-// that of the file. Measurements are left to the caller.
+// FromPlan says in groups what the plan says in pods. Claims and nodes keep the order of the plan, groups without a
+// home that of the file. Measurements are left to the caller.
 func FromPlan(f File, p plan.Plan) Placement {
 	names := f.IndexNames()
 	out, seen := placedGroups(p, names.GroupOf)
@@ -21,8 +21,8 @@ func FromPlan(f File, p plan.Plan) Placement {
 	return out
 }
 
-// SummarizePlan says a plan in groups when there is no workload file: each pod, given by its key namespace/name, counts for what group
-// says. Pods are those that wait. Groups without a home are sorted. Measurements are left to the caller.
+// SummarizePlan says a plan in groups when there is no workload file: each pod, given by its key namespace/name, counts
+// for what group says. Pods are those that wait. Groups without a home are sorted. Measurements are left to the caller.
 func SummarizePlan(name string, pods []string, group func(key string) string, p plan.Plan) Placement {
 	out, seen := placedGroups(p, group)
 	out.Workload, out.Pods = name, len(pods)
@@ -116,8 +116,8 @@ func (f File) unplacedByGroup(list []plan.Unplaced, group func(key string) strin
 	return out
 }
 
-// SetBound fills in the bound, in USD per hour, and the gap to it. No bound is known when it is 0, but where nothing is bought nothing can
-// be saved.
+// SetBound fills in the bound, in USD per hour, and the gap to it. No bound is known when it is 0, but where nothing is
+// bought nothing can be saved.
 func (p *Placement) SetBound(usd float64) {
 	p.LowerBoundUSD, p.Gap = usd, nil
 	if gap := 0.0; usd > 0 || p.HourlyUSD == 0 {

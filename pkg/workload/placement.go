@@ -13,7 +13,8 @@ type Placement struct {
 	Unplaced        []Unplaced  `json:"unplaced"`
 	HourlyUSD       float64     `json:"hourlyUSD"`
 	LowerBoundUSD   float64     `json:"lowerBoundUSD"` // 0 when none was proven
-	Gap             *float64    `json:"gap"`           // HourlyUSD / LowerBoundUSD - 1; 0 when nothing is launched, null without a bound
+	// HourlyUSD / LowerBoundUSD - 1; 0 when nothing is launched, null without a bound
+	Gap *float64 `json:"gap"`
 }
 
 // NodeClaim is a new node.

@@ -17,15 +17,16 @@ const mostUnits = 1_000_000_000
 // fargateScheduler places pods that run on AWS Fargate.
 const fargateScheduler = "fargate-scheduler"
 
-// PodRefusals says what no API server would accept about a pod, or what a workload file cannot describe: such a pod stays
-// without a home, with these reasons.
+// PodRefusals says what no API server would accept about a pod, or what a workload file cannot describe: such a pod
+// stays without a home, with these reasons.
 func PodRefusals(s corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
 		out = append(out, badAmounts("container "+c.Name+" requests", c.Resources.Requests)...)
 		for _, p := range c.Ports {
 			if p.HostPort < 0 || p.HostPort > math.MaxUint16 {
-				out = append(out, fmt.Sprintf("container %s: hostPort is %d, it must be from 1 to 65535", c.Name, p.HostPort))
+				out = append(out, fmt.Sprintf("container %s: hostPort is %d, it must be from 1 to 65535", c.Name,
+					p.HostPort))
 			}
 		}
 	}
@@ -41,22 +42,27 @@ func PodRefusals(s corev1.PodSpec) []string {
 	}
 	if a := s.Affinity; a != nil {
 		if a.PodAffinity != nil {
-			out = append(out, badTerms("pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+			out = append(out, badTerms("pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+				a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 		}
 		if a.PodAntiAffinity != nil {
-			out = append(out, badTerms("pod anti-affinity", a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+			out = append(out, badTerms("pod anti-affinity",
+				a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+				a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
 		}
 	}
 	for _, v := range s.Volumes {
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
-			out = append(out, fmt.Sprintf("volume %s: a workload file does not say where persistent volumes can be", v.Name))
+			out = append(out, fmt.Sprintf("volume %s: a workload file does not say where persistent volumes can be",
+				v.Name))
 		}
 	}
 	if s.SchedulerName == fargateScheduler {
 		out = append(out, "it is scheduled by "+fargateScheduler+" and needs no node")
 	}
 	if len(s.SchedulingGates) > 0 {
-		out = append(out, fmt.Sprintf("it waits for its scheduling gate %s; nothing is launched for it before", s.SchedulingGates[0].Name))
+		out = append(out, fmt.Sprintf("it waits for its scheduling gate %s; nothing is launched for it before",
+			s.SchedulingGates[0].Name))
 	}
 	return out
 }
@@ -102,7 +108,8 @@ func badSpread(c corev1.TopologySpreadConstraint) []string {
 	case c.MaxSkew <= 0:
 		out = append(out, fmt.Sprintf("%s: maxSkew is %d, it must be 1 or more", at, c.MaxSkew))
 	case c.WhenUnsatisfiable != corev1.DoNotSchedule && c.WhenUnsatisfiable != corev1.ScheduleAnyway:
-		out = append(out, fmt.Sprintf("%s: whenUnsatisfiable is %q, use DoNotSchedule or ScheduleAnyway", at, c.WhenUnsatisfiable))
+		out = append(out, fmt.Sprintf("%s: whenUnsatisfiable is %q, use DoNotSchedule or ScheduleAnyway", at,
+			c.WhenUnsatisfiable))
 	case c.MinDomains != nil && *c.MinDomains <= 0:
 		out = append(out, fmt.Sprintf("%s: minDomains is %d, it must be 1 or more", at, *c.MinDomains))
 	}

@@ -24,10 +24,11 @@ const DefaultNamespace = "default"
 
 // File is a workload: pods that wait for nodes, and the cluster they wait in.
 type File struct {
-	Schema      int          `json:"schema"`
-	Name        string       `json:"name"`
-	Description string       `json:"description,omitempty"`
-	NodePools   string       `json:"nodePools,omitempty"` // path of a stream of NodePools and the like, relative to the workload file
+	Schema      int    `json:"schema"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// path of a stream of NodePools and the like, relative to the workload file
+	NodePools   string       `json:"nodePools,omitempty"`
 	Groups      []Group      `json:"groups,omitempty"`
 	Pods        []corev1.Pod `json:"pods,omitempty"`
 	DaemonSets  []Group      `json:"daemonSets,omitempty"` // Count is not used
@@ -71,7 +72,8 @@ func LoadWorkload(open Opener, path, pools string) (File, error) {
 	}
 	if pools == "" {
 		if f.NodePools == "" {
-			return File{}, fmt.Errorf("%s: nodePools is empty: name a file of NodePools there or with --nodepools", path)
+			return File{}, fmt.Errorf("%s: nodePools is empty: name a file of NodePools there or with --nodepools",
+				path)
 		}
 		pools = f.NodePools
 		if !filepath.IsAbs(pools) {

@@ -30,29 +30,39 @@ func differences() []difference {
 func scarceDifferences() []difference {
 	return []difference{
 		{
-			name: "pods being deleted", kind: left, page: "README.md", row: "| pods being deleted | get nodes | do not |",
+			name: "pods being deleted", kind: left, page: "README.md",
+			row:      "| pods being deleted | get nodes | do not |",
 			explains: func(t *trial, f fault) bool { return f.Why == "" && t.pods[f.Pod].DeletionTimestamp != nil },
 		},
 		{
-			name: "Karpenter's place is none", kind: left, page: "infra/bench/README.md", row: "kube-scheduler does not let a pod where Karpenter has it",
+			name: "Karpenter's place is none", kind: left, page: "infra/bench/README.md",
+			row:      "kube-scheduler does not let a pod where Karpenter has it",
 			explains: func(t *trial, f fault) bool { return t.refused[f.Pod] != "" },
 		},
 		{
-			name: "another pod has the room", kind: left, page: "infra/bench/README.md", row: "Joiner gives what is limited to as many pods, but to others",
+			name: "another pod has the room", kind: left, page: "infra/bench/README.md",
+			row: "Joiner gives what is limited to as many pods, but to others",
 			explains: func(t *trial, f fault) bool {
-				return (scarce(f.Why) || strings.Contains(f.Why, "allows no more pods")) && len(t.ours.Placed()) >= len(t.theirs.Placed())
+				return (scarce(f.Why) || strings.Contains(f.Why, "allows no more pods")) &&
+					len(t.ours.Placed()) >= len(t.theirs.Placed())
 			},
 		},
 		{
-			name: "priority", kind: left, page: "README.md", row: "| priority | not used | goes first when capacity or limits are short |",
+			name: "priority", kind: left, page: "README.md",
+			row:      "| priority | not used | goes first when capacity or limits are short |",
 			explains: func(t *trial, f fault) bool { return scarce(f.Why) && t.goesFirst(t.pods[f.Pod]) },
 		},
 		{
-			name: "a tight packing", kind: left, page: "infra/bench/README.md", row: "where limits or reservations leave just enough room",
-			explains: func(t *trial, f fault) bool { return scarce(f.Why) && len(t.theirs.Placed())-len(t.ours.Placed()) == 1 },
+			name: "a tight packing", kind: left, page: "infra/bench/README.md",
+			row: "where limits or reservations leave just enough room",
+			explains: func(t *trial, f fault) bool {
+				return scarce(f.Why) &&
+					len(t.theirs.Placed())-len(t.ours.Placed()) == 1
+			},
 		},
 		{
-			name: "limits of nodes are overshot", kind: left, page: "README.md", row: "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
+			name: "limits of nodes are overshot", kind: left, page: "README.md",
+			row:      "| limits | may be overshot within a pass | counted within the pass, `nodes` too;",
 			explains: func(t *trial, f fault) bool { return strings.Contains(f.Why, ": limit nodes ") && t.overshot() },
 		},
 	}
@@ -62,27 +72,33 @@ func scarceDifferences() []difference {
 func ruleDifferences() []difference {
 	return []difference{
 		{
-			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/README.md", row: "pods that a spread counts and that have none of their own, or one that allows more, may come before it",
+			name: "pods that a spread counts come in any order", kind: left, page: "infra/bench/README.md",
+			row: "pods that a spread counts and that have none of their own, or one that allows more, may come before it",
 			explains: func(t *trial, f fault) bool {
-				spreads := strings.Contains(f.Why, "spread with maxSkew") || strings.Contains(f.Why, "its spread or affinity would be broken")
+				spreads := strings.Contains(f.Why, "spread with maxSkew") ||
+					strings.Contains(f.Why, "its spread or affinity would be broken")
 				return spreads && t.countsOthers(t.pods[f.Pod])
 			},
 		},
 		{
-			name: "pods that exclude each other", kind: left, page: "infra/bench/README.md", row: "of pods that exclude each other one may keep several out",
+			name: "pods that exclude each other", kind: left, page: "infra/bench/README.md",
+			row: "of pods that exclude each other one may keep several out",
 			explains: func(t *trial, f fault) bool {
 				key, _, found := strings.Cut(between(f.Why, "affinity of other pods over ", ":"), " ")
 				return found && key != keyHost && t.excludes(key)
 			},
 		},
 		{
-			name: "a group that no node holds", kind: left, page: "infra/bench/README.md", row: "a group that must share a node and fits on none",
+			name: "a group that no node holds", kind: left, page: "infra/bench/README.md",
+			row: "a group that must share a node and fits on none",
 			explains: func(t *trial, f fault) bool {
-				return strings.Contains(f.Why, "no node has both the pods it must be near and room for it") && t.theirsLeave(groupOf(f.Pod))
+				return strings.Contains(f.Why, "no node has both the pods it must be near and room for it") &&
+					t.theirsLeave(groupOf(f.Pod))
 			},
 		},
 		{
-			name: "pods that end", kind: refused, page: "infra/bench/README.md", row: "a pod waits until one that is being deleted has ended",
+			name: "pods that end", kind: refused, page: "infra/bench/README.md",
+			row:      "a pod waits until one that is being deleted has ended",
 			explains: func(t *trial, _ fault) bool { return t.acceptedLater },
 		},
 	}
@@ -92,7 +108,8 @@ func ruleDifferences() []difference {
 func valueDifferences() []difference {
 	return []difference{
 		{
-			name: "a label that the pool does not have", kind: left, page: "infra/bench/README.md", row: "a node gets a label that its NodePool does not name",
+			name: "a label that the pool does not have", kind: left, page: "infra/bench/README.md",
+			row: "a node gets a label that its NodePool does not name",
 			explains: func(t *trial, f fault) bool {
 				_, key, found := strings.Cut(f.Why, "gives its nodes no label ")
 				key, _, _ = strings.Cut(key, ",")
@@ -100,20 +117,25 @@ func valueDifferences() []difference {
 			},
 		},
 		{
-			name: "minValues beside a rule over the same label", kind: left, page: "infra/bench/README.md", row: "a pod with a rule over instance types or families is tied to one value",
+			name: "minValues beside a rule over the same label", kind: left, page: "infra/bench/README.md",
+			row: "a pod with a rule over instance types or families is tied to one value",
 			explains: func(t *trial, f fault) bool {
-				tied := strings.Contains(f.Why, "over "+keyType+" allows no more pods") || strings.Contains(f.Why, "over "+keyFamily+" allows no more pods")
+				tied := strings.Contains(f.Why, "over "+keyType+" allows no more pods") ||
+					strings.Contains(f.Why, "over "+keyFamily+" allows no more pods")
 				return tied && t.mostValues() > 1
 			},
 		},
 		{
-			name: "minValues of several types in reservations", kind: left, page: "infra/bench/README.md", row: "a launch into a reservation names one type",
+			name: "minValues of several types in reservations", kind: left, page: "infra/bench/README.md",
+			row: "a launch into a reservation names one type",
 			explains: func(t *trial, f fault) bool {
-				return strings.Contains(f.Why, "the capacity reservations that the pod may use have no room left") && t.mostValues() > 1 && !t.c.Settings.RelaxMinValues
+				return strings.Contains(f.Why, "the capacity reservations that the pod may use have no room left") &&
+					t.mostValues() > 1 && !t.c.Settings.RelaxMinValues
 			},
 		},
 		{
-			name: "anti-affinity over a label of no node", kind: left, page: "infra/bench/README.md", row: "anti-affinity over a label that no node has",
+			name: "anti-affinity over a label of no node", kind: left, page: "infra/bench/README.md",
+			row: "anti-affinity over a label that no node has",
 			explains: func(t *trial, f fault) bool {
 				return strings.Contains(f.Why, "pod anti-affinity over "+keyPartition+" allows no more pods: no value of it has room") && len(t.pods[f.Pod].Spec.Volumes) > 0
 			},
@@ -123,14 +145,16 @@ func valueDifferences() []difference {
 
 // scarce reports whether Joiner says that limits or reservations leave no room.
 func scarce(why string) bool {
-	return strings.Contains(why, ": limit ") || strings.Contains(why, " and limit ") || strings.Contains(why, "the capacity reservations that the pod may use have no room left")
+	return strings.Contains(why, ": limit ") || strings.Contains(why, " and limit ") ||
+		strings.Contains(why, "the capacity reservations that the pod may use have no room left")
 }
 
 // goesFirst reports whether Joiner has a place, and Karpenter none, for a pod of a higher priority.
 func (t *trial) goesFirst(than *corev1.Pod) bool {
 	theirs := t.theirs.Placed()
 	for pod := range t.ours.Placed() {
-		if p := t.pods[pod]; theirs[pod] == "" && p != nil && ptr.Deref(p.Spec.Priority, 0) > ptr.Deref(than.Spec.Priority, 0) {
+		if p := t.pods[pod]; theirs[pod] == "" && p != nil &&
+			ptr.Deref(p.Spec.Priority, 0) > ptr.Deref(than.Spec.Priority, 0) {
 			return true
 		}
 	}
@@ -145,10 +169,11 @@ func (t *trial) countsOthers(p *corev1.Pod) bool {
 			continue
 		}
 		for _, o := range t.pods {
-			strict := slices.ContainsFunc(o.Spec.TopologySpreadConstraints, func(x corev1.TopologySpreadConstraint) bool {
-				return x.TopologyKey == c.TopologyKey && x.WhenUnsatisfiable == c.WhenUnsatisfiable &&
-					x.MaxSkew <= c.MaxSkew && ptr.Deref(x.MinDomains, 1) >= ptr.Deref(c.MinDomains, 1)
-			})
+			strict := slices.ContainsFunc(o.Spec.TopologySpreadConstraints,
+				func(x corev1.TopologySpreadConstraint) bool {
+					return x.TopologyKey == c.TopologyKey && x.WhenUnsatisfiable == c.WhenUnsatisfiable &&
+						x.MaxSkew <= c.MaxSkew && ptr.Deref(x.MinDomains, 1) >= ptr.Deref(c.MinDomains, 1)
+				})
 			if o.Namespace == p.Namespace && !strict && selector.Matches(labels.Set(o.Labels)) {
 				return true
 			}
@@ -231,7 +256,8 @@ func (t *trial) mostValues() int {
 	return most
 }
 
-// named reports whether the NodePool in which Karpenter has the pod gives its nodes the label, by its template or its requirements.
+// named reports whether the NodePool in which Karpenter has the pod gives its nodes the label, by its template or its
+// requirements.
 func (t *trial) named(pod, key string) bool {
 	for _, n := range t.theirs.New {
 		i := slices.IndexFunc(t.c.NodePools, func(p api.NodePool) bool { return p.Name == n.NodePool })
@@ -240,7 +266,8 @@ func (t *trial) named(pod, key string) bool {
 		}
 		template := t.c.NodePools[i].Spec.Template
 		_, given := template.Labels[key]
-		return given || slices.ContainsFunc(template.Spec.Requirements, func(r api.Requirement) bool { return r.Key == key })
+		return given || slices.ContainsFunc(template.Spec.Requirements,
+			func(r api.Requirement) bool { return r.Key == key })
 	}
 	return true
 }

@@ -98,9 +98,12 @@ func outcomeOf(s cluster.Snapshot, p plan.Plan, become another) (manifests.Outco
 
 // newNode is the node that a launch becomes as the offering.
 func newNode(name string, l plan.Launch, t instancetypes.Type, o instancetypes.Offering) manifests.NewNode {
-	n := manifests.NewNode{Name: name, NodePool: l.Pool, InstanceType: o.Type, Zone: o.Zone, CapacityType: o.CapacityType, Pods: l.Pods,
+	n := manifests.NewNode{Name: name, NodePool: l.Pool, InstanceType: o.Type, Zone: o.Zone,
+		CapacityType: o.CapacityType, Pods: l.Pods,
 		Allocatable: quantities(t.Allocatable), Labels: t.Requirements.Labels()}
-	for _, key := range []string{instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible, instancetypes.LabelZoneID, instancetypes.LabelPartition, instancetypes.LabelTenancy} {
+	for _, key := range []string{instancetypes.LabelReservationID, instancetypes.LabelReservation,
+		instancetypes.LabelInterruptible, instancetypes.LabelZoneID, instancetypes.LabelPartition,
+		instancetypes.LabelTenancy} {
 		delete(n.Labels, key)
 	}
 	for _, r := range l.Requirements.All() {
@@ -109,7 +112,8 @@ func newNode(name string, l plan.Launch, t instancetypes.Type, o instancetypes.O
 		}
 	}
 	maps.Copy(n.Labels, l.Labels)
-	for _, key := range []string{instancetypes.LabelZone, instancetypes.LabelZoneID, instancetypes.LabelCapacityType, instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
+	for _, key := range []string{instancetypes.LabelZone, instancetypes.LabelZoneID, instancetypes.LabelCapacityType,
+		instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
 		delete(n.Labels, key)
 		if v, _ := o.Label(key); v != "" {
 			n.Labels[key] = v
@@ -137,7 +141,9 @@ func coming(s cluster.Snapshot) []manifests.NewNode {
 		for _, t := range sells(pool) {
 			for _, o := range t.Offerings {
 				if t.Name == name && zone.Has(o.Zone) && o.Meets(c.Requirements) {
-					out = append(out, newNode(c.Name, plan.Launch{Pool: c.Pool, Requirements: c.Requirements, Labels: c.Labels, Taints: c.Taints}, t, o))
+					out = append(out, newNode(c.Name,
+						plan.Launch{Pool: c.Pool, Requirements: c.Requirements, Labels: c.Labels, Taints: c.Taints}, t,
+						o))
 					break
 				}
 			}

@@ -86,7 +86,8 @@ func judge(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog)
 	return v, t.compare(ctx, all, &v)
 }
 
-// check asks the scheduler about every place that Joiner gives: where launches become what they chose, and something else that they allow.
+// check asks the scheduler about every place that Joiner gives: where launches become what they chose, and something
+// else that they allow.
 func (t *trial) check(ctx context.Context, s cluster.Snapshot, p plan.Plan, v *verdict) error {
 	for _, become := range []another{asChosen, byChance(rand.New(rand.NewPCG(uint64(len(t.c.Pods)), 5)))} {
 		o, err := outcomeOf(s, p, become)
@@ -116,7 +117,8 @@ func (t *trial) check(ctx context.Context, s cluster.Snapshot, p plan.Plan, v *v
 // withoutEnding is the cluster when the pods on nodes that are being deleted are gone.
 func withoutEnding(c *manifests.Cluster) *manifests.Cluster {
 	out := *c
-	out.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return p.Spec.NodeName != "" && p.DeletionTimestamp != nil })
+	out.Pods = slices.DeleteFunc(slices.Clone(c.Pods),
+		func(p corev1.Pod) bool { return p.Spec.NodeName != "" && p.DeletionTimestamp != nil })
 	return &out
 }
 

@@ -1,7 +1,8 @@
 // Command compare puts Joiner's packer beside Karpenter's provisioner and kube-scheduler's plugins, on random clusters.
 //
-// Two things are judged. A pod that Karpenter places and Joiner leaves is a failure, unless one of differences explains it; so is a
-// panic. And every place that Joiner gives a pod must be one that the scheduler's plugins accept. Start with judge.go.
+// Two things are judged. A pod that Karpenter places and Joiner leaves is a failure, unless one of differences explains
+// it; so is a panic. And every place that Joiner gives a pod must be one that the scheduler's plugins accept. Start
+// with judge.go.
 package main
 
 import (
@@ -147,7 +148,8 @@ func (r *run) show(ctx context.Context, c *manifests.Cluster) {
 	}
 	fmt.Println("Karpenter:")
 	for _, n := range theirs.New {
-		fmt.Printf("launch %s %s in %s from pool %s for %s\n", n.CapacityType, n.InstanceType, n.Zone, n.NodePool, strings.Join(n.Pods, ", "))
+		fmt.Printf("launch %s %s in %s from pool %s for %s\n", n.CapacityType, n.InstanceType, n.Zone, n.NodePool,
+			strings.Join(n.Pods, ", "))
 	}
 	for _, pod := range slices.Sorted(maps.Keys(theirs.Existing)) {
 		fmt.Printf("place %s on %s\n", pod, theirs.Existing[pod])
@@ -231,7 +233,8 @@ func (r *run) seed(ctx context.Context, seed uint64) (failure, verdict, error) {
 
 // tell sums up.
 func (r *run) tell(p *progress) {
-	fmt.Printf("seeds %d to %d: Joiner placed %d pods; %d seeds have a difference that nothing explains\n", p.First, p.Next-1, p.Placed, len(p.Failures))
+	fmt.Printf("seeds %d to %d: Joiner placed %d pods; %d seeds have a difference that nothing explains\n", p.First,
+		p.Next-1, p.Placed, len(p.Failures))
 	for _, name := range slices.Sorted(maps.Keys(p.Explained)) {
 		fmt.Printf("  explained %d times: %s\n", p.Explained[name], name)
 	}

@@ -82,8 +82,10 @@ func randomCluster(seed uint64, all instancetypes.Catalog) (*manifests.Cluster, 
 	}
 	for i := range 1 + d.r.IntN(5) {
 		name := fmt.Sprintf("app-%d", i)
-		d.groups = append(d.groups, &groupDraw{name: name, namespace: "default", app: name, count: 1 + d.r.IntN(pick(d, 2, 4, 10)),
-			cpu: pick(d, 50, 100, 250, 500, 700, 900, 1100, 1900, 3000), memory: pick(d, 64, 128, 512, 1000, 1500, 3000, 6000)})
+		d.groups = append(d.groups, &groupDraw{name: name, namespace: "default", app: name, count: 1 +
+			d.r.IntN(pick(d, 2, 4, 10)),
+			cpu:    pick(d, 50, 100, 250, 500, 700, 900, 1100, 1900, 3000),
+			memory: pick(d, 64, 128, 512, 1000, 1500, 3000, 6000)})
 	}
 	for range 1 + d.r.IntN(mostFeatures) {
 		f := pick(d, features()...)
@@ -98,7 +100,8 @@ func randomCluster(seed uint64, all instancetypes.Catalog) (*manifests.Cluster, 
 // write makes objects of what was drawn.
 func (d *draw) write() error {
 	for _, name := range []string{"default", "prod", "dev"} {
-		n := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name, "stage": name}}}
+		n := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{corev1.LabelMetadataName: name, "stage": name}}}
 		d.c.Namespaces = append(d.c.Namespaces, n)
 	}
 	for _, p := range d.pools {
@@ -142,7 +145,8 @@ func (g *groupDraw) chooses(key, value string) {
 
 // spec is the pod's spec as flow YAML.
 func (g *groupDraw) spec() string {
-	requests := fmt.Sprintf("{requests: {%s}}", strings.Join(append([]string{fmt.Sprintf("cpu: %dm, memory: %dMi", g.cpu, g.memory)}, g.requests...), ", "))
+	requests := fmt.Sprintf("{requests: {%s}}", strings.Join(append([]string{fmt.Sprintf("cpu: %dm, memory: %dMi",
+		g.cpu, g.memory)}, g.requests...), ", "))
 	container := "{name: a, image: app"
 	fields := slices.Clone(g.more)
 	if g.podLevel {
@@ -209,7 +213,8 @@ func (g *groupDraw) affinity() string {
 func (g *groupDraw) pod(name string) (corev1.Pod, error) {
 	var p corev1.Pod
 	labels := append([]string{"app: " + g.app}, g.labels...)
-	text := fmt.Sprintf("{metadata: {name: %s, namespace: %s, labels: {%s}}, spec: %s}", name, g.namespace, strings.Join(labels, ", "), g.spec())
+	text := fmt.Sprintf("{metadata: {name: %s, namespace: %s, labels: {%s}}, spec: %s}", name, g.namespace,
+		strings.Join(labels, ", "), g.spec())
 	if err := parse(text, &p); err != nil {
 		return p, err
 	}
@@ -220,7 +225,8 @@ func (g *groupDraw) pod(name string) (corev1.Pod, error) {
 	case "":
 	case "DaemonSet", "StatefulSet", "ReplicaSet":
 		yes := true
-		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: g.owner, Name: g.name, UID: types.UID("owner-" + g.name), Controller: &yes}}
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: g.owner, Name: g.name,
+			UID: types.UID("owner-" + g.name), Controller: &yes}}
 	}
 	return p, nil
 }
@@ -232,7 +238,8 @@ func (d *draw) writePod(g *groupDraw, name string) error {
 		return err
 	}
 	if !g.unnoticed {
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable}}
 	}
 	p.Status.NominatedNodeName = g.nominated
 	if g.terminating {

@@ -42,7 +42,8 @@ func (d *draw) addReservations() {
 		id := fmt.Sprintf("cr-%d", i)
 		kind := pick(d, "default", "default", "capacity-block")
 		text := fmt.Sprintf("{id: %s, availabilityZone: %s, instanceType: %s, instanceMatchCriteria: %s, ownerID: '111122223333', reservationType: %s, interruptible: %t, state: %s}",
-			id, pick(d, zones()...), pick(d, d.c.Settings.Types...), pick(d, "open", "targeted"), kind, d.one(6), pick(d, "active", "active", "active", "expiring"))
+			id, pick(d, zones()...), pick(d, d.c.Settings.Types...), pick(d, "open", "targeted"), kind, d.one(6),
+			pick(d, "active", "active", "active", "expiring"))
 		var r awsv1.CapacityReservation
 		if err := parse(text, &r); err != nil {
 			panic(err)
@@ -50,11 +51,13 @@ func (d *draw) addReservations() {
 		class.Status.CapacityReservations = append(class.Status.CapacityReservations, r)
 		d.c.Settings.Reserved[id] = int64(pick(d, 0, 1, 1, 2, 5))
 		for _, p := range some(d, 1, d.pools) {
-			p.capacities = pick(d, []string{"reserved"}, []string{"reserved", "on-demand"}, []string{"reserved", "spot", "on-demand"})
+			p.capacities = pick(d, []string{"reserved"}, []string{"reserved", "on-demand"},
+				[]string{"reserved", "spot", "on-demand"})
 			p.types = sortedWith(p.types, r.InstanceType)
 		}
 		if d.one(2) {
-			label := pick(d, [2]string{keyCapacity, "reserved"}, [2]string{keyReservation, id}, [2]string{"karpenter.k8s.aws/capacity-reservation-type", kind})
+			label := pick(d, [2]string{keyCapacity, "reserved"}, [2]string{keyReservation, id},
+				[2]string{"karpenter.k8s.aws/capacity-reservation-type", kind})
 			d.group().chooses(label[0], label[1])
 		}
 	}
@@ -90,7 +93,8 @@ func (d *draw) addPartitions() {
 
 func (d *draw) addDaemonSet() {
 	name := fmt.Sprintf("daemon-%d", len(d.c.DaemonSets))
-	g := &groupDraw{name: name, namespace: "default", app: name, cpu: pick(d, 50, 100, 400, 900), memory: pick(d, 64, 128, 600, 1500)}
+	g := &groupDraw{name: name, namespace: "default", app: name, cpu: pick(d, 50, 100, 400, 900),
+		memory: pick(d, 64, 128, 600, 1500)}
 	for range d.r.IntN(3) {
 		switch d.r.IntN(6) {
 		case 0:
@@ -111,24 +115,30 @@ func (d *draw) addDaemonSet() {
 	if err != nil {
 		panic(err)
 	}
-	set := appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{ObjectMeta: p.ObjectMeta, Spec: p.Spec}}}
+	set := appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{ObjectMeta: p.ObjectMeta,
+		Spec: p.Spec}}}
 	set.Spec.Template.Name, set.Spec.Template.Namespace, set.Spec.Template.UID = "", "", ""
-	set.Namespace, set.Name, set.UID, set.CreationTimestamp = "default", name, types.UID("owner-"+name), p.CreationTimestamp
+	set.Namespace, set.Name, set.UID, set.CreationTimestamp = "default", name, types.UID("owner-"+name),
+		p.CreationTimestamp
 	d.c.DaemonSets = append(d.c.DaemonSets, set)
 }
 
 func (d *draw) addOverlay() {
 	n := len(d.c.NodeOverlays)
-	what := pick(d, "price: '0.0"+fmt.Sprint(1+d.r.IntN(9))+"'", "priceAdjustment: '-"+fmt.Sprint(d.r.IntN(90))+"%'", "priceAdjustment: '+0.05'", "capacity: {example.com/fuse: 3}", "capacity: {example.com/fuse: 3}")
+	what := pick(d, "price: '0.0"+fmt.Sprint(1+d.r.IntN(9))+"'", "priceAdjustment: '-"+fmt.Sprint(d.r.IntN(90))+"%'",
+		"priceAdjustment: '+0.05'", "capacity: {example.com/fuse: 3}", "capacity: {example.com/fuse: 3}")
 	if strings.Contains(what, "fuse") {
 		if g := d.group(); !slices.Contains(g.requests, "example.com/fuse: 1") {
 			g.requests = append(g.requests, "example.com/fuse: 1")
 		}
 	}
-	on := pick(d, in(keyType, some(d, 1+d.r.IntN(3), d.c.Settings.Types)...), in(keyCapacity, pick(d, "spot", "on-demand")), in(keyFamily, familyOf(pick(d, d.c.Settings.Types...))),
-		"{key: "+keyPool+", operator: In, values: ["+d.pool().name+"]}", in(keyArch, "amd64"), fmt.Sprintf("{key: %s, operator: Gt, values: ['2']}", keyCPU))
+	on := pick(d, in(keyType, some(d, 1+d.r.IntN(3), d.c.Settings.Types)...),
+		in(keyCapacity, pick(d, "spot", "on-demand")), in(keyFamily, familyOf(pick(d, d.c.Settings.Types...))),
+		"{key: "+keyPool+", operator: In, values: ["+d.pool().name+"]}", in(keyArch, "amd64"),
+		fmt.Sprintf("{key: %s, operator: Gt, values: ['2']}", keyCPU))
 	var o v1alpha1.NodeOverlay
-	if err := parse(fmt.Sprintf("{metadata: {name: overlay-%d}, spec: {weight: %d, requirements: [%s], %s}}", n, 1+n, on, what), &o); err != nil {
+	if err := parse(fmt.Sprintf("{metadata: {name: overlay-%d}, spec: {weight: %d, requirements: [%s], %s}}", n, 1+n,
+		on, what), &o); err != nil {
 		panic(err)
 	}
 	d.c.NodeOverlays = append(d.c.NodeOverlays, o)
@@ -141,7 +151,8 @@ func (d *draw) addVolumes() {
 		for _, s := range []storagev1.StorageClass{
 			{Provisioner: driver, VolumeBindingMode: &wait}, {Provisioner: driver, VolumeBindingMode: &now},
 			{Provisioner: driver, VolumeBindingMode: &wait, AllowedTopologies: []corev1.TopologySelectorTerm{{
-				MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: pick(d, keyZone, "topology.ebs.csi.aws.com/zone"), Values: some(d, 1+d.r.IntN(2), zones())}}}}},
+				MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: pick(d, keyZone,
+					"topology.ebs.csi.aws.com/zone"), Values: some(d, 1+d.r.IntN(2), zones())}}}}},
 		} {
 			s.Name = fmt.Sprintf("class-%d", len(d.c.StorageClasses))
 			d.c.StorageClasses = append(d.c.StorageClasses, s)
@@ -165,7 +176,8 @@ func (d *draw) addVolumes() {
 func (d *draw) addOwnVolume(g *groupDraw, p *corev1.Pod) error {
 	name := "own-" + p.Name
 	d.addClaim(g.namespace, name, g.ownVolumes)
-	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "data",
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
 	return nil
 }
 
@@ -185,7 +197,8 @@ func (d *draw) addClaim(namespace, name, how string) {
 	}
 	where := ""
 	if how == "zone" {
-		where = fmt.Sprintf(", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [%s]}]}}", in(pick(d, keyZone, "topology.ebs.csi.aws.com/zone"), pick(d, zones()...)))
+		where = fmt.Sprintf(", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [%s]}]}}",
+			in(pick(d, keyZone, "topology.ebs.csi.aws.com/zone"), pick(d, zones()...)))
 	}
 	var pv corev1.PersistentVolume
 	if err := parse(fmt.Sprintf("{metadata: {name: pv-%s-%s}, spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, storageClassName: class-0, csi: {driver: %s, volumeHandle: %s}, claimRef: {namespace: %s, name: %s, uid: uid-%s}%s}, status: {phase: Bound}}",

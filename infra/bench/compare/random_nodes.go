@@ -39,13 +39,16 @@ type nodeDraw struct {
 
 func (d *draw) addNodes(n int) {
 	for range n {
-		x := &nodeDraw{name: fmt.Sprintf("node-%d", len(d.nodes)), state: pick(d, stateInitialized, stateInitialized, stateInitialized, stateRegistered, stateUnregistered,
-			stateLaunched, stateUnlaunched, stateDeleting, stateUnmanaged, stateCordoned, stateNotReady)}
+		x := &nodeDraw{name: fmt.Sprintf("node-%d", len(d.nodes)),
+			state: pick(d, stateInitialized, stateInitialized, stateInitialized, stateRegistered, stateUnregistered,
+				stateLaunched, stateUnlaunched, stateDeleting, stateUnmanaged, stateCordoned, stateNotReady)}
 		if d.one(3) {
 			x.csiLimit = 1 + d.r.IntN(3)
 		}
 		for i := range d.r.IntN(4) {
-			g := &groupDraw{name: fmt.Sprintf("old-%s-%d", x.name, i), namespace: pick(d, "default", "default", "prod"), app: d.group().app, count: 1, cpu: pick(d, 50, 200, 500), memory: pick(d, 64, 300), owner: pick(d, "", "ReplicaSet", "StatefulSet")}
+			g := &groupDraw{name: fmt.Sprintf("old-%s-%d", x.name, i), namespace: pick(d, "default", "default", "prod"),
+				app: d.group().app, count: 1, cpu: pick(d, 50, 200, 500), memory: pick(d, 64, 300),
+				owner: pick(d, "", "ReplicaSet", "StatefulSet")}
 			switch d.r.IntN(8) {
 			case 0:
 				g.apart = []string{d.term(g)}
@@ -102,7 +105,8 @@ func quantities(l amounts.List) corev1.ResourceList {
 func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t instancetypes.Type) (labels map[string]string, ok bool) {
 	var offers []instancetypes.Offering
 	for _, o := range t.Offerings {
-		if allows(p.zones, o.Zone) && allows(p.capacities, o.CapacityType) && slices.Contains(zones(), o.Zone) && o.Reservation == nil && o.PriceKnown() {
+		if allows(p.zones, o.Zone) && allows(p.capacities, o.CapacityType) && slices.Contains(zones(), o.Zone) &&
+			o.Reservation == nil && o.PriceKnown() {
 			offers = append(offers, o)
 		}
 	}
@@ -112,7 +116,8 @@ func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t instancetypes.Type) (labels 
 	o := pick(d, offers...)
 	labels = t.Requirements.Labels()
 	maps.Copy(labels, p.values)
-	maps.Copy(labels, map[string]string{keyZone: o.Zone, keyZoneID: o.ZoneID, keyCapacity: o.CapacityType, keyTenancy: "default",
+	maps.Copy(labels, map[string]string{keyZone: o.Zone, keyZoneID: o.ZoneID, keyCapacity: o.CapacityType,
+		keyTenancy:                       "default",
 		"karpenter.k8s.aws/ec2nodeclass": p.class, keyPool: p.name, "topology.ebs.csi.aws.com/zone": o.Zone})
 	if n := d.c.Settings.Partitions["pg-1"]; n > 0 && labels["karpenter.k8s.aws/placement-group-id"] != "" {
 		labels[keyPartition] = fmt.Sprint(1 + d.r.Int64N(n))
@@ -133,14 +138,16 @@ func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t instancetypes.Type) error {
 	if claim.Spec.StartupTaints, err = taintsOf(p.startup); err != nil {
 		return err
 	}
-	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: x.name, UID: types.UID("node-" + x.name), CreationTimestamp: claim.CreationTimestamp, Labels: maps.Clone(labels)}}
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: x.name, UID: types.UID("node-" + x.name),
+		CreationTimestamp: claim.CreationTimestamp, Labels: maps.Clone(labels)}}
 	node.Labels[keyHost] = x.name
 	node.Spec.ProviderID, node.Spec.Taints = claim.Status.ProviderID, slices.Clone(claim.Spec.Taints)
 	node.Status.Capacity, node.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
 	x.enter(&node, &claim)
 	hasNode := x.state != stateLaunched && x.state != stateUnlaunched
 	if x.state == stateUnmanaged {
-		for _, k := range []string{keyPool, api.LabelRegistered, api.LabelInitialized, "karpenter.k8s.aws/ec2nodeclass"} {
+		for _, k := range []string{keyPool, api.LabelRegistered, api.LabelInitialized,
+			"karpenter.k8s.aws/ec2nodeclass"} {
 			delete(node.Labels, k)
 		}
 	} else {
@@ -155,8 +162,10 @@ func (d *draw) writeNode(x *nodeDraw, p *poolDraw, t instancetypes.Type) error {
 	d.c.Nodes = append(d.c.Nodes, node)
 	if x.csiLimit > 0 {
 		n := int32(x.csiLimit)
-		d.c.CSINodes = append(d.c.CSINodes, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: x.name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
-			Name: driver, NodeID: x.name, TopologyKeys: []string{"topology.ebs.csi.aws.com/zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: &n}}}}})
+		d.c.CSINodes = append(d.c.CSINodes, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: x.name},
+			Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+				Name: driver, NodeID: x.name, TopologyKeys: []string{"topology.ebs.csi.aws.com/zone"},
+				Allocatable: &storagev1.VolumeNodeResources{Count: &n}}}}})
 	}
 	if x.state == stateUnregistered || x.state == stateRegistered {
 		return nil
@@ -185,10 +194,12 @@ func (x *nodeDraw) enter(node *corev1.Node, claim *api.NodeClaim) {
 	case stateRegistered:
 		reached, ready = reached[:2], corev1.ConditionFalse
 		delete(done, api.LabelInitialized)
-		node.Spec.Taints = slices.Concat(node.Spec.Taints, claim.Spec.StartupTaints, []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}})
+		node.Spec.Taints = slices.Concat(node.Spec.Taints, claim.Spec.StartupTaints,
+			[]corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}})
 	case stateUnregistered:
 		reached, ready, done = reached[:1], corev1.ConditionFalse, nil
-		node.Labels = map[string]string{keyHost: x.name, keyArch: node.Labels[keyArch], "kubernetes.io/os": "linux", keyZone: node.Labels[keyZone], keyType: node.Labels[keyType]}
+		node.Labels = map[string]string{keyHost: x.name, keyArch: node.Labels[keyArch], "kubernetes.io/os": "linux",
+			keyZone: node.Labels[keyZone], keyType: node.Labels[keyType]}
 		node.Spec.Taints = []corev1.Taint{{Key: api.TaintUnregistered, Effect: corev1.TaintEffectNoExecute}}
 	case stateLaunched:
 		reached = reached[:1]
@@ -200,30 +211,38 @@ func (x *nodeDraw) enter(node *corev1.Node, claim *api.NodeClaim) {
 		claim.Finalizers, node.Finalizers = []string{api.FinalizerTermination}, []string{api.FinalizerTermination}
 		node.Spec.Taints = append(node.Spec.Taints, api.DisruptedTaint())
 	case stateCordoned:
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+		node.Spec.Taints = append(node.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	case stateNotReady:
 		ready = corev1.ConditionFalse
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+		node.Spec.Taints = append(node.Spec.Taints,
+			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
 			corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute})
 	}
 	for _, k := range reached {
 		claim.StatusConditions().SetTrue(k, manifests.Now().Add(-minutes(3)))
 	}
 	maps.Copy(node.Labels, done)
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(manifests.Now().Add(-minutes(2)))}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready,
+		LastTransitionTime: metav1.NewTime(manifests.Now().Add(-minutes(2)))}}
 }
 
 func (d *draw) claimFor(x *nodeDraw, p *poolDraw, t instancetypes.Type, labels map[string]string) api.NodeClaim {
-	c := api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + x.name, UID: types.UID("claim-" + x.name), CreationTimestamp: metav1.NewTime(manifests.Now().Add(-minutes(4))),
-		Labels: map[string]string{keyPool: p.name, "karpenter.k8s.aws/ec2nodeclass": p.class}, Finalizers: []string{api.FinalizerTermination},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.name, UID: types.UID("pool-" + p.name)}}}}
+	c := api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + x.name, UID: types.UID("claim-" + x.name),
+		CreationTimestamp: metav1.NewTime(manifests.Now().Add(-minutes(4))),
+		Labels:            map[string]string{keyPool: p.name, "karpenter.k8s.aws/ec2nodeclass": p.class},
+		Finalizers:        []string{api.FinalizerTermination},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.name,
+			UID: types.UID("pool-" + p.name)}}}}
 	c.Spec.NodeClassRef = &api.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: p.class}
 	maps.Copy(c.Labels, p.values)
 	for _, key := range []string{keyType, keyZone, keyCapacity} {
-		c.Spec.Requirements = append(c.Spec.Requirements, api.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{labels[key]}})
+		c.Spec.Requirements = append(c.Spec.Requirements,
+			api.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{labels[key]}})
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.values)) {
-		c.Spec.Requirements = append(c.Spec.Requirements, api.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{p.values[key]}})
+		c.Spec.Requirements = append(c.Spec.Requirements,
+			api.Requirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{p.values[key]}})
 	}
 	c.StatusConditions().Initialize()
 	if x.state == stateUnlaunched {
@@ -243,7 +262,8 @@ func (d *draw) writeBound(x *nodeDraw) error {
 			return err
 		}
 		p.Spec.NodeName, p.Status.Phase = x.name, corev1.PodRunning
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 		if g.terminating {
 			at := metav1.NewTime(manifests.Now().Add(minutes(1)))
 			p.DeletionTimestamp = &at

@@ -55,7 +55,8 @@ type poolDraw struct {
 
 // addTypes chooses what is sold.
 func (d *draw) addTypes() {
-	families := []string{"m5", "c5", "r5", "m6i", "c6i", "r6i", "m6g", "c6g", "t3", "c7i", "m7g", "i4i", "c5d", "g4dn", "g5"}
+	families := []string{"m5", "c5", "r5", "m6i", "c6i", "r6i", "m6g", "c6g", "t3", "c7i", "m7g", "i4i", "c5d", "g4dn",
+		"g5"}
 	sizes := []string{"medium", "large", "xlarge", "2xlarge", "4xlarge", "12xlarge", "metal"}
 	for _, f := range some(d, 1+d.r.IntN(6), families) {
 		for _, s := range some(d, 2+d.r.IntN(len(sizes)-2), sizes) {
@@ -94,7 +95,8 @@ func (d *draw) addPool(name string) {
 	if d.one(2) {
 		p.types = some(d, 1+d.r.IntN(len(p.types)), p.types)
 	}
-	p.capacities = pick(d, nil, []string{"on-demand"}, []string{"spot"}, []string{"on-demand", "spot"}, []string{"on-demand", "reserved"})
+	p.capacities = pick(d, nil, []string{"on-demand"}, []string{"spot"}, []string{"on-demand", "spot"},
+		[]string{"on-demand", "reserved"})
 	if d.one(4) {
 		p.zones = some(d, 1+d.r.IntN(2), zones())
 	}
@@ -133,7 +135,8 @@ func (p *poolDraw) write(c *manifests.Cluster) error {
 	if len(p.capacities) > 0 {
 		requirements = append(requirements, in(keyCapacity, p.capacities...))
 	}
-	spec := fmt.Sprintf("nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: %s}, requirements: %s", p.class, list(requirements))
+	spec := fmt.Sprintf("nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: %s}, requirements: %s",
+		p.class, list(requirements))
 	if len(p.taints) > 0 {
 		spec += ", taints: " + list(p.taints)
 	}

@@ -15,7 +15,8 @@ import (
 const mostTrials = 600
 
 // shrink is the smallest cluster found that has a fault like one of those of c, and its faults.
-func shrink(ctx context.Context, c *manifests.Cluster, like []fault, all instancetypes.Catalog) (*manifests.Cluster, []fault) {
+func shrink(ctx context.Context, c *manifests.Cluster, like []fault, all instancetypes.Catalog) (*manifests.Cluster,
+	[]fault) {
 	s := &shrinker{ctx: ctx, all: all, like: like[0], best: c, faults: like}
 	for s.round() {
 	}
@@ -45,7 +46,8 @@ func (s *shrinker) fails(tree map[string]any) bool {
 	if json.Unmarshal(b, c) != nil {
 		return false
 	}
-	if b, err = json.Marshal(c); err != nil || s.size > 0 && len(b) >= s.size { // what was left out came back as nothing
+	// what was left out came back as nothing
+	if b, err = json.Marshal(c); err != nil || s.size > 0 && len(b) >= s.size {
 		return false
 	}
 	v, err := judge(s.ctx, c, s.all)
@@ -95,11 +97,16 @@ func treeOf(c *manifests.Cluster) (map[string]any, error) {
 // optional reports whether an object makes sense without the field.
 func optional(field string) bool {
 	return slices.Contains([]string{
-		"nodeSelector", "affinity", "nodeAffinity", "podAffinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution",
-		"preferredDuringSchedulingIgnoredDuringExecution", "tolerations", "topologySpreadConstraints", "priority", "initContainers", "overhead", "resources",
-		"ports", "volumes", "limits", "weight", "taints", "startupTaints", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy", "matchLabelKeys",
-		"namespaceSelector", "namespaces", "minValues", "kubelet", "placementGroupSelector", "capacityReservations", "ownerReferences", "nominatedNodeName",
-		"soldOut", "relaxMinValues", "ignorePreferences", "allowedTopologies", "NodeOverlays", "DaemonSets", "CSINodes", "StorageClasses",
+		"nodeSelector", "affinity", "nodeAffinity", "podAffinity", "podAntiAffinity",
+		"requiredDuringSchedulingIgnoredDuringExecution",
+		"preferredDuringSchedulingIgnoredDuringExecution", "tolerations", "topologySpreadConstraints", "priority",
+		"initContainers", "overhead", "resources",
+		"ports", "volumes", "limits", "weight", "taints", "startupTaints", "minDomains", "nodeAffinityPolicy",
+		"nodeTaintsPolicy", "matchLabelKeys",
+		"namespaceSelector", "namespaces", "minValues", "kubelet", "placementGroupSelector", "capacityReservations",
+		"ownerReferences", "nominatedNodeName",
+		"soldOut", "relaxMinValues", "ignorePreferences", "allowedTopologies", "NodeOverlays", "DaemonSets", "CSINodes",
+		"StorageClasses",
 	}, field)
 }
 
@@ -108,8 +115,8 @@ func entries(field string) bool {
 	return slices.Contains([]string{"nodeSelector", "labels", "requests", "limits", "reserved", "partitions"}, field)
 }
 
-// cutsOf are all ways to leave out one thing that is no deeper in the tree than that: a field, an entry of a map or of a list. The last thing of a
-// list goes with its field.
+// cutsOf are all ways to leave out one thing that is no deeper in the tree than that: a field, an entry of a map or of
+// a list. The last thing of a list goes with its field.
 func cutsOf(tree map[string]any, deep int) []func() {
 	var out []func()
 	var walk func(node any, put func(any), field string, depth int)

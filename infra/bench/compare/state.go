@@ -16,7 +16,8 @@ type failure struct {
 	Manifest string  `json:"manifest,omitempty"` // path of the smallest cluster that fails
 }
 
-// progress is how far a range of seeds has come. It is stored after each part, so that a run that ended goes on where it was.
+// progress is how far a range of seeds has come. It is stored after each part, so that a run that ended goes on where
+// it was.
 type progress struct {
 	First     uint64         `json:"first"`
 	Next      uint64         `json:"next"` // all seeds before it are done
@@ -29,7 +30,8 @@ type progress struct {
 
 // resume reads how far the range of seeds that begins there has come, or begins it.
 func resume(folder string, first uint64) (*progress, error) {
-	p := &progress{First: first, Next: first, Explained: map[string]int{}, path: filepath.Join(folder, fmt.Sprintf("from-%d.json", first))}
+	p := &progress{First: first, Next: first, Explained: map[string]int{},
+		path: filepath.Join(folder, fmt.Sprintf("from-%d.json", first))}
 	b, err := os.ReadFile(p.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -45,7 +45,8 @@ type whatIf struct {
 }
 
 func newJoiner(w *world.World, r whatIf) *joiner {
-	j := &joiner{w: w, rules: r, pods: map[string]cluster.Pod{}, since: map[string]time.Time{}, startup: map[string][]cluster.Taint{}, began: map[string]disruption.Command{}}
+	j := &joiner{w: w, rules: r, pods: map[string]cluster.Pod{}, since: map[string]time.Time{},
+		startup: map[string][]cluster.Taint{}, began: map[string]disruption.Command{}}
 	for _, p := range w.Pods {
 		c := kube.TranslatePod(p.Object)
 		c.Phase, c.Ready = string(corev1.PodRunning), true
@@ -159,8 +160,9 @@ func (j *joiner) provision() error {
 func (j *joiner) snapshot() cluster.Snapshot {
 	class := instancetypes.DefaultClass(j.w.Catalog)
 	class.Name = "default"
-	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []instancetypes.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}},
-		Rules: cluster.Settings{NominatedPodsOnly: true, PodEvictionCostUSD: j.rules.moveUSD}}
+	s := cluster.Snapshot{Now: j.w.Now, Catalog: j.w.Catalog, Classes: []instancetypes.Class{class},
+		Namespaces: []cluster.Namespace{{Name: "default"}},
+		Rules:      cluster.Settings{NominatedPodsOnly: true, PodEvictionCostUSD: j.rules.moveUSD}}
 	for i := range j.w.Pools {
 		p := kube.TranslatePool(&j.w.Pools[i], s.Classes)
 		p.Ready = true
@@ -170,8 +172,10 @@ func (j *joiner) snapshot() cluster.Snapshot {
 	d.Name, d.Owner = j.w.Daemon.Name, cluster.OwnerDaemonSet
 	s.Daemons = []cluster.Pod{*d}
 	for _, b := range j.w.Budgets {
-		s.Budgets = append(s.Budgets, cluster.Budget{Namespace: b.Namespace, Name: b.Name, DisruptionsAllowed: b.Status.DisruptionsAllowed,
-			Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", b.Spec.Selector.MatchLabels["app"])}}})
+		s.Budgets = append(s.Budgets, cluster.Budget{Namespace: b.Namespace, Name: b.Name,
+			DisruptionsAllowed: b.Status.DisruptionsAllowed,
+			Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app",
+				b.Spec.Selector.MatchLabels["app"])}}})
 	}
 	for _, p := range j.w.Pods {
 		c := j.pods[p.Object.Name]
@@ -191,19 +195,22 @@ func (j *joiner) objects(n *world.Node) (cluster.Node, cluster.Claim) {
 	t := j.w.Type(n.Offer.Type)
 	since := j.since[n.Name]
 	id := fmt.Sprintf("aws:///%s/%s", n.Offer.Zone, n.Name)
-	node := cluster.Node{Name: n.Name, ProviderID: id, Created: since, Labels: j.w.Labels(n), Capacity: t.Capacity, Allocatable: t.Allocatable,
-		Ready: true, ReadySince: since, Finalizer: true}
+	node := cluster.Node{Name: n.Name, ProviderID: id, Created: since, Labels: j.w.Labels(n), Capacity: t.Capacity,
+		Allocatable: t.Allocatable,
+		Ready:       true, ReadySince: since, Finalizer: true}
 	if n.Closed {
 		node.Taints = []cluster.Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
 	}
-	claim := cluster.Claim{Name: n.Name, Pool: n.Pool, Class: "default", Created: since, Finalizer: true, Labels: node.Labels, Annotations: n.Marks,
+	claim := cluster.Claim{Name: n.Name, Pool: n.Pool, Class: "default", Created: since, Finalizer: true,
+		Labels: node.Labels, Annotations: n.Marks,
 		ProviderID: id, NodeName: n.Name, Capacity: t.Capacity, Allocatable: t.Allocatable}
 	for _, k := range []string{api.ConditionInitialized, api.ConditionLaunched, api.ConditionRegistered} {
 		claim.Conditions = append(claim.Conditions, cluster.Condition{Type: k, Status: "True", Since: since})
 	}
 	if n.Kept {
 		claim.StartupTaints, node.Taints = j.startup[n.Name], j.startup[n.Name]
-		claim.Conditions = slices.DeleteFunc(claim.Conditions, func(k cluster.Condition) bool { return k.Type == api.ConditionInitialized })
+		claim.Conditions = slices.DeleteFunc(claim.Conditions,
+			func(k cluster.Condition) bool { return k.Type == api.ConditionInitialized })
 		node.Labels = maps.Clone(node.Labels)
 		delete(node.Labels, api.LabelInitialized)
 	}

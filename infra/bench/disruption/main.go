@@ -1,6 +1,6 @@
-// Command disruption gives the same generated clusters to Karpenter's own disruption controller and to Joiner's, lets each run until
-// it does nothing any more, and prints what the clusters cost then, the pods that were moved, passes and CPU. It ends with 1 when a
-// side broke a rule: a pod that forbids it was evicted, or one is left without a node.
+// Command disruption gives the same generated clusters to Karpenter's own disruption controller and to Joiner's, lets
+// each run until it does nothing any more, and prints what the clusters cost then, the pods that were moved, passes and
+// CPU. It ends with 1 when a side broke a rule: a pod that forbids it was evicted, or one is left without a node.
 package main
 
 import (
@@ -69,8 +69,8 @@ type row struct {
 	why          map[string]int
 }
 
-// growth is by how many percent memory grows until garbage is collected, as the stack sets it for Joiner's functions. Karpenter has Go's
-// default, as in its chart.
+// growth is by how many percent memory grows until garbage is collected, as the stack sets it for Joiner's functions.
+// Karpenter has Go's default, as in its chart.
 const growth = 400
 
 type bench struct {
@@ -94,7 +94,8 @@ func main() {
 	flag.StringVar(&b.kept, "peer", "", "file that keeps what Karpenter made of clusters: those in it are not measured anew, others are added; none when empty")
 	flag.StringVar(&b.ours, "ours", "", "the same for Joiner, to be removed when its code has changed: runs in parts")
 	flag.BoolVar(&b.known, "kept-only", false, "measure nothing: show those clusters of which the files keep what both made of them")
-	flag.DurationVar(&b.patience, "patience", 10*time.Minute, "CPU time that a side may take to decide about one cluster")
+	flag.DurationVar(&b.patience, "patience", 10*time.Minute,
+		"CPU time that a side may take to decide about one cluster")
 	flag.Float64Var(&b.what.moveUSD, "move-usd", 0, "what if: another podEvictionCostUSD, the default when 0")
 	seeds := flag.String("seeds", "1", "seeds of the clusters, parted by commas")
 	flag.BoolVar(&b.verbose, "v", false, "print each pass")
@@ -168,7 +169,8 @@ func (b bench) manner() string {
 	return fmt.Sprintf("in one run with %d threads", runtime.GOMAXPROCS(0))
 }
 
-// one lets both sides run on a cluster of their own that is the same, ours first: what Karpenter leaves in memory must not help it.
+// one lets both sides run on a cluster of their own that is the same, ours first: what Karpenter leaves in memory must
+// not help it.
 func (b bench) one(kind string, nodes int) (row, error) {
 	w, err := world.Generate(b.catalog, kind, nodes, b.seed)
 	if err != nil {
@@ -229,7 +231,8 @@ func (b bench) rest(tool string, w *world.World, s side) (*outcome, error) {
 			o.Course = append(o.Course, point{w.Price(), w.Moved, o.CPU})
 		}
 		if b.verbose {
-			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s CPU %8.3f USD/h %4d nodes %5d moved\n", tool, o.Passes, acted, took.UserSeconds, w.Price(), len(w.Nodes), w.Moved)
+			fmt.Fprintf(os.Stderr, "  %-9s pass %3d acted %-5t %6.3f s CPU %8.3f USD/h %4d nodes %5d moved\n", tool,
+				o.Passes, acted, took.UserSeconds, w.Price(), len(w.Nodes), w.Moved)
 			if j, ours := s.(*joiner); ours {
 				for _, line := range j.said {
 					fmt.Fprintf(os.Stderr, "    %s\n", line)

@@ -57,7 +57,8 @@ func TestComesToRest(t *testing.T) {
 	}
 }
 
-// What a side had spent when it was as cheap as the other is the first point of its course that is, and its end when it never was.
+// What a side had spent when it was as cheap as the other is the first point of its course that is, and its end when it
+// never was.
 func TestPointOfTheCourse(t *testing.T) {
 	o := outcome{USD: 5, Moved: 90, CPU: 9, Course: []point{{12, 0, 1}, {13, 10, 2}, {8, 20, 3}, {9, 30, 4}, {5, 90, 8}}}
 	for usd, want := range map[float64]point{12: {12, 0, 1}, 11: {8, 20, 3}, 8.5: {8, 20, 3}, 5: {5, 90, 8}, 4: {5, 90, 9}} {

@@ -32,13 +32,15 @@ func sheet(rows []row) table.Writer {
 			if o.Cut {
 				mark = "*"
 			}
-			line = append(line, fmt.Sprintf("%.3f%s", o.USD, mark), o.Nodes, o.Moved, o.Passes, fmt.Sprintf("%.2f", o.CPU), fmt.Sprintf("%.2f", o.Longest))
+			line = append(line, fmt.Sprintf("%.3f%s", o.USD, mark), o.Nodes, o.Moved, o.Passes,
+				fmt.Sprintf("%.2f", o.CPU), fmt.Sprintf("%.2f", o.Longest))
 		}
 		if r.theirs == nil || r.ours == nil {
 			line = append(line, "", "", "", "")
 		} else {
 			even := r.ours.at(r.theirs.USD)
-			line = append(line, fmt.Sprintf("%.3f", r.ours.USD/r.theirs.USD), fmt.Sprintf("%.1f", r.theirs.CPU/r.ours.CPU), even.Moved, fmt.Sprintf("%.2f", even.CPU))
+			line = append(line, fmt.Sprintf("%.3f", r.ours.USD/r.theirs.USD),
+				fmt.Sprintf("%.1f", r.theirs.CPU/r.ours.CPU), even.Moved, fmt.Sprintf("%.2f", even.CPU))
 		}
 		t.AppendRow(line)
 	}
@@ -83,7 +85,8 @@ func together(rows []row) string {
 		"%.0f pods were moved for each USD/h saved (Karpenter: %.0f), and Karpenter took %.1f times the CPU. "+
 		"When its clusters first cost what Karpenter's did in the end, Joiner had moved %.0f pods for each USD/h saved, and Karpenter's CPU was %.1f times what it had taken.\n",
 		100*(1-ours.USD/theirs.USD), ours.USD, theirs.USD, before,
-		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU, float64(even.Moved)/(before-even.USD), theirs.CPU/even.CPU)
+		float64(ours.Moved)/(before-ours.USD), float64(theirs.Moved)/(before-theirs.USD), theirs.CPU/ours.CPU,
+		float64(even.Moved)/(before-even.USD), theirs.CPU/even.CPU)
 }
 
 // markdown is the table as a page. how says in what manner the rows were measured.

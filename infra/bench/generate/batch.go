@@ -27,7 +27,8 @@ func (g *generator) jobs(pods int) []workload.Group {
 func (g *generator) job() corev1.PodSpec {
 	device := func(cpu, memory, name string, count int, taint string) corev1.PodSpec {
 		s := pod(cpu, memory)
-		s.Containers[0].Resources.Requests[corev1.ResourceName(name)] = *resource.NewQuantity(int64(count), resource.DecimalSI)
+		s.Containers[0].Resources.Requests[corev1.ResourceName(name)] = *resource.NewQuantity(int64(count),
+			resource.DecimalSI)
 		s.Tolerations = []corev1.Toleration{{Key: taint, Operator: corev1.TolerationOpExists}}
 		return s
 	}

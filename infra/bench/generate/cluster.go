@@ -14,14 +14,17 @@ const (
 	keptMemory = 500
 )
 
-// middling is what a pod of a service asks for, about, in millicores: nodes are no smaller than for as many as each is to run.
+// middling is what a pod of a service asks for, about, in millicores: nodes are no smaller than for as many as each is
+// to run.
 const middling = 400
 
-// cluster adds nodes of the pool general, up to so many percent full of pods of services that do not mind where they are.
+// cluster adds nodes of the pool general, up to so many percent full of pods of services that do not mind where they
+// are.
 func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 	var easy []workload.Group
 	for i, s := range f.Groups {
-		plain := len(s.Pod.Spec.NodeSelector) == 0 && s.Pod.Spec.Affinity == nil && len(s.Pod.Spec.TopologySpreadConstraints) == 0 &&
+		plain := len(s.Pod.Spec.NodeSelector) == 0 && s.Pod.Spec.Affinity == nil &&
+			len(s.Pod.Spec.TopologySpreadConstraints) == 0 &&
 			len(s.Pod.Spec.Tolerations) == 0
 		if plain || i == 0 {
 			easy = append(easy, s)
@@ -35,8 +38,10 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 		}
 		f.BoundGroups = append(f.BoundGroups, b)
 	}
-	sold := slices.DeleteFunc(slices.Clone(g.types), func(t instancetypes.Type) bool { return !slices.Contains(fleet(), t.Name) })
-	if large := slices.DeleteFunc(slices.Clone(sold), func(t instancetypes.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(large) > 0 {
+	sold := slices.DeleteFunc(slices.Clone(g.types),
+		func(t instancetypes.Type) bool { return !slices.Contains(fleet(), t.Name) })
+	if large := slices.DeleteFunc(slices.Clone(sold),
+		func(t instancetypes.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(large) > 0 {
 		sold = large
 	}
 	for i := range nodes {
@@ -46,8 +51,9 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 			o = t.Offerings[g.rand.IntN(len(t.Offerings))]
 		}
 		n := workload.Node{
-			Name: fmt.Sprintf("node-%05d", i), NodePool: "general", InstanceType: t.Name, Zone: o.Zone, CapacityType: o.CapacityType,
-			Pods: map[string]int{},
+			Name: fmt.Sprintf("node-%05d", i), NodePool: "general", InstanceType: t.Name, Zone: o.Zone,
+			CapacityType: o.CapacityType,
+			Pods:         map[string]int{},
 		}
 		each := (bound + nodes - i - 1) / (nodes - i) // what small nodes do not take goes to the next
 		g.fill(&n, t, f.BoundGroups, each, int64(full))
@@ -60,7 +66,8 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 
 // fill puts up to most pods onto the node, until it is so many percent full.
 func (g *generator) fill(n *workload.Node, t instancetypes.Type, groups []workload.Group, most int, full int64) {
-	cpu, memory, pods := t.Allocatable.CPU*full/100-keptCPU, t.Allocatable.Memory*full/100-keptMemory<<20, t.Allocatable.Pods-8
+	cpu, memory, pods := t.Allocatable.CPU*full/100-keptCPU, t.Allocatable.Memory*full/100-keptMemory<<20,
+		t.Allocatable.Pods-8
 	for misses := 0; most > 0 && pods > 0 && misses < 60; {
 		b := groups[g.rand.IntN(len(groups))]
 		r := b.Pod.Spec.Containers[0].Resources.Requests
@@ -77,5 +84,6 @@ func (g *generator) fill(n *workload.Node, t instancetypes.Type, groups []worklo
 
 // fleet are the types of generated nodes.
 func fleet() []string {
-	return []string{"m6a.2xlarge", "m6i.4xlarge", "c6i.4xlarge", "c7g.2xlarge", "r6g.2xlarge", "m7g.4xlarge", "m5.8xlarge", "m6a.8xlarge"}
+	return []string{"m6a.2xlarge", "m6i.4xlarge", "c6i.4xlarge", "c7g.2xlarge", "r6g.2xlarge", "m7g.4xlarge",
+		"m5.8xlarge", "m6a.8xlarge"}
 }

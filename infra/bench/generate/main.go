@@ -1,5 +1,5 @@
-// Command generate makes a workload file: services of log-normal sizes with mixed constraints, or those of another file grown to more
-// pods, and if wanted a cluster that runs some of them already. Equal flags give an equal file.
+// Command generate makes a workload file: services of log-normal sizes with mixed constraints, or those of another file
+// grown to more pods, and if wanted a cluster that runs some of them already. Equal flags give an equal file.
 package main
 
 import (
@@ -49,10 +49,12 @@ func (w wish) run() error {
 	if err != nil {
 		return err
 	}
-	g := &generator{rand: rand.New(rand.NewPCG(w.seed, 0)), types: instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime())}
+	g := &generator{rand: rand.New(rand.NewPCG(w.seed, 0)),
+		types: instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, workload.CreationTime())}
 	f := workload.File{
 		Schema: workload.Schema, Name: w.name, NodePools: w.pools, DaemonSets: daemons(),
-		Description: fmt.Sprintf("%d pods of services with mixed constraints, %d nodes, seed %d", w.pods, w.nodes, w.seed),
+		Description: fmt.Sprintf("%d pods of services with mixed constraints, %d nodes, seed %d", w.pods, w.nodes,
+			w.seed),
 	}
 	switch {
 	case w.grown != "":
@@ -80,7 +82,8 @@ func (w wish) grow(f workload.File) (workload.File, error) {
 	for _, g := range old.Groups {
 		all += g.Count
 	}
-	f.Description = fmt.Sprintf("%s, its %d groups grown to %d pods, %d nodes, seed %d", old.Name, len(old.Groups), w.pods, w.nodes, w.seed)
+	f.Description = fmt.Sprintf("%s, its %d groups grown to %d pods, %d nodes, seed %d", old.Name, len(old.Groups),
+		w.pods, w.nodes, w.seed)
 	f.DaemonSets = old.DaemonSets
 	passed, given := 0, 0
 	for _, g := range old.Groups {

@@ -13,8 +13,8 @@ import (
 	"joiner/pkg/workload"
 )
 
-// A generated workload is the same for the same seed, can be loaded, and its running pods fit their nodes: otherwise no plan
-// for it could be valid.
+// A generated workload is the same for the same seed, can be loaded, and its running pods fit their nodes: otherwise no
+// plan for it could be valid.
 func TestGenerate(t *testing.T) {
 	pools, err := filepath.Abs("../workloads/nodepools/mixed.yaml")
 	if err != nil {

@@ -60,7 +60,8 @@ func (g *generator) service(name string, count int) workload.Group {
 	}
 	g.spread(&s, app)
 	return workload.Group{Name: name, Count: count, Pod: corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.one("team-a", "team-b", "team-c", "team-d"), Labels: map[string]string{"app": name}}, Spec: s,
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.one("team-a", "team-b", "team-c", "team-d"),
+			Labels: map[string]string{"app": name}}, Spec: s,
 	}}
 }
 
@@ -119,20 +120,24 @@ func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 }
 
 func pod(cpu, memory string) corev1.PodSpec {
-	return corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)},
-	}}}}
+	return corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "app",
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+				corev1.ResourceMemory: resource.MustParse(memory)},
+		}}}}
 }
 
 func nodeAffinity(key string, op corev1.NodeSelectorOperator, values ...string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: op, Values: values}}}},
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key,
+			Operator: op, Values: values}}}},
 	}}}
 }
 
 func daemons() []workload.Group {
 	var out []workload.Group
-	for _, d := range []struct{ name, cpu, memory string }{{"aws-node", "50m", "128Mi"}, {"kube-proxy", "100m", "64Mi"}, {"log-agent", "100m", "200Mi"}} {
+	for _, d := range []struct{ name, cpu, memory string }{{"aws-node", "50m", "128Mi"}, {"kube-proxy", "100m", "64Mi"},
+		{"log-agent", "100m", "200Mi"}} {
 		s := pod(d.cpu, d.memory)
 		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		out = append(out, workload.Group{Name: d.name, Pod: corev1.PodTemplateSpec{

@@ -21,7 +21,8 @@ import (
 	"joiner/pkg/workload"
 )
 
-// Cluster is what the API server of a cluster holds at one time, and which nodes a provisioner has nominated for pods that wait.
+// Cluster is what the API server of a cluster holds at one time, and which nodes a provisioner has nominated for pods
+// that wait.
 type Cluster struct {
 	Now        time.Time
 	Market     *Market

@@ -47,7 +47,8 @@ type Disruption struct {
 
 // NewDisruption shows the world to Karpenter.
 func NewDisruption(w *world.World) (*Disruption, error) {
-	d := &Disruption{w: w, clock: &jumping{now: w.Now}, recorder: silent{}, provider: &provider{types: instanceTypes(w.Catalog)}}
+	d := &Disruption{w: w, clock: &jumping{now: w.Now}, recorder: silent{},
+		provider: &provider{types: instanceTypes(w.Catalog)}}
 	d.ctx = options.ToContext(context.Background(), &options.Options{
 		CPURequests: 1000, IgnoreDRARequests: true, BatchMaxDuration: 10 * time.Second, BatchIdleDuration: time.Second,
 		PreferencePolicy: options.PreferencePolicyRespect, MinValuesPolicy: options.MinValuesPolicyStrict,
@@ -59,18 +60,21 @@ func NewDisruption(w *world.World) (*Disruption, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.test.sh", Kind: "TestNodeClass", Name: "default"}
+		p.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.test.sh",
+			Kind: "TestNodeClass", Name: "default"}
 		p.StatusConditions().SetTrue(status.ConditionReady)
 		p.StatusConditions().SetTrue(karpv1.ConditionTypeNodeClassReady)
 		p.StatusConditions().SetTrue(karpv1.ConditionTypeValidationSucceeded)
 		d.store.pools = append(d.store.pools, *p)
 	}
-	d.store.daemons = []appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: w.Daemon.Pod.Namespace, Name: w.Daemon.Name, UID: "agent"},
+	d.store.daemons = []appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: w.Daemon.Pod.Namespace,
+		Name: w.Daemon.Name, UID: "agent"},
 		Spec: appsv1.DaemonSetSpec{Template: w.Daemon.Pod}}}
 	d.store.budgets = w.Budgets
 	d.cluster = state.NewCluster(d.clock, d.store, d.provider)
 	costs := cost.NewClusterCost(d.ctx, d.provider, d.store)
-	d.prov = provisioning.NewProvisioner(d.store, d.recorder, d.provider, d.cluster, d.clock, nil, virtualpods.NewVirtualPodCache(d.store))
+	d.prov = provisioning.NewProvisioner(d.store, d.recorder, d.provider, d.cluster, d.clock, nil,
+		virtualpods.NewVirtualPodCache(d.store))
 	d.queue = disruption.NewQueue(d.store, d.recorder, d.cluster, d.clock, d.prov)
 	d.control = d.newController(costs)
 	for _, p := range w.Pods {
@@ -96,8 +100,9 @@ func (d *Disruption) show(n *world.Node, claim *karpv1.NodeClaim) error {
 	t := d.w.Type(n.Offer.Type)
 	labels := maps.Clone(d.w.Labels(n))
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels, CreationTimestamp: metav1.NewTime(d.clock.Now())},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///" + n.Offer.Zone + "/" + n.Name},
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels,
+			CreationTimestamp: metav1.NewTime(d.clock.Now())},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///" + n.Offer.Zone + "/" + n.Name},
 		Status: corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
@@ -105,7 +110,8 @@ func (d *Disruption) show(n *world.Node, claim *karpv1.NodeClaim) error {
 	if claim != nil {
 		made.Name, made.UID, made.Spec = claim.Name, claim.UID, claim.Spec
 	}
-	made.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.test.sh", Kind: "TestNodeClass", Name: "default"}
+	made.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.test.sh", Kind: "TestNodeClass",
+		Name: "default"}
 	made.StatusConditions().SetTrue(karpv1.ConditionTypeConsolidatable)
 	d.store.nodes[n.Name], d.store.claims[made.Name] = node, made
 	d.cluster.UpdateNodeClaim(made)
@@ -115,8 +121,8 @@ func (d *Disruption) show(n *world.Node, claim *karpv1.NodeClaim) error {
 	return nil
 }
 
-// Pass is one run of the disruption controller, and then of all that comes of it: launches, the queue, the pods' new places,
-// and the provisioner where pods found none. What is measured is the controller's run.
+// Pass is one run of the disruption controller, and then of all that comes of it: launches, the queue, the pods' new
+// places, and the provisioner where pods found none. What is measured is the controller's run.
 func (d *Disruption) Pass(context.Context) (acted bool, took cli.MeasuredWork, err error) {
 	d.clock.set(d.w.Now)
 	took = cli.MeasureWork(func() { _, err = d.control.Reconcile(d.ctx) })
@@ -138,7 +144,8 @@ func (d *Disruption) refresh() error {
 	var errs []error
 	for _, name := range d.store.changed() {
 		node := d.store.nodes[name]
-		d.w.Nodes[name].Closed = slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&karpv1.DisruptedNoScheduleTaint) })
+		d.w.Nodes[name].Closed = slices.ContainsFunc(node.Spec.Taints,
+			func(t corev1.Taint) bool { return t.MatchTaint(&karpv1.DisruptedNoScheduleTaint) })
 		errs = append(errs, d.cluster.UpdateNode(d.ctx, node))
 	}
 	return errors.Join(errs...)
@@ -244,7 +251,8 @@ func (p *provider) cheapest(want reqs.Requirements) instancetypes.Offer {
 		for _, o := range t.Offerings.Available().Compatible(want) {
 			if best.Type == "" || o.Price < price {
 				price = o.Price
-				best = instancetypes.Offer{Type: t.Name, Zone: o.Requirements.Get(corev1.LabelTopologyZone).Any(), CapacityType: o.Requirements.Get(karpv1.CapacityTypeLabelKey).Any()}
+				best = instancetypes.Offer{Type: t.Name, Zone: o.Requirements.Get(corev1.LabelTopologyZone).Any(),
+					CapacityType: o.Requirements.Get(karpv1.CapacityTypeLabelKey).Any()}
 			}
 		}
 	}

@@ -23,8 +23,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// Judge asks Karpenter's disruption controller about a cluster: which nodes it would take, how many its budgets let go, and whether
-// it would let a command pass.
+// Judge asks Karpenter's disruption controller about a cluster: which nodes it would take, how many its budgets let go,
+// and whether it would let a command pass.
 type Judge struct {
 	c        Cluster
 	ctx      context.Context
@@ -62,7 +62,8 @@ type validators struct{ empty, underutilized disruption.Validator }
 
 // NewJudge shows the cluster to Karpenter.
 func NewJudge(c Cluster) (*Judge, error) {
-	j := &Judge{c: c, clock: &jumping{now: c.Now}, provider: &provider{types: c.Market.sold}, store: newObjects(), types: c.Market.types}
+	j := &Judge{c: c, clock: &jumping{now: c.Now}, provider: &provider{types: c.Market.sold}, store: newObjects(),
+		types: c.Market.types}
 	minValues := options.MinValuesPolicyStrict
 	if c.BestEffort {
 		minValues = options.MinValuesPolicyBestEffort
@@ -77,7 +78,8 @@ func NewJudge(c Cluster) (*Judge, error) {
 	}
 	j.cluster = state.NewCluster(j.clock, j.store, j.provider)
 	j.cost = cost.NewClusterCost(j.ctx, j.provider, j.store)
-	j.prov = provisioning.NewProvisioner(j.store, silent{}, j.provider, j.cluster, j.clock, nil, virtualpods.NewVirtualPodCache(j.store))
+	j.prov = provisioning.NewProvisioner(j.store, silent{}, j.provider, j.cluster, j.clock, nil,
+		virtualpods.NewVirtualPodCache(j.store))
 	j.queue = disruption.NewQueue(j.store, silent{}, j.cluster, j.clock, j.prov)
 	j.makeMethods()
 	return j, j.show()
@@ -145,7 +147,8 @@ func (j *Judge) Candidates() ([]Verdict, error) {
 	}
 	may := map[api.DisruptionReason]map[string]bool{}
 	for reason, methods := range map[api.DisruptionReason][]disruption.Method{
-		api.DisruptionEmpty: {j.base.empty}, api.DisruptionDrifted: {j.base.drift, j.base.static}, api.DisruptionUnderutilized: {j.base.underutilized},
+		api.DisruptionEmpty: {j.base.empty}, api.DisruptionDrifted: {j.base.drift, j.base.static},
+		api.DisruptionUnderutilized: {j.base.underutilized},
 	} {
 		may[reason] = map[string]bool{}
 		for _, m := range methods {
@@ -164,8 +167,10 @@ func (j *Judge) Candidates() ([]Verdict, error) {
 			continue
 		}
 		v := Verdict{Claim: n.NodeClaim.Name}
-		for class, into := range map[string]*string{disruption.GracefulDisruptionClass: &v.Graceful, disruption.EventualDisruptionClass: &v.Eventual} {
-			if _, err := disruption.NewCandidate(j.ctx, j.store, silent{}, j.clock, n, limits, pools, types, j.queue, class); err != nil {
+		for class, into := range map[string]*string{disruption.GracefulDisruptionClass: &v.Graceful,
+			disruption.EventualDisruptionClass: &v.Eventual} {
+			if _, err := disruption.NewCandidate(j.ctx, j.store, silent{}, j.clock, n, limits, pools, types, j.queue,
+				class); err != nil {
 				*into = err.Error()
 			}
 		}
@@ -185,7 +190,8 @@ func reasons() []api.DisruptionReason {
 }
 
 func (j *Judge) candidatesOf(m disruption.Method) ([]*disruption.Candidate, error) {
-	all, err := disruption.GetCandidates(j.ctx, j.cluster, j.store, silent{}, j.clock, j.provider, m.ShouldDisrupt, m.Class(), j.queue)
+	all, err := disruption.GetCandidates(j.ctx, j.cluster, j.store, silent{}, j.clock, j.provider, m.ShouldDisrupt,
+		m.Class(), j.queue)
 	if err != nil {
 		return nil, fmt.Errorf("candidates for %s: %w", m.Reason(), err)
 	}
@@ -194,7 +200,8 @@ func (j *Judge) candidatesOf(m disruption.Method) ([]*disruption.Candidate, erro
 
 // Budgets are how many more nodes of each pool may go now for the reason.
 func (j *Judge) Budgets(reason api.DisruptionReason) (map[string]int, error) {
-	left, err := disruption.BuildDisruptionBudgetMapping(j.ctx, j.cluster, j.clock, j.store, j.provider, silent{}, karpv1.DisruptionReason(reason))
+	left, err := disruption.BuildDisruptionBudgetMapping(j.ctx, j.cluster, j.clock, j.store, j.provider, silent{},
+		karpv1.DisruptionReason(reason))
 	if err != nil {
 		return nil, fmt.Errorf("budgets for %s: %w", reason, err)
 	}

@@ -1,8 +1,9 @@
 // Package karpenter runs Karpenter's own scheduler on a workload file, as its provisioner does: default options, one
 // worker, preferences respected. It is the peer that the bench puts beside Joiner's packer.
 //
-// Instance types are those that instancetypes.ResolveTypes gives, which a test of that package holds against Karpenter's provider.
-// Reading the cluster and making objects is not part of what is measured, NewTopology, NewScheduler and Solve are.
+// Instance types are those that instancetypes.ResolveTypes gives, which a test of that package holds against
+// Karpenter's provider. Reading the cluster and making objects is not part of what is measured, NewTopology,
+// NewScheduler and Solve are.
 package karpenter
 
 import (
@@ -35,8 +36,8 @@ import (
 // launchTypes is how many instance types Karpenter hands to a launch.
 const launchTypes = 60
 
-// Prepare tells Karpenter's packages which labels the AWS provider knows, as that provider does when it is linked in, and
-// turns its log off. It is called once.
+// Prepare tells Karpenter's packages which labels the AWS provider knows, as that provider does when it is linked in,
+// and turns its log off. It is called once.
 func Prepare() {
 	log.SetLogger(logr.Discard())
 	karpv1.WellKnownLabels = karpv1.WellKnownLabels.Insert(awsv1.WellKnownLabels()...).Insert(instancetypes.LabelZoneID)
@@ -61,7 +62,8 @@ type Input struct {
 // Read translates the workload. The context only carries options.
 func Read(f workload.File, c instancetypes.Catalog) (*Input, error) {
 	ctx := withOptions(context.Background())
-	in := &Input{file: f, refused: map[string][]string{}, types: map[string][]*cloudprovider.InstanceType{}, store: newStore()}
+	in := &Input{file: f, refused: map[string][]string{}, types: map[string][]*cloudprovider.InstanceType{},
+		store: newStore()}
 	all := instanceTypes(c)
 	for i := range f.Pools {
 		p, err := poolOf(&f.Pools[i])
@@ -123,11 +125,12 @@ func (in *Input) Solve(ctx context.Context) (scheduling.Results, error) {
 	return r, nil
 }
 
-// Placement says in groups what Karpenter decided. Type, zone and capacity type are those of the cheapest offering that a
-// claim allows.
+// Placement says in groups what Karpenter decided. Type, zone and capacity type are those of the cheapest offering that
+// a claim allows.
 func (in *Input) Placement(r scheduling.Results) workload.Placement {
 	names := in.file.IndexNames()
-	out := workload.Placement{Tool: "karpenter", Workload: in.file.Name, Pods: in.file.Pending(), NodeClaims: []workload.NodeClaim{},
+	out := workload.Placement{Tool: "karpenter", Workload: in.file.Name, Pods: in.file.Pending(),
+		NodeClaims: []workload.NodeClaim{},
 		OnExisting: []workload.OnNode{}, Unplaced: []workload.Unplaced{}}
 	placed := map[string]int{}
 	group := func(pods []*corev1.Pod) map[string]int {
@@ -178,9 +181,11 @@ func cheapest(c *scheduling.NodeClaim) workload.NodeClaim {
 	for _, t := range c.InstanceTypeOptions {
 		out.TypeOptions = append(out.TypeOptions, t.Name)
 		for _, o := range t.Offerings.Available().Compatible(c.Requirements) {
-			zone, capacity := o.Requirements.Get(corev1.LabelTopologyZone).Any(), o.Requirements.Get(karpv1.CapacityTypeLabelKey).Any()
+			zone, capacity := o.Requirements.Get(corev1.LabelTopologyZone).Any(),
+				o.Requirements.Get(karpv1.CapacityTypeLabelKey).Any()
 			better := out.InstanceType == "" || o.Price < out.HourlyUSD ||
-				o.Price == out.HourlyUSD && strings.Join([]string{t.Name, zone, capacity}, " ") < strings.Join([]string{out.InstanceType, out.Zone, out.CapacityType}, " ")
+				o.Price == out.HourlyUSD && strings.Join([]string{t.Name, zone, capacity},
+					" ") < strings.Join([]string{out.InstanceType, out.Zone, out.CapacityType}, " ")
 			if better {
 				out.InstanceType, out.Zone, out.CapacityType, out.HourlyUSD = t.Name, zone, capacity, o.Price
 			}

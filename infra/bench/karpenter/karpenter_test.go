@@ -17,8 +17,8 @@ import (
 	"joiner/pkg/workload"
 )
 
-// The workload of the command's own test: two pods fit the node there is, two need a new one, a giant has no home and a pod
-// with a faulty request is never asked about.
+// The workload of the command's own test: two pods fit the node there is, two need a new one, a giant has no home and a
+// pod with a faulty request is never asked about.
 func TestPeerPlansLikeKarpenter(t *testing.T) {
 	Prepare()
 	f, err := workload.LoadWorkload(os.ReadFile, "../../../pkg/cli/testdata/shop.yaml", "")

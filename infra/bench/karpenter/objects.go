@@ -18,8 +18,8 @@ import (
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 )
 
-// objects is the API server of a disruption: read from memory by index, and written to as far as the disruption controller does.
-// What it does not know is not found.
+// objects is the API server of a disruption: read from memory by index, and written to as far as the disruption
+// controller does. What it does not know is not found.
 type objects struct {
 	client.Client // nil: a call that is not below must be loud
 
@@ -37,8 +37,9 @@ type objects struct {
 }
 
 func newObjects() *objects {
-	return &objects{nodes: map[string]*corev1.Node{}, claims: map[string]*karpv1.NodeClaim{}, pods: map[string]*corev1.Pod{},
-		on: map[string]map[string]*corev1.Pod{}, written: map[string]bool{}, dropped: map[string]bool{}}
+	return &objects{nodes: map[string]*corev1.Node{}, claims: map[string]*karpv1.NodeClaim{},
+		pods: map[string]*corev1.Pod{},
+		on:   map[string]map[string]*corev1.Pod{}, written: map[string]bool{}, dropped: map[string]bool{}}
 }
 
 // place notes where the pod is now, and that it is not where it was.
@@ -109,7 +110,8 @@ func (s *objects) List(_ context.Context, into client.ObjectList, opts ...client
 		list.Items = make([]corev1.Pod, 0, len(from))
 		for _, name := range slices.Sorted(maps.Keys(from)) {
 			p := from[name]
-			if (o.Namespace == "" || o.Namespace == p.Namespace) && (o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(p.Labels))) {
+			if (o.Namespace == "" || o.Namespace == p.Namespace) &&
+				(o.LabelSelector == nil || o.LabelSelector.Matches(labels.Set(p.Labels))) {
 				list.Items = append(list.Items, *p)
 			}
 		}
@@ -184,7 +186,8 @@ type claimStatus struct {
 }
 
 // Patch writes a claim as it was handed in.
-func (w claimStatus) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+func (w claimStatus) Patch(_ context.Context, o client.Object, _ client.Patch,
+	_ ...client.SubResourcePatchOption) error {
 	c, ok := o.(*karpv1.NodeClaim)
 	if !ok {
 		return fmt.Errorf("patch the status of %T: not known here", o)

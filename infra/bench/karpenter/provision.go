@@ -36,13 +36,15 @@ func Provision(ctx context.Context, c *manifests.Cluster, sold instancetypes.Cat
 	seller := classSeller{c: c, sold: sold, byClass: map[string][]*cloudprovider.InstanceType{}}
 	known := state.NewCluster(clock, store, seller)
 	overlays := nodeoverlay.NewInstanceTypeStore()
-	if _, err := nodeoverlay.NewController(clock, store, seller, overlays, known).Reconcile(ctx, reconcile.Request{}); err != nil && len(c.NodeOverlays) > 0 {
+	if _, err := nodeoverlay.NewController(clock, store, seller, overlays, known).Reconcile(ctx,
+		reconcile.Request{}); err != nil && len(c.NodeOverlays) > 0 {
 		return manifests.Outcome{}, fmt.Errorf("apply NodeOverlays: %w", err)
 	}
 	if err := show(ctx, known, store); err != nil {
 		return manifests.Outcome{}, err
 	}
-	prov := provisioning.NewProvisioner(store, silent{}, overlay.Decorate(seller, store, overlays), known, clock, nil, virtualpods.NewVirtualPodCache(store))
+	prov := provisioning.NewProvisioner(store, silent{}, overlay.Decorate(seller, store, overlays), known, clock, nil,
+		virtualpods.NewVirtualPodCache(store))
 	r, err := prov.Schedule(ctx)
 	if err != nil {
 		return manifests.Outcome{}, fmt.Errorf("schedule: %w", err)
@@ -52,8 +54,9 @@ func Provision(ctx context.Context, c *manifests.Cluster, sold instancetypes.Cat
 
 func optionsOf(ctx context.Context, s manifests.Settings) context.Context {
 	o := &options.Options{
-		CPURequests: 1000, IgnoreDRARequests: true, PreferencePolicy: options.PreferencePolicyRespect, MinValuesPolicy: options.MinValuesPolicyStrict,
-		FeatureGates: options.FeatureGates{ReservedCapacity: true, NodeOverlay: true},
+		CPURequests: 1000, IgnoreDRARequests: true, PreferencePolicy: options.PreferencePolicyRespect,
+		MinValuesPolicy: options.MinValuesPolicyStrict,
+		FeatureGates:    options.FeatureGates{ReservedCapacity: true, NodeOverlay: true},
 	}
 	if s.IgnorePreferences {
 		o.PreferencePolicy = options.PreferencePolicyIgnore
@@ -129,7 +132,8 @@ func planned(name string, c *scheduling.NodeClaim) manifests.NewNode {
 	}
 	maps.Copy(out.Labels, c.ToNodeClaim().Labels)
 	out.Labels[karpv1.NodePoolLabelKey] = c.NodePoolName
-	out.InstanceType, out.Zone, out.CapacityType = best.Name, out.Labels[corev1.LabelTopologyZone], out.Labels[karpv1.CapacityTypeLabelKey]
+	out.InstanceType, out.Zone, out.CapacityType = best.Name, out.Labels[corev1.LabelTopologyZone],
+		out.Labels[karpv1.CapacityTypeLabelKey]
 	out.Allocatable = best.Allocatable()
 	return out
 }

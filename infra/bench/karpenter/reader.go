@@ -17,7 +17,8 @@ import (
 	"joiner/infra/bench/manifests"
 )
 
-// reader answers what Karpenter asks the API server from the objects of a cluster. The status of NodeOverlays is written to nowhere.
+// reader answers what Karpenter asks the API server from the objects of a cluster. The status of NodeOverlays is
+// written to nowhere.
 type reader struct {
 	client.Client // nil: a call that is not below must be loud
 
@@ -105,7 +106,8 @@ func (r *reader) List(_ context.Context, into client.ObjectList, opts ...client.
 	items := reflect.ValueOf(into).Elem().FieldByName("Items")
 	found := reflect.MakeSlice(items.Type(), 0, 0)
 	for _, one := range r.items[reflect.PointerTo(items.Type().Elem())] {
-		if o.Namespace != "" && o.Namespace != one.GetNamespace() || o.LabelSelector != nil && !o.LabelSelector.Matches(labels.Set(one.GetLabels())) {
+		if o.Namespace != "" && o.Namespace != one.GetNamespace() || o.LabelSelector != nil &&
+			!o.LabelSelector.Matches(labels.Set(one.GetLabels())) {
 			continue
 		}
 		if pod, ok := one.(*corev1.Pod); ok && o.FieldSelector != nil {

@@ -33,7 +33,8 @@ func translated(types []instancetypes.Type) []*cloudprovider.InstanceType {
 			Overhead: &cloudprovider.InstanceTypeOverhead{KubeReserved: quantities(t.Capacity.Sub(t.Allocatable))},
 		}
 		for _, r := range t.Requirements.All() {
-			it.Requirements.Add(scheduling.NewRequirement(r.Key, corev1.NodeSelectorOperator(r.Operator()), r.Values...))
+			it.Requirements.Add(scheduling.NewRequirement(r.Key, corev1.NodeSelectorOperator(r.Operator()),
+				r.Values...))
 		}
 		for _, o := range t.Offerings {
 			it.Offerings = append(it.Offerings, offeringOf(o))
@@ -45,13 +46,15 @@ func translated(types []instancetypes.Type) []*cloudprovider.InstanceType {
 
 // offeringOf says of which reservation the offering is, or that it is of none.
 func offeringOf(o instancetypes.Offering) *cloudprovider.Offering {
-	out := &cloudprovider.Offering{Price: o.Price, Available: o.Available, Requirements: scheduling.NewLabelRequirements(map[string]string{
-		corev1.LabelTopologyZone: o.Zone, karpv1.CapacityTypeLabelKey: o.CapacityType,
-	})}
+	out := &cloudprovider.Offering{Price: o.Price, Available: o.Available,
+		Requirements: scheduling.NewLabelRequirements(map[string]string{
+			corev1.LabelTopologyZone: o.Zone, karpv1.CapacityTypeLabelKey: o.CapacityType,
+		})}
 	if o.ZoneID != "" {
 		out.Requirements.Add(scheduling.NewRequirement(instancetypes.LabelZoneID, corev1.NodeSelectorOpIn, o.ZoneID))
 	}
-	for _, key := range []string{instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
+	for _, key := range []string{instancetypes.LabelReservationID, instancetypes.LabelReservation,
+		instancetypes.LabelInterruptible} {
 		if value, _ := o.Label(key); value != "" {
 			out.Requirements.Add(scheduling.NewRequirement(key, corev1.NodeSelectorOpIn, value))
 		} else {
@@ -131,7 +134,8 @@ func podOf(g workload.Group, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace(), Name: name, Labels: g.Pod.Labels, Annotations: g.Pod.Annotations,
-			UID: types.UID(workload.PodUID(g.Namespace(), name)), CreationTimestamp: metav1.NewTime(workload.CreationTime()),
+			UID:               types.UID(workload.PodUID(g.Namespace(), name)),
+			CreationTimestamp: metav1.NewTime(workload.CreationTime()),
 		},
 		Spec: g.Pod.Spec,
 	}
@@ -139,7 +143,8 @@ func podOf(g workload.Group, name string) *corev1.Pod {
 
 func waiting(p *corev1.Pod) *corev1.Pod {
 	p.Status.Phase = corev1.PodPending
-	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+		Reason: corev1.PodReasonUnschedulable}}
 	return p
 }
 
@@ -201,13 +206,16 @@ func nodeOf(n workload.Node, t instancetypes.Type, pool *karpv1.NodePool, zoneID
 		labels[karpv1.NodePoolLabelKey] = pool.Name
 	}
 	maps.Copy(labels, map[string]string{
-		corev1.LabelTopologyZone: n.Zone, instancetypes.LabelZoneID: zoneID, karpv1.CapacityTypeLabelKey: n.CapacityType,
-		corev1.LabelHostname: n.Name, karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true",
+		corev1.LabelTopologyZone: n.Zone, instancetypes.LabelZoneID: zoneID,
+		karpv1.CapacityTypeLabelKey: n.CapacityType,
+		corev1.LabelHostname:        n.Name, karpv1.NodeRegisteredLabelKey: "true",
+		karpv1.NodeInitializedLabelKey: "true",
 	})
 	maps.Copy(labels, n.Labels)
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels, CreationTimestamp: metav1.NewTime(workload.CreationTime())},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///" + n.Zone + "/" + n.Name, Taints: taints},
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels,
+			CreationTimestamp: metav1.NewTime(workload.CreationTime())},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///" + n.Zone + "/" + n.Name, Taints: taints},
 		Status: corev1.NodeStatus{
 			Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
@@ -217,12 +225,14 @@ func nodeOf(n workload.Node, t instancetypes.Type, pool *karpv1.NodePool, zoneID
 
 func claimOf(n *corev1.Node, t instancetypes.Type) *karpv1.NodeClaim {
 	c := &karpv1.NodeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "claim-" + n.Name, UID: types.UID("claim-" + n.Name), Labels: n.Labels, CreationTimestamp: n.CreationTimestamp},
-		Spec:       karpv1.NodeClaimSpec{Taints: n.Spec.Taints},
+		ObjectMeta: metav1.ObjectMeta{Name: "claim-" + n.Name, UID: types.UID("claim-" + n.Name), Labels: n.Labels,
+			CreationTimestamp: n.CreationTimestamp},
+		Spec: karpv1.NodeClaimSpec{Taints: n.Spec.Taints},
 	}
 	c.Status.ProviderID, c.Status.NodeName = n.Spec.ProviderID, n.Name
 	c.Status.Capacity, c.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
-	for _, k := range []string{karpv1.ConditionTypeLaunched, karpv1.ConditionTypeRegistered, karpv1.ConditionTypeInitialized} {
+	for _, k := range []string{karpv1.ConditionTypeLaunched, karpv1.ConditionTypeRegistered,
+		karpv1.ConditionTypeInitialized} {
 		c.StatusConditions().SetTrue(k)
 	}
 	return c

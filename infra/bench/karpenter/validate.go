@@ -36,8 +36,8 @@ func object(rule, format string, args ...any) error {
 	return &Objection{Rule: rule, Why: fmt.Sprintf(format, args...)}
 }
 
-// Validate reports what Karpenter has against the command, as an *Objection, and then shows it to Karpenter as begun: commands are
-// handed in in the order in which they begin.
+// Validate reports what Karpenter has against the command, as an *Objection, and then shows it to Karpenter as begun:
+// commands are handed in in the order in which they begin.
 func (j *Judge) Validate(c joinerdisruption.Command) error {
 	method := j.methodOf(c)
 	all, totals, err := disruption.GetCandidatesWithTotals(j.ctx, j.cluster, j.store, silent{}, j.clock, j.provider,
@@ -86,8 +86,10 @@ func (j *Judge) methodOf(c joinerdisruption.Command) disruption.Method {
 	return j.base.drift
 }
 
-// against is what the rules of the method have against the command about those candidates. Its replacements are there afterwards.
-func (j *Judge) against(method disruption.Method, set []*disruption.Candidate, totals map[string]disruption.NodePoolTotals, c joinerdisruption.Command) error {
+// against is what the rules of the method have against the command about those candidates. Its replacements are there
+// afterwards.
+func (j *Judge) against(method disruption.Method, set []*disruption.Candidate,
+	totals map[string]disruption.NodePoolTotals, c joinerdisruption.Command) error {
 	switch method {
 	case j.base.empty:
 		valid, err := j.base.consolidation.empty.Validate(j.ctx, disruption.Command{Candidates: set}, 0)
@@ -119,13 +121,15 @@ func (j *Judge) against(method disruption.Method, set []*disruption.Candidate, t
 	if !j.launchable() {
 		return object("pools", "no NodePool can launch")
 	}
-	if _, err := j.base.consolidation.underutilized.Validate(j.ctx, disruption.Command{Candidates: set}, 0); err != nil {
+	if _, err := j.base.consolidation.underutilized.Validate(j.ctx, disruption.Command{Candidates: set},
+		0); err != nil {
 		return object("room", "with what is launched: %v", err)
 	}
 	return nil
 }
 
-// againstDrift asks for the command about the last of the candidates, the others being on their way out, and whether it launches so many.
+// againstDrift asks for the command about the last of the candidates, the others being on their way out, and whether it
+// launches so many.
 func (j *Judge) againstDrift(m disruption.Method, set []*disruption.Candidate, launches int) error {
 	last := set[len(set)-1]
 	for _, x := range set[:len(set)-1] {
@@ -146,8 +150,8 @@ func (j *Judge) againstDrift(m disruption.Method, set []*disruption.Candidate, l
 	return nil
 }
 
-// againstPrice holds what may be launched against what goes: whatever is launched must be cheaper, in the worst case. One for several must
-// be cheaper than any of them that is of a type that it may be.
+// againstPrice holds what may be launched against what goes: whatever is launched must be cheaper, in the worst case.
+// One for several must be cheaper than any of them that is of a type that it may be.
 func (j *Judge) againstPrice(set []*disruption.Candidate, c joinerdisruption.Command) error {
 	before, after, spot := 0.0, 0.0, true
 	cheapest := map[string]float64{}
@@ -187,7 +191,8 @@ func (j *Judge) againstPrice(set []*disruption.Candidate, c joinerdisruption.Com
 	return nil
 }
 
-// againstMinValues counts the values that the types of the launch have of each label for which its pool asks for several.
+// againstMinValues counts the values that the types of the launch have of each label for which its pool asks for
+// several.
 func (j *Judge) againstMinValues(l plan.Launch) error {
 	i := slices.IndexFunc(j.store.pools, func(p karpv1.NodePool) bool { return p.Name == l.Pool })
 	for _, r := range j.store.pools[i].Spec.Template.Spec.Requirements {
@@ -195,7 +200,8 @@ func (j *Judge) againstMinValues(l plan.Launch) error {
 			continue
 		}
 		least := *r.MinValues
-		if asked, ok := l.Requirements.Get(r.Key); ok && j.c.BestEffort && l.Annotations[api.AnnotationMinValuesRelaxed] == "true" {
+		if asked, ok := l.Requirements.Get(r.Key); ok && j.c.BestEffort &&
+			l.Annotations[api.AnnotationMinValuesRelaxed] == "true" {
 			least = int(asked.MinValues) // as few as the pods leave
 		}
 		values := map[string]bool{}
@@ -249,7 +255,8 @@ func (j *Judge) commandOf(set []*disruption.Candidate, c joinerdisruption.Comman
 	return out
 }
 
-// launch adds the replacements of the command: as nodes that are long ready, else as claims whose nodes are on their way.
+// launch adds the replacements of the command: as nodes that are long ready, else as claims whose nodes are on their
+// way.
 func (j *Judge) launch(c joinerdisruption.Command, ready bool) error {
 	for _, l := range c.Launches {
 		j.made++
@@ -283,24 +290,29 @@ func (j *Judge) nodeOf(l plan.Launch, name string) *corev1.Node {
 	labels := t.Requirements.Labels()
 	maps.Copy(labels, l.Labels)
 	maps.Copy(labels, map[string]string{
-		corev1.LabelTopologyZone: l.Choice.Zone, instancetypes.LabelZoneID: l.Choice.ZoneID, karpv1.CapacityTypeLabelKey: l.Choice.CapacityType,
-		corev1.LabelHostname: name, karpv1.NodePoolLabelKey: l.Pool, karpv1.NodeRegisteredLabelKey: "true", karpv1.NodeInitializedLabelKey: "true",
+		corev1.LabelTopologyZone: l.Choice.Zone, instancetypes.LabelZoneID: l.Choice.ZoneID,
+		karpv1.CapacityTypeLabelKey: l.Choice.CapacityType,
+		corev1.LabelHostname:        name, karpv1.NodePoolLabelKey: l.Pool, karpv1.NodeRegisteredLabelKey: "true",
+		karpv1.NodeInitializedLabelKey: "true",
 	})
 	node := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: labels, CreationTimestamp: metav1.NewTime(j.c.Now)},
-		Spec:       corev1.NodeSpec{ProviderID: "aws:///" + l.Choice.Zone + "/" + name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: labels,
+			CreationTimestamp: metav1.NewTime(j.c.Now)},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///" + l.Choice.Zone + "/" + name},
 		Status: corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
 	for _, x := range l.Taints {
 		if !(cluster.Taint{Key: x.Key}).IsNomination() {
-			node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: x.Key, Value: x.Value, Effect: corev1.TaintEffect(x.Effect)})
+			node.Spec.Taints = append(node.Spec.Taints,
+				corev1.Taint{Key: x.Key, Value: x.Value, Effect: corev1.TaintEffect(x.Effect)})
 		}
 	}
 	return node
 }
 
-// Would is what Karpenter would do about the node alone for the reason, if its budgets let it: delete, replace, or nothing.
+// Would is what Karpenter would do about the node alone for the reason, if its budgets let it: delete, replace, or
+// nothing.
 func (j *Judge) Would(claim string, reason api.DisruptionReason) (string, error) {
 	m := j.methodOf(joinerdisruption.Command{Reason: reason, Claims: []string{claim}})
 	all, err := j.candidatesOf(m)

@@ -1,7 +1,8 @@
-// Package manifests is a cluster as the objects of its API server, beside what AWS sells in it and the settings of the autoscaler.
+// Package manifests is a cluster as the objects of its API server, beside what AWS sells in it and the settings of the
+// autoscaler.
 //
-// It serves them to Joiner's own reader over HTTP without a network, and writes them as manifests and reads them back. It refuses to
-// know who decides about them and how.
+// It serves them to Joiner's own reader over HTTP without a network, and writes them as manifests and reads them back.
+// It refuses to know who decides about them and how.
 package manifests
 
 import (
@@ -40,12 +41,13 @@ type Cluster struct {
 
 // Settings are what no object says.
 type Settings struct {
-	Types             []string              `json:"types"`                       // that AWS sells
-	SoldOut           []instancetypes.Offer `json:"soldOut,omitempty"`           // that AWS refused lately
-	Reserved          map[string]int64      `json:"reserved,omitempty"`          // instances that reservations have left, by id
-	Partitions        map[string]int64      `json:"partitions,omitempty"`        // of placement groups, by id
-	RelaxMinValues    bool                  `json:"relaxMinValues,omitempty"`    // minValuesPolicy BestEffort
-	IgnorePreferences bool                  `json:"ignorePreferences,omitempty"` // preferencePolicy Ignore
+	Types   []string              `json:"types"`             // that AWS sells
+	SoldOut []instancetypes.Offer `json:"soldOut,omitempty"` // that AWS refused lately
+	// instances that reservations have left, by id
+	Reserved          map[string]int64 `json:"reserved,omitempty"`
+	Partitions        map[string]int64 `json:"partitions,omitempty"`        // of placement groups, by id
+	RelaxMinValues    bool             `json:"relaxMinValues,omitempty"`    // minValuesPolicy BestEffort
+	IgnorePreferences bool             `json:"ignorePreferences,omitempty"` // preferencePolicy Ignore
 }
 
 // Now is the time at which every cluster is looked at.
@@ -83,7 +85,8 @@ func compareNames(a, b string) int {
 func (c *Cluster) Marks() []instancetypes.UnavailableOffering {
 	var out []instancetypes.UnavailableOffering
 	for _, o := range c.Settings.SoldOut {
-		out = append(out, instancetypes.UnavailableOffering{Offer: o, Until: Now().Add(time.Minute), Why: "InsufficientInstanceCapacity", Times: 1})
+		out = append(out, instancetypes.UnavailableOffering{Offer: o, Until: Now().Add(time.Minute),
+			Why: "InsufficientInstanceCapacity", Times: 1})
 	}
 	return out
 }
@@ -107,7 +110,8 @@ func (c *Cluster) complete(class *instancetypes.Class) {
 		class.Reservations[i].Remaining = c.Settings.Reserved[class.Reservations[i].ID]
 	}
 	if g := class.Placement; g != nil {
-		class.Placement = &instancetypes.Placement{ID: g.ID, Name: "group-" + g.ID, Strategy: "partition", Partitions: c.Settings.Partitions[g.ID]}
+		class.Placement = &instancetypes.Placement{ID: g.ID, Name: "group-" + g.ID, Strategy: "partition",
+			Partitions: c.Settings.Partitions[g.ID]}
 	}
 }
 

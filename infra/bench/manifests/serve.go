@@ -37,7 +37,8 @@ func (c *Cluster) Snapshot(ctx context.Context, all instancetypes.Catalog) (clus
 		return s, err
 	}
 	s.SoldOut = c.Marks()
-	s.Rules = cluster.Settings{RelaxMinValues: c.Settings.RelaxMinValues, IgnorePreferences: c.Settings.IgnorePreferences}
+	s.Rules = cluster.Settings{RelaxMinValues: c.Settings.RelaxMinValues,
+		IgnorePreferences: c.Settings.IgnorePreferences}
 	return s, nil
 }
 
@@ -74,13 +75,15 @@ func (c *Cluster) RoundTrip(r *http.Request) (*http.Response, error) {
 		items = c.NodeOverlays
 	}
 	kind, version := listOf(r.URL.Path)
-	body, err := json.Marshal(map[string]any{"kind": kind, "apiVersion": version, "metadata": map[string]string{"resourceVersion": "1"}, "items": items})
+	body, err := json.Marshal(map[string]any{"kind": kind, "apiVersion": version,
+		"metadata": map[string]string{"resourceVersion": "1"}, "items": items})
 	if err != nil {
 		return nil, fmt.Errorf("serve %s: %w", r.URL.Path, err)
 	}
 	return &http.Response{
 		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
 	}, nil
 }
 
@@ -107,10 +110,14 @@ func (c *Cluster) selected(fields string) []corev1.Pod {
 // listOf is the kind and API version of the list that is served at the path.
 func listOf(at string) (kind, version string) {
 	kinds := map[string]string{
-		"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "daemonsets": "DaemonSet", "persistentvolumes": "PersistentVolume",
-		"persistentvolumeclaims": "PersistentVolumeClaim", "storageclasses": "StorageClass", "csinodes": "CSINode", "nodepools": "NodePool",
-		"nodeclaims": "NodeClaim", "ec2nodeclasses": "EC2NodeClass", "nodeoverlays": "NodeOverlay", "poddisruptionbudgets": "PodDisruptionBudget",
-		"capacitybuffers": "CapacityBuffer", "podtemplates": "PodTemplate", "deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice",
+		"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "daemonsets": "DaemonSet",
+		"persistentvolumes":      "PersistentVolume",
+		"persistentvolumeclaims": "PersistentVolumeClaim", "storageclasses": "StorageClass", "csinodes": "CSINode",
+		"nodepools":  "NodePool",
+		"nodeclaims": "NodeClaim", "ec2nodeclasses": "EC2NodeClass", "nodeoverlays": "NodeOverlay",
+		"poddisruptionbudgets": "PodDisruptionBudget",
+		"capacitybuffers":      "CapacityBuffer", "podtemplates": "PodTemplate", "deviceclasses": "DeviceClass",
+		"resourceslices": "ResourceSlice",
 		"resourceclaims": "ResourceClaim",
 	}
 	version = strings.TrimPrefix(strings.TrimPrefix(path.Dir(at), "/apis/"), "/api/")

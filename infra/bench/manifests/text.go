@@ -48,17 +48,22 @@ func kindOf[T any](version, name string, list *[]T) kind {
 // kinds are all lists of the cluster, pods last.
 func (c *Cluster) kinds() []kind {
 	return []kind{
-		kindOf[awsv1.EC2NodeClass]("karpenter.k8s.aws/v1", "EC2NodeClass", &c.NodeClasses), kindOf[api.NodePool]("karpenter.sh/v1", "NodePool", &c.NodePools),
-		kindOf[v1alpha1.NodeOverlay]("karpenter.sh/v1alpha1", "NodeOverlay", &c.NodeOverlays), kindOf[corev1.Namespace]("v1", "Namespace", &c.Namespaces),
-		kindOf[storagev1.StorageClass]("storage.k8s.io/v1", "StorageClass", &c.StorageClasses), kindOf[corev1.PersistentVolume]("v1", "PersistentVolume", &c.Volumes),
-		kindOf[corev1.PersistentVolumeClaim]("v1", "PersistentVolumeClaim", &c.VolumeClaims), kindOf[storagev1.CSINode]("storage.k8s.io/v1", "CSINode", &c.CSINodes),
-		kindOf[api.NodeClaim]("karpenter.sh/v1", "NodeClaim", &c.NodeClaims), kindOf[corev1.Node]("v1", "Node", &c.Nodes),
+		kindOf[awsv1.EC2NodeClass]("karpenter.k8s.aws/v1", "EC2NodeClass", &c.NodeClasses),
+		kindOf[api.NodePool]("karpenter.sh/v1", "NodePool", &c.NodePools),
+		kindOf[v1alpha1.NodeOverlay]("karpenter.sh/v1alpha1", "NodeOverlay", &c.NodeOverlays),
+		kindOf[corev1.Namespace]("v1", "Namespace", &c.Namespaces),
+		kindOf[storagev1.StorageClass]("storage.k8s.io/v1", "StorageClass", &c.StorageClasses),
+		kindOf[corev1.PersistentVolume]("v1", "PersistentVolume", &c.Volumes),
+		kindOf[corev1.PersistentVolumeClaim]("v1", "PersistentVolumeClaim", &c.VolumeClaims),
+		kindOf[storagev1.CSINode]("storage.k8s.io/v1", "CSINode", &c.CSINodes),
+		kindOf[api.NodeClaim]("karpenter.sh/v1", "NodeClaim", &c.NodeClaims),
+		kindOf[corev1.Node]("v1", "Node", &c.Nodes),
 		kindOf[appsv1.DaemonSet]("apps/v1", "DaemonSet", &c.DaemonSets), kindOf[corev1.Pod]("v1", "Pod", &c.Pods),
 	}
 }
 
-// YAML is the cluster as a stream of manifests, which Read reads back. Of what no object says there is a ConfigMap; joiner plan -f reads the stream
-// too, and leaves out that one and what it does not plan with.
+// YAML is the cluster as a stream of manifests, which Read reads back. Of what no object says there is a ConfigMap;
+// joiner plan -f reads the stream too, and leaves out that one and what it does not plan with.
 func (c *Cluster) YAML() ([]byte, error) {
 	var out bytes.Buffer
 	settings, err := json.Marshal(c.Settings)
@@ -82,7 +87,8 @@ func (c *Cluster) YAML() ([]byte, error) {
 		fmt.Fprintf(&out, "---\n%s", text)
 		return nil
 	}
-	if err := write("v1", "ConfigMap", corev1.ConfigMap{ObjectMeta: metaOf(settingsName), Data: map[string]string{"settings": string(settings)}}); err != nil {
+	if err := write("v1", "ConfigMap", corev1.ConfigMap{ObjectMeta: metaOf(settingsName),
+		Data: map[string]string{"settings": string(settings)}}); err != nil {
 		return nil, err
 	}
 	for _, k := range c.kinds() {
@@ -93,7 +99,8 @@ func (c *Cluster) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// prune leaves out what says nothing: null and empty maps, but for selectors, which select everything when they are empty.
+// prune leaves out what says nothing: null and empty maps, but for selectors, which select everything when they are
+// empty.
 func prune(tree map[string]any) map[string]any {
 	for key, value := range tree {
 		switch v := value.(type) {

@@ -148,8 +148,9 @@ func launchClass(t *testing.T) *awsv1.EC2NodeClass {
 	return c
 }
 
-// theirs are the offers that Karpenter asks for, nil for none: its filters in their order, and then its choice of capacity type. It is
-// not known where Karpenter panics, which 1.14 does over a capacity block that cannot be had beside others.
+// theirs are the offers that Karpenter asks for, nil for none: its filters in their order, and then its choice of
+// capacity type. It is not known where Karpenter panics, which 1.14 does over a capacity block that cannot be had
+// beside others.
 func (s *launchCase) theirs() (offers []string, known bool) {
 	defer func() {
 		if blocksPanic && recover() != nil {
@@ -235,7 +236,8 @@ func peerOf(t instancetypes.Type) *cloudprovider.InstanceType {
 	return out
 }
 
-// A launch asks for the offers that Karpenter asks for: of random types, prices, reservations and capacity blocks, and under every minValues.
+// A launch asks for the offers that Karpenter asks for: of random types, prices, reservations and capacity blocks, and
+// under every minValues.
 func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(launches) {

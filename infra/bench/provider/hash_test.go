@@ -24,8 +24,9 @@ func specs() map[string]bool {
 	}
 }
 
-// Every class has the drift hash of Karpenter 1.14, so that nodes stay when a cluster moves from one to the other. A later version
-// names its hash otherwise, so that neither side compares one with the other's; both see and overlook the same.
+// Every class has the drift hash of Karpenter 1.14, so that nodes stay when a cluster moves from one to the other. A
+// later version names its hash otherwise, so that neither side compares one with the other's; both see and overlook the
+// same.
 func TestEveryClassHasKarpentersHash(t *testing.T) {
 	type pair struct{ theirs, ours string }
 	hash := func(spec, ca string) pair {

@@ -239,8 +239,8 @@ func sortedRuns(images []string) []string {
 	return images
 }
 
-// A class has the images that Karpenter finds for it, in that order: of every alias and version, of every selector, where images are
-// deprecated, of another owner or gone, and where parameters are missing.
+// A class has the images that Karpenter finds for it, in that order: of every alias and version, of every selector,
+// where images are deprecated, of another owner or gone, and where parameters are missing.
 func TestClassesHaveTheImagesThatKarpentersHave(t *testing.T) {
 	found, several, refused := 0, 0, 0
 	for seed := range uint64(imageWorlds) {

@@ -54,7 +54,8 @@ func differencesOfRelease() []difference {
 	}}}
 }
 
-// followLater puts into a template what a later version has there, as Joiner does: a larger root volume of Bottlerocket.
+// followLater puts into a template what a later version has there, as Joiner does: a larger root volume of
+// Bottlerocket.
 func followLater(family string, d *types.RequestLaunchTemplateData) {
 	if size := d.BlockDeviceMappings; family == "Bottlerocket" && *size[0].Ebs.VolumeSize == 4 {
 		size[0].Ebs.VolumeSize = aws.Int32(6)

@@ -181,7 +181,8 @@ func (c templateCase) claim() cluster.Claim {
 	out := cluster.Claim{Name: "claim", UID: "uid", Pool: "general", Class: "default", Requirements: requirements.NewSet(reqs...),
 		Labels: map[string]string{karpv1.NodePoolLabelKey: "general", "team": "a", "node-restriction.kubernetes.io/x": "y"},
 		Taints: []cluster.Taint{{Key: "a", Value: "b", Effect: "NoSchedule"}}, StartupTaints: []cluster.Taint{{Key: karpv1.UnregisteredTaintKey, Effect: "NoExecute"}}}
-	if r := c.reservation; r != nil { // Joiner's nodes have them from their boot on, Karpenter's from their registration
+	// Joiner's nodes have them from their boot on, Karpenter's from their registration
+	if r := c.reservation; r != nil {
 		maps.Copy(out.Labels, map[string]string{instancetypes.LabelReservationID: r.ID, instancetypes.LabelReservation: r.Kind, instancetypes.LabelInterruptible: strconv.FormatBool(r.Interruptible)})
 	}
 	if c.efa {
@@ -299,8 +300,8 @@ func (placement) Get(_ context.Context, n placementgroup.NodeClass) (*placementg
 	return &placementgroup.PlacementGroup{ID: "pg-1", Name: "pg", PartitionCount: 7, Strategy: placementgroup.StrategyPartition}, nil
 }
 
-// plainTemplate is the content of a template as text, without what means nothing: the order of tags, what is EC2's default anyway and
-// how user data says what it says.
+// plainTemplate is the content of a template as text, without what means nothing: the order of tags, what is EC2's
+// default anyway and how user data says what it says.
 func plainTemplate(t *testing.T, family string, data *types.RequestLaunchTemplateData) string {
 	d := *data
 	d.NetworkInterfaces = slices.Clone(d.NetworkInterfaces)
@@ -327,7 +328,8 @@ func plainTemplate(t *testing.T, family string, data *types.RequestLaunchTemplat
 	return fmt.Sprintf("%s\n%v", content, meaning(t, family, string(text)))
 }
 
-// The template of every type holds what Karpenter's holds, for every class, capacity type, reservation, network, tenancy and partition.
+// The template of every type holds what Karpenter's holds, for every class, capacity type, reservation, network,
+// tenancy and partition.
 func TestTemplatesHoldWhatKarpentersDo(t *testing.T) {
 	n := 0
 	for _, c := range templateCases() {

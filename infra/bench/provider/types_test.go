@@ -1,6 +1,7 @@
 // Package provider holds Joiner's instance types, user data and drift hash against those of Karpenter's AWS provider.
 //
-// It has tests only. What both are given is the same: an EC2NodeClass as YAML, and what EC2 says about every type of the data set.
+// It has tests only. What both are given is the same: an EC2NodeClass as YAML, and what EC2 says about every type of
+// the data set.
 package provider
 
 import (
@@ -258,8 +259,8 @@ func differences() []difference {
 	}...)
 }
 
-// Every type of the data set has Karpenter's labels, capacity and allocatable in every world, and is usable where Karpenter's is,
-// but for the differences listed.
+// Every type of the data set has Karpenter's labels, capacity and allocatable in every world, and is usable where
+// Karpenter's is, but for the differences listed.
 func TestEveryTypeInEveryWorld(t *testing.T) {
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
 	if err != nil {

@@ -69,8 +69,8 @@ func labels() map[string]string {
 	return map[string]string{"karpenter.sh/nodepool": "general", "karpenter.sh/capacity-type": "spot", "team": "a", "topology.k8s.aws/zone-id": "usw2-az1", "karpenter.sh/do-not-sync-taints": "true"}
 }
 
-// Every family, with every form of the user's text and every kind of setting, is told the same as by Karpenter, but for the taint
-// karpenter.sh/unregistered, which neither is given here.
+// Every family, with every form of the user's text and every kind of setting, is told the same as by Karpenter, but for
+// the taint karpenter.sh/unregistered, which neither is given here.
 func TestUserDataSaysWhatKarpentersSays(t *testing.T) {
 	n := 0
 	for _, family := range slices.Sorted(maps.Keys(forms())) {

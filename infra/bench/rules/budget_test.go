@@ -1,4 +1,5 @@
-// Package rules holds Joiner's rules over NodePools against those of Karpenter's core: budgets, the drift hash and drifted requirements.
+// Package rules holds Joiner's rules over NodePools against those of Karpenter's core: budgets, the drift hash and
+// drifted requirements.
 //
 // It has tests only. Both are given the same YAML, made at random by a fixed seed.
 package rules

@@ -67,8 +67,9 @@ func several(p *v1.NodePool, key string) bool {
 	return n > 1
 }
 
-// A node's labels meet the requirements of a pool exactly if they do by Karpenter's rules, but for one: where one of several requirements
-// on a key asks for the label, Karpenter may forget that (In without a value in common, NotIn beside Exists or a bound).
+// A node's labels meet the requirements of a pool exactly if they do by Karpenter's rules, but for one: where one of
+// several requirements on a key asks for the label, Karpenter may forget that (In without a value in common, NotIn
+// beside Exists or a bound).
 func TestLabelsDriftAsKarpentersDo(t *testing.T) {
 	drifted, kept, forgotten := 0, 0, 0
 	for seed := range uint64(60_000) {

@@ -9,10 +9,11 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// Bind gives pods that wait a node each, one after the other, as kube-scheduler with its default score for resources does: of the
-// nodes that take the pod, the one with the largest part free. It returns those it bound.
+// Bind gives pods that wait a node each, one after the other, as kube-scheduler with its default score for resources
+// does: of the nodes that take the pod, the one with the largest part free. It returns those it bound.
 //
-// It knows the constraints that generated pods have: node selectors, spreads over zones that must hold, anti-affinity between hosts.
+// It knows the constraints that generated pods have: node selectors, spreads over zones that must hold, anti-affinity
+// between hosts.
 func (w *World) Bind() []*Pod {
 	var out []*Pod
 	nodes := w.Sorted()
@@ -105,7 +106,8 @@ func (w *World) takesByLabels(n *Node, p *Pod) bool {
 
 // Place puts a pod onto a node that is kept for it, if it fits there.
 func (w *World) Place(p *Pod, n *Node) bool {
-	if zones := w.zonesFor(p, w.Sorted()); !fits(p.Need, n.free) || !w.takes(n, p) || zones != nil && !zones[n.Offer.Zone] {
+	if zones := w.zonesFor(p, w.Sorted()); !fits(p.Need, n.free) || !w.takes(n, p) || zones != nil &&
+		!zones[n.Offer.Zone] {
 		return false
 	}
 	w.put(p, n)

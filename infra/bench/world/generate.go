@@ -25,7 +25,8 @@ const (
 	HalfEmpty = "half-empty" // on-demand; half of the pods of every app have gone
 	Burst     = "burst"      // spot; a burst had four nodes of ten, and nine of ten of its pods have gone
 	Mixed     = "mixed"      // spot and on-demand, a quarter of the apps on-demand only; four pods of ten have gone
-	Guarded   = "guarded"    // as half-empty, with PodDisruptionBudgets, some used up, and pods that must not be disrupted
+	// as half-empty, with PodDisruptionBudgets, some used up, and pods that must not be disrupted
+	Guarded = "guarded"
 )
 
 // Kinds lists them.
@@ -33,7 +34,8 @@ func Kinds() []string { return []string{HalfEmpty, Burst, Mixed, Guarded} }
 
 // fleet are the types that nodes have at first.
 func fleet() []string {
-	return []string{"m6a.2xlarge", "m6i.4xlarge", "c6i.4xlarge", "c7g.2xlarge", "r6g.2xlarge", "m7g.4xlarge", "m5.8xlarge", "m6a.8xlarge"}
+	return []string{"m6a.2xlarge", "m6i.4xlarge", "c6i.4xlarge", "c7g.2xlarge", "r6g.2xlarge", "m7g.4xlarge",
+		"m5.8xlarge", "m6a.8xlarge"}
 }
 
 type generator struct {
@@ -85,7 +87,8 @@ func (g generator) empty() {
 func (g generator) node() (*Node, error) {
 	names := fleet()
 	t := g.types[names[g.rand.IntN(len(names))]]
-	sale := map[string]string{HalfEmpty: instancetypes.OnDemand, Guarded: instancetypes.OnDemand, Burst: instancetypes.Spot}[g.kind]
+	sale := map[string]string{HalfEmpty: instancetypes.OnDemand, Guarded: instancetypes.OnDemand,
+		Burst: instancetypes.Spot}[g.kind]
 	if sale == "" {
 		sale = []string{instancetypes.OnDemand, instancetypes.Spot}[g.rand.IntN(2)]
 	}
@@ -114,10 +117,12 @@ func (g generator) apps(prefix string, count int) []*app {
 		a := &app{name: fmt.Sprintf("%s-%03d", prefix, i)}
 		cpu := min(6000, max(50, int(math.Exp(g.rand.NormFloat64()*0.8+math.Log(450)))/10*10))
 		memory := min(24<<10, max(64, int(math.Exp(g.rand.NormFloat64()*0.8+math.Log(1100)))/16*16))
-		a.spec = corev1.PodSpec{NodeSelector: map[string]string{}, Containers: []corev1.Container{{Name: "app", Image: "app",
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU: resource.MustParse(fmt.Sprintf("%dm", cpu)), corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dMi", memory)),
-			}}}}}
+		a.spec = corev1.PodSpec{NodeSelector: map[string]string{},
+			Containers: []corev1.Container{{Name: "app", Image: "app",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    resource.MustParse(fmt.Sprintf("%dm", cpu)),
+					corev1.ResourceMemory: resource.MustParse(fmt.Sprintf("%dMi", memory)),
+				}}}}}
 		g.constrain(a)
 		out = append(out, a)
 	}
@@ -138,14 +143,17 @@ func (g generator) constrain(a *app) {
 	}
 	switch {
 	case chance(8):
-		a.spec.NodeSelector[corev1.LabelTopologyZone] = []string{"us-west-2a", "us-west-2b", "us-west-2c"}[g.rand.IntN(3)]
+		a.spec.NodeSelector[corev1.LabelTopologyZone] = []string{"us-west-2a", "us-west-2b",
+			"us-west-2c"}[g.rand.IntN(3)]
 	case chance(15):
-		a.spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 2, TopologyKey: corev1.LabelTopologyZone,
+		a.spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 2,
+			TopologyKey:       corev1.LabelTopologyZone,
 			WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: mine}}
 	}
 	if chance(5) {
 		a.spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: mine, TopologyKey: corev1.LabelHostname}}}}
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: mine,
+				TopologyKey: corev1.LabelHostname}}}}
 	}
 }
 
@@ -168,15 +176,18 @@ func (g generator) pod(a *app) *Pod {
 	name := fmt.Sprintf("%s-%05d", a.name, a.count)
 	yes := true
 	o := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(workload.PodUID("default", name)), Labels: map[string]string{"app": a.name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			UID: types.UID(workload.PodUID("default", name)), Labels: map[string]string{"app": a.name},
 			CreationTimestamp: metav1.NewTime(g.Now.Add(-12 * time.Hour)),
-			OwnerReferences:   []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: a.name, UID: types.UID("rs-" + a.name), Controller: &yes}}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: a.name,
+				UID: types.UID("rs-" + a.name), Controller: &yes}}},
 		Spec: a.spec,
 	}
 	return &Pod{Object: o, Need: needOf(a.spec), App: a.name}
 }
 
-// guard gives a fifth of the apps a budget, one in eight of which is used up, and lets one pod of two hundred forbid it itself.
+// guard gives a fifth of the apps a budget, one in eight of which is used up, and lets one pod of two hundred forbid it
+// itself.
 func (g generator) guard(apps []*app) {
 	if g.kind != Guarded {
 		return
@@ -188,7 +199,8 @@ func (g generator) guard(apps []*app) {
 		}
 		b := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: a.name}}
 		one := intstr.FromInt32(1)
-		b.Spec.MaxUnavailable, b.Spec.Selector = &one, &metav1.LabelSelector{MatchLabels: map[string]string{"app": a.name}}
+		b.Spec.MaxUnavailable, b.Spec.Selector = &one,
+			&metav1.LabelSelector{MatchLabels: map[string]string{"app": a.name}}
 		if b.Status.DisruptionsAllowed = 1; i%40 == 20 {
 			b.Status.DisruptionsAllowed, held[a.name] = 0, true
 		}
@@ -206,8 +218,9 @@ func (g generator) guard(apps []*app) {
 func daemon() workload.Group {
 	g := workload.Group{Name: "agent"}
 	g.Pod.Namespace, g.Pod.Labels = "kube-system", map[string]string{"app": "agent"}
-	g.Pod.Spec = corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "agent", Image: "agent",
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("400Mi")}}}}}
+	g.Pod.Spec = corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		Containers: []corev1.Container{{Name: "agent", Image: "agent",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("400Mi")}}}}}
 	return g
 }
 

@@ -62,7 +62,8 @@ type Pod struct {
 
 // New is an empty cluster with what c sells and those NodePools.
 func New(name string, c instancetypes.Catalog, pools []api.NodePool, daemon workload.Group) *World {
-	w := &World{Name: name, Now: workload.CreationTime().Add(24 * time.Hour), Catalog: c, Pools: pools, Daemon: daemon, Nodes: map[string]*Node{},
+	w := &World{Name: name, Now: workload.CreationTime().Add(24 * time.Hour), Catalog: c, Pools: pools, Daemon: daemon,
+		Nodes: map[string]*Node{},
 		types: map[string]instancetypes.Type{}, on: map[string][]*Pod{}, zones: map[string]map[string]int{}}
 	for _, t := range instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, w.Now) {
 		w.types[t.Name] = t
@@ -115,7 +116,8 @@ func (w *World) Launch(pool string, o instancetypes.Offer) (*Node, error) {
 		return nil, fmt.Errorf("launch %s: the catalog has no such type", o)
 	}
 	w.number++
-	n := &Node{Name: fmt.Sprintf("node-%05d", w.number), Pool: pool, Offer: o, Marks: map[string]string{}, free: t.Allocatable.Sub(w.kept)}
+	n := &Node{Name: fmt.Sprintf("node-%05d", w.number), Pool: pool, Offer: o, Marks: map[string]string{},
+		free: t.Allocatable.Sub(w.kept)}
 	for _, x := range t.Offerings {
 		if x.Offer == o {
 			n.Price = x.Price
@@ -131,7 +133,8 @@ func (w *World) Launch(pool string, o instancetypes.Offer) (*Node, error) {
 		}
 	}
 	maps.Copy(n.labels, map[string]string{
-		corev1.LabelTopologyZone: o.Zone, instancetypes.LabelZoneID: w.Catalog.Zones[o.Zone], api.LabelCapacityType: o.CapacityType, corev1.LabelHostname: n.Name,
+		corev1.LabelTopologyZone: o.Zone, instancetypes.LabelZoneID: w.Catalog.Zones[o.Zone],
+		api.LabelCapacityType: o.CapacityType, corev1.LabelHostname: n.Name,
 		api.LabelRegistered: "true", api.LabelInitialized: "true", api.LabelNodePool: pool,
 	})
 	w.Nodes[n.Name], w.sorted = n, nil
@@ -143,7 +146,8 @@ func (w *World) Remove(name string) []*Pod {
 	pods := w.on[name]
 	for _, p := range pods {
 		if p.Held {
-			w.Faults = append(w.Faults, fmt.Sprintf("pod %s was evicted from %s, which it forbids", p.Object.Name, name))
+			w.Faults = append(w.Faults, fmt.Sprintf("pod %s was evicted from %s, which it forbids", p.Object.Name,
+				name))
 		}
 		p.Object.Spec.NodeName = ""
 		w.zones[p.App][w.Nodes[name].Offer.Zone]--
@@ -187,7 +191,8 @@ func (w *World) put(p *Pod, n *Node) {
 		w.zones[p.App] = map[string]int{}
 	}
 	w.zones[p.App][n.Offer.Zone]++
-	i, _ := slices.BinarySearchFunc(w.on[n.Name], p, func(a, b *Pod) int { return strings.Compare(a.Object.Name, b.Object.Name) })
+	i, _ := slices.BinarySearchFunc(w.on[n.Name], p,
+		func(a, b *Pod) int { return strings.Compare(a.Object.Name, b.Object.Name) })
 	w.on[n.Name] = slices.Insert(w.on[n.Name], i, p)
 }
 

@@ -9,8 +9,8 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-// Access is one question that IAM answers before a call may act. One call may raise several: on each resource it touches, and
-// for further actions that it stands for, such as iam:PassRole.
+// Access is one question that IAM answers before a call may act. One call may raise several: on each resource it
+// touches, and for further actions that it stands for, such as iam:PassRole.
 type Access struct {
 	Caller   Caller
 	Action   string              // such as ec2:RunInstances, as IAM names it
@@ -18,14 +18,15 @@ type Access struct {
 	Keys     map[string][]string // condition keys, such as aws:RequestTag/team
 }
 
-// access is a question of a call; the caller and what is the same for all of a call's questions is added when it is asked.
+// access is a question of a call; the caller and what is the same for all of a call's questions is added when it is
+// asked.
 type access struct {
 	action, resource string
 	keys             map[string][]string
 }
 
-// asker finds the questions of a call in its parameters and in what exists. What does not exist raises none: the call itself
-// says so. The account is locked.
+// asker finds the questions of a call in its parameters and in what exists. What does not exist raises none: the call
+// itself says so. The account is locked.
 type asker func(c *Cloud, r *call) ([]access, error)
 
 // authorize asks all questions of a call. The error is the refusal of the first one denied.
@@ -64,7 +65,8 @@ func (c *Cloud) may(r *call, q access) error {
 		"aws:SecureTransport":  {"true"}, // loopback stands for TLS
 	}
 	maps.Copy(keys, q.keys)
-	if err := c.opt.Authorize(Access{Caller: r.caller, Action: q.action, Resource: q.resource, Keys: keys}); err != nil {
+	if err := c.opt.Authorize(Access{Caller: r.caller, Action: q.action, Resource: q.resource,
+		Keys: keys}); err != nil {
 		return denied(r, q, err)
 	}
 	return nil
@@ -72,7 +74,8 @@ func (c *Cloud) may(r *call, q access) error {
 
 // denied is the refusal of an action that the caller has no permission for, in the words of its protocol.
 func denied(r *call, q access, why error) *wire.Failure {
-	who := "User: " + r.caller.ARN() + " is not authorized to perform: " + q.action + " on resource: " + q.resource + " " + why.Error()
+	who := "User: " + r.caller.ARN() + " is not authorized to perform: " + q.action + " on resource: " + q.resource +
+		" " + why.Error()
 	switch r.protocol {
 	case wire.EC2Query:
 		return wire.Fail(403, "UnauthorizedOperation", "You are not authorized to perform this operation. %s", who)

@@ -88,8 +88,8 @@ func (c *Cloud) askDeleteTemplate(r *call) ([]access, error) {
 	return []access{c.on("DeleteLaunchTemplate", "launch-template", t.id)}, nil
 }
 
-// askCreateFleet are the questions about the fleet as a whole: what it is, and what its request names. Whether instances may
-// be launched is asked for each place they may come from, and refused there: see mayLaunch.
+// askCreateFleet are the questions about the fleet as a whole: what it is, and what its request names. Whether
+// instances may be launched is asked for each place they may come from, and refused there: see mayLaunch.
 func (c *Cloud) askCreateFleet(r *call) ([]access, error) {
 	var in createFleetInput
 	if err := r.decode(&in); err != nil {
@@ -140,7 +140,8 @@ func (c *Cloud) launchAccess(p pool, capacityType string, specifications ...[]ta
 		kinds = append(kinds, "spot-instances-request")
 	}
 	for _, kind := range kinds {
-		out = append(out, c.made(run, kind, tagsFor(kind, append(slices.Clone(specifications), p.data.Specifications)...))...)
+		out = append(out, c.made(run, kind, tagsFor(kind,
+			append(slices.Clone(specifications), p.data.Specifications)...))...)
 	}
 	if profile := c.profiles[p.profile]; profile != nil && profile.Role != "" {
 		out = append(out, c.passRole(profile.Role))

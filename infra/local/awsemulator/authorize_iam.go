@@ -38,7 +38,8 @@ func (c *Cloud) askCreateProfile(r *call) ([]access, error) {
 	tags := tagMap(in.Tags)
 	out := []access{{"iam:CreateInstanceProfile", c.profileARN(in.InstanceProfileName, in.Path), requested(tags)}}
 	if len(tags) > 0 {
-		out = append(out, access{"iam:TagInstanceProfile", out[0].resource, merged(requested(tags), carried("iam", tags))})
+		out = append(out, access{"iam:TagInstanceProfile", out[0].resource,
+			merged(requested(tags), carried("iam", tags))})
 	}
 	return out, err
 }
@@ -67,7 +68,8 @@ func (c *Cloud) askLinkedRole(r *call) ([]access, error) {
 	var in roleInput
 	err := r.decode(&in)
 	return []access{{
-		"iam:CreateServiceLinkedRole", "arn:aws:iam::" + c.opt.Account + ":role/aws-service-role/" + in.AWSServiceName + "/*",
+		"iam:CreateServiceLinkedRole", "arn:aws:iam::" + c.opt.Account + ":role/aws-service-role/" + in.AWSServiceName +
+			"/*",
 		map[string][]string{"iam:AWSServiceName": {in.AWSServiceName}},
 	}}, err
 }

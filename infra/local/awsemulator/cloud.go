@@ -30,8 +30,8 @@ type Options struct {
 	OnInstance func(Instance)
 	// Invoke runs a Lambda function. Nil: no function exists.
 	Invoke func(ctx context.Context, r InvokeRequest) InvokeResponse
-	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy allows
-	// …"). It must not call the account. Nil: everybody may do everything.
+	// Authorize refuses what a caller may not do, with the reason as IAM words it ("because no identity-based policy
+	// allows …"). It must not call the account. Nil: everybody may do everything.
 	Authorize func(Access) error
 	// Log gets one line for each fault that was played. Nil: nobody.
 	Log *log.Logger
@@ -105,9 +105,11 @@ func New(o Options) (*Cloud, error) {
 	}
 	c := &Cloud{
 		opt: o, offers: offers, s3: newBuckets(),
-		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{}, reservations: map[string]*reservation{},
-		entries: map[string]AccessEntry{}, roles: map[string]*role{},
-		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{}, quotas: standardQuotas(), concurrency: 1000,
+		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, lts: map[string]*template{},
+		reservations: map[string]*reservation{},
+		entries:      map[string]AccessEntry{}, roles: map[string]*role{},
+		profiles: map[string]*profile{}, queues: map[string]*queue{}, functions: map[string]DescribedFunction{},
+		quotas: standardQuotas(), concurrency: 1000,
 	}
 	c.news = newNews(o.Events, o.OnInstance)
 	c.keys.keys = map[string]key{}

@@ -41,7 +41,8 @@ func start(t *testing.T, o awsemulator.Options) *rig {
 	return r
 }
 
-// as is the configuration of SDK clients with the credentials of a role. They do not retry: a test wants the first answer.
+// as is the configuration of SDK clients with the credentials of a role. They do not retry: a test wants the first
+// answer.
 func (r *rig) as(role, session string) aws.Config {
 	return r.with(r.Credentials(role, session, 0))
 }

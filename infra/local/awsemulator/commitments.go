@@ -78,7 +78,8 @@ func (c *Cloud) describeReservedInstances(_ *call, in *describeReservedInput) (a
 	defer c.mu.Unlock()
 	attributes := func(x xmlReserved) attribute {
 		return func(name string) ([]string, bool) {
-			v, known := map[string]string{"state": x.State, "instance-type": x.Type, "scope": x.Scope, "availability-zone": x.Zone, "product-description": x.Platform}[name]
+			v, known := map[string]string{"state": x.State, "instance-type": x.Type, "scope": x.Scope,
+				"availability-zone": x.Zone, "product-description": x.Platform}[name]
 			return []string{v}, known
 		}
 	}
@@ -105,7 +106,8 @@ func (c *Cloud) describeReservedInstances(_ *call, in *describeReservedInput) (a
 }
 
 func plansOperations() map[string]operation {
-	return map[string]operation{"DescribeSavingsPlans": op((*Cloud).describeSavingsPlans), "DescribeSavingsPlanRates": op((*Cloud).describeSavingsPlanRates)}
+	return map[string]operation{"DescribeSavingsPlans": op((*Cloud).describeSavingsPlans),
+		"DescribeSavingsPlanRates": op((*Cloud).describeSavingsPlanRates)}
 }
 
 type plansInput struct {
@@ -122,18 +124,23 @@ func (c *Cloud) describeSavingsPlans(_ *call, in *plansInput) (any, error) {
 		if !oneOf(in.States, p.State) || !oneOf(in.SavingsPlanIDs, p.ID) {
 			continue
 		}
-		x := map[string]any{"savingsPlanId": p.ID, "savingsPlanArn": "arn:aws:savingsplans::" + c.opt.Account + ":savingsplan/" + p.ID, "state": p.State,
-			"savingsPlanType": "Compute", "productTypes": []string{"EC2", "Fargate", "Lambda"}, "commitment": fmt.Sprintf("%.8f", p.CommitUSD), "currency": "USD",
-			"start": "2026-01-01T00:00:00Z", "end": "2029-01-01T00:00:00Z", "termDurationInSeconds": int64(3 * 365 * 24 * time.Hour / time.Second)}
+		x := map[string]any{"savingsPlanId": p.ID, "savingsPlanArn": "arn:aws:savingsplans::" + c.opt.Account +
+			":savingsplan/" + p.ID, "state": p.State,
+			"savingsPlanType": "Compute", "productTypes": []string{"EC2", "Fargate", "Lambda"},
+			"commitment": fmt.Sprintf("%.8f", p.CommitUSD), "currency": "USD",
+			"start": "2026-01-01T00:00:00Z", "end": "2029-01-01T00:00:00Z",
+			"termDurationInSeconds": int64(3 * 365 * 24 * time.Hour / time.Second)}
 		if p.OtherKind != "" {
 			x["savingsPlanType"], x["productTypes"] = p.OtherKind, []string{p.OtherKind}
 		}
 		if p.Family != "" {
-			x["savingsPlanType"], x["productTypes"], x["ec2InstanceFamily"], x["region"] = "EC2Instance", []string{"EC2"}, p.Family, p.Region
+			x["savingsPlanType"], x["productTypes"], x["ec2InstanceFamily"], x["region"] = "EC2Instance",
+				[]string{"EC2"}, p.Family, p.Region
 		}
 		all = append(all, x)
 	}
-	return pageOf("savingsPlans", all, page{in.MaxResults, in.NextToken}, func(x map[string]any) string { return x["savingsPlanId"].(string) })
+	return pageOf("savingsPlans", all, page{in.MaxResults, in.NextToken},
+		func(x map[string]any) string { return x["savingsPlanId"].(string) })
 }
 
 type planRatesInput struct {
@@ -158,7 +165,8 @@ func (c *Cloud) describeSavingsPlanRates(_ *call, in *planRatesInput) (any, erro
 	add := func(product string, rates map[string]float64) error {
 		for typ, usd := range rates { // sorted by pageOf
 			family, _, _ := strings.Cut(typ, ".")
-			has := map[string]string{"region": p.Region, "instanceType": typ, "instanceFamily": family, "productDescription": product, "tenancy": "shared"}
+			has := map[string]string{"region": p.Region, "instanceType": typ, "instanceFamily": family,
+				"productDescription": product, "tenancy": "shared"}
 			wanted := true
 			for _, f := range in.Filters {
 				v, known := has[f.Name]
@@ -177,7 +185,8 @@ func (c *Cloud) describeSavingsPlanRates(_ *call, in *planRatesInput) (any, erro
 			for _, k := range []string{"region", "instanceType", "instanceFamily", "productDescription", "tenancy"} {
 				properties = append(properties, map[string]string{"name": k, "value": has[k]})
 			}
-			all = append(all, map[string]any{"rate": fmt.Sprintf("%.10f", usd), "currency": "USD", "unit": "Hrs", "productType": "EC2", "serviceCode": "AmazonEC2",
+			all = append(all, map[string]any{"rate": fmt.Sprintf("%.10f", usd), "currency": "USD", "unit": "Hrs",
+				"productType": "EC2", "serviceCode": "AmazonEC2",
 				"usageType": "USW2-BoxUsage:" + typ, "operation": "RunInstances", "properties": properties})
 		}
 		return nil
@@ -190,7 +199,8 @@ func (c *Cloud) describeSavingsPlanRates(_ *call, in *planRatesInput) (any, erro
 	slices.SortFunc(all, func(a, b map[string]any) int {
 		return strings.Compare(a["usageType"].(string), b["usageType"].(string))
 	})
-	out, err := pageOf("searchResults", all, page{in.MaxResults, in.NextToken}, func(x map[string]any) string { return x["usageType"].(string) })
+	out, err := pageOf("searchResults", all, page{in.MaxResults, in.NextToken},
+		func(x map[string]any) string { return x["usageType"].(string) })
 	if err == nil {
 		out["savingsPlanId"] = p.ID
 	}

@@ -76,7 +76,8 @@ func (c *Cloud) Credentials(role, session string, ttl time.Duration) aws.Credent
 	}
 }
 
-// ExpireCredentials ends the life of all credentials of a role now (of every role if role is empty) and returns how many.
+// ExpireCredentials ends the life of all credentials of a role now (of every role if role is empty) and returns how
+// many.
 func (c *Cloud) ExpireCredentials(role string) int {
 	c.keys.mu.Lock()
 	defer c.keys.mu.Unlock()

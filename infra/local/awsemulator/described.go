@@ -6,7 +6,8 @@ import (
 	"joiner/infra/local/awsemulator/wire"
 )
 
-// DescribedFunction is what GetFunctionConfiguration and GetFunctionConcurrency tell of a Lambda function. Who invokes it is Options.Invoke's business.
+// DescribedFunction is what GetFunctionConfiguration and GetFunctionConcurrency tell of a Lambda function. Who invokes
+// it is Options.Invoke's business.
 type DescribedFunction struct {
 	Name, Role  string // Role is an ARN
 	State       string // Active, Pending, Inactive or Failed
@@ -52,14 +53,16 @@ func (c *Cloud) getFunctionConfiguration(r *call) (any, error) {
 	if !found {
 		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: %s", arn)
 	}
-	out := jsonFunction{Name: name, ARN: arn, Role: f.Role, Runtime: "provided.al2023", State: f.State, StateReason: f.Reason, Environment: jsonVariables{f.Environment}}
+	out := jsonFunction{Name: name, ARN: arn, Role: f.Role, Runtime: "provided.al2023", State: f.State,
+		StateReason: f.Reason, Environment: jsonVariables{f.Environment}}
 	if f.VPC != "" {
 		out.VPC = &jsonVPC{f.VPC}
 	}
 	return out, nil
 }
 
-// SetConcurrency changes how many invocations the account may run at once; 1,000 without it. Invocations do not look at it.
+// SetConcurrency changes how many invocations the account may run at once; 1,000 without it. Invocations do not look at
+// it.
 func (c *Cloud) SetConcurrency(most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +75,8 @@ func (c *Cloud) getFunctionConcurrency(r *call) (any, error) {
 	defer c.mu.Unlock()
 	f, found := c.functions[name]
 	if !found {
-		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:%s:%s:function:%s", c.opt.Region, c.opt.Account, name)
+		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:%s:%s:function:%s",
+			c.opt.Region, c.opt.Account, name)
 	}
 	return struct {
 		Reserved int `json:"ReservedConcurrentExecutions,omitempty"`
@@ -128,13 +132,15 @@ func (c *Cloud) getServiceQuota(_ *call, in *quotaInput) (any, error) {
 	defer c.mu.Unlock()
 	q, found := c.quotas[in.QuotaCode]
 	if in.ServiceCode != "ec2" || !found {
-		return nil, wire.Fail(400, "NoSuchResourceException", "The request failed because the specified service quota or service does not exist")
+		return nil, wire.Fail(400, "NoSuchResourceException",
+			"The request failed because the specified service quota or service does not exist")
 	}
 	type jsonQuota struct {
 		ServiceCode, ServiceName, QuotaCode, QuotaName, Unit string
 		Value                                                float64
 		Adjustable, GlobalQuota                              bool
 	}
-	return struct{ Quota jsonQuota }{jsonQuota{ServiceCode: "ec2", ServiceName: "Amazon Elastic Compute Cloud (Amazon EC2)", QuotaCode: in.QuotaCode,
+	return struct{ Quota jsonQuota }{jsonQuota{ServiceCode: "ec2",
+		ServiceName: "Amazon Elastic Compute Cloud (Amazon EC2)", QuotaCode: in.QuotaCode,
 		QuotaName: q.name, Unit: "None", Value: q.value, Adjustable: true}}, nil
 }

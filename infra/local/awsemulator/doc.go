@@ -1,5 +1,5 @@
 // Package awsemulator is an AWS account on loopback: it speaks the real wire protocols of EC2, SSM, Pricing, STS, EKS,
-// IAM, S3, SQS, EventBridge, Service Quotas and Lambda to unmodified SDK clients, keeps all state in memory, checks signatures,
-// and can be told to fail. It knows the real instance types and prices. It starts no machines and runs no
+// IAM, S3, SQS, EventBridge, Service Quotas and Lambda to unmodified SDK clients, keeps all state in memory, checks
+// signatures, and can be told to fail. It knows the real instance types and prices. It starts no machines and runs no
 // functions: instance states, events and invocations are handed to the callbacks of Options.
 package awsemulator

@@ -104,7 +104,9 @@ func knownFilters(filters []filter, of attribute) error {
 // cut returns the page of items (already in the order of key) that comes after the token, and the next token.
 func cut[T any](items []T, p page, most int, key func(T) string) ([]T, string, error) {
 	if p.MaxResults < 0 || p.MaxResults > most {
-		return nil, "", wire.Fail(400, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value less than or equal to %d.", p.MaxResults, most)
+		return nil, "", wire.Fail(400, "InvalidParameterValue",
+			"Value ( %d ) for parameter maxResults is invalid. Expecting a value less than or equal to %d.",
+			p.MaxResults, most)
 	}
 	if p.NextToken != "" {
 		last, err := base64.RawURLEncoding.DecodeString(p.NextToken)
@@ -157,7 +159,8 @@ func (c *Cloud) createTags(r *call, in *createTagsInput) (any, error) {
 	}
 	for _, t := range in.Tag {
 		if strings.HasPrefix(t.Key, "aws:") {
-			return nil, wire.Fail(400, "InvalidParameterValue", "Tag keys starting with 'aws:' are reserved for internal use")
+			return nil, wire.Fail(400, "InvalidParameterValue",
+				"Tag keys starting with 'aws:' are reserved for internal use")
 		}
 	}
 	if err := r.dry(); err != nil {

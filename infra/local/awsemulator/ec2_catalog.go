@@ -220,7 +220,8 @@ func networkOf(t *InstanceType) xmlNetwork {
 		n.EFAInfo = &xmlEFA{t.MaxEFAs}
 	}
 	for i, enis := range t.CardENIs {
-		n.Cards = append(n.Cards, xmlCard{i, performance, enis, float64(t.BandwidthMbps) / 1000 / float64(len(t.CardENIs))})
+		n.Cards = append(n.Cards, xmlCard{i, performance, enis,
+			float64(t.BandwidthMbps) / 1000 / float64(len(t.CardENIs))})
 	}
 	return n
 }
@@ -264,11 +265,14 @@ type describeTypesInput struct {
 func (c *Cloud) describeInstanceTypes(_ *call, in *describeTypesInput) (any, error) {
 	for _, name := range in.InstanceType {
 		if c.offers.byName[name] == nil {
-			return nil, wire.Fail(400, "InvalidInstanceType", "The following supplied instance types do not exist: [%s]", name)
+			return nil, wire.Fail(400, "InvalidInstanceType",
+				"The following supplied instance types do not exist: [%s]", name)
 		}
 	}
 	if in.MaxResults > 0 && in.MaxResults < 5 {
-		return nil, wire.Fail(400, "InvalidParameterValue", "Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than or equal to 5.", in.MaxResults)
+		return nil, wire.Fail(400, "InvalidParameterValue",
+			"Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than or equal to 5.",
+			in.MaxResults)
 	}
 	var found []*InstanceType
 	for i := range c.offers.types {

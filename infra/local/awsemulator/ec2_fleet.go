@@ -113,7 +113,8 @@ func (c *Cloud) createFleet(r *call, in *createFleetInput) (any, error) {
 	if in.ClientToken != "" {
 		if before, ok := c.tokens["CreateFleet/"+in.ClientToken]; ok {
 			if before.parameters != parameters {
-				return nil, wire.Fail(400, "IdempotentParameterMismatch", "The client token you have provided is associated with a resource that has different parameters.")
+				return nil, wire.Fail(400, "IdempotentParameterMismatch",
+					"The client token you have provided is associated with a resource that has different parameters.")
 			}
 			return before.reply, nil
 		}
@@ -189,7 +190,8 @@ func (in *createFleetInput) check() error {
 		return invalid("OnDemandTargetCapacity and SpotTargetCapacity are not modelled by the emulator")
 	}
 	strategies := map[string][]string{
-		spot:        {"", "price-capacity-optimized", "capacity-optimized", "capacity-optimized-prioritized", "lowest-price", "diversified"},
+		spot: {"", "price-capacity-optimized", "capacity-optimized", "capacity-optimized-prioritized",
+			"lowest-price", "diversified"},
 		onDemand:    {"", "lowest-price", "prioritized"},
 		targetBlock: {""}, targetReserved: {""},
 	}[t.DefaultTargetCapacityType]
@@ -234,7 +236,8 @@ func (c *Cloud) fill(pools []pool, in launchRequest, atLeast int) xmlFleet {
 	}
 	for _, t := range takes {
 		item := xmlFleetInstances{
-			Choice: t.pool.choice, Lifecycle: in.capacityType, Type: t.pool.kind, Zone: t.pool.zone, Subnet: t.pool.subnet,
+			Choice: t.pool.choice, Lifecycle: in.capacityType, Type: t.pool.kind, Zone: t.pool.zone,
+			Subnet: t.pool.subnet,
 		}
 		for range t.count {
 			item.IDs = append(item.IDs, c.born(t.pool, in).ID)
@@ -253,7 +256,8 @@ func (c *Cloud) room(p pool, capacityType string, taken map[string]int) (int, *w
 	room, failure := unlimited, (*wire.Failure)(nil)
 	if p.reservation != "" {
 		room = max(0, c.reservations[p.reservation].free(c)-taken[p.reservation])
-		failure = wire.Fail(400, "ReservationCapacityExceeded", "The capacity reservation %s does not have sufficient available capacity.", p.reservation)
+		failure = wire.Fail(400, "ReservationCapacityExceeded",
+			"The capacity reservation %s does not have sufficient available capacity.", p.reservation)
 	} else if limit, ok := c.offers.limit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
 		living := 0
 		for _, m := range c.machines {
@@ -276,7 +280,8 @@ func (c *Cloud) room(p pool, capacityType string, taken map[string]int) (int, *w
 	if free := c.vpc.subnet(p.subnet).free() - taken[p.subnet]; free < room {
 		room = max(0, free)
 		failure = wire.Fail(400, "InsufficientFreeAddressesInSubnet",
-			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", p.subnet)
+			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.",
+			p.subnet)
 	}
 	return room, failure
 }

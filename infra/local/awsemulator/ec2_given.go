@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// AddSubnet makes a subnet of the given id in a zone of the region, without tags, as somebody's manifest names it. It may be repeated.
+// AddSubnet makes a subnet of the given id in a zone of the region, without tags, as somebody's manifest names it. It
+// may be repeated.
 func (c *Cloud) AddSubnet(id, zone string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,7 +26,8 @@ func (c *Cloud) AddSubnet(id, zone string) error {
 	if err != nil {
 		return fmt.Errorf("add subnet %s: there are %d already", id, n)
 	}
-	c.vpc.subnets = append(c.vpc.subnets, &subnet{ID: id, Zone: zone, ZoneID: beside.ZoneID, CIDR: cidr, Tags: map[string]string{},
+	c.vpc.subnets = append(c.vpc.subnets, &subnet{ID: id, Zone: zone, ZoneID: beside.ZoneID, CIDR: cidr,
+		Tags: map[string]string{},
 		used: map[netip.Addr]bool{}, next: cidr.Addr().Next().Next().Next().Next(), most: 1<<8 - 5})
 	return nil
 }
@@ -35,7 +37,8 @@ func (c *Cloud) AddSecurityGroup(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.vpc.group(id) == nil {
-		c.vpc.groups = append(c.vpc.groups, &group{ID: id, Name: id, About: "named by a manifest", Tags: map[string]string{}})
+		c.vpc.groups = append(c.vpc.groups, &group{ID: id, Name: id, About: "named by a manifest",
+			Tags: map[string]string{}})
 	}
 }
 

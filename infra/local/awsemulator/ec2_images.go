@@ -42,7 +42,8 @@ func publishedImages(o Options) ([]image, map[string]parameter) {
 	p := publisher{version: o.KubernetesVersion, params: map[string]parameter{}}
 	older, newer := time.Date(2026, 10, 12, 9, 30, 0, 0, time.UTC), time.Date(2026, 11, 9, 9, 30, 0, 0, time.UTC)
 	for _, at := range []time.Time{older, newer} {
-		for _, v := range []string{"x86_64/standard", "x86_64/nvidia", "x86_64/neuron", "arm64/standard", "arm64/nvidia"} {
+		for _, v := range []string{"x86_64/standard", "x86_64/nvidia", "x86_64/neuron", "arm64/standard",
+			"arm64/nvidia"} {
 			arch, variant, _ := strings.Cut(v, "/")
 			p.al2023(arch, variant, at)
 		}
@@ -217,7 +218,8 @@ func (i image) owned(wanted []string, account string) bool {
 
 func (i image) attribute(name string) ([]string, bool) {
 	v, known := map[string]string{
-		"image-id": i.ID, "name": i.Name, "architecture": i.Arch, "state": cmp.Or(i.State, "available"), "owner-id": i.Owner,
+		"image-id": i.ID, "name": i.Name, "architecture": i.Arch, "state": cmp.Or(i.State, "available"),
+		"owner-id":   i.Owner,
 		"image-type": "machine", "virtualization-type": "hvm", "root-device-type": "ebs",
 	}[name]
 	if known {
@@ -229,8 +231,9 @@ func (i image) attribute(name string) ([]string, bool) {
 func (i image) xml(account string) xmlImage {
 	const form = "2006-01-02T15:04:05.000Z"
 	return xmlImage{
-		ID: i.ID, Location: i.Owner + "/" + i.Name, State: cmp.Or(i.State, "available"), Owner: i.Owner, OwnerAlias: i.alias(account),
-		Public: i.Owner != account, Arch: i.Arch, Type: "machine", Name: i.Name, About: i.About, Root: i.Root,
+		ID: i.ID, Location: i.Owner + "/" + i.Name, State: cmp.Or(i.State, "available"), Owner: i.Owner,
+		OwnerAlias: i.alias(account),
+		Public:     i.Owner != account, Arch: i.Arch, Type: "machine", Name: i.Name, About: i.About, Root: i.Root,
 		RootType: "ebs", Virtual: "hvm", Hypervisor: "xen", ENA: true, Platform: "Linux/UNIX",
 		Created: i.Created.Format(form), Deprecation: i.Deprecated.Format(form), Tags: xmlTags(i.Tags),
 	}

@@ -23,7 +23,8 @@ type xmlState struct {
 }
 
 func stateOf(name string) xmlState {
-	return xmlState{map[string]int{"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64, "stopped": 80}[name], name}
+	return xmlState{map[string]int{"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64,
+		"stopped": 80}[name], name}
 }
 
 type xmlGroupRef struct {
@@ -195,7 +196,8 @@ func machineKey(m *machine) string { return fmt.Sprintf("%012d", m.order) }
 // chosen finds instances by id and filter, in the order of their launch. The account is locked.
 func (c *Cloud) chosen(ids []string, filters []filter, p page) ([]*machine, error) {
 	if len(ids) > 0 && p.MaxResults > 0 {
-		return nil, wire.Fail(400, "InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+		return nil, wire.Fail(400, "InvalidParameterCombination",
+			"The parameter instancesSet cannot be used with the parameter maxResults")
 	}
 	var missing []string
 	for _, id := range ids {
@@ -211,9 +213,13 @@ func (c *Cloud) chosen(ids []string, filters []filter, p page) ([]*machine, erro
 	case 1:
 		return nil, wire.Fail(400, "InvalidInstanceID.NotFound", "The instance ID '%s' does not exist", missing[0])
 	default:
-		return nil, wire.Fail(400, "InvalidInstanceID.NotFound", "The instance IDs '%s' do not exist", strings.Join(missing, ", "))
+		return nil, wire.Fail(400, "InvalidInstanceID.NotFound", "The instance IDs '%s' do not exist",
+			strings.Join(missing, ", "))
 	}
-	if err := knownFilters(filters, func(name string) ([]string, bool) { return c.instanceAttribute(&machine{}, name) }); err != nil {
+	if err := knownFilters(filters, func(name string) ([]string,
+		bool) {
+		return c.instanceAttribute(&machine{}, name)
+	}); err != nil {
 		return nil, err
 	}
 	var out []*machine

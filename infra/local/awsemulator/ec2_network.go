@@ -51,11 +51,13 @@ func newNetwork(o Options, zoneIDs map[string]string) network {
 		})
 	}
 	n.groups = []*group{
-		{ID: "sg-0" + hash16("default"), Name: "default", About: "default VPC security group", Tags: map[string]string{}},
+		{ID: "sg-0" + hash16("default"), Name: "default", About: "default VPC security group",
+			Tags: map[string]string{}},
 		{ID: "sg-0" + hash16("node"), Name: o.ClusterName + "-node", About: "nodes", Tags: discovery("node")},
 		{
 			ID: "sg-0" + hash16("cluster"), Name: "eks-cluster-sg-" + o.ClusterName, About: "control plane",
-			Tags: map[string]string{"aws:eks:cluster-name": o.ClusterName, "kubernetes.io/cluster/" + o.ClusterName: "owned"},
+			Tags: map[string]string{"aws:eks:cluster-name": o.ClusterName, "kubernetes.io/cluster/" +
+				o.ClusterName: "owned"},
 		},
 	}
 	return n
@@ -277,7 +279,8 @@ func (c *Cloud) describeSecurityGroups(_ *call, in *describeGroupsInput) (any, e
 	for _, g := range c.vpc.groups {
 		ok, err := fits(in.Filter, func(name string) ([]string, bool) {
 			v, known := map[string]string{
-				"group-id": g.ID, "group-name": g.Name, "vpc-id": c.vpc.id, "description": g.About, "owner-id": c.opt.Account,
+				"group-id": g.ID, "group-name": g.Name, "vpc-id": c.vpc.id, "description": g.About,
+				"owner-id": c.opt.Account,
 			}[name]
 			if known {
 				return []string{v}, true

@@ -102,7 +102,8 @@ func (c *Cloud) describeSpotPriceHistory(_ *call, in *describeSpotInput) (any, e
 				continue
 			}
 			for _, product := range []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"} {
-				p := xmlSpotPrice{t.Name, product, fmt.Sprintf("%.6f", usd), wire.Time{Time: since}, z, c.offers.zoneIDs[z]}
+				p := xmlSpotPrice{t.Name, product, fmt.Sprintf("%.6f", usd), wire.Time{Time: since}, z,
+					c.offers.zoneIDs[z]}
 				ok, err := fits(in.Filter, p.attribute)
 				if err != nil {
 					return nil, err

@@ -34,9 +34,11 @@ func (c *Cloud) resolveGroup(p *pool, t *InstanceType) *wire.Failure {
 	})
 	switch {
 	case i < 0:
-		return wire.Fail(400, "InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown", p.data.Placement.GroupID+p.data.Placement.GroupName)
+		return wire.Fail(400, "InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown",
+			p.data.Placement.GroupID+p.data.Placement.GroupName)
 	case !slices.Contains(t.PlacementStrategies, c.groups[i].Strategy):
-		return wire.Fail(400, "InvalidParameterCombination", "Instance type %s does not support placement groups of strategy %s", t.Name, c.groups[i].Strategy)
+		return wire.Fail(400, "InvalidParameterCombination",
+			"Instance type %s does not support placement groups of strategy %s", t.Name, c.groups[i].Strategy)
 	}
 	if n := p.data.Placement.PartitionNumber; n != nil && (*n < 1 || *n > c.groups[i].Partitions) {
 		return wire.Fail(400, "InvalidParameterValue", "Partition %d does not exist", *n)
@@ -45,7 +47,8 @@ func (c *Cloud) resolveGroup(p *pool, t *InstanceType) *wire.Failure {
 	return nil
 }
 
-// partition is the one that the pool asks for, else one that EC2 chooses for its n-th instance; 0 for a group without partitions.
+// partition is the one that the pool asks for, else one that EC2 chooses for its n-th instance; 0 for a group without
+// partitions.
 func (p *pool) partition(n int) int {
 	switch {
 	case p.group.Partitions == 0:
@@ -93,7 +96,8 @@ func (c *Cloud) describePlacementGroups(_ *call, in *describePlacementInput) (an
 	}
 	attribute := func(g PlacementGroup) attribute {
 		return func(name string) ([]string, bool) {
-			v, known := map[string]string{"state": "available", "strategy": g.Strategy, "group-name": g.Name, "group-arn": "", "spread-level": ""}[name]
+			v, known := map[string]string{"state": "available", "strategy": g.Strategy, "group-name": g.Name,
+				"group-arn": "", "spread-level": ""}[name]
 			if known {
 				return []string{v}, true
 			}

@@ -33,7 +33,8 @@ func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
 			return nil, err
 		}
 		if !oneVersion(config.Template.Version) {
-			return nil, wire.Fail(400, "InvalidLaunchTemplateId.VersionNotFound", "Could not find launch template version %s", config.Template.Version)
+			return nil, wire.Fail(400, "InvalidLaunchTemplateId.VersionNotFound",
+				"Could not find launch template version %s", config.Template.Version)
 		}
 		overrides := config.Overrides
 		if len(overrides) == 0 {
@@ -48,7 +49,8 @@ func (c *Cloud) pools(in *createFleetInput) ([]pool, error) {
 			}
 			p.choice.Override.InstanceType = p.kind
 			if p.kind == "" {
-				return nil, wire.Fail(400, "InvalidFleetConfig", "No instance type in the launch template %s or its override", t.name)
+				return nil, wire.Fail(400, "InvalidFleetConfig",
+					"No instance type in the launch template %s or its override", t.name)
 			}
 			if p.broken = c.resolve(&p, o, capacityType); p.broken == nil {
 				p.broken = c.resolveReservation(&p, in.TargetCapacity.DefaultTargetCapacityType)
@@ -78,7 +80,9 @@ func (c *Cloud) resolve(p *pool, o fleetOverride, capacityType string) *wire.Fai
 		return wire.Fail(400, "Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", p.kind, p.zone)
 	}
 	if most, ok := parsePrice(o.MaxPrice); ok && capacityType == spot && most < p.price {
-		return wire.Fail(400, "SpotMaxPriceTooLow", "Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %g.", o.MaxPrice, p.price)
+		return wire.Fail(400, "SpotMaxPriceTooLow",
+			"Your Spot request price of %s is lower than the minimum required Spot request fulfillment price of %g.",
+			o.MaxPrice, p.price)
 	}
 	if f := c.resolveImage(p, t); f != nil {
 		return f
@@ -108,7 +112,8 @@ func (c *Cloud) resolveSubnet(p *pool, o fleetOverride) *wire.Failure {
 			return wire.Fail(400, "InvalidSubnetID.NotFound", "The subnet ID '%s' does not exist", id)
 		}
 		if zone != "" && zone != s.Zone {
-			return wire.Fail(400, "InvalidParameterCombination", "The subnet %s is not in the Availability Zone %s", id, zone)
+			return wire.Fail(400, "InvalidParameterCombination", "The subnet %s is not in the Availability Zone %s", id,
+				zone)
 		}
 	case zone != "":
 		if s = c.vpc.inZone(zone); s == nil {
@@ -131,7 +136,8 @@ func (c *Cloud) resolveImage(p *pool, t *InstanceType) *wire.Failure {
 	}
 	p.arch = i.Arch
 	if !slices.Contains(architectures(t), i.Arch) {
-		return wire.Fail(400, "InvalidParameterValue", "The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", architectures(t)[0], i.Arch)
+		return wire.Fail(400, "InvalidParameterValue",
+			"The architecture '%s' of the specified instance type does not match the architecture '%s' of the specified AMI. Specify an instance type and an AMI that have matching architectures, and try again.", architectures(t)[0], i.Arch)
 	}
 	return nil
 }
@@ -146,7 +152,9 @@ func (c *Cloud) resolveProfile(p *pool) *wire.Failure {
 			return nil
 		}
 	}
-	return wire.Fail(400, "InvalidParameterValue", "Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", cmp.Or(p.data.Profile.Name, p.data.Profile.ARN))
+	return wire.Fail(400, "InvalidParameterValue",
+		"Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name",
+		cmp.Or(p.data.Profile.Name, p.data.Profile.ARN))
 }
 
 func (c *Cloud) resolveGroups(p *pool) *wire.Failure {
@@ -222,7 +230,8 @@ func (c *Cloud) runInstances(r *call, in *runInstancesInput) (any, error) {
 	parameters := fingerprint(r.form)
 	if before, ok := c.tokens["RunInstances/"+in.ClientToken]; ok && in.ClientToken != "" {
 		if before.parameters != parameters {
-			return nil, wire.Fail(400, "IdempotentParameterMismatch", "The client token you have provided is associated with a resource that has different parameters.")
+			return nil, wire.Fail(400, "IdempotentParameterMismatch",
+				"The client token you have provided is associated with a resource that has different parameters.")
 		}
 		return before.reply, nil
 	}

@@ -47,7 +47,8 @@ func (c *Cloud) Reserve(r Reservation) string {
 	return r.ID
 }
 
-// CancelReservation gives the capacity back. Instances in a block or an interruptible reservation end; others go on as on-demand.
+// CancelReservation gives the capacity back. Instances in a block or an interruptible reservation end; others go on as
+// on-demand.
 func (c *Cloud) CancelReservation(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,14 +93,16 @@ func (r *reservation) market() string {
 	return ""
 }
 
-// resolveReservation finds the reservation that a pool must be taken from, for a fleet with that target. The account is locked.
+// resolveReservation finds the reservation that a pool must be taken from, for a fleet with that target. The account is
+// locked.
 func (c *Cloud) resolveReservation(p *pool, target string) *wire.Failure {
 	wanted := map[string]string{targetBlock: targetBlock, targetReserved: marketInterruptible}[target]
 	o := p.data.Reservation
 	if o == nil || o.Target == nil || o.Target.ID == "" {
 		switch {
 		case wanted != "":
-			return wire.Fail(400, "InvalidFleetConfig", "A target capacity type of %s needs a capacity reservation in the launch template", target)
+			return wire.Fail(400, "InvalidFleetConfig",
+				"A target capacity type of %s needs a capacity reservation in the launch template", target)
 		case o != nil && o.Preference == reservationsOnly:
 			return wire.Fail(400, "InsufficientInstanceCapacity", "No open capacity reservation matches")
 		}
@@ -112,11 +115,14 @@ func (c *Cloud) resolveReservation(p *pool, target string) *wire.Failure {
 	}
 	switch {
 	case r == nil || r.state != "active":
-		return wire.Fail(400, "InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", o.Target.ID)
+		return wire.Fail(400, "InvalidCapacityReservationId.NotFound",
+			"The capacity reservation ID '%s' does not exist", o.Target.ID)
 	case r.Type != p.kind || r.Zone != p.zone:
-		return wire.Fail(400, "InvalidParameterCombination", "The capacity reservation %s is for %s in %s", r.ID, r.Type, r.Zone)
+		return wire.Fail(400, "InvalidParameterCombination", "The capacity reservation %s is for %s in %s", r.ID,
+			r.Type, r.Zone)
 	case target == spot || market != r.market() || wanted != r.market():
-		return wire.Fail(400, "InvalidParameterCombination", "The capacity reservation %s is of market '%s', the launch template says '%s', the fleet '%s'",
+		return wire.Fail(400, "InvalidParameterCombination",
+			"The capacity reservation %s is of market '%s', the launch template says '%s', the fleet '%s'",
 			r.ID, r.market(), market, target)
 	}
 	p.reservation = r.ID
@@ -129,7 +135,8 @@ func (c *Cloud) openReservation(p pool) string {
 		return ""
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.reservations)) {
-		if r := c.reservations[id]; r.Open && r.market() == "" && r.Type == p.kind && r.Zone == p.zone && r.free(c) > 0 {
+		if r := c.reservations[id]; r.Open && r.market() == "" && r.Type == p.kind && r.Zone == p.zone &&
+			r.free(c) > 0 {
 			return id
 		}
 	}
@@ -164,8 +171,10 @@ type xmlCapacity struct {
 
 // xmlCapacity renders a reservation. The account is locked.
 func (c *Cloud) xmlCapacity(r *reservation) xmlCapacity {
-	out := xmlCapacity{ID: r.ID, Owner: c.opt.Account, Type: r.Type, Platform: "Linux/UNIX", Zone: r.Zone, Tenancy: "default",
-		Total: r.Count, Free: r.free(c), State: r.state, Start: wire.Time{Time: r.made}, EndType: "unlimited", Match: "targeted",
+	out := xmlCapacity{ID: r.ID, Owner: c.opt.Account, Type: r.Type, Platform: "Linux/UNIX", Zone: r.Zone,
+		Tenancy: "default",
+		Total:   r.Count, Free: r.free(c), State: r.state, Start: wire.Time{Time: r.made}, EndType: "unlimited",
+		Match:   "targeted",
 		Created: wire.Time{Time: r.made}, Kind: "default", Interruptible: r.Interruptible, Tags: xmlTags(r.Tags)}
 	if r.Open {
 		out.Match = "open"
@@ -184,7 +193,8 @@ func (c *Cloud) describeCapacityReservations(_ *call, in *describeReservationsIn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(in.CapacityReservationID) > 0 && in.MaxResults > 0 {
-		return nil, wire.Fail(400, "InvalidParameterCombination", "The parameter CapacityReservationIds cannot be used with the parameter MaxResults")
+		return nil, wire.Fail(400, "InvalidParameterCombination",
+			"The parameter CapacityReservationIds cannot be used with the parameter MaxResults")
 	}
 	for _, id := range in.CapacityReservationID {
 		if c.reservations[id] == nil {
@@ -193,7 +203,8 @@ func (c *Cloud) describeCapacityReservations(_ *call, in *describeReservationsIn
 	}
 	attribute := func(x xmlCapacity, tags map[string]string) attribute {
 		return func(name string) ([]string, bool) {
-			v, known := map[string]string{"state": x.State, "instance-match-criteria": x.Match, "owner-id": x.Owner, "instance-type": x.Type,
+			v, known := map[string]string{"state": x.State, "instance-match-criteria": x.Match, "owner-id": x.Owner,
+				"instance-type":     x.Type,
 				"availability-zone": x.Zone, "tenancy": x.Tenancy}[name]
 			if known {
 				return []string{v}, true

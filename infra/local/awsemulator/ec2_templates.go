@@ -188,7 +188,8 @@ func (t *template) xml() xmlTemplate {
 
 func (c *Cloud) createLaunchTemplate(r *call, in *createTemplateInput) (any, error) {
 	if len(in.LaunchTemplateName) < 3 || len(in.LaunchTemplateName) > 128 {
-		return nil, wire.Fail(400, "InvalidLaunchTemplateName.MalformedException", "A launch template name must be between 3 and 128 characters")
+		return nil, wire.Fail(400, "InvalidLaunchTemplateName.MalformedException",
+			"A launch template name must be between 3 and 128 characters")
 	}
 	if in.LaunchTemplateData == nil {
 		return nil, wire.Fail(400, "MissingParameter", "The request must contain the parameter LaunchTemplateData")
@@ -199,7 +200,8 @@ func (c *Cloud) createLaunchTemplate(r *call, in *createTemplateInput) (any, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.templateByName(in.LaunchTemplateName) != nil {
-		return nil, wire.Fail(400, "InvalidLaunchTemplateName.AlreadyExistsException", "Launch template name already in use.")
+		return nil, wire.Fail(400, "InvalidLaunchTemplateName.AlreadyExistsException",
+			"Launch template name already in use.")
 	}
 	if err := r.dry(); err != nil {
 		return nil, err
@@ -225,19 +227,23 @@ func (c *Cloud) templateByName(name string) *template {
 func (c *Cloud) findTemplate(id, name string) (*template, error) {
 	switch {
 	case id != "" && name != "":
-		return nil, wire.Fail(400, "InvalidParameterCombination", "Specify either the launch template ID or the launch template name, but not both.")
+		return nil, wire.Fail(400, "InvalidParameterCombination",
+			"Specify either the launch template ID or the launch template name, but not both.")
 	case id != "":
 		if t := c.lts[id]; t != nil {
 			return t, nil
 		}
-		return nil, wire.Fail(400, "InvalidLaunchTemplateId.NotFound", "The specified launch template, with template ID %s, does not exist.", id)
+		return nil, wire.Fail(400, "InvalidLaunchTemplateId.NotFound",
+			"The specified launch template, with template ID %s, does not exist.", id)
 	case name != "":
 		if t := c.templateByName(name); t != nil {
 			return t, nil
 		}
-		return nil, wire.Fail(400, "InvalidLaunchTemplateName.NotFoundException", "The specified launch template, with template name %s, does not exist.", name)
+		return nil, wire.Fail(400, "InvalidLaunchTemplateName.NotFoundException",
+			"The specified launch template, with template name %s, does not exist.", name)
 	}
-	return nil, wire.Fail(400, "MissingParameter", "Either the launch template ID or the launch template name must be specified.")
+	return nil, wire.Fail(400, "MissingParameter",
+		"Either the launch template ID or the launch template name must be specified.")
 }
 
 type templateRef struct {
@@ -332,7 +338,8 @@ func (c *Cloud) describeLaunchTemplateVersions(_ *call, in *describeVersionsInpu
 	}
 	for _, v := range in.LaunchTemplateVersion {
 		if !oneVersion(v) {
-			return nil, wire.Fail(400, "InvalidLaunchTemplateId.VersionNotFound", "Could not find launch template version %s", v)
+			return nil, wire.Fail(400, "InvalidLaunchTemplateId.VersionNotFound",
+				"Could not find launch template version %s", v)
 		}
 	}
 	return struct {

@@ -46,16 +46,16 @@ func (c *Cloud) SetCluster(endpoint string, caPEM []byte, serviceCIDR string) {
 	c.cluster.endpoint, c.cluster.ca, c.cluster.cidr = endpoint, caPEM, serviceCIDR
 }
 
-// SetClusterAccess changes the authentication mode (API, API_AND_CONFIG_MAP, CONFIG_MAP) and whether DescribeCluster shows a
-// public endpoint. The API server goes on listening.
+// SetClusterAccess changes the authentication mode (API, API_AND_CONFIG_MAP, CONFIG_MAP) and whether DescribeCluster
+// shows a public endpoint. The API server goes on listening.
 func (c *Cloud) SetClusterAccess(mode string, public bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cluster.mode, c.cluster.private = mode, !public
 }
 
-// groups are who the principal of an entry is to RBAC. EKS has an authorizer of its own for access policies; here the one that
-// gives every right is the group that may do everything.
+// groups are who the principal of an entry is to RBAC. EKS has an authorizer of its own for access policies; here the
+// one that gives every right is the group that may do everything.
 func (e AccessEntry) groups() []string {
 	if slices.Contains(e.Policies, clusterAdmin) {
 		return append(slices.Clone(e.KubernetesGroups), "system:masters")
@@ -170,7 +170,8 @@ func (c *Cloud) describeCluster(_ *call, _ *struct{}) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return map[string]any{"cluster": map[string]any{
-		"name": c.opt.ClusterName, "arn": "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":cluster/" + c.opt.ClusterName,
+		"name": c.opt.ClusterName, "arn": "arn:aws:eks:" + c.opt.Region + ":" + c.opt.Account + ":cluster/" +
+			c.opt.ClusterName,
 		"version": c.opt.KubernetesVersion, "status": "ACTIVE", "platformVersion": "eks.1",
 		"endpoint":                c.cluster.endpoint,
 		"certificateAuthority":    map[string]string{"data": base64.StdEncoding.EncodeToString(c.cluster.ca)},
@@ -192,7 +193,8 @@ func (c *Cloud) listAccessEntries(r *call, _ *struct{}) (any, error) {
 	if v, ok := parsePrice(q.Get("maxResults")); ok {
 		size = int(v)
 	}
-	names, next, err := cut(slices.Sorted(maps.Keys(c.entries)), page{size, q.Get("nextToken")}, 100, func(s string) string { return s })
+	names, next, err := cut(slices.Sorted(maps.Keys(c.entries)), page{size, q.Get("nextToken")}, 100,
+		func(s string) string { return s })
 	if err != nil {
 		return nil, wire.Fail(400, "InvalidParameterException", "invalid nextToken or maxResults")
 	}
@@ -215,12 +217,14 @@ type accessEntryInput struct {
 func (in *accessEntryInput) check() error {
 	for _, g := range in.KubernetesGroups {
 		if strings.HasPrefix(g, "system:") {
-			return wire.Fail(400, "InvalidParameterException", "The kubernetes group name %s is invalid, it cannot start with system:", g)
+			return wire.Fail(400, "InvalidParameterException",
+				"The kubernetes group name %s is invalid, it cannot start with system:", g)
 		}
 	}
 	for _, prefix := range []string{"system:", "eks:", "aws:", "amazon:", "iam:"} {
 		if strings.HasPrefix(in.Username, prefix) {
-			return wire.Fail(400, "InvalidParameterException", "The username %s is invalid, it cannot start with %s", in.Username, prefix)
+			return wire.Fail(400, "InvalidParameterException", "The username %s is invalid, it cannot start with %s",
+				in.Username, prefix)
 		}
 	}
 	return nil
@@ -233,7 +237,8 @@ func (c *Cloud) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ok := c.entries[in.PrincipalArn]; ok {
-		return nil, wire.Fail(409, "ResourceInUseException", "The specified access entry resource is already in use on this cluster.")
+		return nil, wire.Fail(409, "ResourceInUseException",
+			"The specified access entry resource is already in use on this cluster.")
 	}
 	e := c.putEntry(AccessEntry{
 		PrincipalARN: in.PrincipalArn, Username: in.Username, Type: in.Type,
@@ -246,7 +251,8 @@ func (c *Cloud) createAccessEntry(_ *call, in *accessEntryInput) (any, error) {
 func (c *Cloud) entry(r *call) (AccessEntry, error) {
 	e, ok := c.entries[r.part(3)]
 	if !ok {
-		return e, wire.Fail(404, "ResourceNotFoundException", "The specified principalArn could not be found. You must specify a principalArn: %s", r.part(3))
+		return e, wire.Fail(404, "ResourceNotFoundException",
+			"The specified principalArn could not be found. You must specify a principalArn: %s", r.part(3))
 	}
 	return e, nil
 }

@@ -32,14 +32,16 @@ type putResult struct {
 // tries out a handler wants to send just those.
 func (c *Cloud) putEvents(_ *call, in *putEventsInput) (any, error) {
 	if len(in.Entries) == 0 || len(in.Entries) > 10 {
-		return nil, wire.Fail(400, "ValidationException", "Value at 'entries' failed to satisfy constraint: Member must have length between 1 and 10")
+		return nil, wire.Fail(400, "ValidationException",
+			"Value at 'entries' failed to satisfy constraint: Member must have length between 1 and 10")
 	}
 	failed := 0
 	var results []putResult
 	for _, e := range in.Entries {
 		if e.Source == "" || e.DetailType == "" || !json.Valid([]byte(e.Detail)) {
 			failed++
-			results = append(results, putResult{ErrorCode: "MalformedDetail", ErrorMessage: "Source, DetailType and a JSON Detail are needed."})
+			results = append(results, putResult{ErrorCode: "MalformedDetail",
+				ErrorMessage: "Source, DetailType and a JSON Detail are needed."})
 			continue
 		}
 		at := time.Now()
@@ -51,8 +53,9 @@ func (c *Cloud) putEvents(_ *call, in *putEventsInput) (any, error) {
 			e.Resources = []string{}
 		}
 		text, err := json.Marshal(envelope{
-			Version: "0", ID: id, DetailType: e.DetailType, Source: e.Source, Account: c.opt.Account, Region: c.opt.Region,
-			Time: at.UTC().Format(time.RFC3339), Resources: e.Resources, Detail: json.RawMessage(e.Detail),
+			Version: "0", ID: id, DetailType: e.DetailType, Source: e.Source, Account: c.opt.Account,
+			Region: c.opt.Region,
+			Time:   at.UTC().Format(time.RFC3339), Resources: e.Resources, Detail: json.RawMessage(e.Detail),
 		})
 		if err != nil {
 			return nil, wire.Fail(400, "ValidationException", "%v", err)

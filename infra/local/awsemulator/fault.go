@@ -29,11 +29,13 @@ type Fault struct {
 	Action  string    `json:"action,omitempty"`  // "" or "*": every one; may hold * and ?
 	Kind    FaultKind `json:"kind"`
 	Times   int       `json:"times,omitempty"` // 0: until cleared
-	Delay   Duration  `json:"delay,omitempty"` // before the answer, for every kind; after the deed where the kind does it
+	// before the answer, for every kind; after the deed where the kind does it
+	Delay Duration `json:"delay,omitempty"`
 	// PerSecond and Burst make a token bucket for each action: a throttle hits only calls beyond it.
 	PerSecond float64 `json:"perSecond,omitempty"`
 	Burst     float64 `json:"burst,omitempty"`
-	// Each, a parameter such as InstanceId, makes a bucket of resources: a call takes a token for each value of it, not one.
+	// Each, a parameter such as InstanceId, makes a bucket of resources: a call takes a token for each value of it, not
+	// one.
 	Each string `json:"each,omitempty"`
 	// Status, Code and Message replace the service's own words for the error.
 	Status  int    `json:"status,omitempty"`

@@ -145,7 +145,8 @@ func (c *Cloud) PutInstanceProfile(name, roleName string) string {
 func (c *Cloud) newProfile(name, path string, tags []iamTag) *profile {
 	p := &profile{
 		ARN: "arn:aws:iam::" + c.opt.Account + ":instance-profile" + path + name,
-		ID:  "AIPA" + strings.ToUpper(hash16(name)), Name: name, Path: path, Made: time.Now(), Tags: map[string]string{},
+		ID:  "AIPA" + strings.ToUpper(hash16(name)), Name: name, Path: path, Made: time.Now(),
+		Tags: map[string]string{},
 	}
 	for _, t := range tags {
 		p.Tags[t.Key] = t.Value
@@ -178,7 +179,8 @@ func (c *Cloud) deleteInstanceProfile(_ *call, in *profileInput) (any, error) {
 		return nil, err
 	}
 	if p.Role != "" {
-		return nil, wire.Fail(409, "DeleteConflict", "Cannot delete entity, must remove roles from instance profile first.")
+		return nil, wire.Fail(409, "DeleteConflict",
+			"Cannot delete entity, must remove roles from instance profile first.")
 	}
 	delete(c.profiles, p.Name)
 	return nil, nil
@@ -209,7 +211,8 @@ func (c *Cloud) removeRoleFromInstanceProfile(_ *call, in *profileInput) (any, e
 		return nil, err
 	}
 	if p.Role == "" || p.Role != in.RoleName {
-		return nil, wire.Fail(404, "NoSuchEntity", "Role %s in instance profile %s cannot be found.", in.RoleName, p.Name)
+		return nil, wire.Fail(404, "NoSuchEntity", "Role %s in instance profile %s cannot be found.", in.RoleName,
+			p.Name)
 	}
 	p.Role = ""
 	return nil, nil
@@ -284,7 +287,8 @@ func (c *Cloud) createServiceLinkedRole(_ *call, in *roleInput) (any, error) {
 		return nil, wire.Fail(400, "InvalidInput", "The emulator knows no service-linked role of %s", in.AWSServiceName)
 	}
 	if c.roles[name] != nil {
-		return nil, wire.Fail(400, "InvalidInput", "Service role name %s has been taken in this account, please try a different suffix.", name)
+		return nil, wire.Fail(400, "InvalidInput",
+			"Service role name %s has been taken in this account, please try a different suffix.", name)
 	}
 	return oneRole{c.putRole("aws-service-role/" + in.AWSServiceName + "/" + name).xml()}, nil
 }

@@ -109,7 +109,8 @@ func TestInstancesTakeTheirTimeToStartAndToStop(t *testing.T) {
 	r.template(t, "nodes-v1")
 	before := r.free(t)
 	id := r.launch(t, r.fleet(t, "on-demand", "m5.large"))
-	for all, want := range map[bool]int{false: 0, true: 1} { // only running instances have a status, unless all are asked for
+	// only running instances have a status, unless all are asked for
+	for all, want := range map[bool]int{false: 0, true: 1} {
 		out := must(r.ec2.DescribeInstanceStatus(t.Context(), &ec2.DescribeInstanceStatusInput{IncludeAllInstances: aws.Bool(all)}))(t)
 		if len(out.InstanceStatuses) != want {
 			t.Errorf("%d statuses with all=%t, want %d", len(out.InstanceStatuses), all, want)

@@ -25,8 +25,9 @@ type InvokeResponse struct {
 }
 
 func lambdaOperations() map[string]operation {
-	return map[string]operation{"Invoke": (*Cloud).invoke, "GetFunctionConfiguration": (*Cloud).getFunctionConfiguration,
-		"GetFunctionConcurrency": (*Cloud).getFunctionConcurrency, "GetAccountSettings": (*Cloud).getAccountSettings}
+	return map[string]operation{"Invoke": (*Cloud).invoke,
+		"GetFunctionConfiguration": (*Cloud).getFunctionConfiguration,
+		"GetFunctionConcurrency":   (*Cloud).getFunctionConcurrency, "GetAccountSettings": (*Cloud).getAccountSettings}
 }
 
 // qualifiedName is the name in a bare name, a partial or a whole ARN, with the version or alias if there is one.
@@ -39,7 +40,8 @@ func qualifiedName(ref string) string {
 
 // invoke hands the invocation to Options.Invoke. For type Event the callback must return once it has queued it.
 func (c *Cloud) invoke(r *call) (any, error) {
-	in := InvokeRequest{Function: qualifiedName(r.part(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"), Payload: r.body, Caller: r.caller}
+	in := InvokeRequest{Function: qualifiedName(r.part(2)), Type: r.http.Header.Get("X-Amz-Invocation-Type"),
+		Payload: r.body, Caller: r.caller}
 	if in.Type == "" {
 		in.Type = "RequestResponse"
 	}
@@ -54,7 +56,8 @@ func (c *Cloud) invoke(r *call) (any, error) {
 	}
 	switch {
 	case out.Unknown:
-		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:%s:%s:function:%s", c.opt.Region, c.opt.Account, in.Function)
+		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: arn:aws:lambda:%s:%s:function:%s",
+			c.opt.Region, c.opt.Account, in.Function)
 	case out.Throttled:
 		return nil, wire.Fail(429, "TooManyRequestsException", "Rate Exceeded.")
 	}

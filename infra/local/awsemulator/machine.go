@@ -91,9 +91,10 @@ func (c *Cloud) born(p pool, in launchRequest) *machine {
 		Instance: Instance{
 			ID: newID("i"), Type: p.kind, Zone: subnet.Zone, ZoneID: subnet.ZoneID, SubnetID: subnet.ID,
 			ImageID: p.image, Arch: p.arch, CapacityType: in.capacityType, State: "pending",
-			PrivateIP:      addr.String(),
-			PrivateDNSName: "ip-" + strings.ReplaceAll(addr.String(), ".", "-") + "." + c.opt.Region + ".compute.internal",
-			Profile:        p.profile, SecurityGroups: p.groups, UserData: string(text),
+			PrivateIP: addr.String(),
+			PrivateDNSName: "ip-" + strings.ReplaceAll(addr.String(), ".", "-") + "." + c.opt.Region +
+				".compute.internal",
+			Profile: p.profile, SecurityGroups: p.groups, UserData: string(text),
 			Tags: maps.Clone(p.tags), FleetID: in.fleet, TemplateName: p.templateName, ClientToken: in.token,
 			PriceUSD: p.price, Launched: time.Now(),
 		},
@@ -249,7 +250,8 @@ func (c *Cloud) Retag(id string, change func(tags map[string]string)) bool {
 	return true
 }
 
-// Stop stops an instance behind the back of whoever launched it. It can be terminated from then on, and not started again.
+// Stop stops an instance behind the back of whoever launched it. It can be terminated from then on, and not started
+// again.
 func (c *Cloud) Stop(id string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,13 +292,15 @@ func (c *Cloud) ScheduleEvent(id, code string, notBefore time.Time) error {
 	defer c.mu.Unlock()
 	m, err := c.machineByID(id)
 	if err == nil {
-		event := statusEvent{id: newID("instance-event"), code: code, about: "The instance is scheduled for " + code, notBefore: notBefore}
+		event := statusEvent{id: newID("instance-event"), code: code, about: "The instance is scheduled for " + code,
+			notBefore: notBefore}
 		m.health.events = append(m.health.events, event)
 	}
 	return err
 }
 
-// CloseEvents marks the events of an instance with that code as EC2 does for a week after the end of an event, as Completed or Canceled.
+// CloseEvents marks the events of an instance with that code as EC2 does for a week after the end of an event, as
+// Completed or Canceled.
 func (c *Cloud) CloseEvents(id, code, how string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

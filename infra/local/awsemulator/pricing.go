@@ -39,7 +39,8 @@ func (c *Cloud) getProducts(_ *call, in *getProductsInput) (any, error) {
 			found = append(found, t)
 		}
 	}
-	found, next, err := cut(found, page{in.MaxResults, in.NextToken}, 100, func(t *InstanceType) string { return t.Name })
+	found, next, err := cut(found, page{in.MaxResults, in.NextToken}, 100,
+		func(t *InstanceType) string { return t.Name })
 	if err != nil {
 		return nil, wire.Fail(400, "InvalidNextTokenException", "Invalid NextToken or MaxResults")
 	}
@@ -62,11 +63,13 @@ func productFits(attributes map[string]string, filters []productFilter) (bool, e
 	ok := true
 	for _, f := range filters {
 		if f.Type != "TERM_MATCH" && f.Type != "EQUALS" {
-			return false, wire.Fail(400, "InvalidParameterException", "The emulator does not model filters of type %s", f.Type)
+			return false, wire.Fail(400, "InvalidParameterException", "The emulator does not model filters of type %s",
+				f.Type)
 		}
 		value, known := attributes[f.Field]
 		if !known {
-			return false, wire.Fail(400, "InvalidParameterException", "Input Parameters are invalid: unknown field %s", f.Field)
+			return false, wire.Fail(400, "InvalidParameterException", "Input Parameters are invalid: unknown field %s",
+				f.Field)
 		}
 		ok = ok && strings.EqualFold(value, f.Value)
 	}
@@ -86,8 +89,9 @@ func (c *Cloud) product(t *InstanceType) map[string]string {
 	return map[string]string{
 		"productFamily": family, "tenancy": tenancy, "instanceType": t.Name, "regionCode": c.opt.Region,
 		"location": "US West (Oregon)", "locationType": "AWS Region", "operatingSystem": "Linux",
-		"preInstalledSw": "NA", "capacitystatus": "Used", "marketoption": "OnDemand", "licenseModel": "No License required",
-		"servicecode": "AmazonEC2", "serviceCode": "AmazonEC2", "servicename": "Amazon Elastic Compute Cloud",
+		"preInstalledSw": "NA", "capacitystatus": "Used", "marketoption": "OnDemand",
+		"licenseModel": "No License required",
+		"servicecode":  "AmazonEC2", "serviceCode": "AmazonEC2", "servicename": "Amazon Elastic Compute Cloud",
 		"operation": "RunInstances", "usagetype": "USW2-BoxUsage:" + t.Name, "currentGeneration": generation,
 		"vcpu": fmt.Sprint(t.VCPU), "memory": fmt.Sprintf("%g GiB", float64(t.MemoryMiB)/1024),
 		"physicalProcessor": t.CPUManufacturer,
@@ -114,9 +118,10 @@ func (c *Cloud) priceItem(t *InstanceType) map[string]any {
 		"priceDimensions": map[string]any{sku + "." + onDemandTerm + "." + hourly: dimension},
 	}
 	return map[string]any{
-		"product":     map[string]any{"productFamily": family, "attributes": attributes, "sku": sku},
-		"serviceCode": "AmazonEC2",
-		"terms":       map[string]any{"OnDemand": map[string]any{sku + "." + onDemandTerm: term}},
-		"version":     time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Format("20060102150405"), "publicationDate": published,
+		"product":         map[string]any{"productFamily": family, "attributes": attributes, "sku": sku},
+		"serviceCode":     "AmazonEC2",
+		"terms":           map[string]any{"OnDemand": map[string]any{sku + "." + onDemandTerm: term}},
+		"version":         time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Format("20060102150405"),
+		"publicationDate": published,
 	}
 }

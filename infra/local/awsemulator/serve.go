@@ -202,7 +202,8 @@ func (c *Cloud) do(w *outcome, r *call, s service) {
 	}
 	operation, ok := s.operations[r.action]
 	if !ok {
-		code := map[wire.Protocol]string{wire.JSON: "UnknownOperationException", wire.RestJSON: "UnknownOperationException"}[r.protocol]
+		code := map[wire.Protocol]string{wire.JSON: "UnknownOperationException",
+			wire.RestJSON: "UnknownOperationException"}[r.protocol]
 		if code == "" {
 			code = "InvalidAction"
 		}

@@ -48,14 +48,20 @@ func (c *Cloud) getManagedResource(r *call, _ *struct{}) (any, error) {
 	manual, auto := []map[string]any{}, []map[string]any{}
 	for _, s := range c.shifts {
 		if s.Auto {
-			auto = append(auto, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID, "startTime": seconds(time.Now())})
+			auto = append(auto, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID,
+				"startTime": seconds(time.Now())})
 			continue
 		}
-		manual = append(manual, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID, "expiryTime": seconds(s.Until), "startTime": seconds(time.Now()),
+		manual = append(manual, map[string]any{"appliedStatus": applied[s.Void], "awayFrom": s.ZoneID,
+			"expiryTime": seconds(s.Until), "startTime": seconds(time.Now()),
 			"comment": "", "resourceIdentifier": c.clusterARN(), "zonalShiftId": hash16(s.ZoneID)})
 	}
-	slices.SortFunc(manual, func(a, b map[string]any) int { return strings.Compare(a["awayFrom"].(string), b["awayFrom"].(string)) })
-	return map[string]any{"arn": c.clusterARN(), "name": c.opt.ClusterName, "appliedWeights": map[string]float64{}, "zonalShifts": manual, "autoshifts": auto}, nil
+	slices.SortFunc(manual, func(a, b map[string]any) int {
+		return strings.Compare(a["awayFrom"].(string),
+			b["awayFrom"].(string))
+	})
+	return map[string]any{"arn": c.clusterARN(), "name": c.opt.ClusterName, "appliedWeights": map[string]float64{},
+		"zonalShifts": manual, "autoshifts": auto}, nil
 }
 
 // askManaged asks about the resource that the path names.

@@ -131,7 +131,8 @@ func refusal(v verdict, p wire.Protocol) *wire.Failure {
 		case expiredToken:
 			return wire.Fail(status, "ExpiredTokenException", "The security token included in the request is expired")
 		case unknownKey:
-			return wire.Fail(status, "UnrecognizedClientException", "The security token included in the request is invalid.")
+			return wire.Fail(status, "UnrecognizedClientException",
+				"The security token included in the request is invalid.")
 		case unsigned:
 			return wire.Fail(status, "MissingAuthenticationTokenException", "Missing Authentication Token")
 		}
@@ -141,11 +142,13 @@ func refusal(v verdict, p wire.Protocol) *wire.Failure {
 		case expiredToken:
 			return wire.Fail(400, "ExpiredToken", "The provided token has expired.")
 		case unknownKey:
-			return wire.Fail(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")
+			return wire.Fail(403, "InvalidAccessKeyId",
+				"The AWS Access Key Id you provided does not exist in our records.")
 		case unsigned:
 			return wire.Fail(403, "AccessDenied", "Access Denied")
 		case skewedClock:
-			return wire.Fail(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
+			return wire.Fail(403, "RequestTimeTooSkewed",
+				"The difference between the request time and the current time is too large.")
 		}
 		return wire.Fail(403, "SignatureDoesNotMatch", invalid)
 	}

@@ -123,7 +123,8 @@ func (c *Cloud) createQueue(_ *call, in *createQueueInput) (any, error) {
 	if q := c.queues[in.QueueName]; q != nil {
 		for k, v := range in.Attributes {
 			if q.attributes[k] != v {
-				f := wire.Fail(400, "com.amazonaws.sqs#QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", k)
+				f := wire.Fail(400, "com.amazonaws.sqs#QueueNameExists",
+					"A queue already exists with the same name and a different value for attribute %s", k)
 				f.QueryCode = "QueueAlreadyExists"
 				return nil, f
 			}
@@ -252,7 +253,10 @@ func (c *Cloud) deleteMessage(_ *call, in *queueInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool { return m.receipt != "" && m.receipt == in.ReceiptHandle })
+	q.messages = slices.DeleteFunc(q.messages, func(m *message) bool {
+		return m.receipt != "" &&
+			m.receipt == in.ReceiptHandle
+	})
 	return nil, nil
 }
 

@@ -59,7 +59,8 @@ type getParametersInput struct {
 
 func (c *Cloud) getParameters(_ *call, in *getParametersInput) (any, error) {
 	if len(in.Names) == 0 || len(in.Names) > 10 {
-		return nil, wire.Fail(400, "ValidationException", "Value at 'names' failed to satisfy constraint: Member must have length between 1 and 10")
+		return nil, wire.Fail(400, "ValidationException",
+			"Value at 'names' failed to satisfy constraint: Member must have length between 1 and 10")
 	}
 	found, missing := []jsonParameter{}, []string{}
 	for _, name := range in.Names {

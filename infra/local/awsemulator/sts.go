@@ -46,7 +46,8 @@ func (c *Cloud) assumeRole(_ *call, in *assumeRoleInput) (any, error) {
 	_, known := c.roles[roleName(in.RoleArn)]
 	c.mu.Unlock()
 	if !known {
-		return nil, wire.Fail(403, "AccessDenied", "User is not authorized to perform: sts:AssumeRole on resource: %s", in.RoleArn)
+		return nil, wire.Fail(403, "AccessDenied", "User is not authorized to perform: sts:AssumeRole on resource: %s",
+			in.RoleArn)
 	}
 	ttl := time.Duration(in.DurationSeconds) * time.Second
 	made := c.Credentials(in.RoleArn, in.RoleSessionName, ttl)

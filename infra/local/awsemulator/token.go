@@ -21,7 +21,8 @@ const tokenPrefix = "k8s-aws-v1."
 // presigned STS GetCallerIdentity URL; the account knows the secret, so it checks the signature itself.
 func (c *Cloud) serveTokenReview(w http.ResponseWriter, r *http.Request) {
 	var review authentication.TokenReview
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&review); err != nil || r.Method != http.MethodPost {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&review); err != nil ||
+		r.Method != http.MethodPost {
 		http.Error(w, "a TokenReview is wanted", http.StatusBadRequest)
 		return
 	}

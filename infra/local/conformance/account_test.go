@@ -38,8 +38,8 @@ const (
 	bucket = "demo-catalog"
 )
 
-// account is an AWS account behind an endpoint, with what the calls need: a subnet of zone a, a security group, an image, a role, a
-// bucket.
+// account is an AWS account behind an endpoint, with what the calls need: a subnet of zone a, a security group, an
+// image, a role, a bucket.
 type account struct {
 	t *testing.T
 

@@ -29,8 +29,8 @@ func (p pair) differ() bool { return p.emulator != p.moto }
 
 const file = "testdata/answers"
 
-// The emulator and moto answer as testdata says, and where they differ the documentation is quoted. Without -moto only the emulator is
-// asked.
+// The emulator and moto answer as testdata says, and where they differ the documentation is quoted. Without -moto only
+// the emulator is asked.
 func TestAnswers(t *testing.T) {
 	want := read(t)
 	e := emulator(t)

@@ -43,7 +43,8 @@ func (r *run) parseComponents(etcdURL string) (*components, error) {
 	if err := parseFlags("kube-scheduler", *c.scheduler.Flags, r.schedulerArgs()); err != nil {
 		return nil, err
 	}
-	sets := controller.Flags(controllers.KnownControllers(), controllers.ControllersDisabledByDefault(), controllers.ControllerAliases())
+	sets := controller.Flags(controllers.KnownControllers(), controllers.ControllersDisabledByDefault(),
+		controllers.ControllerAliases())
 	controller.ParsedFlags = &sets
 	if err := parseFlags("kube-controller-manager", sets, r.controllerArgs()); err != nil {
 		return nil, err
@@ -100,7 +101,8 @@ func (r *run) apiserverArgs(etcdURL string) []string {
 		)
 	}
 	if r.options.audit {
-		args = append(args, "--audit-log-path="+r.path(client.AuditFile), "--audit-log-maxsize=0", "--audit-policy-file="+r.path(auditPolicyFile))
+		args = append(args, "--audit-log-path="+r.path(client.AuditFile), "--audit-log-maxsize=0",
+			"--audit-policy-file="+r.path(auditPolicyFile))
 	}
 	return args
 }
@@ -160,7 +162,8 @@ func (c *components) startScheduler(ctx context.Context, r *run) error {
 }
 
 func (c *components) startControllerManager(ctx context.Context, r *run) error {
-	cfg, err := c.controller.Config(ctx, controllers.KnownControllers(), controllers.ControllersDisabledByDefault(), controllers.ControllerAliases())
+	cfg, err := c.controller.Config(ctx, controllers.KnownControllers(), controllers.ControllersDisabledByDefault(),
+		controllers.ControllerAliases())
 	if err != nil {
 		return err
 	}

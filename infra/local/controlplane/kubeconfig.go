@@ -38,7 +38,8 @@ func (r *run) writeKubeconfigs(p *pki) error {
 	if r.options.tokenWebhook == "" {
 		return nil
 	}
-	return writeKubeconfig(r.kubeconfig("token-webhook"), &clientcmdapi.Cluster{Server: r.options.tokenWebhook}, &clientcmdapi.AuthInfo{})
+	return writeKubeconfig(r.kubeconfig("token-webhook"), &clientcmdapi.Cluster{Server: r.options.tokenWebhook},
+		&clientcmdapi.AuthInfo{})
 }
 
 func writeKubeconfig(file string, cluster *clientcmdapi.Cluster, auth *clientcmdapi.AuthInfo) error {

@@ -51,10 +51,12 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("joiner-plane", flag.ContinueOnError)
 	fs.StringVar(&o.dir, "dir", "", "directory for everything the plane writes (required; emptied of an earlier plane's data)")
-	fs.StringVar(&o.tokenWebhook, "token-webhook", "", "URL that answers TokenReviews for bearer tokens; need not answer yet")
+	fs.StringVar(&o.tokenWebhook, "token-webhook", "",
+		"URL that answers TokenReviews for bearer tokens; need not answer yet")
 	fs.IntVar(&o.port, "port", 0, "loopback port of the API server; 0 takes a free one")
 	fs.IntVar(&o.parentPID, "parent-pid", 0, "end when the process of this id ends")
-	fs.DurationVar(&o.nodeGrace, "node-monitor-grace-period", 0, "how long a node may be silent before it is NotReady; 0 leaves Kubernetes' default")
+	fs.DurationVar(&o.nodeGrace, "node-monitor-grace-period", 0,
+		"how long a node may be silent before it is NotReady; 0 leaves Kubernetes' default")
 	fs.BoolVar(&o.kwok, "kwok", true, "play the kubelet of nodes annotated kwok.x-k8s.io/node=fake")
 	fs.BoolVar(&o.audit, "audit", false, "write who asked the API server for what, one JSON line for each request of others than Kubernetes itself")
 	fs.BoolVar(&o.removeDir, "remove-dir", false, "remove --dir when the plane ends")

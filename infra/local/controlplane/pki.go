@@ -45,7 +45,8 @@ func newPKI(dir string) (*pki, error) {
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames: []string{
-			"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+			"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			"kubernetes.default.svc.cluster.local",
 		},
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(serviceIP)},
 	})
@@ -61,7 +62,8 @@ func newPKI(dir string) (*pki, error) {
 		return nil, err
 	}
 	for name, id := range map[string]identity{
-		"ca": ca, "front-proxy-ca": frontProxy, "apiserver": serving, "front-proxy-client": proxyClient, "service-accounts": accounts,
+		"ca": ca, "front-proxy-ca": frontProxy, "apiserver": serving, "front-proxy-client": proxyClient,
+		"service-accounts": accounts,
 	} {
 		if err := id.write(filepath.Join(dir, name)); err != nil {
 			return nil, err

@@ -15,8 +15,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// budget follows every change of an app's pods and remembers the fewest that were available at once. A pod counts until it is
-// gone or no longer Ready: one that is shutting down in its grace period does not count.
+// budget follows every change of an app's pods and remembers the fewest that were available at once. A pod counts until
+// it is gone or no longer Ready: one that is shutting down in its grace period does not count.
 type budget struct {
 	app   string
 	least int // that its PodDisruptionBudget demands
@@ -35,10 +35,11 @@ func (s *story) followBudget(ctx context.Context, app string, least int) (*budge
 	if err != nil {
 		return nil, err
 	}
-	w, err := watchFrom(ctx, list.ResourceVersion, func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		o.LabelSelector = "app=" + app
-		return pods.Watch(ctx, o)
-	})
+	w, err := watchFrom(ctx, list.ResourceVersion,
+		func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = "app=" + app
+			return pods.Watch(ctx, o)
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,8 @@ func (s *story) followBudget(ctx context.Context, app string, least int) (*budge
 	return b, nil
 }
 
-// watchFrom watches from a version on. The API server ends watches as it likes; one that goes on where the last one ended misses nothing.
+// watchFrom watches from a version on. The API server ends watches as it likes; one that goes on where the last one
+// ended misses nothing.
 func watchFrom(ctx context.Context, version string, open cache.WatchFuncWithContext) (*watchtools.RetryWatcher, error) {
 	return watchtools.NewRetryWatcherWithContext(ctx, version, &cache.ListWatch{WatchFuncWithContext: open})
 }
@@ -83,11 +85,13 @@ func (b *budget) count() (n int) {
 	return n
 }
 
-// lowest is the fewest pods that were available since the start. It fails when that is below the budget or when the watch broke.
+// lowest is the fewest pods that were available since the start. It fails when that is below the budget or when the
+// watch broke.
 func (b *budget) lowest() (int, error) {
 	select {
 	case <-b.done:
-		return 0, errors.Join(fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold", b.app), b.end)
+		return 0, errors.Join(fmt.Errorf("the watch of the pods of %s ended, so its budget is not known to hold",
+			b.app), b.end)
 	default:
 	}
 	b.mu.Lock()

@@ -20,7 +20,8 @@ func (s *story) prepare(ctx context.Context) error {
 	if err := s.apply(ctx, "nodepool-v1.yaml"); err != nil {
 		return err
 	}
-	if err := s.consolidateAfter(ctx, "Never"); err != nil { // until its chapter: the others count on the nodes that they made
+	// until its chapter: the others count on the nodes that they made
+	if err := s.consolidateAfter(ctx, "Never"); err != nil {
 		return err
 	}
 	if _, err := s.Host.Invoke(ctx, s.Function("refresh"), "Event", nil); err != nil {
@@ -119,7 +120,8 @@ func (s *story) onDemand(ctx context.Context) error {
 
 // cleanUp deletes what the user made and counts what is left.
 func (s *story) cleanUp(ctx context.Context) error {
-	for _, m := range []string{"inflate-spot.yaml", "inflate-team-affinity.yaml", "burst.yaml", "burst-anywhere.yaml", "pdb-graceful.yaml", "pdb-team.yaml"} {
+	for _, m := range []string{"inflate-spot.yaml", "inflate-team-affinity.yaml", "burst.yaml", "burst-anywhere.yaml",
+		"pdb-graceful.yaml", "pdb-team.yaml"} {
 		if err := s.remove(ctx, m); err != nil {
 			return err
 		}
@@ -134,7 +136,8 @@ func (s *story) cleanUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Kube.Dynamic.Resource(env.NodeClaims()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	if err := s.Kube.Dynamic.Resource(env.NodeClaims()).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{}); err != nil {
 		return err
 	}
 	if err := s.until(ctx, "nothing is left", func(ctx context.Context) (string, bool, error) {

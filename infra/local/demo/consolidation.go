@@ -22,19 +22,20 @@ const (
 	inflatePods = 5
 	// mostAfter is the part of the price before that may be left. The pods ask for a fifth of the cpu that they did.
 	mostAfter = 0.5
-	// settled is how long disruption must want no more for it to be at its end: it looks every ten seconds here, and begins what it proposed
-	// the time before.
+	// settled is how long disruption must want no more for it to be at its end: it looks every ten seconds here, and
+	// begins what it proposed the time before.
 	settled = time.Minute
 )
 
-// fewer is what the deployments of the chapters before come down to: too much for the small nodes that there are, too little for the big
-// ones. inflate1 and my-app keep their pods.
+// fewer is what the deployments of the chapters before come down to: too much for the small nodes that there are, too
+// little for the big ones. inflate1 and my-app keep their pods.
 func fewer() map[string]int {
 	return map[string]int{"workload-my-team": teamPods, "burst": 1, "burst-anywhere": 1}
 }
 
-// consolidation lets deployments shrink until most nodes are empty or half empty, and shows that disruption makes the cluster cheaper: what
-// replaces nodes is ready before those are drained, the budget of the pods that move holds, and every pod runs in the end.
+// consolidation lets deployments shrink until most nodes are empty or half empty, and shows that disruption makes the
+// cluster cheaper: what replaces nodes is ready before those are drained, the budget of the pods that move holds, and
+// every pod runs in the end.
 func (s *story) consolidation(ctx context.Context) error {
 	before := s.price()
 	if err := s.apply(ctx, "pdb-team.yaml"); err != nil {
@@ -120,7 +121,8 @@ func (s *story) shrink(ctx context.Context) (int, error) {
 	for name, n := range fewer() {
 		pods += n
 		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, n)
-		if _, err := s.Kube.AppsV1().Deployments("default").Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := s.Kube.AppsV1().Deployments("default").Patch(ctx, name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return 0, err
 		}
 	}
@@ -130,7 +132,8 @@ func (s *story) shrink(ctx context.Context) (int, error) {
 // consolidateAfter patches the NodePool, as kubectl would.
 func (s *story) consolidateAfter(ctx context.Context, after string) error {
 	patch := fmt.Appendf(nil, `{"spec":{"disruption":{"consolidateAfter":%q,"budgets":[{"nodes":"100%%"}]}}}`, after)
-	_, err := s.Kube.Dynamic.Resource(env.NodePools()).Patch(ctx, "default", types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err := s.Kube.Dynamic.Resource(env.NodePools()).Patch(ctx, "default", types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -144,24 +147,27 @@ func (s *story) price() (usd float64) {
 
 // exactly waits until so many pods are ready and there are no others.
 func (s *story) exactly(ctx context.Context, want int) error {
-	return s.until(ctx, fmt.Sprintf("%d pods are left and ready", want), func(ctx context.Context) (string, bool, error) {
-		pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return "", false, err
-		}
-		up := 0
-		for i := range pods.Items {
-			if available(&pods.Items[i]) {
-				up++
+	return s.until(ctx, fmt.Sprintf("%d pods are left and ready", want),
+		func(ctx context.Context) (string, bool, error) {
+			pods, err := s.Kube.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return "", false, err
 			}
-		}
-		return fmt.Sprintf("%d pods, %d of them ready", len(pods.Items), up), up == want && len(pods.Items) == want, nil
-	})
+			up := 0
+			for i := range pods.Items {
+				if available(&pods.Items[i]) {
+					up++
+				}
+			}
+			return fmt.Sprintf("%d pods, %d of them ready", len(pods.Items), up), up == want && len(pods.Items) == want,
+				nil
+		})
 }
 
 // reasons prints what the events of the NodeClaims that went say, each text once.
 func (s *story) reasons(ctx context.Context, m moves) error {
-	events, err := s.Kube.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=NodeClaim,reason=DisruptionLaunching"})
+	events, err := s.Kube.CoreV1().Events("default").List(ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.kind=NodeClaim,reason=DisruptionLaunching"})
 	if err != nil {
 		return err
 	}

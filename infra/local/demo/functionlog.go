@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// functionLog takes the functions' log lines: all of them into a file, and what a person follows onto the terminal, where
-// Lambda's own START, END and REPORT lines and debug lines would hide it.
+// functionLog takes the functions' log lines: all of them into a file, and what a person follows onto the terminal,
+// where Lambda's own START, END and REPORT lines and debug lines would hide it.
 type functionLog struct {
 	full, short io.Writer
 }
@@ -35,7 +35,8 @@ func shorten(line string) (string, bool) {
 	}
 	var entry map[string]any
 	if json.Unmarshal([]byte(text), &entry) != nil {
-		trouble := strings.Contains(text, "Task timed out") || strings.Contains(text, "exited") || strings.Contains(text, "panic")
+		trouble := strings.Contains(text, "Task timed out") || strings.Contains(text, "exited") ||
+			strings.Contains(text, "panic")
 		return fmt.Sprintf("     %-16s %s", name, strings.TrimSpace(text)), trouble
 	}
 	if entry["level"] == "DEBUG" || entry["_aws"] != nil { // metrics are for CloudWatch

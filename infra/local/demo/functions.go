@@ -20,7 +20,8 @@ func (s *story) functions() error {
 	var failed []string
 	for _, name := range slices.Sorted(maps.Keys(stats)) {
 		f := stats[name]
-		t.AppendRow(table.Row{name, f.Invocations, f.Errors, f.Throttles, len(f.Init), longest(f.Init), fmt.Sprintf("%d MB", f.MaxMemoryMB)})
+		t.AppendRow(table.Row{name, f.Invocations, f.Errors, f.Throttles, len(f.Init), longest(f.Init),
+			fmt.Sprintf("%d MB", f.MaxMemoryMB)})
 		if f.Errors > 0 || f.GaveUp() > 0 {
 			failed = append(failed, fmt.Sprintf("%s failed %d times and gave up %d events", name, f.Errors, f.GaveUp()))
 		}

@@ -20,10 +20,12 @@ const (
 	podsBefore     = 237 // of the chapters before
 )
 
-// interruption takes the spot node back that carries most pods of a Deployment with a budget. The budget must hold all the
-// time, new capacity must be launched for the pods, and all of them must run elsewhere while the instance still lives.
+// interruption takes the spot node back that carries most pods of a Deployment with a budget. The budget must hold all
+// the time, new capacity must be launched for the pods, and all of them must run elsewhere while the instance still
+// lives.
 func (s *story) interruption(ctx context.Context) error {
-	// With every other node cordoned the six pods meet on new nodes, and when one of those goes, nothing else has room for them.
+	// With every other node cordoned the six pods meet on new nodes, and when one of those goes, nothing else has room
+	// for them.
 	if err := s.cordon(ctx, true); err != nil {
 		return err
 	}
@@ -94,7 +96,8 @@ func (s *story) cordon(ctx context.Context, on bool) error {
 	}
 	patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, on)
 	for _, n := range nodes.Items {
-		if _, err := s.Kube.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := s.Kube.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"joiner/pkg/disruption"
 )
 
-// moving follows every change of the NodeClaims, so that none is missed however seldom somebody looks: in which order disruption did things
-// is known afterwards.
+// moving follows every change of the NodeClaims, so that none is missed however seldom somebody looks: in which order
+// disruption did things is known afterwards.
 type moving struct {
 	stop func()
 
@@ -37,7 +37,8 @@ func (s *story) followMoves(ctx context.Context) (*moving, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := watchFrom(ctx, list.GetResourceVersion(), func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return r.Watch(ctx, o) })
+	w, err := watchFrom(ctx, list.GetResourceVersion(),
+		func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return r.Watch(ctx, o) })
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,8 @@ func (f *moving) see(e watch.Event) {
 	case f.broken != nil:
 		return
 	case !ok || e.Type == watch.Error:
-		f.broken = fmt.Errorf("the watch of the NodeClaims ended, so what disruption does is not known: %w", apierrors.FromObject(e.Object))
+		f.broken = fmt.Errorf("the watch of the NodeClaims ended, so what disruption does is not known: %w",
+			apierrors.FromObject(e.Object))
 		return
 	case e.Type == watch.Deleted:
 		delete(f.claims, c.GetName())
@@ -138,8 +140,8 @@ func (m moves) done() bool {
 	return slices.Contains(slices.Collect(maps.Values(left)), 0)
 }
 
-// packed reports whether nodes went, none of them for a replacement, and no more are to go. Where the scheduler has put the pods decides
-// whether they have room on the nodes that stay.
+// packed reports whether nodes went, none of them for a replacement, and no more are to go. Where the scheduler has put
+// the pods decides whether they have room on the nodes that stay.
 func (m moves) packed() bool {
 	for _, one := range m {
 		if !one.gone || one.mark.Replacements > 0 {
@@ -169,7 +171,8 @@ func (m moves) note(claims []unstructured.Unstructured) error {
 		if at := c.GetDeletionTimestamp(); at != nil && one.deleted.IsZero() {
 			one.deleted = at.Time
 			if n := readyBy(claims, one.mark.ID, at.Time); n < one.mark.Replacements {
-				return fmt.Errorf("NodeClaim %s was deleted when %d of its %d replacements were ready", c.GetName(), n, one.mark.Replacements)
+				return fmt.Errorf("NodeClaim %s was deleted when %d of its %d replacements were ready", c.GetName(), n,
+					one.mark.Replacements)
 			}
 		}
 	}
@@ -181,8 +184,9 @@ func (m moves) note(claims []unstructured.Unstructured) error {
 	return nil
 }
 
-// readyBy counts the replacements of a command whose nodes were ready then. Times of the API have whole seconds. Those that are held for the
-// pods that are to be drained are not initialized before: what keeps a Ready one from it is its hold.
+// readyBy counts the replacements of a command whose nodes were ready then. Times of the API have whole seconds. Those
+// that are held for the pods that are to be drained are not initialized before: what keeps a Ready one from it is its
+// hold.
 func readyBy(claims []unstructured.Unstructured, id string, then time.Time) (n int) {
 	for _, c := range claims {
 		if c.GetAnnotations()[disruption.AnnotationReplaces] != id {

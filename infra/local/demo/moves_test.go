@@ -9,7 +9,8 @@ import (
 	v1 "joiner/pkg/api/v1"
 )
 
-// A node may go when each of its replacements is initialized, or is held and lacks nothing but that its hold is taken off.
+// A node may go when each of its replacements is initialized, or is held and lacks nothing but that its hold is taken
+// off.
 func TestReadyBy(t *testing.T) {
 	then := time.Date(2026, 11, 23, 6, 0, 0, 0, time.UTC)
 	claim := func(id, held, status, reason string, since time.Time) unstructured.Unstructured {

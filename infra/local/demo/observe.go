@@ -77,13 +77,17 @@ func (s *story) table(ctx context.Context) error {
 	var price float64
 	var count int
 	all := s.alive()
-	slices.SortStableFunc(all, func(a, b awsemulator.Instance) int { return cmp.Compare(a.PrivateDNSName, b.PrivateDNSName) })
+	slices.SortStableFunc(all, func(a, b awsemulator.Instance) int {
+		return cmp.Compare(a.PrivateDNSName,
+			b.PrivateDNSName)
+	})
 	for _, i := range all {
 		note := ""
 		if !s.seen[i.ID] {
 			note, s.seen[i.ID] = "new", true
 		}
-		t.AppendRow(table.Row{i.PrivateDNSName, i.Type, i.CapacityType, i.Zone, fmt.Sprintf("%.4f", i.PriceUSD), on[i.PrivateDNSName], note})
+		t.AppendRow(table.Row{i.PrivateDNSName, i.Type, i.CapacityType, i.Zone, fmt.Sprintf("%.4f", i.PriceUSD),
+			on[i.PrivateDNSName], note})
 		price, count = price+i.PriceUSD, count+on[i.PrivateDNSName]
 	}
 	t.AppendFooter(table.Row{fmt.Sprintf("%d nodes", len(all)), "", "", "", fmt.Sprintf("%.4f", price), count, ""})
@@ -122,7 +126,8 @@ func (s *story) latency(ctx context.Context) error {
 type leftovers struct{ instances, claims, nodes, finalizers int }
 
 func (l leftovers) String() string {
-	return fmt.Sprintf("%d instances, %d NodeClaims, %d nodes, %d finalizers", l.instances, l.claims, l.nodes, l.finalizers)
+	return fmt.Sprintf("%d instances, %d NodeClaims, %d nodes, %d finalizers", l.instances, l.claims, l.nodes,
+		l.finalizers)
 }
 
 func (s *story) leftovers(ctx context.Context) (l leftovers, err error) {

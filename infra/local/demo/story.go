@@ -52,7 +52,8 @@ func run(ctx context.Context, root string) (err error) {
 		return err
 	}
 	defer logs.Close()
-	s.Env, err = env.Start(ctx, env.Options{Root: root, Progress: os.Stdout, FunctionLog: &functionLog{full: logs, short: os.Stdout}})
+	s.Env, err = env.Start(ctx, env.Options{Root: root, Progress: os.Stdout,
+		FunctionLog: &functionLog{full: logs, short: os.Stdout}})
 	if err != nil {
 		return err
 	}

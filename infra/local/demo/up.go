@@ -68,7 +68,8 @@ func up(ctx context.Context, root string) error {
 
 // serve is the environment itself: it runs until it is told to end.
 func serve(ctx context.Context, root string) (err error) {
-	e, err := env.Start(ctx, env.Options{Root: root, Addr: "127.0.0.1:0", Minute: time.Minute, Progress: os.Stdout, FunctionLog: os.Stdout})
+	e, err := env.Start(ctx, env.Options{Root: root, Addr: "127.0.0.1:0", Minute: time.Minute, Progress: os.Stdout,
+		FunctionLog: os.Stdout})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,8 @@ func acting(o *env.Options) {
 	maps.Copy(o.Env, map[string]string{"DISRUPTION": "act", "NOMINATED_PODS_ONLY": "false", "GARBAGE_COLLECTION_MIN_AGE": garbageCollectionMinAge.String()})
 }
 
-// asKarpenterLeaves makes the only NodeClaim, its node and its instance look as Karpenter 1.14 leaves them and nothing of Joiner's is left on them. It returns the claim.
+// asKarpenterLeaves makes the only NodeClaim, its node and its instance look as Karpenter 1.14 leaves them and nothing
+// of Joiner's is left on them. It returns the claim.
 func (w *world) asKarpenterLeaves() *unstructured.Unstructured {
 	w.t.Helper()
 	old := w.oneClaim()
@@ -98,7 +99,8 @@ func (w *world) karpenterLeads(leads bool) {
 	}
 }
 
-// A node of Karpenter's goes on under Joiner: it is neither leaked nor drifted nor replaced, and its end is as orderly as that of any.
+// A node of Karpenter's goes on under Joiner: it is neither leaked nor drifted nor replaced, and its end is as orderly
+// as that of any.
 func TestANodeOfKarpentersIsAdoptedInPlace(t *testing.T) {
 	w := start(t, acting)
 	w.ready()
@@ -136,8 +138,8 @@ func TestANodeOfKarpentersIsAdoptedInPlace(t *testing.T) {
 	w.started(2)
 }
 
-// While Karpenter leads, a Joiner that may act touches nothing, and what it finds afterwards it goes on with. What it leaves is what
-// Karpenter needs: finalizers, hashes in Karpenter's versions, and tags.
+// While Karpenter leads, a Joiner that may act touches nothing, and what it finds afterwards it goes on with. What it
+// leaves is what Karpenter needs: finalizers, hashes in Karpenter's versions, and tags.
 func TestTheWayBackIsOpenAtAnyTime(t *testing.T) {
 	w := start(t, acting)
 	w.ready()

@@ -6,8 +6,9 @@ import (
 	"joiner/infra/local/awsemulator"
 )
 
-// Of eight nodes most are alike and share a request, made under the rights of the stack. Its answer is lost, to the SDK and to the function
-// that asked; the next pass repeats it, and shares out what it brings. Afterwards every instance says whose it is.
+// Of eight nodes most are alike and share a request, made under the rights of the stack. Its answer is lost, to the SDK
+// and to the function that asked; the next pass repeats it, and shares out what it brings. Afterwards every instance
+// says whose it is.
 func TestABurstSharesARequestThatSurvivesALostAnswer(t *testing.T) {
 	w := start(t)
 	w.ready()

@@ -13,8 +13,8 @@ import (
 	"joiner/infra/local/lambdahost"
 )
 
-// Provision dies after EC2 started the instance and before it knows. The pass after it adopts the instance: by the token when
-// it asks for the same, by the tag when the class was changed meanwhile.
+// Provision dies after EC2 started the instance and before it knows. The pass after it adopts the instance: by the
+// token when it asks for the same, by the tag when the class was changed meanwhile.
 func TestProvisionKilledBetweenCreateFleetAndTheStatusWrite(t *testing.T) {
 	for name, between := range map[string]func(*world){
 		"same request": func(*world) {},

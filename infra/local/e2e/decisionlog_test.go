@@ -31,8 +31,9 @@ func (w *world) joiner(args ...string) (code int, out, messages string) {
 	return c.ProcessState.ExitCode(), o.String(), m.String()
 }
 
-// What the functions stored in S3 while another controller led is what Joiner would have done, and each pass, observed or acted upon, is
-// decided anew to the same plan. The command line reads prices and the whole state of account and cluster from the same places.
+// What the functions stored in S3 while another controller led is what Joiner would have done, and each pass, observed
+// or acted upon, is decided anew to the same plan. The command line reads prices and the whole state of account and
+// cluster from the same places.
 func TestTheDecisionLogInS3IsReplayed(t *testing.T) {
 	w := start(t, func(o *env.Options) {
 		o.Env["DECISION_LOG"] = "store"

@@ -59,8 +59,8 @@ func TestWhatIsDeletedByHandIsDrainedFirst(t *testing.T) {
 	}
 }
 
-// watch counts the pods of a Deployment that are up, many times a second, until the function that it returns is called; that
-// gives the lowest count.
+// watch counts the pods of a Deployment that are up, many times a second, until the function that it returns is called;
+// that gives the lowest count.
 func (w *world) watch(app string) (lowest func() int) {
 	ctx, stop := context.WithCancel(w.ctx)
 	least := make(chan int, 1)

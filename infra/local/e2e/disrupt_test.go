@@ -25,8 +25,8 @@ func TestDisruption(t *testing.T) {
 	}
 }
 
-// fewerPods: of pods that became few, what is left runs on a node of its size in the end. The replacement is ready before the old nodes go,
-// and the pod is never without a node for longer than it takes to start again.
+// fewerPods: of pods that became few, what is left runs on a node of its size in the end. The replacement is ready
+// before the old nodes go, and the pod is never without a node for longer than it takes to start again.
 func fewerPods(w *world) {
 	t := w.t
 	w.apply(text(pool("default")+`

@@ -17,8 +17,8 @@ import (
 	"joiner/infra/local/env"
 )
 
-// A budget that allows nothing and a protected pod keep a node as long as they say so; the node tells who it waits for, and nothing
-// is asked of the eviction API that can only be refused.
+// A budget that allows nothing and a protected pod keep a node as long as they say so; the node tells who it waits for,
+// and nothing is asked of the eviction API that can only be refused.
 func TestABudgetAndAnAnnotationHoldADrainUp(t *testing.T) {
 	w := start(t)
 	w.ready()
@@ -61,7 +61,8 @@ func TestABudgetAndAnAnnotationHoldADrainUp(t *testing.T) {
 	w.gone(node, claim, "lifecycle", "provision")
 }
 
-// The instance of a drained node does not end before its volume is detached. A volume that several nodes may have is no reason.
+// The instance of a drained node does not end before its volume is detached. A volume that several nodes may have is no
+// reason.
 func TestAnAttachedVolumeIsWaitedFor(t *testing.T) {
 	w := start(t)
 	w.ready()

@@ -118,7 +118,8 @@ func (w *world) send(function string, event []byte) {
 	w.settled()
 }
 
-// The three attempts take three of the five minutes that an event may be old: a minute must leave a slow machine time for them.
+// The three attempts take three of the five minutes that an event may be old: a minute must leave a slow machine time
+// for them.
 func TestAnEventThatCannotBeHandledEndsInTheDeadLetterQueue(t *testing.T) {
 	w := start(t, func(o *env.Options) { o.Minute = 10 * time.Second })
 	w.Cloud.SetCluster("https://127.0.0.1:1", w.Plane.CA(), "10.100.0.0/16")

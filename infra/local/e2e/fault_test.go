@@ -7,8 +7,8 @@ import (
 	"joiner/infra/local/awsemulator"
 )
 
-// One environment meets one fault after the other. Each time a pod waits; the pass that meets the fault ends with an error that
-// names the call and leaves nothing half done, and the passes after it serve the pod with one instance more.
+// One environment meets one fault after the other. Each time a pod waits; the pass that meets the fault ends with an
+// error that names the call and leaves nothing half done, and the passes after it serve the pod with one instance more.
 func TestAPassThatMeetsAFaultNamesItAndTheNextOneCompletesIt(t *testing.T) {
 	w := start(t)
 	w.ready()

@@ -16,8 +16,8 @@ import (
 	"joiner/infra/local/lambdahost"
 )
 
-// TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it uses, for the table of
-// infra/README.md. What it holds against the figures is coarse: the machine may be busy.
+// TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it
+// uses, for the table of infra/README.md. What it holds against the figures is coarse: the machine may be busy.
 func TestWhatFunctionsNeed(t *testing.T) {
 	const times, mostInit = 5, 2 * time.Second
 	w := start(t, func(o *env.Options) { o.Push, o.Env["WATCH_DURATION"] = true, "0s" })
@@ -88,7 +88,8 @@ func (w *world) knock() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _ = res.Body.Close(); res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadGateway { // which a process is that is still ending
+	// which a process is that is still ending
+	if _ = res.Body.Close(); res.StatusCode != http.StatusOK && res.StatusCode != http.StatusBadGateway {
 		w.t.Fatalf("wake answers %d", res.StatusCode)
 	}
 }

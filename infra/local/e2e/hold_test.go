@@ -19,9 +19,9 @@ import (
 	"joiner/infra/local/env"
 )
 
-// Three large nodes have too little to do, and two sorts of pods fit exactly on small ones, if each goes where the plan has it. The new
-// nodes are held for pods that have no name yet, those that come in the stead of the evicted: nobody else gets there before, and no node
-// too many is made.
+// Three large nodes have too little to do, and two sorts of pods fit exactly on small ones, if each goes where the plan
+// has it. The new nodes are held for pods that have no name yet, those that come in the stead of the evicted: nobody
+// else gets there before, and no node too many is made.
 func TestReplacementsAreHeldForThePodsThatAreEvicted(t *testing.T) {
 	w := start(t, func(o *env.Options) { o.Env["DISRUPTION"] = "act" })
 	types := func(names string) text {
@@ -98,7 +98,8 @@ func (w *world) scale(app string, replicas int) {
 	})
 }
 
-// chronicle is what was stored of claims, nodes and pods since it began. They share one store, so that versions say what came first.
+// chronicle is what was stored of claims, nodes and pods since it began. They share one store, so that versions say
+// what came first.
 type chronicle struct {
 	mu     sync.Mutex
 	claims map[string]unstructured.Unstructured // as they were made, by name

@@ -13,8 +13,8 @@ import (
 	"joiner/infra/local/kubelet"
 )
 
-// A node that never joins costs its claim and its instance after the registration timeout, 15 minutes by default; the claim's
-// clock is put back instead of waiting. The pod gets another node.
+// A node that never joins costs its claim and its instance after the registration timeout, 15 minutes by default; the
+// claim's clock is put back instead of waiting. The pod gets another node.
 func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
 	w := start(t)
 	w.ready()

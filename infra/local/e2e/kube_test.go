@@ -174,8 +174,8 @@ func (w *world) run(d deployment) {
 	w.serve(d.name, d.replicas)
 }
 
-// serve ticks until so many pods are up and every claim is in service, and whom the functions woke has ended: what a test does next is
-// seen by nobody before the test has somebody look.
+// serve ticks until so many pods are up and every claim is in service, and whom the functions woke has ended: what a
+// test does next is seen by nobody before the test has somebody look.
 func (w *world) serve(app string, want int) {
 	w.t.Helper()
 	w.until(app+" is served", func() (string, bool) {
@@ -267,7 +267,8 @@ func (w *world) condition(r schema.GroupVersionResource, name, kind string) map[
 	return status(*obj, kind)
 }
 
-// told is the message of our FailedScheduling event on a pod of a Deployment; the scheduler writes one of that name too.
+// told is the message of our FailedScheduling event on a pod of a Deployment; the scheduler writes one of that name
+// too.
 func (w *world) told(app string) string {
 	w.t.Helper()
 	list, err := w.Kube.CoreV1().Events("default").List(w.ctx, metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})

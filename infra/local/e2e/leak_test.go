@@ -27,7 +27,8 @@ func TestALeakedInstanceIsTerminatedOnceItIsOldEnough(t *testing.T) {
 	if err := w.Kube.AppsV1().Deployments("default").Delete(w.ctx, "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("its pods are gone", func() (string, bool) { n := len(w.pods("web")); return fmt.Sprint(n, " pods"), n == 0 }) // or they would get another node
+	// or they would get another node
+	w.until("its pods are gone", func() (string, bool) { n := len(w.pods("web")); return fmt.Sprint(n, " pods"), n == 0 })
 	w.settled()
 	w.lose(w.oneClaim().GetName())
 	if n := len(w.claims()); n != 0 {

@@ -18,8 +18,8 @@ import (
 	"joiner/infra/local/env"
 )
 
-// hearing has events about states delivered, and functions stay as they do: nobody ticks. A wake-up then waits for whoever stays before
-// it is too old, which takes a minute that is one.
+// hearing has events about states delivered, and functions stay as they do: nobody ticks. A wake-up then waits for
+// whoever stays before it is too old, which takes a minute that is one.
 func hearing(o *env.Options) { o.Lose, o.Minute, o.Env["WATCH_DURATION"] = nil, time.Minute, "50s" }
 
 // about is the sample of a kind with another instance and time, and more changes by JSON path of the detail.
@@ -117,8 +117,8 @@ func TestAnEndedInstanceIsLetGoOfWithoutATick(t *testing.T) {
 	}
 }
 
-// replaced reports whether a claim is gone, its instance runs no more, and so many pods are up on others: on one, or on two if their
-// owner made them one by one. The name of its node may be in use again, because its address is.
+// replaced reports whether a claim is gone, its instance runs no more, and so many pods are up on others: on one, or on
+// two if their owner made them one by one. The name of its node may be in use again, because its address is.
 func (w *world) replaced(claim, instance string, pods int) (string, bool) {
 	w.t.Helper()
 	left := slices.ContainsFunc(w.claims(), func(c unstructured.Unstructured) bool { return c.GetName() == claim })
@@ -268,8 +268,8 @@ func (w *world) condemned(claim *unstructured.Unstructured) *unstructured.Unstru
 // mostWait is how long the pods of an interrupted node wait for their replacement.
 const mostWait = 20 * time.Second
 
-// TestInterruptedPodsGetTheirGraceInTime: replacement capacity is asked for before the first pod is asked to go, and protected pods go in
-// time, with their grace period.
+// TestInterruptedPodsGetTheirGraceInTime: replacement capacity is asked for before the first pod is asked to go, and
+// protected pods go in time, with their grace period.
 func TestInterruptedPodsGetTheirGraceInTime(t *testing.T) {
 	for name, event := range map[string]func(w *world, i awsemulator.Instance){
 		"spot": func(w *world, i awsemulator.Instance) { w.deliver(about(t, events.KindSpotInterruption, i.ID, nil)) },

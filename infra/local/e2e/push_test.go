@@ -35,8 +35,9 @@ func push(o *env.Options) {
 // called is how often the API server has called the function.
 func (w *world) called() int { return w.Host.Stats().Functions[w.Function("wake")].Invocations }
 
-// insist waits for what a call of the API server leads to, and has it call again as long as nothing comes of it: the API server waits for a
-// second and then goes on, and what a busy machine has not begun by then is left to the schedule.
+// insist waits for what a call of the API server leads to, and has it call again as long as nothing comes of it: the
+// API server waits for a second and then goes on, and what a busy machine has not begun by then is left to the
+// schedule.
 func (w *world) insist(what string, again func(), look func() (saw string, ok bool)) {
 	w.t.Helper()
 	called := time.Now()
@@ -296,8 +297,9 @@ func TestTheScheduleSaysWhatPushMissed(t *testing.T) {
 	}
 }
 
-// TestHowLongAPodWaits measures from pod to CreateFleet, with push, with a watch that is always on, and with the schedule alone, whose
-// minute is ten seconds here. Who is woken by push looks for two seconds, which is how long it may stay.
+// TestHowLongAPodWaits measures from pod to CreateFleet, with push, with a watch that is always on, and with the
+// schedule alone, whose minute is ten seconds here. Who is woken by push looks for two seconds, which is how long it
+// may stay.
 func TestHowLongAPodWaits(t *testing.T) {
 	const pods, minute = 6, 10 * time.Second
 	modes := []struct {
@@ -310,13 +312,15 @@ func TestHowLongAPodWaits(t *testing.T) {
 			o.Paused, o.Minute, o.Env["WATCH_DURATION"], o.Env["ALWAYS_WATCH"] = false, time.Minute, "50s", "true"
 		}, func(int) time.Duration { return 3 * time.Second }},
 		{"schedule", func(o *env.Options) { o.Paused, o.Minute, o.Env["WATCH_DURATION"] = false, minute, "0s" },
-			func(i int) time.Duration { return minute + minute*time.Duration(i)/pods }}, // another moment of the minute for each
+			// another moment of the minute for each
+			func(i int) time.Duration { return minute + minute*time.Duration(i)/pods }},
 	}
 	quick, medians := make([]time.Duration, len(modes)), make([]time.Duration, len(modes))
 	t.Run("modes", func(t *testing.T) {
 		for i, m := range modes {
 			t.Run(m.name, func(t *testing.T) {
-				w := start(t, m.change, func(o *env.Options) { o.Env["BATCH_IDLE_DURATION"] = "0s" }) // which is the same in all of them
+				// which is the same in all of them
+				w := start(t, m.change, func(o *env.Options) { o.Env["BATCH_IDLE_DURATION"] = "0s" })
 				w.ready()
 				if m.name == "watch" {
 					if _, err := w.Host.Invoke(w.ctx, w.Function("provision"), "Event", nil); err != nil {
@@ -328,7 +332,8 @@ func TestHowLongAPodWaits(t *testing.T) {
 					timer := time.NewTimer(m.pause(n))
 					<-timer.C
 					began := w.lone(fmt.Sprintf("pod-%d", n), "500m")
-					w.insist("CreateFleet is called", func() { w.tick("provision") }, func() (string, bool) { // as a schedule would, late
+					// as a schedule would, late
+					w.insist("CreateFleet is called", func() { w.tick("provision") }, func() (string, bool) {
 						at := w.fleets()
 						return fmt.Sprint(len(at), " calls"), len(at) > n
 					})

@@ -9,7 +9,8 @@ import (
 	"joiner/infra/local/awsemulator"
 )
 
-// reserving is a class that selects the capacity reservations of a team, with a pool that may use them, and on-demand beside them.
+// reserving is a class that selects the capacity reservations of a team, with a pool that may use them, and on-demand
+// beside them.
 func reserving() []fmt.Stringer {
 	reserved := pool("default", `{key: node.kubernetes.io/instance-type, operator: In, values: [m5.large]}`)
 	reserved = strings.Replace(reserved, "values: [spot, on-demand]", "values: [reserved, on-demand]", 1)
@@ -17,8 +18,9 @@ func reserving() []fmt.Stringer {
 	return []fmt.Stringer{text(reserved), text(c)}
 }
 
-// Three nodes are needed and two are reserved, in two reservations of one type in one zone. The answer about each launch is lost, and
-// nothing is launched twice for that. Then one reservation is cancelled and the class does not select the other any more.
+// Three nodes are needed and two are reserved, in two reservations of one type in one zone. The answer about each
+// launch is lost, and nothing is launched twice for that. Then one reservation is cancelled and the class does not
+// select the other any more.
 func TestReservedCapacityIsUsedUpFirst(t *testing.T) {
 	w := start(t)
 	for id, team := range map[string]string{"cr-0aaa": "a", "cr-0bbb": "a", "cr-0ccc": "b"} {

@@ -88,7 +88,8 @@ func fixedPool(w *world) {
 	}
 }
 
-// nodesOfFixed waits until the static pool has so many nodes, all in service, and as many instances, and returns their claims.
+// nodesOfFixed waits until the static pool has so many nodes, all in service, and as many instances, and returns their
+// claims.
 func (w *world) nodesOfFixed(want int) (claims []unstructured.Unstructured) {
 	w.t.Helper()
 	w.until(fmt.Sprintf("the static pool has %d nodes", want), func() (string, bool) {

@@ -40,8 +40,8 @@ type world struct {
 	logs *logBook
 }
 
-// start brings up an environment whose schedules are paused and whose functions leave soon, so that a test fires each pass. Events
-// about states are lost unless a test hears them: everything must come right without them, only later.
+// start brings up an environment whose schedules are paused and whose functions leave soon, so that a test fires each
+// pass. Events about states are lost unless a test hears them: everything must come right without them, only later.
 func start(t *testing.T, change ...func(*env.Options)) *world {
 	t.Helper()
 	t.Parallel()
@@ -100,8 +100,8 @@ func (l *logBook) String() string {
 	return l.text.String()
 }
 
-// first is when a function first logged a message that begins so, not before the time given; zero for never. Lines of two processes may
-// be written in another order than they were said.
+// first is when a function first logged a message that begins so, not before the time given; zero for never. Lines of
+// two processes may be written in another order than they were said.
 func (l *logBook) first(after time.Time, message string) (first time.Time) {
 	for line := range strings.Lines(l.String()) {
 		_, text, _ := strings.Cut(line, " | ")

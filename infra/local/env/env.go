@@ -33,26 +33,30 @@ const (
 
 // Options say what is started. Root is needed; the rest has defaults.
 type Options struct {
-	Root        string                  // repository root, under which .local holds the built parts
-	Dir         string                  // for what the control plane writes; default .local/run/plane under Root
-	Plane       *client.Plane           // a running plane to use instead of a new one; it is not stopped by Close
-	Addr        string                  // of the emulated AWS; default 127.0.0.1:0
-	Minute      time.Duration           // how long a minute of the schedules lasts; default 10 s
-	PendingFor  time.Duration           // from launch to running; default 1 s
-	BootDelay   time.Duration           // from running to a kubelet that registers; default 2 s
-	SpotNotice  time.Duration           // default 2 minutes, as EC2 has it
-	EndedFor    time.Duration           // for which a terminated instance is still described; default an hour, as EC2 has it
-	Paused      bool                    // start with the schedules paused
-	Lose        func(event []byte) bool // events that EC2 or EventBridge loses, which they may; nil for none
-	Push        bool                    // have the cluster announce pods and deletions; the stack must have been synthesized with push
-	CollectPods bool                    // pods of a Node that is gone end at once, not by the controller-manager a minute later
+	Root       string        // repository root, under which .local holds the built parts
+	Dir        string        // for what the control plane writes; default .local/run/plane under Root
+	Plane      *client.Plane // a running plane to use instead of a new one; it is not stopped by Close
+	Addr       string        // of the emulated AWS; default 127.0.0.1:0
+	Minute     time.Duration // how long a minute of the schedules lasts; default 10 s
+	PendingFor time.Duration // from launch to running; default 1 s
+	BootDelay  time.Duration // from running to a kubelet that registers; default 2 s
+	SpotNotice time.Duration // default 2 minutes, as EC2 has it
+	// for which a terminated instance is still described; default an hour, as EC2 has it
+	EndedFor time.Duration
+	Paused   bool                    // start with the schedules paused
+	Lose     func(event []byte) bool // events that EC2 or EventBridge loses, which they may; nil for none
+	// have the cluster announce pods and deletions; the stack must have been synthesized with push
+	Push bool
+	// pods of a Node that is gone end at once, not by the controller-manager a minute later
+	CollectPods bool
 	// Env goes over the template's environment of every function: a setting as another deployment would have it.
-	Env         map[string]string
-	Audit       bool                          // the control plane writes planectl.AuditFile into Dir
-	GCPercent   int                           // of the control plane, see planectl.Options
-	Grant       func(awsemulator.Access) bool // what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
-	Progress    io.Writer                     // one line for each part that came up
-	FunctionLog io.Writer                     // log lines of the functions
+	Env       map[string]string
+	Audit     bool // the control plane writes planectl.AuditFile into Dir
+	GCPercent int  // of the control plane, see planectl.Options
+	// what is allowed beside the stack's policies, as a deployment with other settings would; nil for nothing
+	Grant       func(awsemulator.Access) bool
+	Progress    io.Writer // one line for each part that came up
+	FunctionLog io.Writer // log lines of the functions
 }
 
 // Env is a running environment.
@@ -175,8 +179,10 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 		e.Plane = o.Plane
 	} else {
 		e.ownPlane = true
-		e.Plane, err = client.Start(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"), Dir: o.Dir,
-			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent, Log: indent(o.Progress)})
+		e.Plane, err = client.Start(ctx, client.Options{Binary: filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
+			Dir:          o.Dir,
+			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent,
+			Log: indent(o.Progress)})
 		if err != nil {
 			return err
 		}
@@ -210,7 +216,8 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		e.Cloud.PutRole(strings.TrimPrefix(r.Path, "/") + r.Name)
 	}
 	for _, f := range e.Assembly.Functions {
-		described := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active", Environment: f.Environment}
+		described := awsemulator.DescribedFunction{Name: f.Name, Role: f.RoleARN, State: "Active",
+			Environment: f.Environment}
 		if f.Reserved != nil {
 			described.Reserved = *f.Reserved
 		}
@@ -226,14 +233,16 @@ func (e *Env) deploy(ctx context.Context, o Options) (err error) {
 		}
 	}
 	for _, a := range e.Assembly.AccessEntries {
-		e.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups, Username: a.Username, Type: a.Type, Policies: a.Policies})
+		e.Cloud.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: a.PrincipalARN, KubernetesGroups: a.Groups,
+			Username: a.Username, Type: a.Type, Policies: a.Policies})
 	}
 	for _, p := range e.Assembly.InstanceProfiles {
 		for _, r := range p.Roles {
 			e.Cloud.PutInstanceProfile(p.Name, r)
 		}
 	}
-	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(), Minute: o.Minute, Paused: true, Log: o.FunctionLog,
+	e.Host, err = lambdahost.Start(ctx, lambdahost.Options{Assembly: e.Assembly, CloudURL: e.Cloud.URL(),
+		Minute: o.Minute, Paused: true, Log: o.FunctionLog,
 		Credentials: func(_ context.Context, role, session string) (string, string, string, error) {
 			c := e.Cloud.Credentials(role, session, 0)
 			return c.AccessKeyID, c.SecretAccessKey, c.SessionToken, nil

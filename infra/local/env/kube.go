@@ -68,20 +68,21 @@ func (k *Kube) Delete(ctx context.Context, manifest []byte) error {
 
 // ApplyObject applies one object by server-side apply. A kind whose CRD was applied just now is waited for.
 func (k *Kube) ApplyObject(ctx context.Context, obj *unstructured.Unstructured) error {
-	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-		r, err := k.resource(obj)
-		if meta.IsNoMatchError(err) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		_, err = r.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-		if apierrors.IsNotFound(err) {
-			return false, nil // the kind is not served yet
-		}
-		return err == nil, err
-	})
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			r, err := k.resource(obj)
+			if meta.IsNoMatchError(err) {
+				return false, nil
+			}
+			if err != nil {
+				return false, err
+			}
+			_, err = r.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+			if apierrors.IsNotFound(err) {
+				return false, nil // the kind is not served yet
+			}
+			return err == nil, err
+		})
 	if err != nil {
 		return fmt.Errorf("apply %s %s: %w", obj.GetKind(), obj.GetName(), err)
 	}
@@ -91,10 +92,11 @@ func (k *Kube) ApplyObject(ctx context.Context, obj *unstructured.Unstructured) 
 // WaitEstablished waits until the API server serves our kinds.
 func (k *Kube) WaitEstablished(ctx context.Context) error {
 	for _, r := range []schema.GroupVersionResource{NodePools(), NodeClaims(), NodeClasses()} {
-		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
-			_, err := k.Dynamic.Resource(r).List(ctx, metav1.ListOptions{Limit: 1})
-			return err == nil, nil
-		})
+		err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true,
+			func(ctx context.Context) (bool, error) {
+				_, err := k.Dynamic.Resource(r).List(ctx, metav1.ListOptions{Limit: 1})
+				return err == nil, nil
+			})
 		if err != nil {
 			return fmt.Errorf("wait until %s are served: %w", r.Resource, err)
 		}

@@ -57,6 +57,8 @@ func facts(c instancetypes.Catalog, name string) (kubelet.Facts, bool) {
 }
 
 func instanceOf(i awsemulator.Instance) kubelet.Instance {
-	return kubelet.Instance{ID: i.ID, Type: i.Type, Zone: i.Zone, Lifecycle: i.CapacityType, PrivateDNS: i.PrivateDNSName,
-		PrivateIP: i.PrivateIP, UserData: i.UserData, State: i.State, SecurityGroups: i.SecurityGroups, ProfileName: i.Profile, ImageID: i.ImageID}
+	return kubelet.Instance{ID: i.ID, Type: i.Type, Zone: i.Zone, Lifecycle: i.CapacityType,
+		PrivateDNS: i.PrivateDNSName,
+		PrivateIP:  i.PrivateIP, UserData: i.UserData, State: i.State, SecurityGroups: i.SecurityGroups,
+		ProfileName: i.Profile, ImageID: i.ImageID}
 }

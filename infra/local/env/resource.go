@@ -39,8 +39,8 @@ type Answer struct {
 	Data               map[string]any
 }
 
-// createResources asks for all custom resources of the stack to be created, in the order of their logical ids, which is that of
-// their dependencies. It returns what they answered, together.
+// createResources asks for all custom resources of the stack to be created, in the order of their logical ids, which is
+// that of their dependencies. It returns what they answered, together.
 func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 	e.physical = map[string]string{}
 	data := map[string]any{}
@@ -57,8 +57,8 @@ func (e *Env) createResources(ctx context.Context) (map[string]any, error) {
 	return data, nil
 }
 
-// Ask sends a request (Create, Update or Delete) for the custom resource of a type to its function, as CloudFormation does, and
-// returns the answer. The properties given go over those of the template.
+// Ask sends a request (Create, Update or Delete) for the custom resource of a type to its function, as CloudFormation
+// does, and returns the answer. The properties given go over those of the template.
 func (e *Env) Ask(ctx context.Context, request, resourceType string, properties map[string]any) (Answer, error) {
 	r, err := e.customResource(resourceType)
 	if err != nil {
@@ -68,7 +68,8 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 	if err := json.Unmarshal(r.Properties, &all); err != nil {
 		return Answer{}, fmt.Errorf("read properties of %s: %w", r.LogicalID, err)
 	}
-	ask := Request{RequestType: request, RequestID: uuid.NewString(), ResourceType: r.Type, LogicalResourceID: r.LogicalID,
+	ask := Request{RequestType: request, RequestID: uuid.NewString(), ResourceType: r.Type,
+		LogicalResourceID:  r.LogicalID,
 		StackID:            "arn:aws:cloudformation:" + Region + ":" + Account + ":stack/" + r.Stack + "/1",
 		PhysicalResourceID: e.physical[r.LogicalID], ResourceProperties: all}
 	if request == "Update" {
@@ -83,7 +84,8 @@ func (e *Env) Ask(ctx context.Context, request, resourceType string, properties 
 	return answer, err
 }
 
-// redirect has the cluster call the function's URL where it is here, and believe its certificate; or nobody, without push.
+// redirect has the cluster call the function's URL where it is here, and believe its certificate; or nobody, without
+// push.
 func (e *Env) redirect(properties map[string]any) {
 	if properties["PushURL"] == nil {
 		return
@@ -112,17 +114,19 @@ func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResour
 	if err != nil {
 		return Answer{}, fmt.Errorf("listen for the answer of %s: %w", r.LogicalID, err)
 	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		var a Answer
-		if err := json.NewDecoder(req.Body).Decode(&a); err != nil || req.Method != http.MethodPut || a.RequestID != ask.RequestID {
-			http.Error(w, "not the answer to the request", http.StatusBadRequest)
-			return
-		}
-		select {
-		case answers <- a:
-		default: // the first answer counts
-		}
-	})}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			var a Answer
+			if err := json.NewDecoder(req.Body).Decode(&a); err != nil || req.Method != http.MethodPut ||
+				a.RequestID != ask.RequestID {
+				http.Error(w, "not the answer to the request", http.StatusBadRequest)
+				return
+			}
+			select {
+			case answers <- a:
+			default: // the first answer counts
+			}
+		})}
 	go func() { _ = server.Serve(l) }() // ends with ErrServerClosed
 	defer func() { _ = server.Shutdown(context.WithoutCancel(ctx)) }()
 	ask.ResponseURL = "http://" + l.Addr().String() + "/" + ask.RequestID
@@ -139,7 +143,8 @@ func (e *Env) answered(ctx context.Context, ask Request, r assembly.CustomResour
 	case a := <-answers:
 		return a, nil
 	case <-end.C:
-		return Answer{}, errors.New("the function of " + r.LogicalID + " did not answer within " + mostPatience.String())
+		return Answer{}, errors.New("the function of " + r.LogicalID + " did not answer within " +
+			mostPatience.String())
 	case <-ctx.Done():
 		return Answer{}, fmt.Errorf("wait for the answer of %s: %w", r.LogicalID, ctx.Err())
 	}

@@ -59,7 +59,8 @@ func newTest(operator, key string, values []any) (test, error) {
 		return t, fmt.Errorf("condition operator %s is not known here", operator)
 	}
 	if (t.set != "") != multiValued(t.key) {
-		return t, fmt.Errorf("condition operator %s does not go with key %s: %s and %s are for keys of several values", operator, key, forAll, forAny)
+		return t, fmt.Errorf("condition operator %s does not go with key %s: %s and %s are for keys of several values",
+			operator, key, forAll, forAny)
 	}
 	return t, nil
 }
@@ -105,8 +106,8 @@ func (t test) holds(keys map[string][]string) bool {
 // multiValued tells the keys that hold a list.
 func multiValued(key string) bool { return key == "aws:tagkeys" }
 
-// knownKey tells the condition keys that the emulated account hands over. A key it does not would be absent in every request,
-// so a misspelt one is found when the policies are read.
+// knownKey tells the condition keys that the emulated account hands over. A key it does not would be absent in every
+// request, so a misspelt one is found when the policies are read.
 func knownKey(key string) bool {
 	for _, tag := range []string{"aws:requesttag/", "aws:resourcetag/", "ec2:resourcetag/", "iam:resourcetag/"} {
 		if strings.HasPrefix(key, tag) {

@@ -50,8 +50,8 @@ type Denied struct{ Why string }
 // Error is the reason.
 func (d *Denied) Error() string { return d.Why }
 
-// Decide returns the sid of the statement that allows the request. A refusal is a *Denied: an explicit Deny beats every Allow,
-// and what nothing allows is denied.
+// Decide returns the sid of the statement that allows the request. A refusal is a *Denied: an explicit Deny beats every
+// Allow, and what nothing allows is denied.
 func (p *Policies) Decide(r Request) (sid string, err error) {
 	known, ok := p.roles[r.Role]
 	if !ok {

@@ -207,7 +207,8 @@ func (b *Bridge) say(i Instance, text string) {
 	if b.logFailed {
 		return
 	}
-	if _, err := fmt.Fprintf(b.options.Log, "node %s (%s %s %s): %s\n", i.PrivateDNS, i.ID, i.Type, i.Zone, text); err != nil {
+	if _, err := fmt.Fprintf(b.options.Log, "node %s (%s %s %s): %s\n", i.PrivateDNS, i.ID, i.Type, i.Zone,
+		text); err != nil {
 		b.logFailed = true
 	}
 }
@@ -224,15 +225,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// persist repeats what the API server could not do just now, as kubelets and controllers do. What it refuses stays refused. The end of the
-// state keeps a request from being made, and lets one that is under way have its answer: client-go logs those that are cut off.
+// persist repeats what the API server could not do just now, as kubelets and controllers do. What it refuses stays
+// refused. The end of the state keeps a request from being made, and lets one that is under way have its answer:
+// client-go logs those that are cut off.
 func persist(ctx context.Context, do func(context.Context) error) error {
 	for {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		err := answered(ctx, do)
-		if err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
+		if err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) ||
+			apierrors.IsBadRequest(err) {
 			return err
 		}
 		if !pause(ctx, retryEvery) {

@@ -83,11 +83,12 @@ func (b *Bridge) register(i Instance) (*corev1.Node, error) {
 	return i.node(boot, facts)
 }
 
-// create registers the Node under the kubelet's name. A Node that this instance had before is taken into use again; while the Node is still
-// that of an instance that had the address before, the kubelet tries again.
+// create registers the Node under the kubelet's name. A Node that this instance had before is taken into use again;
+// while the Node is still that of an instance that had the address before, the kubelet tries again.
 func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (back bool, err error) {
 	config := rest.CopyConfig(b.options.Config)
-	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + i.PrivateDNS, Groups: []string{"system:nodes"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + i.PrivateDNS,
+		Groups: []string{"system:nodes"}}
 	kubelet, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return false, fmt.Errorf("make kubelet's client: %w", err)
@@ -118,8 +119,10 @@ func (b *Bridge) create(ctx context.Context, i Instance, node *corev1.Node) (bac
 // initialize does the cloud-controller-manager's part for a new Node.
 func (b *Bridge) initialize(ctx context.Context, i Instance) error {
 	labels := map[string]string{
-		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone, corev1.LabelTopologyRegion: b.options.Region,
-		corev1.LabelInstanceType: i.Type, corev1.LabelFailureDomainBetaZone: i.Zone, corev1.LabelFailureDomainBetaRegion: b.options.Region,
+		corev1.LabelInstanceTypeStable: i.Type, corev1.LabelTopologyZone: i.Zone,
+		corev1.LabelTopologyRegion: b.options.Region,
+		corev1.LabelInstanceType:   i.Type, corev1.LabelFailureDomainBetaZone: i.Zone,
+		corev1.LabelFailureDomainBetaRegion: b.options.Region,
 	}
 	if b.options.ZoneID != nil {
 		labels["topology.k8s.aws/zone-id"] = b.options.ZoneID(i.Zone)
@@ -153,13 +156,14 @@ func (b *Bridge) runAgents(ctx context.Context, i Instance) error {
 	return nil
 }
 
-// silence makes the Node NotReady, as a kubelet does that is being shut down. kwok would make it Ready again at once, so
-// it is told first that the node is not its own any more. A stopped instance also gets the cloud provider's taint.
+// silence makes the Node NotReady, as a kubelet does that is being shut down. kwok would make it Ready again at once,
+// so it is told first that the node is not its own any more. A stopped instance also gets the cloud provider's taint.
 func (b *Bridge) silence(ctx context.Context, i Instance, stopped bool) error {
 	err := b.change(ctx, i, func(n *corev1.Node) {
 		delete(n.Annotations, kwokKey)
 		if stopped && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == shutdownTaint }) {
-			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: shutdownTaint, Effect: corev1.TaintEffectNoSchedule})
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: shutdownTaint,
+				Effect: corev1.TaintEffectNoSchedule})
 		}
 	})
 	if apierrors.IsNotFound(err) {
@@ -202,7 +206,8 @@ func (b *Bridge) remove(ctx context.Context, i Instance) error {
 			return err
 		}
 		uid := n.UID
-		return b.admin.CoreV1().Nodes().Delete(ctx, n.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		return b.admin.CoreV1().Nodes().Delete(ctx, n.Name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -219,7 +224,8 @@ func (b *Bridge) remove(ctx context.Context, i Instance) error {
 
 // collectPods force-deletes what was bound to the Node.
 func (b *Bridge) collectPods(ctx context.Context, i Instance) error {
-	pods, err := b.admin.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + i.PrivateDNS})
+	pods, err := b.admin.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+		metav1.ListOptions{FieldSelector: "spec.nodeName=" + i.PrivateDNS})
 	if err != nil {
 		return fmt.Errorf("collect pods: %w", err)
 	}

@@ -96,11 +96,13 @@ func (i Instance) node(b Boot, f Facts) (*corev1.Node, error) {
 		return nil, err
 	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: i.PrivateDNS, Labels: labels, Annotations: map[string]string{kwokKey: "fake"}},
+		ObjectMeta: metav1.ObjectMeta{Name: i.PrivateDNS, Labels: labels,
+			Annotations: map[string]string{kwokKey: "fake"}},
 		Spec: corev1.NodeSpec{
 			// nodeadm, bootstrap.sh and Bottlerocket all tell the kubelet its provider id.
 			ProviderID: i.providerID(),
-			Taints:     append([]corev1.Taint{{Key: uninitialized, Value: "true", Effect: corev1.TaintEffectNoSchedule}}, b.Taints...),
+			Taints: append([]corev1.Taint{{Key: uninitialized, Value: "true",
+				Effect: corev1.TaintEffectNoSchedule}}, b.Taints...),
 		},
 		Status: corev1.NodeStatus{
 			Capacity: capacity, Allocatable: allocatable,
@@ -108,7 +110,8 @@ func (i Instance) node(b Boot, f Facts) (*corev1.Node, error) {
 			NodeInfo: corev1.NodeSystemInfo{
 				KubeletVersion: "v1.36.3-eks-local", Architecture: f.Arch, OperatingSystem: "linux",
 				OSImage: map[string]string{
-					FormatNodeadm: "Amazon Linux 2023", FormatBootstrap: "Amazon Linux 2", FormatBottlerock: "Bottlerocket OS",
+					FormatNodeadm: "Amazon Linux 2023", FormatBootstrap: "Amazon Linux 2",
+					FormatBottlerock: "Bottlerocket OS",
 				}[b.Format],
 				ContainerRuntimeVersion: "containerd://local", SystemUUID: i.ID, MachineID: i.ID, BootID: i.ID,
 			},
@@ -142,8 +145,9 @@ func (i Instance) resources(b Boot, f Facts) (capacity, allocatable corev1.Resou
 		disk = f.InstanceStoreGB * 1_000_000_000
 	}
 	capacity = corev1.ResourceList{
-		corev1.ResourceCPU:              *resource.NewQuantity(f.VCPU, resource.DecimalSI),
-		corev1.ResourceMemory:           *resource.NewQuantity(int64(float64(f.MemoryMiB)*seenMemory)*mib, resource.BinarySI),
+		corev1.ResourceCPU: *resource.NewQuantity(f.VCPU, resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(float64(f.MemoryMiB)*seenMemory)*mib,
+			resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(pods, resource.DecimalSI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(disk, resource.BinarySI),
 	}

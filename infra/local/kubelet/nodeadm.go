@@ -104,7 +104,8 @@ func (c nodeConfig) boot(flags []string) (Boot, error) {
 		return Boot{}, fmt.Errorf("NodeConfig: spec.kubelet.config: %w", err)
 	}
 	b := Boot{
-		Format: FormatNodeadm, Cluster: cluster.Name, Endpoint: cluster.APIServerEndpoint, CA: cluster.CertificateAuthority,
+		Format: FormatNodeadm, Cluster: cluster.Name, Endpoint: cluster.APIServerEndpoint,
+		CA:     cluster.CertificateAuthority,
 		Taints: k.RegisterWithTaints, MaxPods: int64(k.MaxPods), PodsPerCore: int64(k.PodsPerCore),
 		KubeReserved: k.KubeReserved, SystemReserved: k.SystemReserved, EvictionHard: k.EvictionHard,
 		RAID0: c.Spec.Instance.LocalStorage.Strategy == "RAID0",

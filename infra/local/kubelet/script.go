@@ -89,8 +89,8 @@ func (b *Boot) readArguments(line string) error {
 	return nil
 }
 
-// shellWords splits the first command line as a shell does: quotes, backslashes, and lines joined by a backslash at their
-// end. Variables are not known.
+// shellWords splits the first command line as a shell does: quotes, backslashes, and lines joined by a backslash at
+// their end. Variables are not known.
 func shellWords(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder
@@ -167,8 +167,10 @@ func parseSettings(text string) (Boot, error) {
 		return Boot{}, errors.New("it starts no kubelet")
 	}
 	b := Boot{
-		Format: FormatBottlerock, Cluster: k.ClusterName, Endpoint: k.APIServer, CA: k.Certificate, Labels: k.NodeLabels,
-		MaxPods: k.MaxPods, KubeReserved: k.KubeReserved, SystemReserved: k.SystemReserved, EvictionHard: k.EvictionHard,
+		Format: FormatBottlerock, Cluster: k.ClusterName, Endpoint: k.APIServer, CA: k.Certificate,
+		Labels:  k.NodeLabels,
+		MaxPods: k.MaxPods, KubeReserved: k.KubeReserved, SystemReserved: k.SystemReserved,
+		EvictionHard: k.EvictionHard,
 	}
 	for _, key := range sortedKeys(k.NodeTaints) {
 		// One "value:effect" or a list of them.

@@ -131,8 +131,8 @@ func (h *Host) scheduledEvent(source, arn string, detail any) map[string]any {
 	}
 }
 
-// send delivers to all targets of a rule. What cannot be delivered goes to the target's dead-letter queue or is dropped;
-// neither missing permissions nor missing targets are retried, as in EventBridge.
+// send delivers to all targets of a rule. What cannot be delivered goes to the target's dead-letter queue or is
+// dropped; neither missing permissions nor missing targets are retried, as in EventBridge.
 func (h *Host) send(r *rule, event []byte) []Delivery {
 	var out []Delivery
 	for _, t := range r.targets {
@@ -161,7 +161,8 @@ func (h *Host) sendOne(r *rule, t assembly.Target, payload []byte) (id, code, wh
 			action = "sqs:SendMessage"
 		}
 		if !a.RoleTrusts(t.RoleARN, service) || !a.RoleMay(t.RoleARN, action, t.ARN) {
-			return "", "NO_PERMISSIONS", fmt.Sprintf("role %q may not %s, or does not trust %s", t.RoleARN, action, service)
+			return "", "NO_PERMISSIONS", fmt.Sprintf("role %q may not %s, or does not trust %s", t.RoleARN, action,
+				service)
 		}
 	}
 	if strings.HasPrefix(t.ARN, "arn:aws:sqs:") {
@@ -178,7 +179,8 @@ func (h *Host) sendOne(r *rule, t assembly.Target, payload []byte) (id, code, wh
 		return "", "NO_RESOURCE", err.Error()
 	}
 	if !r.scheduler && !h.permitted(f, service, r.arn) {
-		return "", "NO_PERMISSIONS", fmt.Sprintf("no AWS::Lambda::Permission lets %s invoke %s for %s", service, f.Name, r.arn)
+		return "", "NO_PERMISSIONS", fmt.Sprintf("no AWS::Lambda::Permission lets %s invoke %s for %s", service, f.Name,
+			r.arn)
 	}
 	id = newID()
 	h.enqueue(f, id, payload)

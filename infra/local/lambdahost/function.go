@@ -76,7 +76,8 @@ func (f *function) attempt(id string, payload []byte) outcome {
 		if err != nil {
 			f.host.log.line(f.Short, id, "not started: "+err.Error())
 			f.host.count(f, func(s *FunctionStats) { s.Errors++ })
-			return outcome{err: err, fault: "Unhandled", status: "error", payload: runtimeError(id, "Runtime.Unknown", err.Error())}
+			return outcome{err: err, fault: "Unhandled", status: "error",
+				payload: runtimeError(id, "Runtime.Unknown", err.Error())}
 		}
 		if o, taken := f.use(s, cold, id, payload); taken {
 			return o

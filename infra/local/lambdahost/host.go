@@ -59,7 +59,8 @@ func Load(assemblyDir string) (*assembly.Assembly, error) {
 	return assembly.Load(assemblyDir, assembly.Place{Account: "111122223333", Region: "us-west-2"})
 }
 
-// Start checks the assembly and starts its schedules; processes start with the first invocation. The caller must Close it.
+// Start checks the assembly and starts its schedules; processes start with the first invocation. The caller must Close
+// it.
 func Start(ctx context.Context, o Options) (*Host, error) {
 	if o.Assembly == nil || o.Credentials == nil || o.SendToQueue == nil {
 		return nil, errors.New("start host: assembly, credentials and queue are required")

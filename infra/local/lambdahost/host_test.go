@@ -139,7 +139,8 @@ func TestKill(t *testing.T) {
 }
 
 func TestReservedConcurrency(t *testing.T) {
-	h, _ := startHost(t, func(o *Options) { o.Minute = 10 * time.Second }) // or the event is too old before it is throttled
+	// or the event is too old before it is throttled
+	h, _ := startHost(t, func(o *Options) { o.Minute = 10 * time.Second })
 	dir := t.TempDir()
 	begun, until := filepath.Join(dir, "begun"), filepath.Join(dir, "until")
 	first := make(chan error, 1)

@@ -51,14 +51,16 @@ func (h *Host) Invoke(ctx context.Context, name, kind string, payload []byte) (R
 		payload = []byte("null")
 	}
 	if !json.Valid(payload) {
-		return Result{}, &Error{Status: 400, Code: "InvalidRequestContentException", Message: "Could not parse request body into json"}
+		return Result{}, &Error{Status: 400, Code: "InvalidRequestContentException",
+			Message: "Could not parse request body into json"}
 	}
 	limit := maxSyncPayload
 	if kind == Event {
 		limit = maxAsyncPayload
 	}
 	if len(payload) > limit {
-		return Result{}, &Error{Status: 413, Code: "RequestTooLargeException", Message: fmt.Sprintf("Request must be smaller than %d bytes for the InvokeFunction operation", limit)}
+		return Result{}, &Error{Status: 413, Code: "RequestTooLargeException",
+			Message: fmt.Sprintf("Request must be smaller than %d bytes for the InvokeFunction operation", limit)}
 	}
 	id := newID()
 	switch kind {
@@ -70,7 +72,8 @@ func (h *Host) Invoke(ctx context.Context, name, kind string, payload []byte) (R
 	case RequestResponse, "":
 		return h.invokeNow(ctx, f, id, payload)
 	default:
-		return Result{}, &Error{Status: 400, Code: "InvalidParameterValueException", Message: "unknown invocation type " + kind}
+		return Result{}, &Error{Status: 400, Code: "InvalidParameterValueException",
+			Message: "unknown invocation type " + kind}
 	}
 }
 
@@ -85,7 +88,8 @@ func (h *Host) invokeNow(ctx context.Context, f *function, id string, payload []
 			if f.Reserved != nil {
 				reason = "ReservedFunctionConcurrentInvocationLimitExceeded"
 			}
-			return Result{}, &Error{Status: 429, Code: "TooManyRequestsException", Message: "Rate Exceeded.", Reason: reason}
+			return Result{}, &Error{Status: 429, Code: "TooManyRequestsException", Message: "Rate Exceeded.",
+				Reason: reason}
 		case o.closed || o.err != nil:
 			return Result{}, &Error{Status: 500, Code: "ServiceException", Message: string(o.payload)}
 		}

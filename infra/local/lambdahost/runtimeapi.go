@@ -42,7 +42,8 @@ func (s *sandbox) next(w http.ResponseWriter, r *http.Request) {
 		header.Set("Lambda-Runtime-Aws-Request-Id", c.id)
 		header.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(c.deadline.UnixMilli(), 10))
 		header.Set("Lambda-Runtime-Invoked-Function-Arn", s.fn.ARN)
-		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%s;Sampled=0", time.Now().Unix(), rand.Text()[:24]))
+		header.Set("Lambda-Runtime-Trace-Id", fmt.Sprintf("Root=1-%08x-%s;Sampled=0", time.Now().Unix(),
+			rand.Text()[:24]))
 		_, _ = w.Write(c.payload) // a process that went away in between is seen by reap
 	case <-r.Context().Done():
 	case <-s.exited:
@@ -58,7 +59,8 @@ func (s *sandbox) response(w http.ResponseWriter, r *http.Request) {
 	o := outcome{payload: body}
 	if len(body) > maxResponse {
 		message := fmt.Sprintf("Response payload size exceeded maximum allowed payload size (%d bytes).", maxResponse)
-		o = outcome{fault: "Unhandled", status: "error", payload: runtimeError(r.PathValue("id"), "Function.ResponseSizeTooLarge", message)}
+		o = outcome{fault: "Unhandled", status: "error",
+			payload: runtimeError(r.PathValue("id"), "Function.ResponseSizeTooLarge", message)}
 	}
 	s.finish(w, r.PathValue("id"), o)
 }
@@ -107,7 +109,8 @@ func (s *sandbox) initFailure(w http.ResponseWriter, r *http.Request) {
 
 // runtimeError is the payload with which Lambda itself reports a failed invocation.
 func runtimeError(id, kind, message string) []byte {
-	text, err := json.Marshal(map[string]string{"errorType": kind, "errorMessage": "RequestId: " + id + " Error: " + message})
+	text, err := json.Marshal(map[string]string{"errorType": kind, "errorMessage": "RequestId: " + id + " Error: " +
+		message})
 	if err != nil {
 		panic(err) // two strings always encode
 	}

@@ -83,7 +83,8 @@ func (f *function) newSandbox(ctx context.Context) (*sandbox, error) {
 	}
 	s.cmd = exec.Command(filepath.Join(f.dir, "bootstrap"))
 	s.cmd.Dir = f.dir
-	s.cmd.Env = slices.Concat(env, []string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(), "AWS_LAMBDA_LOG_STREAM_NAME=" + stream})
+	s.cmd.Env = slices.Concat(env, []string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String(),
+		"AWS_LAMBDA_LOG_STREAM_NAME=" + stream})
 	s.cmd.Stdout, s.cmd.Stderr = write, write
 	s.server = &http.Server{Handler: s.api(), ReadHeaderTimeout: initLimit}
 	if err := f.host.spawner.start(s.cmd); err != nil {
@@ -107,8 +108,8 @@ func (s *sandbox) reap() {
 	close(s.exited)
 }
 
-// kill ends the process and its children. It is harmless when the process has ended: reap has not let go of the pid before
-// exited is closed, and a group of an ended process is empty.
+// kill ends the process and its children. It is harmless when the process has ended: reap has not let go of the pid
+// before exited is closed, and a group of an ended process is empty.
 func (s *sandbox) kill() {
 	select {
 	case <-s.exited:
@@ -161,7 +162,8 @@ func (s *sandbox) deliver(c *call) (outcome, bool) {
 		s.kill()
 		<-s.exited
 		message := fmt.Sprintf("Task timed out after %.2f seconds", limit.Seconds())
-		return outcome{fault: "Unhandled", status: "timeout", payload: runtimeError(c.id, "Sandbox.Timedout", message)}, true
+		return outcome{fault: "Unhandled", status: "timeout", payload: runtimeError(c.id, "Sandbox.Timedout", message)},
+			true
 	case <-s.exited:
 		select {
 		case o := <-c.answer: // it answered, then ended
@@ -192,8 +194,8 @@ func (s *sandbox) usable() bool {
 	}
 }
 
-// memory is the process' highest resident set so far, in MiB. What wait(2) tells would not do: it counts the host's own memory, which
-// the process shared until it became the function.
+// memory is the process' highest resident set so far, in MiB. What wait(2) tells would not do: it counts the host's own
+// memory, which the process shared until it became the function.
 func (s *sandbox) memory() int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	s.mu.Lock()

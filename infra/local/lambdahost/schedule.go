@@ -9,8 +9,8 @@ import (
 	"github.com/winebarrel/cronplan"
 )
 
-// parseSchedule reads rate(...) or cron(...). The function it returns gives the next time after another one. A rate counts
-// from the time it is given, which at first is when the rule was made, and not from the full hour.
+// parseSchedule reads rate(...) or cron(...). The function it returns gives the next time after another one. A rate
+// counts from the time it is given, which at first is when the rule was made, and not from the full hour.
 func parseSchedule(expression, timezone string) (func(after time.Time) time.Time, error) {
 	kind, rest, _ := strings.Cut(expression, "(")
 	inner, closed := strings.CutSuffix(rest, ")")

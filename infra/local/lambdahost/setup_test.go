@@ -101,8 +101,8 @@ func (c *cloud) messages(queue string) [][]byte {
 	return slices.Clone(c.queues[queue])
 }
 
-// startHost runs the demo assembly with a minute of one second, and leaves the functions half a minute for each second of their time-out: a
-// busy machine is no part of what is tested.
+// startHost runs the demo assembly with a minute of one second, and leaves the functions half a minute for each second
+// of their time-out: a busy machine is no part of what is tested.
 func startHost(t *testing.T, change func(*Options)) (*Host, *cloud) {
 	t.Helper()
 	a, err := Load(os.Getenv("DEMO_ASSEMBLY"))

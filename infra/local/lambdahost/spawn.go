@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// spawner starts processes from one thread that lives until stop. The kernel ends a child with PR_SET_PDEATHSIG when the
-// thread that started it ends, so any other thread of the Go runtime will not do.
+// spawner starts processes from one thread that lives until stop. The kernel ends a child with PR_SET_PDEATHSIG when
+// the thread that started it ends, so any other thread of the Go runtime will not do.
 type spawner struct {
 	requests chan func()
 	stopped  chan struct{}
@@ -117,7 +117,8 @@ func checkBinary(path, architecture string) error {
 		return fmt.Errorf("%s is built for %v, the template says %s", path, machine, architecture)
 	}
 	if want != here {
-		return fmt.Errorf("%s is for %s, this machine runs %s: synthesize for this machine", path, architecture, runtime.GOARCH)
+		return fmt.Errorf("%s is for %s, this machine runs %s: synthesize for this machine", path, architecture,
+			runtime.GOARCH)
 	}
 	return nil
 }

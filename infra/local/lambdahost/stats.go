@@ -36,8 +36,9 @@ type DeadLetter struct {
 	Lost       string            // why the queue did not take it
 }
 
-// GaveUp counts the events that the function failed on until the end, or that a queue of the stack has now. A tick or a wake-up that
-// grew too old behind a busy function, without a queue to keep it, is none: that function was doing what it asks for.
+// GaveUp counts the events that the function failed on until the end, or that a queue of the stack has now. A tick or a
+// wake-up that grew too old behind a busy function, without a queue to keep it, is none: that function was doing what
+// it asks for.
 func (s FunctionStats) GaveUp() (n int) {
 	for _, l := range s.DeadLetters {
 		if l.Condition != "EventAgeExceeded" || l.Failures > 0 || l.QueueARN != "" {
@@ -67,7 +68,8 @@ type ledger struct {
 func (h *Host) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := Stats{Functions: map[string]FunctionStats{}, Undelivered: slices.Clone(h.ledger.undelivered), Skipped: h.skipped}
+	s := Stats{Functions: map[string]FunctionStats{}, Undelivered: slices.Clone(h.ledger.undelivered),
+		Skipped: h.skipped}
 	for _, f := range h.functions {
 		s.Functions[f.Name] = FunctionStats{}
 	}

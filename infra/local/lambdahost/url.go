@@ -25,7 +25,8 @@ import (
 	"joiner/infra/local/lambdahost/assembly"
 )
 
-// callsPerSecond is how many calls of a function's URL Lambda takes in a second for each reserved concurrent invocation.
+// callsPerSecond is how many calls of a function's URL Lambda takes in a second for each reserved concurrent
+// invocation.
 const callsPerSecond = 10
 
 // door is the URL of a function: HTTPS on loopback, with a certificate of its own.
@@ -63,8 +64,8 @@ func (h *Host) openDoors() error {
 	return nil
 }
 
-// URL is where the function can be called, with a slash at the end, and the authority (PEM) by which its certificate is to be
-// believed; empty for a function without.
+// URL is where the function can be called, with a slash at the end, and the authority (PEM) by which its certificate is
+// to be believed; empty for a function without.
 func (h *Host) URL(name string) (url string, ca []byte) {
 	for _, d := range h.doors {
 		if d.fn.Name == name {
@@ -80,9 +81,12 @@ func (d *door) certify() (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("make key: %w", err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(0, 0, 1), BasicConstraintsValid: true, IsCA: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(0, 0, 1), BasicConstraintsValid: true,
+		IsCA:        true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("sign certificate: %w", err)
@@ -185,14 +189,18 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func eventOf(r *http.Request, body []byte) request {
-	e := request{Version: "2.0", RouteKey: "$default", RawPath: r.URL.EscapedPath(), RawQueryString: r.URL.RawQuery, Headers: map[string]string{"host": r.Host},
-		RequestContext: requestOrigin{AccountID: "anonymous", DomainName: r.Host, RequestID: newID(), TimeEpoch: time.Now().UnixMilli(),
-			HTTP: httpCall{r.Method, r.URL.EscapedPath(), r.Proto, r.RemoteAddr[:strings.LastIndex(r.RemoteAddr, ":")], r.UserAgent()}}}
+	e := request{Version: "2.0", RouteKey: "$default", RawPath: r.URL.EscapedPath(), RawQueryString: r.URL.RawQuery,
+		Headers: map[string]string{"host": r.Host},
+		RequestContext: requestOrigin{AccountID: "anonymous", DomainName: r.Host, RequestID: newID(),
+			TimeEpoch: time.Now().UnixMilli(),
+			HTTP: httpCall{r.Method, r.URL.EscapedPath(), r.Proto, r.RemoteAddr[:strings.LastIndex(r.RemoteAddr, ":")],
+				r.UserAgent()}}}
 	for name, values := range r.Header {
 		e.Headers[strings.ToLower(name)] = strings.Join(values, ",")
 	}
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if strings.HasPrefix(kind, "text/") || slices.Contains([]string{"application/json", "application/javascript", "application/xml"}, kind) {
+	if strings.HasPrefix(kind, "text/") || slices.Contains([]string{"application/json", "application/javascript",
+		"application/xml"}, kind) {
 		e.Body = string(body)
 	} else if len(body) > 0 {
 		e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true

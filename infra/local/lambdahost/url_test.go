@@ -93,8 +93,8 @@ func TestAURLNeedsBothPermissions(t *testing.T) {
 	}
 }
 
-// TestAFloodIsBounded: ten calls in a second for each reserved concurrent invocation, whoever calls. The second is made here, since a busy
-// machine has no ten calls in one.
+// TestAFloodIsBounded: ten calls in a second for each reserved concurrent invocation, whoever calls. The second is made
+// here, since a busy machine has no ten calls in one.
 func TestAFloodIsBounded(t *testing.T) {
 	h, _ := startHost(t, func(o *Options) {
 		open(o)
@@ -111,7 +111,8 @@ func TestAFloodIsBounded(t *testing.T) {
 			t.Errorf("call %d within half a second is let in: %t", i+1, ok)
 		}
 	}
-	if status, _, _ := post(t, c, url+"plain", "text/plain", ""); status != 429 { // the calls above are not a second old yet
+	// the calls above are not a second old yet
+	if status, _, _ := post(t, c, url+"plain", "text/plain", ""); status != 429 {
 		t.Errorf("the eleventh call: %d, want 429", status)
 	}
 	if !d.room(second.Add(time.Second)) {

@@ -25,9 +25,10 @@ type rate struct {
 	perSecond float64
 }
 
-// documented are the buckets of "Request throttling for the Amazon EC2 API" in the Amazon EC2 Developer Guide, tables "Request token
-// bucket sizes and refill rates" and "Resource token bucket sizes and refill rates"; the first that fits a call counts. DescribeInstances,
-// DescribeInstanceStatus and DescribeSecurityGroups have the smaller bucket there when they are neither filtered nor paged; here always.
+// documented are the buckets of "Request throttling for the Amazon EC2 API" in the Amazon EC2 Developer Guide, tables
+// "Request token bucket sizes and refill rates" and "Resource token bucket sizes and refill rates"; the first that fits
+// a call counts. DescribeInstances, DescribeInstanceStatus and DescribeSecurityGroups have the smaller bucket there
+// when they are neither filtered nor paged; here always.
 func documented() []rate {
 	return []rate{
 		{"RunInstances", "", 5, 2},
@@ -66,8 +67,8 @@ func account(t *testing.T, rates []rate) (*awsemulator.Cloud, *ec2.Client, *watc
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return keys, nil })}), w
 }
 
-// watch sees to it that nobody calls again before the pause is over that the SDK chose after a refusal. A slow machine only makes pauses
-// longer, so it does not matter how fast this one is.
+// watch sees to it that nobody calls again before the pause is over that the SDK chose after a refusal. A slow machine
+// only makes pauses longer, so it does not matter how fast this one is.
 type watch struct {
 	mu      sync.Mutex
 	pause   map[string]time.Duration // by id of the refused request

@@ -1,5 +1,5 @@
-// Package loadtest launches many NodeClaims at once against the emulated EC2, whose API rates are those that EC2 documents, and counts
-// what that costs. A plain test run launches 50; -claims says how many.
+// Package loadtest launches many NodeClaims at once against the emulated EC2, whose API rates are those that EC2
+// documents, and counts what that costs. A plain test run launches 50; -claims says how many.
 package loadtest
 
 import (
@@ -157,7 +157,8 @@ func TestABurstOfHeldNodes(t *testing.T) {
 	}
 }
 
-// Spot is sold out everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and still shared.
+// Spot is sold out everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and
+// still shared.
 func TestABurstWhileMuchIsSoldOut(t *testing.T) {
 	w, p, c, _ := burst(t, *claims, documented())
 	c.LimitCapacity(awsemulator.Capacity{CapacityType: "on-demand", Limit: max(2, *claims/50)})

@@ -13,8 +13,8 @@ import (
 // parallelSteps is how many objects lifecycle works on side by side.
 const parallelSteps = 10
 
-// Others in the account leave next to nothing of the buckets, and no claims share a request: most calls are refused at first. All the
-// same every claim gets its instance, one each, and no call is repeated before its pause is over.
+// Others in the account leave next to nothing of the buckets, and no claims share a request: most calls are refused at
+// first. All the same every claim gets its instance, one each, and no call is repeated before its pause is over.
 func TestABurstThatIsThrottled(t *testing.T) {
 	n := min(*claims, 30)
 	w, p, c, seen := burst(t, n, busy())
@@ -42,8 +42,8 @@ func launched(w *fake.World) (n int) {
 	return n
 }
 
-// backedOff wants refusals of the action, fewer than attempts for each of the n deeds that there were, and pauses between them; the watch
-// fails the test for a call within a pause.
+// backedOff wants refusals of the action, fewer than attempts for each of the n deeds that there were, and pauses
+// between them; the watch fails the test for a call within a pause.
 func backedOff(t *testing.T, c *awsemulator.Cloud, seen *watch, action string, n int) {
 	t.Helper()
 	refused := 0
@@ -60,8 +60,8 @@ func backedOff(t *testing.T, c *awsemulator.Cloud, seen *watch, action string, n
 	}
 }
 
-// Instances get their names when their nodes register: each a call of its own, since no two names are the same, while looking at
-// what they are called so far and ending them is done for many at once.
+// Instances get their names when their nodes register: each a call of its own, since no two names are the same, while
+// looking at what they are called so far and ending them is done for many at once.
 func TestNamingAndEndingAtScale(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -131,7 +131,8 @@ func passes(t *testing.T, f *fleet.Fleet) (look func()) {
 	}
 }
 
-// insist does the deed for all, as many side by side as lifecycle has, and as lifecycle does again for those that failed.
+// insist does the deed for all, as many side by side as lifecycle has, and as lifecycle does again for those that
+// failed.
 func insist(t *testing.T, all []awsemulator.Instance, do func(awsemulator.Instance) error) {
 	t.Helper()
 	for round := 0; len(all) > 0; round++ {

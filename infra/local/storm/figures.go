@@ -23,8 +23,9 @@ func (s spread) at(percent int) float64 {
 	return sorted[(len(sorted)-1)*percent/100].Seconds()
 }
 
-// inTurn pairs what was asked for with what came, the first with the first: nobody can tell which new node replaces which old one, but
-// the n-th replacement must be there in time for the n-th notice. Of those that never came nothing is told.
+// inTurn pairs what was asked for with what came, the first with the first: nobody can tell which new node replaces
+// which old one, but the n-th replacement must be there in time for the n-th notice. Of those that never came nothing
+// is told.
 func inTurn(asked, came []time.Time) (took spread) {
 	slices.SortFunc(asked, time.Time.Compare)
 	slices.SortFunc(came, time.Time.Compare)

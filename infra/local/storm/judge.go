@@ -25,7 +25,8 @@ type outcome struct {
 
 // forced counts the pods that were deleted and not evicted, by the events that tell of it.
 func (s *storm) forced(ctx context.Context) (n int, err error) {
-	list, err := s.Kube.CoreV1().Events("default").List(ctx, metav1.ListOptions{FieldSelector: "reason=Disrupted,involvedObject.kind=Pod"})
+	list, err := s.Kube.CoreV1().Events("default").List(ctx,
+		metav1.ListOptions{FieldSelector: "reason=Disrupted,involvedObject.kind=Pod"})
 	if err != nil {
 		return 0, fmt.Errorf("list events: %w", err)
 	}
@@ -83,14 +84,16 @@ func (s *storm) judge(o outcome) error {
 // tellCosts says what the storm took. The lock is held.
 func (s *storm) tellCosts(o outcome) {
 	counts := s.Cloud.CallCounts()
-	fmt.Printf("  pods ready at any time: %d of %d or more; %d pods deleted at their deadline, the others evicted\n", s.least, o.pods, o.forced)
+	fmt.Printf("  pods ready at any time: %d of %d or more; %d pods deleted at their deadline, the others evicted\n",
+		s.least, o.pods, o.forced)
 	fmt.Printf("  calls of AWS: %d CreateFleet, %d TerminateInstances, %d DescribeInstances, %d invocations asked for\n", counts["ec2:CreateFleet"],
 		counts["ec2:TerminateInstances"], counts["ec2:DescribeInstances"], counts["lambda:Invoke"])
 	o.requests.tell(len(o.struck))
 	stats := s.Host.Stats().Functions
 	for _, name := range slices.Sorted(maps.Keys(stats)) {
 		if f := stats[name]; f.Invocations > 0 {
-			fmt.Printf("  %-40s %5d invocations, %d errors (%d time-outs), %d throttles, %d given up\n", name, f.Invocations, f.Errors, f.TimedOut,
+			fmt.Printf("  %-40s %5d invocations, %d errors (%d time-outs), %d throttles, %d given up\n", name,
+				f.Invocations, f.Errors, f.TimedOut,
 				f.Throttles, len(f.DeadLetters))
 		}
 	}

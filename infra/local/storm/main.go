@@ -1,8 +1,8 @@
-// Command storm takes many spot nodes back at once and sees what becomes of them, in the local environment: real functions, real
-// control plane, emulated EC2, fake kubelets. Before that it measures the latencies of single notices.
+// Command storm takes many spot nodes back at once and sees what becomes of them, in the local environment: real
+// functions, real control plane, emulated EC2, fake kubelets. Before that it measures the latencies of single notices.
 //
-// Exit code 0: every node was drained before its two minutes were over, and replaced once. 1: some were not, or the storm could
-// not be held. It needs what `make local` builds.
+// Exit code 0: every node was drained before its two minutes were over, and replaced once. 1: some were not, or the
+// storm could not be held. It needs what `make local` builds.
 package main
 
 import (
@@ -19,7 +19,8 @@ import (
 	"joiner/infra/local/env"
 )
 
-// planeGC has the control plane, which shares its processors with all else here, collect garbage less often. A cluster's has its own.
+// planeGC has the control plane, which shares its processors with all else here, collect garbage less often. A
+// cluster's has its own.
 const planeGC = 400
 
 // wish is what the flags say.
@@ -66,7 +67,8 @@ func (w wish) run(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	e, err := env.Start(ctx, env.Options{
-		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true, Minute: time.Minute, EndedFor: time.Minute,
+		Root: root, Dir: dir, Progress: os.Stdout, FunctionLog: log, CollectPods: true, Audit: true,
+		Minute: time.Minute, EndedFor: time.Minute,
 		GCPercent: planeGC,
 		Env:       map[string]string{"MAX_NODE_CLAIMS_PER_PASS": "1000"},
 	})

@@ -58,7 +58,10 @@ func (s *storm) requests(from int64) (out ledgerOf, size int64, err error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, 0, fmt.Errorf("read audit log: %w", err)
 		}
-		if i := slices.IndexFunc(e.User.Groups, func(g string) bool { return strings.HasPrefix(g, "joiner-") }); i >= 0 {
+		if i := slices.IndexFunc(e.User.Groups, func(g string) bool {
+			return strings.HasPrefix(g,
+				"joiner-")
+		}); i >= 0 {
 			out[strings.TrimPrefix(e.User.Groups[i], "joiner-")+" "+e.what()]++
 		}
 	}
@@ -85,8 +88,12 @@ func (l ledgerOf) sum() (n int) {
 
 // tell prints what was asked for most often.
 func (l ledgerOf) tell(nodes int) {
-	keys := slices.SortedFunc(maps.Keys(l), func(a, b string) int { return cmp.Or(cmp.Compare(l[b], l[a]), cmp.Compare(a, b)) })
-	fmt.Printf("  the functions made %d requests to the API server, %.1f for each node; most often:\n", l.sum(), float64(l.sum())/float64(nodes))
+	keys := slices.SortedFunc(maps.Keys(l), func(a,
+		b string) int {
+		return cmp.Or(cmp.Compare(l[b], l[a]), cmp.Compare(a, b))
+	})
+	fmt.Printf("  the functions made %d requests to the API server, %.1f for each node; most often:\n", l.sum(),
+		float64(l.sum())/float64(nodes))
 	for _, k := range keys[:min(len(keys), mostTold)] {
 		fmt.Printf("    %7d  %6.1f for each node  %s\n", l[k], float64(l[k])/float64(nodes), k)
 	}

@@ -59,7 +59,8 @@ type storm struct {
 
 func newStorm(ctx context.Context, e *env.Env, dir string, apps int) (*storm, error) {
 	s := &storm{
-		Env: e, dir: dir, apps: apps, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{}, first: map[string]time.Time{},
+		Env: e, dir: dir, apps: apps, victims: map[string]*victim{}, on: map[string]string{}, pods: map[string]int{},
+		first:   map[string]time.Time{},
 		running: map[string]time.Time{}, ready: map[string]bool{},
 	}
 	f := informers.NewSharedInformerFactory(e.Kube, 0)
@@ -89,7 +90,8 @@ func (s *storm) sawNode(n *corev1.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.victims[n.Name]
-	if v != nil && v.tainted.IsZero() && slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "karpenter.sh/disrupted" }) {
+	if v != nil && v.tainted.IsZero() && slices.ContainsFunc(n.Spec.Taints,
+		func(t corev1.Taint) bool { return t.Key == "karpenter.sh/disrupted" }) {
 		v.tainted = time.Now()
 	}
 }
@@ -160,7 +162,8 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 		return err
 	}
 	for i := range s.apps {
-		if err := s.deploy(ctx, fmt.Sprintf("storm-%d", i), nodes*podsPerNode*(i+1)/s.apps-nodes*podsPerNode*i/s.apps); err != nil {
+		if err := s.deploy(ctx, fmt.Sprintf("storm-%d", i),
+			nodes*podsPerNode*(i+1)/s.apps-nodes*podsPerNode*i/s.apps); err != nil {
 			return err
 		}
 	}
@@ -172,7 +175,8 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 	if err := s.settled(ctx, nodes, patience); err != nil {
 		return err
 	}
-	fmt.Printf("%d nodes with %d pods run after %.0f s, %d CreateFleet requests\n", nodes, n, time.Since(began).Seconds(),
+	fmt.Printf("%d nodes with %d pods run after %.0f s, %d CreateFleet requests\n", nodes, n,
+		time.Since(began).Seconds(),
 		s.Cloud.CallCounts()["ec2:CreateFleet"])
 	return nil
 }
@@ -180,22 +184,26 @@ func (s *storm) fill(ctx context.Context, nodes int, patience time.Duration) err
 // deploy makes an app of so many pods, with a budget of its own.
 func (s *storm) deploy(ctx context.Context, name string, pods int) error {
 	n, labels := int32(pods), map[string]string{"app": "storm", "name": name}
-	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("800m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("800m"),
+		corev1.ResourceMemory: resource.MustParse("1Gi")}
 	grace, most := int64(5), intstr.FromString(fmt.Sprintf("%d%%", mayBeDown))
 	_, err := s.Kube.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{
-				Name: "app", Image: "app", Resources: corev1.ResourceRequirements{Requests: requests},
-			}}},
-		}},
+		Spec: appsv1.DeploymentSpec{Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace, Containers: []corev1.Container{{
+					Name: "app", Image: "app", Resources: corev1.ResourceRequirements{Requests: requests},
+				}}},
+			}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create deployment: %w", err)
 	}
-	_, err = s.Kube.PolicyV1().PodDisruptionBudgets("default").Create(ctx, &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most, Selector: &metav1.LabelSelector{MatchLabels: labels}}}, metav1.CreateOptions{})
+	_, err = s.Kube.PolicyV1().PodDisruptionBudgets("default").Create(ctx,
+		&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &most,
+				Selector: &metav1.LabelSelector{MatchLabels: labels}}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create budget: %w", err)
 	}

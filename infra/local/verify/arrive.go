@@ -23,22 +23,24 @@ const (
 
 // awaitVerdicts waits until the scheduler has decided about the pods: they wait for a node before there is one.
 func (c *plane) awaitVerdicts(ctx context.Context, pods []*corev1.Pod) error {
-	return until(ctx, fmt.Sprintf("the scheduler to see %d pods", len(pods)), func(ctx context.Context) (string, error) {
-		list, err := c.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
-		if err != nil {
-			return "", fmt.Errorf("list pending pods: %w", err)
-		}
-		for i := range list.Items {
-			if p := &list.Items[i]; len(p.Spec.SchedulingGates) == 0 && unschedulable(p) == "" {
-				return "nothing was said about " + p.Name, nil
+	return until(ctx, fmt.Sprintf("the scheduler to see %d pods", len(pods)),
+		func(ctx context.Context) (string, error) {
+			list, err := c.CoreV1().Pods(metav1.NamespaceAll).List(ctx,
+				metav1.ListOptions{FieldSelector: "spec.nodeName="})
+			if err != nil {
+				return "", fmt.Errorf("list pending pods: %w", err)
 			}
-		}
-		return "", nil
-	})
+			for i := range list.Items {
+				if p := &list.Items[i]; len(p.Spec.SchedulingGates) == 0 && unschedulable(p) == "" {
+					return "nothing was said about " + p.Name, nil
+				}
+			}
+			return "", nil
+		})
 }
 
-// arrive lets the nodes come, each in its time, while somebody opens held nodes as the lifecycle function does, and waits until the
-// scheduler is done. It returns the seconds from the first node to the last pod that got a place.
+// arrive lets the nodes come, each in its time, while somebody opens held nodes as the lifecycle function does, and
+// waits until the scheduler is done. It returns the seconds from the first node to the last pod that got a place.
 func (t *trial) arrive(ctx context.Context, list []planned) (float64, error) {
 	r := rand.New(rand.NewPCG(t.Seed, 1))
 	var g errgroup.Group
@@ -85,7 +87,8 @@ func (t *trial) bring(ctx context.Context, n planned, boot, warm time.Duration) 
 		return err
 	}
 	for _, s := range n.startup {
-		objects[0].Spec.Taints = append(objects[0].Spec.Taints, corev1.Taint{Key: s.Key, Value: s.Value, Effect: corev1.TaintEffect(s.Effect)})
+		objects[0].Spec.Taints = append(objects[0].Spec.Taints,
+			corev1.Taint{Key: s.Key, Value: s.Value, Effect: corev1.TaintEffect(s.Effect)})
 	}
 	if !sleep(ctx, boot) {
 		return ctx.Err()
@@ -106,8 +109,8 @@ func (t *trial) bring(ctx context.Context, n planned, boot, warm time.Duration) 
 	return nil
 }
 
-// openHeld takes the hold off ready nodes as the lifecycle function does, and counts those that are still held and the pods
-// that have no node.
+// openHeld takes the hold off ready nodes as the lifecycle function does, and counts those that are still held and the
+// pods that have no node.
 func (t *trial) openHeld(ctx context.Context) (held, pending int, err error) {
 	list, err := t.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 // nodeStatePrefix begins the taints by which Kubernetes tells that a node is not ready, under pressure or closed.
 const nodeStatePrefix = "node.kubernetes.io/"
 
-// waitDaemons waits until each DaemonSet has a pod for each of the nodes it wants, and the scheduler has decided about it.
+// waitDaemons waits until each DaemonSet has a pod for each of the nodes it wants, and the scheduler has decided about
+// it.
 func (c *plane) waitDaemons(ctx context.Context, nodes []*corev1.Node) error {
 	for _, d := range c.daemons {
 		want := map[string]bool{}
@@ -27,19 +28,20 @@ func (c *plane) waitDaemons(ctx context.Context, nodes []*corev1.Node) error {
 				want[n.Name] = true
 			}
 		}
-		err := until(ctx, fmt.Sprintf("pods of daemon set %s/%s", d.Namespace, d.Name), func(ctx context.Context) (string, error) {
-			pods, err := c.daemonPods(ctx, d)
-			decided := 0
-			for i := range pods {
-				if p := &pods[i]; want[targetOf(p)] && (p.Spec.NodeName != "" || unschedulable(p) != "") {
-					decided++
+		err := until(ctx, fmt.Sprintf("pods of daemon set %s/%s", d.Namespace, d.Name),
+			func(ctx context.Context) (string, error) {
+				pods, err := c.daemonPods(ctx, d)
+				decided := 0
+				for i := range pods {
+					if p := &pods[i]; want[targetOf(p)] && (p.Spec.NodeName != "" || unschedulable(p) != "") {
+						decided++
+					}
 				}
-			}
-			if decided < len(want) && err == nil {
-				return fmt.Sprintf("%d of %d are", decided, len(want)), nil
-			}
-			return "", err
-		})
+				if decided < len(want) && err == nil {
+					return fmt.Sprintf("%d of %d are", decided, len(want)), nil
+				}
+				return "", err
+			})
 		if err != nil {
 			return err
 		}
@@ -47,9 +49,9 @@ func (c *plane) waitDaemons(ctx context.Context, nodes []*corev1.Node) error {
 	return nil
 }
 
-// awaitDaemons waits until every DaemonSet has its pods on the nodes of the plan, also on those that were held until now. It returns
-// how many have no node: the scheduler said that they do not fit and placed none of them for as long as Idle, or it has decided
-// nothing when patience is over.
+// awaitDaemons waits until every DaemonSet has its pods on the nodes of the plan, also on those that were held until
+// now. It returns how many have no node: the scheduler said that they do not fit and placed none of them for as long as
+// Idle, or it has decided nothing when patience is over.
 func (t *trial) awaitDaemons(ctx context.Context, planned map[string]bool) (int, error) {
 	began := time.Now()
 	left, moved := -1, began
@@ -70,8 +72,8 @@ func (t *trial) awaitDaemons(ctx context.Context, planned map[string]bool) (int,
 	}
 }
 
-// daemonsMissing counts the pods of DaemonSets that nodes of the plan want and have not, and those of them that the scheduler has not
-// refused, because it has not come to them or they are not made.
+// daemonsMissing counts the pods of DaemonSets that nodes of the plan want and have not, and those of them that the
+// scheduler has not refused, because it has not come to them or they are not made.
 func (c *plane) daemonsMissing(ctx context.Context, planned map[string]bool) (missing, undecided int, err error) {
 	nodes, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -103,23 +105,25 @@ func (c *plane) daemonsMissing(ctx context.Context, planned map[string]bool) (mi
 }
 
 func (c *plane) daemonPods(ctx context.Context, d *appsv1.DaemonSet) ([]corev1.Pod, error) {
-	list, err := c.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
+	list, err := c.CoreV1().Pods(d.Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)})
 	if err != nil {
 		return nil, fmt.Errorf("list pods of daemon set %s/%s: %w", d.Namespace, d.Name, err)
 	}
 	return list.Items, nil
 }
 
-// wants is what the DaemonSet controller asks of a node: affinity and taints, not room. Its pods tolerate the taints that tell a node's
-// state.
+// wants is what the DaemonSet controller asks of a node: affinity and taints, not room. Its pods tolerate the taints
+// that tell a node's state.
 func wants(d *appsv1.DaemonSet, n *corev1.Node) bool {
 	p := &corev1.Pod{Spec: d.Spec.Template.Spec}
 	if fits, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(n); err != nil || !fits {
 		return false
 	}
-	_, kept := corehelp.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.Spec.Tolerations, func(t *corev1.Taint) bool {
-		return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, nodeStatePrefix)
-	}, false)
+	_, kept := corehelp.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, p.Spec.Tolerations,
+		func(t *corev1.Taint) bool {
+			return t.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(t.Key, nodeStatePrefix)
+		}, false)
 	return !kept
 }
 

@@ -33,7 +33,8 @@ type view struct {
 
 // look reads the pods of every namespace. Pods that are going away do not exist any more.
 func (c *plane) look(ctx context.Context, pods []*corev1.Pod) (view, error) {
-	v := view{exists: map[string]bool{}, on: map[string]string{}, said: map[string]string{}, uid: map[string]string{}, holds: map[string][]string{}}
+	v := view{exists: map[string]bool{}, on: map[string]string{}, said: map[string]string{}, uid: map[string]string{},
+		holds: map[string][]string{}}
 	ours := map[string]bool{}
 	for _, p := range pods {
 		ours[workload.PodKey(p)] = true

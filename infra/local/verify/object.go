@@ -30,10 +30,11 @@ func nodeName(round, i int) string { return fmt.Sprintf("planned-%d-%04d", round
 func launched(round int, list []plan.Launch) []planned {
 	var out []planned
 	for i, l := range list {
-		out = append(out, planned{startup: l.Startup, nominated: l.Annotations[api.AnnotationNominatedPods], Node: workload.Node{
-			Name: nodeName(round, i), NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone,
-			CapacityType: l.Choice.CapacityType, Labels: l.Labels,
-		}})
+		out = append(out, planned{startup: l.Startup, nominated: l.Annotations[api.AnnotationNominatedPods],
+			Node: workload.Node{
+				Name: nodeName(round, i), NodePool: l.Pool, InstanceType: l.Choice.Type, Zone: l.Choice.Zone,
+				CapacityType: l.Choice.CapacityType, Labels: l.Labels,
+			}})
 	}
 	return out
 }
@@ -54,7 +55,8 @@ func nodeObject(n cluster.Node) *corev1.Node {
 		Status:     corev1.NodeStatus{Capacity: quantities(n.Capacity), Allocatable: quantities(n.Allocatable)},
 	}
 	for _, t := range n.Taints {
-		out.Spec.Taints = append(out.Spec.Taints, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
+		out.Spec.Taints = append(out.Spec.Taints, corev1.Taint{Key: t.Key, Value: t.Value,
+			Effect: corev1.TaintEffect(t.Effect)})
 	}
 	return out
 }
@@ -154,7 +156,8 @@ func completeContainer(c *corev1.Container, called string) {
 		c.Image = "app"
 	}
 	for name, amount := range c.Resources.Requests { // of devices and huge pages the limit has to be the request
-		if _, ok := c.Resources.Limits[name]; ok || !strings.Contains(string(name), "/") && !strings.HasPrefix(string(name), "hugepages-") {
+		if _, ok := c.Resources.Limits[name]; ok || !strings.Contains(string(name), "/") &&
+			!strings.HasPrefix(string(name), "hugepages-") {
 			continue
 		}
 		if c.Resources.Limits == nil {

@@ -102,7 +102,8 @@ func (c *plane) createAccount(ctx context.Context, a types.NamespacedName) error
 	}
 	accounts := c.CoreV1().ServiceAccounts(a.Namespace)
 	if a.Name != "default" {
-		_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: a.Name}}, metav1.CreateOptions{})
+		_, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: a.Name}},
+			metav1.CreateOptions{})
 		if unexpected(err) {
 			return fmt.Errorf("create service account %s: %w", a, err)
 		}
@@ -137,8 +138,8 @@ func (c *plane) createNodes(ctx context.Context, nodes []*corev1.Node) error {
 	})
 }
 
-// awaitNodes waits until the nodes are ready and every DaemonSet has its pod there, as it would on nodes that take a minute
-// to boot.
+// awaitNodes waits until the nodes are ready and every DaemonSet has its pod there, as it would on nodes that take a
+// minute to boot.
 func (c *plane) awaitNodes(ctx context.Context, nodes []*corev1.Node) error {
 	if len(nodes) == 0 {
 		return nil
@@ -156,7 +157,8 @@ func (c *plane) openNodes(ctx context.Context, nodes []*corev1.Node) error {
 	}
 	open := []byte(`{"spec":{"unschedulable":null}}`)
 	if err := each(nodes, func(n *corev1.Node) error {
-		if _, err := c.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, open, metav1.PatchOptions{}); err != nil {
+		if _, err := c.CoreV1().Nodes().Patch(ctx, n.Name, types.MergePatchType, open,
+			metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("open node %s: %w", n.Name, err)
 		}
 		return nil

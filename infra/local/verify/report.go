@@ -14,7 +14,8 @@ type Report struct {
 	Rounds        []Round
 }
 
-// Round is one plan and what the scheduler made of it. Numbers of pods are those after the round; prices are USD per hour.
+// Round is one plan and what the scheduler made of it. Numbers of pods are those after the round; prices are USD per
+// hour.
 type Round struct {
 	Number          int
 	NewNodes        int
@@ -50,8 +51,8 @@ func (r Report) Late() int {
 	return r.Rounds[0].Stranded
 }
 
-// Failed reports whether the scheduler did not follow to the end: a pod that the plan placed has no node, or a pod of a DaemonSet
-// that the plan left room for.
+// Failed reports whether the scheduler did not follow to the end: a pod that the plan placed has no node, or a pod of a
+// DaemonSet that the plan left room for.
 func (r Report) Failed() bool {
 	if len(r.Rounds) == 0 {
 		return true
@@ -66,7 +67,8 @@ func (r Report) Write(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "round\tnew nodes\tUSD/h\tin all\tunplaced\theld\tscheduled\tpending\tstranded\tmoved\tplan s\tschedule s\t")
 	for _, n := range r.Rounds {
-		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.2f\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t\n", n.Number, n.NewNodes, n.AddedUSD, n.TotalUSD,
+		fmt.Fprintf(t, "%d\t%d\t%.2f\t%.2f\t%d\t%d\t%d\t%d\t%d\t%d\t%.2f\t%.1f\t\n", n.Number, n.NewNodes, n.AddedUSD,
+			n.TotalUSD,
 			n.Unplaced, n.Held, n.Scheduled, n.Pending, n.Stranded, n.Moved, n.PlanSeconds, n.ScheduleSeconds)
 	}
 	if err := t.Flush(); err != nil {
@@ -80,7 +82,8 @@ func (r Report) Write(w io.Writer) error {
 			fmt.Fprintf(w, "  round %d: %d pods run that the plan had no place for\n", n.Number, n.Surprising)
 		}
 		if n.DaemonsPending > 0 {
-			fmt.Fprintf(w, "  round %d: %d pods of DaemonSets do not fit on planned nodes\n", n.Number, n.DaemonsPending)
+			fmt.Fprintf(w, "  round %d: %d pods of DaemonSets do not fit on planned nodes\n", n.Number,
+				n.DaemonsPending)
 		}
 		for _, why := range n.Reasons {
 			fmt.Fprintf(w, "  round %d: %d pending: %s\n    %s: %s\n", n.Number, why.Pods, why.Why, why.Pod, why.Said)

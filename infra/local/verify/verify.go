@@ -27,13 +27,14 @@ type Options struct {
 	Workload workload.File
 	Catalog  instancetypes.Catalog
 	Plan     func(cluster.Snapshot) plan.Plan
-	Rounds   int           // most plans to make, each for the pods that the one before left pending; 1 at least
-	Idle     time.Duration // scheduling is over when nothing was placed for so long; the scheduler's longest back-off is 10 s
-	Seed     uint64        // of the order in which nodes come, and unless it is 0 of that in which pods come
-	Boot     time.Duration // within which nodes register, evenly
-	Warm     time.Duration // from registering to Ready; for some nodes twice as long
-	Free     bool          // hold no node for its pods
-	Log      func(format string, args ...any)
+	Rounds   int // most plans to make, each for the pods that the one before left pending; 1 at least
+	// scheduling is over when nothing was placed for so long; the scheduler's longest back-off is 10 s
+	Idle time.Duration
+	Seed uint64        // of the order in which nodes come, and unless it is 0 of that in which pods come
+	Boot time.Duration // within which nodes register, evenly
+	Warm time.Duration // from registering to Ready; for some nodes twice as long
+	Free bool          // hold no node for its pods
+	Log  func(format string, args ...any)
 }
 
 // trial is one workload in one cluster.
@@ -61,8 +62,8 @@ type planned struct {
 // seating is the number of pods of each group on one node.
 type seating map[string]int
 
-// Run plans, makes the nodes, has the pods scheduled, and plans again for what stays pending as long as rounds are left. An error
-// means that the trial could not be held; what the scheduler thinks of the plan is in the report.
+// Run plans, makes the nodes, has the pods scheduled, and plans again for what stays pending as long as rounds are
+// left. An error means that the trial could not be held; what the scheduler thinks of the plan is in the report.
 func Run(ctx context.Context, o Options) (Report, error) {
 	p, err := newPlane(o.Config)
 	if err != nil {
@@ -72,12 +73,14 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		return Report{}, errors.New("verify: no round is allowed")
 	}
 	t := &trial{
-		Options: o, plane: p, names: o.Workload.IndexNames(), pods: pendingPods(o.Workload), refused: map[string]string{},
-		seats: map[string]seating{}, opened: map[string]bool{},
+		Options: o, plane: p, names: o.Workload.IndexNames(), pods: pendingPods(o.Workload),
+		refused: map[string]string{},
+		seats:   map[string]seating{}, opened: map[string]bool{},
 		report: Report{Workload: o.Workload.Name, Pods: o.Workload.Pending(), ExistingNodes: len(o.Workload.Nodes)},
 	}
 	if o.Seed != 0 {
-		rand.New(rand.NewPCG(o.Seed, 0)).Shuffle(len(t.pods), func(i, j int) { t.pods[i], t.pods[j] = t.pods[j], t.pods[i] })
+		rand.New(rand.NewPCG(o.Seed, 0)).Shuffle(len(t.pods),
+			func(i, j int) { t.pods[i], t.pods[j] = t.pods[j], t.pods[i] })
 	}
 	if err := t.furnish(ctx); err != nil {
 		return t.report, fmt.Errorf("prepare the cluster for %s: %w", o.Workload.Name, err)
@@ -163,7 +166,8 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 		return r, err
 	}
 	t.Log("%s, round %d: %d new nodes for %d pods, %d pods on nodes that exist, %d unplaced, %d pods with a node held for them",
-		t.Workload.Name, n, len(p.Launches), t.report.Pods-len(before.on)-r.OnExisting-r.Unplaced, r.OnExisting, r.Unplaced, r.Held)
+		t.Workload.Name, n, len(p.Launches), t.report.Pods-len(before.on)-r.OnExisting-r.Unplaced, r.OnExisting,
+		r.Unplaced, r.Held)
 	if _, err := t.createPods(ctx, t.missing(before)); err != nil {
 		return r, err
 	}
@@ -185,8 +189,8 @@ func (t *trial) round(ctx context.Context, n int) (Round, error) {
 	return r, nil
 }
 
-// admit does what the pass after a launch does: it sees the claims, and lets pods onto the nodes that are held for them. It
-// returns how many.
+// admit does what the pass after a launch does: it sees the claims, and lets pods onto the nodes that are held for
+// them. It returns how many.
 func (t *trial) admit(ctx context.Context, v view) (int, error) {
 	s, err := t.snapshot(v)
 	if err != nil {
@@ -238,8 +242,8 @@ func (t *trial) missing(v view) []*corev1.Pod {
 	return out
 }
 
-// snapshot is the cluster as it is now: the workload with the nodes made so far and their claims, and each pod where the
-// scheduler put it.
+// snapshot is the cluster as it is now: the workload with the nodes made so far and their claims, and each pod where
+// the scheduler put it.
 func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 	f := t.Workload
 	f.Nodes = slices.Clone(f.Nodes)
@@ -270,8 +274,10 @@ func (t *trial) snapshot(v view) (cluster.Snapshot, error) {
 				n.Taints = slices.Concat(n.Taints, p.startup)
 				delete(n.Labels, api.LabelInitialized)
 			}
-			s.Claims = append(s.Claims, cluster.Claim{Name: p.Name, Pool: p.NodePool, ProviderID: n.ProviderID, NodeName: n.Name, StartupTaints: p.startup,
-				Labels: n.Labels, Capacity: n.Capacity, Allocatable: n.Allocatable, Annotations: map[string]string{api.AnnotationNominatedPods: p.nominated}})
+			s.Claims = append(s.Claims, cluster.Claim{Name: p.Name, Pool: p.NodePool, ProviderID: n.ProviderID,
+				NodeName: n.Name, StartupTaints: p.startup,
+				Labels: n.Labels, Capacity: n.Capacity, Allocatable: n.Allocatable,
+				Annotations: map[string]string{api.AnnotationNominatedPods: p.nominated}})
 		}
 	}
 	return s, nil
@@ -288,7 +294,8 @@ func (t *trial) ready(name string) (time.Time, bool) {
 
 // nodes are the objects of workload nodes: labels, taints and amounts as the catalog and the pools say.
 func (t *trial) nodes(list []workload.Node) ([]*corev1.Node, error) {
-	s, err := cli.WorkloadSnapshot(workload.File{Manifests: workload.Manifests{Pools: t.Workload.Pools}, Nodes: withoutPods(list)}, t.Catalog)
+	s, err := cli.WorkloadSnapshot(workload.File{Manifests: workload.Manifests{Pools: t.Workload.Pools},
+		Nodes: withoutPods(list)}, t.Catalog)
 	if err != nil {
 		return nil, fmt.Errorf("describe nodes: %w", err)
 	}

@@ -25,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(client.Main(m)) }
 
-// The nodes of other trials would take the pods, so tests share the plane one after the other, and each leaves it empty.
+// The nodes of other trials would take the pods, so tests share the plane one after the other, and each leaves it
+// empty.
 func options(t *testing.T, planner func(cluster.Snapshot) plan.Plan) verify.Options {
 	t.Helper()
 	f, err := workload.LoadWorkload(os.ReadFile, "testdata/small.yaml", "")
@@ -69,8 +70,8 @@ func empty(t *testing.T, k kubernetes.Interface, f workload.File) {
 	}
 }
 
-// Spread over zones with pods that run already, anti-affinity, a taint, labels of type and pool, priorities and DaemonSets:
-// the scheduler puts every pod on the node that is held for it.
+// Spread over zones with pods that run already, anti-affinity, a taint, labels of type and pool, priorities and
+// DaemonSets: the scheduler puts every pod on the node that is held for it.
 func TestTheSchedulerFollowsThePlan(t *testing.T) {
 	o := options(t, binpack.Pods)
 	r, err := verify.Run(t.Context(), o)
@@ -84,8 +85,8 @@ func TestTheSchedulerFollowsThePlan(t *testing.T) {
 	}
 }
 
-// A plan that lies: the tainted pool's nodes are of another pool, so their pods stay pending and the scheduler's words are
-// reported. The next round plans for these pods alone, honestly.
+// A plan that lies: the tainted pool's nodes are of another pool, so their pods stay pending and the scheduler's words
+// are reported. The next round plans for these pods alone, honestly.
 func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 	round := 0
 	o := options(t, func(s cluster.Snapshot) plan.Plan {

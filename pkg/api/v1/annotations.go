@@ -1,21 +1,25 @@
 package v1
 
-// The annotation keys of Joiner's own. The ones for people stand on NodePools, in their metadata; the others are how one function tells
-// another what it has decided, and are Joiner's to write. pkg/README.md says who reads and removes each, and what happens if the writer dies.
+// The annotation keys of Joiner's own. The ones for people stand on NodePools, in their metadata; the others are how
+// one function tells another what it has decided, and are Joiner's to write. pkg/README.md says who reads and removes
+// each, and what happens if the writer dies.
 const (
 	// On NodePools, written by people.
 
-	// AnnotationDisruption set to "report" has disruption decide about the nodes of the pool and tell, and change nothing.
+	// AnnotationDisruption set to "report" has disruption decide about the nodes of the pool and tell, and change
+	// nothing.
 	AnnotationDisruption = "joiner.sh/disruption"
 	// AnnotationMinSavingsUSD is the least that a consolidation of the pool's nodes must save, in USD per hour.
 	AnnotationMinSavingsUSD = "joiner.sh/min-savings-usd"
 	// AnnotationMinSavingsPercent is the least that a consolidation must save, in percent of what its nodes cost.
 	AnnotationMinSavingsPercent = "joiner.sh/min-savings-percent"
-	// AnnotationExpire set to "within-budgets" has nodes that expire replaced as drifted ones are; "force" deletes them, as Karpenter does.
+	// AnnotationExpire set to "within-budgets" has nodes that expire replaced as drifted ones are; "force" deletes
+	// them, as Karpenter does.
 	AnnotationExpire = "joiner.sh/expire"
 	// AnnotationRebalance says what a rebalance recommendation does to nodes of the pool.
 	AnnotationRebalance = "joiner.sh/rebalance"
-	// AnnotationHibernationSchedule is a cron schedule at which the pool falls asleep, or "never" for a pool that stays awake whatever the stack does.
+	// AnnotationHibernationSchedule is a cron schedule at which the pool falls asleep, or "never" for a pool that stays
+	// awake whatever the stack does.
 	AnnotationHibernationSchedule = "joiner.sh/hibernation-schedule"
 	// AnnotationHibernationDuration is how long the pool sleeps from each start on, as a duration.
 	AnnotationHibernationDuration = "joiner.sh/hibernation-duration"
@@ -38,9 +42,11 @@ const (
 	AnnotationReplaces = "joiner.sh/replaces"
 	// AnnotationDisruptionCommand is the command that a claim takes part in, as JSON.
 	AnnotationDisruptionCommand = "joiner.sh/disruption-command"
-	// AnnotationDoNotConsolidateBefore is until when consolidation leaves a replacement alone, since it has not paid for itself yet.
+	// AnnotationDoNotConsolidateBefore is until when consolidation leaves a replacement alone, since it has not paid
+	// for itself yet.
 	AnnotationDoNotConsolidateBefore = "joiner.sh/do-not-consolidate-before"
-	// AnnotationReplaceRequested asks for a replacement of the claim's node before it is drained, and says why and by when.
+	// AnnotationReplaceRequested asks for a replacement of the claim's node before it is drained, and says why and by
+	// when.
 	AnnotationReplaceRequested = "joiner.sh/replace-requested"
 	// AnnotationDrainAfterReplacement is until when the pods of an interrupted node stay for their replacement.
 	AnnotationDrainAfterReplacement = "joiner.sh/drain-after-replacement-until"

@@ -10,8 +10,8 @@ import (
 )
 
 // Conditions is one object's conditions with their rules: a condition carries the generation it speaks of, its
-// transition time moves only when its status does, and Ready follows from the conditions it depends on. It writes through to the
-// object it was taken from.
+// transition time moves only when its status does, and Ready follows from the conditions it depends on. It writes
+// through to the object it was taken from.
 type Conditions struct {
 	list       *[]metav1.Condition
 	dependents []string
@@ -19,7 +19,8 @@ type Conditions struct {
 	created    metav1.Time
 }
 
-// ConditionsOf is the view of a list of conditions that belongs to the object with this metadata. Ready follows from dependents.
+// ConditionsOf is the view of a list of conditions that belongs to the object with this metadata. Ready follows from
+// dependents.
 func ConditionsOf(list *[]metav1.Condition, meta metav1.ObjectMeta, dependents ...string) Conditions {
 	return Conditions{list: list, dependents: dependents, generation: meta.Generation, created: meta.CreationTimestamp}
 }
@@ -31,7 +32,8 @@ func (p *NodePool) StatusConditions() Conditions {
 
 // StatusConditions is the view of the claim's conditions.
 func (c *NodeClaim) StatusConditions() Conditions {
-	return ConditionsOf(&c.Status.Conditions, c.ObjectMeta, ConditionLaunched, ConditionRegistered, ConditionInitialized)
+	return ConditionsOf(&c.Status.Conditions, c.ObjectMeta, ConditionLaunched, ConditionRegistered,
+		ConditionInitialized)
 }
 
 // Get is the condition of that type, if there is one.
@@ -42,8 +44,8 @@ func (c Conditions) Get(conditionType string) (metav1.Condition, bool) {
 	return metav1.Condition{}, false
 }
 
-// IsTrue says that every one of the conditions is there, True, and not of an older generation of the spec. An observed generation
-// of 0 counts as current: not everybody who writes conditions sets it.
+// IsTrue says that every one of the conditions is there, True, and not of an older generation of the spec. An observed
+// generation of 0 counts as current: not everybody who writes conditions sets it.
 func (c Conditions) IsTrue(conditionTypes ...string) bool {
 	for _, t := range conditionTypes {
 		cond, ok := c.Get(t)
@@ -54,8 +56,8 @@ func (c Conditions) IsTrue(conditionTypes ...string) bool {
 	return true
 }
 
-// Initialize adds what Ready depends on, and Ready, as Unknown since the object was made. The launch and registration time-outs
-// count from there. It says whether anything changed.
+// Initialize adds what Ready depends on, and Ready, as Unknown since the object was made. The launch and registration
+// time-outs count from there. It says whether anything changed.
 func (c Conditions) Initialize() bool {
 	changed := false
 	for _, t := range append(slices.Clone(c.dependents), ConditionReady) {
@@ -76,23 +78,28 @@ func (c Conditions) SetTrue(conditionType string, now time.Time) bool {
 	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: conditionType}, now)
 }
 
-// SetTrueFor sets a condition True with a reason and message of its own, as Drifted has. It says whether anything changed.
+// SetTrueFor sets a condition True with a reason and message of its own, as Drifted has. It says whether anything
+// changed.
 func (c Conditions) SetTrueFor(conditionType, reason, message string, now time.Time) bool {
-	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message}, now)
+	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reason, Message: message},
+		now)
 }
 
 // SetFalse sets a condition False. It says whether anything changed.
 func (c Conditions) SetFalse(conditionType, reason, message string, now time.Time) bool {
-	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message}, now)
+	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionFalse, Reason: reason, Message: message},
+		now)
 }
 
 // SetUnknown sets a condition Unknown. It says whether anything changed.
 func (c Conditions) SetUnknown(conditionType, reason, message string, now time.Time) bool {
-	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: reason, Message: message}, now)
+	return c.Set(metav1.Condition{Type: conditionType, Status: metav1.ConditionUnknown, Reason: reason,
+		Message: message}, now)
 }
 
-// Set stores a condition and brings Ready up to date. The generation is the object's; the transition time is now if the status
-// differs from the stored one, else what it was. An empty reason becomes the type. It says whether anything changed.
+// Set stores a condition and brings Ready up to date. The generation is the object's; the transition time is now if the
+// status differs from the stored one, else what it was. An empty reason becomes the type. It says whether anything
+// changed.
 func (c Conditions) Set(cond metav1.Condition, now time.Time) bool {
 	changed := c.put(cond, now)
 	if cond.Type != ConditionReady {

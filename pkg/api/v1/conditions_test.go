@@ -133,7 +133,8 @@ func TestClear(t *testing.T) {
 	conditions := claim.StatusConditions()
 	conditions.SetTrue(ConditionLaunched, at(1))
 	conditions.SetTrueFor(ConditionDrifted, "AMIDrift", "", at(2))
-	if !conditions.IsTrue(ConditionDrifted) || !conditions.Clear(ConditionDrifted) || conditions.Clear(ConditionDrifted) {
+	if !conditions.IsTrue(ConditionDrifted) || !conditions.Clear(ConditionDrifted) ||
+		conditions.Clear(ConditionDrifted) {
 		t.Error("Drifted comes and goes")
 	}
 	if conditions.Clear(ConditionLaunched) || conditions.Clear(ConditionReady) {

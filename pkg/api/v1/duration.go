@@ -47,8 +47,9 @@ func (d Duration) text() string {
 	return d.Duration.String()
 }
 
-// longest is what durations beyond Go's 292 years count as. The schemas take any number of digits, and one NodePool with too many of them
-// must not keep all others from being read. It is whole hours, or what is made of it would be refused for its parts of a second.
+// longest is what durations beyond Go's 292 years count as. The schemas take any number of digits, and one NodePool
+// with too many of them must not keep all others from being read. It is whole hours, or what is made of it would be
+// refused for its parts of a second.
 const longest = math.MaxInt64 / time.Hour * time.Hour
 
 // parse reads a Go duration.
@@ -63,7 +64,8 @@ func parse(raw string) (time.Duration, error) {
 	return longest, nil
 }
 
-// tooLong reports whether the text is hours, minutes and seconds in whole numbers, which leaves their size alone to be wrong with it.
+// tooLong reports whether the text is hours, minutes and seconds in whole numbers, which leaves their size alone to be
+// wrong with it.
 func tooLong(raw string) bool {
 	digits := 0
 	for _, c := range raw {
@@ -79,8 +81,8 @@ func tooLong(raw string) bool {
 	return raw != "" && digits == 0
 }
 
-// NillableDuration is a time span or Never. The zero value is "not given", which the API server fills with the field's default;
-// Never is a nil Duration with Raw set. Both read as "no end" once stored.
+// NillableDuration is a time span or Never. The zero value is "not given", which the API server fills with the field's
+// default; Never is a nil Duration with Raw set. Both read as "no end" once stored.
 //
 // +kubebuilder:validation:Type=string
 type NillableDuration struct {
@@ -135,7 +137,8 @@ func (d NillableDuration) text() string {
 	return Duration{Duration: *d.Duration, Raw: d.Raw}.text()
 }
 
-// unquote reads a JSON string. A null is no value, which leaves the field as it was, as encoding/json does with its own types.
+// unquote reads a JSON string. A null is no value, which leaves the field as it was, as encoding/json does with its own
+// types.
 func unquote(b []byte) (text string, given bool, err error) {
 	var s *string
 	if err := json.Unmarshal(b, &s); err != nil {

@@ -39,7 +39,8 @@ func TestDurationValues(t *testing.T) {
 	}
 }
 
-// The text is the user's only as long as it means the value: code that changes the value must not have to know about it.
+// The text is the user's only as long as it means the value: code that changes the value must not have to know about
+// it.
 func TestDurationTextFollowsTheValue(t *testing.T) {
 	d := Duration{Raw: "24h", Duration: time.Hour}
 	n := NillableDuration{Raw: "Never", Duration: &d.Duration}
@@ -77,10 +78,12 @@ func TestWhatIsNoDuration(t *testing.T) {
 	}
 }
 
-// The schemas take any number of digits. What is longer than Go can say is the longest that it can, and goes back as it came.
+// The schemas take any number of digits. What is longer than Go can say is the longest that it can, and goes back as it
+// came.
 func TestDurationsBeyondMeasure(t *testing.T) {
 	for _, text := range []string{"9999999h", "99999999999999999999s", "1h99999999999999999999m"} {
-		spec := `{"terminationGracePeriod":"` + text + `","requirements":null,"nodeClassRef":null,"expireAfter":"` + text + `"}`
+		spec := `{"terminationGracePeriod":"` + text + `","requirements":null,"nodeClassRef":null,"expireAfter":"` +
+			text + `"}`
 		var s NodeClaimTemplateSpec
 		if err := json.Unmarshal([]byte(spec), &s); err != nil {
 			t.Fatal(err)
@@ -90,7 +93,8 @@ func TestDurationsBeyondMeasure(t *testing.T) {
 		}
 		var back map[string]any
 		got, err := json.Marshal(s)
-		if err != nil || json.Unmarshal(got, &back) != nil || back["terminationGracePeriod"] != text || back["expireAfter"] != text {
+		if err != nil || json.Unmarshal(got, &back) != nil || back["terminationGracePeriod"] != text ||
+			back["expireAfter"] != text {
 			t.Errorf("%s came back as %s, error %v", text, got, err)
 		}
 	}
@@ -98,7 +102,8 @@ func TestDurationsBeyondMeasure(t *testing.T) {
 	if err := d.UnmarshalJSON([]byte(`"99999999h"`)); err != nil || NewDuration(d.Duration).text() != "2562047h0m0s" {
 		t.Errorf("without its text it is %s, error %v", NewDuration(d.Duration).text(), err)
 	}
-	for _, text := range []string{`"1h99999999999999999999"`, `"h"`, `"-99999999999999999999h"`, `"99999999999999999999"`} {
+	for _, text := range []string{`"1h99999999999999999999"`, `"h"`, `"-99999999999999999999h"`,
+		`"99999999999999999999"`} {
 		if d.UnmarshalJSON([]byte(text)) == nil {
 			t.Errorf("%s was read as %+v", text, d)
 		}

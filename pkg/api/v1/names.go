@@ -14,7 +14,8 @@ const (
 	LabelInitialized = "karpenter.sh/initialized"
 	// LabelDoNotSyncTaints is "true" on a Node that brought its taints itself, so registration must not add them again.
 	LabelDoNotSyncTaints = "karpenter.sh/do-not-sync-taints"
-	// LabelExcludeBalancers keeps load balancers away from a Node that is being terminated; its value is ExcludeBalancersValue.
+	// LabelExcludeBalancers keeps load balancers away from a Node that is being terminated; its value is
+	// ExcludeBalancersValue.
 	LabelExcludeBalancers = corev1.LabelNodeExcludeBalancers
 	// ExcludeBalancersValue tells our exclusion from one a user set.
 	ExcludeBalancersValue = "karpenter"
@@ -41,7 +42,8 @@ const (
 	AnnotationTerminationTimestamp = "karpenter.sh/nodeclaim-termination-timestamp"
 	// AnnotationMinValuesRelaxed is "true" or "false" on claims that the scheduler made.
 	AnnotationMinValuesRelaxed = "karpenter.sh/nodeclaim-min-values-relaxed"
-	// AnnotationRequestedDRADrivers lists drivers that must publish before a node counts as initialized; sorted, by commas.
+	// AnnotationRequestedDRADrivers lists drivers that must publish before a node counts as initialized; sorted, by
+	// commas.
 	AnnotationRequestedDRADrivers = "karpenter.sh/requested-dra-drivers"
 	// AnnotationPriceOverlay is "true" when an overlay changed the price of a candidate type.
 	AnnotationPriceOverlay = "karpenter.sh/price-overlay-applied"
@@ -51,14 +53,16 @@ const (
 	AnnotationProviderCompatibility = "compatibility.karpenter.sh/provider"
 )
 
-// TaintHold is the key of the taint that keeps a new node for the pods it was planned for; its value stands for those pods.
+// TaintHold is the key of the taint that keeps a new node for the pods it was planned for; its value stands for those
+// pods.
 const TaintHold = "joiner.sh/nominated-pods-only"
 
-// HoldAtBoot is the value of TaintHold that a held node registers with. It is the same for all held nodes, so that they can share a
-// launch template and a request; registration puts the node's own value in its place.
+// HoldAtBoot is the value of TaintHold that a held node registers with. It is the same for all held nodes, so that they
+// can share a launch template and a request; registration puts the node's own value in its place.
 const HoldAtBoot = "new"
 
-// LabelInstance on a NodeClaim is the id of its instance, so that a notice about an instance finds its claim without reading all.
+// LabelInstance on a NodeClaim is the id of its instance, so that a notice about an instance finds its claim without
+// reading all.
 const LabelInstance = "joiner.sh/instance"
 
 // Taint keys, neither of which carries a value.

@@ -5,7 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodeClaim is the wish for one node, and then its record: it is stored before anything is launched and lives until all is gone.
+// NodeClaim is the wish for one node, and then its record: it is stored before anything is launched and lives until all
+// is gone.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nodeclaims,scope=Cluster,categories=karpenter
@@ -69,7 +70,8 @@ type NodeClaimSpec struct {
 	// NodeClassRef names the node class.
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
-	// TerminationGracePeriod is how long draining may take before what is left is removed by force. Not given: for ever.
+	// TerminationGracePeriod is how long draining may take before what is left is removed by force. Not given: for
+	// ever.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
@@ -106,7 +108,8 @@ type NodeClaimStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// LastPodEventTime is when a pod was last bound to, removed from or finished on the node; consolidateAfter counts from it.
+	// LastPodEventTime is when a pod was last bound to, removed from or finished on the node; consolidateAfter counts
+	// from it.
 	// +optional
 	LastPodEventTime metav1.Time `json:"lastPodEventTime,omitzero"`
 }

@@ -5,7 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NodePool describes a kind of node that may be launched for pods: what it must be, how it may be disrupted and how much of it.
+// NodePool describes a kind of node that may be launched for pods: what it must be, how it may be disrupted and how
+// much of it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=nodepools,scope=Cluster,categories=karpenter
@@ -47,7 +48,8 @@ type NodePoolList struct {
 // +kubebuilder:validation:XValidation:message="with replicas, limits may only hold 'nodes'",rule="!has(self.replicas) || (!has(self.limits) || size(self.limits) == 0 || (size(self.limits) == 1 && 'nodes' in self.limits))"
 // +kubebuilder:validation:XValidation:message="weight and replicas exclude each other",rule="!has(self.replicas) || !has(self.weight)"
 type NodePoolSpec struct {
-	// Template is what every claim of the pool starts from. A change of it, requirements aside, makes existing nodes drift.
+	// Template is what every claim of the pool starts from. A change of it, requirements aside, makes existing nodes
+	// drift.
 	// +required
 	Template NodeClaimTemplate `json:"template"`
 	// Disruption says when nodes may be removed or replaced to save money.
@@ -102,11 +104,13 @@ type NodeClaimTemplateSpec struct {
 	// +listType=atomic
 	// +optional
 	Taints []corev1.Taint `json:"taints,omitempty"`
-	// StartupTaints are taken off by somebody else (a daemon) soon after boot; pods need not tolerate them to be planned here.
+	// StartupTaints are taken off by somebody else (a daemon) soon after boot; pods need not tolerate them to be
+	// planned here.
 	// +listType=atomic
 	// +optional
 	StartupTaints []corev1.Taint `json:"startupTaints,omitempty"`
-	// Requirements limit which instance types, zones and capacity types may be chosen. They take no part in the drift hash.
+	// Requirements limit which instance types, zones and capacity types may be chosen. They take no part in the drift
+	// hash.
 	// +kubebuilder:validation:XValidation:message="label \"karpenter.sh/nodepool\" is restricted",rule="self.all(x, x.key != 'karpenter.sh/nodepool')"
 	// +kubebuilder:validation:XValidation:message="operator 'In' needs at least one value",rule="self.all(x, x.operator != 'In' || (has(x.values) && x.values.size() > 0))"
 	// +kubebuilder:validation:XValidation:message="operators 'Gt', 'Lt', 'Gte' and 'Lte' need exactly one value, an integer of 0 or more",rule="self.all(x, !(x.operator in ['Gt', 'Lt', 'Gte', 'Lte']) || (has(x.values) && x.values.size() == 1 && int(x.values[0]) >= 0))"
@@ -120,7 +124,8 @@ type NodeClaimTemplateSpec struct {
 	// +kubebuilder:validation:XValidation:message="nodeClassRef.kind is immutable",rule="self.kind == oldSelf.kind"
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
-	// TerminationGracePeriod is how long draining may take before what is left is removed by force. Not given: for ever.
+	// TerminationGracePeriod is how long draining may take before what is left is removed by force. Not given: for
+	// ever.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`

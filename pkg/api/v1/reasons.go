@@ -8,16 +8,17 @@ const (
 	ConditionValidationSucceeded     = "ValidationSucceeded"
 	ConditionNodeClassReady          = "NodeClassReady"
 	ConditionNodeRegistrationHealthy = "NodeRegistrationHealthy"
-	ConditionDisruptionValid         = "DisruptionValid" // not Karpenter's; False while budgets and the like cannot be understood
-	ReasonNodePoolValidationFailed   = "NodePoolValidationFailed"
-	ReasonNodeClassNotFound          = "NodeClassNotFound"
-	ReasonNodeClassTerminating       = "NodeClassTerminating"
-	ReasonNodeClassReadinessUnknown  = "NodeClassReadinessUnknown"
-	ReasonRegistrationFailed         = "RegistrationFailed"
-	ReasonReconcilingDependents      = "ReconcilingDependents"
-	ReasonUnhealthyDependents        = "UnhealthyDependents"
-	ReasonAwaitingReconciliation     = "AwaitingReconciliation"
-	MessageAwaitingReconciliation    = "object is awaiting reconciliation"
+	// not Karpenter's; False while budgets and the like cannot be understood
+	ConditionDisruptionValid        = "DisruptionValid"
+	ReasonNodePoolValidationFailed  = "NodePoolValidationFailed"
+	ReasonNodeClassNotFound         = "NodeClassNotFound"
+	ReasonNodeClassTerminating      = "NodeClassTerminating"
+	ReasonNodeClassReadinessUnknown = "NodeClassReadinessUnknown"
+	ReasonRegistrationFailed        = "RegistrationFailed"
+	ReasonReconcilingDependents     = "ReconcilingDependents"
+	ReasonUnhealthyDependents       = "UnhealthyDependents"
+	ReasonAwaitingReconciliation    = "AwaitingReconciliation"
+	MessageAwaitingReconciliation   = "object is awaiting reconciliation"
 )
 
 // Conditions of a NodeClaim.

@@ -2,7 +2,8 @@ package v1
 
 import corev1 "k8s.io/api/core/v1"
 
-// Operators of a Requirement beyond those of corev1 (In, NotIn, Exists, DoesNotExist, Gt, Lt): bounds that include the value.
+// Operators of a Requirement beyond those of corev1 (In, NotIn, Exists, DoesNotExist, Gt, Lt): bounds that include the
+// value.
 const (
 	OperatorGte corev1.NodeSelectorOperator = "Gte"
 	OperatorLte corev1.NodeSelectorOperator = "Lte"
@@ -24,8 +25,8 @@ type Requirement struct {
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
 	// +required
 	Operator corev1.NodeSelectorOperator `json:"operator"`
-	// Values are the label values: at least one for In, exactly one integer for the comparing operators, none for Exists and
-	// DoesNotExist.
+	// Values are the label values: at least one for In, exactly one integer for the comparing operators, none for
+	// Exists and DoesNotExist.
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`

@@ -78,8 +78,8 @@ type Requirement struct {
 	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist;Gt;Lt;Gte;Lte
 	// +required
 	Operator corev1.NodeSelectorOperator `json:"operator"`
-	// Values are the label values: at least one for In and NotIn, exactly one integer for the comparing operators, none for
-	// Exists and DoesNotExist.
+	// Values are the label values: at least one for In and NotIn, exactly one integer for the comparing operators, none
+	// for Exists and DoesNotExist.
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`

@@ -22,7 +22,8 @@ func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: karpv1.Group, Version: Version}
 }
 
-// AddToScheme teaches a scheme the kinds of this package. It never fails; the error is there to fit a runtime.SchemeBuilder.
+// AddToScheme teaches a scheme the kinds of this package. It never fails; the error is there to fit a
+// runtime.SchemeBuilder.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(), &NodeOverlay{}, &NodeOverlayList{})
 	metav1.AddToGroupVersion(s, GroupVersion())

@@ -1,5 +1,5 @@
-// Package pushed makes the function behind the webhook out of settings and the client of Lambda. It is apart from app so that this
-// function, which the API server waits for, starts without the clients of Kubernetes and EC2.
+// Package pushed makes the function behind the webhook out of settings and the client of Lambda. It is apart from app
+// so that this function, which the API server waits for, starts without the clients of Kubernetes and EC2.
 package pushed
 
 import (
@@ -29,7 +29,8 @@ func FromEnv(ctx context.Context) (*webhook.WebhookHandler, error) {
 		return nil, errors.New("settings: PUSH_PATH is required: the stack sets it with push")
 	}
 	// One attempt: the API server waits a second, and calls again for the next pod.
-	cfg, err := config.LoadDefaultConfig(ctx, config.WithAppID("joiner"), config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
+	cfg, err := config.LoadDefaultConfig(ctx, config.WithAppID("joiner"),
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }))
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
@@ -37,6 +38,8 @@ func FromEnv(ctx context.Context) (*webhook.WebhookHandler, error) {
 	waker := func(function string) webhook.Waker {
 		return invoke.Function{Lambda: client, Name: function, Reason: invoke.Push}
 	}
-	return &webhook.WebhookHandler{Secret: set.PushPath, Now: time.Now, Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
-		Wakes: map[string]webhook.Waker{webhook.Pods: waker(set.ProvisionFunction), webhook.Nodes: waker(set.LifecycleFunction)}}, nil
+	return &webhook.WebhookHandler{Secret: set.PushPath, Now: time.Now,
+		Log: slog.New(slog.NewJSONHandler(os.Stdout, nil)),
+		Wakes: map[string]webhook.Waker{webhook.Pods: waker(set.ProvisionFunction),
+			webhook.Nodes: waker(set.LifecycleFunction)}}, nil
 }

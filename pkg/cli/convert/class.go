@@ -13,7 +13,8 @@ import (
 
 // nodeTemplate is what an AWSNodeTemplate v1alpha1 and an inline provider have in common.
 type nodeTemplate struct {
-	APIVersion            string                      `json:"apiVersion"` // of an inline provider, together with kind; without meaning
+	// of an inline provider, together with kind; without meaning
+	APIVersion            string                      `json:"apiVersion"`
 	Kind                  string                      `json:"kind"`
 	AMIFamily             *string                     `json:"amiFamily"`
 	AMISelector           map[string]string           `json:"amiSelector"`
@@ -70,17 +71,22 @@ func (c *converter) convertClass(d manifest.Document) error {
 }
 
 func newClass(old metav1.ObjectMeta) *awsv1.EC2NodeClass {
-	return &awsv1.EC2NodeClass{TypeMeta: metav1.TypeMeta{APIVersion: awsv1.Group + "/v1", Kind: classKind}, ObjectMeta: keepMetadata(old)}
+	return &awsv1.EC2NodeClass{TypeMeta: metav1.TypeMeta{APIVersion: awsv1.Group + "/v1", Kind: classKind},
+		ObjectMeta: keepMetadata(old)}
 }
 
 // classOf makes a class of a template that stands at a field of the document.
-func (c *converter) classOf(d manifest.Document, at string, t nodeTemplate, m metav1.ObjectMeta) (*awsv1.EC2NodeClass, error) {
+func (c *converter) classOf(d manifest.Document, at string, t nodeTemplate, m metav1.ObjectMeta) (*awsv1.EC2NodeClass,
+	error) {
 	if t.LaunchTemplateName != nil {
-		return nil, d.Errorf(at+".launchTemplate", "launch templates of one's own have no equivalent; write what it says into the class (userData, blockDeviceMappings, metadataOptions and so on) and remove this")
+		return nil, d.Errorf(at+".launchTemplate",
+			"launch templates of one's own have no equivalent; write what it says into the class (userData, blockDeviceMappings, metadataOptions and so on) and remove this")
 	}
 	class := newClass(m)
-	class.Spec = awsv1.EC2NodeClassSpec{UserData: t.UserData, AMIFamily: t.AMIFamily, Tags: t.Tags, Context: t.Context, MetadataOptions: t.MetadataOptions,
-		BlockDeviceMappings: t.BlockDeviceMappings, DetailedMonitoring: t.DetailedMonitoring, InstanceProfile: t.InstanceProfile}
+	class.Spec = awsv1.EC2NodeClassSpec{UserData: t.UserData, AMIFamily: t.AMIFamily, Tags: t.Tags, Context: t.Context,
+		MetadataOptions:     t.MetadataOptions,
+		BlockDeviceMappings: t.BlockDeviceMappings, DetailedMonitoring: t.DetailedMonitoring,
+		InstanceProfile: t.InstanceProfile}
 	if len(t.SubnetSelector) == 0 {
 		return nil, d.Errorf(at+".subnetSelector", "it is missing; an EC2NodeClass needs its subnets")
 	}
@@ -88,13 +94,16 @@ func (c *converter) classOf(d manifest.Document, at string, t nodeTemplate, m me
 		return nil, d.Errorf(at+".securityGroupSelector", "it is missing; an EC2NodeClass needs its security groups")
 	}
 	for _, s := range c.convertTerms(d, at+".subnetSelector", t.SubnetSelector) {
-		class.Spec.SubnetSelectorTerms = append(class.Spec.SubnetSelectorTerms, awsv1.SubnetSelectorTerm{ID: s.id, Tags: s.tags})
+		class.Spec.SubnetSelectorTerms = append(class.Spec.SubnetSelectorTerms,
+			awsv1.SubnetSelectorTerm{ID: s.id, Tags: s.tags})
 	}
 	for _, s := range c.convertTerms(d, at+".securityGroupSelector", t.SecurityGroupSelector) {
-		class.Spec.SecurityGroupSelectorTerms = append(class.Spec.SecurityGroupSelectorTerms, awsv1.SecurityGroupSelectorTerm{ID: s.id, Tags: s.tags})
+		class.Spec.SecurityGroupSelectorTerms = append(class.Spec.SecurityGroupSelectorTerms,
+			awsv1.SecurityGroupSelectorTerm{ID: s.id, Tags: s.tags})
 	}
 	for _, s := range c.convertTerms(d, at+".amiSelector", t.AMISelector) {
-		class.Spec.AMISelectorTerms = append(class.Spec.AMISelectorTerms, awsv1.AMISelectorTerm{ID: s.id, Name: s.name, Owner: s.owner, Tags: s.tags})
+		class.Spec.AMISelectorTerms = append(class.Spec.AMISelectorTerms,
+			awsv1.AMISelectorTerm{ID: s.id, Name: s.name, Owner: s.owner, Tags: s.tags})
 	}
 	if err := c.convertImages(d, at, class, t.AMIFamily != nil); err != nil {
 		return nil, err
@@ -104,8 +113,8 @@ func (c *converter) classOf(d manifest.Document, at string, t nodeTemplate, m me
 	return class, nil
 }
 
-// convertImages says which images the class uses. Older versions took those of the family where nothing was selected, and AL2 where no
-// family was given.
+// convertImages says which images the class uses. Older versions took those of the family where nothing was selected,
+// and AL2 where no family was given.
 func (c *converter) convertImages(d manifest.Document, at string, class *awsv1.EC2NodeClass, said bool) error {
 	s := &class.Spec
 	family := awsv1.AMIFamilyAL2
@@ -188,7 +197,8 @@ func (c *converter) convertTags(d manifest.Document, at string, class *awsv1.EC2
 		c.addWarning(d, at+".tags."+key, "left out: instances get this tag from the system")
 	}
 	yes, no, required, hops := "enabled", "disabled", "required", int64(2)
-	before := awsv1.MetadataOptions{HTTPEndpoint: &yes, HTTPProtocolIPv6: &no, HTTPTokens: &required, HTTPPutResponseHopLimit: &hops}
+	before := awsv1.MetadataOptions{HTTPEndpoint: &yes, HTTPProtocolIPv6: &no, HTTPTokens: &required,
+		HTTPPutResponseHopLimit: &hops}
 	switch m := class.Spec.MetadataOptions; {
 	case m == nil:
 		class.Spec.MetadataOptions = &before
@@ -251,7 +261,8 @@ func (c *converter) convertTerms(d manifest.Document, at string, selector map[st
 	if tags+len(names)+len(owners) == 0 {
 		return nil
 	}
-	return crossProduct(crossProduct(tagged, names, func(t *selectorTerm, v string) { t.name = v }), owners, func(t *selectorTerm, v string) { t.owner = v })
+	return crossProduct(crossProduct(tagged, names, func(t *selectorTerm, v string) { t.name = v }), owners,
+		func(t *selectorTerm, v string) { t.owner = v })
 }
 
 // crossProduct gives each term each of the values; without values it stays.

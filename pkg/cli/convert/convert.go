@@ -47,7 +47,8 @@ type Object struct {
 // Converted reports whether the object was made here.
 func (o Object) Converted() bool { return o.Class != nil || o.Pool != nil }
 
-// ConvertAll converts every object of old versions. The error joins what cannot be converted, each with file, line, object and field.
+// ConvertAll converts every object of old versions. The error joins what cannot be converted, each with file, line,
+// object and field.
 func ConvertAll(docs []manifest.Document, o Options) (Result, error) {
 	c := converter{options: o}
 	c.findHints(docs)
@@ -83,7 +84,8 @@ func (c *converter) addWarning(d manifest.Document, field, format string, args .
 	c.warnings = append(c.warnings, d.Errorf(field, format, args...).Error())
 }
 
-// findHints looks for the cluster's name and the default instance profile, which older versions kept apart from these objects.
+// findHints looks for the cluster's name and the default instance profile, which older versions kept apart from these
+// objects.
 func (c *converter) findHints(docs []manifest.Document) {
 	for _, d := range docs {
 		if d.Kind == "ConfigMap" && d.Name == "karpenter-global-settings" {
@@ -144,7 +146,8 @@ func keepMetadata(old metav1.ObjectMeta) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Name: old.Name, Labels: old.Labels}
 	for k, v := range old.Annotations {
 		switch {
-		case strings.HasPrefix(k, "kubectl.kubernetes.io/"), strings.HasSuffix(k, "-hash"), strings.HasSuffix(k, "-hash-version"), strings.HasPrefix(k, "compatibility.karpenter.sh/"):
+		case strings.HasPrefix(k, "kubectl.kubernetes.io/"), strings.HasSuffix(k, "-hash"),
+			strings.HasSuffix(k, "-hash-version"), strings.HasPrefix(k, "compatibility.karpenter.sh/"):
 			continue // written by programs about the old object
 		}
 		if out.Annotations == nil {
@@ -177,7 +180,8 @@ func (c *converter) requireUnique() error {
 	for _, o := range c.objects {
 		id := o.id()
 		if first, twice := seen[id]; twice && (o.Converted() || first.Converted()) {
-			problems = append(problems, o.sourceName().Errorf("metadata.name", "there would be two of %s, the other from %s:%d; rename one in the input",
+			problems = append(problems, o.sourceName().Errorf("metadata.name",
+				"there would be two of %s, the other from %s:%d; rename one in the input",
 				id, first.sourceName().File, first.sourceName().Line("metadata.name")))
 		} else {
 			seen[id] = o

@@ -13,8 +13,8 @@ import (
 	"joiner/pkg/workload/manifest"
 )
 
-// TestConvert converts the manifests of the files, one file for each kind of old object. What comes out is shown as it is printed, then
-// the warnings, or what is wrong with the input.
+// TestConvert converts the manifests of the files, one file for each kind of old object. What comes out is shown as it
+// is printed, then the warnings, or what is wrong with the input.
 func TestConvert(t *testing.T) {
 	words := syntax.NewGrammar(nil, "convert keep-al2 cluster= role= brief")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {

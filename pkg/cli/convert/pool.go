@@ -92,7 +92,8 @@ func (c *converter) convertPool(d manifest.Document) error {
 	}
 	p.Spec.Template.Spec.NodeClassRef = classRef(t.Spec.NodeClassRef.Name)
 	if t.Spec.Resources != nil {
-		c.addWarning(d, "spec.template.spec.resources", "left out: it is for NodeClaims and never had an effect in a NodePool")
+		c.addWarning(d, "spec.template.spec.resources",
+			"left out: it is for NodeClaims and never had an effect in a NodePool")
 	}
 	c.convertLabels(d, "spec.template.metadata.labels", p.Spec.Template.Labels)
 	p.Spec.Template.Spec.Requirements = c.convertRequirements(d, "spec.template.spec.requirements", t.Spec.Requirements)
@@ -112,7 +113,8 @@ func convertDisruption(d manifest.Document, old betaPool, p *api.NodePool) error
 	if o.ExpireAfter != nil {
 		after, err := convertDuration(*o.ExpireAfter)
 		if err != nil {
-			return d.Errorf("spec.disruption.expireAfter", "%q is no duration; write it like 720h, or Never", *o.ExpireAfter)
+			return d.Errorf("spec.disruption.expireAfter", "%q is no duration; write it like 720h, or Never",
+				*o.ExpireAfter)
 		}
 		p.Spec.Template.Spec.ExpireAfter = after
 	}
@@ -126,12 +128,14 @@ func convertDisruption(d manifest.Document, old betaPool, p *api.NodePool) error
 			return d.Errorf("spec.disruption.consolidateAfter", "it is missing; the policy WhenEmpty needs it")
 		}
 	default:
-		return d.Errorf("spec.disruption.consolidationPolicy", "%q is not known; WhenEmpty and WhenUnderutilized are", o.ConsolidationPolicy)
+		return d.Errorf("spec.disruption.consolidationPolicy", "%q is not known; WhenEmpty and WhenUnderutilized are",
+			o.ConsolidationPolicy)
 	}
 	if o.ConsolidateAfter != nil {
 		after, err := convertDuration(*o.ConsolidateAfter)
 		if err != nil {
-			return d.Errorf("spec.disruption.consolidateAfter", "%q is no duration; write it like 30s, or Never", *o.ConsolidateAfter)
+			return d.Errorf("spec.disruption.consolidateAfter", "%q is no duration; write it like 30s, or Never",
+				*o.ConsolidateAfter)
 		}
 		p.Spec.Disruption.ConsolidateAfter = after
 	}
@@ -147,7 +151,8 @@ func convertDuration(text string) (out api.NillableDuration, err error) {
 }
 
 func newPool(old metav1.ObjectMeta) *api.NodePool {
-	return &api.NodePool{TypeMeta: metav1.TypeMeta{APIVersion: api.Group + "/v1", Kind: "NodePool"}, ObjectMeta: keepMetadata(old)}
+	return &api.NodePool{TypeMeta: metav1.TypeMeta{APIVersion: api.Group + "/v1", Kind: "NodePool"},
+		ObjectMeta: keepMetadata(old)}
 }
 
 func classRef(name string) *api.NodeClassReference {
@@ -167,7 +172,8 @@ func (c *converter) keepKubelet(d manifest.Document, at string, p *api.NodePool,
 	}
 }
 
-// moveKubelets moves the kubelet blocks of pools into their classes. Pools that disagree about one class get a copy each.
+// moveKubelets moves the kubelet blocks of pools into their classes. Pools that disagree about one class get a copy
+// each.
 func (c *converter) moveKubelets() error {
 	for _, k := range c.kubelet {
 		ref := k.pool.Spec.Template.Spec.NodeClassRef
@@ -250,8 +256,9 @@ func restrictedReason(key string) string {
 func (c *converter) convertRequirements(d manifest.Document, at string, in []api.Requirement) []api.Requirement {
 	renamed := map[string]string{
 		"beta.kubernetes.io/arch": corev1.LabelArchStable, "beta.kubernetes.io/os": corev1.LabelOSStable,
-		corev1.LabelFailureDomainBetaZone: corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
-		corev1.LabelInstanceType: corev1.LabelInstanceTypeStable,
+		corev1.LabelFailureDomainBetaZone:   corev1.LabelTopologyZone,
+		corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
+		corev1.LabelInstanceType:            corev1.LabelInstanceTypeStable,
 	}
 	out := []api.Requirement{}
 	for i, r := range in {

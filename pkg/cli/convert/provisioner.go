@@ -64,7 +64,8 @@ func (c *converter) convertProvisioner(d manifest.Document) error {
 	p.Spec.Template.Labels, p.Spec.Template.Annotations = maps.Clone(old.Spec.Labels), old.Spec.Annotations
 	p.Spec.Template.Spec.Taints, p.Spec.Template.Spec.StartupTaints = old.Spec.Taints, old.Spec.StartupTaints
 	c.convertLabels(d, "spec.labels", p.Spec.Template.Labels)
-	p.Spec.Template.Spec.Requirements = c.writeDefaults(d, old, c.convertRequirements(d, "spec.requirements", old.Spec.Requirements))
+	p.Spec.Template.Spec.Requirements = c.writeDefaults(d, old,
+		c.convertRequirements(d, "spec.requirements", old.Spec.Requirements))
 	p.Spec.Limits, p.Spec.Weight = api.Limits(old.Spec.Limits), old.Spec.Weight
 	if err := convertConsolidation(d, old, p); err != nil {
 		return err
@@ -86,7 +87,8 @@ func (c *converter) writeDefaults(d manifest.Document, old provisioner, rs []api
 		rs = append(rs, api.Requirement{Key: key, Operator: op, Values: values})
 		c.addWarning(d, "spec.requirements", "%s %s %v is written out: Provisioners had it where they did not say; drop it if you want more choice", key, op, values)
 	}
-	types := has(corev1.LabelInstanceTypeStable, awsv1.LabelInstanceFamily, awsv1.LabelInstanceCategory, awsv1.LabelInstanceGeneration)
+	types := has(corev1.LabelInstanceTypeStable, awsv1.LabelInstanceFamily, awsv1.LabelInstanceCategory,
+		awsv1.LabelInstanceGeneration)
 	if !has(corev1.LabelOSStable) {
 		add(corev1.LabelOSStable, corev1.NodeSelectorOpIn, "linux")
 	}
@@ -103,7 +105,8 @@ func (c *converter) writeDefaults(d manifest.Document, old provisioner, rs []api
 	return rs
 }
 
-// convertConsolidation converts the times to live: a Provisioner that neither consolidates nor has a time after empty keeps its nodes.
+// convertConsolidation converts the times to live: a Provisioner that neither consolidates nor has a time after empty
+// keeps its nodes.
 func convertConsolidation(d manifest.Document, old provisioner, p *api.NodePool) error {
 	p.Spec.Template.Spec.ExpireAfter = api.NeverAfter()
 	if ttl := old.Spec.TTLSecondsUntilExpired; ttl != nil {
@@ -122,9 +125,11 @@ func convertConsolidation(d manifest.Document, old provisioner, p *api.NodePool)
 	case empty != nil && *empty < 0:
 		return d.Errorf("spec.ttlSecondsAfterEmpty", "it is %d; it cannot be negative", *empty)
 	case empty != nil:
-		p.Spec.Disruption.ConsolidationPolicy, p.Spec.Disruption.ConsolidateAfter = api.ConsolidationWhenEmpty, secondsText(*empty)
+		p.Spec.Disruption.ConsolidationPolicy, p.Spec.Disruption.ConsolidateAfter = api.ConsolidationWhenEmpty,
+			secondsText(*empty)
 	default:
-		p.Spec.Disruption.ConsolidationPolicy, p.Spec.Disruption.ConsolidateAfter = api.ConsolidationWhenEmpty, api.NeverAfter()
+		p.Spec.Disruption.ConsolidationPolicy, p.Spec.Disruption.ConsolidateAfter = api.ConsolidationWhenEmpty,
+			api.NeverAfter()
 	}
 	return nil
 }

@@ -18,10 +18,12 @@ func (e *examination) checkEKS() {
 	update := "aws eks update-cluster-config --name " + e.clusterName()
 	switch {
 	case !k.Found:
-		e.addFinding(Broken, check, "there is no cluster "+e.clusterName()+" in this region and account", "look at AWS_REGION and at the credentials: aws sts get-caller-identity")
+		e.addFinding(Broken, check, "there is no cluster "+e.clusterName()+" in this region and account",
+			"look at AWS_REGION and at the credentials: aws sts get-caller-identity")
 		return
 	case k.Status != "ACTIVE":
-		e.addFinding(Broken, check, "the cluster is "+k.Status, "wait until it is ACTIVE: aws eks wait cluster-active --name "+e.clusterName())
+		e.addFinding(Broken, check, "the cluster is "+k.Status,
+			"wait until it is ACTIVE: aws eks wait cluster-active --name "+e.clusterName())
 	}
 	if k.Mode == "" || k.Mode == "CONFIG_MAP" {
 		e.addFinding(Broken, check, "authentication mode CONFIG_MAP knows no access entries, which functions and nodes need",
@@ -33,7 +35,9 @@ func (e *examination) checkEKS() {
 	case !k.Public:
 		e.addFinding(Broken, "endpoint", "the API server has no public endpoint, and Joiner's functions run outside the VPC", "set vpcID and subnetIDs in cdk.json, or: "+update+" --resources-vpc-config endpointPublicAccess=true")
 	case !slices.Contains(k.CIDRs, "0.0.0.0/0"):
-		e.addFinding(Broken, "endpoint", "the public endpoint admits "+firstNames(k.CIDRs, mostNamed)+" only, and functions outside a VPC have no address of their own", "set vpcID and subnetIDs in cdk.json, or admit 0.0.0.0/0")
+		e.addFinding(Broken, "endpoint", "the public endpoint admits "+firstNames(k.CIDRs,
+			mostNamed)+" only, and functions outside a VPC have no address of their own",
+			"set vpcID and subnetIDs in cdk.json, or admit 0.0.0.0/0")
 	}
 	e.addFine(since, check, "cluster "+e.clusterName()+" is ACTIVE, authentication "+k.Mode+", and its endpoint is within reach of the functions")
 }
@@ -50,12 +54,14 @@ func (e *examination) checkFunctions() {
 		case !f.Found:
 			missing++
 		case f.State != "Active":
-			e.addFinding(Broken, check, fmt.Sprintf("%s is %s: %s", f.Name, f.State, f.Reason), "mend what it says and deploy again")
+			e.addFinding(Broken, check, fmt.Sprintf("%s is %s: %s", f.Name, f.State, f.Reason),
+				"mend what it says and deploy again")
 		}
 	}
 	switch n := len(e.f.Functions.List); {
 	case missing == n:
-		e.addFinding(Warning, check, "the stack is not deployed for cluster "+e.clusterName(), "set clusterName in cdk.json, then make deploy; make synth shows what it would make")
+		e.addFinding(Warning, check, "the stack is not deployed for cluster "+e.clusterName(),
+			"set clusterName in cdk.json, then make deploy; make synth shows what it would make")
 	case missing > 0:
 		e.addFinding(Broken, check, fmt.Sprintf("%d of %d are missing", missing, n), "make deploy")
 	}
@@ -78,13 +84,18 @@ func (e *examination) checkAccessEntries() {
 		if c.Role == "" {
 			continue
 		}
-		mine := slices.IndexFunc(e.f.Entries.List, func(x Entry) bool { return strings.HasSuffix(x.Principal, "/"+c.Role) })
+		mine := slices.IndexFunc(e.f.Entries.List,
+			func(x Entry) bool { return strings.HasSuffix(x.Principal, "/"+c.Role) })
 		switch {
 		case mine < 0:
-			e.addFinding(Broken, check, fmt.Sprintf("the role %s of EC2NodeClass %s has none: its nodes cannot join (unless aws-auth still names it)", c.Role, c.Name),
+			e.addFinding(Broken, check, fmt.Sprintf(
+				"the role %s of EC2NodeClass %s has none: its nodes cannot join (unless aws-auth still names it)",
+				c.Role, c.Name),
 				"aws eks create-access-entry --cluster-name "+e.clusterName()+" --type EC2_LINUX --principal-arn ARN-OF-"+c.Role)
 		case !strings.HasPrefix(e.f.Entries.List[mine].Type, "EC2"):
-			e.addFinding(Broken, check, fmt.Sprintf("that of the role %s of EC2NodeClass %s is of type %s: its nodes cannot join", c.Role, c.Name, e.f.Entries.List[mine].Type),
+			e.addFinding(Broken, check, fmt.Sprintf(
+				"that of the role %s of EC2NodeClass %s is of type %s: its nodes cannot join", c.Role, c.Name,
+				e.f.Entries.List[mine].Type),
 				"delete it and make one of type EC2_LINUX; the type of an entry cannot be changed")
 		}
 	}
@@ -106,7 +117,8 @@ func (e *examination) spotRole() {
 
 // Limits of what the account runs at once.
 const (
-	leastUnreserved = 100 // Lambda keeps them for functions that reserve nothing, or all where the account may run fewer
+	// Lambda keeps them for functions that reserve nothing, or all where the account may run fewer
+	leastUnreserved = 100
 	fewUnreserved   = 200 // 1,000 notices in a minute take about a third, with the nodes that come and go
 )
 
@@ -125,7 +137,8 @@ func (e *examination) checkLambda() {
 	case l.Wanted == 0 && l.ForNotices == 0 && l.Unreserved < fewUnreserved:
 		e.addFinding(Warning, check, has+", and none for notices that leave two minutes: whatever else runs can keep them waiting", "set interruptionConcurrency in cdk.json, or ask for more: "+more)
 	case l.Wanted == 0:
-		e.addFinding(Fine, check, fmt.Sprintf("%s, and %d for each function whose notices leave two minutes", has, l.ForNotices), "")
+		e.addFinding(Fine, check, fmt.Sprintf("%s, and %d for each function whose notices leave two minutes", has,
+			l.ForNotices), "")
 	default:
 		e.addFinding(Fine, check, fmt.Sprintf("%s, and the stack reserves %d by default", has, l.Wanted), "")
 	}

@@ -25,7 +25,8 @@ func (e *examination) checkAPI() {
 	}
 	since := len(e.found)
 	for _, right := range a.Denied {
-		e.addFinding(Unknown, "your rights", "you may not "+right+", so that is not looked at", "ask for the ClusterRole view and for joiner-admin")
+		e.addFinding(Unknown, "your rights", "you may not "+right+", so that is not looked at",
+			"ask for the ClusterRole view and for joiner-admin")
 	}
 	if why := nodeclass.UnsupportedReason(minorVersion(a.Version)); why != "" {
 		e.addFinding(Warning, checkAPI, why, "upgrade Joiner first, or look for surprises")
@@ -40,14 +41,17 @@ func minorVersion(version string) string {
 }
 
 func (e *examination) checkCRDs() {
-	e.checkObjects("CRDs", e.f.CRDs, "is missing", Finding{Level: Warning, Mend: "make deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date"})
+	e.checkObjects("CRDs", e.f.CRDs, "is missing",
+		Finding{Level: Warning, Mend: "make deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date"})
 }
 
 func (e *examination) checkRBAC() {
-	e.checkObjects("permissions", e.f.RBAC, "is missing: a function lacks its rights in the cluster", Finding{Level: Broken, Mend: "make deploy: its setup brings them up to date"})
+	e.checkObjects("permissions", e.f.RBAC, "is missing: a function lacks its rights in the cluster",
+		Finding{Level: Broken, Mend: "make deploy: its setup brings them up to date"})
 }
 
-// checkObjects looks whether objects that setup brings are there and as it brings them; differs says how much it matters when they are not.
+// checkObjects looks whether objects that setup brings are there and as it brings them; differs says how much it
+// matters when they are not.
 func (e *examination) checkObjects(check string, all []Object, missing string, differs Finding) {
 	if e.f.API.Unknown != "" {
 		return
@@ -77,7 +81,8 @@ func (e *examination) checkLeader() {
 	acting := slices.ContainsFunc(e.f.Functions.List, func(f Function) bool { return f.Found && f.Mode != "observe" })
 	what := fmt.Sprintf("%s holds %s/karpenter-leader-election, so Joiner only observes", l.Holder, l.Namespace)
 	if acting {
-		e.addFinding(Warning, check, what+", although its mode is act", fmt.Sprintf("kubectl -n %s scale deployment karpenter --replicas 0, or deploy Joiner with mode observe; joiner migrate says more", l.Namespace))
+		e.addFinding(Warning, check, what+", although its mode is act",
+			fmt.Sprintf("kubectl -n %s scale deployment karpenter --replicas 0, or deploy Joiner with mode observe; joiner migrate says more", l.Namespace))
 		return
 	}
 	e.addFinding(Fine, check, what, "")
@@ -89,11 +94,13 @@ func (e *examination) checkPools() {
 	}
 	since := len(e.found)
 	if len(e.f.Pools) == 0 {
-		e.addFinding(Broken, "NodePools", "there is none: nothing is launched", "kubectl apply -f a NodePool; infra/local/demo/manifests has one to begin with")
+		e.addFinding(Broken, "NodePools", "there is none: nothing is launched",
+			"kubectl apply -f a NodePool; infra/local/demo/manifests has one to begin with")
 	}
 	for _, p := range e.f.Pools {
 		if p.Problem != "" {
-			e.addFinding(Broken, "NodePools", p.Name+" is not ready: "+p.Problem, "mend what it says; refresh looks again within five minutes")
+			e.addFinding(Broken, "NodePools", p.Name+" is not ready: "+p.Problem,
+				"mend what it says; refresh looks again within five minutes")
 		}
 	}
 	e.addFine(since, "NodePools", fmt.Sprintf("%d are ready", len(e.f.Pools)))
@@ -105,25 +112,30 @@ func (e *examination) checkClasses() {
 	}
 	since := len(e.found)
 	if len(e.f.Classes) == 0 {
-		e.addFinding(Broken, checkClasses, "there is none: no NodePool can launch anything", "kubectl apply -f an EC2NodeClass with role, subnetSelectorTerms, securityGroupSelectorTerms and amiSelectorTerms")
+		e.addFinding(Broken, checkClasses, "there is none: no NodePool can launch anything",
+			"kubectl apply -f an EC2NodeClass with role, subnetSelectorTerms, securityGroupSelectorTerms and amiSelectorTerms")
 	}
 	for _, c := range e.f.Classes {
 		for _, p := range c.Problems {
-			e.addFinding(Broken, checkClasses, fmt.Sprintf("%s: %s: %s", c.Name, p.Condition, p.Message), e.mendClass(p.Condition))
+			e.addFinding(Broken, checkClasses, fmt.Sprintf("%s: %s: %s", c.Name, p.Condition, p.Message),
+				e.mendClass(p.Condition))
 		}
 		if e.addUnknown("subnets and security groups of "+c.Name, c.Unknown) {
 			continue
 		}
 		for _, s := range c.Subnets {
 			if s.FreeIPs < fewIPs {
-				e.addFinding(Warning, checkClasses, fmt.Sprintf("%s: subnet %s in %s has %d free addresses", c.Name, s.ID, s.Zone, s.FreeIPs),
+				e.addFinding(Warning, checkClasses,
+					fmt.Sprintf("%s: subnet %s in %s has %d free addresses", c.Name, s.ID, s.Zone, s.FreeIPs),
 					"add a larger subnet of that zone to its subnetSelectorTerms, or give the VPC CNI prefixes or a second CIDR")
 			}
 		}
 		owned := slices.DeleteFunc(slices.Clone(c.Groups), func(g Group) bool { return !g.Owned })
 		if len(owned) > 1 {
-			e.addFinding(Warning, checkClasses, fmt.Sprintf("%s: %d security groups carry the tag kubernetes.io/cluster/%s (%s): the load balancer controller refuses nodes with more than one",
-				c.Name, len(owned), e.clusterName(), groupIDs(owned)), "aws ec2 delete-tags --resources "+owned[1].ID+" --tags Key=kubernetes.io/cluster/"+e.clusterName())
+			e.addFinding(Warning, checkClasses, fmt.Sprintf(
+				"%s: %d security groups carry the tag kubernetes.io/cluster/%s (%s): the load balancer controller refuses nodes with more than one",
+				c.Name, len(owned), e.clusterName(), groupIDs(owned)),
+				"aws ec2 delete-tags --resources "+owned[1].ID+" --tags Key=kubernetes.io/cluster/"+e.clusterName())
 		}
 	}
 	e.addFine(since, checkClasses, fmt.Sprintf("%d are ready", len(e.f.Classes)))
@@ -135,7 +147,8 @@ func (e *examination) mendClass(condition string) string {
 		if len(ids) == 0 {
 			ids = []string{what}
 		}
-		return "aws ec2 create-tags --resources " + strings.Join(ids, " ") + " --tags Key=karpenter.sh/discovery,Value=" + e.clusterName() + ", or name the ids in the class"
+		return "aws ec2 create-tags --resources " + strings.Join(ids, " ") +
+			" --tags Key=karpenter.sh/discovery,Value=" + e.clusterName() + ", or name the ids in the class"
 	}
 	switch condition {
 	case "SubnetsReady":
@@ -145,7 +158,8 @@ func (e *examination) mendClass(condition string) string {
 	case "AMIsReady":
 		return "mend its amiSelectorTerms; alias: al2023@latest always finds one"
 	case "InstanceProfileReady":
-		return "does its role exist? The stack makes KarpenterNodeRole-" + e.clusterName() + " unless nodeRole names another"
+		return "does its role exist? The stack makes KarpenterNodeRole-" + e.clusterName() +
+			" unless nodeRole names another"
 	}
 	return "mend what it says; refresh looks again within five minutes"
 }
@@ -165,10 +179,12 @@ func (e *examination) checkMissingRequests() {
 	since := len(e.found)
 	for i, l := range e.f.Loose {
 		if i == mostLoose {
-			e.addFinding(Warning, "pods without requests", fmt.Sprintf("%d more controllers", len(e.f.Loose)-mostLoose), "")
+			e.addFinding(Warning, "pods without requests", fmt.Sprintf("%d more controllers", len(e.f.Loose)-mostLoose),
+				"")
 			break
 		}
-		e.addFinding(Warning, "pods without requests", fmt.Sprintf("%d pods of %s %s ask for no %s: they are packed as if they needed none, and nodes get too small for them", l.Pods, l.Namespace, l.Owner, l.Lacks),
+		e.addFinding(Warning, "pods without requests",
+			fmt.Sprintf("%d pods of %s %s ask for no %s: they are packed as if they needed none, and nodes get too small for them", l.Pods, l.Namespace, l.Owner, l.Lacks),
 			fmt.Sprintf("kubectl -n %s set resources %s --requests=cpu=100m,memory=128Mi (what it really takes: kubectl -n %s top pods)", l.Namespace, l.Owner, l.Namespace))
 	}
 	e.addFine(since, "pods without requests", "every pod asks for cpu and memory")
@@ -176,6 +192,8 @@ func (e *examination) checkMissingRequests() {
 
 // accessGroups are those that access entries must name.
 func accessGroups() []string {
-	return []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt, install.GroupRefresh, install.GroupSpotInterruption,
-		install.GroupReservationInterruption, install.GroupRebalance, install.GroupScheduledChange, install.GroupStateChange}
+	return []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt, install.GroupRefresh,
+		install.GroupSpotInterruption,
+		install.GroupReservationInterruption, install.GroupRebalance, install.GroupScheduledChange,
+		install.GroupStateChange}
 }

@@ -25,11 +25,13 @@ func (e *examination) devices() {
 			continue
 		}
 		slices.Sort(serves)
-		e.addFinding(Fine, check, fmt.Sprintf("%s; those that DeviceClass %s selects count as %s of their nodes", what, strings.Join(names, ", "), strings.Join(slices.Compact(serves), ", ")), "")
+		e.addFinding(Fine, check, fmt.Sprintf("%s; those that DeviceClass %s selects count as %s of their nodes", what,
+			strings.Join(names, ", "), strings.Join(slices.Compact(serves), ", ")), "")
 	}
 	for _, c := range e.f.Devices.Classes {
 		if c.Unread != "" {
-			e.addFinding(Warning, check, fmt.Sprintf("DeviceClass %s serves %s, and Joiner cannot count its devices: %s. Nodes that lack the resource are kept, and are not replaced by choice", c.Name, c.Resource, c.Unread),
+			e.addFinding(Warning, check, fmt.Sprintf(
+				"DeviceClass %s serves %s, and Joiner cannot count its devices: %s. Nodes that lack the resource are kept, and are not replaced by choice", c.Name, c.Resource, c.Unread),
 				`write its selector as device.driver == "NAME" && device.attributes["DOMAIN"].ATTRIBUTE == VALUE`)
 		}
 	}

@@ -185,7 +185,8 @@ func RunChecks(f Facts) []Finding {
 	var e examination
 	e.f = f
 	for _, check := range []func(){
-		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader, e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
+		e.checkAPI, e.checkEKS, e.checkFunctions, e.checkAccessEntries, e.checkCRDs, e.checkRBAC, e.checkLeader,
+		e.checkClasses, e.checkPools, e.spotRole, e.checkLambda, e.checkQuotas, e.devices, e.checkMissingRequests,
 	} {
 		check()
 	}

@@ -44,7 +44,8 @@ func fieldNames() (names []string) {
 	return names
 }
 
-// TestScenarios plays testdata: "examine" prints the findings about a cluster that is well but for the fields given as YAML.
+// TestScenarios plays testdata: "examine" prints the findings about a cluster that is well but for the fields given as
+// YAML.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(nil, "examine FIELD...")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {

@@ -107,7 +107,8 @@ func (s Source) notProvisionable(p cluster.Pod) string {
 func podOutlook(p cluster.Pod, made plan.Plan) (verdict string, why []string) {
 	for _, l := range made.Launches {
 		if slices.Contains(l.Pods, p.Key()) {
-			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %.4f USD/h", l.Choice.Offer, l.Pool, l.Choice.Price),
+			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %.4f USD/h", l.Choice.Offer,
+					l.Pool, l.Choice.Price),
 				[]string{fmt.Sprintf("the node is for %d pods, which ask for %s with its daemons; %d types are possible", len(l.Pods), l.Requests, len(l.Types))}
 		}
 	}
@@ -131,8 +132,10 @@ func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error)
 		return Answer{}, suggestSimilar("node", name, s.nodeNames())
 	}
 	h, _ := s.stateNode(n.Name)
-	a := Answer{Subject: "node " + n.Name, Verdict: fmt.Sprintf("it is %s: %s", n.Phase, kindOf(n)), Past: s.pastOfNode(n)}
-	a.Why = append(a.Why, fmt.Sprintf("%d pods are on it; they ask for %s of its cpu and %s of its memory", n.Pods, status.FormatPercent(n.CPU), status.FormatPercent(n.Memory)))
+	a := Answer{Subject: "node " + n.Name, Verdict: fmt.Sprintf("it is %s: %s", n.Phase, kindOf(n)),
+		Past: s.pastOfNode(n)}
+	a.Why = append(a.Why, fmt.Sprintf("%d pods are on it; they ask for %s of its cpu and %s of its memory", n.Pods,
+		status.FormatPercent(n.CPU), status.FormatPercent(n.Memory)))
 	if h.Claim != nil {
 		a.Why = append(a.Why, s.whyThisType(n, *h.Claim, sells)...)
 		for _, c := range h.Claim.Conditions {
@@ -169,7 +172,8 @@ func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offeri
 	slices.SortFunc(all, func(a, b instancetypes.Offering) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.String(), b.String()))
 	})
-	out := []string{fmt.Sprintf("its NodeClaim %s of pool %s asks for %s; %d offers that it may be can be had now", c.Name, c.Pool, c.Requests, len(all))}
+	out := []string{fmt.Sprintf("its NodeClaim %s of pool %s asks for %s; %d offers that it may be can be had now",
+		c.Name, c.Pool, c.Requests, len(all))}
 	var cheaper []string
 	for _, o := range all {
 		if !n.Priced || o.Price >= n.HourlyUSD-1e-9 {
@@ -186,7 +190,8 @@ func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offeri
 		if len(cheaper) > mostOthers {
 			more = fmt.Sprintf(" and %d more", len(cheaper)-mostOthers)
 		}
-		out = append(out, "cheaper at the prices of now: "+strings.Join(cheaper[:min(len(cheaper), mostOthers)], ", ")+more+"; EC2 chose among what it had, or prices have changed")
+		out = append(out, "cheaper at the prices of now: "+strings.Join(cheaper[:min(len(cheaper), mostOthers)],
+			", ")+more+"; EC2 chose among what it had, or prices have changed")
 	}
 	return out
 }
@@ -207,7 +212,8 @@ func ExplainPool(s Source, name string) (Answer, error) {
 		a.Verdict = "nothing is launched from it: " + p.Message
 	}
 	if budgets.IsHibernating(p.Disruption, s.Snapshot.Now) {
-		a.Verdict = fmt.Sprintf("it sleeps, for %s from each %q on: nothing is launched from it and its nodes go", p.Disruption.SleepFor, p.Disruption.SleepAt)
+		a.Verdict = fmt.Sprintf("it sleeps, for %s from each %q on: nothing is launched from it and its nodes go",
+			p.Disruption.SleepFor, p.Disruption.SleepAt)
 	}
 	usd := 0.0
 	for _, v := range s.View.Pools {
@@ -217,13 +223,7 @@ func ExplainPool(s Source, name string) (Answer, error) {
 				status.FormatPercent(v.Sum.CPU), status.FormatPercent(v.Sum.Memory)))
 		}
 	}
-	for _, limit := range p.Limited {
-		if limit == cluster.LimitUSD {
-			a.Why = append(a.Why, fmt.Sprintf("limit on the price: %.4f of %.4f USD/h used", usd, float64(p.Limits.Get(limit))/1e6))
-			continue
-		}
-		a.Why = append(a.Why, fmt.Sprintf("limit %s: %s of %s used", limit, amountText(limit, p.Counted.Get(limit)), amountText(limit, p.Limits.Get(limit))))
-	}
+	a.Why = append(a.Why, explainLimits(p, usd)...)
 	switch d := p.Disruption; {
 	case d.Message != "":
 		a.Why = append(a.Why, "no node of it is disrupted by choice until this is mended: "+d.Message)
@@ -245,7 +245,8 @@ func ExplainPool(s Source, name string) (Answer, error) {
 	against := map[string]int{}
 	for _, u := range provisioning.Decide(s.Snapshot).Plan.Unplaced {
 		for _, why := range u.Why {
-			if strings.Contains(why, "pool "+name+":") || strings.Contains(why, name+",") || strings.Contains(why, ", "+name) {
+			if strings.Contains(why, "pool "+name+":") || strings.Contains(why, name+",") ||
+				strings.Contains(why, ", "+name) {
 				against[why]++
 			}
 		}
@@ -254,6 +255,20 @@ func ExplainPool(s Source, name string) (Answer, error) {
 		a.Why = append(a.Why, fmt.Sprintf("%d pods that wait cannot use it: %s", against[why], why))
 	}
 	return a, nil
+}
+
+// explainLimits says how much of each limit of the pool is used; usd is what its nodes cost per hour.
+func explainLimits(p cluster.Pool, usd float64) (why []string) {
+	for _, limit := range p.Limited {
+		if limit == cluster.LimitUSD {
+			why = append(why, fmt.Sprintf("limit on the price: %.4f of %.4f USD/h used", usd,
+				float64(p.Limits.Get(limit))/1e6))
+			continue
+		}
+		why = append(why, fmt.Sprintf("limit %s: %s of %s used", limit, amountText(limit, p.Counted.Get(limit)),
+			amountText(limit, p.Limits.Get(limit))))
+	}
+	return why
 }
 
 func kindOf(n status.Node) string {

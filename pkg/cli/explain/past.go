@@ -43,7 +43,8 @@ func (s Source) pastOfPod(key string) []string {
 	return s.pastDecisions(func(r decisionlog.Record) (out []string) {
 		for _, l := range r.Launches {
 			if slices.Contains(l.Names, key) {
-				out = append(out, fmt.Sprintf("a node for it and %d others: %s %s in %s from pool %s at %.4f USD/h", l.Pods-1, l.CapacityType, l.Type, l.Zone, l.Pool, l.HourlyUSD))
+				out = append(out, fmt.Sprintf("a node for it and %d others: %s %s in %s from pool %s at %.4f USD/h",
+					l.Pods-1, l.CapacityType, l.Type, l.Zone, l.Pool, l.HourlyUSD))
 			}
 		}
 		for _, u := range r.Unplaced {
@@ -62,7 +63,8 @@ func (s Source) pastOfNode(n status.Node) []string {
 	}
 	return s.pastDecisions(func(r decisionlog.Record) (out []string) {
 		for _, l := range r.Launches { // a launch has no name yet: it is known by what it is and whom it was for
-			if l.Type == n.Type && l.Zone == n.Zone && slices.ContainsFunc(l.Names, func(pod string) bool { return on[pod] }) {
+			if l.Type == n.Type && l.Zone == n.Zone &&
+				slices.ContainsFunc(l.Names, func(pod string) bool { return on[pod] }) {
 				out = append(out, fmt.Sprintf("launched from pool %s for %d pods, %s among them, at %.4f USD/h; %d types were possible",
 					l.Pool, l.Pods, strings.Join(l.Names, ", "), l.HourlyUSD, l.Types))
 			}

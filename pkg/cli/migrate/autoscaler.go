@@ -35,11 +35,14 @@ func (r *Report) addAutoscaler(f Facts) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		r.Groups = append(r.Groups, poolOfGroup(name, groups[name]))
-		r.addFinding(Note, "node group "+name, fmt.Sprintf("its %d nodes belong to an Auto Scaling group and stay there: Joiner uses room on them and never ends them", len(groups[name])),
+		r.addFinding(Note, "node group "+name, fmt.Sprintf(
+			"its %d nodes belong to an Auto Scaling group and stay there: Joiner uses room on them and never ends them",
+			len(groups[name])),
 			"apply a NodePool for it (see groups), then shrink the node group")
 	}
 	if len(f.Snapshot.Pools) == 0 {
-		r.addFinding(Blocks, "NodePools", "there are none: Joiner would launch nothing", "write an EC2NodeClass and NodePools; groups below has one for each node group")
+		r.addFinding(Blocks, "NodePools", "there are none: Joiner would launch nothing",
+			"write an EC2NodeClass and NodePools; groups below has one for each node group")
 	}
 	if n := len(f.Pinned); n > 0 {
 		some := f.Pinned[:min(n, mostNamed)]
@@ -60,7 +63,8 @@ func poolOfGroup(name string, nodes []cluster.Node) Group {
 		if len(found) == 0 {
 			return ""
 		}
-		return fmt.Sprintf("      - {key: %s, operator: In, values: [%s]}\n", key, quoteList(slices.Sorted(maps.Keys(found))))
+		return fmt.Sprintf("      - {key: %s, operator: In, values: [%s]}\n", key,
+			quoteList(slices.Sorted(maps.Keys(found))))
 	}
 	of := func(key string) func(cluster.Node) string {
 		return func(n cluster.Node) string { return n.Labels[key] }
@@ -83,10 +87,12 @@ func poolOfGroup(name string, nodes []cluster.Node) Group {
 	b.WriteString("      requirements:\n")
 	b.WriteString(requirement(instancetypes.LabelArch, of(instancetypes.LabelArch)))
 	b.WriteString(requirement(instancetypes.LabelCapacityType, func(n cluster.Node) string {
-		return map[string]string{"SPOT": instancetypes.Spot, "ON_DEMAND": instancetypes.OnDemand}[n.Labels[labelCapacity]]
+		return map[string]string{"SPOT": instancetypes.Spot,
+			"ON_DEMAND": instancetypes.OnDemand}[n.Labels[labelCapacity]]
 	}))
 	b.WriteString(requirement(instancetypes.LabelZone, of(instancetypes.LabelZone)))
-	fmt.Fprintf(&b, "      # its nodes are %s; without this line any type may be chosen that holds the pods\n", instanceFamilies(nodes))
+	fmt.Fprintf(&b, "      # its nodes are %s; without this line any type may be chosen that holds the pods\n",
+		instanceFamilies(nodes))
 	b.WriteString(requirement(instancetypes.LabelFamily, func(n cluster.Node) string {
 		family, _, _ := strings.Cut(n.Labels[instancetypes.LabelType], ".")
 		return family
@@ -110,7 +116,8 @@ func commonLabels(nodes []cluster.Node) map[string]string {
 	}
 	maps.DeleteFunc(out, func(k, _ string) bool {
 		domain, _, hasDomain := strings.Cut(k, "/")
-		return hasDomain && slices.ContainsFunc([]string{"kubernetes.io", "k8s.io", "amazonaws.com", "aws.com", "k8s.aws", "karpenter.sh", "eksctl.io", "joiner.sh"},
+		return hasDomain && slices.ContainsFunc([]string{"kubernetes.io", "k8s.io", "amazonaws.com", "aws.com",
+			"k8s.aws", "karpenter.sh", "eksctl.io", "joiner.sh"},
 			func(d string) bool { return domain == d || strings.HasSuffix(domain, "."+d) })
 	})
 	return out
@@ -119,7 +126,8 @@ func commonLabels(nodes []cluster.Node) map[string]string {
 // sharedTaints are the taints that all nodes have and that do not come and go by themselves.
 func sharedTaints(nodes []cluster.Node) []cluster.Taint {
 	return slices.DeleteFunc(slices.Clone(nodes[0].Taints), func(t cluster.Taint) bool {
-		return strings.HasPrefix(t.Key, "node.kubernetes.io/") || strings.HasPrefix(t.Key, "node.cloudprovider.kubernetes.io/") ||
+		return strings.HasPrefix(t.Key, "node.kubernetes.io/") ||
+			strings.HasPrefix(t.Key, "node.cloudprovider.kubernetes.io/") ||
 			slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !slices.Contains(n.Taints, t) })
 	})
 }

@@ -13,10 +13,12 @@ import (
 func ReportBack(f Facts) Report {
 	r := Report{From: "Joiner"}
 	if f.Joiner != "" {
-		r.addFinding(Note, "Lease joiner-system", "Joiner works at this moment ("+f.Joiner+")", "deploy with mode observe before joiner migrate --back --apply, or what is changed here may be changed again")
+		r.addFinding(Note, "Lease joiner-system", "Joiner works at this moment ("+f.Joiner+")",
+			"deploy with mode observe before joiner migrate --back --apply, or what is changed here may be changed again")
 	}
 	if f.Karpenter == nil {
-		r.addFinding(Blocks, "Deployment karpenter", "Karpenter is not installed", "install the chart, 1.1 or newer, with replicas 0, its IAM role and its queue; helm's --skip-crds keeps the CRDs as they are")
+		r.addFinding(Blocks, "Deployment karpenter", "Karpenter is not installed",
+			"install the chart, 1.1 or newer, with replicas 0, its IAM role and its queue; helm's --skip-crds keeps the CRDs as they are")
 	}
 	for _, h := range f.Snapshot.StateNodes() {
 		if h.Claim != nil {
@@ -41,7 +43,8 @@ func (r *Report) releaseClaim(h cluster.StateNode) {
 	}
 	if c.Annotations[v1.AnnotationDisruptionCommand] != "" {
 		r.addEdit(Unmark, c.Name, "a disruption that Joiner began and did not finish")
-		r.addFinding(Change, name, "a disruption of Joiner's is not finished", "joiner migrate --back --apply, once Joiner only observes")
+		r.addFinding(Change, name, "a disruption of Joiner's is not finished",
+			"joiner migrate --back --apply, once Joiner only observes")
 		if h.Node != nil && isTainted(*h.Node) {
 			r.addEdit(Untaint, h.Node.Name, "a disruption that Joiner began and did not finish")
 		}
@@ -57,7 +60,8 @@ func stepsBack(f Facts) []string {
 	if k := f.Karpenter; k != nil {
 		where = fmt.Sprintf("kubectl -n %s scale deployment %s", k.Namespace, k.Name)
 	}
-	return []string{"make deploy with mode observe: Joiner changes nothing any more", "joiner migrate --back --apply: makes the changes listed here",
+	return []string{"make deploy with mode observe: Joiner changes nothing any more",
+		"joiner migrate --back --apply: makes the changes listed here",
 		where + " --replicas 2: Karpenter finds its NodeClaims, finalizers, hashes and tags as it would have left them",
 		"wait until it leads (joiner doctor names the holder of the lease): only then the stack's deletion leaves finalizers alone", "make destroy"}
 }

@@ -101,7 +101,11 @@ func (r *Report) addEdit(do Do, name, why string) {
 func (r *Report) sortAll() {
 	order := []Level{Blocks, Change, Note}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Level), slices.Index(order, b.Level)), cmp.Compare(a.About, b.About), cmp.Compare(a.What, b.What))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Level), slices.Index(order, b.Level)),
+			cmp.Compare(a.About, b.About), cmp.Compare(a.What, b.What))
 	})
-	slices.SortFunc(r.Edits, func(a, b Edit) int { return cmp.Or(cmp.Compare(a.Do, b.Do), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(r.Edits, func(a, b Edit) int {
+		return cmp.Or(cmp.Compare(a.Do, b.Do),
+			cmp.Compare(a.Name, b.Name))
+	})
 }

@@ -14,9 +14,10 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// TestScenarios plays testdata in the words of pkg/testing/scenario. Nodes and claims of ours are as Karpenter leaves them. "karpenter",
-// "autoscaler", "leader", "joiner", "crd", "foreign", "pinned" and "annotated" are further facts; "claim-is NAME WHAT" changes
-// a claim; "group NAME NODES" puts nodes into a node group; "to" and "back" print the report.
+// TestScenarios plays testdata in the words of pkg/testing/scenario. Nodes and claims of ours are as Karpenter leaves
+// them. "karpenter", "autoscaler", "leader", "joiner", "crd", "foreign", "pinned" and "annotated" are further facts;
+// "claim-is NAME WHAT" changes a claim; "group NAME NODES" puts nodes into a node group; "to" and "back" print the
+// report.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "karpenter VERSION", "autoscaler VERSION", "leader NAME", "joiner NAME", "crd NAME VERSION...", "foreign NAME...",
 		"pinned NAME...", "annotated POOL KEY...", "group NAME NODE...", "claim-is NAME WHAT", "to", "back")

@@ -55,15 +55,19 @@ func takeOverFrom(f Facts) string {
 
 func (r *Report) checkCRD(c CRD) {
 	for _, v := range c.Stored {
-		if v != "v1" && (c.Name == "nodepools.karpenter.sh" || c.Name == "nodeclaims.karpenter.sh" || c.Name == "ec2nodeclasses.karpenter.k8s.aws") {
-			r.addFinding(Note, "CRD "+c.Name, "objects may be stored as "+v, "setup rewrites them as v1; a cluster that does not serve v1 yet needs Karpenter 1.1 or newer first")
+		if v != "v1" && (c.Name == "nodepools.karpenter.sh" || c.Name == "nodeclaims.karpenter.sh" ||
+			c.Name == "ec2nodeclasses.karpenter.k8s.aws") {
+			r.addFinding(Note, "CRD "+c.Name, "objects may be stored as "+v,
+				"setup rewrites them as v1; a cluster that does not serve v1 yet needs Karpenter 1.1 or newer first")
 		}
 	}
 	if c.Webhook {
-		r.addFinding(Note, "CRD "+c.Name, "conversion asks a webhook, which Karpenter 1.0 needed", "setup takes it away; Karpenter 1.1 and newer do not miss it")
+		r.addFinding(Note, "CRD "+c.Name, "conversion asks a webhook, which Karpenter 1.0 needed",
+			"setup takes it away; Karpenter 1.1 and newer do not miss it")
 	}
 	if strings.HasPrefix(c.Name, "provisioners.") || strings.HasPrefix(c.Name, "awsnodetemplates.") {
-		r.addFinding(Note, "CRD "+c.Name, "objects of Karpenter before 0.32 are not read", "joiner convert -f FILE makes NodePools and EC2NodeClasses of them")
+		r.addFinding(Note, "CRD "+c.Name, "objects of Karpenter before 0.32 are not read",
+			"joiner convert -f FILE makes NodePools and EC2NodeClasses of them")
 	}
 }
 
@@ -76,11 +80,14 @@ func (r *Report) adoptClaim(h cluster.StateNode) {
 	}
 	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class {
 		r.addEdit(Adopt, c.Name, "it lacks the finalizer karpenter.sh/termination or the label of its class")
-		r.addFinding(Change, name, "it lacks the finalizer karpenter.sh/termination or the label of its class", "joiner migrate --apply")
+		r.addFinding(Change, name, "it lacks the finalizer karpenter.sh/termination or the label of its class",
+			"joiner migrate --apply")
 	}
-	if c.Annotations[awsv1.AnnotationInstanceTagged] != "true" && c.Annotations[awsv1.AnnotationClusterNameTagged] != "true" && h.Node != nil {
+	if c.Annotations[awsv1.AnnotationInstanceTagged] != "true" &&
+		c.Annotations[awsv1.AnnotationClusterNameTagged] != "true" && h.Node != nil {
 		r.addFinding(Note, name, "Karpenter has not tagged its instance with the cluster's name yet; Joiner finds instances by the tag "+awsv1.TagClusterName,
-			"wait a minute, or tag it: aws ec2 create-tags --resources "+instanceOf(c)+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
+			"wait a minute, or tag it: aws ec2 create-tags --resources "+instanceOf(
+				c)+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
 	}
 	if h.Node != nil && !h.Deleting() && isTainted(*h.Node) && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
 		r.addEdit(Untaint, h.Node.Name, "a disruption that Karpenter began and did not finish")
@@ -123,13 +130,15 @@ func (r *Report) reportDrift(s cluster.Snapshot, sells binpack.Offerings) {
 		if v.Reason == "" {
 			continue
 		}
-		r.addFinding(Blocks, "NodeClaim "+v.Claim, fmt.Sprintf("Joiner would call it drifted (%s: %s) and replace it within the budgets", v.Reason, v.Message),
+		r.addFinding(Blocks, "NodeClaim "+v.Claim,
+			fmt.Sprintf("Joiner would call it drifted (%s: %s) and replace it within the budgets", v.Reason, v.Message),
 			"look whether the change is meant; to keep the node for now: set disruption to report, or the annotation joiner.sh/disruption: report on its NodePool")
 	}
 }
 
 func stepsTo(f Facts) []string {
-	out := []string{"joiner doctor --cluster CLUSTER: mend what it finds", "make deploy with mode observe: Joiner decides beside the present autoscaler and changes nothing",
+	out := []string{"joiner doctor --cluster CLUSTER: mend what it finds",
+		"make deploy with mode observe: Joiner decides beside the present autoscaler and changes nothing",
 		"joiner shadow: compare what Joiner would have done"}
 	if k := f.Karpenter; k != nil {
 		out = append(out, fmt.Sprintf("kubectl -n %s scale deployment %s --replicas 0, and wait until its lease is free (joiner migrate says so)", k.Namespace, k.Name))

@@ -11,10 +11,12 @@ import (
 //go:embed page.html
 var page string
 
-// WritePage writes the picture as one HTML page that needs nothing else: no script, no font, no address. Cluster is the name in its title.
+// WritePage writes the picture as one HTML page that needs nothing else: no script, no font, no address. Cluster is the
+// name in its title.
 func WritePage(w io.Writer, cluster string, v View) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
-		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent, "remarks": PoolRemarks, "grade": FillGrade,
+		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent,
+		"remarks": PoolRemarks, "grade": FillGrade,
 		"width": func(f FillLevel) string { return fmt.Sprintf("%.1f%%", math.Min(1, f.TakenPart())*100) },
 	}).Parse(page)
 	if err != nil {
@@ -29,7 +31,8 @@ func WritePage(w io.Writer, cluster string, v View) error {
 	return nil
 }
 
-// FillGrade says how well a room is used: good, fair, poor, over (more is asked for than there is), or none without room.
+// FillGrade says how well a room is used: good, fair, poor, over (more is asked for than there is), or none without
+// room.
 func FillGrade(f FillLevel) string {
 	switch p := f.TakenPart(); {
 	case f.Room <= 0:

@@ -17,12 +17,14 @@ import (
 
 // View is the picture of a cluster at one time.
 type View struct {
-	Time     time.Time `json:"time"`
-	Pools    []Pool    `json:"pools"`             // sorted by name; those that nobody of us manages come last, without a name
-	Pending  []Pod     `json:"pending,omitempty"` // pods that wait for a node, those that get none first, then the oldest
-	Total    Sum       `json:"total"`
-	Launches int       `json:"launches,omitempty"` // new nodes that the pods that wait would get
-	AddsUSD  float64   `json:"addsUSD,omitempty"`  // what those cost, per hour
+	Time time.Time `json:"time"`
+	// sorted by name; those that nobody of us manages come last, without a name
+	Pools []Pool `json:"pools"`
+	// pods that wait for a node, those that get none first, then the oldest
+	Pending  []Pod   `json:"pending,omitempty"`
+	Total    Sum     `json:"total"`
+	Launches int     `json:"launches,omitempty"` // new nodes that the pods that wait would get
+	AddsUSD  float64 `json:"addsUSD,omitempty"`  // what those cost, per hour
 }
 
 // Pool is the nodes of one NodePool.
@@ -39,12 +41,13 @@ type Pool struct {
 
 // Sum is what nodes are together.
 type Sum struct {
-	Nodes     int       `json:"nodes"`
-	Pods      int       `json:"pods"`
-	HourlyUSD float64   `json:"hourlyUSD"`
-	Unpriced  int       `json:"unpriced,omitempty"` // nodes whose price nobody knows; they count for nothing in HourlyUSD
-	CPU       FillLevel `json:"cpu"`                // millicores
-	Memory    FillLevel `json:"memory"`             // bytes
+	Nodes     int     `json:"nodes"`
+	Pods      int     `json:"pods"`
+	HourlyUSD float64 `json:"hourlyUSD"`
+	// nodes whose price nobody knows; they count for nothing in HourlyUSD
+	Unpriced int       `json:"unpriced,omitempty"`
+	CPU      FillLevel `json:"cpu"`    // millicores
+	Memory   FillLevel `json:"memory"` // bytes
 }
 
 // FillLevel is how much of a room is taken by what pods ask for.
@@ -90,13 +93,16 @@ type Pod struct {
 	Outlook string        `json:"outlook"`
 }
 
-// ViewOf looks at the snapshot, with what classes may launch; m is what disrupt remembered last, the zero value if nobody knows.
+// ViewOf looks at the snapshot, with what classes may launch; m is what disrupt remembered last, the zero value if
+// nobody knows.
 func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) View {
-	s.Rules.PackingIterations, s.Rules.ConsolidationMaxEvaluations = cluster.NoIterations, 1 // what is asked is who may go, not what would pay best
+	// what is asked is who may go, not what would pay best
+	s.Rules.PackingIterations, s.Rules.ConsolidationMaxEvaluations = cluster.NoIterations, 1
 	fate := disruptionFates(s, m, sells)
 	byPool := map[string]*Pool{}
 	for _, p := range s.Pools {
-		byPool[p.Name] = &Pool{Name: p.Name, Asleep: budgets.IsHibernating(p.Disruption, s.Now), Wakes: budgets.WakeTime(p.Disruption, s.Now)}
+		byPool[p.Name] = &Pool{Name: p.Name, Asleep: budgets.IsHibernating(p.Disruption, s.Now),
+			Wakes: budgets.WakeTime(p.Disruption, s.Now)}
 		if slices.Contains(p.Limited, cluster.LimitUSD) {
 			usd := float64(p.Limits.Get(cluster.LimitUSD)) / 1e6
 			byPool[p.Name].LimitUSD = &usd
@@ -165,7 +171,8 @@ func podsByNode(s cluster.Snapshot) map[string][]cluster.Pod {
 
 func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
 	labels, created := h.Labels(), time.Time{}
-	n := Node{Name: h.Name(), Phase: phaseOf(h), Pods: len(pods), Type: labels[instancetypes.LabelType], Zone: labels[instancetypes.LabelZone],
+	n := Node{Name: h.Name(), Phase: phaseOf(h), Pods: len(pods), Type: labels[instancetypes.LabelType],
+		Zone:         labels[instancetypes.LabelZone],
 		CapacityType: capacityType(labels)}
 	if h.Node != nil {
 		created = h.Node.Created
@@ -177,7 +184,8 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []cluster.Pod) Node {
 		n.Age = max(0, s.Now.Sub(created))
 	}
 	if n.Type != "" {
-		n.HourlyUSD, n.Priced = s.Catalog.Charge(instancetypes.Offer{CapacityType: n.CapacityType, Type: n.Type, Zone: n.Zone})
+		n.HourlyUSD, n.Priced = s.Catalog.Charge(instancetypes.Offer{CapacityType: n.CapacityType, Type: n.Type,
+			Zone: n.Zone})
 	}
 	var used resources.List
 	for _, p := range pods {
@@ -214,7 +222,9 @@ func phaseOf(h cluster.StateNode) string {
 		return "not ready"
 	case slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsNomination):
 		return "held"
-	case slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool { return t.Key == "node.kubernetes.io/unschedulable" }):
+	case slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool {
+		return t.Key == "node.kubernetes.io/unschedulable"
+	}):
 		return "cordoned"
 	}
 	return "ready"
@@ -245,7 +255,8 @@ func (v *View) fillWaiting(s cluster.Snapshot, sells binpack.Offerings) {
 		if !pod.Provisionable() || pod.Virtual {
 			continue
 		}
-		v.Pending = append(v.Pending, Pod{Name: pod.Key(), Waits: max(0, s.Now.Sub(pod.Created)), Lost: lost[pod.Key()], Asleep: asleep[pod.Key()],
+		v.Pending = append(v.Pending, Pod{Name: pod.Key(), Waits: max(0, s.Now.Sub(pod.Created)), Lost: lost[pod.Key()],
+			Asleep:  asleep[pod.Key()],
 			Outlook: cmp.Or(outlook[pod.Key()], "waits for the next pass")})
 	}
 	slices.SortStableFunc(v.Pending, func(a, b Pod) int {

@@ -15,8 +15,9 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// TestScenarios plays testdata in the words of pkg/testing/scenario. "status" prints the picture, "created NAME=DURATION ..." says how old
-// nodes, claims and pods are, "cordon NODE" and "unready NODE" change a node, and "page" prints the HTML page.
+// TestScenarios plays testdata in the words of pkg/testing/scenario. "status" prints the picture, "created
+// NAME=DURATION ..." says how old nodes, claims and pods are, "cordon NODE" and "unready NODE" change a node, and
+// "page" prints the HTML page.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "created *=", "broken-pool POOL", "unready NODE", "unlabel NODE", "cordon NODE", "status", "page TITLE")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {

@@ -1,8 +1,10 @@
-// Package webhook answers the webhook by which the API server announces pods without a home and deletions, and wakes whom that concerns.
+// Package webhook answers the webhook by which the API server announces pods without a home and deletions, and wakes
+// whom that concerns.
 //
-// It knows that a call is a hint of anybody who has the address: the path says who is woken, nothing in the body is believed, and
-// the answer always allows what the API server asks about. It refuses to know how a call arrives from the network and what the
-// woken do. Limits: one wake-up of each function in a second, bodies of 1 MiB, half a second for a wake-up.
+// It knows that a call is a hint of anybody who has the address: the path says who is woken, nothing in the body is
+// believed, and the answer always allows what the API server asks about. It refuses to know how a call arrives from the
+// network and what the woken do. Limits: one wake-up of each function in a second, bodies of 1 MiB, half a second for a
+// wake-up.
 package webhook
 
 import (
@@ -20,8 +22,8 @@ import (
 )
 
 const (
-	// Between is the least time between two wake-ups of one function. Who is woken looks for longer than that, so that what comes
-	// in between is seen.
+	// Between is the least time between two wake-ups of one function. Who is woken looks for longer than that, so that
+	// what comes in between is seen.
 	Between = time.Second
 	// wakeWithin leaves the rest of the second that the API server waits to the way there and back.
 	wakeWithin  = 500 * time.Millisecond
@@ -52,7 +54,8 @@ type WebhookHandler struct {
 }
 
 // HandleRequest answers one call. It never fails: what the API server asks about must not depend on us.
-func (d *WebhookHandler) HandleRequest(ctx context.Context, r events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error) {
+func (d *WebhookHandler) HandleRequest(ctx context.Context,
+	r events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error) {
 	what, ok := d.announcedPath(r)
 	if !ok {
 		return events.LambdaFunctionURLResponse{StatusCode: http.StatusNotFound}, nil
@@ -62,7 +65,8 @@ func (d *WebhookHandler) HandleRequest(ctx context.Context, r events.LambdaFunct
 		return events.LambdaFunctionURLResponse{StatusCode: http.StatusRequestEntityTooLarge}, nil
 	}
 	d.wakeFunction(ctx, what)
-	return events.LambdaFunctionURLResponse{StatusCode: http.StatusOK, Headers: map[string]string{"Content-Type": contentType}, Body: allowReview(uid)}, nil
+	return events.LambdaFunctionURLResponse{StatusCode: http.StatusOK,
+		Headers: map[string]string{"Content-Type": contentType}, Body: allowReview(uid)}, nil
 }
 
 // announcedPath is the last part of a right path. The comparison takes as long for a nearly right one.
@@ -72,7 +76,8 @@ func (d *WebhookHandler) announcedPath(r events.LambdaFunctionURLRequest) (strin
 	return what, right && d.Secret != "" && d.Wakes[what] != nil
 }
 
-// wakeFunction wakes, at most once in a second: also when it fails, so that nobody can have us make more calls than that.
+// wakeFunction wakes, at most once in a second: also when it fails, so that nobody can have us make more calls than
+// that.
 func (d *WebhookHandler) wakeFunction(ctx context.Context, what string) {
 	now := d.Now()
 	if last, ok := d.woke[what]; ok && now.Sub(last) < Between && !now.Before(last) {

@@ -1,8 +1,8 @@
 // Package drift tells which nodes are not what their pool and class ask for any more.
 //
-// It knows the rules: hashes, requirements, instance types, images, security groups and subnets. It
-// refuses to know what is done about it. A node that has expired counts as drifted where its pool asks for that. An upgrade of Joiner changes no verdict: hashes of different versions are not
-// compared.
+// It knows the rules: hashes, requirements, instance types, images, security groups and subnets. It refuses to know
+// what is done about it. A node that has expired counts as drifted where its pool asks for that. An upgrade of Joiner
+// changes no verdict: hashes of different versions are not compared.
 package drift
 
 import (
@@ -21,7 +21,8 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// typeKnownFor is how long a NodeClaim's instance type is not looked for: the catalog may be of another hour than the launch.
+// typeKnownFor is how long a NodeClaim's instance type is not looked for: the catalog may be of another hour than the
+// launch.
 const typeKnownFor = time.Hour
 
 // DriftChange is a change of a NodeClaim's condition Drifted.
@@ -31,7 +32,8 @@ type DriftChange struct {
 	Message string
 }
 
-// DriftChanges are the changes that the conditions of the snapshot need, sorted as its claims are; types tells what a pool may launch.
+// DriftChanges are the changes that the conditions of the snapshot need, sorted as its claims are; types tells what a
+// pool may launch.
 func DriftChanges(s cluster.Snapshot, types func(cluster.Pool) []instancetypes.Type) []DriftChange {
 	j := driftJudge{s: s, typeIn: overlays.FindType(types), instances: map[string]cluster.Instance{}}
 	for _, i := range s.Instances {
@@ -58,8 +60,8 @@ type driftJudge struct {
 	instances map[string]cluster.Instance // by provider id; those that are not known yet are missing
 }
 
-// driftReason says why a claim has drifted, the first reason that there is. It is not sure about a claim whose pool or class is gone or
-// not ready: nothing could replace it.
+// driftReason says why a claim has drifted, the first reason that there is. It is not sure about a claim whose pool or
+// class is gone or not ready: nothing could replace it.
 func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure bool) {
 	p, ok := j.s.PoolOf(c.Pool)
 	class, found := j.s.ClassOf(c.Class)
@@ -70,16 +72,19 @@ func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure b
 		return "Expired", fmt.Sprintf("it is older than %s", c.ExpireAfter), true
 	}
 	a := c.Annotations
-	if a[v1.AnnotationNodePoolHashVersion] == v1.NodePoolHashVersion && a[v1.AnnotationNodePoolHash] != "" && p.Hash != "" && a[v1.AnnotationNodePoolHash] != p.Hash {
+	if a[v1.AnnotationNodePoolHashVersion] == v1.NodePoolHashVersion && a[v1.AnnotationNodePoolHash] != "" &&
+		p.Hash != "" && a[v1.AnnotationNodePoolHash] != p.Hash {
 		return "NodePoolDrifted", "the template of NodePool " + p.Name + " was changed since the node was made", true
 	}
 	if bad := requirements.FromLabels(c.Labels).Refusals(p.Requirements, nil); len(bad) > 0 {
 		return "RequirementsDrifted", fmt.Sprintf("NodePool %s requires %s", p.Name, bad[0]), true
 	}
 	if j.s.Now.Sub(c.Created) >= typeKnownFor && !j.stillOffered(c, p) {
-		return "InstanceTypeNotFound", fmt.Sprintf("%s is not sold in %s any more", c.Labels[corev1.LabelInstanceTypeStable], c.Labels[corev1.LabelTopologyZone]), true
+		return "InstanceTypeNotFound", fmt.Sprintf("%s is not sold in %s any more",
+			c.Labels[corev1.LabelInstanceTypeStable], c.Labels[corev1.LabelTopologyZone]), true
 	}
-	if a[awsv1.AnnotationHashVersion] == class.HashVersion && a[awsv1.AnnotationHash] != "" && class.Hash != "" && a[awsv1.AnnotationHash] != class.Hash {
+	if a[awsv1.AnnotationHashVersion] == class.HashVersion && a[awsv1.AnnotationHash] != "" && class.Hash != "" &&
+		a[awsv1.AnnotationHash] != class.Hash {
 		return "NodeClassDrift", "EC2NodeClass " + class.Name + " was changed since the node was made", true
 	}
 	if reason, message, sure = j.imageDrift(c, p, class); reason != "" || !sure {
@@ -88,12 +93,16 @@ func (j driftJudge) driftReason(c cluster.Claim) (reason, message string, sure b
 	if reason, message, sure = j.networkDrift(c, class); reason != "" || !sure {
 		return reason, message, sure
 	}
-	if id := c.Labels[instancetypes.LabelReservationID]; c.Labels[v1.LabelCapacityType] == instancetypes.Reserved && id != "" &&
+	if id := c.Labels[instancetypes.LabelReservationID]; c.Labels[v1.LabelCapacityType] == instancetypes.Reserved &&
+		id != "" &&
 		!slices.ContainsFunc(class.Reservations, func(r instancetypes.Reservation) bool { return r.ID == id }) {
-		return "CapacityReservationDrift", fmt.Sprintf("EC2NodeClass %s does not select capacity reservation %s any more", class.Name, id), true
+		return "CapacityReservationDrift", fmt.Sprintf(
+			"EC2NodeClass %s does not select capacity reservation %s any more", class.Name, id), true
 	}
-	if g, id := class.Placement, c.Labels[instancetypes.LabelPlacement]; g != nil && g.Strategy != "" && id != "" && id != g.ID {
-		return "PlacementGroupDrift", fmt.Sprintf("it is in placement group %s, EC2NodeClass %s is at %s", id, class.Name, g.ID), true
+	if g, id := class.Placement, c.Labels[instancetypes.LabelPlacement]; g != nil && g.Strategy != "" && id != "" &&
+		id != g.ID {
+		return "PlacementGroupDrift", fmt.Sprintf("it is in placement group %s, EC2NodeClass %s is at %s", id,
+			class.Name, g.ID), true
 	}
 	return "", "", true
 }
@@ -104,26 +113,30 @@ const (
 	subnetDrifted = "SubnetDrift"
 )
 
-// networkDrift compares what the instance was put into with what the class finds. An instance that EC2 does not show keeps
-// the verdict that it has.
+// networkDrift compares what the instance was put into with what the class finds. An instance that EC2 does not show
+// keeps the verdict that it has.
 func (j driftJudge) networkDrift(c cluster.Claim, class instancetypes.Class) (reason, message string, sure bool) {
 	i, known := j.instances[c.ProviderID]
 	if !known {
 		now := c.Condition(v1.ConditionDrifted).Reason
 		return "", "", now != groupsDrifted && now != subnetDrifted
 	}
-	if len(i.SecurityGroups) > 0 && len(class.SecurityGroups) > 0 && !slices.Equal(i.SecurityGroups, class.SecurityGroups) {
+	if len(i.SecurityGroups) > 0 && len(class.SecurityGroups) > 0 &&
+		!slices.Equal(i.SecurityGroups, class.SecurityGroups) {
 		return groupsDrifted, fmt.Sprintf("it has the security groups %s, EC2NodeClass %s is at %s",
 			strings.Join(i.SecurityGroups, ", "), class.Name, strings.Join(class.SecurityGroups, ", ")), true
 	}
-	if i.SubnetID != "" && len(class.Subnets) > 0 && !slices.ContainsFunc(class.Subnets, func(s instancetypes.Subnet) bool { return s.ID == i.SubnetID }) {
-		return subnetDrifted, fmt.Sprintf("it is in %s, which EC2NodeClass %s does not find any more", i.SubnetID, class.Name), true
+	if i.SubnetID != "" && len(class.Subnets) > 0 &&
+		!slices.ContainsFunc(class.Subnets, func(s instancetypes.Subnet) bool { return s.ID == i.SubnetID }) {
+		return subnetDrifted, fmt.Sprintf("it is in %s, which EC2NodeClass %s does not find any more", i.SubnetID,
+			class.Name), true
 	}
 	return "", "", true
 }
 
 // imageDrift compares the claim's image with what the class would launch its instance type with now.
-func (j driftJudge) imageDrift(c cluster.Claim, p cluster.Pool, class instancetypes.Class) (reason, message string, sure bool) {
+func (j driftJudge) imageDrift(c cluster.Claim, p cluster.Pool, class instancetypes.Class) (reason, message string,
+	sure bool) {
 	t, ok := j.typeIn(p, c.Labels[corev1.LabelInstanceTypeStable])
 	if !ok || c.ImageID == "" || t.ImageID == "" {
 		return "", "", c.ImageID == "" || len(class.Images) == 0
@@ -134,15 +147,16 @@ func (j driftJudge) imageDrift(c cluster.Claim, p cluster.Pool, class instancety
 	return "", "", true
 }
 
-// stillOffered reports whether the claim's type is offered where and as the claim has it, to be had or not. Reserved capacity may have become
-// on-demand capacity.
+// stillOffered reports whether the claim's type is offered where and as the claim has it, to be had or not. Reserved
+// capacity may have become on-demand capacity.
 func (j driftJudge) stillOffered(c cluster.Claim, p cluster.Pool) bool {
 	t, ok := j.typeIn(p, c.Labels[corev1.LabelInstanceTypeStable])
 	if !ok {
 		return false
 	}
 	for _, o := range t.Offerings {
-		way := o.CapacityType == c.Labels[v1.LabelCapacityType] || c.Labels[v1.LabelCapacityType] == instancetypes.Reserved && o.CapacityType == instancetypes.OnDemand
+		way := o.CapacityType == c.Labels[v1.LabelCapacityType] ||
+			c.Labels[v1.LabelCapacityType] == instancetypes.Reserved && o.CapacityType == instancetypes.OnDemand
 		if way && o.Zone == c.Labels[corev1.LabelTopologyZone] {
 			return true
 		}

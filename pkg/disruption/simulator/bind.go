@@ -7,8 +7,9 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// Bind puts the pods onto nodes one after the other, each onto the emptiest that takes it, and returns those that find none. Pods with constraints
-// that a simulator does not model go first, to where the packer put them: planned is the node by the pod's key.
+// Bind puts the pods onto nodes one after the other, each onto the emptiest that takes it, and returns those that find
+// none. Pods with constraints that a simulator does not model go first, to where the packer put them: planned is the
+// node by the pod's key.
 func (sim *Simulator) Bind(pods []*cluster.Pod, planned map[string]string) []*cluster.Pod {
 	return sim.bindSome(pods, planned, true)
 }
@@ -68,8 +69,9 @@ func (sim *Simulator) emptiestNode(k *podClass) (out *Node) {
 	return out
 }
 
-// unschedulableEitherWay returns the pods that do, which binds them, leaves without a place. It runs do with unmodelled constraints respected, as
-// Bind describes, and if that leaves none once more with these ignored, since the scheduler may choose other nodes. What do does is undone.
+// unschedulableEitherWay returns the pods that do, which binds them, leaves without a place. It runs do with unmodelled
+// constraints respected, as Bind describes, and if that leaves none once more with these ignored, since the scheduler
+// may choose other nodes. What do does is undone.
 func (sim *Simulator) unschedulableEitherWay(pods []*cluster.Pod, do func() []*cluster.Pod) []*cluster.Pod {
 	before := len(sim.steps)
 	left := do()
@@ -89,8 +91,9 @@ func hasUnmodelledConstraints(p *cluster.Pod) bool {
 	return len(p.HostPorts)+len(p.VolumeZones)+len(p.Volumes)+len(p.UnreadClaims) > 0
 }
 
-// Unschedulable returns pods that the scheduler may leave without a place, and changes nothing. The order in which pods come to it is not known, so
-// several are tried. Where tight, because no new node has room to spare, these are more: the small ones first and the large ones first.
+// Unschedulable returns pods that the scheduler may leave without a place, and changes nothing. The order in which pods
+// come to it is not known, so several are tried. Where tight, because no new node has room to spare, these are more:
+// the small ones first and the large ones first.
 func (sim *Simulator) Unschedulable(pods []*cluster.Pod, planned map[string]string, tight bool) []*cluster.Pod {
 	size := func(x, y *cluster.Pod) int { return cmp.Or(bySize(x, y), ByKey(x, y)) }
 	orders := sim.arrivalOrders()
@@ -99,7 +102,8 @@ func (sim *Simulator) Unschedulable(pods []*cluster.Pod, planned map[string]stri
 	}
 	for _, order := range orders {
 		sorted := slices.SortedFunc(slices.Values(pods), order)
-		if left := sim.unschedulableEitherWay(sorted, func() []*cluster.Pod { return sim.Bind(sorted, planned) }); len(left) > 0 {
+		if left := sim.unschedulableEitherWay(sorted,
+			func() []*cluster.Pod { return sim.Bind(sorted, planned) }); len(left) > 0 {
 			return left
 		}
 	}
@@ -111,12 +115,14 @@ func bySize(x, y *cluster.Pod) int {
 	return cmp.Or(cmp.Compare(x.Need.CPU, y.Need.CPU), cmp.Compare(x.Need.Memory, y.Need.Memory))
 }
 
-// arrivalOrders are orders in which pods may come: by name, the other way round, and with those last that have the least choice of nodes: that few
-// nodes admit, or that depend on other pods. Others may take their place then, and no new node may do for them.
+// arrivalOrders are orders in which pods may come: by name, the other way round, and with those last that have the
+// least choice of nodes: that few nodes admit, or that depend on other pods. Others may take their place then, and no
+// new node may do for them.
 func (sim *Simulator) arrivalOrders() []func(x, y *cluster.Pod) int {
 	bound := func(p *cluster.Pod) int { return len(p.Affinity) + len(p.AntiAffinity) + len(p.Spread) }
 	byChoice := func(x, y *cluster.Pod) int {
-		return cmp.Or(cmp.Compare(bound(x), bound(y)), cmp.Compare(len(sim.admittingNodes(sim.classOf(y))), len(sim.admittingNodes(sim.classOf(x)))), ByKey(x, y))
+		return cmp.Or(cmp.Compare(bound(x), bound(y)),
+			cmp.Compare(len(sim.admittingNodes(sim.classOf(y))), len(sim.admittingNodes(sim.classOf(x)))), ByKey(x, y))
 	}
 	return []func(x, y *cluster.Pod) int{ByKey, func(x, y *cluster.Pod) int { return ByKey(y, x) }, byChoice}
 }

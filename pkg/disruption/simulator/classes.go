@@ -77,11 +77,13 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones, p.Tolerations)
 	}
 	for _, c := range p.Spread {
-		t = fmt.Append(append(t, 4), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity, c.HonorTaints, topology.OfSpread(c, p.Namespace).ID())
+		t = fmt.Append(append(t, 4), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity, c.HonorTaints,
+			topology.OfSpread(c, p.Namespace).ID())
 	}
 	for i, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
 		for _, term := range list {
-			t = fmt.Append(append(t, byte(5+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID(), term.NamespaceSelector)
+			t = fmt.Append(append(t, byte(5+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID(),
+				term.NamespaceSelector)
 		}
 	}
 	return t
@@ -131,7 +133,9 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 		}
 		g := topology.OfSpread(s, p.Namespace)
 		c := sim.counterFor(s.Key, g, p, [2]bool{!s.IgnoreNodeAffinity, s.HonorTaints})
-		k.spreads = append(k.spreads, spreadRule{c, topology.Spread{MaxSkew: int(s.MaxSkew), MinDomains: int(s.MinDomains), Self: g.Selects(p.Namespace, p.Labels)}})
+		k.spreads = append(k.spreads, spreadRule{c,
+			topology.Spread{MaxSkew: int(s.MaxSkew), MinDomains: int(s.MinDomains),
+				Self: g.Selects(p.Namespace, p.Labels)}})
 	}
 	for _, t := range p.AntiAffinity {
 		c := sim.counterFor(t.Key, topology.OfTerm(t, p.Namespace, sim.s.Namespaces), nil, [2]bool{})

@@ -32,7 +32,8 @@ func nodeAdmits(x *Node, p *cluster.Pod) bool {
 	return nodeSelected(x, p) && meetsAny(x, p.VolumeZones) && len(cluster.Untolerated(x.taints, p.Tolerations)) == 0
 }
 
-// nodeSelected reports whether the node is one of those that the pod asks for. Where its volumes are does not count: a spread looks at what pods ask for.
+// nodeSelected reports whether the node is one of those that the pod asks for. Where its volumes are does not count: a
+// spread looks at what pods ask for.
 func nodeSelected(x *Node, p *cluster.Pod) bool {
 	for k, value := range p.NodeSelector {
 		if has, ok := x.labels[k]; !ok || has != value {
@@ -51,7 +52,8 @@ func meetsAny(x *Node, alternatives [][]requirements.Requirement) bool {
 
 // freeShare is the mean part of CPU and memory that stays free, as kube-scheduler scores nodes by default.
 func (x *Node) freeShare(need resources.List) float64 {
-	return float64(x.free.CPU-need.CPU)/float64(max(x.all.CPU, 1)) + float64(x.free.Memory-need.Memory)/float64(max(x.all.Memory, 1))
+	return float64(x.free.CPU-need.CPU)/float64(max(x.all.CPU, 1)) +
+		float64(x.free.Memory-need.Memory)/float64(max(x.all.Memory, 1))
 }
 
 // ByKey sorts pods by namespace and name.

@@ -13,14 +13,17 @@ type NominatedNode struct {
 	Pods []*cluster.Pod
 }
 
-// UnschedulableWithNominated returns the pods that find no place, coming in the order given, while nodes are held for some. It changes nothing.
-func (sim *Simulator) UnschedulableWithNominated(pods []*cluster.Pod, planned map[string]string, held []NominatedNode) []*cluster.Pod {
+// UnschedulableWithNominated returns the pods that find no place, coming in the order given, while nodes are held for
+// some. It changes nothing.
+func (sim *Simulator) UnschedulableWithNominated(pods []*cluster.Pod, planned map[string]string,
+	held []NominatedNode) []*cluster.Pod {
 	return sim.unschedulableEitherWay(pods, func() []*cluster.Pod { return sim.bindWithNominated(pods, planned, held) })
 }
 
-// UnschedulableWithNew returns pods that find no place, in some order in which they may come, when the nodes come that are held. It changes nothing
-// but the order of pods.
-func (sim *Simulator) UnschedulableWithNew(pods []*cluster.Pod, planned map[string]string, held []NominatedNode) []*cluster.Pod {
+// UnschedulableWithNew returns pods that find no place, in some order in which they may come, when the nodes come that
+// are held. It changes nothing but the order of pods.
+func (sim *Simulator) UnschedulableWithNew(pods []*cluster.Pod, planned map[string]string,
+	held []NominatedNode) []*cluster.Pod {
 	for _, order := range sim.arrivalOrders() {
 		slices.SortFunc(pods, order)
 		left := sim.unschedulableEitherWay(pods, func() []*cluster.Pod {
@@ -36,9 +39,11 @@ func (sim *Simulator) UnschedulableWithNew(pods []*cluster.Pod, planned map[stri
 	return nil
 }
 
-// bindWithNominated binds the pods while some nodes are held, and returns those that find no place. Pods take the room that is open; those that
-// find none are admitted to the nodes that are held for them; the rest of the room there is for the others, the large ones first.
-func (sim *Simulator) bindWithNominated(pods []*cluster.Pod, places map[string]string, held []NominatedNode) []*cluster.Pod {
+// bindWithNominated binds the pods while some nodes are held, and returns those that find no place. Pods take the room
+// that is open; those that find none are admitted to the nodes that are held for them; the rest of the room there is
+// for the others, the large ones first.
+func (sim *Simulator) bindWithNominated(pods []*cluster.Pod, places map[string]string,
+	held []NominatedNode) []*cluster.Pod {
 	for _, h := range held {
 		h.At.held = true
 	}
@@ -52,7 +57,8 @@ func (sim *Simulator) bindWithNominated(pods []*cluster.Pod, places map[string]s
 	return sim.Bind(left, nil)
 }
 
-// admitNominated puts pods onto the nodes that are held for their like, and returns the others. Where one must come before another may it does.
+// admitNominated puts pods onto the nodes that are held for their like, and returns the others. Where one must come
+// before another may it does.
 func (sim *Simulator) admitNominated(held []NominatedNode, pods []*cluster.Pod) []*cluster.Pod {
 	want := make([]map[*podClass]int, len(held))
 	for i, h := range held {
@@ -78,8 +84,9 @@ func (sim *Simulator) admitNominated(held []NominatedNode, pods []*cluster.Pod) 
 	return pods
 }
 
-// BreakingSpread are the pods whose spread would be broken, were all where they are planned. The packer keeps pods on the nodes that were made for
-// them, where they could be then; others may have come, or stayed, meanwhile. It moves nothing.
+// BreakingSpread are the pods whose spread would be broken, were all where they are planned. The packer keeps pods on
+// the nodes that were made for them, where they could be then; others may have come, or stayed, meanwhile. It moves
+// nothing.
 func (sim *Simulator) BreakingSpread(pods []*cluster.Pod, planned map[string]string) (out []*cluster.Pod) {
 	before := len(sim.steps)
 	for _, p := range pods {

@@ -14,7 +14,8 @@ func (c *podCounter) addNodeDomain(x *Node) {
 	if c.key == corev1.LabelHostname {
 		value, ok = x.name, true
 	}
-	if !ok || c.honors[0] && !nodeSelected(x, c.filter) || c.honors[1] && len(cluster.Untolerated(x.taints, c.filter.Tolerations)) > 0 {
+	if !ok || c.honors[0] && !nodeSelected(x, c.filter) || c.honors[1] &&
+		len(cluster.Untolerated(x.taints, c.filter.Tolerations)) > 0 {
 		c.at = append(c.at, -1)
 		return
 	}
@@ -144,8 +145,8 @@ func (r classRules) allowsNode(x *Node) bool {
 	return true
 }
 
-// CoLocatedCount returns how many of the pods, p among them, must share one node with p. It is 0 where nodes have some of those pods already, which
-// the others must join.
+// CoLocatedCount returns how many of the pods, p among them, must share one node with p. It is 0 where nodes have some
+// of those pods already, which the others must join.
 func (sim *Simulator) CoLocatedCount(p *cluster.Pod, pods []*cluster.Pod) (n int) {
 	k := sim.classOf(p)
 	sim.prepareCounters(k)
@@ -181,8 +182,8 @@ func (r classRules) withinSpreads(x *Node, more int) bool {
 	return true
 }
 
-// SpreadsBeyondNodes reports whether p spreads over domains of which some have no node: there are fewer with nodes than offered returns for the
-// topology key. Spreads over single nodes do not count.
+// SpreadsBeyondNodes reports whether p spreads over domains of which some have no node: there are fewer with nodes than
+// offered returns for the topology key. Spreads over single nodes do not count.
 func (sim *Simulator) SpreadsBeyondNodes(p *cluster.Pod, offered func(key string) int) bool {
 	k := sim.classOf(p)
 	sim.prepareCounters(k)

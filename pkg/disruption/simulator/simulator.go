@@ -1,9 +1,10 @@
 // Package simulator plays kube-scheduler on a snapshot: which pods find a node when others are gone, and which do not.
 //
-// The packer says that pods can have a place; the scheduler, which gives each pod the emptiest node, may leave some without. Start reading at
-// Simulator.Bind. Everything that is done to a Simulator can be undone, so that many sets of nodes are tried on one. It knows labels, taints,
-// spreads, pod affinity and resources. It refuses to know host ports, volumes, prices and what new nodes there could be: pods that depend on
-// host ports or volumes go where the packer put them.
+// The packer says that pods can have a place; the scheduler, which gives each pod the emptiest node, may leave some
+// without. Start reading at Simulator.Bind. Everything that is done to a Simulator can be undone, so that many sets of
+// nodes are tried on one. It knows labels, taints, spreads, pod affinity and resources. It refuses to know host ports,
+// volumes, prices and what new nodes there could be: pods that depend on host ports or volumes go where the packer put
+// them.
 package simulator
 
 import (
@@ -62,7 +63,8 @@ const (
 
 // New returns a simulator of the nodes of s that take pods, without those named in out.
 func New(s cluster.Snapshot, out map[string]bool) *Simulator {
-	sim := &Simulator{s: s, byName: map[string]*Node{}, classes: map[string]*podClass{}, classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}}
+	sim := &Simulator{s: s, byName: map[string]*Node{}, classes: map[string]*podClass{},
+		classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}}
 	used, daemons := map[string]resources.List{}, map[string]resources.List{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -100,7 +102,8 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 	return sim
 }
 
-// RemoveNode takes a node away with all pods on it. Those that move are to be bound elsewhere. It does nothing about a node that is not there.
+// RemoveNode takes a node away with all pods on it. Those that move are to be bound elsewhere. It does nothing about a
+// node that is not there.
 func (sim *Simulator) RemoveNode(name string, moving []*cluster.Pod) {
 	x := sim.byName[name]
 	if x == nil || x.gone {

@@ -1,6 +1,6 @@
-// Command crdgen writes the deep copies in pkg/api and the CRDs in pkg/install: what controller-gen makes of the types, and
-// for the CRDs the rules that its markers cannot say (see refine.go). `make crds` runs it from the top of the repository; the test
-// beside it finds files that are out of date.
+// Command crdgen writes the deep copies in pkg/api and the CRDs in pkg/install: what controller-gen makes of the types,
+// and for the CRDs the rules that its markers cannot say (see refine.go). `make crds` runs it from the top of the
+// repository; the test beside it finds files that are out of date.
 package main
 
 import (
@@ -69,7 +69,8 @@ func generate(root, out string) error {
 	return nil
 }
 
-// folderOf tells our own CRDs, which pkg/install keeps up to date in a cluster, from those that belong to somebody else.
+// folderOf tells our own CRDs, which pkg/install keeps up to date in a cluster, from those that belong to somebody
+// else.
 func folderOf(file string) string {
 	if strings.HasPrefix(file, autoscalingv1beta1.Group) {
 		return "borrowed"

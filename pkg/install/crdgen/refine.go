@@ -15,8 +15,8 @@ const (
 	percentage    = `([0-9]{1,2}(\.[0-9]{1,2})?|100(\.0{1,2})?)%`
 )
 
-// refine adds to a CRD what markers cannot say: rules inside types that belong to Kubernetes (taints, conditions), rules on the
-// values of maps, and the keys of the AWS label domain, which pkg/api/v1 does not know.
+// refine adds to a CRD what markers cannot say: rules inside types that belong to Kubernetes (taints, conditions),
+// rules on the values of maps, and the keys of the AWS label domain, which pkg/api/v1 does not know.
 func refine(crd map[string]any) error {
 	spec, err := schemaOf(crd)
 	if err != nil {
@@ -47,7 +47,8 @@ func refine(crd map[string]any) error {
 	return r.err
 }
 
-// refiner changes one schema and keeps the first error: a path that is gone means that the types changed under the rules.
+// refiner changes one schema and keeps the first error: a path that is gone means that the types changed under the
+// rules.
 type refiner struct {
 	root map[string]any
 	err  error
@@ -87,7 +88,8 @@ func awsKey(variable string) string {
 	for _, l := range awsv1.WellKnownLabels() {
 		quoted = append(quoted, "'"+l+"'")
 	}
-	return fmt.Sprintf("%s in [%s] || !%s.find('^([^/]+)').endsWith('%s')", variable, strings.Join(quoted, ", "), variable, awsv1.Group)
+	return fmt.Sprintf("%s in [%s] || !%s.find('^([^/]+)').endsWith('%s')", variable, strings.Join(quoted, ", "),
+		variable, awsv1.Group)
 }
 
 func (r *refiner) set(path, key string, value any) {
@@ -103,7 +105,8 @@ func (r *refiner) rule(path, rule, message string) {
 	}
 }
 
-// at finds the schema of a field: a dot steps into a property, [] into the items of a list, {} into the values of a map.
+// at finds the schema of a field: a dot steps into a property, [] into the items of a list, {} into the values of a
+// map.
 func (r *refiner) at(path string) map[string]any {
 	steps := strings.NewReplacer("[]", ".[]", "{}", ".{}").Replace(path)
 	here := r.root

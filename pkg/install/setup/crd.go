@@ -13,9 +13,9 @@ import (
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// prepareCRD makes a CRD that is in the cluster already ready for ours. The API server refuses to drop a version in which objects
-// may be stored, so those are rewritten first; and a conversion webhook, such as Karpenter 1.0 left behind, goes, because ours
-// need none and its service may be gone.
+// prepareCRD makes a CRD that is in the cluster already ready for ours. The API server refuses to drop a version in
+// which objects may be stored, so those are rewritten first; and a conversion webhook, such as Karpenter 1.0 left
+// behind, goes, because ours need none and its service may be gone.
 func (s *Setup) prepareCRD(ctx context.Context, ours *unstructured.Unstructured) error {
 	path := definitions + "/" + ours.GetName()
 	have, found, err := s.Cluster.Get(ctx, path)
@@ -23,7 +23,8 @@ func (s *Setup) prepareCRD(ctx context.Context, ours *unstructured.Unstructured)
 		return err
 	}
 	_, keep := crdVersions(ours)
-	stale := slices.DeleteFunc(textValues(have.Object, "status", "storedVersions"), func(v string) bool { return slices.Contains(keep, v) })
+	stale := slices.DeleteFunc(textValues(have.Object, "status", "storedVersions"),
+		func(v string) bool { return slices.Contains(keep, v) })
 	if len(stale) > 0 {
 		if err := s.migrateStorage(ctx, have, keep, stale); err != nil {
 			return err
@@ -31,12 +32,14 @@ func (s *Setup) prepareCRD(ctx context.Context, ours *unstructured.Unstructured)
 	}
 	if how, _, _ := unstructured.NestedString(have.Object, "spec", "conversion", "strategy"); how == "Webhook" {
 		s.Log.Info("removed conversion webhook", "crd", ours.GetName())
-		return s.Cluster.Patch(ctx, path, map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}}})
+		return s.Cluster.Patch(ctx, path, map[string]any{
+			"spec": map[string]any{"conversion": map[string]any{"strategy": "None", "webhook": nil}}})
 	}
 	return nil
 }
 
-// migrateStorage writes every object anew, which stores it in the version of today, and then says so in the CRD's status.
+// migrateStorage writes every object anew, which stores it in the version of today, and then says so in the CRD's
+// status.
 func (s *Setup) migrateStorage(ctx context.Context, have *unstructured.Unstructured, keep, stale []string) error {
 	storage, _ := crdVersions(have)
 	if !slices.Contains(keep, storage) {
@@ -55,7 +58,8 @@ func (s *Setup) migrateStorage(ctx context.Context, have *unstructured.Unstructu
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("upgrade CRD %s: rewrite objects stored as %s: %w", have.GetName(), strings.Join(stale, ", "), err)
+		return fmt.Errorf("upgrade CRD %s: rewrite objects stored as %s: %w", have.GetName(), strings.Join(stale, ", "),
+			err)
 	}
 	s.Log.Info("rewrote stored objects", "crd", have.GetName(), "objects", n, "version", storage)
 	return s.Cluster.Patch(ctx, definitions+"/"+have.GetName()+"/status",

@@ -32,15 +32,16 @@ func (s *Setup) karpenterLeader(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// crdsAreOthers reports whether CRDs that are there are to be left as they are: their owner works in the cluster, or nothing of it
-// may be changed.
+// crdsAreOthers reports whether CRDs that are there are to be left as they are: their owner works in the cluster, or
+// nothing of it may be changed.
 func (s *Setup) crdsAreOthers(ctx context.Context) (bool, error) {
 	if s.Observe {
 		return true, nil
 	}
 	holder, err := s.karpenterLeader(ctx)
 	if holder != "" {
-		s.Log.Warn("a Karpenter leads this cluster: its CRDs stay as they are; deploy again once it is gone", "holder", holder)
+		s.Log.Warn("a Karpenter leads this cluster: its CRDs stay as they are; deploy again once it is gone", "holder",
+			holder)
 	}
 	return holder != "", err
 }

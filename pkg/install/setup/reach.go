@@ -20,8 +20,8 @@ type Access struct {
 	Inside             bool     // the functions run in subnets of a VPC, from which they may reach a private endpoint
 }
 
-// CheckAccess says what has to be changed before Joiner can work with the cluster; nil when nothing. It is asked before anything is
-// made, so that a deployment does not fail halfway.
+// CheckAccess says what has to be changed before Joiner can work with the cluster; nil when nothing. It is asked before
+// anything is made, so that a deployment does not fail halfway.
 func (a Access) CheckAccess() error {
 	update := "aws eks update-cluster-config --region " + a.Region + " --name " + a.Name
 	switch {
@@ -41,8 +41,8 @@ func (a Access) CheckAccess() error {
 	return nil
 }
 
-// reachCluster makes sure that the cluster answers and lets setup in. A new access entry needs a moment until it counts, so a refusal
-// is believed only when it lasts.
+// reachCluster makes sure that the cluster answers and lets setup in. A new access entry needs a moment until it
+// counts, so a refusal is believed only when it lasts.
 func (s *Setup) reachCluster(ctx context.Context) error {
 	if err := s.Access.CheckAccess(); err != nil {
 		return err
@@ -67,10 +67,12 @@ func (a Access) explainUnreachable(err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("cluster %s knows the role %s and gives it no rights: its access entry lacks the policy AmazonEKSClusterAdminPolicy; mend it with: "+
 			"aws eks associate-access-policy --region %s --cluster-name %s --principal-arn %s --access-scope type=cluster "+
-			"--policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy: %w", a.Name, a.Role, a.Region, a.Name, a.Role, err)
+			"--policy-arn arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy: %w", a.Name, a.Role,
+			a.Region, a.Name, a.Role, err)
 	case !answered && a.Inside:
 		return fmt.Errorf("cannot reach the API server of cluster %s at %s from the subnets of the functions: its security group must admit TCP 443 from theirs, "+
-			"the subnets must be in its VPC or routed to it, and the VPC needs DNS hostnames and DNS support: %w", a.Name, a.Endpoint, err)
+			"the subnets must be in its VPC or routed to it, and the VPC needs DNS hostnames and DNS support: %w",
+			a.Name, a.Endpoint, err)
 	case !answered:
 		from := "every address"
 		if len(a.CIDRs) > 0 {

@@ -25,8 +25,8 @@ const (
 // looksPerWake spares lifecycle, which does all there is to do each time, and queues what comes meanwhile.
 const looksPerWake = 10
 
-// RemoveFromCluster takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first, within the time
-// given. May be repeated.
+// RemoveFromCluster takes Joiner's hold off the cluster when its stack is deleted. With drain it ends all nodes first,
+// within the time given. May be repeated.
 func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.Duration) error {
 	if !s.Access.Found || s.Cluster == nil {
 		s.Log.Info("the cluster is gone, and everything in it with it")
@@ -54,11 +54,12 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 	return s.releaseNodes(ctx)
 }
 
-// releaseNodes leaves the nodes running and takes our finalizers off, so that nothing waits for a function that is gone. What is
-// being deleted goes at once then, and its instance stays: such are named in the log.
+// releaseNodes leaves the nodes running and takes our finalizers off, so that nothing waits for a function that is
+// gone. What is being deleted goes at once then, and its instance stays: such are named in the log.
 func (s *Setup) releaseNodes(ctx context.Context) error {
 	for _, of := range []struct{ path, finalizer string }{
-		{claims, karpv1.FinalizerTermination}, {nodes, karpv1.FinalizerTermination}, {classes, awsv1.FinalizerTermination},
+		{claims, karpv1.FinalizerTermination}, {nodes, karpv1.FinalizerTermination},
+		{classes, awsv1.FinalizerTermination},
 	} {
 		var held []*unstructured.Unstructured
 		err := s.Cluster.List(ctx, of.path, func(o *unstructured.Unstructured) error {
@@ -81,14 +82,16 @@ func (s *Setup) releaseNodes(ctx context.Context) error {
 }
 
 // removeFinalizer takes one finalizer off an object, whatever others do to it meanwhile.
-func (s *Setup) removeFinalizer(ctx context.Context, path string, o *unstructured.Unstructured, finalizer string) error {
+func (s *Setup) removeFinalizer(ctx context.Context, path string, o *unstructured.Unstructured,
+	finalizer string) error {
 	if o.GetDeletionTimestamp() != nil {
 		s.Log.Warn("let go of an object that is being deleted; look for its instance", "path", path)
 	}
 	const tries = 5
 	for try := 1; ; try++ {
 		rest := slices.DeleteFunc(slices.Clone(o.GetFinalizers()), func(f string) bool { return f == finalizer })
-		err := s.Cluster.Patch(ctx, path, map[string]any{"metadata": map[string]any{"finalizers": rest, "resourceVersion": o.GetResourceVersion()}})
+		err := s.Cluster.Patch(ctx, path, map[string]any{"metadata": map[string]any{"finalizers": rest,
+			"resourceVersion": o.GetResourceVersion()}})
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -96,14 +99,15 @@ func (s *Setup) removeFinalizer(ctx context.Context, path string, o *unstructure
 			return err
 		}
 		found := false
-		if o, found, err = s.Cluster.Get(ctx, path); err != nil || !found || !slices.Contains(o.GetFinalizers(), finalizer) {
+		if o, found, err = s.Cluster.Get(ctx, path); err != nil || !found ||
+			!slices.Contains(o.GetFinalizers(), finalizer) {
 			return err
 		}
 	}
 }
 
-// drainNodes deletes every NodeClaim and waits until lifecycle has drained and ended the nodes, at most for the time given; then it
-// does what keep does for what is left, the classes. Its error names the claims that were not done.
+// drainNodes deletes every NodeClaim and waits until lifecycle has drained and ended the nodes, at most for the time
+// given; then it does what keep does for what is left, the classes. Its error names the claims that were not done.
 func (s *Setup) drainNodes(ctx context.Context, within time.Duration) error {
 	looks := 0
 	err := s.pollUntil(ctx, within, func(ctx context.Context) (error, bool, error) {
@@ -153,5 +157,6 @@ func unfinishedNames(left []string, within time.Duration) error {
 	const named = 10
 	some := left[:min(named, len(left))]
 	return fmt.Errorf("%d NodeClaims are not drained within %s: %s. Look at their events, mend what blocks them (a PodDisruptionBudget, "+
-		"a pod with do-not-disrupt) and delete the stack again, or deploy it with onDelete=keep first", len(left), within, strings.Join(some, ", "))
+		"a pod with do-not-disrupt) and delete the stack again, or deploy it with onDelete=keep first", len(left),
+		within, strings.Join(some, ", "))
 }

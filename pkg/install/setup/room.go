@@ -2,10 +2,12 @@ package setup
 
 import "fmt"
 
-// leastUnreserved is what Lambda has every account keep for functions that reserve nothing, or all where the account may run fewer.
+// leastUnreserved is what Lambda has every account keep for functions that reserve nothing, or all where the account
+// may run fewer.
 const leastUnreserved = 100
 
-// ConcurrencyRoom is what an account has left of the Lambda invocations that it may run at once. The zero value asks for nothing.
+// ConcurrencyRoom is what an account has left of the Lambda invocations that it may run at once. The zero value asks
+// for nothing.
 type ConcurrencyRoom struct {
 	Limit, Unreserved int // of the account: all, and those that no function has reserved
 	Wanted            int // that the functions of the stack are to reserve
@@ -13,8 +15,8 @@ type ConcurrencyRoom struct {
 	Had               int // that they have reserved until now
 }
 
-// CheckRoom says what has to be changed before the functions can reserve what they are to; nil when nothing. Lambda refuses it too, in the
-// middle of a deployment, and says neither who wants how much nor what to do.
+// CheckRoom says what has to be changed before the functions can reserve what they are to; nil when nothing. Lambda
+// refuses it too, in the middle of a deployment, and says neither who wants how much nor what to do.
 func (r ConcurrencyRoom) CheckRoom() error {
 	short := min(leastUnreserved, r.Limit) - (r.Unreserved + r.Had - r.Wanted)
 	if r.Wanted <= r.Had || short <= 0 {

@@ -60,7 +60,8 @@ type Setup struct {
 	Push install.Address // whom the cluster's webhook calls; without a URL there is no webhook
 }
 
-// InstallObjects applies CRDs and RBAC and returns how many objects. It may be repeated, with the same manifests or newer ones.
+// InstallObjects applies CRDs and RBAC and returns how many objects. It may be repeated, with the same manifests or
+// newer ones.
 func (s *Setup) InstallObjects(ctx context.Context) (int, error) {
 	if err := s.reachCluster(ctx); err != nil {
 		return 0, err
@@ -100,21 +101,25 @@ func (s *Setup) InstallObjects(ctx context.Context) (int, error) {
 	return len(crds) + len(rbac) + announced, err
 }
 
-// linkSpot makes the role of spot. An account whose rules forbid it can still have on-demand capacity, so this stops nothing.
+// linkSpot makes the role of spot. An account whose rules forbid it can still have on-demand capacity, so this stops
+// nothing.
 func (s *Setup) linkSpot(ctx context.Context) {
 	const byHand = "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 	switch {
 	case s.Observe:
 	case s.SpotRole == nil:
-		s.Log.Info("IAM is not reached from here: for spot capacity the account needs its service-linked role", "once", byHand)
+		s.Log.Info("IAM is not reached from here: for spot capacity the account needs its service-linked role", "once",
+			byHand)
 	default:
 		if err := s.SpotRole.EnsureRole(ctx); err != nil {
-			s.Log.Warn("there may be no spot capacity until somebody makes its service-linked role", "once", byHand, "error", err)
+			s.Log.Warn("there may be no spot capacity until somebody makes its service-linked role", "once", byHand,
+				"error", err)
 		}
 	}
 }
 
-// applyWebhook makes the webhook of push, or removes what an earlier deployment made. Who only observes leaves the cluster without.
+// applyWebhook makes the webhook of push, or removes what an earlier deployment made. Who only observes leaves the
+// cluster without.
 func (s *Setup) applyWebhook(ctx context.Context) (made int, err error) {
 	o, err := install.Push(s.Push)
 	if err != nil {
@@ -160,23 +165,29 @@ func ObjectPath(o *unstructured.Unstructured) (string, error) {
 	const rbac, admission = "/apis/rbac.authorization.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"
 	at := map[string]string{
 		"v1 Namespace": "/api/v1/namespaces",
-		"apiextensions.k8s.io/v1 CustomResourceDefinition":                 definitions,
-		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy":        admission + "/validatingadmissionpolicies",
-		"admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration":   admission + "/validatingwebhookconfigurations",
-		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": admission + "/validatingadmissionpolicybindings",
-		"rbac.authorization.k8s.io/v1 ClusterRole":                         rbac + "/clusterroles",
-		"rbac.authorization.k8s.io/v1 ClusterRoleBinding":                  rbac + "/clusterrolebindings",
-		"rbac.authorization.k8s.io/v1 Role":                                rbac + "/namespaces/" + o.GetNamespace() + "/roles",
-		"rbac.authorization.k8s.io/v1 RoleBinding":                         rbac + "/namespaces/" + o.GetNamespace() + "/rolebindings",
+		"apiextensions.k8s.io/v1 CustomResourceDefinition":          definitions,
+		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy": admission + "/validatingadmissionpolicies",
+		"admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration": admission +
+			"/validatingwebhookconfigurations",
+		"admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding": admission +
+			"/validatingadmissionpolicybindings",
+		"rbac.authorization.k8s.io/v1 ClusterRole":        rbac + "/clusterroles",
+		"rbac.authorization.k8s.io/v1 ClusterRoleBinding": rbac + "/clusterrolebindings",
+		"rbac.authorization.k8s.io/v1 Role": rbac + "/namespaces/" + o.GetNamespace() +
+			"/roles",
+		"rbac.authorization.k8s.io/v1 RoleBinding": rbac + "/namespaces/" + o.GetNamespace() +
+			"/rolebindings",
 	}[o.GetAPIVersion()+" "+o.GetKind()]
 	if at == "" || o.GetName() == "" {
-		return "", fmt.Errorf("apply %s %s %s: setup does not know where it is served", o.GetAPIVersion(), o.GetKind(), o.GetName())
+		return "", fmt.Errorf("apply %s %s %s: setup does not know where it is served", o.GetAPIVersion(), o.GetKind(),
+			o.GetName())
 	}
 	return at + "/" + o.GetName(), nil
 }
 
 // pollUntil looks again and again until done, an error, or the time given is over; then it returns what was seen last.
-func (s *Setup) pollUntil(ctx context.Context, patience time.Duration, look func(context.Context) (seen error, done bool, err error)) error {
+func (s *Setup) pollUntil(ctx context.Context, patience time.Duration,
+	look func(context.Context) (seen error, done bool, err error)) error {
 	end := time.NewTimer(patience)
 	defer end.Stop()
 	for {

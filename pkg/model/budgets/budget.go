@@ -20,8 +20,9 @@ import (
 // Unlimited is what a pool without an active budget allows.
 const Unlimited = math.MaxInt32
 
-// AllowedDisruptions is how many of the pool's total nodes may be out of service at a time for the reason, whoever took them out. It is the
-// least of the active budgets, and 0 with an error while any budget cannot be understood, whatever its reasons are.
+// AllowedDisruptions is how many of the pool's total nodes may be out of service at a time for the reason, whoever took
+// them out. It is the least of the active budgets, and 0 with an error while any budget cannot be understood, whatever
+// its reasons are.
 func AllowedDisruptions(d cluster.Disruption, reason v1.DisruptionReason, total int, now time.Time) (int, error) {
 	least := Unlimited
 	var problems []error
@@ -44,7 +45,8 @@ func AllowedDisruptions(d cluster.Disruption, reason v1.DisruptionReason, total 
 
 // ValidateBudgets says what is wrong with the budgets of a pool, or nil.
 func ValidateBudgets(d cluster.Disruption) error {
-	someTime := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) // not the zero time, which is a midnight and stands for a start that never comes
+	// not the zero time, which is a midnight and stands for a start that never comes
+	someTime := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	_, err := AllowedDisruptions(d, v1.DisruptionEmpty, 0, someTime)
 	if zoneErr := checkZone(d.TimeZone); zoneErr != nil && err == nil { // no schedule asked for it
 		err = zoneErr
@@ -55,8 +57,8 @@ func ValidateBudgets(d cluster.Disruption) error {
 	return err
 }
 
-// IsHibernating reports whether the pool sleeps: a start of its schedule lies within the time it sleeps before now. A schedule that cannot be
-// understood lets it wake.
+// IsHibernating reports whether the pool sleeps: a start of its schedule lies within the time it sleeps before now. A
+// schedule that cannot be understood lets it wake.
 func IsHibernating(d cluster.Disruption, now time.Time) bool {
 	asleep, err := inSchedule(d, now)
 	return asleep && err == nil
@@ -69,7 +71,8 @@ func inSchedule(d cluster.Disruption, now time.Time) (bool, error) {
 	return isActive(cluster.NodeBudget{Schedule: d.SleepAt, Duration: d.SleepFor}, cmp.Or(d.SleepZone, d.TimeZone), now)
 }
 
-// WakeTime is when a pool that sleeps wakes, the zero time for one that is awake or will not wake within 1,000 starts of its schedule.
+// WakeTime is when a pool that sleeps wakes, the zero time for one that is awake or will not wake within 1,000 starts
+// of its schedule.
 func WakeTime(d cluster.Disruption, now time.Time) time.Time {
 	const most = 1000
 	if !IsHibernating(d, now) {
@@ -102,7 +105,8 @@ func countNodes(nodes string, total int) (int, error) {
 	return n, nil
 }
 
-// isActive reports whether a start of the budget lies within its duration before now, the start included and the end not.
+// isActive reports whether a start of the budget lies within its duration before now, the start included and the end
+// not.
 func isActive(b cluster.NodeBudget, zone string, now time.Time) (bool, error) {
 	if b.Schedule == "" && b.Duration == 0 {
 		return true, nil
@@ -118,7 +122,8 @@ func isActive(b cluster.NodeBudget, zone string, now time.Time) (bool, error) {
 		zone = "UTC" // what else is wrong is said too
 	}
 	if strings.Contains(b.Schedule, "TZ=") {
-		return false, errors.Join(zoneErr, fmt.Errorf("schedule %q names a time zone of its own: use the annotation %s", b.Schedule, v1.AnnotationTimeZone))
+		return false, errors.Join(zoneErr, fmt.Errorf("schedule %q names a time zone of its own: use the annotation %s",
+			b.Schedule, v1.AnnotationTimeZone))
 	}
 	s, err := cron.ParseStandard("CRON_TZ=" + zone + " " + b.Schedule)
 	if err != nil {

@@ -28,7 +28,8 @@ func CountNodes(s cluster.Snapshot) map[string]PoolCount {
 	return out
 }
 
-// RemainingDisruptions is how many more nodes of the pool may be disrupted now for the reason; the error is that of Allowed.
+// RemainingDisruptions is how many more nodes of the pool may be disrupted now for the reason; the error is that of
+// Allowed.
 func RemainingDisruptions(s cluster.Snapshot, p cluster.Pool, reason v1.DisruptionReason) (int, error) {
 	c := CountNodes(s)[p.Name]
 	n, err := AllowedDisruptions(p.Disruption, reason, c.Total, s.Now)

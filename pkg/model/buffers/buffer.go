@@ -1,7 +1,7 @@
 // Package buffers turns CapacityBuffers into the pods that they keep room for.
 //
-// It knows how many pods a buffer stands for and what its status says. It refuses to know where they go: they are packed like any
-// other pod. A buffer with a strategy that is not ours is left alone altogether.
+// It knows how many pods a buffer stands for and what its status says. It refuses to know where they go: they are
+// packed like any other pod. A buffer with a strategy that is not ours is left alone altogether.
 package buffers
 
 import (
@@ -69,8 +69,8 @@ func (b Buffer) podName(i int32) string {
 // conditionReason is the reason and message of a condition.
 type conditionReason struct{ reason, message string }
 
-// replicaCount is how many pods the buffer stands for: the larger of replicas and percentage, bounded by the limits; with limits alone
-// as many as they hold.
+// replicaCount is how many pods the buffer stands for: the larger of replicas and percentage, bounded by the limits;
+// with limits alone as many as they hold.
 func (b Buffer) replicaCount() (int32, conditionReason) {
 	spec := &b.Object.Spec
 	if problem := b.findProblem(); problem.reason != "" {
@@ -109,19 +109,23 @@ func (b Buffer) findProblem() conditionReason {
 	case spec.PodTemplateRef == nil && spec.ScalableRef == nil:
 		return conditionReason{v1beta1.ReasonResolutionFailed, "it names neither a podTemplateRef nor a scalableRef"}
 	case spec.PodTemplateRef != nil && b.Template == nil:
-		return conditionReason{v1beta1.ReasonPodTemplateNotFound, "there is no PodTemplate " + b.Object.Namespace + "/" + spec.PodTemplateRef.Name}
+		return conditionReason{v1beta1.ReasonPodTemplateNotFound, "there is no PodTemplate " + b.Object.Namespace +
+			"/" + spec.PodTemplateRef.Name}
 	case spec.ScalableRef != nil && !IsScalable(spec.ScalableRef):
-		return conditionReason{v1beta1.ReasonResolutionFailed, fmt.Sprintf("scalableRef names a %s of group %q: only Deployment, StatefulSet and ReplicaSet of group apps are supported",
-			spec.ScalableRef.Kind, spec.ScalableRef.APIGroup)}
+		return conditionReason{v1beta1.ReasonResolutionFailed,
+			fmt.Sprintf("scalableRef names a %s of group %q: only Deployment, StatefulSet and ReplicaSet of group apps are supported",
+				spec.ScalableRef.Kind, spec.ScalableRef.APIGroup)}
 	case spec.ScalableRef != nil && b.Template == nil:
-		return conditionReason{v1beta1.ReasonScalableRefNotFound, "there is no " + spec.ScalableRef.Kind + " " + b.Object.Namespace + "/" + spec.ScalableRef.Name}
+		return conditionReason{v1beta1.ReasonScalableRefNotFound, "there is no " + spec.ScalableRef.Kind + " " +
+			b.Object.Namespace + "/" + spec.ScalableRef.Name}
 	}
 	return conditionReason{}
 }
 
 // IsScalable reports whether the workload is of a kind that a buffer may name.
 func IsScalable(r *v1beta1.ScalableRef) bool {
-	return (r.APIGroup == "" || r.APIGroup == "apps") && slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet"}, r.Kind)
+	return (r.APIGroup == "" || r.APIGroup == "apps") &&
+		slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet"}, r.Kind)
 }
 
 // limitReplicas is how many of the pods the limits hold, judged by the resources that both name.
@@ -151,8 +155,8 @@ func PlacedPods(p plan.Plan) map[string]bool {
 	return out
 }
 
-// UpdateStatus brings the buffer's status up to date and reports whether anything changed. placed are the pods for which there is room
-// already, as the last plan has it; nil if nobody packed, which leaves the word of whoever did.
+// UpdateStatus brings the buffer's status up to date and reports whether anything changed. placed are the pods for
+// which there is room already, as the last plan has it; nil if nobody packed, which leaves the word of whoever did.
 func UpdateStatus(b Buffer, placed map[string]bool, now time.Time) bool {
 	if !b.Object.Mine() || b.Object.DeletionTimestamp != nil {
 		return false

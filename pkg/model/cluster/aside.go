@@ -12,23 +12,28 @@ type PartKind string
 // The kinds of parts.
 const (
 	WaitingPods PartKind = "waiting pods" // alike, without a node or on one that goes: they stay without a place
-	RunningPods PartKind = "running pods" // alike: their room counts, their rules do not, and their nodes are not disrupted by choice
-	DaemonPods  PartKind = "DaemonSet"    // its pods are reckoned with on every node
+	// alike: their room counts, their rules do not, and their nodes are not disrupted by choice
+	RunningPods PartKind = "running pods"
+	DaemonPods  PartKind = "DaemonSet" // its pods are reckoned with on every node
 	OverlayPart PartKind = "NodeOverlay"
 	PoolPart    PartKind = "NodePool"  // nothing is launched from it
 	ClaimPart   PartKind = "NodeClaim" // it is not disrupted by choice
 )
 
-// Aside is a part of the snapshot that a decision failed about, and is taken without until then. From then on it is tried again.
+// Aside is a part of the snapshot that a decision failed about, and is taken without until then. From then on it is
+// tried again.
 type Aside struct {
-	Kind  PartKind  `json:"kind"`
-	Name  string    `json:"name"`          // of the object; of alike pods their namespace and the digest of what they ask for
-	For   string    `json:"for,omitempty"` // of a NodePool that is left out for some alike pods alone: the name of these
-	Why   string    `json:"why"`           // what the program said
+	Kind PartKind `json:"kind"`
+	// of the object; of alike pods their namespace and the digest of what they ask for
+	Name string `json:"name"`
+	// of a NodePool that is left out for some alike pods alone: the name of these
+	For   string    `json:"for,omitempty"`
+	Why   string    `json:"why"` // what the program said
 	Until time.Time `json:"until"`
 }
 
-// Plant makes decisions fail on purpose, so that tests see that they go on without what they fail about. It is not stored and no setting sets it.
+// Plant makes decisions fail on purpose, so that tests see that they go on without what they fail about. It is not
+// stored and no setting sets it.
 type Plant struct {
 	Stage string // where
 	Pod   string // namespace/name that begins with this, or the name of what else the stage is about; empty for any

@@ -191,7 +191,8 @@ func TestEvictionCost(t *testing.T) {
 	}
 }
 
-// Nobody may evict a pod whose budget never allows it, or that has two; one that is not ready goes where its one budget says so.
+// Nobody may evict a pod whose budget never allows it, or that has two; one that is not ready goes where its one budget
+// says so.
 func TestUnevictable(t *testing.T) {
 	of := func(namespace, app string, blocking, always bool) Budget {
 		return Budget{

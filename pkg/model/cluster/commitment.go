@@ -2,9 +2,10 @@ package cluster
 
 import "joiner/pkg/model/instancetypes"
 
-// AllotCommitments gives the account's commitments to the instances of the cluster, those that are on their way included, after those elsewhere.
-// It returns which part of the price of each is paid for, by the name of its NodeClaim, and what room each commitment has left, by its
-// id. Nodes that are being deleted do not count: what replaces them may have their share.
+// AllotCommitments gives the account's commitments to the instances of the cluster, those that are on their way
+// included, after those elsewhere. It returns which part of the price of each is paid for, by the name of its
+// NodeClaim, and what room each commitment has left, by its id. Nodes that are being deleted do not count: what
+// replaces them may have their share.
 func (s Snapshot) AllotCommitments() (paid map[string]float64, left map[string]int64) {
 	if len(s.Catalog.Commitments) == 0 {
 		return nil, nil
@@ -29,8 +30,10 @@ func (s Snapshot) AllotCommitments() (paid map[string]float64, left map[string]i
 		default:
 			continue
 		}
-		if typ := one(instancetypes.LabelType); typ != "" && one(instancetypes.LabelTenancy) != instancetypes.TenancyDedicated {
-			uses = append(uses, instancetypes.InstanceUse{Name: h.Claim.Name, Type: typ, Zone: one(instancetypes.LabelZone), Since: h.Claim.Created})
+		if typ := one(instancetypes.LabelType); typ != "" &&
+			one(instancetypes.LabelTenancy) != instancetypes.TenancyDedicated {
+			uses = append(uses, instancetypes.InstanceUse{Name: h.Claim.Name, Type: typ,
+				Zone: one(instancetypes.LabelZone), Since: h.Claim.Created})
 		}
 	}
 	return s.Catalog.AllotCommitments(uses)

@@ -5,10 +5,12 @@ import (
 	"strings"
 )
 
-// Devices is what is known of dynamic resource allocation (DRA): since Kubernetes 1.36 pods that request an extended resource may get
-// it from a DRA driver, on nodes whose status.allocatable has none of it. What of this a node holds is in its Capacity and Allocatable.
+// Devices is what is known of dynamic resource allocation (DRA): since Kubernetes 1.36 pods that request an extended
+// resource may get it from a DRA driver, on nodes whose status.allocatable has none of it. What of this a node holds is
+// in its Capacity and Allocatable.
 type Devices struct {
-	Known   bool          `json:"known,omitempty"`   // Classes were read; they are read only while a node lacks an extended resource that somebody asks for
+	// Classes were read; they are read only while a node lacks an extended resource that somebody asks for
+	Known   bool          `json:"known,omitempty"`
 	Classes []DeviceClass `json:"classes,omitempty"` // those that serve such a resource, sorted by resource
 }
 
@@ -29,8 +31,8 @@ func (d Devices) Server(name string) (DeviceClass, bool) {
 	return d.Classes[i], true
 }
 
-// MayServe reports whether a DRA driver serves the resource, or nobody has looked whether one does. Resources of Kubernetes itself, such as
-// cpu and hugepages, never come from one.
+// MayServe reports whether a DRA driver serves the resource, or nobody has looked whether one does. Resources of
+// Kubernetes itself, such as cpu and hugepages, never come from one.
 func (d Devices) MayServe(name string) bool {
 	_, served := d.Server(name)
 	return served || !d.Known && strings.Contains(name, "/")

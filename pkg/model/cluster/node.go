@@ -93,18 +93,20 @@ type Node struct {
 	Finalizer   bool              `json:"finalizer,omitempty"`  // carries karpenter.sh/termination
 	Conditions  []Condition       `json:"conditions,omitempty"` // type, status and since only, sorted by type
 
-	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no limit.
+	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no
+	// limit.
 	VolumeLimits map[string]int64 `json:"volumeLimits,omitempty"`
 }
 
 // Claim is a NodeClaim as read.
 type Claim struct {
-	Name             string            `json:"name"`
-	UID              string            `json:"uid,omitempty"`
-	Version          string            `json:"version,omitempty"` // resourceVersion, for optimistic concurrency
-	Generation       int64             `json:"generation,omitempty"`
-	Pool             string            `json:"pool,omitempty"`    // label karpenter.sh/nodepool
-	PoolUID          string            `json:"poolUID,omitempty"` // of the NodePool that owns it, empty for a claim made by hand
+	Name       string `json:"name"`
+	UID        string `json:"uid,omitempty"`
+	Version    string `json:"version,omitempty"` // resourceVersion, for optimistic concurrency
+	Generation int64  `json:"generation,omitempty"`
+	Pool       string `json:"pool,omitempty"` // label karpenter.sh/nodepool
+	// of the NodePool that owns it, empty for a claim made by hand
+	PoolUID          string            `json:"poolUID,omitempty"`
 	Class            string            `json:"class"`
 	Created          time.Time         `json:"created"`
 	Deleting         time.Time         `json:"deleting,omitzero"`
@@ -125,7 +127,8 @@ type Claim struct {
 	Allocatable resources.List `json:"allocatable"`
 	Conditions  []Condition    `json:"conditions,omitempty"` // sorted by type
 
-	LastPodEvent time.Time `json:"lastPodEvent,omitzero"` // when a pod last came, ended or began to end on its node, in whole seconds
+	// when a pod last came, ended or began to end on its node, in whole seconds
+	LastPodEvent time.Time `json:"lastPodEvent,omitzero"`
 }
 
 // Condition is a status condition.
@@ -142,8 +145,8 @@ func (c Claim) Expired(now time.Time) bool {
 	return c.ExpireAfter > 0 && !now.Before(c.Created.Add(c.ExpireAfter))
 }
 
-// Overdue reports whether no node registered for the launched claim within the limit, so that lifecycle ends it when it looks next
-// . A limit of 0 is none.
+// Overdue reports whether no node registered for the launched claim within the limit, so that lifecycle ends it when it
+// looks next . A limit of 0 is none.
 func (c Claim) Overdue(now time.Time, limit time.Duration) bool {
 	k := c.Condition(api.ConditionRegistered)
 	return limit > 0 && c.Is(api.ConditionLaunched) && k.Status != "True" && !now.Before(k.Since.Add(limit))
@@ -161,11 +164,13 @@ func (c Claim) Deadline() time.Time {
 // lingersAfter is how long a drain, or what comes after it, may take before nobody stays only to watch it.
 const lingersAfter = 5 * time.Minute
 
-// BlockedForLong reports whether the claim has been drained, or has ended after that, for so long that the next look at it may wait for the
-// schedule, unless there is something to do: somebody's pods do not let its node go, which may last for days.
+// BlockedForLong reports whether the claim has been drained, or has ended after that, for so long that the next look at
+// it may wait for the schedule, unless there is something to do: somebody's pods do not let its node go, which may last
+// for days.
 func (c Claim) BlockedForLong(now time.Time) bool {
 	k := c.Condition(api.ConditionDrained)
-	return !c.Deleting.IsZero() && (k.Status == "True" || k.Reason == api.ReasonDraining) && !now.Before(k.Since.Add(lingersAfter))
+	return !c.Deleting.IsZero() && (k.Status == "True" || k.Reason == api.ReasonDraining) &&
+		!now.Before(k.Since.Add(lingersAfter))
 }
 
 // Is reports whether the condition is True.

@@ -16,12 +16,15 @@ func (c Claim) Disruption() string {
 	return mark.ID
 }
 
-// AwaitsNominated reports whether the host is kept for pods that are to be evicted elsewhere: it has the hold it was born with, or has no node yet.
+// AwaitsNominated reports whether the host is kept for pods that are to be evicted elsewhere: it has the hold it was
+// born with, or has no node yet.
 func (h StateNode) AwaitsNominated() bool {
-	return h.Claim != nil && h.Claim.Annotations[api.AnnotationNominatedOwners] != "" && !h.MarkedForDeletion() && (h.Node == nil || slices.ContainsFunc(h.Node.Taints, Taint.IsNomination))
+	return h.Claim != nil && h.Claim.Annotations[api.AnnotationNominatedOwners] != "" && !h.MarkedForDeletion() &&
+		(h.Node == nil || slices.ContainsFunc(h.Node.Taints, Taint.IsNomination))
 }
 
-// ReadyForNominated reports whether the held node lacks nothing but pods: only its hold keeps it from being initialized.
+// ReadyForNominated reports whether the held node lacks nothing but pods: only its hold keeps it from being
+// initialized.
 func (h StateNode) ReadyForNominated() bool {
 	if !h.AwaitsNominated() || !h.Registered() || !h.Node.Ready {
 		return false
@@ -32,7 +35,8 @@ func (h StateNode) ReadyForNominated() bool {
 		}
 	}
 	return !slices.ContainsFunc(h.Node.Taints, func(t Taint) bool {
-		started := !slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+		started := !slices.ContainsFunc(h.Claim.StartupTaints,
+			func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
 		return t.Ephemeral() || t.IsNomination() && t.Value == api.HoldAtBoot || !t.IsNomination() && !started
 	})
 }

@@ -29,8 +29,9 @@ const (
 	PodBudgeted = "pdb"       // by a PodDisruptionBudget
 )
 
-// Of is what the pods of a node have against its disruption, as a word and a sentence; nothing, if they have nothing against it. Every
-// active pod may ask not to be disrupted, and a budget counts for every pod that is evicted when its node is drained.
+// Of is what the pods of a node have against its disruption, as a word and a sentence; nothing, if they have nothing
+// against it. Every active pod may ask not to be disrupted, and a budget counts for every pod that is evicted when its
+// node is drained.
 func (o Obstacles) Of(pods []Pod) (word, why string) {
 	for _, p := range pods {
 		if p.Active() && p.Protected(o.now) {
@@ -48,17 +49,20 @@ func (o Obstacles) Of(pods []Pod) (word, why string) {
 			}
 		}
 		if len(mine) > 1 {
-			return PodBudgeted, fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(), len(mine))
+			return PodBudgeted, fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(),
+				len(mine))
 		}
-		if i := slices.IndexFunc(mine, func(b Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 && !mine[i].spares(p) {
-			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace, mine[i].Name, p.Key())
+		if i := slices.IndexFunc(mine, func(b Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 &&
+			!mine[i].spares(p) {
+			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace,
+				mine[i].Name, p.Key())
 		}
 	}
 	return "", ""
 }
 
-// drained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its node, and does not
-// tolerate the taint that drained nodes have.
+// drained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its
+// node, and does not tolerate the taint that drained nodes have.
 func (p Pod) drained() bool {
 	taint := []Taint{{Key: api.TaintDisrupted, Effect: "NoSchedule"}}
 	return p.Active() && p.Owner != OwnerNode && len(Untolerated(taint, p.Tolerations)) > 0

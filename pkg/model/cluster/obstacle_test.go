@@ -54,7 +54,8 @@ func TestWhichBudgetsHoldPodsBack(t *testing.T) {
 	}
 }
 
-// A pod that asks not to be disrupted is an obstacle whoever makes it, unless it has ended, is ending, or asked for a while that is over.
+// A pod that asks not to be disrupted is an obstacle whoever makes it, unless it has ended, is ending, or asked for a
+// while that is over.
 func TestWhichPodsAreObstacles(t *testing.T) {
 	asks := Pod{Namespace: "default", Name: "a", NodeName: "n", DoNotDisrupt: "true", Started: noon.Add(-time.Hour)}
 	with := func(f func(*Pod)) Pod { p := asks; f(&p); return p }

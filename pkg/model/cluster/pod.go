@@ -11,50 +11,61 @@ import (
 
 // Pod is what matters of a pod for placing, draining and counting it.
 type Pod struct {
-	Namespace    string            `json:"namespace"`
-	Name         string            `json:"name"`
-	UID          string            `json:"uid,omitempty"`
-	Labels       map[string]string `json:"labels,omitempty"`
-	Created      time.Time         `json:"created"`
-	Started      time.Time         `json:"started,omitzero"` // status.startTime
-	Priority     int32             `json:"priority,omitempty"`
-	Critical     bool              `json:"critical,omitempty"` // priority class system-cluster-critical or system-node-critical
-	Owner        Owner             `json:"owner,omitempty"`
-	Controller   string            `json:"controller,omitempty"` // UID of the object that makes another pod in its stead, empty for none
-	Phase        string            `json:"phase,omitempty"`      // Pending, Running, Succeeded, Failed
-	Ready        bool              `json:"ready,omitempty"`
-	NodeName     string            `json:"nodeName,omitempty"`
-	Nominated    string            `json:"nominated,omitempty"`    // status.nominatedNodeName
-	Unscheduled  bool              `json:"unscheduled,omitempty"`  // the scheduler said PodScheduled=False, reason Unschedulable
-	Deleting     time.Time         `json:"deleting,omitzero"`      // deletionTimestamp, which already contains the grace period
-	GraceSec     int64             `json:"graceSec,omitempty"`     // terminationGracePeriodSeconds
-	DoNotDisrupt string            `json:"doNotDisrupt,omitempty"` // value of the annotation karpenter.sh/do-not-disrupt
-	DeletionCost int32             `json:"deletionCost,omitempty"` // annotation controller.kubernetes.io/pod-deletion-cost
+	Namespace string            `json:"namespace"`
+	Name      string            `json:"name"`
+	UID       string            `json:"uid,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+	Created   time.Time         `json:"created"`
+	Started   time.Time         `json:"started,omitzero"` // status.startTime
+	Priority  int32             `json:"priority,omitempty"`
+	// priority class system-cluster-critical or system-node-critical
+	Critical bool  `json:"critical,omitempty"`
+	Owner    Owner `json:"owner,omitempty"`
+	// UID of the object that makes another pod in its stead, empty for none
+	Controller string `json:"controller,omitempty"`
+	Phase      string `json:"phase,omitempty"` // Pending, Running, Succeeded, Failed
+	Ready      bool   `json:"ready,omitempty"`
+	NodeName   string `json:"nodeName,omitempty"`
+	Nominated  string `json:"nominated,omitempty"` // status.nominatedNodeName
+	// the scheduler said PodScheduled=False, reason Unschedulable
+	Unscheduled bool `json:"unscheduled,omitempty"`
+	// deletionTimestamp, which already contains the grace period
+	Deleting time.Time `json:"deleting,omitzero"`
+	GraceSec int64     `json:"graceSec,omitempty"` // terminationGracePeriodSeconds
+	// value of the annotation karpenter.sh/do-not-disrupt
+	DoNotDisrupt string `json:"doNotDisrupt,omitempty"`
+	// annotation controller.kubernetes.io/pod-deletion-cost
+	DeletionCost int32 `json:"deletionCost,omitempty"`
 
-	Need         resources.List               `json:"need"` // requests, one pods unit included
-	NodeSelector map[string]string            `json:"nodeSelector,omitempty"`
-	NodeAffinity [][]requirements.Requirement `json:"nodeAffinity,omitempty"` // required terms, any one of which must hold
+	Need         resources.List    `json:"need"` // requests, one pods unit included
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// required terms, any one of which must hold
+	NodeAffinity [][]requirements.Requirement `json:"nodeAffinity,omitempty"`
 	NodePrefers  []WeightedRequirements       `json:"nodePrefers,omitempty"`
 	Tolerations  []Toleration                 `json:"tolerations,omitempty"`
-	Holds        []string                     `json:"holds,omitempty"` // values of the taint joiner.sh/nominated-pods-only that it tolerates, beside Tolerations
-	Spread       []Spread                     `json:"spread,omitempty"`
-	Affinity     []AffinityTerm               `json:"affinity,omitempty"`     // required
-	AntiAffinity []AffinityTerm               `json:"antiAffinity,omitempty"` // required
-	Prefers      []WeightedAffinityTerm       `json:"prefers,omitempty"`      // preferred pod affinity
-	Avoids       []WeightedAffinityTerm       `json:"avoids,omitempty"`       // preferred pod anti-affinity
-	HostPorts    []HostPort                   `json:"hostPorts,omitempty"`
-	VolumeZones  [][]requirements.Requirement `json:"volumeZones,omitempty"` // alternatives that its volumes allow, none for no limit
-	Volumes      []Volume                     `json:"volumes,omitempty"`     // sorted by driver and id
-	Unmodelled   []string                     `json:"unmodelled,omitempty"`  // constraints that Joiner does not model, in words
+	// values of the taint joiner.sh/nominated-pods-only that it tolerates, beside Tolerations
+	Holds        []string               `json:"holds,omitempty"`
+	Spread       []Spread               `json:"spread,omitempty"`
+	Affinity     []AffinityTerm         `json:"affinity,omitempty"`     // required
+	AntiAffinity []AffinityTerm         `json:"antiAffinity,omitempty"` // required
+	Prefers      []WeightedAffinityTerm `json:"prefers,omitempty"`      // preferred pod affinity
+	Avoids       []WeightedAffinityTerm `json:"avoids,omitempty"`       // preferred pod anti-affinity
+	HostPorts    []HostPort             `json:"hostPorts,omitempty"`
+	// alternatives that its volumes allow, none for no limit
+	VolumeZones [][]requirements.Requirement `json:"volumeZones,omitempty"`
+	Volumes     []Volume                     `json:"volumes,omitempty"` // sorted by driver and id
+	// constraints that Joiner does not model, in words
+	Unmodelled []string `json:"unmodelled,omitempty"`
 
-	// UnreadClaims are the PersistentVolumeClaims of its volumes, by name, as long as VolumeZones and Volumes do not say what these allow.
+	// UnreadClaims are the PersistentVolumeClaims of its volumes, by name, as long as VolumeZones and Volumes do not
+	// say what these allow.
 	UnreadClaims []string `json:"unreadClaims,omitempty"`
 
 	// AskAgain is set when the eviction API refused this pod lately: the time before which it is not asked again.
 	AskAgain time.Time `json:"askAgain,omitzero"`
 
-	// Virtual says that there is no such pod: it stands for room that a CapacityBuffer keeps free. It is packed as any other, but
-	// nothing is written about it, and no node is spared for its sake.
+	// Virtual says that there is no such pod: it stands for room that a CapacityBuffer keeps free. It is packed as any
+	// other, but nothing is written about it, and no node is spared for its sake.
 	Virtual bool `json:"virtual,omitempty"`
 }
 
@@ -95,8 +106,8 @@ func (p Pod) Provisionable() bool {
 		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode && !p.optsOut()
 }
 
-// optsOut reports whether the pod asks for nodes of no pool: with each of its required terms, or with its heaviest preference
-// .
+// optsOut reports whether the pod asks for nodes of no pool: with each of its required terms, or with its heaviest
+// preference .
 func (p Pod) optsOut() bool {
 	outside := func(r requirements.Requirement) bool {
 		return r.Key == api.LabelNodePool && r.Operator() == requirements.DoesNotExist
@@ -120,8 +131,8 @@ func (p Pod) Reschedulable() bool {
 		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode
 }
 
-// EvictionCost is what evicting the pod costs beside one of no priority and no deletion cost, which costs 1: from -10 to 10
-// .
+// EvictionCost is what evicting the pod costs beside one of no priority and no deletion cost, which costs 1: from -10
+// to 10 .
 func (p Pod) EvictionCost() float64 {
 	const deletion, priority = 1 << 27, 1 << 25
 	return min(max(1+float64(p.DeletionCost)/deletion+float64(p.Priority)/priority, -10), 10)
@@ -135,20 +146,22 @@ type WeightedRequirements struct {
 
 // Spread is a topology spread constraint.
 type Spread struct {
-	Key                string    `json:"key"` // topology key
-	MaxSkew            int32     `json:"maxSkew"`
-	MinDomains         int32     `json:"minDomains,omitempty"`
-	Soft               bool      `json:"soft,omitempty"`               // ScheduleAnyway
-	Selector           *Selector `json:"selector"`                     // matchLabelKeys are already folded in; nil selects nothing
+	Key        string `json:"key"` // topology key
+	MaxSkew    int32  `json:"maxSkew"`
+	MinDomains int32  `json:"minDomains,omitempty"`
+	Soft       bool   `json:"soft,omitempty"` // ScheduleAnyway
+	// matchLabelKeys are already folded in; nil selects nothing
+	Selector           *Selector `json:"selector"`
 	IgnoreNodeAffinity bool      `json:"ignoreNodeAffinity,omitempty"` // nodeAffinityPolicy Ignore
 	HonorTaints        bool      `json:"honorTaints,omitempty"`        // nodeTaintsPolicy Honor
 }
 
 // AffinityTerm is a pod affinity or anti-affinity term.
 type AffinityTerm struct {
-	Key               string    `json:"key"`                  // topology key
-	Selector          *Selector `json:"selector"`             // nil selects nothing
-	Namespaces        []string  `json:"namespaces,omitempty"` // sorted; with no namespace selector and no names: the pod's own
+	Key      string    `json:"key"`      // topology key
+	Selector *Selector `json:"selector"` // nil selects nothing
+	// sorted; with no namespace selector and no names: the pod's own
+	Namespaces        []string  `json:"namespaces,omitempty"`
 	NamespaceSelector *Selector `json:"namespaceSelector,omitempty"`
 }
 

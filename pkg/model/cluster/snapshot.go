@@ -10,24 +10,27 @@ import (
 
 // Snapshot is everything a decision may see.
 type Snapshot struct {
-	Now        time.Time             `json:"now"`
-	Pods       []Pod                 `json:"pods,omitempty"` // every pod that has not ended
-	Nodes      []Node                `json:"nodes,omitempty"`
-	Claims     []Claim               `json:"claims,omitempty"`
-	Pools      []Pool                `json:"pools,omitempty"`
-	Classes    []instancetypes.Class `json:"classes,omitempty"`
-	Overlays   []Overlay             `json:"overlays,omitempty"`
-	Daemons    []Pod                 `json:"daemons,omitempty"` // one pod of each DaemonSet: its newest, or as its template makes it
-	Namespaces []Namespace           `json:"namespaces,omitempty"`
-	Budgets    []Budget              `json:"budgets,omitempty"`   // PodDisruptionBudgets
-	Instances  []Instance            `json:"instances,omitempty"` // only where the pass asked EC2
+	Now      time.Time             `json:"now"`
+	Pods     []Pod                 `json:"pods,omitempty"` // every pod that has not ended
+	Nodes    []Node                `json:"nodes,omitempty"`
+	Claims   []Claim               `json:"claims,omitempty"`
+	Pools    []Pool                `json:"pools,omitempty"`
+	Classes  []instancetypes.Class `json:"classes,omitempty"`
+	Overlays []Overlay             `json:"overlays,omitempty"`
+	// one pod of each DaemonSet: its newest, or as its template makes it
+	Daemons    []Pod       `json:"daemons,omitempty"`
+	Namespaces []Namespace `json:"namespaces,omitempty"`
+	Budgets    []Budget    `json:"budgets,omitempty"`   // PodDisruptionBudgets
+	Instances  []Instance  `json:"instances,omitempty"` // only where the pass asked EC2
 
-	Impaired    []Impairment      `json:"impaired,omitempty"`    // only where the pass asked EC2
-	Changes     []ScheduledChange `json:"changes,omitempty"`     // only where the pass asked EC2
-	Attachments []Attachment      `json:"attachments,omitempty"` // of nodes that are drained, only where the pass asked for them
-	Devices     Devices           `json:"devices,omitzero"`
+	Impaired []Impairment      `json:"impaired,omitempty"` // only where the pass asked EC2
+	Changes  []ScheduledChange `json:"changes,omitempty"`  // only where the pass asked EC2
+	// of nodes that are drained, only where the pass asked for them
+	Attachments []Attachment `json:"attachments,omitempty"`
+	Devices     Devices      `json:"devices,omitzero"`
 
-	PassTook time.Duration `json:"passTook,omitempty"` // the pass before this one in the same invocation, with what it read; 0 for none
+	// the pass before this one in the same invocation, with what it read; 0 for none
+	PassTook time.Duration `json:"passTook,omitempty"`
 
 	Aside []Aside `json:"aside,omitempty"` // what decisions before failed about
 
@@ -38,31 +41,53 @@ type Snapshot struct {
 
 // Settings are the settings that change decisions.
 type Settings struct {
-	NominatedPodsOnly           bool          `json:"hold,omitempty"` // keep new nodes for the pods they were planned for, see package nomination
-	IgnorePreferences           bool          `json:"ignorePreferences,omitempty"`
-	RelaxMinValues              bool          `json:"relaxMinValues,omitempty"`          // a minValues that cannot be met is lowered, instead of refusing the pool
-	MaxClaims                   int           `json:"maxClaims,omitempty"`               // new claims in one pass, 0 for no limit
-	PerNodeOverheadUSD          float64       `json:"perNodeOverheadUSD,omitempty"`      // what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
-	InstanceTypePriceFactor     float64       `json:"instanceTypePriceFactor,omitempty"` // how much dearer than the chosen type another may be that a launch names, as a factor; 0 for 1.2
-	MinSpotInstanceTypes        int           `json:"minSpotInstanceTypes,omitempty"`    // types that a spot launch names at least where there are so many, at any price; 0 for 15
-	PackingIterations           int           `json:"packingIterations,omitempty"`       // steps that make a plan cheaper, at most; 0 for 400, NoSearch for none
-	MaxSpotPoolFraction         float64       `json:"maxSpotPoolFraction,omitempty"`     // part of all spot capacity (vCPU) that may be in one instance type in one zone, where others are to be had; 0 for 0.8, 1 for all
-	LaunchTimeout               time.Duration `json:"launchTimeout,omitempty"`
-	RegistrationTimeout         time.Duration `json:"registrationTimeout,omitempty"`
-	InitializationTimeout       time.Duration `json:"initializationTimeout,omitempty"`
-	DetachTimeout               time.Duration `json:"detachTimeout,omitempty"`               // how long a drained node waits for its volumes to be detached, 0 for ever
-	NodeRepair                  bool          `json:"nodeRepair,omitempty"`                  // nodes that stay unhealthy are replaced by force
-	GarbageCollectionMinAge     time.Duration `json:"garbageCollectionMinAge,omitempty"`     // an instance younger than this is never called leaked
-	ConfirmAfter                time.Duration `json:"confirmAfter,omitempty"`                // how old a proposed disruption is before it is begun; 0 for 15 s
-	ReplaceTimeout              time.Duration `json:"replaceTimeout,omitempty"`              // a disruption not done by then is taken back; 0 for 10 min
-	ConsolidationPayback        time.Duration `json:"payback,omitempty"`                     // within this a move of pods must earn what it costs; 0 for 1 h
-	PodEvictionCostUSD          float64       `json:"moveUSD,omitempty"`                     // what moving one ordinary pod costs; 0 for 0.0012
-	ConsolidationMaxEvaluations int           `json:"consolidationMaxEvaluations,omitempty"` // what-if questions of one search for disruptions; 0 for 24
-	DriftedPerCommand           int           `json:"driftedPerCommand,omitempty"`           // drifted nodes with pods that one command replaces at most; 0 for 1
-	ReportDisruption            bool          `json:"reportDisruption,omitempty"`            // decide about disruption and tell, begin nothing
-	MemoryOverhead              float64       `json:"memoryOverhead,omitempty"`              // part of an instance's memory that the VM keeps
-	ReservedENIs                int64         `json:"reservedENIs,omitempty"`                // network interfaces that pods do not get
-	Plant                       *Plant        `json:"-"`                                     // only tests make decisions fail
+	// keep new nodes for the pods they were planned for, see package nomination
+	NominatedPodsOnly bool `json:"hold,omitempty"`
+	IgnorePreferences bool `json:"ignorePreferences,omitempty"`
+	// a minValues that cannot be met is lowered, instead of refusing the pool
+	RelaxMinValues bool `json:"relaxMinValues,omitempty"`
+	// new claims in one pass, 0 for no limit
+	MaxClaims int `json:"maxClaims,omitempty"`
+	// what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
+	PerNodeOverheadUSD float64 `json:"perNodeOverheadUSD,omitempty"`
+	// how much dearer than the chosen type another may be that a launch names, as a factor; 0 for 1.2
+	InstanceTypePriceFactor float64 `json:"instanceTypePriceFactor,omitempty"`
+	// types that a spot launch names at least where there are so many, at any price; 0 for 15
+	MinSpotInstanceTypes int `json:"minSpotInstanceTypes,omitempty"`
+	// steps that make a plan cheaper, at most; 0 for 400, NoSearch for none
+	PackingIterations int `json:"packingIterations,omitempty"`
+	// part of all spot capacity (vCPU) that may be in one instance type in one zone, where others are to be had; 0 for
+	// 0.8, 1 for all
+	MaxSpotPoolFraction   float64       `json:"maxSpotPoolFraction,omitempty"`
+	LaunchTimeout         time.Duration `json:"launchTimeout,omitempty"`
+	RegistrationTimeout   time.Duration `json:"registrationTimeout,omitempty"`
+	InitializationTimeout time.Duration `json:"initializationTimeout,omitempty"`
+	// how long a drained node waits for its volumes to be detached, 0 for ever
+	DetachTimeout time.Duration `json:"detachTimeout,omitempty"`
+	// nodes that stay unhealthy are replaced by force
+	NodeRepair bool `json:"nodeRepair,omitempty"`
+	// an instance younger than this is never called leaked
+	GarbageCollectionMinAge time.Duration `json:"garbageCollectionMinAge,omitempty"`
+	// how old a proposed disruption is before it is begun; 0 for 15 s
+	ConfirmAfter time.Duration `json:"confirmAfter,omitempty"`
+	// a disruption not done by then is taken back; 0 for 10 min
+	ReplaceTimeout time.Duration `json:"replaceTimeout,omitempty"`
+	// within this a move of pods must earn what it costs; 0 for 1 h
+	ConsolidationPayback time.Duration `json:"payback,omitempty"`
+	// what moving one ordinary pod costs; 0 for 0.0012
+	PodEvictionCostUSD float64 `json:"moveUSD,omitempty"`
+	// what-if questions of one search for disruptions; 0 for 24
+	ConsolidationMaxEvaluations int `json:"consolidationMaxEvaluations,omitempty"`
+	// drifted nodes with pods that one command replaces at most; 0 for 1
+	DriftedPerCommand int `json:"driftedPerCommand,omitempty"`
+	// decide about disruption and tell, begin nothing
+	ReportDisruption bool `json:"reportDisruption,omitempty"`
+	// part of an instance's memory that the VM keeps
+	MemoryOverhead float64 `json:"memoryOverhead,omitempty"`
+	// network interfaces that pods do not get
+	ReservedENIs int64 `json:"reservedENIs,omitempty"`
+	// only tests make decisions fail
+	Plant *Plant `json:"-"`
 }
 
 // NoIterations as the number of search steps takes plans as they come first.
@@ -74,7 +99,8 @@ type Namespace struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Attachment is a persistent volume attached to a node. Those of volumes that no PersistentVolume stands for are left out.
+// Attachment is a persistent volume attached to a node. Those of volumes that no PersistentVolume stands for are left
+// out.
 type Attachment struct {
 	Node   string `json:"node"`
 	Volume string `json:"volume"`           // of the PersistentVolume
@@ -94,29 +120,33 @@ type Budget struct {
 
 // Pool is a NodePool as read.
 type Pool struct {
-	Name             string            `json:"name"`
-	UID              string            `json:"uid,omitempty"`
-	Weight           int32             `json:"weight,omitempty"`
-	Class            string            `json:"class"`
-	Ready            bool              `json:"ready"`
-	Message          string            `json:"message,omitempty"` // why it is not ready
-	Unseen           bool              `json:"unseen,omitempty"`  // its status is of an older spec: refresh has not looked at it since
-	Deleting         bool              `json:"deleting,omitempty"`
-	Static           bool              `json:"static,omitempty"`      // replicas is set
-	Replicas         int64             `json:"replicas,omitempty"`    // of a static pool: how many nodes it is to have, with pods or without
-	Labels           map[string]string `json:"labels,omitempty"`      // of the template
-	Annotations      map[string]string `json:"annotations,omitempty"` // of the template
-	Requirements     requirements.Set  `json:"requirements"`
-	Taints           []Taint           `json:"taints,omitempty"`
-	StartupTaints    []Taint           `json:"startupTaints,omitempty"`
-	Limits           resources.List    `json:"limits"`
-	Limited          []string          `json:"limited,omitempty"`     // names of the resources that Limits holds, zero limits included; may hold "nodes"
-	ExpireAfter      time.Duration     `json:"expireAfter,omitempty"` // 0 for Never
-	TerminationGrace *time.Duration    `json:"terminationGrace,omitempty"`
-	Hash             string            `json:"hash,omitempty"`      // static drift hash of the template
-	Counted          resources.List    `json:"counted"`             // status.resources: what its nodes have, "nodes" included
-	Uncounted        bool              `json:"uncounted,omitempty"` // status.resources was never written
-	Disruption       Disruption        `json:"disruption,omitzero"`
+	Name    string `json:"name"`
+	UID     string `json:"uid,omitempty"`
+	Weight  int32  `json:"weight,omitempty"`
+	Class   string `json:"class"`
+	Ready   bool   `json:"ready"`
+	Message string `json:"message,omitempty"` // why it is not ready
+	// its status is of an older spec: refresh has not looked at it since
+	Unseen   bool `json:"unseen,omitempty"`
+	Deleting bool `json:"deleting,omitempty"`
+	Static   bool `json:"static,omitempty"` // replicas is set
+	// of a static pool: how many nodes it is to have, with pods or without
+	Replicas      int64             `json:"replicas,omitempty"`
+	Labels        map[string]string `json:"labels,omitempty"`      // of the template
+	Annotations   map[string]string `json:"annotations,omitempty"` // of the template
+	Requirements  requirements.Set  `json:"requirements"`
+	Taints        []Taint           `json:"taints,omitempty"`
+	StartupTaints []Taint           `json:"startupTaints,omitempty"`
+	Limits        resources.List    `json:"limits"`
+	// names of the resources that Limits holds, zero limits included; may hold "nodes"
+	Limited          []string       `json:"limited,omitempty"`
+	ExpireAfter      time.Duration  `json:"expireAfter,omitempty"` // 0 for Never
+	TerminationGrace *time.Duration `json:"terminationGrace,omitempty"`
+	Hash             string         `json:"hash,omitempty"` // static drift hash of the template
+	// status.resources: what its nodes have, "nodes" included
+	Counted    resources.List `json:"counted"`
+	Uncounted  bool           `json:"uncounted,omitempty"` // status.resources was never written
+	Disruption Disruption     `json:"disruption,omitzero"`
 }
 
 // LimitUSD is the pseudo-resource of Limits that bounds what the pool's nodes cost, in millionths of a USD per hour.
@@ -124,19 +154,25 @@ const LimitUSD = "joiner.sh/usd-per-hour"
 
 // Disruption is when, how fast and what for nodes of a pool are replaced by choice.
 type Disruption struct {
-	Policy       string        `json:"policy,omitempty"` // WhenEmpty, WhenEmptyOrUnderutilized or Balanced
-	After        time.Duration `json:"after,omitempty"`  // how long a node must be quiet before it is consolidated
-	Never        bool          `json:"never,omitempty"`  // instead of After: not at all
-	Budgets      []NodeBudget  `json:"budgets,omitempty"`
-	TimeZone     string        `json:"timeZone,omitempty"`            // IANA name in which the budgets' schedules are read, empty for UTC
-	SleepAt      string        `json:"sleepAt,omitempty"`             // cron, when the pool falls asleep: no new nodes, and those there are go; empty for never
-	SleepFor     time.Duration `json:"hibernationDuration,omitempty"` // how long it sleeps from each start
-	SleepZone    string        `json:"sleepZone,omitempty"`           // IANA name in which SleepAt is read, empty for TimeZone
-	ReportOnly   bool          `json:"reportOnly,omitempty"`          // decide and tell, change nothing
-	ExpireGently bool          `json:"expireGently,omitempty"`        // nodes that expire are replaced like drifted ones, instead of by force
-	SavesUSD     float64       `json:"savesUSD,omitempty"`            // per hour: a consolidation that saves less is not worth it
-	SavesPercent float64       `json:"savesPercent,omitempty"`        // the same, of the price of the nodes that go
-	Message      string        `json:"message,omitempty"`             // what of this cannot be understood; then ReportOnly is true
+	Policy  string        `json:"policy,omitempty"` // WhenEmpty, WhenEmptyOrUnderutilized or Balanced
+	After   time.Duration `json:"after,omitempty"`  // how long a node must be quiet before it is consolidated
+	Never   bool          `json:"never,omitempty"`  // instead of After: not at all
+	Budgets []NodeBudget  `json:"budgets,omitempty"`
+	// IANA name in which the budgets' schedules are read, empty for UTC
+	TimeZone string `json:"timeZone,omitempty"`
+	// cron, when the pool falls asleep: no new nodes, and those there are go; empty for never
+	SleepAt  string        `json:"sleepAt,omitempty"`
+	SleepFor time.Duration `json:"hibernationDuration,omitempty"` // how long it sleeps from each start
+	// IANA name in which SleepAt is read, empty for TimeZone
+	SleepZone  string `json:"sleepZone,omitempty"`
+	ReportOnly bool   `json:"reportOnly,omitempty"` // decide and tell, change nothing
+	// nodes that expire are replaced like drifted ones, instead of by force
+	ExpireGently bool `json:"expireGently,omitempty"`
+	// per hour: a consolidation that saves less is not worth it
+	SavesUSD     float64 `json:"savesUSD,omitempty"`
+	SavesPercent float64 `json:"savesPercent,omitempty"` // the same, of the price of the nodes that go
+	// what of this cannot be understood; then ReportOnly is true
+	Message string `json:"message,omitempty"`
 }
 
 // NodeBudget bounds how many nodes of a pool are disrupted at a time.
@@ -150,13 +186,15 @@ type NodeBudget struct {
 
 // Overlay is a NodeOverlay as read: a correction of what instance types cost or hold.
 type Overlay struct {
-	Name         string               `json:"name"`
-	Weight       int32                `json:"weight,omitempty"`
-	Requirements requirements.Set     `json:"requirements"`       // on types, offerings, the template's labels and the pool's name
-	Price        *float64             `json:"price,omitempty"`    // USD per hour, instead of what AWS says
-	Change       *PriceChange         `json:"change,omitempty"`   // or what to add to that
-	Capacity     []resources.Extended `json:"capacity,omitempty"` // resources that a type has, sorted by name; zero counts are meant
-	Message      string               `json:"message,omitempty"`  // why it is not valid
+	Name   string `json:"name"`
+	Weight int32  `json:"weight,omitempty"`
+	// on types, offerings, the template's labels and the pool's name
+	Requirements requirements.Set `json:"requirements"`
+	Price        *float64         `json:"price,omitempty"`  // USD per hour, instead of what AWS says
+	Change       *PriceChange     `json:"change,omitempty"` // or what to add to that
+	// resources that a type has, sorted by name; zero counts are meant
+	Capacity []resources.Extended `json:"capacity,omitempty"`
+	Message  string               `json:"message,omitempty"` // why it is not valid
 }
 
 // PriceChange is an addition to a price; one that is below zero lowers it.
@@ -188,8 +226,9 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
 func (b Budget) spares(p Pod) bool { return b.AlwaysAllowUnready && !p.Ready }
 
-// Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it never allows it, or two
-// select it, and the eviction API takes no such pod. A pod that a drain does not evict, but leaves to end with its node, is not held back.
+// Unevictable reports whether nobody may evict the pod as long as its budgets are as they are: one that selects it
+// never allows it, or two select it, and the eviction API takes no such pod. A pod that a drain does not evict, but
+// leaves to end with its node, is not held back.
 func (s Snapshot) Unevictable(p Pod) bool {
 	if !p.drained() {
 		return false

@@ -16,7 +16,8 @@ type StateNode struct {
 	Claim *Claim // nil for a node that Joiner does not manage
 }
 
-// StateNodes pairs nodes with their claims, by provider id and else by node name. Nodes come first, both sorted by name.
+// StateNodes pairs nodes with their claims, by provider id and else by node name. Nodes come first, both sorted by
+// name.
 func (s Snapshot) StateNodes() []StateNode {
 	byID, byName := map[string]int{}, map[string]int{}
 	for i, c := range s.Claims {
@@ -74,26 +75,30 @@ func (h StateNode) Deleting() bool {
 	return h.Node != nil && !h.Node.Deleting.IsZero() || h.Claim != nil && !h.Claim.Deleting.IsZero()
 }
 
-// MarkedForDeletion reports whether the host takes no more pods and those it has need room elsewhere: it is being deleted, or
-// carries the taint karpenter.sh/disrupted.
+// MarkedForDeletion reports whether the host takes no more pods and those it has need room elsewhere: it is being
+// deleted, or carries the taint karpenter.sh/disrupted.
 func (h StateNode) MarkedForDeletion() bool {
-	return h.Deleting() || h.Node != nil && slices.ContainsFunc(h.Node.Taints, func(t Taint) bool { return t.Key == api.TaintDisrupted })
+	return h.Deleting() || h.Node != nil && slices.ContainsFunc(h.Node.Taints,
+		func(t Taint) bool { return t.Key == api.TaintDisrupted })
 }
 
-// MarkedForDisruption reports whether the host is condemned by a disruption that can be taken back, and that brings its replacements itself:
-// its pods may take room elsewhere, and no node is made for them.
+// MarkedForDisruption reports whether the host is condemned by a disruption that can be taken back, and that brings its
+// replacements itself: its pods may take room elsewhere, and no node is made for them.
 func (h StateNode) MarkedForDisruption() bool {
-	return h.MarkedForDeletion() && !h.Deleting() && h.Claim != nil && h.Claim.Annotations[api.AnnotationDisruptionCommand] != ""
+	return h.MarkedForDeletion() && !h.Deleting() && h.Claim != nil &&
+		h.Claim.Annotations[api.AnnotationDisruptionCommand] != ""
 }
 
 // Registered reports whether what the Node object says counts, instead of the claim.
 func (h StateNode) Registered() bool {
-	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelRegistered] == "true" || h.Claim.Is(api.ConditionRegistered))
+	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelRegistered] == "true" ||
+		h.Claim.Is(api.ConditionRegistered))
 }
 
 // Initialized reports whether the node has been ready for pods once; a node that Joiner does not manage always is.
 func (h StateNode) Initialized() bool {
-	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelInitialized] == "true" || h.Claim.Is(api.ConditionInitialized))
+	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelInitialized] == "true" ||
+		h.Claim.Is(api.ConditionInitialized))
 }
 
 // Labels are those the host has or is sure to get.
@@ -122,21 +127,25 @@ func (h StateNode) Taints() []Taint {
 		return h.Node.Taints
 	}
 	return slices.DeleteFunc(slices.Clone(h.Node.Taints), func(t Taint) bool {
-		return t.Ephemeral() || slices.ContainsFunc(h.Claim.StartupTaints, func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
+		return t.Ephemeral() || slices.ContainsFunc(h.Claim.StartupTaints,
+			func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
 	})
 }
 
 // Capacity is the node's, with the claim's figures where an uninitialized node reports none.
 func (h StateNode) Capacity() resources.List {
-	return h.withClaimAmounts(func(n *Node) resources.List { return n.Capacity }, func(c *Claim) resources.List { return c.Capacity })
+	return h.withClaimAmounts(func(n *Node) resources.List { return n.Capacity },
+		func(c *Claim) resources.List { return c.Capacity })
 }
 
 // Allocatable is the node's, with the claim's figures where an uninitialized node reports none.
 func (h StateNode) Allocatable() resources.List {
-	return h.withClaimAmounts(func(n *Node) resources.List { return n.Allocatable }, func(c *Claim) resources.List { return c.Allocatable })
+	return h.withClaimAmounts(func(n *Node) resources.List { return n.Allocatable },
+		func(c *Claim) resources.List { return c.Allocatable })
 }
 
-func (h StateNode) withClaimAmounts(ofNode func(*Node) resources.List, ofClaim func(*Claim) resources.List) resources.List {
+func (h StateNode) withClaimAmounts(ofNode func(*Node) resources.List,
+	ofClaim func(*Claim) resources.List) resources.List {
 	if h.Node == nil {
 		return ofClaim(h.Claim)
 	}
@@ -153,14 +162,15 @@ func (h StateNode) withClaimAmounts(ofNode func(*Node) resources.List, ofClaim f
 	return out
 }
 
-// InvalidProtection reports whether the annotation karpenter.sh/do-not-disrupt is there and says nothing that protects a pod at any time.
+// InvalidProtection reports whether the annotation karpenter.sh/do-not-disrupt is there and says nothing that protects
+// a pod at any time.
 func (p Pod) InvalidProtection() bool {
 	d, err := time.ParseDuration(p.DoNotDisrupt)
 	return p.DoNotDisrupt != "" && p.DoNotDisrupt != "true" && (err != nil || d <= 0)
 }
 
-// Protected reports whether the annotation karpenter.sh/do-not-disrupt protects the pod at the time now: "true" always, a
-// positive duration until that long after the pod's start.
+// Protected reports whether the annotation karpenter.sh/do-not-disrupt protects the pod at the time now: "true" always,
+// a positive duration until that long after the pod's start.
 func (p Pod) Protected(now time.Time) bool {
 	if p.DoNotDisrupt == "true" {
 		return true
@@ -169,7 +179,8 @@ func (p Pod) Protected(now time.Time) bool {
 	return err == nil && d > 0 && (p.Started.IsZero() || now.Before(p.Started.Add(d)))
 }
 
-// ProtectedUntil is when the annotation karpenter.sh/do-not-disrupt of a pod that has started ends, if it says for how long.
+// ProtectedUntil is when the annotation karpenter.sh/do-not-disrupt of a pod that has started ends, if it says for how
+// long.
 func (p Pod) ProtectedUntil() (until time.Time, limited bool) {
 	d, err := time.ParseDuration(p.DoNotDisrupt)
 	return p.Started.Add(d), err == nil && d > 0 && !p.Started.IsZero()

@@ -7,8 +7,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// Volumes matter where a pod that uses some needs a node, now or because its own goes away or may be emptied. What its node's claim says
-// counts before the node says it too.
+// Volumes matter where a pod that uses some needs a node, now or because its own goes away or may be emptied. What its
+// node's claim says counts before the node says it too.
 func TestVolumesMatter(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	uses := func(p cluster.Pod) cluster.Pod { p.UnreadClaims = []string{"data"}; return p }

@@ -1,8 +1,10 @@
-// Package faultisolation takes a decision about as much of a snapshot as it can be taken about, where it panics about the whole.
+// Package faultisolation takes a decision about as much of a snapshot as it can be taken about, where it panics about
+// the whole.
 //
-// It knows what can be left out of a snapshot: pods that are alike, NodePools, NodeOverlays, DaemonSets, NodeClaims that would be disrupted. It
-// finds by halving which of them a decision fails about, in a bounded number of tries, and what it finds is left out of later decisions too,
-// for a while. It refuses to know what is decided. A decision that does not fail is taken once and costs nothing besides.
+// It knows what can be left out of a snapshot: pods that are alike, NodePools, NodeOverlays, DaemonSets, NodeClaims
+// that would be disrupted. It finds by halving which of them a decision fails about, in a bounded number of tries, and
+// what it finds is left out of later decisions too, for a while. It refuses to know what is decided. A decision that
+// does not fail is taken once and costs nothing besides.
 //
 // Start with Decide. It cannot help where a decision never ends.
 package faultisolation

@@ -133,7 +133,8 @@ func (x *search[T]) isolateCulprits() {
 	sift(slices.DeleteFunc(again, func(p *part) bool { return p.For == "" })) // of no group
 }
 
-// takeIn takes in what can be of one group. Where several of it fail, it may be a part of an earlier group that all of them need.
+// takeIn takes in what can be of one group. Where several of it fail, it may be a part of an earlier group that all of
+// them need.
 func (x *search[T]) takeIn(i int, sift func([]*part)) {
 	parts := slices.DeleteFunc(x.candidateParts(i), func(p *part) bool { return !x.out[p] })
 	before := len(x.found)
@@ -152,7 +153,8 @@ func (x *search[T]) takeIn(i int, sift func([]*part)) {
 		sift(parts)
 	}
 	x.second = nil
-	if one := slices.Clone(x.found[before:]); !x.settled && len(one) == 1 && one[0].Kind == cluster.WaitingPods && len(x.inv.s.Pools) > 1 {
+	if one := slices.Clone(x.found[before:]); !x.settled && len(one) == 1 && one[0].Kind == cluster.WaitingPods &&
+		len(x.inv.s.Pools) > 1 {
 		x.blameInstead(x.inv.poolParts(one[0].Name), one) // nodes of other pools may do
 	}
 }
@@ -190,8 +192,8 @@ func (x *search[T]) blameInstead(parts, others []*part) bool {
 	return true
 }
 
-// readmitParts takes in parts of which most are without fault, and some were left out untried: ever more of them together, so that what is found of
-// them is never found again.
+// readmitParts takes in parts of which most are without fault, and some were left out untried: ever more of them
+// together, so that what is found of them is never found again.
 func (x *search[T]) readmitParts(parts []*part) {
 	for n := 1; len(parts) > 0 && !x.settled; {
 		if n = min(n, len(parts)); x.tries >= x.d.Tries {
@@ -204,8 +206,8 @@ func (x *search[T]) readmitParts(parts []*part) {
 	}
 }
 
-// singleOut takes in all of the parts but as few as it takes. Unlike bisect it does not conclude that of two that fail together it is the later
-// one: whether a decision comes to think of a part depends on which others there are.
+// singleOut takes in all of the parts but as few as it takes. Unlike bisect it does not conclude that of two that fail
+// together it is the later one: whether a decision comes to think of a part depends on which others there are.
 func (x *search[T]) singleOut(parts []*part) {
 	for len(parts) > 0 && !x.settled {
 		if x.tries >= x.d.Tries {
@@ -238,8 +240,8 @@ func (x *search[T]) singleOut(parts []*part) {
 	}
 }
 
-// findDispensable is the one of few without which the parts do not fail, as few as were found where the tries are used up, and all of few where it
-// takes several.
+// findDispensable is the one of few without which the parts do not fail, as few as were found where the tries are used
+// up, and all of few where it takes several.
 func (x *search[T]) findDispensable(parts, few []*part) []*part {
 	for _, half := range [][]*part{few[:len(few)/2], few[len(few)/2:]} {
 		if len(few) == 1 || x.tries >= x.d.Tries || x.tryWithout(partsExcept(parts, half)) != nil {
@@ -252,8 +254,8 @@ func (x *search[T]) findDispensable(parts, few []*part) []*part {
 	return few
 }
 
-// smallestFailing is a part that fails by itself, with its failure, or the last of those that fail only together. Where the tries are used up it is as
-// few as were found.
+// smallestFailing is a part that fails by itself, with its failure, or the last of those that fail only together. Where
+// the tries are used up it is as few as were found.
 func (x *search[T]) smallestFailing(few []*part, why *Panic) ([]*part, *Panic) {
 	for len(few) > 1 && x.tries < x.d.Tries {
 		half := len(few) / 2
@@ -272,7 +274,8 @@ func partsExcept(parts, some []*part) []*part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p *part) bool { return slices.Contains(some, p) })
 }
 
-// tryWithout is the failure of the decision with the parts, nil if there is none or no try is left. Nothing is taken in.
+// tryWithout is the failure of the decision with the parts, nil if there is none or no try is left. Nothing is taken
+// in.
 func (x *search[T]) tryWithout(parts []*part) *Panic {
 	if x.tries >= x.d.Tries {
 		return nil
@@ -317,8 +320,9 @@ func (x *search[T]) decidesOn(with ...*part) bool {
 	return false
 }
 
-// bisect takes in as many of the parts as the decision does not fail about, and reports whether those are all. why is the failure that is known
-// to come from them, nil if none is. What the tries do not suffice for stays out until the next decision.
+// bisect takes in as many of the parts as the decision does not fail about, and reports whether those are all. why is
+// the failure that is known to come from them, nil if none is. What the tries do not suffice for stays out until the
+// next decision.
 func (x *search[T]) bisect(parts []*part, why *Panic) bool {
 	switch {
 	case len(parts) == 0:
@@ -350,7 +354,8 @@ const unclear = "it or another part of the cluster makes decisions fail; which i
 func (x *search[T]) recordCulprit(p *part, why *Panic) {
 	p.Until, p.Why = x.now.Add(asideFor), why.Why
 	x.found = append(x.found, p)
-	x.faults = append(x.faults, plan.Fault{Kind: p.Kind, Name: p.Name, Pods: x.inv.concernedPods(p.Aside), Why: why.Why, Stack: why.Stack})
+	x.faults = append(x.faults, plan.Fault{Kind: p.Kind, Name: p.Name, Pods: x.inv.concernedPods(p.Aside), Why: why.Why,
+		Stack: why.Stack})
 	if x.failures++; x.failures == 2 && x.second != nil {
 		x.settled = x.second()
 	}

@@ -16,7 +16,8 @@ import (
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
-// crowd is a snapshot of so many of each: pods that wait and that run, each unlike the others, NodePools, NodeClaims, overlays and DaemonSets.
+// crowd is a snapshot of so many of each: pods that wait and that run, each unlike the others, NodePools, NodeClaims,
+// overlays and DaemonSets.
 func crowd(n int) cluster.Snapshot {
 	s := cluster.Snapshot{Now: noon()}
 	for i := range n {

@@ -13,15 +13,16 @@ const mostFrames = 24
 
 // Panic is that something panicked.
 type Panic struct {
-	Why   string   // what was said
-	Stack []string // functions with file and line, innermost first; without addresses, so that the same panic has the same stack
+	Why string // what was said
+	// functions with file and line, innermost first; without addresses, so that the same panic has the same stack
+	Stack []string
 }
 
 // Error says it in one line.
 func (p *Panic) Error() string { return "panic: " + p.Why }
 
-// Catch runs do, and returns its panic, or nil. What it cannot catch ends the process: a deadlock, too deep a recursion, a lack of memory,
-// and panics of other goroutines.
+// Catch runs do, and returns its panic, or nil. What it cannot catch ends the process: a deadlock, too deep a
+// recursion, a lack of memory, and panics of other goroutines.
 func Catch(do func()) (caught *Panic) {
 	defer func() {
 		if said := recover(); said != nil {

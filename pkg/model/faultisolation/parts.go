@@ -24,7 +24,8 @@ type part struct {
 	first string // of its names
 }
 
-// group is parts of one kind. A decision that fails with parts of a later group and not without them is more likely to fail about those.
+// group is parts of one kind. A decision that fails with parts of a later group and not without them is more likely to
+// fail about those.
 type group []*part
 
 // asideKey tells parts apart.
@@ -37,8 +38,8 @@ type inventory struct {
 	byKey  map[string]*part
 }
 
-// takeInventory finds the parts of the snapshot. Those of a kind are in the order in which they came, so that the later of two that fail together is
-// left out; pools and what has no time are in the order of their names.
+// takeInventory finds the parts of the snapshot. Those of a kind are in the order in which they came, so that the later
+// of two that fail together is left out; pools and what has no time are in the order of their names.
 func takeInventory(s cluster.Snapshot, claims bool) *inventory {
 	inv := &inventory{s: s, byKey: map[string]*part{}}
 	rest := group{}
@@ -71,7 +72,8 @@ func (inv *inventory) findPart(a cluster.Aside) *part {
 	if a.For == "" {
 		return inv.byKey[asideKey(a)]
 	}
-	pool, pods := inv.byKey[asideKey(cluster.Aside{Kind: a.Kind, Name: a.Name})], inv.byKey[asideKey(cluster.Aside{Kind: cluster.WaitingPods, Name: a.For})]
+	pool, pods := inv.byKey[asideKey(cluster.Aside{Kind: a.Kind, Name: a.Name})],
+		inv.byKey[asideKey(cluster.Aside{Kind: cluster.WaitingPods, Name: a.For})]
 	if pool == nil || pods == nil {
 		return nil
 	}
@@ -85,7 +87,10 @@ func newPart(kind cluster.PartKind, name string, at int) *part {
 }
 
 func byName(g group) group {
-	slices.SortStableFunc(g, func(a, b *part) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(g, func(a, b *part) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind),
+			strings.Compare(a.Name, b.Name))
+	})
 	return g
 }
 
@@ -141,9 +146,12 @@ func (inv *inventory) podParts() (waiting, running group) {
 
 // nameOf names pods that are alike: pods of one StatefulSet are, as far as their volumes may be in the same zones.
 func nameOf(p *cluster.Pod) string {
-	x := cluster.Pod{Namespace: p.Namespace, Priority: p.Priority, Critical: p.Critical, Owner: p.Owner, GraceSec: p.GraceSec, DoNotDisrupt: p.DoNotDisrupt,
-		DeletionCost: p.DeletionCost, Need: p.Need, NodeSelector: p.NodeSelector, NodeAffinity: p.NodeAffinity, NodePrefers: p.NodePrefers,
-		Tolerations: p.Tolerations, Spread: p.Spread, Affinity: p.Affinity, AntiAffinity: p.AntiAffinity, Prefers: p.Prefers, Avoids: p.Avoids,
+	x := cluster.Pod{Namespace: p.Namespace, Priority: p.Priority, Critical: p.Critical, Owner: p.Owner,
+		GraceSec: p.GraceSec, DoNotDisrupt: p.DoNotDisrupt,
+		DeletionCost: p.DeletionCost, Need: p.Need, NodeSelector: p.NodeSelector, NodeAffinity: p.NodeAffinity,
+		NodePrefers: p.NodePrefers,
+		Tolerations: p.Tolerations, Spread: p.Spread, Affinity: p.Affinity, AntiAffinity: p.AntiAffinity,
+		Prefers: p.Prefers, Avoids: p.Avoids,
 		HostPorts: p.HostPorts, VolumeZones: p.VolumeZones, Unmodelled: p.Unmodelled, Virtual: p.Virtual}
 	x.Labels = maps.Clone(p.Labels)
 	delete(x.Labels, "statefulset.kubernetes.io/pod-name")
@@ -215,8 +223,10 @@ func withoutIndexes[T any](list []T, gone map[int]bool) []T {
 
 // asFixedPod is the pod as something that takes its room and has no rule, and that nobody moves.
 func asFixedPod(p cluster.Pod) cluster.Pod {
-	return cluster.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Labels: p.Labels, Created: p.Created, Started: p.Started, Priority: p.Priority,
-		Owner: p.Owner, Controller: p.Controller, Phase: p.Phase, Ready: p.Ready, NodeName: p.NodeName, Deleting: p.Deleting, GraceSec: p.GraceSec,
+	return cluster.Pod{Namespace: p.Namespace, Name: p.Name, UID: p.UID, Labels: p.Labels, Created: p.Created,
+		Started: p.Started, Priority: p.Priority,
+		Owner: p.Owner, Controller: p.Controller, Phase: p.Phase, Ready: p.Ready, NodeName: p.NodeName,
+		Deleting: p.Deleting, GraceSec: p.GraceSec,
 		Need: p.Need, Virtual: p.Virtual, DoNotDisrupt: "true"}
 }
 
@@ -258,8 +268,8 @@ func (inv *inventory) concernedPods(a cluster.Aside) (out []string) {
 	return out
 }
 
-// unplacedBy says, by namespace/name, why pods stay without a place that were left out, and of NodePools that were, by name, why nothing is
-// launched from them.
+// unplacedBy says, by namespace/name, why pods stay without a place that were left out, and of NodePools that were, by
+// name, why nothing is launched from them.
 func unplacedBy(inv *inventory, aside []cluster.Aside) (pods []plan.Unplaced, pools []plan.Skip) {
 	for _, a := range aside {
 		switch {

@@ -30,8 +30,8 @@ type Catalog struct {
 	OnDemandTime time.Time `json:"onDemandTime,omitzero"`
 	SpotTime     time.Time `json:"spotTime,omitzero"`
 
-	// Commitments are what the account pays for anyhow, and Elsewhere is what runs in it that draws on them and is not of this cluster.
-	// Both are empty where the setting commitments is off.
+	// Commitments are what the account pays for anyhow, and Elsewhere is what runs in it that draws on them and is not
+	// of this cluster. Both are empty where the setting commitments is off.
 	Commitments []Commitment   `json:"commitments,omitempty"`
 	Elsewhere   []RunningCount `json:"elsewhere,omitempty"`
 	RatesTime   time.Time      `json:"ratesTime,omitzero"` // when the rates of all Savings Plans were read last
@@ -39,18 +39,20 @@ type Catalog struct {
 
 // Facts are what EC2 says about one instance type, and its prices.
 type Facts struct {
-	Name                  string             `json:"name"`
-	Arch                  []string           `json:"arch"` // amd64, arm64, i386, as EC2 lists them
-	VCPU                  int64              `json:"vcpu"`
-	MemoryMiB             int64              `json:"memoryMiB"`
-	CPUManufacturer       string             `json:"cpuManufacturer,omitempty"`
-	ClockGHz              float64            `json:"clockGHz,omitempty"`
-	MaxENIs               int64              `json:"maxENIs"`            // over all network cards
-	DefaultCardENIs       int64              `json:"defaultCardENIs"`    // of the card that pods use
-	CardENIs              []int64            `json:"cardENIs,omitempty"` // of each network card; empty while EC2 was not asked
-	IPv4PerENI            int64              `json:"ipv4PerENI"`
-	BandwidthMbps         int64              `json:"bandwidthMbps,omitempty"`
-	EBSMaxMbps            int64              `json:"ebsMaxMbps,omitempty"` // only where EBS optimisation is on by default
+	Name            string   `json:"name"`
+	Arch            []string `json:"arch"` // amd64, arm64, i386, as EC2 lists them
+	VCPU            int64    `json:"vcpu"`
+	MemoryMiB       int64    `json:"memoryMiB"`
+	CPUManufacturer string   `json:"cpuManufacturer,omitempty"`
+	ClockGHz        float64  `json:"clockGHz,omitempty"`
+	MaxENIs         int64    `json:"maxENIs"`         // over all network cards
+	DefaultCardENIs int64    `json:"defaultCardENIs"` // of the card that pods use
+	// of each network card; empty while EC2 was not asked
+	CardENIs      []int64 `json:"cardENIs,omitempty"`
+	IPv4PerENI    int64   `json:"ipv4PerENI"`
+	BandwidthMbps int64   `json:"bandwidthMbps,omitempty"`
+	// only where EBS optimisation is on by default
+	EBSMaxMbps            int64              `json:"ebsMaxMbps,omitempty"`
 	BranchENIs            int64              `json:"branchENIs,omitempty"`
 	EncryptionInTransit   bool               `json:"encryptionInTransit"`
 	Hypervisor            string             `json:"hypervisor"` // nitro, xen, empty for bare metal
@@ -92,7 +94,8 @@ type Neuron struct {
 	MemoryMiB      int64  `json:"memoryMiB,omitempty"`
 }
 
-// DecodeCatalog reads a stored catalog. It refuses a catalog of another schema, without types, or larger than 64 MiB unpacked.
+// DecodeCatalog reads a stored catalog. It refuses a catalog of another schema, without types, or larger than 64 MiB
+// unpacked.
 func DecodeCatalog(gz []byte) (Catalog, error) {
 	zr, err := gzip.NewReader(bytes.NewReader(gz))
 	if err != nil {

@@ -14,31 +14,39 @@ type Class struct {
 	Message string `json:"message,omitempty"` // why it is not ready
 	Unseen  bool   `json:"unseen,omitempty"`  // its status is not of its present spec: refresh has not looked at it yet
 
-	Hash                 string            `json:"hash,omitempty"` // of what static drift compares, as refresh wrote it
-	HashVersion          string            `json:"hashVersion,omitempty"`
-	Family               string            `json:"family"` // AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
-	Images               []Image           `json:"images,omitempty"`
-	SecurityGroups       []string          `json:"securityGroups,omitempty"` // ids, sorted
-	ZoneIDs              map[string]string `json:"zoneIDs,omitempty"`        // zones with a subnet of the class, to their ids
-	MaxPods              *int64            `json:"maxPods,omitempty"`
-	PodsPerCore          int64             `json:"podsPerCore,omitempty"`
-	KubeReserved         map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities
-	SystemReserved       map[string]string `json:"systemReserved,omitempty"`
-	EvictionHard         map[string]string `json:"evictionHard,omitempty"`
-	EphemeralBytes       int64             `json:"ephemeralBytes,omitempty"` // of the volume that backs the kubelet, 0 for 20 GiB
-	RAID0                bool              `json:"raid0,omitempty"`          // instance store is the ephemeral storage
-	ReservedENIs         int64             `json:"reservedENIs,omitempty"`
-	MemoryOverhead       float64           `json:"memoryOverhead"`                 // part of the memory that the VM keeps, such as 0.075
-	NitroOnly            bool              `json:"nitroOnly,omitempty"`            // connectionTracking is set
-	NestedVirtualization bool              `json:"nestedVirtualization,omitempty"` // only types that can
-	Interfaces           []Interface       `json:"interfaces,omitempty"`           // the class's own, empty when it configures none
-	LearnedMemoryMiB     map[string]int64  `json:"learnedMemoryMiB,omitempty"`     // type to the memory its registered nodes reported
-	Reservations         []Reservation     `json:"reservations,omitempty"`         // sorted by id
-	Subnets              []Subnet          `json:"subnets,omitempty"`              // in the order of the class's status
-	Placement            *Placement        `json:"placement,omitempty"`            // nil for a class without a placement group
+	Hash        string `json:"hash,omitempty"` // of what static drift compares, as refresh wrote it
+	HashVersion string `json:"hashVersion,omitempty"`
+	// AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
+	Family         string   `json:"family"`
+	Images         []Image  `json:"images,omitempty"`
+	SecurityGroups []string `json:"securityGroups,omitempty"` // ids, sorted
+	// zones with a subnet of the class, to their ids
+	ZoneIDs        map[string]string `json:"zoneIDs,omitempty"`
+	MaxPods        *int64            `json:"maxPods,omitempty"`
+	PodsPerCore    int64             `json:"podsPerCore,omitempty"`
+	KubeReserved   map[string]string `json:"kubeReserved,omitempty"` // Kubernetes quantities
+	SystemReserved map[string]string `json:"systemReserved,omitempty"`
+	EvictionHard   map[string]string `json:"evictionHard,omitempty"`
+	// of the volume that backs the kubelet, 0 for 20 GiB
+	EphemeralBytes int64 `json:"ephemeralBytes,omitempty"`
+	RAID0          bool  `json:"raid0,omitempty"` // instance store is the ephemeral storage
+	ReservedENIs   int64 `json:"reservedENIs,omitempty"`
+	// part of the memory that the VM keeps, such as 0.075
+	MemoryOverhead       float64 `json:"memoryOverhead"`
+	NitroOnly            bool    `json:"nitroOnly,omitempty"`            // connectionTracking is set
+	NestedVirtualization bool    `json:"nestedVirtualization,omitempty"` // only types that can
+	// the class's own, empty when it configures none
+	Interfaces []Interface `json:"interfaces,omitempty"`
+	// type to the memory its registered nodes reported
+	LearnedMemoryMiB map[string]int64 `json:"learnedMemoryMiB,omitempty"`
+	Reservations     []Reservation    `json:"reservations,omitempty"` // sorted by id
+	Subnets          []Subnet         `json:"subnets,omitempty"`      // in the order of the class's status
+	// nil for a class without a placement group
+	Placement *Placement `json:"placement,omitempty"`
 }
 
-// Placement is the placement group of a class: its ID or Name as the class selects it, and once it was looked up all of it.
+// Placement is the placement group of a class: its ID or Name as the class selects it, and once it was looked up all of
+// it.
 type Placement struct {
 	ID         string `json:"id,omitempty"`
 	Name       string `json:"name,omitempty"`
@@ -63,7 +71,8 @@ type Interface struct {
 	EFAOnly bool  `json:"efaOnly,omitempty"` // without addresses, so none for pods
 }
 
-// Image is an AMI of a class with the requirements an instance type must meet to run it. Images are sorted newest first.
+// Image is an AMI of a class with the requirements an instance type must meet to run it. Images are sorted newest
+// first.
 type Image struct {
 	ID           string           `json:"id"`
 	Requirements requirements.Set `json:"requirements"`

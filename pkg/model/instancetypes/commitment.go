@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Commitment is what the account pays for whether it uses it or not: Reserved Instances, or a Savings Plan. EC2 applies it by itself to
-// instances that run on demand, those in capacity reservations included; nothing names it at a launch.
+// Commitment is what the account pays for whether it uses it or not: Reserved Instances, or a Savings Plan. EC2 applies
+// it by itself to instances that run on demand, those in capacity reservations included; nothing names it at a launch.
 type Commitment struct {
 	ID string `json:"id"`
 
@@ -21,8 +21,8 @@ type Commitment struct {
 	// Rates are what a Savings Plan takes for an hour of each instance type that it is for, in USD.
 	Rates map[string]float64 `json:"rates,omitempty"`
 
-	// Room is what it covers at a time: instances of Type, of flexible ones quarters of the normalized unit, and of a Savings Plan
-	// millionths of a USD per hour.
+	// Room is what it covers at a time: instances of Type, of flexible ones quarters of the normalized unit, and of a
+	// Savings Plan millionths of a USD per hour.
 	Room int64 `json:"room"`
 }
 
@@ -33,8 +33,8 @@ type RunningCount struct {
 	Count int64  `json:"count"`
 }
 
-// InstanceUse is an instance that runs on demand or in a capacity reservation, or will, and so draws on commitments. Zone is empty while it is
-// not known.
+// InstanceUse is an instance that runs on demand or in a capacity reservation, or will, and so draws on commitments.
+// Zone is empty while it is not known.
 type InstanceUse struct {
 	Name, Type, Zone string
 	Since            time.Time
@@ -49,8 +49,8 @@ type CommitmentDraw struct {
 // millionth is the part of a USD in which Savings Plans count.
 const millionth = 1e-6
 
-// applicationOrder is the place of the commitment in the order in which EC2 applies them: Reserved Instances first, of them those that fit least, then
-// Savings Plans of one family, then the others.
+// applicationOrder is the place of the commitment in the order in which EC2 applies them: Reserved Instances first, of
+// them those that fit least, then Savings Plans of one family, then the others.
 func (c Commitment) applicationOrder() int {
 	switch {
 	case c.Type != "" && c.Zone != "":
@@ -98,8 +98,8 @@ func (c Commitment) Amount(typ, zone string) int64 {
 	return NormalizedSize(typ)
 }
 
-// NormalizedSize is the normalized size of an instance type in quarters of a unit, in which size-flexible Reserved Instances count: 1 for nano, 16
-// for large, 32 for each xlarge. It is 0 for sizes that have none, such as metal.
+// NormalizedSize is the normalized size of an instance type in quarters of a unit, in which size-flexible Reserved
+// Instances count: 1 for nano, 16 for large, 32 for each xlarge. It is 0 for sizes that have none, such as metal.
 func NormalizedSize(typ string) int64 {
 	_, size, _ := strings.Cut(typ, ".")
 	switch size {
@@ -129,8 +129,9 @@ func NormalizedSize(typ string) int64 {
 	return 32 * n
 }
 
-// AllotCommitments gives the commitments to what runs, as EC2 does: elsewhere in the account first, then the uses, the oldest first. It returns
-// which part of each use is paid for, by name, and what room every commitment has left, by its id.
+// AllotCommitments gives the commitments to what runs, as EC2 does: elsewhere in the account first, then the uses, the
+// oldest first. It returns which part of each use is paid for, by name, and what room every commitment has left, by its
+// id.
 func (c Catalog) AllotCommitments(uses []InstanceUse) (paid map[string]float64, left map[string]int64) {
 	paid, left = map[string]float64{}, map[string]int64{}
 	if len(c.Commitments) == 0 {
@@ -177,8 +178,8 @@ func newDrawing(u InstanceUse, n float64, c Catalog) commitmentUse {
 	return commitmentUse{u, n, f.OnDemandUSD}
 }
 
-// compareUses orders what a commitment is applied to: flexible Reserved Instances to the smallest sizes first, Savings Plans where they save
-// the largest part of the price. Among equals those elsewhere come first, then the oldest.
+// compareUses orders what a commitment is applied to: flexible Reserved Instances to the smallest sizes first, Savings
+// Plans where they save the largest part of the price. Among equals those elsewhere come first, then the oldest.
 func (c Commitment) compareUses(a, b commitmentUse) int {
 	saves := func(o commitmentUse) float64 {
 		if o.list <= 0 {
@@ -193,7 +194,8 @@ func (c Commitment) compareUses(a, b commitmentUse) int {
 		first = cmp.Compare(NormalizedSize(a.Type), NormalizedSize(b.Type))
 	}
 	named := func(o commitmentUse) int { return min(len(o.Name), 1) }
-	return cmp.Or(first, cmp.Compare(named(a), named(b)), a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
+	return cmp.Or(first, cmp.Compare(named(a), named(b)), a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
 }
 
 // drawFrom takes what it can of the commitment, and returns what is left of that.
@@ -211,9 +213,9 @@ func (o *commitmentUse) drawFrom(c Commitment, left int64) int64 {
 	return 0
 }
 
-// AddCommitments adds to the types what they cost where a commitment covers them: of each offering on demand that is to be had, and that a commitment
-// is large enough for, one more, which is as good as free. What the commitments have room for is not looked at; see Allot. Reserved
-// Instances and Savings Plans are read for Linux and shared tenancy.
+// AddCommitments adds to the types what they cost where a commitment covers them: of each offering on demand that is to
+// be had, and that a commitment is large enough for, one more, which is as good as free. What the commitments have room
+// for is not looked at; see Allot. Reserved Instances and Savings Plans are read for Linux and shared tenancy.
 func (c Catalog) AddCommitments(types []Type) []Type {
 	if len(c.Commitments) == 0 {
 		return types

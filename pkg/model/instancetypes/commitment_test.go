@@ -14,9 +14,9 @@ func prices() []instancetypes.Facts {
 	return []instancetypes.Facts{{Name: "c5.large", OnDemandUSD: 0.085}, {Name: "m5.large", OnDemandUSD: 0.1}, {Name: "m5.xlarge", OnDemandUSD: 0.2}, {Name: "r5.large", OnDemandUSD: 0.126}}
 }
 
-// TestAllot keeps to EC2's order ("How Reserved Instance discounts are applied" and "How Savings Plans apply to your usage" in AWS'
-// documentation): zonal Reserved Instances, regional ones, those for every size from the smallest up, Savings Plans of one family, the
-// others, each where it saves most.
+// TestAllot keeps to EC2's order ("How Reserved Instance discounts are applied" and "How Savings Plans apply to your
+// usage" in AWS' documentation): zonal Reserved Instances, regional ones, those for every size from the smallest up,
+// Savings Plans of one family, the others, each where it saves most.
 func TestAllot(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
 	use := func(name, typ, zone string, day int) instancetypes.InstanceUse {

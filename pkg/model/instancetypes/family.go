@@ -29,12 +29,13 @@ func WindowsBuild(family string) string {
 	return ""
 }
 
-// limitsPodsByENI reports whether pods get addresses of the node's network interfaces, so that these bound their number.
+// limitsPodsByENI reports whether pods get addresses of the node's network interfaces, so that these bound their
+// number.
 func limitsPodsByENI(family string) bool { return !IsWindows(family) }
 
 // honorsPodsPerCore reports whether the family can express the kubelet setting podsPerCore.
 func honorsPodsPerCore(family string) bool { return family != Bottlerocket }
 
-// reservesByENI reports whether the memory kept for the kubelet follows the pods that the network interfaces would allow,
-// whatever maxPods says; otherwise it follows the effective number of pods.
+// reservesByENI reports whether the memory kept for the kubelet follows the pods that the network interfaces would
+// allow, whatever maxPods says; otherwise it follows the effective number of pods.
 func reservesByENI(family string) bool { return family != Bottlerocket && !IsWindows(family) }

@@ -37,8 +37,9 @@ type Offering struct {
 	Available bool    `json:"available"`
 	Why       string  `json:"why,omitempty"` // why it is not available, for people
 
-	Reservation *Reservation     `json:"reservation,omitempty"` // of capacity type reserved: where it comes from
-	Paid        []CommitmentDraw `json:"paid,omitempty"`        // commitments that cover it, the first with room for it does; see Catalog.Paid
+	Reservation *Reservation `json:"reservation,omitempty"` // of capacity type reserved: where it comes from
+	// commitments that cover it, the first with room for it does; see Catalog.Paid
+	Paid []CommitmentDraw `json:"paid,omitempty"`
 }
 
 // Reservation is a capacity reservation of an EC2NodeClass.
@@ -57,8 +58,8 @@ type Reservation struct {
 // CapacityBlock is the kind of a reservation that is bought for a time.
 const CapacityBlock = "capacity-block"
 
-// blockNotice is how long before its end a capacity block takes no more launches and its nodes go: ten minutes before EC2 begins to
-// end its instances.
+// blockNotice is how long before its end a capacity block takes no more launches and its nodes go: ten minutes before
+// EC2 begins to end its instances.
 const blockNotice = 40 * time.Minute
 
 // Ending reports whether the reservation is about to end, or has ended.
@@ -86,11 +87,12 @@ type Type struct {
 	CapacityOverlaid bool // a NodeOverlay changed what the type holds
 }
 
-// SortOfferings puts the offerings in the order of Type: by price, zone, capacity type and reservation. Those that cannot be
-// had because nobody knows their price are last.
+// SortOfferings puts the offerings in the order of Type: by price, zone, capacity type and reservation. Those that
+// cannot be had because nobody knows their price are last.
 func SortOfferings(list []Offering) {
 	slices.SortFunc(list, func(a, b Offering) int {
-		return cmp.Or(cmp.Compare(a.offeringRank(), b.offeringRank()), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.CapacityType, b.CapacityType),
+		return cmp.Or(cmp.Compare(a.offeringRank(), b.offeringRank()), cmp.Compare(a.Zone, b.Zone),
+			cmp.Compare(a.CapacityType, b.CapacityType),
 			cmp.Compare(a.reservationID(), b.reservationID()), cmp.Compare(len(b.Paid), len(a.Paid)))
 	})
 }
@@ -123,8 +125,9 @@ func (o Offering) PriceKnown() bool {
 	return o.Why != spotPriceUnknown && o.Why != onDemandPriceUnknown
 }
 
-// Label returns the value of a label in which the offerings of one type differ: zone, zone id, capacity type and those of
-// reservations. own is false for every other label; of those a value of "" says that nodes of the offering do not carry it.
+// Label returns the value of a label in which the offerings of one type differ: zone, zone id, capacity type and those
+// of reservations. own is false for every other label; of those a value of "" says that nodes of the offering do not
+// carry it.
 func (o Offering) Label(key string) (value string, own bool) {
 	switch key {
 	case LabelZone:
@@ -169,8 +172,8 @@ func (o Offering) Meets(s requirements.Set) bool {
 // An empty Type or Zone stands for all of them.
 type UnavailableOffering struct {
 	Offer
-	// Scope limits the mark to launches into one capacity reservation or placement group, by its id; empty for all. A mark of no offer
-	// and the scope of a subnet is about that subnet, whatever is launched there.
+	// Scope limits the mark to launches into one capacity reservation or placement group, by its id; empty for all. A
+	// mark of no offer and the scope of a subnet is about that subnet, whatever is launched there.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code
@@ -194,7 +197,8 @@ func (m UnavailableOffering) String() string {
 	return m.Offer.String() + " in " + m.Scope
 }
 
-// NoCapacityError says that nothing can be bought: EC2 refused all offers that a launch asked for, or nothing was left to ask for.
+// NoCapacityError says that nothing can be bought: EC2 refused all offers that a launch asked for, or nothing was left
+// to ask for.
 type NoCapacityError struct {
 	Marks []UnavailableOffering // one for each offer that EC2 refused, without Until
 	Why   string                // why nothing was asked for, in words

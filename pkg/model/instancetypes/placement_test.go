@@ -9,8 +9,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// Nodes of a class with a placement group say which; only types that may be in one of its strategy are to be had; and what was refused in
-// it, of a zone or of an offer, is refused in it alone.
+// Nodes of a class with a placement group say which; only types that may be in one of its strategy are to be had; and
+// what was refused in it, of a zone or of an offer, is refused in it alone.
 func TestPlacementGroup(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	resolve := func(p *instancetypes.Placement, marks ...instancetypes.UnavailableOffering) instancetypes.Type {

@@ -10,9 +10,10 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// ResolveTypes tells what the instance types of c are for nodes of class at the time now: labels, capacity, allocatable, image
-// and offerings, sorted by name. Types that no node can have are left out: other than hvm on amd64 or
-// arm64, and a1 under AL2023. A type that the class cannot use stays, with every offering unavailable and the reason in Why.
+// ResolveTypes tells what the instance types of c are for nodes of class at the time now: labels, capacity,
+// allocatable, image and offerings, sorted by name. Types that no node can have are left out: other than hvm on amd64
+// or arm64, and a1 under AL2023. A type that the class cannot use stays, with every offering unavailable and the reason
+// in Why.
 func ResolveTypes(c Catalog, class Class, soldOut []UnavailableOffering, now time.Time) []Type {
 	r := newResolver(c, class, soldOut, now)
 	out := make([]Type, 0, len(c.Types))
@@ -28,7 +29,8 @@ func ResolveTypes(c Catalog, class Class, soldOut []UnavailableOffering, now tim
 	return out
 }
 
-// ValidUntil is when Resolve begins to tell something else than at the time now, though the same is asked; zero for never.
+// ValidUntil is when Resolve begins to tell something else than at the time now, though the same is asked; zero for
+// never.
 func ValidUntil(class Class, soldOut []UnavailableOffering, now time.Time) (next time.Time) {
 	add := func(t time.Time) {
 		if t.After(now) && (next.IsZero() || t.Before(next)) {
@@ -47,8 +49,8 @@ func ValidUntil(class Class, soldOut []UnavailableOffering, now time.Time) (next
 	return next
 }
 
-// DefaultClass is the class that a plain EC2NodeClass gives: AL2023, a subnet in every zone, a 20 GiB root volume, and one
-// image that every type can run. It is for planning without a cluster.
+// DefaultClass is the class that a plain EC2NodeClass gives: AL2023, a subnet in every zone, a 20 GiB root volume, and
+// one image that every type can run. It is for planning without a cluster.
 func DefaultClass(c Catalog) Class {
 	return Class{
 		Name: "default", Ready: true, Family: AL2023, ZoneIDs: c.Zones, MemoryOverhead: 0.075,
@@ -198,7 +200,8 @@ func (r *typeResolver) refusalReason(f *Facts, image string) string {
 	case r.class.NitroOnly && f.Hypervisor != "nitro":
 		return "connectionTracking needs the Nitro hypervisor"
 	case r.class.Placement != nil && !slices.Contains(f.PlacementStrategies, r.class.Placement.Strategy):
-		return "it is not known to go into placement groups of strategy " + cmp.Or(r.class.Placement.Strategy, "unknown")
+		return "it is not known to go into placement groups of strategy " +
+			cmp.Or(r.class.Placement.Strategy, "unknown")
 	case r.class.NestedVirtualization && !f.NestedVirtualization:
 		return "it is not known to do nested virtualization, which cpuOptions asks for"
 	}
@@ -222,7 +225,8 @@ func (r *typeResolver) refuseInterfaces(f *Facts) string {
 		case i.Card >= int64(len(cards)):
 			return fmt.Sprintf("the class uses network card %d, this type has %d", i.Card, len(cards))
 		case i.Device >= cards[i.Card]:
-			return fmt.Sprintf("the class uses device %d of network card %d, which takes %d", i.Device, i.Card, cards[i.Card])
+			return fmt.Sprintf("the class uses device %d of network card %d, which takes %d", i.Device, i.Card,
+				cards[i.Card])
 		}
 	}
 	if r.efaOnly(allCards) > f.MaxEFAs {

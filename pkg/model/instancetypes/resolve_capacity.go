@@ -183,8 +183,8 @@ func (r *typeResolver) maxPods(f *Facts) int64 {
 	return n
 }
 
-// podsByENI is how many pods the addresses of the network interfaces suffice for, with taken interfaces used otherwise. Two
-// pods use the host's network.
+// podsByENI is how many pods the addresses of the network interfaces suffice for, with taken interfaces used otherwise.
+// Two pods use the host's network.
 func podsByENI(f *Facts, taken int64) int64 {
 	enis := f.DefaultCardENIs - taken
 	if enis <= 0 {
@@ -198,7 +198,8 @@ func (r *typeResolver) reservedAmounts(f *Facts, pods int64) resources.List {
 	if reservesByENI(r.class.Family) {
 		pods = podsByENI(f, r.efaOnly(0))
 	}
-	l := resources.List{CPU: reservedCPU(f.VCPU), Memory: reservedPerPod*pods + reservedMemory, Ephemeral: reservedEphemeral}
+	l := resources.List{CPU: reservedCPU(f.VCPU), Memory: reservedPerPod*pods + reservedMemory,
+		Ephemeral: reservedEphemeral}
 	if r.limits.kubeSet[0] {
 		l.CPU = r.limits.kube.CPU
 	}
@@ -250,8 +251,10 @@ func (r *typeResolver) extendedResources(f *Facts, arch string) []resources.Exte
 	}
 	var out []resources.Extended
 	for _, e := range [...]resources.Extended{
-		{Name: ResourceAMD, Count: amd}, {Name: ResourceNeuron, Count: neurons}, {Name: ResourceNeuronCore, Count: cores},
-		{Name: ResourceGaudi, Count: gaudi}, {Name: ResourceNVIDIA, Count: nvidia}, {Name: ResourcePrivateIP, Count: addresses},
+		{Name: ResourceAMD, Count: amd}, {Name: ResourceNeuron, Count: neurons},
+		{Name: ResourceNeuronCore, Count: cores},
+		{Name: ResourceGaudi, Count: gaudi}, {Name: ResourceNVIDIA, Count: nvidia},
+		{Name: ResourcePrivateIP, Count: addresses},
 		{Name: ResourceEFA, Count: efas}, {Name: ResourcePodENI, Count: f.BranchENIs},
 	} {
 		if e.Count > 0 {

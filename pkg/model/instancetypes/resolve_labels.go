@@ -9,8 +9,8 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// typeRequirements returns the values that a node of the type can have for each label an instance type decides. A label that
-// the type does not give is there as one that does not exist, so that asking for it is refused.
+// typeRequirements returns the values that a node of the type can have for each label an instance type decides. A label
+// that the type does not give is there as one that does not exist, so that asking for it is refused.
 func (r *typeResolver) typeRequirements(f *Facts, arch string) requirements.Set {
 	b := requirementBuilder{values: make([]string, 0, 48), list: r.list[:0]}
 	b.addPlace(r, f)
@@ -26,7 +26,8 @@ func (r *typeResolver) typeRequirements(f *Facts, arch string) requirements.Set 
 	return requirements.Sorted(r.sortedRequirements(b.list))
 }
 
-// sortedRequirements returns the requirements by key. Nearly all types have the same keys in the same order, so how to sort them is remembered.
+// sortedRequirements returns the requirements by key. Nearly all types have the same keys in the same order, so how to
+// sort them is remembered.
 func (r *typeResolver) sortedRequirements(list []requirements.Requirement) []requirements.Requirement {
 	same := len(list) == len(r.keys)
 	for i := 0; same && i < len(list); i++ {
@@ -117,7 +118,8 @@ func (b *requirementBuilder) addPlace(r *typeResolver, f *Facts) {
 func (b *requirementBuilder) addReservations(list []*Reservation) {
 	var ids, kinds, interruptible []string
 	for _, r := range list {
-		ids, kinds, interruptible = append(ids, r.ID), append(kinds, r.Kind), append(interruptible, strconv.FormatBool(r.Interruptible))
+		ids, kinds, interruptible = append(ids, r.ID), append(kinds, r.Kind),
+			append(interruptible, strconv.FormatBool(r.Interruptible))
 	}
 	b.addValues(LabelReservationID, distinctValues(ids)...)
 	b.addValues(LabelReservation, distinctValues(kinds)...)
@@ -169,8 +171,8 @@ func (b *requirementBuilder) addName(name string) {
 	b.addValues(LabelGeneration, generation)
 }
 
-// splitFamily takes category and generation from the name of a family: letters, then maybe a memory size such as -6tb, then
-// digits. So is4gen gives is and 4, and u-6tb1 gives u and 1.
+// splitFamily takes category and generation from the name of a family: letters, then maybe a memory size such as -6tb,
+// then digits. So is4gen gives is and 4, and u-6tb1 gives u and 1.
 func splitFamily(family string) (category, generation string, ok bool) {
 	digits := func(c rune) bool { return c < '0' || c > '9' }
 	i := strings.IndexFunc(family, func(c rune) bool { return c < 'a' || c > 'z' })

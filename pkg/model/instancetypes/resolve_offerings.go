@@ -31,7 +31,8 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 	return m
 }
 
-// unavailableReason says why the offer is sold out in the scope, empty when no mark covers it. Marks without a scope hold in every scope.
+// unavailableReason says why the offer is sold out in the scope, empty when no mark covers it. Marks without a scope
+// hold in every scope.
 func (m unavailableIndex) unavailableReason(o Offer, scope string) string {
 	if len(m) == 0 {
 		return ""
@@ -116,10 +117,11 @@ func (r *typeResolver) placementGroup() string {
 	return r.class.Placement.ID
 }
 
-// reservedOffering is what a reservation of the class gives. Its price may be 0: it can be had although nobody knows what the
-// type costs.
+// reservedOffering is what a reservation of the class gives. Its price may be 0: it can be had although nobody knows
+// what the type costs.
 func (r *typeResolver) reservedOffering(f *Facts, res *Reservation, refused string) Offering {
-	o := Offering{Offer: Offer{CapacityType: Reserved, Type: f.Name, Zone: res.Zone}, Price: f.OnDemandUSD / reservedDiscount, Reservation: res}
+	o := Offering{Offer: Offer{CapacityType: Reserved, Type: f.Name, Zone: res.Zone},
+		Price: f.OnDemandUSD / reservedDiscount, Reservation: res}
 	i := slices.IndexFunc(r.zones, func(z classZone) bool { return z.name == res.Zone })
 	switch {
 	case refused != "":

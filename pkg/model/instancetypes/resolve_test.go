@@ -313,7 +313,8 @@ func TestCategoryAndGeneration(t *testing.T) {
 	}
 }
 
-// Accelerators make labels only where there is one kind, and Neuron counts before what EC2 calls inference accelerators.
+// Accelerators make labels only where there is one kind, and Neuron counts before what EC2 calls inference
+// accelerators.
 func TestOneKindOfDevice(t *testing.T) {
 	neuron, inference := instancetypes.Neuron{Name: "Trainium 2", Count: 4}, instancetypes.Accelerator{Manufacturer: "Some One", Name: "Chip", Count: 1}
 	gpu := instancetypes.Accelerator{Manufacturer: "NVIDIA", Name: "T4", Count: 1}

@@ -10,9 +10,10 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// FleetMetrics is how the nodes stand: how many they are and what they cost in USD per hour, together and by pool and capacity type, and how
-// old the catalog is that says so. NodeOverlays do not change what EC2 charges, so they do not count. A claim without an instance
-// costs nothing yet; an instance whose price nobody knows counts at the on-demand price of its type, or 0 if there is none.
+// FleetMetrics is how the nodes stand: how many they are and what they cost in USD per hour, together and by pool and
+// capacity type, and how old the catalog is that says so. NodeOverlays do not change what EC2 charges, so they do not
+// count. A claim without an instance costs nothing yet; an instance whose price nobody knows counts at the on-demand
+// price of its type, or 0 if there is none.
 func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time) []Record {
 	type group struct{ pool, capacityType string }
 	nodes, cost := map[group]int{}, map[group]float64{}
@@ -44,6 +45,7 @@ func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time
 
 // priceOf is what EC2 charges for the claim's instance, in USD per hour.
 func priceOf(c instancetypes.Catalog, claim cluster.Claim) float64 {
-	usd, _ := c.Charge(instancetypes.Offer{CapacityType: claim.Labels[instancetypes.LabelCapacityType], Type: claim.Labels[instancetypes.LabelType], Zone: claim.Labels[instancetypes.LabelZone]})
+	usd, _ := c.Charge(instancetypes.Offer{CapacityType: claim.Labels[instancetypes.LabelCapacityType],
+		Type: claim.Labels[instancetypes.LabelType], Zone: claim.Labels[instancetypes.LabelZone]})
 	return usd
 }

@@ -11,19 +11,27 @@ import (
 // Namespace holds all metrics in CloudWatch.
 const Namespace = "Joiner"
 
-// The names of the metrics. Gauges say how things stand, totals what was added since the last line, durations are seconds.
+// The names of the metrics. Gauges say how things stand, totals what was added since the last line, durations are
+// seconds.
 const (
-	Unschedulable  = "karpenter_scheduler_unschedulable_pods_count"            // pods that no pool can hold, those that wait for one that sleeps left out
-	Unbound        = "karpenter_pods_provisioning_unbound_time_seconds"        // age of the oldest of them
-	Asleep         = "joiner_pods_asleep_count"                                // pods that only wait until a NodePool wakes
-	DecisionTime   = "karpenter_pods_scheduling_decision_duration_seconds"     // from a pod's creation to the launch for it
-	ClaimsCreated  = "karpenter_nodeclaims_created_total"                      //
-	ClaimsEnded    = "karpenter_nodeclaims_terminated_total"                   //
-	ClaimsDisrupt  = "karpenter_nodeclaims_disrupted_total"                    // by reason; what the status of instances gave rise to is instance_status, system_status and event_status
-	Decisions      = "karpenter_voluntary_disruption_decisions_total"          // disruptions begun, by decision and reason
-	QueueFailures  = "karpenter_voluntary_disruption_queue_failures_total"     // disruptions taken back
-	Eligible       = "karpenter_voluntary_disruption_eligible_nodes"           // by reason: nodes that are a case for it and may go
-	Invalidated    = "karpenter_voluntary_disruption_failed_validations_total" // proposals that did not hold when they were confirmed or begun
+	// pods that no pool can hold, those that wait for one that sleeps left out
+	Unschedulable = "karpenter_scheduler_unschedulable_pods_count"
+	Unbound       = "karpenter_pods_provisioning_unbound_time_seconds" // age of the oldest of them
+	// pods that only wait until a NodePool wakes
+	Asleep = "joiner_pods_asleep_count"
+	// from a pod's creation to the launch for it
+	DecisionTime  = "karpenter_pods_scheduling_decision_duration_seconds"
+	ClaimsCreated = "karpenter_nodeclaims_created_total"    //
+	ClaimsEnded   = "karpenter_nodeclaims_terminated_total" //
+	// by reason; what the status of instances gave rise to is instance_status, system_status and event_status
+	ClaimsDisrupt = "karpenter_nodeclaims_disrupted_total"
+	// disruptions begun, by decision and reason
+	Decisions     = "karpenter_voluntary_disruption_decisions_total"
+	QueueFailures = "karpenter_voluntary_disruption_queue_failures_total" // disruptions taken back
+	// by reason: nodes that are a case for it and may go
+	Eligible = "karpenter_voluntary_disruption_eligible_nodes"
+	// proposals that did not hold when they were confirmed or begun
+	Invalidated    = "karpenter_voluntary_disruption_failed_validations_total"
 	Evaluation     = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
 	Spared         = "joiner_disruption_ineligible_nodes" // by reason
 	NodeCount      = "karpenter_cluster_state_node_count" // NodeClaims of the cluster that have an instance
@@ -35,7 +43,8 @@ const (
 	NoticeHandled  = "joiner_notice_handled_seconds"      // from a notice to the end of its handling
 	RefusedByLease = "joiner_changes_refused_total"       // looks that found another controller leading the cluster
 	Faults         = "joiner_faults_total"                // of the program: what it failed about and went on without
-	PushMissed     = "joiner_push_missed_total"           // pods and deletions that waited for the schedule although push is on
+	// pods and deletions that waited for the schedule although push is on
+	PushMissed = "joiner_push_missed_total"
 )
 
 // Limits of the format.
@@ -94,8 +103,9 @@ type named struct {
 	Unit string `json:",omitempty"`
 }
 
-// EMFLines writes the record, one line of JSON for every hundred numbers of its longest value. Values without a number are left out;
-// without any there is no line. A name that is there twice is an error, as is one that is also a dimension.
+// EMFLines writes the record, one line of JSON for every hundred numbers of its longest value. Values without a number
+// are left out; without any there is no line. A name that is there twice is an error, as is one that is also a
+// dimension.
 func EMFLines(now time.Time, cluster string, r Record) ([][]byte, error) {
 	var out [][]byte
 	for from := 0; ; from += maxNumbers {
@@ -127,7 +137,8 @@ func (r Record) emfLine(now time.Time, cluster string) ([]byte, error) {
 		return nil
 	}
 	d := directive{Namespace: Namespace, Dimensions: [][]string{{}}}
-	for _, t := range append([]Tag{{"cluster", cluster}}, slices.SortedFunc(slices.Values(r.By), func(a, b Tag) int { return cmp.Compare(a.Key, b.Key) })...) {
+	for _, t := range append([]Tag{{"cluster", cluster}},
+		slices.SortedFunc(slices.Values(r.By), func(a, b Tag) int { return cmp.Compare(a.Key, b.Key) })...) {
 		if err := put(t.Key, t.Value[:min(len(t.Value), maxText)]); err != nil {
 			return nil, err
 		}

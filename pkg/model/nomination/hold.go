@@ -27,8 +27,8 @@ type TolerationNeeded struct {
 	Taint cluster.Taint
 }
 
-// NominatePods returns the plan with a hold on the nodes that another pod of the plan could fill up. There is none where all pods are
-// alike, nor for pods that run elsewhere yet: those that come in their stead have other names.
+// NominatePods returns the plan with a hold on the nodes that another pod of the plan could fill up. There is none
+// where all pods are alike, nor for pods that run elsewhere yet: those that come in their stead have other names.
 func NominatePods(s cluster.Snapshot, p plan.Plan) plan.Plan {
 	pods := byKey(s.Pods)
 	if !s.Rules.NominatedPodsOnly || podsInterchangeable(pods, p) {
@@ -126,7 +126,8 @@ func IsHeld(n cluster.Node) bool {
 	return slices.ContainsFunc(n.Taints, cluster.Taint.IsNomination)
 }
 
-// TolerationsNeeded lists the tolerations that the plan's pods lack for the held nodes it has them on, at most MostPods.
+// TolerationsNeeded lists the tolerations that the plan's pods lack for the held nodes it has them on, at most
+// MostPods.
 func TolerationsNeeded(s cluster.Snapshot, p plan.Plan) []TolerationNeeded {
 	held := map[string]cluster.Taint{}
 	for _, h := range s.StateNodes() {
@@ -145,7 +146,8 @@ func TolerationsNeeded(s cluster.Snapshot, p plan.Plan) []TolerationNeeded {
 	for _, e := range p.Existing {
 		t, ok := held[e.Node]
 		pod := pods[e.Pod]
-		if !ok || pod.Name == "" || pod.Virtual || pod.NodeName != "" || slices.Contains(pod.Holds, t.Value) || len(pod.Holds) >= mostOfAPod {
+		if !ok || pod.Name == "" || pod.Virtual || pod.NodeName != "" || slices.Contains(pod.Holds, t.Value) ||
+			len(pod.Holds) >= mostOfAPod {
 			continue
 		}
 		if len(out) == MostPods {

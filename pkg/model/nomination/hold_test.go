@@ -96,7 +96,8 @@ func held(name, value string) cluster.Claim {
 		{Key: "joiner.sh/nominated-pods-only", Value: value, Effect: "NoSchedule"}}}
 }
 
-// Only pods without a node, planned for a node that is still held, that do not tolerate it yet, and have not collected too many.
+// Only pods without a node, planned for a node that is still held, that do not tolerate it yet, and have not collected
+// too many.
 func TestWhoIsLetOntoHeldNodes(t *testing.T) {
 	holds := func(values ...string) func(*cluster.Pod) { return func(p *cluster.Pod) { p.Holds = values } }
 	s := world(pod("new", 1), pod("has", 1, holds("one")), pod("bound", 1, func(p *cluster.Pod) { p.NodeName = "n" }),

@@ -19,8 +19,8 @@ const (
 	standbyFor = 15 * time.Minute // from Ready on, whatever becomes of the drain
 )
 
-// CanNominateOwners reports whether new nodes can be held for what comes in the stead of the pods: not where a pod has no controller, and needlessly where
-// one makes them all, so that it does not matter which of them goes where.
+// CanNominateOwners reports whether new nodes can be held for what comes in the stead of the pods: not where a pod has
+// no controller, and needlessly where one makes them all, so that it does not matter which of them goes where.
 func CanNominateOwners(r cluster.Settings, pods []*cluster.Pod) bool {
 	some := false
 	for _, p := range pods {
@@ -32,8 +32,8 @@ func CanNominateOwners(r cluster.Settings, pods []*cluster.Pod) bool {
 	return r.NominatedPodsOnly && some
 }
 
-// NominateOwners returns the launches of a disruption with a hold on each: it keeps the nodes for the pods that the controllers of those planned for
-// them make in their stead. pod finds a pod by its key.
+// NominateOwners returns the launches of a disruption with a hold on each: it keeps the nodes for the pods that the
+// controllers of those planned for them make in their stead. pod finds a pod by its key.
 func NominateOwners(pod func(key string) *cluster.Pod, id string, launches []plan.Launch) []plan.Launch {
 	out := slices.Clone(launches)
 	for i := range out {
@@ -73,8 +73,9 @@ func heldFor(c cluster.Claim) map[string]int {
 	return out
 }
 
-// ResolveOwnerNominations returns the snapshot in which each held replacement is nominated for the pods that it is held for: those that wait, and those
-// that are about to go with the nodes they stand on. Those that it was held for and that have another node need it no more.
+// ResolveOwnerNominations returns the snapshot in which each held replacement is nominated for the pods that it is held
+// for: those that wait, and those that are about to go with the nodes they stand on. Those that it was held for and
+// that have another node need it no more.
 func ResolveOwnerNominations(s cluster.Snapshot) cluster.Snapshot {
 	var held []cluster.StateNode
 	leaving := map[string]bool{}
@@ -183,8 +184,8 @@ func EvictionsOf(s cluster.Snapshot) OwnerNominations {
 	return e
 }
 
-// AwaitsPods reports whether the claim's node, which is Ready, is held on: pods that it is for are about to come, or have come and not been let
-// onto it yet.
+// AwaitsPods reports whether the claim's node, which is Ready, is held on: pods that it is for are about to come, or
+// have come and not been let onto it yet.
 func (e OwnerNominations) AwaitsPods(c cluster.Claim, n cluster.Node) bool {
 	if c.Annotations[api.AnnotationNominatedOwners] == "" || !e.now.Before(n.ReadySince.Add(standbyFor)) {
 		return false

@@ -106,8 +106,8 @@ func TestSuccessors(t *testing.T) {
 	}
 }
 
-// A node is held while the nodes that it replaces go, for two minutes from the beginning of their drain on; while a pod that it is for has
-// waited for less than a minute; and never for more than a quarter of an hour.
+// A node is held while the nodes that it replaces go, for two minutes from the beginning of their drain on; while a pod
+// that it is for has waited for less than a minute; and never for more than a quarter of an hour.
 func TestAwait(t *testing.T) {
 	c, n := standby("r1", "a=1")
 	goes := cluster.Claim{Name: "old", Annotations: map[string]string{"joiner.sh/disruption-command": `{"id":"c0"}`}}

@@ -30,20 +30,21 @@ type Verdict struct {
 // InForce reports whether the overlay is applied.
 func (v Verdict) InForce() bool { return v.Invalid == "" && v.Conflict == "" }
 
-// JudgeOverlays tells of every overlay whether it is applied, sorted by name. An overlay that contradicts another of its weight on one
-// shelf is applied on none.
+// JudgeOverlays tells of every overlay whether it is applied, sorted by name. An overlay that contradicts another of
+// its weight on one shelf is applied on none.
 func JudgeOverlays(overlays []cluster.Overlay, shelves []PoolOfferings) []Verdict {
 	return applyInOrder(overlays, shelves).verdicts
 }
 
-// ApplyOverlays returns the types as the pool has them under the overlays. It sees contradictions within this pool only; for several
-// pools use Market.
+// ApplyOverlays returns the types as the pool has them under the overlays. It sees contradictions within this pool
+// only; for several pools use Market.
 func ApplyOverlays(types []instancetypes.Type, pool cluster.Pool, overlays []cluster.Overlay) []instancetypes.Type {
 	return applyInOrder(overlays, []PoolOfferings{{pool, types}}).overlaidTypes(0)
 }
 
-// OfferingsByPool are what the pools of the snapshot may launch from, sorted by pool; types gives that of a class. Pools that no overlay can
-// tell apart share the shelf of the first of them. Pools that are being deleted or whose class is gone have none.
+// OfferingsByPool are what the pools of the snapshot may launch from, sorted by pool; types gives that of a class.
+// Pools that no overlay can tell apart share the shelf of the first of them. Pools that are being deleted or whose
+// class is gone have none.
 func OfferingsByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) []PoolOfferings {
 	out, _ := groupPools(s, memoize(types))
 	return out
@@ -101,10 +102,11 @@ func (t overlayTraits) traitsOf(p cluster.Pool) string {
 	return id
 }
 
-// ByPool returns what each pool of the snapshot may launch under the snapshot's overlays; types gives what a class may launch
-// without. A pool that the snapshot does not have, or has with another class or as one that is being deleted, gets the types as they are. types
-// is asked once for a class. The function returned may not be called concurrently.
-func ByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) func(pool cluster.Pool) []instancetypes.Type {
+// ByPool returns what each pool of the snapshot may launch under the snapshot's overlays; types gives what a class may
+// launch without. A pool that the snapshot does not have, or has with another class or as one that is being deleted,
+// gets the types as they are. types is asked once for a class. The function returned may not be called concurrently.
+func ByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) func(
+	pool cluster.Pool) []instancetypes.Type {
 	types = memoize(types)
 	if len(s.Overlays) == 0 {
 		return func(p cluster.Pool) []instancetypes.Type { return types(p.Class) }
@@ -134,9 +136,10 @@ func ByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) f
 	}
 }
 
-// FindType finds a type of a pool by its name, in what types gives for the pool. types is asked once for a pool. The function returned may
-// not be called concurrently.
-func FindType(types func(cluster.Pool) []instancetypes.Type) func(pool cluster.Pool, name string) (instancetypes.Type, bool) {
+// FindType finds a type of a pool by its name, in what types gives for the pool. types is asked once for a pool. The
+// function returned may not be called concurrently.
+func FindType(types func(cluster.Pool) []instancetypes.Type) func(pool cluster.Pool, name string) (instancetypes.Type,
+	bool) {
 	known := map[string]map[string]instancetypes.Type{}
 	return func(p cluster.Pool, name string) (instancetypes.Type, bool) {
 		if known[p.Name] == nil {
@@ -242,8 +245,8 @@ func (b *overlayBook) matchedTypes(o *cluster.Overlay) []matchedType {
 	return out
 }
 
-// appliesTo reports whether the requirements hold for the type as nodes of the pool, offerings aside. A label that neither the type
-// nor the pool's template gives is not there.
+// appliesTo reports whether the requirements hold for the type as nodes of the pool, offerings aside. A label that
+// neither the type nor the pool's template gives is not there.
 func appliesTo(rs requirements.Set, p cluster.Pool, t *instancetypes.Type) bool {
 	for _, r := range rs.All() {
 		known, ok := t.Requirements.Get(r.Key)
@@ -270,7 +273,8 @@ func (b *overlayBook) conflictingOverlay(o *cluster.Overlay, hits []matchedType)
 		e := b.entries[h.shelf][h.typ]
 		says := func(m overlayMark, what string) string {
 			where := b.shelves[h.shelf]
-			return fmt.Sprintf("NodeOverlay %s of the same weight sets %s of %s in pool %s", m.last.Name, what, where.Types[h.typ].Name, where.Pool.Name)
+			return fmt.Sprintf("NodeOverlay %s of the same weight sets %s of %s in pool %s", m.last.Name, what,
+				where.Types[h.typ].Name, where.Pool.Name)
 		}
 		for _, k := range h.offerings {
 			if overlaidPrice(o) && e.price != nil && e.price[k].last != nil && e.price[k].last.Weight == o.Weight {
@@ -346,7 +350,8 @@ func (e typeOverlay) applyToType(t instancetypes.Type) instancetypes.Type {
 
 func overlaidPrice(o *cluster.Overlay) bool { return o.Price != nil || o.Change != nil }
 
-// pricedOffering is the offering at the overlay's price, never below zero. A price that nobody knows cannot be changed, only replaced.
+// pricedOffering is the offering at the overlay's price, never below zero. A price that nobody knows cannot be changed,
+// only replaced.
 func pricedOffering(f instancetypes.Offering, o *cluster.Overlay) instancetypes.Offering {
 	switch {
 	case o.Price != nil:
@@ -357,7 +362,8 @@ func pricedOffering(f instancetypes.Offering, o *cluster.Overlay) instancetypes.
 	return f.AtPrice(max(0, f.Price*(1+o.Change.Percent/100)+o.Change.USD))
 }
 
-// withCapacity is the type with the overlay's amount of the resource. Huge pages come out of the memory that pods may use.
+// withCapacity is the type with the overlay's amount of the resource. Huge pages come out of the memory that pods may
+// use.
 func withCapacity(t instancetypes.Type, name string, o *cluster.Overlay) instancetypes.Type {
 	i := slices.IndexFunc(o.Capacity, func(c resources.Extended) bool { return c.Name == name })
 	n := o.Capacity[i].Count

@@ -18,8 +18,8 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// TestScenarios plays testdata in the words of pkg/testing/scenario. "show" prints what became of the overlays and what each pool sells
-// under them, types that no overlay touched left out.
+// TestScenarios plays testdata in the words of pkg/testing/scenario. "show" prints what became of the overlays and what
+// each pool sells under them, types that no overlay touched left out.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "show")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {

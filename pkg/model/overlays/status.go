@@ -48,8 +48,10 @@ func requirementProblems(r v1alpha1.Requirement) []string {
 	switch {
 	case r.Key == karpv1.LabelNodePool, slices.Contains(awsv1.WellKnownLabels(), r.Key):
 	case r.Key == karpv1.LabelCapacityType:
-		if r.Operator == corev1.NodeSelectorOpIn && !slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(types, v) }) {
-			out = append(out, fmt.Sprintf("requirement %s allows none of on-demand, reserved and spot: %v", r.Key, r.Values))
+		if r.Operator == corev1.NodeSelectorOpIn &&
+			!slices.ContainsFunc(r.Values, func(v string) bool { return slices.Contains(types, v) }) {
+			out = append(out, fmt.Sprintf("requirement %s allows none of on-demand, reserved and spot: %v", r.Key,
+				r.Values))
 		}
 	case r.Key == corev1.LabelHostname, requirementWithin(r.Key, karpv1.Group), requirementWithin(r.Key, awsv1.Group):
 		out = append(out, "requirement "+r.Key+" is about a label that no instance type has")
@@ -61,7 +63,8 @@ func requirementProblems(r v1alpha1.Requirement) []string {
 func knownResources() []corev1.ResourceName {
 	return []corev1.ResourceName{
 		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods,
-		awsv1.ResourcePodENI, awsv1.ResourceNeuron, awsv1.ResourceNeuronCore, awsv1.ResourceHabanaGaudi, awsv1.ResourceEFA,
+		awsv1.ResourcePodENI, awsv1.ResourceNeuron, awsv1.ResourceNeuronCore, awsv1.ResourceHabanaGaudi,
+		awsv1.ResourceEFA,
 	}
 }
 

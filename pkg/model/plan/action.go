@@ -16,10 +16,11 @@ type ActionKind string
 
 // What lifecycle and drain may ask for. Repeating any of them is harmless.
 const (
-	WriteStatus    ActionKind = "status"        // write Conditions onto the claim
-	AdoptClaim     ActionKind = "adopt"         // put our finalizer and the label of its class on the claim
-	SetDeadline    ActionKind = "set deadline"  // annotate the claim with the time at which draining ends by force
-	LeaveNode      ActionKind = "leave"         // annotate the claim with why and until when its node is left, replacement first
+	WriteStatus ActionKind = "status"       // write Conditions onto the claim
+	AdoptClaim  ActionKind = "adopt"        // put our finalizer and the label of its class on the claim
+	SetDeadline ActionKind = "set deadline" // annotate the claim with the time at which draining ends by force
+	// annotate the claim with why and until when its node is left, replacement first
+	LeaveNode      ActionKind = "leave"
 	RegisterNode   ActionKind = "register"      // sync the claim onto its node
 	InitializeNode ActionKind = "initialize"    // label the node as initialized
 	OpenNode       ActionKind = "open"          // take the node's hold off, so that any pod may use it
@@ -53,12 +54,13 @@ type Action struct {
 	Deadline   time.Time           // for SetDeadline
 	Leave      string              // for LeaveNode: the annotation
 	GraceSec   int64               // for DeletePod
-	Budget     string              // for Evict: namespace/name of the PodDisruptionBudget that must allow it, empty for none
-	Has        resources.List      // for CountPool: what the nodes have, "nodes" included
-	Outcomes   []cluster.Registration
-	Labels     map[string]string // for AdoptClaim: what else the claim is to carry
-	Warning    bool              // for Tell
-	Every      time.Duration     // for Tell: how often it is told at most, zero for every two minutes
+	// for Evict: namespace/name of the PodDisruptionBudget that must allow it, empty for none
+	Budget   string
+	Has      resources.List // for CountPool: what the nodes have, "nodes" included
+	Outcomes []cluster.Registration
+	Labels   map[string]string // for AdoptClaim: what else the claim is to carry
+	Warning  bool              // for Tell
+	Every    time.Duration     // for Tell: how often it is told at most, zero for every two minutes
 }
 
 // String says the action in one line.

@@ -73,7 +73,8 @@ type Fault struct {
 
 // String says it in one line.
 func (f Fault) String() string {
-	out := fmt.Sprintf("fault: %s: %s", cmp.Or(strings.TrimSpace(string(f.Kind)+" "+f.Name), "whatever is left out"), f.Why)
+	out := fmt.Sprintf("fault: %s: %s", cmp.Or(strings.TrimSpace(string(f.Kind)+" "+f.Name), "whatever is left out"),
+		f.Why)
 	if len(f.Pods) > 0 {
 		out += " (" + NamePods(f.Pods) + ")"
 	}
@@ -102,7 +103,8 @@ func (l Launch) Clone() Launch {
 // AllLaunches are the nodes that the plan makes, for pods and for static pools.
 func (p Plan) AllLaunches() []Launch { return slices.Concat(p.Launches, p.Fixed) }
 
-// BoundGap is how much more the plan costs than the lower bound, as a part of the bound: 0.02 for 2 %. It is 0 without a bound.
+// BoundGap is how much more the plan costs than the lower bound, as a part of the bound: 0.02 for 2 %. It is 0 without
+// a bound.
 func (p Plan) BoundGap() float64 {
 	if p.LowerBoundUSD <= 0 {
 		return 0

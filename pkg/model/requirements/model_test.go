@@ -136,7 +136,8 @@ type sides struct {
 	a, b, both Set
 }
 
-// check compares everything about one key, and reports whether the two sides have nothing in common there though both ask.
+// check compares everything about one key, and reports whether the two sides have nothing in common there though both
+// ask.
 func check(t *testing.T, s sides) bool {
 	ra, okA := s.a.Get(s.key)
 	rb, okB := s.b.Get(s.key)

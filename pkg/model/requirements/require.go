@@ -25,8 +25,8 @@ const (
 
 // Requirement allows some values of one label key. The zero value allows none.
 //
-// Values holds the allowed values, or with Not the refused ones. Min and Max bound integer values, inclusively; a bounded
-// requirement refuses values that are no integers.
+// Values holds the allowed values, or with Not the refused ones. Min and Max bound integer values, inclusively; a
+// bounded requirement refuses values that are no integers.
 type Requirement struct {
 	Key       string   `json:"key"`
 	Not       bool     `json:"not,omitempty"`
@@ -40,7 +40,8 @@ type Requirement struct {
 	Present bool `json:"present,omitempty"`
 }
 
-// NewRequirement makes a requirement. NotIn without values means Exists. It returns an error that names the key when the operator is unknown or its values do not fit it.
+// NewRequirement makes a requirement. NotIn without values means Exists. It returns an error that names the key when
+// the operator is unknown or its values do not fit it.
 func NewRequirement(key string, op Operator, values ...string) (Requirement, error) {
 	r := Requirement{Key: key}
 	switch op {
@@ -117,7 +118,8 @@ func (r Requirement) Within(o Requirement) bool {
 	if !r.Not {
 		return !slices.ContainsFunc(r.Values, func(v string) bool { return !o.Has(v) })
 	}
-	if !o.Not || o.Min != nil && (r.Min == nil || *r.Min < *o.Min) || o.Max != nil && (r.Max == nil || *r.Max > *o.Max) {
+	if !o.Not || o.Min != nil && (r.Min == nil || *r.Min < *o.Min) || o.Max != nil &&
+		(r.Max == nil || *r.Max > *o.Max) {
 		return false
 	}
 	return !slices.ContainsFunc(o.Values, r.Has)
@@ -258,7 +260,8 @@ func (r Requirement) withinBounds(value string) bool {
 
 func boundText(key string, op Operator, values []string) (int64, error) {
 	if len(values) != 1 {
-		return 0, fmt.Errorf("requirement %s: operator %s needs exactly one integer, got %d values", key, op, len(values))
+		return 0, fmt.Errorf("requirement %s: operator %s needs exactly one integer, got %d values", key, op,
+			len(values))
 	}
 	n, err := strconv.ParseInt(values[0], 10, 64)
 	if err != nil || n < 0 {

@@ -88,7 +88,8 @@ func (s Set) Has(key, value string) bool {
 
 // Without returns s without the requirements on keys.
 func (s Set) Without(keys ...string) Set {
-	return Set{list: slices.DeleteFunc(slices.Clone(s.list), func(r Requirement) bool { return slices.Contains(keys, r.Key) })}
+	return Set{list: slices.DeleteFunc(slices.Clone(s.list),
+		func(r Requirement) bool { return slices.Contains(keys, r.Key) })}
 }
 
 // All returns the requirements sorted by key. The caller must not change them.
@@ -159,8 +160,9 @@ func (s Set) Intersects(o Set) bool {
 	return true
 }
 
-// Refusals returns the requirements of o that s cannot meet: those that conflict, and those on a key that s does not define,
-// unless the label may be absent or free(key) says that a node may get any value for it (Karpenter calls it Compatible). free may be nil.
+// Refusals returns the requirements of o that s cannot meet: those that conflict, and those on a key that s does not
+// define, unless the label may be absent or free(key) says that a node may get any value for it (Karpenter calls it
+// Compatible). free may be nil.
 func (s Set) Refusals(o Set, free func(key string) bool) []Requirement {
 	var out []Requirement
 	for _, r := range o.list {
@@ -175,8 +177,8 @@ func (s Set) Refusals(o Set, free func(key string) bool) []Requirement {
 	return out
 }
 
-// Within reports whether every node that surely satisfies s satisfies o. absent(key) says that a node of s surely lacks the
-// label when s has no requirement on it; nil says so of no key.
+// Within reports whether every node that surely satisfies s satisfies o. absent(key) says that a node of s surely lacks
+// the label when s has no requirement on it; nil says so of no key.
 func (s Set) Within(o Set, absent func(key string) bool) bool {
 	for _, r := range o.list {
 		mine, ok := s.Get(r.Key)
@@ -226,7 +228,8 @@ func (s *Set) UnmarshalJSON(b []byte) error {
 // Equal reports whether both sets demand the same.
 func (s Set) Equal(o Set) bool {
 	return slices.EqualFunc(s.list, o.list, func(a, b Requirement) bool {
-		return a.Key == b.Key && a.Not == b.Not && a.Present == b.Present && a.MinValues == b.MinValues && slices.Equal(a.Values, b.Values) &&
+		return a.Key == b.Key && a.Not == b.Not && a.Present == b.Present && a.MinValues == b.MinValues &&
+			slices.Equal(a.Values, b.Values) &&
 			sameValues(a.Min, b.Min) && sameValues(a.Max, b.Max)
 	})
 }

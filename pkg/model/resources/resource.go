@@ -170,7 +170,8 @@ func Format(name string, amount int64) string {
 
 func (l List) combine(o List, f func(a, b int64) int64) List {
 	out := List{
-		CPU: f(l.CPU, o.CPU), Memory: f(l.Memory, o.Memory), Ephemeral: f(l.Ephemeral, o.Ephemeral), Pods: f(l.Pods, o.Pods),
+		CPU: f(l.CPU, o.CPU), Memory: f(l.Memory, o.Memory), Ephemeral: f(l.Ephemeral, o.Ephemeral),
+		Pods: f(l.Pods, o.Pods),
 	}
 	if len(l.Extended) == 0 && len(o.Extended) == 0 {
 		return out

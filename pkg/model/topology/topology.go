@@ -20,8 +20,8 @@ func OfSpread(c cluster.Spread, namespace string) Group {
 	return Group{Namespaces: []string{namespace}, Selector: c.Selector}
 }
 
-// OfTerm is the group that an affinity term of a pod in namespace means: the pod's own namespace when the term has neither
-// names nor a selector, else the named ones and those that the selector selects.
+// OfTerm is the group that an affinity term of a pod in namespace means: the pod's own namespace when the term has
+// neither names nor a selector, else the named ones and those that the selector selects.
 func OfTerm(t cluster.AffinityTerm, namespace string, all []cluster.Namespace) Group {
 	if len(t.Namespaces) == 0 && t.NamespaceSelector == nil {
 		return Group{Namespaces: []string{namespace}, Selector: t.Selector}
@@ -40,7 +40,8 @@ func OfTerm(t cluster.AffinityTerm, namespace string, all []cluster.Namespace) G
 
 // And is the group of the pods that belong to both.
 func (g Group) And(o Group) Group {
-	out := Group{Namespaces: slices.DeleteFunc(slices.Clone(g.Namespaces), func(n string) bool { return !slices.Contains(o.Namespaces, n) })}
+	out := Group{Namespaces: slices.DeleteFunc(slices.Clone(g.Namespaces),
+		func(n string) bool { return !slices.Contains(o.Namespaces, n) })}
 	if g.Selector != nil && o.Selector != nil {
 		rs := slices.Concat(g.Selector.Requirements, o.Selector.Requirements)
 		slices.SortStableFunc(rs, func(a, b requirements.Requirement) int { return strings.Compare(a.Key, b.Key) })

@@ -1,7 +1,7 @@
 // Package awserrors knows what the error codes of AWS mean to us.
 //
-// It reads them off errors by their methods, so it needs no SDK, and is the one place that spells codes which more than one
-// adapter meets. It refuses to know what is done about them.
+// It reads them off errors by their methods, so it needs no SDK, and is the one place that spells codes which more than
+// one adapter meets. It refuses to know what is done about them.
 package awserrors
 
 import (
@@ -38,7 +38,8 @@ const (
 	WouldSucceed = "DryRunOperation"
 	// TokenReused is the code for a client token that came with another request before.
 	TokenReused = "IdempotentParameterMismatch"
-	// SpotRoleMissing is the code for a spot request in an account without the service-linked role for spot and without the right to make it.
+	// SpotRoleMissing is the code for a spot request in an account without the service-linked role for spot and without
+	// the right to make it.
 	SpotRoleMissing = "AuthFailure.ServiceLinkedRoleCreationNotPermitted"
 	// NoAddresses is the code for a subnet without a free address.
 	NoAddresses = "InsufficientFreeAddressesInSubnet"
@@ -49,7 +50,8 @@ const (
 // IsMissing reports whether AWS says that what was asked for does not exist.
 func IsMissing(err error) bool {
 	c := CodeOf(err)
-	return strings.HasSuffix(c, ".NotFound") || strings.HasSuffix(c, "NotFoundException") || c == "NoSuchEntity" || c == "ParameterNotFound" ||
+	return strings.HasSuffix(c, ".NotFound") || strings.HasSuffix(c, "NotFoundException") || c == "NoSuchEntity" ||
+		c == "ParameterNotFound" ||
 		c == malformedImage
 }
 
@@ -58,11 +60,14 @@ func AlreadyExists(code string) bool {
 	return code == "EntityAlreadyExists" || code == "InvalidLaunchTemplateName.AlreadyExistsException"
 }
 
-// IsThrottled reports whether the code says that a call came too soon after others. The SDK tries again on the same codes.
+// IsThrottled reports whether the code says that a call came too soon after others. The SDK tries again on the same
+// codes.
 func IsThrottled(code string) bool {
 	switch code {
-	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "TooManyRequestsException", "RequestThrottled",
-		"RequestThrottledException", "EC2ThrottledException", "SlowDown", "BandwidthLimitExceeded", "LimitExceededException",
+	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "TooManyRequestsException",
+		"RequestThrottled",
+		"RequestThrottledException", "EC2ThrottledException", "SlowDown", "BandwidthLimitExceeded",
+		"LimitExceededException",
 		"PriorRequestNotComplete", "ProvisionedThroughputExceededException", "TransactionInProgressException":
 		return true
 	}
@@ -78,7 +83,8 @@ func IsDenied(code string) bool {
 	return false
 }
 
-// IsMalformed reports whether the code says that AWS does not understand a value of the request. An image id that could be none is Missing.
+// IsMalformed reports whether the code says that AWS does not understand a value of the request. An image id that could
+// be none is Missing.
 func IsMalformed(code string) bool {
 	switch code {
 	case "ValidationException", "ValidationError", "InvalidParameterValue", "InvalidParameter", "InvalidFilter":
@@ -90,8 +96,10 @@ func IsMalformed(code string) bool {
 // NoCapacity reports whether the code means that an offer is refused for lack of capacity or quota (ICE codes).
 func NoCapacity(code string) bool {
 	switch code {
-	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
-		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded", "InvalidCapacityReservationState.Unavailable", "SpotMaxPriceTooLow":
+	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
+		"Unsupported",
+		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded",
+		"InvalidCapacityReservationState.Unavailable", "SpotMaxPriceTooLow":
 		return true
 	}
 	return false
@@ -110,8 +118,8 @@ type reasonRule struct {
 	message string
 }
 
-// LaunchFailureReason says in one word and one sentence why a launch failed, by the text of its error; the first match counts.
-// Refused images come before other refusals, which their code would count them among.
+// LaunchFailureReason says in one word and one sentence why a launch failed, by the text of its error; the first match
+// counts. Refused images come before other refusals, which their code would count them among.
 func LaunchFailureReason(err error) (reason, message string) {
 	text := err.Error()
 	for _, v := range reasonRules() {
@@ -132,7 +140,8 @@ func LaunchFailureReason(err error) (reason, message string) {
 func reasonRules() []reasonRule {
 	const boundary, policy = "explicit deny in a permissions boundary", "explicit deny in a service control policy"
 	out := []reasonRule{
-		{[]string{SpotRoleMissing}, "SpotSLRCreationFailed", "the account has no service-linked role for spot, and we may not create it"},
+		{[]string{SpotRoleMissing}, "SpotSLRCreationFailed",
+			"the account has no service-linked role for spot, and we may not create it"},
 		{[]string{"Not authorized for images"}, "AMIAuthorizationFailure", "the account may not use the AMI"},
 	}
 	for _, code := range []string{"UnauthorizedOperation", "AccessDenied", "AuthFailure"} {
@@ -142,21 +151,32 @@ func reasonRules() []reasonRule {
 			reasonRule{[]string{code}, "Unauthorized", "no policy allows the call"})
 	}
 	return append(out,
-		reasonRule{[]string{"Security group", "belong to different networks"}, "SecurityGroupSubnetVPCMismatch", "security groups and subnet are of different VPCs"},
-		reasonRule{[]string{"iamInstanceProfile.name is invalid"}, "InstanceProfileNameInvalid", "the instance profile does not exist"},
-		reasonRule{[]string{"Invalid IAM Instance Profile name"}, "InstanceProfileNameInvalid", "the instance profile does not exist"},
-		reasonRule{[]string{"InvalidLaunchTemplateName.NotFoundException"}, "LaunchTemplateNotFound", "the launch template is gone"},
-		reasonRule{[]string{"InvalidLaunchTemplateId.NotFound"}, "LaunchTemplateNotFound", "the launch template is gone"},
-		reasonRule{[]string{"User data is limited to"}, "UserDataSizeLimitExceeded", "the user data is longer than EC2 takes"},
+		reasonRule{[]string{"Security group", "belong to different networks"}, "SecurityGroupSubnetVPCMismatch",
+			"security groups and subnet are of different VPCs"},
+		reasonRule{[]string{"iamInstanceProfile.name is invalid"}, "InstanceProfileNameInvalid",
+			"the instance profile does not exist"},
+		reasonRule{[]string{"Invalid IAM Instance Profile name"}, "InstanceProfileNameInvalid",
+			"the instance profile does not exist"},
+		reasonRule{[]string{"InvalidLaunchTemplateName.NotFoundException"}, "LaunchTemplateNotFound",
+			"the launch template is gone"},
+		reasonRule{[]string{"InvalidLaunchTemplateId.NotFound"}, "LaunchTemplateNotFound",
+			"the launch template is gone"},
+		reasonRule{[]string{"User data is limited to"}, "UserDataSizeLimitExceeded",
+			"the user data is longer than EC2 takes"},
 		reasonRule{[]string{"InvalidAMIID.Malformed"}, "InvalidAMIID", "the AMI's id is none"},
 		reasonRule{[]string{"InvalidAMIID.NotFound"}, "AMINotFound", "the AMI does not exist"},
 		reasonRule{[]string{"RequestLimitExceeded"}, "RequestLimitExceeded", "EC2 takes no more requests for now"},
 		reasonRule{[]string{"InternalError"}, "InternalError", "EC2 failed"},
-		reasonRule{[]string{"not eligible for Free Tier"}, "FreeTierIneligible", "the account may only launch types of the free tier"},
-		reasonRule{[]string{"MaxFleetCountExceeded"}, "FleetQuotaExceeded", "the account has as many fleets as it may have"},
-		reasonRule{[]string{"PendingVerification"}, "AccountPendingVerification", "AWS has not verified the account for the region yet"},
-		reasonRule{[]string{"MaxSpotInstanceCountExceeded"}, "SpotQuotaExceeded", "the account has as many spot instances as it may have"},
+		reasonRule{[]string{"not eligible for Free Tier"}, "FreeTierIneligible",
+			"the account may only launch types of the free tier"},
+		reasonRule{[]string{"MaxFleetCountExceeded"}, "FleetQuotaExceeded",
+			"the account has as many fleets as it may have"},
+		reasonRule{[]string{"PendingVerification"}, "AccountPendingVerification",
+			"AWS has not verified the account for the region yet"},
+		reasonRule{[]string{"MaxSpotInstanceCountExceeded"}, "SpotQuotaExceeded",
+			"the account has as many spot instances as it may have"},
 		reasonRule{[]string{"VcpuLimitExceeded"}, "VCPULimitExceeded", "the account has as many vCPUs as it may have"},
-		reasonRule{[]string{"InsufficientFreeAddressesInSubnet"}, "InsufficientFreeAddressesInSubnet", "the subnet has no address left"},
+		reasonRule{[]string{"InsufficientFreeAddressesInSubnet"}, "InsufficientFreeAddressesInSubnet",
+			"the subnet has no address left"},
 	)
 }

@@ -38,8 +38,8 @@ func meanings(code string) []string {
 	return out
 }
 
-// codesByMeaning has the codes with which EC2 can answer what Joiner asks of it, as its API reference lists them, and those of IAM, SSM,
-// EKS, Pricing, Savings Plans and S3 that Joiner meets.
+// codesByMeaning has the codes with which EC2 can answer what Joiner asks of it, as its API reference lists them, and
+// those of IAM, SSM, EKS, Pricing, Savings Plans and S3 that Joiner meets.
 func codesByMeaning() map[string]string {
 	return map[string]string{
 		noCapacity: `InsufficientInstanceCapacity MaxSpotInstanceCountExceeded VcpuLimitExceeded UnfulfillableCapacity Unsupported
@@ -81,7 +81,8 @@ func codesByMeaning() map[string]string {
 	}
 }
 
-// Every code means one thing at most, and what it is taken for. That a call was throttled, or not allowed, says nothing about capacity.
+// Every code means one thing at most, and what it is taken for. That a call was throttled, or not allowed, says nothing
+// about capacity.
 func TestWhatEveryCodeMeans(t *testing.T) {
 	seen := map[string]bool{}
 	for want, codes := range codesByMeaning() {

@@ -52,10 +52,12 @@ func al2Script(in Input) string {
 // shellQuote makes one word of s for the shell.
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// al2023UserData writes MIME: the user's parts, then the NodeConfig, which is last because nodeadm lets the last one win.
+// al2023UserData writes MIME: the user's parts, then the NodeConfig, which is last because nodeadm lets the last one
+// win.
 func al2023UserData(in Input) (string, error) {
 	if in.ServiceCIDR == "" {
-		return "", &Error{Reason: ReasonServiceCIDR, Message: "AL2023 needs the service CIDR of the cluster, which is unknown"}
+		return "", &Error{Reason: ReasonServiceCIDR,
+			Message: "AL2023 needs the service CIDR of the cluster, which is unknown"}
 	}
 	parts, err := userParts(in.UserData, func(text string) string {
 		if isMapping(text) {
@@ -123,13 +125,16 @@ func nodeConfig(in Input) (string, error) {
 	pods := int32(in.maxPods())
 	file.MaxPods, file.ClusterDNS = &pods, in.clusterDNS()
 	for _, t := range in.Taints {
-		file.RegisterWithTaints = append(file.RegisterWithTaints, nodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
+		file.RegisterWithTaints = append(file.RegisterWithTaints,
+			nodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect})
 	}
 	config := nodeadmConfig{APIVersion: "node.eks.aws/v1alpha1", Kind: "NodeConfig", Spec: nodeadmSpec{
 		Cluster: nodeadmCluster{
-			Name: in.ClusterName, APIServerEndpoint: in.Endpoint, CertificateAuthority: in.CABundle, CIDR: in.ServiceCIDR,
+			Name: in.ClusterName, APIServerEndpoint: in.Endpoint, CertificateAuthority: in.CABundle,
+			CIDR: in.ServiceCIDR,
 		},
-		Kubelet: nodeadmKubelet{Config: file, Flags: []string{`--node-labels="` + joinPairs(in.nodeLabels(), "=") + `"`}},
+		Kubelet: nodeadmKubelet{Config: file, Flags: []string{`--node-labels="` + joinPairs(in.nodeLabels(), "=") +
+			`"`}},
 	}}
 	if in.RAID0 {
 		config.Spec.Instance = &nodeadmInstance{LocalStorage: nodeadmStorage{Strategy: "RAID0"}}

@@ -81,7 +81,8 @@ func RenderUserData(in Input) (string, error) {
 	}
 	if len(text) > MaxBytes {
 		return "", &Error{Reason: ReasonTooLarge, Message: fmt.Sprintf(
-			"it has %d bytes with what the node needs, EC2 takes at most %d; shorten spec.userData", len(text), MaxBytes)}
+			"it has %d bytes with what the node needs, EC2 takes at most %d; shorten spec.userData", len(text),
+			MaxBytes)}
 	}
 	return text, nil
 }
@@ -115,7 +116,8 @@ func (in Input) nodeLabels() map[string]string {
 }
 
 // kubeletMaySet reports whether a kubelet may set the label on its own Node. It refuses to start with a label of the
-// Kubernetes domains, node-restriction.kubernetes.io among them, that is not its own. Region and zone come from the cloud provider.
+// Kubernetes domains, node-restriction.kubernetes.io among them, that is not its own. Region and zone come from the
+// cloud provider.
 func kubeletMaySet(key string) bool {
 	domain, name, found := strings.Cut(key, "/")
 	if !found {

@@ -12,8 +12,8 @@ import (
 // tomlTable is a TOML table.
 type tomlTable = map[string]any
 
-// bottlerocketUserData writes the user's settings with ours put over them. Settings that Joiner does not know stay as they are, also
-// those under settings.kubernetes, which the in-cluster original loses.
+// bottlerocketUserData writes the user's settings with ours put over them. Settings that Joiner does not know stay as
+// they are, also those under settings.kubernetes, which the in-cluster original loses.
 func bottlerocketUserData(in Input) (string, error) {
 	doc := tomlTable{}
 	if err := toml.Unmarshal([]byte(in.UserData), &doc); err != nil {
@@ -113,8 +113,8 @@ func putKubelet(k tomlTable, in Input) {
 	}
 }
 
-// mountInstanceStore is the bootstrap command that joins the local disks and puts the pods' directories on them. Since 1.46
-// Bottlerocket knows these directories itself.
+// mountInstanceStore is the bootstrap command that joins the local disks and puts the pods' directories on them. Since
+// 1.46 Bottlerocket knows these directories itself.
 func mountInstanceStore(version string) tomlTable {
 	bind := []string{"apiclient", "ephemeral-storage", "bind"}
 	if !bindsByItself(version) {

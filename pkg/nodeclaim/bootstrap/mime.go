@@ -53,8 +53,8 @@ func parseMIME(text string) ([]mimePart, error) {
 	return readParts(whole.body, params["boundary"])
 }
 
-// splitMessage splits a message into header and body. It is read as the only part of a multipart body, whose parts have the
-// same form.
+// splitMessage splits a message into header and body. It is read as the only part of a multipart body, whose parts have
+// the same form.
 func splitMessage(text string) (mimePart, error) {
 	around := "joiner"
 	for strings.Contains(text, "--"+around) {

@@ -2,7 +2,8 @@ package bootstrap
 
 import "strings"
 
-// windowsUserData writes one PowerShell block: the user's text, then the EKS bootstrap script. Instance store disks are left alone.
+// windowsUserData writes one PowerShell block: the user's text, then the EKS bootstrap script. Instance store disks are
+// left alone.
 func windowsUserData(in Input) string {
 	var b strings.Builder
 	b.WriteString("<powershell>\n")
@@ -11,7 +12,8 @@ func windowsUserData(in Input) string {
 	}
 	b.WriteString(`[string]$EKSBootstrapScriptFile = "$env:ProgramFiles\Amazon\EKS\Start-EKSBootstrap.ps1"` + "\n")
 	b.WriteString("& $EKSBootstrapScriptFile -EKSClusterName " + powerShellLiteral(in.ClusterName) +
-		" -APIServerEndpoint " + powerShellLiteral(in.Endpoint) + " -Base64ClusterCA " + powerShellLiteral(in.CABundle) +
+		" -APIServerEndpoint " + powerShellLiteral(in.Endpoint) + " -Base64ClusterCA " +
+		powerShellLiteral(in.CABundle) +
 		" -KubeletExtraArgs " + powerShellLiteral(kubeletArgs(in)))
 	if dns := in.clusterDNS(); len(dns) > 0 {
 		b.WriteString(" -DNSClusterIP " + powerShellLiteral(dns[0]))

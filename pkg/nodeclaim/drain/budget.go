@@ -9,8 +9,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// DisruptionBudgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares the eviction API
-// questions whose answer is known; what it lets pass, the API judges.
+// DisruptionBudgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares
+// the eviction API questions whose answer is known; what it lets pass, the API judges.
 type DisruptionBudgets struct {
 	all   []cluster.Budget
 	left  []int32
@@ -26,8 +26,9 @@ func NewBudgets(all []cluster.Budget) *DisruptionBudgets {
 	return b
 }
 
-// takeEviction reports whether to ask for the eviction of the pod, and of which budget that is, else why that would be in vain. A pod that is not running yet is
-// under no budget; whether one that is not ready may go, the API knows better.
+// takeEviction reports whether to ask for the eviction of the pod, and of which budget that is, else why that would be
+// in vain. A pod that is not running yet is under no budget; whether one that is not ready may go, the API knows
+// better.
 func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why string) {
 	if p.Phase == "Pending" {
 		return true, "", ""
@@ -55,11 +56,13 @@ func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why strin
 // startsWithin is how long a pod that is not ready is thought to be starting.
 const startsWithin = 5 * time.Minute
 
-// ChangesSoon reports whether a pod of the node is shutting down, or waits for a budget of which some pod comes or goes, so that it will allow more
-// once that is ready. A drain of many pods under a budget that lets one go at a time has no other pods to wait for between two of them.
+// ChangesSoon reports whether a pod of the node is shutting down, or waits for a budget of which some pod comes or
+// goes, so that it will allow more once that is ready. A drain of many pods under a budget that lets one go at a time
+// has no other pods to wait for between two of them.
 func (b *DisruptionBudgets) ChangesSoon(node, all []cluster.Pod, now time.Time) bool {
 	return slices.ContainsFunc(node, func(p cluster.Pod) bool {
-		return waitsFor(p, now) && (p.Terminating() || slices.ContainsFunc(b.budgetsOf(p), func(i int) bool { return b.changingBudgets(all, now)[i] }))
+		return waitsFor(p, now) && (p.Terminating() ||
+			slices.ContainsFunc(b.budgetsOf(p), func(i int) bool { return b.changingBudgets(all, now)[i] }))
 	})
 }
 
@@ -70,7 +73,8 @@ func (b *DisruptionBudgets) changingBudgets(all []cluster.Pod, now time.Time) []
 	}
 	b.stirs = make([]bool, len(b.all))
 	for _, p := range all {
-		if p.Terminal() || p.Terminating() && now.After(p.Deleting.Add(stuckAfter)) || !p.Terminating() && (p.Ready || now.Sub(p.Created) > startsWithin) {
+		if p.Terminal() || p.Terminating() && now.After(p.Deleting.Add(stuckAfter)) || !p.Terminating() &&
+			(p.Ready || now.Sub(p.Created) > startsWithin) {
 			continue
 		}
 		for _, i := range b.budgetsOf(p) {

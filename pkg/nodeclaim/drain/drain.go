@@ -14,7 +14,8 @@ import (
 // stuckAfter is how long past its deletion time a pod is waited for (stuck terminating).
 const stuckAfter = time.Minute
 
-// unwatched is how long nobody may look, between one invocation and the next: what would be too late by then is done now.
+// unwatched is how long nobody may look, between one invocation and the next: what would be too late by then is done
+// now.
 const unwatched = 10 * time.Second
 
 // longestPass bounds what is made of a pass that took long, so that budgets count for most of two minutes.
@@ -46,7 +47,8 @@ func PodsLeft(pods []cluster.Pod, now time.Time) bool {
 // RemovesPod reports whether the drain of its node gets rid of the pod at all, sooner or later.
 func RemovesPod(p cluster.Pod, now time.Time) bool { return p.Terminal() || waitsFor(p, now) }
 
-// IsDue reports whether a pod that is not being deleted yet will have to be before then, so that its grace period fits before the deadline.
+// IsDue reports whether a pod that is not being deleted yet will have to be before then, so that its grace period fits
+// before the deadline.
 func IsDue(pods []cluster.Pod, deadline, now, then time.Time) bool {
 	return slices.ContainsFunc(pods, func(p cluster.Pod) bool {
 		return waitsFor(p, now) && !p.Terminating() && then.After(deadline.Add(-graceOf(p)))
@@ -91,8 +93,8 @@ func BlockedMessage(waiting []string) string {
 	return fmt.Sprintf("%s; and %d more pods", strings.Join(waiting[:most], "; "), len(waiting)-most)
 }
 
-// waitsFor reports whether the drain must get rid of the pod: it has not ended, does not tolerate the disrupted taint, is no
-// static pod, and is not stuck (waiting eviction).
+// waitsFor reports whether the drain must get rid of the pod: it has not ended, does not tolerate the disrupted taint,
+// is no static pod, and is not stuck (waiting eviction).
 func waitsFor(p cluster.Pod, now time.Time) bool {
 	if p.Terminal() || p.Owner == cluster.OwnerNode || p.Terminating() && now.After(p.Deleting.Add(stuckAfter)) {
 		return false
@@ -107,9 +109,9 @@ func (t DrainTimes) atLater() DrainTimes {
 	return t
 }
 
-// forceDelete deletes a pod whose grace period does not fit before the deadline any more, or will not when somebody looks
-// again: such a pod is deleted with all of its grace period, if nothing gentler can be done with it now. Of a pod that is being deleted
-// already it only brings the end forward.
+// forceDelete deletes a pod whose grace period does not fit before the deadline any more, or will not when somebody
+// looks again: such a pod is deleted with all of its grace period, if nothing gentler can be done with it now. Of a pod
+// that is being deleted already it only brings the end forward.
 func (s *DrainStep) forceDelete(p cluster.Pod, t DrainTimes) bool {
 	deadline := t.Deadline
 	if deadline.IsZero() {
@@ -130,23 +132,26 @@ func (s *DrainStep) forceDelete(p cluster.Pod, t DrainTimes) bool {
 	isThis := func(line string) bool { return strings.HasPrefix(line, p.Key()+": ") }
 	s.Blocked = slices.DeleteFunc(s.Blocked, isThis)
 	s.Waiting = append(slices.DeleteFunc(s.Waiting, isThis), p.Key()+": past the deadline of the node")
-	s.Actions = append(s.Actions, plan.Action{Do: plan.DeletePod, Pod: p.Key(), Node: p.NodeName, GraceSec: grace, Reason: "Disrupted",
-		Why: fmt.Sprintf("the node ends at %s whatever the pod's budget says", deadline.UTC().Format(time.RFC3339))})
+	s.Actions = append(s.Actions, plan.Action{Do: plan.DeletePod, Pod: p.Key(), Node: p.NodeName, GraceSec: grace,
+		Reason: "Disrupted",
+		Why:    fmt.Sprintf("the node ends at %s whatever the pod's budget says", deadline.UTC().Format(time.RFC3339))})
 	return true
 }
 
 func graceOf(p cluster.Pod) time.Duration { return time.Duration(p.GraceSec) * time.Second }
 
-// awaitsReplacement reports whether the pod may stay until its replacement is on its way: nobody who looks in time finds that its grace period does
-// not fit any more.
+// awaitsReplacement reports whether the pod may stay until its replacement is on its way: nobody who looks in time
+// finds that its grace period does not fit any more.
 func awaitsReplacement(p cluster.Pod, t DrainTimes) bool {
-	return t.Now.Before(t.First) && (t.Deadline.IsZero() || !t.First.Add(2*unwatched).After(t.Deadline.Add(-graceOf(p))))
+	return t.Now.Before(t.First) && (t.Deadline.IsZero() ||
+		!t.First.Add(2*unwatched).After(t.Deadline.Add(-graceOf(p))))
 }
 
 // refused is said of a pod from its first refusal on, so that the words do not change with every try.
 const refused = "the eviction API refuses it for now"
 
-// requestEviction asks for the eviction of a pod unless something is in the way. It reports whether the pod is asked to go or has been.
+// requestEviction asks for the eviction of a pod unless something is in the way. It reports whether the pod is asked to
+// go or has been.
 func (s *DrainStep) requestEviction(p cluster.Pod, budgets *DisruptionBudgets, t DrainTimes) bool {
 	if p.Terminating() {
 		s.Waiting = append(s.Waiting, p.Key()+": is shutting down")

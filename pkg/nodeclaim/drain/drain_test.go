@@ -22,9 +22,10 @@ import (
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata. Each line of "pods" is "NAME [daemon|static|other] [critical] [grace=30]
-// [deleting=-10s] [phase=Running] [protect=true] [started=-1m] [tolerates=key:Effect|all]"; times are relative to noon. "drain
-// [deadline=30s] [first=20s] [pass=5s]" prints what is evicted or deleted and who is waited for. Words about budgets: "app=web" and "unready" of a pod, and
-// "budgets" with lines "[NAMESPACE/]NAME APP ALLOWED", of the pods' namespace ns without another.
+// [deleting=-10s] [phase=Running] [protect=true] [started=-1m] [tolerates=key:Effect|all]"; times are relative to noon.
+// "drain [deadline=30s] [first=20s] [pass=5s]" prints what is evicted or deleted and who is waited for. Words about
+// budgets: "app=web" and "unready" of a pod, and "budgets" with lines "[NAMESPACE/]NAME APP ALLOWED", of the pods'
+// namespace ns without another.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(nil, "pods", "budgets", "drain deadline= first= pass=")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {

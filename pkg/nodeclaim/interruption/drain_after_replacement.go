@@ -27,7 +27,8 @@ func AwaitsReplacement(claims []cluster.Claim, now time.Time) bool {
 	return slices.ContainsFunc(claims, func(c cluster.Claim) bool { return now.Before(FirstUntil(c)) })
 }
 
-// WaitingDrains are those that wait until each of their pods has a place on a node that there is or that EC2 has accepted to make.
+// WaitingDrains are those that wait until each of their pods has a place on a node that there is or that EC2 has
+// accepted to make.
 type WaitingDrains struct {
 	of    map[string]*waitingDrain // by pod that has none yet
 	ready []cluster.Claim          // not told yet
@@ -70,7 +71,8 @@ func DrainsWaiting(s cluster.Snapshot, p plan.Plan) *WaitingDrains {
 	return d
 }
 
-// AcceptLaunches notes that EC2 accepted these launches of the plan and returns the claims, sorted, whose drain need not wait any more, each once.
+// AcceptLaunches notes that EC2 accepted these launches of the plan and returns the claims, sorted, whose drain need
+// not wait any more, each once.
 func (d *WaitingDrains) AcceptLaunches(launched []plan.Launch) []cluster.Claim {
 	for _, l := range launched {
 		for _, pod := range l.Pods {
@@ -82,14 +84,15 @@ func (d *WaitingDrains) AcceptLaunches(launched []plan.Launch) []cluster.Claim {
 			}
 		}
 	}
-	out := slices.SortedFunc(slices.Values(d.ready), func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
+	out := slices.SortedFunc(slices.Values(d.ready),
+		func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 	d.ready = nil
 	return out
 }
 
-// replacementDeadline is until when the pods of a claim that is condemned now stay, in whole seconds and for firstFor at least, because the annotation knows
-// no parts of a second; zero when there is no time for it. The deadline on the claim may be that
-// of a handler that died before it condemned it.
+// replacementDeadline is until when the pods of a claim that is condemned now stay, in whole seconds and for firstFor
+// at least, because the annotation knows no parts of a second; zero when there is no time for it. The deadline on the
+// claim may be that of a handler that died before it condemned it.
 func replacementDeadline(c cluster.Claim, deadline, now time.Time) time.Time {
 	until := now.Add(firstFor + time.Second - 1).Truncate(time.Second)
 	if have := c.Deadline(); !have.IsZero() && have.Before(deadline) {

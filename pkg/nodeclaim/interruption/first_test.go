@@ -10,7 +10,8 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// TestProvided: a drain may begin when every pod that needs another node has one that is there or that EC2 has accepted to make.
+// TestProvided: a drain may begin when every pod that needs another node has one that is there or that EC2 has accepted
+// to make.
 func TestProvided(t *testing.T) {
 	waits := map[string]string{api.AnnotationDrainAfterReplacement: "2026-01-01T12:00:20Z"}
 	node := func(name string) cluster.Node {

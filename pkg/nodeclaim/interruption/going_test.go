@@ -20,11 +20,11 @@ import (
 )
 
 // TestGoing plays the files in testdata/going; it is noon. "world" takes lines "nodes POOL=COUNT|PERCENT" (a budget),
-// "node NAME [leave=CAUSE,-5m,10m] [not-ready] [starting] [deleting] [protected] [grace=1h] [bare]" (with its claim; bare has none of a node),
-// "pod NAME [on=NODE] [protect=true] [daemon] [spread] [near=APP]" and "budget APP[-NAME] allowed=N [always] [elsewhere]"
-// (a PodDisruptionBudget of the pods APP-..., in another namespace than they are). "admit" prints who may
-// go, "room POD=NODE..." what the packer found for the pods of those who may, and who is condemned then; "again POD=NODE..." who may go once
-// the packer has said that. NODE is nowhere where there is none.
+// "node NAME [leave=CAUSE,-5m,10m] [not-ready] [starting] [deleting] [protected] [grace=1h] [bare]" (with its claim;
+// bare has none of a node), "pod NAME [on=NODE] [protect=true] [daemon] [spread] [near=APP]" and "budget APP[-NAME]
+// allowed=N [always] [elsewhere]" (a PodDisruptionBudget of the pods APP-..., in another namespace than they are).
+// "admit" prints who may go, "room POD=NODE..." what the packer found for the pods of those who may, and who is
+// condemned then; "again POD=NODE..." who may go once the packer has said that. NODE is nowhere where there is none.
 func TestGoing(t *testing.T) {
 	words := syntax.NewGrammar(nil, "world", "admit", "again *=", "room *=")
 	datadriven.Walk(t, "testdata/going", func(t *testing.T, path string) {

@@ -62,21 +62,24 @@ const (
 
 // Outcome is what a notice asks for. The zero value asks for nothing.
 type Outcome struct {
-	Claim    cluster.Claim
-	Found    bool
-	Final    bool                                // not found, and the instance cannot turn out to be ours later
-	Later    bool                                // not found, and worth deciding again when launches have been written down
-	Condemn  bool                                // delete the claim; false when it is being deleted already
-	Deadline time.Time                           // by when its pods must be gone, to be written onto the claim before; zero for no change
-	First    time.Time                           // until when its pods stay for their replacement to be asked for; zero for not
-	SoldOut  []instancetypes.UnavailableOffering // offers not to be bought for a while, without Until
-	Leave    ReplaceRequest                      // the node is to be left, replacement first; zero for not
-	Pods     PodRemoval
-	Release  bool // the instance is gone: let go of node and claim
-	Drain    bool // lifecycle has something to do now
-	Provide  bool // provision has something to do now
-	Tell     []NoticeEvent
-	Why      string // what was decided, for the log
+	Claim cluster.Claim
+	Found bool
+	Final bool // not found, and the instance cannot turn out to be ours later
+	// not found, and worth deciding again when launches have been written down
+	Later   bool
+	Condemn bool // delete the claim; false when it is being deleted already
+	// by when its pods must be gone, to be written onto the claim before; zero for no change
+	Deadline time.Time
+	// until when its pods stay for their replacement to be asked for; zero for not
+	First   time.Time
+	SoldOut []instancetypes.UnavailableOffering // offers not to be bought for a while, without Until
+	Leave   ReplaceRequest                      // the node is to be left, replacement first; zero for not
+	Pods    PodRemoval
+	Release bool // the instance is gone: let go of node and claim
+	Drain   bool // lifecycle has something to do now
+	Provide bool // provision has something to do now
+	Tell    []NoticeEvent
+	Why     string // what was decided, for the log
 }
 
 // NoticeEvent is an event to write onto the claim and its node.
@@ -85,14 +88,15 @@ type NoticeEvent struct {
 	Reason, Message string
 }
 
-// Interrupted decides about a warning that EC2 takes an instance back: the offer is sold out, the claim is condemned, and its pods
-// get until shortly before the end, whatever budgets and do-not-disrupt say.
+// Interrupted decides about a warning that EC2 takes an instance back: the offer is sold out, the claim is condemned,
+// and its pods get until shortly before the end, whatever budgets and do-not-disrupt say.
 func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
 		return o
 	}
-	o.Deadline, o.First = earlierDeadline(o.Claim, podDeadline(n, now), now), replacementDeadline(o.Claim, podDeadline(n, now), now)
+	o.Deadline, o.First = earlierDeadline(o.Claim, podDeadline(n, now), now),
+		replacementDeadline(o.Claim, podDeadline(n, now), now)
 	o.Condemn, o.Drain, o.Provide = o.Claim.Deleting.IsZero(), true, true
 	o.Why = "its pods get until " + reasonText(podDeadline(n, now))
 	offer := offerOf(o.Claim)
@@ -103,13 +107,14 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		told.Message = "the capacity reservation of instance " + n.Instance + " is taken back in two minutes"
 	}
 	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == bought {
-		o.SoldOut = []instancetypes.UnavailableOffering{{Offer: offer, Scope: o.Claim.Labels[instancetypes.LabelReservationID], Why: told.Reason}}
+		o.SoldOut = []instancetypes.UnavailableOffering{{Offer: offer,
+			Scope: o.Claim.Labels[instancetypes.LabelReservationID], Why: told.Reason}}
 	}
 	return o.addEvent(told)
 }
 
-// StateChanged decides about the new state of an instance. Running is to be brought into service; everything else ends the claim,
-// whoever brought it about, and its pods do not wait for a drain that no kubelet can carry out.
+// StateChanged decides about the new state of an instance. Running is to be brought into service; everything else ends
+// the claim, whoever brought it about, and its pods do not wait for a drain that no kubelet can carry out.
 func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	switch {
@@ -148,7 +153,8 @@ func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	return o.addEvent(told)
 }
 
-// isEnding reports whether the next thing that lifecycle does, or did without having said so yet, is to end the instance.
+// isEnding reports whether the next thing that lifecycle does, or did without having said so yet, is to end the
+// instance.
 func isEnding(c cluster.Claim) bool { return !c.Deleting.IsZero() && c.Is(v1.ConditionDrained) }
 
 // Limits of the doubt about an instance that no claim has.
@@ -157,8 +163,8 @@ const (
 	clocksDiffer  = 5 * time.Second // between AWS and the API server, at most
 )
 
-// outcomeFor is the outcome so far: whose instance it is. One that no claim has may be that of a claim which was there before the notice and
-// does not say its instance yet.
+// outcomeFor is the outcome so far: whose instance it is. One that no claim has may be that of a claim which was there
+// before the notice and does not say its instance yet.
 func outcomeFor(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	c, ok := owningClaim(n.Instance, claims)
 	if ok {
@@ -192,8 +198,9 @@ func (n Notice) maybeLaunching(c cluster.Claim, now time.Time) bool {
 	return c.ProviderID == "" && c.Deleting.IsZero() && !c.Created.After(n.madeAt(now).Add(clocksDiffer))
 }
 
-// IsSufficient reports whether the claim decides about a notice whose instance no claim names: the instance may be the one that is being launched
-// for it. That is all there is to know about a new state; a warning needs the very claim, if there is one.
+// IsSufficient reports whether the claim decides about a notice whose instance no claim names: the instance may be the
+// one that is being launched for it. That is all there is to know about a new state; a warning needs the very claim, if
+// there is one.
 func (n Notice) IsSufficient(c cluster.Claim, now time.Time) bool {
 	return n.isStateChange() && n.maybeLaunching(c, now)
 }
@@ -201,13 +208,15 @@ func (n Notice) IsSufficient(c cluster.Claim, now time.Time) bool {
 func (o Outcome) addEvent(t NoticeEvent) Outcome {
 	o.Tell = append(o.Tell, t)
 	if o.Condemn {
-		o.Tell = append(o.Tell, NoticeEvent{true, "TerminatingOnInterruption", "it is drained and ended because of " + t.Reason})
+		o.Tell = append(o.Tell, NoticeEvent{true, "TerminatingOnInterruption", "it is drained and ended because of " +
+			t.Reason})
 	}
 	return o
 }
 
-// podDeadline is when the pods of an instance that is taken back must have ended. A clock that is ahead of ours and a notice that
-// comes late change no more than what is left: never more than the notice time from now, never less than a few seconds.
+// podDeadline is when the pods of an instance that is taken back must have ended. A clock that is ahead of ours and a
+// notice that comes late change no more than what is left: never more than the notice time from now, never less than a
+// few seconds.
 func podDeadline(n Notice, now time.Time) time.Time {
 	end := now
 	if !n.Time.IsZero() && n.Time.Before(now) {
@@ -226,8 +235,8 @@ func podDeadline(n Notice, now time.Time) time.Time {
 	return end.Add(-safety)
 }
 
-// earlierDeadline is the deadline to write onto a claim: zero when it has one that is as early, and never later than what the grace period
-// of its pool allows.
+// earlierDeadline is the deadline to write onto a claim: zero when it has one that is as early, and never later than
+// what the grace period of its pool allows.
 func earlierDeadline(c cluster.Claim, deadline, now time.Time) time.Time {
 	deadline = deadline.Truncate(time.Second) // as the annotation has it
 	if have := c.Deadline(); !have.IsZero() {
@@ -251,12 +260,13 @@ func earlierDeadline(c cluster.Claim, deadline, now time.Time) time.Time {
 
 // offerOf is what the claim's instance was bought as, as far as the claim says.
 func offerOf(c cluster.Claim) instancetypes.Offer {
-	return instancetypes.Offer{CapacityType: c.Labels[v1.LabelCapacityType], Type: c.Labels[corev1.LabelInstanceTypeStable],
+	return instancetypes.Offer{CapacityType: c.Labels[v1.LabelCapacityType],
+		Type: c.Labels[corev1.LabelInstanceTypeStable],
 		Zone: c.Labels[corev1.LabelTopologyZone]}
 }
 
-// owningClaim is the claim that has the instance; of several, as after restoring a backup, the first by name that is not being
-// deleted.
+// owningClaim is the claim that has the instance; of several, as after restoring a backup, the first by name that is
+// not being deleted.
 func owningClaim(instance string, claims []cluster.Claim) (best cluster.Claim, found bool) {
 	for _, c := range claims {
 		if instance == "" || c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:] != instance {

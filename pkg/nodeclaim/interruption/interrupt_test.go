@@ -18,10 +18,11 @@ import (
 
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
-// TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]] [type=..] [zone=..]
-// [capacity=..] [grace=1h] [deadline=1m] [age=1h] [initialized] [drained] [terminating] [leave=CAUSE,-5m,10m]". Then
-// "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]", "state ID STATE", "rebalance ID [choice=replace]" and
-// "scheduled ID [at=48h]" print what is made of a notice; all dates are from noon.
+// TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]]
+// [type=..] [zone=..] [capacity=..] [grace=1h] [deadline=1m] [age=1h] [initialized] [drained] [terminating]
+// [leave=CAUSE,-5m,10m]". Then "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]", "state ID
+// STATE", "rebalance ID [choice=replace]" and "scheduled ID [at=48h]" print what is made of a notice; all dates are
+// from noon.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(nil, "claims", "spot [ID] sent= untimed at= action=", "reservation [ID] sent= untimed at= action=",
 		"state ID STATE sent= untimed", "rebalance [ID] sent= untimed choice=", "scheduled [ID] sent= untimed at=")

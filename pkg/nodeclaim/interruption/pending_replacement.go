@@ -19,9 +19,10 @@ type PendingReplacement struct {
 	Wait  string // why not now; empty if it may go as soon as its pods have room on nodes that are ready
 }
 
-// AdmitWithinBudgets says of every claim that is to be left whether it may be now, the most urgent first. A node that EC2 disturbs soon may go
-// always. The others go like drifted ones: within the budgets of their pool, and not while a pod or the node itself must not be
-// disrupted. Those whose pods have no room, by claim what NoRoom says of them, wait and leave the budgets to others.
+// AdmitWithinBudgets says of every claim that is to be left whether it may be now, the most urgent first. A node that
+// EC2 disturbs soon may go always. The others go like drifted ones: within the budgets of their pool, and not while a
+// pod or the node itself must not be disrupted. Those whose pods have no room, by claim what NoRoom says of them, wait
+// and leave the budgets to others.
 func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingReplacement {
 	var out []PendingReplacement
 	obstacles := s.Obstacles()
@@ -49,7 +50,8 @@ func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingR
 			}
 			return 1
 		}
-		return cmp.Or(a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since), cmp.Compare(a.Claim, b.Claim))
+		return cmp.Or(a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since),
+			cmp.Compare(a.Claim, b.Claim))
 	})
 	spendBudgets(s, out)
 	return out
@@ -85,7 +87,8 @@ func blockedReason(s cluster.Snapshot, h cluster.StateNode, obstacles cluster.Ob
 	if h.Node == nil {
 		return ""
 	}
-	if h.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" || h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+	if h.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" ||
+		h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
 		return "the node is annotated " + v1.AnnotationDoNotDisrupt
 	}
 	var pods []cluster.Pod
@@ -99,8 +102,8 @@ func blockedReason(s cluster.Snapshot, h cluster.StateNode, obstacles cluster.Ob
 	return why
 }
 
-// WithoutAdmitted is the snapshot in which the nodes that may go are condemned, so that packing finds room for their pods elsewhere. The
-// snapshot given is not changed.
+// WithoutAdmitted is the snapshot in which the nodes that may go are condemned, so that packing finds room for their
+// pods elsewhere. The snapshot given is not changed.
 func WithoutAdmitted(s cluster.Snapshot, going []PendingReplacement) cluster.Snapshot {
 	nodes := slices.Clone(s.Nodes)
 	for i, n := range nodes {
@@ -112,8 +115,8 @@ func WithoutAdmitted(s cluster.Snapshot, going []PendingReplacement) cluster.Sna
 	return s
 }
 
-// BlockedByCapacity says, by claim, why nodes that may go, and need not at once, cannot be emptied: a pod of theirs has no room on any node, neither one that
-// exists nor one that can be made. The plan is that of packing Empty.
+// BlockedByCapacity says, by claim, why nodes that may go, and need not at once, cannot be emptied: a pod of theirs has
+// no room on any node, neither one that exists nor one that can be made. The plan is that of packing Empty.
 func BlockedByCapacity(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) map[string]string {
 	why := map[string]string{}
 	for _, u := range p.Unplaced {
@@ -146,11 +149,13 @@ func drainDeadline(s cluster.Snapshot, g PendingReplacement) time.Time {
 	return time.Time{}
 }
 
-// WithoutRunning is the plan without the pods that have no room elsewhere but run where they are: on a node that waits to be left.
+// WithoutRunning is the plan without the pods that have no room elsewhere but run where they are: on a node that waits
+// to be left.
 func WithoutRunning(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) plan.Plan {
 	home := map[string]bool{}
 	for _, pod := range s.Pods {
-		home[pod.Key()] = slices.ContainsFunc(going, func(g PendingReplacement) bool { return g.Node != "" && g.Node == pod.NodeName })
+		home[pod.Key()] = slices.ContainsFunc(going,
+			func(g PendingReplacement) bool { return g.Node != "" && g.Node == pod.NodeName })
 	}
 	p.Unplaced = slices.DeleteFunc(slices.Clone(p.Unplaced), func(u plan.Unplaced) bool { return home[u.Pod] })
 	return p

@@ -8,9 +8,10 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// RemovePods are the actions that rid a node of its pods when no drain can, sorted by pod. A kubelet that goes down is told, with each
-// pod's own grace period, so that whoever made the pod makes another; where nothing runs any more pods are removed, which is a
-// grace period of 0. Pods that have ended and static ones go with their node, and so do those of DaemonSets while it is there.
+// RemovePods are the actions that rid a node of its pods when no drain can, sorted by pod. A kubelet that goes down is
+// told, with each pod's own grace period, so that whoever made the pod makes another; where nothing runs any more pods
+// are removed, which is a grace period of 0. Pods that have ended and static ones go with their node, and so do those
+// of DaemonSets while it is there.
 func RemovePods(rest PodRemoval, pods []cluster.Pod) []plan.Action {
 	var out []plan.Action
 	for _, p := range pods {

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	replaceWithin = 15 * time.Minute // a replacement that was not possible by then is given up until there is another reason
-	lead          = time.Hour        // before EC2's date a node goes whatever budgets say
+	// a replacement that was not possible by then is given up until there is another reason
+	replaceWithin = 15 * time.Minute
+	lead          = time.Hour // before EC2's date a node goes whatever budgets say
 )
 
 // RebalanceChoice is what a rebalance recommendation does.
@@ -69,8 +70,8 @@ func LeaveOf(c cluster.Claim) ReplaceRequest {
 	return ReplaceRequest{Cause: Kind(words[0]), Since: since, Until: until}
 }
 
-// HasReplaceRequest reports whether somebody has to look whether the claim's node can go: at each pass for the first quarter of an hour, and
-// then every ten minutes, because a budget may stay closed for weeks.
+// HasReplaceRequest reports whether somebody has to look whether the claim's node can go: at each pass for the first
+// quarter of an hour, and then every ten minutes, because a budget may stay closed for weeks.
 func HasReplaceRequest(c cluster.Claim, now time.Time) bool {
 	l := LeaveOf(c)
 	if !l.StillHolds(now) || !c.Deleting.IsZero() {
@@ -79,10 +80,12 @@ func HasReplaceRequest(c cluster.Claim, now time.Time) bool {
 	return l.isDue(now) || now.Before(l.Since.Add(replaceWithin)) || now.Minute()%10 == 0
 }
 
-// StillHolds reports whether the node is to be left still. Where EC2 only recommended it and there was no room in time, it stays as any other.
+// StillHolds reports whether the node is to be left still. Where EC2 only recommended it and there was no room in time,
+// it stays as any other.
 func (l ReplaceRequest) StillHolds(now time.Time) bool { return l.Cause != "" && !l.isOver(now) }
 
-// isOver reports whether there is no reason to leave any more. A date of EC2 does not pass: what was scheduled may be done late.
+// isOver reports whether there is no reason to leave any more. A date of EC2 does not pass: what was scheduled may be
+// done late.
 func (l ReplaceRequest) isOver(now time.Time) bool {
 	return l.Cause == Rebalance && !now.Before(l.Until)
 }
@@ -92,8 +95,9 @@ func (l ReplaceRequest) isDue(now time.Time) bool {
 	return l.Cause == Scheduled && !now.Before(l.Until.Add(-lead))
 }
 
-// DecideRebalance decides about a rebalance recommendation. A node is replaced only once on a recommendation, and only when it is in
-// service and not young; otherwise it is told of, as with the choice to tell. The offer that is left is not bought for a while.
+// DecideRebalance decides about a rebalance recommendation. A node is replaced only once on a recommendation, and only
+// when it is in service and not young; otherwise it is told of, as with the choice to tell. The offer that is left is
+// not bought for a while.
 func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
@@ -103,7 +107,8 @@ func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now
 		o.Why = "its NodePool ignores recommendations"
 		return o
 	}
-	o.Tell = []NoticeEvent{{false, "SpotRebalanceRecommendation", "EC2 is likelier than usual to take the spot instance " + n.Instance + " back"}}
+	o.Tell = []NoticeEvent{{false, "SpotRebalanceRecommendation",
+		"EC2 is likelier than usual to take the spot instance " + n.Instance + " back"}}
 	if o.Why = notReplaced(o.Claim, pool, now); o.Why != "" {
 		o.Provide = o.Why == stillLeaving // whoever began may have died before saying so
 		return o
@@ -117,9 +122,11 @@ func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now
 	return o
 }
 
-// TooMany is the outcome when as many nodes were replaced lately as may be: the recommendation is told and nothing more.
+// TooMany is the outcome when as many nodes were replaced lately as may be: the recommendation is told and nothing
+// more.
 func (o Outcome) TooMany() Outcome {
-	o.Leave, o.SoldOut, o.Provide, o.Why = ReplaceRequest{}, nil, false, "enough nodes were replaced on recommendations lately"
+	o.Leave, o.SoldOut, o.Provide, o.Why = ReplaceRequest{}, nil, false,
+		"enough nodes were replaced on recommendations lately"
 	return o
 }
 
@@ -144,9 +151,9 @@ func notReplaced(c cluster.Claim, pool RebalancePolicy, now time.Time) string {
 	return ""
 }
 
-// ScheduledChange decides about a date on which EC2 disturbs the instance. A near date, one that has passed and an unknown one
-// condemn the claim at once; a far one has its node left, replacement first and within budgets, and an hour before it at the
-// latest. Of several dates the earliest counts, in whatever order they come.
+// ScheduledChange decides about a date on which EC2 disturbs the instance. A near date, one that has passed and an
+// unknown one condemn the claim at once; a far one has its node left, replacement first and within budgets, and an hour
+// before it at the latest. Of several dates the earliest counts, in whatever order they come.
 func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {

@@ -8,8 +8,8 @@ import (
 	"joiner/pkg/model/topology"
 )
 
-// Condemned are the actions for the nodes that go now: all their pods have room on nodes that are ready, or there is no time left.
-// The plan is that of packing Empty.
+// Condemned are the actions for the nodes that go now: all their pods have room on nodes that are ready, or there is no
+// time left. The plan is that of packing Empty.
 func Condemned(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) []plan.Action {
 	stays := findRoom(s, going, p).stays
 	var out []plan.Action
@@ -23,7 +23,8 @@ func Condemned(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) []pl
 			why = "EC2 disturbs it at " + reasonText(g.Leave.Until)
 		}
 		if by := drainDeadline(s, g); !by.IsZero() {
-			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: g.Claim, Deadline: by, Reason: string(g.Leave.Cause), Why: why})
+			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: g.Claim, Deadline: by,
+				Reason: string(g.Leave.Cause), Why: why})
 		}
 		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: g.Claim, Reason: string(g.Leave.Cause), Why: why})
 	}
@@ -39,8 +40,8 @@ type room struct {
 	stays map[string]bool   // nodes to be left whose pods have no room yet
 }
 
-// findRoom says which nodes that are to be left cannot be yet. A pod that leans on one that comes later has no room before that, and a
-// node that stays keeps its pods where they are, on which others may lean.
+// findRoom says which nodes that are to be left cannot be yet. A pod that leans on one that comes later has no room
+// before that, and a node that stays keeps its pods where they are, on which others may lean.
 func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room {
 	r := room{s: s, place: p.NodeByPod(), ready: takers(s), stays: map[string]bool{}}
 	launched := map[string]bool{}
@@ -68,8 +69,8 @@ func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room 
 	return r
 }
 
-// takers are the nodes that are ready to take pods. Where another pod is still ending it may be in the way, as one that pods must not be
-// beside is until it is gone: that node is not ready for them yet.
+// takers are the nodes that are ready to take pods. Where another pod is still ending it may be in the way, as one that
+// pods must not be beside is until it is gone: that node is not ready for them yet.
 func takers(s cluster.Snapshot) map[string]bool {
 	ready := map[string]bool{}
 	for _, h := range s.StateNodes() {
@@ -85,7 +86,8 @@ func takers(s cluster.Snapshot) map[string]bool {
 
 // allPodsPlaced reports whether every pod of the node that needs another has room.
 func (r room) allPodsPlaced(node string) bool {
-	return !slices.ContainsFunc(podsOn(r.s, node), func(p cluster.Pod) bool { return !r.ready[r.place[p.Key()]] || r.dependsOnUnplaced(p) })
+	return !slices.ContainsFunc(podsOn(r.s, node),
+		func(p cluster.Pod) bool { return !r.ready[r.place[p.Key()]] || r.dependsOnUnplaced(p) })
 }
 
 func (r room) dependsOnUnplaced(p cluster.Pod) bool {

@@ -2,8 +2,8 @@ package launch
 
 import "joiner/pkg/model/instancetypes"
 
-// subnetOfZone picks one subnet for each zone: that with most addresses to spare, of several the first of the status, which lists those
-// with most free addresses first. A zone without a subnet that takes another node has none.
+// subnetOfZone picks one subnet for each zone: that with most addresses to spare, of several the first of the status,
+// which lists those with most free addresses first. A zone without a subnet that takes another node has none.
 func subnetOfZone(in Input) map[string]string {
 	out := map[string]string{}
 	for _, s := range in.Class.Status.Subnets {
@@ -19,8 +19,8 @@ func subnetOfZone(in Input) map[string]string {
 	return out
 }
 
-// withSpareAddresses drops the offers of zones whose addresses the nodes on their way may need for their pods, where the same capacity
-// type is to be had in a zone with addresses to spare. What is reserved is paid for and stays.
+// withSpareAddresses drops the offers of zones whose addresses the nodes on their way may need for their pods, where
+// the same capacity type is to be had in a zone with addresses to spare. What is reserved is paid for and stays.
 func withSpareAddresses(in Input, cs []candidate) []candidate {
 	subnets := subnetOfZone(in)
 	cramped := func(o instancetypes.Offering) bool {
@@ -48,8 +48,8 @@ func withSpareAddresses(in Input, cs []candidate) []candidate {
 	return out
 }
 
-// TakenAddresses is how many addresses a node of the order may take in each subnet that it may get into: one, and one for each pod of the
-// smallest type that is asked for there.
+// TakenAddresses is how many addresses a node of the order may take in each subnet that it may get into: one, and one
+// for each pod of the smallest type that is asked for there.
 func (o Order) TakenAddresses() map[string]int64 {
 	out := map[string]int64{}
 	for _, t := range o.Templates {

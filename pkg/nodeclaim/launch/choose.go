@@ -24,8 +24,8 @@ const (
 
 // ChooseOrder decides what to ask of EC2 for one claim (.
 //
-// The error is a *instancetypes.NoCapacityError when no offer is left, a *NotReadyError when the class must change first, and a
-// *ReadinessUnknownError when it is too early to tell.
+// The error is a *instancetypes.NoCapacityError when no offer is left, a *NotReadyError when the class must change
+// first, and a *ReadinessUnknownError when it is too early to tell.
 func ChooseOrder(in Input) (Order, error) {
 	if err := classReady(in); err != nil {
 		return Order{}, err
@@ -34,7 +34,8 @@ func ChooseOrder(in Input) (Order, error) {
 	if err != nil {
 		return Order{}, err
 	}
-	o := Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, Batch: in.Batch, CapacityType: capacityType(candidates)}
+	o := Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, Batch: in.Batch,
+		CapacityType: capacityType(candidates)}
 	if in.Batch.ID != "" {
 		o.ClaimName, o.ClaimUID = "", ""
 	}
@@ -98,8 +99,8 @@ func profileName(c *awsv1.EC2NodeClass) string {
 	return c.Status.InstanceProfile
 }
 
-// capacityType is the first of reserved and spot that any candidate is to be had as, else on-demand. This is how a launch falls
-// back once the refused offers are marked as sold out.
+// capacityType is the first of reserved and spot that any candidate is to be had as, else on-demand. This is how a
+// launch falls back once the refused offers are marked as sold out.
 func capacityType(cs []candidate) string {
 	for _, want := range []string{instancetypes.Reserved, instancetypes.Spot} {
 		for _, c := range cs {
@@ -149,7 +150,8 @@ func templatesFor(in Input, o Order, cs []candidate) ([]Template, error) {
 				byGroup[g] = i
 			}
 			out[i].Overrides = append(out[i].Overrides,
-				Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price, Pods: c.t.MaxPods})
+				Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price,
+					Pods: c.t.MaxPods})
 		}
 	}
 	for _, t := range out {

@@ -27,9 +27,11 @@ func blockDevices(c *awsv1.EC2NodeClass) []BlockDevice {
 func blockDevice(m *awsv1.BlockDeviceMapping) BlockDevice {
 	e := m.EBS
 	b := BlockDevice{
-		Device: valueOrZero(m.DeviceName), VolumeType: valueOrZero(e.VolumeType), KMSKeyID: valueOrZero(e.KMSKeyID), SnapshotID: valueOrZero(e.SnapshotID),
-		IOPS: int32(valueOrZero(e.IOPS)), Throughput: int32(valueOrZero(e.Throughput)), VolumeInitializationRate: valueOrZero(e.VolumeInitializationRate),
-		Encrypted: e.Encrypted, DeleteOnTermination: e.DeleteOnTermination,
+		Device: valueOrZero(m.DeviceName), VolumeType: valueOrZero(e.VolumeType), KMSKeyID: valueOrZero(e.KMSKeyID),
+		SnapshotID: valueOrZero(e.SnapshotID),
+		IOPS:       int32(valueOrZero(e.IOPS)), Throughput: int32(valueOrZero(e.Throughput)),
+		VolumeInitializationRate: valueOrZero(e.VolumeInitializationRate),
+		Encrypted:                e.Encrypted, DeleteOnTermination: e.DeleteOnTermination,
 	}
 	if e.VolumeSize != nil {
 		b.SizeGiB = int32((e.VolumeSize.Value() + bytesPerGiB - 1) / bytesPerGiB)
@@ -99,7 +101,8 @@ func wholeInterface(in Input) NetworkInterface {
 	}
 	if t := spec.ConnectionTracking; t != nil {
 		n.ConnectionTracking = &ConnectionTracking{
-			TCPEstablishedSec: valueOrZero(t.TCPEstablishedTimeout), UDPStreamSec: valueOrZero(t.UDPStreamTimeout), UDPSec: valueOrZero(t.UDPTimeout),
+			TCPEstablishedSec: valueOrZero(t.TCPEstablishedTimeout), UDPStreamSec: valueOrZero(t.UDPStreamTimeout),
+			UDPSec: valueOrZero(t.UDPTimeout),
 		}
 	}
 	return n

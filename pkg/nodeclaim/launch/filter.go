@@ -43,8 +43,8 @@ func filterTypes(in Input) ([]candidate, error) {
 	return cs, nil
 }
 
-// filterAvailable keeps the types that the claim allows and that hold its requests, with the offers that it allows and that can be
-// bought. Otherwise it says why there are none.
+// filterAvailable keeps the types that the claim allows and that hold its requests, with the offers that it allows and
+// that can be bought. Otherwise it says why there are none.
 func filterAvailable(in Input) (cs []candidate, why string) {
 	subnets := subnetOfZone(in)
 	var refused []string
@@ -62,7 +62,8 @@ func filterAvailable(in Input) (cs []candidate, why string) {
 			case !o.Available:
 				refused = append(refused, fmt.Sprintf("%s: %s", o.Offer, o.Why))
 			case subnets[o.Zone] == "":
-				refused = append(refused, fmt.Sprintf("%s: the class has no subnet there that takes another node", o.Offer))
+				refused = append(refused, fmt.Sprintf("%s: the class has no subnet there that takes another node",
+					o.Offer))
 			default:
 				c.offers = append(c.offers, o)
 			}
@@ -108,7 +109,8 @@ func isExotic(t *instancetypes.Type) bool {
 		return true
 	}
 	for _, r := range []string{
-		instancetypes.ResourceNVIDIA, instancetypes.ResourceAMD, instancetypes.ResourceNeuron, instancetypes.ResourceNeuronCore, instancetypes.ResourceGaudi,
+		instancetypes.ResourceNVIDIA, instancetypes.ResourceAMD, instancetypes.ResourceNeuron,
+		instancetypes.ResourceNeuronCore, instancetypes.ResourceGaudi,
 	} {
 		if t.Capacity.Get(r) > 0 {
 			return true

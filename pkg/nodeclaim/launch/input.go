@@ -19,7 +19,8 @@ type Input struct {
 	// Addresses is what subnets of the class have left, by id. Of one that is missing it is not known.
 	Addresses map[string]SubnetAddresses
 
-	// Batch makes the order one for so many claims that are alike, of which Claim stands for all. The zero value is for Claim alone.
+	// Batch makes the order one for so many claims that are alike, of which Claim stands for all. The zero value is for
+	// Claim alone.
 	Batch cluster.Batch
 
 	// RelaxMinValues launches although fewer values are possible than a minValues of the claim wants (MIN_VALUES_POLICY
@@ -44,8 +45,8 @@ type Cluster struct {
 	Region      string
 }
 
-// NotReadyError says that nothing can be launched for a class until somebody changes it. The claim is to be deleted, so that
-// its pods are packed anew.
+// NotReadyError says that nothing can be launched for a class until somebody changes it. The claim is to be deleted, so
+// that its pods are packed anew.
 type NotReadyError struct {
 	Class string
 	Why   string

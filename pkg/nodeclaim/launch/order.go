@@ -9,23 +9,25 @@ import (
 
 // Order is one CreateFleet request of type instant, for one instance or for as many as a batch has claims.
 type Order struct {
-	ClaimName    string // empty in an order for a batch
-	ClaimUID     string
-	Batch        cluster.Batch // zero in an order for one claim
-	CapacityType string        // instancetypes.Spot, instancetypes.OnDemand or instancetypes.Reserved; one request has exactly one
-	Group        string        // placement group, empty for none
-	Market       string        // of reserved capacity: capacity-block, interruptible-capacity-reservation, or empty for a plain reservation
-	Strategy     string        // allocation strategy of that capacity type: price-capacity-optimized or lowest-price
-	Context      string        // field Context of CreateFleet, empty for none
-	Templates    []Template    // at least one, each with at least one override, sorted by name
-	Tags         []Tag         // of the fleet and the volumes, sorted by key
-	InstanceTags []Tag         // of the instance: Tags and those that name the claim, sorted by key
+	ClaimName string // empty in an order for a batch
+	ClaimUID  string
+	Batch     cluster.Batch // zero in an order for one claim
+	// instancetypes.Spot, instancetypes.OnDemand or instancetypes.Reserved; one request has exactly one
+	CapacityType string
+	Group        string // placement group, empty for none
+	// of reserved capacity: capacity-block, interruptible-capacity-reservation, or empty for a plain reservation
+	Market       string
+	Strategy     string     // allocation strategy of that capacity type: price-capacity-optimized or lowest-price
+	Context      string     // field Context of CreateFleet, empty for none
+	Templates    []Template // at least one, each with at least one override, sorted by name
+	Tags         []Tag      // of the fleet and the volumes, sorted by key
+	InstanceTags []Tag      // of the instance: Tags and those that name the claim, sorted by key
 
 	Annotations map[string]string // of the claim, once an instance runs
 }
 
-// Template is a launch template with the overrides that use it. Its name is a hash of everything in it but the overrides,
-// so that a template of that name, once made, never has to be changed.
+// Template is a launch template with the overrides that use it. Its name is a hash of everything in it but the
+// overrides, so that a template of that name, once made, never has to be changed.
 type Template struct {
 	Name              string
 	ImageID           string
@@ -90,8 +92,8 @@ type ConnectionTracking struct {
 	UDPSec            int32
 }
 
-// Metadata is how the instance reaches its metadata service. Tags in metadata are always disabled, because tag keys with a
-// slash are not allowed there.
+// Metadata is how the instance reaches its metadata service. Tags in metadata are always disabled, because tag keys
+// with a slash are not allowed there.
 type Metadata struct {
 	HTTPEndpoint string // enabled or disabled
 	HTTPProtocol string // HttpProtocolIpv6: enabled, disabled, or empty where the region does not know it
@@ -123,7 +125,8 @@ func (o Order) Offers() []instancetypes.Offer {
 	return out
 }
 
-// Reservation is the capacity reservation that an instance of the type in the zone is launched into by this order, empty for none.
+// Reservation is the capacity reservation that an instance of the type in the zone is launched into by this order,
+// empty for none.
 func (o Order) Reservation(typ, zone string) string {
 	for _, t := range o.Templates {
 		for _, v := range t.Overrides {
@@ -148,7 +151,7 @@ func (o Order) String() string {
 		o.CapacityType, o.ClaimName, len(o.Offers()), len(o.Templates))
 }
 
-// ClientToken is the ClientToken of the attempt-th CreateFleet request for a claim. EC2 answers a repeated token with the first
-// answer, so an attempt that may have been carried out must be repeated under its own number and unchanged. The result has
-// at most 64 ASCII characters for a UID of up to 53.
+// ClientToken is the ClientToken of the attempt-th CreateFleet request for a claim. EC2 answers a repeated token with
+// the first answer, so an attempt that may have been carried out must be repeated under its own number and unchanged.
+// The result has at most 64 ASCII characters for a UID of up to 53.
 func ClientToken(uid string, attempt int) string { return fmt.Sprintf("%s-%d", uid, attempt) }

@@ -100,7 +100,8 @@ func TestMetadataThatIsNotSaid(t *testing.T) {
 	}
 }
 
-// A type that is to be had neither on demand nor at all is none to rehearse with, and reserved offers say that a class can be launched with.
+// A type that is to be had neither on demand nor at all is none to rehearse with, and reserved offers say that a class
+// can be launched with.
 func TestTypesToRehearseWith(t *testing.T) {
 	offer := func(kind string, available bool, why string, r *instancetypes.Reservation) instancetypes.Offering {
 		return instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: kind}, Price: 1, Available: available, Why: why, Reservation: r}

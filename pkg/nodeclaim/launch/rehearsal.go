@@ -10,17 +10,18 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// DryRunOrder is an order like those that launches with the class will place, of one instance type, on-demand, in every subnet where it
-// is sold: EC2 is asked whether it would take it. Whether the class is ready does not count; the types are to be
-// without marks of what is sold out.
-// The type is the cheapest plain one that the claim allows, else the cheapest one. found is false when the class has no type at all.
-// The error is a *bootstrap.Error when no user data can be made.
+// DryRunOrder is an order like those that launches with the class will place, of one instance type, on-demand, in every
+// subnet where it is sold: EC2 is asked whether it would take it. Whether the class is ready does not count; the types
+// are to be without marks of what is sold out. The type is the cheapest plain one that the claim allows, else the
+// cheapest one. found is false when the class has no type at all. The error is a *bootstrap.Error when no user data can
+// be made.
 func DryRunOrder(in Input) (o Order, found bool, err error) {
 	t, found := rehearsalType(in)
 	if !found {
 		return Order{}, false, nil
 	}
-	o = Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, CapacityType: instancetypes.OnDemand, Strategy: allocationStrategy(instancetypes.OnDemand, false)}
+	o = Order{ClaimName: in.Claim.Name, ClaimUID: in.Claim.UID, CapacityType: instancetypes.OnDemand,
+		Strategy: allocationStrategy(instancetypes.OnDemand, false)}
 	tags := staticTags(in)
 	o.Tags, o.InstanceTags = sortedTags(tags), sortedTags(claimTags(in, tags))
 	template, err := newTemplate(in, o, templateGroup{image: t.ImageID, maxPods: t.MaxPods})
@@ -30,7 +31,8 @@ func DryRunOrder(in Input) (o Order, found bool, err error) {
 	for _, f := range t.Offerings {
 		for _, s := range in.Class.Status.Subnets {
 			if f.CapacityType == instancetypes.OnDemand && f.Available && f.Zone == s.Zone {
-				template.Overrides = append(template.Overrides, Override{Offer: f.Offer, SubnetID: s.ID, ImageID: t.ImageID, Price: f.Price})
+				template.Overrides = append(template.Overrides,
+					Override{Offer: f.Offer, SubnetID: s.ID, ImageID: t.ImageID, Price: f.Price})
 			}
 		}
 	}
@@ -59,7 +61,8 @@ func rehearsalType(in Input) (*instancetypes.Type, bool) {
 		if isExotic(t) {
 			r[1] = 1
 		}
-		if best == nil || cmp.Or(cmp.Compare(r[0], rank[0]), cmp.Compare(r[1], rank[1]), cmp.Compare(usd, price), cmp.Compare(t.Name, best.Name)) < 0 {
+		if best == nil || cmp.Or(cmp.Compare(r[0], rank[0]), cmp.Compare(r[1], rank[1]), cmp.Compare(usd, price),
+			cmp.Compare(t.Name, best.Name)) < 0 {
 			best, rank, price = t, r, usd
 		}
 	}
@@ -76,8 +79,8 @@ func rehearsalPrice(t *instancetypes.Type) float64 {
 	return 0
 }
 
-// UnusableReason says why no instance type can be launched with the class whatever the market says, the commonest reasons first; empty when
-// one can, or when there are no types to tell by.
+// UnusableReason says why no instance type can be launched with the class whatever the market says, the commonest
+// reasons first; empty when one can, or when there are no types to tell by.
 func UnusableReason(types []instancetypes.Type) string {
 	count := map[string]int{}
 	for i := range types {
@@ -94,7 +97,8 @@ func UnusableReason(types []instancetypes.Type) string {
 			count[why]++
 		}
 	}
-	reasons := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	reasons := slices.SortedFunc(maps.Keys(count),
+		func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
 	for i, r := range reasons {
 		reasons[i] = fmt.Sprintf("%s (%d types)", r, count[r])
 	}

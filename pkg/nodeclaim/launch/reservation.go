@@ -17,9 +17,9 @@ const (
 	MarketInterruptible = "interruptible-capacity-reservation"
 )
 
-// intoReservations leaves of candidates with reserved offers those that one request can be served from, and nothing else; without such
-// offers it changes nothing. Reservations of one kind are asked for at once: those with the cheapest offer (filters 2
-// to 4).
+// intoReservations leaves of candidates with reserved offers those that one request can be served from, and nothing
+// else; without such offers it changes nothing. Reservations of one kind are asked for at once: those with the cheapest
+// offer (filters 2 to 4).
 func intoReservations(cs []candidate) []candidate {
 	best, found := instancetypes.Offering{}, false
 	for _, c := range cs {
@@ -48,11 +48,13 @@ func intoReservations(cs []candidate) []candidate {
 
 // compareReserved orders by price and then by how safe the capacity is.
 func compareReserved(a, b instancetypes.Offering) int {
-	return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(reservationRisk(*a.Reservation), reservationRisk(*b.Reservation)), cmp.Compare(a.Type, b.Type),
+	return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(reservationRisk(*a.Reservation),
+		reservationRisk(*b.Reservation)), cmp.Compare(a.Type, b.Type),
 		cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Reservation.ID, b.Reservation.ID))
 }
 
-// reservationRisk is 0 for a plain reservation; that of a block ends, and an interruptible one may be taken back any time.
+// reservationRisk is 0 for a plain reservation; that of a block ends, and an interruptible one may be taken back any
+// time.
 func reservationRisk(r instancetypes.Reservation) int {
 	switch {
 	case r.Interruptible:
@@ -75,7 +77,8 @@ func filterRoomiest(offers []instancetypes.Offering, like instancetypes.Reservat
 		switch {
 		case i < 0:
 			out = append(out, o)
-		case cmp.Or(cmp.Compare(out[i].Reservation.Remaining, r.Remaining), cmp.Compare(r.ID, out[i].Reservation.ID)) < 0:
+		case cmp.Or(cmp.Compare(out[i].Reservation.Remaining, r.Remaining),
+			cmp.Compare(r.ID, out[i].Reservation.ID)) < 0:
 			out[i] = o
 		}
 	}

@@ -21,7 +21,8 @@ type Launched struct {
 	Allocatable resources.List
 }
 
-// LaunchResult tells what to write into the claim c, for which order o started, or had started before, the instance i of type t.
+// LaunchResult tells what to write into the claim c, for which order o started, or had started before, the instance i
+// of type t.
 func LaunchResult(c cluster.Claim, o Order, t instancetypes.Type, i cluster.Instance) Launched {
 	labels := t.Requirements.Labels()
 	labels[instancetypes.LabelCapacityType] = i.CapacityType
@@ -30,7 +31,8 @@ func LaunchResult(c cluster.Claim, o Order, t instancetypes.Type, i cluster.Inst
 	if r, ok := t.Requirements.Get(instancetypes.LabelPartition); ok && len(r.Values) > 0 {
 		labels[instancetypes.LabelPartition] = "" // EC2 chooses, and lifecycle asks which, see package lifecycle
 	}
-	for _, offered := range []string{instancetypes.LabelZoneID, instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
+	for _, offered := range []string{instancetypes.LabelZoneID, instancetypes.LabelReservationID,
+		instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
 		delete(labels, offered) // the type tells what it can have, the instance what it has
 	}
 	for _, f := range t.Offerings {
@@ -62,7 +64,8 @@ func LaunchResult(c cluster.Claim, o Order, t instancetypes.Type, i cluster.Inst
 		}
 	}
 	if !efa { // the type could, but no such interface was attached
-		out.Capacity, out.Allocatable = out.Capacity.With(instancetypes.ResourceEFA, 0), out.Allocatable.With(instancetypes.ResourceEFA, 0)
+		out.Capacity, out.Allocatable = out.Capacity.With(instancetypes.ResourceEFA, 0),
+			out.Allocatable.With(instancetypes.ResourceEFA, 0)
 	}
 	maps.DeleteFunc(labels, func(k, v string) bool { have, ok := c.Labels[k]; return ok && have == v })
 	out.Labels = labels

@@ -79,7 +79,8 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// The node of a reserved instance says which reservation it is in, and what of, also when the class does not select that one any more.
+// The node of a reserved instance says which reservation it is in, and what of, also when the class does not select
+// that one any more.
 func TestResultInAReservation(t *testing.T) {
 	w := newWorld(t)
 	w.addType(t, "m5.large od=0.096 reserved=cr-1,a,1,interruptible reserved=cr-2,a,1")

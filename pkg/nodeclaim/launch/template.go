@@ -52,7 +52,8 @@ func newTemplate(in Input, o Order, g templateGroup) (Template, error) {
 	spec := in.Class.Spec
 	t := Template{
 		ImageID: g.image, UserData: data, InstanceProfile: profileName(in.Class),
-		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, g.efas), Metadata: metadataOptions(in),
+		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, g.efas),
+		Metadata:   metadataOptions(in),
 		Monitoring: spec.DetailedMonitoring != nil && *spec.DetailedMonitoring,
 		Enclave:    in.Claim.Requests.Get(resourceEnclave) > 0, Tenancy: tenancyFor(in),
 		Reservation: reservationSelection(g.reservation), Group: o.Group, Partition: placementPartition(in),

@@ -25,7 +25,8 @@ func (v state) checkConsistency(c cluster.Claim) []plan.Action {
 	k := compareWithClaim(c, nodes[0])
 	out := v.writeCondition(c, k)
 	if k.Status == "False" {
-		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: "FailedConsistencyCheck", Why: k.Message, Every: inconsistentFor})
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: "FailedConsistencyCheck",
+			Why: k.Message, Every: inconsistentFor})
 	}
 	return out
 }
@@ -40,8 +41,10 @@ func compareWithClaim(c cluster.Claim, n cluster.Node) cluster.Condition {
 		}
 	}
 	if len(short) > 0 {
-		return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "False", Reason: v1.ReasonConsistencyCheckFailed,
+		return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "False",
+			Reason:  v1.ReasonConsistencyCheckFailed,
 			Message: "the node has less than 90 % of what was expected: " + strings.Join(short, ", ")}
 	}
-	return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "True", Reason: v1.ConditionConsistentStateFound}
+	return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "True",
+		Reason: v1.ConditionConsistentStateFound}
 }

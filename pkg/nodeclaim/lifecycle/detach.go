@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/nodeclaim/drain"
 )
 
-// DetachingNodes are the nodes, sorted, whose attached volumes the next step depends on: drained, and not yet rid of their volumes. The
-// snapshot must have the attachments of these; of others they are not looked at.
+// DetachingNodes are the nodes, sorted, whose attached volumes the next step depends on: drained, and not yet rid of
+// their volumes. The snapshot must have the attachments of these; of others they are not looked at.
 func DetachingNodes(s cluster.Snapshot) []string {
 	v := newView(s)
 	var out []string
@@ -31,17 +31,19 @@ func DetachingNodes(s cluster.Snapshot) []string {
 	return slices.Compact(out)
 }
 
-// volumesSettled reports whether the question of volumes has been answered: they are gone, or are not waited for any more.
+// volumesSettled reports whether the question of volumes has been answered: they are gone, or are not waited for any
+// more.
 func volumesSettled(c cluster.Claim) bool {
 	s := c.Condition(v1.ConditionVolumesDetached).Status
 	return s == "True" || s == "False"
 }
 
-// awaitDetachment waits until the volumes of the drained nodes are detached, so that they can be attached elsewhere without a fight, until
-// the deadline or for as long as the rules say. Volumes that several nodes may attach at a time are not
-// waited for, nor those of pods that stay on the node. The in-cluster original waits for ever without a deadline; the pods are gone
-// by now, and EC2 detaches the volumes of an instance that ends.
-func (v state) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action, done bool) {
+// awaitDetachment waits until the volumes of the drained nodes are detached, so that they can be attached elsewhere
+// without a fight, until the deadline or for as long as the rules say. Volumes that several nodes may attach at a time
+// are not waited for, nor those of pods that stay on the node. The in-cluster original waits for ever without a
+// deadline; the pods are gone by now, and EC2 detaches the volumes of an instance that ends.
+func (v state) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
+	done bool) {
 	if volumesSettled(c) || !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !v.nothingRuns(n) }) {
 		return nil, true
 	}
@@ -50,12 +52,14 @@ func (v state) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline t
 		names := v.attachedVolumes(n)
 		left = append(left, names...)
 		if len(names) > 0 {
-			out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Reason: v1.ReasonAwaitingVolumeDetachment,
-				Why: "waiting for volumes to be detached: " + firstNames(names)})
+			out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name,
+				Reason: v1.ReasonAwaitingVolumeDetachment,
+				Why:    "waiting for volumes to be detached: " + firstNames(names)})
 		}
 	}
 	state := func(status, reason, message string) []plan.Action {
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionVolumesDetached, Status: status, Reason: reason, Message: message})
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionVolumesDetached, Status: status, Reason: reason,
+			Message: message})
 	}
 	drained, limit := c.Condition(v1.ConditionDrained), v.s.Rules.DetachTimeout
 	switch {
@@ -64,7 +68,8 @@ func (v state) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline t
 	case !deadline.IsZero() && v.s.Now.After(deadline):
 		return state("False", v1.ReasonTerminationGracePeriodElapsed, "still attached: "+firstNames(left)), true
 	case limit > 0 && drained.Status == "True" && !v.s.Now.Before(drained.Since.Add(limit)):
-		return state("False", v1.ReasonDetachTimeout, fmt.Sprintf("still attached %s after the node was drained: %s", limit, firstNames(left))), true
+		return state("False", v1.ReasonDetachTimeout,
+			fmt.Sprintf("still attached %s after the node was drained: %s", limit, firstNames(left))), true
 	}
 	return append(out, state("Unknown", v1.ReasonAwaitingVolumeDetachment, firstNames(left))...), false
 }
@@ -87,7 +92,8 @@ func (v state) attachedVolumes(n cluster.Node) []string {
 // staysInUse reports whether a pod that the drain leaves on the node has the volume.
 func (v state) staysInUse(n cluster.Node, a cluster.Attachment) bool {
 	return a.Claim != "" && slices.ContainsFunc(v.pods[n.Name], func(p cluster.Pod) bool {
-		return !drain.RemovesPod(p, v.s.Now) && slices.ContainsFunc(p.Volumes, func(has cluster.Volume) bool { return has.ID == a.Claim })
+		return !drain.RemovesPod(p, v.s.Now) && slices.ContainsFunc(p.Volumes,
+			func(has cluster.Volume) bool { return has.ID == a.Claim })
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// unoffered are the requested resources that the node does not offer. One that a DRA driver serves is offered as soon as the node has
-// devices of it, whoever uses them: it never comes into status.allocatable.
+// unoffered are the requested resources that the node does not offer. One that a DRA driver serves is offered as soon
+// as the node has devices of it, whoever uses them: it never comes into status.allocatable.
 func (v state) unoffered(c cluster.Claim, n cluster.Node) []string {
 	return slices.DeleteFunc(c.Requests.Names(), func(name string) bool {
 		_, served := v.s.Devices.Server(name)
@@ -25,11 +25,12 @@ func (v state) servedBy(name string) string {
 	case class.Unread != "":
 		return "; DeviceClass " + class.Name + " serves it, whose devices cannot be counted: " + class.Unread
 	}
-	return "; DeviceClass " + class.Name + " serves it, and no ResourceSlice of the node has a device of driver " + class.Driver + " that it selects"
+	return "; DeviceClass " + class.Name + " serves it, and no ResourceSlice of the node has a device of driver " +
+		class.Driver + " that it selects"
 }
 
-// usable reports whether nothing keeps the claim's node from being initialized, or nothing but devices that a DRA driver may serve. Pods run
-// on such a node, and another would lack the same devices.
+// usable reports whether nothing keeps the claim's node from being initialized, or nothing but devices that a DRA
+// driver may serve. Pods run on such a node, and another would lack the same devices.
 func (v state) usable(c cluster.Claim) bool {
 	nodes := v.nodes[c.ProviderID]
 	if len(nodes) != 1 {

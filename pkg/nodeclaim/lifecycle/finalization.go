@@ -16,11 +16,12 @@ import (
 // settle is how long a drained node is watched for pods that the scheduler was binding when the taint came.
 const settle = 5 * time.Second
 
-// tellAfter is how long a drain may take before its claim says anew whom it waits for, whenever that changes: at first it changes with every pod.
+// tellAfter is how long a drain may take before its claim says anew whom it waits for, whenever that changes: at first
+// it changes with every pod.
 const tellAfter = 15 * time.Second
 
-// finalizeClaim is the next step of a claim that is being deleted: deadline, drain, volumes, instance, finalizers, in this order
-// . Everything is done under the claim's name, so that it is done in this order.
+// finalizeClaim is the next step of a claim that is being deleted: deadline, drain, volumes, instance, finalizers, in
+// this order . Everything is done under the claim's name, so that it is done in this order.
 func (v state) finalizeClaim(c cluster.Claim) []plan.Action {
 	instances := v.instancesOf(c)
 	nodes := v.nodesOf(c, instances)
@@ -48,11 +49,13 @@ func (v state) finalizeClaim(c cluster.Claim) []plan.Action {
 	return append(out, plan.Action{Do: plan.ReleaseClaim, Claim: c.Name})
 }
 
-// untilTick is how long nobody looks at what lifecycle is not busy with: until the next invocation by schedule, with its start.
+// untilTick is how long nobody looks at what lifecycle is not busy with: until the next invocation by schedule, with
+// its start.
 const untilTick = 75 * time.Second
 
-// blockedForLong reports whether the end of the claim has taken long, somebody else has to do something first, no pod comes or goes for which
-// others of the node wait, and none has to be deleted before somebody looks again. A drain may be blocked for days, and no invocation is to stay and to be paid for only to watch that.
+// blockedForLong reports whether the end of the claim has taken long, somebody else has to do something first, no pod
+// comes or goes for which others of the node wait, and none has to be deleted before somebody looks again. A drain may
+// be blocked for days, and no invocation is to stay and to be paid for only to watch that.
 func (v state) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
 	if !c.BlockedForLong(v.s.Now) || slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 		return false
@@ -94,13 +97,15 @@ func (v state) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.
 	t = c.Deleting.Add(*c.TerminationGrace)
 	why := "draining ends by force at " + t.UTC().Format(time.RFC3339)
 	for _, n := range nodes {
-		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "TerminationGracePeriodExpiring", Why: why})
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true,
+			Reason: "TerminationGracePeriodExpiring", Why: why})
 	}
-	return append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: t, Reason: "TerminationGracePeriodExpiring", Why: why}), t
+	return append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: t,
+		Reason: "TerminationGracePeriodExpiring", Why: why}), t
 }
 
-// drainNodes takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs any more is
-// not drained. When no pod is left, late ones are waited for.
+// drainNodes takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs
+// any more is not drained. When no pod is left, late ones are waited for.
 func (v state) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action, done bool) {
 	var waiting []string
 	running := false
@@ -114,7 +119,8 @@ func (v state) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.T
 		if state.Reason == v1.ReasonDraining && v.s.Now.Before(c.Deleting.Add(tellAfter)) {
 			return nil
 		}
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown", Reason: v1.ReasonDraining, Message: message})
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown",
+			Reason: v1.ReasonDraining, Message: message})
 	}
 	switch {
 	case len(waiting) > 0:
@@ -124,11 +130,12 @@ func (v state) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.T
 	case state.Reason != v1.ReasonDraining || v.s.Now.Before(state.Since.Add(settle)):
 		return append(out, waits("no pod is left; late ones are waited for")...), false
 	}
-	return append(out, v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True", Reason: v1.ConditionDrained})...), true
+	return append(out, v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True",
+		Reason: v1.ConditionDrained})...), true
 }
 
-// drainNode condemns a node and takes the next step of its drain, and says who is waited for. The taint comes first, so that no pod
-// arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
+// drainNode condemns a node and takes the next step of its drain, and says who is waited for. The taint comes first, so
+// that no pod arrives meanwhile; our finalizer comes before the deletion, which would take the node away else.
 func (v state) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action, waiting []string) {
 	step := func(do plan.ActionKind) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
 	idle := v.nothingRuns(n)
@@ -147,19 +154,22 @@ func (v state) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (o
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.NextStep(v.pods[n.Name], v.budgets, drain.DrainTimes{Now: v.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: v.s.PassTook})
+	next := drain.NextStep(v.pods[n.Name], v.budgets,
+		drain.DrainTimes{Now: v.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: v.s.PassTook})
 	for _, a := range next.Actions {
 		a.Claim = c.Name
 		out = append(out, a)
 	}
 	if len(next.Blocked) > 0 {
-		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "FailedDraining",
-			Why: "waiting for pods to go: " + drain.BlockedMessage(next.Blocked)})
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true,
+			Reason: "FailedDraining",
+			Why:    "waiting for pods to go: " + drain.BlockedMessage(next.Blocked)})
 	}
 	return out, next.Waiting
 }
 
-// nothingRuns reports whether nothing runs on the node any more: its instance ended, or it is unknown to EC2 and not Ready.
+// nothingRuns reports whether nothing runs on the node any more: its instance ended, or it is unknown to EC2 and not
+// Ready.
 func (v state) nothingRuns(n cluster.Node) bool {
 	if i, ok := v.instances[n.ProviderID]; ok {
 		return i.Gone()
@@ -167,29 +177,33 @@ func (v state) nothingRuns(n cluster.Node) bool {
 	return !n.Ready
 }
 
-// terminateInstances terminates the instances of a drained claim and waits until they are gone. An instance that EC2 does not list, because
-// it is too new or lost its tags, is terminated by the id in the claim and not waited for.
+// terminateInstances terminates the instances of a drained claim and waits until they are gone. An instance that EC2
+// does not list, because it is too new or lost its tags, is terminated by the id in the claim and not waited for.
 func (v state) terminateInstances(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
 	gone = true
 	for _, i := range instances {
 		if !i.Gone() {
-			out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: i.ID, Why: "its NodeClaim is deleted and drained"})
+			out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: i.ID,
+				Why: "its NodeClaim is deleted and drained"})
 		}
 		gone = gone && i.State == "terminated"
 	}
 	asked := c.Is(v1.ConditionInstanceTerminating)
 	if _, listed := v.instances[c.ProviderID]; c.ProviderID != "" && !listed && !asked && !v.sharesInstance(c) {
 		id := c.ProviderID[strings.LastIndexByte(c.ProviderID, '/')+1:]
-		out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: id, Why: "its NodeClaim is deleted, and EC2 does not list it"})
+		out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: id,
+			Why: "its NodeClaim is deleted, and EC2 does not list it"})
 	}
 	if len(out) > 0 && !gone {
-		k := cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True", Reason: v1.ConditionInstanceTerminating}
+		k := cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True",
+			Reason: v1.ConditionInstanceTerminating}
 		out = append(out, v.writeCondition(c, k)...)
 	}
 	return out, gone
 }
 
-// finalizeOrphanNode is the next step of a node of ours that no claim leads: the claim is gone. Its instance is for leaks to end.
+// finalizeOrphanNode is the next step of a node of ours that no claim leads: the claim is gone. Its instance is for
+// leaks to end.
 func (v state) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, busy bool) {
 	if !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" || v.hasOwner(n) {
 		return nil, false
@@ -216,8 +230,8 @@ func (v state) hasOwner(n cluster.Node) bool {
 	return ok
 }
 
-// instancesOf are the instances that end with the claim: that of its provider id, and those that were started for it without
-// its knowing, because the reply of a launch was lost. What another claim has is that claim's.
+// instancesOf are the instances that end with the claim: that of its provider id, and those that were started for it
+// without its knowing, because the reply of a launch was lost. What another claim has is that claim's.
 func (v state) instancesOf(c cluster.Claim) []cluster.Instance {
 	var out []cluster.Instance
 	if i, listed := v.instances[c.ProviderID]; listed {
@@ -234,7 +248,8 @@ func (v state) instancesOf(c cluster.Claim) []cluster.Instance {
 	return out
 }
 
-// sharesInstance reports whether a claim that is not being deleted has the same provider id, as after restoring a backup.
+// sharesInstance reports whether a claim that is not being deleted has the same provider id, as after restoring a
+// backup.
 func (v state) sharesInstance(c cluster.Claim) bool {
 	o, ok := v.owners[c.ProviderID]
 	return ok && o.UID != c.UID && o.Deleting.IsZero()
@@ -259,7 +274,10 @@ func (v state) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.
 }
 
 func isTainted(n cluster.Node) bool {
-	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted && t.Effect == "NoSchedule" })
+	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool {
+		return t.Key == v1.TaintDisrupted &&
+			t.Effect == "NoSchedule"
+	})
 }
 
 // isOutOfService reports whether the node takes no new pods and no more traffic of load balancers. Disruption only

@@ -12,8 +12,8 @@ import (
 // impairedFor is how long a status check must have failed before it counts.
 const impairedFor = 2 * time.Minute
 
-// endImpaired ends a claim whose instance fails a status check of EC2, by force: nothing on it can be relied on any more.
-// No event tells of this.
+// endImpaired ends a claim whose instance fails a status check of EC2, by force: nothing on it can be relied on any
+// more. No event tells of this.
 func (v state) endImpaired(c cluster.Claim) (out []plan.Action, doomed bool) {
 	i, ok := v.instances[c.ProviderID]
 	if !ok || c.ProviderID == "" || i.Gone() {
@@ -29,17 +29,20 @@ func (v state) endImpaired(c cluster.Claim) (out []plan.Action, doomed bool) {
 		}
 		out = append(out, v.recordOnBoth(c, "InstanceUnhealthy", why)...)
 		if c.Deadline().IsZero() {
-			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now, Reason: "TerminationGracePeriodExpiring",
-				Why: "it is ended by force now: " + why})
+			out = append(out, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now,
+				Reason: "TerminationGracePeriodExpiring",
+				Why:    "it is ended by force now: " + why})
 		}
 		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why})
-		return append(out, v.recordOnBoth(c, "TerminatingOnInterruption", "it is drained and ended because "+why)...), true
+		return append(out, v.recordOnBoth(c, "TerminatingOnInterruption", "it is drained and ended because "+why)...),
+			true
 	}
 	return nil, false
 }
 
-// pendingChanges is what dates of EC2 for the claim's instance ask for that was not done for them yet, whether AWS Health has announced them or
-// not. Of several dates the earliest counts. A claim that is being deleted gets an earlier deadline at most.
+// pendingChanges is what dates of EC2 for the claim's instance ask for that was not done for them yet, whether AWS
+// Health has announced them or not. Of several dates the earliest counts. A claim that is being deleted gets an earlier
+// deadline at most.
 func (v state) pendingChanges(c cluster.Claim) (out []plan.Action, doomed bool) {
 	i, ok := v.instances[c.ProviderID]
 	if !ok || c.ProviderID == "" || i.Gone() {
@@ -54,15 +57,18 @@ func (v state) pendingChanges(c cluster.Claim) (out []plan.Action, doomed bool) 
 	o := interruption.ScheduledChange(notice, []cluster.Claim{c}, v.s.Now)
 	switch {
 	case o.Leave.Cause != "":
-		out = []plan.Action{{Do: plan.LeaveNode, Claim: c.Name, Leave: o.Leave.String(), Reason: change.Code, Why: o.Why}}
+		out = []plan.Action{{Do: plan.LeaveNode, Claim: c.Name, Leave: o.Leave.String(), Reason: change.Code,
+			Why: o.Why}}
 	case !o.Deadline.IsZero():
-		out = []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: o.Deadline, Reason: "TerminationGracePeriodExpiring",
-			Why: "EC2 plans " + change.Code + " of its instance for " + change.At.UTC().Format(time.RFC3339)}}
+		out = []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: o.Deadline,
+			Reason: "TerminationGracePeriodExpiring",
+			Why:    "EC2 plans " + change.Code + " of its instance for " + change.At.UTC().Format(time.RFC3339)}}
 	case !o.Condemn:
 		return nil, false
 	}
 	if o.Condemn {
-		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "event_status", Why: "EC2 plans " + change.Code + " of its instance " + i.ID})
+		out = append(out, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "event_status", Why: "EC2 plans " +
+			change.Code + " of its instance " + i.ID})
 	}
 	for _, told := range o.Tell {
 		out = append(out, v.recordOnBoth(c, told.Reason, told.Message)...)
@@ -74,7 +80,8 @@ func (v state) pendingChanges(c cluster.Claim) (out []plan.Action, doomed bool) 
 func (v state) recordOnBoth(c cluster.Claim, reason, why string) []plan.Action {
 	out := []plan.Action{{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: reason, Why: why}}
 	for _, n := range v.nodes[c.ProviderID] {
-		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: reason, Why: why})
+		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: reason,
+			Why: why})
 	}
 	return out
 }

@@ -117,13 +117,16 @@ func newView(s cluster.Snapshot) state {
 	s.Nodes = sortedBy(s.Nodes, func(n cluster.Node) string { return n.Name })
 	s.Instances = sortedBy(s.Instances, func(i cluster.Instance) string { return i.ID })
 	s.Impaired = slices.SortedFunc(slices.Values(s.Impaired), func(a, b cluster.Impairment) int {
-		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since), strings.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since),
+			strings.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
 	})
 	s.Changes = slices.SortedFunc(slices.Values(s.Changes), func(a, b cluster.ScheduledChange) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), strings.Compare(a.Code, b.Code))
 	})
-	v := state{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{}, instances: map[string]cluster.Instance{},
-		started: map[string][]cluster.Instance{}, claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
+	v := state{s: s, nodes: map[string][]cluster.Node{}, pods: map[string][]cluster.Pod{},
+		instances: map[string]cluster.Instance{},
+		started:   map[string][]cluster.Instance{}, claims: map[string]cluster.Claim{},
+		owners: map[string]cluster.Claim{}, budgets: drain.NewBudgets(s.Budgets),
 		waiting: nomination.CountWaiting(s.Pods), evictions: nomination.EvictionsOf(s), batches: map[string]bool{}}
 	for _, n := range s.Nodes {
 		if n.ProviderID != "" {
@@ -192,13 +195,15 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 	if !slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 		steps = append(steps, v.tagInstance(c)...) // last, because EC2 takes few tags a second
 	}
-	return append(actions, steps...), !ready && !v.overdue(c) // whatever it is kept for then, nobody stays to watch it come
+	// whatever it is kept for then, nobody stays to watch it come
+	return append(actions, steps...), !ready && !v.overdue(c)
 }
 
-// adoptClaim makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made by hand, or
-// if the label of the class or the instance is missing.
+// adoptClaim makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made
+// by hand, or if the label of the class or the instance is missing.
 func (v state) adoptClaim(c cluster.Claim) (out []plan.Action) {
-	unnamed := c.ProviderID != "" && c.Labels[v1.LabelInstance] == "" // notices about its instance would not find it quickly
+	// notices about its instance would not find it quickly
+	unnamed := c.ProviderID != "" && c.Labels[v1.LabelInstance] == ""
 	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class || unnamed {
 		out = append(out, plan.Action{Do: plan.AdoptClaim, Claim: c.Name})
 	}
@@ -212,12 +217,14 @@ func (v state) adoptClaim(c cluster.Claim) (out []plan.Action) {
 	return out
 }
 
-// deletionReason says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs. A node that never initialises ends too, which the in-cluster original leaves running; but not one that is
-// usable by now, or lacks nothing but devices that a DRA driver may serve.
+// deletionReason says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs. A node
+// that never initialises ends too, which the in-cluster original leaves running; but not one that is usable by now, or
+// lacks nothing but devices that a DRA driver may serve.
 func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 	now, rules := v.s.Now, v.s.Rules
 	switch {
-	case c.ProviderID != "" && slices.ContainsFunc(v.nodes[c.ProviderID], func(n cluster.Node) bool { return !n.Deleting.IsZero() }):
+	case c.ProviderID != "" && slices.ContainsFunc(v.nodes[c.ProviderID],
+		func(n cluster.Node) bool { return !n.Deleting.IsZero() }):
 		return "node_deleted", "its node was deleted"
 	case c.Expired(now) && !v.expiresWithinBudgets(c):
 		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
@@ -227,24 +234,27 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 		return "capacity_block_expiring", "its capacity block is about to end"
 	case v.instanceStopped(c):
 		return "instance_stopped", "its instance was stopped"
-	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !now.Before(c.Condition(v1.ConditionLaunched).Since.Add(rules.LaunchTimeout)):
+	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) &&
+		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(rules.LaunchTimeout)):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", rules.LaunchTimeout)
 	case c.Overdue(now, rules.RegistrationTimeout):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
 	case v.overdue(c) && !v.usable(c):
-		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering", rules.InitializationTimeout)
+		return "initialization_timeout", fmt.Sprintf("its node was not usable within %s of registering",
+			rules.InitializationTimeout)
 	}
 	return "", ""
 }
 
-// expiresWithinBudgets reports whether the claim's pool has nodes that expire replaced within its budgets, which disruption does (package drift).
+// expiresWithinBudgets reports whether the claim's pool has nodes that expire replaced within its budgets, which
+// disruption does (package drift).
 func (v state) expiresWithinBudgets(c cluster.Claim) bool {
 	p, ok := v.s.PoolOf(c.Pool)
 	return ok && !p.Deleting && p.Disruption.ExpireGently && c.Is(v1.ConditionLaunched)
 }
 
-// instanceVanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node contradicts the
-// second, and so does a launch within MinLeakAge, because EC2 may not show a new instance yet.
+// instanceVanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node
+// contradicts the second, and so does a launch within MinLeakAge, because EC2 may not show a new instance yet.
 func (v state) instanceVanished(c cluster.Claim) bool {
 	if c.ProviderID == "" {
 		return false
@@ -263,14 +273,15 @@ func (v state) instanceVanished(c cluster.Claim) bool {
 	return true
 }
 
-// instanceStopped reports whether somebody stopped the instance, the event about which may have been lost. Nobody starts it again for us.
+// instanceStopped reports whether somebody stopped the instance, the event about which may have been lost. Nobody
+// starts it again for us.
 func (v state) instanceStopped(c cluster.Claim) bool {
 	i, ok := v.instances[c.ProviderID]
 	return ok && (i.State == "stopping" || i.State == "stopped")
 }
 
-// terminateLeaked terminates instances that carry the cluster's tag and belong to no claim: the claim is gone, or the claim has another
-// instance; and deletes their nodes.
+// terminateLeaked terminates instances that carry the cluster's tag and belong to no claim: the claim is gone, or the
+// claim has another instance; and deletes their nodes.
 func (v state) terminateLeaked() []plan.Action {
 	var out []plan.Action
 	for _, i := range v.s.Instances {
@@ -281,7 +292,8 @@ func (v state) terminateLeaked() []plan.Action {
 			Why: fmt.Sprintf("no NodeClaim owns it (it was launched for %q)", i.Claim)})
 		for _, n := range v.nodes[i.ProviderID()] {
 			if n.Deleting.IsZero() {
-				out = append(out, plan.Action{Do: plan.DeleteNode, Node: n.Name, Reason: "leaked", Why: "its instance belongs to no NodeClaim"})
+				out = append(out, plan.Action{Do: plan.DeleteNode, Node: n.Name, Reason: "leaked",
+					Why: "its instance belongs to no NodeClaim"})
 			}
 		}
 	}

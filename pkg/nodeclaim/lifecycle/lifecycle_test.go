@@ -30,8 +30,8 @@ func scenarioSyntax() syntax.Grammar {
 		"rules repair detach=", "devices", "detaching", "clear", "refuse POD", "detach VOLUME", "next", "run SECONDS")
 }
 
-// TestScenarios plays the files in testdata. "next" prints one step, "run SECONDS" lets passes take effect on the model and
-// prints them with the time, and what is left at the end.
+// TestScenarios plays the files in testdata. "next" prints one step, "run SECONDS" lets passes take effect on the model
+// and prints them with the time, and what is left at the end.
 func TestScenarios(t *testing.T) {
 	words := scenarioSyntax()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -166,7 +166,8 @@ func faults(s cluster.Snapshot, p lifecycle.Plan) []string {
 	return bad
 }
 
-// strangers are the objects an action names that the snapshot does not have. A claim may know an instance that EC2 hides.
+// strangers are the objects an action names that the snapshot does not have. A claim may know an instance that EC2
+// hides.
 func strangers(s cluster.Snapshot, a plan.Action) []string {
 	var out []string
 	if a.Claim != "" && !slices.ContainsFunc(s.Claims, func(c cluster.Claim) bool { return c.Name == a.Claim }) {
@@ -186,8 +187,9 @@ func strangers(s cluster.Snapshot, a plan.Action) []string {
 	return out
 }
 
-// survivors are the instances that have not ended yet for a claim which is being released, shut down or not. One that another claim has by its provider
-// id is not for this claim to wait for, unless that one is being deleted too and this one has the same id.
+// survivors are the instances that have not ended yet for a claim which is being released, shut down or not. One that
+// another claim has by its provider id is not for this claim to wait for, unless that one is being deleted too and this
+// one has the same id.
 func survivors(s cluster.Snapshot, c cluster.Claim, a plan.Action) []string {
 	var bad []string
 	for _, i := range s.Instances {
@@ -202,8 +204,8 @@ func survivors(s cluster.Snapshot, c cluster.Claim, a plan.Action) []string {
 	return bad
 }
 
-// random is a snapshot of claims, nodes, pods and instances in any state, related and unrelated. Provider ids, owners and tags
-// may contradict each other.
+// random is a snapshot of claims, nodes, pods and instances in any state, related and unrelated. Provider ids, owners
+// and tags may contradict each other.
 func random(seed uint64) cluster.Snapshot {
 	r := rand.New(rand.NewPCG(seed, 7))
 	s := cluster.Snapshot{Now: start(), Rules: rules()}

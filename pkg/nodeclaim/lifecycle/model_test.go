@@ -14,7 +14,8 @@ import (
 	"joiner/pkg/nodeclaim/lifecycle"
 )
 
-// model is a little cluster on which actions take effect: an API server with finalizers, kubelets that end pods, and EC2.
+// model is a little cluster on which actions take effect: an API server with finalizers, kubelets that end pods, and
+// EC2.
 type model struct {
 	s       cluster.Snapshot
 	budget  map[string]bool          // pods that the eviction API refuses
@@ -32,8 +33,8 @@ func newModel(s cluster.Snapshot) *model {
 	return m
 }
 
-// run passes once a second until nothing is left to do, at most for so many seconds, and prints the passes that did something. What
-// is told is printed the first time. What nobody is busy with is looked at once a minute.
+// run passes once a second until nothing is left to do, at most for so many seconds, and prints the passes that did
+// something. What is told is printed the first time. What nobody is busy with is looked at once a minute.
 func (m *model) run(seconds int) string {
 	var b strings.Builder
 	for range seconds {

@@ -15,12 +15,13 @@ const (
 	registrationTimeout = "registration_timeout"
 )
 
-// countPoolNodes says what the nodes of each pool have, where the pool says something else. Nodes that are on their way out do not count,
-// nor does a claim without an instance.
+// countPoolNodes says what the nodes of each pool have, where the pool says something else. Nodes that are on their way
+// out do not count, nor does a claim without an instance.
 func (v state) countPoolNodes() []plan.Action {
 	has := map[string]resources.List{}
 	for _, h := range v.s.StateNodes() {
-		if h.MarkedForDeletion() || h.Claim != nil && (h.Claim.ProviderID == "" || h.Claim.Is(v1.ConditionInstanceTerminating)) {
+		if h.MarkedForDeletion() || h.Claim != nil &&
+			(h.Claim.ProviderID == "" || h.Claim.Is(v1.ConditionInstanceTerminating)) {
 			continue
 		}
 		has[h.Pool()] = has[h.Pool()].Add(h.Capacity()).Add(resources.List{}.With(string(v1.LimitNodes), 1))
@@ -34,8 +35,8 @@ func (v state) countPoolNodes() []plan.Action {
 	return out
 }
 
-// registrationOutcome is how it ended that a node should register for the claim, if it ends with these actions. A pool is told of its own
-// claims only.
+// registrationOutcome is how it ended that a node should register for the claim, if it ends with these actions. A pool
+// is told of its own claims only.
 func (v state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cluster.Registration, ended bool) {
 	if p, ok := v.s.PoolOf(c.Pool); !ok || p.UID == "" || p.UID != c.PoolUID {
 		return cluster.Registration{}, false
@@ -48,7 +49,8 @@ func (v state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cl
 			return cluster.Registration{ClaimUID: c.UID, Reason: v1.ReasonRegistrationFailed, Message: a.Why}, true
 		case a.Do == plan.DeleteClaim && a.Reason == launchTimeout:
 			k := c.Condition(v1.ConditionLaunched)
-			return cluster.Registration{ClaimUID: c.UID, Reason: cmp.Or(k.Reason, v1.ReasonLaunchFailed), Message: cmp.Or(k.Message, a.Why)}, true
+			return cluster.Registration{ClaimUID: c.UID, Reason: cmp.Or(k.Reason, v1.ReasonLaunchFailed),
+				Message: cmp.Or(k.Message, a.Why)}, true
 		}
 	}
 	return cluster.Registration{}, false

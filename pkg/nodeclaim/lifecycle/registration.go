@@ -21,14 +21,16 @@ func (v state) registerClaim(c cluster.Claim) []plan.Action {
 	case len(nodes) == 0:
 		return v.writeCondition(c, NotJoined())
 	case len(nodes) > 1:
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False", Reason: v1.ReasonMultipleNodesFound,
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False",
+			Reason:  v1.ReasonMultipleNodesFound,
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
 	}
 	n := nodes[0]
 	if number, open := c.Labels[instancetypes.LabelPartition]; open && number == "" {
 		i := v.instances[c.ProviderID]
 		if i.Partition == 0 {
-			return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: reasonPartitionUnknown,
+			return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown",
+				Reason:  reasonPartitionUnknown,
 				Message: "EC2 has not told yet which partition of the placement group the instance is in"})
 		}
 		labels := map[string]string{instancetypes.LabelPartition: strconv.Itoa(int(i.Partition))}
@@ -46,7 +48,8 @@ func NotJoined() cluster.Condition {
 // reasonPartitionUnknown holds a registration back until its node can be labelled with its partition.
 const reasonPartitionUnknown = "PartitionUnknown"
 
-// registerNode registers the node, and says in the same write what it lacks to be initialized; one that lacks nothing is initialized too.
+// registerNode registers the node, and says in the same write what it lacks to be initialized; one that lacks nothing
+// is initialized too.
 func (v state) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
 	status := plan.Action{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
 		{Type: v1.ConditionRegistered, Status: "True"}}}
@@ -63,7 +66,8 @@ func (v state) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
 
 // withTaints is the node with the taints that it gets when it is registered.
 func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
-	n.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(n.Taints, c), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+	n.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(n.Taints, c),
+		func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
 	if n.Labels[v1.LabelDoNotSyncTaints] != "true" && n.Labels[v1.LabelRegistered] != "true" {
 		n.Taints = append(n.Taints, c.StartupTaints...)
 	}
@@ -74,7 +78,8 @@ func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
 func (v state) tagInstance(c cluster.Claim) []plan.Action {
 	i, ok := v.instances[c.ProviderID]
 	nodes := v.nodes[c.ProviderID]
-	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" && c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
+	if !ok || i.Gone() || len(nodes) != 1 || c.Annotations[awsv1.AnnotationInstanceTagged] == "true" &&
+		c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
 		return nil
 	}
 	return []plan.Action{{Do: plan.TagInstance, Claim: c.Name, Node: nodes[0].Name, Instance: i.ID}}
@@ -84,7 +89,8 @@ func (v state) tagInstance(c cluster.Claim) []plan.Action {
 func (v state) initializeNode(c cluster.Claim) []plan.Action {
 	nodes := v.nodes[c.ProviderID]
 	if len(nodes) != 1 {
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown",
+			Reason:  v1.ReasonNodeNotFound,
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
 	}
 	return v.initializeAs(c, nodes[0])
@@ -98,7 +104,8 @@ func (v state) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 		}
 	}
 	if reason, message := v.uninitialized(c, n); reason != "" {
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason, Message: message})
+		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason,
+			Message: message})
 	}
 	return []plan.Action{
 		{Do: plan.InitializeNode, Claim: c.Name, Node: n.Name},
@@ -107,7 +114,8 @@ func (v state) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 	}
 }
 
-// uninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing does.
+// uninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing
+// does.
 func (v state) uninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
 	if !n.Ready {
 		return v1.ReasonNodeNotReady, "the node is not Ready"

@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	unhealthyPercent = 20               // of the nodes of a pool, rounded up: with more, something else is wrong than nodes
+	// of the nodes of a pool, rounded up: with more, something else is wrong than nodes
+	unhealthyPercent = 20
 	blockedEvery     = 15 * time.Minute // the event that says so
 )
 
@@ -24,13 +25,14 @@ type repairPolicy struct {
 func repairPolicies() []repairPolicy {
 	const usual = 30 * time.Minute
 	return []repairPolicy{
-		{"Ready", "False", usual}, {"Ready", "Unknown", usual}, {"AcceleratedHardwareReady", "False", 10 * time.Minute}, {"StorageReady", "False", usual},
+		{"Ready", "False", usual}, {"Ready", "Unknown", usual}, {"AcceleratedHardwareReady", "False", 10 * time.Minute},
+		{"StorageReady", "False", usual},
 		{"NetworkingReady", "False", usual}, {"KernelReady", "False", usual}, {"ContainerRuntimeReady", "False", usual},
 	}
 }
 
-// repairNode ends a claim whose node has been unhealthy for too long, by force: without regard for budgets, protected pods and
-// terminationGracePeriod. It does nothing while more than a fifth of the nodes are unhealthy.
+// repairNode ends a claim whose node has been unhealthy for too long, by force: without regard for budgets, protected
+// pods and terminationGracePeriod. It does nothing while more than a fifth of the nodes are unhealthy.
 func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) {
 	nodes := v.nodes[c.ProviderID]
 	if !v.s.Rules.NodeRepair || c.ProviderID == "" || len(nodes) != 1 {
@@ -42,13 +44,16 @@ func (v state) repairNode(c cluster.Claim) (actions []plan.Action, doomed bool) 
 		return nil, false
 	}
 	if unhealthy, all, where := v.countUnhealthy(c); unhealthy > (all*unhealthyPercent+99)/100 {
-		return []plan.Action{{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "NodeRepairBlocked", Every: blockedEvery,
-			Why: fmt.Sprintf("more than %d%% of the nodes %s are unhealthy", unhealthyPercent, where)}}, false
+		return []plan.Action{{Do: plan.Tell, Claim: c.Name, Node: n.Name, Warning: true, Reason: "NodeRepairBlocked",
+			Every: blockedEvery,
+			Why:   fmt.Sprintf("more than %d%% of the nodes %s are unhealthy", unhealthyPercent, where)}}, false
 	}
 	why := fmt.Sprintf("its node has had %s=%s for %s", a.condition, a.status, a.lasting)
-	if t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err != nil || t.After(v.s.Now) {
-		actions = append(actions, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now, Reason: "TerminationGracePeriodExpiring",
-			Why: "it is ended by force now: " + why})
+	if t, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp]); err != nil ||
+		t.After(v.s.Now) {
+		actions = append(actions, plan.Action{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now,
+			Reason: "TerminationGracePeriodExpiring",
+			Why:    "it is ended by force now: " + why})
 	}
 	return append(actions, plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: "unhealthy", Why: why}), true
 }

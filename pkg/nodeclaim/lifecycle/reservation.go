@@ -18,8 +18,8 @@ func (v state) blockEnds(c cluster.Claim) bool {
 	})
 }
 
-// relabelOnDemand relabels a claim and its node whose instance lost its reservation, and so is on-demand now. The other way round does not
-// happen: what is not launched into a reservation does not use one.
+// relabelOnDemand relabels a claim and its node whose instance lost its reservation, and so is on-demand now. The other
+// way round does not happen: what is not launched into a reservation does not use one.
 func (v state) relabelOnDemand(c cluster.Claim) []plan.Action {
 	i, ok := v.instances[c.ProviderID]
 	if !ok || i.CapacityType != instancetypes.OnDemand || c.Labels[v1.LabelCapacityType] != instancetypes.Reserved {
@@ -27,7 +27,8 @@ func (v state) relabelOnDemand(c cluster.Claim) []plan.Action {
 	}
 	var out []plan.Action
 	for _, n := range v.nodes[c.ProviderID] {
-		out = append(out, plan.Action{Do: plan.Unreserve, Claim: c.Name, Node: n.Name, Why: "its instance is in no capacity reservation any more"})
+		out = append(out, plan.Action{Do: plan.Unreserve, Claim: c.Name, Node: n.Name,
+			Why: "its instance is in no capacity reservation any more"})
 	}
 	return out
 }

@@ -33,7 +33,8 @@ func rulesFrom(a args) cluster.Settings {
 	return r
 }
 
-// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting"; gently has its nodes expire within its budgets; nodes and cpu are what its status says, nothing was counted yet without them.
+// poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting"; gently has its nodes expire within its budgets; nodes
+// and cpu are what its status says, nothing was counted yet without them.
 func poolFrom(a args) cluster.Pool {
 	p := cluster.Pool{Name: a.name, UID: a.str("uid", "uid-"+a.name), Class: "default", Uncounted: !a.has("nodes")}
 	p.Disruption.ExpireGently, p.Deleting = a.has("gently"), a.has("deleting")
@@ -64,7 +65,8 @@ func reservationFrom(a args) instancetypes.Class {
 	return instancetypes.Class{Name: "default", Ready: true, Reservations: []instancetypes.Reservation{r}}
 }
 
-// devicesFrom reads "devices" with lines "serve RESOURCE DEVICECLASS DRIVER WHY-UNREAD"; none for a cluster that is known to have no such class.
+// devicesFrom reads "devices" with lines "serve RESOURCE DEVICECLASS DRIVER WHY-UNREAD"; none for a cluster that is
+// known to have no such class.
 func devicesFrom(a args) cluster.Devices {
 	out := cluster.Devices{Known: true}
 	for _, l := range a.lines {
@@ -150,9 +152,10 @@ func (a args) ago(key string) time.Time {
 	return start().Add(-a.duration(key))
 }
 
-// claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h grace=1m
-// uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5" with lines "startup T", "request NAME AMOUNT", "capacity NAME AMOUNT",
-// "note ANNOTATION=VALUE" and "condition TYPE=STATUS REASON AGE MESSAGE". By hand is one that no pool owns.
+// claimFrom reads "claim c1 id=i-1 age=10m launched=9m registered=8m initialized=7m deleting=5s no-finalizer expire=1h
+// grace=1m uid=u node=n1 deadline=-1m tagged half-tagged by-hand unlabelled unnamed batch=b/5" with lines "startup T",
+// "request NAME AMOUNT", "capacity NAME AMOUNT", "note ANNOTATION=VALUE" and "condition TYPE=STATUS REASON AGE
+// MESSAGE". By hand is one that no pool owns.
 func claimFrom(a args) cluster.Claim {
 	c := cluster.Claim{Name: a.name, UID: a.str("uid", "uid-"+a.name), Pool: a.str("pool", "p"), PoolUID: "uid-p", Class: "default", Created: start().Add(-a.duration("age")),
 		Deleting: a.ago("deleting"), Finalizer: !a.has("no-finalizer"), ExpireAfter: a.duration("expire"), NodeName: a.str("node", ""),
@@ -227,9 +230,9 @@ func claimFrom(a args) cluster.Claim {
 	return c
 }
 
-// nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign unlabelled" with lines "taint T", "offer NAME AMOUNT",
-// "capacity NAME AMOUNT", "label KEY=VALUE" and "condition TYPE=STATUS AGE". A node says 4 cpu and 8Gi unless it has offer lines. A foreign one is of
-// no pool, an unlabelled one lacks the label of the class.
+// nodeFrom reads "node n1 id=i-1 not-ready deleting=5s ready=30s no-finalizer foreign unlabelled" with lines "taint T",
+// "offer NAME AMOUNT", "capacity NAME AMOUNT", "label KEY=VALUE" and "condition TYPE=STATUS AGE". A node says 4 cpu and
+// 8Gi unless it has offer lines. A foreign one is of no pool, an unlabelled one lacks the label of the class.
 func nodeFrom(a args) cluster.Node {
 	n := cluster.Node{Name: a.name, UID: "uid-" + a.name, Ready: !a.has("not-ready"), Deleting: a.ago("deleting"),
 		ReadySince: a.ago("ready"), Finalizer: !a.has("no-finalizer"), Labels: map[string]string{}}
@@ -271,8 +274,8 @@ func nodeFrom(a args) cluster.Node {
 	return n
 }
 
-// podFrom reads "pod web-1 on=n1 owner=DaemonSet critical deleting=5s grace=30 phase=Succeeded protect=true started=1m volume=data
-// hold=h age=1m starting" with lines "tolerate T" or "tolerate all".
+// podFrom reads "pod web-1 on=n1 owner=DaemonSet critical deleting=5s grace=30 phase=Succeeded protect=true started=1m
+// volume=data hold=h age=1m starting" with lines "tolerate T" or "tolerate all".
 func podFrom(a args) cluster.Pod {
 	grace, err := strconv.ParseInt(a.str("grace", "30"), 10, 64)
 	if err != nil {

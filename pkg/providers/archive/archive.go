@@ -1,9 +1,9 @@
-// Package archive keeps the decision log: a line in the function's log for every tick with a decision, and the whole tick in S3 where
-// that is wanted, or where the program failed about something.
+// Package archive keeps the decision log: a line in the function's log for every tick with a decision, and the whole
+// tick in S3 where that is wanted, or where the program failed about something.
 //
-// It knows S3 and the log. It refuses to know what a tick holds. Limits: ticks of clusters of up to 30,000 pods are stored whole, because
-// larger ones do not fit into a function's memory twice; a tick takes up to 64 MiB packed; a question for ticks answers
-// with up to 20,000 keys.
+// It knows S3 and the log. It refuses to know what a tick holds. Limits: ticks of clusters of up to 30,000 pods are
+// stored whole, because larger ones do not fit into a function's memory twice; a tick takes up to 64 MiB packed; a
+// question for ticks answers with up to 20,000 keys.
 package archive
 
 import (
@@ -46,7 +46,8 @@ type TickWriter struct {
 	Of     Kept   // what is kept of ticks in which nothing failed
 }
 
-// Kept is how much is kept of a tick. One in which something failed is kept whole in any case, so that it can be replayed.
+// Kept is how much is kept of a tick. One in which something failed is kept whole in any case, so that it can be
+// replayed.
 type Kept int
 
 // What is kept.
@@ -72,7 +73,8 @@ func (d TickWriter) WriteTick(ctx context.Context, t decisionlog.Tick) error {
 	switch {
 	case failed && t.Snapshot != "":
 		d.Log.Error("Joiner itself failed about a part of the pass: replay it and report it", "faults", len(t.Faults),
-			"snapshot", "s3://"+d.Bucket+"/"+t.Snapshot, "replay", "aws s3 cp s3://"+d.Bucket+"/"+t.Snapshot+" pass.json.gz && joiner replay pass.json.gz")
+			"snapshot", "s3://"+d.Bucket+"/"+t.Snapshot, "replay",
+			"aws s3 cp s3://"+d.Bucket+"/"+t.Snapshot+" pass.json.gz && joiner replay pass.json.gz")
 	case failed:
 		d.Log.Error("Joiner itself failed about a part of the pass, which is stored nowhere", "faults", len(t.Faults))
 	}
@@ -90,7 +92,8 @@ func (d TickWriter) putTick(ctx context.Context, t decisionlog.Tick) error {
 	if len(b) > mostTick {
 		return fmt.Errorf("put tick: it is larger than %d MiB", mostTick>>20)
 	}
-	_, err = d.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &d.Bucket, Key: &t.Snapshot, Body: bytes.NewReader(b), ContentType: aws.String(tickType)})
+	_, err = d.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &d.Bucket, Key: &t.Snapshot, Body: bytes.NewReader(b),
+		ContentType: aws.String(tickType)})
 	if err != nil {
 		return fmt.Errorf("put tick into bucket %s: %w", d.Bucket, err)
 	}

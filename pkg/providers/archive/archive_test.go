@@ -124,7 +124,8 @@ func TestATickThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// A pass in which something failed is stored whatever the settings say, and the log says where; one in which nothing failed is as they say.
+// A pass in which something failed is stored whatever the settings say, and the log says where; one in which nothing
+// failed is as they say.
 func TestAPassThatFailedIsStored(t *testing.T) {
 	for _, of := range []archive.Kept{archive.Whole, archive.InLog, archive.Nothing} {
 		for _, failed := range []bool{true, false} {

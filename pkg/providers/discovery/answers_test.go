@@ -32,7 +32,8 @@ func (a *answers) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// The CIDR of IPv4 goes before that of IPv6, which clusters of IPv6 have alone. A cluster without an endpoint is none yet.
+// The CIDR of IPv4 goes before that of IPv6, which clusters of IPv6 have alone. A cluster without an endpoint is none
+// yet.
 func TestTheServiceCIDROfACluster(t *testing.T) {
 	const ready = `{"cluster":{"name":"demo","endpoint":"https://api","certificateAuthority":{"data":"Q0E="},"version":"1.36","kubernetesNetworkConfig":`
 	for body, want := range map[string]string{

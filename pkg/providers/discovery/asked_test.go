@@ -100,8 +100,8 @@ func (e *ears) ec2() *ec2.Client {
 	return ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: e, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})
 }
 
-// What AWS is asked for each selector: terms are ORed, what is within one is ANDed, an id goes before a name and a name before tags, and
-// what is not there to be used is not asked for.
+// What AWS is asked for each selector: terms are ORed, what is within one is ANDed, an id goes before a name and a name
+// before tags, and what is not there to be used is not asked for.
 func TestWhatIsAskedForAClass(t *testing.T) {
 	tags := map[string]string{"team": "a", "env": "*"}
 	for _, c := range []struct {
@@ -164,7 +164,8 @@ func TestWhatIsAskedForAClass(t *testing.T) {
 	}
 }
 
-// What AWS is asked about the market: Linux without software that is paid for, in the region, types that nodes can have.
+// What AWS is asked about the market: Linux without software that is paid for, in the region, types that nodes can
+// have.
 func TestWhatIsAskedAboutTheMarket(t *testing.T) {
 	e := &ears{body: `{"PriceList":["{\"product\":{\"attributes\":{\"instanceType\":\"m5.large\"}},\"terms\":{\"OnDemand\":{\"b\":{\"priceDimensions\":{\"1\":{\"pricePerUnit\":{\"USD\":\"0.096\"}}}}}}}"]}`}
 	m := &CatalogRefresher{region: "us-west-2", now: time.Now, ec2: e.ec2(), account: &accountReader{cluster: "demo",
@@ -221,7 +222,8 @@ func TestWhatCannotBeUsedIsLeftOut(t *testing.T) {
 	}
 }
 
-// What draws on commitments elsewhere: Linux on demand and on shared tenancy that is no node of ours, and room in reservations that nobody uses.
+// What draws on commitments elsewhere: Linux on demand and on shared tenancy that is no node of ours, and room in
+// reservations that nobody uses.
 func TestWhatRunsElsewhere(t *testing.T) {
 	instance := func(kind, more string, tags ...string) string {
 		for i := 0; i < len(tags); i += 2 {
@@ -258,7 +260,8 @@ func TestAParameterThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A profile that the status names is kept where it is this class's and has its role, as one that Karpenter made; any other is the user's own.
+// A profile that the status names is kept where it is this class's and has its role, as one that Karpenter made; any
+// other is the user's own.
 func TestAProfileThatIsKept(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	class.Name, class.Status.InstanceProfile = "web", "old"
@@ -277,7 +280,8 @@ func TestAProfileThatIsKept(t *testing.T) {
 	}
 }
 
-// Only what does not exist is none; whatever else goes wrong with a look-up is an error, and what AWS does not understand is the user's.
+// Only what does not exist is none; whatever else goes wrong with a look-up is an error, and what AWS does not
+// understand is the user's.
 func TestLookUpsThatFail(t *testing.T) {
 	class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{
 		SubnetSelectorTerms: []awsv1.SubnetSelectorTerm{{ID: "subnet-1"}}, SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{ID: "sg-1"}},

@@ -39,7 +39,8 @@ type ClassResolver struct {
 	Now      func() time.Time
 }
 
-// FindAll looks everything up for one class. A look-up that fails leaves its error in the result and does not stop the others.
+// FindAll looks everything up for one class. A look-up that fails leaves its error in the result and does not stop the
+// others.
 func (f *ClassResolver) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
 	out := nodeclass.Resolved{ServiceCIDR: f.CIDR, Region: f.Region}
 	out.Images, out.ImagesErr = f.findImages(ctx, c)
@@ -67,7 +68,8 @@ func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) 
 	}
 	found := map[string]nodeclass.Subnet{}
 	for _, q := range queries {
-		pages := ec2.NewDescribeSubnetsPaginator(f.EC2, &ec2.DescribeSubnetsInput{Filters: q, MaxResults: aws.Int32(subnetPage)})
+		pages := ec2.NewDescribeSubnetsPaginator(f.EC2,
+			&ec2.DescribeSubnetsInput{Filters: q, MaxResults: aws.Int32(subnetPage)})
 		for n := 0; pages.HasMorePages(); n++ {
 			if n == maxPages {
 				return nil, fmt.Errorf("describe subnets: more than %d pages", maxPages)
@@ -78,8 +80,9 @@ func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) 
 			}
 			for _, s := range page.Subnets {
 				id := aws.ToString(s.SubnetId)
-				found[id] = nodeclass.Subnet{ID: id, Zone: aws.ToString(s.AvailabilityZone), ZoneID: aws.ToString(s.AvailabilityZoneId),
-					Free: int64(aws.ToInt32(s.AvailableIpAddressCount))}
+				found[id] = nodeclass.Subnet{ID: id, Zone: aws.ToString(s.AvailabilityZone),
+					ZoneID: aws.ToString(s.AvailabilityZoneId),
+					Free:   int64(aws.ToInt32(s.AvailableIpAddressCount))}
 			}
 		}
 	}
@@ -108,7 +111,8 @@ func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2Node
 	}
 	found := map[string]awsv1.SecurityGroup{}
 	for _, q := range queries {
-		pages := ec2.NewDescribeSecurityGroupsPaginator(f.EC2, &ec2.DescribeSecurityGroupsInput{Filters: q, MaxResults: aws.Int32(groupPage)})
+		pages := ec2.NewDescribeSecurityGroupsPaginator(f.EC2,
+			&ec2.DescribeSecurityGroupsInput{Filters: q, MaxResults: aws.Int32(groupPage)})
 		for n := 0; pages.HasMorePages(); n++ {
 			if n == maxPages {
 				return nil, fmt.Errorf("describe security groups: more than %d pages", maxPages)
@@ -129,7 +133,8 @@ func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2Node
 // wrapLookup wraps the error of a look-up. What AWS does not understand is a *nodeclass.TermError: the user's to mend.
 func wrapLookup(verb string, err error) error {
 	if code := awserrors.CodeOf(err); awserrors.IsMalformed(code) {
-		return &nodeclass.TermError{Why: verb + ": AWS does not take a selector term: " + code + ": " + awserrors.MessageOf(err)}
+		return &nodeclass.TermError{Why: verb + ": AWS does not take a selector term: " + code + ": " +
+			awserrors.MessageOf(err)}
 	}
 	return fmt.Errorf("%s: %w", verb, err)
 }

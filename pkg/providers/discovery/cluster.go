@@ -27,7 +27,8 @@ func DescribeCluster(ctx context.Context, c *eks.Client, name string) (Cluster, 
 	if k == nil || aws.ToString(k.Endpoint) == "" || k.CertificateAuthority == nil {
 		return Cluster{}, fmt.Errorf("describe cluster %s: it has no endpoint yet, wait until it is active", name)
 	}
-	found := Cluster{Endpoint: aws.ToString(k.Endpoint), CABundle: aws.ToString(k.CertificateAuthority.Data), Version: aws.ToString(k.Version), ARN: aws.ToString(k.Arn)}
+	found := Cluster{Endpoint: aws.ToString(k.Endpoint), CABundle: aws.ToString(k.CertificateAuthority.Data),
+		Version: aws.ToString(k.Version), ARN: aws.ToString(k.Arn)}
 	if n := k.KubernetesNetworkConfig; n != nil {
 		found.ServiceCIDR = aws.ToString(n.ServiceIpv4Cidr)
 		if found.ServiceCIDR == "" {

@@ -29,25 +29,27 @@ const (
 	ratesEvery    = 12 * time.Hour // the rates of a plan never change, but new instance types come
 )
 
-// accountReader reads what the account is committed to. Both APIs tell what is bought; what of it is used is counted from the instances that
-// run, because Cost Explorer tells that a day later only, for 0.01 USD a question, and with the nodes of this cluster in it.
+// accountReader reads what the account is committed to. Both APIs tell what is bought; what of it is used is counted
+// from the instances that run, because Cost Explorer tells that a day later only, for 0.01 USD a question, and with the
+// nodes of this cluster in it.
 type accountReader struct {
 	plans   *savingsplans.Client
 	cluster string
 	share   float64
 }
 
-// WithCommitments has the Savings Plans and Reserved Instances of the account read as well. Nodes of the cluster are not counted among
-// what runs elsewhere. share, up to 1, is the part of the Savings Plans that is not used outside EC2 in this region. An isolated market reads Reserved
-// Instances only: the API of Savings Plans is one for the world.
+// WithCommitments has the Savings Plans and Reserved Instances of the account read as well. Nodes of the cluster are
+// not counted among what runs elsewhere. share, up to 1, is the part of the Savings Plans that is not used outside EC2
+// in this region. An isolated market reads Reserved Instances only: the API of Savings Plans is one for the world.
 func (m *CatalogRefresher) WithCommitments(cfg aws.Config, cluster string, share float64) *CatalogRefresher {
 	m.account = &accountReader{plans: savingsplans.NewFromConfig(cfg), cluster: cluster, share: share}
 	return m
 }
 
-// withCommitments are the commitments and what runs elsewhere, as they are now. A part that cannot be read makes the whole stay as it
-// was: with half of it something would be counted twice.
-func (m *CatalogRefresher) withCommitments(ctx context.Context, c instancetypes.Catalog, now time.Time) (instancetypes.Catalog, error) {
+// withCommitments are the commitments and what runs elsewhere, as they are now. A part that cannot be read makes the
+// whole stay as it was: with half of it something would be counted twice.
+func (m *CatalogRefresher) withCommitments(ctx context.Context, c instancetypes.Catalog,
+	now time.Time) (instancetypes.Catalog, error) {
 	reserved, err := m.reservedInstances(ctx, c)
 	if err != nil {
 		return c, err
@@ -77,14 +79,18 @@ func (m *CatalogRefresher) withCommitments(ctx context.Context, c instancetypes.
 }
 
 // reservedInstances are the active ones for Linux on shared tenancy, those alike as one, sorted by id.
-func (m *CatalogRefresher) reservedInstances(ctx context.Context, c instancetypes.Catalog) ([]instancetypes.Commitment, error) {
-	out, err := m.ec2.DescribeReservedInstances(ctx, &ec2.DescribeReservedInstancesInput{Filters: []types.Filter{ec2Filter("state", string(types.ReservedInstanceStateActive))}})
+func (m *CatalogRefresher) reservedInstances(ctx context.Context, c instancetypes.Catalog) ([]instancetypes.Commitment,
+	error) {
+	out, err := m.ec2.DescribeReservedInstances(ctx,
+		&ec2.DescribeReservedInstancesInput{Filters: []types.Filter{ec2Filter("state",
+			string(types.ReservedInstanceStateActive))}})
 	if err != nil {
 		return nil, fmt.Errorf("describe reserved instances: %w", err)
 	}
 	all := map[string]instancetypes.Commitment{}
 	for _, r := range out.ReservedInstances {
-		linux := r.ProductDescription == types.RIProductDescriptionLinuxUnix || r.ProductDescription == types.RIProductDescriptionLinuxUnixAmazonVpc
+		linux := r.ProductDescription == types.RIProductDescriptionLinuxUnix ||
+			r.ProductDescription == types.RIProductDescriptionLinuxUnixAmazonVpc
 		if !linux || r.InstanceTenancy != types.TenancyDefault {
 			continue
 		}
@@ -103,19 +109,26 @@ func (m *CatalogRefresher) reservedInstances(ctx context.Context, c instancetype
 		}
 		all[k.ID] = k
 	}
-	return slices.SortedFunc(maps.Values(all), func(a, b instancetypes.Commitment) int { return cmp.Compare(a.ID, b.ID) }), nil
+	return slices.SortedFunc(maps.Values(all), func(a,
+		b instancetypes.Commitment) int {
+		return cmp.Compare(a.ID, b.ID)
+	}), nil
 }
 
-// isSizeFlexible reports whether regional Reserved Instances of the type are for every size of its family. EC2 makes no such promise for most
-// families with accelerators, nor for those of HPC; where it does so all the same, too little is reckoned with.
+// isSizeFlexible reports whether regional Reserved Instances of the type are for every size of its family. EC2 makes no
+// such promise for most families with accelerators, nor for those of HPC; where it does so all the same, too little is
+// reckoned with.
 func isSizeFlexible(f instancetypes.Facts) bool {
-	return len(f.GPUs)+len(f.Neuron)+len(f.InferenceAccelerators)+len(f.MediaAccelerators)+len(f.FPGAs) == 0 && !strings.HasPrefix(f.Name, "hpc")
+	return len(f.GPUs)+len(f.Neuron)+len(f.InferenceAccelerators)+len(f.MediaAccelerators)+len(f.FPGAs) == 0 &&
+		!strings.HasPrefix(f.Name, "hpc")
 }
 
-// savingsPlans are the active ones that cover instances of the region, sorted by id; of those in old the rates are known. read says
-// whether any rates were asked for.
-func (m *CatalogRefresher) savingsPlans(ctx context.Context, old map[string]instancetypes.Commitment) (out []instancetypes.Commitment, read bool, err error) {
-	in := &savingsplans.DescribeSavingsPlansInput{States: []plantypes.SavingsPlanState{plantypes.SavingsPlanStateActive}, MaxResults: aws.Int32(plansPage)}
+// savingsPlans are the active ones that cover instances of the region, sorted by id; of those in old the rates are
+// known. read says whether any rates were asked for.
+func (m *CatalogRefresher) savingsPlans(ctx context.Context,
+	old map[string]instancetypes.Commitment) (out []instancetypes.Commitment, read bool, err error) {
+	in := &savingsplans.DescribeSavingsPlansInput{
+		States: []plantypes.SavingsPlanState{plantypes.SavingsPlanStateActive}, MaxResults: aws.Int32(plansPage)}
 	for n := 0; ; n++ {
 		if n == maxPages {
 			return nil, read, fmt.Errorf("describe savings plans: more than %d pages", maxPages)
@@ -143,10 +156,12 @@ func (m *CatalogRefresher) savingsPlans(ctx context.Context, old map[string]inst
 	return out, read, nil
 }
 
-func (m *CatalogRefresher) savingsPlan(ctx context.Context, p plantypes.SavingsPlan, old map[string]instancetypes.Commitment) (k instancetypes.Commitment, asked bool, err error) {
+func (m *CatalogRefresher) savingsPlan(ctx context.Context, p plantypes.SavingsPlan,
+	old map[string]instancetypes.Commitment) (k instancetypes.Commitment, asked bool, err error) {
 	k.ID = aws.ToString(p.SavingsPlanId)
 	ec2Only := p.SavingsPlanType == plantypes.SavingsPlanTypeEc2Instance
-	if !ec2Only && p.SavingsPlanType != plantypes.SavingsPlanTypeCompute || ec2Only && aws.ToString(p.Region) != m.region {
+	if !ec2Only && p.SavingsPlanType != plantypes.SavingsPlanTypeCompute || ec2Only &&
+		aws.ToString(p.Region) != m.region {
 		return k, false, nil
 	}
 	usd, err := strconv.ParseFloat(aws.ToString(p.Commitment), 64)
@@ -167,10 +182,12 @@ func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[stri
 	by := func(name plantypes.SavingsPlanRateFilterName, value string) plantypes.SavingsPlanRateFilter {
 		return plantypes.SavingsPlanRateFilter{Name: name, Values: []string{value}}
 	}
-	in := &savingsplans.DescribeSavingsPlanRatesInput{SavingsPlanId: aws.String(plan), MaxResults: aws.Int32(ratesPage), Filters: []plantypes.SavingsPlanRateFilter{
-		by(plantypes.SavingsPlanRateFilterNameRegion, m.region), by(plantypes.SavingsPlanRateFilterNameTenancy, "shared"),
-		by(plantypes.SavingsPlanRateFilterNameProductDescription, string(types.RIProductDescriptionLinuxUnix)),
-		by(plantypes.SavingsPlanRateFilterNameProductType, string(plantypes.SavingsPlanProductTypeEc2))}}
+	in := &savingsplans.DescribeSavingsPlanRatesInput{SavingsPlanId: aws.String(plan), MaxResults: aws.Int32(ratesPage),
+		Filters: []plantypes.SavingsPlanRateFilter{
+			by(plantypes.SavingsPlanRateFilterNameRegion, m.region),
+			by(plantypes.SavingsPlanRateFilterNameTenancy, "shared"),
+			by(plantypes.SavingsPlanRateFilterNameProductDescription, string(types.RIProductDescriptionLinuxUnix)),
+			by(plantypes.SavingsPlanRateFilterNameProductType, string(plantypes.SavingsPlanProductTypeEc2))}}
 	out := map[string]float64{}
 	for n := 0; ; n++ {
 		if n == maxPages {
@@ -186,7 +203,8 @@ func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[stri
 				return nil, fmt.Errorf("read rates of savings plan %s: %w", plan, err)
 			}
 			for _, p := range r.Properties {
-				if p.Name == plantypes.SavingsPlanRatePropertyKeyInstanceType && r.Unit == plantypes.SavingsPlanRateUnitHours && usd > 0 {
+				if p.Name == plantypes.SavingsPlanRatePropertyKeyInstanceType &&
+					r.Unit == plantypes.SavingsPlanRateUnitHours && usd > 0 {
 					out[aws.ToString(p.Value)] = usd
 				}
 			}
@@ -198,12 +216,15 @@ func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[stri
 	}
 }
 
-// countForeignUse counts what draws on commitments and is no node of ours: instances that run on demand, and room in capacity reservations that
-// nobody uses, which is charged alike. Reservations of other accounts that are shared with this one count too, which leaves less.
+// countForeignUse counts what draws on commitments and is no node of ours: instances that run on demand, and room in
+// capacity reservations that nobody uses, which is charged alike. Reservations of other accounts that are shared with
+// this one count too, which leaves less.
 func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes.RunningCount, error) {
 	count := map[spotPlace]int64{}
-	pages := ec2.NewDescribeInstancesPaginator(m.ec2, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage), Filters: []types.Filter{
-		ec2Filter("instance-state-name", string(types.InstanceStateNamePending), string(types.InstanceStateNameRunning))}})
+	pages := ec2.NewDescribeInstancesPaginator(m.ec2,
+		&ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage), Filters: []types.Filter{
+			ec2Filter("instance-state-name", string(types.InstanceStateNamePending),
+				string(types.InstanceStateNameRunning))}})
 	for n := 0; pages.HasMorePages(); n++ {
 		if n == maxPages {
 			return nil, fmt.Errorf("describe instances: more than %d pages", maxPages)
@@ -220,8 +241,9 @@ func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes
 			}
 		}
 	}
-	idle := ec2.NewDescribeCapacityReservationsPaginator(m.ec2, &ec2.DescribeCapacityReservationsInput{MaxResults: aws.Int32(instancesPage),
-		Filters: []types.Filter{ec2Filter("state", string(types.CapacityReservationStateActive))}})
+	idle := ec2.NewDescribeCapacityReservationsPaginator(m.ec2,
+		&ec2.DescribeCapacityReservationsInput{MaxResults: aws.Int32(instancesPage),
+			Filters: []types.Filter{ec2Filter("state", string(types.CapacityReservationStateActive))}})
 	for n := 0; idle.HasMorePages(); n++ {
 		if n == maxPages {
 			return nil, errors.New("describe capacity reservations: too many pages")
@@ -231,7 +253,9 @@ func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes
 			return nil, fmt.Errorf("describe capacity reservations: %w", err)
 		}
 		for _, r := range page.CapacityReservations {
-			if n := aws.ToInt32(r.AvailableInstanceCount); n > 0 && r.ReservationType != types.CapacityReservationTypeCapacityBlock && r.Tenancy != types.CapacityReservationTenancyDedicated {
+			if n := aws.ToInt32(r.AvailableInstanceCount); n > 0 &&
+				r.ReservationType != types.CapacityReservationTypeCapacityBlock &&
+				r.Tenancy != types.CapacityReservationTenancyDedicated {
 				count[spotPlace{aws.ToString(r.InstanceType), aws.ToString(r.AvailabilityZone)}] += int64(n)
 			}
 		}
@@ -249,10 +273,12 @@ func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes
 // onDemandLinux reports whether the instance is charged as commitments for Linux and shared tenancy are for.
 func onDemandLinux(i *types.Instance) bool {
 	shared := i.Placement != nil && (i.Placement.Tenancy == types.TenancyDefault || i.Placement.Tenancy == "")
-	return shared && i.InstanceLifecycle == "" && i.Platform != types.PlatformValuesWindows && cmp.Or(aws.ToString(i.PlatformDetails), "Linux/UNIX") == "Linux/UNIX"
+	return shared && i.InstanceLifecycle == "" && i.Platform != types.PlatformValuesWindows &&
+		cmp.Or(aws.ToString(i.PlatformDetails), "Linux/UNIX") == "Linux/UNIX"
 }
 
-// isOurNode reports whether the instance is a node that a NodePool of the cluster made: decisions count those as they are at that time.
+// isOurNode reports whether the instance is a node that a NodePool of the cluster made: decisions count those as they
+// are at that time.
 func (a *accountReader) isOurNode(i *types.Instance) bool {
 	tag := func(key string) (string, bool) {
 		for _, t := range i.Tags {

@@ -93,7 +93,8 @@ func TestSpotPricesOfTheSnapshotGoWithTheFirstReading(t *testing.T) {
 	}
 }
 
-// A price list that lacks a type for a day leaves its price as it was: without one it could not be bought, and nobody knew what its nodes cost.
+// A price list that lacks a type for a day leaves its price as it was: without one it could not be bought, and nobody
+// knew what its nodes cost.
 func TestAPriceThatVanishesStays(t *testing.T) {
 	c := instancetypes.Catalog{Types: []instancetypes.Facts{{Name: "a", OnDemandUSD: 1}, {Name: "b", OnDemandUSD: 2, SpotUSD: map[string]float64{"z": 0.5}}, {Name: "new"}}}
 	got := withOnDemand(c, map[string]float64{"a": 3, "unknown": 4})

@@ -41,8 +41,8 @@ func (f *ClassResolver) findImages(ctx context.Context, c *awsv1.EC2NodeClass) (
 	return out, nil
 }
 
-// aliasImages reads the parameters of an alias. One that does not exist is a variant that was not published; any other error ends
-// the look-up, so that a throttled call never looks as if an image had vanished.
+// aliasImages reads the parameters of an alias. One that does not exist is a variant that was not published; any other
+// error ends the look-up, so that a throttled call never looks as if an image had vanished.
 func (f *ClassResolver) aliasImages(ctx context.Context, alias awsv1.Alias) ([]nodeclass.Image, error) {
 	parameters, err := nodeclass.ImageParameters(alias, f.Version)
 	if err != nil {
@@ -141,12 +141,14 @@ func (f *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImages
 
 // nodeImages leaves out architectures that no node has.
 func (f *ClassResolver) nodeImages(i types.Image) (nodeclass.Image, bool) {
-	arch := map[types.ArchitectureValues]string{types.ArchitectureValuesX8664: "amd64", types.ArchitectureValuesArm64: "arm64"}[i.Architecture]
+	arch := map[types.ArchitectureValues]string{types.ArchitectureValuesX8664: "amd64",
+		types.ArchitectureValuesArm64: "arm64"}[i.Architecture]
 	if arch == "" {
 		return nodeclass.Image{}, false
 	}
 	out := nodeclass.Image{ID: aws.ToString(i.ImageId), Name: aws.ToString(i.Name), Arch: arch}
-	out.Created, _ = time.Parse(time.RFC3339, aws.ToString(i.CreationDate)) // an image without a date counts as the oldest
+	// an image without a date counts as the oldest
+	out.Created, _ = time.Parse(time.RFC3339, aws.ToString(i.CreationDate))
 	if d, err := time.Parse(time.RFC3339, aws.ToString(i.DeprecationTime)); err == nil {
 		out.Deprecated = !d.After(f.Now())
 	}

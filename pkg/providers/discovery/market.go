@@ -21,7 +21,8 @@ const (
 	onDemandEvery = 12 * time.Hour
 )
 
-// CatalogRefresher keeps the stored catalog up to date. It holds no state: when each part was read stands in the object.
+// CatalogRefresher keeps the stored catalog up to date. It holds no state: when each part was read stands in the
+// object.
 type CatalogRefresher struct {
 	ec2      *ec2.Client
 	pricing  *pricing.Client
@@ -32,14 +33,15 @@ type CatalogRefresher struct {
 	now      func() time.Time
 }
 
-// NewMarket makes a market of the region of cfg. An isolated one never asks for the price list, which has no private endpoint.
+// NewMarket makes a market of the region of cfg. An isolated one never asks for the price list, which has no private
+// endpoint.
 func NewMarket(cfg aws.Config, s *CatalogStore, isolated bool, now func() time.Time) *CatalogRefresher {
 	return &CatalogRefresher{ec2: ec2.NewFromConfig(cfg), store: s, region: cfg.Region, isolated: isolated, now: now,
 		pricing: pricing.NewFromConfig(cfg, func(o *pricing.Options) { o.Region = priceListRegion(cfg.Region) })}
 }
 
-// Refresh reads what is due and stores it. A part that cannot be read stays as it was, is tried again by the next refresh, and
-// does not stop the others. It may be repeated.
+// Refresh reads what is due and stores it. A part that cannot be read stays as it was, is tried again by the next
+// refresh, and does not stop the others. It may be repeated.
 func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) {
 	static, err := m.store.BuiltInCatalog()
 	if err != nil {
@@ -114,9 +116,10 @@ func startCatalog(static instancetypes.Catalog, region string) instancetypes.Cat
 	return instancetypes.Catalog{Region: region, Zones: static.Zones, Types: static.Types}
 }
 
-// withTypes replaces the facts. Prices are kept; a type without one gets the snapshot's until the price list was read. What no API
-// tells comes from the snapshot too.
-func withTypes(c instancetypes.Catalog, facts []instancetypes.Facts, static instancetypes.Catalog) instancetypes.Catalog {
+// withTypes replaces the facts. Prices are kept; a type without one gets the snapshot's until the price list was read.
+// What no API tells comes from the snapshot too.
+func withTypes(c instancetypes.Catalog, facts []instancetypes.Facts,
+	static instancetypes.Catalog) instancetypes.Catalog {
 	types := slices.Clone(facts)
 	for i := range types {
 		f := &types[i]

@@ -16,7 +16,8 @@ import (
 // noGroup is EC2's code for a name or id that no placement group has; it does not end like those of other resources.
 const noGroup = "InvalidPlacementGroup.Unknown"
 
-func (f *ClassResolver) findPlacementGroup(ctx context.Context, c *awsv1.EC2NodeClass) (*instancetypes.Placement, error) {
+func (f *ClassResolver) findPlacementGroup(ctx context.Context, c *awsv1.EC2NodeClass) (*instancetypes.Placement,
+	error) {
 	s := c.Spec.PlacementGroupSelector
 	if s == nil {
 		return nil, nil //nolint:nilnil // there is none, and that is all right
@@ -27,7 +28,8 @@ func (f *ClassResolver) findPlacementGroup(ctx context.Context, c *awsv1.EC2Node
 // FindGroup looks up the placement group that is selected by its id or name. It is nil when there is none that takes
 // instances. May be repeated.
 func (l RemainingCapacity) FindGroup(ctx context.Context, p instancetypes.Placement) (*instancetypes.Placement, error) {
-	in := &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{ec2Filter("state", string(types.PlacementGroupStateAvailable))}}
+	in := &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{ec2Filter("state",
+		string(types.PlacementGroupStateAvailable))}}
 	if p.ID != "" {
 		in.GroupIds = []string{p.ID}
 	} else {
@@ -41,7 +43,8 @@ func (l RemainingCapacity) FindGroup(ctx context.Context, p instancetypes.Placem
 		return nil, fmt.Errorf("describe placement group %s: %w", p.Selected(), err)
 	}
 	for _, g := range out.PlacementGroups {
-		return &instancetypes.Placement{ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName), Strategy: string(g.Strategy),
+		return &instancetypes.Placement{ID: aws.ToString(g.GroupId), Name: aws.ToString(g.GroupName),
+			Strategy:   string(g.Strategy),
 			Partitions: int64(aws.ToInt32(g.PartitionCount))}, nil
 	}
 	return nil, nil //nolint:nilnil // that there is none is the answer

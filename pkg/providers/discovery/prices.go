@@ -40,8 +40,8 @@ func priceListRegion(region string) string {
 	return "us-east-1"
 }
 
-// onDemand lists the price of every type in its usual tenancy: shared, and dedicated for bare metal. It fails when either list
-// is empty, which no region's is.
+// onDemand lists the price of every type in its usual tenancy: shared, and dedicated for bare metal. It fails when
+// either list is empty, which no region's is.
 func (m *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, error) {
 	out := map[string]float64{}
 	for _, q := range [][2]string{{"Shared", "Compute Instance"}, {"Dedicated", "Compute Instance (bare metal)"}} {
@@ -57,11 +57,14 @@ func (m *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, er
 }
 
 // readPriceList adds the prices of one list to out and returns how many there were.
-func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family string, out map[string]float64) (int, error) {
+func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family string, out map[string]float64) (int,
+	error) {
 	in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(productsPage)}
-	for _, f := range [][2]string{{"regionCode", m.region}, {"serviceCode", "AmazonEC2"}, {"preInstalledSw", "NA"}, {"operatingSystem", "Linux"},
+	for _, f := range [][2]string{{"regionCode", m.region}, {"serviceCode", "AmazonEC2"}, {"preInstalledSw", "NA"},
+		{"operatingSystem", "Linux"},
 		{"capacitystatus", "Used"}, {"marketoption", "OnDemand"}, {"tenancy", tenancy}, {"productFamily", family}} {
-		in.Filters = append(in.Filters, pricetypes.Filter{Type: pricetypes.FilterTypeTermMatch, Field: aws.String(f[0]), Value: aws.String(f[1])})
+		in.Filters = append(in.Filters, pricetypes.Filter{Type: pricetypes.FilterTypeTermMatch, Field: aws.String(f[0]),
+			Value: aws.String(f[1])})
 	}
 	currency := "USD"
 	if strings.HasPrefix(m.region, "cn-") {
@@ -91,7 +94,8 @@ func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family st
 	return n, nil
 }
 
-// readProduct reads an entry of the price list: its type and the last price of it that is not zero, in the order of their codes.
+// readProduct reads an entry of the price list: its type and the last price of it that is not zero, in the order of
+// their codes.
 func readProduct(text, currency string) (name string, price float64, err error) {
 	var p struct {
 		Product struct {
@@ -149,8 +153,10 @@ type spotMarket struct {
 func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (spotMarket, error) {
 	out := spotMarket{prices: map[spotPlace]float64{}, zoneIDs: map[string]string{}}
 	at := map[spotPlace]time.Time{}
-	pages := ec2.NewDescribeSpotPriceHistoryPaginator(m.ec2, &ec2.DescribeSpotPriceHistoryInput{StartTime: aws.Time(now), MaxResults: aws.Int32(spotPage),
-		ProductDescriptions: []string{string(types.RIProductDescriptionLinuxUnix), string(types.RIProductDescriptionLinuxUnixAmazonVpc)}})
+	pages := ec2.NewDescribeSpotPriceHistoryPaginator(m.ec2,
+		&ec2.DescribeSpotPriceHistoryInput{StartTime: aws.Time(now), MaxResults: aws.Int32(spotPage),
+			ProductDescriptions: []string{string(types.RIProductDescriptionLinuxUnix),
+				string(types.RIProductDescriptionLinuxUnixAmazonVpc)}})
 	for n := 0; pages.HasMorePages(); n++ {
 		if n == maxSpotPages {
 			return out, fmt.Errorf("describe spot price history: more than %d pages", maxSpotPages)

@@ -20,9 +20,10 @@ import (
 	"joiner/pkg/nodeclass"
 )
 
-// ensureProfile returns the name of the class's instance profile and makes it when the class names a role. Every call may
-// be repeated and the process may die after any: the name follows from class and role, so what is there is found again. A
-// changed role gives another profile, and old nodes keep theirs. What the user has to mend is a *nodeclass.ProfileError.
+// ensureProfile returns the name of the class's instance profile and makes it when the class names a role. Every call
+// may be repeated and the process may die after any: the name follows from class and role, so what is there is found
+// again. A changed role gives another profile, and old nodes keep theirs. What the user has to mend is a
+// *nodeclass.ProfileError.
 func (f *ClassResolver) ensureProfile(ctx context.Context, c *awsv1.EC2NodeClass) (string, error) {
 	if c.Spec.InstanceProfile != nil && *c.Spec.InstanceProfile != "" {
 		return *c.Spec.InstanceProfile, nil
@@ -56,8 +57,8 @@ func (f *ClassResolver) ensureProfile(ctx context.Context, c *awsv1.EC2NodeClass
 	return name, f.addRole(ctx, name, role)
 }
 
-// keepsProfile reports whether the status names another profile of this class that has the role: one that Karpenter made
-// before the cluster moved here.
+// keepsProfile reports whether the status names another profile of this class that has the role: one that Karpenter
+// made before the cluster moved here.
 func (f *ClassResolver) keepsProfile(ctx context.Context, c *awsv1.EC2NodeClass, name, role string) (bool, error) {
 	if c.Status.InstanceProfile == "" || c.Status.InstanceProfile == name {
 		return false, nil
@@ -83,7 +84,8 @@ func (f *ClassResolver) getProfile(ctx context.Context, name string) (types.Inst
 }
 
 func (f *ClassResolver) addRole(ctx context.Context, name, role string) error {
-	_, err := f.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
+	_, err := f.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
+		InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
 	switch {
 	case err == nil, awserrors.CodeOf(err) == "LimitExceeded": // it holds a role already: a repeated call
 		return nil
@@ -98,7 +100,8 @@ func (f *ClassResolver) addRole(ctx context.Context, name, role string) error {
 }
 
 func (f *ClassResolver) removeRole(ctx context.Context, name string, r types.Role) error {
-	_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: r.RoleName})
+	_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx,
+		&iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: r.RoleName})
 	if err != nil && !awserrors.IsMissing(err) {
 		return fmt.Errorf("remove role from instance profile %s: %w", name, err)
 	}
@@ -126,13 +129,15 @@ func (f *ClassResolver) createProfile(ctx context.Context, c *awsv1.EC2NodeClass
 	return nil
 }
 
-// ListProfiles lists the instance profiles that were made for classes of the cluster, those of deleted classes too. It may be repeated.
+// ListProfiles lists the instance profiles that were made for classes of the cluster, those of deleted classes too. It
+// may be repeated.
 func (f *ClassResolver) ListProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
 	if f.Isolated {
 		return nil, nil
 	}
 	var out []nodeclass.Profile
-	pages := iam.NewListInstanceProfilesPaginator(f.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.clusterPath())})
+	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
+		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.clusterPath())})
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -140,7 +145,8 @@ func (f *ClassResolver) ListProfiles(ctx context.Context) ([]nodeclass.Profile, 
 		}
 		for _, p := range page.InstanceProfiles {
 			uid := strings.Trim(strings.TrimPrefix(aws.ToString(p.Path), f.clusterPath()), "/")
-			out = append(out, nodeclass.Profile{Name: aws.ToString(p.InstanceProfileName), ClassUID: uid, Created: aws.ToTime(p.CreateDate)})
+			out = append(out, nodeclass.Profile{Name: aws.ToString(p.InstanceProfileName), ClassUID: uid,
+				Created: aws.ToTime(p.CreateDate)})
 		}
 	}
 	return out, nil
@@ -160,7 +166,8 @@ func (f *ClassResolver) deleteProfiles(ctx context.Context, c *awsv1.EC2NodeClas
 	if f.Isolated {
 		return nil
 	}
-	pages := iam.NewListInstanceProfilesPaginator(f.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.profilePath(c))})
+	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
+		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.profilePath(c))})
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -182,7 +189,8 @@ func (f *ClassResolver) deleteProfile(ctx context.Context, p types.InstanceProfi
 			return err
 		}
 	}
-	_, err := f.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: p.InstanceProfileName})
+	_, err := f.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{
+		InstanceProfileName: p.InstanceProfileName})
 	if err != nil && !awserrors.IsMissing(err) {
 		return fmt.Errorf("delete instance profile %s: %w", name, err)
 	}

@@ -18,10 +18,12 @@ import (
 const reservationPage = 1000
 
 // findReservations: terms are ORed; an id beats the rest of its term; an id that does not exist finds nothing.
-func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation, error) {
+func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation,
+	error) {
 	found := map[string]awsv1.CapacityReservation{}
 	for _, t := range c.Spec.CapacityReservationSelectorTerms {
-		in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{ec2Filter("state", string(types.CapacityReservationStateActive))}}
+		in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{ec2Filter("state",
+			string(types.CapacityReservationStateActive))}}
 		if t.ID != "" {
 			in.CapacityReservationIds = []string{t.ID} // one by one: an unknown id fails the whole call
 		} else {
@@ -56,9 +58,12 @@ func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeCl
 
 func reservationFrom(r types.CapacityReservation) awsv1.CapacityReservation {
 	out := awsv1.CapacityReservation{
-		ID: aws.ToString(r.CapacityReservationId), AvailabilityZone: aws.ToString(r.AvailabilityZone), InstanceType: aws.ToString(r.InstanceType),
-		InstanceMatchCriteria: string(r.InstanceMatchCriteria), OwnerID: aws.ToString(r.OwnerId), Interruptible: aws.ToBool(r.Interruptible),
-		ReservationType: awsv1.CapacityReservationType(cmp.Or(string(r.ReservationType), string(types.CapacityReservationTypeDefault))),
+		ID: aws.ToString(r.CapacityReservationId), AvailabilityZone: aws.ToString(r.AvailabilityZone),
+		InstanceType:          aws.ToString(r.InstanceType),
+		InstanceMatchCriteria: string(r.InstanceMatchCriteria), OwnerID: aws.ToString(r.OwnerId),
+		Interruptible: aws.ToBool(r.Interruptible),
+		ReservationType: awsv1.CapacityReservationType(cmp.Or(string(r.ReservationType),
+			string(types.CapacityReservationTypeDefault))),
 	}
 	if r.EndDate != nil {
 		out.EndTime = &metav1.Time{Time: r.EndDate.UTC()}
@@ -72,8 +77,8 @@ const mostIDs = 200
 // RemainingCapacity reads what is left of what nodes are launched into.
 type RemainingCapacity struct{ EC2 *ec2.Client }
 
-// RemainingReservations tells how many instances each capacity reservation has room for. One that is not active is left out, and so is one that
-// EC2 does not know. May be repeated.
+// RemainingReservations tells how many instances each capacity reservation has room for. One that is not active is left
+// out, and so is one that EC2 does not know. May be repeated.
 func (l RemainingCapacity) RemainingReservations(ctx context.Context, ids []string) (map[string]int64, error) {
 	out := map[string]int64{}
 	for part := range slices.Chunk(ids, mostIDs) {
@@ -93,7 +98,8 @@ func (l RemainingCapacity) RemainingReservations(ctx context.Context, ids []stri
 }
 
 func (l RemainingCapacity) readReservations(ctx context.Context, ids []string, out map[string]int64) error {
-	got, err := l.EC2.DescribeCapacityReservations(ctx, &ec2.DescribeCapacityReservationsInput{CapacityReservationIds: ids})
+	got, err := l.EC2.DescribeCapacityReservations(ctx,
+		&ec2.DescribeCapacityReservationsInput{CapacityReservationIds: ids})
 	if err != nil {
 		return err
 	}
@@ -105,11 +111,13 @@ func (l RemainingCapacity) readReservations(ctx context.Context, ids []string, o
 	return nil
 }
 
-// RemainingAddresses tells how many addresses each subnet has left. One that EC2 does not know is left out. May be repeated.
+// RemainingAddresses tells how many addresses each subnet has left. One that EC2 does not know is left out. May be
+// repeated.
 func (l RemainingCapacity) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
 	out := map[string]int64{}
 	for part := range slices.Chunk(subnets, mostIDs) {
-		got, err := l.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{ec2Filter("subnet-id", part...)}, MaxResults: aws.Int32(subnetPage)})
+		got, err := l.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{ec2Filter("subnet-id",
+			part...)}, MaxResults: aws.Int32(subnetPage)})
 		if err != nil {
 			return nil, fmt.Errorf("describe subnets: %w", err)
 		}

@@ -24,8 +24,8 @@ type UnavailableOfferings interface {
 	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error
 }
 
-// ZonalShifts marks everything in a zone as not to be had while the cluster's traffic is shifted away from it by ARC, beside what is sold out.
-// It may be used by several goroutines.
+// ZonalShifts marks everything in a zone as not to be had while the cluster's traffic is shifted away from it by ARC,
+// beside what is sold out. It may be used by several goroutines.
 type ZonalShifts struct {
 	UnavailableOfferings
 	ARC   *arczonalshift.Client
@@ -40,7 +40,8 @@ type ZonalShifts struct {
 	away  map[string]time.Time // zone id to the end of its shift
 }
 
-// ListUnavailable lists the marks in force and those of shifted zones. When ARC cannot be asked, what it said last holds for as long as it said.
+// ListUnavailable lists the marks in force and those of shifted zones. When ARC cannot be asked, what it said last
+// holds for as long as it said.
 func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
 	marks, err := s.UnavailableOfferings.ListUnavailable(ctx)
 	if err != nil {
@@ -68,7 +69,8 @@ func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.Unav
 			continue
 		}
 		for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Reserved, instancetypes.Spot} {
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacity, Zone: name}, Until: until, Why: "ZonalShift"})
+			marks = append(marks, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacity,
+				Zone: name}, Until: until, Why: "ZonalShift"})
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b instancetypes.UnavailableOffering) int {
@@ -90,7 +92,8 @@ func (s *ZonalShifts) readShifts(ctx context.Context) error {
 		}
 		s.arn = arn
 	}
-	out, err := s.ARC.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{ResourceIdentifier: aws.String(s.arn)})
+	out, err := s.ARC.GetManagedResource(ctx, &arczonalshift.GetManagedResourceInput{
+		ResourceIdentifier: aws.String(s.arn)})
 	if err != nil {
 		return fmt.Errorf("get managed resource %s: %w: is zonal shift enabled for the cluster?", s.arn, err)
 	}

@@ -25,8 +25,8 @@ func (noMarks) MarkUnavailable(context.Context, []instancetypes.UnavailableOffer
 	return nil
 }
 
-// A zone is shut while a shift away from it is applied and has not ended. ARC is asked every half minute; while it cannot be asked, what it
-// said last holds as long as it said.
+// A zone is shut while a shift away from it is applied and has not ended. ARC is asked every half minute; while it
+// cannot be asked, what it said last holds as long as it said.
 func TestZonesThatAreShiftedAway(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	e := &ears{}

@@ -16,8 +16,10 @@ type SpotRole struct{ IAM *iam.Client }
 
 // EnsureRole makes the role unless the account has it. May be repeated.
 func (r SpotRole) EnsureRole(ctx context.Context) error {
-	_, err := r.IAM.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{AWSServiceName: aws.String("spot.amazonaws.com")})
-	if taken, ok := errors.AsType[*types.InvalidInputException](err); ok && strings.Contains(taken.ErrorMessage(), "has been taken in this account") {
+	_, err := r.IAM.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{
+		AWSServiceName: aws.String("spot.amazonaws.com")})
+	if taken, ok := errors.AsType[*types.InvalidInputException](err); ok &&
+		strings.Contains(taken.ErrorMessage(), "has been taken in this account") {
 		return nil
 	}
 	if err != nil {

@@ -42,14 +42,14 @@ type CatalogStore struct {
 	builtin instancetypes.Catalog
 }
 
-// NewStore makes a store. With an empty bucket every catalog is the built-in one. A stored catalog older than maxAge is used
-// with a warning.
+// NewStore makes a store. With an empty bucket every catalog is the built-in one. A stored catalog older than maxAge is
+// used with a warning.
 func NewStore(c *s3.Client, bucket string, maxAge time.Duration, now func() time.Time) *CatalogStore {
 	return &CatalogStore{s3: c, bucket: bucket, maxAge: maxAge, now: now}
 }
 
-// ReadCatalog returns the stored catalog, or the built-in snapshot. Why says what is wrong with what is returned, if anything: it
-// is the snapshot, or it is old. It fails only when even the snapshot cannot be read.
+// ReadCatalog returns the stored catalog, or the built-in snapshot. Why says what is wrong with what is returned, if
+// anything: it is the snapshot, or it is old. It fails only when even the snapshot cannot be read.
 func (s *CatalogStore) ReadCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +67,8 @@ func (s *CatalogStore) ReadCatalog(ctx context.Context) (c instancetypes.Catalog
 	return s.have, why, nil
 }
 
-// ReadStored returns the stored catalog as it is now, one without types when there is none or when it is damaged. It fails when
-// there may be one that cannot be read: whoever would write another in its place must not.
+// ReadStored returns the stored catalog as it is now, one without types when there is none or when it is damaged. It
+// fails when there may be one that cannot be read: whoever would write another in its place must not.
 func (s *CatalogStore) ReadStored(ctx context.Context) (instancetypes.Catalog, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +116,8 @@ type nothingStoredError struct{ why string }
 // Error is the reason.
 func (e *nothingStoredError) Error() string { return e.why }
 
-// readIfChanged reads the object if it may have changed, and says why it could not. What it found holds for a while, so that a
-// function that looks every second does not ask S3 every second.
+// readIfChanged reads the object if it may have changed, and says why it could not. What it found holds for a while, so
+// that a function that looks every second does not ask S3 every second.
 func (s *CatalogStore) readIfChanged(ctx context.Context) error {
 	if s.bucket == "" {
 		return errors.New("no bucket is set (setting catalogBucket)")

@@ -23,15 +23,18 @@ func (f *ClassResolver) DeleteArtifacts(ctx context.Context, c *awsv1.EC2NodeCla
 
 // deleteTemplates deletes the launch templates that carry the tags of the cluster and of the class.
 func (f *ClassResolver) deleteTemplates(ctx context.Context, c *awsv1.EC2NodeClass) error {
-	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatePage),
-		Filters: []types.Filter{ec2Filter("tag:"+awsv1.TagClusterName, f.Cluster), ec2Filter("tag:"+awsv1.TagEC2NodeClass, c.Name)}})
+	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2,
+		&ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatePage),
+			Filters: []types.Filter{ec2Filter("tag:"+awsv1.TagClusterName, f.Cluster),
+				ec2Filter("tag:"+awsv1.TagEC2NodeClass, c.Name)}})
 	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return fmt.Errorf("describe launch templates of class %s: %w", c.Name, err)
 		}
 		for _, t := range page.LaunchTemplates {
-			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
+			_, err := f.EC2.DeleteLaunchTemplate(ctx,
+				&ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 			if err != nil && !awserrors.IsMissing(err) {
 				return fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
 			}

@@ -29,8 +29,10 @@ func (m *CatalogRefresher) readTypes(ctx context.Context) ([]instancetypes.Facts
 		return nil, err
 	}
 	var out []instancetypes.Facts
-	pages := ec2.NewDescribeInstanceTypesPaginator(m.ec2, &ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(typesPage), Filters: []types.Filter{
-		ec2Filter("supported-virtualization-type", "hvm"), ec2Filter("processor-info.supported-architecture", "x86_64", "arm64")}})
+	pages := ec2.NewDescribeInstanceTypesPaginator(m.ec2,
+		&ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(typesPage), Filters: []types.Filter{
+			ec2Filter("supported-virtualization-type", "hvm"),
+			ec2Filter("processor-info.supported-architecture", "x86_64", "arm64")}})
 	for n := 0; pages.HasMorePages(); n++ {
 		if n == maxPages {
 			return nil, fmt.Errorf("describe instance types: more than %d pages", maxPages)
@@ -90,7 +92,8 @@ func factsOf(t *types.InstanceTypeInfo) instancetypes.Facts {
 		UsageClasses:      textsOf(t.SupportedUsageClasses),
 	}
 	if p := t.ProcessorInfo; p != nil {
-		f.NestedVirtualization = slices.Contains(p.SupportedFeatures, types.SupportedAdditionalProcessorFeatureNestedVirtualization)
+		f.NestedVirtualization = slices.Contains(p.SupportedFeatures,
+			types.SupportedAdditionalProcessorFeatureNestedVirtualization)
 		f.CPUManufacturer, f.ClockGHz = aws.ToString(p.Manufacturer), aws.ToFloat64(p.SustainedClockSpeedInGhz)
 		for _, a := range p.SupportedArchitectures {
 			if a == types.ArchitectureTypeX8664 {
@@ -105,7 +108,8 @@ func factsOf(t *types.InstanceTypeInfo) instancetypes.Facts {
 	if m := t.MemoryInfo; m != nil {
 		f.MemoryMiB = aws.ToInt64(m.SizeInMiB)
 	}
-	if e := t.EbsInfo; e != nil && e.EbsOptimizedSupport == types.EbsOptimizedSupportDefault && e.EbsOptimizedInfo != nil {
+	if e := t.EbsInfo; e != nil && e.EbsOptimizedSupport == types.EbsOptimizedSupportDefault &&
+		e.EbsOptimizedInfo != nil {
 		f.EBSMaxMbps = int64(aws.ToInt32(e.EbsOptimizedInfo.MaximumBandwidthInMbps))
 	}
 	if s := t.InstanceStorageInfo; s != nil {
@@ -122,12 +126,14 @@ func factsOf(t *types.InstanceTypeInfo) instancetypes.Facts {
 	return f
 }
 
-// addNetwork sets a bandwidth that is the sum over the network cards; for types that it knows the snapshot says it better.
+// addNetwork sets a bandwidth that is the sum over the network cards; for types that it knows the snapshot says it
+// better.
 func addNetwork(f *instancetypes.Facts, n *types.NetworkInfo) {
 	if n == nil {
 		return
 	}
-	f.MaxENIs, f.IPv4PerENI = int64(aws.ToInt32(n.MaximumNetworkInterfaces)), int64(aws.ToInt32(n.Ipv4AddressesPerInterface))
+	f.MaxENIs, f.IPv4PerENI = int64(aws.ToInt32(n.MaximumNetworkInterfaces)),
+		int64(aws.ToInt32(n.Ipv4AddressesPerInterface))
 	f.EncryptionInTransit, f.EFA = aws.ToBool(n.EncryptionInTransitSupported), aws.ToBool(n.EfaSupported)
 	if n.EfaInfo != nil {
 		f.MaxEFAs = int64(aws.ToInt32(n.EfaInfo.MaximumEfaInterfaces))
@@ -188,7 +194,8 @@ func addDevices(f *instancetypes.Facts, t *types.InstanceTypeInfo) {
 }
 
 func deviceFrom(manufacturer, name *string, count *int32) instancetypes.Accelerator {
-	return instancetypes.Accelerator{Manufacturer: aws.ToString(manufacturer), Name: aws.ToString(name), Count: int64(aws.ToInt32(count))}
+	return instancetypes.Accelerator{Manufacturer: aws.ToString(manufacturer), Name: aws.ToString(name),
+		Count: int64(aws.ToInt32(count))}
 }
 
 func textsOf[T ~string](in []T) []string {

@@ -55,8 +55,8 @@ type Fleet struct {
 	tagger *rate.Limiter
 }
 
-// paceCreateTags keeps CreateTags to what EC2 takes of it in an account, 100 calls at once and 10 a second ("Request throttling for the Amazon EC2
-// API"), less what others may need of it: so no call is made only to be refused.
+// paceCreateTags keeps CreateTags to what EC2 takes of it in an account, 100 calls at once and 10 a second ("Request
+// throttling for the Amazon EC2 API"), less what others may need of it: so no call is made only to be refused.
 func (f *Fleet) paceCreateTags(ctx context.Context) error {
 	f.tagged.Do(func() { f.tagger = rate.NewLimiter(tagsPerSecond, tagsAtOnce) })
 	return f.tagger.Wait(ctx)
@@ -70,14 +70,16 @@ type LaunchError struct {
 // Error is the code and the message of EC2.
 func (e *LaunchError) Error() string { return e.Code + ": " + e.Message }
 
-// TokenSpent reports true: EC2 would answer the same token with the same error for ever, so the next request needs another
-// one. It lets callers who may not know this package ask errors.As for an interface with this method.
+// TokenSpent reports true: EC2 would answer the same token with the same error for ever, so the next request needs
+// another one. It lets callers who may not know this package ask errors.As for an interface with this method.
 func (e *LaunchError) TokenSpent() bool { return true }
 
-// LaunchInstances starts one instance for the order The same token never starts a second one: when EC2 knows the
-// token from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When EC2
-// has no capacity the error is a *instancetypes.NoCapacityError. The marks are offers refused although an instance was started.
-func (f *Fleet) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+// LaunchInstances starts one instance for the order The same token never starts a second one: when EC2 knows the token
+// from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When
+// EC2 has no capacity the error is a *instancetypes.NoCapacityError. The marks are offers refused although an instance
+// was started.
+func (f *Fleet) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	got, marks, err := f.requestFleet(ctx, o, token)
 	if len(got) == 0 {
 		return cluster.Instance{}, marks, err
@@ -85,13 +87,16 @@ func (f *Fleet) LaunchInstances(ctx context.Context, o launch.Order, token strin
 	return got[0], marks, nil
 }
 
-// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error says why, in the words of Launch. The same
-// token never starts more: it brings the instances that it brought before, some of which may have ended.
-func (f *Fleet) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error says why, in the words
+// of Launch. The same token never starts more: it brings the instances that it brought before, some of which may have
+// ended.
+func (f *Fleet) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	return f.requestFleet(ctx, o, token)
 }
 
-func (f *Fleet) requestFleet(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (f *Fleet) requestFleet(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	for try := 0; ; try++ {
 		if err := f.ensureTemplates(ctx, o); err != nil {
 			return nil, nil, err
@@ -109,17 +114,20 @@ func (f *Fleet) requestFleet(ctx context.Context, o launch.Order, token string) 
 		case err != nil:
 			return nil, nil, refusedError(o, err)
 		}
-		if slices.ContainsFunc(out.Errors, func(e types.CreateFleetError) bool { return noTemplate(aws.ToString(e.ErrorCode)) }) {
+		if slices.ContainsFunc(out.Errors, func(e types.CreateFleetError) bool {
+			return noTemplate(aws.ToString(e.ErrorCode))
+		}) {
 			f.forgetTemplates(o) // the answer spent the token: the next request makes the templates
 		}
 		return f.readOutcome(o, out)
 	}
 }
 
-// refusedError is the error of a request that EC2 refused as a whole. Quotas and a missing service-linked role may come this way
-// too, and mean the same as in an answer.
+// refusedError is the error of a request that EC2 refused as a whole. Quotas and a missing service-linked role may come
+// this way too, and mean the same as in an answer.
 func refusedError(o launch.Order, err error) error {
-	one := types.CreateFleetError{ErrorCode: aws.String(awserrors.CodeOf(err)), ErrorMessage: aws.String(awserrors.MessageOf(err))}
+	one := types.CreateFleetError{ErrorCode: aws.String(awserrors.CodeOf(err)),
+		ErrorMessage: aws.String(awserrors.MessageOf(err))}
 	if marks, _ := splitErrors(o, []types.CreateFleetError{one}); len(marks) > 0 {
 		return &instancetypes.NoCapacityError{Marks: marks}
 	}
@@ -127,7 +135,8 @@ func refusedError(o launch.Order, err error) error {
 }
 
 // readOutcome reads the answer: errors teach what is sold out even when instances were started.
-func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	marks, other := splitErrors(o, out.Errors)
 	var started []cluster.Instance
 	for _, i := range out.Instances {
@@ -136,8 +145,9 @@ func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]clust
 			zone = aws.ToString(v.Overrides.AvailabilityZone) // why every override names its zone
 		}
 		for _, id := range i.InstanceIds {
-			in := cluster.Instance{ID: id, State: "pending", Type: string(i.InstanceType), Zone: zone, CapacityType: o.CapacityType,
-				Launched: f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, Batch: o.Batch.ID}
+			in := cluster.Instance{ID: id, State: "pending", Type: string(i.InstanceType), Zone: zone,
+				CapacityType: o.CapacityType,
+				Launched:     f.Now(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, Batch: o.Batch.ID}
 			in.ImageID, in.SubnetID = imageOf(o, in)
 			in.Reservation = o.Reservation(in.Type, in.Zone)
 			started = append(started, in)
@@ -147,15 +157,17 @@ func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]clust
 	case len(started) >= o.Count():
 		return started, marks, nil
 	case len(other) > 0:
-		return started, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode), Message: aws.ToString(other[0].ErrorMessage)}
+		return started, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode),
+			Message: aws.ToString(other[0].ErrorMessage)}
 	case len(marks) > 0:
 		return started, nil, &instancetypes.NoCapacityError{Marks: marks}
 	}
-	return started, marks, &LaunchError{Code: "TooFewInstances", Message: fmt.Sprintf("EC2 started %d instances of %d and gave no error", len(started), o.Count())}
+	return started, marks, &LaunchError{Code: "TooFewInstances",
+		Message: fmt.Sprintf("EC2 started %d instances of %d and gave no error", len(started), o.Count())}
 }
 
-// adoptInstances finds the instances that an earlier request with this token started. EC2 may not show a new instance at once, so it
-// looks several times, for seven seconds in all.
+// adoptInstances finds the instances that an earlier request with this token started. EC2 may not show a new instance
+// at once, so it looks several times, for seven seconds in all.
 func (f *Fleet) adoptInstances(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, error) {
 	tag, value := launch.TagClaimUID, o.ClaimUID
 	if o.Batch.ID != "" {
@@ -182,7 +194,8 @@ func (f *Fleet) adoptInstances(ctx context.Context, o launch.Order, token string
 	return nil, &launch.TokenUsedError{Token: token}
 }
 
-// ListInstances lists the cluster's instances that Joiner or Karpenter launched, sorted by id, recently terminated ones included.
+// ListInstances lists the cluster's instances that Joiner or Karpenter launched, sorted by id, recently terminated ones
+// included.
 func (f *Fleet) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
 	return f.listInstances(ctx,
 		types.Filter{Name: aws.String("tag-key"), Values: []string{launch.TagNodePool}},
@@ -190,9 +203,11 @@ func (f *Fleet) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
 }
 
 func (f *Fleet) listInstances(ctx context.Context, more ...types.Filter) ([]cluster.Instance, error) {
-	filters := append([]types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}}, more...)
+	filters := append([]types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}},
+		more...)
 	var out []cluster.Instance
-	pages := ec2.NewDescribeInstancesPaginator(f.EC2, &ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
+	pages := ec2.NewDescribeInstancesPaginator(f.EC2,
+		&ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
 	for n := 0; pages.HasMorePages(); n++ {
 		if n == maxPages {
 			return nil, fmt.Errorf("describe instances: more than %d pages of %d", maxPages, pageSize)
@@ -222,8 +237,8 @@ func (f *Fleet) rememberTags(all []cluster.Instance) {
 	}
 }
 
-// tagKeys are those of the tags of an instance, from a list of less than a minute ago or else from EC2; found is false for an instance that
-// EC2 does not know.
+// tagKeys are those of the tags of an instance, from a list of less than a minute ago or else from EC2; found is false
+// for an instance that EC2 does not know.
 func (f *Fleet) tagKeys(ctx context.Context, id string) (have []string, found bool, err error) {
 	f.looked.Lock()
 	if f.Now().Sub(f.at) < listHolds {
@@ -241,13 +256,14 @@ func (f *Fleet) tagKeys(ctx context.Context, id string) (have []string, found bo
 	return have, found, nil
 }
 
-// TerminateInstances ends the instances. Ids that EC2 does not know are no error. When one call fails the others are still made. Single instances
-// that are ended side by side share a call.
+// TerminateInstances ends the instances. Ids that EC2 does not know are no error. When one call fails the others are
+// still made. Single instances that are ended side by side share a call.
 func (f *Fleet) TerminateInstances(ctx context.Context, ids []string) error {
 	if len(ids) == 1 {
-		_, err := f.ending.askTogether(ctx, ids[0], terminateAt, func(ctx context.Context, ids []string) (struct{}, error) {
-			return struct{}{}, f.terminateBatch(ctx, ids)
-		})
+		_, err := f.ending.askTogether(ctx, ids[0], terminateAt,
+			func(ctx context.Context, ids []string) (struct{}, error) {
+				return struct{}{}, f.terminateBatch(ctx, ids)
+			})
 		return err
 	}
 	return f.terminateBatch(ctx, ids)
@@ -270,16 +286,17 @@ func (f *Fleet) terminateBatch(ctx context.Context, ids []string) error {
 	return errors.Join(errs...)
 }
 
-// TagInstance tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks: the user's tags may
-// have named it, and of an instance that Joiner launched only the first is missing, or the first two. An instance that
-// EC2 does not know is no error. What a list told less than a minute ago is not asked for again; others that are named side by side are
-// looked at with one call.
+// TagInstance tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks:
+// the user's tags may have named it, and of an instance that Joiner launched only the first is missing, or the first
+// two. An instance that EC2 does not know is no error. What a list told less than a minute ago is not asked for again;
+// others that are named side by side are looked at with one call.
 func (f *Fleet) TagInstance(ctx context.Context, id, node, claim string) error {
 	have, found, err := f.tagKeys(ctx, id)
 	if err != nil {
 		return err
 	}
-	missing := []launch.Tag{{Key: awsv1.TagName, Value: node}, {Key: launch.TagClaim, Value: claim}, {Key: launch.TagClusterName, Value: f.Cluster}}
+	missing := []launch.Tag{{Key: awsv1.TagName, Value: node}, {Key: launch.TagClaim, Value: claim},
+		{Key: launch.TagClusterName, Value: f.Cluster}}
 	missing = slices.DeleteFunc(missing, func(want launch.Tag) bool { return slices.Contains(have, want.Key) })
 	if !found || len(missing) == 0 {
 		return nil
@@ -326,8 +343,10 @@ func (f *Fleet) readTagKeys(ctx context.Context, ids []string) (map[string][]str
 }
 
 func instanceFrom(i types.Instance) cluster.Instance {
-	out := cluster.Instance{ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType), CapacityType: instancetypes.OnDemand,
-		ImageID: aws.ToString(i.ImageId), Launched: aws.ToTime(i.LaunchTime), NodeName: aws.ToString(i.PrivateDnsName),
+	out := cluster.Instance{ID: aws.ToString(i.InstanceId), Type: string(i.InstanceType),
+		CapacityType: instancetypes.OnDemand,
+		ImageID:      aws.ToString(i.ImageId), Launched: aws.ToTime(i.LaunchTime),
+		NodeName: aws.ToString(i.PrivateDnsName),
 		SubnetID: aws.ToString(i.SubnetId)}
 	if i.State != nil {
 		out.State = string(i.State.Name)

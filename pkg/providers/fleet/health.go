@@ -20,11 +20,12 @@ import (
 // maxNamed is how many instances one DescribeInstanceStatus may name.
 const maxNamed = 100
 
-// ListStatuses lists the status checks that running instances fail, sorted by instance, and what EC2 has scheduled for them that is neither
-// done nor called off, sorted by instance and date. Up to a hundred instances are asked for by name, in one call;
-// for more the region is asked for what counts, whoever it belongs to, in three calls, because EC2 does not take an "or" of filters.
-// Without instances nothing is asked.
-func (f *Fleet) ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error) {
+// ListStatuses lists the status checks that running instances fail, sorted by instance, and what EC2 has scheduled for
+// them that is neither done nor called off, sorted by instance and date. Up to a hundred instances are asked for by
+// name, in one call; for more the region is asked for what counts, whoever it belongs to, in three calls, because EC2
+// does not take an "or" of filters. Without instances nothing is asked.
+func (f *Fleet) ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange,
+	error) {
 	var found []types.InstanceStatus
 	var err error
 	switch {
@@ -52,7 +53,8 @@ func (f *Fleet) ListStatuses(ctx context.Context, running []string) ([]cluster.I
 
 // leaveCodes are the changes that a node is left for.
 func leaveCodes() []string {
-	return []string{string(types.EventCodeInstanceReboot), string(types.EventCodeSystemReboot), string(types.EventCodeSystemMaintenance),
+	return []string{string(types.EventCodeInstanceReboot), string(types.EventCodeSystemReboot),
+		string(types.EventCodeSystemMaintenance),
 		string(types.EventCodeInstanceRetirement), string(types.EventCodeInstanceStop)}
 }
 
@@ -68,7 +70,8 @@ func (f *Fleet) unhealthyStatuses(ctx context.Context) ([]types.InstanceStatus, 
 	g, ctx := errgroup.WithContext(ctx)
 	for k, filter := range filters {
 		g.Go(func() error {
-			pages := ec2.NewDescribeInstanceStatusPaginator(f.EC2, &ec2.DescribeInstanceStatusInput{MaxResults: aws.Int32(pageSize), Filters: []types.Filter{filter}})
+			pages := ec2.NewDescribeInstanceStatusPaginator(f.EC2,
+				&ec2.DescribeInstanceStatusInput{MaxResults: aws.Int32(pageSize), Filters: []types.Filter{filter}})
 			for n := 0; pages.HasMorePages(); n++ {
 				if n == maxPages {
 					return fmt.Errorf("describe instance status: more than %d pages of %d", maxPages, pageSize)
@@ -87,7 +90,8 @@ func (f *Fleet) unhealthyStatuses(ctx context.Context) ([]types.InstanceStatus, 
 }
 
 // distinctStatuses is what the statuses say that counts, each thing once.
-func distinctStatuses(statuses []types.InstanceStatus) (failing []cluster.Impairment, changes []cluster.ScheduledChange) {
+func distinctStatuses(statuses []types.InstanceStatus) (failing []cluster.Impairment,
+	changes []cluster.ScheduledChange) {
 	for _, s := range statuses {
 		id := aws.ToString(s.InstanceId)
 		if since, failed := failedSince(s.InstanceStatus); failed {
@@ -100,11 +104,13 @@ func distinctStatuses(statuses []types.InstanceStatus) (failing []cluster.Impair
 			if !slices.Contains(leaveCodes(), string(e.Code)) || isOver(aws.ToString(e.Description)) {
 				continue
 			}
-			changes = append(changes, cluster.ScheduledChange{Instance: id, Code: string(e.Code), At: aws.ToTime(e.NotBefore).UTC()})
+			changes = append(changes, cluster.ScheduledChange{Instance: id, Code: string(e.Code),
+				At: aws.ToTime(e.NotBefore).UTC()})
 		}
 	}
 	slices.SortFunc(failing, func(a, b cluster.Impairment) int {
-		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since), cmp.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
+		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.Since.Compare(b.Since),
+			cmp.Compare(fmt.Sprint(a.System), fmt.Sprint(b.System)))
 	})
 	slices.SortFunc(changes, func(a, b cluster.ScheduledChange) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), cmp.Compare(a.Code, b.Code))
@@ -112,12 +118,14 @@ func distinctStatuses(statuses []types.InstanceStatus) (failing []cluster.Impair
 	return slices.Compact(failing), slices.Compact(changes)
 }
 
-// isOver reports whether a scheduled change was made or called off. EC2 goes on telling of it for a week, with that before its description.
+// isOver reports whether a scheduled change was made or called off. EC2 goes on telling of it for a week, with that
+// before its description.
 func isOver(description string) bool {
 	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
 }
 
-// failedSince is when the first of the check's parts failed that still does. A check that is not impaired as a whole does not count.
+// failedSince is when the first of the check's parts failed that still does. A check that is not impaired as a whole
+// does not count.
 func failedSince(s *types.InstanceStatusSummary) (since time.Time, failed bool) {
 	if s == nil || s.Status != types.SummaryStatusImpaired {
 		return time.Time{}, false

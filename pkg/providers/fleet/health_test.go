@@ -20,8 +20,8 @@ import (
 
 func at(minute int) time.Time { return time.Date(2026, 11, 1, 12, minute, 0, 0, time.UTC) }
 
-// Of what EC2 tells of instances that counts which lasts: a check that fails as a whole, since its first part failed, and a change that is
-// neither done nor called off.
+// Of what EC2 tells of instances that counts which lasts: a check that fails as a whole, since its first part failed,
+// and a change that is neither done nor called off.
 func TestWhatCountsOfAStatus(t *testing.T) {
 	summary := func(status types.SummaryStatus, details ...types.InstanceStatusDetails) *types.InstanceStatusSummary {
 		return &types.InstanceStatusSummary{Status: status, Details: details}

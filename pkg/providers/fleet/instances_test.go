@@ -32,8 +32,8 @@ type running struct {
 	tags      map[string]string
 }
 
-// account answers as EC2 does for what runs in it. DescribeInstances lists what every filter selects, one on a page; one id that is not
-// known refuses a whole call. CreateFleet says that its token came with another request before.
+// account answers as EC2 does for what runs in it. DescribeInstances lists what every filter selects, one on a page;
+// one id that is not known refuses a whole call. CreateFleet says that its token came with another request before.
 type account struct {
 	instances []running
 	templates []string // names, each created in the second that its place says
@@ -176,7 +176,8 @@ func idsOf(all []cluster.Instance) string {
 	return strings.Join(out, ", ")
 }
 
-// Of all that runs in the account those count as ours that have the tags of the cluster, of a pool and of a class. Leaks are ended by this.
+// Of all that runs in the account those count as ours that have the tags of the cluster, of a pool and of a class.
+// Leaks are ended by this.
 func TestInstancesOfOthersAreNotListed(t *testing.T) {
 	a := &account{instances: []running{
 		{"i-9", "running", ours()}, {"i-8", "terminated", ours()},
@@ -189,8 +190,8 @@ func TestInstancesOfOthersAreNotListed(t *testing.T) {
 	}
 }
 
-// A launch whose reply was lost has the instances of its claim, or of its batch, that have not ended. Those of another cluster are not looked
-// at. EC2 may show them late; without any the token is used up.
+// A launch whose reply was lost has the instances of its claim, or of its batch, that have not ended. Those of another
+// cluster are not looked at. EC2 may show them late; without any the token is used up.
 func TestALostLaunchAdoptsWhatStillRuns(t *testing.T) {
 	mine := func(more ...string) map[string]string {
 		return ours(append([]string{launch.TagClaimUID, "uid-1"}, more...)...)
@@ -259,7 +260,8 @@ func TestTerminateEndsThoseThatThereAre(t *testing.T) {
 	})
 }
 
-// An instance is named as far as it is not, by what a list of the last minute says or by a look of its own; one that is gone is no error.
+// An instance is named as far as it is not, by what a list of the last minute says or by a look of its own; one that is
+// gone is no error.
 func TestAnInstanceGetsTheTagsThatItLacks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{instances: []running{{"i-1", "running", ours()}, {"i-2", "running", ours("Name", "mine", launch.TagClaim, "c")}, {"i-3", "running", map[string]string{launch.TagNodePool: "p", launch.TagNodeClass: "c"}}}}
@@ -345,7 +347,8 @@ func TestTemplatesThatAreSwept(t *testing.T) {
 	}
 }
 
-// EC2 tells of capacity by the codes that mean lack of it. That it is busy, refuses, or fails, marks nothing as sold out.
+// EC2 tells of capacity by the codes that mean lack of it. That it is busy, refuses, or fails, marks nothing as sold
+// out.
 func TestWhatMarksNoOffer(t *testing.T) {
 	for _, code := range []string{"RequestLimitExceeded", "ThrottlingException", "UnauthorizedOperation", "InternalError", "InvalidParameterValue", "InvalidAMIID.NotFound", "Unknown"} {
 		one := types.CreateFleetError{ErrorCode: aws.String(code), ErrorMessage: aws.String("m")}
@@ -360,7 +363,8 @@ func TestWhatMarksNoOffer(t *testing.T) {
 	}
 }
 
-// What a refusal shuts out: the offer it is about, all that were asked for when it does not say, a subnet, a group, or all of spot.
+// What a refusal shuts out: the offer it is about, all that were asked for when it does not say, a subnet, a group, or
+// all of spot.
 func TestWhatARefusalMarks(t *testing.T) {
 	about := func(kind, zone, subnet string) *types.LaunchTemplateAndOverridesResponse {
 		return &types.LaunchTemplateAndOverridesResponse{Overrides: &types.FleetLaunchTemplateOverrides{InstanceType: types.InstanceType(kind), AvailabilityZone: aws.String(zone), SubnetId: aws.String(subnet)}}

@@ -15,9 +15,9 @@ import (
 	"joiner/pkg/nodeclaim/launch"
 )
 
-// DryRun asks EC2 with dry runs whether it would take the order. It makes the order's launch template, which EC2
-// wants to see, and nothing else. The error is a *launch.RefusedError when EC2 answered no; any other error means that it could not
-// be asked. It may be repeated.
+// DryRun asks EC2 with dry runs whether it would take the order. It makes the order's launch template, which EC2 wants
+// to see, and nothing else. The error is a *launch.RefusedError when EC2 answered no; any other error means that it
+// could not be asked. It may be repeated.
 func (f *Fleet) DryRun(ctx context.Context, o launch.Order) error {
 	if err := f.ensureTemplates(ctx, o); err != nil {
 		return dryRunAnswer("CreateLaunchTemplate", err)
@@ -41,9 +41,12 @@ func (f *Fleet) rehearseRun(ctx context.Context, o launch.Order) error {
 	for _, t := range o.Templates {
 		for _, v := range t.Overrides {
 			_, err := f.EC2.RunInstances(ctx, &ec2.RunInstancesInput{
-				DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1), InstanceType: types.InstanceType(v.Type),
-				LaunchTemplate:    &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(t.Name), Version: aws.String("$Latest")},
-				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0), SubnetId: aws.String(v.SubnetID), Groups: groupsOf(t)}},
+				DryRun: aws.Bool(true), MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
+				InstanceType: types.InstanceType(v.Type),
+				LaunchTemplate: &types.LaunchTemplateSpecification{LaunchTemplateName: aws.String(t.Name),
+					Version: aws.String("$Latest")},
+				NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{DeviceIndex: aws.Int32(0),
+					SubnetId: aws.String(v.SubnetID), Groups: groupsOf(t)}},
 				TagSpecifications: []types.TagSpecification{
 					{ResourceType: types.ResourceTypeInstance, Tags: ec2Tags(o.InstanceTags)},
 					{ResourceType: types.ResourceTypeVolume, Tags: ec2Tags(o.Tags)},

@@ -65,8 +65,8 @@ func (s *stage) Do(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 }
 
-// A rehearsal changes nothing in EC2. A no is a refusal, unless EC2 was busy or failed: then nobody knows. Of several subnets one that would do
-// is enough, and else the first no tells.
+// A rehearsal changes nothing in EC2. A no is a refusal, unless EC2 was busy or failed: then nobody knows. Of several
+// subnets one that would do is enough, and else the first no tells.
 func TestARehearsal(t *testing.T) {
 	const run, busy = "RunInstances subnet-a, RunInstances subnet-b", "unknown"
 	for _, c := range []struct {

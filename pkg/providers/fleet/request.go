@@ -43,7 +43,8 @@ func fleetInput(o launch.Order, token string) *ec2.CreateFleetInput {
 		in.ReservedCapacityOptions = &types.ReservedCapacityOptionsRequest{
 			ReservationTypes: []types.FleetReservationType{types.FleetReservationTypeInterruptibleCapacityReservation}}
 	default:
-		in.OnDemandOptions = &types.OnDemandOptionsRequest{AllocationStrategy: types.FleetOnDemandAllocationStrategy(o.Strategy)}
+		in.OnDemandOptions = &types.OnDemandOptionsRequest{
+			AllocationStrategy: types.FleetOnDemandAllocationStrategy(o.Strategy)}
 	}
 	for _, t := range o.Templates {
 		in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, types.FleetLaunchTemplateConfigRequest{
@@ -78,11 +79,13 @@ const spreadLimit = "limit of instances in this spread placement group"
 
 // splitErrors splits the errors of a CreateFleet answer into refused offers and others. What a reservation refuses
 // is not sold out elsewhere.
-func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering, other []types.CreateFleetError) {
+func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering,
+	other []types.CreateFleetError) {
 	for _, e := range errs {
 		c := aws.ToString(e.ErrorCode)
 		if c == awserrors.SpotRoleMissing {
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Why: c})
+			marks = append(marks, instancetypes.UnavailableOffering{
+				Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Why: c})
 			continue
 		}
 		if !awserrors.NoCapacity(c) && !strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
@@ -95,7 +98,8 @@ func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instanc
 		}
 		for _, f := range offersOf(o, e) {
 			scope := cmp.Or(o.Reservation(f.Type, f.Zone), o.Group)
-			if strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) { // whatever the type: the group takes no more there
+			// whatever the type: the group takes no more there
+			if strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
 				f.Type, scope = "", o.Group
 			}
 			marks = append(marks, instancetypes.UnavailableOffering{Offer: f, Scope: scope, Why: c})
@@ -111,10 +115,12 @@ func subnetOf(e types.CreateFleetError) string {
 	return ""
 }
 
-// offersOf is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would shut out much more.
+// offersOf is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would shut
+// out much more.
 func offersOf(o launch.Order, e types.CreateFleetError) []instancetypes.Offer {
 	if v := e.LaunchTemplateAndOverrides; v != nil && v.Overrides != nil {
-		f := instancetypes.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType), Zone: aws.ToString(v.Overrides.AvailabilityZone)}
+		f := instancetypes.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType),
+			Zone: aws.ToString(v.Overrides.AvailabilityZone)}
 		if f.Type != "" && f.Zone != "" {
 			return []instancetypes.Offer{f}
 		}

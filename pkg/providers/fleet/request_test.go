@@ -80,7 +80,8 @@ func TestFleetRequest(t *testing.T) {
 	}
 }
 
-// An answer may leave the zone of an instance to its override, and one without instance and error is an error of its own.
+// An answer may leave the zone of an instance to its override, and one without instance and error is an error of its
+// own.
 func TestOutcomeOfAFleet(t *testing.T) {
 	f := &Fleet{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
 	answer := types.CreateFleetInstance{InstanceIds: []string{"i-1"}, InstanceType: "m5.large"}

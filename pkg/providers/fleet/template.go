@@ -20,8 +20,8 @@ const (
 	templateIDNotFound   = "InvalidLaunchTemplateId.NotFound"
 )
 
-// ensureTemplates makes the templates of the order that do not exist. Their names are hashes of their content, so one that
-// exists is right. A process remembers names for good: when a sweep deleted one meanwhile, CreateFleet says so.
+// ensureTemplates makes the templates of the order that do not exist. Their names are hashes of their content, so one
+// that exists is right. A process remembers names for good: when a sweep deleted one meanwhile, CreateFleet says so.
 func (f *Fleet) ensureTemplates(ctx context.Context, o launch.Order) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,7 +32,8 @@ func (f *Fleet) ensureTemplates(ctx context.Context, o launch.Order) error {
 		if f.templates[t.Name] {
 			continue
 		}
-		out, err := f.EC2.DescribeLaunchTemplates(ctx, &ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{t.Name}})
+		out, err := f.EC2.DescribeLaunchTemplates(ctx,
+			&ec2.DescribeLaunchTemplatesInput{LaunchTemplateNames: []string{t.Name}})
 		if err != nil && awserrors.CodeOf(err) != templateNameNotFound {
 			return fmt.Errorf("describe launch template %s: %w", t.Name, err)
 		}
@@ -50,7 +51,8 @@ func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
 	_, err := f.EC2.CreateLaunchTemplate(ctx, &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(t.Name),
 		LaunchTemplateData: TemplateData(t),
-		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: ec2Tags(t.Tags)}},
+		TagSpecifications: []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate,
+			Tags: ec2Tags(t.Tags)}},
 	})
 	if err != nil && !awserrors.AlreadyExists(awserrors.CodeOf(err)) {
 		return fmt.Errorf("create launch template %s: %w", t.Name, err)
@@ -58,9 +60,9 @@ func (f *Fleet) createTemplate(ctx context.Context, t launch.Template) error {
 	return nil
 }
 
-// SweepTemplates deletes the launch templates that Joiner made for the cluster and that are older than age, and returns how
-// many. One that is still wanted is made anew by the next launch. Those of a Karpenter beside us carry the same tags and are
-// not ours: the name tells.
+// SweepTemplates deletes the launch templates that Joiner made for the cluster and that are older than age, and returns
+// how many. One that is still wanted is made anew by the next launch. Those of a Karpenter beside us carry the same
+// tags and are not ours: the name tells.
 func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, error) {
 	n := 0
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2, &ec2.DescribeLaunchTemplatesInput{
@@ -76,7 +78,8 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 				f.Now().Sub(aws.ToTime(t.CreateTime)) < age {
 				continue
 			}
-			_, err := f.EC2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
+			_, err := f.EC2.DeleteLaunchTemplate(ctx,
+				&ec2.DeleteLaunchTemplateInput{LaunchTemplateId: t.LaunchTemplateId})
 			if err != nil && !noTemplate(awserrors.CodeOf(err)) {
 				return n, fmt.Errorf("delete launch template %s: %w", aws.ToString(t.LaunchTemplateName), err)
 			}
@@ -100,29 +103,34 @@ func TemplateData(t launch.Template) *types.RequestLaunchTemplateData {
 		},
 		Placement: &types.LaunchTemplatePlacementRequest{Tenancy: types.Tenancy(t.Tenancy), GroupId: nonZero(t.Group),
 			PartitionNumber: nonZero(t.Partition)},
-		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{{ResourceType: types.ResourceTypeNetworkInterface, Tags: ec2Tags(t.Tags)}},
+		TagSpecifications: []types.LaunchTemplateTagSpecificationRequest{
+			{ResourceType: types.ResourceTypeNetworkInterface, Tags: ec2Tags(t.Tags)}},
 	}
 	if t.UserData != "" {
 		d.UserData = aws.String(t.UserData)
 	}
 	if t.InstanceProfile != "" {
-		d.IamInstanceProfile = &types.LaunchTemplateIamInstanceProfileSpecificationRequest{Name: aws.String(t.InstanceProfile)}
+		d.IamInstanceProfile = &types.LaunchTemplateIamInstanceProfileSpecificationRequest{
+			Name: aws.String(t.InstanceProfile)}
 	}
 	if t.NestedVirtual != "" {
-		d.CpuOptions = &types.LaunchTemplateCpuOptionsRequest{NestedVirtualization: types.NestedVirtualizationSpecification(t.NestedVirtual)}
+		d.CpuOptions = &types.LaunchTemplateCpuOptionsRequest{
+			NestedVirtualization: types.NestedVirtualizationSpecification(t.NestedVirtual)}
 	}
 	if t.Enclave {
 		d.EnclaveOptions = &types.LaunchTemplateEnclaveOptionsRequest{Enabled: aws.Bool(true)}
 	}
 	if len(t.SpotTags) > 0 {
 		d.TagSpecifications = append(d.TagSpecifications,
-			types.LaunchTemplateTagSpecificationRequest{ResourceType: types.ResourceTypeSpotInstancesRequest, Tags: ec2Tags(t.SpotTags)})
+			types.LaunchTemplateTagSpecificationRequest{ResourceType: types.ResourceTypeSpotInstancesRequest,
+				Tags: ec2Tags(t.SpotTags)})
 	}
 	if t.Reservation.Preference != "" {
 		d.CapacityReservationSpecification = reservationTarget(t.Reservation)
 	}
 	if t.Reservation.Market != "" {
-		d.InstanceMarketOptions = &types.LaunchTemplateInstanceMarketOptionsRequest{MarketType: types.MarketType(t.Reservation.Market)}
+		d.InstanceMarketOptions = &types.LaunchTemplateInstanceMarketOptionsRequest{
+			MarketType: types.MarketType(t.Reservation.Market)}
 	}
 	for _, b := range t.BlockDevices {
 		d.BlockDeviceMappings = append(d.BlockDeviceMappings, blockDevice(b))
@@ -143,23 +151,29 @@ func reservationTarget(r launch.ReservationSelection) *types.LaunchTemplateCapac
 }
 
 func blockDevice(b launch.BlockDevice) types.LaunchTemplateBlockDeviceMappingRequest {
-	return types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: aws.String(b.Device), Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{
-		VolumeSize: nonZero(b.SizeGiB), VolumeType: types.VolumeType(b.VolumeType), Iops: nonZero(b.IOPS), Throughput: nonZero(b.Throughput),
-		VolumeInitializationRate: nonZero(b.VolumeInitializationRate), Encrypted: b.Encrypted, DeleteOnTermination: b.DeleteOnTermination,
-		KmsKeyId: nonZero(b.KMSKeyID), SnapshotId: nonZero(b.SnapshotID)}}
+	return types.LaunchTemplateBlockDeviceMappingRequest{DeviceName: aws.String(b.Device),
+		Ebs: &types.LaunchTemplateEbsBlockDeviceRequest{
+			VolumeSize: nonZero(b.SizeGiB), VolumeType: types.VolumeType(b.VolumeType), Iops: nonZero(b.IOPS),
+			Throughput:               nonZero(b.Throughput),
+			VolumeInitializationRate: nonZero(b.VolumeInitializationRate), Encrypted: b.Encrypted,
+			DeleteOnTermination: b.DeleteOnTermination,
+			KmsKeyId:            nonZero(b.KMSKeyID), SnapshotId: nonZero(b.SnapshotID)}}
 }
 
 func networkInterface(n launch.NetworkInterface) types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
 	out := types.LaunchTemplateInstanceNetworkInterfaceSpecificationRequest{
-		NetworkCardIndex: aws.Int32(n.CardIndex), DeviceIndex: aws.Int32(n.DeviceIndex), InterfaceType: nonZero(n.Type), Groups: n.SecurityGroupIDs,
-		AssociatePublicIpAddress: n.AssociatePublicIP, Ipv4PrefixCount: nonZero(n.IPv4PrefixCount), Ipv6PrefixCount: nonZero(n.IPv6PrefixCount),
+		NetworkCardIndex: aws.Int32(n.CardIndex), DeviceIndex: aws.Int32(n.DeviceIndex), InterfaceType: nonZero(n.Type),
+		Groups:                   n.SecurityGroupIDs,
+		AssociatePublicIpAddress: n.AssociatePublicIP, Ipv4PrefixCount: nonZero(n.IPv4PrefixCount),
+		Ipv6PrefixCount:  nonZero(n.IPv6PrefixCount),
 		Ipv6AddressCount: nonZero(n.IPv6AddressCount)}
 	if n.PrimaryIPv6 {
 		out.PrimaryIpv6 = aws.Bool(true)
 	}
 	if c := n.ConnectionTracking; c != nil {
 		out.ConnectionTrackingSpecification = &types.ConnectionTrackingSpecificationRequest{
-			TcpEstablishedTimeout: nonZero(c.TCPEstablishedSec), UdpStreamTimeout: nonZero(c.UDPStreamSec), UdpTimeout: nonZero(c.UDPSec)}
+			TcpEstablishedTimeout: nonZero(c.TCPEstablishedSec), UdpStreamTimeout: nonZero(c.UDPStreamSec),
+			UdpTimeout: nonZero(c.UDPSec)}
 	}
 	return out
 }

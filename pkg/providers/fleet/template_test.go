@@ -18,7 +18,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// wire answers for EC2, without a network: every template is there that was not deleted, and CreateFleet says what answers has next.
+// wire answers for EC2, without a network: every template is there that was not deleted, and CreateFleet says what
+// answers has next.
 type wire struct {
 	answers []string // of CreateFleet: an XML body, or "CODE" for a request that is refused
 	refused string   // another action that says the same
@@ -68,8 +69,8 @@ func fleetOf(instances int, codes ...string) string {
 	return b.String()
 }
 
-// A template that was deleted while a process took it for known is looked for, and made, before the next request. A request that was refused is
-// repeated at once, and only once; one that was answered has spent its token.
+// A template that was deleted while a process took it for known is looked for, and made, before the next request. A
+// request that was refused is repeated at once, and only once; one that was answered has spent its token.
 func TestATemplateThatIsGone(t *testing.T) {
 	const name, id = "InvalidLaunchTemplateName.NotFoundException", "InvalidLaunchTemplateId.NotFound"
 	const look, full = "DescribeLaunchTemplates joiner/demo/1", "InsufficientInstanceCapacity"

@@ -28,9 +28,11 @@ type batchedCall[T any] struct {
 	err    error
 }
 
-// askTogether asks about id, together with whoever asks within 50 ms, and returns the answer for all of them. The first who asks makes the call,
-// under its own context: should that end, the others get the error, as if their call had been lost.
-func (t *callBatcher[T]) askTogether(ctx context.Context, id string, most int, call func(ctx context.Context, ids []string) (T, error)) (T, error) {
+// askTogether asks about id, together with whoever asks within 50 ms, and returns the answer for all of them. The first
+// who asks makes the call, under its own context: should that end, the others get the error, as if their call had been
+// lost.
+func (t *callBatcher[T]) askTogether(ctx context.Context, id string, most int,
+	call func(ctx context.Context, ids []string) (T, error)) (T, error) {
 	t.mu.Lock()
 	g := t.open
 	if g == nil || len(g.ids) >= most {

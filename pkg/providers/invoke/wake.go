@@ -1,4 +1,5 @@
-// Package invoke has Lambda run another function soon. It knows asynchronous invocation and nothing of what the function does.
+// Package invoke has Lambda run another function soon. It knows asynchronous invocation and nothing of what the
+// function does.
 package invoke
 
 import (
@@ -37,8 +38,8 @@ func Reason(payload []byte) string {
 // source marks the payloads of our own.
 const source = "joiner"
 
-// Function is one function of the stack. With an empty name there is nobody to wake and every call is a success: the schedule
-// runs the function within a minute anyway.
+// Function is one function of the stack. With an empty name there is nobody to wake and every call is a success: the
+// schedule runs the function within a minute anyway.
 type Function struct {
 	Lambda *lambda.Client
 	Name   string

@@ -85,14 +85,15 @@ func weightedTerms(p *corev1.Pod, terms []corev1.WeightedPodAffinityTerm) []clus
 	return out
 }
 
-// affinityTerm folds matchLabelKeys and mismatchLabelKeys into the selector. Newer API servers have done so already; doing it
-// again changes nothing.
+// affinityTerm folds matchLabelKeys and mismatchLabelKeys into the selector. Newer API servers have done so already;
+// doing it again changes nothing.
 func affinityTerm(p *corev1.Pod, t corev1.PodAffinityTerm) cluster.AffinityTerm {
 	s := selectorFrom(t.LabelSelector)
 	s = foldPodLabels(s, p.Labels, t.MatchLabelKeys, requirements.In)
 	s = foldPodLabels(s, p.Labels, t.MismatchLabelKeys, requirements.NotIn)
 	out := cluster.AffinityTerm{
-		Key: t.TopologyKey, Selector: s, Namespaces: slices.Clone(t.Namespaces), NamespaceSelector: selectorFrom(t.NamespaceSelector),
+		Key: t.TopologyKey, Selector: s, Namespaces: slices.Clone(t.Namespaces),
+		NamespaceSelector: selectorFrom(t.NamespaceSelector),
 	}
 	slices.Sort(out.Namespaces)
 	return out
@@ -118,7 +119,8 @@ func spreadFrom(p *corev1.Pod) []cluster.Spread {
 }
 
 // selectorFrom translates a label selector. Requirements on one key stay apart: "exists" and "not in" together must not
-// become one "not in", which an absent label would satisfy. A selector that the API server would not take selects nothing.
+// become one "not in", which an absent label would satisfy. A selector that the API server would not take selects
+// nothing.
 func selectorFrom(s *metav1.LabelSelector) *cluster.Selector {
 	if s == nil {
 		return nil
@@ -138,7 +140,8 @@ func selectorFrom(s *metav1.LabelSelector) *cluster.Selector {
 }
 
 // foldPodLabels adds what the pod's own labels say for these keys; keys the pod does not have are ignored.
-func foldPodLabels(s *cluster.Selector, labels map[string]string, keys []string, op requirements.Operator) *cluster.Selector {
+func foldPodLabels(s *cluster.Selector, labels map[string]string, keys []string,
+	op requirements.Operator) *cluster.Selector {
 	if s == nil {
 		return nil
 	}

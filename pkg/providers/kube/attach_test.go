@@ -64,8 +64,8 @@ spec: {nodeName: n1, volumes: [{name: d, persistentVolumeClaim: {claimName: data
 	}
 }
 
-// A snapshot lists nothing about volumes and says which claims pods use. These are listed once each for whoever needs to know: everybody,
-// while the pod's node is on its way out.
+// A snapshot lists nothing about volumes and says which claims pods use. These are listed once each for whoever needs
+// to know: everybody, while the pod's node is on its way out.
 func TestVolumesAreReadForWhatMoves(t *testing.T) {
 	disrupted := []corev1.Taint{{Key: "karpenter.sh/disrupted", Effect: corev1.TaintEffectNoSchedule}}
 	for name, c := range map[string]struct {

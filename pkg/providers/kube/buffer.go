@@ -14,10 +14,11 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload that it names.
-// A cluster that does not know the kind has none.
+// ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload
+// that it names. A cluster that does not know the kind has none.
 func (c *Client) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
-	stored, _, err := listAll(ctx, c, listQuery{place: capacityBuffers()}, func() *v1beta1.CapacityBufferList { return &v1beta1.CapacityBufferList{} },
+	stored, _, err := listAll(ctx, c, listQuery{place: capacityBuffers()},
+		func() *v1beta1.CapacityBufferList { return &v1beta1.CapacityBufferList{} },
 		func(l *v1beta1.CapacityBufferList) []v1beta1.CapacityBuffer {
 			return slices.DeleteFunc(l.Items, func(b v1beta1.CapacityBuffer) bool { return !b.Mine() })
 		})
@@ -52,7 +53,8 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 	ns := b.Object.Namespace
 	if ref := b.Object.Spec.PodTemplateRef; ref != nil {
 		t := &corev1.PodTemplate{}
-		if err := c.getObject(ctx, apiCall{verb: "get", place: podTemplates(), namespace: ns, name: ref.Name}, t); err != nil {
+		if err := c.getObject(ctx, apiCall{verb: "get", place: podTemplates(), namespace: ns, name: ref.Name},
+			t); err != nil {
 			return err
 		}
 		b.Template, b.Generation = templateFrom(ns, t.Template), t.Generation
@@ -95,9 +97,11 @@ func (c *Client) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 	return nil
 }
 
-// templateFrom is a pod as the template makes it, with limits in place of requests that are not given. Volumes do not count.
+// templateFrom is a pod as the template makes it, with limits in place of requests that are not given. Volumes do not
+// count.
 func templateFrom(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: t.Labels, Annotations: t.Annotations}, Spec: *t.Spec.DeepCopy()}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Labels: t.Labels,
+		Annotations: t.Annotations}, Spec: *t.Spec.DeepCopy()}
 	pod.Spec.NodeName = ""
 	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for i := range list {
@@ -108,8 +112,8 @@ func templateFrom(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
 	return &out
 }
 
-// WriteBufferStatus stores the status of the buffer, on the condition that the buffer was not changed since it was read. On
-// success the buffer given is as stored.
+// WriteBufferStatus stores the status of the buffer, on the condition that the buffer was not changed since it was
+// read. On success the buffer given is as stored.
 func (c *Client) WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error {
 	what := apiCall{verb: "write status of", place: capacityBuffers(), namespace: b.Namespace, name: b.Name}
 	in := b.DeepCopy()

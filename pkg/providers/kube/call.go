@@ -45,8 +45,10 @@ func (w apiCall) String() string {
 	return s + "s"
 }
 
-// sendWithRetries sends the request until it gets an answer that means something, at most four times. Repeating must be harmless.
-func (c *Client) sendWithRetries(ctx context.Context, what apiCall, request func() *rest.Request, into runtime.Object) error {
+// sendWithRetries sends the request until it gets an answer that means something, at most four times. Repeating must be
+// harmless.
+func (c *Client) sendWithRetries(ctx context.Context, what apiCall, request func() *rest.Request,
+	into runtime.Object) error {
 	return retryRequest(ctx, what, func() error { return requestOnce(ctx, request(), into) })
 }
 
@@ -90,7 +92,8 @@ func worthAnotherTry(err error, pause time.Duration) (time.Duration, bool) {
 	}
 	code := int(status.Status().Code)
 	// A refused token was dropped by the transport; the next request brings a new one.
-	again := code == http.StatusTooManyRequests || code == http.StatusUnauthorized || code >= http.StatusInternalServerError
+	again := code == http.StatusTooManyRequests || code == http.StatusUnauthorized ||
+		code >= http.StatusInternalServerError
 	return min(pause, longestPause), again
 }
 
@@ -111,8 +114,8 @@ func (c *Client) getObject(ctx context.Context, what apiCall, into runtime.Objec
 	}, into)
 }
 
-// createObject posts an object that carries its name, so that a repeated request is refused and not doubled. Whether "already
-// exists" is the echo of our own lost reply is for the caller to find out.
+// createObject posts an object that carries its name, so that a repeated request is refused and not doubled. Whether
+// "already exists" is the echo of our own lost reply is for the caller to find out.
 func (c *Client) createObject(ctx context.Context, what apiCall, obj, into runtime.Object) error {
 	return c.sendWithRetries(ctx, what, func() *rest.Request {
 		return c.restClient(what.place).Post().AbsPath(what.place.pathTo(what.namespace, "", "")...).Body(obj)
@@ -126,7 +129,8 @@ func (c *Client) replaceObject(ctx context.Context, what apiCall, sub string, ob
 	}, into)
 }
 
-// patchObject merges a change into an object, or into its subresource. A resourceVersion in the change is the precondition.
+// patchObject merges a change into an object, or into its subresource. A resourceVersion in the change is the
+// precondition.
 func (c *Client) patchObject(ctx context.Context, what apiCall, sub string, change any, into runtime.Object) error {
 	body, err := json.Marshal(change)
 	if err != nil {
@@ -138,7 +142,8 @@ func (c *Client) patchObject(ctx context.Context, what apiCall, sub string, chan
 	}, into)
 }
 
-// deleteObject deletes the object of that UID. An object that is gone, or was replaced by another of its name, is no error.
+// deleteObject deletes the object of that UID. An object that is gone, or was replaced by another of its name, is no
+// error.
 func (c *Client) deleteObject(ctx context.Context, what apiCall, uid string, graceSec *int64) error {
 	if uid == "" {
 		return fmt.Errorf("%s: its UID is not known", what)
@@ -148,7 +153,8 @@ func (c *Client) deleteObject(ctx context.Context, what apiCall, uid string, gra
 	var left runtime.Object
 	began := time.Now()
 	err := retryRequest(ctx, what, func() (err error) {
-		left, err = decodeAnswer(ctx, c.restClient(what.place).Delete().AbsPath(what.place.pathTo(what.namespace, what.name, "")...).Body(opts))
+		left, err = decodeAnswer(ctx, c.restClient(what.place).Delete().AbsPath(what.place.pathTo(what.namespace,
+			what.name, "")...).Body(opts))
 		return err
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -183,10 +189,11 @@ type listObject interface {
 	metav1.ListInterface
 }
 
-// listAll reads a list page by page and keeps only what translate makes of each page, so that a large cluster never stands in
-// memory as whole objects. All pages are of one moment, the version returned: the API server serves them from a snapshot in
-// its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
-func listAll[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L, translate func(L) []T) ([]T, string, error) {
+// listAll reads a list page by page and keeps only what translate makes of each page, so that a large cluster never
+// stands in memory as whole objects. All pages are of one moment, the version returned: the API server serves them from
+// a snapshot in its cache. (resourceVersion=0 would be older data and, worse, one page however long.)
+func listAll[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L,
+	translate func(L) []T) ([]T, string, error) {
 	what := apiCall{verb: "list", place: q.place, namespace: q.namespace}
 	for restart := 0; ; restart++ {
 		out, version, err := listPages(ctx, c, q, fresh, translate)
@@ -199,15 +206,18 @@ func listAll[L listObject, T any](ctx context.Context, c *Client, q listQuery, f
 	}
 }
 
-func listPages[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L, translate func(L) []T) ([]T, string, error) {
+func listPages[L listObject, T any](ctx context.Context, c *Client, q listQuery, fresh func() L,
+	translate func(L) []T) ([]T, string, error) {
 	size := cmp.Or(q.page, pageSize)
 	what := apiCall{verb: "read a page of", place: q.place, namespace: q.namespace}
 	var out []T
 	for token := ""; ; {
 		page := fresh()
 		err := c.sendWithRetries(ctx, what, func() *rest.Request {
-			r := c.restClient(q.place).Get().AbsPath(q.place.pathTo(q.namespace, "", "")...).Param("limit", strconv.Itoa(size))
-			return addParam(addParam(addParam(r, "fieldSelector", q.fields), "labelSelector", q.labels), "continue", token)
+			r := c.restClient(q.place).Get().AbsPath(q.place.pathTo(q.namespace, "", "")...).Param("limit",
+				strconv.Itoa(size))
+			return addParam(addParam(addParam(r, "fieldSelector", q.fields), "labelSelector", q.labels), "continue",
+				token)
 		}, page)
 		if err != nil {
 			return nil, "", err

@@ -12,8 +12,8 @@ import (
 	karpv1 "joiner/pkg/api/v1"
 )
 
-// maxConflicts bounds how often a change is worked out again because somebody else was faster. Kubelets write their node all
-// the time, so that a single try would often lose.
+// maxConflicts bounds how often a change is worked out again because somebody else was faster. Kubelets write their
+// node all the time, so that a single try would often lose.
 const maxConflicts = 6
 
 // patchFields is a piece of a JSON merge patch.
@@ -24,10 +24,11 @@ type metaObject interface {
 	metav1.Object
 }
 
-// changeObject reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the condition that the
-// object is still the one that was read; if it is not, it starts again. An object that is gone or has another UID than the call names is a
-// *ConflictError. It returns the object as it is now.
-func changeObject[O metaObject](ctx context.Context, c *Client, what apiCall, edit func(O) patchFields, fresh func() O) (now O, err error) {
+// changeObject reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the
+// condition that the object is still the one that was read; if it is not, it starts again. An object that is gone or
+// has another UID than the call names is a *ConflictError. It returns the object as it is now.
+func changeObject[O metaObject](ctx context.Context, c *Client, what apiCall, edit func(O) patchFields,
+	fresh func() O) (now O, err error) {
 	for range maxConflicts {
 		now = fresh()
 		if err = c.getObject(ctx, what, now); isNotFound(err) {
@@ -60,9 +61,11 @@ func changeObject[O metaObject](ctx context.Context, c *Client, what apiCall, ed
 	return now, err
 }
 
-// patchUnread writes a patch that was worked out from an object as it was in that version, without reading it again. It is not done when there is nothing to
-// do on the object as it was, or somebody changed it since: then it must be read. The object as stored is put into into.
-func (c *Client) patchUnread(ctx context.Context, what apiCall, patch patchFields, version string, into metaObject) (done bool, err error) {
+// patchUnread writes a patch that was worked out from an object as it was in that version, without reading it again. It
+// is not done when there is nothing to do on the object as it was, or somebody changed it since: then it must be read.
+// The object as stored is put into into.
+func (c *Client) patchUnread(ctx context.Context, what apiCall, patch patchFields, version string,
+	into metaObject) (done bool, err error) {
 	if patch == nil {
 		return false, nil
 	}

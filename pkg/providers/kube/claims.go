@@ -25,8 +25,8 @@ const (
 	longestRaw = 63 - suffixSize // of a generated name, as the API server does it
 )
 
-// CreateClaim stores the NodeClaim of a launch: with our finalizer from the first write on, owned by its pool, named after
-// the pool with a random end. A lost reply does not make a second claim: the name is chosen here.
+// CreateClaim stores the NodeClaim of a launch: with our finalizer from the first write on, owned by its pool, named
+// after the pool with a random end. A lost reply does not make a second claim: the name is chosen here.
 func (c *Client) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	var err error
 	for range nameTries {
@@ -63,7 +63,8 @@ func sameWish(want, got *karpv1.NodeClaim) bool {
 
 func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 	prefix := pool.Name + "-"
-	labels := mergeLabels(l.Labels, map[string]string{karpv1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class})
+	labels := mergeLabels(l.Labels, map[string]string{karpv1.LabelNodePool: pool.Name,
+		awsv1.LabelEC2NodeClass: l.Class})
 	annotations := mergeLabels(l.Annotations, map[string]string{
 		karpv1.AnnotationNodePoolHash: pool.Hash, karpv1.AnnotationNodePoolHashVersion: karpv1.NodePoolHashVersion,
 	})
@@ -77,7 +78,8 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 			Annotations:  annotations,
 			Finalizers:   []string{karpv1.FinalizerTermination},
 			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodePoolKind, Name: pool.Name, UID: uidOf(pool.UID),
+				APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodePoolKind, Name: pool.Name,
+				UID:                uidOf(pool.UID),
 				BlockOwnerDeletion: &block,
 			}},
 		},
@@ -100,8 +102,9 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 	return out
 }
 
-// AdoptClaim puts our finalizer, the label of its class and that of its partition on a claim that lacks them, because a user made it by hand or took
-// them off. Repeating it changes nothing. A claim that is gone, was replaced or is being deleted is a *ConflictError.
+// AdoptClaim puts our finalizer, the label of its class and that of its partition on a claim that lacks them, because a
+// user made it by hand or took them off. Repeating it changes nothing. A claim that is gone, was replaced or is being
+// deleted is a *ConflictError.
 func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := apiCall{verb: "adopt", place: claimPath(), name: claim.Name, uid: claim.UID}
 	got, err := changeObject(ctx, c, what, func(o *karpv1.NodeClaim) patchFields {
@@ -136,8 +139,8 @@ func (c *Client) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.C
 	return claimFrom(got), nil
 }
 
-// AnnotateClaim sets annotations, on the condition that the claim is still as given; if it is given without a version, that it is still the one
-// of that UID. The returned claim is as stored.
+// AnnotateClaim sets annotations, on the condition that the claim is still as given; if it is given without a version,
+// that it is still the one of that UID. The returned claim is as stored.
 func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[string]string) (cluster.Claim, error) {
 	meta := patchFields{"annotations": set}
 	if claim.Version != "" || claim.UID == "" {
@@ -145,15 +148,18 @@ func (c *Client) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map
 	}
 	meta["uid"] = claim.UID
 	got, began := newNodeClaim(), time.Now()
-	err := c.patchObject(ctx, apiCall{verb: "annotate", place: claimPath(), name: claim.Name}, "", patchFields{"metadata": meta}, got)
+	err := c.patchObject(ctx, apiCall{verb: "annotate", place: claimPath(), name: claim.Name}, "",
+		patchFields{"metadata": meta}, got)
 	if apierrors.IsInvalid(err) { // the answer to another UID
 		err = &ConflictError{err}
 	}
 	return c.claimWritten(got, err, began)
 }
 
-// LabelClaim sets labels and annotations, on the condition that the claim is still as given. The returned claim is as stored.
-func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+// LabelClaim sets labels and annotations, on the condition that the claim is still as given. The returned claim is as
+// stored.
+func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels,
+	annotations map[string]string) (cluster.Claim, error) {
 	meta := patchFields{}
 	if len(labels) > 0 {
 		meta["labels"] = labels
@@ -164,19 +170,22 @@ func (c *Client) LabelClaim(ctx context.Context, claim cluster.Claim, labels, an
 	return c.patchClaim(ctx, "label", claim, patchFields{"metadata": meta})
 }
 
-// UnreserveClaim labels the claim as on-demand instead of reserved, on the condition that it is still as given. The returned claim is as
-// stored.
+// UnreserveClaim labels the claim as on-demand instead of reserved, on the condition that it is still as given. The
+// returned claim is as stored.
 func (c *Client) UnreserveClaim(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	return c.patchClaim(ctx, "unreserve", claim, onDemandPatch())
 }
 
-// onDemandPatch is the patch that makes a claim or a node on-demand. That the reservation was interruptible stays on it.
+// onDemandPatch is the patch that makes a claim or a node on-demand. That the reservation was interruptible stays on
+// it.
 func onDemandPatch() patchFields {
-	return patchFields{"metadata": patchFields{"labels": patchFields{karpv1.LabelCapacityType: karpv1.CapacityTypeOnDemand,
+	return patchFields{"metadata": patchFields{"labels": patchFields{
+		karpv1.LabelCapacityType:         karpv1.CapacityTypeOnDemand,
 		awsv1.LabelCapacityReservationID: nil, awsv1.LabelCapacityReservationType: nil}}}
 }
 
-func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch patchFields) (cluster.Claim, error) {
+func (c *Client) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch patchFields) (cluster.Claim,
+	error) {
 	what := apiCall{verb: verb, place: claimPath(), name: claim.Name}
 	if claim.Version == "" {
 		return cluster.Claim{}, fmt.Errorf("%s: its version is not known", what)
@@ -199,15 +208,16 @@ func (c *Client) claimWritten(got *karpv1.NodeClaim, err error, began time.Time)
 	return claimFrom(got), nil
 }
 
-// WriteClaimStatus makes the stored status that of the claim given, on the condition that the claim was not changed since it
-// was read. A transition time moves only with the status and is set here (Since is not
-// read), True without a reason gets its type as the reason, Ready follows from the others and is never taken from the caller,
-// and conditions that the claim given does not have are removed, except those that Ready depends on. Nothing is written if
-// nothing differs. The returned claim is as stored.
+// WriteClaimStatus makes the stored status that of the claim given, on the condition that the claim was not changed
+// since it was read. A transition time moves only with the status and is set here (Since is not read), True without a
+// reason gets its type as the reason, Ready follows from the others and is never taken from the caller, and conditions
+// that the claim given does not have are removed, except those that Ready depends on. Nothing is written if nothing
+// differs. The returned claim is as stored.
 func (c *Client) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := apiCall{verb: "write status of", place: claimPath(), name: claim.Name}
 	got := newNodeClaim()
-	if status := c.seen.statusSeen(claim); status != nil { // as it was read by this client: asking again would only cost a request
+	// as it was read by this client: asking again would only cost a request
+	if status := c.seen.statusSeen(claim); status != nil {
 		got.Generation, got.CreationTimestamp, got.Status = claim.Generation, metav1.NewTime(claim.Created), *status
 	} else {
 		if err := c.getObject(ctx, what, got); err != nil {

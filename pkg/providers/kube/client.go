@@ -38,20 +38,22 @@ const (
 type Config struct {
 	Endpoint string // https URL of the API server
 	CA       []byte // PEM of the authority that signed its certificate; empty for the system's
-	// Token makes a bearer token and says until when it can be used. It is called when there is none or the last one is used up.
+	// Token makes a bearer token and says until when it can be used. It is called when there is none or the last one is
+	// used up.
 	Token func(ctx context.Context) (token string, expires time.Time, err error)
 	// Transport, if set, is used in place of one made of CA and Token; it knows whom to trust and who we are.
 	Transport http.RoundTripper
-	// Now is the wall clock, time.Now if nil. It dates conditions, events and leases, and tells when a token is too old.
+	// Now is the wall clock, time.Now if nil. It dates conditions, events and leases, and tells when a token is too
+	// old.
 	Now       func() time.Time
 	UserAgent string
 	// Wrap, if set, stands around the HTTP transport, for example to count requests.
 	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
-// Client talks to one API server. Its methods may be called concurrently, except Wait, of which one runs at a time. Every
-// call ends after 10 seconds, lists after 10 seconds a page, and is tried again a few times when the server is busy or the
-// connection broke. Every error names the call and the object.
+// Client talks to one API server. Its methods may be called concurrently, except Wait, of which one runs at a time.
+// Every call ends after 10 seconds, lists after 10 seconds a page, and is tried again a few times when the server is
+// busy or the connection broke. Every error names the call and the object.
 type Client struct {
 	core   rest.Interface // protobuf
 	custom rest.Interface // JSON
@@ -112,7 +114,8 @@ func newREST(c Config, scheme *runtime.Scheme, hc *http.Client, contentType stri
 func newScheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme, resourcev1.AddToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme, coordinationv1.AddToScheme,
+		resourcev1.AddToScheme,
 		karpv1.AddToScheme, awsv1.AddToScheme, v1alpha1.AddToScheme, v1beta1.AddToScheme,
 	} {
 		if err := add(s); err != nil {

@@ -13,7 +13,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// labelGeneration is on the pods of a DaemonSet, annotationGeneration on the DaemonSet itself: which template they are of.
+// labelGeneration is on the pods of a DaemonSet, annotationGeneration on the DaemonSet itself: which template they are
+// of.
 const (
 	labelGeneration      = "pod-template-generation"
 	annotationGeneration = appsv1.DeprecatedTemplateGeneration
@@ -69,8 +70,8 @@ func (l *podList) noteDaemonPod(s storedPod) {
 	l.newest[s.controller] = liveDaemon{s.pod, s.pod.Labels[labelGeneration]}
 }
 
-// daemonSamples are the pods that DaemonSets will add to a new node: like their newest pod, which shows what admission made of the
-// template, with the template's required node affinity, for the pod's own names its node. A pod of an older
+// daemonSamples are the pods that DaemonSets will add to a new node: like their newest pod, which shows what admission
+// made of the template, with the template's required node affinity, for the pod's own names its node. A pod of an older
 // template is no sample.
 func (l *podList) daemonSamples(templates []daemonSet) []cluster.Pod {
 	var out []cluster.Pod
@@ -94,14 +95,17 @@ type daemonSet struct {
 func (d daemonSet) withNewestPod(live cluster.Pod) cluster.Pod {
 	out := d.pod
 	out.Labels, out.Priority, out.Critical, out.GraceSec = live.Labels, live.Priority, live.Critical, live.GraceSec
-	out.Need, out.NodeSelector, out.Tolerations, out.HostPorts = live.Need, live.NodeSelector, live.Tolerations, live.HostPorts
+	out.Need, out.NodeSelector, out.Tolerations, out.HostPorts = live.Need, live.NodeSelector, live.Tolerations,
+		live.HostPorts
 	out.NodePrefers, out.Spread = live.NodePrefers, live.Spread
-	out.Affinity, out.AntiAffinity, out.Prefers, out.Avoids = live.Affinity, live.AntiAffinity, live.Prefers, live.Avoids
+	out.Affinity, out.AntiAffinity, out.Prefers, out.Avoids = live.Affinity, live.AntiAffinity, live.Prefers,
+		live.Avoids
 	return out
 }
 
 func (c *Client) listDaemons(ctx context.Context) ([]daemonSet, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: daemonSets()}, func() *appsv1.DaemonSetList { return &appsv1.DaemonSetList{} },
+	out, _, err := listAll(ctx, c, listQuery{place: daemonSets()},
+		func() *appsv1.DaemonSetList { return &appsv1.DaemonSetList{} },
 		func(l *appsv1.DaemonSetList) []daemonSet {
 			return translatePage(l.Items, func(d *appsv1.DaemonSet) daemonSet {
 				return daemonSet{daemonFrom(d), d.Annotations[annotationGeneration]}
@@ -118,7 +122,8 @@ func daemonFrom(d *appsv1.DaemonSet) cluster.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.Namespace, Name: d.Name, UID: d.UID, Labels: d.Spec.Template.Labels,
 			Annotations: d.Spec.Template.Annotations, CreationTimestamp: d.CreationTimestamp,
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: d.Name, UID: d.UID}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: d.Name,
+				UID: d.UID}},
 		},
 		Spec: *d.Spec.Template.Spec.DeepCopy(),
 	}
@@ -129,8 +134,10 @@ func daemonFrom(d *appsv1.DaemonSet) cluster.Pod {
 	}
 	for key, effect := range map[string]corev1.TaintEffect{
 		corev1.TaintNodeNotReady: corev1.TaintEffectNoExecute, corev1.TaintNodeUnreachable: corev1.TaintEffectNoExecute,
-		corev1.TaintNodeDiskPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeMemoryPressure: corev1.TaintEffectNoSchedule,
-		corev1.TaintNodePIDPressure: corev1.TaintEffectNoSchedule, corev1.TaintNodeUnschedulable: corev1.TaintEffectNoSchedule,
+		corev1.TaintNodeDiskPressure:   corev1.TaintEffectNoSchedule,
+		corev1.TaintNodeMemoryPressure: corev1.TaintEffectNoSchedule,
+		corev1.TaintNodePIDPressure:    corev1.TaintEffectNoSchedule,
+		corev1.TaintNodeUnschedulable:  corev1.TaintEffectNoSchedule,
 	} {
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations,
 			corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect})

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReadData reads a small piece of shared data, kept as a ConfigMap in our namespace. Data that does not exist is nil with an
-// empty version, which WriteData takes.
+// ReadData reads a small piece of shared data, kept as a ConfigMap in our namespace. Data that does not exist is nil
+// with an empty version, which WriteData takes.
 func (c *Client) ReadData(ctx context.Context, name string) (data map[string]string, version string, err error) {
 	m := &corev1.ConfigMap{}
 	err = c.getObject(ctx, apiCall{verb: "read", place: configMaps(), namespace: Namespace, name: name}, m)
@@ -19,11 +19,12 @@ func (c *Client) ReadData(ctx context.Context, name string) (data map[string]str
 	return m.Data, m.ResourceVersion, err
 }
 
-// WriteData replaces the data, on the condition that it is still of the version that ReadData gave. Data that was changed,
-// made or deleted meanwhile is a *ConflictError; the caller reads again and merges.
+// WriteData replaces the data, on the condition that it is still of the version that ReadData gave. Data that was
+// changed, made or deleted meanwhile is a *ConflictError; the caller reads again and merges.
 func (c *Client) WriteData(ctx context.Context, name string, data map[string]string, version string) error {
 	what := apiCall{verb: "write", place: configMaps(), namespace: Namespace, name: name}
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, ResourceVersion: version}, Data: data}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, ResourceVersion: version},
+		Data: data}
 	if version == "" {
 		err := c.createObject(ctx, what, m, &corev1.ConfigMap{})
 		if apierrors.IsAlreadyExists(err) {

@@ -11,10 +11,11 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// ListAttachments lists the persistent volumes that are attached to one of these nodes, sorted by node and volume. Volumes are read
-// only if there are any.
+// ListAttachments lists the persistent volumes that are attached to one of these nodes, sorted by node and volume.
+// Volumes are read only if there are any.
 func (c *Client) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: attachmentPath()}, func() *storagev1.VolumeAttachmentList { return &storagev1.VolumeAttachmentList{} },
+	out, _, err := listAll(ctx, c, listQuery{place: attachmentPath()},
+		func() *storagev1.VolumeAttachmentList { return &storagev1.VolumeAttachmentList{} },
 		func(l *storagev1.VolumeAttachmentList) []cluster.Attachment {
 			var kept []cluster.Attachment
 			for _, a := range l.Items {
@@ -42,12 +43,14 @@ func (c *Client) ListAttachments(ctx context.Context, nodes []string) ([]cluster
 
 // boundVolumes says of every persistent volume who claims it and whether several nodes may attach it.
 func (c *Client) boundVolumes(ctx context.Context) (map[string]cluster.Attachment, error) {
-	all, _, err := listAll(ctx, c, listQuery{place: volumePath()}, func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
+	all, _, err := listAll(ctx, c, listQuery{place: volumePath()},
+		func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
 		func(l *corev1.PersistentVolumeList) []cluster.Attachment {
 			return translatePage(l.Items, func(v *corev1.PersistentVolume) cluster.Attachment {
-				out := cluster.Attachment{Volume: v.Name, Shared: slices.ContainsFunc(v.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
-					return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
-				})}
+				out := cluster.Attachment{Volume: v.Name,
+					Shared: slices.ContainsFunc(v.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
+						return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
+					})}
 				if r := v.Spec.ClaimRef; r != nil {
 					out.Claim = r.Namespace + "/" + r.Name
 				}

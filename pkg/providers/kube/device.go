@@ -15,8 +15,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// devicesFor is how long it is taken for true what DRA drivers publish and what is allocated of it: passes follow each other within a
-// second, and a cluster with a thousand nodes publishes megabytes.
+// devicesFor is how long it is taken for true what DRA drivers publish and what is allocated of it: passes follow each
+// other within a second, and a cluster with a thousand nodes publishes megabytes.
 const devicesFor = 5 * time.Second
 
 func deviceClasses() apiPath {
@@ -47,9 +47,10 @@ type deviceCache struct {
 	counts deviceCounts
 }
 
-// addDevices gives nodes the extended resources that DRA drivers serve, as kube-scheduler sees them: those of which status.allocatable has
-// none. Nothing is read unless somebody asks for an extended resource that a node lacks, and no more than the DeviceClasses unless one
-// of these serves it. A cluster that does not know DeviceClasses has none; whoever may not read them does not know.
+// addDevices gives nodes the extended resources that DRA drivers serve, as kube-scheduler sees them: those of which
+// status.allocatable has none. Nothing is read unless somebody asks for an extended resource that a node lacks, and no
+// more than the DeviceClasses unless one of these serves it. A cluster that does not know DeviceClasses has none;
+// whoever may not read them does not know.
 func (c *Client) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	wanted := unmetResources(*s)
 	if len(wanted) == 0 {
@@ -82,8 +83,8 @@ func (c *Client) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	return nil
 }
 
-// unmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node, a pod on the one
-// where it is, and a pod without a node on any.
+// unmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node,
+// a pod on the one where it is, and a pod without a node on any.
 func unmetResources(s cluster.Snapshot) []string {
 	byID, byName := map[string]*cluster.Node{}, map[string]*cluster.Node{}
 	for i := range s.Nodes {
@@ -114,13 +115,15 @@ func unmetResources(s cluster.Snapshot) []string {
 			unmet[name] = true
 		}
 	}
-	maps.DeleteFunc(unmet, func(name string, _ bool) bool { return !strings.Contains(name, "/") }) // hugepages have no domain
+	// hugepages have no domain
+	maps.DeleteFunc(unmet, func(name string, _ bool) bool { return !strings.Contains(name, "/") })
 	return slices.Sorted(maps.Keys(unmet))
 }
 
 // deviceClasses lists the DeviceClasses, sorted by name. Their resource is the one that they name themselves.
 func (c *Client) deviceClasses(ctx context.Context) ([]deviceClass, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: deviceClasses()}, func() *resourcev1.DeviceClassList { return &resourcev1.DeviceClassList{} },
+	out, _, err := listAll(ctx, c, listQuery{place: deviceClasses()},
+		func() *resourcev1.DeviceClassList { return &resourcev1.DeviceClassList{} },
 		func(l *resourcev1.DeviceClassList) []deviceClass { return translatePage(l.Items, deviceClassFrom) })
 	if isNotFound(err) {
 		return nil, nil
@@ -143,8 +146,8 @@ func deviceClassFrom(in *resourcev1.DeviceClass) deviceClass {
 	return out
 }
 
-// serverOf is the class that serves an extended resource: the one of whose name it is made, else the newest of those that name it, the
-// first by name among equals.
+// serverOf is the class that serves an extended resource: the one of whose name it is made, else the newest of those
+// that name it, the first by name among equals.
 func serverOf(all []deviceClass, name string) (best deviceClass, found bool) {
 	own, implicit := strings.CutPrefix(name, resourcev1.ResourceDeviceClassPrefix)
 	for _, c := range all {
@@ -198,18 +201,23 @@ func (c *Client) countDevices(ctx context.Context, classes []deviceClass) (devic
 
 // resourceSlices lists ResourceSlices with the devices of the classes.
 func (c *Client) resourceSlices(ctx context.Context, fields string, classes []deviceClass) ([]deviceSlice, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: resourceSlices(), fields: fields}, func() *resourcev1.ResourceSliceList { return &resourcev1.ResourceSliceList{} },
+	out, _, err := listAll(ctx, c, listQuery{place: resourceSlices(), fields: fields},
+		func() *resourcev1.ResourceSliceList { return &resourcev1.ResourceSliceList{} },
 		func(l *resourcev1.ResourceSliceList) []deviceSlice {
-			return translatePage(l.Items, func(in *resourcev1.ResourceSlice) deviceSlice { return deviceSliceFrom(in, classes) })
+			return translatePage(l.Items, func(in *resourcev1.ResourceSlice) deviceSlice {
+				return deviceSliceFrom(in,
+					classes)
+			})
 		})
 	return out, err
 }
 
-// takenDevices are the devices that are allocated, each with the DeviceClass through which a pod got it by an extended resource; empty for
-// one that a ResourceClaim of a user has.
+// takenDevices are the devices that are allocated, each with the DeviceClass through which a pod got it by an extended
+// resource; empty for one that a ResourceClaim of a user has.
 func (c *Client) takenDevices(ctx context.Context) (map[deviceID]string, error) {
 	out := map[deviceID]string{}
-	_, _, err := listAll(ctx, c, listQuery{place: resourceClaims()}, func() *resourcev1.ResourceClaimList { return &resourcev1.ResourceClaimList{} },
+	_, _, err := listAll(ctx, c, listQuery{place: resourceClaims()},
+		func() *resourcev1.ResourceClaimList { return &resourcev1.ResourceClaimList{} },
 		func(l *resourcev1.ResourceClaimList) []struct{} {
 			for i := range l.Items {
 				maps.Copy(out, takenBy(&l.Items[i]))
@@ -240,8 +248,8 @@ func takenBy(in *resourcev1.ResourceClaim) map[deviceID]string {
 	return out
 }
 
-// DeviceDrivers lists the DRA drivers that publish devices, and the DeviceClasses that name an extended resource, both sorted by name. A
-// cluster that does not know them has none.
+// DeviceDrivers lists the DRA drivers that publish devices, and the DeviceClasses that name an extended resource, both
+// sorted by name. A cluster that does not know them has none.
 func (c *Client) DeviceDrivers(ctx context.Context) ([]cluster.DeviceDriver, []cluster.DeviceClass, error) {
 	all, err := c.deviceClasses(ctx)
 	if err != nil {

@@ -29,9 +29,11 @@ type deviceSlice struct {
 	counters       map[string][]string // sets of counters that a device takes from, by device; most take from none
 }
 
-// deviceSliceFrom translates a slice. Devices that no single node has are left out: that they are near a node does not make them its own.
+// deviceSliceFrom translates a slice. Devices that no single node has are left out: that they are near a node does not
+// make them its own.
 func deviceSliceFrom(in *resourcev1.ResourceSlice, classes []deviceClass) deviceSlice {
-	out := deviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation, of: in.Spec.Pool.ResourceSliceCount,
+	out := deviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation,
+		of:   in.Spec.Pool.ResourceSliceCount,
 		size: len(in.Spec.Devices), selected: map[string][]string{}, counters: map[string][]string{}}
 	if in.Spec.NodeName != nil {
 		out.node = *in.Spec.NodeName
@@ -53,9 +55,12 @@ func deviceSliceFrom(in *resourcev1.ResourceSlice, classes []deviceClass) device
 	return out
 }
 
-// repels reports whether a taint keeps the device from being allocated: what is asked for as an extended resource tolerates none.
+// repels reports whether a taint keeps the device from being allocated: what is asked for as an extended resource
+// tolerates none.
 func repels(d *resourcev1.Device) bool {
-	return slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool { return t.Effect != resourcev1.DeviceTaintEffectNone })
+	return slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
+		return t.Effect != resourcev1.DeviceTaintEffectNone
+	})
 }
 
 // newestSlices are those of the newest generation of each pool; older ones do not count.
@@ -67,7 +72,8 @@ func newestSlices(all []deviceSlice) []deviceSlice {
 	return slices.DeleteFunc(slices.Clone(all), func(s deviceSlice) bool { return s.generation < newest[s.pool] })
 }
 
-// deviceCount is how many devices of a DeviceClass a node has, and how many of them were not allocated through that class.
+// deviceCount is how many devices of a DeviceClass a node has, and how many of them were not allocated through that
+// class.
 type deviceCount struct{ all, others int64 }
 
 // deviceCounts are counts by node and DeviceClass.
@@ -88,11 +94,13 @@ func countDevices(published []deviceSlice, taken map[deviceID]string) deviceCoun
 	return out
 }
 
-// addPool counts the devices of a pool. Of devices that take from the same counters, as partitions of one GPU do, one is counted.
+// addPool counts the devices of a pool. Of devices that take from the same counters, as partitions of one GPU do, one
+// is counted.
 func (k deviceCounts) addPool(pool devicePool, parts []deviceSlice, taken map[deviceID]string) {
 	type device struct{ class, name, node string }
 	var all []device
-	sets, drained := map[string][]string{}, map[string][]string{} // counters by device; by counters, through which class somebody took from them
+	// counters by device; by counters, through which class somebody took from them
+	sets, drained := map[string][]string{}, map[string][]string{}
 	for _, s := range parts {
 		maps.Copy(sets, s.counters)
 		for class, names := range s.selected {
@@ -134,8 +142,8 @@ func (k deviceCounts) addPool(pool devicePool, parts []deviceSlice, taken map[de
 	}
 }
 
-// addTo gives the nodes of a snapshot the resources that classes serve. What pods on a node got through the same class by another name
-// of the resource is not there for this one.
+// addTo gives the nodes of a snapshot the resources that classes serve. What pods on a node got through the same class
+// by another name of the resource is not there for this one.
 func (k deviceCounts) addTo(s *cluster.Snapshot, classes []deviceClass) {
 	if len(k) == 0 {
 		return
@@ -165,7 +173,8 @@ func (k deviceCounts) addTo(s *cluster.Snapshot, classes []deviceClass) {
 					left -= asked[n.Name][other.Resource]
 				}
 			}
-			n.Capacity, n.Allocatable = n.Capacity.With(c.Resource, has.all), n.Allocatable.With(c.Resource, max(0, left))
+			n.Capacity, n.Allocatable = n.Capacity.With(c.Resource, has.all),
+				n.Allocatable.With(c.Resource, max(0, left))
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// deviceSelector is a conjunction of equations about a device, the form in which DeviceClasses select devices: whose it is, and what its
-// attributes say.
+// deviceSelector is a conjunction of equations about a device, the form in which DeviceClasses select devices: whose it
+// is, and what its attributes say.
 type deviceSelector struct {
 	driver     string
 	attributes []deviceAttribute
@@ -28,7 +28,10 @@ func (s deviceSelector) selects(driver string, d *resourcev1.Device) bool {
 	if driver != s.driver {
 		return false
 	}
-	return !slices.ContainsFunc(s.attributes, func(a deviceAttribute) bool { return attributeOf(driver, d, a.domain, a.name) != a.value })
+	return !slices.ContainsFunc(s.attributes, func(a deviceAttribute) bool {
+		return attributeOf(driver, d, a.domain,
+			a.name) != a.value
+	})
 }
 
 // attributeOf is the value of an attribute, nil if there is none. A name without a domain is in that of the driver.
@@ -48,8 +51,8 @@ func attributeOf(driver string, d *resourcev1.Device, domain, name string) any {
 	return nil
 }
 
-// deviceSelectorFrom reads the selectors of a DeviceClass, all of which must hold. Of CEL it understands equations about device.driver and
-// device.attributes, joined by &&; the error says what it does not.
+// deviceSelectorFrom reads the selectors of a DeviceClass, all of which must hold. Of CEL it understands equations
+// about device.driver and device.attributes, joined by &&; the error says what it does not.
 func deviceSelectorFrom(in []resourcev1.DeviceSelector) (deviceSelector, error) {
 	var out deviceSelector
 	for _, s := range in {
@@ -95,7 +98,8 @@ func (p *selectorParser) next() {
 		n = 2
 	case p.rest[0] == '"' || p.rest[0] == '\'':
 		end := strings.IndexByte(p.rest[1:], p.rest[0])
-		if end < 0 || strings.ContainsAny(p.rest[1:end+1], "\\\n") || strings.HasPrefix(p.rest[end+2:], p.rest[:1]) { // escapes, and strings in three marks
+		// escapes, and strings in three marks
+		if end < 0 || strings.ContainsAny(p.rest[1:end+1], "\\\n") || strings.HasPrefix(p.rest[end+2:], p.rest[:1]) {
 			p.token = opInvalid
 			return
 		}
@@ -157,7 +161,8 @@ func (p *selectorParser) equation() bool {
 	return ok && p.require(domain, name, value)
 }
 
-// require adds an equation; that of the driver has no domain. Two drivers at once are a mistake that nobody need count devices for.
+// require adds an equation; that of the driver has no domain. Two drivers at once are a mistake that nobody need count
+// devices for.
 func (p *selectorParser) require(domain, name string, value any) bool {
 	if domain != "" {
 		p.out.attributes = append(p.out.attributes, deviceAttribute{domain, name, value})

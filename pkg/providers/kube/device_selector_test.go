@@ -86,7 +86,8 @@ func TestAttributesThatSelect(t *testing.T) {
 		want   bool
 	}{
 		{"x.com", deviceAttribute{"x.com", "type", "gpu"}, true},
-		{"y.com", deviceAttribute{"y.com", "type", "gpu"}, false}, // the one with its domain goes before the one without
+		// the one with its domain goes before the one without
+		{"y.com", deviceAttribute{"y.com", "type", "gpu"}, false},
 		{"x.com", deviceAttribute{"y.com", "type", "nic"}, true},
 		{"x.com", deviceAttribute{"z.com", "type", "gpu"}, false},
 		{"x.com", deviceAttribute{"x.com", "type", "mig"}, false},

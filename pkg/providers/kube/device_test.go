@@ -19,8 +19,8 @@ import (
 
 const gpu = "nvidia.com/gpu"
 
-// draServer is an API server that serves nothing but DRA: lists of YAML by the plural of their kind. A kind of which it has no list is
-// forbidden or not known, as code says.
+// draServer is an API server that serves nothing but DRA: lists of YAML by the plural of their kind. A kind of which it
+// has no list is forbidden or not known, as code says.
 type draServer struct {
 	t     *testing.T
 	lists map[string]string
@@ -100,8 +100,8 @@ func offered(s cluster.Snapshot, name string) map[string][2]int64 {
 	return out
 }
 
-// A node has as many of an extended resource as its ResourceSlices have devices that the DeviceClass selects, less those that
-// ResourceClaims of users took, or that were got by another name.
+// A node has as many of an extended resource as its ResourceSlices have devices that the DeviceClass selects, less
+// those that ResourceClaims of users took, or that were got by another name.
 func TestDevicesCountAsExtendedResources(t *testing.T) {
 	gpus := deviceOf("a", "gpu", "") + "," + deviceOf("b", "gpu", "") + "," + deviceOf("c", "mig", "")
 	claimed := func(device, more string) string {
@@ -217,7 +217,8 @@ func TestTheKubeletsWordGoesBeforeDevices(t *testing.T) {
 	}
 }
 
-// Nothing is read unless somebody asks for an extended resource that a node lacks, and no more than the classes unless one serves it.
+// Nothing is read unless somebody asks for an extended resource that a node lacks, and no more than the classes unless
+// one serves it.
 func TestWhatIsReadOfDevices(t *testing.T) {
 	has := func(s cluster.Snapshot) cluster.Snapshot {
 		s.Nodes[0].Allocatable = s.Nodes[0].Allocatable.With(gpu, 1)
@@ -287,7 +288,8 @@ func TestDevicesAreReadAnewInTime(t *testing.T) {
 	}
 }
 
-// A cluster that knows no DeviceClasses has none; where they may not be read, or what they select, nobody knows. Other failures are errors.
+// A cluster that knows no DeviceClasses has none; where they may not be read, or what they select, nobody knows. Other
+// failures are errors.
 func TestDevicesThatCannotBeRead(t *testing.T) {
 	for _, c := range []struct {
 		lists map[string]string

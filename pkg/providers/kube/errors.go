@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ConflictError says that the object is no longer what the caller saw: somebody changed, replaced or deleted it. Nothing was
-// written; look again and decide again.
+// ConflictError says that the object is no longer what the caller saw: somebody changed, replaced or deleted it.
+// Nothing was written; look again and decide again.
 type ConflictError struct{ err error }
 
 // Error names the call and the object.

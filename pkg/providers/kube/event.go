@@ -49,8 +49,8 @@ func (t *toldEvents) noteTold(name string, now time.Time) {
 	t.at[name] = now
 }
 
-// RecordEvent stores an event for people to see. The same event of the same object is one Event object, whose count and last time
-// move on at most every two minutes, or as the event says, whoever tells it.
+// RecordEvent stores an event for people to see. The same event of the same object is one Event object, whose count and
+// last time move on at most every two minutes, or as the event says, whoever tells it.
 func (c *Client) RecordEvent(ctx context.Context, e cluster.Event) error {
 	obj := eventFrom(e, c.now())
 	key := obj.Namespace + "/" + obj.Name
@@ -65,8 +65,8 @@ func (c *Client) RecordEvent(ctx context.Context, e cluster.Event) error {
 	return nil
 }
 
-// storeEvent makes the event, or moves the one that is there on if it was told longer ago than every. Losing against somebody
-// who tells the same is fine.
+// storeEvent makes the event, or moves the one that is there on if it was told longer ago than every. Losing against
+// somebody who tells the same is fine.
 func (c *Client) storeEvent(ctx context.Context, e *corev1.Event, every time.Duration) error {
 	what := apiCall{verb: "store", place: eventPath(), namespace: e.Namespace, name: e.Name}
 	err := c.createObject(ctx, what, e, &corev1.Event{})
@@ -74,7 +74,8 @@ func (c *Client) storeEvent(ctx context.Context, e *corev1.Event, every time.Dur
 		return err
 	}
 	old := &corev1.Event{}
-	err = c.patchObject(ctx, what, "", patchFields{}, old) // changes nothing and answers with the object; functions may not read events
+	// changes nothing and answers with the object; functions may not read events
+	err = c.patchObject(ctx, what, "", patchFields{}, old)
 	if err == nil && c.now().Sub(old.LastTimestamp.Time) >= every {
 		err = c.patchObject(ctx, what, "", withVersion(patchFields{
 			"count": old.Count + 1, "lastTimestamp": e.LastTimestamp,
@@ -92,10 +93,12 @@ func eventFrom(e cluster.Event, now time.Time) *corev1.Event {
 		namespace = metav1.NamespaceDefault // where events of objects without a namespace belong
 	}
 	message := cutText(e.Message, longestMessage)
-	sum := sha256.Sum256([]byte(e.Kind + "\n" + e.Namespace + "\n" + e.Name + "\n" + e.UID + "\n" + typeOf(e) + "\n" + e.Reason + "\n" + message))
+	sum := sha256.Sum256([]byte(e.Kind + "\n" + e.Namespace + "\n" + e.Name + "\n" + e.UID + "\n" + typeOf(e) + "\n" +
+		e.Reason + "\n" + message))
 	at := metav1.NewTime(now)
 	return &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cutText(e.Name, longestPrefix) + "." + hex.EncodeToString(sum[:8])},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cutText(e.Name, longestPrefix) + "." +
+			hex.EncodeToString(sum[:8])},
 		InvolvedObject: corev1.ObjectReference{
 			Kind: e.Kind, APIVersion: versionOf(e.Kind), Namespace: e.Namespace, Name: e.Name, UID: uidOf(e.UID),
 		},

@@ -15,7 +15,8 @@ import (
 	"joiner/pkg/providers/kube"
 )
 
-// The same event is written again only when its time is over, two minutes unless it says longer, whether this process told it or another one.
+// The same event is written again only when its time is over, two minutes unless it says longer, whether this process
+// told it or another one.
 func TestEventsDoNotFlood(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	var calls []string

@@ -101,7 +101,8 @@ func holding(t *testing.T, kind string) (*lone, *Client) {
 	return s, c
 }
 
-// A node that was read is changed without reading it again, and as often as one likes; anew when somebody was faster, whose change stays.
+// A node that was read is changed without reading it again, and as often as one likes; anew when somebody was faster,
+// whose change stays.
 func TestANodeThatIsKnownIsNotReadAgain(t *testing.T) {
 	s, c := holding(t, "Node")
 	n, err := c.ReadNode(t.Context(), "one")

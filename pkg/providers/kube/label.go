@@ -14,8 +14,8 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// stableKey gives the present name of a label that was renamed, and the node label that a volume's topology label stands for
-// .
+// stableKey gives the present name of a label that was renamed, and the node label that a volume's topology label
+// stands for .
 func stableKey(key string) string {
 	switch key {
 	case corev1.LabelFailureDomainBetaZone, awsv1.LabelEBSZone:
@@ -47,7 +47,8 @@ func stableKeys(labels map[string]string) map[string]string {
 func ourAnnotations(all map[string]string) map[string]string {
 	var out map[string]string
 	for k, v := range all {
-		if !slices.ContainsFunc([]string{"karpenter.sh", "joiner.sh", awsv1.Group}, func(d string) bool { return inDomain(k, d) }) {
+		if !slices.ContainsFunc([]string{"karpenter.sh", "joiner.sh", awsv1.Group},
+			func(d string) bool { return inDomain(k, d) }) {
 			continue
 		}
 		if out == nil {
@@ -63,8 +64,8 @@ func inDomain(key, domain string) bool {
 	return ok && (prefix == domain || strings.HasSuffix(prefix, "."+domain))
 }
 
-// addUnmodelled names the constraints of the pod that Joiner does not model, and those that no node of ours can ever meet
-// . The latter concern only pods that wait for a node.
+// addUnmodelled names the constraints of the pod that Joiner does not model, and those that no node of ours can ever
+// meet . The latter concern only pods that wait for a node.
 func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
 	if usesDevices(p.Spec) {
 		out.Unmodelled = append(out.Unmodelled, "dynamic resource allocation is not supported")
@@ -91,7 +92,8 @@ func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
 
 func usesDevices(s corev1.PodSpec) bool {
 	uses := func(c corev1.Container) bool { return len(c.Resources.Claims) > 0 }
-	return len(s.ResourceClaims) > 0 || slices.ContainsFunc(s.Containers, uses) || slices.ContainsFunc(s.InitContainers, uses)
+	return len(s.ResourceClaims) > 0 || slices.ContainsFunc(s.Containers, uses) ||
+		slices.ContainsFunc(s.InitContainers, uses)
 }
 
 // labelRefusal says why a pod may not ask for this label, or nothing.
@@ -102,7 +104,8 @@ func labelRefusal(r requirements.Requirement) string {
 	case r.Key == karpv1.LabelNodePool:
 		return ""
 	case r.Key == karpv1.LabelCapacityType:
-		known := slices.ContainsFunc([]string{karpv1.CapacityTypeSpot, karpv1.CapacityTypeOnDemand, karpv1.CapacityTypeReserved}, r.Has)
+		known := slices.ContainsFunc([]string{karpv1.CapacityTypeSpot, karpv1.CapacityTypeOnDemand,
+			karpv1.CapacityTypeReserved}, r.Has)
 		if r.Operator() == requirements.In && !known {
 			return fmt.Sprintf("%s: the capacity types are on-demand, spot and reserved", r)
 		}

@@ -11,16 +11,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Acquire takes the named lease for ttl (rounded up to seconds), or renews it if the holder has it. ok is false while another
-// holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must be much longer
-// than clocks differ. release gives the lease back if it is still the holder's, and may be called more than once.
-func (c *Client) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
+// Acquire takes the named lease for ttl (rounded up to seconds), or renews it if the holder has it. ok is false while
+// another holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must
+// be much longer than clocks differ. release gives the lease back if it is still the holder's, and may be called more
+// than once.
+func (c *Client) Acquire(ctx context.Context, name, holder string,
+	ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
 	release, ok, _, err = c.acquireExclusive(ctx, name, holder, ttl)
 	return release, ok, err
 }
 
-// acquireExclusive is Acquire. It says besides that nobody else can have held the lease since this client wrote it last.
-func (c *Client) acquireExclusive(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok, alone bool, err error) {
+// acquireExclusive is Acquire. It says besides that nobody else can have held the lease since this client wrote it
+// last.
+func (c *Client) acquireExclusive(ctx context.Context, name, holder string,
+	ttl time.Duration) (release func(context.Context) error, ok, alone bool, err error) {
 	what := apiCall{verb: "acquire", place: leasePath(), namespace: Namespace, name: name}
 	if holder == "" || ttl <= 0 {
 		return nil, false, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
@@ -76,8 +80,8 @@ func (c *Client) putLease(ctx context.Context, what apiCall, lease *coordination
 	return nil
 }
 
-// ownLeases are leases as this client wrote them last. Nobody else writes to them as a rule, so that the next write needs no look
-// before: it is refused if somebody did.
+// ownLeases are leases as this client wrote them last. Nobody else writes to them as a rule, so that the next write
+// needs no look before: it is refused if somebody did.
 type ownLeases struct {
 	mu   sync.Mutex
 	name map[string]*coordinationv1.Lease
@@ -199,7 +203,8 @@ func (c *Client) LeaseHolder(ctx context.Context, namespace, name string) (strin
 	return holderOf(lease), nil
 }
 
-// LeaseSign is a sign of life of who holds the named lease of our namespace: empty when nobody does, and other words after each renewal.
+// LeaseSign is a sign of life of who holds the named lease of our namespace: empty when nobody does, and other words
+// after each renewal.
 func (c *Client) LeaseSign(ctx context.Context, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)

@@ -30,7 +30,8 @@ func nodeFrom(n *corev1.Node) cluster.Node {
 		Finalizer:   slices.Contains(n.Finalizers, karpv1.FinalizerTermination),
 	}
 	for _, c := range n.Status.Conditions {
-		out.Conditions = append(out.Conditions, cluster.Condition{Type: string(c.Type), Status: string(c.Status), Since: c.LastTransitionTime.UTC()})
+		out.Conditions = append(out.Conditions, cluster.Condition{Type: string(c.Type), Status: string(c.Status),
+			Since: c.LastTransitionTime.UTC()})
 		if c.Type == corev1.NodeReady {
 			out.Ready, out.ReadySince = c.Status == corev1.ConditionTrue, c.LastTransitionTime.UTC()
 		}
@@ -92,7 +93,8 @@ func conditionsFrom(in []metav1.Condition) []cluster.Condition {
 	var out []cluster.Condition
 	for _, c := range in {
 		out = append(out, cluster.Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC(),
+			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			Since: c.LastTransitionTime.UTC(),
 		})
 	}
 	slices.SortFunc(out, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
@@ -122,8 +124,8 @@ func taintsTo(in []cluster.Taint) []corev1.Taint {
 	return out
 }
 
-// requirementsFrom translates the requirements of a pool or claim. The error names the first that makes no sense; the set
-// holds the others.
+// requirementsFrom translates the requirements of a pool or claim. The error names the first that makes no sense; the
+// set holds the others.
 func requirementsFrom(in []karpv1.Requirement) (requirements.Set, error) {
 	var first error
 	var rs []requirements.Requirement
@@ -149,7 +151,8 @@ func requirementsTo(s requirements.Set) []karpv1.Requirement {
 	for _, r := range s.All() {
 		var entries []karpv1.Requirement
 		add := func(op requirements.Operator, values ...string) {
-			entries = append(entries, karpv1.Requirement{Key: r.Key, Operator: corev1.NodeSelectorOperator(op), Values: values})
+			entries = append(entries, karpv1.Requirement{Key: r.Key, Operator: corev1.NodeSelectorOperator(op),
+				Values: values})
 		}
 		if r.Not && r.Min != nil {
 			add(requirements.Gte, decimalText(*r.Min))

@@ -13,9 +13,9 @@ import (
 	"joiner/pkg/model/nomination"
 )
 
-// RegisterNode makes the node the claim's: finalizer, owner, the claim's taints unless the node brought
-// its own, the claim's labels and annotations, the label registered, and no unregistered taint; in one write. Repeating it
-// changes nothing. A node that is gone or was replaced is a *ConflictError.
+// RegisterNode makes the node the claim's: finalizer, owner, the claim's taints unless the node brought its own, the
+// claim's labels and annotations, the label registered, and no unregistered taint; in one write. Repeating it changes
+// nothing. A node that is gone or was replaced is a *ConflictError.
 func (c *Client) RegisterNode(ctx context.Context, n cluster.Node, claim cluster.Claim) error {
 	return c.changeNode(ctx, "register", n, func(o *corev1.Node) patchFields { return registrationPatch(o, claim) })
 }
@@ -31,7 +31,8 @@ func (c *Client) InitializeNode(ctx context.Context, n cluster.Node) error {
 	})
 }
 
-// UnreserveNode labels the node as on-demand instead of reserved. A node that is gone or was replaced is a *ConflictError.
+// UnreserveNode labels the node as on-demand instead of reserved. A node that is gone or was replaced is a
+// *ConflictError.
 func (c *Client) UnreserveNode(ctx context.Context, n cluster.Node) error {
 	return c.changeNode(ctx, "unreserve", n, func(o *corev1.Node) patchFields {
 		if o.Labels[karpv1.LabelCapacityType] == karpv1.CapacityTypeOnDemand {
@@ -49,13 +50,17 @@ func (c *Client) TaintForTermination(ctx context.Context, n cluster.Node) error 
 
 // TaintNode keeps new pods off the node. A node that is gone or was replaced is a *ConflictError.
 func (c *Client) TaintNode(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) patchFields { return withTaints(o, withDisruptedTaint(o)) })
+	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) patchFields {
+		return withTaints(o,
+			withDisruptedTaint(o))
+	})
 }
 
 // UntaintNode takes back what TaintNode did. A node that is gone or was replaced is a *ConflictError.
 func (c *Client) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return c.changeNode(ctx, "untaint", n, func(o *corev1.Node) patchFields {
-		return withTaints(o, slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintDisrupted }))
+		return withTaints(o, slices.DeleteFunc(slices.Clone(o.Spec.Taints),
+			func(t corev1.Taint) bool { return t.Key == karpv1.TaintDisrupted }))
 	})
 }
 
@@ -72,7 +77,8 @@ func (c *Client) ReleaseNode(ctx context.Context, n cluster.Node) error {
 	return unlessReleased(c.changeNode(ctx, "release", n, finalizerPatch))
 }
 
-func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node, edit func(*corev1.Node) patchFields) error {
+func (c *Client) changeNode(ctx context.Context, verb string, n cluster.Node,
+	edit func(*corev1.Node) patchFields) error {
 	what := apiCall{verb: verb, place: nodePath(), name: n.Name, uid: n.UID}
 	if known := c.seen.nodeSeen(n.UID); known != nil {
 		now := newNode()
@@ -95,7 +101,8 @@ func newNode() *corev1.Node { return &corev1.Node{} }
 // registrationPatch is the patch that RegisterNode writes, nil if the node is registered as the claim says.
 func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 	meta := patchFields{}
-	if set := missingEntries(o.Labels, mergeLabels(claim.Labels, map[string]string{karpv1.LabelRegistered: "true"})); set != nil {
+	if set := missingEntries(o.Labels, mergeLabels(claim.Labels,
+		map[string]string{karpv1.LabelRegistered: "true"})); set != nil {
 		meta["labels"] = set
 	}
 	if set := missingEntries(o.Annotations, claim.Annotations); set != nil {
@@ -104,10 +111,13 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 	if !slices.Contains(o.Finalizers, karpv1.FinalizerTermination) {
 		meta["finalizers"] = append(slices.Clone(o.Finalizers), karpv1.FinalizerTermination)
 	}
-	if !slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool { return string(r.UID) == claim.UID }) {
+	if !slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool {
+		return string(r.UID) == claim.UID
+	}) {
 		block := true
 		meta["ownerReferences"] = append(slices.Clone(o.OwnerReferences), metav1.OwnerReference{
-			APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind, Name: claim.Name, UID: uidOf(claim.UID),
+			APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind, Name: claim.Name,
+			UID:                uidOf(claim.UID),
 			BlockOwnerDeletion: &block,
 		})
 	}
@@ -124,10 +134,12 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 	return out
 }
 
-// registeredTaints adds the claim's taints to those of the node, which win, drops the one that says it is not registered, and makes the
-// hold that the node booted with its own. A node that is registered already has had its startup taints; whoever removed one since meant it.
+// registeredTaints adds the claim's taints to those of the node, which win, drops the one that says it is not
+// registered, and makes the hold that the node booted with its own. A node that is registered already has had its
+// startup taints; whoever removed one since meant it.
 func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
-	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
+	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
+		func(t corev1.Taint) bool { return t.Key == karpv1.TaintUnregistered })
 	for i, t := range nomination.TaintsOnRegistration(taintsFrom(out), claim) {
 		out[i].Value = t.Value
 	}
@@ -135,7 +147,10 @@ func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 		return out
 	}
 	for _, t := range taintsTo(slices.Concat(claim.Taints, claim.StartupTaints)) {
-		if !slices.ContainsFunc(out, func(have corev1.Taint) bool { return have.Key == t.Key && have.Effect == t.Effect }) {
+		if !slices.ContainsFunc(out, func(have corev1.Taint) bool {
+			return have.Key == t.Key &&
+				have.Effect == t.Effect
+		}) {
 			out = append(out, t)
 		}
 	}
@@ -145,7 +160,8 @@ func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 // withDisruptedTaint are the node's taints with the one that says it is disrupted.
 func withDisruptedTaint(o *corev1.Node) []corev1.Taint {
 	want := karpv1.DisruptedTaint()
-	taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints), func(t corev1.Taint) bool { return t.Key == want.Key && t.Effect != want.Effect })
+	taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
+		func(t corev1.Taint) bool { return t.Key == want.Key && t.Effect != want.Effect })
 	if !slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.Key == want.Key }) {
 		taints = append(taints, want)
 	}

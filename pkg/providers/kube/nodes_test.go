@@ -40,8 +40,8 @@ func TestTaintsAtRegistration(t *testing.T) {
 	}
 }
 
-// A node is condemned by the taint with its own effect and the label of load balancers, unless a user chose another value for it; and that once
-// .
+// A node is condemned by the taint with its own effect and the label of load balancers, unless a user chose another
+// value for it; and that once .
 func TestCondemnation(t *testing.T) {
 	disrupted, other := taint("karpenter.sh/disrupted", "", "NoSchedule"), taint("team", "a", "NoSchedule")
 	const label = "node.kubernetes.io/exclude-from-external-load-balancers"

@@ -14,14 +14,15 @@ import (
 // mostNamed bounds the instances that one question names; about more all claims are read.
 const mostNamed = 100
 
-// fewUnnamed is how many claims without the label of their instance are read at a time where one may be enough: in a burst of launches
-// there are hundreds.
+// fewUnnamed is how many claims without the label of their instance are read at a time where one may be enough: in a
+// burst of launches there are hundreds.
 const fewUnnamed = 10
 
-// ClaimsOf lists the NodeClaims that have one of the instances by their label and, if not all of the instances are found so, those
-// without that label, sorted by name. Where one is enough, if enough is not nil, it need not list others. The API server answers from
-// memory, and sends next to nothing however many claims there are.
-func (c *Client) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
+// ClaimsOf lists the NodeClaims that have one of the instances by their label and, if not all of the instances are
+// found so, those without that label, sorted by name. Where one is enough, if enough is not nil, it need not list
+// others. The API server answers from memory, and sends next to nothing however many claims there are.
+func (c *Client) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
+	error) {
 	if len(instances) > mostNamed {
 		return c.ListClaims(ctx)
 	}
@@ -60,11 +61,12 @@ func (c *Client) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error)
 	return out, err
 }
 
-// RemovePod removes this very pod at once, without asking its kubelet: only right where its processes have ended. A pod that is
-// gone is no error.
+// RemovePod removes this very pod at once, without asking its kubelet: only right where its processes have ended. A pod
+// that is gone is no error.
 func (c *Client) RemovePod(ctx context.Context, p cluster.Pod) error {
 	none := int64(0)
-	return c.deleteObject(ctx, apiCall{verb: "remove", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID, &none)
+	return c.deleteObject(ctx, apiCall{verb: "remove", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID,
+		&none)
 }
 
 // PoolAnnotations are the annotations of a NodePool, none when it is gone.

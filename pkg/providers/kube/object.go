@@ -16,20 +16,23 @@ import (
 const fieldManager = "joiner"
 
 // Objects reads and writes objects of any kind as JSON, each by the path under which the API server serves it, such as
-// /apis/karpenter.sh/v1/nodeclaims/web-1. It is for setup, which puts things into a cluster that the other functions only use.
+// /apis/karpenter.sh/v1/nodeclaims/web-1. It is for setup, which puts things into a cluster that the other functions
+// only use.
 type Objects struct{ c *Client }
 
 // Objects is the client's way to objects of any kind.
 func (c *Client) Objects() Objects { return Objects{c} }
 
-// Apply makes the object what it says by server-side apply, and takes over fields that somebody else applied. May be repeated.
+// Apply makes the object what it says by server-side apply, and takes over fields that somebody else applied. May be
+// repeated.
 func (o Objects) Apply(ctx context.Context, path string, object *unstructured.Unstructured) error {
 	body, err := json.Marshal(object)
 	if err != nil {
 		return fmt.Errorf("apply %s: encode: %w", path, err)
 	}
 	_, err = o.sendBytes(ctx, "apply "+path, func() *rest.Request {
-		return o.c.custom.Patch(types.ApplyPatchType).AbsPath(path).Param("fieldManager", fieldManager).Param("force", "true").Body(body)
+		return o.c.custom.Patch(types.ApplyPatchType).AbsPath(path).Param("fieldManager", fieldManager).Param("force",
+			"true").Body(body)
 	})
 	return err
 }

@@ -17,7 +17,8 @@ import (
 
 // ListOverlays lists the NodeOverlays, sorted by name. A cluster that does not know the kind has none.
 func (c *Client) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: overlayPath()}, func() *v1alpha1.NodeOverlayList { return &v1alpha1.NodeOverlayList{} },
+	out, _, err := listAll(ctx, c, listQuery{place: overlayPath()},
+		func() *v1alpha1.NodeOverlayList { return &v1alpha1.NodeOverlayList{} },
 		func(l *v1alpha1.NodeOverlayList) []v1alpha1.NodeOverlay { return l.Items })
 	if isNotFound(err) {
 		return nil, nil
@@ -26,8 +27,8 @@ func (c *Client) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, erro
 	return out, err
 }
 
-// ReadOfferingInputs reads what tells which instance types the pools may launch: a snapshot with nothing but pools, classes and overlays, and
-// the overlays as they are stored.
+// ReadOfferingInputs reads what tells which instance types the pools may launch: a snapshot with nothing but pools,
+// classes and overlays, and the overlays as they are stored.
 func (c *Client) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1alpha1.NodeOverlay, error) {
 	s := cluster.Snapshot{Now: c.now().UTC()}
 	stored, err := c.ListOverlays(ctx)
@@ -47,8 +48,8 @@ func (c *Client) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1
 	return s, stored, err
 }
 
-// WriteOverlayStatus stores the status of the overlay, on the condition that the overlay was not changed since it was read. On
-// success the overlay given is as stored.
+// WriteOverlayStatus stores the status of the overlay, on the condition that the overlay was not changed since it was
+// read. On success the overlay given is as stored.
 func (c *Client) WriteOverlayStatus(ctx context.Context, o *v1alpha1.NodeOverlay) error {
 	what := apiCall{verb: "write status of", place: overlayPath(), name: o.Name}
 	in := o.DeepCopy()

@@ -108,12 +108,13 @@ func ownerOf(refs []metav1.OwnerReference) cluster.Owner {
 	return out
 }
 
-// tolerationsFrom leaves out tolerations that compare numbers: a taint they are meant for counts as not tolerated. Those of
-// holds are no property of the pod: see holdsOf.
+// tolerationsFrom leaves out tolerations that compare numbers: a taint they are meant for counts as not tolerated.
+// Those of holds are no property of the pod: see holdsOf.
 func tolerationsFrom(in []corev1.Toleration) []cluster.Toleration {
 	var out []cluster.Toleration
 	for _, t := range in {
-		if t.Operator != "" && t.Operator != corev1.TolerationOpEqual && t.Operator != corev1.TolerationOpExists || t.Key == karpv1.TaintHold {
+		if t.Operator != "" && t.Operator != corev1.TolerationOpEqual && t.Operator != corev1.TolerationOpExists ||
+			t.Key == karpv1.TaintHold {
 			continue
 		}
 		out = append(out, cluster.Toleration{
@@ -130,7 +131,8 @@ func hostPortsOf(s corev1.PodSpec) []cluster.HostPort {
 		for _, p := range c.Ports {
 			if p.HostPort != 0 {
 				out = append(out, cluster.HostPort{
-					Protocol: cmp.Or(string(p.Protocol), string(corev1.ProtocolTCP)), IP: cmp.Or(p.HostIP, "0.0.0.0"), Port: p.HostPort,
+					Protocol: cmp.Or(string(p.Protocol), string(corev1.ProtocolTCP)), IP: cmp.Or(p.HostIP, "0.0.0.0"),
+					Port: p.HostPort,
 				})
 			}
 		}

@@ -12,7 +12,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// The time of the last pod event is read from the claim, kept by whoever writes another part of its status, and taken away with null.
+// The time of the last pod event is read from the claim, kept by whoever writes another part of its status, and taken
+// away with null.
 func TestLastPodEventTime(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 5, 0, time.UTC)
 	c := &Client{now: func() time.Time { return at }}

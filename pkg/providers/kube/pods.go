@@ -14,7 +14,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// EvictPod asks the API server to evict this very pod, once. A refusal is an answer, not an error. Repeating it is harmless.
+// EvictPod asks the API server to evict this very pod, once. A refusal is an answer, not an error. Repeating it is
+// harmless.
 func (c *Client) EvictPod(ctx context.Context, p cluster.Pod) (cluster.Eviction, error) {
 	what := apiCall{verb: "evict", place: podPath(), namespace: p.Namespace, name: p.Name}
 	if p.UID == "" {
@@ -44,15 +45,17 @@ func evictionAnswer(what apiCall, err error) (cluster.Eviction, error) {
 		case code == http.StatusTooManyRequests:
 			return cluster.Eviction{Outcome: cluster.Refused, Message: text}, nil
 		case code == http.StatusInternalServerError && strings.Contains(text, "more than one PodDisruptionBudget"):
-			return cluster.Eviction{Outcome: cluster.Refused, Message: "eviction does not support multiple PDBs: " + text}, nil
+			return cluster.Eviction{Outcome: cluster.Refused, Message: "eviction does not support multiple PDBs: " +
+				text}, nil
 		}
 	}
 	return cluster.Eviction{}, wrapError(what, err)
 }
 
-// DeletePod deletes this very pod, past any budget, and gives it graceSec seconds (at least one: zero would remove it before
-// its processes ended). A pod that is gone is no error.
+// DeletePod deletes this very pod, past any budget, and gives it graceSec seconds (at least one: zero would remove it
+// before its processes ended). A pod that is gone is no error.
 func (c *Client) DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error {
 	grace := max(graceSec, 1)
-	return c.deleteObject(ctx, apiCall{verb: "delete", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID, &grace)
+	return c.deleteObject(ctx, apiCall{verb: "delete", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID,
+		&grace)
 }

@@ -73,7 +73,8 @@ func poolFrom(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 // mostUSD bounds that limit: 1,000,000 USD per hour.
 const mostUSD = 1_000_000
 
-// limitPrice reads the limit of the annotation and says what is wrong with it, or nothing. A limit that nobody understands stops the pool.
+// limitPrice reads the limit of the annotation and says what is wrong with it, or nothing. A limit that nobody
+// understands stops the pool.
 func limitPrice(p *karpv1.NodePool, out *cluster.Pool) string {
 	text, given := p.Annotations[karpv1.AnnotationLimitUSD]
 	if !given {
@@ -91,7 +92,8 @@ func limitPrice(p *karpv1.NodePool, out *cluster.Pool) string {
 // poolProblem says why the pool cannot be used, or nothing.
 func poolProblem(p *karpv1.NodePool, classes []instancetypes.Class) string {
 	if len(p.Status.Conditions) > 0 && !p.StatusConditions().IsTrue(karpv1.ConditionReady) {
-		for _, t := range []string{karpv1.ConditionValidationSucceeded, karpv1.ConditionNodeClassReady, karpv1.ConditionReady} {
+		for _, t := range []string{karpv1.ConditionValidationSucceeded, karpv1.ConditionNodeClassReady,
+			karpv1.ConditionReady} {
 			if c, ok := p.StatusConditions().Get(t); ok && c.Status != metav1.ConditionTrue {
 				return fmt.Sprintf("%s is %s: %s", t, c.Status, cmp.Or(c.Message, c.Reason))
 			}

@@ -10,12 +10,12 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// mostAmount is the largest amount that is told apart, in millicores, bytes or units: more than any node has of anything, and sums of it
-// do not overflow.
+// mostAmount is the largest amount that is told apart, in millicores, bytes or units: more than any node has of
+// anything, and sums of it do not overflow.
 const mostAmount = 1 << 52
 
-// amountsFrom translates quantities: cpu to millicores, everything else to whole units, parts rounded up. What is beyond mostAmount either way
-// counts as that much, where quantities themselves say nothing or less than nothing.
+// amountsFrom translates quantities: cpu to millicores, everything else to whole units, parts rounded up. What is
+// beyond mostAmount either way counts as that much, where quantities themselves say nothing or less than nothing.
 func amountsFrom(l corev1.ResourceList) resources.List {
 	var out resources.List
 	for _, name := range slices.Sorted(maps.Keys(l)) {
@@ -57,7 +57,7 @@ func quantitiesFrom(l resources.List) corev1.ResourceList {
 	return out
 }
 
-// canonical is the quantity in the form in which a client writes it that has read it. Bytes that are no multiple of 1024 are written without a
-// suffix, and so are read as a decimal number, which has other suffixes. For the API server another form in a spec that must not
-// change is a change.
+// canonical is the quantity in the form in which a client writes it that has read it. Bytes that are no multiple of
+// 1024 are written without a suffix, and so are read as a decimal number, which has other suffixes. For the API server
+// another form in a spec that must not change is a change.
 func canonical(q *quantity.Quantity) quantity.Quantity { return quantity.MustParse(q.String()) }

@@ -11,7 +11,8 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// What is written is what a Go client writes that has read it, or the API server takes that client's update for a change of the spec.
+// What is written is what a Go client writes that has read it, or the API server takes that client's update for a
+// change of the spec.
 func TestQuantitiesAreCanonical(t *testing.T) {
 	for _, n := range awkwardAmounts() {
 		in := resources.List{CPU: n, Memory: n, Ephemeral: n, Pods: n,

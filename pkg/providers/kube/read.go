@@ -25,8 +25,9 @@ const (
 	withoutOne = "spec.nodeName=," + notEnded // pods without a node, which the API server finds by index
 )
 
-// PendingPods lists the pods for which a node should be found or made, sorted, and those that capacity buffers keep room for. It
-// costs one page of the pods without a node and one of buffers, however large the cluster is, and is the question to ask first.
+// PendingPods lists the pods for which a node should be found or made, sorted, and those that capacity buffers keep
+// room for. It costs one page of the pods without a node and one of buffers, however large the cluster is, and is the
+// question to ask first.
 func (c *Client) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 	out, err := c.listWaiting(ctx)
 	if err != nil {
@@ -43,9 +44,11 @@ func (c *Client) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 
 // listWaiting lists the pods that exist and need a node.
 func (c *Client) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
-	out, version, err := listAll(ctx, c, listQuery{place: podPath(), fields: withoutOne}, newPods, func(l *corev1.PodList) []cluster.Pod {
-		return slices.DeleteFunc(translatePage(l.Items, waitingFrom), func(p cluster.Pod) bool { return !p.Provisionable() })
-	})
+	out, version, err := listAll(ctx, c, listQuery{place: podPath(), fields: withoutOne}, newPods,
+		func(l *corev1.PodList) []cluster.Pod {
+			return slices.DeleteFunc(translatePage(l.Items, waitingFrom),
+				func(p cluster.Pod) bool { return !p.Provisionable() })
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +67,14 @@ func (c *Client) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 
 func (c *Client) allClaims(ctx context.Context) (out []cluster.Claim, version string, err error) {
 	statuses := map[string]storedStatus{}
-	out, version, err = listAll(ctx, c, listQuery{place: claimPath()}, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
-		mine := onlyOurs(l)
-		for i := range mine {
-			statuses[string(mine[i].UID)] = storedStatusOf(&mine[i])
-		}
-		return translatePage(mine, claimFrom)
-	})
+	out, version, err = listAll(ctx, c, listQuery{place: claimPath()}, newClaims,
+		func(l *karpv1.NodeClaimList) []cluster.Claim {
+			mine := onlyOurs(l)
+			for i := range mine {
+				statuses[string(mine[i].UID)] = storedStatusOf(&mine[i])
+			}
+			return translatePage(mine, claimFrom)
+		})
 	if err == nil {
 		c.seen.keepClaims(version, statuses)
 	}
@@ -78,7 +82,8 @@ func (c *Client) allClaims(ctx context.Context) (out []cluster.Claim, version st
 }
 
 // listClaims lists those of our claims that are asked for, and no further page after one with a claim that is enough.
-func (c *Client) listClaims(ctx context.Context, q listQuery, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
+func (c *Client) listClaims(ctx context.Context, q listQuery, enough func(cluster.Claim) bool) ([]cluster.Claim,
+	error) {
 	done := false
 	q.place, q.enough = claimPath(), func() bool { return done }
 	out, _, err := listAll(ctx, c, q, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
@@ -97,15 +102,19 @@ func onlyOurs(l *karpv1.NodeClaimList) []karpv1.NodeClaim {
 
 // ListPools lists the NodePools whose class is an EC2NodeClass, sorted by name.
 func (c *Client) ListPools(ctx context.Context) ([]karpv1.NodePool, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: poolPath()}, func() *karpv1.NodePoolList { return &karpv1.NodePoolList{} },
+	out, _, err := listAll(ctx, c, listQuery{place: poolPath()},
+		func() *karpv1.NodePoolList { return &karpv1.NodePoolList{} },
 		func(l *karpv1.NodePoolList) []karpv1.NodePool {
-			return slices.DeleteFunc(l.Items, func(p karpv1.NodePool) bool { return !isOurClass(p.Spec.Template.Spec.NodeClassRef) })
+			return slices.DeleteFunc(l.Items, func(p karpv1.NodePool) bool {
+				return !isOurClass(p.Spec.Template.Spec.NodeClassRef)
+			})
 		})
 	slices.SortFunc(out, func(a, b karpv1.NodePool) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
 }
 
-// StaticPools lists the NodePools that have a fixed number of nodes, sorted by name. Whether they are ready is not looked at.
+// StaticPools lists the NodePools that have a fixed number of nodes, sorted by name. Whether they are ready is not
+// looked at.
 func (c *Client) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
 	all, err := c.ListPools(ctx)
 	if err != nil {
@@ -122,7 +131,8 @@ func (c *Client) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
 
 // ListClasses lists the EC2NodeClasses, sorted by name.
 func (c *Client) ListClasses(ctx context.Context) ([]awsv1.EC2NodeClass, error) {
-	out, _, err := listAll(ctx, c, listQuery{place: classPath()}, func() *awsv1.EC2NodeClassList { return &awsv1.EC2NodeClassList{} },
+	out, _, err := listAll(ctx, c, listQuery{place: classPath()},
+		func() *awsv1.EC2NodeClassList { return &awsv1.EC2NodeClassList{} },
 		func(l *awsv1.EC2NodeClassList) []awsv1.EC2NodeClass { return l.Items })
 	slices.SortFunc(out, func(a, b awsv1.EC2NodeClass) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
@@ -137,16 +147,18 @@ func (c *Client) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClas
 	return out, nil
 }
 
-// ReadSnapshot reads everything about the cluster that a decision may see: pods that have not ended, those that capacity buffers keep
-// room for, nodes, claims, pools, classes, overlays, daemons, namespaces and budgets, all sorted. Catalog, SoldOut, Instances and Rules are the caller's to fill, and of
-// the classes MemoryOverhead, ReservedENIs and LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA
-// drivers publish is read only when an extended resource is asked for that a node lacks.
+// ReadSnapshot reads everything about the cluster that a decision may see: pods that have not ended, those that
+// capacity buffers keep room for, nodes, claims, pools, classes, overlays, daemons, namespaces and budgets, all sorted.
+// Catalog, SoldOut, Instances and Rules are the caller's to fill, and of the classes MemoryOverhead, ReservedENIs and
+// LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA drivers publish is read only
+// when an extended resource is asked for that a node lacks.
 func (c *Client) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return c.buildSnapshot(ctx, c.listEverything)
 }
 
 // buildSnapshot gets what there is much of as it is told.
-func (c *Client) buildSnapshot(ctx context.Context, much func(context.Context) (cachedObjects, error)) (cluster.Snapshot, error) {
+func (c *Client) buildSnapshot(ctx context.Context,
+	much func(context.Context) (cachedObjects, error)) (cluster.Snapshot, error) {
 	out := cluster.Snapshot{Now: c.now().UTC()}
 	var large cachedObjects
 	var room []cluster.Pod
@@ -196,7 +208,8 @@ func (c *Client) listEverything(ctx context.Context) (cachedObjects, error) {
 	var podsAt, nodesAt, claimsAt string
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		all, version, err := listAll(gctx, c, listQuery{place: podPath(), fields: notEnded}, newPods, func(l *corev1.PodList) []storedPod { return translatePage(l.Items, storePod) })
+		all, version, err := listAll(gctx, c, listQuery{place: podPath(), fields: notEnded}, newPods,
+			func(l *corev1.PodList) []storedPod { return translatePage(l.Items, storePod) })
 		if err == nil {
 			c.seen.keepPods(version, translatePage(all, func(s *storedPod) cluster.Pod { return s.pod }))
 		}
@@ -214,7 +227,8 @@ func (c *Client) listEverything(ctx context.Context) (cachedObjects, error) {
 		return err
 	})
 	err := g.Wait()
-	out.versions[podPath().plural], out.versions[nodePath().plural], out.versions[claimPath().plural] = podsAt, nodesAt, claimsAt
+	out.versions[podPath().plural], out.versions[nodePath().plural], out.versions[claimPath().plural] = podsAt, nodesAt,
+		claimsAt
 	return out, err
 }
 
@@ -235,12 +249,13 @@ func (c *Client) ListNodes(ctx context.Context) ([]cluster.Node, error) {
 
 func (c *Client) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
 	heads := map[string]*corev1.Node{}
-	out, version, err := listAll(ctx, c, listQuery{place: nodePath()}, newNodes, func(l *corev1.NodeList) []cluster.Node {
-		for i := range l.Items {
-			heads[string(l.Items[i].UID)] = headOf(&l.Items[i])
-		}
-		return translatePage(l.Items, nodeFrom)
-	})
+	out, version, err := listAll(ctx, c, listQuery{place: nodePath()}, newNodes,
+		func(l *corev1.NodeList) []cluster.Node {
+			for i := range l.Items {
+				heads[string(l.Items[i].UID)] = headOf(&l.Items[i])
+			}
+			return translatePage(l.Items, nodeFrom)
+		})
 	if err == nil {
 		c.seen.keepNodes(version, out, heads)
 	}
@@ -259,7 +274,8 @@ func (c *Client) ReadNode(ctx context.Context, name string) (cluster.Node, error
 
 // listNamespaces are all namespaces; stack are the annotations of ours.
 func (c *Client) listNamespaces(ctx context.Context) (out []cluster.Namespace, stack map[string]string, err error) {
-	out, _, err = listAll(ctx, c, listQuery{place: namespacePath()}, func() *corev1.NamespaceList { return &corev1.NamespaceList{} },
+	out, _, err = listAll(ctx, c, listQuery{place: namespacePath()},
+		func() *corev1.NamespaceList { return &corev1.NamespaceList{} },
 		func(l *corev1.NamespaceList) []cluster.Namespace {
 			return translatePage(l.Items, func(n *corev1.Namespace) cluster.Namespace {
 				if n.Name == Namespace {

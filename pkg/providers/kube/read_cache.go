@@ -16,11 +16,13 @@ import (
 type readCache struct {
 	mu                                       sync.Mutex
 	podsVersion, claimsVersion, nodesVersion string
-	homeless                                 map[string]bool         // UIDs of pods that need a node
-	digests                                  map[string]uint64       // of nodes, by name
-	own                                      map[string]bool         // versions of claims and nodes that this client wrote
-	statuses                                 map[string]storedStatus // of claims as listed or written last, by UID
-	heads                                    map[string]*corev1.Node // as listed, told or written last, by UID; what is in one is never changed
+	homeless                                 map[string]bool   // UIDs of pods that need a node
+	digests                                  map[string]uint64 // of nodes, by name
+	// versions of claims and nodes that this client wrote
+	own      map[string]bool
+	statuses map[string]storedStatus // of claims as listed or written last, by UID
+	// as listed, told or written last, by UID; what is in one is never changed
+	heads map[string]*corev1.Node
 }
 
 // mostHeads is how many objects are remembered that were read one by one.
@@ -40,13 +42,17 @@ func storedStatusOf(n *karpv1.NodeClaim) storedStatus {
 
 // headOf is what writes to a node look at.
 func headOf(n *corev1.Node) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, DeletionTimestamp: n.DeletionTimestamp,
-		Labels: n.Labels, Annotations: n.Annotations, Finalizers: n.Finalizers, OwnerReferences: n.OwnerReferences}, Spec: corev1.NodeSpec{Taints: n.Spec.Taints}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion,
+		DeletionTimestamp: n.DeletionTimestamp,
+		Labels:            n.Labels, Annotations: n.Annotations, Finalizers: n.Finalizers,
+		OwnerReferences: n.OwnerReferences},
+		Spec: corev1.NodeSpec{Taints: n.Spec.Taints}}
 }
 
 func newSeen() *readCache {
-	return &readCache{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{}, statuses: map[string]storedStatus{},
-		heads: map[string]*corev1.Node{}}
+	return &readCache{homeless: map[string]bool{}, digests: map[string]uint64{}, own: map[string]bool{},
+		statuses: map[string]storedStatus{},
+		heads:    map[string]*corev1.Node{}}
 }
 
 func (s *readCache) keepPods(version string, list []cluster.Pod) {
@@ -109,7 +115,8 @@ func (s *readCache) claimSeen(c cluster.Claim) *karpv1.NodeClaim {
 	if !ok {
 		return nil
 	}
-	return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: uidOf(c.UID), ResourceVersion: c.Version, Finalizers: known.finalizers}}
+	return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: uidOf(c.UID), ResourceVersion: c.Version,
+		Finalizers: known.finalizers}}
 }
 
 // statusSeen is a copy of the status of the claim in the version given, nil when it is not known.
@@ -167,7 +174,8 @@ func (s *readCache) takeOwn(version string) bool {
 	return was
 }
 
-// nodeDigest is a number that differs when what a snapshot shows of the node differs. The heartbeat of a kubelet is not in it.
+// nodeDigest is a number that differs when what a snapshot shows of the node differs. The heartbeat of a kubelet is not
+// in it.
 func nodeDigest(n cluster.Node) uint64 {
 	h := fnv.New64a()
 	if err := json.NewEncoder(h).Encode(n); err != nil {

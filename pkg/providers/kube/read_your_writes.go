@@ -11,18 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pendingWrites is what this client wrote since a Mirror listed everything: what the Mirror must have seen before it may speak. The zero value is
-// ready and remembers nothing.
+// pendingWrites is what this client wrote since a Mirror listed everything: what the Mirror must have seen before it
+// may speak. The zero value is ready and remembers nothing.
 type pendingWrites struct {
 	mu      sync.Mutex
 	on      bool
 	latest  map[string]writtenVersion   // by plural: the newest that it wrote
 	leaving map[types.UID]expectedEvent // what it evicted or removed; no answer says in which version
-	seen    map[types.UID]expectedEvent // what watches told of objects that go: they may be faster than the answer to the write
-	unclear bool                        // it wrote something, and cannot tell what must be seen of it
+	// what watches told of objects that go: they may be faster than the answer to the write
+	seen    map[types.UID]expectedEvent
+	unclear bool // it wrote something, and cannot tell what must be seen of it
 }
 
-// writtenVersion is a version, and when at the latest the write of it began: whoever knows that version knows all that was stored before.
+// writtenVersion is a version, and when at the latest the write of it began: whoever knows that version knows all that
+// was stored before.
 type writtenVersion struct {
 	version uint64
 	began   time.Time
@@ -39,7 +41,8 @@ const (
 // noteWritten remembers an object as the API server answered to a write that began then.
 func (c *Client) noteWritten(p apiPath, o metav1.Object, began time.Time) {
 	c.seen.keepWritten(o.GetResourceVersion())
-	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && p != podPath() { // that took its last finalizer off
+	// that took its last finalizer off
+	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && p != podPath() {
 		c.own.expectEvent(o.GetUID(), gone)
 		return
 	}
@@ -99,7 +102,8 @@ func (o *pendingWrites) noteEvent(uid types.UID, what expectedEvent) {
 func (o *pendingWrites) beginList() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.on, o.latest, o.leaving, o.seen, o.unclear = true, map[string]writtenVersion{}, map[types.UID]expectedEvent{}, map[types.UID]expectedEvent{}, false
+	o.on, o.latest, o.leaving, o.seen, o.unclear = true, map[string]writtenVersion{}, map[types.UID]expectedEvent{},
+		map[types.UID]expectedEvent{}, false
 }
 
 // endList is called when nobody asks any more.
@@ -109,7 +113,8 @@ func (o *pendingWrites) endList() {
 	o.on, o.latest, o.leaving, o.seen, o.unclear = false, nil, nil, nil, false
 }
 
-// allObserved reports whether what is known up to these versions holds all that was written, and what was written last of each kind.
+// allObserved reports whether what is known up to these versions holds all that was written, and what was written last
+// of each kind.
 func (o *pendingWrites) allObserved(at map[string]uint64) (last map[string]writtenVersion, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -32,9 +32,11 @@ func keepEqual(have corev1.ResourceList, want resources.List) corev1.ResourceLis
 // statusPatch is a merge patch of a claim's status. Resources that are gone from a list are named with null.
 func statusPatch(before, after *karpv1.NodeClaimStatus) patchFields {
 	return patchFields{
-		"providerID": after.ProviderID, "nodeName": after.NodeName, "imageID": after.ImageID, "conditions": after.Conditions,
+		"providerID": after.ProviderID, "nodeName": after.NodeName, "imageID": after.ImageID,
+		"conditions":       after.Conditions,
 		"lastPodEventTime": after.LastPodEventTime,
-		"capacity":         resourcePatch(before.Capacity, after.Capacity), "allocatable": resourcePatch(before.Allocatable, after.Allocatable),
+		"capacity":         resourcePatch(before.Capacity, after.Capacity),
+		"allocatable":      resourcePatch(before.Allocatable, after.Allocatable),
 	}
 }
 
@@ -49,8 +51,8 @@ func resourcePatch(before, after corev1.ResourceList) patchFields {
 	return out
 }
 
-// WriteClassStatus stores the status of the class, on the condition that the class was not changed since it was read. On
-// success the class given is as stored.
+// WriteClassStatus stores the status of the class, on the condition that the class was not changed since it was read.
+// On success the class given is as stored.
 func (c *Client) WriteClassStatus(ctx context.Context, class *awsv1.EC2NodeClass) error {
 	what := apiCall{verb: "write status of", place: classPath(), name: class.Name}
 	in := class.DeepCopy()
@@ -95,19 +97,20 @@ type MetaChange struct {
 	DropFinalizer string
 }
 
-// PatchClassMeta changes annotations and finalizers of a class. It writes nothing if all is as wanted already. A class that
-// is gone is a *ConflictError, unless all that was wanted is to drop a finalizer.
+// PatchClassMeta changes annotations and finalizers of a class. It writes nothing if all is as wanted already. A class
+// that is gone is a *ConflictError, unless all that was wanted is to drop a finalizer.
 func (c *Client) PatchClassMeta(ctx context.Context, name string, m MetaChange) error {
 	_, err := changeObject(ctx, c, apiCall{verb: "patch", place: classPath(), name: name},
-		func(o *awsv1.EC2NodeClass) patchFields { return m.asPatch(o) }, func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} })
+		func(o *awsv1.EC2NodeClass) patchFields { return m.asPatch(o) },
+		func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} })
 	if isNotFound(err) && len(m.Annotations) == 0 && m.AddFinalizer == "" {
 		return nil
 	}
 	return err
 }
 
-// CountPool stores in the status of a pool what its nodes have, "nodes" included. It writes nothing if that is there already. A
-// pool that is gone is no error.
+// CountPool stores in the status of a pool what its nodes have, "nodes" included. It writes nothing if that is there
+// already. A pool that is gone is no error.
 func (c *Client) CountPool(ctx context.Context, pool string, has resources.List) error {
 	return c.changePoolStatus(ctx, pool, func(p *karpv1.NodePool) bool { return nodeclass.UpdatePoolCounts(p, has) })
 }
@@ -123,17 +126,19 @@ func (c *Client) RecordRegistrations(ctx context.Context, pool string, outcomes 
 	if err != nil {
 		return err
 	}
-	_, err = changeObject(ctx, c, apiCall{verb: "patch", place: poolPath(), name: pool}, func(o *karpv1.NodePool) patchFields {
-		record, news := nodeclass.RecordRegistrations(o.DeepCopy(), outcomes, c.now())
-		if !news {
-			return nil
-		}
-		return MetaChange{Annotations: map[string]string{karpv1.AnnotationRegistrationHistory: record}}.asPatch(o)
-	}, newPool)
+	_, err = changeObject(ctx, c, apiCall{verb: "patch", place: poolPath(), name: pool},
+		func(o *karpv1.NodePool) patchFields {
+			record, news := nodeclass.RecordRegistrations(o.DeepCopy(), outcomes, c.now())
+			if !news {
+				return nil
+			}
+			return MetaChange{Annotations: map[string]string{karpv1.AnnotationRegistrationHistory: record}}.asPatch(o)
+		}, newPool)
 	return unlessGone(err)
 }
 
-// changePoolStatus edits the status of a pool as it is, anew when somebody else was faster. edit says whether it changed anything.
+// changePoolStatus edits the status of a pool as it is, anew when somebody else was faster. edit says whether it
+// changed anything.
 func (c *Client) changePoolStatus(ctx context.Context, name string, edit func(*karpv1.NodePool) bool) error {
 	var err error
 	for range maxConflicts {

@@ -14,8 +14,8 @@ import (
 // TranslatePod translates a pod that was read elsewhere than from a cluster. Its volumes are not looked at.
 func TranslatePod(p *corev1.Pod) cluster.Pod { return podFrom(p) }
 
-// TranslateTemplate translates the pod that a PodTemplate or a workload makes, with limits in place of requests that are not given. Volumes do
-// not count.
+// TranslateTemplate translates the pod that a PodTemplate or a workload makes, with limits in place of requests that
+// are not given. Volumes do not count.
 func TranslateTemplate(namespace string, t corev1.PodTemplateSpec) *cluster.Pod {
 	return templateFrom(namespace, t)
 }

@@ -20,8 +20,8 @@ const (
 	tokenMinLeft = 4 * time.Minute
 )
 
-// newTransport makes HTTP connections that survive a function's freeze: a frozen environment wakes with connections that are
-// dead without knowing it, so idle ones are dropped by the wall clock, and those in use are pinged.
+// newTransport makes HTTP connections that survive a function's freeze: a frozen environment wakes with connections
+// that are dead without knowing it, so idle ones are dropped by the wall clock, and those in use are pinged.
 func newTransport(c Config) (http.RoundTripper, error) {
 	var roots *x509.CertPool
 	if len(c.CA) > 0 {

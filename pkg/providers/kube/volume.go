@@ -28,8 +28,8 @@ type storage struct {
 	classes map[string]storagev1.StorageClass
 }
 
-// alternatives are the node requirements that the volumes of a pod allow, any one of which must hold; none for no limit.
-// problems says in words why a volume cannot be used yet.
+// alternatives are the node requirements that the volumes of a pod allow, any one of which must hold; none for no
+// limit. problems says in words why a volume cannot be used yet.
 func (s storage) alternatives(namespace string, names []string) (out [][]requirements.Requirement, problems []string) {
 	for _, name := range names {
 		one, err := s.ofClaim(namespace, name)
@@ -42,8 +42,8 @@ func (s storage) alternatives(namespace string, names []string) (out [][]require
 	return out, problems
 }
 
-// attached are the volumes of a pod that count against a node's limits, sorted, one for each claim. What is not known to be
-// attached by a CSI driver does not count.
+// attached are the volumes of a pod that count against a node's limits, sorted, one for each claim. What is not known
+// to be attached by a CSI driver does not count.
 func (s storage) attached(namespace string, names []string) []cluster.Volume {
 	var out []cluster.Volume
 	for _, name := range names {
@@ -104,9 +104,11 @@ func (s storage) ofClaim(namespace, name string) ([][]requirements.Requirement, 
 	class, ok := s.classes[*c.Spec.StorageClassName]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("storage class %s of persistentvolumeclaim %s does not exist", *c.Spec.StorageClassName, key)
+		return nil, fmt.Errorf("storage class %s of persistentvolumeclaim %s does not exist", *c.Spec.StorageClassName,
+			key)
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
-		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound though its storage class %s binds immediately", key, class.Name)
+		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound though its storage class %s binds immediately", key,
+			class.Name)
 	}
 	return ofTopologies(class.AllowedTopologies)
 }
@@ -151,8 +153,8 @@ func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]requirements.Require
 	return out, nil
 }
 
-// combine is the cross product of two lists of alternatives without those that contradict themselves. If all do, they all
-// stay, so that the pod fails where its placement is tried and the reason shows.
+// combine is the cross product of two lists of alternatives without those that contradict themselves. If all do, they
+// all stay, so that the pod fails where its placement is tried and the reason shows.
 func combine(a, b [][]requirements.Requirement) [][]requirements.Requirement {
 	if len(a) == 0 {
 		return b

@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached. The snapshot given is not
-// changed. Nothing is read if no pod uses any.
+// WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached.
+// The snapshot given is not changed. Nothing is read if no pod uses any.
 func (c *Client) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
 	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.UnreadClaims) > 0 }) {
 		return s, nil
@@ -38,7 +38,8 @@ func (c *Client) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.S
 	return s, nil
 }
 
-// tell fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its volumes are left out.
+// tell fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its
+// volumes are left out.
 func (s storage) tell(p *cluster.Pod) {
 	var problems []string
 	p.VolumeZones, problems = s.alternatives(p.Namespace, p.UnreadClaims)
@@ -51,9 +52,13 @@ func (s storage) tell(p *cluster.Pod) {
 
 // volumeLimits are how many volumes the CSI drivers of each node say they can attach to it, by node and driver.
 func (c *Client) volumeLimits(ctx context.Context) (map[string]map[string]int64, error) {
-	all, _, err := listAll(ctx, c, listQuery{place: csiNodes()}, func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
+	all, _, err := listAll(ctx, c, listQuery{place: csiNodes()},
+		func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
 		func(l *storagev1.CSINodeList) []cluster.Node {
-			return translatePage(l.Items, func(n *storagev1.CSINode) cluster.Node { return cluster.Node{Name: n.Name, VolumeLimits: limitsOf(n)} })
+			return translatePage(l.Items, func(n *storagev1.CSINode) cluster.Node {
+				return cluster.Node{Name: n.Name,
+					VolumeLimits: limitsOf(n)}
+			})
 		})
 	out := make(map[string]map[string]int64, len(all))
 	for _, n := range all {
@@ -135,7 +140,8 @@ func slimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 }
 
 func slimVolume(in *corev1.PersistentVolume) corev1.PersistentVolume {
-	out := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: in.Name, DeletionTimestamp: in.DeletionTimestamp}}
+	out := corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: in.Name,
+		DeletionTimestamp: in.DeletionTimestamp}}
 	out.Spec.NodeAffinity, out.Spec.Local, out.Spec.HostPath = in.Spec.NodeAffinity, in.Spec.Local, in.Spec.HostPath
 	out.Spec.AWSElasticBlockStore = in.Spec.AWSElasticBlockStore
 	if in.Spec.CSI != nil {

@@ -28,10 +28,10 @@ type changedError struct{}
 func (changedError) Error() string { return "something changed" }
 
 // Wait returns nil when there is something new to look at, about 100 ms after the first sign, so that a burst wakes its
-// caller once: a pod that needs a node and did not before, a NodeClaim that somebody else changed, or a Node that differs in
-// what a snapshot shows of it. New is what the last Homeless, Claims or Snapshot of this client did not see; what was not
-// read yet counts from the call. What this client wrote itself is not new. It returns ctx.Err() when ctx ends first, and
-// another error if the API server cannot be watched.
+// caller once: a pod that needs a node and did not before, a NodeClaim that somebody else changed, or a Node that
+// differs in what a snapshot shows of it. New is what the last Homeless, Claims or Snapshot of this client did not see;
+// what was not read yet counts from the call. What this client wrote itself is not new. It returns ctx.Err() when ctx
+// ends first, and another error if the API server cannot be watched.
 func (c *Client) Wait(ctx context.Context) error {
 	if err := c.look(ctx); err != nil {
 		return err

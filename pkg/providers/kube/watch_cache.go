@@ -20,19 +20,21 @@ import (
 )
 
 const (
-	// listAgain bounds how old what a mirror shows can be at worst, should a watch fall silent without breaking. Of claims, it is
-	// the shortest time after which an instance without one counts as leaked; an own write that came back proves that they are newer.
+	// listAgain bounds how old what a mirror shows can be at worst, should a watch fall silent without breaking. Of
+	// claims, it is the shortest time after which an instance without one counts as leaked; an own write that came back
+	// proves that they are newer.
 	listAgain       = 30 * time.Second
 	listAgainClaims = 10 * time.Second
 	// catchUp is how long watches may take to show what was written; listing does not take longer as a rule.
 	catchUp = time.Second
 )
 
-// WatchCache is a Client that lists pods, nodes and claims once and then follows them by watches, so that a look at a large cluster costs what
-// changed and not what there is. It is for one invocation, at the end of which it is closed.
+// WatchCache is a Client that lists pods, nodes and claims once and then follows them by watches, so that a look at a
+// large cluster costs what changed and not what there is. It is for one invocation, at the end of which it is closed.
 //
-// What it shows is never older than what was written through its Client. It lists anew after half a minute, when a watch broke or is late, and
-// when Forget says that others rely on a look that comes after what they wrote. Without a Snapshot before, Wait is that of the Client.
+// What it shows is never older than what was written through its Client. It lists anew after half a minute, when a
+// watch broke or is late, and when Forget says that others rely on a look that comes after what they wrote. Without a
+// Snapshot before, Wait is that of the Client.
 type WatchCache struct {
 	*Client
 	ctx  context.Context
@@ -58,7 +60,8 @@ type cachedObjects struct {
 	versions map[string]string // by plural
 }
 
-// NewWatchCache makes a mirror for an invocation. It makes no request. The context must live as long as the mirror is used.
+// NewWatchCache makes a mirror for an invocation. It makes no request. The context must live as long as the mirror is
+// used.
 func (c *Client) NewWatchCache(ctx context.Context) *WatchCache {
 	return &WatchCache{Client: c, ctx: ctx, moved: make(chan struct{})}
 }
@@ -73,7 +76,8 @@ func (m *WatchCache) Close() {
 	m.own.endList()
 }
 
-// Invalidate has the next look list everything anew: it sees what anybody wrote before this call. It may be called at any time.
+// Invalidate has the next look list everything anew: it sees what anybody wrote before this call. It may be called at
+// any time.
 func (m *WatchCache) Invalidate() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,8 +85,10 @@ func (m *WatchCache) Invalidate() {
 	m.notifyWaiters()
 }
 
-// Acquire is that of the Client. Unless nobody else can have held the lease meanwhile, the next look shows what they wrote.
-func (m *WatchCache) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
+// Acquire is that of the Client. Unless nobody else can have held the lease meanwhile, the next look shows what they
+// wrote.
+func (m *WatchCache) Acquire(ctx context.Context, name, holder string,
+	ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
 	release, ok, alone, err := m.acquireExclusive(ctx, name, holder, ttl)
 	if ok && !alone {
 		m.Invalidate()
@@ -94,7 +100,8 @@ func (m *WatchCache) Acquire(ctx context.Context, name, holder string, ttl time.
 type WatchLease struct{ *WatchCache }
 
 // Acquire is that of the Client. After the release the next look shows what others wrote until then.
-func (v WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error) {
+func (v WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error,
+	bool, error) {
 	release, ok, err := v.Client.Acquire(ctx, name, holder, ttl)
 	if !ok || err != nil {
 		return release, ok, err
@@ -160,7 +167,8 @@ func (m *WatchCache) cachedOrListed(ctx context.Context) (cachedObjects, error) 
 	return b.clone(), nil
 }
 
-// currentObjects is what is known, if it holds all that this client wrote. With all of it looked at, only what comes later is news.
+// currentObjects is what is known, if it holds all that this client wrote. With all of it looked at, only what comes
+// later is news.
 func (m *WatchCache) currentObjects(ctx context.Context, all bool) (cachedObjects, bool) {
 	if m.stop == nil {
 		return cachedObjects{}, false
@@ -325,13 +333,16 @@ func keepNewest[T any](in map[string]T, what watch.EventType, uid types.UID, mad
 }
 
 func (b cachedObjects) clone() cachedObjects {
-	return cachedObjects{pods: maps.Clone(b.pods), nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims), versions: b.versions}
+	return cachedObjects{pods: maps.Clone(b.pods), nodes: maps.Clone(b.nodes), claims: maps.Clone(b.claims),
+		versions: b.versions}
 }
 
 func (b cachedObjects) sortedClaims() []cluster.Claim {
-	return slices.SortedFunc(maps.Values(b.claims), func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(b.claims),
+		func(a, b cluster.Claim) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (b cachedObjects) sortedNodes() []cluster.Node {
-	return slices.SortedFunc(maps.Values(b.nodes), func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(b.nodes),
+		func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
 }

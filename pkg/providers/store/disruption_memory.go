@@ -16,8 +16,8 @@ const (
 	maxNotes   = 16 << 20            // bytes unpacked
 )
 
-// DisruptionMemory keeps what one pass about disruption tells the next, a value that can be written as JSON. Whoever uses it holds the
-// lease of those passes.
+// DisruptionMemory keeps what one pass about disruption tells the next, a value that can be written as JSON. Whoever
+// uses it holds the lease of those passes.
 type DisruptionMemory[M any] struct{ store Store }
 
 // NewDisruptionMemory keeps the memory in a store.

@@ -57,12 +57,15 @@ func (l *UnavailableOfferings) ListUnavailable(ctx context.Context) ([]instancet
 	return slices.DeleteFunc(all, func(e storedMark) bool { return !now.Before(e.Until) }).activeMarks(), nil
 }
 
-// MarkUnavailable marks offers as sold out for a time, of which each mark's Offer and Why are read. An offer that is refused again after
-// its mark ended, but within twice that mark's period, counts as failing still: the period doubles, up to 30 minutes, and
-// Times tells how often. A refusal while a mark counts is the same failure seen twice, by launches side by side or by a
-// repeated call: it renews the mark. A mark never shortens another. Marks of other writers at the same time are kept.
-func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, period time.Duration) error {
-	if len(marks) == 0 || l.readLately().markedJustNow(marks, period, l.now()) { // a minute with many notices would have everybody ask for the same
+// MarkUnavailable marks offers as sold out for a time, of which each mark's Offer and Why are read. An offer that is
+// refused again after its mark ended, but within twice that mark's period, counts as failing still: the period doubles,
+// up to 30 minutes, and Times tells how often. A refusal while a mark counts is the same failure seen twice, by
+// launches side by side or by a repeated call: it renews the mark. A mark never shortens another. Marks of other
+// writers at the same time are kept.
+func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
+	period time.Duration) error {
+	// a minute with many notices would have everybody ask for the same
+	if len(marks) == 0 || l.readLately().markedJustNow(marks, period, l.now()) {
 		return nil
 	}
 	var err error
@@ -77,7 +80,8 @@ func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []inst
 	return nil
 }
 
-func (l *UnavailableOfferings) addEntries(ctx context.Context, marks []instancetypes.UnavailableOffering, period time.Duration) error {
+func (l *UnavailableOfferings) addEntries(ctx context.Context, marks []instancetypes.UnavailableOffering,
+	period time.Duration) error {
 	old, version, err := l.readEntries(ctx)
 	if err != nil {
 		return err
@@ -109,8 +113,8 @@ func (l *UnavailableOfferings) rememberEntries(e storedMarks) {
 	l.last = e
 }
 
-// readEntries returns the stored entries. Text that is no list of marks counts as none: whoever broke it must not stop launches,
-// and the next write mends it.
+// readEntries returns the stored entries. Text that is no list of marks counts as none: whoever broke it must not stop
+// launches, and the next write mends it.
 func (l *UnavailableOfferings) readEntries(ctx context.Context) (storedMarks, string, error) {
 	data, version, err := l.store.ReadData(ctx, name)
 	if err != nil {
@@ -142,11 +146,16 @@ func (e storedMarks) activeMarks() []instancetypes.UnavailableOffering {
 }
 
 // markedJustNow reports whether each of the marks was made for that long just now.
-func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
-	return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool { return !e.markedAlike(m, period, now) })
+func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, period time.Duration,
+	now time.Time) bool {
+	return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool {
+		return !e.markedAlike(m, period,
+			now)
+	})
 }
 
-// markedAlike reports whether the same was marked for that long just now, so that marking it again changes next to nothing.
+// markedAlike reports whether the same was marked for that long just now, so that marking it again changes next to
+// nothing.
 func (e storedMarks) markedAlike(k instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
 	return slices.ContainsFunc(e, func(m storedMark) bool {
 		return compareOffers(m.UnavailableOffering, k) == 0 && !m.Until.Before(now.Add(period-period/renewals))
@@ -154,11 +163,13 @@ func (e storedMarks) markedAlike(k instancetypes.UnavailableOffering, period tim
 }
 
 func compareOffers(a, b instancetypes.UnavailableOffering) int {
-	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.Scope, b.Scope))
+	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone),
+		cmp.Compare(a.Scope, b.Scope))
 }
 
 // mergeMarks adds marks to what is stored. Entries are forgotten when marking them again would start afresh.
-func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, period time.Duration, now time.Time) storedMarks {
+func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, period time.Duration,
+	now time.Time) storedMarks {
 	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
 	var added []instancetypes.UnavailableOffering
 	for _, m := range marks {
@@ -169,7 +180,8 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 		added = append(added, m)
 		i := slices.IndexFunc(out, func(e storedMark) bool { return same(e.UnavailableOffering) })
 		if i < 0 {
-			out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Offer: m.Offer, Scope: m.Scope}})
+			out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Offer: m.Offer,
+				Scope: m.Scope}})
 			i = len(out) - 1
 		}
 		out[i] = out[i].afterRefusal(m, period, now)
@@ -178,7 +190,10 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 		slices.SortStableFunc(out, func(a, b storedMark) int { return b.Until.Compare(a.Until) })
 		out = out[:maxMarks]
 	}
-	slices.SortFunc(out, func(a, b storedMark) int { return compareOffers(a.UnavailableOffering, b.UnavailableOffering) })
+	slices.SortFunc(out, func(a, b storedMark) int {
+		return compareOffers(a.UnavailableOffering,
+			b.UnavailableOffering)
+	})
 	return out
 }
 
@@ -199,8 +214,8 @@ func (e storedMark) afterRefusal(m instancetypes.UnavailableOffering, period tim
 	return e
 }
 
-// markDuration is how long the mark of an offer counts that was refused so many times in a row. A period above 30 minutes stays
-// what it is.
+// markDuration is how long the mark of an offer counts that was refused so many times in a row. A period above 30
+// minutes stays what it is.
 func markDuration(period time.Duration, times int) time.Duration {
 	for range min(times-1, maxDoubled) {
 		if 2*period > longest {

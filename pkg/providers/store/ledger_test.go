@@ -96,7 +96,8 @@ func TestWhatIsMarkedAlreadyIsNotWrittenAgain(t *testing.T) {
 
 func TestShortMarkDoesNotShortenLongOne(t *testing.T) {
 	l, _ := newLedger(&fakeStore{})
-	o, other := offer("on-demand", "", "us-west-2a"), offer("spot", "", "us-west-2b") // without one that is new nothing is written
+	// without one that is new nothing is written
+	o, other := offer("on-demand", "", "us-west-2a"), offer("spot", "", "us-west-2b")
 	for _, add := range []struct {
 		period time.Duration
 		marks  []instancetypes.UnavailableOffering

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// RateQuota bounds how many things are done in a time, over all functions and their lives. Its methods may be called concurrently.
+// RateQuota bounds how many things are done in a time, over all functions and their lives. Its methods may be called
+// concurrently.
 type RateQuota struct {
 	store Store
 	name  string // of the data in the store
@@ -29,8 +30,8 @@ type takenEntry struct {
 	At    time.Time `json:"at"`
 }
 
-// TakeOne reports whether the thing may be done, and remembers that it was. A thing that was let through is let through again while
-// it counts, and counts once.
+// TakeOne reports whether the thing may be done, and remembers that it was. A thing that was let through is let through
+// again while it counts, and counts once.
 func (q *RateQuota) TakeOne(ctx context.Context, thing string) (bool, error) {
 	var err error
 	for range maxTries {

@@ -19,7 +19,8 @@ import (
 // mostTypes is how many types a claim names that must keep to a limit on the price.
 const mostTypes = 600
 
-// PoolHeadroom is what is left of the limit on what the nodes of a static pool cost together, and makes launches that keep to it.
+// PoolHeadroom is what is left of the limit on what the nodes of a static pool cost together, and makes launches that
+// keep to it.
 type PoolHeadroom struct {
 	pool    cluster.Pool
 	types   []pricedType // cheapest first
@@ -39,7 +40,8 @@ type pricedType struct {
 
 // PurseOf is what is left to the pool. Nodes that go count until they are gone, as they do for limits.nodes.
 func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *PoolHeadroom {
-	out := &PoolHeadroom{pool: p, relax: s.Rules.RelaxMinValues, limited: slices.Contains(p.Limited, cluster.LimitUSD), left: math.MaxInt64}
+	out := &PoolHeadroom{pool: p, relax: s.Rules.RelaxMinValues, limited: slices.Contains(p.Limited, cluster.LimitUSD),
+		left: math.MaxInt64}
 	for _, t := range types {
 		most := int64(0)
 		for _, o := range t.Offerings {
@@ -52,8 +54,14 @@ func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *Po
 	if !out.limited {
 		return out
 	}
-	out.types = slices.DeleteFunc(out.types, func(t pricedType) bool { return t.most == 0 || !p.Requirements.Intersects(t.Requirements) })
-	slices.SortFunc(out.types, func(a, b pricedType) int { return cmp.Or(cmp.Compare(a.most, b.most), strings.Compare(a.Name, b.Name)) })
+	out.types = slices.DeleteFunc(out.types, func(t pricedType) bool {
+		return t.most == 0 ||
+			!p.Requirements.Intersects(t.Requirements)
+	})
+	slices.SortFunc(out.types, func(a, b pricedType) int {
+		return cmp.Or(cmp.Compare(a.most, b.most),
+			strings.Compare(a.Name, b.Name))
+	})
 	out.types = out.types[:min(len(out.types), mostTypes)]
 	out.left = p.Limits.Get(cluster.LimitUSD)
 	for _, h := range hostsOf(s)[p.Name] {
@@ -62,8 +70,9 @@ func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *Po
 	return out
 }
 
-// NextLaunch is a node of the pool's template, one of so many that are wanted. In a pool that bounds the price it is of types so cheap that all
-// of them can be paid for whatever EC2 gives, or of the cheapest where even that is too much. Where there is none, refused says why.
+// NextLaunch is a node of the pool's template, one of so many that are wanted. In a pool that bounds the price it is of
+// types so cheap that all of them can be paid for whatever EC2 gives, or of the cheapest where even that is too much.
+// Where there is none, refused says why.
 func (m *PoolHeadroom) NextLaunch(wanted int) (l plan.Launch, refused string) {
 	if !m.limited {
 		if !m.made {
@@ -73,7 +82,8 @@ func (m *PoolHeadroom) NextLaunch(wanted int) (l plan.Launch, refused string) {
 		return m.last.Clone(), m.refused
 	}
 	if len(m.types) > 0 && m.types[0].most > m.left {
-		return l, fmt.Sprintf("%.4f USD/h are left of its limit of %.4f, and a node costs %.4f", inUSD(max(m.left, 0)), inUSD(m.pool.Limits.Get(cluster.LimitUSD)), inUSD(m.types[0].most))
+		return l, fmt.Sprintf("%.4f USD/h are left of its limit of %.4f, and a node costs %.4f", inUSD(max(m.left, 0)),
+			inUSD(m.pool.Limits.Get(cluster.LimitUSD)), inUSD(m.types[0].most))
 	}
 	some := m.types
 	for len(some) > 1 && some[len(some)-1].most > max(m.left/int64(max(wanted, 1)), some[0].most) {

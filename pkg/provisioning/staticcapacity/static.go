@@ -30,7 +30,8 @@ type Plan struct {
 	Short    []plan.Skip // pools that lack nodes and cannot get them now
 }
 
-// NextPlan decides what static pools need to have their number of nodes, at most so many launches. types is what a pool may launch.
+// NextPlan decides what static pools need to have their number of nodes, at most so many launches. types is what a pool
+// may launch.
 func NextPlan(s cluster.Snapshot, types func(cluster.Pool) []instancetypes.Type, most int) Plan {
 	out := Plan{Removals: SurplusNodes(s)}
 	hosts := hostsOf(s)
@@ -78,10 +79,12 @@ func SurplusNodes(s cluster.Snapshot) []plan.Removal {
 }
 
 func sortedBy(pools []cluster.Pool) []cluster.Pool {
-	return slices.SortedFunc(slices.Values(pools), func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(pools),
+		func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// NeedsChange reports whether a static pool has another number of nodes than it should and could have, as far as its claims tell.
+// NeedsChange reports whether a static pool has another number of nodes than it should and could have, as far as its
+// claims tell.
 func NeedsChange(s cluster.Snapshot) bool {
 	hosts := hostsOf(s)
 	return slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool {
@@ -115,7 +118,8 @@ func nodesLacking(p cluster.Pool, c NodeCount) (n int, why string) {
 		return 0, ""
 	}
 	if n = min(int(p.Replicas)-c.Active, NodesAllowed(p, c)); n == 0 {
-		return 0, fmt.Sprintf("it has %d of %d nodes, and its limit of %d counts %d that go as well", c.Active, p.Replicas,
+		return 0, fmt.Sprintf("it has %d of %d nodes, and its limit of %d counts %d that go as well", c.Active,
+			p.Replicas,
 			p.Limits.Get(string(v1.LimitNodes)), c.Pending+c.Deleting)
 	}
 	return n, ""

@@ -21,8 +21,9 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// TestScenarios plays testdata: the words of a scenario's world, "static [most=N]" prints what is decided, "apply" launches and removes
-// it, and "change CLAIM" takes lines deleting, pending, terminating, aged AGE LIFE; "replicas POOL N"; "end POD"; "sleep" lets the first pool sleep.
+// TestScenarios plays testdata: the words of a scenario's world, "static [most=N]" prints what is decided, "apply"
+// launches and removes it, and "change CLAIM" takes lines deleting, pending, terminating, aged AGE LIFE; "replicas POOL
+// N"; "end POD"; "sleep" lets the first pool sleep.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "static most=#", "apply", "replicas POOL COUNT", "end POD", "sleep", "change CLAIM")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -96,7 +97,8 @@ func next(w *scenario.World, most int) staticcapacity.Plan {
 	return staticcapacity.NextPlan(w.Snapshot, overlays.ByPool(w.Snapshot, w.Market), most)
 }
 
-// decide prints the plan. It must not depend on the order of the input, and be empty as soon as it is said that nothing is to do.
+// decide prints the plan. It must not depend on the order of the input, and be empty as soon as it is said that nothing
+// is to do.
 func decide(t *testing.T, w *scenario.World, most int) string {
 	t.Helper()
 	text := func(p staticcapacity.Plan) string {

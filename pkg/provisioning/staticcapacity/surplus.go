@@ -25,8 +25,8 @@ type removalRank struct {
 	cost  float64 // of evicting its pods, by what is left of the node's life
 }
 
-// surplusNodes are the nodes that the pool has too many, those first that nobody will miss. Budgets do not bound them: it
-// is the user who asks for fewer.
+// surplusNodes are the nodes that the pool has too many, those first that nobody will miss. Budgets do not bound them:
+// it is the user who asks for fewer.
 func surplusNodes(s cluster.Snapshot, p cluster.Pool, active []cluster.StateNode) []plan.Removal {
 	on := map[string][]cluster.Pod{}
 	for _, pod := range s.Pods {
@@ -47,12 +47,15 @@ func surplusNodes(s cluster.Snapshot, p cluster.Pool, active []cluster.StateNode
 		ranks = append(ranks, r)
 	}
 	slices.SortFunc(ranks, func(a, b removalRank) int {
-		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.cost, b.cost), strings.Compare(a.host.Claim.Name, b.host.Claim.Name))
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.cost, b.cost),
+			strings.Compare(a.host.Claim.Name, b.host.Claim.Name))
 	})
 	var out []plan.Removal
 	for _, r := range ranks[:len(active)-int(p.Replicas)] {
-		out = append(out, plan.Removal{Claim: r.host.Claim.Name, Pool: p.Name, Why: fmt.Sprintf("NodePool %s has %d nodes and is to have %d; %s",
-			p.Name, len(active), p.Replicas, [...]string{"it has no instance yet", "it is empty", "its pods cost least to move", "no other is free of pods that must not be disrupted"}[r.class])})
+		out = append(out, plan.Removal{Claim: r.host.Claim.Name, Pool: p.Name,
+			Why: fmt.Sprintf("NodePool %s has %d nodes and is to have %d; %s",
+				p.Name, len(active), p.Replicas, [...]string{"it has no instance yet", "it is empty",
+					"its pods cost least to move", "no other is free of pods that must not be disrupted"}[r.class])})
 	}
 	return out
 }

@@ -13,8 +13,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// Whatever stands in a snapshot, packing ends, without a panic; every pod that waits is placed or has a reason; and what asks for a
-// negative amount or for more than there is gets no node.
+// Whatever stands in a snapshot, packing ends, without a panic; every pod that waits is placed or has a reason; and
+// what asks for a negative amount or for more than there is gets no node.
 func TestAbsurdWorlds(t *testing.T) {
 	n, first := worlds()
 	for i := range *n {

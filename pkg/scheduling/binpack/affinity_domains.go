@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// worthMoving is the part of a plan's price that another domain for a group has to save, as far as can be told, to be tried;
-	// more of it for plans with many new nodes, which take longer to make.
+	// worthMoving is the part of a plan's price that another domain for a group has to save, as far as can be told, to
+	// be tried; more of it for plans with many new nodes, which take longer to make.
 	worthMoving, worthMovingMany = 0.003, 0.02
 	// mostMoves is how often plans with very few new nodes are made anew for that; others once.
 	mostMoves = 8
@@ -15,7 +15,8 @@ const (
 	veryFewNodes = 30
 )
 
-// coLocationGroup is pods that must be near each other in one domain of a key, and nobody is there yet who says in which.
+// coLocationGroup is pods that must be near each other in one domain of a key, and nobody is there yet who says in
+// which.
 type coLocationGroup struct {
 	counter int
 	key     string
@@ -42,8 +43,9 @@ func (w *problem) coLocationGroups() []coLocationGroup {
 	return out
 }
 
-// improveDomains tries other domains for groups that gather. The first plan puts each where its own nodes are the cheapest, but the room
-// that other pods leave on theirs is known only once there is a plan. What comes out places as many pods for less.
+// improveDomains tries other domains for groups that gather. The first plan puts each where its own nodes are the
+// cheapest, but the room that other pods leave on theirs is known only once there is a plan. What comes out places as
+// many pods for less.
 func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
 	groups := w.coLocationGroups()
 	if len(groups) == 0 {
@@ -78,7 +80,8 @@ func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
 		before := w.homes
 		w.homes = homes
 		next := w.solve(byPriority, best.by)
-		if a, b := best.countWaiting(w.kinds), next.countWaiting(w.kinds); b < a || b == a && next.totalCost() < best.totalCost()*(1-1e-9) {
+		if a, b := best.countWaiting(w.kinds), next.countWaiting(w.kinds); b < a || b == a &&
+			next.totalCost() < best.totalCost()*(1-1e-9) {
 			best = next
 		} else {
 			w.homes = before
@@ -99,8 +102,8 @@ func (g coLocationGroup) restrictToDomain(w *problem, homes map[classDomain]int,
 	}
 }
 
-// betterDomain returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves less than the part
-// worth of the price.
+// betterDomain returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves
+// less than the part worth of the price.
 func (a *solution) betterDomain(g coLocationGroup, worth float64, tried map[classDomain]bool) int {
 	names := a.w.domains[g.key]
 	from := slices.IndexFunc(a.tally.count[g.counter], func(n int) bool { return n > 0 })
@@ -149,7 +152,8 @@ func (a *solution) costOf(g coLocationGroup) float64 {
 	return sum
 }
 
-// costIn is about what the group would cost in the domain: nothing where other nodes have room for it, else its share of new ones.
+// costIn is about what the group would cost in the domain: nothing where other nodes have room for it, else its share
+// of new ones.
 func (a *solution) costIn(g coLocationGroup, domain string) float64 {
 	type roomOf struct {
 		bin  *bin
@@ -164,7 +168,8 @@ func (a *solution) costIn(g coLocationGroup, domain string) float64 {
 	sum := 0.0
 	for _, k := range g.kinds {
 		left := len(k.pods) - len(a.rest[k.id])
-		l := &podBatch{view: k.lastRelaxation(), pins: []domainPin{{g.key, domain}}, admit: a.w.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}
+		l := &podBatch{view: k.lastRelaxation(), pins: []domainPin{{g.key, domain}},
+			admit: a.w.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}
 		for _, p := range there {
 			n := min(left, fitCount(k.need, p.room))
 			if n == 0 || a.alternativeFor(l, p.bin) < 0 {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// noteScatteredGroups notes the groups of pods that had to be near each other on one node and were not all placed: another attempt puts each
-// group on its node before anything else. False when there is nothing new to note.
+// noteScatteredGroups notes the groups of pods that had to be near each other on one node and were not all placed:
+// another attempt puts each group on its node before anything else. False when there is nothing new to note.
 func (a *solution) noteScatteredGroups(groups map[int]bool) bool {
 	found := false
 	for i, k := range a.w.kinds {
@@ -30,8 +30,8 @@ type affinityGroup struct {
 	guests []*podBatch
 }
 
-// placeScatteredGroups places the groups that an earlier attempt scattered: everybody on one node where all follow each other, else as many nodes
-// as it takes, each with one pod that is followed and its part of those that follow.
+// placeScatteredGroups places the groups that an earlier attempt scattered: everybody on one node where all follow each
+// other, else as many nodes as it takes, each with one pod that is followed and its part of those that follow.
 func (a *solution) placeScatteredGroups(now []*podClass, lots []*podBatch) {
 	counters := make([]int, 0, len(a.groups))
 	for c := range a.groups {
@@ -69,11 +69,12 @@ func (a *solution) gathers(v *relaxedPod) bool {
 	return slices.ContainsFunc(v.host, func(r topologyRule) bool { return r.what == follow && a.groups[r.counter] })
 }
 
-// hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A guest whose preferences
-// leave it no domain has no lot.
+// hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
+// guest whose preferences leave it no domain has no lot.
 func (a *solution) hold(now []*podClass, p affinityGroup, counter int) {
 	if a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
-		return len(a.rest[k.id]) > 0 && !k.stays && a.level[k.id] < len(k.views)-1 && a.currentRelaxation(k).followsOnHost(counter)
+		return len(a.rest[k.id]) > 0 && !k.stays && a.level[k.id] < len(k.views)-1 &&
+			a.currentRelaxation(k).followsOnHost(counter)
 	}) {
 		return
 	}
@@ -119,7 +120,8 @@ func (a *solution) shareForNode(p affinityGroup, hosts int) []batchTake {
 	if !guests {
 		return nil
 	}
-	slices.SortStableFunc(out[min(1, len(p.hosts)):], func(x, y batchTake) int { // who follows only others comes after those
+	// who follows only others comes after those
+	slices.SortStableFunc(out[min(1, len(p.hosts)):], func(x, y batchTake) int {
 		return cmp.Compare(followsOthers(x.lot.view), followsOthers(y.lot.view))
 	})
 	return out
@@ -198,7 +200,8 @@ func (a *solution) draftOnExisting(b *bin) *nodeDraft {
 			}
 			return n
 		},
-		count: func(i int) int { return b.count[i] + d.count[i] }, anti: func(i int) int { return b.anti[i] + d.anti[i] },
+		count: func(i int) int { return b.count[i] + d.count[i] },
+		anti:  func(i int) int { return b.anti[i] + d.anti[i] },
 		total: a.total, ports: slices.Clone(b.ports), disks: b.disks,
 	}
 	return d

@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some want
-// on-demand and some arm64, before one pool that may launch nearly everything.
+// services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some
+// want on-demand and some arm64, before one pool that may launch nearly everything.
 func services(b testing.TB, n int) cluster.Snapshot {
 	b.Helper()
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
@@ -65,8 +65,8 @@ func identical(b testing.TB, n int) cluster.Snapshot {
 	return s
 }
 
-// mixed is a cluster of n pods in thirty sizes, of which a fifth each keep apart from one another on nodes, stay near one
-// another in a zone, spread over hostnames, spread over zones, and do not care.
+// mixed is a cluster of n pods in thirty sizes, of which a fifth each keep apart from one another on nodes, stay near
+// one another in a zone, spread over hostnames, spread over zones, and do not care.
 func mixed(b *testing.B, n int) cluster.Snapshot {
 	s := services(b, 0)
 	cpus, mems := []int64{100, 250, 500, 1000, 1500}, []int64{100, 256, 512, 1024, 2048, 4096}
@@ -160,8 +160,8 @@ func BenchmarkPrice(b *testing.B) {
 	}
 }
 
-// partlyFree is services before nodes, every other of them on-demand, that are free to a good part: what their room is used for
-// decides what has to be launched.
+// partlyFree is services before nodes, every other of them on-demand, that are free to a good part: what their room is
+// used for decides what has to be launched.
 func partlyFree(b *testing.B, pods, nodes int) cluster.Snapshot {
 	s := standing(b, services(b, pods), nodes)
 	for i := range s.Nodes {
@@ -191,8 +191,8 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// BenchmarkWhatIf asks one stock where the pods of three of fifty nodes would go: of each three in turn, and of as many that nobody else
-// has room for.
+// BenchmarkWhatIf asks one stock where the pods of three of fifty nodes would go: of each three in turn, and of as many
+// that nobody else has room for.
 func BenchmarkWhatIf(b *testing.B) {
 	s := partlyFree(b, 1000, 50)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = cluster.NoIterations, 0.02

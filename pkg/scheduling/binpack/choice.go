@@ -21,13 +21,15 @@ type domainChoice struct {
 	left  int // how many pods have no domain yet
 }
 
-// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of prices.
+// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of
+// prices.
 const dedicatedUSD = 2
 
 // choiceOf is what the domains of the key have for the lot.
 func (a *solution) choiceOf(l *podBatch, key string, rules []topologyRule) domainChoice {
 	names := a.w.domains[key]
-	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)), room: a.roomIn(l, key), most: make([]int, len(names))}
+	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
+		room: a.roomIn(l, key), most: make([]int, len(names))}
 	for d, name := range names {
 		pins := append(slices.Clone(l.pins), domainPin{key, name})
 		c.most[d] = math.MaxInt
@@ -48,16 +50,17 @@ func (a *solution) choiceOf(l *podBatch, key string, rules []topologyRule) domai
 	return c
 }
 
-// chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow, among
-// equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they are. For pods without
-// rules of their own the pool's weight comes first.
+// chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow,
+// among equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they
+// are. For pods without rules of their own the pool's weight comes first.
 func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 	best := -1
 	var least domainScore
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
 	for d, price := range c.open {
 		p := classDomain{v.kind.id, c.key, a.w.domains[c.key][d]}
-		if limit, ok := a.caps[p]; price >= noPrice || c.most[d] <= 0 || ok && a.landed[p]+c.given[p] >= limit || !a.rulesAllowDomain(v, c, d) {
+		if limit, ok := a.caps[p]; price >= noPrice || c.most[d] <= 0 || ok && a.landed[p]+c.given[p] >= limit ||
+			!a.rulesAllowDomain(v, c, d) {
 			continue
 		}
 		s := domainScore{home: c.home[d], crowd: a.podCount(v, c, d), price: price}
@@ -93,8 +96,8 @@ func (s domainScore) lessThan(o domainScore) bool {
 		cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home), cmp.Compare(s.price, o.price)) < 0
 }
 
-// podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or, unless it gathers, without
-// any those that others' spreads count with it.
+// podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,
+// unless it gathers, without any those that others' spreads count with it.
 func (a *solution) podCount(v *relaxedPod, c domainChoice, d int) int {
 	n := 0
 	for _, r := range c.rules {

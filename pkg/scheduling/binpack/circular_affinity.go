@@ -10,13 +10,17 @@ import (
 const waitsInCircle = "pod affinity: the pods it must be near to wait for others in turn, and none of them can come first; " +
 	"let one of them do without, or select itself"
 
-// dropCircles takes out the pods whose required affinity goes round in a circle. Everybody's wish would hold once all were there, but
-// nobody can be the first, so nodes made for them would stay empty.
+// dropCircles takes out the pods whose required affinity goes round in a circle. Everybody's wish would hold once all
+// were there, but nobody can be the first, so nodes made for them would stay empty.
 func (w *problem) dropCircles() {
 	came := make([]bool, len(w.kinds))
 	arrives := func(k *podClass) bool {
 		for _, r := range k.requiredAffinityRules() {
-			if !r.self && !w.hasRunningMatch(r) && !slices.ContainsFunc(w.kinds, func(o *podClass) bool { return came[o.id] && slices.Contains(o.matched, r.counter) }) {
+			if !r.self && !w.hasRunningMatch(r) &&
+				!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
+					return came[o.id] &&
+						slices.Contains(o.matched, r.counter)
+				}) {
 				return false
 			}
 		}
@@ -31,7 +35,8 @@ func (w *problem) dropCircles() {
 		}
 	}
 	for i, k := range w.kinds {
-		if came[i] || slices.ContainsFunc(k.requiredAffinityRules(), func(r topologyRule) bool { return !r.self && !w.hasRunningMatch(r) && !w.hasPendingMatch(r) }) {
+		if came[i] || slices.ContainsFunc(k.requiredAffinityRules(),
+			func(r topologyRule) bool { return !r.self && !w.hasRunningMatch(r) && !w.hasPendingMatch(r) }) {
 			continue // of pods that do not exist at all the reason is another
 		}
 		for _, p := range k.pods {
@@ -44,7 +49,8 @@ func (w *problem) dropCircles() {
 // requiredAffinityRules are the rules of required affinity, which no relaxation takes away.
 func (k *podClass) requiredAffinityRules() []topologyRule {
 	v := k.lastRelaxation()
-	return slices.DeleteFunc(slices.Concat(v.host, v.other), func(r topologyRule) bool { return r.what != follow || !r.required })
+	return slices.DeleteFunc(slices.Concat(v.host, v.other),
+		func(r topologyRule) bool { return r.what != follow || !r.required })
 }
 
 // hasRunningMatch reports whether a pod that the rule counts is there already.

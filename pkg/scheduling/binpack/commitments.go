@@ -10,8 +10,8 @@ import (
 	"joiner/pkg/scheduling/lowerbound"
 )
 
-// openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of the pools: each
-// time those that save most for what they would cost on demand.
+// openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of
+// the pools: each time those that save most for what they would cost on demand.
 func (a *solution) openPaid(pools []*pool, lots []*podBatch) {
 	if !slices.ContainsFunc(pools, func(p *pool) bool { return len(p.paid) > 0 && !p.minValues() }) {
 		return
@@ -93,8 +93,8 @@ func commitmentIDs(o *poolOffering) string {
 	return strings.Join(ids, " ")
 }
 
-// paidRoom is what pods can be worth that the commitments have room for, at the most that one of each could hold, and adds to hosted how
-// many pods of each class that could be, each alone.
+// paidRoom is what pods can be worth that the commitments have room for, at the most that one of each could hold, and
+// adds to hosted how many pods of each class that could be, each alone.
 func (a *solution) paidRoom(f *lowerbound.KnapsackSolver, hosted []float64) float64 {
 	p := a.w.worth
 	worth, most := map[string]float64{}, map[string][]float64{} // of the whole of a commitment

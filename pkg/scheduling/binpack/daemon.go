@@ -17,12 +17,14 @@ func (w *problem) addDaemons() {
 	for _, d := range w.s.Daemons {
 		d.NodePrefers = nil
 		x := relaxationSteps(d, true, false)[0]
-		w.daemons = append(w.daemons, daemonOverhead{pod: d, admit: w.admissionFor(x.nodeAlternatives(false), x.effectiveTolerations())})
+		w.daemons = append(w.daemons, daemonOverhead{pod: d,
+			admit: w.admissionFor(x.nodeAlternatives(false), x.effectiveTolerations())})
 	}
 }
 
-// exclusion is a DaemonSet with whose pods a pod may not share a domain of the key, because required anti-affinity of either keeps them
-// apart. A new node has its DaemonSets' pods as soon as it takes any, so the pod cannot be on one that runs the DaemonSet.
+// exclusion is a DaemonSet with whose pods a pod may not share a domain of the key, because required anti-affinity of
+// either keeps them apart. A new node has its DaemonSets' pods as soon as it takes any, so the pod cannot be on one
+// that runs the DaemonSet.
 type exclusion struct {
 	daemon int // place among the world's
 	key    string
@@ -72,8 +74,8 @@ func (b *bin) awaits(x exclusion) bool {
 	return has || x.key == labelHost || onEveryNode(x.key)
 }
 
-// comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet, those of any offer
-// that it may become.
+// comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
+// those of any offer that it may become.
 func (w *problem) comingDaemons(h cluster.StateNode, b *bin) []int {
 	if h.Initialized() {
 		return nil

@@ -58,7 +58,8 @@ func (r *poolRefusals) refusalLines() []string {
 		case len(names) <= mostNamed:
 			out = append(out, fmt.Sprintf("pools %s: %s", strings.Join(names, ", "), why))
 		default:
-			out = append(out, fmt.Sprintf("pools %s and %d more: %s", strings.Join(names[:mostNamed], ", "), len(names)-mostNamed, why))
+			out = append(out, fmt.Sprintf("pools %s and %d more: %s", strings.Join(names[:mostNamed], ", "),
+				len(names)-mostNamed, why))
 		}
 	}
 	if left > 0 {

@@ -93,13 +93,15 @@ func (a *solution) poolRefusal(v *relaxedPod, p *pool) string {
 	return strings.Join(parts, " and ")
 }
 
-// wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this one has.
+// wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
+// one has.
 func (v *relaxedPod) wantsOtherPools(p *pool) bool {
-	return !slices.ContainsFunc(v.admit.alternative, func(alt requirements.Set) bool { return alt.Has(labelPool, p.Name) })
+	return !slices.ContainsFunc(v.admit.alternative,
+		func(alt requirements.Set) bool { return alt.Has(labelPool, p.Name) })
 }
 
-// offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the pool is refused anyhow and
-// only what holds for each is told.
+// offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
+// pool is refused anyhow and only what holds for each is told.
 func (a *solution) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
 	var fitting, all, now []*poolOffering
 	for _, o := range p.offers {
@@ -149,7 +151,10 @@ func (w *problem) besideDaemons(v *relaxedPod, p *pool) string {
 	alone := w.admissionFor(v.wish.nodeAlternatives(true), v.wish.effectiveTolerations())
 	var names []string
 	for _, x := range v.admit.exclusions {
-		if slices.ContainsFunc(p.offers, func(o *poolOffering) bool { return o.runs(x) && alone.firstAlternative(o) >= 0 }) {
+		if slices.ContainsFunc(p.offers, func(o *poolOffering) bool {
+			return o.runs(x) &&
+				alone.firstAlternative(o) >= 0
+		}) {
 			names = append(names, w.daemons[x.daemon].pod.Key())
 		}
 	}
@@ -157,7 +162,8 @@ func (w *problem) besideDaemons(v *relaxedPod, p *pool) string {
 		return ""
 	}
 	slices.Sort(names)
-	return "required pod anti-affinity keeps the pod off nodes that run DaemonSet " + strings.Join(slices.Compact(names), ", ")
+	return "required pod anti-affinity keeps the pod off nodes that run DaemonSet " +
+		strings.Join(slices.Compact(names), ", ")
 }
 
 // conflictingLabels names what the view wants of labels that the pool itself rules out.
@@ -220,7 +226,8 @@ func tooBig(v *relaxedPod, all []*poolOffering) string {
 	if need.CPU >= 1_000_000*1000 {
 		less += "; it asks for a million cores or more: is M (million) written where m (thousandth) is meant?"
 	}
-	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "), less)
+	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "),
+		less)
 }
 
 // notSold sums up why offers are not available.
@@ -267,5 +274,6 @@ func overText(p *pool, name string, used int64) string {
 	if name == cluster.LimitUSD {
 		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", inUSD(p.Limits.Get(name)), inUSD(used))
 	}
-	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resources.Format(name, p.Limits.Get(name)), resources.Format(name, used))
+	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resources.Format(name, p.Limits.Get(name)),
+		resources.Format(name, used))
 }

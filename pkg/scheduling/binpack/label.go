@@ -28,7 +28,8 @@ const limitNodes = string(api.LimitNodes)
 // wellKnown reports whether the instance, and not the pool's author, decides the label's value.
 func wellKnown(key string) bool {
 	switch key {
-	case labelHost, labelZone, labelRegion, labelArch, labelOS, labelType, labelZoneID, labelPool, labelCapacity, api.LabelWindowsBuild:
+	case labelHost, labelZone, labelRegion, labelArch, labelOS, labelType, labelZoneID, labelPool, labelCapacity,
+		api.LabelWindowsBuild:
 		return true
 	}
 	return strings.HasPrefix(key, "karpenter.k8s.aws/")

@@ -18,18 +18,20 @@ type typeOption struct {
 	spot   bool
 }
 
-// loadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were asked for.
+// loadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were
+// asked for.
 type loadRequirements struct {
-	id      string
-	set     requirements.Set
-	pool    *pool
-	loads   []podLoad
-	joint   []requirements.Requirement // what one alone may leave room for, and all together not
-	options []*typeOption              // by place of the model among those for sale; nil until asked, without offers when it cannot be
+	id    string
+	set   requirements.Set
+	pool  *pool
+	loads []podLoad
+	joint []requirements.Requirement // what one alone may leave room for, and all together not
+	// by place of the model among those for sale; nil until asked, without offers when it cannot be
+	options []*typeOption
 }
 
-// requirementsOf tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each load, the
-// alternative that was chosen for it) and what can.
+// requirementsOf tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each
+// load, the alternative that was chosen for it) and what can.
 func (w *problem) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
 	w.asked = w.asked[:0]
 	for _, l := range loads {
@@ -66,8 +68,8 @@ func (w *problem) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
 	return h
 }
 
-// launchOptions lists the models that can hold the loads as things are sold now, cheapest first. The list may end where the rest
-// is so dear that no launch names it, unless all are asked for.
+// launchOptions lists the models that can hold the loads as things are sold now, cheapest first. The list may end where
+// the rest is so dear that no launch names it, unless all are asked for.
 func (a *solution) launchOptions(p *pool, loads []podLoad, all bool) ([]typeOption, requirements.Set) {
 	w := a.w
 	h := w.requirementsOf(p, loads)
@@ -115,10 +117,11 @@ type lastOptions struct {
 	options []typeOption
 }
 
-// priceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how many types a
-// spot launch names at any price.
+// priceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
+// many types a spot launch names at any price.
 func (w *problem) priceFlexibility() (margin float64, minSpotInstanceTypes int) {
-	return cmp.Or(w.s.Rules.InstanceTypePriceFactor, defaultPriceMargin), cmp.Or(w.s.Rules.MinSpotInstanceTypes, defaultSpotTypes)
+	return cmp.Or(w.s.Rules.InstanceTypePriceFactor, defaultPriceMargin),
+		cmp.Or(w.s.Rules.MinSpotInstanceTypes, defaultSpotTypes)
 }
 
 func compareOptionPrice(a, b typeOption) int {
@@ -130,8 +133,8 @@ func (m *poolInstanceType) hasRoomFor(used []int64) bool {
 	return slices.ContainsFunc(m.sale, func(o *poolOffering) bool { return atLeast(o.room, used) })
 }
 
-// optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint requirements of
-// all allow.
+// optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint
+// requirements of all allow.
 func (h *loadRequirements) optionFor(i int) *typeOption {
 	if h.options[i] == nil {
 		m := h.pool.forSale[i]

@@ -19,8 +19,8 @@ func MillionthsUSD(usd float64) int64 { return int64(math.Ceil(usd*millionths - 
 // limitsPrice reports whether the pool bounds what its nodes cost.
 func (p *pool) limitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
 
-// chargedType is the type of the model. In a pool that bounds the price it takes of that bound what the dearest of its offers costs that can
-// be had now: a claim names a type with all of them, and the limit must hold whatever EC2 gives.
+// chargedType is the type of the model. In a pool that bounds the price it takes of that bound what the dearest of its
+// offers costs that can be had now: a claim names a type with all of them, and the limit must hold whatever EC2 gives.
 func (p *pool) chargedType(m *poolInstanceType) *instancetypes.Type {
 	if !p.limitsPrice() {
 		return m.typ
@@ -35,8 +35,8 @@ func (p *pool) chargedType(m *poolInstanceType) *instancetypes.Type {
 	return &t
 }
 
-// LimitCharge is what a host takes of its pool's bound on the price, in millionths of a USD per hour: the price of its offer, or while it is not
-// launched that of the dearest which its claim may become.
+// LimitCharge is what a host takes of its pool's bound on the price, in millionths of a USD per hour: the price of its
+// offer, or while it is not launched that of the dearest which its claim may become.
 func LimitCharge(h cluster.StateNode, types []instancetypes.Type) int64 {
 	labels, dearest := h.Labels(), 0.0
 	for _, t := range types {

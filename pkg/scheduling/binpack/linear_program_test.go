@@ -8,7 +8,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// Of few types, nodes that are chosen all together cost less than those that are chosen one after the other, and never more, for as many pods.
+// Of few types, nodes that are chosen all together cost less than those that are chosen one after the other, and never
+// more, for as many pods.
 func TestFleetsOfFewTypes(t *testing.T) {
 	const worlds = 24
 	cheaper, with, without, bound := 0, 0.0, 0.0, 0.0

@@ -8,7 +8,8 @@ import (
 const (
 	// defaultSearchSteps is how many steps a search takes at most.
 	defaultSearchSteps = 400
-	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no time, more.
+	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no
+	// time, more.
 	patience, patienceOfFew = 50, 200
 	// mostParts is how many different pods the nodes of one step have, about, if they are more than two.
 	mostParts = 60
@@ -16,9 +17,10 @@ const (
 	enoughSaved = 0.001
 )
 
-// localSearch makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods anew by the
-// same exact rules, and keeps that only where it costs less. Pods stay in the domains (zones, say) that they were given, so
-// rules that count by domain hold all the time. What it does depends on nothing but the attempt, and it counts in steps.
+// localSearch makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods
+// anew by the same exact rules, and keeps that only where it costs less. Pods stay in the domains (zones, say) that
+// they were given, so rules that count by domain hold all the time. What it does depends on nothing but the attempt,
+// and it counts in steps.
 type localSearch struct {
 	a       *solution
 	nodes   []*searchNode // the new nodes that may be taken apart
@@ -94,7 +96,8 @@ func (a *solution) launchCost() float64 {
 	return sum
 }
 
-// runSteps takes the steps until the plan costs no more than the goal or steps do not pay; false when nothing was saved.
+// runSteps takes the steps until the plan costs no more than the goal or steps do not pay; false when nothing was
+// saved.
 func (s *localSearch) runSteps(steps int, goal float64) bool {
 	total := 0.0
 	for _, n := range s.nodes {
@@ -141,7 +144,8 @@ func (s *localSearch) readNodes() {
 		}
 	}
 	for _, b := range a.bins {
-		if b.offer == nil || b.offer.Limited() || b.offer.model.pool.minValues() || slices.ContainsFunc(b.load, mustStay) {
+		if b.offer == nil || b.offer.Limited() || b.offer.model.pool.minValues() ||
+			slices.ContainsFunc(b.load, mustStay) {
 			continue
 		}
 		n := &searchNode{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
@@ -194,8 +198,8 @@ func (n *searchNode) podsWorth() float64 {
 	return sum
 }
 
-// pickNodes chooses the nodes of the next step: the one that wastes most among those tried least, and some that could hold its
-// pods or whose pods it could hold.
+// pickNodes chooses the nodes of the next step: the one that wastes most among those tried least, and some that could
+// hold its pods or whose pods it could hold.
 func (s *localSearch) pickNodes() []*searchNode {
 	seed := slices.MaxFunc(s.nodes, func(x, y *searchNode) int {
 		return cmp.Compare(x.waste/float64((1+x.tries)*(1+x.tries)), y.waste/float64((1+y.tries)*(1+y.tries)))

@@ -58,7 +58,8 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 	return budget - cost
 }
 
-// recreateNodes finds new nodes for what is left of the current lots that cost less than the budget together, nil when it finds none.
+// recreateNodes finds new nodes for what is left of the current lots that cost less than the budget together, nil when
+// it finds none.
 func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebuiltNode, cost float64) {
 	a := s.a
 	g := &priceGuide{a: a}
@@ -124,7 +125,8 @@ func (s *localSearch) withinLimits(o *poolOffering) bool {
 	if len(p.exceededLimits(s.a.usage[p.id], o.model.typ.Capacity)) > 0 {
 		return false
 	}
-	return o.CapacityType != instancetypes.Spot || s.use.nodes < fewSpotNodes || s.use.byPool[o.Offer]+o.model.typ.Capacity.CPU <= s.ceiling
+	return o.CapacityType != instancetypes.Spot || s.use.nodes < fewSpotNodes ||
+		s.use.byPool[o.Offer]+o.model.typ.Capacity.CPU <= s.ceiling
 }
 
 // cheapestLastNode finds the cheapest node below the price that holds all that is left.
@@ -161,8 +163,8 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 	return nil
 }
 
-// hasAnchorPod reports whether a pod is among the takes for which no heavier pool sells anything: only such pods open nodes of the tier,
-// unless limits have let others do so before.
+// hasAnchorPod reports whether a pod is among the takes for which no heavier pool sells anything: only such pods open
+// nodes of the tier, unless limits have let others do so before.
 func (s *localSearch) hasAnchorPod(t *weightTier, takes []batchTake) bool {
 	return s.free || slices.ContainsFunc(takes, func(x batchTake) bool { return t.own[x.lot.id] })
 }
@@ -198,7 +200,8 @@ func (s *localSearch) offersFor(t *weightTier) []*poolOffering {
 	return out
 }
 
-// suitableOffers finds the offers that hold the lot's pods: the best of all, and those that are the cheapest for one of its pods alone.
+// suitableOffers finds the offers that hold the lot's pods: the best of all, and those that are the cheapest for one of
+// its pods alone.
 func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 	need := l.view.kind.need
 	var good, cheap bestScores

@@ -6,8 +6,9 @@ import (
 	"joiner/pkg/scheduling/lowerbound"
 )
 
-// lowerBound is what any plan costs at least that gives a place to all pods that the attempt gives one, new nodes priced by their
-// cheapest offer: the more of what two proofs say. Neither knows of limits or weights of pools, which can only make plans dearer.
+// lowerBound is what any plan costs at least that gives a place to all pods that the attempt gives one, new nodes
+// priced by their cheapest offer: the more of what two proofs say. Neither knows of limits or weights of pools, which
+// can only make plans dearer.
 func (a *solution) lowerBound() float64 {
 	if a.opened == 0 || a.w.worth == nil {
 		return 0
@@ -15,15 +16,16 @@ func (a *solution) lowerBound() float64 {
 	return max(a.sharedBound(), a.singleNodeBound())
 }
 
-// singleNodeBound is the price of the cheapest node for the pod that is hardest to please, of those that no host and no reservation can
-// take: a whole node has to be made for it.
+// singleNodeBound is the price of the cheapest node for the pod that is hardest to please, of those that no host and no
+// reservation can take: a whole node has to be made for it.
 func (a *solution) singleNodeBound() float64 {
 	most := 0.0
 	for i, k := range a.w.kinds {
 		if len(a.rest[i]) == len(k.pods) {
 			continue
 		}
-		if price := a.w.cheapestNode(k.lastRelaxation()); price < noPrice && price > most && !a.w.roomFor(k.lastRelaxation()) {
+		if price := a.w.cheapestNode(k.lastRelaxation()); price < noPrice && price > most &&
+			!a.w.roomFor(k.lastRelaxation()) {
 			most = price
 		}
 	}
@@ -111,7 +113,8 @@ func (a *solution) sharedBound() float64 {
 				}
 			}
 			if len(items) > 0 {
-				room += f.Fill(items, most, scaleNeed(o.room, p.units), &lowerbound.Basis{}) * float64(o.Reservation.Remaining)
+				room += f.Fill(items, most, scaleNeed(o.room, p.units),
+					&lowerbound.Basis{}) * float64(o.Reservation.Remaining)
 			}
 		}
 	}

@@ -14,8 +14,9 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// The obligation of the proof, in clusters small enough to try every plan: with nodes that have room, weights, limits, overlays,
-// daemons, and pods that choose zones or keep apart, no way to place the pods that the plan places costs less than its bound.
+// The obligation of the proof, in clusters small enough to try every plan: with nodes that have room, weights, limits,
+// overlays, daemons, and pods that choose zones or keep apart, no way to place the pods that the plan places costs less
+// than its bound.
 func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
 	asked, tight, roomy, proved := 0, 0, 0, 0
 	for seed := range uint64(600) {
@@ -57,8 +58,8 @@ func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
 	}
 }
 
-// One small pod needs a whole node, so the bound is the price of the cheapest that holds it; where a host could take it, nothing has to
-// be made for it.
+// One small pod needs a whole node, so the bound is the price of the cheapest that holds it; where a host could take
+// it, nothing has to be made for it.
 func TestBoundOfOnePod(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -188,8 +189,8 @@ func (t *trial) cheapest() float64 {
 	return t.best
 }
 
-// place tries every place for the pod and all after it. New nodes are alike until something is on them, so only the first empty
-// one is tried.
+// place tries every place for the pod and all after it. New nodes are alike until something is on them, so only the
+// first empty one is tried.
 func (t *trial) place(i int, price float64) {
 	if price >= t.best {
 		return

@@ -14,7 +14,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// partitioned is a cluster with one instance type of the real catalog, in a placement group of three partitions, and waiting pods.
+// partitioned is a cluster with one instance type of the real catalog, in a placement group of three partitions, and
+// waiting pods.
 func partitioned(t *testing.T, pods ...cluster.Pod) cluster.Snapshot {
 	t.Helper()
 	c, err := instancetypes.DecodeCatalog(builtin.Data())
@@ -36,7 +37,8 @@ func smallPod(name string, change func(*cluster.Pod)) cluster.Pod {
 	return p
 }
 
-// What every instance type of EC2 has several values of keeps two pods apart that do not agree about it, and nobody else.
+// What every instance type of EC2 has several values of keeps two pods apart that do not agree about it, and nobody
+// else.
 func TestLabelsOfWhichTypesHaveSeveralValues(t *testing.T) {
 	mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "x")}}
 	for key, values := range map[string][2]string{instancetypes.LabelTenancy: {"dedicated", "default"}, instancetypes.LabelPartition: {"1", "2"}} {

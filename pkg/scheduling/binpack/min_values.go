@@ -9,17 +9,20 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's minValues; nil when none is small
-// enough. Where minValues may be lowered (BestEffort) they are, to what the first pod leaves possible, and no
-// further for those that join it. The capacity is what the node may take of the pool's limits: that of the largest type it must
-// be able to become. A pod that cannot be there even alone is left out, and keeps no other out that does without it.
-func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]batchTake, resources.List, loweredMinValues) {
+// shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's minValues; nil
+// when none is small enough. Where minValues may be lowered (BestEffort) they are, to what the first pod leaves
+// possible, and no further for those that join it. The capacity is what the node may take of the pool's limits: that of
+// the largest type it must be able to become. A pod that cannot be there even alone is left out, and keeps no other out
+// that does without it.
+func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]batchTake, resources.List,
+	loweredMinValues) {
 	p := o.model.pool
 	if !p.minValues() {
 		return takes, o.model.typ.Capacity, nil
 	}
 	if o.Limited() { // of one type, and so only where that is enough, see mayBeOneType
-		return takes, o.model.typ.Capacity, lowerMinValues(a.w.requirementsOf(p, a.takesAsLoads(takes)).set, onlyOption(o))
+		return takes, o.model.typ.Capacity, lowerMinValues(a.w.requirementsOf(p, a.takesAsLoads(takes)).set,
+			onlyOption(o))
 	}
 	for len(takes) > 0 {
 		some, capacity, low, missing := a.flexibly(o, takes)
@@ -27,17 +30,20 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 			return some, capacity, low
 		}
 		k := takes[0].lot.view.kind
-		a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name, strings.Join(missing, ", "))] = true
-		if takes = takes[1:]; slices.ContainsFunc(takes, func(t batchTake) bool { return t.lot.view.hasHostAffinity() }) {
+		a.blocked[k.id][fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
+			strings.Join(missing, ", "))] = true
+		if takes = takes[1:]; slices.ContainsFunc(takes,
+			func(t batchTake) bool { return t.lot.view.hasHostAffinity() }) {
 			break // it may be near the pod that is left out
 		}
 	}
 	return nil, resources.List{}, nil
 }
 
-// flexibly are the most of the takes, from the first on, that leave enough types; nil and what is missing when the first pod alone does not.
-// The fewer pods, the more types: so they are found by bisection.
-func (a *solution) flexibly(o *poolOffering, takes []batchTake) (best []batchTake, capacity resources.List, low loweredMinValues, missing []string) {
+// flexibly are the most of the takes, from the first on, that leave enough types; nil and what is missing when the
+// first pod alone does not. The fewer pods, the more types: so they are found by bisection.
+func (a *solution) flexibly(o *poolOffering, takes []batchTake) (best []batchTake, capacity resources.List,
+	low loweredMinValues, missing []string) {
 	p := o.model.pool
 	if a.w.s.Rules.RelaxMinValues {
 		first := takes[0]
@@ -171,8 +177,8 @@ func (o typeOption) labelValues(key string) []string {
 	return r.Values
 }
 
-// chooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that the
-// pool's minValues need.
+// chooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that
+// the pool's minValues need.
 func (w *problem) chooseOptions(opts []typeOption, set requirements.Set) []typeOption {
 	margin, minSpotInstanceTypes := w.priceFlexibility()
 	keep := markNeededForMinValues(opts, set)
@@ -183,7 +189,8 @@ func (w *problem) chooseOptions(opts []typeOption, set requirements.Set) []typeO
 		}
 	}
 	for i, o := range opts {
-		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*margin || o.spot && n < minSpotInstanceTypes) {
+		if !keep[i] && n < mostTypes && (o.best.Price <= opts[0].best.Price*margin || o.spot &&
+			n < minSpotInstanceTypes) {
 			keep[i] = true
 			n++
 		}

@@ -40,7 +40,8 @@ func (w *problem) admissionOf(x constraints) *nodeAdmission {
 	return w.admissionBeside(x.nodeAlternatives(true), x.effectiveTolerations(), w.exclusions(&x.pod))
 }
 
-func (w *problem) admissionBeside(alternatives []requirements.Set, tolerations []cluster.Toleration, exclusions []exclusion) *nodeAdmission {
+func (w *problem) admissionBeside(alternatives []requirements.Set, tolerations []cluster.Toleration,
+	exclusions []exclusion) *nodeAdmission {
 	parts := make([]string, len(alternatives))
 	for i, s := range alternatives {
 		parts[i] = requirementText(s)
@@ -52,8 +53,9 @@ func (w *problem) admissionBeside(alternatives []requirements.Set, tolerations [
 	if a, ok := w.admissions[id]; ok {
 		return a
 	}
-	a := &nodeAdmission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations, exclusions: exclusions,
-		byModel: make([][]int8, len(alternatives)), w: w}
+	a := &nodeAdmission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations,
+		exclusions: exclusions,
+		byModel:    make([][]int8, len(alternatives)), w: w}
 	w.admissions[id] = a
 	return a
 }
@@ -137,7 +139,8 @@ func (a *nodeAdmission) answersFor(p *pool) *offerAnswers {
 // refusesPool reports that no offer of the pool admits the pod, whatever it sells.
 func (a *nodeAdmission) refusesPool(p *pool) bool { return a.answersFor(p).no }
 
-// inTiedDomain reports whether the offer is in the domain to which the admission is tied, as far as offers of a type differ in that.
+// inTiedDomain reports whether the offer is in the domain to which the admission is tied, as far as offers of a type
+// differ in that.
 func (a *nodeAdmission) inTiedDomain(o *poolOffering) bool {
 	switch a.pin.key {
 	case labelZone:
@@ -148,7 +151,8 @@ func (a *nodeAdmission) inTiedDomain(o *poolOffering) bool {
 	return true
 }
 
-// alternativeHolds reports whether alternative i holds on the offer; what does not differ between a model's offers is asked once.
+// alternativeHolds reports whether alternative i holds on the offer; what does not differ between a model's offers is
+// asked once.
 func (a *nodeAdmission) alternativeHolds(i int, o *poolOffering) bool {
 	alt := a.alternative[i]
 	if !a.inTiedDomain(o) || !o.Meets(alt) || a.excludes(o) {
@@ -174,7 +178,8 @@ func (a *nodeAdmission) alternativeHolds(i int, o *poolOffering) bool {
 	return a.byModel[i][number] > 0
 }
 
-// mayMeet reports whether nodes of the model can meet the requirement, which is about no label in which its offers differ.
+// mayMeet reports whether nodes of the model can meet the requirement, which is about no label in which its offers
+// differ.
 func (m *poolInstanceType) mayMeet(r requirements.Requirement) bool {
 	mine, defined := m.labelValues(r.Key)
 	if !defined {

@@ -25,9 +25,9 @@ type Nomination struct {
 	Pods  []string // namespace/name, sorted as in a launch
 }
 
-// ListNominations lists the claims on their way that the plan puts pods on which they do not know of, at most 100 of them, sorted by the
-// names of their hosts. Until their nodes can take pods nothing else says where those are meant to go, and a pass that comes again
-// might choose another order and launch a node more.
+// ListNominations lists the claims on their way that the plan puts pods on which they do not know of, at most 100 of
+// them, sorted by the names of their hosts. Until their nodes can take pods nothing else says where those are meant to
+// go, and a pass that comes again might choose another order and launch a node more.
 func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 	pods := map[string][]string{} // by host
 	for _, e := range p.Existing {
@@ -36,7 +36,8 @@ func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 	var out []Nomination
 	for _, h := range s.StateNodes() {
 		list := pods[h.Name()]
-		if len(list) == 0 || h.AwaitsNominated() || !isAwaitingPods(h, s.Now) { // who a held node is for stands on its claim
+		// who a held node is for stands on its claim
+		if len(list) == 0 || h.AwaitsNominated() || !isAwaitingPods(h, s.Now) {
 			continue
 		}
 		known := NomineesOf(h.Claim)
@@ -65,9 +66,9 @@ func NomineesOf(c *cluster.Claim) []string {
 	return strings.Split(c.Annotations[api.AnnotationNominatedPods], ",")
 }
 
-// isAwaitingPods reports whether the host has a claim, and the scheduler has not had the time to put the pods planned for it onto its node.
-// Those that it did not put there later are packed by what is true now: a rule may have come to keep them away. A held node is not
-// initialized while it waits for them.
+// isAwaitingPods reports whether the host has a claim, and the scheduler has not had the time to put the pods planned
+// for it onto its node. Those that it did not put there later are packed by what is true now: a rule may have come to
+// keep them away. A held node is not initialized while it waits for them.
 func isAwaitingPods(h cluster.StateNode, now time.Time) bool {
 	if h.Claim == nil || h.MarkedForDeletion() {
 		return false
@@ -82,9 +83,9 @@ func isAwaitingPods(h cluster.StateNode, now time.Time) bool {
 	return !h.Initialized() || k.Status == "True" && now.Before(k.Since.Add(bindsWithin))
 }
 
-// placeNominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing twice.
-// Where they may stand was decided when the claim was made; only the node itself and the pods that stand there already are
-// asked again. It reports whether there were any.
+// placeNominated puts pods onto the claims that were made for them, so that a pass that comes again launches nothing
+// twice. Where they may stand was decided when the claim was made; only the node itself and the pods that stand there
+// already are asked again. It reports whether there were any.
 func (a *solution) placeNominated() bool {
 	kindOf := map[string]*podClass{}
 	for _, k := range a.w.kinds {

@@ -27,7 +27,8 @@ func TestWhoIsNominated(t *testing.T) {
 		s.Claims = append(s.Claims, c)
 	}
 	s.Claims[2].Deleting = now
-	for name, since := range map[string]time.Duration{"binding": 9 * time.Second, "bound": 10 * time.Second} { // since it was initialized
+	// since it was initialized
+	for name, since := range map[string]time.Duration{"binding": 9 * time.Second, "bound": 10 * time.Second} {
 		c := claim(name, "")
 		c.ProviderID, c.Conditions = name, []cluster.Condition{{Type: "Initialized", Status: "True", Since: now.Add(-since)}}
 		s.Claims = append(s.Claims, c)

@@ -19,8 +19,8 @@ func waitingAdmissions(lots []*podBatch) []*nodeAdmission {
 	return distinctAdmissions(asks)
 }
 
-// candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one of the
-// pool that admits as much and holds as much.
+// candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
+// of the pool that admits as much and holds as much.
 func (a *solution) candidateOffers(pools []*pool, lots []*podBatch) []*poolOffering {
 	asks := waitingAdmissions(lots)
 	var out []*poolOffering
@@ -43,10 +43,11 @@ func (a *solution) candidateOffers(pools []*pool, lots []*podBatch) []*poolOffer
 	return a.withoutOversized(pools, out, lots)
 }
 
-// withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price. Where something else than
-// the price bounds how many nodes there are of what, all are left.
+// withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price.
+// Where something else than the price bounds how many nodes there are of what, all are left.
 func (a *solution) withoutOversized(pools []*pool, cands []*poolOffering, lots []*podBatch) []*poolOffering {
-	if a.w.ceiling > 0 || slices.ContainsFunc(pools, func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
+	if a.w.ceiling > 0 || slices.ContainsFunc(pools,
+		func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
 		return cands
 	}
 	all := make([]int64, len(a.w.dims))
@@ -88,14 +89,16 @@ func (o *poolOffering) suitsAll(lots []*podBatch) bool {
 
 // hasHostRules reports whether rules may bound how many pods of the view one node takes.
 func (w *problem) hasHostRules(v *relaxedPod) bool {
-	return len(v.host)+len(v.kind.pod.HostPorts) > 0 || slices.ContainsFunc(v.kind.matched, func(c int) bool { return w.counters[c].key == labelHost })
+	return len(v.host)+len(v.kind.pod.HostPorts) > 0 ||
+		slices.ContainsFunc(v.kind.matched, func(c int) bool { return w.counters[c].key == labelHost })
 }
 
-// leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for pods
-// that would come for free beside others, once those others are gone.
+// leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for
+// pods that would come for free beside others, once those others are gone.
 const leastValue = 0.1
 
-// podValues tells for each lot what one of its pods is worth. The candidates are whole where they are those of everything that is for sale.
+// podValues tells for each lot what one of its pods is worth. The candidates are whole where they are those of
+// everything that is for sale.
 func (a *solution) podValues(cands []*poolOffering, whole bool, lots []*podBatch) {
 	r := a.w.sale // what is beaten is no cheaper
 	if !whole {
@@ -132,8 +135,8 @@ type candidate struct {
 	basis lowerbound.Basis
 }
 
-// scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that where pods follow others: what
-// a node would hold becomes more then while pods are placed.
+// scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that
+// where pods follow others: what a node would hold becomes more then while pods are placed.
 func (a *solution) scoreCandidates(offers []*poolOffering, lots []*podBatch) *candidateQueue {
 	q := make(candidateQueue, 0, len(offers))
 	if slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 && l.view.hasHostAffinity() }) {

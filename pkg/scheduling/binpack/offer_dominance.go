@@ -37,7 +37,8 @@ func byPrice(offers []*poolOffering) []*poolOffering {
 			return cmp.Compare(x.price, y.price)
 		}
 		a, b := x.offer, y.offer
-		return cmp.Or(slices.Compare(b.room, a.room), cmp.Compare(a.model.pool.id, b.model.pool.id), cmp.Compare(a.index, b.index))
+		return cmp.Or(slices.Compare(b.room, a.room), cmp.Compare(a.model.pool.id, b.model.pool.id),
+			cmp.Compare(a.index, b.index))
 	})
 	out := make([]*poolOffering, len(tags))
 	for i, t := range tags {
@@ -46,8 +47,9 @@ func byPrice(offers []*poolOffering) []*poolOffering {
 	return out
 }
 
-// filterUndominated leaves out, of offers in the order of forSale, those that admit nothing or are beaten by one that costs no more, admits
-// as much and holds as much. The bits of the rest are by the order of the admissions, which must be distinct.
+// filterUndominated leaves out, of offers in the order of forSale, those that admit nothing or are beaten by one that
+// costs no more, admits as much and holds as much. The bits of the rest are by the order of the admissions, which must
+// be distinct.
 func filterUndominated(offers []*poolOffering, asks []*nodeAdmission) []admittedOffer {
 	if len(asks) == 0 {
 		return nil
@@ -68,20 +70,23 @@ func filterAdmitting(offers []*poolOffering, asks []*nodeAdmission) []admittedOf
 	}
 	all := make([]admittedOffer, 0, len(offers))
 	for j, o := range offers {
-		if e := (admittedOffer{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits, func(x uint64) bool { return x != 0 }) {
+		if e := (admittedOffer{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
+			func(x uint64) bool { return x != 0 }) {
 			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// filterUnbeaten leaves out those that are beaten by another of those that may beat each other, which are all where that is nil.
+// filterUnbeaten leaves out those that are beaten by another of those that may beat each other, which are all where
+// that is nil.
 func filterUnbeaten(all []admittedOffer, rivals func(a, b *poolOffering) bool) []admittedOffer {
 	kept := all[:0]
 	for _, e := range all {
 		beaten := false
 		for i := len(kept) - 1; i >= 0 && !beaten; i-- { // of those of about its price some is likely to
-			beaten = atLeast(kept[i].offer.room, e.offer.room) && coversBits(kept[i].bits, e.bits) && (rivals == nil || rivals(kept[i].offer, e.offer))
+			beaten = atLeast(kept[i].offer.room, e.offer.room) && coversBits(kept[i].bits, e.bits) &&
+				(rivals == nil || rivals(kept[i].offer, e.offer))
 		}
 		if !beaten {
 			kept = append(kept, e)
@@ -98,8 +103,8 @@ type offerKey struct {
 	zone, capacity string
 }
 
-// filterDistinct leaves out, of offers in the order of forSale, those that no admission can tell from one that costs no more and holds as
-// much. That is quickly done, and leaves fewer to ask the admissions about.
+// filterDistinct leaves out, of offers in the order of forSale, those that no admission can tell from one that costs no
+// more and holds as much. That is quickly done, and leaves fewer to ask the admissions about.
 func filterDistinct(offers []*poolOffering, asks []*nodeAdmission) []*poolOffering {
 	list := requirementsOf(asks)
 	var text []byte
@@ -138,7 +143,8 @@ func excludedBy(o *poolOffering, asks []*nodeAdmission) string {
 	return string(text)
 }
 
-// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each once.
+// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each
+// once.
 func requirementsOf(asks []*nodeAdmission) (list []requirements.Requirement) {
 	seen := map[string]bool{}
 	var text []byte
@@ -155,8 +161,8 @@ func requirementsOf(asks []*nodeAdmission) (list []requirements.Requirement) {
 	return list
 }
 
-// undominatedOffers are the offers of a pool's sale of which some may be undominated for some of the admissions, and for those of these that are tied
-// to a zone or a capacity type.
+// undominatedOffers are the offers of a pool's sale of which some may be undominated for some of the admissions, and
+// for those of these that are tied to a zone or a capacity type.
 type undominatedOffers struct {
 	offers []*poolOffering
 	asks   map[*nodeAdmission]bool
@@ -169,7 +175,8 @@ func (p *pool) cullOffers(asks []*nodeAdmission) {
 	for _, ask := range asks {
 		p.some.asks[ask] = true
 	}
-	for _, e := range filterUnbeaten(filterAdmitting(filterDistinct(p.sale, asks), asks), (*poolOffering).sharesDomains) {
+	for _, e := range filterUnbeaten(filterAdmitting(filterDistinct(p.sale, asks), asks),
+		(*poolOffering).sharesDomains) {
 		p.some.offers = append(p.some.offers, e.offer)
 	}
 }
@@ -193,7 +200,8 @@ func (f undominatedOffers) coversAdmission(ask *nodeAdmission) bool {
 // undominatedFor are the offers of the pool's sale that undominated leaves for the admissions, which must be distinct.
 func (p *pool) undominatedFor(asks []*nodeAdmission) []*poolOffering {
 	asks = p.concernedAdmissions(asks)
-	if len(p.some.asks) == 0 || slices.ContainsFunc(asks, func(a *nodeAdmission) bool { return !p.some.coversAdmission(a) }) {
+	if len(p.some.asks) == 0 || slices.ContainsFunc(asks,
+		func(a *nodeAdmission) bool { return !p.some.coversAdmission(a) }) {
 		return offersOf(filterUndominated(p.sale, asks))
 	}
 	var numbers []int

@@ -33,7 +33,9 @@ type pool struct {
 	paid     []*poolOffering     // of them, those that commitments cover, which sale does not have
 	used     poolUsage
 
-	mayBeOneType bool // a launch may name a single type, as those into capacity reservations do: minValues ask for no more, or may be lowered
+	// a launch may name a single type, as those into capacity reservations do: minValues ask for no more, or may be
+	// lowered
+	mayBeOneType bool
 
 	some    undominatedOffers // see cull
 	largest resources.List    // what any node takes of the limits at most, where there are any
@@ -96,8 +98,10 @@ func (w *problem) findPools(sells Offerings) {
 	for i, p := range w.pools {
 		w.planted(StagePools, nil, p)
 		p.id, p.named = i, w.named
-		p.mayBeOneType = w.s.Rules.RelaxMinValues || !slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
-		p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name), requirements.Of(labelClass, p.Class))
+		p.mayBeOneType = w.s.Rules.RelaxMinValues ||
+			!slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
+		p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name),
+			requirements.Of(labelClass, p.Class))
 		for _, r := range p.req.All() {
 			if _, single := r.Single(); !single && !wellKnown(r.Key) {
 				p.open = append(p.open, r.Key)
@@ -107,7 +111,8 @@ func (w *problem) findPools(sells Offerings) {
 	w.countUse(sold)
 	w.setAside()
 	w.stockAll(sold)
-	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *poolOffering) bool { return !o.forSale() }), len(w.dims))
+	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *poolOffering) bool { return !o.forSale() }),
+		len(w.dims))
 }
 
 // skipPools tells those that take part from those that do not.
@@ -187,8 +192,8 @@ func (w *problem) resolvePool(p *pool, types []instancetypes.Type) {
 	}
 }
 
-// namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and may have to move: a
-// pool has the same to offer whichever of them wait.
+// namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
+// may have to move: a pool has the same to offer whichever of them wait.
 func (w *problem) namedValues() map[string][]string {
 	out := map[string][]string{}
 	for _, k := range w.kinds {
@@ -226,7 +231,8 @@ func addNamedValues(to map[string][]string, p *cluster.Pod) {
 	}
 }
 
-// customLabelValues are the values that nodes of the pool may get for a custom label: those that pods name, else one that is made up.
+// customLabelValues are the values that nodes of the pool may get for a custom label: those that pods name, else one
+// that is made up.
 func (p *pool) customLabelValues(r requirements.Requirement) []string {
 	out := slices.DeleteFunc(slices.Clone(p.named[r.Key]), func(v string) bool { return !r.Has(v) })
 	if len(out) == 0 || !r.Not {
@@ -299,8 +305,8 @@ func (w *problem) addModel(p *pool, t *instancetypes.Type) {
 // ofInstance reports whether the instance alone, and neither the pool nor a pod, decides the label's value.
 func ofInstance(key string) bool { return wellKnown(key) && key != labelPool && key != labelClass }
 
-// labelValues is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when they do not carry
-// it.
+// labelValues is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when
+// they do not carry it.
 func (m *poolInstanceType) labelValues(key string) (requirements.Requirement, bool) {
 	mine, ok := m.pool.req.Get(key)
 	theirs, defined := m.typ.Requirements.Get(key)
@@ -313,8 +319,8 @@ func (m *poolInstanceType) labelValues(key string) (requirements.Requirement, bo
 	return mine, ok && !ofInstance(key)
 }
 
-// countUsage counts the capacity of a pool's hosts that are not being deleted. A claim that is not launched yet counts as the largest
-// type it may become, so that limits hold whatever EC2 gives.
+// countUsage counts the capacity of a pool's hosts that are not being deleted. A claim that is not launched yet counts
+// as the largest type it may become, so that limits hold whatever EC2 gives.
 func (p *pool) countUsage(hosts []cluster.StateNode, types func() []instancetypes.Type) poolUsage {
 	var u poolUsage
 	for _, h := range hosts {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// shareRanking finds the cheapest share of an offer for a pod without looking at them all: by resource, it has the offers in the order of
-// what a unit of that costs on them, made when it is first needed.
+// shareRanking finds the cheapest share of an offer for a pod without looking at them all: by resource, it has the
+// offers in the order of what a unit of that costs on them, made when it is first needed.
 type shareRanking struct {
 	offers []*poolOffering
 	by     [][]rankedOffer // by dimension
@@ -29,8 +29,8 @@ func newRanking(offers []*poolOffering, dims int) *shareRanking {
 	return &shareRanking{offers: offers, by: make([][]rankedOffer, dims), known: map[pricedNeed]float64{}}
 }
 
-// minShare is the lowest price, in USD per hour, of the part of a node that one pod of the kind takes, over the offers that the
-// admission allows; noPrice where there is none.
+// minShare is the lowest price, in USD per hour, of the part of a node that one pod of the kind takes, over the offers
+// that the admission allows; noPrice where there is none.
 func (r *shareRanking) minShare(admit *nodeAdmission, k *podClass) float64 {
 	id := pricedNeed{admit, k.shape}
 	p, ok := r.known[id]
@@ -66,7 +66,8 @@ func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
 		if float64(need)*e.unit*(1-1e-12) > best {
 			break
 		}
-		if s := dominantShare(needs, e.offer.room); s <= 1 && e.offer.Price*s < best && admit.firstAlternative(e.offer) >= 0 {
+		if s := dominantShare(needs, e.offer.room); s <= 1 && e.offer.Price*s < best &&
+			admit.firstAlternative(e.offer) >= 0 {
 			best = e.offer.Price * s
 		}
 	}
@@ -82,7 +83,8 @@ func (r *shareRanking) offersByUnitPrice(d int) []rankedOffer {
 				r.by[d] = append(r.by[d], rankedOffer{o.Price / float64(o.room[d]), o})
 			}
 		}
-		slices.SortFunc(r.by[d], func(a, b rankedOffer) int { return cmp.Compare(a.unit, b.unit) }) // the least is the same in any order of equals
+		// the least is the same in any order of equals
+		slices.SortFunc(r.by[d], func(a, b rankedOffer) int { return cmp.Compare(a.unit, b.unit) })
 	}
 	return r.by[d]
 }

@@ -10,8 +10,8 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// reservationSlots is how many instances the capacity reservations have room for, by their ids. Claims that are not launched yet and are bound
-// to one reservation have taken theirs.
+// reservationSlots is how many instances the capacity reservations have room for, by their ids. Claims that are not
+// launched yet and are bound to one reservation have taken theirs.
 func (w *problem) reservationSlots() map[string]int64 {
 	out := map[string]int64{}
 	for _, r := range w.bookable {
@@ -31,8 +31,8 @@ func (w *problem) reservationSlots() map[string]int64 {
 	return out
 }
 
-// slot is what a node of the offer takes of which reservation, or of the commitment that covers it first; nothing where the offer is to be
-// had in any number.
+// slot is what a node of the offer takes of which reservation, or of the commitment that covers it first; nothing where
+// the offer is to be had in any number.
 func (o *poolOffering) slot() (id string, amount int64) {
 	switch {
 	case o.Reservation != nil:
@@ -49,8 +49,8 @@ func reservationOf(c cluster.Claim) string {
 	return id
 }
 
-// openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time those that would
-// save most.
+// openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
+// those that would save most.
 func (a *solution) openReserved(pools []*pool, lots []*podBatch) {
 	var offers []*poolOffering
 	for _, p := range pools {
@@ -89,8 +89,8 @@ func (a *solution) openReserved(pools []*pool, lots []*podBatch) {
 	}
 }
 
-// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them: on nodes to make, and on
-// those that were made in them before.
+// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
+// on nodes to make, and on those that were made in them before.
 func (a *solution) slotsFor(v *relaxedPod, pins []domainPin) int {
 	if a.roomOnly || v.kind.stays {
 		return 0
@@ -106,8 +106,10 @@ func (a *solution) slotsFor(v *relaxedPod, pins []domainPin) int {
 			continue
 		}
 		for _, o := range p.reserved {
-			if nodes := a.spotAllowance(o, math.MaxInt32); nodes > 0 && adm.firstAlternative(o) >= 0 && len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) == 0 {
-				byID[o.Reservation.ID] = max(byID[o.Reservation.ID], min(nodes*min(each, fitCount(v.kind.need, o.room)), math.MaxInt32))
+			if nodes := a.spotAllowance(o, math.MaxInt32); nodes > 0 && adm.firstAlternative(o) >= 0 &&
+				len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) == 0 {
+				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
+					min(nodes*min(each, fitCount(v.kind.need, o.room)), math.MaxInt32))
 			}
 		}
 	}
@@ -125,19 +127,21 @@ func (a *solution) slotsFor(v *relaxedPod, pins []domainPin) int {
 
 // forSome reports whether a node for a pod of the view is for sale, or reserved.
 func (w *problem) forSome(v *relaxedPod) bool {
-	return w.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(w.pools, func(p *pool) bool { return p.reserves(v.kind, v.admit) })
+	return w.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(w.pools,
+		func(p *pool) bool { return p.reserves(v.kind, v.admit) })
 }
 
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the kind, were it alone.
 func (p *pool) reserves(k *podClass, admit *nodeAdmission) bool {
-	return p.mayBeOneType && slices.ContainsFunc(p.reserved, func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
+	return p.mayBeOneType && slices.ContainsFunc(p.reserved,
+		func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
 }
 
 // dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
 const dear = 1e6
 
-// limitedOpening is a new node in reserved capacity or of a type that a commitment covers: it can be nothing else, and what a commitment
-// covers is covered with one of the values only that the type leaves open.
+// limitedOpening is a new node in reserved capacity or of a type that a commitment covers: it can be nothing else, and
+// what a commitment covers is covered with one of the values only that the type leaves open.
 func limitedOpening(b *bin, set requirements.Set) plannedNode {
 	for _, r := range b.open.All() {
 		if v, own := b.offer.Label(r.Key); own {

@@ -10,9 +10,10 @@ import (
 	"joiner/pkg/model/overlays"
 )
 
-// OfferingCache keeps from one pass to the next what is sold and the stock made of that, as long as all is the same that those depend on. What it
-// gives is what Sells and Stocked would make anew. Catalogs and types are values: nobody may change one that was given to it. The zero
-// value is empty, a nil depot keeps nothing. It may not be used concurrently.
+// OfferingCache keeps from one pass to the next what is sold and the stock made of that, as long as all is the same
+// that those depend on. What it gives is what Sells and Stocked would make anew. Catalogs and types are values: nobody
+// may change one that was given to it. The zero value is empty, a nil depot keeps nothing. It may not be used
+// concurrently.
 type OfferingCache struct {
 	catalog  instancetypes.Catalog
 	resolved map[string]resolvedTypes // by class
@@ -47,8 +48,10 @@ func (d *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
 			delete(d.resolved, class)
 			return nil
 		}
-		if have.types == nil || !have.stillValid(s.Now) || !reflect.DeepEqual(have.class, c) || !slices.Equal(have.soldOut, s.SoldOut) {
-			have = resolvedTypes{class: c, soldOut: slices.Clone(s.SoldOut), from: s.Now, until: instancetypes.ValidUntil(c, s.SoldOut, s.Now),
+		if have.types == nil || !have.stillValid(s.Now) || !reflect.DeepEqual(have.class, c) ||
+			!slices.Equal(have.soldOut, s.SoldOut) {
+			have = resolvedTypes{class: c, soldOut: slices.Clone(s.SoldOut), from: s.Now,
+				until: instancetypes.ValidUntil(c, s.SoldOut, s.Now),
 				types: s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))}
 			d.resolved[class] = have
 		}
@@ -87,7 +90,8 @@ func (w *problem) memorySize() int {
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := st.from, st.from.s
 	if len(s.Pools) > from.few || from.memorySize() > 2*st.size+mostLearnt || !reflect.DeepEqual(
-		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules}, []any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules}) {
+		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules},
+		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules}) {
 		return false
 	}
 	for _, c := range s.Classes {
@@ -97,7 +101,8 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	}
 	w := newWorld(allWaiting(s), from.few)
 	w.findDemand()
-	if w.skipPools(); !slices.Equal(w.skipped, from.skipped) || !slices.Equal(w.neededResources(), from.dims) || !reflect.DeepEqual(w.namedValues(), from.named) {
+	if w.skipPools(); !slices.Equal(w.skipped, from.skipped) || !slices.Equal(w.neededResources(), from.dims) ||
+		!reflect.DeepEqual(w.namedValues(), from.named) {
 		return false
 	}
 	for _, ask := range from.asksOf(w) {

@@ -112,7 +112,8 @@ func (a *solution) newDraft(o *poolOffering) *nodeDraft {
 			}
 			return n
 		},
-		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total, ports: slices.Clone(o.ports),
+		count: func(i int) int { return d.count[i] }, anti: func(i int) int { return d.anti[i] }, total: a.total,
+		ports: slices.Clone(o.ports),
 	}
 	return d
 }
@@ -191,8 +192,8 @@ func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
 	}
 }
 
-// openLabels are the labels of the model's nodes that the pods of a node decide: those for which the pool's author or the instance type
-// leaves several values, but for those in which offers differ, for a node is of one offer.
+// openLabels are the labels of the model's nodes that the pods of a node decide: those for which the pool's author or
+// the instance type leaves several values, but for those in which offers differ, for a node is of one offer.
 func (m *poolInstanceType) openLabels() requirements.Set {
 	var s requirements.Set
 	for _, key := range m.pool.open {
@@ -212,8 +213,8 @@ func (m *poolInstanceType) openLabels() requirements.Set {
 	return s
 }
 
-// openCopies makes nodes like this one, up to most, while there are pods for more. It returns how many, and whether the pool's limits or
-// its minValues stopped it.
+// openCopies makes nodes like this one, up to most, while there are pods for more. It returns how many, and whether the
+// pool's limits or its minValues stopped it.
 func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (opened int, full bool) {
 	p := o.model.pool
 	times := most

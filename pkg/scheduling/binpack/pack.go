@@ -17,7 +17,8 @@ const mostRestarts = 6
 // Offerings tells the instance types that a class may launch.
 type Offerings func(class string) []instancetypes.Type
 
-// ResolveOfferings is the market of the snapshot's catalog. It resolves each class once and may not be used concurrently.
+// ResolveOfferings is the market of the snapshot's catalog. It resolves each class once and may not be used
+// concurrently.
 func ResolveOfferings(s cluster.Snapshot) Offerings {
 	known := map[string][]instancetypes.Type{}
 	return func(class string) []instancetypes.Type {
@@ -58,14 +59,16 @@ func planFor(w *problem) plan.Plan {
 	return out
 }
 
-// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is better.
+// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is
+// better.
 const fewNodes = 120
 
-// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than any instance.
+// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than any
+// instance.
 const scarceNodeUSD = 1000
 
-// bestOf packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price of each
-// pod's share of a node too. The second has to place as many pods for less.
+// bestOf packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price of
+// each pod's share of a node too. The second has to place as many pods for less.
 func (w *problem) bestOf(byPriority bool) *solution {
 	first := w.solve(byPriority, byShadowPrice)
 	if first.opened == 0 || first.opened > fewNodes || first.newNodePrice() <= first.lowerBound()*(1+smallGap) {
@@ -79,7 +82,8 @@ func (w *problem) bestOf(byPriority bool) *solution {
 	return first
 }
 
-// withinLimits is the attempt, or another with as few nodes as can be, where limits leave pods that fewer and larger nodes have room for.
+// withinLimits is the attempt, or another with as few nodes as can be, where limits leave pods that fewer and larger
+// nodes have room for.
 func (w *problem) withinLimits(a *solution, byPriority bool) *solution {
 	if !a.mayBeLimited() || a.opened == 0 || a.opened > fewNodes || !a.isShort() {
 		return a
@@ -92,7 +96,8 @@ func (w *problem) withinLimits(a *solution, byPriority bool) *solution {
 	return a
 }
 
-// leavesFewer reports whether the attempt has a place for more pods than the other, of the highest priority in which they differ.
+// leavesFewer reports whether the attempt has a place for more pods than the other, of the highest priority in which
+// they differ.
 func (a *solution) leavesFewer(other *solution) bool {
 	byPriority := map[int32]int{}
 	for _, k := range a.w.kinds {
@@ -162,8 +167,8 @@ func (a *solution) priceOf(b *bin) float64 {
 	return price
 }
 
-// solve packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that spread without a place
-// that had one at first, it asks whether fewer of them, divided evenly, find more.
+// solve packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that
+// spread without a place that had one at first, it asks whether fewer of them, divided evenly, find more.
 func (w *problem) solve(byPriority bool, by strategy) *solution {
 	a, first := w.solveUntilConsistent(byPriority, by, false)
 	if !first.mayBeLimited() || a.countWaiting(w.kinds) <= first.countWaiting(w.kinds) {
@@ -175,9 +180,10 @@ func (w *problem) solve(byPriority bool, by strategy) *solution {
 	return a
 }
 
-// solveUntilConsistent is the attempt that keeps all rules, and the first one, which may not. It starts again while some domain (a zone, say) takes fewer
-// pods than planned, so that the others are not filled beyond what a spread allows. Evenly, pods that spread take turns instead when
-// limits are short: fewer of them are divided over all domains, the least crowded first.
+// solveUntilConsistent is the attempt that keeps all rules, and the first one, which may not. It starts again while
+// some domain (a zone, say) takes fewer pods than planned, so that the others are not filled beyond what a spread
+// allows. Evenly, pods that spread take turns instead when limits are short: fewer of them are divided over all
+// domains, the least crowded first.
 func (w *problem) solveUntilConsistent(byPriority bool, by strategy, evenly bool) (a, first *solution) {
 	caps, groups, refusals := maps.Clone(w.homes), map[int]bool{}, map[classDomain]string{}
 	if caps == nil {
@@ -228,15 +234,16 @@ type solution struct {
 	total    []int // by counter of hostnames: pods anywhere
 	usage    []poolUsage
 	opened   int
-	roomOnly bool                   // make no new nodes
-	groups   map[int]bool           // counters of pods to be near to, on nodes, that an earlier attempt scattered
-	spot     spotUsage              // where the world has a ceiling
-	slots    map[string]int64       // what capacity reservations and commitments have room for, by their ids
-	by       strategy               // how new nodes are chosen
-	blocked  []map[string]bool      // by kind: why it was held back, beside what a pool says
-	stuck    map[classDomain]int    // pods that a domain was given and could not take
-	landed   map[classDomain]int    // pods of a kind in a domain
-	refusals map[classDomain]string // why rules over another key left a pod in the domain no place, in earlier attempts too
+	roomOnly bool                // make no new nodes
+	groups   map[int]bool        // counters of pods to be near to, on nodes, that an earlier attempt scattered
+	spot     spotUsage           // where the world has a ceiling
+	slots    map[string]int64    // what capacity reservations and commitments have room for, by their ids
+	by       strategy            // how new nodes are chosen
+	blocked  []map[string]bool   // by kind: why it was held back, beside what a pool says
+	stuck    map[classDomain]int // pods that a domain was given and could not take
+	landed   map[classDomain]int // pods of a kind in a domain
+	// why rules over another key left a pod in the domain no place, in earlier attempts too
+	refusals map[classDomain]string
 }
 
 func (w *problem) newSolution(caps map[classDomain]int, by strategy) *solution {
@@ -280,8 +287,9 @@ func (a *solution) runStrategy(byPriority bool) {
 	a.packTier(func(*podClass) bool { return true }) // some may have waited for pods of lower priority to be near to
 }
 
-// placeOnExisting uses the room there is, up to the last relaxation, before any new node is considered. It comes first while claims
-// of an earlier pass are on their way: pods that found room then find it again, and mere preferences make no more nodes.
+// placeOnExisting uses the room there is, up to the last relaxation, before any new node is considered. It comes first
+// while claims of an earlier pass are on their way: pods that found room then find it again, and mere preferences make
+// no more nodes.
 func (a *solution) placeOnExisting() {
 	a.roomOnly = true
 	a.packTier(func(*podClass) bool { return true })

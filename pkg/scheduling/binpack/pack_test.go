@@ -41,7 +41,8 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each kind.
+// The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each
+// kind.
 func TestBoundHoldsForOtherPlans(t *testing.T) {
 	compared := 0
 	for seed := range uint64(1500) {

@@ -11,8 +11,8 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name. Nobody waits for a node that should have
-// come long ago.
+// findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name. Nobody waits for
+// a node that should have come long ago.
 func (w *problem) findHosts() {
 	onNode := make(map[string][]*cluster.Pod, len(w.all))
 	for i := range w.s.Pods {
@@ -42,7 +42,8 @@ func (w *problem) findHosts() {
 
 // hostBin is the host with the room that its pods and its daemons leave.
 func (w *problem) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
-	b := &bin{name: h.Name(), known: w.faces.labelsOf(h), exact: h.Registered(), taints: h.Taints(), disks: attachableOn(h.Node, pods)}
+	b := &bin{name: h.Name(), known: w.faces.labelsOf(h), exact: h.Registered(), taints: h.Taints(),
+		disks: attachableOn(h.Node, pods)}
 	if isAwaitingPods(h, w.s.Now) {
 		b.wanted = NomineesOf(h.Claim)
 	}
@@ -88,7 +89,8 @@ func (f nodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 		return h.KnownLabels()
 	}
 	have, ok := f[h.Node.Name]
-	if same := reflect.ValueOf(have.labels).Pointer() == reflect.ValueOf(h.Node.Labels).Pointer(); ok && same && h.Registered() {
+	if same := reflect.ValueOf(have.labels).Pointer() == reflect.ValueOf(h.Node.Labels).Pointer(); ok && same &&
+		h.Registered() {
 		return have.known
 	}
 	known := h.KnownLabels()
@@ -101,8 +103,9 @@ func (f nodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 	return known
 }
 
-// leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers it may become,
-// less their daemons, and never less than what it was made for. The ports are those that daemons may take.
+// leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers
+// it may become, less their daemons, and never less than what it was made for. The ports are those that daemons may
+// take.
 func (w *problem) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
 	var most resources.List // of what daemons take
 	found := false
@@ -187,8 +190,9 @@ func (a *solution) fillBins(bins []*bin, lots []*podBatch) {
 	}
 }
 
-// sortByScarcity sorts lots so that those come first that can be nowhere else, then those that would cost most on new nodes for what they
-// take of the room there is. Small differences do not count: then the order of the lots, in which large pods are first, packs better.
+// sortByScarcity sorts lots so that those come first that can be nowhere else, then those that would cost most on new
+// nodes for what they take of the room there is. Small differences do not count: then the order of the lots, in which
+// large pods are first, packs better.
 func (a *solution) sortByScarcity(lots []*podBatch) []*podBatch {
 	if a.by == byCostShare {
 		return lots // plain first fit, should that be cheaper
@@ -212,7 +216,8 @@ func (a *solution) sortByScarcity(lots []*podBatch) []*podBatch {
 			class[l.id] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
 		}
 	}
-	return slices.SortedStableFunc(slices.Values(lots), func(x, y *podBatch) int { return cmp.Compare(class[y.id], class[x.id]) })
+	return slices.SortedStableFunc(slices.Values(lots),
+		func(x, y *podBatch) int { return cmp.Compare(class[y.id], class[x.id]) })
 }
 
 // notable is the factor between prices that changes who gets room first.
@@ -250,8 +255,8 @@ func (a *nodeAdmission) firstAlternativeOn(o *poolOffering, open requirements.Se
 // noPrice is the price of what nobody sells, in USD per hour.
 const noPrice = 1e18
 
-// minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all offers
-// that are available now.
+// minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
+// offers that are available now.
 func (w *problem) minPriceShare(v *relaxedPod, pins []domainPin) float64 {
 	return w.sale.minShare(w.pinnedAdmission(v.admit, pins), v.kind)
 }

@@ -26,7 +26,8 @@ type bin struct {
 	ports  []cluster.HostPort
 	wanted []string // pods a claim was made for
 
-	daemons []int             // of a host that is not in service yet: the DaemonSets whose pods will come, by place among the world's
+	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among the world's
+	daemons []int
 	disks   attachableVolumes // volumes of a host
 	load    []podLoad
 	paid    float64 // what priceOf found, 0 when it has to look again
@@ -116,8 +117,8 @@ type hostSite struct {
 	disks       attachableVolumes
 }
 
-// maxPodsByHostRules is how many pods of the view the host rules allow in addition on the site, whichever of its pods comes last: the
-// scheduler takes them in an order of its own.
+// maxPodsByHostRules is how many pods of the view the host rules allow in addition on the site, whichever of its pods
+// comes last: the scheduler takes them in an order of its own.
 func (w *problem) maxPodsByHostRules(v *relaxedPod, s hostSite) int {
 	n := math.MaxInt32
 	for _, c := range v.kind.matched {

@@ -31,8 +31,8 @@ func (w *problem) nodeCost() float64 { return cmp.Or(w.s.Rules.PerNodeOverheadUS
 // offerCost is the price of the offer with what any node costs.
 func (w *problem) offerCost(o *poolOffering) float64 { return o.Price + w.nodeCost() }
 
-// plannedNodes are the new nodes, each with every type that may stand in for the cheapest one, and the nodes that nothing can be. What the
-// pools use is counted anew meanwhile, node by node, with the types that each may become.
+// plannedNodes are the new nodes, each with every type that may stand in for the cheapest one, and the nodes that
+// nothing can be. What the pools use is counted anew meanwhile, node by node, with the types that each may become.
 func (a *solution) plannedNodes() (list []plannedNode, impossible []*bin) {
 	defer func(before []poolUsage) { a.usage = before }(slices.Clone(a.usage))
 	for _, b := range a.bins {
@@ -75,7 +75,8 @@ func (a *solution) plannedNodes() (list []plannedNode, impossible []*bin) {
 	return slices.DeleteFunc(list, func(x plannedNode) bool { return len(x.opts) == 0 }), impossible
 }
 
-// planLaunches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing them is theirs alone.
+// planLaunches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing
+// them is theirs alone.
 func (a *solution) planLaunches() []plan.Launch {
 	list, impossible := a.plannedNodes()
 	for _, b := range impossible {
@@ -88,7 +89,8 @@ func (a *solution) planLaunches() []plan.Launch {
 		out[i] = x.asLaunch()
 	}
 	slices.SortStableFunc(out, func(x, y plan.Launch) int {
-		return cmp.Or(strings.Compare(x.Pool, y.Pool), compareNatural(x.Pods[0], y.Pods[0]), slices.Compare(x.Pods, y.Pods))
+		return cmp.Or(strings.Compare(x.Pool, y.Pool), compareNatural(x.Pods[0], y.Pods[0]),
+			slices.Compare(x.Pods, y.Pods))
 	})
 	return out
 }
@@ -124,7 +126,8 @@ func (x plannedNode) asLaunch() plan.Launch {
 			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
 		}
 	}
-	set = set.And(requirements.Of(labelType, l.Types...), requirements.Of(labelZone, zones...), requirements.Of(labelCapacity, capacities...))
+	set = set.And(requirements.Of(labelType, l.Types...), requirements.Of(labelZone, zones...),
+		requirements.Of(labelCapacity, capacities...))
 	for _, r := range b.open.All() {
 		if !wellKnown(r.Key) { // else the launch decides
 			set = set.And(requirements.Of(r.Key, p.customLabelValues(r)[0]))
@@ -147,8 +150,8 @@ func (x plannedNode) asLaunch() plan.Launch {
 	return l
 }
 
-// anyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement allows,
-// else one below, else one written with zeros before it.
+// anyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement
+// allows, else one below, else one written with zeros before it.
 func anyValue(r requirements.Requirement) string {
 	if !r.Not && len(r.Values) > 0 {
 		return r.Values[0]

@@ -21,15 +21,18 @@ const (
 	StageWhole   = "whole"   // whatever there is
 )
 
-// planted panics where a test wants the decision to fail about pods of the kind in the pool. It tells nothing about what is nil.
+// planted panics where a test wants the decision to fail about pods of the kind in the pool. It tells nothing about
+// what is nil.
 func (w *problem) planted(stage string, k *podClass, p *pool) {
 	t := w.s.Rules.Plant
 	if t == nil || t.Stage != stage {
 		return
 	}
 	harmless := func(k *podClass) bool { return k.pod.DoNotDisrupt == "true" } // it runs, and was left out
-	ofPod := t.Pod == "" || k != nil && !harmless(k) && slices.ContainsFunc(k.pods, func(name string) bool { return strings.HasPrefix(name, t.Pod) })
-	ofPod = ofPod && (t.With == "" || slices.ContainsFunc(w.kinds, func(k *podClass) bool { return slices.Contains(k.pods, t.With) }))
+	ofPod := t.Pod == "" || k != nil && !harmless(k) &&
+		slices.ContainsFunc(k.pods, func(name string) bool { return strings.HasPrefix(name, t.Pod) })
+	ofPod = ofPod && (t.With == "" || slices.ContainsFunc(w.kinds,
+		func(k *podClass) bool { return slices.Contains(k.pods, t.With) }))
 	if ofPod && (t.Pool == "" || p != nil && p.Name == t.Pool) {
 		panic(fmt.Sprintf("planted at %s for pod %q in NodePool %q", stage, t.Pod, t.Pool))
 	}

@@ -38,7 +38,8 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 	var out []*cluster.Pod
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if p.NodeName == "" && p.Provisionable() || p.NodeName != "" && isDisplaced(s, p, condemned) { // most pods stay where they are
+		// most pods stay where they are
+		if p.NodeName == "" && p.Provisionable() || p.NodeName != "" && isDisplaced(s, p, condemned) {
 			out = append(out, p)
 		}
 	}
@@ -48,8 +49,9 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 // replacedAhead is how long before pods are deleted by force their next node is made: it must be ready by then.
 const replacedAhead = 5 * time.Minute
 
-// isDisplaced reports whether the pod runs on a condemned node and will need room elsewhere. One that nobody may evict stays where it is, and
-// so does its node, until the drain ends by force: capacity made before that would only stand by. One that ends already is on its way.
+// isDisplaced reports whether the pod runs on a condemned node and will need room elsewhere. One that nobody may evict
+// stays where it is, and so does its node, until the drain ends by force: capacity made before that would only stand
+// by. One that ends already is on its way.
 func isDisplaced(s cluster.Snapshot, p *cluster.Pod, condemned map[string]cluster.StateNode) bool {
 	h, ok := condemned[p.NodeName]
 	if !ok || !p.Reschedulable() {
@@ -62,7 +64,8 @@ func isDisplaced(s cluster.Snapshot, p *cluster.Pod, condemned map[string]cluste
 	return !end.IsZero() && !s.Now.Before(end.Add(-time.Duration(p.GraceSec)*time.Second-replacedAhead))
 }
 
-// drainDeadline is when the drain of a host that is being deleted ends by force, zero for never. Lifecycle may not have written it yet.
+// drainDeadline is when the drain of a host that is being deleted ends by force, zero for never. Lifecycle may not have
+// written it yet.
 func drainDeadline(h cluster.StateNode) time.Time {
 	switch {
 	case !h.Deleting() || h.Claim == nil:
@@ -73,7 +76,8 @@ func drainDeadline(h cluster.StateNode) time.Time {
 	return h.Claim.Deleting.Add(*h.Claim.TerminationGrace)
 }
 
-// nodesBeingReplaced names the nodes whose pods may take room elsewhere and get no new nodes: what replaces those was decided already.
+// nodesBeingReplaced names the nodes whose pods may take room elsewhere and get no new nodes: what replaces those was
+// decided already.
 func nodesBeingReplaced(all []cluster.StateNode) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range all {
@@ -142,7 +146,8 @@ func groupPodClasses(list []*cluster.Pod, sig signatureWriter) []*podClass {
 		slices.SortFunc(g.members, func(a, b classMember) int {
 			return cmp.Or(a.pod.Created.Compare(b.pod.Created), compareNatural(a.key, b.key))
 		})
-		k := &podClass{id: i, text: g.text, pod: *g.members[0].pod, pods: make([]string, len(g.members)), disks: volumesOf(g.members[0].pod, sig.shared),
+		k := &podClass{id: i, text: g.text, pod: *g.members[0].pod, pods: make([]string, len(g.members)),
+			disks: volumesOf(g.members[0].pod, sig.shared),
 			stays: sig.moving[g.members[0].pod.NodeName]}
 		for j, m := range g.members {
 			k.pods[j] = m.key

@@ -14,14 +14,14 @@ const (
 	manyPools = 100
 	// mostAlike is how many pools that are alike, but for their names and limits, one pass looks at.
 	mostAlike = 16
-	// mostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may launch
-	// everything have so many.
+	// mostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may
+	// launch everything have so many.
 	mostOffers   = 250_000
 	fittingPools = 31
 )
 
-// poolFilter is what keeps the work of a pass small where there are very many pools: nobody looks what a pool can launch that no
-// waiting pod may use, or that is like others which come first.
+// poolFilter is what keeps the work of a pass small where there are very many pools: nobody looks what a pool can
+// launch that no waiting pod may use, or that is like others which come first.
 type poolFilter struct {
 	w      *problem
 	asks   []*nodeAdmission // of the pods that wait, at their most relaxed
@@ -37,7 +37,8 @@ func (w *problem) setAside() {
 	if len(w.pools) <= w.few {
 		return
 	}
-	c := &poolFilter{w: w, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{}, full: map[string]bool{}}
+	c := &poolFilter{w: w, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
+		full: map[string]bool{}}
 	c.prepareFilter()
 	for _, p := range w.pools {
 		p.aside = c.skipReason(p)
@@ -109,7 +110,8 @@ func (c *poolFilter) skipReason(p *pool) string {
 	return ""
 }
 
-// mayAdmitPool reports whether the pod may be on nodes of the pool, as far as can be told without looking at what it launches.
+// mayAdmitPool reports whether the pod may be on nodes of the pool, as far as can be told without looking at what it
+// launches.
 func (a *nodeAdmission) mayAdmitPool(p *pool) bool {
 	if a.refusesPool(p) {
 		return false

@@ -36,7 +36,8 @@ func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
 	yes, ok := x.known[i][id]
 	if !ok {
 		yes = slices.ContainsFunc(x.pools[i], func(p *pool) bool {
-			return !admit.refusesPool(p) && slices.ContainsFunc(p.sale, func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
+			return !admit.refusesPool(p) && slices.ContainsFunc(p.sale,
+				func(o *poolOffering) bool { return fitCount(k.need, o.room) > 0 && admit.firstAlternative(o) >= 0 })
 		})
 		x.known[i][id] = yes
 	}
@@ -80,13 +81,14 @@ func (a *solution) openAll(lots []*podBatch) {
 	for _, pools := range a.w.byWeight().pools {
 		a.openIn(pools, lots)
 	}
-	if !a.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) { // else the next pass may have a node for all
+	// else the next pass may have a node for all
+	if !a.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) {
 		a.placePartly(whole)
 	}
 }
 
-// placePartly places what can be of lots that found no node for all their pods together, where nothing is for sale: in reservations, and on nodes
-// that there are.
+// placePartly places what can be of lots that found no node for all their pods together, where nothing is for sale: in
+// reservations, and on nodes that there are.
 func (a *solution) placePartly(lots []*podBatch) {
 	loosenBatches(lots)
 	for _, pools := range a.w.byWeight().pools {
@@ -113,9 +115,10 @@ func (a *solution) roomiestBin(l *podBatch) *bin {
 	return best
 }
 
-// openHomes makes the nodes first that light pools have to bring, because no heavier one sells any for those pods, and gives what room
-// they leave to pods of heavier pools. A node that is opened anyway comes before one more, whatever the weight.
-// Where heavier pools may come to their limits it waits: what they leave over is packed better together with those pods.
+// openHomes makes the nodes first that light pools have to bring, because no heavier one sells any for those pods, and
+// gives what room they leave to pods of heavier pools. A node that is opened anyway comes before one more, whatever the
+// weight. Where heavier pools may come to their limits it waits: what they leave over is packed better together with
+// those pods.
 func (a *solution) openHomes(lots []*podBatch) {
 	all := a.w.byWeight()
 	if len(all.pools) < 2 {
@@ -169,7 +172,8 @@ func (a *solution) limitsLeaveRoom(pools []*pool, lots []*podBatch) bool {
 		all = all.Add(l.view.kind.pod.Need.Times(2 * int64(l.left)))
 	}
 	return !slices.ContainsFunc(pools, func(p *pool) bool {
-		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() || len(p.exceededLimits(a.usage[p.id], all)) > 0
+		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() ||
+			len(p.exceededLimits(a.usage[p.id], all)) > 0
 	})
 }
 

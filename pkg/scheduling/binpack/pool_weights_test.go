@@ -9,8 +9,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// Every node of a light pool has a pod that no heavier pool could have, also after the search has packed nodes anew; pods of heavier
-// pools only take what room it leaves.
+// Every node of a light pool has a pod that no heavier pool could have, also after the search has packed nodes anew;
+// pods of heavier pools only take what room it leaves.
 func TestOnlyItsOwnPodsOpenALightPool(t *testing.T) {
 	guests := 0
 	for seed := range uint64(80) {

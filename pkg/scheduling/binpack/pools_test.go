@@ -14,8 +14,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// tenants is a cluster of very many pools: n of one team each, which taints its nodes, n that are alike, and n that differ in a
-// label nobody asks for. Of every tenth team a pod waits, and as many that do not care.
+// tenants is a cluster of very many pools: n of one team each, which taints its nodes, n that are alike, and n that
+// differ in a label nobody asks for. Of every tenth team a pod waits, and as many that do not care.
 func tenants(b testing.TB, n int) cluster.Snapshot {
 	s := services(b, 0)
 	base := s.Pools[0]

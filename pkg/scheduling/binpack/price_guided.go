@@ -19,7 +19,8 @@ const (
 	looks = 8
 	// thorough is how many times offers are looked at again until all are, not only the hopeful.
 	thorough = 16
-	// hopeful is what an offer's best fill costs at most, as a part of what it is worth, for the offer to be looked at again.
+	// hopeful is what an offer's best fill costs at most, as a part of what it is worth, for the offer to be looked at
+	// again.
 	hopeful = 1.15
 	// most is how many offers are looked at in each batch.
 	most = 40
@@ -27,8 +28,8 @@ const (
 	refresh = 5
 )
 
-// priceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offer could hold the most
-// worth for its price, and makes a few such nodes.
+// priceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offer could hold the
+// most worth for its price, and makes a few such nodes.
 type priceGuide struct {
 	a      *solution
 	items  []batchGroup
@@ -52,8 +53,8 @@ type batchGroup struct {
 	value float64 // of one pod
 }
 
-// openByPrices places lots on new nodes in the pools as long as that goes well. What it leaves over is for openTier. It returns true when an
-// offer came to the ceiling of its pool of capacity and others have to be looked at.
+// openByPrices places lots on new nodes in the pools as long as that goes well. What it leaves over is for openTier. It
+// returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
 func (a *solution) openByPrices(pools []*pool, lots []*podBatch) bool {
 	g := &priceGuide{a: a}
 	offers := a.candidateOffers(pools, lots)
@@ -111,7 +112,8 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, lots []*podBatch) {
 		}
 		it := &g.items[i]
 		it.lots = append(it.lots, l)
-		it.caps = append(it.caps, g.a.w.maxPodsByHostRules(l.view, hostSite{count: noneLeft, anti: noneLeft, total: g.a.total}))
+		it.caps = append(it.caps, g.a.w.maxPodsByHostRules(l.view,
+			hostSite{count: noneLeft, anti: noneLeft, total: g.a.total}))
 	}
 	g.filler.Value = make([]float64, len(g.items))
 	var items []int32
@@ -128,7 +130,8 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, lots []*podBatch) {
 			}
 		}
 		if to := len(items); to > from {
-			all[i] = candidate{index: i, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to], fits: room[from:to:to]}
+			all[i] = candidate{index: i, offer: o, room: scaleNeed(o.room, p.units), items: items[from:to:to],
+				fits: room[from:to:to]}
 			g.cands = append(g.cands, &all[i])
 		}
 	}
@@ -182,8 +185,9 @@ func (g *priceGuide) remainingWorth() float64 {
 	return sum
 }
 
-// bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold. Scores get worse only
-// while values stay, so candidates whose old score is no match for what was found need no second look.
+// bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold.
+// Scores get worse only while values stay, so candidates whose old score is no match for what was found need no second
+// look.
 func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
 	if sift {
 		g.refreshCandidates()
@@ -212,8 +216,8 @@ func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
 	return best, takes
 }
 
-// refreshCandidates asks all candidates, or all hopeful ones, and keeps those of the best scores. Of those that can be no better than so many others and
-// are not hopeful it is enough to know that.
+// refreshCandidates asks all candidates, or all hopeful ones, and keeps those of the best scores. Of those that can be
+// no better than so many others and are not hopeful it is enough to know that.
 func (g *priceGuide) refreshCandidates() {
 	g.active = g.active[:0]
 	bar := math.Inf(1) // of the scores so far, that of the last that is kept
@@ -253,7 +257,8 @@ func betterScore(x, y *candidate) int {
 	return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.index, y.index))
 }
 
-// scoreCandidate finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what that is worth.
+// scoreCandidate finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what
+// that is worth.
 func (g *priceGuide) scoreCandidate(c *candidate) {
 	c.score = g.a.w.offerCost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.mostOf(c), c.room, &c.basis))
 }
@@ -267,7 +272,8 @@ func (g *priceGuide) mostOf(c *candidate) []float64 {
 	return g.most
 }
 
-// fillWholePods tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the filler found last.
+// fillWholePods tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the
+// filler found last.
 func (g *priceGuide) fillWholePods(c *candidate) ([]batchTake, float64) {
 	type ranked struct {
 		item    int32

@@ -11,7 +11,8 @@ import (
 	"joiner/pkg/model/topology"
 )
 
-// problem is what every attempt of a pass starts from. It is not changed after survey, except that it remembers answers.
+// problem is what every attempt of a pass starts from. It is not changed after survey, except that it remembers
+// answers.
 type problem struct {
 	s          cluster.Snapshot
 	all        []cluster.StateNode
@@ -49,11 +50,12 @@ type problem struct {
 	asked      []int32
 	last       lastOptions
 	reasons    map[string]string
-	worth      *shadowPrices       // once a node was wanted
-	weights    *poolTiers          // once a node was wanted
-	ceiling    int64               // of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
-	lone       []*podClass         // by counter: see alone
-	homes      map[classDomain]int // domains that groups are to keep out of, see settledWell
+	worth      *shadowPrices // once a node was wanted
+	weights    *poolTiers    // once a node was wanted
+	// of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	ceiling int64
+	lone    []*podClass         // by counter: see alone
+	homes   map[classDomain]int // domains that groups are to keep out of, see settledWell
 }
 
 // podCounter counts the pods of a group by domain of a key, on nodes that pass the filter.
@@ -86,9 +88,11 @@ func newProblemUpTo(s cluster.Snapshot, sells Offerings, few int) *problem {
 func newWorld(s cluster.Snapshot, few int) *problem {
 	return &problem{
 		few: few,
-		s:   s, all: s.StateNodes(), counterIDs: map[string]int{}, domains: map[string][]string{}, domainIDs: map[string]map[string]int{},
+		s:   s, all: s.StateNodes(), counterIDs: map[string]int{}, domains: map[string][]string{},
+		domainIDs:  map[string]map[string]int{},
 		admissions: map[string]*nodeAdmission{}, eligibles: map[filteredKey][]bool{}, lets: map[filteredKey][]string{},
-		holders: map[string]*loadRequirements{}, reasons: map[string]string{}, sold: offeredDomains{}, shapes: map[string]int{},
+		holders: map[string]*loadRequirements{}, reasons: map[string]string{}, sold: offeredDomains{},
+		shapes: map[string]int{},
 	}
 }
 
@@ -97,7 +101,8 @@ func (w *problem) findDemand() signatureWriter {
 	list, out := takeUnmodelled(findPendingPods(w.s, w.all))
 	w.unmodelled = out
 	w.planted(StageWhole, nil, nil)
-	sig := signatureWriter{labels: selectedLabelKeys(w.s), shared: sharedVolumes(w.s.Pods), moving: nodesBeingReplaced(w.all)}
+	sig := signatureWriter{labels: selectedLabelKeys(w.s), shared: sharedVolumes(w.s.Pods),
+		moving: nodesBeingReplaced(w.all)}
 	w.kinds = groupPodClasses(list, sig)
 	for _, k := range w.kinds {
 		w.planted(StageDemand, k, nil)
@@ -127,7 +132,10 @@ func (w *problem) addClusterState(sig signatureWriter) {
 
 // softTaints reports whether any node or pool has a taint that pods may have to put up with.
 func (w *problem) softTaints() bool {
-	return slices.ContainsFunc(w.s.Pools, func(p cluster.Pool) bool { return slices.ContainsFunc(p.Taints, softTaints) }) ||
+	return slices.ContainsFunc(w.s.Pools, func(p cluster.Pool) bool {
+		return slices.ContainsFunc(p.Taints,
+			softTaints)
+	}) ||
 		slices.ContainsFunc(w.s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, softTaints) })
 }
 
@@ -233,7 +241,8 @@ func (w *problem) counterIndex(key string, g topology.Group, filter *nodeAdmissi
 	return i
 }
 
-// countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to be placed.
+// countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to
+// be placed.
 func (w *problem) countRunningPods(sig signatureWriter) {
 	byName := map[string]*bin{}
 	for _, h := range w.hosts {
@@ -294,8 +303,8 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 	}
 }
 
-// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or anti-affinity to nobody tie to a domain: it is
-// tied no more. A node for it is flexible then, as minValues may want it.
+// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or anti-affinity
+// to nobody tie to a domain: it is tied no more. A node for it is flexible then, as minValues may want it.
 func (w *problem) addUnbound(k *podClass) {
 	v := *k.lastRelaxation()
 	v.unbound = true
@@ -330,8 +339,8 @@ func (w *problem) countPod(on *bin, matched, anti []int) {
 	}
 }
 
-// domainCounts counts pods by counter and domain: those that are selected, those that may come to be there, and those with a required
-// anti-affinity against the group, wherever they may come to be.
+// domainCounts counts pods by counter and domain: those that are selected, those that may come to be there, and those
+// with a required anti-affinity against the group, wherever they may come to be.
 type domainCounts struct{ count, may, anti [][]int }
 
 func (w *problem) newTally() domainCounts {

@@ -10,9 +10,10 @@ import (
 // mostProved is how many classes of pods Prove reckons with; the work grows with their third power.
 const mostProved = 150
 
-// ProveLowerBound is what any plan for the pods of the snapshot costs at least, in USD per hour: a bound that is higher than the one that Pods has
-// time for, because its nodes hold whole pods and no more of a kind than there are. It takes longer, and for more than mostProved classes
-// of pods it is that of Pods. Fleets are of whole nodes too, of which it knows nothing.
+// ProveLowerBound is what any plan for the pods of the snapshot costs at least, in USD per hour: a bound that is higher
+// than the one that Pods has time for, because its nodes hold whole pods and no more of a kind than there are. It takes
+// longer, and for more than mostProved classes of pods it is that of Pods. Fleets are of whole nodes too, of which it
+// knows nothing.
 func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 	w := newProblem(s, sells)
 	a := w.withinLimits(w.bestOf(false), false)
@@ -21,7 +22,8 @@ func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 		return quick
 	}
 	out := *w.worth
-	out.problem = lowerbound.CoverProblem{Caps: out.problem.Caps, Rounds: rounds, Classes: slices.Clone(out.problem.Classes)}
+	out.problem = lowerbound.CoverProblem{Caps: out.problem.Caps, Rounds: rounds,
+		Classes: slices.Clone(out.problem.Classes)}
 	out.divideByClass(w.kinds)
 	w.addUsefulOffers(&out)
 	out.prices = lowerbound.SolveWholePods(out.problem)
@@ -29,8 +31,8 @@ func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 	return max(quick, a.lowerBound())
 }
 
-// divideByClass counts the pods of each class, those that spread in equal parts however few they are, and how many of them one domain, and so one
-// node, holds at most in any plan.
+// divideByClass counts the pods of each class, those that spread in equal parts however few they are, and how many of
+// them one domain, and so one node, holds at most in any plan.
 func (p *shadowPrices) divideByClass(kinds []*podClass) {
 	most := make([]float64, len(p.classes))
 	for i := range p.problem.Classes {

@@ -7,8 +7,8 @@ import (
 	"joiner/pkg/scheduling/lowerbound"
 )
 
-// Pods that spread: of all ways to divide them over the domains that the skew allows, the cheapest costs what least says, and none has more
-// pods in one domain than divide reckons with.
+// Pods that spread: of all ways to divide them over the domains that the skew allows, the cheapest costs what least
+// says, and none has more pods in one domain than divide reckons with.
 func TestPodsThatSpreadAreReckonedWithAtTheirCheapest(t *testing.T) {
 	value := []float64{3, 1, 4, 2}
 	for domains := 2; domains <= 4; domains++ {

@@ -18,9 +18,9 @@ type constraints struct {
 	bearsAll bool // taints with effect PreferNoSchedule no longer matter
 }
 
-// relaxationSteps lists a pod's constraints from the strictest to the one without preferences. Each step drops one preference in
-// the order; its first step, the ORed terms of required node affinity, needs no relaxing here because
-// all terms are tried at once.
+// relaxationSteps lists a pod's constraints from the strictest to the one without preferences. Each step drops one
+// preference in the order; its first step, the ORed terms of required node affinity, needs no relaxing here because all
+// terms are tried at once.
 func relaxationSteps(p cluster.Pod, ignore, anySoftTaint bool) []constraints {
 	w := constraints{pod: p, bearsAll: !anySoftTaint}
 	if ignore {
@@ -29,7 +29,10 @@ func relaxationSteps(p cluster.Pod, ignore, anySoftTaint bool) []constraints {
 	}
 	w.prefers, w.avoids = lightestFirst(p.Prefers), lightestFirst(p.Avoids)
 	w.nodes = slices.Clone(p.NodePrefers)
-	slices.SortStableFunc(w.nodes, func(a, b cluster.WeightedRequirements) int { return cmp.Compare(a.Weight, b.Weight) })
+	slices.SortStableFunc(w.nodes, func(a, b cluster.WeightedRequirements) int {
+		return cmp.Compare(a.Weight,
+			b.Weight)
+	})
 	for _, c := range p.Spread {
 		if c.Soft {
 			w.soft = append(w.soft, c)
@@ -69,8 +72,9 @@ func (w constraints) effectiveTolerations() []cluster.Toleration {
 	return append(slices.Clone(w.pod.Tolerations), cluster.Toleration{Operator: "Exists", Effect: "PreferNoSchedule"})
 }
 
-// nodeAlternatives are the sets of node requirements of which any one must hold: the node selector, one required affinity term,
-// the heaviest preferred term, and one alternative of the pod's volumes. Sets that nothing can meet are left out.
+// nodeAlternatives are the sets of node requirements of which any one must hold: the node selector, one required
+// affinity term, the heaviest preferred term, and one alternative of the pod's volumes. Sets that nothing can meet are
+// left out.
 func (w constraints) nodeAlternatives(volumes bool) []requirements.Set {
 	base := canonicalKeys(requirements.FromLabels(w.pod.NodeSelector).All())
 	if len(w.nodes) > 0 {

@@ -81,7 +81,8 @@ func (w *problem) relaxedPodFor(k *podClass, x constraints) *relaxedPod {
 
 // spreadRule counts pods on the nodes that the constraint's policies leave in.
 func (w *problem) spreadRule(k *podClass, x constraints, c cluster.Spread) topologyRule {
-	r := topologyRule{what: spread, key: canonicalKey(c.Key), maxSkew: int(c.MaxSkew), min: int(c.MinDomains), required: !c.Soft}
+	r := topologyRule{what: spread, key: canonicalKey(c.Key), maxSkew: int(c.MaxSkew), min: int(c.MinDomains),
+		required: !c.Soft}
 	g := topology.OfSpread(c, k.pod.Namespace)
 	r.self = g.Selects(k.pod.Namespace, k.pod.Labels)
 	if r.key == labelHost {
@@ -115,7 +116,8 @@ func (w *problem) termRule(k *podClass, t cluster.AffinityTerm, how ruleKind, re
 	}
 }
 
-// followRules are those of required affinity. The scheduler counts a pod only when all the terms select it, whatever the key.
+// followRules are those of required affinity. The scheduler counts a pod only when all the terms select it, whatever
+// the key.
 func (w *problem) followRules(k *podClass, terms []cluster.AffinityTerm) []topologyRule {
 	var all topology.Group
 	for i, t := range terms {
@@ -130,7 +132,8 @@ func (w *problem) followRules(k *podClass, terms []cluster.AffinityTerm) []topol
 		key := canonicalKey(t.Key)
 		counter := w.counterIndex(key, all, nil)
 		w.counters[counter].strict = true
-		out = append(out, topologyRule{what: follow, key: key, counter: counter, required: true, self: all.Selects(k.pod.Namespace, k.pod.Labels)})
+		out = append(out, topologyRule{what: follow, key: key, counter: counter, required: true,
+			self: all.Selects(k.pod.Namespace, k.pod.Labels)})
 	}
 	return out
 }
@@ -151,7 +154,8 @@ func (v *relaxedPod) rulesFor(key string) []topologyRule {
 	return out
 }
 
-// Ranks of kinds, in the order in which they are divided over domains: those that others must keep away from or gather around come first.
+// Ranks of kinds, in the order in which they are divided over domains: those that others must keep away from or gather
+// around come first.
 const (
 	rankApart  = iota // apart from others
 	rankSpread        // evenly

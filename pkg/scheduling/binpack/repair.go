@@ -14,7 +14,8 @@ func (a *solution) rememberFailedDomains(lots []*podBatch) {
 	}
 }
 
-// lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to learn.
+// lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to
+// learn.
 func (a *solution) lowerDomainCaps(caps map[classDomain]int) bool {
 	learned := false
 	for _, k := range a.w.kinds {
@@ -46,8 +47,8 @@ func (a *solution) lowerDomainCaps(caps map[classDomain]int) bool {
 	return learned || a.learnCrowded(caps)
 }
 
-// learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of others allows, so that
-// these go elsewhere; false when there is nothing to learn.
+// learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of
+// others allows, so that these go elsewhere; false when there is nothing to learn.
 func (a *solution) learnCrowded(caps map[classDomain]int) bool {
 	learned := false
 	for _, b := range a.bins {
@@ -66,8 +67,8 @@ func (a *solution) learnCrowded(caps map[classDomain]int) bool {
 	return learned
 }
 
-// learnTurns lowers how many pods of each kind are divided at all, where the kind spreads and limits left some of them without the nodes
-// they were to have; false when there is nothing to learn.
+// learnTurns lowers how many pods of each kind are divided at all, where the kind spreads and limits left some of them
+// without the nodes they were to have; false when there is nothing to learn.
 func (a *solution) learnTurns(caps map[classDomain]int) bool {
 	if !a.mayBeLimited() {
 		return false
@@ -75,7 +76,8 @@ func (a *solution) learnTurns(caps map[classDomain]int) bool {
 	learned := false
 	for _, k := range a.w.kinds {
 		short := slices.ContainsFunc(a.w.keysOf(k.lastRelaxation()), func(key string) bool {
-			return slices.ContainsFunc(a.w.domains[key], func(d string) bool { return a.stuck[classDomain{k.id, key, d}] > 0 })
+			return slices.ContainsFunc(a.w.domains[key],
+				func(d string) bool { return a.stuck[classDomain{k.id, key, d}] > 0 })
 		})
 		spreads := func(r topologyRule) bool { return r.what == spread && r.required }
 		if !short || !slices.ContainsFunc(k.lastRelaxation().other, spreads) {

@@ -14,8 +14,8 @@ const rounds = 60
 // mostGroups is how many groups of several kinds that keep apart on nodes the prices reckon with.
 const mostGroups = 8
 
-// shadowPrices is what pods are worth: the least that one of each kind adds to the price of any fleet. A kind that must spread over
-// zones has a price in each of them.
+// shadowPrices is what pods are worth: the least that one of each kind adds to the price of any fleet. A kind that must
+// spread over zones has a price in each of them.
 type shadowPrices struct {
 	kinds   []classMembership
 	classes []priceClass
@@ -59,13 +59,15 @@ func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
 	classOf := func(k *podClass, admit *nodeAdmission) int32 {
 		id := fmt.Sprintf("%s|%v|%d", admit.id, k.need, g.group[k.id])
 		if g.most[k.id] > 0 {
-			id = fmt.Sprintf("%s|%d", admit.id, k.id) // kinds that keep apart from themselves alone do not share a class
+			// kinds that keep apart from themselves alone do not share a class
+			id = fmt.Sprintf("%s|%d", admit.id, k.id)
 		}
 		c, ok := byID[id]
 		if !ok {
 			c = int32(len(p.Classes))
 			byID[id] = c
-			p.Classes = append(p.Classes, lowerbound.PriceClass{Need: scaleNeed(k.need, out.units), Kind: kindOf(admit), Group: g.group[k.id], Most: g.most[k.id]})
+			p.Classes = append(p.Classes, lowerbound.PriceClass{Need: scaleNeed(k.need, out.units), Kind: kindOf(admit),
+				Group: g.group[k.id], Most: g.most[k.id]})
 			out.classes = append(out.classes, priceClass{k.need, admit})
 		}
 		return c
@@ -79,7 +81,8 @@ func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
 			p.Classes[x.class].Count += float64(n)
 		}
 		for d, domain := range x.domains {
-			x.tied = append(x.tied, classOf(k, w.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{x.key, domain}})))
+			x.tied = append(x.tied, classOf(k, w.pinnedAdmission(k.lastRelaxation().admit,
+				[]domainPin{{x.key, domain}})))
 			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
 		}
 		out.kinds = append(out.kinds, x)
@@ -118,8 +121,8 @@ func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
 	return added
 }
 
-// spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the kind's pods: one that counts nobody else,
-// in domains that the kind can reach.
+// spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the kind's pods: one that
+// counts nobody else, in domains that the kind can reach.
 func (w *problem) spreadSplitsEvenly(k *podClass) classMembership {
 	if slices.ContainsFunc(w.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
 		return classMembership{} // where pods of an earlier pass stand is not asked again
@@ -178,8 +181,9 @@ func (p *shadowPrices) classOf(k *podClass, pins []domainPin) int32 {
 	return x.tied[0]
 }
 
-// addMinimumCounts adds to counts how many pods of which class n placed pods of the kind are at least, whatever plan places them, and
-// returns how many are left that may be anywhere, and what one of those is worth, on an average where that is least.
+// addMinimumCounts adds to counts how many pods of which class n placed pods of the kind are at least, whatever plan
+// places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average where
+// that is least.
 func (x classMembership) addMinimumCounts(n int, value []float64, counts []float64) (loose int, each float64) {
 	if x.key == "" {
 		counts[x.class] += float64(n)
@@ -215,7 +219,8 @@ func (x classMembership) addMinimumCounts(n int, value []float64, counts []float
 	return loose, each
 }
 
-// resourceUnits are the amounts by which resources are counted in prices, so that all numbers are of about the same size.
+// resourceUnits are the amounts by which resources are counted in prices, so that all numbers are of about the same
+// size.
 func (w *problem) resourceUnits() []float64 {
 	out := make([]float64, len(w.dims))
 	for i, name := range w.dims {
@@ -239,8 +244,8 @@ func scaleNeed(amounts []int64, units []float64) []float64 {
 	return out
 }
 
-// spreadGroups are the groups of kinds of which a node takes a few pods only: those that spread over hostnames or keep away from
-// each other.
+// spreadGroups are the groups of kinds of which a node takes a few pods only: those that spread over hostnames or keep
+// away from each other.
 type spreadGroups struct {
 	group []int32   // by kind: the group of several kinds, -1 for none
 	most  []float64 // by kind: how many of it a node takes, 0 for no such limit

@@ -11,8 +11,9 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// signatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike. Every part ends in
-// a byte that no name contains, and lists begin with their length, so different pods never write the same.
+// signatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
+// Every part ends in a byte that no name contains, and lists begin with their length, so different pods never write the
+// same.
 type signatureWriter struct {
 	labels []string // of a pod's labels, those that some selector names
 	shared map[cluster.Volume]bool
@@ -87,7 +88,8 @@ func (s *signatureWriter) podIdentity(p *cluster.Pod) []byte {
 	return s.buf
 }
 
-// identityCache remember the identities of pods by their labels, for signers that look at the same of them; nil remembers none.
+// identityCache remember the identities of pods by their labels, for signers that look at the same of them; nil
+// remembers none.
 type identityCache struct {
 	labels []string
 	byMap  map[uintptr]cachedIdentity

@@ -35,8 +35,8 @@ var unsigned = map[string]string{
 	"UnreadClaims": "such pods have no place, which is decided before",
 }
 
-// Pods that differ in anything that a rule reads are of different kinds: each field of a pod, however deep, is in its signature or on the
-// list above.
+// Pods that differ in anything that a rule reads are of different kinds: each field of a pod, however deep, is in its
+// signature or on the list above.
 func TestSignatureHasWhatRulesRead(t *testing.T) {
 	var p cluster.Pod
 	fill(reflect.ValueOf(&p).Elem(), new(int64))
@@ -119,7 +119,8 @@ func fill(v reflect.Value, n *int64) {
 	}
 }
 
-// change makes every part of the value another, or leaves it out, one after the other, and calls seen with its path meanwhile.
+// change makes every part of the value another, or leaves it out, one after the other, and calls seen with its path
+// meanwhile.
 func change(v reflect.Value, path string, seen func(path string)) {
 	before := reflect.New(v.Type()).Elem()
 	before.Set(v)

@@ -36,7 +36,8 @@ func (w *problem) maxSpotPoolFraction() float64 {
 
 // overSpotShare reports whether the pool of capacity has more than its share.
 func (w *problem) overSpotShare(u spotUsage, o instancetypes.Offer) bool {
-	return o.CapacityType == instancetypes.Spot && u.nodes > fewSpotNodes && float64(u.byPool[o]) > w.maxSpotPoolFraction()*float64(u.total)
+	return o.CapacityType == instancetypes.Spot && u.nodes > fewSpotNodes &&
+		float64(u.byPool[o]) > w.maxSpotPoolFraction()*float64(u.total)
 }
 
 // anyPoolOverSpotShare reports whether any pool of capacity has more than its share.
@@ -57,7 +58,8 @@ func (w *problem) standingSpot() spotUsage {
 			continue
 		}
 		l := h.Labels()
-		u.add(instancetypes.Offer{CapacityType: l[labelCapacity], Type: l[labelType], Zone: l[labelZone]}, h.Capacity().CPU, 1)
+		u.add(instancetypes.Offer{CapacityType: l[labelCapacity], Type: l[labelType], Zone: l[labelZone]},
+			h.Capacity().CPU, 1)
 	}
 	return u
 }
@@ -73,9 +75,9 @@ func (a *solution) spotUse() spotUsage {
 	return u
 }
 
-// diversifySpot is the attempt again with less in one pool of capacity, where it has more than that pool's share in it: with other
-// types, which may be cheaper than the same type elsewhere. What comes out must place as many pods, and as many of them on spot;
-// else launches finds other zones and types for the nodes that there are.
+// diversifySpot is the attempt again with less in one pool of capacity, where it has more than that pool's share in it:
+// with other types, which may be cheaper than the same type elsewhere. What comes out must place as many pods, and as
+// many of them on spot; else launches finds other zones and types for the nodes that there are.
 func (w *problem) diversifySpot(a *solution, byPriority bool) *solution {
 	use := a.spotUse()
 	if !w.anyPoolOverSpotShare(use) {
@@ -84,7 +86,8 @@ func (w *problem) diversifySpot(a *solution, byPriority bool) *solution {
 	w.ceiling = int64(w.maxSpotPoolFraction() * float64(use.total))
 	again := w.solve(byPriority, a.by)
 	w.ceiling = 0
-	if again.countWaiting(w.kinds) > a.countWaiting(w.kinds) || again.capacityTypePrice(instancetypes.OnDemand) > a.capacityTypePrice(instancetypes.OnDemand) {
+	if again.countWaiting(w.kinds) > a.countWaiting(w.kinds) ||
+		again.capacityTypePrice(instancetypes.OnDemand) > a.capacityTypePrice(instancetypes.OnDemand) {
 		return a
 	}
 	return again
@@ -101,7 +104,8 @@ func (a *solution) capacityTypePrice(capacityType string) float64 {
 	return sum
 }
 
-// spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling leave.
+// spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling
+// leave.
 func (a *solution) spotAllowance(o *poolOffering, most int) int {
 	if id, amount := o.slot(); amount > 0 {
 		most = int(min(int64(most), max(0, a.slots[id])/amount))
@@ -113,8 +117,8 @@ func (a *solution) spotAllowance(o *poolOffering, most int) int {
 	return int(min(int64(most), max(0, a.w.ceiling-a.spot.byPool[o.Offer])/cpu))
 }
 
-// diversifyLaunches gives nodes of pools of capacity that have more than their share another choice, the cheapest spot offer that
-// there is. A node that has none stays.
+// diversifyLaunches gives nodes of pools of capacity that have more than their share another choice, the cheapest spot
+// offer that there is. A node that has none stays.
 func (a *solution) diversifyLaunches(list []plannedNode) {
 	use := a.w.standingSpot()
 	for i := range list {
@@ -139,7 +143,8 @@ func (a *solution) diversifyLaunches(list []plannedNode) {
 				}
 				cpu := o.model.typ.Capacity.CPU
 				use.add(o.Offer, cpu, 0)
-				if o.CapacityType == instancetypes.Spot && !slices.Contains(full, o.Offer) && !a.w.overSpotShare(use, o.Offer) {
+				if o.CapacityType == instancetypes.Spot && !slices.Contains(full, o.Offer) &&
+					!a.w.overSpotShare(use, o.Offer) {
 					best = o
 				}
 				use.add(o.Offer, -cpu, 0)
@@ -155,8 +160,8 @@ func (a *solution) diversifyLaunches(list []plannedNode) {
 	}
 }
 
-// keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where enough others are
-// left, else the zone. Where neither can be missed the choice of EC2 has to do.
+// keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where
+// enough others are left, else the zone. Where neither can be missed the choice of EC2 has to do.
 func (x *plannedNode) keepOut(a *solution) {
 	_, enough := a.w.priceFlexibility()
 	p := x.bin.offer.model.pool
@@ -165,12 +170,14 @@ func (x *plannedNode) keepOut(a *solution) {
 		x.replaceTypes(a)
 	}
 	for _, from := range x.avoid {
-		types := slices.DeleteFunc(slices.Clone(x.opts), func(o typeOption) bool { return o.model.typ.Name == from.Type })
+		types := slices.DeleteFunc(slices.Clone(x.opts),
+			func(o typeOption) bool { return o.model.typ.Name == from.Type })
 		zones := optionsOutsideZone(x.opts, from.Zone)
 		switch {
 		case from.Type != x.choice.model.typ.Name && spotOptions(types) >= enough && !strict:
 			x.opts = types
-		case from.Zone != x.choice.Zone && spotOptions(zones) >= min(enough, spotOptions(x.opts)) && (!strict || len(zones) == len(x.opts)):
+		case from.Zone != x.choice.Zone && spotOptions(zones) >= min(enough, spotOptions(x.opts)) &&
+			(!strict || len(zones) == len(x.opts)):
 			x.opts = zones
 		}
 	}
@@ -184,10 +191,12 @@ func (x *plannedNode) keepOut(a *solution) {
 func (x *plannedNode) replaceTypes(a *solution) {
 	all, _ := a.launchOptions(x.bin.offer.model.pool, x.bin.load, true)
 	others := slices.DeleteFunc(slices.Clone(all), func(o typeOption) bool {
-		return o.model != x.choice.model && slices.ContainsFunc(x.avoid, func(from instancetypes.Offer) bool { return from.Type == o.model.typ.Name })
+		return o.model != x.choice.model && slices.ContainsFunc(x.avoid,
+			func(from instancetypes.Offer) bool { return from.Type == o.model.typ.Name })
 	})
 	opts := a.w.chooseOptions(others, x.set)
-	if spotOptions(opts) >= spotOptions(x.opts) && slices.ContainsFunc(opts, func(o typeOption) bool { return o.model == x.choice.model }) {
+	if spotOptions(opts) >= spotOptions(x.opts) &&
+		slices.ContainsFunc(opts, func(o typeOption) bool { return o.model == x.choice.model }) {
 		x.opts = opts
 	}
 }
@@ -209,7 +218,8 @@ func optionsOutsideZone(opts []typeOption, zone string) []typeOption {
 		opt.offers = slices.DeleteFunc(slices.Clone(opt.offers), func(o *poolOffering) bool { return o.Zone == zone })
 		if len(opt.offers) > 0 {
 			opt.best = opt.offers[0]
-			opt.spot = slices.ContainsFunc(opt.offers, func(o *poolOffering) bool { return o.CapacityType == instancetypes.Spot })
+			opt.spot = slices.ContainsFunc(opt.offers,
+				func(o *poolOffering) bool { return o.CapacityType == instancetypes.Spot })
 			out = append(out, opt)
 		}
 	}

@@ -8,7 +8,8 @@ import (
 	"joiner/pkg/testing/scenario"
 )
 
-// spotShares is the part of the launches' spot capacity that is in the fullest pool of capacity, and the number of spot launches.
+// spotShares is the part of the launches' spot capacity that is in the fullest pool of capacity, and the number of spot
+// launches.
 func spotShares(p plan.Plan, types []instancetypes.Type) (most float64, nodes int) {
 	cpu := map[string]int64{}
 	for _, t := range types {
@@ -28,8 +29,8 @@ func spotShares(p plan.Plan, types []instancetypes.Type) (most float64, nodes in
 	return most, nodes
 }
 
-// A fleet for pods that are all alike is not of one type in one zone, costs little more for that, and its claims stay as flexible as
-// spot wants them.
+// A fleet for pods that are all alike is not of one type in one zone, costs little more for that, and its claims stay
+// as flexible as spot wants them.
 func TestSpotIsNotAllInOnePlace(t *testing.T) {
 	s := identical(t, 2000)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)

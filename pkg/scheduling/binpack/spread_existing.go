@@ -2,9 +2,10 @@ package binpack
 
 import "slices"
 
-// settleSpread puts pods that spread over domains into the room there is, as far as their skew allows, before they are divided evenly:
-// an empty domain where a node must be made is dearer than a domain with room that may take one more. Pods that gather are left out, for
-// the first of them decides about all. Pods without a spread take part, lest room that they need more is gone.
+// settleSpread puts pods that spread over domains into the room there is, as far as their skew allows, before they are
+// divided evenly: an empty domain where a node must be made is dearer than a domain with room that may take one more.
+// Pods that gather are left out, for the first of them decides about all. Pods without a spread take part, lest room
+// that they need more is gone.
 func (a *solution) settleSpread(now []*podClass) {
 	if a.roomOnly || !slices.ContainsFunc(a.bins, func(b *bin) bool { return b.offer == nil }) {
 		return

@@ -14,11 +14,14 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// TemplateNode is a node as the template of the pool has it, for no pods: any type that the pool allows may come, and the choice is only what
-// is cheapest now. Where nothing is to be had, refused says why. relax takes a minValues that cannot be met as a wish.
+// TemplateNode is a node as the template of the pool has it, for no pods: any type that the pool allows may come, and
+// the choice is only what is cheapest now. Where nothing is to be had, refused says why. relax takes a minValues that
+// cannot be met as a wish.
 func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l plan.Launch, refused string) {
-	set := p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name), requirements.Of(labelClass, p.Class))
-	l = plan.Launch{Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations)}
+	set := p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name),
+		requirements.Of(labelClass, p.Class))
+	l = plan.Launch{Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints,
+		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations)}
 	if l.Labels == nil {
 		l.Labels = map[string]string{}
 	}
@@ -58,7 +61,8 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	short := ""
 	for _, r := range set.All() {
 		if n := len(seen[r.Key]); n < int(r.MinValues) {
-			short = fmt.Sprintf("its requirements want %d values of %s, and what is to be had now has %d", r.MinValues, r.Key, n)
+			short = fmt.Sprintf("its requirements want %d values of %s, and what is to be had now has %d", r.MinValues,
+				r.Key, n)
 		}
 	}
 	if short != "" && !relax {

@@ -19,9 +19,9 @@ type podBatch struct {
 	least float64 // the price of its share of a node, of the node where that is lowest
 }
 
-// divideIntoBatches turns the waiting pods of the kinds into lots and ties those to a domain that take part in a topology rule. Each
-// pod goes where the rules allow one more, counting everything divided so far, so that what comes out keeps every rule
-// when all of it is placed.
+// divideIntoBatches turns the waiting pods of the kinds into lots and ties those to a domain that take part in a
+// topology rule. Each pod goes where the rules allow one more, counting everything divided so far, so that what comes
+// out keeps every rule when all of it is placed.
 func (a *solution) divideIntoBatches(now []*podClass) []*podBatch {
 	sorted := slices.Clone(now)
 	slices.SortStableFunc(sorted, func(x, y *podClass) int {
@@ -55,20 +55,24 @@ func (a *solution) divideIntoBatches(now []*podClass) []*podBatch {
 	for i, l := range out {
 		l.id = i
 		l.admit = a.w.pinnedAdmission(l.view.admit, l.pins)
-		l.whole = slices.ContainsFunc(l.view.host, func(r topologyRule) bool { return r.what == follow && r.self && a.total[r.counter] == 0 })
+		l.whole = slices.ContainsFunc(l.view.host,
+			func(r topologyRule) bool { return r.what == follow && r.self && a.total[r.counter] == 0 })
 	}
 	return out
 }
 
-// divisionRank is when the kind is divided, by its rank. Pods without a choice come before those that spread among them or keep away from them, and
-// have one.
+// divisionRank is when the kind is divided, by its rank. Pods without a choice come before those that spread among them
+// or keep away from them, and have one.
 func (a *solution) divisionRank(k *podClass) int {
 	v := a.currentRelaxation(k)
 	if len(v.other) > 0 {
 		return 2 * v.placementRank()
 	}
 	tied := func(by func(podCounter) bool) bool {
-		return slices.ContainsFunc(k.matched, func(c int) bool { return by(a.w.counters[c]) && v.admit.hasSingleValue(a.w.counters[c].key) })
+		return slices.ContainsFunc(k.matched, func(c int) bool {
+			return by(a.w.counters[c]) &&
+				v.admit.hasSingleValue(a.w.counters[c].key)
+		})
 	}
 	switch {
 	case tied(func(c podCounter) bool { return c.avoided }):
@@ -122,18 +126,27 @@ func (w *problem) keysOf(v *relaxedPod) []string {
 	return slices.Compact(keys)
 }
 
-// avoidsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no other runs or waits.
+// avoidsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
+// other runs or waits.
 func (w *problem) avoidsNobody(v *relaxedPod, r topologyRule) bool {
 	return r.what == avoid && onEveryNode(r.key) && !w.hasRunningMatch(r) && (!r.self || len(v.kind.pods) == 1) &&
-		!slices.ContainsFunc(w.kinds, func(o *podClass) bool { return o != v.kind && slices.Contains(o.matched, r.counter) })
+		!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
+			return o != v.kind &&
+				slices.Contains(o.matched, r.counter)
+		})
 }
 
-// concernsOnly reports whether the counter is that of anti-affinity to nobody but the view's own pod, and of no rule of other pods.
+// concernsOnly reports whether the counter is that of anti-affinity to nobody but the view's own pod, and of no rule of
+// other pods.
 func (w *problem) concernsOnly(v *relaxedPod, counter int) bool {
 	of := func(r topologyRule) bool { return r.counter == counter }
 	return slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && w.avoidsNobody(v, r) }) &&
-		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && r.what != avoid }) && sumCounts(w.tally.anti[counter]) == 0 &&
-		!slices.ContainsFunc(w.kinds, func(o *podClass) bool { return o != v.kind && slices.ContainsFunc(o.lastRelaxation().other, of) })
+		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && r.what != avoid }) &&
+		sumCounts(w.tally.anti[counter]) == 0 &&
+		!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
+			return o != v.kind &&
+				slices.ContainsFunc(o.lastRelaxation().other, of)
+		})
 }
 
 // onEveryNode reports whether every node has the label.
@@ -145,7 +158,8 @@ func onEveryNode(key string) bool {
 	return false
 }
 
-// splitByDomain divides a lot over the domains of the key. Pods that have no rule of their own for it may also go where no node has the label.
+// splitByDomain divides a lot over the domains of the key. Pods that have no rule of their own for it may also go where
+// no node has the label.
 func (a *solution) splitByDomain(l *podBatch, key string, t domainCounts, given map[classDomain]int) []*podBatch {
 	a.w.planted(StageDomains, l.view.kind, nil)
 	names := a.w.domains[key]
@@ -193,11 +207,13 @@ func (a *solution) splitByDomain(l *podBatch, key string, t domainCounts, given 
 	}
 	var out []*podBatch
 	if outside > 0 {
-		out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, ""}), left: outside})
+		out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, ""}),
+			left: outside})
 	}
 	for d, n := range parts {
 		if n > 0 {
-			out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, names[d]}), left: n})
+			out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, names[d]}),
+				left: n})
 		}
 	}
 	return out
@@ -219,10 +235,14 @@ func (a *solution) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(v.host, func(r topologyRule) bool { return r.what == follow && !r.self && !a.affinityPodsInDomain(r, c, d) })
+	return !slices.ContainsFunc(v.host, func(r topologyRule) bool {
+		return r.what == follow && !r.self &&
+			!a.affinityPodsInDomain(r, c, d)
+	})
 }
 
-// affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known where they go.
+// affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
+// where they go.
 func (a *solution) affinityPodsInDomain(r topologyRule, c domainChoice, d int) bool {
 	name := a.w.domains[c.key][d]
 	tied := false
@@ -252,7 +272,8 @@ func sumCounts(list []int) int {
 	return n
 }
 
-// minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or reserved capacity has room.
+// minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or
+// reserved capacity has room.
 func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 	adm := a.w.pinnedAdmission(v.admit, pins)
 	if len(adm.alternative) == 0 {
@@ -262,7 +283,8 @@ func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 		return price
 	}
 	for _, b := range a.bins {
-		if b.offer == nil && fitCount(v.kind.need, b.room) > 0 && a.w.onHost(adm, b) >= 0 && a.w.maxPodsByHostRules(v, a.siteOf(b)) > 0 {
+		if b.offer == nil && fitCount(v.kind.need, b.room) > 0 && a.w.onHost(adm, b) >= 0 &&
+			a.w.maxPodsByHostRules(v, a.siteOf(b)) > 0 {
 			return 0
 		}
 	}
@@ -272,8 +294,8 @@ func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 	return noPrice
 }
 
-// roomIn is how many pods of the lot the hosts of each domain of the key could take, were they alone; more than there are do not
-// count.
+// roomIn is how many pods of the lot the hosts of each domain of the key could take, were they alone; more than there
+// are do not count.
 func (a *solution) roomIn(l *podBatch, key string) []int {
 	out := make([]int, len(a.w.domains[key]))
 	for _, b := range a.bins {
@@ -285,7 +307,8 @@ func (a *solution) roomIn(l *podBatch, key string) []int {
 			continue
 		}
 		n := fitCount(l.view.kind.need, b.room)
-		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) || a.w.onHost(l.view.admit, b) < 0 {
+		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) ||
+			a.w.onHost(l.view.admit, b) < 0 {
 			continue
 		}
 		out[d] = min(out[d]+min(n, a.w.maxPodsByHostRules(l.view, a.siteOf(b))), l.left)
@@ -293,12 +316,13 @@ func (a *solution) roomIn(l *podBatch, key string) []int {
 	return out
 }
 
-// whyDivided explains why no domain of the key takes one more pod of the view. A view without a rule of its own over the key may be kept out by one over
-// another key, as an earlier attempt found out.
+// whyDivided explains why no domain of the key takes one more pod of the view. A view without a rule of its own over
+// the key may be kept out by one over another key, as an earlier attempt found out.
 func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
 	var can []string
 	for d, name := range a.w.domains[c.key] {
-		if why := a.refusals[classDomain{v.kind.id, c.key, name}]; len(c.rules) == 0 && why != "" && a.rulesAllowDomain(v, c, d) {
+		if why := a.refusals[classDomain{v.kind.id, c.key, name}]; len(c.rules) == 0 && why != "" &&
+			a.rulesAllowDomain(v, c, d) {
 			return why
 		}
 		if c.open[d] < noPrice {
@@ -315,7 +339,8 @@ func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
 		case follow:
 			words = append(words, "pod affinity")
 			if sumCounts(c.tally.count[r.counter]) == 0 && !r.self {
-				return "pod affinity over " + c.key + ": none of the pods that it has to be near runs or has found a place"
+				return "pod affinity over " + c.key +
+					": none of the pods that it has to be near runs or has found a place"
 			}
 		}
 	}

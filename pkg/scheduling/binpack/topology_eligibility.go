@@ -2,7 +2,8 @@ package binpack
 
 import "joiner/pkg/model/topology"
 
-// eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or not.
+// eligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
+// not.
 func (w *problem) eligibleDomains(r topologyRule) topology.Spread {
 	filter := w.counters[r.counter].filter
 	id := filteredKey{r.key, filter}
@@ -28,8 +29,9 @@ type filteredKey struct {
 	filter *nodeAdmission
 }
 
-// soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class has no subnet, or where
-// the type is never sold, is no domain: it would stay empty for ever and hold every spread down.
+// soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
+// has no subnet, or where the type is never sold, is no domain: it would stay empty for ever and hold every spread
+// down.
 func (w *problem) soldDomains(id filteredKey) []string {
 	names, ok := w.lets[id]
 	if ok {

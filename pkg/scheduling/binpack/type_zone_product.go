@@ -7,11 +7,12 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// ensureEveryCombinationFits makes sure that a claim allows no mix of its types, zones and capacity types that does not hold its pods. A claim lists the
-// three apart, so every mix is allowed, and where a DaemonSet runs in some zones only, a type may be too small in those. The zone goes
-// first, then the capacity type, then the type; what was chosen stays.
+// ensureEveryCombinationFits makes sure that a claim allows no mix of its types, zones and capacity types that does not
+// hold its pods. A claim lists the three apart, so every mix is allowed, and where a DaemonSet runs in some zones only,
+// a type may be too small in those. The zone goes first, then the capacity type, then the type; what was chosen stays.
 func (x *plannedNode) ensureEveryCombinationFits(a *solution) {
-	if x.bin.offer.Limited() || !slices.ContainsFunc(x.opts, func(o typeOption) bool { return o.model.differsByOffer() }) {
+	if x.bin.offer.Limited() || !slices.ContainsFunc(x.opts,
+		func(o typeOption) bool { return o.model.differsByOffer() }) {
 		return
 	}
 	used, ports := a.w.sumLoads(x.bin.load)
@@ -21,7 +22,8 @@ func (x *plannedNode) ensureEveryCombinationFits(a *solution) {
 			opt.offers = slices.DeleteFunc(slices.Clone(opt.offers), func(o *poolOffering) bool { return !ok(o) })
 			if len(opt.offers) > 0 {
 				opt.best = opt.offers[0]
-				opt.spot = slices.ContainsFunc(opt.offers, func(o *poolOffering) bool { return o.CapacityType == instancetypes.Spot })
+				opt.spot = slices.ContainsFunc(opt.offers,
+					func(o *poolOffering) bool { return o.CapacityType == instancetypes.Spot })
 				out = append(out, opt)
 			}
 		}
@@ -50,7 +52,8 @@ func (x *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *poolOffe
 	}
 	for _, opt := range x.opts {
 		for _, o := range opt.model.sells {
-			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(x.set) && (!atLeast(o.room, used) || portsConflict(ports, o.ports) || excluded(x.bin.load, o)) {
+			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(x.set) &&
+				(!atLeast(o.room, used) || portsConflict(ports, o.ports) || excluded(x.bin.load, o)) {
 				return o
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// upperBound tells quickly what nodes would hold at most: fractions of pods, and of one resource alone as much as there is.
+// upperBound tells quickly what nodes would hold at most: fractions of pods, and of one resource alone as much as there
+// is.
 type upperBound struct {
 	lots  []*podBatch
 	order [][]int // by resource: the lots, best use of it first
@@ -32,7 +33,10 @@ func newGauge(lots []*podBatch, dims int) *upperBound {
 			}
 		}
 		if some {
-			slices.SortFunc(order, func(x, y int) int { return cmp.Or(cmp.Compare(density[y], density[x]), cmp.Compare(x, y)) })
+			slices.SortFunc(order, func(x, y int) int {
+				return cmp.Or(cmp.Compare(density[y], density[x]),
+					cmp.Compare(x, y))
+			})
 			g.order = append(g.order, order)
 		} else {
 			g.order = append(g.order, nil)

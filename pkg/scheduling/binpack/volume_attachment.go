@@ -8,15 +8,16 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// podVolumes is what the pods of a kind attach to their node. Those that no other pod uses are counted, those that several pods
-// use are known one by one, because a node attaches them once.
+// podVolumes is what the pods of a kind attach to their node. Those that no other pod uses are counted, those that
+// several pods use are known one by one, because a node attaches them once.
 type podVolumes struct {
 	own    []cluster.Volume // one for each driver, without id
 	count  []int64          // of own: volumes that each pod brings along
 	shared []cluster.Volume
 }
 
-// attachableVolumes is what the CSI drivers of a node can still attach, and which of the volumes that waiting pods share are there.
+// attachableVolumes is what the CSI drivers of a node can still attach, and which of the volumes that waiting pods
+// share are there.
 type attachableVolumes struct {
 	free  map[string]int64 // by driver; those not named have no limit
 	there map[cluster.Volume]bool
@@ -64,8 +65,8 @@ func volumesOf(p *cluster.Pod, shared map[cluster.Volume]bool) podVolumes {
 	return out
 }
 
-// attachableOn finds what the drivers of a node can attach beside the volumes of its pods. A node that reports no limit has none, and so
-// has a node that is still to be made: only its driver can tell.
+// attachableOn finds what the drivers of a node can attach beside the volumes of its pods. A node that reports no limit
+// has none, and so has a node that is still to be made: only its driver can tell.
 func attachableOn(n *cluster.Node, pods []*cluster.Pod) attachableVolumes {
 	if n == nil || len(n.VolumeLimits) == 0 {
 		return attachableVolumes{}

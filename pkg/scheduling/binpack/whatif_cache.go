@@ -11,8 +11,8 @@ import (
 	"joiner/pkg/model/plan"
 )
 
-// WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what if those pods
-// waited. It remembers which offers suit which pods. It may not be used concurrently.
+// WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what
+// if those pods waited. It remembers which offers suit which pods. It may not be used concurrently.
 type WhatIf struct {
 	sells Offerings
 	from  *problem      // with every pod as if it waited
@@ -34,10 +34,12 @@ type answeredPlans struct {
 // mostAnswers is how many plans are kept.
 const mostAnswers = 64
 
-// NewWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and in nothing else.
+// NewWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
+// in nothing else.
 func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	from := resolveAllPools(allWaiting(s), sells)
-	return &WhatIf{sells: sells, from: from, few: from.rankScarceOffers(), sold: overlays.ByPool(s, sells), faces: nodeLabelsByName{}, seen: &identityCache{}, size: from.memorySize()}
+	return &WhatIf{sells: sells, from: from, few: from.rankScarceOffers(), sold: overlays.ByPool(s, sells),
+		faces: nodeLabelsByName{}, seen: &identityCache{}, size: from.memorySize()}
 }
 
 // OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
@@ -77,8 +79,10 @@ func (w *problem) rankScarceOffers() *shareRanking {
 	a := w.newSolution(nil, byCostShare)
 	var list []*poolOffering
 	for _, p := range w.pools {
-		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved), func(o *poolOffering) bool { return a.slots[o.Reservation.ID] <= 0 })...)
-		list = append(list, slices.DeleteFunc(slices.Clone(p.paid), func(o *poolOffering) bool { _, n := a.coveringCommitment(o); return n == 0 })...)
+		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved),
+			func(o *poolOffering) bool { return a.slots[o.Reservation.ID] <= 0 })...)
+		list = append(list, slices.DeleteFunc(slices.Clone(p.paid),
+			func(o *poolOffering) bool { _, n := a.coveringCommitment(o); return n == 0 })...)
 	}
 	return newRanking(list, len(w.dims))
 }
@@ -91,8 +95,8 @@ func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
 	return planFor(st.surveyWith(s))
 }
 
-// CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must tell apart all that differs,
-// also what changes with time; a world that is 0 is not known. Nobody may change the plan.
+// CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
+// tell apart all that differs, also what changes with time; a world that is 0 is not known. Nobody may change the plan.
 func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot) plan.Plan {
 	if world == 0 {
 		return st.PlanPods(ask())
@@ -129,8 +133,9 @@ func (st *WhatIf) supplyOfferings(w *problem, sig signatureWriter) {
 	w.addClusterState(sig)
 }
 
-// MinPodPrice is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody had use for the rest of a
-// resource that it leaves: Worth is less where pods of other shapes do. It is false where no pool can launch a node for it.
+// MinPodPrice is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody
+// had use for the rest of a resource that it leaves: Worth is less where pods of other shapes do. It is false where no
+// pool can launch a node for it.
 func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
 	list := relaxationSteps(p, w.s.Rules.IgnorePreferences, false)
@@ -140,9 +145,9 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	return usd, usd < noPrice
 }
 
-// PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some of them, those cost no
-// less than these pods are worth together. Pods that nobody sells a node for are left out, and all of them where there are so many pools
-// that not each is looked at.
+// PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some
+// of them, those cost no less than these pods are worth together. Pods that nobody sells a node for are left out, and
+// all of them where there are so many pools that not each is looked at.
 func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 	out := map[string]float64{}
 	if len(st.from.pools) > st.from.few {
@@ -164,7 +169,8 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 		st.worth = cachedPrices{namespaces: s.Namespaces, kinds: w.kinds}
 		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
 		for _, k := range w.kinds {
-			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k), st.few.minShareOf(k.lastRelaxation().admit, k.need)))
+			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
+				st.few.minShareOf(k.lastRelaxation().admit, k.need)))
 		}
 	}
 	for i, k := range w.kinds {
@@ -188,7 +194,10 @@ type cachedPrices struct {
 // pricesFor reports whether it is about as many pods of the same kinds as the world's.
 func (x cachedPrices) pricesFor(w *problem) bool {
 	return len(x.kinds) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
-		slices.EqualFunc(x.kinds, w.kinds, func(a, b *podClass) bool { return a.text == b.text && len(a.pods) == len(b.pods) })
+		slices.EqualFunc(x.kinds, w.kinds, func(a, b *podClass) bool {
+			return a.text == b.text &&
+				len(a.pods) == len(b.pods)
+		})
 }
 
 // lowestPrice is what a pod of the kind is worth where that is least.

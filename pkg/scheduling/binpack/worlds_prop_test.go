@@ -48,8 +48,9 @@ func inWorlds(t *testing.T, property func(w *scenario.World) []string) {
 	}
 }
 
-// Whatever the cluster looks like: the plan keeps every rule that the judge knows, costs no less than its bound, does not depend
-// on the order of its input, is complete once its claims are on their way, and leaves the snapshot as it was.
+// Whatever the cluster looks like: the plan keeps every rule that the judge knows, costs no less than its bound, does
+// not depend on the order of its input, is complete once its claims are on their way, and leaves the snapshot as it
+// was.
 func TestWildWorlds(t *testing.T) {
 	placed, covered := 0, 0
 	inWorlds(t, func(w *scenario.World) []string {
@@ -100,14 +101,15 @@ func stored(t *testing.T, w *scenario.World) string {
 	return string(b)
 }
 
-// The search may end up so much dearer because there is more to choose from: a part of the price, and, of a small fleet, a node.
+// The search may end up so much dearer because there is more to choose from: a part of the price, and, of a small
+// fleet, a node.
 const (
 	tolerance = 0.15
 	aNode     = 0.055 // USD per hour
 )
 
-// Whoever offers more makes nothing dearer: with one type more, at a price nobody else has, the same pods cost no more, but for what
-// the search may miss.
+// Whoever offers more makes nothing dearer: with one type more, at a price nobody else has, the same pods cost no more,
+// but for what the search may miss.
 func TestMoreOffersCostNoMore(t *testing.T) {
 	compared, cheaper, before, after := 0, 0, 0.0, 0.0
 	inWorlds(t, func(w *scenario.World) []string {
@@ -154,8 +156,8 @@ func homeless(p plan.Plan) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// A pod that waits alone and finds a place finds one too when it has a rule about pods like itself, over whatever every node has: there are
-// no others that the rule could keep it from.
+// A pod that waits alone and finds a place finds one too when it has a rule about pods like itself, over whatever every
+// node has: there are no others that the rule could keep it from.
 func TestRulesAboutItselfLeaveALonePodItsPlace(t *testing.T) {
 	compared, booked := 0, 0
 	inWorlds(t, func(w *scenario.World) []string {

@@ -79,8 +79,8 @@ func (s *Solver) Solve() ClassPrices {
 	return out
 }
 
-// Reprice prices the classes for other counts, with the fills known so far and those that a few more rounds find among the
-// offers that came near. What it returns guides; it proves nothing.
+// Reprice prices the classes for other counts, with the fills known so far and those that a few more rounds find among
+// the offers that came near. What it returns guides; it proves nothing.
 func (s *Solver) Reprice(count []float64, more int) []float64 {
 	return s.reduced.originalValues(s.s.priceAgain(s.reduced.reducedCounts(count), more))
 }
@@ -188,7 +188,9 @@ func newSolver(p CoverProblem) *solver {
 	if len(p.Classes) > 0 {
 		dims = len(p.Classes[0].Need)
 	}
-	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)), upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)), basis: make([]Basis, len(p.Offers))}
+	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)),
+		upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)),
+		basis: make([]Basis, len(p.Offers))}
 	s.filler.Value = make([]float64, len(p.Classes))
 	for _, c := range p.Classes {
 		s.filler.Need = append(s.filler.Need, c.Need...)
@@ -237,8 +239,8 @@ func (p CoverProblem) mostOn(k int32, room []float64) float64 {
 	return max(0, math.Floor(n+1e-9))
 }
 
-// priceOffers asks offers, all or those that are near, for the best fill at the filler's values, and gives the master those fills
-// that would pay at the pure ones. It returns how many did.
+// priceOffers asks offers, all or those that are near, for the best fill at the filler's values, and gives the master
+// those fills that would pay at the pure ones. It returns how many did.
 func (s *solver) priceOffers(pure []float64, all bool) int {
 	s.over = s.over[:0]
 	if all {
@@ -291,8 +293,8 @@ func (s *solver) priceOffers(pure []float64, all bool) int {
 	return added
 }
 
-// makeFeasible lowers the filler's values until no offer can hold more worth than it costs. Only what was worth too much together
-// on some offer becomes less, so one bad price does not spoil all.
+// makeFeasible lowers the filler's values until no offer can hold more worth than it costs. Only what was worth too
+// much together on some offer becomes less, so one bad price does not spoil all.
 func (s *solver) makeFeasible() {
 	v := s.filler.Value
 	for _, i := range s.over {

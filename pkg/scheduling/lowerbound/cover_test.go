@@ -18,8 +18,8 @@ func TestSolveOneClass(t *testing.T) {
 	}
 }
 
-// Two classes of opposite shape belong together: ten of each fill a node for 10 USD per hour, apart they would need twice
-// as many.
+// Two classes of opposite shape belong together: ten of each fill a node for 10 USD per hour, apart they would need
+// twice as many.
 func TestSolveMixesShapes(t *testing.T) {
 	got := SolvePrices(CoverProblem{
 		Classes: []PriceClass{{Need: []float64{3, 1}, Count: 100, Group: -1}, {Need: []float64{1, 3}, Count: 100, Group: -1}},
@@ -43,8 +43,8 @@ func TestSolveGroups(t *testing.T) {
 	}
 }
 
-// The obligations of the proof, on problems small enough to try every fleet: the bound is at most the price of the best one,
-// and no node can hold pods of more worth than it costs.
+// The obligations of the proof, on problems small enough to try every fleet: the bound is at most the price of the best
+// one, and no node can hold pods of more worth than it costs.
 func TestSolveNeverExceedsTheBestFleet(t *testing.T) {
 	tight := 0
 	for seed := range uint64(4000) {

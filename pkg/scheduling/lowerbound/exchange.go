@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another class, where
-// theirs together need no more and may be on every offer that the other may be on. In a fractional fleet that is always
-// possible, so they change the cost little or not at all; but they tell at once how the prices of classes hang together,
-// which columns of nodes tell only one after the other. What they are wrong about (that amounts on one node are whole, and
-// the resources they leave out) Solve mends by going on without them. Bounds do not rest on them.
+// exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another
+// class, where theirs together need no more and may be on every offer that the other may be on. In a fractional fleet
+// that is always possible, so they change the cost little or not at all; but they tell at once how the prices of
+// classes hang together, which columns of nodes tell only one after the other. What they are wrong about (that amounts
+// on one node are whole, and the resources they leave out) Solve mends by going on without them. Bounds do not rest on
+// them.
 func (s *solver) exchangeColumns() []column {
 	x, y := s.scarcestResources()
 	if x == y {
@@ -56,8 +57,8 @@ func (s *solver) exchangeColumns() []column {
 	return slices.DeleteFunc(out, func(c column) bool { return c.amount[0] <= 1e-9 })
 }
 
-// needCovers reports whether what a pod of class j needs is enough for the parts of the others, in every resource of which pods need
-// different amounts.
+// needCovers reports whether what a pod of class j needs is enough for the parts of the others, in every resource of
+// which pods need different amounts.
 func (s *solver) needCovers(j int32, others [2]int32, parts [2]float64) bool {
 	for r, has := range s.Classes[j].Need {
 		a, b := s.Classes[others[0]].Need[r], s.Classes[others[1]].Need[r]
@@ -68,8 +69,8 @@ func (s *solver) needCovers(j int32, others [2]int32, parts [2]float64) bool {
 	return true
 }
 
-// scarcestResources returns the two resources that most pods need, and need different amounts of; among equals those of which all
-// together need the larger part of what the largest node has.
+// scarcestResources returns the two resources that most pods need, and need different amounts of; among equals those of
+// which all together need the larger part of what the largest node has.
 func (p CoverProblem) scarcestResources() (first, second int) {
 	largest := p.largestRoom()
 	type weight struct {
@@ -92,7 +93,10 @@ func (p CoverProblem) scarcestResources() (first, second int) {
 	if len(list) < 2 {
 		return 0, 0
 	}
-	slices.SortStableFunc(list, func(a, b weight) int { return cmp.Or(cmp.Compare(b.pods, a.pods), cmp.Compare(b.parts, a.parts)) })
+	slices.SortStableFunc(list, func(a, b weight) int {
+		return cmp.Or(cmp.Compare(b.pods, a.pods),
+			cmp.Compare(b.parts, a.parts))
+	})
 	return min(list[0].resource, list[1].resource), max(list[0].resource, list[1].resource)
 }
 

@@ -8,8 +8,9 @@ const tolerance = 1e-9
 // mostPivots bounds the steps of one fill. A fill that is cut short still gives a valid upper bound.
 const mostPivots = 60
 
-// KnapsackSolver finds the best fill of one node, fractions allowed: a linear program with one row for each resource and each group,
-// solved by the simplex method with bounded variables. Rows are few, so its inverse is small and made anew for each call.
+// KnapsackSolver finds the best fill of one node, fractions allowed: a linear program with one row for each resource
+// and each group, solved by the simplex method with bounded variables. Rows are few, so its inverse is small and made
+// anew for each call.
 type KnapsackSolver struct {
 	Value []float64 // by item: what one is worth
 	Need  []float64 // by item and resource: Need[i*dims+r]
@@ -37,12 +38,13 @@ type Basis struct {
 func NewFiller(dims int, caps []float64) *KnapsackSolver {
 	rows := dims + len(caps)
 	return &KnapsackSolver{
-		Caps: caps, dims: dims, Price: make([]float64, rows), inverse: make([]float64, rows*rows), has: make([]float64, rows), step: make([]float64, rows),
+		Caps: caps, dims: dims, Price: make([]float64, rows), inverse: make([]float64, rows*rows),
+		has: make([]float64, rows), step: make([]float64, rows),
 	}
 }
 
-// Fill finds the best fill of room from the listed items, of which most[i] are to be had of items[i]. It returns an upper
-// bound of its value that holds even where rounding or a step limit kept it from the best.
+// Fill finds the best fill of room from the listed items, of which most[i] are to be had of items[i]. It returns an
+// upper bound of its value that holds even where rounding or a step limit kept it from the best.
 func (f *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) float64 {
 	f.startBasis(items, b)
 	if !f.invertBasis(items, b) {
@@ -238,9 +240,10 @@ func (f *KnapsackSolver) pivotStep(items []int32, most, room []float64, b *Basis
 	return true
 }
 
-// ratioTest tells how far what enters can go until something is used up or at its most: the row of that, or -1 when it is what
-// enters itself.
-func (f *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *Basis) (length float64, leave int, toUpper bool) {
+// ratioTest tells how far what enters can go until something is used up or at its most: the row of that, or -1 when it
+// is what enters itself.
+func (f *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *Basis) (length float64, leave int,
+	toUpper bool) {
 	length, leave = math.Inf(1), -1
 	if enter >= 0 {
 		length = most[enter]
@@ -260,8 +263,8 @@ func (f *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *B
 	return length, leave, toUpper
 }
 
-// chooseEntering chooses what comes into the basis: the item or slack with the greatest gain. sign is -1 for an item that is at its
-// most and should become fewer, 0 when nothing gains.
+// chooseEntering chooses what comes into the basis: the item or slack with the greatest gain. sign is -1 for an item
+// that is at its most and should become fewer, 0 when nothing gains.
 func (f *KnapsackSolver) chooseEntering(items []int32, most []float64, b *Basis) (enter int, sign float64) {
 	best := tolerance
 	for i, item := range items {
@@ -323,14 +326,15 @@ func (f *KnapsackSolver) exchangeBasis(b *Basis, enter, leave int, toUpper bool)
 	}
 }
 
-// UpperBound is an upper bound of the value of any fill of room, as Fill returns it, that these prices of resources and places prove.
+// UpperBound is an upper bound of the value of any fill of room, as Fill returns it, that these prices of resources and
+// places prove.
 func (f *KnapsackSolver) UpperBound(items []int32, most, room, prices []float64) float64 {
 	copy(f.Price, prices)
 	return f.dualBound(items, most, room)
 }
 
-// dualBound is what the prices of resources and places prove: no fill is worth more than all that the node has at these prices,
-// and what some items are worth beyond the price of what they take.
+// dualBound is what the prices of resources and places prove: no fill is worth more than all that the node has at these
+// prices, and what some items are worth beyond the price of what they take.
 func (f *KnapsackSolver) dualBound(items []int32, most, room []float64) float64 {
 	sum := 0.0
 	for r := range f.Price {

@@ -19,9 +19,10 @@ type FleetNode struct {
 	Amount []int // by position of Class: pods
 }
 
-// CoverByWholeNodes covers all classes with whole nodes of whole pods, cheaply where there are few of both: again and again it solves the relaxation in
-// which nodes hold whole pods and only their number may be a fraction, buys the whole ones, or that which is nearest to one, and prices
-// what is left anew. It proves nothing. It is nil when some class has no offer.
+// CoverByWholeNodes covers all classes with whole nodes of whole pods, cheaply where there are few of both: again and
+// again it solves the relaxation in which nodes hold whole pods and only their number may be a fraction, buys the whole
+// ones, or that which is nearest to one, and prices what is left anew. It proves nothing. It is nil when some class has
+// no offer.
 func CoverByWholeNodes(p CoverProblem) []FleetNode {
 	d := &diveSearch{CoverProblem: p, left: make([]float64, len(p.Classes)), best: math.Inf(1)}
 	for k, c := range p.Classes {

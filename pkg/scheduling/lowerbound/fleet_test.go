@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A pod of six tenths of a node and one of half a node cannot share it, and five of the smaller sort are cheaper on a large one than in pairs.
+// A pod of six tenths of a node and one of half a node cannot share it, and five of the smaller sort are cheaper on a
+// large one than in pairs.
 func TestFleetIsWhole(t *testing.T) {
 	p := CoverProblem{
 		Classes: []PriceClass{{Need: []float64{6, 1}, Count: 10, Group: -1}, {Need: []float64{5, 1}, Count: 10, Group: -1}},

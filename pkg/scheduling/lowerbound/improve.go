@@ -37,8 +37,8 @@ func (m *masterProblem) improveBasis() {
 	}
 }
 
-// relativeGain is how much more the column covers by worth than it costs, as a part of what it costs; an exchange, which costs nothing, as a
-// part of what it takes the place of.
+// relativeGain is how much more the column covers by worth than it costs, as a part of what it costs; an exchange,
+// which costs nothing, as a part of what it takes the place of.
 func (m *masterProblem) relativeGain(j int32) float64 {
 	c := &m.columns[j]
 	worth := 0.0

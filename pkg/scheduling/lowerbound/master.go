@@ -12,8 +12,8 @@ type column struct {
 	amount []float64
 }
 
-// masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a revised simplex
-// method with the inverse of the basis in full.
+// masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a
+// revised simplex method with the inverse of the basis in full.
 type masterProblem struct {
 	row     []int32 // by class: its row, -1 for one without pods or offers
 	class   []int32 // by row
@@ -50,7 +50,8 @@ func newMaster(classes []PriceClass, first []column) *masterProblem {
 		}
 	}
 	n := len(m.class)
-	m.inverse, m.has, m.prices, m.step = make([]float64, n*n), make([]float64, n), make([]float64, n), make([]float64, n)
+	m.inverse, m.has, m.prices, m.step = make([]float64, n*n), make([]float64, n), make([]float64, n),
+		make([]float64, n)
 	m.norm = make([]float64, n)
 	for r := range n {
 		c := m.columns[r]
@@ -258,8 +259,8 @@ func (m *masterProblem) demandIs(count []float64, steps int) {
 	m.restartBasis()
 }
 
-// dropColumns drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no two the
-// same, so that there are few ties between columns.
+// dropColumns drops the columns that cost much more than what they hold is worth, and gives exchanges a small price, no
+// two the same, so that there are few ties between columns.
 func (m *masterProblem) dropColumns() {
 	var columns []column
 	var inside []bool
@@ -327,8 +328,8 @@ func (m *masterProblem) restartBasis() {
 	m.improveBasis()
 }
 
-// dualRatio chooses what enters so that all prices stay right: of what would be wrong first, about equally, the variable with
-// the largest pivot, because small ones spoil the inverse.
+// dualRatio chooses what enters so that all prices stay right: of what would be wrong first, about equally, the
+// variable with the largest pivot, because small ones spoil the inverse.
 func (m *masterProblem) dualRatio(row []float64) int32 {
 	m.ratios = m.ratios[:0]
 	bar := math.Inf(1)

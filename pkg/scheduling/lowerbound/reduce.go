@@ -16,10 +16,12 @@ type detailLevel struct {
 
 // detailLevels are the steps from close to coarse.
 func detailLevels() []detailLevel {
-	return []detailLevel{{4, 3, true, math.MaxInt}, {4, 3, true, 80}, {3, 3, true, 60}, {3, 3, true, 30}, {3, 2, false, 20}, {2, 1, false, 0}}
+	return []detailLevel{{4, 3, true, math.MaxInt}, {4, 3, true, 80}, {3, 3, true, 60}, {3, 3, true, 30},
+		{3, 2, false, 20}, {2, 1, false, 0}}
 }
 
-// mostRows is how many classes the smaller problem has at most, if it can be helped: the work grows with their third power.
+// mostRows is how many classes the smaller problem has at most, if it can be helped: the work grows with their third
+// power.
 const mostRows = 300
 
 // classPart is how much of a class of the reduced problem stands for one pod.
@@ -28,9 +30,10 @@ type classPart struct {
 	amount float64
 }
 
-// reducedProblem is a smaller problem whose prices give valid prices of the original: many classes that may be on the same offers
-// and need two resources in different ratios are told as parts of a few shapes, their rays. What a fractional node can hold
-// of pods it can hold of their parts, so prices under which no node holds too much worth of parts are good for pods.
+// reducedProblem is a smaller problem whose prices give valid prices of the original: many classes that may be on the
+// same offers and need two resources in different ratios are told as parts of a few shapes, their rays. What a
+// fractional node can hold of pods it can hold of their parts, so prices under which no node holds too much worth of
+// parts are good for pods.
 type reducedProblem struct {
 	problem CoverProblem
 	parts   [][]classPart // by original class
@@ -98,7 +101,8 @@ func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
 	}
 	for i, o := range p.Offers {
 		for _, k := range o.Holds {
-			if parts := r.parts[k]; len(parts) == 1 && parts[0].amount == 1 && !r.problem.Classes[parts[0].class].parts {
+			if parts := r.parts[k]; len(parts) == 1 && parts[0].amount == 1 &&
+				!r.problem.Classes[parts[0].class].parts {
 				offers[i] = append(offers[i], parts[0].class)
 			}
 		}
@@ -107,7 +111,8 @@ func (p CoverProblem) reducedTo(d detailLevel) reducedProblem {
 	return r
 }
 
-// usesOnlyScarcest reports whether the class asks for nothing but the two resources and those of which all classes need the same.
+// usesOnlyScarcest reports whether the class asks for nothing but the two resources and those of which all classes need
+// the same.
 func (p CoverProblem) usesOnlyScarcest(c PriceClass, x, y int) bool {
 	if c.Group >= 0 || c.Need[x]+c.Need[y] <= 0 {
 		return false
@@ -173,8 +178,8 @@ func (r *reducedProblem) keepClass(p CoverProblem, k int32) {
 	r.problem.Classes = append(r.problem.Classes, p.Classes[k])
 }
 
-// shapeClasses makes shapes for the listed classes. All are as large as the largest class, so that what stands for one pod is never
-// more than one of them together, and never takes more of what all need alike.
+// shapeClasses makes shapes for the listed classes. All are as large as the largest class, so that what stands for one
+// pod is never more than one of them together, and never takes more of what all need alike.
 func (r *reducedProblem) shapeClasses(p CoverProblem, list []int32, most, x, y int) {
 	var sumX, sumY, all float64
 	for _, k := range list {

@@ -7,18 +7,19 @@ import (
 )
 
 const (
-	// mostFills bounds the steps in which the best fill of whole pods is looked for on one node. One that is cut short is worth what the best
-	// fill of fractions is, which is a valid bound too.
+	// mostFills bounds the steps in which the best fill of whole pods is looked for on one node. One that is cut short
+	// is worth what the best fill of fractions is, which is a valid bound too.
 	mostFills = 200_000
-	// little is by how much, as a part of its price, what a node holds may be worth more than it without being looked for.
+	// little is by how much, as a part of its price, what a node holds may be worth more than it without being looked
+	// for.
 	little = 2e-4
 	// wholeEnough is how near, relative to the bound, the fleet has to come that is made of fractions of such nodes.
 	wholeEnough = 1e-3
 )
 
-// SolveWholePods prices the classes by nodes that hold whole pods, where Solve lets them hold fractions: a bound that is higher, the more so the
-// larger pods are beside nodes, and takes longer. It does not make the problem smaller, so it is for some dozens of classes. The outcome has
-// no Fill. Whatever stops it, the bound is valid.
+// SolveWholePods prices the classes by nodes that hold whole pods, where Solve lets them hold fractions: a bound that
+// is higher, the more so the larger pods are beside nodes, and takes longer. It does not make the problem smaller, so
+// it is for some dozens of classes. The outcome has no Fill. Whatever stops it, the bound is valid.
 func SolveWholePods(p CoverProblem) ClassPrices {
 	s := newSolver(p)
 	best := ClassPrices{Value: make([]float64, len(p.Classes)), Least: math.Inf(1)}
@@ -79,8 +80,8 @@ type nodeItem struct {
 	gain  float64 // its value less the worth of the room that one takes
 }
 
-// priceWholePods finds the best fill of every offer at the filler's values and gives the master those that would pay at the pure ones. It returns how
-// many did.
+// priceWholePods finds the best fill of every offer at the filler's values and gives the master those that would pay at
+// the pure ones. It returns how many did.
 func (w *wholePodProblem) priceWholePods(pure []float64) (added int) {
 	for i := range w.Offers {
 		o := &w.Offers[i]
@@ -113,8 +114,9 @@ func (w *wholePodProblem) scaleValues() {
 	}
 }
 
-// fillOf looks for the fill of whole pods that is worth most, if one is worth more than the node and a little, by depth-first search under
-// the prices of room that the best fill of fractions has. It returns a bound of what any fill is worth.
+// fillOf looks for the fill of whole pods that is worth most, if one is worth more than the node and a little, by
+// depth-first search under the prices of room that the best fill of fractions has. It returns a bound of what any fill
+// is worth.
 func (w *wholePodProblem) fillOf(o *NodeOffer, at int) float64 {
 	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+little), 0
 	upper := w.filler.Fill(o.Holds, w.solver.most[at], o.Room, &w.basis[at])
@@ -132,7 +134,10 @@ func (w *wholePodProblem) fillOf(o *NodeOffer, at int) float64 {
 		}
 		w.items = append(w.items, nodeItem{class: k, value: v, most: int32(min(n, 1e6)), gain: gain})
 	}
-	slices.SortFunc(w.items, func(a, b nodeItem) int { return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.class, b.class)) })
+	slices.SortFunc(w.items, func(a, b nodeItem) int {
+		return cmp.Or(cmp.Compare(b.value, a.value),
+			cmp.Compare(a.class, b.class))
+	})
 	n, dims := len(w.items), w.filler.dims
 	w.rest, w.yield = append(w.rest[:0], make([]float64, n+1)...), append(w.yield[:0], make([]float64, (n+1)*dims)...)
 	for j := n - 1; j >= 0; j-- {
@@ -172,8 +177,8 @@ func (w *wholePodProblem) tryCounts(j int, worth float64) {
 	}
 }
 
-// remainingWorth is about the most that the item and those after it can be worth in the room that is left: by the prices of room, and by each resource
-// alone.
+// remainingWorth is about the most that the item and those after it can be worth in the room that is left: by the
+// prices of room, and by each resource alone.
 func (w *wholePodProblem) remainingWorth(j int) float64 {
 	worth, dims := w.rest[j], w.filler.dims
 	for r, x := range w.room {

@@ -17,9 +17,13 @@ import (
 func (p *Ports) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Pool) (cluster.Claim, error) {
 	return do(ctx, p, "create claim", func() (cluster.Claim, error) {
 		id := p.w.next()
-		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id), Pool: pool.Name, Class: l.Class,
-			PoolUID: pool.UID, Created: p.w.now, Finalizer: true, Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
-			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash, v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints,
+		c := &cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, id), UID: fmt.Sprintf("uid-claim-%d", id),
+			Pool: pool.Name, Class: l.Class,
+			PoolUID: pool.UID, Created: p.w.now, Finalizer: true,
+			Labels: merged(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, labelClass: l.Class}),
+			Annotations: merged(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash,
+				v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
+			Requests: l.Requests, Taints: l.Taints,
 			StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
 		p.w.claims[c.Name] = c
 		return p.w.stored(c), nil
@@ -46,11 +50,14 @@ func (p *Ports) AdoptClaim(ctx context.Context, c cluster.Claim) (cluster.Claim,
 
 // AnnotateClaim sets annotations of the claim given.
 func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) (cluster.Claim, error) {
-	return p.changeClaim(ctx, "annotate claim", c, func(have *cluster.Claim) { have.Annotations = merged(have.Annotations, set) })
+	return p.changeClaim(ctx, "annotate claim", c,
+		func(have *cluster.Claim) { have.Annotations = merged(have.Annotations, set) })
 }
 
-// ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is enough.
-func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
+// ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is
+// enough.
+func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
+	error) {
 	all, err := p.ListClaims(ctx)
 	over := false
 	return slices.DeleteFunc(all, func(c cluster.Claim) bool {
@@ -62,7 +69,8 @@ func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cl
 }
 
 // LabelClaim sets labels and annotations of the claim given.
-func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim,
+	error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *cluster.Claim) {
 		have.Labels, have.Annotations = merged(have.Labels, labels), merged(have.Annotations, annotations)
 	})
@@ -103,7 +111,8 @@ func isType(kind string) func(cluster.Condition) bool {
 	return func(k cluster.Condition) bool { return k.Type == kind }
 }
 
-func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, edit func(*cluster.Claim)) (cluster.Claim, error) {
+func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim,
+	edit func(*cluster.Claim)) (cluster.Claim, error) {
 	return do(ctx, p, call, func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
@@ -141,7 +150,8 @@ func (p *Ports) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 	return do(ctx, p, "list claims", func() ([]cluster.Claim, error) { return p.w.listClaims(), nil })
 }
 
-// AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and what it asks for.
+// AddClaim stores a claim as a user does by hand: without finalizer, pool and label of its class. It needs a name and
+// what it asks for.
 func (w *World) AddClaim(c cluster.Claim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,7 +218,8 @@ func (w *World) next() int {
 
 func copyOf(c *cluster.Claim) cluster.Claim {
 	out := *c
-	out.Labels, out.Annotations, out.Conditions = maps.Clone(c.Labels), maps.Clone(c.Annotations), slices.Clone(c.Conditions)
+	out.Labels, out.Annotations, out.Conditions = maps.Clone(c.Labels), maps.Clone(c.Annotations),
+		slices.Clone(c.Conditions)
 	return out
 }
 

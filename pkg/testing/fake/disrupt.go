@@ -21,7 +21,8 @@ func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
 // UntaintNode lets pods on it again.
 func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "untaint node", n, func(have *cluster.Node) {
-		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t == disrupted() })
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints),
+			func(t cluster.Taint) bool { return t == disrupted() })
 	})
 }
 

@@ -16,9 +16,10 @@ import (
 	"joiner/pkg/nodeclaim/launch"
 )
 
-// LaunchInstances starts one instance. A token that was used for the same order gives the first answer again; one that was used for
-// another order finds the claim's instance or is refused.
-func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+// LaunchInstances starts one instance. A token that was used for the same order gives the first answer again; one that
+// was used for another order finds the claim's instance or is refused.
+func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	type reply struct {
 		instance cluster.Instance
 		marks    []instancetypes.UnavailableOffering
@@ -31,7 +32,8 @@ func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token strin
 }
 
 // LaunchBatch starts an instance for each claim of a batch, as far as there is capacity, under the rules of Launch.
-func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	var marks []instancetypes.UnavailableOffering
 	got, err := do(ctx, p, "launch batch", func() (got []cluster.Instance, err error) {
 		for n := range o.Count() {
@@ -87,7 +89,8 @@ func (w *World) launch(o launch.Order, token string) (cluster.Instance, []instan
 	var marks []instancetypes.UnavailableOffering
 	for _, v := range all {
 		if w.Refuse != nil && w.Refuse(v.Offer) {
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: v.Offer, Why: "InsufficientInstanceCapacity"})
+			marks = append(marks, instancetypes.UnavailableOffering{Offer: v.Offer,
+				Why: "InsufficientInstanceCapacity"})
 			continue
 		}
 		i := w.start(o, v)
@@ -110,9 +113,12 @@ func (w *World) adopt(o launch.Order, token string) (cluster.Instance, []instanc
 
 // start runs an instance. Its user data gives the node what the claim says.
 func (w *World) start(o launch.Order, v launch.Override) cluster.Instance {
-	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.next()), State: "pending", Type: v.Type, Zone: v.Zone,
-		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName, ClaimUID: o.ClaimUID, Batch: o.Batch.ID}}
-	m.labels = map[string]string{instancetypes.LabelType: v.Type, instancetypes.LabelZone: v.Zone, instancetypes.LabelCapacityType: v.CapacityType}
+	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.next()), State: "pending", Type: v.Type,
+		Zone:         v.Zone,
+		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: w.now, Claim: o.ClaimName,
+		ClaimUID: o.ClaimUID, Batch: o.Batch.ID}}
+	m.labels = map[string]string{instancetypes.LabelType: v.Type, instancetypes.LabelZone: v.Zone,
+		instancetypes.LabelCapacityType: v.CapacityType}
 	for _, c := range w.claims {
 		if b, shared := c.Batch(); c.Name != o.ClaimName && (!shared || b.ID != o.Batch.ID) {
 			continue // of a batch any claim says the same
@@ -134,7 +140,8 @@ func (p *Ports) ListInstances(ctx context.Context) ([]cluster.Instance, error) {
 		var out []cluster.Instance
 		for _, id := range slices.Sorted(maps.Keys(p.w.instances)) {
 			m := p.w.instances[id]
-			if m.State == "terminated" && p.w.now.After(m.ended.Add(time.Hour)) || p.w.now.Before(m.Launched.Add(listLag)) {
+			if m.State == "terminated" && p.w.now.After(m.ended.Add(time.Hour)) ||
+				p.w.now.Before(m.Launched.Add(listLag)) {
 				continue
 			}
 			out = append(out, m.Instance)
@@ -199,7 +206,8 @@ func (p *Ports) TagInstance(ctx context.Context, id, node, _ string) error {
 }
 
 // ListStatuses tells of the instances that fail a status check or have something scheduled.
-func (p *Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster.Impairment, changes []cluster.ScheduledChange, err error) {
+func (p *Ports) ListStatuses(ctx context.Context, _ []string) (failing []cluster.Impairment,
+	changes []cluster.ScheduledChange, err error) {
 	err = try(ctx, p, "describe instance status", func() error {
 		failing, changes = slices.Clone(p.w.impaired), slices.Clone(p.w.changes)
 		failing = slices.DeleteFunc(failing, func(i cluster.Impairment) bool {
@@ -273,7 +281,8 @@ func (w *World) join(m *machine) {
 	t := w.types[m.Type]
 	name := "node-" + strings.TrimPrefix(m.ID, "i-")
 	w.nodes[name] = &cluster.Node{Name: name, UID: "uid-" + name, ProviderID: m.ProviderID(), Created: w.now,
-		ReadySince: w.now, Labels: merged(m.labels, map[string]string{"kubernetes.io/hostname": name}), Taints: slices.Clone(m.taints),
+		ReadySince: w.now, Labels: merged(m.labels, map[string]string{"kubernetes.io/hostname": name}),
+		Taints:   slices.Clone(m.taints),
 		Capacity: t.Capacity, Allocatable: t.Allocatable}
 }
 

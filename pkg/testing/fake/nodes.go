@@ -22,7 +22,8 @@ func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Clai
 		have.Finalizer = true
 		have.Labels = merged(have.Labels, merged(c.Labels, map[string]string{v1.LabelRegistered: "true"}))
 		have.Annotations = merged(have.Annotations, c.Annotations)
-		have.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(have.Taints, c), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		have.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(have.Taints, c),
+			func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
 	})
 }
 
@@ -70,8 +71,8 @@ func (p *Ports) ReleaseNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "release node", n, func(have *cluster.Node) { have.Finalizer = false })
 }
 
-// changeNode changes a node that is still the one given. One that is gone is a conflict for writes that make it ours or mark
-// it, as with the real adapter; for the others it is no error.
+// changeNode changes a node that is still the one given. One that is gone is a conflict for writes that make it ours or
+// mark it, as with the real adapter; for the others it is no error.
 func (p *Ports) changeNode(ctx context.Context, call string, n cluster.Node, edit func(*cluster.Node)) error {
 	return try(ctx, p, call, func() error {
 		have, ok := p.w.nodes[n.Name]
@@ -109,7 +110,8 @@ func (w *World) Ail(condition, status string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
-		n.Conditions = append(slices.Clone(n.Conditions), cluster.Condition{Type: condition, Status: status, Since: w.now})
+		n.Conditions = append(slices.Clone(n.Conditions),
+			cluster.Condition{Type: condition, Status: status, Since: w.now})
 	}
 }
 

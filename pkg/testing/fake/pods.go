@@ -32,7 +32,8 @@ func (p *Ports) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
 // ReadSnapshot reads everything but what AWS knows.
 func (p *Ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return do(ctx, p, "read snapshot", func() (cluster.Snapshot, error) {
-		s := cluster.Snapshot{Now: p.w.now, Pods: p.w.listPods(), Claims: p.w.listClaims(), Pools: slices.Clone(p.w.pools),
+		s := cluster.Snapshot{Now: p.w.now, Pods: p.w.listPods(), Claims: p.w.listClaims(),
+			Pools:   slices.Clone(p.w.pools),
 			Classes: slices.Clone(p.w.resolved), Namespaces: []cluster.Namespace{{Name: "default"}}}
 		for _, name := range slices.Sorted(maps.Keys(p.w.nodes)) {
 			s.Nodes = append(s.Nodes, nodeCopy(p.w.nodes[name]))
@@ -76,7 +77,8 @@ func (p *Ports) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction
 		}
 		for _, b := range p.w.budgets {
 			if b.selector.Matches(have.Labels) && have.Ready && p.w.available(b) <= b.minAvailable {
-				return cluster.Eviction{Outcome: cluster.Refused, Message: "budget " + b.app + " needs " + fmt.Sprint(b.minAvailable)}, nil
+				return cluster.Eviction{Outcome: cluster.Refused, Message: "budget " + b.app + " needs " +
+					fmt.Sprint(b.minAvailable)}, nil
 			}
 		}
 		p.w.endPod(have, have.GraceSec)
@@ -124,7 +126,8 @@ func (w *World) listPods() []cluster.Pod {
 func (w *World) addPod(app string) {
 	pod := w.apps[app]
 	id := w.next()
-	pod.Name, pod.UID, pod.Created, pod.Phase = fmt.Sprintf("%s-%04d", app, id), fmt.Sprintf("uid-pod-%d", id), w.now, "Pending"
+	pod.Name, pod.UID, pod.Created, pod.Phase = fmt.Sprintf("%s-%04d", app, id), fmt.Sprintf("uid-pod-%d", id), w.now,
+		"Pending"
 	w.pods[pod.Name] = &pod
 }
 
@@ -156,7 +159,8 @@ func (w *World) schedule() {
 
 func (w *World) takes(n *cluster.Node, pod *cluster.Pod) bool {
 	hard := slices.DeleteFunc(slices.Clone(n.Taints), func(t cluster.Taint) bool {
-		return t.Effect == "PreferNoSchedule" || t.IsNomination() && len(pod.Holds) > 0 && (t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
+		return t.Effect == "PreferNoSchedule" || t.IsNomination() && len(pod.Holds) > 0 &&
+			(t.Value == v1.HoldAtBoot || slices.Contains(pod.Holds, t.Value))
 	})
 	used := pod.Need
 	for _, other := range w.pods {
@@ -207,7 +211,8 @@ func (p *Ports) RecordEvent(ctx context.Context, e cluster.Event) error {
 }
 
 // Acquire takes a lease.
-func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error) {
+func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool,
+	error) {
 	ok, err := do(ctx, p, "acquire lease", func() (bool, error) {
 		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && p.w.now.Before(l.until) {
 			return false, nil
@@ -232,7 +237,8 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 // ListUnavailable lists what is sold out.
 func (p *Ports) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
 	return do(ctx, p, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
-		return slices.DeleteFunc(slices.Clone(p.w.marks), func(m instancetypes.UnavailableOffering) bool { return !p.w.now.Before(m.Until) }), nil
+		return slices.DeleteFunc(slices.Clone(p.w.marks),
+			func(m instancetypes.UnavailableOffering) bool { return !p.w.now.Before(m.Until) }), nil
 	})
 }
 

@@ -50,7 +50,8 @@ func (w *World) Counted() resources.List {
 // ListAttachments lists the volumes attached to the nodes.
 func (p *Ports) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
 	return do(ctx, p, "list attachments", func() ([]cluster.Attachment, error) {
-		return slices.DeleteFunc(slices.Clone(p.w.attachments), func(a cluster.Attachment) bool { return !slices.Contains(nodes, a.Node) }), nil
+		return slices.DeleteFunc(slices.Clone(p.w.attachments),
+			func(a cluster.Attachment) bool { return !slices.Contains(nodes, a.Node) }), nil
 	})
 }
 

@@ -60,8 +60,9 @@ func (w *World) tick(d time.Duration) {
 	w.schedule()
 }
 
-// Problems lists what must not be when everything has come to rest: pods without a living home, claims without exactly one
-// living instance of their own or whose labels do not tell of it, instances without a claim, and instances that ever ran side by side for one claim.
+// Problems lists what must not be when everything has come to rest: pods without a living home, claims without exactly
+// one living instance of their own or whose labels do not tell of it, instances without a claim, and instances that
+// ever ran side by side for one claim.
 func (w *World) Problems() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +87,8 @@ func (w *World) Problems() []string {
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		if c := w.claims[name]; alive[c.ProviderID] == "" || !c.Deleting.IsZero() {
 			bad = append(bad, fmt.Sprintf("claim %s has no instance that lives, or is being deleted", name))
-		} else if m := w.instances[alive[c.ProviderID]]; c.Labels[instancetypes.LabelType] != m.Type || c.Labels[instancetypes.LabelZone] != m.Zone {
+		} else if m := w.instances[alive[c.ProviderID]]; c.Labels[instancetypes.LabelType] != m.Type ||
+			c.Labels[instancetypes.LabelZone] != m.Zone {
 			bad = append(bad, fmt.Sprintf("claim %s does not say that it is %s in %s", name, m.Type, m.Zone))
 		}
 	}
@@ -98,7 +100,8 @@ func (w *World) Problems() []string {
 	}
 	for _, b := range w.budgets {
 		if b.lowest >= 0 && b.lowest < b.minAvailable {
-			bad = append(bad, fmt.Sprintf("budget %s was broken: %d of %d were available", b.app, b.lowest, b.minAvailable))
+			bad = append(bad, fmt.Sprintf("budget %s was broken: %d of %d were available", b.app, b.lowest,
+				b.minAvailable))
 		}
 	}
 	return bad

@@ -98,12 +98,15 @@ type answer struct {
 func New(c instancetypes.Catalog, now time.Time) *World {
 	w := &World{
 		Catalog: c, Cluster: "demo", now: now, claims: map[string]*cluster.Claim{}, nodes: map[string]*cluster.Node{},
-		pods: map[string]*cluster.Pod{}, classes: map[string]*awsv1.EC2NodeClass{}, types: map[string]instancetypes.Type{},
-		apps: map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{}, tokens: map[string]answer{},
-		wakes: map[string]int{}, recovers: map[string]time.Time{}, registrations: map[string][]cluster.Registration{},
+		pods: map[string]*cluster.Pod{}, classes: map[string]*awsv1.EC2NodeClass{},
+		types: map[string]instancetypes.Type{},
+		apps:  map[string]cluster.Pod{}, leases: map[string]lease{}, instances: map[string]*machine{},
+		tokens: map[string]answer{},
+		wakes:  map[string]int{}, recovers: map[string]time.Time{}, registrations: map[string][]cluster.Registration{},
 	}
-	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: c.Zones, MemoryOverhead: 0.075,
-		Images: []instancetypes.Image{{ID: "ami-1"}}}
+	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: c.Zones,
+		MemoryOverhead: 0.075,
+		Images:         []instancetypes.Image{{ID: "ami-1"}}}
 	w.resolved = []instancetypes.Class{class}
 	for _, t := range instancetypes.ResolveTypes(c, class, nil, now) {
 		w.types[t.Name] = t
@@ -116,7 +119,8 @@ func New(c instancetypes.Catalog, now time.Time) *World {
 	object.Status.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-1"}}
 	object.Status.AMIs = []awsv1.AMI{{ID: "ami-1"}}
 	for _, zone := range slices.Sorted(maps.Keys(c.Zones)) {
-		object.Status.Subnets = append(object.Status.Subnets, awsv1.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: c.Zones[zone]})
+		object.Status.Subnets = append(object.Status.Subnets,
+			awsv1.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: c.Zones[zone]})
 		w.resolved[0].Subnets = append(w.resolved[0].Subnets, instancetypes.Subnet{ID: "subnet-" + zone, Zone: zone})
 	}
 	w.classes[class.Name] = object
@@ -125,7 +129,8 @@ func New(c instancetypes.Catalog, now time.Time) *World {
 }
 
 func readiness(status metav1.ConditionStatus, message string) []metav1.Condition {
-	return []metav1.Condition{{Type: awsv1.ConditionReady, Status: status, Reason: awsv1.ConditionReady, Message: message}}
+	return []metav1.Condition{{Type: awsv1.ConditionReady, Status: status, Reason: awsv1.ConditionReady,
+		Message: message}}
 }
 
 // Now is the world's time.

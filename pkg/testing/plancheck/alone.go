@@ -21,7 +21,8 @@ func (k *podGroup) untoleratedTaint(taints []corev1.Taint) (corev1.Taint, bool) 
 		if t.Effect == corev1.TaintEffectPreferNoSchedule {
 			continue
 		}
-		if !slices.ContainsFunc(k.pod.Spec.Tolerations, func(tol corev1.Toleration) bool { return firstUntolerated(tol, t) }) {
+		if !slices.ContainsFunc(k.pod.Spec.Tolerations,
+			func(tol corev1.Toleration) bool { return firstUntolerated(tol, t) }) {
 			return t, false
 		}
 	}
@@ -94,7 +95,8 @@ func (j *workloadCheck) checkPorts(n *plannedNode) {
 					key.protocol = corev1.ProtocolTCP
 				}
 				for range s.n {
-					if slices.ContainsFunc(taken[key], func(o string) bool { return o == ip || anyAddress(o) || anyAddress(ip) }) {
+					if slices.ContainsFunc(taken[key],
+						func(o string) bool { return o == ip || anyAddress(o) || anyAddress(ip) }) {
 						j.addViolation("%s: host port %d is wanted twice, by %s too", n.name, p.HostPort, s.kind.name)
 						break
 					}
@@ -107,8 +109,8 @@ func (j *workloadCheck) checkPorts(n *plannedNode) {
 
 func anyAddress(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
 
-// checkTypes checks the types that are left to the launch: each must be sold somewhere that the pool and every pod allow, hold
-// the pods, and together they must be as many as the pool wants.
+// checkTypes checks the types that are left to the launch: each must be sold somewhere that the pool and every pod
+// allow, hold the pods, and together they must be as many as the pool wants.
 func (j *workloadCheck) checkTypes(n *plannedNode, p *api.NodePool, c workload.NodeClaim) {
 	if len(c.TypeOptions) > 0 && !slices.Contains(c.TypeOptions, c.InstanceType) {
 		j.addViolation("%s: its own type is not among its options", n.name)
@@ -134,13 +136,16 @@ func (j *workloadCheck) checkTypes(n *plannedNode, p *api.NodePool, c workload.N
 			}
 		}
 		slices.Sort(values)
-		if got := len(slices.Compact(values)); decidedByType(r.Key) && r.Key != labelZone && r.Key != labelCapacity && got < *r.MinValues {
-			j.addViolation("%s: its options have %d values of %s, pool %s wants %d", n.name, got, r.Key, p.Name, *r.MinValues)
+		if got := len(slices.Compact(values)); decidedByType(r.Key) && r.Key != labelZone && r.Key != labelCapacity &&
+			got < *r.MinValues {
+			j.addViolation("%s: its options have %d values of %s, pool %s wants %d", n.name, got, r.Key, p.Name,
+				*r.MinValues)
 		}
 	}
 }
 
-// typeUsable reports whether the node could be of the type somewhere. The node's own zone and capacity type are tried first.
+// typeUsable reports whether the node could be of the type somewhere. The node's own zone and capacity type are tried
+// first.
 func (j *workloadCheck) typeUsable(n *plannedNode, p *api.NodePool, t *soldType) bool {
 	try := func(zone, capacity string) bool {
 		if _, ok := t.priceAt(zone, capacity); !ok {

@@ -43,8 +43,8 @@ type affinityConstraint struct {
 	count map[domainPlace]int
 }
 
-// checkPodRules checks the rules between pods. Anti-affinity holds whatever the order; for spreads and affinity some order of arrival
-// has to exist that keeps to them.
+// checkPodRules checks the rules between pods. Anti-affinity holds whatever the order; for spreads and affinity some
+// order of arrival has to exist that keeps to them.
 func (t *planCheck) checkPodRules() {
 	flocks := t.groupClasses()
 	for _, f := range flocks {
@@ -73,8 +73,9 @@ func (t *planCheck) checkPodRules() {
 	}
 }
 
-// rulesHoldAfter reports whether the outcome is even for everybody, and affinity alone leaves an order of arrival. That is enough: with
-// several spreads on one pod it can be that only a scheduler which looks ahead gets there, and none does.
+// rulesHoldAfter reports whether the outcome is even for everybody, and affinity alone leaves an order of arrival. That
+// is enough: with several spreads on one pod it can be that only a scheduler which looks ahead gets there, and none
+// does.
 func (t *planCheck) rulesHoldAfter(flocks []*podClass) bool {
 	o := arrivalOrder{seen: map[string]bool{}, uneven: true, left: flocks}
 	if !o.findOrder() {
@@ -97,7 +98,8 @@ func (t *planCheck) groupClasses() []*podClass {
 			}
 			q := *p
 			here := i < len(m.there) || m.own[p.Namespace+"/"+p.Name]
-			q.Name, q.UID, q.Need, q.HostPorts, q.Volumes, q.VolumeZones, q.NodeName = "", "", q.Need.Times(0), nil, nil, nil, ""
+			q.Name, q.UID, q.Need, q.HostPorts, q.Volumes, q.VolumeZones, q.NodeName = "", "", q.Need.Times(0), nil,
+				nil, nil, ""
 			text, err := json.Marshal(q)
 			if err != nil {
 				t.addViolation("%s: %v", p.Name, err)
@@ -132,17 +134,21 @@ func mayShareValue(a, b *machine, key string) bool {
 		return a == b
 	}
 	left := b.labelValues(key)
-	return a == b && len(left) > 0 || slices.ContainsFunc(a.labelValues(key), func(v string) bool { return slices.Contains(left, v) })
+	return a == b && len(left) > 0 || slices.ContainsFunc(a.labelValues(key),
+		func(v string) bool { return slices.Contains(left, v) })
 }
 
-// checkAntiAffinity checks the required anti-affinity of the flock towards all, itself included. Somebody has to be new for it to count.
+// checkAntiAffinity checks the required anti-affinity of the flock towards all, itself included. Somebody has to be new
+// for it to count.
 func (t *planCheck) checkAntiAffinity(f *podClass, all []*podClass) {
 	for _, term := range f.pod.AntiAffinity {
 		for _, o := range all {
-			if f.here && o.here || f == o && f.n < 2 || !mayShareValue(f.on, o.on, term.Key) || !t.termSelects(f.pod, term, o.pod) {
+			if f.here && o.here || f == o && f.n < 2 || !mayShareValue(f.on, o.on, term.Key) ||
+				!t.termSelects(f.pod, term, o.pod) {
 				continue
 			}
-			t.addViolation("%s and %s: %s must not share a value of %s with %s", f.on.name, o.on.name, f.pod.Name, term.Key, o.pod.Name)
+			t.addViolation("%s and %s: %s must not share a value of %s with %s", f.on.name, o.on.name, f.pod.Name,
+				term.Key, o.pod.Name)
 		}
 	}
 }
@@ -153,10 +159,12 @@ func (t *planCheck) readSpreads(f *podClass) {
 		if c.Soft {
 			continue
 		}
-		e := &spreadConstraint{Spread: c, of: f, self: selectorMatches(c.Selector, f.pod.Labels), count: map[string]int{}}
+		e := &spreadConstraint{Spread: c, of: f, self: selectorMatches(c.Selector, f.pod.Labels),
+			count: map[string]int{}}
 		var ok bool
 		if e.value, ok = f.on.singleValue(c.Key); !ok {
-			t.addViolation("%s: %s spreads over %s, the node may be any of %v", f.on.name, f.pod.Name, c.Key, f.on.labelValues(c.Key))
+			t.addViolation("%s: %s spreads over %s, the node may be any of %v", f.on.name, f.pod.Name, c.Key,
+				f.on.labelValues(c.Key))
 			continue
 		}
 		if c.Key != labelHost {
@@ -170,10 +178,12 @@ func (t *planCheck) readAffinity(f *podClass) {
 	if len(f.pod.Affinity) == 0 {
 		return
 	}
-	f.near = &affinityConstraint{terms: f.pod.Affinity, of: f, self: t.pickedByAll(f.pod, f.pod), count: map[domainPlace]int{}}
+	f.near = &affinityConstraint{terms: f.pod.Affinity, of: f, self: t.pickedByAll(f.pod, f.pod),
+		count: map[domainPlace]int{}}
 	for _, term := range f.pod.Affinity {
 		if len(f.on.labelValues(term.Key)) == 0 {
-			t.addViolation("%s: %s wants to be near by %s, which the node does not have", f.on.name, f.pod.Name, term.Key)
+			t.addViolation("%s: %s wants to be near by %s, which the node does not have", f.on.name, f.pod.Name,
+				term.Key)
 		}
 	}
 }
@@ -182,13 +192,14 @@ func (t *planCheck) pickedByAll(p, other *cluster.Pod) bool {
 	return !slices.ContainsFunc(p.Affinity, func(x cluster.AffinityTerm) bool { return !t.termSelects(p, x, other) })
 }
 
-// soldDomains are the values of the key that pools sell, now or not, and that nodes have, where the constraint's policies let
-// the pod's own rules exclude none.
+// soldDomains are the values of the key that pools sell, now or not, and that nodes have, where the constraint's
+// policies let the pod's own rules exclude none.
 func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 	var out []string
 	see := func(labels map[string]string, taints []cluster.Taint) {
 		v, ok := labels[c.Key]
-		if _, refused := keepsOut(p, taints); ok && (c.IgnoreNodeAffinity || podSuits(p, labels, true)) && !(refused && c.HonorTaints) {
+		if _, refused := keepsOut(p, taints); ok && (c.IgnoreNodeAffinity || podSuits(p, labels, true)) &&
+			!(refused && c.HonorTaints) {
 			out = append(out, v)
 		}
 	}
@@ -204,7 +215,9 @@ func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 			continue
 		}
 		rules := labelRequirements(pool.Requirements.All())
-		for _, s := range t.possibleShapes(pool, nil, slices.DeleteFunc(slices.Clone(rules), func(w labelRequirement) bool { return !decidedByType(w.Key) }), true) {
+		for _, s := range t.possibleShapes(pool, nil,
+			slices.DeleteFunc(slices.Clone(rules), func(w labelRequirement) bool { return !decidedByType(w.Key) }),
+			true) {
 			for _, l := range chosenLabels(p, c.Key, rules, s.labels) {
 				see(l, pool.Taints)
 			}
@@ -214,9 +227,11 @@ func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 	return slices.Compact(out)
 }
 
-// chosenLabels are the labels that a pool's node may come to have where the pool wants labels of its own and leaves their values open: one
-// of those it names, or any that the pod speaks of, or another. The label of the spread has only those.
-func chosenLabels(p *cluster.Pod, spread string, rules []labelRequirement, labels map[string]string) []map[string]string {
+// chosenLabels are the labels that a pool's node may come to have where the pool wants labels of its own and leaves
+// their values open: one of those it names, or any that the pod speaks of, or another. The label of the spread has only
+// those.
+func chosenLabels(p *cluster.Pod, spread string, rules []labelRequirement,
+	labels map[string]string) []map[string]string {
 	out := []map[string]string{labels}
 	for _, w := range rules {
 		if decidedByType(w.Key) || labels[w.Key] != "" || w.isMet(nil) {
@@ -227,7 +242,8 @@ func chosenLabels(p *cluster.Pod, spread string, rules []labelRequirement, label
 			if w.Key == spread {
 				continue // values that nobody names are no domains
 			}
-			values = slices.DeleteFunc(append(spokenOf(p, w.Key), w.boundaryValue()), func(v string) bool { return !w.isMet(map[string]string{w.Key: v}) })
+			values = slices.DeleteFunc(append(spokenOf(p, w.Key), w.boundaryValue()),
+				func(v string) bool { return !w.isMet(map[string]string{w.Key: v}) })
 		}
 		var next []map[string]string
 		for _, l := range out {

@@ -70,7 +70,8 @@ func (j *workloadCheck) addViolation(format string, args ...any) {
 
 // CheckPlacement judges the placement of the workload.
 func CheckPlacement(f workload.File, m Market, p workload.Placement) Report {
-	j := &workloadCheck{file: f, market: m, pools: map[string]*api.NodePool{}, byName: map[string]*podGroup{}, spots: map[string][]string{}}
+	j := &workloadCheck{file: f, market: m, pools: map[string]*api.NodePool{}, byName: map[string]*podGroup{},
+		spots: map[string][]string{}}
 	for i := range f.Pools {
 		j.pools[f.Pools[i].Name] = &f.Pools[i]
 	}

@@ -77,7 +77,8 @@ func testMarket(t testing.TB) Market {
 	return m
 }
 
-// valid is the workload with a placement that keeps every rule: one m5.large in each zone, some pods on the node there is.
+// valid is the workload with a placement that keeps every rule: one m5.large in each zone, some pods on the node there
+// is.
 func valid(t testing.TB) (workload.File, workload.Placement) {
 	t.Helper()
 	f, err := workload.LoadWorkload(func(path string) ([]byte, error) {

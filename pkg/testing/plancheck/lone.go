@@ -7,13 +7,14 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// checkMachine checks what concerns one machine and its pods: labels, taints, amounts, host ports and volumes, in every shape that it
-// may take.
+// checkMachine checks what concerns one machine and its pods: labels, taints, amounts, host ports and volumes, in every
+// shape that it may take.
 func (t *planCheck) checkMachine(m *machine) {
 	if len(m.came) == 0 {
 		return
 	}
-	mine := func(p *cluster.Pod) bool { return m.own[p.Namespace+"/"+p.Name] } // what the claim may become is no news to them
+	// what the claim may become is no news to them
+	mine := func(p *cluster.Pod) bool { return m.own[p.Namespace+"/"+p.Name] }
 	if len(m.shapes) == 0 && (m.launch != nil || !allPods(m.came, mine)) {
 		t.addViolation("%s: nothing that is sold meets its requirements", m.name)
 	}
@@ -73,7 +74,8 @@ func (t *planCheck) checkRoom(m *machine, s machineShape) {
 		need[k] += max(0, v)
 	}
 	if name, ok := need.firstShort(s.room); !ok {
-		t.addViolation("%s as %s: its pods and daemons want %d of %s, there is %d", m.name, s, need[name], name, s.room[name])
+		t.addViolation("%s as %s: its pods and daemons want %d of %s, there is %d", m.name, s, need[name], name,
+			s.room[name])
 	}
 }
 
@@ -99,9 +101,11 @@ func (t *planCheck) checkPorts(m *machine, s machineShape) {
 	for _, p := range slices.Concat(guests, m.there, m.came) {
 		for _, port := range p.HostPorts {
 			for _, o := range taken {
-				clash := o.Port == port.Port && o.Protocol == port.Protocol && (o.IP == port.IP || anyAddress(o.IP) || anyAddress(port.IP))
+				clash := o.Port == port.Port && o.Protocol == port.Protocol &&
+					(o.IP == port.IP || anyAddress(o.IP) || anyAddress(port.IP))
 				if clash && o.pod != p && slices.Contains(m.came, p) {
-					t.addViolation("%s: %s and %s want port %s/%d", m.name, o.pod.Name, p.Name, port.Protocol, port.Port)
+					t.addViolation("%s: %s and %s want port %s/%d", m.name, o.pod.Name, p.Name, port.Protocol,
+						port.Port)
 				}
 			}
 			taken = append(taken, owner{p, port})
@@ -109,7 +113,8 @@ func (t *planCheck) checkPorts(m *machine, s machineShape) {
 	}
 }
 
-// besideGuests wants no newcomer on a machine of which DaemonSets' pods, that come with it, are kept apart by required anti-affinity of either.
+// besideGuests wants no newcomer on a machine of which DaemonSets' pods, that come with it, are kept apart by required
+// anti-affinity of either.
 func (t *planCheck) besideGuests(m *machine, s machineShape) {
 	if m.launch == nil {
 		return
@@ -118,8 +123,10 @@ func (t *planCheck) besideGuests(m *machine, s machineShape) {
 		for _, p := range m.came {
 			for _, pair := range [][2]*cluster.Pod{{p, d}, {d, p}} {
 				for _, term := range pair[0].AntiAffinity {
-					if _, has := s.labels[term.Key]; (has || term.Key == labelHost) && t.termSelects(pair[0], term, pair[1]) {
-						t.addViolation("%s as %s: %s must not share a value of %s with %s", m.name, s, pair[0].Name, term.Key, pair[1].Name)
+					if _, has := s.labels[term.Key]; (has || term.Key == labelHost) &&
+						t.termSelects(pair[0], term, pair[1]) {
+						t.addViolation("%s as %s: %s must not share a value of %s with %s", m.name, s, pair[0].Name,
+							term.Key, pair[1].Name)
 					}
 				}
 			}
@@ -141,7 +148,8 @@ func (t *planCheck) checkVolumes(m *machine) {
 	for _, p := range m.came {
 		for _, v := range p.Volumes {
 			if most, limited := m.limits[v.Driver]; limited && int64(len(used[v.Driver])) > most {
-				t.addViolation("%s: %d volumes of %s, at most %d can be attached", m.name, len(used[v.Driver]), v.Driver, most)
+				t.addViolation("%s: %d volumes of %s, at most %d can be attached", m.name, len(used[v.Driver]),
+					v.Driver, most)
 			}
 		}
 	}

@@ -30,8 +30,8 @@ type soldType struct {
 // resourceAmounts is an amount of each resource: milli-CPU, bytes, units.
 type resourceAmounts map[string]int64
 
-// NewMarket reads the gzipped facts (zones and prices) and the gzipped list of what each type resolves to (labels, capacity
-// and allocatable). Types without a resolved form cannot become nodes and are left out.
+// NewMarket reads the gzipped facts (zones and prices) and the gzipped list of what each type resolves to (labels,
+// capacity and allocatable). Types without a resolved form cannot become nodes and are left out.
 func NewMarket(facts, resolved []byte) (Market, error) {
 	var f struct {
 		Zones map[string]string `json:"zones"`

@@ -36,7 +36,8 @@ const mostChoices = 256
 type nodeRule = nodeaffinity.RequiredNodeAffinity
 
 func newKind(name string, count int, pod *corev1.Pod, bound bool) *podGroup {
-	k := &podGroup{name: name, count: count, pod: pod, bound: bound, match: nodeaffinity.GetRequiredNodeAffinity(pod), need: resourceAmounts{"pods": 1}}
+	k := &podGroup{name: name, count: count, pod: pod, bound: bound, match: nodeaffinity.GetRequiredNodeAffinity(pod),
+		need: resourceAmounts{"pods": 1}}
 	for r, q := range resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}) { // each on its own
 		k.need[string(r)] = q.Value()
 		if r == corev1.ResourceCPU {
@@ -49,7 +50,8 @@ func newKind(name string, count int, pod *corev1.Pod, bound bool) *podGroup {
 
 func podOf(g workload.Group) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace(), Name: g.Name, Labels: g.Pod.Labels}, Spec: *g.Pod.Spec.DeepCopy(),
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace(), Name: g.Name, Labels: g.Pod.Labels},
+		Spec:       *g.Pod.Spec.DeepCopy(),
 	}
 }
 
@@ -205,7 +207,8 @@ func requirementHolds(op string, values []string, value string, exists bool) boo
 	return false
 }
 
-// chooseLabels gives labels whose value the pool leaves to pods a value that suits all pods of the node, if there is one.
+// chooseLabels gives labels whose value the pool leaves to pods a value that suits all pods of the node, if there is
+// one.
 func (j *workloadCheck) chooseLabels(n *plannedNode, p *api.NodePool) {
 	choices := []map[string]string{{}}
 	for _, r := range p.Spec.Template.Spec.Requirements {
@@ -250,7 +253,8 @@ func (j *workloadCheck) namedValues(n *plannedNode, r api.Requirement) []string 
 		if v, ok := s.kind.pod.Spec.NodeSelector[r.Key]; ok {
 			add(v)
 		}
-		if a := s.kind.pod.Spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		if a := s.kind.pod.Spec.Affinity; a != nil && a.NodeAffinity != nil &&
+			a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 			for _, t := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
 				for _, e := range t.MatchExpressions {
 					if e.Key == r.Key && e.Operator == corev1.NodeSelectorOpIn {

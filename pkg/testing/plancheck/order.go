@@ -20,7 +20,8 @@ type arrivalOrder struct {
 	uneven bool // spreads do not matter
 }
 
-// findOrder tries, one pod after the other, those first whose domains are emptiest, and goes back where it cannot go on.
+// findOrder tries, one pod after the other, those first whose domains are emptiest, and goes back where it cannot go
+// on.
 func (o *arrivalOrder) findOrder() bool {
 	state := make([]byte, 0, len(o.left)*2)
 	count, rest := 0, []*podClass(nil)
@@ -68,7 +69,8 @@ func (f *podClass) keepsNobodyAway() bool {
 	return len(f.raises) == 0 && !slices.ContainsFunc(f.joins, func(x *affinityConstraint) bool { return x.self })
 }
 
-// fullestDomain is how full the fullest of the flock's domains is. Those who come to no spread of their own, yet count in others', wait.
+// fullestDomain is how full the fullest of the flock's domains is. Those who come to no spread of their own, yet count
+// in others', wait.
 func (f *podClass) fullestDomain() int {
 	if f.keepsNobodyAway() {
 		return -1
@@ -87,7 +89,8 @@ func (f *podClass) fullestDomain() int {
 func (t *planCheck) linkCounters(f *podClass, all []*podClass) {
 	for _, o := range all {
 		for _, e := range o.evens {
-			if f.pod.Namespace == o.pod.Namespace && selectorMatches(e.Selector, f.pod.Labels) && t.countsForSpread(e, f.on) {
+			if f.pod.Namespace == o.pod.Namespace && selectorMatches(e.Selector, f.pod.Labels) &&
+				t.countsForSpread(e, f.on) {
 				f.raises = append(f.raises, e)
 			}
 		}
@@ -130,7 +133,8 @@ func (t *planCheck) countsForSpread(e *spreadConstraint, m *machine) bool {
 	if _, out := keepsOut(e.of.pod, m.taints); out && e.HonorTaints {
 		return false
 	}
-	return e.IgnoreNodeAffinity || slices.ContainsFunc(m.shapes, func(s machineShape) bool { return podSuits(e.of.pod, s.labels, true) })
+	return e.IgnoreNodeAffinity || slices.ContainsFunc(m.shapes,
+		func(s machineShape) bool { return podSuits(e.of.pod, s.labels, true) })
 }
 
 // refusalReason says why the next pod of the flock may not come now, empty when it may.

@@ -10,7 +10,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// paidFor gives the launch the price that its commitment leaves. It must be able to become nothing else than the type on demand.
+// paidFor gives the launch the price that its commitment leaves. It must be able to become nothing else than the type
+// on demand.
 func (t *planCheck) paidFor(m *machine) {
 	choice := m.launch.Choice
 	zonal := slices.ContainsFunc(t.Snapshot.Catalog.Commitments, func(k instancetypes.Commitment) bool {
@@ -52,13 +53,15 @@ func (t *planCheck) checkCommitments() {
 
 // checkDraws wants a launch to draw on a commitment what an instance of its type and zone takes of it.
 func (t *planCheck) checkDraws(d instancetypes.CommitmentDraw, o instancetypes.Offering) {
-	i := slices.IndexFunc(t.Snapshot.Catalog.Commitments, func(k instancetypes.Commitment) bool { return k.ID == d.Commitment })
+	i := slices.IndexFunc(t.Snapshot.Catalog.Commitments,
+		func(k instancetypes.Commitment) bool { return k.ID == d.Commitment })
 	if i < 0 {
 		t.addViolation("a launch is covered by commitment %s, which does not exist", d.Commitment)
 		return
 	}
 	if want := takenAmount(t.Snapshot.Catalog.Commitments[i], o.Type, o.Zone); d.Amount != want || want == 0 {
-		t.addViolation("a %s in %s draws %d of commitment %s, it takes %d", o.Type, o.Zone, d.Amount, d.Commitment, want)
+		t.addViolation("a %s in %s draws %d of commitment %s, it takes %d", o.Type, o.Zone, d.Amount, d.Commitment,
+			want)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// checkPools checks what the plan may take of each pool: limits, minValues, weights, reservations, and the number of new claims.
+// checkPools checks what the plan may take of each pool: limits, minValues, weights, reservations, and the number of
+// new claims.
 func (t *planCheck) checkPools() {
 	used, grew := map[string]resourceAmounts{}, map[string]bool{}
 	reserved, remaining := map[string]int64{}, map[string]int64{}
@@ -35,7 +36,8 @@ func (t *planCheck) checkPools() {
 			if id := reservationOf(m.launch.Choice); id != "" {
 				reserved[id]++
 			}
-		} else if m.id == "" && len(m.shapes) > 0 && reservationOf(m.shapes[0].offer) != "" && !slices.ContainsFunc(m.shapes, func(s machineShape) bool { return reservationOf(s.offer) == "" }) {
+		} else if m.id == "" && len(m.shapes) > 0 && reservationOf(m.shapes[0].offer) != "" &&
+			!slices.ContainsFunc(m.shapes, func(s machineShape) bool { return reservationOf(s.offer) == "" }) {
 			reserved[reservationOf(m.shapes[0].offer)]++ // its instance is not taken out of the reservation yet
 		}
 	}
@@ -79,8 +81,9 @@ func (t *planCheck) checkMinValues(m *machine) {
 	}
 }
 
-// checkWeights wants no new node in a light pool when every pod on it is free to be in a heavier one. It asks only where nothing but
-// a pod's own needs decides: pods without rules about other pods or preferences, in pools without limits and minValues.
+// checkWeights wants no new node in a light pool when every pod on it is free to be in a heavier one. It asks only
+// where nothing but a pod's own needs decides: pods without rules about other pods or preferences, in pools without
+// limits and minValues.
 func (t *planCheck) checkWeights(m *machine) {
 	light, _ := t.Snapshot.PoolOf(m.pool)
 	said := ""
@@ -89,7 +92,8 @@ func (t *planCheck) checkWeights(m *machine) {
 		if !ok {
 			return
 		}
-		said = fmt.Sprintf("%s is in pool %s of weight %d, pool %s of weight %d could have it on %s", p.Name, light.Name, light.Weight, heavy.Name, heavy.Weight, s)
+		said = fmt.Sprintf("%s is in pool %s of weight %d, pool %s of weight %d could have it on %s", p.Name,
+			light.Name, light.Weight, heavy.Name, heavy.Weight, s)
 	}
 	if said != "" {
 		t.addViolation("%s: %s", m.name, said)
@@ -98,7 +102,8 @@ func (t *planCheck) checkWeights(m *machine) {
 
 // heavierPool finds a pool of more weight that could have the pod on a node of its own.
 func (t *planCheck) heavierPool(light cluster.Pool, p *cluster.Pod) (cluster.Pool, machineShape, bool) {
-	if len(p.Spread)+len(p.Affinity)+len(p.AntiAffinity)+len(p.NodePrefers)+len(p.Prefers)+len(p.Avoids)+len(p.HostPorts) > 0 || t.isShunned(p) {
+	if len(p.Spread)+len(p.Affinity)+len(p.AntiAffinity)+len(p.NodePrefers)+len(p.Prefers)+len(p.Avoids)+len(
+		p.HostPorts) > 0 || t.isShunned(p) {
 		return cluster.Pool{}, machineShape{}, false
 	}
 	for _, heavy := range t.Snapshot.Pools {
@@ -124,7 +129,8 @@ func (t *planCheck) isShunned(p *cluster.Pod) bool {
 
 func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, bool) {
 	rules := labelRequirements(pool.Requirements.All())
-	if _, refused := keepsOut(p, pool.Taints); refused || slices.ContainsFunc(rules, func(w labelRequirement) bool { return w.MinValues > 0 }) {
+	if _, refused := keepsOut(p, pool.Taints); refused ||
+		slices.ContainsFunc(rules, func(w labelRequirement) bool { return w.MinValues > 0 }) {
 		return machineShape{}, false
 	}
 	m := &machine{pool: pool.Name, taints: pool.Taints}

@@ -11,7 +11,8 @@ import (
 
 // applyOverlays works out what each pool may launch, at the prices and with the capacity that NodeOverlays give.
 func (t *planCheck) applyOverlays() {
-	overlays := slices.DeleteFunc(slices.Clone(t.Snapshot.Overlays), func(o cluster.Overlay) bool { return o.Message != "" })
+	overlays := slices.DeleteFunc(slices.Clone(t.Snapshot.Overlays),
+		func(o cluster.Overlay) bool { return o.Message != "" })
 	slices.SortFunc(overlays, func(a, b cluster.Overlay) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
@@ -97,7 +98,8 @@ func overlayConcerns(o *cluster.Overlay, p cluster.Pool, typ instancetypes.Type,
 		met := w.isMet(labels)
 		if _, known := labels[w.Key]; !known {
 			for _, r := range open {
-				met = met || r.Key == w.Key && slices.ContainsFunc(r.Values, func(v string) bool { return w.isMet(map[string]string{r.Key: v}) })
+				met = met || r.Key == w.Key && slices.ContainsFunc(r.Values,
+					func(v string) bool { return w.isMet(map[string]string{r.Key: v}) })
 			}
 		}
 		if !met {
@@ -131,7 +133,8 @@ func overlaidPrice(pool string, typ instancetypes.Type, set map[string]*cluster.
 				if strings.HasPrefix(c.Name, "hugepages-") {
 					typ.Allocatable.Memory = max(0, typ.Allocatable.Memory-c.Count+typ.Allocatable.Get(c.Name))
 				}
-				typ.Capacity, typ.Allocatable = typ.Capacity.With(c.Name, c.Count), typ.Allocatable.With(c.Name, c.Count)
+				typ.Capacity, typ.Allocatable = typ.Capacity.With(c.Name, c.Count),
+					typ.Allocatable.With(c.Name, c.Count)
 			}
 		}
 	}

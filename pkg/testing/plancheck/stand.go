@@ -16,8 +16,8 @@ const (
 	nominatedPods    = "joiner.sh/nominated-pods"
 )
 
-// buildMachines makes the machines that exist or are on their way, with the pods that stay on them, and notes the pods that need a
-// place.
+// buildMachines makes the machines that exist or are on their way, with the pods that stay on them, and notes the pods
+// that need a place.
 func (t *planCheck) buildMachines() {
 	s := &t.Snapshot
 	taken := map[int]bool{}
@@ -26,7 +26,8 @@ func (t *planCheck) buildMachines() {
 		n := &s.Nodes[i]
 		claim := -1
 		for j := range s.Claims {
-			if c := &s.Claims[j]; !taken[j] && (n.ProviderID != "" && c.ProviderID == n.ProviderID || claim < 0 && c.NodeName == n.Name) {
+			if c := &s.Claims[j]; !taken[j] && (n.ProviderID != "" && c.ProviderID == n.ProviderID || claim < 0 &&
+				c.NodeName == n.Name) {
 				claim = j
 			}
 		}
@@ -61,11 +62,13 @@ func (t *planCheck) buildMachines() {
 
 // needsNode reports whether the scheduler found no node for the pod and one has to be found or made.
 func needsNode(p *cluster.Pod) bool {
-	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Deleting.IsZero() && p.Phase != "Succeeded" && p.Phase != "Failed" &&
+	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Deleting.IsZero() && p.Phase != "Succeeded" &&
+		p.Phase != "Failed" &&
 		p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode && !wantsOtherNodes(p)
 }
 
-// wantsOtherNodes reports whether the pod wants nodes of no pool, with all its required terms or its heaviest preference.
+// wantsOtherNodes reports whether the pod wants nodes of no pool, with all its required terms or its heaviest
+// preference.
 func wantsOtherNodes(p *cluster.Pod) bool {
 	away := func(w labelRequirement) bool { return w.Key == labelPool && !w.Not && len(w.Values) == 0 }
 	stays := len(p.NodeAffinity) == 0
@@ -82,11 +85,12 @@ func wantsOtherNodes(p *cluster.Pod) bool {
 	return !stays || slices.ContainsFunc(first, away)
 }
 
-// mustMove reports whether the pod on a machine that goes away needs a place. Budgets hold only pods that are evicted: one that tolerates the
-// taint of disrupted nodes ends with its node.
+// mustMove reports whether the pod on a machine that goes away needs a place. Budgets hold only pods that are evicted:
+// one that tolerates the taint of disrupted nodes ends with its node.
 func (t *planCheck) mustMove(p *cluster.Pod, m *machine) bool {
 	lasts := p.Deleting.IsZero() || p.Owner == cluster.OwnerStatefulSet
-	if !lasts || p.Phase == "Succeeded" || p.Phase == "Failed" || p.Owner == cluster.OwnerDaemonSet || p.Owner == cluster.OwnerNode {
+	if !lasts || p.Phase == "Succeeded" || p.Phase == "Failed" || p.Owner == cluster.OwnerDaemonSet ||
+		p.Owner == cluster.OwnerNode {
 		return false
 	}
 	under, never := 0, p.Protected(t.Snapshot.Now)
@@ -102,7 +106,8 @@ func (t *planCheck) mustMove(p *cluster.Pod, m *machine) bool {
 	return t.endsSoon(p, m)
 }
 
-// endsSoon reports whether the machine is being deleted, and its drain ends by force within the time that a new node and the pod's end take.
+// endsSoon reports whether the machine is being deleted, and its drain ends by force within the time that a new node
+// and the pod's end take.
 func (t *planCheck) endsSoon(p *cluster.Pod, m *machine) bool {
 	soon := t.Snapshot.Now.Add(5*time.Minute + time.Duration(p.GraceSec)*time.Second)
 	return slices.ContainsFunc(t.Snapshot.Claims, func(c cluster.Claim) bool {
@@ -121,9 +126,13 @@ func (t *planCheck) endsSoon(p *cluster.Pod, m *machine) bool {
 }
 
 func (t *planCheck) deletingNodes(m *machine) bool {
-	return slices.ContainsFunc(t.Snapshot.Nodes, func(n cluster.Node) bool { return n.Name == m.name && !n.Deleting.IsZero() }) ||
+	return slices.ContainsFunc(t.Snapshot.Nodes, func(n cluster.Node) bool {
+		return n.Name == m.name &&
+			!n.Deleting.IsZero()
+	}) ||
 		slices.ContainsFunc(t.Snapshot.Claims, func(c cluster.Claim) bool {
-			return (c.Name == m.name || c.NodeName == m.name || m.id != "" && c.ProviderID == m.id) && !c.Deleting.IsZero()
+			return (c.Name == m.name || c.NodeName == m.name || m.id != "" && c.ProviderID == m.id) &&
+				!c.Deleting.IsZero()
 		})
 }
 
@@ -141,9 +150,11 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 		return m
 	}
 	m.name, m.limits = n.Name, n.VolumeLimits
-	m.closed = m.closed || !n.Deleting.IsZero() || slices.ContainsFunc(n.Taints, func(x cluster.Taint) bool { return x.Key == taintDisrupted })
+	m.closed = m.closed || !n.Deleting.IsZero() ||
+		slices.ContainsFunc(n.Taints, func(x cluster.Taint) bool { return x.Key == taintDisrupted })
 	is := func(condition string) bool {
-		return c == nil || slices.ContainsFunc(c.Conditions, func(x cluster.Condition) bool { return x.Type == condition && x.Status == "True" })
+		return c == nil || slices.ContainsFunc(c.Conditions,
+			func(x cluster.Condition) bool { return x.Type == condition && x.Status == "True" })
 	}
 	registered := n.Labels[labelRegistered] == "true" || is("Registered")
 	initialized := n.Labels[labelInitialized] == "true" || is("Initialized")
@@ -157,7 +168,8 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 	} else if !initialized {
 		fillAmounts(s.room, amountsOf(c.Allocatable))
 		fillAmounts(s.capacity, amountsOf(c.Capacity))
-		m.taints = slices.DeleteFunc(slices.Clone(n.Taints), func(x cluster.Taint) bool { return isEphemeral(x, c.StartupTaints) })
+		m.taints = slices.DeleteFunc(slices.Clone(n.Taints),
+			func(x cluster.Taint) bool { return isEphemeral(x, c.StartupTaints) })
 	}
 	if !registered {
 		m.taints, s.labels = c.Taints, certainLabels(c)
@@ -213,7 +225,8 @@ func isEphemeral(t cluster.Taint, startup []cluster.Taint) bool {
 		return true
 	}
 	switch t.Key + ":" + t.Effect {
-	case "node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute", "node.kubernetes.io/unreachable:NoSchedule",
+	case "node.kubernetes.io/not-ready:NoSchedule", "node.kubernetes.io/not-ready:NoExecute",
+		"node.kubernetes.io/unreachable:NoSchedule",
 		"karpenter.sh/unregistered:NoExecute":
 		return true
 	case "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule":

@@ -54,8 +54,10 @@ type termGroup struct {
 }
 
 func (g termGroup) includesPod(k *podGroup) bool {
-	in := slices.Contains(g.namespaces, k.pod.Namespace) || g.other != nil && g.other.Matches(labels.Set{corev1.LabelMetadataName: k.pod.Namespace})
-	return in && g.selector.Matches(labels.Set(k.pod.Labels)) && !slices.ContainsFunc(g.also, func(o termGroup) bool { return !o.includesPod(k) })
+	in := slices.Contains(g.namespaces, k.pod.Namespace) || g.other != nil &&
+		g.other.Matches(labels.Set{corev1.LabelMetadataName: k.pod.Namespace})
+	return in && g.selector.Matches(labels.Set(k.pod.Labels)) &&
+		!slices.ContainsFunc(g.also, func(o termGroup) bool { return !o.includesPod(k) })
 }
 
 func (g termGroup) String() string {
@@ -81,7 +83,8 @@ func selectorOf(s *metav1.LabelSelector, own map[string]string, match, mismatch 
 	if err != nil || s == nil {
 		return labels.Nothing()
 	}
-	for op, keys := range map[selection.Operator][]string{selection.In: match, selection.NotIn: mismatch} { // requirements sort themselves
+	// requirements sort themselves
+	for op, keys := range map[selection.Operator][]string{selection.In: match, selection.NotIn: mismatch} {
 		for _, k := range keys {
 			if v, ok := own[k]; ok {
 				if r, err := labels.NewRequirement(k, op, []string{v}); err == nil {
@@ -94,7 +97,8 @@ func selectorOf(s *metav1.LabelSelector, own map[string]string, match, mismatch 
 }
 
 func (k *podGroup) groupOf(t corev1.PodAffinityTerm) termGroup {
-	g := termGroup{selector: selectorOf(t.LabelSelector, k.pod.Labels, t.MatchLabelKeys, t.MismatchLabelKeys), namespaces: slices.Sorted(slices.Values(t.Namespaces))}
+	g := termGroup{selector: selectorOf(t.LabelSelector, k.pod.Labels, t.MatchLabelKeys, t.MismatchLabelKeys),
+		namespaces: slices.Sorted(slices.Values(t.Namespaces))}
 	if t.NamespaceSelector != nil {
 		g.other = selectorOf(t.NamespaceSelector, nil, nil, nil)
 	}
@@ -105,13 +109,15 @@ func (k *podGroup) groupOf(t corev1.PodAffinityTerm) termGroup {
 }
 
 func (k *podGroup) spreadGroup(c corev1.TopologySpreadConstraint) termGroup {
-	return termGroup{selector: selectorOf(c.LabelSelector, k.pod.Labels, c.MatchLabelKeys, nil), namespaces: []string{k.pod.Namespace}}
+	return termGroup{selector: selectorOf(c.LabelSelector, k.pod.Labels, c.MatchLabelKeys, nil),
+		namespaces: []string{k.pod.Namespace}}
 }
 
 // hasSameSpread reports whether the kind has a hard spread over the key that selects the same pods.
 func (k *podGroup) hasSameSpread(key string, g termGroup) bool {
 	return slices.ContainsFunc(k.pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
-		return c.TopologyKey == key && c.WhenUnsatisfiable == corev1.DoNotSchedule && k.spreadGroup(c).String() == g.String()
+		return c.TopologyKey == key && c.WhenUnsatisfiable == corev1.DoNotSchedule &&
+			k.spreadGroup(c).String() == g.String()
 	})
 }
 
@@ -119,7 +125,8 @@ func (k *podGroup) hasSameSpread(key string, g termGroup) bool {
 func (j *workloadCheck) checkSpread(k *podGroup, c corev1.TopologySpreadConstraint, hosts []*plannedNode) {
 	g := k.spreadGroup(c)
 	for _, n := range hosts {
-		if _, ok := n.object.Labels[c.TopologyKey]; !ok && slices.ContainsFunc(n.came, func(s podShare) bool { return s.kind == k }) {
+		if _, ok := n.object.Labels[c.TopologyKey]; !ok &&
+			slices.ContainsFunc(n.came, func(s podShare) bool { return s.kind == k }) {
 			j.addViolation("%s: %s spreads over %s, which the node does not have", n.name, k.name, c.TopologyKey)
 		}
 	}
@@ -225,7 +232,8 @@ func (j *workloadCheck) soldDomains(k *podGroup, c corev1.TopologySpreadConstrai
 			n := j.nodeObject("", p, t, "", "")
 			for _, zone := range t.zones {
 				for _, capacity := range t.usage {
-					n.Labels[labelZone], n.Labels[labelZoneID], n.Labels[labelCapacity] = zone, j.market.zoneIDs[zone], capacity
+					n.Labels[labelZone], n.Labels[labelZoneID], n.Labels[labelCapacity] = zone, j.market.zoneIDs[zone],
+						capacity
 					if _, ok := t.priceAt(zone, capacity); ok && firstRefusal(p, n.Labels) == "" {
 						see(n, p.Spec.Template.Spec.Taints)
 					}
@@ -248,7 +256,8 @@ type domainTally struct {
 	names                  []string // of the selected kinds
 }
 
-func (j *workloadCheck) domainTallies(k *podGroup, key string, g termGroup, free func(s podShare, came bool) bool) map[string]*domainTally {
+func (j *workloadCheck) domainTallies(k *podGroup, key string, g termGroup,
+	free func(s podShare, came bool) bool) map[string]*domainTally {
 	out := map[string]*domainTally{}
 	for _, n := range j.nodes {
 		d := n.object.Labels[key]
@@ -285,7 +294,8 @@ func ifCame(n int, came bool) int {
 	return 0
 }
 
-// checkAntiAffinity checks required anti-affinity: of newcomers towards all, and of those that were there towards newcomers (rule 7).
+// checkAntiAffinity checks required anti-affinity: of newcomers towards all, and of those that were there towards
+// newcomers (rule 7).
 func (j *workloadCheck) checkAntiAffinity(k *podGroup, t corev1.PodAffinityTerm) {
 	g := k.groupOf(t)
 	self := 0
@@ -300,10 +310,13 @@ func (j *workloadCheck) checkAntiAffinity(k *podGroup, t corev1.PodAffinityTerm)
 	}
 }
 
-// checkAffinity checks required affinity. Selected pods that were there, or that carry no such term themselves, say where; without
-// any, pods that select themselves choose one domain together (rule 7).
+// checkAffinity checks required affinity. Selected pods that were there, or that carry no such term themselves, say
+// where; without any, pods that select themselves choose one domain together (rule 7).
 func (j *workloadCheck) checkAffinity(k *podGroup, t corev1.PodAffinityTerm, g termGroup) {
-	all := j.domainTallies(k, t.TopologyKey, g, func(s podShare, came bool) bool { return !came || !s.kind.hasSameAffinity(t.TopologyKey, g) })
+	all := j.domainTallies(k, t.TopologyKey, g, func(s podShare, came bool) bool {
+		return !came ||
+			!s.kind.hasSameAffinity(t.TopologyKey, g)
+	})
 	var mine, kindred []string // domains of the kind's newcomers; of all newcomers that it selects too
 	seeded := false
 	for _, d := range slices.Sorted(maps.Keys(all)) {
@@ -327,7 +340,8 @@ func (j *workloadCheck) checkAffinity(k *podGroup, t corev1.PodAffinityTerm, g t
 		}
 	}
 	for _, n := range j.nodes {
-		if n.object.Labels[t.TopologyKey] == "" && slices.ContainsFunc(n.came, func(s podShare) bool { return s.kind == k }) {
+		if n.object.Labels[t.TopologyKey] == "" &&
+			slices.ContainsFunc(n.came, func(s podShare) bool { return s.kind == k }) {
 			j.addViolation("%s: %s wants to be near by %s, which the node does not have", n.name, k.name, t.TopologyKey)
 		}
 	}
@@ -336,7 +350,8 @@ func (j *workloadCheck) checkAffinity(k *podGroup, t corev1.PodAffinityTerm, g t
 // hasSameAffinity reports whether the kind has a required affinity over the key towards the same pods.
 func (k *podGroup) hasSameAffinity(key string, g termGroup) bool {
 	a := k.pod.Spec.Affinity
-	return a != nil && a.PodAffinity != nil && slices.ContainsFunc(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+	return a != nil && a.PodAffinity != nil && slices.ContainsFunc(
+		a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
 		func(t corev1.PodAffinityTerm) bool {
 			return t.TopologyKey == key && k.nearGroup().String() == g.String()
 		})

@@ -58,7 +58,8 @@ func labelRequirements[R rawRequirement](list []R) []labelRequirement {
 // anyMet reports whether all wishes of some term are met. A term without wishes is met by nothing.
 func anyMet[R rawRequirement](terms [][]R, labels map[string]string) bool {
 	return slices.ContainsFunc(terms, func(t []R) bool {
-		return len(t) > 0 && !slices.ContainsFunc(labelRequirements(t), func(w labelRequirement) bool { return !w.isMet(labels) })
+		return len(t) > 0 && !slices.ContainsFunc(labelRequirements(t),
+			func(w labelRequirement) bool { return !w.isMet(labels) })
 	})
 }
 
@@ -99,8 +100,8 @@ func (w labelRequirement) String() string {
 	return fmt.Sprintf("%s not=%t %v %d..%d", w.Key, w.Not, w.Values, lo, hi)
 }
 
-// podSuits reports whether node selector, required node affinity and, unless bare, volumes let the pod be on a node with these
-// labels.
+// podSuits reports whether node selector, required node affinity and, unless bare, volumes let the pod be on a node
+// with these labels.
 func podSuits(p *cluster.Pod, labels map[string]string, bare bool) bool {
 	for k, v := range p.NodeSelector {
 		if have, ok := labels[k]; !ok || have != v {
@@ -118,7 +119,8 @@ func podSuits(p *cluster.Pod, labels map[string]string, bare bool) bool {
 
 // selectorMatches reports whether the selector picks the labels; none picks nothing.
 func selectorMatches(s *cluster.Selector, labels map[string]string) bool {
-	return s != nil && !slices.ContainsFunc(labelRequirements(s.Requirements), func(w labelRequirement) bool { return !w.isMet(labels) })
+	return s != nil && !slices.ContainsFunc(labelRequirements(s.Requirements),
+		func(w labelRequirement) bool { return !w.isMet(labels) })
 }
 
 // keepsOut returns the first taint that the pod does not tolerate and that keeps pods out, if there is one.
@@ -131,7 +133,8 @@ func keepsOut(p *cluster.Pod, taints []cluster.Taint) (cluster.Taint, bool) {
 			if tol.Effect != "" && tol.Effect != t.Effect || tol.Key != "" && tol.Key != t.Key {
 				return false
 			}
-			return tol.Operator == "Exists" || tol.Key != "" && (tol.Operator == "" || tol.Operator == "Equal") && tol.Value == t.Value
+			return tol.Operator == "Exists" || tol.Key != "" && (tol.Operator == "" || tol.Operator == "Equal") &&
+				tol.Value == t.Value
 		})
 		if !tolerated {
 			return t, true

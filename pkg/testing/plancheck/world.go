@@ -17,9 +17,9 @@ type World struct {
 	Sells    func(class string) []instancetypes.Type
 }
 
-// CheckPlan judges a plan for the world, looking at every shape that a new node may take. It returns what is wrong, sorted.
-// Between pods it wants an order of arrival in which the scheduler would put each where the plan wants it. It does not judge
-// preferences, nor whether a pod without a home could have had one.
+// CheckPlan judges a plan for the world, looking at every shape that a new node may take. It returns what is wrong,
+// sorted. Between pods it wants an order of arrival in which the scheduler would put each where the plan wants it. It
+// does not judge preferences, nor whether a pod without a home could have had one.
 func CheckPlan(w World, p plan.Plan) []string {
 	t := &planCheck{World: w, plan: p, byKey: map[string]*cluster.Pod{}, sold: map[string][]instancetypes.Type{}}
 	t.applyOverlays()
@@ -48,7 +48,8 @@ func (t *planCheck) addViolation(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Sprintf(format, args...))
 }
 
-// machine is a node with its pods, as it may turn out: a new one in each type, zone and capacity type that its claim allows.
+// machine is a node with its pods, as it may turn out: a new one in each type, zone and capacity type that its claim
+// allows.
 type machine struct {
 	name   string
 	pool   string
@@ -121,7 +122,8 @@ func (t *planCheck) placePods() {
 		if times[key] != 1 {
 			t.addViolation("%s has %d places in the plan, it wants one", key, times[key])
 		}
-		if pod := t.byKey[key]; len(pod.Unmodelled) > 0 && !slices.ContainsFunc(t.plan.Unplaced, func(u plan.Unplaced) bool { return u.Pod == key }) {
+		if pod := t.byKey[key]; len(pod.Unmodelled) > 0 &&
+			!slices.ContainsFunc(t.plan.Unplaced, func(u plan.Unplaced) bool { return u.Pod == key }) {
 			t.addViolation("%s is placed although %s", key, pod.Unmodelled[0])
 		}
 	}
@@ -132,7 +134,8 @@ func (t *planCheck) newMachine(i int) *machine {
 	l := &t.plan.Launches[i]
 	m := &machine{name: fmt.Sprintf("launch %d", i), pool: l.Pool, taints: l.Taints, launch: l}
 	pool, ok := t.Snapshot.PoolOf(l.Pool)
-	if class, found := t.Snapshot.ClassOf(pool.Class); !ok || !pool.Ready || pool.Deleting || pool.Static || !found || !class.Ready {
+	if class, found := t.Snapshot.ClassOf(pool.Class); !ok || !pool.Ready || pool.Deleting || pool.Static || !found ||
+		!class.Ready {
 		t.addViolation("%s: pool %s may launch nothing", m.name, l.Pool)
 		return m
 	}
@@ -163,7 +166,8 @@ func (t *planCheck) checkFlexibility(m *machine, pool cluster.Pool) {
 		if p, ok := cheapest[name]; !ok || s.price < p {
 			cheapest[name] = s.price
 		}
-		chosen = chosen || s.offer.Offer == l.Choice.Offer && s.price == l.Choice.Price && reservationOf(s.offer) == reservationOf(l.Choice)
+		chosen = chosen || s.offer.Offer == l.Choice.Offer && s.price == l.Choice.Price &&
+			reservationOf(s.offer) == reservationOf(l.Choice)
 		for _, r := range labelRequirements(pool.Requirements.All()) {
 			if !r.isMet(s.labels) {
 				t.addViolation("%s as %s: pool %s wants %s", m.name, s, pool.Name, r)
@@ -181,9 +185,11 @@ func (t *planCheck) checkFlexibility(m *machine, pool cluster.Pool) {
 		t.addViolation("%s: its types are not sorted by price: %v", m.name, l.Types)
 	}
 	if !chosen {
-		t.addViolation("%s: its choice %s at %g USD/h is not among what it may become", m.name, l.Choice.Offer, l.Choice.Price)
+		t.addViolation("%s: its choice %s at %g USD/h is not among what it may become", m.name, l.Choice.Offer,
+			l.Choice.Price)
 	} else if l.Choice.Price > cheapest[l.Types[0]] {
-		t.addViolation("%s: its choice costs %g USD/h, it may become one for %g", m.name, l.Choice.Price, cheapest[l.Types[0]])
+		t.addViolation("%s: its choice costs %g USD/h, it may become one for %g", m.name, l.Choice.Price,
+			cheapest[l.Types[0]])
 	}
 }
 
@@ -208,20 +214,26 @@ func (s machineShape) String() string {
 	return strings.Join([]string{s.labels[labelCapacity], s.labels[labelType], s.labels[labelZone]}, " ")
 }
 
-// possibleShapes lists what a claim with these requirements may become. What is not to be had now counts when any is asked for, but never what the
-// type has no zone for: nobody sells it there, or the class has no subnet.
-func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, rules []labelRequirement, anyOffer bool) []machineShape {
+// possibleShapes lists what a claim with these requirements may become. What is not to be had now counts when any is
+// asked for, but never what the type has no zone for: nobody sells it there, or the class has no subnet.
+func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, rules []labelRequirement,
+	anyOffer bool) []machineShape {
 	var out []machineShape
 	for _, typ := range t.sold[pool.Name] {
-		zones := slices.DeleteFunc(labelRequirements(typ.Requirements.All()), func(r labelRequirement) bool { return r.Key != labelZone })
+		zones := slices.DeleteFunc(labelRequirements(typ.Requirements.All()),
+			func(r labelRequirement) bool { return r.Key != labelZone })
 		for _, o := range typ.Offerings {
-			nowhere := slices.ContainsFunc(zones, func(r labelRequirement) bool { return !r.isMet(map[string]string{labelZone: o.Zone}) })
-			if !o.Available && !anyOffer || nowhere || len(o.Paid) > 0 { // what a commitment covers is the same instance at another price
+			nowhere := slices.ContainsFunc(zones, func(r labelRequirement) bool {
+				return !r.isMet(map[string]string{labelZone: o.Zone})
+			})
+			// what a commitment covers is the same instance at another price
+			if !o.Available && !anyOffer || nowhere || len(o.Paid) > 0 {
 				continue
 			}
 			for _, l := range labelled(pool, typ, o, labels) {
 				if !slices.ContainsFunc(rules, func(r labelRequirement) bool { return !r.isMet(l) }) {
-					out = append(out, machineShape{labels: l, room: amountsOf(typ.Allocatable), capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
+					out = append(out, machineShape{labels: l, room: amountsOf(typ.Allocatable),
+						capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
 				}
 			}
 		}
@@ -230,7 +242,8 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 }
 
 // labelled are the labels that a node of the offering may have: one for each value of those that the type leaves open.
-func labelled(pool cluster.Pool, typ instancetypes.Type, o instancetypes.Offering, own map[string]string) []map[string]string {
+func labelled(pool cluster.Pool, typ instancetypes.Type, o instancetypes.Offering,
+	own map[string]string) []map[string]string {
 	base := maps.Clone(pool.Labels)
 	if base == nil {
 		base = map[string]string{}
@@ -248,13 +261,15 @@ func labelled(pool cluster.Pool, typ instancetypes.Type, o instancetypes.Offerin
 			open[r.Key] = r.Values
 		}
 	}
-	maps.Copy(base, map[string]string{labelPool: pool.Name, labelClass: pool.Class, "karpenter.sh/registered": "true", "karpenter.sh/initialized": "true"})
+	maps.Copy(base, map[string]string{labelPool: pool.Name, labelClass: pool.Class, "karpenter.sh/registered": "true",
+		"karpenter.sh/initialized": "true"})
 	maps.Copy(base, own)
 	for _, k := range []string{labelReservation, labelReservationKind, labelInterruptible} {
 		delete(base, k)
 	}
 	if r := o.Reservation; r != nil {
-		base[labelReservation], base[labelReservationKind], base[labelInterruptible] = r.ID, r.Kind, fmt.Sprint(r.Interruptible)
+		base[labelReservation], base[labelReservationKind], base[labelInterruptible] = r.ID, r.Kind,
+			fmt.Sprint(r.Interruptible)
 	}
 	base[labelZone], base[labelCapacity], base[labelEBSZone] = o.Zone, o.CapacityType, o.Zone
 	if o.ZoneID != "" {
@@ -284,7 +299,8 @@ func labelled(pool cluster.Pool, typ instancetypes.Type, o instancetypes.Offerin
 // addBetaLabels adds the old names under which nodes carry some labels too.
 func addBetaLabels(l map[string]string) {
 	for old, now := range map[string]string{
-		"beta.kubernetes.io/arch": labelArch, "beta.kubernetes.io/os": labelOS, "beta.kubernetes.io/instance-type": labelType,
+		"beta.kubernetes.io/arch": labelArch, "beta.kubernetes.io/os": labelOS,
+		"beta.kubernetes.io/instance-type":       labelType,
 		"failure-domain.beta.kubernetes.io/zone": labelZone, "failure-domain.beta.kubernetes.io/region": labelRegion,
 	} {
 		if v, ok := l[now]; ok && l[old] == "" {

@@ -17,9 +17,11 @@ import (
 // labelEBSZone is the zone label that the EBS CSI driver puts on every node.
 const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
-// addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and "attaches
-// DRIVER COUNT". Words:
-// ready=20 and initialized=9 (for so many seconds), reservation=cr-1 (that its instance is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned (tainted), moving (by a disruption that brings its replacements).
+// addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and
+// "attaches DRIVER COUNT". Words: ready=20 and initialized=9 (for so many seconds), reservation=cr-1 (that its instance
+// is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not
+// initialized), unregistered, deleting, end=90 (by force, after so many seconds), grace=90 (of the claim), condemned
+// (tainted), moving (by a disruption that brings its replacements).
 func (w *World) addNode(d directive) error {
 	t, ok := w.typeOf(d.str("type"))
 	if !ok {
@@ -30,8 +32,10 @@ func (w *World) addNode(d directive) error {
 		capacity = instancetypes.OnDemand
 	}
 	labels := t.Requirements.Labels()
-	maps.Copy(labels, map[string]string{key("zone"): d.str("zone"), key("capacity"): capacity, key("host"): d.name(), labelEBSZone: d.str("zone")})
-	n := cluster.Node{Name: d.name(), ProviderID: "aws:///" + d.name(), Labels: labels, Capacity: t.Capacity, Allocatable: t.Allocatable, Ready: true}
+	maps.Copy(labels, map[string]string{key("zone"): d.str("zone"), key("capacity"): capacity, key("host"): d.name(),
+		labelEBSZone: d.str("zone")})
+	n := cluster.Node{Name: d.name(), ProviderID: "aws:///" + d.name(), Labels: labels, Capacity: t.Capacity,
+		Allocatable: t.Allocatable, Ready: true}
 	for _, l := range d.lines {
 		word, rest, _ := strings.Cut(l, " ")
 		k, v, _ := strings.Cut(rest, "=")
@@ -67,8 +71,10 @@ func (w *World) claimOf(n *cluster.Node, d directive, t instancetypes.Type) clus
 	maps.Copy(n.Labels, pool.Labels)
 	n.Labels[key("pool")] = pool.Name
 	c := cluster.Claim{
-		Name: "claim-" + n.Name, Pool: pool.Name, Class: pool.Class, ProviderID: n.ProviderID, NodeName: n.Name, Taints: pool.Taints,
-		StartupTaints: pool.StartupTaints, Capacity: t.Capacity, Allocatable: t.Allocatable, Labels: maps.Clone(n.Labels),
+		Name: "claim-" + n.Name, Pool: pool.Name, Class: pool.Class, ProviderID: n.ProviderID, NodeName: n.Name,
+		Taints:        pool.Taints,
+		StartupTaints: pool.StartupTaints, Capacity: t.Capacity, Allocatable: t.Allocatable,
+		Labels: maps.Clone(n.Labels),
 	}
 	delete(c.Labels, key("host"))
 	if d.has("reservation") {
@@ -88,7 +94,8 @@ func (w *World) claimOf(n *cluster.Node, d directive, t instancetypes.Type) clus
 		c.Conditions = []cluster.Condition{{Type: api.ConditionInitialized, Status: "True", Since: since}}
 	}
 	if d.has("end") {
-		c.Annotations = map[string]string{api.AnnotationTerminationTimestamp: w.Snapshot.Now.Add(time.Duration(d.num("end", 0)) * time.Second).Format(time.RFC3339)}
+		c.Annotations = map[string]string{api.AnnotationTerminationTimestamp: w.Snapshot.Now.Add(
+			time.Duration(d.num("end", 0)) * time.Second).Format(time.RFC3339)}
 	}
 	if d.has("grace") {
 		grace := time.Duration(d.num("grace", 0)) * time.Second
@@ -100,7 +107,8 @@ func (w *World) claimOf(n *cluster.Node, d directive, t instancetypes.Type) clus
 		n.Labels = map[string]string{key("host"): n.Name}
 		return c
 	case d.has("starting"):
-		n.Taints = slices.Concat(n.Taints, pool.Taints, pool.StartupTaints, []cluster.Taint{taint("node.kubernetes.io/not-ready:NoSchedule")})
+		n.Taints = slices.Concat(n.Taints, pool.Taints, pool.StartupTaints,
+			[]cluster.Taint{taint("node.kubernetes.io/not-ready:NoSchedule")})
 	default:
 		n.Taints = append(n.Taints, pool.Taints...)
 		n.Labels[api.LabelInitialized] = "true"
@@ -109,8 +117,9 @@ func (w *World) claimOf(n *cluster.Node, d directive, t instancetypes.Type) clus
 	return c
 }
 
-// addClaim reads "claim c1 pool=default types=(m5.large,m5.xlarge) zones=(a,b) cpu=900 mem=1024 nominated=(default/web-1)",
-// a claim that is not launched yet; with "type=m5.large zone=a" one that is, "age=16m" ago; with "deleting" one that goes.
+// addClaim reads "claim c1 pool=default types=(m5.large,m5.xlarge) zones=(a,b) cpu=900 mem=1024
+// nominated=(default/web-1)", a claim that is not launched yet; with "type=m5.large zone=a" one that is, "age=16m" ago;
+// with "deleting" one that goes.
 func (w *World) addClaim(d directive) error {
 	pool, ok := w.Snapshot.PoolOf(d.str("pool"))
 	if !ok {
@@ -119,7 +128,8 @@ func (w *World) addClaim(d directive) error {
 	c := cluster.Claim{
 		Name: d.name(), Pool: pool.Name, Class: pool.Class, Taints: pool.Taints, StartupTaints: pool.StartupTaints,
 		Requirements: pool.Requirements, Labels: map[string]string{key("pool"): pool.Name},
-		Annotations: map[string]string{"joiner.sh/nominated-pods": strings.Join(d.list("nominated"), ",")}, Requests: d.amounts(),
+		Annotations: map[string]string{"joiner.sh/nominated-pods": strings.Join(d.list("nominated"), ",")},
+		Requests:    d.amounts(),
 	}
 	maps.Copy(c.Labels, pool.Labels)
 	if t, ok := w.typeOf(d.str("type")); ok {
@@ -157,14 +167,15 @@ func (w *World) typeOf(name string) (instancetypes.Type, bool) {
 	return instancetypes.Type{}, false
 }
 
-// Apply returns the world after the plan's claims were written, pods were nominated on the nodes that start, and those that go to running
-// nodes were bound, before anything is launched.
+// Apply returns the world after the plan's claims were written, pods were nominated on the nodes that start, and those
+// that go to running nodes were bound, before anything is launched.
 func (w *World) Apply(p plan.Plan) *World {
 	out := *w
 	out.Snapshot.Claims = slices.Clone(w.Snapshot.Claims)
 	for i, l := range p.Launches {
 		out.Snapshot.Claims = append(out.Snapshot.Claims, cluster.Claim{
-			Name: fmt.Sprintf("applied-%04d", len(w.Snapshot.Claims)+i), Pool: l.Pool, Class: l.Class, Labels: l.Labels, Annotations: l.Annotations,
+			Name: fmt.Sprintf("applied-%04d", len(w.Snapshot.Claims)+i), Pool: l.Pool, Class: l.Class, Labels: l.Labels,
+			Annotations:  l.Annotations,
 			Requirements: l.Requirements, Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup,
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"joiner/pkg/testing/syntax"
 )
 
-// addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet ready deleting protected grace=60". Pods without
-// "on" are pending; with n they are called web-1, web-2 and so on.
+// addPods reads "pods web n=2 cpu=900 mem=1024 ns=x priority=5 on=node-1 owner=DaemonSet ready deleting protected
+// grace=60". Pods without "on" are pending; with n they are called web-1, web-2 and so on.
 func (w *World) addPods(d directive) error {
 	n := d.num("n", 1)
 	for i := int64(1); i <= n; i++ {
@@ -153,6 +153,7 @@ func podChoice(p *cluster.Pod, word, rest string) error {
 		}
 		return err
 	}
-	return syntax.UnknownWord("word", word, "label", "select", "tolerate", "spread", "near", "apart", "attach", "unmodelled", "port", "resource",
+	return syntax.UnknownWord("word", word, "label", "select", "tolerate", "spread", "near", "apart", "attach",
+		"unmodelled", "port", "resource",
 		"affinity", "volume", "volumes", "prefer", "prefer-near", "prefer-apart")
 }

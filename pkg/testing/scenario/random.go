@@ -47,7 +47,8 @@ func RandomText(seed uint64) []string {
 		say("%s", randomPool(r, i))
 	}
 	for i := range r.IntN(4) {
-		say("node n%d type=m.m zone=%c pool=p0 %s", i, 'a'+r.IntN(2), oneOf(r, "", "", "starting", "condemned", "deleting"))
+		say("node n%d type=m.m zone=%c pool=p0 %s", i, 'a'+r.IntN(2),
+			oneOf(r, "", "", "starting", "condemned", "deleting"))
 		for j := range r.IntN(3) {
 			say("%s", randomPods(r, fmt.Sprintf("old%d%d", i, j), fmt.Sprintf("on=n%d", i)))
 		}
@@ -66,8 +67,10 @@ func oneOf(r *rand.Rand, words ...string) string { return words[r.IntN(len(words
 func randomPool(r *rand.Rand, i int) string {
 	s := fmt.Sprintf("pool p%d weight=%d", i, r.IntN(3))
 	for _, line := range []string{
-		"require capacity In spot", "require capacity In on-demand", "require zone In a b", "require arch In amd64", "require team In red blue",
-		"require team Exists", "label team=red", "taint dedicated=x:NoSchedule", "taint spare:PreferNoSchedule", "startup cni:NoSchedule",
+		"require capacity In spot", "require capacity In on-demand", "require zone In a b", "require arch In amd64",
+		"require team In red blue",
+		"require team Exists", "label team=red", "taint dedicated=x:NoSchedule", "taint spare:PreferNoSchedule",
+		"startup cni:NoSchedule",
 		"limit cpu 12000", "limit nodes 3", "limit memory 65536", "require type Exists min=2",
 	} {
 		if r.IntN(7) == 0 {
@@ -78,14 +81,20 @@ func randomPool(r *rand.Rand, i int) string {
 }
 
 func randomPods(r *rand.Rand, name, where string) string {
-	s := fmt.Sprintf("pods %s %s cpu=%d mem=%d priority=%d", name, where, 50+r.IntN(30)*50, 64+r.IntN(20)*128, r.IntN(2))
+	s := fmt.Sprintf("pods %s %s cpu=%d mem=%d priority=%d", name, where, 50+r.IntN(30)*50, 64+r.IntN(20)*128,
+		r.IntN(2))
 	other := fmt.Sprintf("app%d", r.IntN(4))
 	for _, line := range []string{
-		"select zone=" + oneOf(r, "a", "b", "c"), "select capacity=" + oneOf(r, "spot", "on-demand"), "select team=" + oneOf(r, "red", "blue", "green"),
-		"tolerate dedicated=x:NoSchedule", "tolerate all", "spread zone skew=1 app=" + name, "spread zone skew=2 soft app=" + name,
-		"spread zone skew=1 min=3 app=" + name, "spread host skew=2 app=" + name, "apart host app=" + oneOf(r, name, other), "apart zone app=" + oneOf(r, name, other),
-		"near zone app=" + oneOf(r, name, other), "near host app=" + oneOf(r, name, other), "prefer-apart 5 host app=" + name, "prefer 5 zone In b",
-		"affinity zone In a & arch In amd64\naffinity capacity In on-demand", "port 80", "volume zone In " + oneOf(r, "a", "b", "c"), "affinity cpu Gt 2",
+		"select zone=" + oneOf(r, "a", "b", "c"), "select capacity=" + oneOf(r, "spot", "on-demand"), "select team=" +
+			oneOf(r, "red", "blue", "green"),
+		"tolerate dedicated=x:NoSchedule", "tolerate all", "spread zone skew=1 app=" + name,
+		"spread zone skew=2 soft app=" + name,
+		"spread zone skew=1 min=3 app=" + name, "spread host skew=2 app=" + name, "apart host app=" +
+			oneOf(r, name, other), "apart zone app=" + oneOf(r, name, other),
+		"near zone app=" + oneOf(r, name, other), "near host app=" + oneOf(r, name, other), "prefer-apart 5 host app=" +
+			name, "prefer 5 zone In b",
+		"affinity zone In a & arch In amd64\naffinity capacity In on-demand", "port 80", "volume zone In " +
+			oneOf(r, "a", "b", "c"), "affinity cpu Gt 2",
 		"affinity team NotIn red", "spread team skew=1 app=" + name, "spread capacity skew=1 app=" + name,
 	} {
 		if r.IntN(11) == 0 {

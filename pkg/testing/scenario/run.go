@@ -49,16 +49,18 @@ func (w *World) Faults(p plan.Plan, decide func(*World) plan.Plan) []string {
 	if w.Snapshot.Rules.MaxClaims > 0 {
 		return bad
 	}
-	for name, apply := range map[string]func(*World, plan.Plan) *World{"written": (*World).Apply, "launched": (*World).Launched} {
+	for name, apply := range map[string]func(*World, plan.Plan) *World{"written": (*World).Apply,
+		"launched": (*World).Launched} {
 		bad = append(bad, w.unsettled(p, decide, name, apply)...)
 	}
 	return bad
 }
 
-// unsettled checks the passes that follow a plan. When it gave every pod a place they must launch nothing. Pods without one
-// may get one later, because a claim may become a smaller type than the pool's limits had to reckon with; then it must come
-// to rest within a few passes.
-func (w *World) unsettled(p plan.Plan, decide func(*World) plan.Plan, name string, apply func(*World, plan.Plan) *World) []string {
+// unsettled checks the passes that follow a plan. When it gave every pod a place they must launch nothing. Pods without
+// one may get one later, because a claim may become a smaller type than the pool's limits had to reckon with; then it
+// must come to rest within a few passes.
+func (w *World) unsettled(p plan.Plan, decide func(*World) plan.Plan, name string,
+	apply func(*World, plan.Plan) *World) []string {
 	const most = 4
 	var bad []string
 	after := w
@@ -124,11 +126,13 @@ func text(p plan.Plan, detail bool) string {
 		return b.String()
 	}
 	for _, l := range p.Launches {
-		fmt.Fprintf(&b, "launch for %s\n  types %s\n  requests %s\n", strings.Join(l.Pods, ","), strings.Join(l.Types, " "), l.Requests)
+		fmt.Fprintf(&b, "launch for %s\n  types %s\n  requests %s\n", strings.Join(l.Pods, ","),
+			strings.Join(l.Types, " "), l.Requests)
 		for _, r := range l.Requirements.All() {
 			fmt.Fprintf(&b, "  %s\n", r)
 		}
-		fmt.Fprintf(&b, "  labels %v\n  annotations %v\n  taints %v startup %v\n", l.Labels, l.Annotations, l.Taints, l.Startup)
+		fmt.Fprintf(&b, "  labels %v\n  annotations %v\n  taints %v startup %v\n", l.Labels, l.Annotations, l.Taints,
+			l.Startup)
 	}
 	return b.String()
 }

@@ -2,7 +2,8 @@ package scenario
 
 import "joiner/pkg/testing/syntax"
 
-// Words are the directives of a world. A harness that has more of its own checks with syntax.NewGrammar(scenario.Words(), ...).
+// Words are the directives of a world. A harness that has more of its own checks with
+// syntax.NewGrammar(scenario.Words(), ...).
 func Words() syntax.Grammar {
 	return syntax.NewGrammar(nil,
 		"type NAME cpu=# mem=# pods=# milliusd=# spot=# zones= arch= reserved= without=",

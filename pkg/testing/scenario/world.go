@@ -15,8 +15,8 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// World is a snapshot in the making, with the instance types that every class sells. It plays at 2026-01-01 00:00 UTC in
-// the zones a, b and c, with an EC2NodeClass called default.
+// World is a snapshot in the making, with the instance types that every class sells. It plays at 2026-01-01 00:00 UTC
+// in the zones a, b and c, with an EC2NodeClass called default.
 type World struct {
 	Snapshot cluster.Snapshot
 	Types    []instancetypes.Type
@@ -36,8 +36,8 @@ func (w *World) Market(string) []instancetypes.Type {
 	return w.Snapshot.Catalog.AddCommitments(w.Types)
 }
 
-// Do carries out one directive of a scenario file. It returns false when it does not know the word, and errs about arguments
-// that the word does not take.
+// Do carries out one directive of a scenario file. It returns false when it does not know the word, and errs about
+// arguments that the word does not take.
 func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	words := Words()
 	if _, known := words[d.Cmd]; !known {
@@ -78,7 +78,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	case "sold-out":
 		w.soldOut(dir)
 	case "class":
-		w.Snapshot.Classes = append(w.Snapshot.Classes, instancetypes.Class{Name: dir.name(), Ready: !dir.has("broken"), Message: dir.str("broken")})
+		w.Snapshot.Classes = append(w.Snapshot.Classes,
+			instancetypes.Class{Name: dir.name(), Ready: !dir.has("broken"), Message: dir.str("broken")})
 	case "rules":
 		w.Snapshot.Rules.IgnorePreferences = dir.has("ignore-preferences")
 		w.Snapshot.Rules.RelaxMinValues = dir.has("best-effort")
@@ -155,8 +156,9 @@ func (d directive) amounts() resources.List {
 	return resources.List{CPU: d.num("cpu", 0), Memory: d.num("mem", 0) * resources.MiB, Pods: d.num("pods", 0)}
 }
 
-// addType reads "type m5.large cpu=2000 mem=8192 milliusd=96 spot=40 zones=(a,b) arch=arm64 reserved=(cr-1,a,3)" with lines such as
-// "resource nvidia.com/gpu 1" and "label category m"; a label with several values has the one that the launch asks for.
+// addType reads "type m5.large cpu=2000 mem=8192 milliusd=96 spot=40 zones=(a,b) arch=arm64 reserved=(cr-1,a,3)" with
+// lines such as "resource nvidia.com/gpu 1" and "label category m"; a label with several values has the one that the
+// launch asks for.
 func (w *World) addType(d directive) error {
 	t := instancetypes.Type{Name: d.name(), Capacity: d.amounts()}
 	if t.Capacity.Pods == 0 {
@@ -174,7 +176,8 @@ func (w *World) addType(d directive) error {
 	if d.has("spot") {
 		capacities = append(capacities, instancetypes.Spot)
 	}
-	set := requirements.NewSet(requirements.Of(key("type"), t.Name), requirements.Of(key("arch"), arch), requirements.Of(key("os"), "linux"),
+	set := requirements.NewSet(requirements.Of(key("type"), t.Name), requirements.Of(key("arch"), arch),
+		requirements.Of(key("os"), "linux"),
 		requirements.Of(key("zone"), zones...), requirements.Of(key("capacity"), capacities...),
 		requirements.Of(key("cpu"), fmt.Sprint(t.Capacity.CPU/1000)))
 	for _, l := range d.lines {
@@ -206,12 +209,14 @@ func (w *World) addType(d directive) error {
 	}
 	for _, z := range d.list("without") {
 		t.Offerings = append(t.Offerings, instancetypes.Offering{
-			Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: t.Name, Zone: z}, Price: float64(d.num("milliusd", 0)) / 1000, Why: "the class has no subnet in " + z,
+			Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: t.Name, Zone: z},
+			Price: float64(d.num("milliusd", 0)) / 1000, Why: "the class has no subnet in " + z,
 		})
 	}
 	if d.has("reserved") {
 		t.Offerings = append(t.Offerings, reserved(t, d.list("reserved")))
-		t.Requirements = t.Requirements.Without(key("capacity")).And(requirements.Of(key("capacity"), append(capacities, instancetypes.Reserved)...))
+		t.Requirements = t.Requirements.Without(key("capacity")).And(requirements.Of(key("capacity"),
+			append(capacities, instancetypes.Reserved)...))
 	}
 	w.Types = append(w.Types, t)
 	return nil
@@ -236,8 +241,10 @@ func reserved(t instancetypes.Type, words []string) instancetypes.Offering {
 	words = append(slices.Clone(words), "", "", "")
 	n, _ := strconv.ParseInt(words[2], 10, 64)
 	return instancetypes.Offering{
-		Offer: instancetypes.Offer{CapacityType: instancetypes.Reserved, Type: t.Name, Zone: words[1]}, Available: n > 0,
-		Reservation: &instancetypes.Reservation{ID: words[0], Type: t.Name, Zone: words[1], Kind: "default", Remaining: n},
+		Offer:     instancetypes.Offer{CapacityType: instancetypes.Reserved, Type: t.Name, Zone: words[1]},
+		Available: n > 0,
+		Reservation: &instancetypes.Reservation{ID: words[0], Type: t.Name, Zone: words[1], Kind: "default",
+			Remaining: n},
 	}
 }
 
@@ -247,20 +254,23 @@ func (w *World) soldOut(d directive) {
 		w.Types[i].Offerings = slices.Clone(w.Types[i].Offerings)
 		for j := range w.Types[i].Offerings {
 			o := &w.Types[i].Offerings[j]
-			if d.name() == o.Type && (!d.has("zone") || d.str("zone") == o.Zone) && (!d.has("capacity") || d.str("capacity") == o.CapacityType) {
+			if d.name() == o.Type && (!d.has("zone") || d.str("zone") == o.Zone) &&
+				(!d.has("capacity") || d.str("capacity") == o.CapacityType) {
 				o.Available, o.Why = false, "sold out"
 			}
 		}
 	}
 }
 
-// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why unseen" with lines "require KEY OP VALUES",
-// "taint T", "startup T", "label k=v", "annotation k=v", "sleep DURATION CRON" and "limit RESOURCE AMOUNT" (cpu in millicores, memory
-// in MiB).
+// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why unseen" with lines "require
+// KEY OP VALUES", "taint T", "startup T", "label k=v", "annotation k=v", "sleep DURATION CRON" and "limit RESOURCE
+// AMOUNT" (cpu in millicores, memory in MiB).
 func (w *World) addPool(d directive) error {
 	p := cluster.Pool{
-		Name: d.name(), Class: "default", Ready: !d.has("not-ready"), Message: d.str("not-ready"), Weight: int32(d.num("weight", 0)),
-		Static: d.has("static") || d.has("replicas"), Replicas: d.num("replicas", 0), Deleting: d.has("deleting"), Unseen: d.has("unseen"), Labels: map[string]string{}, Annotations: map[string]string{},
+		Name: d.name(), Class: "default", Ready: !d.has("not-ready"), Message: d.str("not-ready"),
+		Weight: int32(d.num("weight", 0)),
+		Static: d.has("static") || d.has("replicas"), Replicas: d.num("replicas", 0), Deleting: d.has("deleting"),
+		Unseen: d.has("unseen"), Labels: map[string]string{}, Annotations: map[string]string{},
 	}
 	if d.has("class") {
 		p.Class = d.str("class")
@@ -300,7 +310,8 @@ func (w *World) addPool(d directive) error {
 			}
 			p.Limits, p.Limited = p.Limits.With(k, n), append(p.Limited, k)
 		default:
-			return fmt.Errorf("pool %s: %w", p.Name, unknownLine(l, "require", "taint", "startup", "label", "annotation", "sleep", "limit"))
+			return fmt.Errorf("pool %s: %w", p.Name,
+				unknownLine(l, "require", "taint", "startup", "label", "annotation", "sleep", "limit"))
 		}
 	}
 	w.Snapshot.Pools = append(w.Snapshot.Pools, p)

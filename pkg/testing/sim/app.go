@@ -119,7 +119,8 @@ func (w *world) activePods(a *app) (n int) {
 func (w *world) addPod(a *app, name, node string) {
 	w.made++
 	p := &pod{Pod: a.pattern, app: a}
-	p.Namespace, p.Name, p.UID, p.Created, p.Phase = namespace, name, fmt.Sprintf("uid-pod-%d", w.made), w.toSecond(), "Pending"
+	p.Namespace, p.Name, p.UID, p.Created, p.Phase = namespace, name, fmt.Sprintf("uid-pod-%d", w.made), w.toSecond(),
+		"Pending"
 	if !a.bare {
 		p.Controller = "uid-" + a.name
 	}

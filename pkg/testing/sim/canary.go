@@ -9,9 +9,9 @@ import (
 	"joiner/pkg/model/resources"
 )
 
-// startOtherVersion starts, now and then, another version of an app whose pods are to be spread over zones: few small pods with its labels, on nodes of the very
-// zone in which one for one of its pods is starting. They count for the spread, so that the scheduler may keep that pod off the
-// node that was made for it, and it needs another one.
+// startOtherVersion starts, now and then, another version of an app whose pods are to be spread over zones: few small
+// pods with its labels, on nodes of the very zone in which one for one of its pods is starting. They count for the
+// spread, so that the scheduler may keep that pod off the node that was made for it, and it needs another one.
 func (w *world) startOtherVersion(m *machine) {
 	c := w.byUID[m.owner]
 	if c == nil || !w.troubleChance(0.4) {
@@ -19,14 +19,19 @@ func (w *world) startOtherVersion(m *machine) {
 	}
 	for _, a := range w.apps {
 		spreads := slices.ContainsFunc(a.pattern.Spread, func(s cluster.Spread) bool { return s.Key == labelZone })
-		waits := slices.ContainsFunc(w.podsOf(a), func(p *pod) bool { return p.NodeName == "" && slices.Contains(c.pods, p.UID) })
+		waits := slices.ContainsFunc(w.podsOf(a), func(p *pod) bool {
+			return p.NodeName == "" &&
+				slices.Contains(c.pods, p.UID)
+		})
 		if !spreads || !waits || a.budget != nil || w.appsWithLabels(a) > 1 {
 			continue
 		}
 		w.made++
-		next := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(2, 3)), bootTime: a.bootTime, stopTime: a.stopTime}
+		next := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(2, 3)), bootTime: a.bootTime,
+			stopTime: a.stopTime}
 		next.pattern = cluster.Pod{Labels: a.pattern.Labels, Owner: cluster.OwnerOther, GraceSec: 5,
-			Need: resources.List{CPU: 50, Memory: 64 * resources.MiB, Pods: 1}, NodeSelector: map[string]string{labelZone: m.Zone}}
+			Need:         resources.List{CPU: 50, Memory: 64 * resources.MiB, Pods: 1},
+			NodeSelector: map[string]string{labelZone: m.Zone}}
 		w.runAfter(w.drawDuration(time.Second, 15*time.Second), func() {
 			if w.hasRoom(next, m.Zone) {
 				w.startApp(next)

@@ -54,8 +54,9 @@ func (w *world) planned(a *app) string {
 	return ""
 }
 
-// TestAPodThatIsKeptOffItsNodeGetsAnother: while a node starts for the third pod of an app that is spread over three zones, two others with its
-// labels come to that zone. The scheduler keeps the pod off its node for good, so that its claim must not be trusted to bring it a place for ever.
+// TestAPodThatIsKeptOffItsNodeGetsAnother: while a node starts for the third pod of an app that is spread over three
+// zones, two others with its labels come to that zone. The scheduler keeps the pod off its node for good, so that its
+// claim must not be trusted to bring it a place for ever.
 func TestAPodThatIsKeptOffItsNodeGetsAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := peaceful(t)

@@ -32,12 +32,14 @@ func (w *world) checkIssued(r *portRequest) {
 	}
 	held := w.leases[capacityLease]
 	if held.holder != r.inv.String() || !time.Now().Before(held.until) {
-		w.addViolation("capacity without the lease", "%s calls %s %s while the lease is %q's until %s", r.inv, r.call, r.key,
+		w.addViolation("capacity without the lease", "%s calls %s %s while the lease is %q's until %s", r.inv, r.call,
+			r.key,
 			held.holder, held.until.Sub(w.began))
 	}
 }
 
-// checkNewClaim looks at a claim that is about to be stored: the pods it is for must not all be waiting for others already.
+// checkNewClaim looks at a claim that is about to be stored: the pods it is for must not all be waiting for others
+// already.
 func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 	w.countMutation("create claim")
 	if len(c.pods) == 0 {
@@ -54,7 +56,8 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 			continue
 		}
 		for _, uid := range w.waitFor(have) {
-			if !runs[uid] || have.Annotations[disruption.AnnotationReplaces] != "" { // what runs may wait for the replacement of its node only
+			// what runs may wait for the replacement of its node only
+			if !runs[uid] || have.Annotations[disruption.AnnotationReplaces] != "" {
 				waiting[uid] = have.Name
 			}
 		}
@@ -64,11 +67,13 @@ func (w *world) checkNewClaim(c *claim, l decided.Launch) {
 			return
 		}
 	}
-	w.addViolation("capacity counted twice", "a claim is made for %v, which wait for claim %s already", l.Pods, waiting[c.pods[0]])
+	w.addViolation("capacity counted twice", "a claim is made for %v, which wait for claim %s already", l.Pods,
+		waiting[c.pods[0]])
 }
 
-// waitFor are the UIDs of the pods that wait for the claim: those that it was given to since it was made, as long as one of them has no node, or
-// else those that it was made for. What a pod leaves to others because it has room elsewhere is not capacity for it any more.
+// waitFor are the UIDs of the pods that wait for the claim: those that it was given to since it was made, as long as
+// one of them has no node, or else those that it was made for. What a pod leaves to others because it has room
+// elsewhere is not capacity for it any more.
 func (w *world) waitFor(c *claim) []string {
 	var given []string
 	for _, key := range strings.Split(c.Annotations[v1.AnnotationNominatedPods], ",") {
@@ -82,8 +87,8 @@ func (w *world) waitFor(c *claim) []string {
 	return given
 }
 
-// sameCommand reports whether both replace nodes of one disruption. Such a command brings what its pods need in whatever order the
-// scheduler places them, so that a pod may be named twice.
+// sameCommand reports whether both replace nodes of one disruption. Such a command brings what its pods need in
+// whatever order the scheduler places them, so that a pod may be named twice.
 func sameCommand(a, b *claim) bool {
 	id := a.Annotations[disruption.AnnotationReplaces]
 	return id != "" && id == b.Annotations[disruption.AnnotationReplaces]
@@ -108,13 +113,15 @@ func (w *world) nodeOf(c *claim) *node {
 	return nil
 }
 
-// checkOrder looks at what is asked of EC2: nothing that was marked as sold out before the invocation began. A claim of an earlier
-// invocation may ask for all, once, to find what was launched for it. So may one of an earlier pass of the same invocation, which a conflict on
-// another claim of its batch left without a launch: what passes know of each other is on the objects, and a token stands there before it is used.
+// checkOrder looks at what is asked of EC2: nothing that was marked as sold out before the invocation began. A claim of
+// an earlier invocation may ask for all, once, to find what was launched for it. So may one of an earlier pass of the
+// same invocation, which a conflict on another claim of its batch left without a launch: what passes know of each other
+// is on the objects, and a token stands there before it is used.
 func (w *world) checkOrder(by *invocation, o launch.Order) {
 	now := time.Now()
 	if members := w.membersOf(o); o.Batch.ID != "" && members < o.Count() {
-		w.addViolation("asks for more than there are claims", "%s asks for %d instances for the %d claims of batch %s", by, o.Count(), members, o.Batch.ID)
+		w.addViolation("asks for more than there are claims", "%s asks for %d instances for the %d claims of batch %s",
+			by, o.Count(), members, o.Batch.ID)
 	}
 	who := cmp.Or(o.ClaimUID, o.Batch.ID)
 	if c := w.orderedFor(o); c == nil || (c.maker != by || c.made.Before(by.leased)) && !by.recalled[who] {
@@ -124,7 +131,8 @@ func (w *world) checkOrder(by *invocation, o launch.Order) {
 	for _, offer := range o.Offers() {
 		for _, m := range w.marks {
 			if m.Offer == offer && m.made.Before(by.started) && m.Until.After(now.Add(2*w.plan.skew+time.Second)) {
-				w.addViolation("asks for what is sold out", "%s asks for %s, which is marked until %s", by, offer, m.Until.Sub(w.began))
+				w.addViolation("asks for what is sold out", "%s asks for %s, which is marked until %s", by, offer,
+					m.Until.Sub(w.began))
 			}
 		}
 	}
@@ -134,11 +142,13 @@ func (w *world) checkOrder(by *invocation, o launch.Order) {
 func (w *world) checkStart(m *machine, o launch.Order) {
 	c := w.orderedFor(o)
 	if c == nil {
-		w.addViolation("launch without a claim", "instance %s starts for claim %s%s, which was never stored", m.ID, o.ClaimName, o.Batch.ID)
+		w.addViolation("launch without a claim", "instance %s starts for claim %s%s, which was never stored", m.ID,
+			o.ClaimName, o.Batch.ID)
 		return
 	}
 	if !c.Finalizer && !c.released {
-		w.addViolation("launch before the finalizer", "instance %s starts for claim %s, which nothing keeps from vanishing", m.ID, c.Name)
+		w.addViolation("launch before the finalizer",
+			"instance %s starts for claim %s, which nothing keeps from vanishing", m.ID, c.Name)
 	}
 	for _, other := range w.livingInstances() {
 		if other.owner == m.owner && m.owner != "" {
@@ -146,7 +156,8 @@ func (w *world) checkStart(m *machine, o launch.Order) {
 		}
 	}
 	if have := w.ofBatch(o.Batch.ID); len(have) >= o.Count() && o.Batch.ID != "" {
-		w.addViolation("doubled instance", "batch %s has %d instances for %d claims when %s starts", o.Batch.ID, len(have), o.Count(), m.ID)
+		w.addViolation("doubled instance", "batch %s has %d instances for %d claims when %s starts", o.Batch.ID,
+			len(have), o.Count(), m.ID)
 	}
 	pool, ok := w.poolOf(c.Pool)
 	if !ok || len(pool.Limited) == 0 || !c.Deleting.IsZero() {
@@ -169,7 +180,8 @@ func (w *world) poolOf(name string) (cluster.Pool, bool) {
 // checkStatus looks at a claim that is given an instance.
 func (w *world) checkStatus(c *claim, before cluster.Claim) {
 	if before.ProviderID != "" && c.ProviderID != before.ProviderID {
-		w.addViolation("claim changed its instance", "claim %s had %s and is given %s", c.Name, before.ProviderID, c.ProviderID)
+		w.addViolation("claim changed its instance", "claim %s had %s and is given %s", c.Name, before.ProviderID,
+			c.ProviderID)
 	}
 	if c.ProviderID == "" || before.ProviderID != "" {
 		return
@@ -179,15 +191,18 @@ func (w *world) checkStatus(c *claim, before cluster.Claim) {
 		m.owner = c.UID
 	}
 	if m == nil || m.owner != c.UID {
-		w.addViolation("adopted the wrong instance", "claim %s is given %s, which was not launched for it", c.Name, c.ProviderID)
+		w.addViolation("adopted the wrong instance", "claim %s is given %s, which was not launched for it", c.Name,
+			c.ProviderID)
 	}
 }
 
-// checkRelease looks at a claim that loses our finalizer: its instance must be gone, or at least be told to go where lists do not show it yet.
+// checkRelease looks at a claim that loses our finalizer: its instance must be gone, or at least be told to go where
+// lists do not show it yet.
 func (w *world) checkRelease(c *claim) {
 	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
 		if m := w.machines[id]; m.owner == c.UID && m.State == "shutting-down" && time.Since(m.showAt) > late {
-			w.addViolation("finalizer gone before the instance", "claim %s is released while %s is shutting down", c.Name, m.ID)
+			w.addViolation("finalizer gone before the instance", "claim %s is released while %s is shutting down",
+				c.Name, m.ID)
 		}
 	}
 	for _, m := range w.livingInstances() {
@@ -195,7 +210,8 @@ func (w *world) checkRelease(c *claim) {
 			w.addViolation("finalizer gone before the instance", "claim %s is released while %s runs", c.Name, m.ID)
 		}
 		if m.owner == c.UID && c.ProviderID == m.ProviderID() && !m.asked {
-			w.addViolation("finalizer gone before the instance", "claim %s is released while %s runs, which it names", c.Name, m.ID)
+			w.addViolation("finalizer gone before the instance", "claim %s is released while %s runs, which it names",
+				c.Name, m.ID)
 		}
 	}
 }
@@ -222,8 +238,10 @@ func (w *world) checkEviction(p *pod) {
 		return
 	}
 	tainted := n.isTainted()
-	if !tainted && time.Since(n.untainted) > seconds { // who evicts and who takes a disruption back may not know of each other yet
-		w.addViolation("eviction before the taint", "pod %s is evicted from %s, which still takes pods", p.Key(), n.Name)
+	// who evicts and who takes a disruption back may not know of each other yet
+	if !tainted && time.Since(n.untainted) > seconds {
+		w.addViolation("eviction before the taint", "pod %s is evicted from %s, which still takes pods", p.Key(),
+			n.Name)
 	}
 	w.checkFirst(p, n)
 	if p.Protected(time.Now().Add(w.plan.skew)) && !w.isDying(n) {
@@ -233,7 +251,8 @@ func (w *world) checkEviction(p *pod) {
 
 // isDying reports whether the node ends whatever anybody does: its instance is noticed, or its grace period is over.
 func (w *world) isDying(n *node) bool {
-	if n.down || n.machine == nil || n.machine.Gone() || n.machine.noticed && time.Until(n.machine.dies) < time.Hour+late || w.isUnsound(n.machine) {
+	if n.down || n.machine == nil || n.machine.Gone() || n.machine.noticed &&
+		time.Until(n.machine.dies) < time.Hour+late || w.isUnsound(n.machine) {
 		return true
 	}
 	c := w.byUID[n.machine.owner]
@@ -255,8 +274,9 @@ func (w *world) checkDeletion(p *pod) {
 	w.addViolation("pod deleted past its budget", "pod %s on %s", p.Key(), n.Name)
 }
 
-// checkFirst looks at a pod that is to go from an instance that EC2 takes back, and was there when its notice was handled. Within seconds of the condemnation, and if its grace
-// period leaves the time, there is another place for it, or capacity is on its way.
+// checkFirst looks at a pod that is to go from an instance that EC2 takes back, and was there when its notice was
+// handled. Within seconds of the condemnation, and if its grace period leaves the time, there is another place for it,
+// or capacity is on its way.
 func (w *world) checkFirst(p *pod, n *node) {
 	if n.machine == nil || !n.machine.taken || p.Terminating() || p.app.daemon {
 		return
@@ -265,12 +285,14 @@ func (w *world) checkFirst(p *pod, n *node) {
 	by, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
 	until := c.condemned.Add(replaceWithin - 2*w.plan.skew - time.Second)
 	grace := time.Duration(p.GraceSec) * time.Second
-	if err != nil || c.condemned.IsZero() || p.Started.After(c.condemned) || time.Now().After(until) || until.Add(grace+30*time.Second).After(by) {
+	if err != nil || c.condemned.IsZero() || p.Started.After(c.condemned) || time.Now().After(until) ||
+		until.Add(grace+30*time.Second).After(by) {
 		return
 	}
 	for _, m := range w.livingInstances() {
 		host := w.byUID[m.owner]
-		coming := host == nil || (host.Deleting.IsZero() || time.Since(host.condemned) < seconds) && (m.node == nil || !host.Is(v1.ConditionInitialized))
+		coming := host == nil || (host.Deleting.IsZero() || time.Since(host.condemned) < seconds) &&
+			(m.node == nil || !host.Is(v1.ConditionInitialized))
 		if since := launchedSince(m, c); m != n.machine && (coming || since) { // or taken back by now
 			return
 		}
@@ -285,7 +307,8 @@ func (w *world) checkFirst(p *pod, n *node) {
 	defer func() { p.NodeName, w.nodes[n.Name] = n.Name, n }()
 	for _, other := range w.nodes {
 		why := w.willRefuse(p, other)
-		if why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late || w.droppedLately(other) {
+		if why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late ||
+			w.droppedLately(other) {
 			return
 		}
 	}
@@ -313,7 +336,8 @@ func (w *world) checkTerminate(by *invocation, m *machine) {
 	}
 	n := m.node
 	c := w.byUID[m.owner]
-	if n == nil || n.down || !n.Ready || w.nodes[n.Name] != n || c == nil || w.claims[c.Name] != c || w.graceExpired(c) || w.isUnsound(m) {
+	if n == nil || n.down || !n.Ready || w.nodes[n.Name] != n || c == nil || w.claims[c.Name] != c ||
+		w.graceExpired(c) || w.isUnsound(m) {
 		return
 	}
 	if c.Deleting.IsZero() {
@@ -324,7 +348,8 @@ func (w *world) checkTerminate(by *invocation, m *machine) {
 	for _, p := range w.podsOn(n.Name) {
 		stuck := p.Terminating() && time.Now().After(p.Deleting.Add(50*time.Second))
 		taint := []cluster.Taint{{Key: v1.TaintDisrupted, Effect: "NoSchedule"}}
-		if p.Terminal() || p.Owner == cluster.OwnerNode || stuck || len(cluster.Untolerated(taint, p.Tolerations)) == 0 {
+		if p.Terminal() || p.Owner == cluster.OwnerNode || stuck ||
+			len(cluster.Untolerated(taint, p.Tolerations)) == 0 {
 			continue
 		}
 		w.addViolation("instance ended before its drain", "%s ends %s while pod %s runs there", by, m.ID, p.Key())
@@ -334,11 +359,12 @@ func (w *world) checkTerminate(by *invocation, m *machine) {
 
 // graceExpired reports whether the grace period of a claim is over.
 func (w *world) graceExpired(c *claim) bool {
-	return c.TerminationGrace != nil && !c.Deleting.IsZero() && !time.Now().Before(c.Deleting.Add(*c.TerminationGrace-5*time.Second))
+	return c.TerminationGrace != nil && !c.Deleting.IsZero() &&
+		!time.Now().Before(c.Deleting.Add(*c.TerminationGrace-5*time.Second))
 }
 
-// checkEnded looks at an invocation that has come to its end without any fault: what it learned is written down, or told to whom it
-// concerns.
+// checkEnded looks at an invocation that has come to its end without any fault: what it learned is written down, or
+// told to whom it concerns.
 func (w *world) checkEnded(inv *invocation) {
 	if inv.faulty || inv.err != nil {
 		return
@@ -347,7 +373,10 @@ func (w *world) checkEnded(inv *invocation) {
 		w.addViolation("refresh is not told", "%s saw a class that refresh has not looked at, and did not wake it", inv)
 	}
 	for _, l := range inv.learned {
-		if !slices.ContainsFunc(w.marks, func(m unavailableMark) bool { return m.Offer == l.offer && !m.made.Before(l.at) }) {
+		if !slices.ContainsFunc(w.marks, func(m unavailableMark) bool {
+			return m.Offer == l.offer &&
+				!m.made.Before(l.at)
+		}) {
 			w.addViolation("sold out and not marked", "%s was refused %s and did not mark it", inv, l.offer)
 			return
 		}

@@ -40,12 +40,14 @@ func (w *world) drawClasses() {
 	w.addClass("default")
 	if c := w.objects["default"]; w.drawChance(0.7) {
 		c.Finalizers = []string{awsv1.FinalizerTermination}
-		c.Annotations = map[string]string{awsv1.AnnotationHash: c.Hash(caBundle), awsv1.AnnotationHashVersion: awsv1.HashVersion}
+		c.Annotations = map[string]string{awsv1.AnnotationHash: c.Hash(caBundle),
+			awsv1.AnnotationHashVersion: awsv1.HashVersion}
 		nodeclass.UpdateStatus(c, w.resolveClass(c), time.Now())
 	}
 	for _, p := range w.pools {
 		np := &v1.NodePool{ObjectMeta: metav1.ObjectMeta{Name: p.Name, ResourceVersion: "1", Generation: 1}}
-		np.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind, Name: p.Class}
+		np.Spec.Template.Spec.NodeClassRef = &v1.NodeClassReference{Group: awsv1.Group, Kind: awsv1.EC2NodeClassKind,
+			Name: p.Class}
 		w.nodePools[p.Name] = np
 	}
 }
@@ -72,10 +74,13 @@ func (w *world) resolveClass(c *awsv1.EC2NodeClass) nodeclass.Resolved {
 	if time.Since(w.account.changed) < w.plan.listLag {
 		image = w.account.before
 	}
-	out := nodeclass.Resolved{Profile: name, Region: "us-west-2", ServiceCIDR: "172.20.0.0/16", SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}},
-		Images: []nodeclass.Image{{ID: fmt.Sprintf("ami-%d", image), Name: fmt.Sprintf("al2023-%d", image), Arch: "amd64", Created: w.began.Truncate(time.Hour)}}}
+	out := nodeclass.Resolved{Profile: name, Region: "us-west-2", ServiceCIDR: "172.20.0.0/16",
+		SecurityGroups: []awsv1.SecurityGroup{{ID: "sg-1"}},
+		Images: []nodeclass.Image{{ID: fmt.Sprintf("ami-%d", image), Name: fmt.Sprintf("al2023-%d", image),
+			Arch: "amd64", Created: w.began.Truncate(time.Hour)}}}
 	for _, zone := range slices.Sorted(maps.Keys(w.market.Zones)) {
-		out.Subnets = append(out.Subnets, nodeclass.Subnet{ID: "subnet-" + zone, Zone: zone, ZoneID: w.market.Zones[zone], Free: 1000})
+		out.Subnets = append(out.Subnets, nodeclass.Subnet{ID: "subnet-" + zone, Zone: zone,
+			ZoneID: w.market.Zones[zone], Free: 1000})
 	}
 	return out
 }
@@ -147,7 +152,8 @@ func (w *world) classProblems() (bad []string) {
 			k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
 			bad = append(bad, fmt.Sprintf("class %s is not ready: %s %s", name, d.Message, k.Message))
 		case c.Status.AMIs[0].ID != fmt.Sprintf("ami-%d", w.account.image):
-			bad = append(bad, fmt.Sprintf("class %s has image %s, the newest is ami-%d", name, c.Status.AMIs[0].ID, w.account.image))
+			bad = append(bad, fmt.Sprintf("class %s has image %s, the newest is ami-%d", name, c.Status.AMIs[0].ID,
+				w.account.image))
 		case c.Annotations[awsv1.AnnotationHash] != c.Hash(caBundle):
 			bad = append(bad, "class "+name+" has an old hash")
 		}
@@ -175,7 +181,8 @@ func (w *world) classProblems() (bad []string) {
 func (p *Ports) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
 	found, err := callPort(ctx, p, "look up class", c.Name, func() (nodeclass.Resolved, error) {
 		if have := p.w.objects[c.Name]; have != nil && len(have.Finalizers) == 0 {
-			p.w.addViolation("made before the finalizer", "an instance profile is made for class %s, which nothing keeps from vanishing", c.Name)
+			p.w.addViolation("made before the finalizer",
+				"an instance profile is made for class %s, which nothing keeps from vanishing", c.Name)
 		}
 		if p.w.objects[c.Name] == nil {
 			return nodeclass.Resolved{}, &NotFoundError{"class " + c.Name}
@@ -184,7 +191,8 @@ func (p *Ports) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Re
 		return p.w.resolveClass(c), nil
 	})
 	if err != nil {
-		return nodeclass.Resolved{ImagesErr: err, SubnetsErr: err, GroupsErr: err, ReservationsErr: err, PlacementErr: err, ProfileErr: err,
+		return nodeclass.Resolved{ImagesErr: err, SubnetsErr: err, GroupsErr: err, ReservationsErr: err,
+			PlacementErr: err, ProfileErr: err,
 			Region: "us-west-2", ServiceCIDR: "172.20.0.0/16"}
 	}
 	return found
@@ -195,7 +203,8 @@ func (p *Ports) DeleteArtifacts(ctx context.Context, c *awsv1.EC2NodeClass) erro
 	return tryPort(ctx, p, "forget class", c.Name, func() error {
 		for _, name := range slices.Sorted(maps.Keys(p.w.claims)) {
 			if p.w.claims[name].Class == c.Name {
-				p.w.addViolation("class forgotten too early", "the instance profile of class %s goes while claim %s needs it", c.Name, name)
+				p.w.addViolation("class forgotten too early",
+					"the instance profile of class %s goes while claim %s needs it", c.Name, name)
 			}
 		}
 		delete(p.w.account.profiles, "profile-"+c.Name)
@@ -279,7 +288,8 @@ func (p *Ports) MarkClass(ctx context.Context, name string, annotations map[stri
 func (p *Ports) ReleaseClass(ctx context.Context, name string) error {
 	err := p.changeClass(ctx, "release class", name, func(c *awsv1.EC2NodeClass) error {
 		if _, left := p.w.account.profiles["profile-"+name]; left {
-			p.w.addViolation("class released too early", "class %s is released while its instance profile is there", name)
+			p.w.addViolation("class released too early", "class %s is released while its instance profile is there",
+				name)
 		}
 		c.Finalizers = nil
 		return nil

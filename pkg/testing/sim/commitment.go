@@ -11,8 +11,8 @@ import (
 	decided "joiner/pkg/model/plan"
 )
 
-// drawCommitment has the account pay for some capacity in advance, in a part of the runs about no other thing: one commitment, so that it is
-// clear what draws on it.
+// drawCommitment has the account pay for some capacity in advance, in a part of the runs about no other thing: one
+// commitment, so that it is clear what draws on it.
 func (w *world) drawCommitment() {
 	if w.plan.focus == "" || !w.drawChance(0.25) {
 		return
@@ -33,11 +33,12 @@ func (w *world) drawCommitment() {
 		}
 	}
 	w.market.Commitments = []instancetypes.Commitment{k}
-	w.addTrace("the account has paid for %d of %s%s %s in advance", k.Room, k.Type, k.Zone, strings.Join(slices.Sorted(maps.Keys(k.Rates)), " "))
+	w.addTrace("the account has paid for %d of %s%s %s in advance", k.Room, k.Type, k.Zone,
+		strings.Join(slices.Sorted(maps.Keys(k.Rates)), " "))
 }
 
-// checkPrice looks at what a new claim is reckoned to cost: what the offer costs in public, and less only where a commitment covers it that
-// has room for all claims that were stored on its account and are still wanted.
+// checkPrice looks at what a new claim is reckoned to cost: what the offer costs in public, and less only where a
+// commitment covers it that has room for all claims that were stored on its account and are still wanted.
 func (w *world) checkPrice(c *claim, l decided.Launch) {
 	public := 0.0
 	for _, o := range w.types[l.Choice.Type].Offerings {
@@ -46,7 +47,8 @@ func (w *world) checkPrice(c *claim, l decided.Launch) {
 		}
 	}
 	if p := l.Choice.Price; p > public || p < public && len(l.Choice.Paid) == 0 {
-		w.addViolation("price", "claim %s is to cost %g USD/h as %s, which is sold for %g", c.Name, p, l.Choice.Offer, public)
+		w.addViolation("price", "claim %s is to cost %g USD/h as %s, which is sold for %g", c.Name, p, l.Choice.Offer,
+			public)
 	}
 	if c.paid = l.Choice.Paid; len(c.paid) == 0 {
 		return
@@ -56,14 +58,19 @@ func (w *world) checkPrice(c *claim, l decided.Launch) {
 		have := w.claims[name]
 		host := w.nodeOf(have)
 		_, goes := markOf(have)
-		goes = goes || time.Since(have.spared) < seconds                                                                   // since whoever decided has read
-		goes = goes || host != nil && host.isTainted()                                                                     // its handler died before it could delete the claim, and is tried again
-		if goes = goes || !have.Deleting.IsZero() || host != nil && !host.Deleting.IsZero(); len(have.paid) > 0 && !goes { // what replaces it has its share
+		// since whoever decided has read
+		goes = goes || time.Since(have.spared) < seconds
+		// its handler died before it could delete the claim, and is tried again
+		goes = goes || host != nil && host.isTainted()
+		// what replaces it has its share
+		if goes = goes || !have.Deleting.IsZero() || host != nil && !host.Deleting.IsZero(); len(have.paid) > 0 &&
+			!goes {
 			sum += have.paid[0].Amount
 			of += fmt.Sprintf(" %s:%d", name, have.paid[0].Amount)
 		}
 	}
 	if k := w.market.Commitments[0]; sum+c.paid[0].Amount > k.Room {
-		w.addViolation("covered twice", "claim %s takes %d of a commitment of %d, of which these have some:%s", c.Name, c.paid[0].Amount, k.Room, of)
+		w.addViolation("covered twice", "claim %s takes %d of a commitment of %d, of which these have some:%s", c.Name,
+			c.paid[0].Amount, k.Room, of)
 	}
 }

@@ -12,9 +12,9 @@ import (
 // lookEvery is how often a day is looked at for what it costs and what it must cost.
 const lookEvery = 15 * time.Minute
 
-// simulateDay is many hours without disasters: what disruption does to a cluster whose work breathes. Services follow the clock and are deployed
-// anew, jobs come and go every hour, and now and then a service gets three times its load for a while. All invariants of a storm hold,
-// those of daybook too, and the cluster must come to rest at the end.
+// simulateDay is many hours without disasters: what disruption does to a cluster whose work breathes. Services follow
+// the clock and are deployed anew, jobs come and go every hour, and now and then a service gets three times its load
+// for a while. All invariants of a storm hold, those of daybook too, and the cluster must come to rest at the end.
 func (w *world) simulateDay(s Scenario) {
 	w.faults.on, w.plan.together, w.plan.lost, w.plan.slow = false, 1, 0, 0
 	w.plan.budget, w.plan.neverJoins, w.plan.neverReady, w.plan.throttle, w.plan.spent = 0, 0, 0, 0, 0
@@ -50,8 +50,8 @@ func (w *world) simulateDay(s Scenario) {
 	w.runUntilEmpty(restFor, fullRound, "not at rest", w.listProblems)
 }
 
-// changeOfHour has happen what an hour of the day brings, which begins then. All of it is drawn before the day begins, so that a seed has the same
-// work whatever is decided about it, and days can be compared.
+// changeOfHour has happen what an hour of the day brings, which begins then. All of it is drawn before the day begins,
+// so that a seed has the same work whatever is decided about it, and days can be compared.
 func (w *world) changeOfHour(then time.Duration, hour int, services []dayService, job dayService) {
 	load := 0.55 - 0.45*math.Cos(2*math.Pi*float64(hour)/24) // least at midnight, most at noon
 	for i, a := range services {
@@ -93,7 +93,8 @@ func (w *world) drawServices() []dayService {
 // drawJob makes what a cron job starts.
 func (w *world) drawJob() dayService {
 	a := w.drawApp()
-	a.bare, a.stateful, a.budget, a.stopTime, a.pattern.DoNotDisrupt, a.pattern.Spread, a.pattern.AntiAffinity = false, false, nil, time.Second, "", nil, nil
+	a.bare, a.stateful, a.budget, a.stopTime, a.pattern.DoNotDisrupt, a.pattern.Spread, a.pattern.AntiAffinity = false,
+		false, nil, time.Second, "", nil, nil
 	a.pattern.Owner, a.replicas = cluster.OwnerOther, 0
 	w.startApp(a)
 	return dayService{a, int(w.drawInt(2, 8))}
@@ -135,8 +136,8 @@ func (w *world) addCost(h *Hour) {
 	}
 }
 
-// freshFleetPrice is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the bound that it proves for any
-// fleet, daemons and whole pods reckoned with. USD per hour.
+// freshFleetPrice is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the
+// bound that it proves for any fleet, daemons and whole pods reckoned with. USD per hour.
 func (w *world) freshFleetPrice() (usd, bound float64) {
 	s := w.currentOfferings(cluster.Settings{MemoryOverhead: w.rules.MemoryOverhead})
 	for _, p := range w.listPods() {

@@ -25,8 +25,9 @@ var (
 
 // What a day of work that breathes may be like at most.
 const (
-	// Of what fleets made anew for the pods of each quarter of an hour had cost, and of the bound that no fleet can undercut; 1.10 of that is wanted.
-	// A day played again with other chance differs by 0.01 and more, so the mean of many days is held closer than each of them.
+	// Of what fleets made anew for the pods of each quarter of an hour had cost, and of the bound that no fleet can
+	// undercut; 1.10 of that is wanted. A day played again with other chance differs by 0.01 and more, so the mean of
+	// many days is held closer than each of them.
 	dayOverAnew, dayOverBound   = 1.12, 1.14
 	daysOverAnew, daysOverBound = 1.10, 1.11
 	manyDays                    = 6
@@ -70,8 +71,9 @@ func (a *awsAccount) beyond() string {
 	return out
 }
 
-// TestDay plays days on which nothing fails and disrupt runs: make day SEEDS=n FIRST_SEED=s. What a node that replaced others must not
-// do, and that moves do not go in circles, are invariants of the simulation; costs and repeated launches are counted here.
+// TestDay plays days on which nothing fails and disrupt runs: make day SEEDS=n FIRST_SEED=s. What a node that replaced
+// others must not do, and that moves do not go in circles, are invariants of the simulation; costs and repeated
+// launches are counted here.
 func TestDay(t *testing.T) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -53,8 +53,8 @@ func (w *world) appSizes() map[*app]int {
 	return out
 }
 
-// needsMoreNodes reports whether there is a reason for another node since the move: an app has more pods than then, or one was deployed anew, which
-// needs room for new pods beside those that end.
+// needsMoreNodes reports whether there is a reason for another node since the move: an app has more pods than then, or
+// one was deployed anew, which needs room for new pods beside those that end.
 func (w *world) needsMoreNodes(since *begunMove) bool {
 	for a, n := range w.appSizes() {
 		if n > since.sizes[a] {
@@ -69,8 +69,8 @@ func (w *world) hasChanged(since *begunMove) bool {
 	return w.needsMoreNodes(since) || !maps.Equal(w.appSizes(), since.sizes)
 }
 
-// checkMove looks at a claim that disruption marks, or from which it takes the mark: a node that replaced others, and has pods to move, has
-// had its payback time.
+// checkMove looks at a claim that disruption marks, or from which it takes the mark: a node that replaced others, and
+// has pods to move, has had its payback time.
 func (w *world) checkMove(c *claim, set map[string]string) {
 	text, ok := set[disruption.AnnotationMark]
 	var m disruption.CommandMark
@@ -86,21 +86,24 @@ func (w *world) checkMove(c *claim, set map[string]string) {
 	if c.Annotations[disruption.AnnotationReplaces] != "" {
 		until, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationDoNotConsolidateBefore])
 		if err != nil || time.Now().Before(until) || time.Since(c.Created) < leastPayback {
-			w.addViolation("moved within the payback time", "claim %s, which replaced others %s ago, is to go: it has paid at %q", c.Name, time.Since(c.Created),
+			w.addViolation("moved within the payback time",
+				"claim %s, which replaced others %s ago, is to go: it has paid at %q", c.Name, time.Since(c.Created),
 				c.Annotations[v1.AnnotationDoNotConsolidateBefore])
 		}
 	}
 	at := w.book.moveOf(m.ID)
 	if at == nil {
 		w.checkCircle()
-		at = &begunMove{id: m.ID, at: time.Now(), sizes: w.appSizes(), net: map[nodeKind]int{}, again: map[nodeKind]int{}}
+		at = &begunMove{id: m.ID, at: time.Now(), sizes: w.appSizes(), net: map[nodeKind]int{},
+			again: map[nodeKind]int{}}
 		w.book.moves = append(w.book.moves, at)
 	}
-	at.net[nodeKind{c.Pool, c.Labels[instancetypes.LabelType], c.Labels[instancetypes.LabelCapacityType], c.Labels[instancetypes.LabelZone]}]--
+	at.net[nodeKind{c.Pool, c.Labels[instancetypes.LabelType], c.Labels[instancetypes.LabelCapacityType],
+		c.Labels[instancetypes.LabelZone]}]--
 }
 
-// checkCircle looks at the last moves: while all apps are as they were, no number of them within an hour may leave the nodes as
-// they were, nor one of them replace a node by its like.
+// checkCircle looks at the last moves: while all apps are as they were, no number of them within an hour may leave the
+// nodes as they were, nor one of them replace a node by its like.
 func (w *world) checkCircle() {
 	sum := map[nodeKind]int{}
 	for i, m := range slices.Backward(w.book.moves) {
@@ -113,7 +116,8 @@ func (w *world) checkCircle() {
 			}
 		}
 		if len(sum) == 0 {
-			w.addViolation("to and fro", "the last %d moves, since %s ago, leave the nodes as they were", len(w.book.moves)-i, time.Since(m.at))
+			w.addViolation("to and fro", "the last %d moves, since %s ago, leave the nodes as they were",
+				len(w.book.moves)-i, time.Since(m.at))
 		}
 	}
 }
@@ -127,8 +131,9 @@ func (b *disruptionReport) moveOf(id string) *begunMove {
 	return nil
 }
 
-// checkAgain looks at a claim that is made. That a kind is launched for pods after one was given up within the last hour, although no app
-// has grown since, is counted, once for each that was given up: kube-scheduler may put moved pods so that one of them finds no room, and that is a loss as long as it is rare.
+// checkAgain looks at a claim that is made. That a kind is launched for pods after one was given up within the last
+// hour, although no app has grown since, is counted, once for each that was given up: kube-scheduler may put moved pods
+// so that one of them finds no room, and that is a loss as long as it is rare.
 func (w *world) checkAgain(c *claim, l decided.Launch) {
 	if w.book == nil {
 		return

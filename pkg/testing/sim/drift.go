@@ -16,11 +16,11 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
-// Drift is acted on in some runs: users edit templates, requirements and classes, there are new images, and disrupt replaces the nodes
-// within budgets.
+// Drift is acted on in some runs: users edit templates, requirements and classes, there are new images, and disrupt
+// replaces the nodes within budgets.
 
-// Times of runs with drift. A drifted node is proposed, replaced, and drained, one after the other; one whose pods had no room for ten minutes
-// is left alone for ten more.
+// Times of runs with drift. A drifted node is proposed, replaced, and drained, one after the other; one whose pods had
+// no room for ten minutes is left alone for ten more.
 const (
 	driftStorm = 15 * time.Minute
 	driftRest  = 55 * time.Minute
@@ -125,8 +125,10 @@ func (w *world) checkReplaced(c *claim) {
 	m, marked := markOf(c)
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		r := w.claims[name]
-		if marked && r.Annotations[disruption.AnnotationReplaces] == m.ID && r.Deleting.IsZero() && !w.inService(r) && !w.standsBy(r) {
-			w.addViolation("removal before replacement", "claim %s is condemned while %s, which replaces it, is not ready", c.Name, name)
+		if marked && r.Annotations[disruption.AnnotationReplaces] == m.ID && r.Deleting.IsZero() && !w.inService(r) &&
+			!w.standsBy(r) {
+			w.addViolation("removal before replacement",
+				"claim %s is condemned while %s, which replaces it, is not ready", c.Name, name)
 		}
 	}
 }

@@ -32,9 +32,10 @@ type machine struct {
 	stopped time.Time // when that was
 	foreign bool      // somebody else launched it
 	node    *node     // the last node that it made
-	owner   string    // UID of the claim it was launched for; of a batch's, of the claim that was given it, empty before
-	pool    string    // of its claim
-	ended   time.Time // when it was terminated
+	// UID of the claim it was launched for; of a batch's, of the claim that was given it, empty before
+	owner string
+	pool  string    // of its claim
+	ended time.Time // when it was terminated
 
 	ill         statusFailure // a status check that it fails
 	change      time.Time     // when EC2 will stop it, unless that is called off; zero for not
@@ -74,8 +75,10 @@ type mismatchError struct{}
 
 func (mismatchError) Error() string { return "IdempotentParameterMismatch" }
 
-// LaunchInstances starts one instance, in the way of the real adapter: a token that is known from another request is looked up by tag.
-func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance, []instancetypes.UnavailableOffering, error) {
+// LaunchInstances starts one instance, in the way of the real adapter: a token that is known from another request is
+// looked up by tag.
+func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	got, marks, err := p.chooseOrder(ctx, "launch", o, token)
 	if err != nil {
 		return cluster.Instance{}, marks, err
@@ -84,11 +87,13 @@ func (p *Ports) LaunchInstances(ctx context.Context, o launch.Order, token strin
 }
 
 // LaunchBatch starts an instance for each claim of a batch, or fewer, in the same way.
-func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (p *Ports) LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	return p.chooseOrder(ctx, "launch batch", o, token)
 }
 
-func (p *Ports) chooseOrder(ctx context.Context, call string, o launch.Order, token string) ([]cluster.Instance, []instancetypes.UnavailableOffering, error) {
+func (p *Ports) chooseOrder(ctx context.Context, call string, o launch.Order, token string) ([]cluster.Instance,
+	[]instancetypes.UnavailableOffering, error) {
 	who := cmp.Or(o.ClaimName, o.Batch.ID)
 	got, err := callPort(ctx, p, call, who+" "+token, func() (fleetAnswer, error) {
 		a := p.w.createFleet(p.inv, o, token)
@@ -112,7 +117,8 @@ func (p *Ports) chooseOrder(ctx context.Context, call string, o launch.Order, to
 			case <-time.After(500 * time.Millisecond << try):
 			}
 		}
-		found, err = callPort(ctx, p, "look for the instance", who, func() ([]cluster.Instance, error) { return p.w.visibleInstances(o), nil })
+		found, err = callPort(ctx, p, "look for the instance", who,
+			func() ([]cluster.Instance, error) { return p.w.visibleInstances(o), nil })
 		if err != nil || len(found) >= o.Count() {
 			return found, nil, err
 		}
@@ -127,7 +133,8 @@ func (p *Ports) chooseOrder(ctx context.Context, call string, o launch.Order, to
 func (w *world) visibleInstances(o launch.Order) (out []cluster.Instance) {
 	for _, id := range slices.Sorted(maps.Keys(w.machines)) {
 		m := w.machines[id]
-		if (o.Batch.ID != "" && m.Batch == o.Batch.ID || o.Batch.ID == "" && m.ClaimUID == o.ClaimUID) && !m.Gone() && !time.Now().Before(m.showAt) {
+		if (o.Batch.ID != "" && m.Batch == o.Batch.ID || o.Batch.ID == "" && m.ClaimUID == o.ClaimUID) && !m.Gone() &&
+			!time.Now().Before(m.showAt) {
 			out = append(out, m.Instance)
 		}
 	}
@@ -163,7 +170,8 @@ func (w *world) createFleet(by *invocation, o launch.Order, token string) fleetA
 	for range o.Count() {
 		best, marks := w.sellInstance(o)
 		if best != nil && o.Batch.ID != "" && w.troubleChance(w.plan.partial) {
-			best, marks = nil, append(marks, instancetypes.UnavailableOffering{Offer: best.Offer, Why: "InsufficientInstanceCapacity"})
+			best, marks = nil, append(marks, instancetypes.UnavailableOffering{Offer: best.Offer,
+				Why: "InsufficientInstanceCapacity"})
 		}
 		a.marks = append(a.marks, marks...)
 		if best != nil {
@@ -189,7 +197,8 @@ func (w *world) sellInstance(o launch.Order) (best *launch.Override, marks []ins
 	})
 	for _, v := range all {
 		if w.scarce[v.Offer] {
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: v.Offer, Why: "InsufficientInstanceCapacity"})
+			marks = append(marks, instancetypes.UnavailableOffering{Offer: v.Offer,
+				Why: "InsufficientInstanceCapacity"})
 		} else {
 			left = append(left, v)
 		}
@@ -207,15 +216,19 @@ func (w *world) sellInstance(o launch.Order) (best *launch.Override, marks []ins
 func (w *world) startInstance(o launch.Order, v launch.Override) *machine {
 	w.made++
 	now := time.Now()
-	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.made), State: "pending", Type: v.Type, Zone: v.Zone,
-		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: w.toSecond(), Claim: o.ClaimName, ClaimUID: o.ClaimUID, SubnetID: v.SubnetID, Batch: o.Batch.ID},
+	m := &machine{Instance: cluster.Instance{ID: fmt.Sprintf("i-%06d", w.made), State: "pending", Type: v.Type,
+		Zone:         v.Zone,
+		CapacityType: v.CapacityType, ImageID: v.ImageID, Launched: w.toSecond(), Claim: o.ClaimName,
+		ClaimUID: o.ClaimUID, SubnetID: v.SubnetID, Batch: o.Batch.ID},
 		owner:  o.ClaimUID,
 		showAt: now.Add(w.drawDuration(0, w.plan.listLag))}
 	m.states = []instanceState{{"pending", now}}
-	m.labels = map[string]string{instancetypes.LabelType: v.Type, instancetypes.LabelZone: v.Zone, instancetypes.LabelCapacityType: v.CapacityType}
+	m.labels = map[string]string{instancetypes.LabelType: v.Type, instancetypes.LabelZone: v.Zone,
+		instancetypes.LabelCapacityType: v.CapacityType}
 	if c := w.orderedFor(o); c != nil {
 		m.pool = c.Pool
-		m.labels, m.taints = mergeAnnotations(c.Labels, m.labels), nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
+		m.labels, m.taints = mergeAnnotations(c.Labels, m.labels),
+			nomination.AtBoot(slices.Concat(c.Taints, c.StartupTaints))
 	}
 	w.checkStart(m, o)
 	w.machines[m.ID] = m

@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// eventLoop orders everything that happens. One goroutine, the loop, does all deeds; the goroutines of invocations only post requests and
-// wait. Between two deeds the loop lets all of them come to rest, and then takes what they posted in sorted order, so that the
-// order of the runtime's scheduler never shows. All chance comes from one generator, drawn from by the loop alone.
+// eventLoop orders everything that happens. One goroutine, the loop, does all deeds; the goroutines of invocations only
+// post requests and wait. Between two deeds the loop lets all of them come to rest, and then takes what they posted in
+// sorted order, so that the order of the runtime's scheduler never shows. All chance comes from one generator, drawn
+// from by the loop alone.
 type eventLoop struct {
 	rng   *rand.Rand
 	began time.Time
@@ -71,7 +72,8 @@ func (e *eventLoop) runAfter(d time.Duration, do func()) {
 	heap.Push(&e.queue, timer{time.Now().Add(max(d, 0)), e.seq, do})
 }
 
-// drawDuration draws a duration. Its nanoseconds keep any two things from happening at one time, where Go would choose between them.
+// drawDuration draws a duration. Its nanoseconds keep any two things from happening at one time, where Go would choose
+// between them.
 func (e *eventLoop) drawDuration(least, most time.Duration) time.Duration {
 	return least + time.Duration(e.rng.Int64N(int64(most-least)+1))
 }

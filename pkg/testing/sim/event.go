@@ -27,7 +27,8 @@ type Event struct {
 	waits bool // its invocation waits for its turn, instead of being dropped
 }
 
-// emitEvent sends an event to the functions that listen: usually at once, sometimes late, twice or never. Order is not kept.
+// emitEvent sends an event to the functions that listen: usually at once, sometimes late, twice or never. Order is not
+// kept.
 func (w *world) emitEvent(e Event) {
 	e.waits, e.Time = true, time.Now()
 	for _, fn := range w.order {
@@ -79,7 +80,8 @@ func (w *world) recommendRebalance(m *machine) {
 	}
 }
 
-// announceChange is a scheduled change of an instance: it is stopped at that date, if it still runs. Its status says so, and mostly an event.
+// announceChange is a scheduled change of an instance: it is stopped at that date, if it still runs. Its status says
+// so, and mostly an event.
 func (w *world) announceChange(m *machine, in time.Duration) {
 	if m.Gone() || m.noticed {
 		return

@@ -18,8 +18,9 @@ const (
 	WasteProposed = "proposed" // nodes that are about to be replaced
 )
 
-// wastedPerNode is by how much each node costs more than its part of the fleet made anew, which is what its pods are worth of that, summed up by why the
-// node is there or stays. All of it together is what the cluster costs more than that fleet. USD per hour.
+// wastedPerNode is by how much each node costs more than its part of the fleet made anew, which is what its pods are
+// worth of that, summed up by why the node is there or stays. All of it together is what the cluster costs more than
+// that fleet. USD per hour.
 func (w *world) wastedPerNode(anew float64) map[string]float64 {
 	s := w.atOnce()
 	sells := binpack.ResolveOfferings(s)
@@ -57,8 +58,10 @@ func (w *world) wastedPerNode(anew float64) map[string]float64 {
 	return out
 }
 
-// podWorth is what the pods on each node are worth of a fleet made anew, and how many those are. Those without a node have the name "".
-func (w *world) podWorth(s cluster.Snapshot, sells binpack.Offerings, anew float64) (part map[string]float64, on map[string]int) {
+// podWorth is what the pods on each node are worth of a fleet made anew, and how many those are. Those without a node
+// have the name "".
+func (w *world) podWorth(s cluster.Snapshot, sells binpack.Offerings, anew float64) (part map[string]float64,
+	on map[string]int) {
 	var d binpack.OfferingCache
 	worth := d.WhatIf(s, sells).PodPrices(s)
 	part, on = map[string]float64{}, map[string]int{}

@@ -48,7 +48,8 @@ func compareCrashPoints(a, b CrashPoint) int {
 	return cmp.Or(cmp.Compare(a.Function, b.Function), cmp.Compare(a.Call, b.Call), cmp.Compare(a.Fault, b.Fault))
 }
 
-// faultSource draws what goes wrong. While it is on, it hits the seed's own crash points, each once, and others at random now and then.
+// faultSource draws what goes wrong. While it is on, it hits the seed's own crash points, each once, and others at
+// random now and then.
 type faultSource struct {
 	on    bool
 	aims  []CrashPoint

@@ -28,12 +28,14 @@ func (w *world) focusPools() {
 	switch {
 	case w.plan.focus == "refresh": // nodes that drift are a story of their own
 		for i := range w.pools {
-			w.pools[i].Disruption = cluster.Disruption{Never: true, Budgets: []cluster.NodeBudget{{Nodes: "0", Every: true}}}
+			w.pools[i].Disruption = cluster.Disruption{Never: true,
+				Budgets: []cluster.NodeBudget{{Nodes: "0", Every: true}}}
 		}
 	case w.plan.focus == "reservationinterruption":
 		p.Requirements = p.Requirements.And(requirements.Of(labelCapacity, instancetypes.OnDemand))
 	case w.plan.patient:
-		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", After: w.drawDuration(0, 20*time.Second).Truncate(time.Second)}
+		p.Disruption = cluster.Disruption{Policy: "WhenEmptyOrUnderutilized",
+			After: w.drawDuration(0, 20*time.Second).Truncate(time.Second)}
 		p.ExpireAfter = 0
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// willRefuse says why the node will not take the pod, as far as anybody can know: that its kubelet is silent shows only once its Ready condition
-// says so, pods that end stand in the way of others for less than a minute, and provision lets pods onto nodes held for those that are evicted.
+// willRefuse says why the node will not take the pod, as far as anybody can know: that its kubelet is silent shows only
+// once its Ready condition says so, pods that end stand in the way of others for less than a minute, and provision lets
+// pods onto nodes held for those that are evicted.
 func (w *world) willRefuse(p *pod, n *node) string {
 	seen := *n
 	seen.down = false
@@ -42,8 +43,8 @@ func (w *world) inService(c *claim) bool {
 	return c.Is(v1.ConditionInitialized) || n != nil && n.Ready && n.Labels[v1.LabelInitialized] == "true"
 }
 
-// moveKin puts the pods of other apps that have the labels of this one, and run on the node too, where they have a place once the node is
-// gone: they count for its spread. It returns what takes that back.
+// moveKin puts the pods of other apps that have the labels of this one, and run on the node too, where they have a
+// place once the node is gone: they count for its spread. It returns what takes that back.
 func (w *world) moveKin(p *pod, n *node) (back func()) {
 	var moved []*pod
 	for _, kin := range w.podsOn(n.Name) {

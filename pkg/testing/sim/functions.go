@@ -17,18 +17,23 @@ func Functions(rules cluster.Settings, share int) []Function {
 		{Name: "provision", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Provision{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log},
-					Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p, Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log),
-					Refresh: p.NewWaker("refresh"), Vigil: p, Holds: p, Cluster: demoFunctions(), SoldOutFor: unavailableOfferingTTL,
-					ShareFrom: share, BatchIdle: time.Second, BatchMax: 10 * time.Second}
+				f := controllers.Provision{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
+					Now: in.Now, Log: in.Log},
+					Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
+					Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log),
+					Refresh:   p.NewWaker("refresh"), Vigil: p, Holds: p, Cluster: demoFunctions(),
+					SoldOutFor: unavailableOfferingTTL,
+					ShareFrom:  share, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 				return f.Run(ctx, in.Until)
 			}},
 		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Lifecycle{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log},
+				f := controllers.Lifecycle{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
+					Now: in.Now, Log: in.Log},
 					Read: p, Claims: p, Nodes: p, Pods: p, Instances: p, Health: p, Pools: p, Volumes: p,
-					Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.NewWaker("refresh"), Vigil: p, Holds: p}
+					Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.NewWaker("refresh"), Vigil: p,
+					Holds: p}
 				return f.Run(ctx, in.Until)
 			}},
 		noticeFunction("spotinterruption", EventSpot, 5*time.Minute),
@@ -41,7 +46,8 @@ func Functions(rules cluster.Settings, share int) []Function {
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
 				f := controllers.Refresh{Deps: controllers.Deps{Record: p, Rules: rules, Now: in.Now, Log: in.Log},
-					Finder: p, Classes: p, Pools: p, Nodes: p, Market: p, Overlays: p, Buffers: p, Prices: p, Cluster: demoFunctions()}
+					Finder: p, Classes: p, Pools: p, Nodes: p, Market: p, Overlays: p, Buffers: p, Prices: p,
+					Cluster: demoFunctions()}
 				return f.Run(ctx)
 			}},
 	}
@@ -58,9 +64,11 @@ func disruptFunction(rules cluster.Settings) Function {
 	return Function{Name: "disrupt", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := controllers.Disrupt{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log},
+			f := controllers.Disrupt{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now,
+				Log: in.Log},
 				Read: p, Placed: p, Claims: p, Moves: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
-				Provision: p.wakeUnlessWatching("provision", in.Log), Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log)}
+				Provision: p.wakeUnlessWatching("provision", in.Log),
+				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log)}
 			return f.Run(ctx, in.Until)
 		}}
 }
@@ -72,18 +80,22 @@ func noticeFunction(name, event string, maxAge time.Duration) Function {
 			p := in.Ports
 			f := controllers.Interruption{Deps: controllers.Deps{Record: p, Now: in.Now, Log: in.Log},
 				Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
-				Provision: p.wakeUnlessWatching("provision", in.Log), Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log),
-				SoldOutFor: unavailableOfferingTTL,
-				Rebalance:  interruption.RebalancePolicy{Choice: interruption.Replace, MinAge: 15 * time.Minute}, QuarantineFor: quarantineFor}
+				Provision:     p.wakeUnlessWatching("provision", in.Log),
+				Lifecycle:     p.wakeUnlessWatching("lifecycle", in.Log),
+				SoldOutFor:    unavailableOfferingTTL,
+				Rebalance:     interruption.RebalancePolicy{Choice: interruption.Replace, MinAge: 15 * time.Minute},
+				QuarantineFor: quarantineFor}
 			return f.HandleNotices(ctx, handleNotice(in.Event))
 		}}
 }
 
 // handleNotice is what control makes of the event.
 func handleNotice(e Event) interruption.Notice {
-	kind := map[string]interruption.Kind{EventSpot: interruption.Spot, EventReservation: interruption.Reservation, EventRebalance: interruption.Rebalance, EventHealth: interruption.Scheduled}[e.Kind]
+	kind := map[string]interruption.Kind{EventSpot: interruption.Spot, EventReservation: interruption.Reservation,
+		EventRebalance: interruption.Rebalance, EventHealth: interruption.Scheduled}[e.Kind]
 	if e.Kind == EventState {
-		kind = map[string]interruption.Kind{"running": interruption.Running, "stopping": interruption.Stopping, "stopped": interruption.Stopped,
+		kind = map[string]interruption.Kind{"running": interruption.Running, "stopping": interruption.Stopping,
+			"stopped":       interruption.Stopped,
 			"shutting-down": interruption.Ending, "terminated": interruption.Ended}[e.State]
 	}
 	return interruption.Notice{Kind: kind, Instance: e.Instance, Time: e.Time, At: e.From}

@@ -24,9 +24,10 @@ type statusFailure struct {
 	showAt       time.Time
 }
 
-// ListStatuses tells of the running instances that fail a check or have a date, of whoever asks for instances of the cluster also those that it
-// did not name.
-func (p *Ports) ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error) {
+// ListStatuses tells of the running instances that fail a check or have a date, of whoever asks for instances of the
+// cluster also those that it did not name.
+func (p *Ports) ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange,
+	error) {
 	type answers struct {
 		failing []cluster.Impairment
 		changes []cluster.ScheduledChange
@@ -42,7 +43,8 @@ func (p *Ports) ListStatuses(ctx context.Context, running []string) ([]cluster.I
 				a.failing = append(a.failing, cluster.Impairment{Instance: id, System: i.system, Since: i.since})
 			}
 			if !m.change.IsZero() && !now.Before(m.changeShows) {
-				a.changes = append(a.changes, cluster.ScheduledChange{Instance: id, Code: "instance-stop", At: m.change})
+				a.changes = append(a.changes, cluster.ScheduledChange{Instance: id, Code: "instance-stop",
+					At: m.change})
 			}
 			if w.isUrgent(m) {
 				p.inv.told = append(p.inv.told, m)
@@ -58,7 +60,8 @@ func (w *world) impairInstance(m *machine) {
 	if m.Gone() || m.State != "running" || !m.ill.since.IsZero() {
 		return
 	}
-	m.ill = statusFailure{since: w.toSecond(), system: w.drawChance(0.5), showAt: time.Now().Add(w.drawDuration(0, checkLag))}
+	m.ill = statusFailure{since: w.toSecond(), system: w.drawChance(0.5),
+		showAt: time.Now().Add(w.drawDuration(0, checkLag))}
 	w.addTrace("instance %s fails a status check", m.ID)
 	if w.drawChance(0.3) {
 		w.runAfter(w.drawDuration(10*time.Second, 4*time.Minute), func() {
@@ -73,8 +76,8 @@ func (w *world) impairInstance(m *machine) {
 	}
 }
 
-// isUnsound reports whether the instance fails a check, or did, for so long that it may be ended by force. Who decides so may have been told a
-// while ago.
+// isUnsound reports whether the instance fails a check, or did, for so long that it may be ended by force. Who decides
+// so may have been told a while ago.
 func (w *world) isUnsound(m *machine) bool {
 	until := m.ill.until
 	if until.IsZero() {
@@ -83,40 +86,47 @@ func (w *world) isUnsound(m *machine) bool {
 	return !m.ill.since.IsZero() && !until.Before(m.ill.since.Add(soundAfter-w.plan.skew-late))
 }
 
-// isUrgent reports whether what the status of the instance says must have its claim condemned or marked by whoever is told.
+// isUrgent reports whether what the status of the instance says must have its claim condemned or marked by whoever is
+// told.
 func (w *world) isUrgent(m *machine) bool {
-	lasting := !m.ill.since.IsZero() && m.ill.until.IsZero() && !time.Now().Before(m.ill.showAt) && !time.Now().Before(m.ill.since.Add(soundAfter+w.plan.skew+time.Second))
+	lasting := !m.ill.since.IsZero() && m.ill.until.IsZero() && !time.Now().Before(m.ill.showAt) &&
+		!time.Now().Before(m.ill.since.Add(soundAfter+w.plan.skew+time.Second))
 	dated := !m.change.IsZero() && !time.Now().Before(m.changeShows)
 	return m.State == "running" && (lasting || dated)
 }
 
-// mostIgnored is how many invocations of lifecycle that nothing went wrong with may leave a status be: their time may be up, or somebody
-// else may write the same claim.
+// mostIgnored is how many invocations of lifecycle that nothing went wrong with may leave a status be: their time may
+// be up, or somebody else may write the same claim.
 const mostIgnored = 3
 
-// checkTold looks at an invocation that came to its end without any fault and was told how instances are: it has done something about it.
+// checkTold looks at an invocation that came to its end without any fault and was told how instances are: it has done
+// something about it.
 func (w *world) checkTold(inv *invocation) {
 	if inv.faulty || inv.err != nil {
 		return
 	}
 	for _, m := range inv.told {
 		c := w.byUID[m.owner]
-		if c == nil || w.claims[c.Name] != c || c.ProviderID != m.ProviderID() || !c.Deleting.IsZero() || interruption.LeaveOf(c.Claim).Cause == interruption.Scheduled || !w.isUrgent(m) {
+		if c == nil || w.claims[c.Name] != c || c.ProviderID != m.ProviderID() || !c.Deleting.IsZero() ||
+			interruption.LeaveOf(c.Claim).Cause == interruption.Scheduled || !w.isUrgent(m) {
 			m.ignored = 0
 			continue
 		}
 		if m.ignored++; m.ignored == mostIgnored {
-			w.addViolation("status without effect", "%s and %d before it were told of the status of %s, and claim %s goes on", inv, mostIgnored-1, m.ID, c.Name)
+			w.addViolation("status without effect",
+				"%s and %d before it were told of the status of %s, and claim %s goes on", inv, mostIgnored-1, m.ID,
+				c.Name)
 		}
 	}
 }
 
-// checkDeadline looks at the time by which lifecycle says that a drain ends by force: the grace period of the claim, or a reason why its
-// instance ends sooner.
+// checkDeadline looks at the time by which lifecycle says that a drain ends by force: the grace period of the claim, or
+// a reason why its instance ends sooner.
 func (w *world) checkDeadline(by *invocation, c *claim, end string) {
 	at, err := time.Parse(time.RFC3339, end)
 	m := w.instanceOf(c)
-	if by.fn.Name != "lifecycle" || err != nil || m == nil || m.Gone() || m.State != "running" || m.noticed || w.isUnsound(m) || !m.calledOff.IsZero() {
+	if by.fn.Name != "lifecycle" || err != nil || m == nil || m.Gone() || m.State != "running" || m.noticed ||
+		w.isUnsound(m) || !m.calledOff.IsZero() {
 		return // or it was a moment ago
 	}
 	from := c.Deleting
@@ -124,7 +134,8 @@ func (w *world) checkDeadline(by *invocation, c *claim, end string) {
 		from = time.Now()
 	}
 	if c.TerminationGrace == nil || at.Before(from.Add(*c.TerminationGrace-2*w.plan.skew-seconds)) {
-		w.addViolation("forced without need", "%s ends the drain of claim %s at %s, and nothing is amiss with %s", by, c.Name, end, m.ID)
+		w.addViolation("forced without need", "%s ends the drain of claim %s at %s, and nothing is amiss with %s", by,
+			c.Name, end, m.ID)
 	}
 }
 

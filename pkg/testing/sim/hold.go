@@ -37,7 +37,8 @@ func (p *Ports) OpenNode(ctx context.Context, n cluster.Node) error {
 func (p *pod) allTolerations() []cluster.Toleration {
 	out := slices.Clone(p.Tolerations)
 	if len(p.Holds) > 0 {
-		out = append(out, cluster.Toleration{Key: v1.TaintHold, Operator: "Equal", Value: v1.HoldAtBoot, Effect: "NoSchedule"})
+		out = append(out, cluster.Toleration{Key: v1.TaintHold, Operator: "Equal", Value: v1.HoldAtBoot,
+			Effect: "NoSchedule"})
 	}
 	for _, h := range p.Holds {
 		out = append(out, cluster.Toleration{Key: v1.TaintHold, Operator: "Equal", Value: h, Effect: "NoSchedule"})

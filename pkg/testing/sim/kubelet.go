@@ -37,8 +37,9 @@ func (w *world) bootInstance(m *machine) {
 func (w *world) joinNode(m *machine) {
 	w.made++
 	t := w.types[m.Type]
-	n := &node{machine: m, Node: cluster.Node{Name: "node-" + m.ID[2:], UID: "uid-node-" + m.ID[2:], ProviderID: m.ProviderID(),
-		Created: w.toSecond(), Capacity: t.Capacity, Allocatable: t.Allocatable, ReadySince: w.toSecond(),
+	n := &node{machine: m, Node: cluster.Node{Name: "node-" + m.ID[2:], UID: "uid-node-" + m.ID[2:],
+		ProviderID: m.ProviderID(),
+		Created:    w.toSecond(), Capacity: t.Capacity, Allocatable: t.Allocatable, ReadySince: w.toSecond(),
 		Taints: append(slices.Clone(m.taints), cluster.Taint{Key: taintNotReady, Effect: "NoSchedule"})}}
 	n.Labels = mergeAnnotations(m.labels, map[string]string{"kubernetes.io/hostname": n.Name})
 	m.node = n
@@ -65,7 +66,8 @@ func (w *world) enterState(m *machine, name string) {
 	w.emitEvent(Event{Kind: EventState, Instance: m.ID, State: name})
 }
 
-// endInstance ends an instance. Its node falls silent; the cloud controller deletes the object once the instance is gone.
+// endInstance ends an instance. Its node falls silent; the cloud controller deletes the object once the instance is
+// gone.
 func (w *world) endInstance(m *machine, by string) {
 	if m.Gone() {
 		return

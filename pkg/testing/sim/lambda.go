@@ -66,14 +66,16 @@ func (w *world) invokeAsync(fn *Function, e Event, attempt int, asked time.Time)
 	}
 	if fn.Alone && w.runningInvocations(fn) >= w.plan.together {
 		if time.Since(asked) < fn.MaxAge && e.waits {
-			w.runAfter(w.drawDuration(500*time.Millisecond, 2*time.Second), func() { w.invokeAsync(fn, e, attempt, asked) })
+			w.runAfter(w.drawDuration(500*time.Millisecond, 2*time.Second),
+				func() { w.invokeAsync(fn, e, attempt, asked) })
 		}
 		return
 	}
 	w.started++
 	ctx, cancel := context.WithTimeout(context.Background(), fn.Timeout)
-	inv := &invocation{id: w.started, fn: fn, event: e, attempt: attempt, started: time.Now(), asked: asked, cancel: cancel,
-		open: map[*portRequest]bool{}, recalled: map[string]bool{}}
+	inv := &invocation{id: w.started, fn: fn, event: e, attempt: attempt, started: time.Now(), asked: asked,
+		cancel: cancel,
+		open:   map[*portRequest]bool{}, recalled: map[string]bool{}}
 	w.alive = append(w.alive, inv)
 	skew := w.drawDuration(-w.plan.skew, w.plan.skew)
 	in := Invocation{Ports: &Ports{w: w, inv: inv, seen: map[objectKind]int{}}, Holder: inv.String(), Event: e,
@@ -124,7 +126,8 @@ func (w *world) invocationEnded(inv *invocation) {
 	outcome := "ends"
 	if inv.err != nil {
 		outcome = "ends with " + strings.ReplaceAll(inv.err.Error(), "\n", " / ")
-		if _, early := errors.AsType[*controllers.EarlyError](inv.err); !inv.faulty && !early && time.Since(inv.started) < inv.fn.Timeout {
+		if _, early := errors.AsType[*controllers.EarlyError](inv.err); !inv.faulty && !early &&
+			time.Since(inv.started) < inv.fn.Timeout {
 			w.addViolation("error without a fault", "%s: %v", inv, inv.err)
 		}
 	}
@@ -165,7 +168,8 @@ func (w *world) buryInvocation(inv *invocation) {
 	inv.cancel()
 }
 
-// retryInvocation retries an invocation that failed, as asynchronous invocations are: after one minute, and then after two.
+// retryInvocation retries an invocation that failed, as asynchronous invocations are: after one minute, and then after
+// two.
 func (w *world) retryInvocation(inv *invocation) {
 	if inv.attempt >= inv.fn.Retries {
 		return

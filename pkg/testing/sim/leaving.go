@@ -9,13 +9,15 @@ import (
 	"joiner/pkg/nodeclaim/interruption"
 )
 
-// checkLeave looks at a claim that provision or disrupt condemns without need: there is a place for its pods on nodes that are ready, and the
-// pool's budget holds. Pods that were bound just now may have taken a place since provision looked.
+// checkLeave looks at a claim that provision or disrupt condemns without need: there is a place for its pods on nodes
+// that are ready, and the pool's budget holds. Pods that were bound just now may have taken a place since provision
+// looked.
 func (w *world) checkLeave(by *invocation, c *claim) {
 	n := w.nodeOf(c)
 	left := by.fn.Name == "disrupt" || by.fn.Name == "provision" && interruption.LeaveOf(c.Claim).Cause != ""
 	pool, _ := w.poolOf(c.Pool)
-	if n == nil || w.isDying(n) || !left || pool.Static { // the number of nodes of a static pool matters, not where their pods go
+	// the number of nodes of a static pool matters, not where their pods go
+	if n == nil || w.isDying(n) || !left || pool.Static {
 		return
 	}
 	w.checkGuarded(by, n)
@@ -24,7 +26,8 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 		if waived && p.Protected(time.Now().Add(-w.plan.skew-seconds)) {
 			continue
 		}
-		if p.Terminating() || p.app.daemon || p.Owner == cluster.OwnerNode || time.Since(p.Started) < seconds || len(p.Spread) > 0 && w.isScattering(p.app) {
+		if p.Terminating() || p.app.daemon || p.Owner == cluster.OwnerNode || time.Since(p.Started) < seconds ||
+			len(p.Spread) > 0 && w.isScattering(p.app) {
 			continue
 		}
 		free := false
@@ -34,13 +37,15 @@ func (w *world) checkLeave(by *invocation, c *claim) {
 		for _, other := range w.nodes {
 			// The scheduler counts nodes that are on their way out for spreads, until they are gone.
 			why := w.willRefuse(p, other)
-			free = free || why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late || w.noticedLately(other)
+			free = free || why == "" || why == "spread" && w.someoneLeaves(n) || time.Since(other.bound) < late ||
+				w.noticedLately(other)
 		}
 		why := w.whyNot(p)
 		back()
 		p.NodeName, w.nodes[n.Name] = n.Name, n
 		if !free {
-			w.addViolation("removal before replacement", "claim %s is condemned while pod %s has no other place%s", c.Name, p.Key(), why)
+			w.addViolation("removal before replacement", "claim %s is condemned while pod %s has no other place%s",
+				c.Name, p.Key(), why)
 		}
 	}
 	if by.fn.Name == "disrupt" { // which takes of its budget when it begins
@@ -88,8 +93,8 @@ func (w *world) someoneLeaves(but *node) bool {
 	return false
 }
 
-// checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A notice waits for no
-// budget and neither does a user, and whoever decides does not know of what came since it read.
+// checkBudget looks at a claim whose node is about to be taken out of service by choice: the pool's budget holds. A
+// notice waits for no budget and neither does a user, and whoever decides does not know of what came since it read.
 func (w *world) checkBudget(c *claim) {
 	pool, _ := w.poolOf(c.Pool)
 	away := 1
@@ -98,8 +103,10 @@ func (w *world) checkBudget(c *claim) {
 		if time.Since(other.condemned) < seconds || time.Since(other.dropped) < seconds {
 			continue
 		}
-		if other != c && other.Pool == c.Pool && host != nil && (!other.Deleting.IsZero() || slices.Contains(host.Taints, disruptedTaint())) &&
-			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) { // nodes that budgets count
+		if other != c && other.Pool == c.Pool && host != nil &&
+			(!other.Deleting.IsZero() || slices.Contains(host.Taints, disruptedTaint())) &&
+			// nodes that budgets count
+			other.Is(v1.ConditionInitialized) && !other.Is(v1.ConditionInstanceTerminating) {
 			away++
 		}
 	}

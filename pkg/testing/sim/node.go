@@ -30,7 +30,8 @@ func (p *Ports) RegisterNode(ctx context.Context, n cluster.Node, c cluster.Clai
 	return p.changeNode(ctx, "register node", n, func(have *node) bool {
 		p.w.checkOurs(have, "registered")
 		labels := mergeAnnotations(c.Labels, map[string]string{v1.LabelRegistered: "true"})
-		taints := slices.DeleteFunc(nomination.TaintsOnRegistration(have.Taints, c), func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+		taints := slices.DeleteFunc(nomination.TaintsOnRegistration(have.Taints, c),
+			func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
 		if have.Finalizer && have.owner == c.UID && isWithin(labels, have.Labels) && slices.Equal(taints, have.Taints) {
 			return false
 		}
@@ -72,7 +73,8 @@ func (p *Ports) TaintForTermination(ctx context.Context, n cluster.Node) error {
 		if !slices.Contains(have.Taints, disruptedTaint()) {
 			have.Taints = append(slices.Clone(have.Taints), disruptedTaint())
 		}
-		have.Labels = mergeAnnotations(have.Labels, map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
+		have.Labels = mergeAnnotations(have.Labels,
+			map[string]string{v1.LabelExcludeBalancers: v1.ExcludeBalancersValue})
 		return true
 	})
 }
@@ -97,7 +99,8 @@ func (p *Ports) TaintNode(ctx context.Context, n cluster.Node) error {
 func (p *Ports) UntaintNode(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "untaint node", n, func(have *node) bool {
 		before := len(have.Taints)
-		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints), func(t cluster.Taint) bool { return t == disruptedTaint() })
+		have.Taints = slices.DeleteFunc(slices.Clone(have.Taints),
+			func(t cluster.Taint) bool { return t == disruptedTaint() })
 		if len(have.Taints) < before {
 			have.untainted = time.Now()
 			p.w.retryScheduling()
@@ -199,8 +202,8 @@ func (w *world) removeNode(n *node) {
 	})
 }
 
-// setReady is a change of the Ready condition. The node lifecycle controller taints a node that is silent, and evicts its pods
-// after five minutes.
+// setReady is a change of the Ready condition. The node lifecycle controller taints a node that is silent, and evicts
+// its pods after five minutes.
 func (w *world) setReady(n *node, ready bool) {
 	if w.nodes[n.Name] != n || n.Ready == ready {
 		return

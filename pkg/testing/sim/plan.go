@@ -47,11 +47,14 @@ const (
 func drawPlan(e *eventLoop) seedPlan {
 	pick := func(list ...float64) float64 { return list[e.rng.IntN(len(list))] }
 	span := func(list ...time.Duration) time.Duration { return list[e.rng.IntN(len(list))] }
-	return seedPlan{storm: usualStorm, budget: e.rng.IntN(2), slow: pick(0, 0.01, 0.05), lost: pick(0, 0.05, 0.2), double: pick(0, 0.1, 0.3), throttle: pick(0, 0.05, 0.3),
+	return seedPlan{storm: usualStorm, budget: e.rng.IntN(2), slow: pick(0, 0.01, 0.05), lost: pick(0, 0.05, 0.2),
+		double: pick(0, 0.1, 0.3), throttle: pick(0, 0.05, 0.3),
 		spent: pick(0, 0, 0.05), neverJoins: pick(0, 0.03, 0.1), neverReady: pick(0, 0.02, 0.1),
-		watchLag: span(150*time.Millisecond, time.Second, 5*time.Second), listLag: span(time.Second, 5*time.Second, 12*time.Second),
+		watchLag: span(150*time.Millisecond, time.Second, 5*time.Second),
+		listLag:  span(time.Second, 5*time.Second, 12*time.Second),
 		stateLag: span(time.Second, 5*time.Second), bootTime: span(25*time.Second, 60*time.Second),
-		skew: span(time.Nanosecond, time.Second, 2*time.Second), stay: span(5*time.Second, 20*time.Second, 50*time.Second),
+		skew:     span(time.Nanosecond, time.Second, 2*time.Second),
+		stay:     span(5*time.Second, 20*time.Second, 50*time.Second),
 		together: 1 + e.rng.IntN(2), share: []int{0, 0, 2, 5}[e.rng.IntN(4)], partial: pick(0, 0.1, 0.4)}
 }
 
@@ -64,8 +67,10 @@ func drawRules(e *eventLoop, shares bool) cluster.Settings {
 	}
 	claims := []int{3, 100}[e.rng.IntN(2)]
 	return cluster.Settings{MaxClaims: claims, LaunchTimeout: 2 * time.Minute, RegistrationTimeout: 3 * time.Minute,
-		InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 30 * time.Second, MemoryOverhead: memoryOverhead,
-		NominatedPodsOnly: e.drawChance(hold), ConsolidationPayback: 10 * time.Minute, ConsolidationMaxEvaluations: 12, DriftedPerCommand: claims / 20}
+		InitializationTimeout: 4 * time.Minute, GarbageCollectionMinAge: 30 * time.Second,
+		MemoryOverhead:    memoryOverhead,
+		NominatedPodsOnly: e.drawChance(hold), ConsolidationPayback: 10 * time.Minute, ConsolidationMaxEvaluations: 12,
+		DriftedPerCommand: claims / 20}
 }
 
 // unavailableOfferingTTL is how long functions are told to leave an offer alone.
@@ -83,12 +88,14 @@ const (
 
 // drawPools makes the pool that takes everything, and sometimes another one.
 func (w *world) drawPools() {
-	general := cluster.Pool{Name: "general", UID: "uid-general", Class: "default", Ready: true, Uncounted: true, Hash: "1"}
+	general := cluster.Pool{Name: "general", UID: "uid-general", Class: "default", Ready: true, Uncounted: true,
+		Hash: "1"}
 	if w.drawChance(0.3) {
 		general.Limits, general.Limited = resources.List{CPU: 1000 * w.drawInt(12, 40)}, []string{resources.CPU}
 	}
 	if w.drawChance(0.15) {
-		general.Limits, general.Limited = general.Limits.With("nodes", w.drawInt(4, 10)), append(general.Limited, "nodes")
+		general.Limits, general.Limited = general.Limits.With("nodes", w.drawInt(4, 10)),
+			append(general.Limited, "nodes")
 	}
 	if w.drawChance(0.45) {
 		grace := w.drawDuration(15*time.Second, 90*time.Second).Truncate(time.Second)
@@ -99,7 +106,8 @@ func (w *world) drawPools() {
 	}
 	general.Disruption.Never = true
 	if w.drawChance(0.5) || w.plan.focus == "disrupt" {
-		general.Disruption = cluster.Disruption{Policy: []string{"WhenEmpty", "WhenEmptyOrUnderutilized"}[w.rng.IntN(2)], After: w.drawDuration(0, time.Minute).Truncate(time.Second)}
+		general.Disruption = cluster.Disruption{Policy: []string{"WhenEmpty",
+			"WhenEmptyOrUnderutilized"}[w.rng.IntN(2)], After: w.drawDuration(0, time.Minute).Truncate(time.Second)}
 	}
 	if w.plan.budget > 0 {
 		general.Disruption.Budgets = []cluster.NodeBudget{{Nodes: strconv.Itoa(w.plan.budget), Every: true}}
@@ -109,8 +117,10 @@ func (w *world) drawPools() {
 	}
 	w.pools = []cluster.Pool{general}
 	if w.drawChance(0.4) {
-		w.pools = append(w.pools, cluster.Pool{Name: "batch", UID: "uid-batch", Class: "default", Ready: true, Uncounted: true, Hash: "1", Weight: 10,
-			Labels: map[string]string{"team": "batch"}, Taints: []cluster.Taint{{Key: teamTaint, Value: "batch", Effect: "NoSchedule"}}})
+		w.pools = append(w.pools, cluster.Pool{Name: "batch", UID: "uid-batch", Class: "default", Ready: true,
+			Uncounted: true, Hash: "1", Weight: 10,
+			Labels: map[string]string{"team": "batch"},
+			Taints: []cluster.Taint{{Key: teamTaint, Value: "batch", Effect: "NoSchedule"}}})
 		slices.SortFunc(w.pools, func(a, b cluster.Pool) int { return slices.Compare([]byte(a.Name), []byte(b.Name)) })
 	}
 	w.drawStatic()
@@ -121,7 +131,8 @@ func (w *world) drawInt(least, most int) int64 { return int64(least + w.rng.IntN
 // drawApp makes an app that could run.
 func (w *world) drawApp() *app {
 	w.made++
-	a := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(1, 6)), bootTime: w.drawDuration(time.Second, 8*time.Second),
+	a := &app{name: fmt.Sprintf("app%d", w.made), replicas: int(w.drawInt(1, 6)),
+		bootTime: w.drawDuration(time.Second, 8*time.Second),
 		stopTime: w.drawDuration(0, 12*time.Second)}
 	p := cluster.Pod{Labels: map[string]string{"app": a.name}, Owner: cluster.OwnerOther, GraceSec: w.drawInt(1, 30),
 		Need: resources.List{CPU: 100 * w.drawInt(2, 17), Memory: 256 * w.drawInt(1, 12) * resources.MiB, Pods: 1}}
@@ -148,7 +159,8 @@ func (w *world) drawApp() *app {
 	if w.plan.share > 0 && w.drawChance(0.4) { // a node for each, all alike
 		a.replicas = int(w.drawInt(4, 7))
 		p.NodeSelector, p.Spread = nil, nil
-		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", a.name)}}}}
+		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost,
+			Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", a.name)}}}}
 		if a.budget != nil {
 			a.budget.minAvailable = min(a.budget.minAvailable, a.replicas-1)
 		}
@@ -172,7 +184,8 @@ func (w *world) drawConstraints(a *app, p *cluster.Pod) {
 		p.AntiAffinity = []cluster.AffinityTerm{{Key: labelHost, Selector: own}}
 	case 4:
 		if slices.ContainsFunc(w.pools, func(p cluster.Pool) bool { return p.Name == "batch" }) {
-			p.Tolerations = []cluster.Toleration{{Key: teamTaint, Operator: "Equal", Value: "batch", Effect: "NoSchedule"}}
+			p.Tolerations = []cluster.Toleration{{Key: teamTaint, Operator: "Equal", Value: "batch",
+				Effect: "NoSchedule"}}
 			p.NodeSelector = map[string]string{"team": "batch"}
 		}
 	}
@@ -197,9 +210,11 @@ func (w *world) drawDaemons() {
 		if i == 1 && w.drawChance(0.6) {
 			continue
 		}
-		p := cluster.Pod{Namespace: namespace, Labels: map[string]string{"app": name}, Owner: cluster.OwnerDaemonSet, GraceSec: 5,
-			Need:        resources.List{CPU: 50, Memory: 64 * resources.MiB, Pods: 1},
-			Tolerations: []cluster.Toleration{{Key: taintNotReady, Operator: "Exists"}, {Key: taintUnreachable, Operator: "Exists"}}}
+		p := cluster.Pod{Namespace: namespace, Labels: map[string]string{"app": name}, Owner: cluster.OwnerDaemonSet,
+			GraceSec: 5,
+			Need:     resources.List{CPU: 50, Memory: 64 * resources.MiB, Pods: 1},
+			Tolerations: []cluster.Toleration{{Key: taintNotReady, Operator: "Exists"},
+				{Key: taintUnreachable, Operator: "Exists"}}}
 		p.Tolerations = append(p.Tolerations, cluster.Toleration{Key: teamTaint, Operator: "Exists"})
 		if i == 0 {
 			p.Tolerations = []cluster.Toleration{{Operator: "Exists"}}

@@ -65,7 +65,8 @@ func (p *Ports) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		{"read claims", func() { s.Claims = p.listClaims() }},
 		{"read the rest", func() {
 			p.w.readRest(&s)
-			p.inv.unseen = p.inv.unseen || slices.ContainsFunc(s.Classes, func(c instancetypes.Class) bool { return c.Unseen })
+			p.inv.unseen = p.inv.unseen || slices.ContainsFunc(s.Classes,
+				func(c instancetypes.Class) bool { return c.Unseen })
 		}},
 	}
 	errs := make(chan error, len(reads))

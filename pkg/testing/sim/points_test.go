@@ -14,7 +14,8 @@ type calls struct {
 	calls []string
 }
 
-// crashPoints are all places where an invocation can be hit: before and after every port call of every function, deadly or not.
+// crashPoints are all places where an invocation can be hit: before and after every port call of every function, deadly
+// or not.
 func crashPoints() []sim.CrashPoint { return slices.Concat(usualPoints(), volumePoints()) }
 
 // volumePoints are those that only worlds with volumes have.
@@ -47,8 +48,9 @@ func usualPoints() []sim.CrashPoint {
 			"wake provision", "write event"}},
 		{"scheduledchange", []string{"ask who watches", "annotate claim", "condemn node", "delete claim", "get node", "list claims of instances", "wake lifecycle",
 			"wake provision", "write event"}},
-		// Of refresh two calls cannot come in these worlds: claims are annotated when a class or pool has a hash of another version, and no
-		// claim is made before its class has one of this; an event tells of a deleted class with claims, and the one that is deleted has none.
+		// Of refresh two calls cannot come in these worlds: claims are annotated when a class or pool has a hash of
+		// another version, and no claim is made before its class has one of this; an event tells of a deleted class
+		// with claims, and the one that is deleted has none.
 		{"refresh", []string{"forget class", "annotate pool", "get class", "list buffers", "list classes", "list claims", "list nodes", "list overlays", "list pools",
 			"list profiles", "look up class", "read catalog", "mark class", "refresh catalog", "release class", "write status of class", "write status of pool"}},
 	})
@@ -65,9 +67,10 @@ func pointsOf(all []calls) (out []sim.CrashPoint) {
 	return out
 }
 
-// aims gives a seed its crash points. Each point has seeds of its own, one in any row of as many seeds as there are points: such a seed
-// is about the point's function, and aims at nothing else there, so that the invocation gets as far as the point. Beside it the seed aims at
-// points of other functions. Those of volumes come last, so that seeds mean what they meant before there were any.
+// aims gives a seed its crash points. Each point has seeds of its own, one in any row of as many seeds as there are
+// points: such a seed is about the point's function, and aims at nothing else there, so that the invocation gets as far
+// as the point. Beside it the seed aims at points of other functions. Those of volumes come last, so that seeds mean
+// what they meant before there were any.
 func aims(seed uint64) []sim.CrashPoint {
 	const others, stride = 8, 211
 	all := usualPoints()

@@ -10,8 +10,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// Ports is the world as one invocation sees it, through the ports of control. A call takes time on its way there and on its way
-// back, and may fail or kill the invocation at either end.
+// Ports is the world as one invocation sees it, through the ports of control. A call takes time on its way there and on
+// its way back, and may fail or kill the invocation at either end.
 type Ports struct {
 	w    *world
 	inv  *invocation
@@ -185,7 +185,8 @@ func (w *world) travelTime(call string) (there, back time.Duration) {
 	switch call {
 	case "launch", "launch batch":
 		least, most = 300*time.Millisecond, 2*time.Second
-	case "terminate", "list instances", "describe instance status", "tag instance", "sweep launch templates", "look for the instance":
+	case "terminate", "list instances", "describe instance status", "tag instance", "sweep launch templates",
+		"look for the instance":
 		least, most = 40*time.Millisecond, 400*time.Millisecond
 	}
 	if w.drawChance(w.plan.slow) {
@@ -197,8 +198,10 @@ func (w *world) travelTime(call string) (there, back time.Duration) {
 // isReadOnly calls change nothing and are left out of the trace unless they fail.
 func isReadOnly(call string) bool {
 	switch call {
-	case "list homeless pods", "list claims", "list claims of instances", "list instances", "describe instance status", "read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
-		"read catalog", "read sold-out marks", "get node", "wait", "keep vigil", "leave vigil", "ask who watches", "sweep launch templates":
+	case "list homeless pods", "list claims", "list claims of instances", "list instances", "describe instance status",
+		"read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
+		"read catalog", "read sold-out marks", "get node", "wait", "keep vigil", "leave vigil", "ask who watches",
+		"sweep launch templates":
 		return true
 	}
 	return false

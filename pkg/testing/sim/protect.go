@@ -46,8 +46,8 @@ func (w *world) unguardNode(n *node) {
 	w.notifyChange(aNode, nil)
 }
 
-// guardRecommended protects a node that is to be left on a recommendation until it is too late for that, so that the recommendation is in
-// vain. It has drifted by then as likely as not, and must go in the end.
+// guardRecommended protects a node that is to be left on a recommendation until it is too late for that, so that the
+// recommendation is in vain. It has drifted by then as likely as not, and must go in the end.
 func (w *world) guardRecommended(m *machine) {
 	if old := time.Since(m.Launched) > 15*time.Minute; w.plan.drifts && old && m.node != nil && w.drawChance(0.7) {
 		w.guardNode(m.node, w.drawDuration(15*time.Minute+30*time.Second, 17*time.Minute))
@@ -66,6 +66,7 @@ func (w *world) calmGuards() {
 // checkGuarded looks at a node that goes by choice: nobody protects it.
 func (w *world) checkGuarded(by *invocation, n *node) {
 	if n.Annotations[v1.AnnotationDoNotDisrupt] == "true" && time.Since(n.guarded) > late {
-		w.addViolation("protected node disrupted", "%s takes node %s, which has been protected for %s", by, n.Name, time.Since(n.guarded))
+		w.addViolation("protected node disrupted", "%s takes node %s, which has been protected for %s", by, n.Name,
+			time.Since(n.guarded))
 	}
 }

@@ -41,9 +41,11 @@ func (w *world) listProblems() []string {
 		owner := owners[m.ProviderID()]
 		if owner == "" {
 			bad = append(bad, fmt.Sprintf("instance %s of claim %s belongs to no claim", m.ID, m.Claim))
-		} else if c := w.claims[owner]; c.Labels[instancetypes.LabelType] != m.Type || c.Labels[instancetypes.LabelZone] != m.Zone ||
+		} else if c := w.claims[owner]; c.Labels[instancetypes.LabelType] != m.Type ||
+			c.Labels[instancetypes.LabelZone] != m.Zone ||
 			c.Labels[instancetypes.LabelCapacityType] != m.CapacityType {
-			bad = append(bad, fmt.Sprintf("claim %s does not say that it is a %s %s in %s", owner, m.CapacityType, m.Type, m.Zone))
+			bad = append(bad, fmt.Sprintf("claim %s does not say that it is a %s %s in %s", owner, m.CapacityType,
+				m.Type, m.Zone))
 		}
 		if m.noticed {
 			bad = append(bad, fmt.Sprintf("EC2 is about to take %s", m.ID))
@@ -86,7 +88,8 @@ func (w *world) nodeProblems(owners map[string]string) (bad []string) {
 			bad = append(bad, fmt.Sprintf("node %s takes no pods and stays", name))
 		}
 		if n.machine != nil && !n.machine.foreign && (owners[n.ProviderID] == "" || !n.Ready || !n.Deleting.IsZero()) {
-			bad = append(bad, fmt.Sprintf("node %s: claim %q, ready %t, deleting %t", name, owners[n.ProviderID], n.Ready, !n.Deleting.IsZero()))
+			bad = append(bad, fmt.Sprintf("node %s: claim %q, ready %t, deleting %t", name, owners[n.ProviderID],
+				n.Ready, !n.Deleting.IsZero()))
 		}
 	}
 	return bad
@@ -126,8 +129,8 @@ func (w *world) limitReached() bool {
 	return slices.ContainsFunc(w.pools, func(p cluster.Pool) bool { return len(p.Limited) > 0 })
 }
 
-// cannotPlace reports whether no node may be made for the pod, because with any that holds it its pool would be above its limits. Of pods
-// that a limit keeps from being spread, all may have to wait.
+// cannotPlace reports whether no node may be made for the pod, because with any that holds it its pool would be above
+// its limits. Of pods that a limit keeps from being spread, all may have to wait.
 func (w *world) cannotPlace(p *pod) bool {
 	if p.NodeName != "" || time.Since(p.Created) < patience || time.Since(w.calmed) < patience {
 		return false
@@ -160,9 +163,9 @@ func (w *world) isOffered(t instancetypes.Type, zone string) bool {
 	return slices.ContainsFunc(t.Offerings, func(o instancetypes.Offering) bool { return zone == "" || o.Zone == zone })
 }
 
-// overLimit says which limits of the pool one more instance of the type would break. Claims and nodes that are being deleted do not
-// count, nor those that are being replaced because they drifted, which would never end at a limit, nor the claim of
-// that UID.
+// overLimit says which limits of the pool one more instance of the type would break. Claims and nodes that are being
+// deleted do not count, nor those that are being replaced because they drifted, which would never end at a limit, nor
+// the claim of that UID.
 func (w *world) overLimit(pool cluster.Pool, except string, t instancetypes.Type) []string {
 	sum, nodes := t.Capacity, int64(1)
 	waiting := w.waitingForBatches()
@@ -173,7 +176,8 @@ func (w *world) overLimit(pool cluster.Pool, except string, t instancetypes.Type
 				continue
 			}
 		}
-		if m.pool != pool.Name || c != nil && (c.UID == except || !c.Deleting.IsZero() || goesForDrift(c)) || m.node != nil && !m.node.Deleting.IsZero() {
+		if m.pool != pool.Name || c != nil && (c.UID == except || !c.Deleting.IsZero() || goesForDrift(c)) ||
+			m.node != nil && !m.node.Deleting.IsZero() {
 			continue
 		}
 		sum, nodes = sum.Add(w.types[m.Type].Capacity), nodes+1
@@ -182,7 +186,8 @@ func (w *world) overLimit(pool cluster.Pool, except string, t instancetypes.Type
 	var out []string
 	for _, name := range pool.Limited {
 		if have, most := sum.Get(name), pool.Limits.Get(name); have > most {
-			out = append(out, fmt.Sprintf("%s of %s, %s are allowed", resources.Format(name, have), name, resources.Format(name, most)))
+			out = append(out, fmt.Sprintf("%s of %s, %s are allowed", resources.Format(name, have), name,
+				resources.Format(name, most)))
 		}
 	}
 	return out
@@ -219,13 +224,15 @@ func (w *world) remainingObjects() []string {
 // echo is how long what began before the calm may still arrive: late events, and handlers that are tried again.
 const echo = 200 * time.Second
 
-// How long nothing must be wrong: at rest until every function has run again, since refresh learns from the nodes that came last.
+// How long nothing must be wrong: at rest until every function has run again, since refresh learns from the nodes that
+// came last.
 const (
 	aWhile    = 30 * time.Second
 	fullRound = 5*time.Minute + aWhile
 )
 
-// runUntilEmpty runs until the list stays empty for as long as stay says, and says that an invariant is broken when it does not become so in time.
+// runUntilEmpty runs until the list stays empty for as long as stay says, and says that an invariant is broken when it
+// does not become so in time.
 func (w *world) runUntilEmpty(limit, stay time.Duration, invariant string, list func() []string) {
 	const look = 10 * time.Second
 	good := time.Duration(0)

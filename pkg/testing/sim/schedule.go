@@ -23,7 +23,8 @@ func (w *world) trySchedule() {
 	})
 }
 
-// retryScheduling has the scheduler look again at pods for which it found no node, as it does when nodes come, change or go.
+// retryScheduling has the scheduler look again at pods for which it found no node, as it does when nodes come, change
+// or go.
 func (w *world) retryScheduling() {
 	for _, p := range w.pods {
 		if p.NodeName == "" && p.Active() {
@@ -33,8 +34,8 @@ func (w *world) retryScheduling() {
 	}
 }
 
-// bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows nothing of
-// our plans, and shares no rule with them.
+// bindAll binds pods as kube-scheduler does: by priority and age, each to one of the nodes that may take it. It knows
+// nothing of our plans, and shares no rule with them.
 func (w *world) bindAll() {
 	var waiting []*pod
 	for _, key := range slices.Sorted(maps.Keys(w.pods)) {
@@ -91,7 +92,8 @@ func (w *world) bindPod(p *pod, n *node) {
 // nodeFits reports whether the node may take the pod.
 func (w *world) nodeFits(p *pod, n *node) bool { return w.refusalReason(p, n) == "" }
 
-// refusalReason says why the node does not take the pod: resources, taints, labels, pod affinity, spread or volumes. It is empty if it does.
+// refusalReason says why the node does not take the pod: resources, taints, labels, pod affinity, spread or volumes. It
+// is empty if it does.
 func (w *world) refusalReason(p *pod, n *node) string {
 	if !n.Ready || n.down {
 		return "not ready"
@@ -164,7 +166,8 @@ func domainOf(n *node, key string) (string, bool) {
 	return v, ok
 }
 
-// affinityAllows reports whether required pod affinity and anti-affinity, of the pod and of those that are there, allow the node.
+// affinityAllows reports whether required pod affinity and anti-affinity, of the pod and of those that are there, allow
+// the node.
 func (w *world) affinityAllows(p *pod, n *node) bool {
 	for _, term := range p.Affinity {
 		here, anywhere := w.matchingPods(term, n)

@@ -15,26 +15,28 @@ import (
 type Scenario struct {
 	Seed    uint64
 	Catalog instancetypes.Catalog
-	Aims    []CrashPoint // where invocations are to be hit, each once; events that invoke the first one's function come often
-	KeepAll bool         // the whole trace, not only its end
+	// where invocations are to be hit, each once; events that invoke the first one's function come often
+	Aims    []CrashPoint
+	KeepAll bool // the whole trace, not only its end
 
-	// Day plays so many hours of a working day instead of a storm: apps grow and shrink with the hour, and disrupt runs too. Nothing
-	// fails. It begins at the hour From of the day. Each hour is told to Hour, if there is one.
+	// Day plays so many hours of a working day instead of a storm: apps grow and shrink with the hour, and disrupt runs
+	// too. Nothing fails. It begins at the hour From of the day. Each hour is told to Hour, if there is one.
 	Day, From int
 	Hour      func(Hour)
 }
 
 // Hour is what a cluster is like at the end of an hour of a day.
 type Hour struct {
-	Hour      int
-	Nodes     int
-	Pods      int                // with a node
-	Waiting   int                // without one
-	USD       float64            // that the hour cost
-	AnewUSD   float64            // that it had cost with a fleet made anew for the pods at every moment
-	BoundUSD  float64            // that it had cost at least with any fleet
-	Wasted    map[string]float64 // USD less AnewUSD by where it went, in words: WasteStarting and others here, or why disrupt spares the nodes
-	Mutations int                // calls that changed something, since the hour before
+	Hour     int
+	Nodes    int
+	Pods     int     // with a node
+	Waiting  int     // without one
+	USD      float64 // that the hour cost
+	AnewUSD  float64 // that it had cost with a fleet made anew for the pods at every moment
+	BoundUSD float64 // that it had cost at least with any fleet
+	// USD less AnewUSD by where it went, in words: WasteStarting and others here, or why disrupt spares the nodes
+	Wasted    map[string]float64
+	Mutations int // calls that changed something, since the hour before
 }
 
 // Result is what a run showed.
@@ -48,7 +50,9 @@ type Result struct {
 	Hit        []CrashPoint
 	Mutations  map[string]int
 	Moves      int // of a day: consolidations begun
-	Again      int // of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown since
+	// of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown
+	// since
+	Again int
 }
 
 // Times of a run.
@@ -68,8 +72,9 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			w.playScenario()
 		}
 		w.endInvocations()
-		out = Result{Violations: w.bad, Trace: w.story.asText(), Sum: w.story.sum, Lines: w.story.count, Virtual: time.Since(w.began),
-			Calls: sortedPoints(w.faults.calls), Hit: sortedPoints(w.faults.hit), Mutations: w.mutations}
+		out = Result{Violations: w.bad, Trace: w.story.asText(), Sum: w.story.sum, Lines: w.story.count,
+			Virtual: time.Since(w.began),
+			Calls:   sortedPoints(w.faults.calls), Hit: sortedPoints(w.faults.hit), Mutations: w.mutations}
 		if w.book != nil {
 			out.Moves, out.Again = len(w.book.moves), w.book.again
 		}
@@ -82,8 +87,11 @@ func (w *world) setUp(s Scenario) {
 	w.plan = drawPlan(w.eventLoop)
 	w.rules = drawRules(w.eventLoop, w.plan.share > 0)
 	if s.Day > 0 {
-		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback, w.rules.ConsolidationMaxEvaluations = true, 100, 0, 0 // as the stack has it
-		w.rules.MinSpotInstanceTypes = 2                                                                                                  // six types are sold
+		// as the stack has it
+		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback,
+			w.rules.ConsolidationMaxEvaluations = true, 100, 0, 0
+		// six types are sold
+		w.rules.MinSpotInstanceTypes = 2
 		w.disks.most = 0
 	}
 	w.faults.on, w.faults.aims, w.faults.rate = true, slices.Clone(s.Aims), []float64{0, 0.003, 0.02}[w.rng.IntN(3)]

@@ -104,14 +104,15 @@ func (c *campaign) hunt() {
 	wg.Wait()
 }
 
-// TestSeedsThatFoundFaults plays worlds in which the product or a check was wrong once: a drift that was taken back for ever (1304) and one
-// that asked for more new nodes than a pass may make (4298), what one command launches counted twice (1402), claims that could not be given up
-// taken for gone (4674, 6832), notices that came between a decision and its deed (1890, 2280, 8163), an instance that had recovered (4), nodes
-// protected after their disruption had begun (40078, 40196), checks that knew no better (10411, 10614, 10783, 10891, 20124, 20438, 20934, 21374, 1938, 3149, 3249, 6926, 7888, and of volumes
-// 53, 235, 267), volumes that kept other pods of a spread out of its count (284), a
-// replacement that a user had protected (20622), too few nodes for a spread (9416), a node that was waited for though it was overdue (6783), and one
-// whose pod could not be there any more (3780). A change of what seeds draw
-// makes other stories of them, so that each mended fault has a scenario or a test of its own beside it.
+// TestSeedsThatFoundFaults plays worlds in which the product or a check was wrong once: a drift that was taken back for
+// ever (1304) and one that asked for more new nodes than a pass may make (4298), what one command launches counted
+// twice (1402), claims that could not be given up taken for gone (4674, 6832), notices that came between a decision and
+// its deed (1890, 2280, 8163), an instance that had recovered (4), nodes protected after their disruption had begun
+// (40078, 40196), checks that knew no better (10411, 10614, 10783, 10891, 20124, 20438, 20934, 21374, 1938, 3149, 3249,
+// 6926, 7888, and of volumes 53, 235, 267), volumes that kept other pods of a spread out of its count (284), a
+// replacement that a user had protected (20622), too few nodes for a spread (9416), a node that was waited for though
+// it was overdue (6783), and one whose pod could not be there any more (3780). A change of what seeds draw makes other
+// stories of them, so that each mended fault has a scenario or a test of its own beside it.
 func TestSeedsThatFoundFaults(t *testing.T) {
 	for _, seed := range []uint64{4, 53, 235, 267, 284, 1304, 1402, 1890, 2280, 4674, 6832, 8163, 4298, 6783, 6926, 7888, 1938, 3149, 3249, 9416, 3780, 10411, 10614, 10783, 10891, 20124, 20438, 20622, 20934, 21374, 40078, 40196} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -9,12 +9,14 @@ import (
 	"joiner/pkg/model/cluster"
 )
 
-// drawStatic makes a pool with a fixed number of nodes, sometimes. It comes last: what pods ask for is said of the others.
+// drawStatic makes a pool with a fixed number of nodes, sometimes. It comes last: what pods ask for is said of the
+// others.
 func (w *world) drawStatic() {
 	if !w.drawChance(0.35) {
 		return
 	}
-	p := cluster.Pool{Name: "fixed", UID: "uid-fixed", Class: "default", Ready: true, Uncounted: true, Hash: "1", Static: true, Replicas: w.drawInt(1, 3),
+	p := cluster.Pool{Name: "fixed", UID: "uid-fixed", Class: "default", Ready: true, Uncounted: true, Hash: "1",
+		Static: true, Replicas: w.drawInt(1, 3),
 		TerminationGrace: w.pools[0].TerminationGrace, Disruption: w.pools[0].Disruption}
 	if w.drawChance(0.3) {
 		p.ExpireAfter = w.pools[0].ExpireAfter
@@ -58,8 +60,8 @@ func (w *world) calmStatic() {
 	}
 }
 
-// tooMany reports whether the claim is of a static pool that has more nodes than it is to have, so that nobody counts on it: its removal
-// may have been tried and not done.
+// tooMany reports whether the claim is of a static pool that has more nodes than it is to have, so that nobody counts
+// on it: its removal may have been tried and not done.
 func (w *world) tooMany(c *claim) bool {
 	p := w.staticPool()
 	if p == nil || c.Pool != p.Name {

@@ -100,12 +100,18 @@ func (p *Ports) CreateClaim(ctx context.Context, l decided.Launch, pool cluster.
 	return callPort(ctx, p, "create claim", fmt.Sprint(l.Pods), func() (cluster.Claim, error) {
 		w := p.w
 		w.made++
-		c := &claim{maker: p.inv, made: time.Now(), Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made), UID: fmt.Sprintf("uid-claim-%d", w.made),
-			Generation: 1, Pool: pool.Name, PoolUID: pool.UID, Class: l.Class, Created: w.toSecond(), Finalizer: true,
-			Labels:      mergeAnnotations(l.Labels, map[string]string{v1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class}),
-			Annotations: mergeAnnotations(l.Annotations, map[string]string{v1.AnnotationNodePoolHash: pool.Hash, v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
-			Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter,
-			TerminationGrace: pool.TerminationGrace}}
+		c := &claim{maker: p.inv, made: time.Now(),
+			Claim: cluster.Claim{Name: fmt.Sprintf("%s-%d", pool.Name, w.made),
+				UID:        fmt.Sprintf("uid-claim-%d", w.made),
+				Generation: 1, Pool: pool.Name, PoolUID: pool.UID, Class: l.Class, Created: w.toSecond(),
+				Finalizer: true,
+				Labels: mergeAnnotations(l.Labels,
+					map[string]string{v1.LabelNodePool: pool.Name, awsv1.LabelEC2NodeClass: l.Class}),
+				Annotations: mergeAnnotations(l.Annotations,
+					map[string]string{v1.AnnotationNodePoolHash: pool.Hash,
+						v1.AnnotationNodePoolHashVersion: v1.NodePoolHashVersion}), Requirements: l.Requirements,
+				Requests: l.Requests, Taints: l.Taints, StartupTaints: l.Startup, ExpireAfter: pool.ExpireAfter,
+				TerminationGrace: pool.TerminationGrace}}
 		for _, key := range l.Pods {
 			if pod := w.pods[key]; pod != nil {
 				c.pods = append(c.pods, pod.UID)
@@ -151,7 +157,8 @@ func (p *Ports) AnnotateClaim(ctx context.Context, c cluster.Claim, set map[stri
 	})
 }
 
-// noteNomination notes who waits for the claim: the pods named, and of those before them the ones that have found no other node meanwhile.
+// noteNomination notes who waits for the claim: the pods named, and of those before them the ones that have found no
+// other node meanwhile.
 func (w *world) noteNomination(c *claim, named []string) {
 	before := c.pods
 	c.pods = nil
@@ -169,12 +176,14 @@ func (p *Ports) UnreserveClaim(_ context.Context, c cluster.Claim) (cluster.Clai
 }
 
 // LabelClaim sets labels and annotations of the claim given.
-func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim, error) {
+func (p *Ports) LabelClaim(ctx context.Context, c cluster.Claim, labels, annotations map[string]string) (cluster.Claim,
+	error) {
 	return p.changeClaim(ctx, "label claim", c, func(have *claim) bool {
 		if isWithin(labels, have.Labels) && isWithin(annotations, have.Annotations) {
 			return false
 		}
-		have.Labels, have.Annotations = mergeAnnotations(have.Labels, labels), mergeAnnotations(have.Annotations, annotations)
+		have.Labels, have.Annotations = mergeAnnotations(have.Labels, labels),
+			mergeAnnotations(have.Annotations, annotations)
 		return true
 	})
 }
@@ -196,7 +205,8 @@ func (p *Ports) WriteClaimStatus(ctx context.Context, c cluster.Claim) (cluster.
 		slices.SortFunc(next, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
 		have.Conditions = next
 		p.w.checkStatus(have, before)
-		return before.ProviderID != have.ProviderID || before.NodeName != have.NodeName || !before.LastPodEvent.Equal(have.LastPodEvent) || !slices.Equal(before.Conditions, next)
+		return before.ProviderID != have.ProviderID || before.NodeName != have.NodeName ||
+			!before.LastPodEvent.Equal(have.LastPodEvent) || !slices.Equal(before.Conditions, next)
 	})
 }
 
@@ -205,7 +215,8 @@ func isType(name string) func(cluster.Condition) bool {
 }
 
 // changeClaim changes a claim that is still as given. A change that changes nothing makes no new version.
-func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, edit func(*claim) bool) (cluster.Claim, error) {
+func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, edit func(*claim) bool) (cluster.Claim,
+	error) {
 	return callPort(ctx, p, call, c.Name, func() (cluster.Claim, error) {
 		have, ok := p.w.claims[c.Name]
 		if !ok || have.UID != c.UID || have.Version != c.Version && (c.Version != "" || call != "annotate claim") {
@@ -222,13 +233,15 @@ func (p *Ports) changeClaim(ctx context.Context, call string, c cluster.Claim, e
 	})
 }
 
-// onlyStability reports whether nothing is new but how quiet the claim's node is. That follows pods by up to a minute, and is no unrest.
+// onlyStability reports whether nothing is new but how quiet the claim's node is. That follows pods by up to a minute,
+// and is no unrest.
 func onlyStability(before, after cluster.Claim) bool {
 	rest := func(all []cluster.Condition) []cluster.Condition {
 		return slices.DeleteFunc(slices.Clone(all), isType(v1.ConditionConsolidatable))
 	}
 	news := !before.LastPodEvent.Equal(after.LastPodEvent) || len(before.Conditions) != len(after.Conditions)
-	return news && before.ProviderID == after.ProviderID && before.NodeName == after.NodeName && slices.Equal(rest(before.Conditions), rest(after.Conditions))
+	return news && before.ProviderID == after.ProviderID && before.NodeName == after.NodeName &&
+		slices.Equal(rest(before.Conditions), rest(after.Conditions))
 }
 
 // AdoptClaim puts our finalizer and the class's label on the claim.
@@ -295,8 +308,10 @@ func (p *Ports) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 	return callPort(ctx, p, "list claims", "", func() ([]cluster.Claim, error) { return p.listClaims(), nil })
 }
 
-// ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is enough.
-func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim, error) {
+// ClaimsOf lists the claims of the instances, and those without the label of an instance, up to the first that is
+// enough.
+func (p *Ports) ClaimsOf(ctx context.Context, instances []string, enough func(cluster.Claim) bool) ([]cluster.Claim,
+	error) {
 	return callPort(ctx, p, "list claims of instances", "", func() ([]cluster.Claim, error) {
 		over := false
 		return slices.DeleteFunc(p.listClaims(), func(c cluster.Claim) bool {
@@ -330,7 +345,8 @@ func (w *world) deleteClaim(c *claim, by *invocation) {
 	w.collectDeleted()
 }
 
-// collectDeleted removes what is being deleted and has no finalizer left, and has the garbage collector look at what they owned.
+// collectDeleted removes what is being deleted and has no finalizer left, and has the garbage collector look at what
+// they owned.
 func (w *world) collectDeleted() {
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		c := w.claims[name]

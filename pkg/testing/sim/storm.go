@@ -10,8 +10,8 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// runStorm lets users and EC2 do things at random until the time given. A long one is quiet until nodes are old enough to be left on a
-// recommendation.
+// runStorm lets users and EC2 do things at random until the time given. A long one is quiet until nodes are old enough
+// to be left on a recommendation.
 func (w *world) runStorm(end time.Time) {
 	for range w.drawInt(1, 3) {
 		w.startApp(w.drawApp())
@@ -96,7 +96,8 @@ func (w *world) awsActs() {
 	case what == 0:
 		w.changeSupply()
 	case what == 1:
-		w.emitEvent(Event{Kind: []string{EventSpot, EventReservation, EventRebalance, EventHealth}[w.rng.IntN(4)], Instance: "i-foreign"})
+		w.emitEvent(Event{Kind: []string{EventSpot, EventReservation, EventRebalance, EventHealth}[w.rng.IntN(4)],
+			Instance: "i-foreign"})
 	case m == nil:
 	case what == 2:
 		w.recommendRebalance(m)
@@ -161,7 +162,8 @@ func (w *world) endTrouble() {
 	for i := range w.pools {
 		w.pools[i].ExpireAfter, w.pools[i].Disruption.Never = 0, true
 		if w.account.edited {
-			w.pools[i].Disruption.Budgets = []cluster.NodeBudget{{Nodes: "0", Every: true}} // or nodes that drifted go for long
+			// or nodes that drifted go for long
+			w.pools[i].Disruption.Budgets = []cluster.NodeBudget{{Nodes: "0", Every: true}}
 		}
 	}
 	w.dropLate()
@@ -172,7 +174,8 @@ func (w *world) endTrouble() {
 		w.calmStatic()
 	}
 	for _, a := range w.apps {
-		if a.budget != nil && (w.limitReached() || a.replicas == 0 || a.bare || a.disks > 0 && len(a.pattern.Spread) > 0) {
+		if a.budget != nil && (w.limitReached() || a.replicas == 0 || a.bare || a.disks > 0 &&
+			len(a.pattern.Spread) > 0) {
 			a.budget.minAvailable = 0 // some of its pods may have no room, ever
 		} else if a.budget != nil {
 			a.budget.minAvailable = min(a.budget.minAvailable, a.replicas-1)
@@ -184,15 +187,16 @@ func (w *world) endTrouble() {
 	}
 }
 
-// dropLate takes back what would happen at rest only because it began before: claims that expire, and nodes that are to be left once
-// a limit or a budget has room.
+// dropLate takes back what would happen at rest only because it began before: claims that expire, and nodes that are to
+// be left once a limit or a budget has room.
 func (w *world) dropLate() {
 	for _, name := range slices.Sorted(maps.Keys(w.claims)) {
 		c := w.claims[name]
 		if c.ExpireAfter > 0 {
 			w.deleteClaim(c, nil)
 		}
-		if !w.plan.drifts && c.Annotations[api.AnnotationReplaceRequested] != "" && (w.limitReached() || time.Since(w.calmed) > restFor/2) {
+		if !w.plan.drifts && c.Annotations[api.AnnotationReplaceRequested] != "" &&
+			(w.limitReached() || time.Since(w.calmed) > restFor/2) {
 			c.Annotations = mergeAnnotations(c.Annotations, nil)
 			delete(c.Annotations, api.AnnotationReplaceRequested)
 			if m := w.instanceOf(c); m != nil {

@@ -18,8 +18,9 @@ const volumeDriver = "ebs.csi.aws.com"
 // forcedDetach is after which time Kubernetes detaches a volume from a node that is silent.
 const forcedDetach = 6 * time.Minute
 
-// disks are the persistent volumes of a world, and what the scheduler's volume binding, the attach-detach controller and the CSI driver do with
-// them. They know pods and nodes by name. Chance about them comes from a stream of its own: what else a seed draws does not depend on it.
+// disks are the persistent volumes of a world, and what the scheduler's volume binding, the attach-detach controller
+// and the CSI driver do with them. They know pods and nodes by name. Chance about them comes from a stream of its own:
+// what else a seed draws does not depend on it.
 type disks struct {
 	*eventLoop
 	rng     *rand.Rand
@@ -41,7 +42,8 @@ type disk struct {
 }
 
 func drawDisks(e *eventLoop, seed uint64, zones []string) *disks {
-	d := &disks{eventLoop: e, rng: rand.New(rand.NewPCG(seed, 0x766f6c756d6573)), zones: zones, byClaim: map[string]*disk{}, limits: map[string]int64{}}
+	d := &disks{eventLoop: e, rng: rand.New(rand.NewPCG(seed, 0x766f6c756d6573)), zones: zones,
+		byClaim: map[string]*disk{}, limits: map[string]int64{}}
 	if d.rng.IntN(2) == 0 {
 		d.most = []int64{4, 8, 24}[d.rng.IntN(3)]
 	}
@@ -61,8 +63,12 @@ func (d *disks) furnish(a *app) {
 	a.disks, a.diskAtOnce = 1+d.rng.IntN(5)/4, d.rng.IntN(5) == 0
 	if d.rng.IntN(4) == 0 {
 		zones := d.zones[:1+d.rng.IntN(len(d.zones))]
-		// A zone in which a node may come counts for a spread, so pods whose volumes may be in some zones only would wait for ever.
-		if !slices.ContainsFunc(a.pattern.Spread, func(s cluster.Spread) bool { return s.Key == labelZone && !s.Soft }) {
+		// A zone in which a node may come counts for a spread, so pods whose volumes may be in some zones only would
+		// wait for ever.
+		if !slices.ContainsFunc(a.pattern.Spread, func(s cluster.Spread) bool {
+			return s.Key == labelZone &&
+				!s.Soft
+		}) {
 			a.diskZones = zones
 		}
 	}
@@ -71,8 +77,8 @@ func (d *disks) furnish(a *app) {
 	}
 }
 
-// claim makes the claims of a new pod that there are not, and returns the names of all. made is called when a volume is there for which the pod
-// has to wait.
+// claim makes the claims of a new pod that there are not, and returns the names of all. made is called when a volume is
+// there for which the pod has to wait.
 func (d *disks) claim(a *app, pod string, made func()) (names []string) {
 	zone := ""
 	for i := range a.disks {
@@ -106,7 +112,8 @@ func (d *disks) place(one *disk, zone string) {
 	d.addTrace("volume %s is in %s", one.claim, zone)
 }
 
-// refuse says why the scheduler keeps a pod with these volumes off a node, in whose zone and to which others are or will be attached.
+// refuse says why the scheduler keeps a pod with these volumes off a node, in whose zone and to which others are or
+// will be attached.
 func (d *disks) refuse(claims []string, node, zone string, others []string) string {
 	if len(claims) == 0 {
 		return ""
@@ -146,8 +153,8 @@ func (d *disks) on(node string) (out []string) {
 	return out
 }
 
-// mount has the volumes of a pod bound that has a node now, and attached to it, and then goes on. Whatever is attached elsewhere must be detached
-// there first. It gives up once the pod does not want them any more.
+// mount has the volumes of a pod bound that has a node now, and attached to it, and then goes on. Whatever is attached
+// elsewhere must be detached there first. It gives up once the pod does not want them any more.
 func (d *disks) mount(claims []string, node, zone string, wanted func() bool, then func()) {
 	if len(claims) == 0 {
 		then()
@@ -179,7 +186,8 @@ func (d *disks) mount(claims []string, node, zone string, wanted func() bool, th
 	}
 }
 
-// release has the volumes of a pod detached from its node, which is gone. A node that is silent tells nobody that they are free.
+// release has the volumes of a pod detached from its node, which is gone. A node that is silent tells nobody that they
+// are free.
 func (d *disks) release(claims []string, node string, silent bool) {
 	for _, name := range claims {
 		if one := d.byClaim[name]; one.node == node {
@@ -241,7 +249,8 @@ func (d *disks) describe(p cluster.Pod, claims []string) cluster.Pod {
 		}
 		switch {
 		case one.making && p.Provisionable():
-			p.Unmodelled = append(slices.Clip(p.Unmodelled), "volume "+name+" is not bound though its class binds at once")
+			p.Unmodelled = append(slices.Clip(p.Unmodelled),
+				"volume "+name+" is not bound though its class binds at once")
 		case len(zones) > 0 && len(p.VolumeZones) == 0:
 			p.VolumeZones = [][]requirements.Requirement{{requirements.Of(labelZone, zones...)}}
 		}

@@ -81,13 +81,17 @@ type unavailableMark struct {
 }
 
 func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
-	w := &world{eventLoop: newEngine(seed, keepAll), functions: map[string]*Function{}, claims: map[string]*claim{}, byUID: map[string]*claim{},
-		nodes: map[string]*node{}, pods: map[string]*pod{}, objects: map[string]*awsv1.EC2NodeClass{}, nodePools: map[string]*v1.NodePool{}, market: market,
+	w := &world{eventLoop: newEngine(seed, keepAll), functions: map[string]*Function{}, claims: map[string]*claim{},
+		byUID: map[string]*claim{},
+		nodes: map[string]*node{}, pods: map[string]*pod{}, objects: map[string]*awsv1.EC2NodeClass{},
+		nodePools: map[string]*v1.NodePool{}, market: market,
 		types: map[string]instancetypes.Type{}, machines: map[string]*machine{}, tokens: map[string]fleetAnswer{},
-		scarce: map[instancetypes.Offer]bool{}, leases: map[string]storedLease{}, mutations: map[string]int{}, registrations: map[string][]cluster.Registration{},
-		faults: faultSource{calls: map[CrashPoint]bool{}, hit: map[CrashPoint]bool{}}}
-	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: market.Zones, MemoryOverhead: memoryOverhead,
-		Images: []instancetypes.Image{{ID: "ami-1"}}}
+		scarce: map[instancetypes.Offer]bool{}, leases: map[string]storedLease{}, mutations: map[string]int{},
+		registrations: map[string][]cluster.Registration{},
+		faults:        faultSource{calls: map[CrashPoint]bool{}, hit: map[CrashPoint]bool{}}}
+	class := instancetypes.Class{Name: "default", Ready: true, Family: instancetypes.AL2023, ZoneIDs: market.Zones,
+		MemoryOverhead: memoryOverhead,
+		Images:         []instancetypes.Image{{ID: "ami-1"}}}
 	for _, t := range instancetypes.ResolveTypes(market, class, nil, time.Now()) {
 		w.types[t.Name] = t
 	}
@@ -118,15 +122,17 @@ func (w *world) totalMutations() (n int) {
 
 // RecordEvent records an event.
 func (p *Ports) RecordEvent(ctx context.Context, e cluster.Event) error {
-	return tryPort(ctx, p, "write event", fmt.Sprintf("%s %s %s: %s", e.Kind, e.Name, e.Reason, e.Message), func() error {
-		p.w.events++
-		p.w.checkUndone(e)
-		return nil
-	})
+	return tryPort(ctx, p, "write event", fmt.Sprintf("%s %s %s: %s", e.Kind, e.Name, e.Reason, e.Message),
+		func() error {
+			p.w.events++
+			p.w.checkUndone(e)
+			return nil
+		})
 }
 
 // Acquire takes the lease. It goes by the clock of the caller, as the real one.
-func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error) {
+func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool,
+	error) {
 	take, give := "acquire lease", "release lease"
 	if name != capacityLease {
 		take, give = "keep vigil", "leave vigil"

@@ -33,9 +33,9 @@ const (
 	integer             // has a value that is an integer
 )
 
-// NewGrammar returns the base with more forms, which replace those of the same name. The form "pods NAME n=# zone= ready" is
-// that of a directive pods with a name, an integer n, a text zone, and the word ready alone. "[NAME]" may be left out,
-// "NAME..." is any number of names, "*=" is any key, and a key may be given in two ways.
+// NewGrammar returns the base with more forms, which replace those of the same name. The form "pods NAME n=# zone=
+// ready" is that of a directive pods with a name, an integer n, a text zone, and the word ready alone. "[NAME]" may be
+// left out, "NAME..." is any number of names, "*=" is any key, and a key may be given in two ways.
 func NewGrammar(base Grammar, forms ...string) Grammar {
 	g := maps.Clone(base)
 	if g == nil {
@@ -80,7 +80,8 @@ func (g Grammar) Check(d *datadriven.TestData) error {
 	named, given := 0, map[string]bool{}
 	for _, a := range d.CmdArgs {
 		_, keyed := f.keys[a.Key]
-		if len(a.Vals) == 0 && len(given) == 0 && (named < len(f.names)-f.optional || !keyed && (named < len(f.names) || f.many)) {
+		if len(a.Vals) == 0 && len(given) == 0 && (named < len(f.names)-f.optional || !keyed &&
+			(named < len(f.names) || f.many)) {
 			named++
 			continue
 		}

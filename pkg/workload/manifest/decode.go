@@ -34,8 +34,8 @@ func Gunzip(data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads the object into a Go value. Fields that the value does not have are returned, not refused. The error is an *Error
-// that names the field where that can be found out.
+// Decode reads the object into a Go value. Fields that the value does not have are returned, not refused. The error is
+// an *Error that names the field where that can be found out.
 func (d Document) Decode(into any) (unknown []string, err error) {
 	strict, err := kjson.UnmarshalStrict(d.Body, into)
 	if err != nil {
@@ -62,7 +62,8 @@ func (d Document) decodingError(err error, body []byte) *Error {
 	if !ok {
 		text := err.Error()
 		// The decoder of Kubernetes has an error type of its own, and no other way to ask it for the field.
-		if field, why, found := strings.Cut(strings.TrimPrefix(text, "json: cannot unmarshal "), " into Go struct field "); found {
+		if field, why, found := strings.Cut(strings.TrimPrefix(text, "json: cannot unmarshal "),
+			" into Go struct field "); found {
 			_, name, _ := strings.Cut(strings.Fields(why)[0], ".")
 			return d.Errorf(name, "%s does not belong here%s", withArticle(field), decodeHint(field))
 		}
@@ -89,8 +90,8 @@ func decodeHint(value string) string {
 	return ""
 }
 
-// BadQuantity looks through requests, limits, overhead and sizes of volumes of an object for what is no quantity, and returns its field
-// and value.
+// BadQuantity looks through requests, limits, overhead and sizes of volumes of an object for what is no quantity, and
+// returns its field and value.
 func BadQuantity(tree any, at string) (field string, value any) {
 	switch t := tree.(type) {
 	case []any:
@@ -127,8 +128,9 @@ func BadQuantity(tree any, at string) (field string, value any) {
 	return "", nil
 }
 
-// Line is the line of the file on which the field stands, or the nearest that is above it and exists; 0 when the document cannot be
-// read. Fields are written like spec.limits.cpu and spec.taints[0]; keys with dots are found as long as they are the last.
+// Line is the line of the file on which the field stands, or the nearest that is above it and exists; 0 when the
+// document cannot be read. Fields are written like spec.limits.cpu and spec.taints[0]; keys with dots are found as long
+// as they are the last.
 func (d Document) Line(field string) int {
 	var root yamlv3.Node
 	if len(d.text) > mostYAML || yamlv3.Unmarshal(d.text, &root) != nil || len(root.Content) == 0 {
@@ -164,7 +166,8 @@ func findLine(n *yamlv3.Node, field string) int {
 		case yamlv3.MappingNode:
 			found := false
 			for i := 0; i+1 < len(n.Content) && !found; i += 2 {
-				if rest, ok := strings.CutPrefix(field, n.Content[i].Value); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+				if rest, ok := strings.CutPrefix(field, n.Content[i].Value); ok &&
+					(rest == "" || rest[0] == '.' || rest[0] == '[') {
 					line, field, found = n.Content[i].Line, strings.TrimPrefix(rest, "."), true
 					n = n.Content[i+1]
 				}

@@ -60,8 +60,8 @@ func (e *Error) Error() string {
 	return at
 }
 
-// ParseManifests reads every object of a file, items of Lists on their own. Documents without content are left out. The error joins an
-// *Error for each of the first broken documents; nothing is returned with it.
+// ParseManifests reads every object of a file, items of Lists on their own. Documents without content are left out. The
+// error joins an *Error for each of the first broken documents; nothing is returned with it.
 func ParseManifests(file string, data []byte) ([]Document, error) {
 	text, err := Gunzip(data)
 	if err != nil {
@@ -100,7 +100,8 @@ func splitStream(text []byte) []streamPart {
 	now, line := streamPart{line: 1}, 0
 	for l := range bytes.Lines(text) {
 		line++
-		if rest, cut := bytes.CutPrefix(l, []byte("---")); cut && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
+		if rest, cut := bytes.CutPrefix(l, []byte("---")); cut &&
+			(len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ' || rest[0] == '\t') {
 			out = append(out, now)
 			now = streamPart{line: line + 1}
 			if rest = bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '#' { // a document may begin behind the dashes
@@ -137,7 +138,8 @@ func (p streamPart) asJSON() ([]byte, *Error) {
 		return text, nil
 	}
 	if len(text) > mostYAML {
-		return nil, &Error{Line: p.line, Why: fmt.Sprintf("neither JSON nor less than %d MiB of YAML; convert it to JSON or split it", mostYAML>>20)}
+		return nil, &Error{Line: p.line, Why: fmt.Sprintf(
+			"neither JSON nor less than %d MiB of YAML; convert it to JSON or split it", mostYAML>>20)}
 	}
 	out, err := yaml.YAMLToJSONStrict(p.text)
 	if err != nil {
@@ -187,7 +189,8 @@ func (d Document) flattenList() ([]Document, error) {
 	}
 	var out []Document
 	for i, item := range head.Items {
-		one := Document{File: d.File, start: d.start, text: d.text, Body: item, within: pathText(d.within, fmt.Sprintf("items[%d]", i))}
+		one := Document{File: d.File, start: d.start, text: d.text, Body: item,
+			within: pathText(d.within, fmt.Sprintf("items[%d]", i))}
 		docs, err := one.flattenList()
 		if err != nil {
 			return nil, err
@@ -207,7 +210,8 @@ func (d Document) Object() string { return strings.TrimSpace(d.Kind + " " + d.Na
 
 // Errorf is a complaint about a field of the object, or about all of it if the field is empty.
 func (d Document) Errorf(field, format string, args ...any) *Error {
-	return &Error{File: d.File, Line: d.Line(field), Object: d.Object(), Field: field, Why: fmt.Sprintf(format, args...)}
+	return &Error{File: d.File, Line: d.Line(field), Object: d.Object(), Field: field,
+		Why: fmt.Sprintf(format, args...)}
 }
 
 func pathText(a, b string) string {

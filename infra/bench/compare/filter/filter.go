@@ -1,7 +1,7 @@
 // Package filter asks the plugins of kube-scheduler itself whether pods may go where an outcome has them.
 //
-// Start with Refused. The plugins run as a library: PreFilter and Filter of everything that decides where a pod may be, but for
-// dynamic resource allocation. Nothing is scored, and nothing is preempted.
+// Start with Refused. The plugins run as a library: PreFilter and Filter of everything that decides where a pod may be,
+// but for dynamic resource allocation. Nothing is scored, and nothing is preempted.
 package filter
 
 import (
@@ -38,9 +38,11 @@ func Prepare() {
 	klog.SetLogger(klog.Logger{})
 }
 
-// Refused are the pods of the outcome that no order of pods brings to their nodes, each with what the scheduler says. It is empty
-// where one of the orders brings all pods there. Of claims that have no instance yet, coming says what they will be.
-func Refused(ctx context.Context, c *manifests.Cluster, o manifests.Outcome, coming []manifests.NewNode) (map[string]string, error) {
+// Refused are the pods of the outcome that no order of pods brings to their nodes, each with what the scheduler says.
+// It is empty where one of the orders brings all pods there. Of claims that have no instance yet, coming says what they
+// will be.
+func Refused(ctx context.Context, c *manifests.Cluster, o manifests.Outcome,
+	coming []manifests.NewNode) (map[string]string, error) {
 	s, err := newScheduler(ctx, c, o, coming)
 	if err != nil {
 		return nil, err
@@ -88,7 +90,8 @@ func (s *scheduler) StorageInfos() fwk.StorageInfoLister { return s.now.StorageI
 
 func (s *scheduler) PodGroupStates() fwk.PodGroupStateLister { return s.now.PodGroupStates() }
 
-func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome, coming []manifests.NewNode) (*scheduler, error) {
+func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome,
+	coming []manifests.NewNode) (*scheduler, error) {
 	s := &scheduler{ctx: ctx, place: o.Placed(), waiting: map[string]*corev1.Pod{}}
 	s.nodes = nodesOf(c, slices.Concat(o.New, coming))
 	known := map[string]bool{}
@@ -111,8 +114,10 @@ func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome
 	if err != nil {
 		return nil, err
 	}
-	s.fw, err = frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile, frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(s), frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
+	s.fw, err = frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
+		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(s),
+		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithLogger(klog.Logger{}))
 	if err != nil {
 		return nil, fmt.Errorf("make the scheduler's framework: %w", err)
@@ -123,7 +128,8 @@ func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome
 // checking is a profile of the plugins that say where a pod may be, with the arguments that they have by default.
 func checking() (*config.KubeSchedulerProfile, error) {
 	var before, all config.PluginSet
-	for _, name := range []string{names.NodeAffinity, names.NodePorts, names.NodeResourcesFit, names.VolumeRestrictions, names.NodeVolumeLimits,
+	for _, name := range []string{names.NodeAffinity, names.NodePorts, names.NodeResourcesFit, names.VolumeRestrictions,
+		names.NodeVolumeLimits,
 		names.VolumeBinding, names.VolumeZone, names.PodTopologySpread, names.InterPodAffinity} {
 		before.Enabled = append(before.Enabled, config.Plugin{Name: name})
 	}
@@ -136,11 +142,14 @@ func checking() (*config.KubeSchedulerProfile, error) {
 		return nil, fmt.Errorf("read the scheduler's defaults: %w", err)
 	}
 	one := func(name string) config.PluginSet { return config.PluginSet{Enabled: []config.Plugin{{Name: name}}} }
-	return &config.KubeSchedulerProfile{SchedulerName: "default-scheduler", PluginConfig: defaults.Profiles[0].PluginConfig,
-		Plugins: &config.Plugins{QueueSort: one(queuesort.Name), Bind: one(defaultbinder.Name), PreFilter: before, Filter: all}}, nil
+	return &config.KubeSchedulerProfile{SchedulerName: "default-scheduler",
+		PluginConfig: defaults.Profiles[0].PluginConfig,
+		Plugins: &config.Plugins{QueueSort: one(queuesort.Name), Bind: one(defaultbinder.Name), PreFilter: before,
+			Filter: all}}, nil
 }
 
-// bindAll puts pods where they belong, again and again as long as one more is let there. It returns those that are left, with why.
+// bindAll puts pods where they belong, again and again as long as one more is let there. It returns those that are
+// left, with why.
 func (s *scheduler) bindAll(pods []string) map[string]string {
 	left := slices.Clone(pods)
 	for {

@@ -40,7 +40,8 @@ func (s standing) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceE
 	return handed{}, nil
 }
 
-func (s standing) AddEventHandlerWithOptions(h cache.ResourceEventHandler, _ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (s standing) AddEventHandlerWithOptions(h cache.ResourceEventHandler,
+	_ cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandler(h)
 }
 
@@ -57,7 +58,8 @@ func stand[T any, P interface {
 	runtime.Object
 }](factory informers.SharedInformerFactory, list []T) {
 	factory.InformerFor(P(new(T)), func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
-		s := standing{indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+		s := standing{indexer: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 		for i := range list {
 			if err := s.indexer.Add(P(&list[i])); err != nil {
 				panic(err) // the key function knows every object

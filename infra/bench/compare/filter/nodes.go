@@ -12,8 +12,8 @@ import (
 	api "joiner/pkg/api/v1"
 )
 
-// nodesOf are the nodes once all has come: those there are, but for the ones that go, those on their way, and the new ones. All are ready, and
-// what keeps pods off only while they start is gone.
+// nodesOf are the nodes once all has come: those there are, but for the ones that go, those on their way, and the new
+// ones. All are ready, and what keeps pods off only while they start is gone.
 func nodesOf(c *manifests.Cluster, made []manifests.NewNode) []*corev1.Node {
 	claims := map[string]*api.NodeClaim{}
 	for i := range c.NodeClaims {
@@ -36,7 +36,8 @@ func nodesOf(c *manifests.Cluster, made []manifests.NewNode) []*corev1.Node {
 		out = append(out, n)
 	}
 	for i := range c.NodeClaims {
-		if claim := &c.NodeClaims[i]; !seen[claim.Name] && claim.DeletionTimestamp == nil && claim.Status.ProviderID != "" {
+		if claim := &c.NodeClaims[i]; !seen[claim.Name] && claim.DeletionTimestamp == nil &&
+			claim.Status.ProviderID != "" {
 			n := &corev1.Node{}
 			n.Name = claim.Name
 			completed(n, claim)
@@ -65,7 +66,8 @@ func newNode(x manifests.NewNode) *corev1.Node {
 	n := &corev1.Node{}
 	n.Name, n.UID, n.Labels = x.Name, types.UID(x.Name), maps.Clone(x.Labels)
 	maps.Copy(n.Labels, map[string]string{corev1.LabelHostname: x.Name, "topology.ebs.csi.aws.com/zone": x.Zone})
-	n.Spec.Taints = slices.DeleteFunc(slices.Clone(x.Taints), func(t corev1.Taint) bool { return t.Key == api.TaintHold })
+	n.Spec.Taints = slices.DeleteFunc(slices.Clone(x.Taints),
+		func(t corev1.Taint) bool { return t.Key == api.TaintHold })
 	n.Status.Allocatable = x.Allocatable
 	return n
 }
@@ -78,8 +80,11 @@ func (s *scheduler) addDaemons(c *manifests.Cluster) {
 			p := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy(), Spec: *d.Spec.Template.Spec.DeepCopy()}
 			p.Namespace, p.Name = d.Namespace, fmt.Sprintf("%s-on-%s", d.Name, n.Name)
 			p.UID = types.UID(p.Name)
-			for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure, corev1.TaintNodeUnschedulable} {
-				p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+			for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable,
+				corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure, corev1.TaintNodePIDPressure,
+				corev1.TaintNodeUnschedulable} {
+				p.Spec.Tolerations = append(p.Spec.Tolerations,
+					corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
 			}
 			if s.refuse(p, n.Name) == "" {
 				s.bind(p, n.Name)

@@ -63,7 +63,8 @@ func (s *scenario) uninitialize(node *corev1.Node, i int) {
 	for k := range s.Claims {
 		if s.Claims[k].Status.ProviderID == node.Spec.ProviderID {
 			n := s.Claims[k].DeepCopy()
-			n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions, func(c metav1.Condition) bool { return c.Type == api.ConditionInitialized })
+			n.Status.Conditions = slices.DeleteFunc(n.Status.Conditions,
+				func(c metav1.Condition) bool { return c.Type == api.ConditionInitialized })
 			s.Claims[k] = *n
 		}
 	}

@@ -62,7 +62,8 @@ type sides struct {
 
 func newSides(c instancetypes.Catalog) sides {
 	c = smallCatalog(c)
-	return sides{c, instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, time.Time{}), karpenter.NewMarket(c), disruption.Next}
+	return sides{c, instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), nil, time.Time{}),
+		karpenter.NewMarket(c), disruption.Next}
 }
 
 // sells is what any class may launch.
@@ -82,7 +83,8 @@ func (b sides) compare(s *scenario) (out *comparison, err error) {
 		var p disruption.Plan
 		p, memory = b.joiner(snapshot, memory, b.sells)
 		placed := placed(snapshot, b.sells)
-		x := &question{out: out, sells: b.types, snapshot: snapshot, plan: p, variants: variants(now.cluster(b.market, nominated(placed), i == 0), placed)}
+		x := &question{out: out, sells: b.types, snapshot: snapshot, plan: p,
+			variants: variants(now.cluster(b.market, nominated(placed), i == 0), placed)}
 		if x.judge, err = karpenter.NewJudge(x.variants[0].cluster); err != nil {
 			return out, err
 		}
@@ -93,20 +95,25 @@ func (b sides) compare(s *scenario) (out *comparison, err error) {
 	return out, nil
 }
 
-// cluster is the scenario as Karpenter sees it. Its controllers note on NodeClaims when pods came that were not there at first.
+// cluster is the scenario as Karpenter sees it. Its controllers note on NodeClaims when pods came that were not there
+// at first.
 func (s *scenario) cluster(m *karpenter.Market, nominated []string, first bool) karpenter.Cluster {
-	out := karpenter.Cluster{Now: s.Now.Time, Market: m, Pools: s.Pools, Nodes: s.Nodes, Pods: s.Pods, Budgets: s.Budgets, DaemonSets: s.DaemonSets,
+	out := karpenter.Cluster{Now: s.Now.Time, Market: m, Pools: s.Pools, Nodes: s.Nodes, Pods: s.Pods,
+		Budgets: s.Budgets, DaemonSets: s.DaemonSets,
 		Nominated: nominated, BestEffort: s.BestEffort}
 	came := map[string]bool{}
 	for i := range s.Pods {
-		if p := &s.Pods[i]; late(&p.ObjectMeta) && !first && !slices.ContainsFunc(p.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" }) {
+		if p := &s.Pods[i]; late(&p.ObjectMeta) && !first &&
+			!slices.ContainsFunc(p.OwnerReferences,
+				func(o metav1.OwnerReference) bool { return o.Kind == "DaemonSet" }) {
 			came[p.Spec.NodeName] = true
 		}
 	}
 	for i := range s.Claims {
 		n := s.Claims[i].DeepCopy()
 		node := slices.IndexFunc(s.Nodes, func(o corev1.Node) bool { return o.Spec.ProviderID == n.Status.ProviderID })
-		if at := &n.Status.LastPodEventTime; node >= 0 && came[s.Nodes[node].Name] && s.Now.Sub(at.Time) >= 10*time.Second {
+		if at := &n.Status.LastPodEventTime; node >= 0 && came[s.Nodes[node].Name] &&
+			s.Now.Sub(at.Time) >= 10*time.Second {
 			*at = s.Now
 		}
 		out.Claims = append(out.Claims, *n)
@@ -114,7 +121,8 @@ func (s *scenario) cluster(m *karpenter.Market, nominated []string, first bool) 
 	return out
 }
 
-// question is one of the times of a scenario: what Joiner decides, and several clusters that are shown to Karpenter, the first as it is.
+// question is one of the times of a scenario: what Joiner decides, and several clusters that are shown to Karpenter,
+// the first as it is.
 type question struct {
 	out      *comparison
 	snapshot cluster.Snapshot
@@ -162,14 +170,18 @@ func (x *question) candidates() error {
 				}
 				continue
 			}
-			f := finding{Kind: "candidate", About: v.Claim, Reason: reason, Ours: "may go", Theirs: "may go", ours: ours}
+			f := finding{Kind: "candidate", About: v.Claim, Reason: reason, Ours: "may go", Theirs: "may go",
+				ours: ours}
 			if !ours {
 				f.Ours = "keeps it" + x.spared(v.Claim)
 			}
 			if !theirs {
 				f.Theirs = fmt.Sprintf("keeps it (graceful %q, eventual %q)", v.Graceful, v.Eventual)
 			}
-			if err := x.find(f, func(c karpenter.Cluster) (bool, error) { return sees(c, v.Claim, reason, ours) }); err != nil {
+			if err := x.find(f, func(c karpenter.Cluster) (bool,
+				error) {
+				return sees(c, v.Claim, reason, ours)
+			}); err != nil {
 				return err
 			}
 		}
@@ -209,7 +221,8 @@ func (x *question) budgets() error {
 			if problem == nil && ours == left[p.Name] {
 				continue
 			}
-			f := finding{Kind: "budget", About: p.Name, Reason: reason, Ours: fmt.Sprintf("lets %d go (%v)", ours, problem), Theirs: fmt.Sprintf("lets %d go", left[p.Name])}
+			f := finding{Kind: "budget", About: p.Name, Reason: reason,
+				Ours: fmt.Sprintf("lets %d go (%v)", ours, problem), Theirs: fmt.Sprintf("lets %d go", left[p.Name])}
 			err := x.find(f, func(c karpenter.Cluster) (bool, error) {
 				j, err := karpenter.NewJudge(c)
 				if err != nil {
@@ -245,7 +258,8 @@ func (x *question) commands() error {
 			return err
 		}
 		if o != nil {
-			f := finding{Kind: o.Rule, About: strings.Join(c.Claims, ","), Reason: c.Reason, Ours: "begins " + c.String(), Theirs: "says " + o.Why, command: c, begun: slices.Clone(begun)}
+			f := finding{Kind: o.Rule, About: strings.Join(c.Claims, ","), Reason: c.Reason, Ours: "begins " +
+				c.String(), Theirs: "says " + o.Why, command: c, begun: slices.Clone(begun)}
 			err := x.find(f, func(c karpenter.Cluster) (bool, error) {
 				o, err := objectionTo(c, all[:i+1])
 				if err != nil || o == nil {
@@ -288,13 +302,16 @@ func objection(j *karpenter.Judge, c disruption.Command) (*karpenter.Objection, 
 	return o, nil
 }
 
-// left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them when those are gone that
-// Joiner takes.
+// left compares nodes that stay because Joiner finds no way for their pods with what Karpenter would do about them when
+// those are gone that Joiner takes.
 func (x *question) left() error {
 	for _, n := range x.plan.Spared {
 		gone, begun := x.taken(n.Claim)
 		for _, reason := range []api.DisruptionReason{api.DisruptionDrifted, api.DisruptionUnderutilized} {
-			if !slices.Contains(x.plan.Eligible[reason], n.Claim) || (n.Reason == disruption.IneligibleDrifted) != (reason == api.DisruptionDrifted) || !slices.Contains([]disruption.IneligibleReason{disruption.IneligibleDrifted, disruption.IneligiblePodsUnschedulable, disruption.IneligibleNoCheaperAlternative}, n.Reason) {
+			if !slices.Contains(x.plan.Eligible[reason], n.Claim) ||
+				(n.Reason == disruption.IneligibleDrifted) != (reason == api.DisruptionDrifted) ||
+				!slices.Contains([]disruption.IneligibleReason{disruption.IneligibleDrifted,
+					disruption.IneligiblePodsUnschedulable, disruption.IneligibleNoCheaperAlternative}, n.Reason) {
 				continue
 			}
 			would := func(c karpenter.Cluster) (string, error) {
@@ -316,8 +333,13 @@ func (x *question) left() error {
 			if what == "" || n.Reason == disruption.IneligibleNoCheaperAlternative && what != "delete" {
 				continue
 			}
-			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + string(n.Reason) + ": " + n.Why + ")", Theirs: "would " + what + " it"}
-			if err := x.find(f, func(c karpenter.Cluster) (bool, error) { what, err := would(c); return what == "", err }); err != nil {
+			f := finding{Kind: "left", About: n.Claim, Reason: reason, Ours: "keeps it (" + string(n.Reason) + ": " +
+				n.Why + ")", Theirs: "would " + what + " it"}
+			if err := x.find(f, func(c karpenter.Cluster) (bool, error) {
+				what, err := would(c)
+				return what == "",
+					err
+			}); err != nil {
 				return err
 			}
 		}
@@ -325,8 +347,9 @@ func (x *question) left() error {
 	return nil
 }
 
-// taken are the claims that are gone when the plan is carried out, as far as those matter for the one that stays. A node of its own static
-// NodePool goes only when its replacement is there, which counts for the limit from the beginning: such commands are begun.
+// taken are the claims that are gone when the plan is carried out, as far as those matter for the one that stays. A
+// node of its own static NodePool goes only when its replacement is there, which counts for the limit from the
+// beginning: such commands are begun.
 func (x *question) taken(stays string) (gone []string, begun []disruption.Command) {
 	mine, _ := hostOf(x.snapshot, stays)
 	for _, list := range [][]disruption.Command{x.plan.Begin, x.plan.Proposed} {

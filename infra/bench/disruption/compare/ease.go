@@ -47,7 +47,8 @@ func easings() []easing {
 		{waitingFirst, waitingBound},
 		{othersHomeless, func(c karpenter.Cluster, placed plan.Plan) karpenter.Cluster {
 			gone := homeless(placed)
-			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return slices.Contains(gone, p.Namespace+"/"+p.Name) })
+			c.Pods = slices.DeleteFunc(slices.Clone(c.Pods),
+				func(p corev1.Pod) bool { return slices.Contains(gone, p.Namespace+"/"+p.Name) })
 			return c
 		}},
 	}
@@ -82,7 +83,8 @@ func condemned(such func(*corev1.Node) bool) func(karpenter.Cluster, plan.Plan) 
 	}
 }
 
-// relabelled gives nodes the labels that their claims say they had when they came, and claims those by which their nodes have a price.
+// relabelled gives nodes the labels that their claims say they had when they came, and claims those by which their
+// nodes have a price.
 func relabelled(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Nodes, c.Claims = slices.Clone(c.Nodes), slices.Clone(c.Claims)
 	for i := range c.Nodes {
@@ -92,8 +94,10 @@ func relabelled(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 			continue
 		}
 		node.Labels[api.LabelNodePool] = n.Labels[api.LabelNodePool]
-		for label, kind := range map[string]string{api.LabelInitialized: api.ConditionInitialized, api.LabelRegistered: api.ConditionRegistered} {
-			if slices.ContainsFunc(n.Status.Conditions, func(k metav1.Condition) bool { return k.Type == kind && k.Status == "True" }) {
+		for label, kind := range map[string]string{api.LabelInitialized: api.ConditionInitialized,
+			api.LabelRegistered: api.ConditionRegistered} {
+			if slices.ContainsFunc(n.Status.Conditions,
+				func(k metav1.Condition) bool { return k.Type == kind && k.Status == "True" }) {
 				node.Labels[label] = "true"
 			}
 		}
@@ -108,9 +112,11 @@ func unready(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Pods = slices.Clone(c.Pods)
 	for i := range c.Pods {
 		p := c.Pods[i].DeepCopy()
-		is := slices.IndexFunc(p.Status.Conditions, func(k corev1.PodCondition) bool { return k.Type == corev1.PodReady })
+		is := slices.IndexFunc(p.Status.Conditions,
+			func(k corev1.PodCondition) bool { return k.Type == corev1.PodReady })
 		if is < 0 {
-			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
+			p.Status.Conditions = append(p.Status.Conditions,
+				corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
 		} else if p.Status.Conditions[is].Status != corev1.ConditionTrue {
 			p.Status.Conditions[is].Status = corev1.ConditionFalse
 		}
@@ -140,14 +146,16 @@ func poolsKept(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	return c
 }
 
-// youngClosed closes nodes of NodePools that are being deleted as long as consolidation leaves them alone for their age.
+// youngClosed closes nodes of NodePools that are being deleted as long as consolidation leaves them alone for their
+// age.
 func youngClosed(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
 	c.Nodes = slices.Clone(c.Nodes)
 	for i := range c.Nodes {
 		claim := claimOf(c, &c.Nodes[i])
 		if claim == nil || !slices.ContainsFunc(c.Pools, func(p api.NodePool) bool {
 			after := p.Spec.Disruption.ConsolidateAfter.Duration
-			return p.Name == claim.Labels[api.LabelNodePool] && p.DeletionTimestamp != nil && after != nil && c.Now.Before(quietSince(claim).Add(*after))
+			return p.Name == claim.Labels[api.LabelNodePool] && p.DeletionTimestamp != nil && after != nil &&
+				c.Now.Before(quietSince(claim).Add(*after))
 		}) {
 			continue
 		}
@@ -203,7 +211,8 @@ func withoutNodes(c karpenter.Cluster, claims []string) karpenter.Cluster {
 			gone[c.Nodes[i].Name] = true
 		}
 	}
-	c.Claims = slices.DeleteFunc(slices.Clone(c.Claims), func(n api.NodeClaim) bool { return slices.Contains(claims, n.Name) })
+	c.Claims = slices.DeleteFunc(slices.Clone(c.Claims),
+		func(n api.NodeClaim) bool { return slices.Contains(claims, n.Name) })
 	c.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes), func(n corev1.Node) bool { return gone[n.Name] })
 	c.Pods = slices.DeleteFunc(slices.Clone(c.Pods), func(p corev1.Pod) bool { return gone[p.Spec.NodeName] })
 	return c

@@ -39,7 +39,8 @@ const sizesSold = "large xlarge 2xlarge 4xlarge"
 func smallCatalog(c instancetypes.Catalog) instancetypes.Catalog {
 	c.Types = slices.DeleteFunc(slices.Clone(c.Types), func(f instancetypes.Facts) bool {
 		family, size, _ := strings.Cut(f.Name, ".")
-		return !slices.Contains(strings.Fields(familiesSold), family) || !slices.Contains(strings.Fields(sizesSold), size)
+		return !slices.Contains(strings.Fields(familiesSold), family) ||
+			!slices.Contains(strings.Fields(sizesSold), size)
 	})
 	return c
 }
@@ -92,20 +93,26 @@ func (d *dice) ago(longest time.Duration) metav1.Time {
 }
 
 func (d *dice) pool(name string) api.NodePool {
-	p := api.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid("pool", name), CreationTimestamp: metav1.NewTime(d.now.AddDate(0, -1, 0)), Generation: 1}}
+	p := api.NodePool{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid("pool", name),
+		CreationTimestamp: metav1.NewTime(d.now.AddDate(0, -1, 0)), Generation: 1}}
 	t := &p.Spec.Template
 	t.Spec.NodeClassRef = &api.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass", Name: "default"}
 	t.Spec.Requirements = append(t.Spec.Requirements,
 		in("kubernetes.io/os", "linux"),
-		in(api.LabelCapacityType, pick(d, []string{"on-demand"}, []string{"spot"}, []string{"spot", "on-demand"}, []string{"spot", "on-demand"})...))
+		in(api.LabelCapacityType, pick(d, []string{"on-demand"}, []string{"spot"}, []string{"spot", "on-demand"},
+			[]string{"spot", "on-demand"})...))
 	if d.one(3) {
-		t.Spec.Requirements = append(t.Spec.Requirements, in("karpenter.k8s.aws/instance-category", pick(d, []string{"c"}, []string{"c", "m"}, []string{"m", "r"})...))
+		t.Spec.Requirements = append(t.Spec.Requirements,
+			in("karpenter.k8s.aws/instance-category",
+				pick(d, []string{"c"}, []string{"c", "m"}, []string{"m", "r"})...))
 	}
 	if d.one(4) {
-		t.Spec.Requirements = append(t.Spec.Requirements, in("topology.kubernetes.io/zone", d.zones[d.IntN(len(d.zones))]))
+		t.Spec.Requirements = append(t.Spec.Requirements,
+			in("topology.kubernetes.io/zone", d.zones[d.IntN(len(d.zones))]))
 	}
 	if d.one(6) {
-		r := api.Requirement{Key: pick(d, "karpenter.k8s.aws/instance-family", "node.kubernetes.io/instance-type"), Operator: corev1.NodeSelectorOpExists}
+		r := api.Requirement{Key: pick(d, "karpenter.k8s.aws/instance-family", "node.kubernetes.io/instance-type"),
+			Operator: corev1.NodeSelectorOpExists}
 		n := pick(d, 2, 3, 6)
 		r.MinValues = &n
 		t.Spec.Requirements = append(t.Spec.Requirements, r)
@@ -143,12 +150,14 @@ func (d *dice) pool(name string) api.NodePool {
 // disruption is when and how fast nodes of the pool are replaced.
 func (d *dice) disruption(p *api.NodePool) {
 	x := &p.Spec.Disruption
-	x.ConsolidationPolicy = pick(d, api.ConsolidationWhenEmpty, api.ConsolidationWhenEmptyOrUnderutilized, api.ConsolidationWhenEmptyOrUnderutilized,
+	x.ConsolidationPolicy = pick(d, api.ConsolidationWhenEmpty, api.ConsolidationWhenEmptyOrUnderutilized,
+		api.ConsolidationWhenEmptyOrUnderutilized,
 		api.ConsolidationWhenEmptyOrUnderutilized, api.ConsolidationBalanced)
 	x.ConsolidateAfter = nillable(pick(d, "0s", "0s", "30s", "5m", "1h", api.Never))
 	p.Spec.Template.Spec.ExpireAfter = nillable(pick(d, "720h", "2h", api.Never))
 	if d.calm && !d.one(4) {
-		x.ConsolidationPolicy, x.ConsolidateAfter = pick(d, api.ConsolidationWhenEmptyOrUnderutilized, api.ConsolidationBalanced), nillable("0s")
+		x.ConsolidationPolicy, x.ConsolidateAfter = pick(d, api.ConsolidationWhenEmptyOrUnderutilized,
+			api.ConsolidationBalanced), nillable("0s")
 		x.Budgets = []api.Budget{{Nodes: pick(d, "100%", "50%", "2")}}
 		return
 	}
@@ -156,15 +165,18 @@ func (d *dice) disruption(p *api.NodePool) {
 		b := api.Budget{Nodes: pick(d, "0", "1", "2", "3", "10%", "34%", "50%", "100%", "100%")}
 		if d.one(2) {
 			b.Reasons = []api.DisruptionReason{}
-			for _, r := range []api.DisruptionReason{api.DisruptionEmpty, api.DisruptionDrifted, api.DisruptionUnderutilized} {
+			for _, r := range []api.DisruptionReason{api.DisruptionEmpty, api.DisruptionDrifted,
+				api.DisruptionUnderutilized} {
 				if d.one(2) {
 					b.Reasons = append(b.Reasons, r)
 				}
 			}
 		}
 		if d.one(3) {
-			b.Schedule = new(pick(d, "0 9 * * 1-5", "@daily", "@hourly", "*/10 * * * *", "30 22 * * 6", "0 0 1 * *", "0 0 29 2 *"))
-			b.Duration = new(api.Duration{Duration: pick(d, 5*time.Minute, time.Hour, 8*time.Hour, 30*time.Hour, 7*24*time.Hour)})
+			b.Schedule = new(pick(d, "0 9 * * 1-5", "@daily", "@hourly", "*/10 * * * *", "30 22 * * 6", "0 0 1 * *",
+				"0 0 29 2 *"))
+			b.Duration = new(api.Duration{Duration: pick(d, 5*time.Minute, time.Hour, 8*time.Hour, 30*time.Hour,
+				7*24*time.Hour)})
 		}
 		x.Budgets = append(x.Budgets, b)
 	}
@@ -172,13 +184,15 @@ func (d *dice) disruption(p *api.NodePool) {
 
 // budget is a PodDisruptionBudget.
 func (d *dice) budget(name string) policyv1.PodDisruptionBudget {
-	b := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pick(d, "default", "default", "default", "other"), Name: name, UID: uid("pdb", name)}}
+	b := policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: pick(d, "default", "default", "default",
+		"other"), Name: name, UID: uid("pdb", name)}}
 	switch d.IntN(8) {
 	case 0: // nil selects nothing
 	case 1:
 		b.Spec.Selector = &metav1.LabelSelector{} // all
 	case 2:
-		b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}}}}
+		b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app",
+			Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}}}}
 	default:
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": pick(d, "a", "b", "c", "d")}}
 	}
@@ -197,7 +211,8 @@ func (d *dice) budget(name string) policyv1.PodDisruptionBudget {
 	default:
 		b.Spec.MinAvailable = new(intstr.FromInt32(1))
 	}
-	b.Spec.UnhealthyPodEvictionPolicy = pick[*policyv1.UnhealthyPodEvictionPolicyType](d, nil, new(policyv1.IfHealthyBudget), new(policyv1.AlwaysAllow))
+	b.Spec.UnhealthyPodEvictionPolicy = pick[*policyv1.UnhealthyPodEvictionPolicyType](d, nil,
+		new(policyv1.IfHealthyBudget), new(policyv1.AlwaysAllow))
 	d.perhapsLate(&b.ObjectMeta)
 	return b
 }
@@ -214,7 +229,8 @@ func (d *dice) daemonSet(name string) appsv1.DaemonSet {
 	out := appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name, UID: uid("ds", name)}}
 	out.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"daemon": name}}
 	out.Spec.Template.Labels = map[string]string{"daemon": name}
-	out.Spec.Template.Spec = corev1.PodSpec{Containers: []corev1.Container{container(100, 128)}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}
+	out.Spec.Template.Spec = corev1.PodSpec{Containers: []corev1.Container{container(100, 128)},
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}}
 	if d.one(3) {
 		out.Spec.Template.Spec.NodeSelector = map[string]string{"kubernetes.io/arch": pick(d, "amd64", "arm64")}
 	}

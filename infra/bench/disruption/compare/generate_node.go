@@ -24,7 +24,8 @@ func (d *dice) addNode(i int) {
 		odds = 12
 	}
 	if d.one(odds) {
-		claim.Status.Conditions = append(claim.Status.Conditions, condition(api.ConditionDrifted, metav1.ConditionTrue, d.ago(time.Hour)))
+		claim.Status.Conditions = append(claim.Status.Conditions,
+			condition(api.ConditionDrifted, metav1.ConditionTrue, d.ago(time.Hour)))
 	}
 	if d.one(4) {
 		claim.Spec.TerminationGracePeriod = &api.Duration{Duration: pick(d, 30*time.Second, time.Hour)}
@@ -57,11 +58,14 @@ func (d *dice) node(name string, p *api.NodePool, t instancetypes.Type) (*corev1
 		corev1.LabelTopologyZone: o.Zone, instancetypes.LabelZoneID: o.ZoneID, api.LabelCapacityType: o.CapacityType,
 		corev1.LabelHostname: name, api.LabelNodePool: p.Name,
 	})
-	claim := &api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + name, UID: uid("claim", name), CreationTimestamp: born, Generation: 1}}
+	claim := &api.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim-" + name, UID: uid("claim", name),
+		CreationTimestamp: born, Generation: 1}}
 	claim.Labels, claim.Finalizers = maps.Clone(labels), []string{api.FinalizerTermination}
-	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.Name, UID: p.UID}}
-	claim.Spec = api.NodeClaimSpec{NodeClassRef: p.Spec.Template.Spec.NodeClassRef, Requirements: p.Spec.Template.Spec.Requirements,
-		Taints: p.Spec.Template.Spec.Taints, ExpireAfter: p.Spec.Template.Spec.ExpireAfter}
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "karpenter.sh/v1", Kind: "NodePool", Name: p.Name,
+		UID: p.UID}}
+	claim.Spec = api.NodeClaimSpec{NodeClassRef: p.Spec.Template.Spec.NodeClassRef,
+		Requirements: p.Spec.Template.Spec.Requirements,
+		Taints:       p.Spec.Template.Spec.Taints, ExpireAfter: p.Spec.Template.Spec.ExpireAfter}
 	claim.Status.ProviderID, claim.Status.NodeName = "aws:///"+o.Zone+"/i-"+name, name
 	claim.Status.Capacity, claim.Status.Allocatable = quantities(t.Capacity), quantities(t.Allocatable)
 	took := time.Duration(d.Int64N(int64(d.now.Sub(born.Time))+1)) / 8
@@ -73,11 +77,13 @@ func (d *dice) node(name string, p *api.NodePool, t instancetypes.Type) (*corev1
 		claim.Status.LastPodEventTime = d.ago(max(time.Second, d.now.Sub(ready.Time)))
 	}
 	labels[api.LabelRegistered], labels[api.LabelInitialized] = "true", "true"
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid("node", name), CreationTimestamp: born, Labels: labels}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid("node", name), CreationTimestamp: born,
+		Labels: labels}}
 	node.Finalizers = []string{api.FinalizerTermination}
 	node.Spec = corev1.NodeSpec{ProviderID: claim.Status.ProviderID, Taints: p.Spec.Template.Spec.Taints}
 	node.Status = corev1.NodeStatus{Capacity: quantities(t.Capacity), Allocatable: quantities(t.Allocatable),
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: born}}}
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: born}}}
 	return node, claim
 }
 
@@ -100,7 +106,8 @@ func (d *dice) oddity(node *corev1.Node, claim *api.NodeClaim) {
 		},
 		func() {
 			claim.DeletionTimestamp = new(d.ago(5 * time.Minute))
-			claim.Status.Conditions = append(claim.Status.Conditions, condition(api.ConditionInstanceTerminating, metav1.ConditionTrue, d.ago(time.Minute)))
+			claim.Status.Conditions = append(claim.Status.Conditions,
+				condition(api.ConditionInstanceTerminating, metav1.ConditionTrue, d.ago(time.Minute)))
 		},
 		func() {
 			node.Spec.Taints = append(node.Spec.Taints[:len(node.Spec.Taints):len(node.Spec.Taints)], disrupted)

@@ -14,7 +14,8 @@ import (
 
 func container(milliCPU, mebibytes int) corev1.Container {
 	return corev1.Container{Name: "a", Image: "a", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		corev1.ResourceCPU: *resource.NewMilliQuantity(int64(milliCPU), resource.DecimalSI), corev1.ResourceMemory: *resource.NewQuantity(int64(mebibytes)<<20, resource.BinarySI),
+		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(milliCPU), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(mebibytes)<<20, resource.BinarySI),
 	}}}
 }
 
@@ -23,7 +24,8 @@ func (d *dice) addPods(node *corev1.Node, t instancetypes.Type) {
 	cpu, memory := t.Allocatable.CPU, t.Allocatable.Memory>>20
 	for i := range d.s.DaemonSets {
 		ds := &d.s.DaemonSets[i]
-		if arch := ds.Spec.Template.Spec.NodeSelector["kubernetes.io/arch"]; arch != "" && arch != node.Labels["kubernetes.io/arch"] {
+		if arch := ds.Spec.Template.Spec.NodeSelector["kubernetes.io/arch"]; arch != "" &&
+			arch != node.Labels["kubernetes.io/arch"] {
 			continue
 		}
 		cpu, memory = cpu-100, memory-128
@@ -61,11 +63,14 @@ func (d *dice) addPods(node *corev1.Node, t instancetypes.Type) {
 
 // pod is one that runs.
 func (d *dice) pod(name, node string, milliCPU, mebibytes int) corev1.Pod {
-	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid("pod", name), CreationTimestamp: d.ago(time.Hour),
-		Labels: map[string]string{"app": pick(d, "a", "b", "c", "d")}}}
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid("pod", name),
+		CreationTimestamp: d.ago(time.Hour),
+		Labels:            map[string]string{"app": pick(d, "a", "b", "c", "d")}}}
 	p.Spec = corev1.PodSpec{NodeName: node, Containers: []corev1.Container{container(milliCPU, mebibytes)}}
-	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &p.CreationTimestamp, Conditions: []corev1.PodCondition{
-		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, {Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	p.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &p.CreationTimestamp,
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
 	if d.one(2) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
 	}
@@ -73,7 +78,8 @@ func (d *dice) pod(name, node string, milliCPU, mebibytes int) corev1.Pod {
 }
 
 func own(p *corev1.Pod, version, kind, name string) {
-	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: uid(kind, name), Controller: new(true)}}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: name, UID: uid(kind, name),
+		Controller: new(true)}}
 }
 
 // kind gives the pod what makes it, or nothing.
@@ -102,7 +108,8 @@ func (d *dice) constrain(p *corev1.Pod, node *corev1.Node) {
 			p.Spec.NodeSelector = map[string]string{key: value}
 		}
 	case 4:
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: int32(1 + d.IntN(2)), TopologyKey: corev1.LabelTopologyZone,
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: int32(1 + d.IntN(2)),
+			TopologyKey:       corev1.LabelTopologyZone,
 			WhenUnsatisfiable: pick(d, corev1.DoNotSchedule, corev1.ScheduleAnyway), LabelSelector: own}}
 	case 5:
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
@@ -116,7 +123,8 @@ func (d *dice) constrain(p *corev1.Pod, node *corev1.Node) {
 func (d *dice) podOddity(p *corev1.Pod) {
 	oddities := []func(){
 		func() {
-			annotate(&p.ObjectMeta, api.AnnotationDoNotDisrupt, pick(d, "true", "true", "false", "10m", "30m", "2h", "-5m", "soon", ""))
+			annotate(&p.ObjectMeta, api.AnnotationDoNotDisrupt,
+				pick(d, "true", "true", "false", "10m", "30m", "2h", "-5m", "soon", ""))
 		},
 		func() {
 			annotate(&p.ObjectMeta, api.AnnotationDoNotDisrupt, "10m")
@@ -130,12 +138,14 @@ func (d *dice) podOddity(p *corev1.Pod) {
 		func() { p.Status.Conditions[1].Status = corev1.ConditionUnknown },
 		func() { p.Status.Conditions = p.Status.Conditions[:1] },
 		func() {
-			p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: api.TaintDisrupted, Operator: corev1.TolerationOpExists})
+			p.Spec.Tolerations = append(p.Spec.Tolerations,
+				corev1.Toleration{Key: api.TaintDisrupted, Operator: corev1.TolerationOpExists})
 		},
 		func() { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} },
 		func() { p.Spec.Priority = new(pick[int32](d, -200000000, -33554432, 1000, 1000000000)) },
 		func() {
-			annotate(&p.ObjectMeta, corev1.PodDeletionCost, pick(d, "-2147483648", "-134217728", "100", "2147483647", "much"))
+			annotate(&p.ObjectMeta, corev1.PodDeletionCost,
+				pick(d, "-2147483648", "-134217728", "100", "2147483647", "much"))
 		},
 		func() { p.Namespace = "other" },
 		func() { p.Labels = nil },
@@ -146,7 +156,9 @@ func (d *dice) podOddity(p *corev1.Pod) {
 // waitingPod has no node yet. Most know which node they want.
 func (d *dice) waitingPod(i int) corev1.Pod {
 	p := d.pod(fmt.Sprintf("waiting-%d", i), "", 50+d.IntN(10)*100, 64+d.IntN(10)*100)
-	p.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+	p.Status = corev1.PodStatus{Phase: corev1.PodPending,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse,
+			Reason: corev1.PodReasonUnschedulable}}}
 	own(&p, "apps/v1", "ReplicaSet", "replica-"+p.Labels["app"])
 	p.Spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
 	if len(d.s.Nodes) > 0 && !d.one(4) {

@@ -1,6 +1,6 @@
-// Command compare gives random clusters to Karpenter's disruption controller and to Joiner's. It compares which nodes both would take and
-// how many their budgets let go, and lets Karpenter judge each command that Joiner begins. A difference that no documented one explains ends
-// it with 1, after it was shrunk to the smallest cluster that shows it.
+// Command compare gives random clusters to Karpenter's disruption controller and to Joiner's. It compares which nodes
+// both would take and how many their budgets let go, and lets Karpenter judge each command that Joiner begins. A
+// difference that no documented one explains ends it with 1, after it was shrunk to the smallest cluster that shows it.
 package main
 
 import (

@@ -15,8 +15,9 @@ import (
 // snapshotOf is the scenario as Joiner reads it.
 func snapshotOf(c instancetypes.Catalog, s *scenario) cluster.Snapshot {
 	class := instancetypes.DefaultClass(c)
-	out := cluster.Snapshot{Now: s.Now.UTC(), Catalog: c, Classes: []instancetypes.Class{class}, Namespaces: []cluster.Namespace{{Name: "default"}, {Name: "kube-system"}, {Name: "other"}},
-		Rules: cluster.Settings{NominatedPodsOnly: true, RelaxMinValues: s.BestEffort}}
+	out := cluster.Snapshot{Now: s.Now.UTC(), Catalog: c, Classes: []instancetypes.Class{class},
+		Namespaces: []cluster.Namespace{{Name: "default"}, {Name: "kube-system"}, {Name: "other"}},
+		Rules:      cluster.Settings{NominatedPodsOnly: true, RelaxMinValues: s.BestEffort}}
 	for i := range s.Pools {
 		out.Pools = append(out.Pools, kube.TranslatePool(&s.Pools[i], out.Classes))
 	}
@@ -67,8 +68,8 @@ func homeless(p plan.Plan) []string {
 	return out
 }
 
-// placed is where pods go that wait, or whose node goes already, by a plan that is as simple as a question of disruption is: others may be as
-// good, and which of them a provisioner chooses is not what is compared.
+// placed is where pods go that wait, or whose node goes already, by a plan that is as simple as a question of
+// disruption is: others may be as good, and which of them a provisioner chooses is not what is compared.
 func placed(s cluster.Snapshot, sells binpack.Offerings) plan.Plan {
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = cluster.NoIterations, 0.02
 	return binpack.PodsFrom(s, sells)

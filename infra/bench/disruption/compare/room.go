@@ -21,8 +21,8 @@ type room struct {
 	pods   []cluster.Pod
 }
 
-// fits reports whether the pods of the command have room on the nodes there are and on what it launches, by trying every way: then Karpenter's
-// first fit is all that is against it. It is false where pods must be with others.
+// fits reports whether the pods of the command have room on the nodes there are and on what it launches, by trying
+// every way: then Karpenter's first fit is all that is against it. It is false where pods must be with others.
 func (f finding) fits() bool {
 	var pods []cluster.Pod
 	for _, p := range f.snapshot.Pods {
@@ -54,7 +54,8 @@ func (f finding) moves(p cluster.Pod) bool {
 // rooms are the nodes that stay, with what is free there, and the replacements.
 func (f finding) rooms() (out []room) {
 	for _, h := range f.snapshot.StateNodes() {
-		gone := h.Claim != nil && (slices.Contains(f.command.Claims, h.Claim.Name) || slices.Contains(f.begun, h.Claim.Name))
+		gone := h.Claim != nil && (slices.Contains(f.command.Claims, h.Claim.Name) ||
+			slices.Contains(f.begun, h.Claim.Name))
 		if h.Node == nil || gone || h.MarkedForDeletion() || !h.Initialized() || f.young(h) {
 			continue
 		}
@@ -76,7 +77,8 @@ func (f finding) rooms() (out []room) {
 	for _, l := range f.command.Launches {
 		for _, t := range f.sells {
 			if t.Name == l.Choice.Type {
-				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints, t.Allocatable, nil}, resources.List{}))
+				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints,
+					t.Allocatable, nil}, resources.List{}))
 			}
 		}
 	}
@@ -113,7 +115,8 @@ func launchLabels(t instancetypes.Type, o instancetypes.Offer, pool string, more
 	for k, v := range more {
 		out[k] = v
 	}
-	out[api.LabelNodePool], out[api.LabelCapacityType], out["topology.kubernetes.io/zone"] = pool, o.CapacityType, o.Zone
+	out[api.LabelNodePool], out[api.LabelCapacityType], out["topology.kubernetes.io/zone"] = pool, o.CapacityType,
+		o.Zone
 	return out
 }
 
@@ -127,8 +130,10 @@ func (r room) takes(p *cluster.Pod) bool {
 	meets := func(term []requirements.Requirement) bool {
 		return !slices.ContainsFunc(term, func(q requirements.Requirement) bool { return !q.Matches(r.labels) })
 	}
-	hard := slices.DeleteFunc(slices.Clone(r.taints), func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" || t.IsNomination() })
-	return (len(p.NodeAffinity) == 0 || slices.ContainsFunc(p.NodeAffinity, meets)) && len(cluster.Untolerated(hard, p.Tolerations)) == 0
+	hard := slices.DeleteFunc(slices.Clone(r.taints),
+		func(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" || t.IsNomination() })
+	return (len(p.NodeAffinity) == 0 || slices.ContainsFunc(p.NodeAffinity, meets)) &&
+		len(cluster.Untolerated(hard, p.Tolerations)) == 0
 }
 
 // place reports whether the pods can be shared out over the rooms.
@@ -141,7 +146,10 @@ func place(pods []cluster.Pod, rooms []room, zones []string) bool {
 		if !p.Need.FitsIn(rooms[i].free) || !rooms[i].takes(&p) {
 			continue
 		}
-		if slices.ContainsFunc(rooms[i].pods, func(other cluster.Pod) bool { return avoids(p, other) || avoids(other, p) }) {
+		if slices.ContainsFunc(rooms[i].pods, func(other cluster.Pod) bool {
+			return avoids(p, other) ||
+				avoids(other, p)
+		}) {
 			continue
 		}
 		before := rooms[i]
@@ -171,7 +179,8 @@ func zonesOf(c instancetypes.Catalog) []string { return slices.Sorted(maps.Keys(
 func even(rooms []room, zones []string) bool {
 	for _, r := range rooms {
 		for _, p := range r.pods {
-			if p.NodeName == moved && slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool { return !c.Soft && !evenFor(c, p, r, rooms, zones) }) {
+			if p.NodeName == moved && slices.ContainsFunc(p.Spread,
+				func(c cluster.Spread) bool { return !c.Soft && !evenFor(c, p, r, rooms, zones) }) {
 				return false
 			}
 		}

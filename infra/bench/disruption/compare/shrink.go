@@ -23,7 +23,8 @@ func (b sides) shrink(s *scenario, f finding) *scenario {
 		if err != nil {
 			return false
 		}
-		return slices.ContainsFunc(out.unexplained(), func(g finding) bool { return g.Kind == f.Kind && g.Reason == f.Reason && g.ours == f.ours })
+		return slices.ContainsFunc(out.unexplained(),
+			func(g finding) bool { return g.Kind == f.Kind && g.Reason == f.Reason && g.ours == f.ours })
 	}
 	for again := true; again && tries < mostTries; {
 		again = false
@@ -46,7 +47,8 @@ func (b sides) shrink(s *scenario, f finding) *scenario {
 	return s
 }
 
-// reduction is the scenario without its i-th thing of a kind, nil where that would be the same, and false where there are no more.
+// reduction is the scenario without its i-th thing of a kind, nil where that would be the same, and false where there
+// are no more.
 type reduction func(s *scenario, i int) (*scenario, bool)
 
 func reductions() []reduction {
@@ -71,7 +73,8 @@ func reductions() []reduction {
 			}
 			for i := range s.Claims {
 				n := &s.Claims[i]
-				out = append(out, unset(&n.Annotations), unset(&n.Spec.TerminationGracePeriod), unset(&n.Status.LastPodEventTime), unset(&n.OwnerReferences), unset(&n.Spec.Requirements))
+				out = append(out, unset(&n.Annotations), unset(&n.Spec.TerminationGracePeriod),
+					unset(&n.Status.LastPodEventTime), unset(&n.OwnerReferences), unset(&n.Spec.Requirements))
 			}
 			return append(out, unset(&s.BestEffort))
 		}),
@@ -80,7 +83,8 @@ func reductions() []reduction {
 
 // plainPool are ways to make the pool simpler.
 func plainPool(p *api.NodePool) []func() bool {
-	out := []func() bool{unset(&p.Spec.Weight), unset(&p.Spec.Limits), unset(&p.Spec.Template.Spec.Taints), unset(&p.Spec.Template.Labels), unset(&p.Spec.Replicas),
+	out := []func() bool{unset(&p.Spec.Weight), unset(&p.Spec.Limits), unset(&p.Spec.Template.Spec.Taints),
+		unset(&p.Spec.Template.Labels), unset(&p.Spec.Replicas),
 		unset(&p.DeletionTimestamp), unset(&p.Spec.Template.Spec.TerminationGracePeriod)}
 	for i := range p.Spec.Disruption.Budgets {
 		out = append(out, remove(&p.Spec.Disruption.Budgets, i))
@@ -93,8 +97,10 @@ func plainPool(p *api.NodePool) []func() bool {
 
 // plainPod are ways to make the pod simpler.
 func plainPod(p *corev1.Pod) []func() bool {
-	return []func() bool{unset(&p.Annotations), unset(&p.Labels), unset(&p.Spec.Tolerations), unset(&p.Spec.NodeSelector), unset(&p.Spec.Affinity),
-		unset(&p.Spec.TopologySpreadConstraints), unset(&p.Spec.Priority), unset(&p.OwnerReferences), unset(&p.DeletionTimestamp)}
+	return []func() bool{unset(&p.Annotations), unset(&p.Labels), unset(&p.Spec.Tolerations),
+		unset(&p.Spec.NodeSelector), unset(&p.Spec.Affinity),
+		unset(&p.Spec.TopologySpreadConstraints), unset(&p.Spec.Priority), unset(&p.OwnerReferences),
+		unset(&p.DeletionTimestamp)}
 }
 
 // unset makes the field its zero value, false where it is that.
@@ -153,7 +159,8 @@ func withoutNode(s *scenario, i int) (*scenario, bool) {
 	gone := s.Nodes[i]
 	next := *s
 	next.Nodes = slices.Delete(slices.Clone(s.Nodes), i, i+1)
-	next.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(n api.NodeClaim) bool { return n.Status.ProviderID == gone.Spec.ProviderID })
+	next.Claims = slices.DeleteFunc(slices.Clone(s.Claims),
+		func(n api.NodeClaim) bool { return n.Status.ProviderID == gone.Spec.ProviderID })
 	next.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p corev1.Pod) bool { return p.Spec.NodeName == gone.Name })
 	return &next, true
 }

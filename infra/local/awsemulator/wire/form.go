@@ -67,7 +67,8 @@ func DecodeForm(form url.Values, into any) error {
 	}
 	if left := root.unread(""); len(left) > 0 {
 		slices.Sort(left)
-		return Fail(400, "UnknownParameter", "The parameter %s is not recognized (the emulator does not model it)", left[0])
+		return Fail(400, "UnknownParameter", "The parameter %s is not recognized (the emulator does not model it)",
+			left[0])
 	}
 	return nil
 }

@@ -172,7 +172,8 @@ func TestRefusedInDeed(t *testing.T) {
 	}
 }
 
-// TestAdmins finds the rights on pools and classes in the cluster's own role `admin`, where the controller manager puts them.
+// TestAdmins finds the rights on pools and classes in the cluster's own role `admin`, where the controller manager puts
+// them.
 func TestAdmins(t *testing.T) {
 	c := newCluster(t)
 	client, err := kubernetes.NewForConfig(c.config)

@@ -23,8 +23,9 @@ import (
 	"joiner/pkg/api/v1alpha1"
 )
 
-// TestAcceptedComesBack stores every manifest of testdata/accepted, reads it into our types, writes it out again and expects what
-// the user wrote and what the API server keeps. Together the manifests must set every field that the types have.
+// TestAcceptedComesBack stores every manifest of testdata/accepted, reads it into our types, writes it out again and
+// expects what the user wrote and what the API server keeps. Together the manifests must set every field that the types
+// have.
 func TestAcceptedComesBack(t *testing.T) {
 	c := newCluster(t)
 	files, err := filepath.Glob("testdata/accepted/*.yaml")

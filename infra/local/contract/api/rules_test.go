@@ -17,8 +17,8 @@ import (
 // rule is one rule of a CRD: the field it belongs to ([] stands for an index, {} for a key) and words of its refusal.
 type rule struct{ path, words string }
 
-// TestEveryRuleIsTried finds rules of the specs that no manifest in testdata/refused breaks. Rules of status are left out: no user
-// writes it.
+// TestEveryRuleIsTried finds rules of the specs that no manifest in testdata/refused breaks. Rules of status are left
+// out: no user writes it.
 func TestEveryRuleIsTried(t *testing.T) {
 	crds, err := install.CRDs()
 	if err != nil {

@@ -59,7 +59,8 @@ func (e env) findings(t *testing.T, wantCode int) map[string][]doctor.Finding {
 	return by
 }
 
-// What setup installs is found as this version brings it; what is changed or gone, and what pods lack, is told with how to mend it.
+// What setup installs is found as this version brings it; what is changed or gone, and what pods lack, is told with how
+// to mend it.
 func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	e := newEnv(t)
 	e.pool(t, "ill", "m5.large")

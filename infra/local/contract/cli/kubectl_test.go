@@ -50,7 +50,8 @@ func (e env) kubectl(args ...string) (out, problem string) {
 
 const poolStatus = `conditions: [{type: Ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]`
 
-// Every command of kubectl in the pages runs against a real API server, with names of this cluster in place of those that stand for any.
+// Every command of kubectl in the pages runs against a real API server, with names of this cluster in place of those
+// that stand for any.
 func TestKubectlCommandsInTheDocs(t *testing.T) {
 	e := newEnv(t)
 	pages, err := readme.Pages("../../../..")

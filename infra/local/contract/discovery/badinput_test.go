@@ -108,7 +108,8 @@ func (d desk) put(name string, change func(c *awsv1.EC2NodeClass)) {
 	d.classes[name] = c
 }
 
-// Each class has one thing wrong with it, and says so; the good one is ready, and none of it is an error of the function.
+// Each class has one thing wrong with it, and says so; the good one is ready, and none of it is an error of the
+// function.
 func TestWhatIsWrongWithAClassIsSaidOnIt(t *testing.T) {
 	r, d, want := start(t), desk{map[string]*awsv1.EC2NodeClass{}}, map[string]string{"good": "ready"}
 	arm := r.PutImage("arm", "arm64", nil)
@@ -174,7 +175,9 @@ func TestWhatIsWrongWithAClassIsSaidOnIt(t *testing.T) {
 			}
 		}
 	}
-	if n := r.CallCounts()["ec2:RunInstances"]; n != 1+2*4 { // the good one once, none into a placement group that there is not, each subnet for the profile that there is not twice
+	// the good one once, none into a placement group that there is not, each subnet for the profile that there is not
+	// twice
+	if n := r.CallCounts()["ec2:RunInstances"]; n != 1+2*4 {
 		t.Errorf("%d launches were rehearsed", n)
 	}
 }

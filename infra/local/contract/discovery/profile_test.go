@@ -62,7 +62,8 @@ func TestAProfileIsMadeOnceAndTagged(t *testing.T) {
 	}
 }
 
-// Somebody put another role into our profile: it is taken out, and the class's own put in. One that is right is not touched.
+// Somebody put another role into our profile: it is taken out, and the class's own put in. One that is right is not
+// touched.
 func TestAProfileWithAnotherRoleIsMended(t *testing.T) {
 	r, c := start(t), class()
 	r.PutRole("other")

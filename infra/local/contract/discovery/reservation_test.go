@@ -12,7 +12,8 @@ import (
 	"joiner/pkg/providers/discovery"
 )
 
-// The terms are ORed, the conditions of a term ANDed; an id beats the rest of its term, and one that does not exist finds nothing.
+// The terms are ORed, the conditions of a term ANDed; an id beats the rest of its term, and one that does not exist
+// finds nothing.
 func TestCapacityReservationsOfAClass(t *testing.T) {
 	r := start(t)
 	soon, later := r.now.Add(30*time.Minute), r.now.Add(2*time.Hour)

@@ -45,8 +45,8 @@ func sickbay(t *testing.T) (r *rig, ids []string, failing []cluster.Impairment, 
 	return r, ids, failing, changes
 }
 
-// What EC2 says of instances is the same whether they are named, are too many to be named, or one has gone meanwhile, and costs one call
-// or three. What was made or called off does not count, nor a code that nobody is to leave for.
+// What EC2 says of instances is the same whether they are named, are too many to be named, or one has gone meanwhile,
+// and costs one call or three. What was made or called off does not count, nor a code that nobody is to leave for.
 func TestStatuses(t *testing.T) {
 	r, ids, failing, changes := sickbay(t)
 	many := slices.Repeat(ids, 26)

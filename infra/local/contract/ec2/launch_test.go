@@ -200,7 +200,8 @@ func TestAThrottledCallIsRepeatedByTheSDK(t *testing.T) {
 	}
 }
 
-// EC2 answers, so the token is spent: the same answer comes for it even when the cause is gone, and the next token works.
+// EC2 answers, so the token is spent: the same answer comes for it even when the cause is gone, and the next token
+// works.
 func TestAnAnswerWithAnotherErrorSpendsTheToken(t *testing.T) {
 	r := start(t, 1)
 	o := r.order("on-demand", "m5.large")
@@ -217,7 +218,8 @@ func TestAnAnswerWithAnotherErrorSpendsTheToken(t *testing.T) {
 	r.count(t, 1)
 }
 
-// A refusal for capacity beside another error is not the offers' fault alone, so it is no NoCapacityError, but still teaches.
+// A refusal for capacity beside another error is not the offers' fault alone, so it is no NoCapacityError, but still
+// teaches.
 func TestMarksComeWithOtherErrorsToo(t *testing.T) {
 	r := start(t, 1)
 	r.LimitCapacity(awsemulator.Capacity{Zone: "us-west-2a"})

@@ -93,8 +93,8 @@ func TestARehearsalFindsOutWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A sweep may take the template away between our look and the dry run: that tells nothing about the class, and the next rehearsal makes it
-// anew.
+// A sweep may take the template away between our look and the dry run: that tells nothing about the class, and the next
+// rehearsal makes it anew.
 func TestARehearsalWhoseTemplateIsGone(t *testing.T) {
 	r := start(t, 1)
 	o := r.order("on-demand", "m5.large")

@@ -55,8 +55,8 @@ func (r *recorded) Do(req *http.Request) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// TestRequestsOfClasses takes each EC2NodeClass of testdata, with what its claim wants in the head, all the way to the requests that EC2
-// gets for it. EC2 takes them: the emulator refuses parameters that it does not know.
+// TestRequestsOfClasses takes each EC2NodeClass of testdata, with what its claim wants in the head, all the way to the
+// requests that EC2 gets for it. EC2 takes them: the emulator refuses parameters that it does not know.
 func TestRequestsOfClasses(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -35,7 +35,8 @@ type rig struct {
 	zones map[string]string // to subnet
 }
 
-// start runs an account. The fleet's client sends a call so many times at most; one means that the test sees the first answer.
+// start runs an account. The fleet's client sends a call so many times at most; one means that the test sees the first
+// answer.
 func start(t *testing.T, attempts int) *rig {
 	t.Helper()
 	t.Parallel()

@@ -29,8 +29,8 @@ import (
 	"joiner/pkg/providers/invoke"
 )
 
-// deed is something that a function does through its adapters. Its error is what the function would see; prepare is done
-// before, by others.
+// deed is something that a function does through its adapters. Its error is what the function would see; prepare is
+// done before, by others.
 type deed struct {
 	prepare func(t *testing.T, r *rig)
 	do      func(t *testing.T, r *rig) error
@@ -261,7 +261,8 @@ func catalogStored(t *testing.T, r *rig) {
 	}
 }
 
-// storesPass stores a pass about a part of which the function has failed, as it does whatever the setting decisionLog says.
+// storesPass stores a pass about a part of which the function has failed, as it does whatever the setting decisionLog
+// says.
 func storesPass(function string) deed {
 	return deed{do: func(t *testing.T, r *rig) error {
 		d := archive.TickWriter{Log: slog.New(slog.DiscardHandler), S3: s3.NewFromConfig(r.of(function), pathStyle), Bucket: r.bucket, Of: archive.Whole}

@@ -226,7 +226,8 @@ func TestTheMatrixIsComplete(t *testing.T) {
 	}
 }
 
-// TestNoActionOrResourceIsIdle looks below the statements: each action and each resource of each of them is there for some deed.
+// TestNoActionOrResourceIsIdle looks below the statements: each action and each resource of each of them is there for
+// some deed.
 func TestNoActionOrResourceIsIdle(t *testing.T) {
 	left := map[string]bool{}
 	for function, list := range deeds() {

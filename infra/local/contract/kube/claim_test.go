@@ -78,8 +78,8 @@ func TestClaimAsStored(t *testing.T) {
 	}
 }
 
-// A client in Go reads a claim into its types and writes it back with a label: the API server compares what it writes of the spec, letter by
-// letter, with what is stored, and refuses a change of it.
+// A client in Go reads a claim into its types and writes it back with a label: the API server compares what it writes
+// of the spec, letter by letter, with what is stored, and refuses a change of it.
 func TestClaimUpdatedByAGoClient(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)
@@ -109,7 +109,8 @@ func TestClaimUpdatedByAGoClient(t *testing.T) {
 	}
 }
 
-// The reply to the creation is lost after the deed: the repeated request must find its own claim, not make a second one.
+// The reply to the creation is lost after the deed: the repeated request must find its own claim, not make a second
+// one.
 func TestLostReplyMakesOneClaim(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)

@@ -18,7 +18,8 @@ import (
 	"joiner/pkg/providers/kube"
 )
 
-// kube-scheduler and a snapshot, as each function reads it, agree on what pods find of an extended resource that a DRA driver serves.
+// kube-scheduler and a snapshot, as each function reads it, agree on what pods find of an extended resource that a DRA
+// driver serves.
 func TestExtendedResourcesOfDRADrivers(t *testing.T) {
 	c := newEnv(t)
 	admin, _ := c.client(t)
@@ -55,7 +56,8 @@ func TestExtendedResourcesOfDRADrivers(t *testing.T) {
 	}
 }
 
-// devicesSeen is what a snapshot says of the resource on the test's node, as capacity and allocatable, and of who serves it.
+// devicesSeen is what a snapshot says of the resource on the test's node, as capacity and allocatable, and of who
+// serves it.
 func (c env) devicesSeen(t *testing.T, k *kube.Client, name string) ([2]int64, cluster.Devices) {
 	t.Helper()
 	s, err := k.ReadSnapshot(t.Context())

@@ -123,7 +123,8 @@ func TestProvisionChangesNothingElseOfPods(t *testing.T) {
 			kind = types.JSONPatchType
 		}
 		dry := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
-		eventually(t, "a refusal by the policy: "+name, func(ctx context.Context) (string, bool) { // a new policy takes a moment
+		// a new policy takes a moment
+		eventually(t, "a refusal by the policy: "+name, func(ctx context.Context) (string, bool) {
 			_, err := k.CoreV1().Pods(c.name).Patch(ctx, "web", kind, []byte(patch), dry)
 			return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'joiner-provision'")
 		})

@@ -53,7 +53,8 @@ func TestAdoptClaim(t *testing.T) {
 	}
 }
 
-// What lifecycle writes about a pool: counts, and how registrations went. Both are done once however often they are asked for.
+// What lifecycle writes about a pool: counts, and how registrations went. Both are done once however often they are
+// asked for.
 func TestPoolCountsAndRegistrations(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)
@@ -92,7 +93,8 @@ func TestPoolCountsAndRegistrations(t *testing.T) {
 	}
 }
 
-// Volumes are told by node, with who claims them and whether others may have them too; the right to read them is lifecycle's.
+// Volumes are told by node, with who claims them and whether others may have them too; the right to read them is
+// lifecycle's.
 func TestAttachments(t *testing.T) {
 	c := newEnv(t)
 	for volume, mode := range map[string]corev1.PersistentVolumeAccessMode{"own": corev1.ReadWriteOnce, "pod": corev1.ReadWriteOncePod, "all": corev1.ReadWriteMany, "read": corev1.ReadOnlyMany, "far": corev1.ReadWriteOnce} {

@@ -262,7 +262,8 @@ func TestMirrorOfABrokenWatch(t *testing.T) {
 	}
 }
 
-// latecomer does something once, when the answer to the first list of its path is on its way: after what the list shows, before anybody watches.
+// latecomer does something once, when the answer to the first list of its path is on its way: after what the list
+// shows, before anybody watches.
 type latecomer struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -284,8 +285,9 @@ func (l *latecomer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// What comes while everything is listed is in no list. The watches begin where the lists ended, so that they tell of it: who waits is woken,
-// and the next look shows it without a list. What is looked at in part meanwhile takes nothing of that away.
+// What comes while everything is listed is in no list. The watches begin where the lists ended, so that they tell of
+// it: who waits is woken, and the next look shows it without a list. What is looked at in part meanwhile takes nothing
+// of that away.
 func TestMirrorShowsWhatCameWhileItListed(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)
@@ -353,7 +355,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A burst of launches leaves many claims that do not say their instance. Of these a notice about a state needs one, a warning all.
+// A burst of launches leaves many claims that do not say their instance. Of these a notice about a state needs one, a
+// warning all.
 func TestClaimsOfAnInstanceThatNobodyNames(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)

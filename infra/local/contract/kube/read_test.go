@@ -41,8 +41,8 @@ func (c env) waitHomeless(t testing.TB, k *kube.Client, n int) (out []cluster.Po
 	return out
 }
 
-// With more than one page of pods without a node beside others that have one, the question costs two pages of the former, in
-// protobuf, and one of capacity buffers; and all is read.
+// With more than one page of pods without a node beside others that have one, the question costs two pages of the
+// former, in protobuf, and one of capacity buffers; and all is read.
 func TestHomelessCostsOnlyThePodsWithoutANode(t *testing.T) {
 	c := newEnv(t)
 	const pods, bound = 505, 25
@@ -172,8 +172,9 @@ func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 		Taints:  []cluster.Taint{{Key: "team", Value: "a", Effect: "NoSchedule"}},
 		Limits:  units.List{CPU: 100_000, Extended: []units.Extended{{Name: "nodes", Count: 3}}},
 		Limited: []string{"cpu", "nodes"}, ExpireAfter: 48 * time.Hour, TerminationGrace: c.pool(t).TerminationGrace, Hash: pool.Hash,
-		Uncounted:  true,
-		Disruption: cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "10%"}}}, // by default
+		Uncounted: true,
+		// by default
+		Disruption: cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "10%"}}},
 	}
 	if diff := cmp.Diff(wantPool, pool); diff != "" {
 		t.Errorf("pool (-want +got):\n%s", diff)

@@ -1,4 +1,5 @@
-// Package kube_test runs pkg/providers/kube and pkg/providers/store against a real API server: what a fake would only repeat.
+// Package kube_test runs pkg/providers/kube and pkg/providers/store against a real API server: what a fake would only
+// repeat.
 package kube_test
 
 import (

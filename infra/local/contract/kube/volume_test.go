@@ -25,8 +25,9 @@ import (
 // volumeZone is where the volume of the test is. Launches come to another zone where nothing keeps them from it.
 const volumeZone = "us-west-2c"
 
-// A node at rest whose pod has a bound volume of one zone: nobody waits and nothing goes, so that a snapshot costs nothing for volumes. The function
-// that may replace the node reads them, with the limits of nodes, and replaces it where the volume is.
+// A node at rest whose pod has a bound volume of one zone: nobody waits and nothing goes, so that a snapshot costs
+// nothing for volumes. The function that may replace the node reads them, with the limits of nodes, and replaces it
+// where the volume is.
 func TestVolumesOfANodeAtRest(t *testing.T) {
 	c := newEnv(t)
 	k, r := c.client(t)
@@ -62,7 +63,8 @@ func TestVolumesOfANodeAtRest(t *testing.T) {
 	}
 }
 
-// Once the node is on its way out, volumes of its pods matter to everybody, and the pod is planned to where its volume is.
+// Once the node is on its way out, volumes of its pods matter to everybody, and the pod is planned to where its volume
+// is.
 func TestVolumesOfANodeThatGoes(t *testing.T) {
 	c := newEnv(t)
 	k, _ := c.client(t)

@@ -104,8 +104,8 @@ func TestWaitSeesWhatHappenedBeforeIt(t *testing.T) {
 	}
 }
 
-// Own writes, a node's heartbeat and a pod that was seen already are no news. Two witnesses, to whom the writes are news, wake
-// one after the other; by then the client would be awake too.
+// Own writes, a node's heartbeat and a pod that was seen already are no news. Two witnesses, to whom the writes are
+// news, wake one after the other; by then the client would be awake too.
 func TestWaitSleepsThroughWhatIsKnown(t *testing.T) {
 	c := newEnv(t)
 	c.applyText(t, classText)

@@ -180,7 +180,8 @@ func TestDaemonSample(t *testing.T) {
 		p.Labels = map[string]string{"app": "agent", "pod-template-generation": "1"}
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: set.Name, UID: set.UID, Controller: &yes}}
 		p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("333m")
-		p.Finalizers = []string{"kubetest.example/hold"} // the controller deletes a pod on a node that the template does not select
+		// the controller deletes a pod on a node that the template does not select
+		p.Finalizers = []string{"kubetest.example/hold"}
 	})
 	t.Cleanup(func() {
 		_, _ = c.CoreV1().Pods(c.name).Patch(context.Background(), "agent-x", "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})

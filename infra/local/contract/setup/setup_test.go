@@ -53,13 +53,14 @@ func (w *world) testUpdate(t *testing.T) {
 	}
 }
 
-// testUpgrade has the CRD as Karpenter 1.0 left it: with objects that may be stored as v1beta1, and a conversion webhook whose
-// service is gone.
+// testUpgrade has the CRD as Karpenter 1.0 left it: with objects that may be stored as v1beta1, and a conversion
+// webhook whose service is gone.
 func (w *world) testUpgrade(t *testing.T) {
 	const name = "nodepools.karpenter.sh"
 	old := map[string]any{"name": "v1beta1", "served": true, "storage": false, "schema": map[string]any{
 		"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}
-	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // the API server writes the CRD's conditions meanwhile
+	// the API server writes the CRD's conditions meanwhile
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		o, err := w.Kube.Dynamic.Resource(crds()).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err

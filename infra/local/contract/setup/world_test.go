@@ -119,7 +119,8 @@ func (w *world) launch(t *testing.T, pod string) {
 		n, err := w.Kube.CoreV1().Nodes().Get(ctx, p.Spec.NodeName, metav1.GetOptions{})
 		return fmt.Sprint(err), err == nil && n.Labels["karpenter.sh/initialized"] == "true"
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), patience) // or whom the functions woke would put finalizers back that setup takes off
+	// or whom the functions woke would put finalizers back that setup takes off
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := w.Host.Wait(ctx); err != nil {
 		t.Fatal(err)

@@ -190,8 +190,9 @@ func TestClusterDNSHasItsAddress(t *testing.T) {
 	}
 }
 
-// BenchmarkPodsRunning measures from the creation of a deployment of 2,000 pods, with room for it, to the last one being
-// ready. Run it with -benchtime=1x. It watches the deployment's count: listing the pods would slow down what it measures.
+// BenchmarkPodsRunning measures from the creation of a deployment of 2,000 pods, with room for it, to the last one
+// being ready. Run it with -benchtime=1x. It watches the deployment's count: listing the pods would slow down what it
+// measures.
 func BenchmarkPodsRunning(b *testing.B) {
 	for range b.N {
 		b.StopTimer()

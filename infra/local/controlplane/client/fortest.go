@@ -14,7 +14,8 @@ import (
 // Environment variables of tests.
 const (
 	BinaryEnv = "JOINER_PLANE_BIN" // path of joiner-plane; unset: .local/bin/joiner-plane of the repository
-	DirEnv    = "JOINER_PLANE_DIR" // directory of the plane that tests share; set by Main, or by hand to use a running one
+	// directory of the plane that tests share; set by Main, or by hand to use a running one
+	DirEnv = "JOINER_PLANE_DIR"
 )
 
 const (
@@ -105,7 +106,8 @@ func ForTest(t T) *Plane {
 	return p
 }
 
-// BinaryForTest is the path of joiner-plane, for tests that start planes of their own. It fails the test if there is none.
+// BinaryForTest is the path of joiner-plane, for tests that start planes of their own. It fails the test if there is
+// none.
 func BinaryForTest(t T) string {
 	t.Helper()
 	file, err := binary()

@@ -34,10 +34,11 @@ type Options struct {
 	NodeGrace    time.Duration // silence after which a node is NotReady; 0 is Kubernetes' default
 	WithoutKwok  bool          // no fake kubelets
 	Audit        bool          // the API server writes AuditFile: who asked for what, Kubernetes' own parts left out
-	GCPercent    int           // how much garbage the plane lets pile up (GOGC): memory for processor time; 0 is Go's default
-	Outlive      bool          // the plane goes on when this process ends; otherwise it ends too
-	RemoveDir    bool          // the plane removes Dir when it ends
-	Log          io.Writer     // progress, a line per step; nil discards it
+	// how much garbage the plane lets pile up (GOGC): memory for processor time; 0 is Go's default
+	GCPercent int
+	Outlive   bool      // the plane goes on when this process ends; otherwise it ends too
+	RemoveDir bool      // the plane removes Dir when it ends
+	Log       io.Writer // progress, a line per step; nil discards it
 }
 
 // Plane is a control plane that was ready when it was started or found. Its methods may be called concurrently.
@@ -78,11 +79,13 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 		}
 		select {
 		case err := <-ended:
-			return nil, fmt.Errorf("plane ended before it was ready: %w\n%s%s", err, said, tail(filepath.Join(dir, LogFile)))
+			return nil, fmt.Errorf("plane ended before it was ready: %w\n%s%s", err, said,
+				tail(filepath.Join(dir, LogFile)))
 		case <-ctx.Done():
 			_ = cmd.Process.Kill()
 			err := <-ended
-			return nil, fmt.Errorf("wait for the plane: %w (%w)\n%s%s", context.Cause(ctx), err, said, tail(filepath.Join(dir, LogFile)))
+			return nil, fmt.Errorf("wait for the plane: %w (%w)\n%s%s", context.Cause(ctx), err, said,
+				tail(filepath.Join(dir, LogFile)))
 		case <-time.After(poll):
 		}
 	}

@@ -18,8 +18,9 @@ const (
 
 // State is what a ready plane says of itself in StateFile.
 type State struct {
-	Server       string  `json:"server"`       // URL of the API server
-	CAData       []byte  `json:"caData"`       // PEM of the authority that signed the server's certificate (base64 in the file)
+	Server string `json:"server"` // URL of the API server
+	// PEM of the authority that signed the server's certificate (base64 in the file)
+	CAData       []byte  `json:"caData"`
 	PID          int     `json:"pid"`          // of joiner-plane
 	Port         int     `json:"port"`         // of the API server, on 127.0.0.1
 	Dir          string  `json:"dir"`          // absolute

@@ -117,7 +117,8 @@ func (a *Assembly) attach() error {
 	return errors.Join(append(problems, a.verify()...)...)
 }
 
-// Function finds a function by name, ARN or partial ARN, with or without the qualifier $LATEST or an alias. Nil: there is none.
+// Function finds a function by name, ARN or partial ARN, with or without the qualifier $LATEST or an alias. Nil: there
+// is none.
 func (a *Assembly) Function(ref string) *Function {
 	for i := range a.Functions {
 		f := &a.Functions[i]

@@ -129,7 +129,8 @@ func (a *Assembly) settle(environment string) error {
 		a.Place.Region = region
 	}
 	if a.Place.Account == "" || a.Place.Region == "" {
-		return fmt.Errorf("environment %s: account or region is not known; synthesize for one, or name them", environment)
+		return fmt.Errorf("environment %s: account or region is not known; synthesize for one, or name them",
+			environment)
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func (s *stack) attributes(id string, r resource) (map[string]any, error) {
 		return map[string]any{"Ref": name, "Arn": arn("lambda", "function:"+name)}, nil
 	case "AWS::Lambda::Version":
 		function, err := s.property(r, "FunctionName", "")
-		return map[string]any{"Ref": arn("lambda", "function:"+function+":1"), "Version": "1", "FunctionArn": arn("lambda", "function:"+function)}, err
+		return map[string]any{"Ref": arn("lambda", "function:"+function+":1"), "Version": "1",
+			"FunctionArn": arn("lambda", "function:"+function)}, err
 	case "AWS::Lambda::Alias":
 		function, err := s.property(r, "FunctionName", "")
 		alias := arn("lambda", "function:"+function+":"+name)

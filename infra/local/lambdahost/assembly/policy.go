@@ -113,7 +113,8 @@ func (a *Assembly) QueueAccepts(queueARN, service, sourceARN string) bool {
 				return false
 			}
 			if slices.ContainsFunc(list, func(s statement) bool {
-				return s.allows("sqs:SendMessage", queueARN) && slices.Contains(s.Principal.Service, service) && s.fromSource(sourceARN)
+				return s.allows("sqs:SendMessage", queueARN) && slices.Contains(s.Principal.Service, service) &&
+					s.fromSource(sourceARN)
 			}) {
 				return true
 			}
@@ -126,7 +127,8 @@ func (s statement) allows(action, resource string) bool {
 	fits := func(value string) func(string) bool {
 		return func(pattern string) bool { return Like(pattern, value) }
 	}
-	return s.Effect == "Allow" && slices.ContainsFunc(s.Action, fits(action)) && slices.ContainsFunc(s.Resource, fits(resource))
+	return s.Effect == "Allow" && slices.ContainsFunc(s.Action, fits(action)) &&
+		slices.ContainsFunc(s.Resource, fits(resource))
 }
 
 // fromSource weighs aws:SourceArn; no such condition accepts every source.
@@ -170,7 +172,8 @@ func (a *Assembly) verify() []error {
 			case !strings.HasPrefix(queue, "arn:aws:sqs:"):
 				problems = append(problems, fmt.Errorf("function %s: failed events can only go to a queue here, not to %s", f.Name, queue))
 			case !a.RoleMay(f.RoleARN, "sqs:SendMessage", queue):
-				problems = append(problems, fmt.Errorf("function %s: its role may not sqs:SendMessage to %s", f.Name, queue))
+				problems = append(problems, fmt.Errorf("function %s: its role may not sqs:SendMessage to %s", f.Name,
+					queue))
 			}
 		}
 	}

@@ -105,7 +105,8 @@ func readInvokeConfig(a *Assembly, s *stack, i item) error {
 	if p.DestinationConfig.OnSuccess.Destination != "" {
 		return errors.New("on-success destinations are not known here")
 	}
-	async := Async{Retries: 2, MaxAge: seconds(p.MaximumEventAgeInSeconds, 6*3600), OnFailureARN: p.DestinationConfig.OnFailure.Destination, Qualifier: p.Qualifier}
+	async := Async{Retries: 2, MaxAge: seconds(p.MaximumEventAgeInSeconds, 6*3600),
+		OnFailureARN: p.DestinationConfig.OnFailure.Destination, Qualifier: p.Qualifier}
 	if p.MaximumRetryAttempts != nil {
 		async.Retries = *p.MaximumRetryAttempts
 	}
@@ -115,7 +116,8 @@ func readInvokeConfig(a *Assembly, s *stack, i item) error {
 			return fmt.Errorf("%s: function %s:%s is not in the assembly", i.LogicalID, p.FunctionName, p.Qualifier)
 		}
 		if f.Async.Qualifier != "" {
-			return fmt.Errorf("%s: function %s has settings for %s already; here all of its aliases are one", i.LogicalID, f.Name, f.Async.Qualifier)
+			return fmt.Errorf("%s: function %s has settings for %s already; here all of its aliases are one",
+				i.LogicalID, f.Name, f.Async.Qualifier)
 		}
 		f.Async = async
 		return nil
@@ -139,7 +141,8 @@ func readPermission(a *Assembly, _ *stack, i item) error {
 		}
 		a.Permissions = append(a.Permissions, Permission{
 			Resource: i.Resource, Action: p.Action, FunctionARN: f.ARN, Principal: p.Principal,
-			SourceARN: p.SourceArn, SourceAccount: p.SourceAccount, URLAuthType: p.FunctionURLAuthType, ViaURL: p.InvokedViaFunctionURL,
+			SourceARN: p.SourceArn, SourceAccount: p.SourceAccount, URLAuthType: p.FunctionURLAuthType,
+			ViaURL: p.InvokedViaFunctionURL,
 		})
 		return nil
 	})
@@ -301,7 +304,8 @@ func readCustomResource(a *Assembly, _ *stack, i item) error {
 	if err := i.decode(&p); err != nil {
 		return err
 	}
-	a.CustomResources = append(a.CustomResources, CustomResource{Resource: i.Resource, ServiceToken: p.ServiceToken, Properties: i.properties})
+	a.CustomResources = append(a.CustomResources, CustomResource{Resource: i.Resource, ServiceToken: p.ServiceToken,
+		Properties: i.properties})
 	return nil
 }
 

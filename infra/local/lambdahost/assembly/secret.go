@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// revealed is the text, or what a dynamic reference to a secret stands for: {{resolve:secretsmanager:ARN:SecretString:::}}.
+// revealed is the text, or what a dynamic reference to a secret stands for:
+// {{resolve:secretsmanager:ARN:SecretString:::}}.
 func (s *stack) revealed(text string) (any, error) {
 	const begin, end = "{{resolve:secretsmanager:", ":SecretString:::}}"
 	inside, ok := strings.CutPrefix(text, "{{resolve:")

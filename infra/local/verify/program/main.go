@@ -117,7 +117,8 @@ func (w wish) run(ctx context.Context, paths []string) error {
 	}
 	fmt.Printf("verify-plan passed %d trials with %d pods. It proved that the real kube-scheduler, with pods that waited and nodes that came\n"+
 		"one after another, found a node for every pod that a plan had a place for: %d on the nodes of the first plan, %d after a further\n"+
-		"plan, which made the fleets %.1f %% dearer.\n", trials, pods, pods-late, late, 100*(usd[1]/max(usd[0], 1e-9)-1))
+		"plan, which made the fleets %.1f %% dearer.\n", trials, pods, pods-late, late,
+		100*(usd[1]/max(usd[0], 1e-9)-1))
 	return nil
 }
 

@@ -22,7 +22,8 @@ func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: Group, Version: Version}
 }
 
-// AddToScheme teaches a scheme the kinds of this package. It never fails; the error is there to fit a runtime.SchemeBuilder.
+// AddToScheme teaches a scheme the kinds of this package. It never fails; the error is there to fit a
+// runtime.SchemeBuilder.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion(), &CapacityBuffer{}, &CapacityBufferList{})
 	metav1.AddToGroupVersion(s, GroupVersion())

@@ -20,7 +20,8 @@ const (
 // AliasVersionLatest is the version of an alias that follows what EKS publishes.
 const AliasVersionLatest = "latest"
 
-// HashVersion names the way EC2NodeClass.Hash is made. It is Karpenter 1.14's own string because the numbers are its own.
+// HashVersion names the way EC2NodeClass.Hash is made. It is Karpenter 1.14's own string because the numbers are its
+// own.
 const HashVersion = "v5"
 
 // Alias is an AMI alias such as al2023@v20250601.
@@ -51,8 +52,8 @@ func (c *EC2NodeClass) Alias() (Alias, bool) {
 	return Alias{}, false
 }
 
-// ResolvedAMIFamily is spec.amiFamily, else the family of the alias. It is Custom for a class with neither, which the API server
-// does not accept.
+// ResolvedAMIFamily is spec.amiFamily, else the family of the alias. It is Custom for a class with neither, which the
+// API server does not accept.
 func (c *EC2NodeClass) ResolvedAMIFamily() string {
 	if c.Spec.AMIFamily != nil {
 		return *c.Spec.AMIFamily

@@ -57,7 +57,8 @@ func classOf(t *testing.T, text string) *EC2NodeClass {
 	return c
 }
 
-// The numbers are those that Karpenter 1.14.1 gives the same classes. If one changes, every node of every cluster drifts.
+// The numbers are those that Karpenter 1.14.1 gives the same classes. If one changes, every node of every cluster
+// drifts.
 func TestHashIsKarpenters(t *testing.T) {
 	for _, c := range []struct{ class, ca, want string }{
 		{aliasClass, caBundle, "4901230277111031554"},
@@ -111,7 +112,8 @@ func TestAliases(t *testing.T) {
 			t.Errorf("%s was read as %+v, %t", text, got, ok)
 		}
 	}
-	for _, text := range []string{"", "al2023", "al2023@", "AL2023@latest", "ubuntu@latest", "@latest", "custom@latest"} {
+	for _, text := range []string{"", "al2023", "al2023@", "AL2023@latest", "ubuntu@latest", "@latest",
+		"custom@latest"} {
 		if got, ok := ParseAlias(text); ok {
 			t.Errorf("%q was read as %+v", text, got)
 		}

@@ -2,7 +2,8 @@ package v1
 
 import karpv1 "joiner/pkg/api/v1"
 
-// KubeletConfiguration is the part of the kubelet's configuration that a class may set. Families that cannot express a field drop it.
+// KubeletConfiguration is the part of the kubelet's configuration that a class may set. Families that cannot express a
+// field drop it.
 type KubeletConfiguration struct {
 	// ClusterDNS are the DNS servers of pods.
 	// +optional

@@ -34,8 +34,8 @@ const (
 	LabelEBSZone                              = "topology.ebs.csi.aws.com/zone"
 )
 
-// WellKnownLabels are the labels of the domain karpenter.k8s.aws that a NodePool or NodeClaim may name, sorted. Every other key of
-// the domain is refused.
+// WellKnownLabels are the labels of the domain karpenter.k8s.aws that a NodePool or NodeClaim may name, sorted. Every
+// other key of the domain is refused.
 func WellKnownLabels() []string {
 	return []string{
 		LabelCapacityReservationID, LabelCapacityReservationInterruptible, LabelCapacityReservationType,
@@ -44,7 +44,8 @@ func WellKnownLabels() []string {
 		LabelInstanceCapabilityFlex, LabelInstanceCategory, LabelInstanceCPU, LabelInstanceCPUManufacturer,
 		LabelInstanceCPUSustainedClockSpeedMHz, LabelInstanceEBSBandwidth, LabelInstanceEncryptionInTransitSupported,
 		LabelInstanceFamily, LabelInstanceGeneration, LabelInstanceGPUCount, LabelInstanceGPUManufacturer,
-		LabelInstanceGPUMemory, LabelInstanceGPUName, LabelInstanceHypervisor, LabelInstanceLocalNVME, LabelInstanceMemory,
+		LabelInstanceGPUMemory, LabelInstanceGPUName, LabelInstanceHypervisor, LabelInstanceLocalNVME,
+		LabelInstanceMemory,
 		LabelInstanceNetworkBandwidth, LabelInstanceSize, LabelInstanceTenancy,
 		LabelPlacementGroupID, LabelPlacementGroupPartition,
 	}
@@ -69,10 +70,12 @@ const FinalizerTermination = "karpenter.k8s.aws/termination"
 
 // Tags on what is made in AWS. User tags may not use these keys but Name, see RestrictedTag.
 const (
-	TagNodePool      = "karpenter.sh/nodepool"
-	TagNodeClaim     = "karpenter.sh/nodeclaim"
-	TagNodeClaimUID  = "joiner.sh/nodeclaim-uid" // from the launch on, so that an instance whose launch reply was lost is found
-	TagLaunchBatch   = "joiner.sh/launch-batch"  // instead of the two before it while the instances of one request are shared out
+	TagNodePool  = "karpenter.sh/nodepool"
+	TagNodeClaim = "karpenter.sh/nodeclaim"
+	// from the launch on, so that an instance whose launch reply was lost is found
+	TagNodeClaimUID = "joiner.sh/nodeclaim-uid"
+	// instead of the two before it while the instances of one request are shared out
+	TagLaunchBatch   = "joiner.sh/launch-batch"
 	TagEC2NodeClass  = "karpenter.k8s.aws/ec2nodeclass"
 	TagClusterName   = "eks:eks-cluster-name"
 	TagClusterPrefix = "kubernetes.io/cluster/"

@@ -40,8 +40,8 @@ type EC2NodeClassList struct {
 	Items           []EC2NodeClass `json:"items"`
 }
 
-// EC2NodeClassSpec is the wish. Fields that carry hash:"ignore" do not make nodes drift by themselves: what selectors find is
-// compared with each instance instead.
+// EC2NodeClassSpec is the wish. Fields that carry hash:"ignore" do not make nodes drift by themselves: what selectors
+// find is compared with each instance instead.
 type EC2NodeClassSpec struct {
 	// SubnetSelectorTerms find the subnets; a subnet that any term matches is taken.
 	// +kubebuilder:validation:XValidation:message="subnetSelectorTerms may not be empty",rule="self.size() != 0"
