@@ -128,8 +128,9 @@ func measureOne(ctx context.Context, path string, areas []string) (testPackage, 
 	return p, lines.Err()
 }
 
-// coveredBlock reads one line of a coverage profile, such as joiner/pkg/scheduling/binpack/bin.go:12.34,15.2 3 1; ok is
-// false for a block that no test runs and for the line before the first.
+// coveredBlock reads one line of a coverage profile, such as
+// joiner/pkg/scheduling/binpack/place_pods.go:12.34,15.2 3 1; ok is false for a block that no test runs and for the
+// line before the first.
 func coveredBlock(text string) (file string, first, last int, ok bool) {
 	place, counts, found := strings.Cut(text, " ")
 	name, span, named := strings.Cut(place, ":")

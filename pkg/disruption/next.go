@@ -1,14 +1,3 @@
-// Package disruption decides which nodes go by choice: because they are empty, because they are not what their pool
-// asks for any more, or because their pods can run for less.
-//
-// What-if is the packer on a snapshot without the nodes. A disruption is proposed in one pass and begun in a later one
-// if it still holds; it ends, nodes gone, once all their pods fit on nodes that are ready, or is rolled back. The
-// package keeps no state: what is under way is written on the NodeClaims (see CommandMark), the rest in the Memory that
-// each pass gets and returns.
-//
-// Start reading at decidePlan in pass.go. State is the snapshot as a pass sees it, progress looks after commands under
-// way, candidates says who may go, pass finds what to do next, Evaluator and consolidation answer what it would save,
-// setSearch for which nodes it is worth asking.
 package disruption
 
 import (

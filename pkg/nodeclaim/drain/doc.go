@@ -1,12 +1,8 @@
-// Package drain decides which pods of a condemned node go next.
+// Package drain decides which pods of a node that is being terminated are evicted next.
 //
-// It knows the order, do-not-disrupt and the deadline of the terminationGracePeriod. Budgets are the eviction API's to
-// judge; it knows enough of them not to ask in vain. Calling it again with a fresh snapshot is the next step; it keeps
-// no state.
+// It knows the order of eviction, do-not-disrupt and the deadline of the terminationGracePeriod. The eviction API judges
+// budgets; drain knows enough of them not to ask in vain. It keeps no state: the next step is a call with a fresh snapshot.
 //
-// What it makes of pods that will not go, while there is no deadline: one whose budget never allows, which two budgets
-// select, or which is protected is waited for without an end, and without asking more than it may help; the node says
-// so by an event. One that ignores SIGTERM is killed by its kubelet after its grace period, and one that is still there
-// a minute later, because the kubelet is dead or a finalizer stays on the pod, is not waited for. With a deadline every
-// pod is deleted in time for it.
+// Without a deadline it waits for ever for a protected pod, or one that no budget lets go, and tells so by an event. A pod
+// that is still there a minute after its grace period is not waited for. With a deadline every pod is deleted in time.
 package drain

@@ -1,12 +1,10 @@
 // Package binpack decides where pods without a node go: onto nodes that exist or are on their way, and onto new ones.
 //
-// It knows the rules of the Kubernetes scheduler that matter for it and prices. It refuses to know how anything is
-// launched, and it never guesses: a pod with a constraint it does not know is unplaced with that reason. Pods that are
-// alike form one kind, so the work grows with kinds, offers and nodes and hardly with pods.
+// Start with Pods in pack.go. It knows the rules of kube-scheduler and prices. It never guesses: a pod with a constraint
+// that it does not know is unschedulable with that reason. It refuses to know how anything is launched.
 //
-// The path of a pod: demand.go makes kinds of pods, relax.go their views from strict to relaxed, domain.go divides them
-// over zones and other domains, host.go uses the room there is, price.go tells what pods are worth and what any plan
-// costs at least, guide.go, candidate.go and open.go choose new nodes, fleet.go all of them together where few are to
-// be had, search.go packs a few of them anew where that is cheaper, launch.go writes them down, reason.go explains who
-// stays without a home.
+// The path of a pod: pod_classes.go (equal pods), relaxation.go (preferences), topology_domains.go (zones and others),
+// place_on_existing.go, shadow_prices.go, price_guided.go with offer_candidates.go and open_nodes.go (new nodes),
+// linear_program.go (all new nodes together), local_search.go (a few packed again), planned_nodes.go (written down),
+// explain_unplaced.go (reasons).
 package binpack

@@ -1,12 +1,9 @@
-// Package lowerbound prices demand: what one pod of each class adds at least to the cost of any fleet that holds all of
-// them.
+// Package lowerbound computes shadow prices of pod classes and a lower bound on the cost of any fleet that holds them.
 //
-// It solves the linear relaxation of covering classes of pods with nodes, where fractions of pods and of nodes are
-// allowed, by column generation, and proves a lower bound on the cost of every real fleet on the way (Farley's bound):
-// prices of pods such that no node can hold more worth of pods than it costs itself. Whatever stops it, prices and
-// bound are valid. Whole proves a higher bound for few classes, and Fleet makes a real fleet for them. It knows
-// amounts, prices and limits on how many of some pods one node may hold. It refuses to know labels, zones and names.
+// Start with cover.go. It solves the linear relaxation of covering classes with nodes by column generation; Farley's bound
+// holds at every step, so prices and bound are valid whatever stops it. SolveWholePods raises the bound for few classes, and
+// CoverByWholeNodes makes a real fleet. The simplex is our own, because column generation needs dual prices, which the libraries at
+// hand do not return. Cost is in USD per hour.
 //
-// Limits: it works with one row for each class, so it is meant for up to about a thousand classes. Cost is in USD per
-// hour.
+// It refuses to know labels, zones and names. Limit: one row for each class, for up to about a thousand classes.
 package lowerbound
