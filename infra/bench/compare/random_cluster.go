@@ -177,7 +177,8 @@ func (d *draw) addOwnVolume(g *groupDraw, p *corev1.Pod) error {
 	name := "own-" + p.Name
 	d.addClaim(g.namespace, name, g.ownVolumes)
 	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "data",
-		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}})
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+			ClaimName: name}}})
 	return nil
 }
 

@@ -149,7 +149,9 @@ func (p *poolDraw) write(c *manifests.Cluster) error {
 	}
 	var conditions []string
 	for _, kind := range []string{"ValidationSucceeded", "NodeClassReady", "Ready"} {
-		conditions = append(conditions, fmt.Sprintf("{type: %s, status: %s, reason: %s, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}", kind, status, kind))
+		conditions = append(conditions, fmt.Sprintf(
+			"{type: %s, status: %s, reason: %s, message: '', lastTransitionTime: '2026-01-01T00:00:00Z'}", kind, status,
+			kind))
 	}
 	top := fmt.Sprintf("template: {metadata: {labels: {%s}}, spec: {%s}}", strings.Join(p.labels, ", "), spec)
 	if p.weight > 0 {

@@ -12,7 +12,6 @@ import (
 
 	"joiner/infra/bench/world"
 	api "joiner/pkg/api/v1"
-	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/cli"
 	"joiner/pkg/disruption"
 	"joiner/pkg/model/cluster"
@@ -79,7 +78,7 @@ func (j *joiner) Pass(context.Context) (acted bool, took cli.MeasuredWork, err e
 		for _, name := range e.Claims {
 			n := j.w.Nodes[name]
 			n.Closed = false
-			delete(n.Marks, v1.AnnotationDisruptionCommand)
+			delete(n.Marks, api.AnnotationDisruptionCommand)
 		}
 		for _, name := range e.Unused {
 			j.w.Remove(name)
@@ -99,7 +98,7 @@ func (j *joiner) begin(c disruption.Command) error {
 	j.began[c.ID] = c
 	for _, name := range c.Claims {
 		n := j.w.Nodes[name]
-		n.Closed, n.Marks[v1.AnnotationDisruptionCommand] = true, c.AsMark(j.w.Now).String()
+		n.Closed, n.Marks[api.AnnotationDisruptionCommand] = true, c.AsMark(j.w.Now).String()
 	}
 	for _, l := range c.Launches {
 		n, err := j.launch(l.Pool, l.Choice.Offer)
@@ -107,7 +106,7 @@ func (j *joiner) begin(c disruption.Command) error {
 			return err
 		}
 		maps.Copy(n.Marks, l.Annotations)
-		n.Marks[v1.AnnotationReplaces] = c.ID
+		n.Marks[api.AnnotationReplaces] = c.ID
 		n.Kept = n.Marks[api.AnnotationNominatedOwners] != ""
 		j.startup[n.Name] = l.Startup
 	}

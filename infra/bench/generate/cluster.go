@@ -41,7 +41,8 @@ func (g *generator) cluster(f *workload.File, nodes, bound, full int) {
 	sold := slices.DeleteFunc(slices.Clone(g.types),
 		func(t instancetypes.Type) bool { return !slices.Contains(fleet(), t.Name) })
 	if large := slices.DeleteFunc(slices.Clone(sold),
-		func(t instancetypes.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(large) > 0 {
+		func(t instancetypes.Type) bool { return t.Allocatable.CPU*int64(nodes) < middling*int64(bound) }); len(
+		large) > 0 {
 		sold = large
 	}
 	for i := range nodes {

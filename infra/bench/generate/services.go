@@ -106,7 +106,9 @@ func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 		if s.Affinity == nil {
 			s.Affinity = &corev1.Affinity{}
 		}
-		s.Affinity.PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: app, TopologyKey: labelZone}}}
+		s.Affinity.PodAffinity = &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: app,
+				TopologyKey: labelZone}}}
 	}
 	switch {
 	case g.chance(4):
@@ -115,7 +117,9 @@ func (g *generator) spread(s *corev1.PodSpec, app *metav1.LabelSelector) {
 		if s.Affinity == nil {
 			s.Affinity = &corev1.Affinity{}
 		}
-		s.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: app, TopologyKey: labelHost}}}
+		s.Affinity.PodAntiAffinity = &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{LabelSelector: app,
+				TopologyKey: labelHost}}}
 	}
 }
 
@@ -128,10 +132,11 @@ func pod(cpu, memory string) corev1.PodSpec {
 }
 
 func nodeAffinity(key string, op corev1.NodeSelectorOperator, values ...string) *corev1.Affinity {
-	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key,
-			Operator: op, Values: values}}}},
-	}}}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key,
+				Operator: op, Values: values}}}},
+		}}}
 }
 
 func daemons() []workload.Group {

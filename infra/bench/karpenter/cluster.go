@@ -105,8 +105,9 @@ func (c *Cluster) fill(s *objects, clock *jumping) error {
 		p.Name = "spare"
 		p.Spec.Template.Spec.NodeClassRef = classRef()
 		p.Spec.Limits = karpv1.Limits{corev1.ResourceCPU: *resource.NewQuantity(0, resource.DecimalSI)}
-		p.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpNotIn,
-			Values: slices.Sorted(maps.Keys(c.Market.zones))}} // it adds no domains for spreads
+		p.Spec.Template.Spec.Requirements = []karpv1.NodeSelectorRequirementWithMinValues{
+			{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpNotIn,
+				Values: slices.Sorted(maps.Keys(c.Market.zones))}} // it adds no domains for spreads
 		p.StatusConditions().SetTrue(status.ConditionReady)
 		p.StatusConditions().SetTrue(karpv1.ConditionTypeNodeClassReady)
 		p.StatusConditions().SetTrue(karpv1.ConditionTypeValidationSucceeded)

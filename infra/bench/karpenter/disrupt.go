@@ -159,7 +159,8 @@ func (d *Disruption) launch() error {
 			continue
 		}
 		pool := c.Labels[karpv1.NodePoolLabelKey]
-		n, err := d.w.Launch(pool, d.provider.cheapest(reqs.NewNodeSelectorRequirementsWithMinValues(c.Spec.Requirements...)))
+		n, err := d.w.Launch(pool, d.provider.cheapest(
+			reqs.NewNodeSelectorRequirementsWithMinValues(c.Spec.Requirements...)))
 		if err != nil {
 			return err
 		}

@@ -220,7 +220,9 @@ func daemon() workload.Group {
 	g.Pod.Namespace, g.Pod.Labels = "kube-system", map[string]string{"app": "agent"}
 	g.Pod.Spec = corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		Containers: []corev1.Container{{Name: "agent", Image: "agent",
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"), corev1.ResourceMemory: resource.MustParse("400Mi")}}}}}
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("200m"),
+					corev1.ResourceMemory: resource.MustParse("400Mi")}}}}}
 	return g
 }
 

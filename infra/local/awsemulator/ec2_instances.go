@@ -368,7 +368,9 @@ func statusAttribute(m *machine, name string) ([]string, bool) {
 		"event.code":              func(e statusEvent) string { return e.code },
 		"event.description":       func(e statusEvent) string { return e.about },
 		"event.instance-event-id": func(e statusEvent) string { return e.id },
-		"event.not-before":        func(e statusEvent) string { return e.notBefore.UTC().Format("2006-01-02T15:04:05.000Z") },
+		"event.not-before": func(e statusEvent) string {
+			return e.notBefore.UTC().Format("2006-01-02T15:04:05.000Z")
+		},
 	}[name]
 	if of == nil {
 		return nil, false

@@ -42,7 +42,8 @@ func NewKube(c *rest.Config) (*Kube, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
-	return &Kube{Interface: k, Dynamic: d, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(k.Discovery()))}, nil
+	return &Kube{Interface: k, Dynamic: d, mapper: restmapper.NewDeferredDiscoveryRESTMapper(
+		memory.NewMemCacheClient(k.Discovery()))}, nil
 }
 
 // Apply applies every document of a YAML stream by server-side apply.

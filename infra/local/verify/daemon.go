@@ -134,7 +134,9 @@ func targetOf(p *corev1.Pod) string {
 		return p.Spec.NodeName
 	}
 	for _, term := range a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		i := slices.IndexFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return r.Key == metav1.ObjectNameField })
+		i := slices.IndexFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool {
+			return r.Key == metav1.ObjectNameField
+		})
 		if i >= 0 && len(term.MatchFields[i].Values) == 1 {
 			return term.MatchFields[i].Values[0]
 		}

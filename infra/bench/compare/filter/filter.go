@@ -117,7 +117,8 @@ func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome
 	s.fw, err = frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), profile,
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithSnapshotSharedLister(s),
-		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(factory.Storage().V1().CSINodes().Lister())),
+		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(
+			factory.Storage().V1().CSINodes().Lister())),
 		frameworkruntime.WithLogger(klog.Logger{}))
 	if err != nil {
 		return nil, fmt.Errorf("make the scheduler's framework: %w", err)

@@ -112,8 +112,9 @@ func (d *dice) constrain(p *corev1.Pod, node *corev1.Node) {
 			TopologyKey:       corev1.LabelTopologyZone,
 			WhenUnsatisfiable: pick(d, corev1.DoNotSchedule, corev1.ScheduleAnyway), LabelSelector: own}}
 	case 5:
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-			{TopologyKey: corev1.LabelHostname, LabelSelector: own}}}}
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+				{TopologyKey: corev1.LabelHostname, LabelSelector: own}}}}
 	case 6:
 		p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node.Name}
 	}

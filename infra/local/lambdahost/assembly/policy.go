@@ -170,7 +170,8 @@ func (a *Assembly) verify() []error {
 			switch {
 			case queue == "":
 			case !strings.HasPrefix(queue, "arn:aws:sqs:"):
-				problems = append(problems, fmt.Errorf("function %s: failed events can only go to a queue here, not to %s", f.Name, queue))
+				problems = append(problems, fmt.Errorf(
+					"function %s: failed events can only go to a queue here, not to %s", f.Name, queue))
 			case !a.RoleMay(f.RoleARN, "sqs:SendMessage", queue):
 				problems = append(problems, fmt.Errorf("function %s: its role may not sqs:SendMessage to %s", f.Name,
 					queue))
