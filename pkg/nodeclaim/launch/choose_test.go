@@ -239,3 +239,19 @@ func TestWhatATemplateTakesFromItsClass(t *testing.T) {
 		t.Errorf("override %+v", v)
 	}
 }
+
+// CPU options that leave nested virtualization out leave it to EC2.
+func TestCPUOptionsOfATemplate(t *testing.T) {
+	for class, want := range map[string]string{
+		`{spec: {}}`: "", `{spec: {cpuOptions: {}}}`: "",
+		`{spec: {cpuOptions: {nestedVirtualization: disabled}}}`: "disabled",
+	} {
+		w := newWorld(t)
+		w.addType(t, "m5.large od=0.096")
+		w.class(t, class)
+		o, err := w.choose(t)
+		if err != nil || o.Templates[0].NestedVirtual != want {
+			t.Errorf("class %s: error %v, templates %+v, want nested virtualization %q", class, err, o.Templates, want)
+		}
+	}
+}
