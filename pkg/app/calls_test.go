@@ -119,20 +119,20 @@ func (g callGraph) addInterface(method *types.Func, of types.Type) {
 // portsFrom are the port methods that the method of that name, such as "Provision.Run", may call, sorted.
 func (g callGraph) portsFrom(t *testing.T, root string) []string {
 	t.Helper()
-	var todo []string
+	var queue []string
 	for name := range g.edges {
 		typ, method, _ := strings.Cut(root, ".")
 		if strings.HasSuffix(name, "."+typ+")."+method) {
-			todo = append(todo, name)
+			queue = append(queue, name)
 		}
 	}
-	if len(todo) != 1 {
-		t.Fatalf("%d methods are %s: %v", len(todo), root, todo)
+	if len(queue) != 1 {
+		t.Fatalf("%d methods are %s: %v", len(queue), root, queue)
 	}
 	seen, ports := map[string]bool{}, []string{}
-	for len(todo) > 0 {
-		name := todo[0]
-		todo = todo[1:]
+	for len(queue) > 0 {
+		name := queue[0]
+		queue = queue[1:]
 		if seen[name] {
 			continue
 		}
@@ -140,7 +140,7 @@ func (g callGraph) portsFrom(t *testing.T, root string) []string {
 		if port, ok := strings.CutPrefix(name, "port "); ok {
 			ports = append(ports, port)
 		}
-		todo = append(todo, g.edges[name]...)
+		queue = append(queue, g.edges[name]...)
 	}
 	slices.Sort(ports)
 	return ports
