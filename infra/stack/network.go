@@ -80,11 +80,13 @@ func (s *joiner) addSecurityGroup() awsec2.ISecurityGroup {
 		Description: jsii.String("Functions of Joiner for cluster " + s.cluster), AllowAllOutbound: jsii.Bool(false)})
 	own.AddEgressRule(awsec2.Peer_AnyIpv4(), awsec2.Port_Tcp(jsii.Number(443)), jsii.String("API server and AWS"), nil)
 	if id := s.props.Stack.ClusterSecurityGroupID; id != "" {
-		awsec2.NewCfnSecurityGroupIngress(s.Stack, jsii.String("IntoCluster"), &awsec2.CfnSecurityGroupIngressProps{
-			GroupId: &id, SourceSecurityGroupId: own.SecurityGroupId(), IpProtocol: jsii.String("tcp"),
-			FromPort: jsii.Number(443), ToPort: jsii.Number(443),
-			Description: jsii.String("Functions of Joiner"),
-		})
+		ingress := awsec2.NewCfnSecurityGroupIngress(s.Stack, jsii.String("IntoCluster"),
+			&awsec2.CfnSecurityGroupIngressProps{
+				GroupId: &id, SourceSecurityGroupId: own.SecurityGroupId(), IpProtocol: jsii.String("tcp"),
+				FromPort: jsii.Number(443), ToPort: jsii.Number(443),
+				Description: jsii.String("Functions of Joiner"),
+			})
+		s.ways = append(s.ways, ingress)
 	}
 	return own
 }
@@ -103,11 +105,12 @@ func (s *joiner) addEndpoints() {
 		subnets = append(subnets, id)
 	}
 	for _, e := range endpoints() {
-		awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"),
+		private := awsec2.NewCfnVPCEndpoint(s.Stack, jsii.String(e.id+"Endpoint"),
 			&awsec2.CfnVPCEndpointProps{VpcId: s.net.vpc.VpcId(), VpcEndpointType: jsii.String("Interface"),
 				ServiceName:       jsii.String(fmt.Sprintf("com.amazonaws.%s.%s", *s.Region(), e.service)),
 				PrivateDnsEnabled: jsii.Bool(true),
 				SubnetIds:         &subnets, SecurityGroupIds: &[]any{group.SecurityGroupId()}})
+		s.ways = append(s.ways, private)
 	}
 	log.Print(endpointCost(s.cluster, len(s.props.Stack.SubnetIDs)))
 }

@@ -46,7 +46,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 		AssumedBy:       awsiam.NewServicePrincipal(jsii.String("ec2.amazonaws.com"), nil),
 		ManagedPolicies: &policies,
 	})
-	awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"),
+	profile := awsiam.NewInstanceProfile(s.Stack, jsii.String(id+"Profile"),
 		&awsiam.InstanceProfileProps{InstanceProfileName: &name, Role: role})
 	for _, t := range s.props.Stack.NodeTags {
 		awscdk.Tags_Of(role).Add(&t.Key, &t.Value, nil)
@@ -57,6 +57,7 @@ func (s *joiner) addNodeRole(id, name, entryType string) {
 		Type:         &entryType,
 	})
 	s.entries = append(s.entries, entry)
+	s.joining = append(s.joining, resource(role), resource(profile), entry)
 	s.nodeRoles = append(s.nodeRoles, *role.RoleArn())
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
@@ -24,7 +25,8 @@ const setupTimeout = 960
 // account that cannot have them is told from others by a message and not by a failure halfway; then the functions and
 // entries; then setup puts CRDs and RBAC into the cluster; then provision and all rules, so that nothing runs before
 // there is something to run on. Deleted, the other way round: nothing launches or fires any more when setup begins to
-// drain, and lifecycle, which it wakes for that, is still there.
+// drain, and lifecycle, which it wakes for that, is still there. So is what nodes belong to the cluster by, without
+// which kubelets could end no pod, and the network of the functions.
 func (s *joiner) addSetup() error {
 	hash, err := manifestHash()
 	if err != nil {
@@ -35,6 +37,9 @@ func (s *joiner) addSetup() error {
 	all, notices := s.reserved()
 	preflight := s.customResource("Preflight", fn, map[string]any{"ClusterName": s.cluster, "Inside": inside,
 		"Reserved": strconv.Itoa(all), "ReservedForNotices": strconv.Itoa(notices)})
+	for _, way := range s.ways {
+		preflight.AddResourceDependency(way, nil)
+	}
 	for _, entry := range s.entries {
 		entry.AddResourceDependency(preflight, nil)
 	}
@@ -63,6 +68,9 @@ func (s *joiner) addSetup() error {
 	setup.AddResourceDependency(s.made["setup"].entry, nil)
 	setup.AddResourceDependency(s.made["lifecycle"].entry, nil)
 	setup.AddResourceDependency(resource(s.made["lifecycle"].entrance), nil)
+	for _, r := range slices.Concat(s.ways, s.joining) {
+		setup.AddResourceDependency(r, nil)
+	}
 	resource(s.made["provision"].fn).AddResourceDependency(setup, nil)
 	for _, rule := range s.rules {
 		rule.AddResourceDependency(setup, nil)

@@ -42,6 +42,8 @@ type joiner struct {
 	made    map[string]madeFunction // by name
 	entries []awscdk.CfnResource    // access entries
 	rules   []awscdk.CfnResource
+	ways    []awscdk.CfnResource // by which functions in a VPC reach the cluster and AWS
+	joining []awscdk.CfnResource // by which nodes belong to the cluster
 }
 
 // madeFunction is a function of the template with its way into the cluster and what others invoke it by.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	awsv1 "joiner/pkg/api/aws/v1"
@@ -55,15 +56,24 @@ func (s *Setup) RemoveFromCluster(ctx context.Context, drain bool, within time.D
 }
 
 // releaseNodes leaves the nodes running and takes our finalizers off, so that nothing waits for a function that is
-// gone. What is being deleted goes at once then, and its instance stays: such are named in the log.
+// gone. What is being deleted goes at once then, and its instance stays: such are named in the log. NodeClaims and
+// nodes of other providers have the same finalizer and stay as they are.
 func (s *Setup) releaseNodes(ctx context.Context) error {
-	for _, of := range []struct{ path, finalizer string }{
-		{claims, karpv1.FinalizerTermination}, {nodes, karpv1.FinalizerTermination},
-		{classes, awsv1.FinalizerTermination},
+	foreign, err := s.listForeignClaims(ctx)
+	if err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		path, finalizer string
+		ours            func(*unstructured.Unstructured) bool
+	}{
+		{claims, karpv1.FinalizerTermination, isOurClaim},
+		{nodes, karpv1.FinalizerTermination, foreign.leavesNode},
+		{classes, awsv1.FinalizerTermination, func(*unstructured.Unstructured) bool { return true }},
 	} {
 		var held []*unstructured.Unstructured
 		err := s.Cluster.List(ctx, of.path, func(o *unstructured.Unstructured) error {
-			if slices.Contains(o.GetFinalizers(), of.finalizer) {
+			if slices.Contains(o.GetFinalizers(), of.finalizer) && of.ours(o) {
 				held = append(held, o)
 			}
 			return nil
@@ -79,6 +89,46 @@ func (s *Setup) releaseNodes(ctx context.Context) error {
 		s.Log.Info("took finalizers off", "path", of.path, "objects", len(held))
 	}
 	return nil
+}
+
+// isOurClaim reports whether the NodeClaim has an EC2NodeClass. Others belong to other providers, such as EKS Auto
+// Mode.
+func isOurClaim(o *unstructured.Unstructured) bool {
+	group, _, _ := unstructured.NestedString(o.Object, "spec", "nodeClassRef", "group")
+	kind, _, _ := unstructured.NestedString(o.Object, "spec", "nodeClassRef", "kind")
+	return group == awsv1.Group && kind == awsv1.EC2NodeClassKind
+}
+
+// labelComputeType is what EKS Auto Mode labels its nodes with.
+const labelComputeType = "eks.amazonaws.com/compute-type"
+
+// foreignClaims are the NodeClaims of other providers, by their names and by the provider ids of their nodes.
+type foreignClaims struct{ names, providerIDs map[string]bool }
+
+func (s *Setup) listForeignClaims(ctx context.Context) (foreignClaims, error) {
+	f := foreignClaims{names: map[string]bool{}, providerIDs: map[string]bool{}}
+	err := s.Cluster.List(ctx, claims, func(o *unstructured.Unstructured) error {
+		if isOurClaim(o) {
+			return nil
+		}
+		f.names[o.GetName()] = true
+		if id, _, _ := unstructured.NestedString(o.Object, "status", "providerID"); id != "" {
+			f.providerIDs[id] = true
+		}
+		return nil
+	})
+	return f, err
+}
+
+// leavesNode reports whether no other provider has the node.
+func (f foreignClaims) leavesNode(o *unstructured.Unstructured) bool {
+	id, _, _ := unstructured.NestedString(o.Object, "spec", "providerID")
+	if f.providerIDs[id] || o.GetLabels()[labelComputeType] != "" {
+		return false
+	}
+	return !slices.ContainsFunc(o.GetOwnerReferences(), func(r metav1.OwnerReference) bool {
+		return r.Kind == karpv1.NodeClaimKind && f.names[r.Name]
+	})
 }
 
 // removeFinalizer takes one finalizer off an object, whatever others do to it meanwhile.
@@ -106,8 +156,8 @@ func (s *Setup) removeFinalizer(ctx context.Context, path string, o *unstructure
 	}
 }
 
-// drainNodes deletes every NodeClaim and waits until lifecycle has drained and ended the nodes, at most for the time
-// given; then it does what keep does for what is left, the classes. Its error names the claims that were not done.
+// drainNodes deletes every NodeClaim of ours and waits until lifecycle has drained and ended the nodes, at most for the
+// time given; then it does what keep does for what is left, the classes. Its error names the claims that were not done.
 func (s *Setup) drainNodes(ctx context.Context, within time.Duration) error {
 	looks := 0
 	err := s.pollUntil(ctx, within, func(ctx context.Context) (error, bool, error) {
@@ -129,10 +179,13 @@ func (s *Setup) drainNodes(ctx context.Context, within time.Duration) error {
 	return s.releaseNodes(ctx)
 }
 
-// deleteClaims deletes the claims that nobody deletes yet, and returns all that are there with what holds them.
+// deleteClaims deletes our claims that nobody deletes yet, and returns all of ours with what holds them.
 func (s *Setup) deleteClaims(ctx context.Context) (left []string, err error) {
 	var fresh []string
 	err = s.Cluster.List(ctx, claims, func(o *unstructured.Unstructured) error {
+		if !isOurClaim(o) {
+			return nil
+		}
 		line := o.GetName()
 		if o.GetDeletionTimestamp() == nil {
 			fresh = append(fresh, o.GetName())

@@ -251,7 +251,7 @@ func TestANewAccessEntryMayTakeAMoment(t *testing.T) {
 
 func TestKeepTakesOurFinalizersOffAndNoOthers(t *testing.T) {
 	w := &world{objects: map[string]*unstructured.Unstructured{
-		"/apis/karpenter.sh/v1/nodeclaims/a":                object("NodeClaim", "a", "karpenter.sh/termination"),
+		"/apis/karpenter.sh/v1/nodeclaims/a":                ours("a", ""),
 		"/api/v1/nodes/n":                                   object("Node", "n", "others/finalizer", "karpenter.sh/termination"),
 		"/api/v1/nodes/foreign":                             object("Node", "foreign", "others/finalizer"),
 		"/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default": object("EC2NodeClass", "default", "karpenter.k8s.aws/termination"),
@@ -282,7 +282,7 @@ func TestKeepTakesOurFinalizersOffAndNoOthers(t *testing.T) {
 func TestDrainDeletesClaimsAndWaitsForLifecycle(t *testing.T) {
 	const claim = "/apis/karpenter.sh/v1/nodeclaims/"
 	w := &world{objects: map[string]*unstructured.Unstructured{
-		claim + "a": object("NodeClaim", "a", "karpenter.sh/termination"), claim + "b": object("NodeClaim", "b", "karpenter.sh/termination"),
+		claim + "a": ours("a", ""), claim + "b": ours("b", ""),
 		"/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default": object("EC2NodeClass", "default", "karpenter.k8s.aws/termination"),
 	}}
 	wakes := 0
@@ -290,7 +290,7 @@ func TestDrainDeletesClaimsAndWaitsForLifecycle(t *testing.T) {
 		switch wakes++; wakes {
 		case 1: // a claim that provision made at the last moment
 			delete(w.objects, claim+"a")
-			w.objects[claim+"late"] = object("NodeClaim", "late")
+			w.objects[claim+"late"] = ours("late", "")
 		case 2:
 			delete(w.objects, claim+"b")
 			delete(w.objects, claim+"late")
@@ -310,7 +310,7 @@ func TestDrainDeletesClaimsAndWaitsForLifecycle(t *testing.T) {
 
 func TestADrainThatDoesNotEndSaysWhatIsLeft(t *testing.T) {
 	const claim = "/apis/karpenter.sh/v1/nodeclaims/"
-	stuck := object("NodeClaim", "stuck", "karpenter.sh/termination")
+	stuck := ours("stuck", "")
 	stuck.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Drained", "status": "Unknown", "reason": "Draining", "message": "pdb web"}}}
 	w := &world{objects: map[string]*unstructured.Unstructured{claim + "stuck": stuck}}
 	err := newSetup(w).RemoveFromCluster(t.Context(), true, 10*time.Millisecond)
@@ -338,7 +338,7 @@ func TestWhatAKarpenterThatWorksHereOwnsIsLeftAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := func() (*world, *setup.Setup) {
-				w := &world{objects: map[string]*unstructured.Unstructured{claim + "a": object("NodeClaim", "a", "karpenter.sh/termination")}}
+				w := &world{objects: map[string]*unstructured.Unstructured{claim + "a": ours("a", "")}}
 				crd := object("CustomResourceDefinition", "nodepools.karpenter.sh")
 				crd.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
 				w.objects[definitions+"nodepools.karpenter.sh"] = crd
