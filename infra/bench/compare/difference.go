@@ -44,7 +44,7 @@ func scarceDifferences() []difference {
 			row: "Joiner gives what is limited to as many pods, but to others",
 			explains: func(t *trial, f fault) bool {
 				return (scarce(f.Why) || strings.Contains(f.Why, "allows no more pods")) &&
-					len(t.ours.Placed()) >= len(t.theirs.Placed())
+					len(t.ours.Placed()) >= t.theirsAccepted()
 			},
 		},
 		{
@@ -78,6 +78,14 @@ func ruleDifferences() []difference {
 				spreads := strings.Contains(f.Why, "spread with maxSkew") ||
 					strings.Contains(f.Why, "its spread or affinity would be broken")
 				return spreads && t.countsOthers(t.pods[f.Pod])
+			},
+		},
+		{
+			name: "a spread over domains in which the pod cannot be", kind: left, page: "infra/bench/README.md",
+			row: "a spread counts domains in which the pod cannot be",
+			explains: func(t *trial, f fault) bool {
+				key, _, found := strings.Cut(between(f.Why, "spread with maxSkew", ":"), " allows")
+				return found && t.spreadsBeyond(t.pods[f.Pod], between(key+":", " over ", ":"))
 			},
 		},
 		{
@@ -120,9 +128,11 @@ func valueDifferences() []difference {
 			name: "minValues beside a rule over the same label", kind: left, page: "infra/bench/README.md",
 			row: "a pod with a rule over instance types or families is tied to one value",
 			explains: func(t *trial, f fault) bool {
-				tied := strings.Contains(f.Why, "over "+keyType+" allows no more pods") ||
-					strings.Contains(f.Why, "over "+keyFamily+" allows no more pods")
-				return tied && t.mostValues() > 1
+				few := strings.Contains(f.Why, "too few instance types can hold the pod for minValues")
+				return t.mostValues() > 1 && slices.ContainsFunc([]string{keyType, keyFamily}, func(key string) bool {
+					return strings.Contains(f.Why, "over "+key+" allows no more pods") ||
+						few && t.ruled(t.pods[f.Pod], key)
+				})
 			},
 		},
 		{
@@ -137,7 +147,8 @@ func valueDifferences() []difference {
 			name: "anti-affinity over a label of no node", kind: left, page: "infra/bench/README.md",
 			row: "anti-affinity over a label that no node has",
 			explains: func(t *trial, f fault) bool {
-				return strings.Contains(f.Why, "pod anti-affinity over "+keyPartition+" allows no more pods: no value of it has room") && len(t.pods[f.Pod].Spec.Volumes) > 0
+				key, _, _ := strings.Cut(between(f.Why, "pod anti-affinity over ", ": no value of it has room"), " ")
+				return (key == keyPartition || key != "" && !t.anyNodeNames(key)) && len(t.pods[f.Pod].Spec.Volumes) > 0
 			},
 		},
 	}
@@ -172,7 +183,8 @@ func (t *trial) countsOthers(p *corev1.Pod) bool {
 			strict := slices.ContainsFunc(o.Spec.TopologySpreadConstraints,
 				func(x corev1.TopologySpreadConstraint) bool {
 					return x.TopologyKey == c.TopologyKey && x.WhenUnsatisfiable == c.WhenUnsatisfiable &&
-						x.MaxSkew <= c.MaxSkew && ptr.Deref(x.MinDomains, 1) >= ptr.Deref(c.MinDomains, 1)
+						x.MaxSkew <= c.MaxSkew && ptr.Deref(x.MinDomains, 1) >= ptr.Deref(c.MinDomains, 1) &&
+						samePolicies(x, c) && (ignoresAffinity(c) || sameNodes(p, o))
 				})
 			if o.Namespace == p.Namespace && !strict && selector.Matches(labels.Set(o.Labels)) {
 				return true

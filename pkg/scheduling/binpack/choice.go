@@ -71,8 +71,12 @@ func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 			s.home, s.price = -1, 0
 		}
 		if len(c.rules) == 0 {
-			s.first = s.home
+			s.first, s.breaks = s.home, a.brokenSpreads(v, c, d)
 		}
+		if s.breaks > 0 {
+			s.crowd, s.room = 0, -c.room[d]
+		}
+		s.unwanted = !a.wanted[p] || a.landed[p]+c.given[p] > 0
 		s.away = v.together && c.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
@@ -84,6 +88,8 @@ func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 // domainScore is what speaks for a domain, the less the better.
 type domainScore struct {
 	away                            bool // from pods with which it must share a node
+	unwanted                        bool // no pods wait for one to be there, see wantFollowed
+	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int
 	price                           float64
 }
@@ -92,8 +98,48 @@ func (s domainScore) lessThan(o domainScore) bool {
 	if s.away != o.away {
 		return o.away
 	}
-	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.crowd, o.crowd), cmp.Compare(s.short, o.short),
-		cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home), cmp.Compare(s.price, o.price)) < 0
+	if s.unwanted != o.unwanted {
+		return o.unwanted
+	}
+	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.breaks, o.breaks), cmp.Compare(s.crowd, o.crowd),
+		cmp.Compare(s.short, o.short), cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home),
+		cmp.Compare(s.price, o.price)) < 0
+}
+
+// brokenSpreads is 2 if one more pod of the view in domain d would be more than the required spread of pods allows that
+// are given that domain, 1 if there are too many already, and 0 if all is well.
+func (a *solution) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
+	worst := 0
+	for _, i := range v.kind.matched {
+		if a.w.counters[i].key != c.key || c.tally.even[i][d] == 0 {
+			continue
+		}
+		count, r := c.tally.count[i], a.w.strictestSpread(i)
+		switch over := count[d] + 1 - a.w.eligibleDomains(r).Least(count) - r.maxSkew; {
+		case over == 1:
+			return 2
+		case over > 1:
+			worst = 1
+		}
+	}
+	return worst
+}
+
+// strictestSpread is the required spread with the counter that allows least.
+func (w *problem) strictestSpread(counter int) topologyRule {
+	if w.spreads != nil {
+		return w.spreads[counter]
+	}
+	w.spreads = make([]topologyRule, len(w.counters))
+	for _, k := range w.kinds {
+		for _, r := range k.lastRelaxation().other {
+			s := &w.spreads[r.counter]
+			if r.what == spread && r.required && (s.maxSkew == 0 || r.maxSkew < s.maxSkew) {
+				*s = r
+			}
+		}
+	}
+	return w.spreads[counter]
 }
 
 // podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,

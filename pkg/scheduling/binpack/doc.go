@@ -5,6 +5,6 @@
 //
 // The path of a pod: pod_classes.go (equal pods), relaxation.go (preferences), topology_domains.go (zones and others),
 // place_on_existing.go, shadow_prices.go, price_guided.go with offer_candidates.go and open_nodes.go (new nodes),
-// linear_program.go (all new nodes together), local_search.go (a few packed again), planned_nodes.go (written down),
-// explain_unplaced.go (reasons).
+// left_first.go (another order), linear_program.go (all new nodes together), local_search.go (a few packed again),
+// planned_nodes.go (written down), explain_unplaced.go (reasons).
 package binpack

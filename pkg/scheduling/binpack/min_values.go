@@ -121,6 +121,15 @@ func (p *pool) minValues() bool {
 	return slices.ContainsFunc(p.req.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 })
 }
 
+// lacksValues reports whether all types of the pool together have too few values for its minValues.
+func (p *pool) lacksValues() bool {
+	opts := make([]typeOption, len(p.models))
+	for i, m := range p.models {
+		opts[i].model = m
+	}
+	return len(lackingMinValues(p.req, opts)) > 0
+}
+
 // countPods counts those of the takes.
 func countPods(takes []batchTake) int {
 	n := 0

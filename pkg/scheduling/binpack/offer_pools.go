@@ -36,6 +36,7 @@ type pool struct {
 	// a launch may name a single type, as those into capacity reservations do: minValues ask for no more, or may be
 	// lowered
 	mayBeOneType bool
+	inflexible   bool // its minValues ask for more values than all its types have
 
 	some    undominatedOffers // see cull
 	largest resources.List    // what any node takes of the limits at most, where there are any
@@ -170,6 +171,7 @@ func (w *problem) resolvePool(p *pool, types []instancetypes.Type) {
 	for i := range types {
 		w.addModel(p, &types[i])
 	}
+	p.inflexible = !w.s.Rules.RelaxMinValues && p.lacksValues()
 	p.sale = forSale(p.offers)
 	for _, o := range p.sale {
 		if len(o.model.sale) == 0 {

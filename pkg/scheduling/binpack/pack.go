@@ -48,7 +48,7 @@ func planFor(w *problem) plan.Plan {
 		byPriority = true
 		best = w.bestOf(byPriority)
 	}
-	best = w.withinLimits(best, byPriority)
+	best = w.withLeftFirst(w.withinLimits(best, byPriority), byPriority)
 	best = w.solveByLinearProgram(w.improveSolution(best, byPriority), byPriority)
 	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
 	out.Launches = best.planLaunches()
@@ -185,13 +185,13 @@ func (w *problem) solve(byPriority bool, by strategy) *solution {
 // allows. Evenly, pods that spread take turns instead when limits are short: fewer of them are divided over all
 // domains, the least crowded first.
 func (w *problem) solveUntilConsistent(byPriority bool, by strategy, evenly bool) (a, first *solution) {
-	caps, groups, refusals := maps.Clone(w.homes), map[int]bool{}, map[classDomain]string{}
+	caps, groups, wanted := maps.Clone(w.homes), map[int]bool{}, map[classDomain]bool{}
 	if caps == nil {
 		caps = map[classDomain]int{}
 	}
 	for range mostRestarts + 1 {
 		a = w.newSolution(maps.Clone(caps), by)
-		a.groups, a.refusals = groups, refusals
+		a.groups, a.wanted = groups, wanted
 		a.runStrategy(byPriority)
 		if first == nil {
 			first = a
@@ -199,7 +199,7 @@ func (w *problem) solveUntilConsistent(byPriority bool, by strategy, evenly bool
 		if a.noteScatteredGroups(groups) {
 			continue // what domains could not take tells little
 		}
-		if learned := evenly && a.learnTurns(caps) || a.lowerDomainCaps(caps); !learned {
+		if learned := evenly && a.learnTurns(caps) || a.wantFollowed(wanted) || a.lowerDomainCaps(caps); !learned {
 			break
 		}
 	}
@@ -242,8 +242,8 @@ type solution struct {
 	blocked  []map[string]bool   // by kind: why it was held back, beside what a pool says
 	stuck    map[classDomain]int // pods that a domain was given and could not take
 	landed   map[classDomain]int // pods of a kind in a domain
-	// why rules over another key left a pod in the domain no place, in earlier attempts too
-	refusals map[classDomain]string
+	// domains in which a pod of the kind must be, for others have to be near it, see wantFollowed
+	wanted map[classDomain]bool
 }
 
 func (w *problem) newSolution(caps map[classDomain]int, by strategy) *solution {
@@ -265,6 +265,7 @@ func (w *problem) newSolution(caps map[classDomain]int, by strategy) *solution {
 	if w.ceiling > 0 {
 		a.spot = w.standingSpot()
 	}
+	a.resetLevels()
 	return a
 }
 
@@ -273,7 +274,7 @@ func (a *solution) runStrategy(byPriority bool) {
 		a.placeOnExisting()
 	}
 	if !byPriority {
-		a.packTier(func(*podClass) bool { return true })
+		a.packTurns(func(*podClass) bool { return true })
 		return
 	}
 	var all []int32
@@ -282,7 +283,7 @@ func (a *solution) runStrategy(byPriority bool) {
 	}
 	slices.SortFunc(all, func(x, y int32) int { return cmp.Compare(y, x) })
 	for _, p := range slices.Compact(all) {
-		a.packTier(func(k *podClass) bool { return k.pod.Priority == p })
+		a.packTurns(func(k *podClass) bool { return k.pod.Priority == p })
 	}
 	a.packTier(func(*podClass) bool { return true }) // some may have waited for pods of lower priority to be near to
 }
@@ -294,7 +295,7 @@ func (a *solution) placeOnExisting() {
 	a.roomOnly = true
 	a.packTier(func(*podClass) bool { return true })
 	a.roomOnly = false
-	clear(a.level)
+	a.resetLevels()
 }
 
 // packTier packs the kinds that in accepts, first with every preference as a rule, then ever more relaxed.
@@ -340,14 +341,14 @@ func (a *solution) countWaiting(list []*podClass) int {
 
 // isShort reports whether pods stayed without a home that some pool or host could have taken.
 func (a *solution) isShort() bool {
-	for i, k := range a.w.kinds {
-		if len(a.rest[i]) > 0 && (a.w.forSome(k.lastRelaxation()) || slices.ContainsFunc(a.w.hosts, func(b *bin) bool {
-			return fitCount(k.need, b.room) > 0 && a.w.onHost(k.lastRelaxation().admit, b) >= 0
-		})) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.w.kinds, func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
+}
+
+// couldHold reports whether some pool or host could take a pod of the kind, were there no others.
+func (a *solution) couldHold(k *podClass) bool {
+	return a.w.forSome(k.lastRelaxation()) || slices.ContainsFunc(a.w.hosts, func(b *bin) bool {
+		return fitCount(k.need, b.room) > 0 && a.w.onHost(k.lastRelaxation().admit, b) >= 0
+	})
 }
 
 func (a *solution) existingPlacements() []plan.Placement {

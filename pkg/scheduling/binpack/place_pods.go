@@ -220,6 +220,9 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 		}
 	}
 	for _, r := range l.view.other {
+		if d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]; ok && r.what == spread && r.required {
+			a.tally.even[r.counter][d] += n
+		}
 		if r.what != avoid || !r.required {
 			continue
 		}

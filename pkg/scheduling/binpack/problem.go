@@ -55,6 +55,9 @@ type problem struct {
 	// of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	ceiling int64
 	lone    []*podClass         // by counter: see alone
+	turns   map[int]int         // by kind: see takeTurns
+	bare    bool                // pods ask for no preference
+	spreads []topologyRule      // by counter: see strictestSpread
 	homes   map[classDomain]int // domains that groups are to keep out of, see settledWell
 }
 
@@ -303,8 +306,8 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 	}
 }
 
-// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or anti-affinity
-// to nobody tie to a domain: it is tied no more. A node for it is flexible then, as minValues may want it.
+// addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or rules about
+// nobody else tie to a domain: it is tied no more. A node for it is flexible then, as minValues may want it.
 func (w *problem) addUnbound(k *podClass) {
 	v := *k.lastRelaxation()
 	v.unbound = true
@@ -339,9 +342,10 @@ func (w *problem) countPod(on *bin, matched, anti []int) {
 	}
 }
 
-// domainCounts counts pods by counter and domain: those that are selected, those that may come to be there, and those
-// with a required anti-affinity against the group, wherever they may come to be.
-type domainCounts struct{ count, may, anti [][]int }
+// domainCounts counts pods by counter and domain: those that are selected, those that may come to be there, those with
+// a required anti-affinity against the group, wherever they may come to be, and those that are placed in this pass with
+// a required spread of the group.
+type domainCounts struct{ count, may, anti, even [][]int }
 
 func (w *problem) newTally() domainCounts {
 	each := func() [][]int {
@@ -351,7 +355,7 @@ func (w *problem) newTally() domainCounts {
 		}
 		return out
 	}
-	return domainCounts{each(), each(), each()}
+	return domainCounts{each(), each(), each(), each()}
 }
 
 func (t domainCounts) clone() domainCounts {
@@ -362,5 +366,5 @@ func (t domainCounts) clone() domainCounts {
 		}
 		return out
 	}
-	return domainCounts{each(t.count), each(t.may), each(t.anti)}
+	return domainCounts{each(t.count), each(t.may), each(t.anti), each(t.even)}
 }

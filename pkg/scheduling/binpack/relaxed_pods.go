@@ -17,7 +17,7 @@ type relaxedPod struct {
 	other []topologyRule // on any other key, sorted by key
 
 	together bool // its pods must all share one node
-	unbound  bool // neither preferences that count it nor anti-affinity to nobody tie it to a domain
+	unbound  bool // neither preferences that count it nor rules about nobody else tie it to a domain
 }
 
 type ruleKind int

@@ -8,10 +8,27 @@ func (a *solution) rememberFailedDomains(lots []*podBatch) {
 		if l.left == 0 {
 			continue
 		}
-		for _, p := range l.pins {
+		for _, p := range a.pinsToBlame(l) {
 			a.stuck[classDomain{l.view.kind.id, p.key, p.domain}] += l.left
 		}
 	}
+}
+
+// pinsToBlame are the pins of a lot that found no place: those beside which the pods can be in another domain too, all
+// when there is none.
+func (a *solution) pinsToBlame(l *podBatch) []domainPin {
+	if len(l.pins) < 2 {
+		return l.pins
+	}
+	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
+		return !slices.ContainsFunc(a.w.domains[p.key], func(d string) bool {
+			return d != p.domain && a.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
+		})
+	})
+	if len(out) == 0 {
+		return l.pins
+	}
+	return out
 }
 
 // lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to

@@ -171,3 +171,17 @@ func another(v reflect.Value, n int64) reflect.Value {
 	}
 	return out
 }
+
+// Pods that are read from one cache may share a map of labels, and are alike only in one namespace.
+func TestIdentityHasTheNamespaceOfSharedLabels(t *testing.T) {
+	labels := map[string]string{"app": "web"}
+	a, b := cluster.Pod{Namespace: "a", Labels: labels}, cluster.Pod{Namespace: "b", Labels: labels}
+	cache, sig := &identityCache{}, &signatureWriter{labels: []string{"app"}}
+	first, other := cache.identityOf(sig, &a), cache.identityOf(sig, &b)
+	if first == other {
+		t.Errorf("pods of namespaces a and b are both %q", first)
+	}
+	if again := cache.identityOf(sig, &a); again != first {
+		t.Errorf("the same pod is %q and then %q", first, again)
+	}
+}

@@ -66,6 +66,9 @@ func (a *solution) divideIntoBatches(now []*podClass) []*podBatch {
 func (a *solution) divisionRank(k *podClass) int {
 	v := a.currentRelaxation(k)
 	if len(v.other) > 0 {
+		if slices.ContainsFunc(v.other, func(r topologyRule) bool { return v.admit.hasSingleValue(r.key) }) {
+			return 2*v.placementRank() - 1
+		}
 		return 2 * v.placementRank()
 	}
 	tied := func(by func(podCounter) bool) bool {
@@ -95,14 +98,7 @@ func (a *solution) divideKind(k *podClass, t domainCounts, given map[classDomain
 	if most, ok := a.caps[classDomain{kind: k.id}]; ok {
 		left = min(left, max(0, most-len(k.pods)+left))
 	}
-	out = []*podBatch{{view: v, left: left}}
-	for _, key := range a.w.keysOf(v) {
-		var next []*podBatch
-		for _, l := range out {
-			next = append(next, a.splitByDomain(l, key, t, given)...)
-		}
-		out = next
-	}
+	out = a.splitByDomains(v, left, t, given)
 	for _, l := range out {
 		placed += l.left
 	}
@@ -113,7 +109,7 @@ func (a *solution) divideKind(k *podClass, t domainCounts, given map[classDomain
 func (w *problem) keysOf(v *relaxedPod) []string {
 	var keys []string
 	for _, r := range v.other {
-		if !v.unbound || !w.avoidsNobody(v, r) {
+		if !v.unbound || !w.concernsNobody(v, r) {
 			keys = append(keys, r.key)
 		}
 	}
@@ -126,22 +122,24 @@ func (w *problem) keysOf(v *relaxedPod) []string {
 	return slices.Compact(keys)
 }
 
-// avoidsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
-// other runs or waits.
-func (w *problem) avoidsNobody(v *relaxedPod, r topologyRule) bool {
-	return r.what == avoid && onEveryNode(r.key) && !w.hasRunningMatch(r) && (!r.self || len(v.kind.pods) == 1) &&
+// concernsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
+// other runs or waits, or affinity to its only pod.
+func (w *problem) concernsNobody(v *relaxedPod, r topologyRule) bool {
+	lone := len(v.kind.pods) == 1
+	return (r.what == avoid && (!r.self || lone) || r.what == follow && r.self && lone) &&
+		onEveryNode(r.key) && !w.hasRunningMatch(r) &&
 		!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
 			return o != v.kind &&
 				slices.Contains(o.matched, r.counter)
 		})
 }
 
-// concernsOnly reports whether the counter is that of anti-affinity to nobody but the view's own pod, and of no rule of
+// concernsOnly reports whether the counter is that of a rule about nobody but the view's own pod, and of no rule of
 // other pods.
 func (w *problem) concernsOnly(v *relaxedPod, counter int) bool {
 	of := func(r topologyRule) bool { return r.counter == counter }
-	return slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && w.avoidsNobody(v, r) }) &&
-		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && r.what != avoid }) &&
+	return slices.ContainsFunc(v.other, of) &&
+		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && !w.concernsNobody(v, r) }) &&
 		sumCounts(w.tally.anti[counter]) == 0 &&
 		!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
 			return o != v.kind &&
@@ -156,67 +154,6 @@ func onEveryNode(key string) bool {
 		return true
 	}
 	return false
-}
-
-// splitByDomain divides a lot over the domains of the key. Pods that have no rule of their own for it may also go where
-// no node has the label.
-func (a *solution) splitByDomain(l *podBatch, key string, t domainCounts, given map[classDomain]int) []*podBatch {
-	a.w.planted(StageDomains, l.view.kind, nil)
-	names := a.w.domains[key]
-	rules := l.view.rulesFor(key)
-	parts := make([]int, len(names))
-	k := l.view.kind
-	c := a.choiceOf(l, key, rules)
-	c.tally, c.given = t, given
-	away, outside := noPrice, 0
-	if len(rules) == 0 && !onEveryNode(key) {
-		away = a.minPriceToReach(l.view, append(slices.Clone(l.pins), domainPin{key, ""}))
-	}
-	for i := range l.left {
-		c.left = l.left - i
-		d := a.chooseDomain(l.view, c)
-		if away < noPrice && (d < 0 || away < c.open[d]) {
-			outside++
-			continue
-		}
-		if d < 0 {
-			why := a.whyDivided(l.view, c)
-			a.blocked[k.id][why] = true
-			for _, p := range l.pins {
-				a.stuck[classDomain{k.id, p.key, p.domain}] += l.left - i
-				if a.refusals != nil {
-					a.refusals[classDomain{k.id, p.key, p.domain}] = why
-				}
-			}
-			break
-		}
-		parts[d]++
-		c.room[d]--
-		c.most[d]--
-		given[classDomain{k.id, key, names[d]}]++
-		for _, c := range k.matched {
-			if a.w.counters[c].key == key {
-				t.count[c][d]++
-			}
-		}
-		for _, r := range rules {
-			if r.what == avoid && r.required {
-				t.anti[r.counter][d]++
-			}
-		}
-	}
-	var out []*podBatch
-	if outside > 0 {
-		out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, ""}),
-			left: outside})
-	}
-	for d, n := range parts {
-		if n > 0 {
-			out = append(out, &podBatch{view: l.view, pins: append(slices.Clone(l.pins), domainPin{key, names[d]}),
-				left: n})
-		}
-	}
-	return out
 }
 
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
@@ -316,15 +253,10 @@ func (a *solution) roomIn(l *podBatch, key string) []int {
 	return out
 }
 
-// whyDivided explains why no domain of the key takes one more pod of the view. A view without a rule of its own over
-// the key may be kept out by one over another key, as an earlier attempt found out.
+// whyDivided explains why no domain of the key takes one more pod of the view.
 func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
 	var can []string
 	for d, name := range a.w.domains[c.key] {
-		if why := a.refusals[classDomain{v.kind.id, c.key, name}]; len(c.rules) == 0 && why != "" &&
-			a.rulesAllowDomain(v, c, d) {
-			return why
-		}
 		if c.open[d] < noPrice {
 			can = append(can, name)
 		}

@@ -30,8 +30,8 @@ type filteredKey struct {
 }
 
 // soldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
-// has no subnet, or where the type is never sold, is no domain: it would stay empty for ever and hold every spread
-// down.
+// has no subnet, where the type is never sold, or for which only a pool is that can make no node for its minValues, is
+// no domain: it would stay empty for ever and hold every spread down.
 func (w *problem) soldDomains(id filteredKey) []string {
 	names, ok := w.lets[id]
 	if ok {
@@ -39,7 +39,8 @@ func (w *problem) soldDomains(id filteredKey) []string {
 	}
 	seen := map[string]bool{}
 	for _, o := range w.offers {
-		if id.filter.refusesPool(o.model.pool) || !o.model.typ.Requirements.Has(labelZone, o.Zone) {
+		if id.filter.refusesPool(o.model.pool) || o.model.pool.inflexible ||
+			!o.model.typ.Requirements.Has(labelZone, o.Zone) {
 			continue
 		}
 		for _, name := range o.domainsFor(id.key) {

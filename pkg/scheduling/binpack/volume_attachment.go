@@ -30,7 +30,7 @@ func (a attachableVolumes) clone() attachableVolumes {
 	return attachableVolumes{maps.Clone(a.free), maps.Clone(a.there)}
 }
 
-// sharedVolumes are those that more than one pod names.
+// sharedVolumes says of each volume that a pod names whether others name it too.
 func sharedVolumes(pods []cluster.Pod) map[cluster.Volume]bool {
 	var seen map[cluster.Volume]bool // true from the second time on
 	for i := range pods {
@@ -45,7 +45,6 @@ func sharedVolumes(pods []cluster.Pod) map[cluster.Volume]bool {
 			seen[v] = again
 		}
 	}
-	maps.DeleteFunc(seen, func(_ cluster.Volume, again bool) bool { return !again })
 	return seen
 }
 

@@ -215,9 +215,13 @@ func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 			continue
 		}
 		rules := labelRequirements(pool.Requirements.All())
-		for _, s := range t.possibleShapes(pool, nil,
+		shapes := t.possibleShapes(pool, nil,
 			slices.DeleteFunc(slices.Clone(rules), func(w labelRequirement) bool { return !decidedByType(w.Key) }),
-			true) {
+			true)
+		if !t.Snapshot.Rules.RelaxMinValues && lacksValues(rules, shapes) {
+			continue
+		}
+		for _, s := range shapes {
 			for _, l := range chosenLabels(p, c.Key, rules, s.labels) {
 				see(l, pool.Taints)
 			}
@@ -225,6 +229,19 @@ func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// lacksValues reports whether all that a pool may make has too few values of some key for its minValues.
+func lacksValues(rules []labelRequirement, shapes []machineShape) bool {
+	return slices.ContainsFunc(rules, func(w labelRequirement) bool {
+		seen := map[string]bool{}
+		for _, s := range shapes {
+			if v, ok := s.labels[w.Key]; ok {
+				seen[v] = true
+			}
+		}
+		return len(seen) < w.MinValues
+	})
 }
 
 // chosenLabels are the labels that a pool's node may come to have where the pool wants labels of its own and leaves

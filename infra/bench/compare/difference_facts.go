@@ -1,0 +1,154 @@
+package main
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	api "joiner/pkg/api/v1"
+)
+
+// theirsAccepted counts the pods that kube-scheduler lets where Karpenter has them.
+func (t *trial) theirsAccepted() int {
+	n := 0
+	for pod := range t.theirs.Placed() {
+		if t.refused[pod] == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// samePolicies reports whether both spreads count pods on the same nodes, as far as their policies say.
+func samePolicies(a, b corev1.TopologySpreadConstraint) bool {
+	return ignoresAffinity(a) == ignoresAffinity(b) &&
+		ptr.Deref(a.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore) ==
+			ptr.Deref(b.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore)
+}
+
+func ignoresAffinity(c corev1.TopologySpreadConstraint) bool {
+	return ptr.Deref(c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyIgnore
+}
+
+// sameNodes reports whether both pods ask for the same nodes.
+func sameNodes(a, b *corev1.Pod) bool {
+	affinity := func(p *corev1.Pod) *corev1.NodeSelector {
+		if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil {
+			return nil
+		}
+		return p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return equality.Semantic.DeepEqual(a.Spec.NodeSelector, b.Spec.NodeSelector) &&
+		equality.Semantic.DeepEqual(affinity(a), affinity(b))
+}
+
+// spreadsBeyond reports whether a spread of the pod over the label counts nodes on which the pod cannot be: because a
+// volume ties it by the label, or because the spread ignores that the pod's own node affinity does.
+func (t *trial) spreadsBeyond(p *corev1.Pod, key string) bool {
+	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		return c.TopologyKey == key && (t.tiedByVolume(p, key) || ignoresAffinity(c) && tiedByNodes(p, key))
+	})
+}
+
+// tiedByNodes reports whether the pod asks for nodes by that label.
+func tiedByNodes(p *corev1.Pod, key string) bool {
+	if p.Spec.NodeSelector[key] != "" {
+		return true
+	}
+	if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil ||
+		p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	terms := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return slices.ContainsFunc(terms, func(n corev1.NodeSelectorTerm) bool {
+		return slices.ContainsFunc(n.MatchExpressions,
+			func(r corev1.NodeSelectorRequirement) bool { return r.Key == key })
+	})
+}
+
+// tiedByVolume reports whether a volume of the pod says where it may be by that label.
+func (t *trial) tiedByVolume(p *corev1.Pod, key string) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		if v.PersistentVolumeClaim == nil {
+			return false
+		}
+		i := slices.IndexFunc(t.c.VolumeClaims, func(c corev1.PersistentVolumeClaim) bool {
+			return c.Namespace == p.Namespace && c.Name == v.PersistentVolumeClaim.ClaimName
+		})
+		if i < 0 {
+			return false
+		}
+		claim := t.c.VolumeClaims[i]
+		namesLabel := func(n corev1.NodeSelectorTerm) bool {
+			return slices.ContainsFunc(n.MatchExpressions,
+				func(r corev1.NodeSelectorRequirement) bool { return sameLabel(r.Key, key) })
+		}
+		return slices.ContainsFunc(t.c.Volumes, func(x corev1.PersistentVolume) bool {
+			return x.Name == claim.Spec.VolumeName && x.Spec.NodeAffinity != nil &&
+				x.Spec.NodeAffinity.Required != nil &&
+				slices.ContainsFunc(x.Spec.NodeAffinity.Required.NodeSelectorTerms, namesLabel)
+		}) || slices.ContainsFunc(t.c.StorageClasses, func(x storagev1.StorageClass) bool {
+			return claim.Spec.VolumeName == "" && x.Name == ptr.Deref(claim.Spec.StorageClassName, "") &&
+				slices.ContainsFunc(x.AllowedTopologies, func(n corev1.TopologySelectorTerm) bool {
+					return slices.ContainsFunc(n.MatchLabelExpressions,
+						func(r corev1.TopologySelectorLabelRequirement) bool { return sameLabel(r.Key, key) })
+				})
+		})
+	})
+}
+
+// sameLabel reports whether the label of a volume is the one of nodes: the driver has a name of its own for zones.
+func sameLabel(ofVolume, key string) bool {
+	return ofVolume == key || key == keyZone && ofVolume == "topology.ebs.csi.aws.com/zone"
+}
+
+// ruled reports whether a required rule over the label is the pod's own, or one of a pod that waits and counts it.
+func (t *trial) ruled(p *corev1.Pod, key string) bool {
+	for _, o := range t.pods {
+		if o.Spec.NodeName != "" {
+			continue
+		}
+		counts := func(s *metav1.LabelSelector) bool {
+			selector, err := metav1.LabelSelectorAsSelector(s)
+			return o == p || err == nil && selector.Matches(labels.Set(p.Labels))
+		}
+		for _, c := range o.Spec.TopologySpreadConstraints {
+			if c.TopologyKey == key && c.WhenUnsatisfiable == corev1.DoNotSchedule && counts(c.LabelSelector) {
+				return true
+			}
+		}
+		for _, x := range requiredTerms(o) {
+			if x.TopologyKey == key && counts(x.LabelSelector) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// requiredTerms are those of the pod's affinity and anti-affinity.
+func requiredTerms(p *corev1.Pod) []corev1.PodAffinityTerm {
+	var out []corev1.PodAffinityTerm
+	if a := p.Spec.Affinity; a != nil && a.PodAffinity != nil {
+		out = append(out, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+	}
+	if a := p.Spec.Affinity; a != nil && a.PodAntiAffinity != nil {
+		out = append(out, a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution...)
+	}
+	return out
+}
+
+// anyNodeNames reports whether a node has the label, or a NodePool names it.
+func (t *trial) anyNodeNames(key string) bool {
+	return slices.ContainsFunc(t.c.Nodes, func(n corev1.Node) bool { return n.Labels[key] != "" }) ||
+		slices.ContainsFunc(t.c.NodePools, func(p api.NodePool) bool {
+			_, given := p.Spec.Template.Labels[key]
+			return given || slices.ContainsFunc(p.Spec.Template.Spec.Requirements,
+				func(r api.Requirement) bool { return r.Key == key })
+		})
+}

@@ -1,0 +1,22 @@
+package binpack
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// An offer that a cheaper one with at least its room beats is not looked at; one with more room of anything stays.
+func TestBeatenOffersAreLeftOut(t *testing.T) {
+	var all []admittedOffer
+	for _, room := range [][]int64{{4, 8}, {4, 8}, {2, 16}, {2, 4}, {8, 8}, {4, 16}} { // cheapest first
+		all = append(all, admittedOffer{offer: &poolOffering{room: room}})
+	}
+	var got [][]int64
+	for _, e := range filterUnbeaten(all, nil) {
+		got = append(got, e.offer.room)
+	}
+	if diff := cmp.Diff([][]int64{{4, 8}, {2, 16}, {8, 8}, {4, 16}}, got); diff != "" {
+		t.Error(diff)
+	}
+}

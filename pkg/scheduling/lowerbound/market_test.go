@@ -1,0 +1,129 @@
+package lowerbound
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// market is a problem of the size and shape that the packer has: families of node types with the same price for a core
+// and a gibibyte but for a few percent, and pods of most shapes, some of which keep apart or may not be everywhere.
+func market(seed uint64, classes int) CoverProblem {
+	r := rand.New(rand.NewPCG(seed, 5))
+	p := CoverProblem{Rounds: 100, Caps: []float64{1, 2}}
+	for k := range classes {
+		cpu := float64(1+r.IntN(40)) / 10
+		c := PriceClass{Need: []float64{cpu, cpu * []float64{1, 2, 4, 7, 12}[r.IntN(5)], 1},
+			Count: float64(1 + r.IntN(40)), Group: -1, Kind: int32(k % 2)}
+		if r.IntN(8) == 0 {
+			c.Group = int32(r.IntN(2))
+		}
+		if r.IntN(8) == 0 {
+			c.Most = float64(1 + r.IntN(3))
+		}
+		p.Classes = append(p.Classes, c)
+	}
+	for _, ratio := range []float64{2, 4, 8} {
+		for _, cores := range []float64{2, 4, 8, 16, 32} {
+			for zone := range 2 {
+				o := NodeOffer{Price: (0.03*cores + 0.005*cores*ratio) * (0.9 + 0.2*r.Float64()),
+					Room: []float64{cores - 0.2, cores*ratio - 1, 29}}
+				for k, c := range p.Classes {
+					if c.Kind == 0 || zone == 0 {
+						o.Holds = append(o.Holds, int32(k))
+					}
+				}
+				p.Offers = append(p.Offers, o)
+			}
+		}
+	}
+	return p
+}
+
+// Bound and fractional fleet of large problems come close within few rounds, and prices are near to what they are when
+// a third of the classes has gone.
+func TestMarketsArePricedCloselyInFewRounds(t *testing.T) {
+	for _, c := range []struct {
+		classes, rounds int
+		gap             float64
+	}{{12, 121, 5e-4}, {30, 194, 8e-4}, {80, 289, 1e-3}} {
+		rounds, gap, off := 0, 0.0, 0.0
+		for seed := range uint64(10) {
+			p := market(seed, c.classes)
+			s := NewSolver(p)
+			got := s.Solve()
+			rounds, gap = rounds+got.Rounds, gap+got.Least/got.Bound-1
+			fewer := p
+			fewer.Classes = slices.Clone(p.Classes)
+			counts := make([]float64, len(p.Classes))
+			for k := range counts {
+				if k%3 == 0 {
+					fewer.Classes[k].Count = 0
+				}
+				counts[k] = fewer.Classes[k].Count
+			}
+			worth := 0.0
+			for k, v := range s.Reprice(counts, 5) {
+				worth += counts[k] * v
+			}
+			off += math.Abs(worth/SolvePrices(fewer).Bound - 1)
+		}
+		t.Logf("%d classes: %d rounds, gap %.5f, repriced off by %.5f", c.classes, rounds, gap/10, off/10)
+		if rounds > c.rounds || gap/10 > c.gap || off/10 > 1e-3 {
+			t.Errorf("%d classes: %d rounds, want at most %d; gap %.5f, want %.5f; repriced off by %.5f, want 0.001",
+				c.classes, rounds, c.rounds, gap/10, c.gap, off/10)
+		}
+	}
+}
+
+// Shapes that stand for many classes cost little of the bound and save most of the work.
+func TestSmallerMarketsHaveNearlyTheBound(t *testing.T) {
+	for _, c := range []struct {
+		classes     int
+		part, fewer float64
+	}{{12, 0.9945, 0.95}, {30, 0.9985, 0.75}, {80, 0.9999, 0.45}} {
+		bound, closely, rows, all := 0.0, 0.0, 0, 0
+		for seed := range uint64(10) {
+			p := market(seed, c.classes)
+			s := NewSolver(p)
+			bound, rows = bound+s.Solve().Bound, rows+s.ClassCount()
+			whole := newSolver(p)
+			closely, all = closely+whole.generateColumns().Bound, all+whole.m.rowCount()
+		}
+		part, fewer := bound/closely, float64(rows)/float64(all)
+		t.Logf("%d classes: %.4f of the bound, with %.2f of the classes", c.classes, part, fewer)
+		if part < c.part || part > 1.001 || fewer > c.fewer {
+			t.Errorf("%d classes: %.4f of the bound, want %.4f, with %.2f of the classes, want %.2f",
+				c.classes, part, c.part, fewer, c.fewer)
+		}
+	}
+}
+
+// The search for fills of whole pods ends early enough, and the fleet of whole nodes costs little more than the bound.
+func TestWholePodsOnMarkets(t *testing.T) {
+	for _, c := range []struct {
+		classes, rounds int
+		seeds           uint64
+		gap             float64
+	}{{12, 160, 10, 7e-4}, {30, 176, 4, 1.3e-3}} {
+		rounds, gap, usd, bound := 0, 0.0, 0.0, 0.0
+		for seed := range c.seeds {
+			p := market(seed, c.classes)
+			got := SolveWholePods(p)
+			rounds, gap, bound = rounds+got.Rounds, gap+got.Least/got.Bound-1, bound+got.Bound
+			if c.classes > 12 {
+				continue
+			}
+			for _, n := range CoverByWholeNodes(p) {
+				usd += p.Offers[n.Offer].Price
+			}
+		}
+		t.Logf("%d classes: %d rounds, gap %.5f, fleet %.4f of the bound",
+			c.classes, rounds, gap/float64(c.seeds), usd/bound)
+		if rounds > c.rounds || gap/float64(c.seeds) > c.gap || usd > bound*1.0085 {
+			t.Errorf("%d classes: %d rounds, want at most %d; gap %.5f, want %.5f; fleet %.4f of the bound",
+				c.classes, rounds, c.rounds, gap/float64(c.seeds), c.gap, usd/bound)
+		}
+	}
+}
