@@ -1,60 +1,59 @@
 // Command mutants changes the product in small ways, as a person could by mistake, one at a time, and counts how many
 // of the changes the tests notice. It draws a sample by a seed, runs for each mutant the tests that cover its line, and
-// keeps what it found, so that a run can be ended and goes on where it was. The tools there are test a mutant by its
-// own package only and draw no sample.
+// keeps what it found, so that a run can be ended and goes on where it was. One build has all mutants of a sample, and
+// an environment variable selects one of them. Other tools test a mutant by its own package only and draw no sample.
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
-// areas returns the packages whose failure hurts users most: packing, disruption, launching, termination, error
-// classes, the stack.
-func areas() []string {
-	return []string{"pkg/scheduling/binpack", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption",
-		"pkg/disruption/drift", "pkg/model/budgets", "pkg/nodeclaim/launch", "pkg/providers/fleet",
-		"pkg/nodeclaim/lifecycle", "pkg/nodeclaim/drain", "pkg/nodeclaim/interruption", "pkg/nodeclaim/awserrors",
-		"infra/stack"}
-}
-
 func main() {
-	sample := flag.Int("sample", 400, "how many mutants that compile are to be tried")
-	seed := flag.Uint64("seed", 1, "draws the sample")
-	part := flag.String("part", "1/1", "which part of the sample this run tries, as 2/4")
-	folder := flag.String("state", ".local/mutants", "where results and coverage are kept")
-	again := flag.Bool("again", false, "try those that survived an earlier run once more")
-	least := flag.Float64("least", 0, "fail when less than this share of mutants that change behaviour is noticed, in percent")
+	var o options
+	flag.IntVar(&o.sample, "sample", 400, "how many mutants that compile are to be tried")
+	flag.Uint64Var(&o.seed, "seed", 1, "draws the sample")
+	flag.StringVar(&o.part, "part", "1/1", "which part of the sample this run tries, as 2/4")
+	flag.StringVar(&o.folder, "state", ".local/mutants", "where results and coverage are kept")
+	flag.BoolVar(&o.again, "again", false, "try those that survived once more, with all tests")
+	flag.StringVar(&o.only, "only", "", "try only mutants with this text in their names, such as a file's")
+	flag.DurationVar(&o.slow, "postpone", 0, "leave tests that take so long or longer to a later run, such as 10s")
+	flag.BoolVar(&o.own, "own", false, "leave tests of other packages than the mutant's to a later run")
+	flag.IntVar(&o.workers, "workers", 1, "how many mutants are tried at once")
+	least := flag.Float64("least", 0,
+		"fail when less than this share of mutants that change behaviour is noticed, in percent")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	s, err := run(ctx, options{sample: *sample, seed: *seed, part: *part, folder: *folder, again: *again})
+	s, err := run(ctx, o)
 	stop()
 	if err != nil {
 		log.Fatalf("mutants: %v", err)
 	}
 	if s.noticed() < *least {
-		log.Fatalf("mutants: %.1f %% noticed, %.1f %% wanted: add a test for each survivor, or its reason to infra/mutants/explained.tsv", s.noticed(), *least)
+		log.Fatalf("mutants: %.1f %% noticed, %.1f %% wanted: "+
+			"add a test for each survivor, or its reason to infra/mutants/explained.tsv", s.noticed(), *least)
 	}
 }
 
 // options are what the flags say.
 type options struct {
-	sample int
-	seed   uint64
-	part   string
-	folder string
-	again  bool
+	sample  int
+	seed    uint64
+	part    string
+	folder  string
+	again   bool
+	only    string
+	slow    time.Duration
+	own     bool
+	workers int
 }
 
 // run tries what is left of the sample and reports.
@@ -63,15 +62,7 @@ func run(ctx context.Context, o options) (score, error) {
 	if _, err := fmt.Sscanf(o.part, "%d/%d", &nth, &parts); err != nil || nth < 1 || nth > parts {
 		return score{}, fmt.Errorf("-part %s: want such as 2/4", o.part)
 	}
-	if err := os.MkdirAll(o.folder, 0o755); err != nil {
-		return score{}, err
-	}
-	mutants, err := drawMutants(o.seed)
-	if err != nil {
-		return score{}, err
-	}
-	tests, err := measure(ctx, areas(), filepath.Join(o.folder, "coverage-"+treeHash(ctx)+".json"))
-	if err != nil {
+	if err := os.MkdirAll(filepath.Join(o.folder, "woven"), 0o755); err != nil {
 		return score{}, err
 	}
 	explained, err := readExplained("infra/mutants/explained.tsv")
@@ -83,77 +74,137 @@ func run(ctx context.Context, o options) (score, error) {
 	if err != nil {
 		return score{}, err
 	}
-	results, tried := []result{}, 0
-	for i, m := range mutants {
-		if tried == o.sample || ctx.Err() != nil {
-			break
-		}
-		r, ok := done[m.id()]
+	sample, err := sampleOf(ctx, o, done, state)
+	if err != nil {
+		return score{}, err
+	}
+	t, err := newTrial(ctx, o, sample)
+	if err != nil {
+		return score{}, err
+	}
+	var left []mutant
+	for i, m := range sample {
 		_, why := explained[m.id()]
-		retry := ok && o.again && !why && (r.Outcome == survived || r.Outcome == uncovered)
-		if (!ok || retry) && i%parts == nth-1 {
-			if r, err = try(ctx, m, tests); err != nil {
-				break
-			}
-			if err := appendState(state, r); err != nil {
-				return score{}, err
-			}
-			fmt.Printf("%d/%d %s %s (%s, %.0f s)\n", tried+1, o.sample, r.Outcome, r.Mutant, r.By, r.Seconds)
-			ok = true
+		if i%parts == nth-1 && strings.Contains(m.id(), o.only) && isLeft(done[m.id()], o, why) {
+			left = append(left, m)
 		}
-		if ok {
+	}
+	err = t.tryAll(ctx, left, o, done, state)
+	results := []result{}
+	for _, m := range sample {
+		if r, ok := done[m.id()]; ok {
 			results = append(results, r)
-		}
-		if !ok || r.Outcome != invalid {
-			tried++
 		}
 	}
 	return report(os.Stdout, o.seed, results, explained), err
 }
 
-// drawMutants returns all mutants of the areas in an order that only the seed decides.
-func drawMutants(seed uint64) ([]mutant, error) {
-	var all []mutant
-	for _, area := range areas() {
-		files, err := filepath.Glob(filepath.Join(area, "*.go"))
-		if err != nil {
+// isLeft says whether a mutant is to be tried, by what became of it before.
+func isLeft(r result, o options, explained bool) bool {
+	switch r.Outcome {
+	case "":
+		return true
+	case postponed:
+		return !explained
+	case survived, uncovered:
+		return o.again && !explained
+	}
+	return false
+}
+
+// sampleOf draws the sample. Mutants that do not compile go to the state file.
+func sampleOf(ctx context.Context, o options, done map[string]result, state string) ([]mutant, error) {
+	all, err := findAll(o.seed)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newChecker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sample, broken, err := drawSample(all, o.sample, func(m mutant) (bool, error) {
+		if r, ok := done[m.id()]; ok {
+			return r.Outcome != invalid, nil
+		}
+		return c.compiles(m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range broken {
+		if done[m.id()].Outcome == invalid {
+			continue
+		}
+		done[m.id()] = result{Mutant: m.id(), Line: m.Line, Outcome: invalid}
+		if err := appendState(state, done[m.id()]); err != nil {
 			return nil, err
 		}
-		slices.Sort(files)
-		for _, f := range files {
-			if strings.HasSuffix(f, "_test.go") {
-				continue
-			}
-			source, err := os.ReadFile(f)
-			if err != nil {
-				return nil, err
-			}
-			found, err := findMutants(f, source)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
 	}
-	fmt.Printf("%d possible mutants in %d packages\n", len(all), len(areas()))
-	slices.SortFunc(all, func(a, b mutant) int {
-		return cmp.Or(cmp.Compare(rank(seed, a), rank(seed, b)), cmp.Compare(a.id(), b.id()))
-	})
-	return all, nil
+	fmt.Printf("%d drawn, and %d that do not compile\n", len(sample), len(broken))
+	return sample, nil
 }
 
-// rank returns a mutant's place in the order of a seed. It depends on the mutant alone, so that a sample keeps those
-// that a change of other code leaves as they are.
-func rank(seed uint64, m mutant) uint64 {
-	h := sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, m.id()))
-	return binary.BigEndian.Uint64(h[:])
-}
-
-// treeHash names the state of the sources, so that coverage is measured anew when they change.
-func treeHash(ctx context.Context) string {
-	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short", "HEAD:pkg").Output()
+// newTrial measures what the tests cover and weaves the sample.
+func newTrial(ctx context.Context, o options, sample []mutant) (*trial, error) {
+	tests, err := measure(ctx, areas(), o.folder)
 	if err != nil {
-		return "unknown"
+		return nil, err
 	}
-	return strings.TrimSpace(string(out))
+	folder := filepath.Join(o.folder, "woven")
+	overlay, err := writeWoven(folder, sample)
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{tests: tests, woven: newBuilder(folder, "-overlay", overlay), slow: o.slow, own: o.own,
+		number: map[string]int{}}
+	for i, m := range sample {
+		t.number[m.id()] = i + 1
+	}
+	return t, nil
+}
+
+// tryAll tries mutants, several at once if so wanted, and writes down what became of each. The first error ends it.
+func (t *trial) tryAll(ctx context.Context, left []mutant, o options, done map[string]result, state string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan mutant)
+	var mutex sync.Mutex
+	var workers sync.WaitGroup
+	tried := 0
+	for range max(o.workers, 1) {
+		workers.Go(func() {
+			for m := range next {
+				mutex.Lock()
+				passed := done[m.id()].Passed
+				mutex.Unlock()
+				if o.again {
+					passed = nil // tests may be others than they were
+				}
+				r, err := t.try(ctx, m, passed)
+				mutex.Lock()
+				if err == nil {
+					err = appendState(state, r)
+				}
+				if err != nil {
+					cancel(err)
+				} else {
+					tried++
+					done[m.id()] = r
+					fmt.Printf("%d/%d %s %s (%s, %.0f s)\n", tried, len(left), r.Outcome, r.Mutant, r.By, r.Seconds)
+				}
+				mutex.Unlock()
+			}
+		})
+	}
+	for _, m := range left {
+		select {
+		case next <- m:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
 }

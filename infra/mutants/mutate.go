@@ -33,6 +33,9 @@ func (m mutant) apply(source []byte) []byte {
 	return slices.Concat(source[:m.offset], []byte(m.To), source[m.offset+len(m.From):])
 }
 
+// woven says whether the mutant is in a function, so that one build can have it beside others.
+func (m mutant) woven() bool { return m.Function != "" }
+
 // finder collects the mutants of one file.
 type finder struct {
 	file   string

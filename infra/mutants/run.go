@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -18,6 +18,7 @@ type outcome string
 const (
 	killed    outcome = "killed"    // a test failed, panicked or did not end
 	survived  outcome = "survived"  // every test that runs the line passed
+	postponed outcome = "postponed" // the tests that passed are not yet all that run the line; the slow ones are left
 	uncovered outcome = "uncovered" // no test runs the line
 	invalid   outcome = "invalid"   // it does not compile, so nobody could make it by mistake
 )
@@ -27,93 +28,105 @@ type result struct {
 	Mutant  string
 	Line    int
 	Outcome outcome
-	By      string `json:",omitempty"` // the package whose tests noticed
+	By      string   `json:",omitempty"` // the package whose tests noticed
+	Passed  []string `json:",omitempty"` // of one that is postponed: the tests that did not notice
 	Seconds float64
 }
 
 // memoryKiB bounds what a mutated test may take, so that one that never stops allocating ends alone.
-const memoryKiB = 16 << 20
+const memoryKiB = 8 << 20
 
-// try runs the tests that cover a mutant until one fails.
-func try(ctx context.Context, m mutant, all []testPackage) (result, error) {
+// trial is what all mutants are tried with.
+type trial struct {
+	tests  []test
+	woven  *builder
+	slow   time.Duration // batches from here on are postponed; 0 postpones none
+	own    bool          // those of other packages are postponed
+	number map[string]int
+}
+
+// try runs the tests that cover a mutant until one fails. Tests that have passed already are left out.
+func (t *trial) try(ctx context.Context, m mutant, passed []string) (r result, err error) {
 	start := time.Now()
-	r := result{Mutant: m.id(), Line: m.Line, Outcome: survived}
-	defer func() { r.Seconds = time.Since(start).Seconds() }()
-	folder, err := os.MkdirTemp("", "mutant-*")
-	if err != nil {
-		return r, err
-	}
-	defer os.RemoveAll(folder)
-	overlay, err := writeOverlay(folder, m)
-	if err != nil {
-		return r, err
-	}
-	if exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "./"+filepath.Dir(m.File)).Run() != nil {
-		r.Outcome = invalid
-		return r, ctx.Err()
-	}
-	tests := testsOf(m, all)
-	if len(tests) == 0 {
+	r = result{Mutant: m.id(), Line: m.Line, Outcome: survived}
+	defer func() { r.Seconds = time.Since(start).Round(time.Millisecond).Seconds() }()
+	all := batches(m, t.tests)
+	if len(all) == 0 {
 		r.Outcome = uncovered
 		return r, nil
 	}
-	for _, p := range tests {
-		noticed, err := fails(ctx, overlay, p)
+	b, done, err := t.builderFor(m)
+	if err != nil {
+		return r, err
+	}
+	defer done()
+	for _, tests := range all {
+		left := slices.DeleteFunc(slices.Clone(tests.names), func(name string) bool {
+			return slices.Contains(passed, test{Package: tests.path, Name: name}.id())
+		})
+		if len(left) == 0 {
+			continue
+		}
+		if t.slow > 0 && tests.took >= t.slow || t.own && tests.path != filepath.Dir(m.File) {
+			r.Outcome = postponed
+			continue
+		}
+		tests.names = left
+		noticed, err := t.fails(ctx, b, m, tests)
 		if err != nil {
 			return r, err
 		}
 		if noticed {
-			r.Outcome, r.By = killed, p.Path
-			break
+			r.Outcome, r.By = killed, tests.path
+			return r, nil
+		}
+		for _, name := range left {
+			passed = append(passed, test{Package: tests.path, Name: name}.id())
 		}
 	}
-	r.Seconds = time.Since(start).Seconds()
+	if r.Outcome == postponed {
+		r.Passed = passed
+	}
 	return r, ctx.Err()
 }
 
-// fails runs the tests of a package over the changed source. Tests that do not end within five times their usual time
-// fail.
-func fails(ctx context.Context, overlay string, p testPackage) (bool, error) {
-	limit := max(2*time.Minute, 5*p.Took)
+// builderFor returns what builds the tests of a mutant: the one for all that are woven, or one of its own.
+func (t *trial) builderFor(m mutant) (b *builder, done func(), err error) {
+	if m.woven() {
+		return t.woven, func() {}, nil
+	}
+	folder, err := os.MkdirTemp("", "mutant-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	source, err := os.ReadFile(m.File)
+	if err != nil {
+		return nil, nil, err
+	}
+	overlay, err := writeOverlay(folder, map[string][]byte{m.File: m.apply(source)})
+	return newBuilder(folder, "-overlay", overlay), func() { os.RemoveAll(folder) }, err
+}
+
+// fails runs tests over the changed source. Tests that take five times their usual time and a bit more fail.
+func (t *trial) fails(ctx context.Context, b *builder, m mutant, tests batch) (bool, error) {
+	binary, err := b.binary(ctx, tests.path)
+	if err != nil {
+		return false, err
+	}
+	limit := 20*time.Second + 5*tests.took
 	bounded, cancel := context.WithTimeout(ctx, limit+time.Minute)
 	defer cancel()
 	c := exec.CommandContext(bounded, "/bin/sh", "-c", fmt.Sprintf("ulimit -v %d; exec \"$@\"", memoryKiB), "sh",
-		"go", "test", "-overlay", overlay, "-vet=off", "-count=1", "-failfast", "-timeout", limit.String(), "./"+p.Path)
-	out, err := c.CombinedOutput()
+		binary, "-test.paniconexit0", "-test.failfast", "-test.timeout", limit.String(),
+		"-test.run", exactly(tests.names))
+	c.Dir = tests.path
+	c.Env = append(os.Environ(), selector+"="+strconv.Itoa(t.number[m.id()]))
+	err = c.Run()
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
-	if err == nil {
-		return false, nil
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		return false, fmt.Errorf("tests of %s: %w", tests.path, err)
 	}
-	if _, ok := errors.AsType[*exec.ExitError](err); !ok {
-		return false, fmt.Errorf("tests of %s: %w", p.Path, err)
-	}
-	if strings.Contains(string(out), "[setup failed]") {
-		return false, fmt.Errorf("tests of %s: %s", p.Path, out)
-	}
-	return true, nil
-}
-
-// writeOverlay writes the changed file and the list that has the Go command take it instead of the file in the work
-// tree.
-func writeOverlay(folder string, m mutant) (string, error) {
-	path, err := filepath.Abs(m.File)
-	if err != nil {
-		return "", err
-	}
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	changed := filepath.Join(folder, filepath.Base(path))
-	if err := os.WriteFile(changed, m.apply(source), 0o644); err != nil {
-		return "", err
-	}
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
-	if err != nil {
-		return "", err
-	}
-	overlay := filepath.Join(folder, "overlay.json")
-	return overlay, os.WriteFile(overlay, list, 0o644)
+	return err != nil, nil
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -74,15 +76,57 @@ func TestCoveredBlock(t *testing.T) {
 	}
 }
 
-func TestOwnTestsComeFirst(t *testing.T) {
+func TestOwnTestsComeFirstAndSlowOnesLast(t *testing.T) {
 	block := map[string][]int{"pkg/scheduling/binpack/bin.go": {10, 20}}
-	all := []testPackage{{Path: "pkg/testing/sim", Took: 9, Covered: block}, {Path: "pkg/cli", Took: 2, Covered: block},
-		{Path: "pkg/scheduling/binpack", Took: 30, Covered: block}, {Path: "pkg/x", Covered: map[string][]int{"pkg/scheduling/binpack/bin.go": {21, 30}}}}
-	var got []string
-	for _, p := range testsOf(mutant{File: "pkg/scheduling/binpack/bin.go", Line: 20}, all) {
-		got = append(got, p.Path)
+	all := []test{
+		{Package: "pkg/testing/sim", Name: "TestSeeds", Took: 9 * time.Second, Covered: block},
+		{Package: "pkg/cli", Name: "TestPlan", Took: 2 * time.Millisecond, Covered: block},
+		{Package: "pkg/scheduling/binpack", Name: "TestWorlds", Took: 30 * time.Second, Covered: block},
+		{Package: "pkg/cli", Name: "TestSlow", Took: 20 * time.Second, Covered: block},
+		{Package: "pkg/cli", Name: "TestCommands", Took: 3 * time.Millisecond, Covered: block},
+		{Package: "pkg/scheduling/binpack", Name: "TestScenarios", Took: 5 * time.Millisecond, Covered: block},
+		{Package: "pkg/x", Name: "TestX", Covered: map[string][]int{"pkg/scheduling/binpack/bin.go": {21, 30}}},
 	}
-	if diff := cmp.Diff([]string{"pkg/scheduling/binpack", "pkg/cli", "pkg/testing/sim"}, got); diff != "" {
+	for _, name := range []string{"TestRights", "TestRoles"} { // each starts a process of its own that takes long
+		all = append(all, test{Package: "infra/stack", Name: name, Took: 6 * time.Second, Covered: block})
+	}
+	var got []string
+	for _, b := range batches(mutant{File: "pkg/scheduling/binpack/bin.go", Line: 20}, all) {
+		got = append(got, fmt.Sprint(b.path, " ", b.names, " ", b.took))
+	}
+	want := []string{
+		"pkg/scheduling/binpack [TestScenarios] 5ms",
+		"pkg/scheduling/binpack [TestWorlds] 30s",
+		"pkg/cli [TestPlan TestCommands] 3ms",
+		"infra/stack [TestRights TestRoles] 6s",
+		"pkg/testing/sim [TestSeeds] 9s",
+		"pkg/cli [TestSlow] 20s",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhatIsLeftToTry(t *testing.T) {
+	again := options{again: true}
+	for _, c := range []struct {
+		before    outcome
+		o         options
+		explained bool
+		want      bool
+	}{
+		{before: "", want: true},
+		{before: killed, o: again},
+		{before: postponed, want: true},
+		{before: postponed, explained: true},
+		{before: survived},
+		{before: survived, o: again, want: true},
+		{before: uncovered, o: again, want: true},
+		{before: survived, o: again, explained: true},
+		{before: invalid, o: again},
+	} {
+		if got := isLeft(result{Outcome: c.before}, c.o, c.explained); got != c.want {
+			t.Errorf("%q, %+v, explained %v: got %v", c.before, c.o, c.explained, got)
+		}
 	}
 }

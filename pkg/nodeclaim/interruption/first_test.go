@@ -27,7 +27,7 @@ func TestProvided(t *testing.T) {
 	}
 	daemon := pod("daemon", "old")
 	daemon.Owner = cluster.OwnerDaemonSet
-	s := cluster.Snapshot{Now: noon(), Nodes: []cluster.Node{node("old"), node("other")},
+	s := cluster.Snapshot{Now: noon(), Nodes: []cluster.Node{node("old"), node("other"), node("unmanaged")},
 		Claims: []cluster.Claim{going, claim("other", "aws:///a/i-other"), claim("accepted", "aws:///a/i-new"), claim("stored", "")},
 		Pods:   []cluster.Pod{pod("web", "old"), pod("db", "old"), daemon, pod("else", "other")}}
 	place := func(pod, node string) plan.Placement { return plan.Placement{Pod: "ns/" + pod, Node: node} }

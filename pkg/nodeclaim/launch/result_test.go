@@ -121,7 +121,7 @@ func TestResultInAPartition(t *testing.T) {
 		v, ok := launch.LaunchResult(w.in.Claim, o, w.types[0], i).Labels[instancetypes.LabelPartition]
 		return fmt.Sprint(ok, " ", v)
 	}
-	if got := label(o, 0) + ", " + label(o, 2); got != "true , true 2" {
+	if got := label(o, 0) + ", " + label(o, 1); got != "true , true 1" {
 		t.Errorf("chosen by EC2: %s", got)
 	}
 	o.Templates[0].Partition = 3

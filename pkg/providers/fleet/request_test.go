@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/google/go-cmp/cmp"
 
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/nodeclaim/launch"
 )
@@ -115,5 +117,55 @@ func TestOutcomeOfAFleet(t *testing.T) {
 	got, marks, err := f.readOutcome(order(), &ec2.CreateFleetOutput{Instances: []types.CreateFleetInstance{answer}, Errors: []types.CreateFleetError{refusal}})
 	if err != nil || len(got) != 1 || len(marks) != 1 {
 		t.Errorf("an instance beside a refusal: %v, marks %v, error %v", got, marks, err)
+	}
+}
+
+// A request that starts nothing says what is sold out if EC2 does, and EC2's own words if something else is wrong.
+func TestAFleetWithoutInstances(t *testing.T) {
+	f := &Fleet{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
+	soldOut := types.CreateFleetError{ErrorCode: aws.String("InsufficientInstanceCapacity"), ErrorMessage: aws.String("none")}
+	_, marks, err := f.readOutcome(order(), &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{soldOut}})
+	if none, ok := errors.AsType[*instancetypes.NoCapacityError](err); !ok || len(none.Marks) != 1 || len(marks) != 0 {
+		t.Errorf("sold out: marks %v, error %v", marks, err)
+	}
+	wrong := types.CreateFleetError{ErrorCode: aws.String("UnauthorizedOperation"), ErrorMessage: aws.String("you may not")}
+	_, marks, err = f.readOutcome(order(), &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{soldOut, wrong}})
+	if err == nil || err.Error() != "UnauthorizedOperation: you may not" || len(marks) != 1 {
+		t.Errorf("forbidden: marks %v, error %v", marks, err)
+	}
+}
+
+// An instance has the image and the subnet of the override of its own type and zone.
+func TestImageAndSubnetOfAnInstance(t *testing.T) {
+	o := order()
+	offer := func(kind, zone string) instancetypes.Offer {
+		return instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: kind, Zone: zone}
+	}
+	o.Templates[0].Overrides = []launch.Override{
+		{Offer: offer("m5.large", "a"), SubnetID: "subnet-a", ImageID: "ami-x86"},
+		{Offer: offer("m5.large", "b"), SubnetID: "subnet-b", ImageID: "ami-x86"},
+		{Offer: offer("m6g.large", "b"), SubnetID: "subnet-b", ImageID: "ami-arm"},
+	}
+	for want, i := range map[string]cluster.Instance{
+		"ami-x86 subnet-a": {Type: "m5.large", Zone: "a"},
+		"ami-x86 subnet-b": {Type: "m5.large", Zone: "b"},
+		"ami-arm subnet-b": {Type: "m6g.large", Zone: "b"},
+		" ":                {Type: "m6g.large", Zone: "a"},
+	} {
+		if image, subnet := imageOf(o, i); image+" "+subnet != want {
+			t.Errorf("%s in %s: %s %s, want %s", i.Type, i.Zone, image, subnet, want)
+		}
+	}
+}
+
+// A template without user data or profile leaves them out, which is not the same to EC2 as an empty text.
+func TestWhatATemplateLeavesOut(t *testing.T) {
+	d := TemplateData(launch.Template{ImageID: "ami-1"})
+	if d.UserData != nil || d.IamInstanceProfile != nil {
+		t.Errorf("user data %v and profile %v of a template without them", d.UserData, d.IamInstanceProfile)
+	}
+	d = TemplateData(launch.Template{ImageID: "ami-1", UserData: "Zm9v", InstanceProfile: "nodes"})
+	if aws.ToString(d.UserData) != "Zm9v" || aws.ToString(d.IamInstanceProfile.Name) != "nodes" {
+		t.Errorf("user data %v and profile %v", d.UserData, d.IamInstanceProfile)
 	}
 }

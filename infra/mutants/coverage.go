@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// measure runs every test that depends on one of the areas, unchanged, and returns what lines each runs. The answers
+// are kept in the folder, since they take minutes. A package is measured anew when its own files or the areas' sources
+// change.
+func measure(ctx context.Context, areas []string, folder string) ([]test, error) {
+	packages, err := dependents(ctx, areas)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := hashFiles(areas, func(name string) bool {
+		return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+	})
+	if err != nil {
+		return nil, err
+	}
+	b := newBuilder(filepath.Join(folder, "covered"), "-cover", "-covermode=set", "-coverpkg",
+		module+strings.Join(areas, ","+module))
+	var all []test
+	for i, path := range packages {
+		own, err := hashFiles([]string{path}, func(string) bool { return true })
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprintf("coverage-%s-%s-%s.json", strings.ReplaceAll(path, "/", "_"), sources, own)
+		kept := filepath.Join(folder, name)
+		var of []test
+		if data, err := os.ReadFile(kept); err == nil {
+			if err := json.Unmarshal(data, &of); err != nil {
+				return nil, fmt.Errorf("%s: %w", kept, err)
+			}
+		} else {
+			fmt.Printf("coverage %d/%d %s\n", i+1, len(packages), path)
+			if of, err = measurePackage(ctx, b, path); err != nil {
+				return nil, err
+			}
+			if err := writeJSON(kept, of); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+// hashFiles returns a hash of the files of packages, their testdata among them, not of packages below.
+func hashFiles(folders []string, wanted func(name string) bool) (string, error) {
+	hash := sha256.New()
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() {
+				if path != folder && !strings.Contains(path, "testdata") {
+					return filepath.SkipDir
+				}
+				return nil
+			}
+			if !wanted(d.Name()) {
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(hash, "%s %d\n%s", path, len(data), data)
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil)[:4]), nil
+}
+
+func writeJSON(path string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
+}
+
+// measurePackage runs each test of one package alone, with coverage.
+func measurePackage(ctx context.Context, b *builder, path string) ([]test, error) {
+	binary, err := b.binary(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	list := exec.CommandContext(ctx, binary, "-test.list", ".")
+	list.Dir = path
+	names, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list tests of %s: %w", path, err)
+	}
+	var all []test
+	for _, name := range strings.Fields(string(names)) {
+		if strings.HasPrefix(name, "Benchmark") {
+			continue
+		}
+		t, err := measureTest(ctx, binary, test{Package: path, Name: name})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// measureTest fills in what a test runs and how long it takes.
+func measureTest(ctx context.Context, binary string, t test) (test, error) {
+	profile, err := os.CreateTemp("", "mutants-*.cover")
+	if err != nil {
+		return t, err
+	}
+	defer os.RemoveAll(profile.Name())
+	defer profile.Close()
+	start := time.Now()
+	c := exec.CommandContext(ctx, binary, "-test.run", exactly([]string{t.Name}), "-test.coverprofile", profile.Name())
+	c.Dir = t.Package
+	if out, err := c.CombinedOutput(); err != nil {
+		return t, fmt.Errorf("%s, with nothing changed: %w\n%s", t.id(), err, out)
+	}
+	t.Took = time.Since(start).Round(time.Millisecond)
+	t.Covered = map[string][]int{}
+	lines := bufio.NewScanner(profile)
+	for lines.Scan() {
+		if file, first, last, ok := coveredBlock(lines.Text()); ok {
+			t.Covered[file] = append(t.Covered[file], first, last)
+		}
+	}
+	return t, lines.Err()
+}
+
+// exactly returns the pattern for -test.run that selects tests by their whole names.
+func exactly(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+// coveredBlock reads one line of a coverage profile, such as
+// joiner/pkg/scheduling/binpack/place_pods.go:12.34,15.2 3 1; ok is false for a block that no test runs and for the
+// line before the first.
+func coveredBlock(text string) (file string, first, last int, ok bool) {
+	place, counts, found := strings.Cut(text, " ")
+	name, span, named := strings.Cut(place, ":")
+	if !found || !named || strings.HasSuffix(counts, " 0") || !strings.HasPrefix(name, module) {
+		return "", 0, 0, false
+	}
+	from, to, _ := strings.Cut(span, ",")
+	first, errFirst := strconv.Atoi(strings.Split(from, ".")[0])
+	last, errLast := strconv.Atoi(strings.Split(to, ".")[0])
+	return strings.TrimPrefix(name, module), first, last, errFirst == nil && errLast == nil
+}
