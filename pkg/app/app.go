@@ -21,6 +21,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/lifecycle"
+	"joiner/pkg/controllers/notices"
+	"joiner/pkg/controllers/provision"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/discovery"
@@ -52,13 +55,13 @@ type App struct {
 	soldOut controllers.UnavailableOfferings // the ledger, with what else is not to be had
 	store   *discovery.CatalogStore
 	levels  discovery.RemainingCapacity
-	foreign controllers.ForeignInstances // instances that earlier notices of this process were about
+	foreign notices.ForeignInstances // instances that earlier notices of this process were about
 
 	permission *writePermission // of every function, asked before it writes
 	metrics    controllers.Metrics
 
-	refusals  controllers.EvictionBackoff // of evictions; outlives an invocation
-	aside     controllers.Aside           // what decisions fail about; the same
+	refusals  lifecycle.EvictionBackoff // of evictions; outlives an invocation
+	aside     provision.Aside           // what decisions fail about; the same
 	attention pushAttention
 	depot     binpack.OfferingCache // what is sold, for the next pass of disrupt
 }

@@ -36,38 +36,52 @@ func controllerCalls(t *testing.T) callGraph {
 		}
 	}
 	g := callGraph{edges: map[string][]string{}}
-	fset := token.NewFileSet()
+	fset, checked := token.NewFileSet(), map[string]*types.Package{}
+	compiled := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	var files []*ast.File
 	for _, p := range sources {
-		var files []*ast.File
+		var own []*ast.File
 		for _, name := range p.GoFiles {
 			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}
-			files = append(files, f)
+			own = append(own, f)
 		}
-		info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
-		config := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
-		checked, err := config.Check(p.ImportPath, fset, files, info)
+		config := types.Config{Importer: importerFunc(func(path string) (*types.Package, error) {
+			if done := checked[path]; done != nil {
+				return done, nil
+			}
+			return compiled.Import(path)
+		})}
+		pkg, err := config.Check(p.ImportPath, fset, own, info)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range checked.Scope().Names() {
-			if named, ok := checked.Scope().Lookup(name).(*types.TypeName); ok && !types.IsInterface(named.Type()) {
+		checked[p.ImportPath] = pkg
+		for _, name := range pkg.Scope().Names() {
+			if named, ok := pkg.Scope().Lookup(name).(*types.TypeName); ok && !types.IsInterface(named.Type()) {
 				g.types = append(g.types, types.NewPointer(named.Type()))
 			}
 		}
-		for _, f := range files {
-			g.addFile(f, info)
-		}
+		files = append(files, own...)
+	}
+	for _, f := range files {
+		g.addFile(f, info)
 	}
 	return g
 }
 
-// ours reports whether the package is one of the controllers that make calls. Those that leave out writes wrap all
-// ports.
+// importerFunc finds the packages that others import.
+type importerFunc func(path string) (*types.Package, error)
+
+// Import finds one package.
+func (f importerFunc) Import(path string) (*types.Package, error) { return f(path) }
+
+// ours reports whether the package is one of the controllers.
 func ours(path string) bool {
-	return (path == "joiner/pkg/controllers" || strings.HasPrefix(path, "joiner/pkg/controllers/")) && path != "joiner/pkg/controllers/dryrun"
+	return path == "joiner/pkg/controllers" || strings.HasPrefix(path, "joiner/pkg/controllers/")
 }
 
 func (g callGraph) addFile(f *ast.File, info *types.Info) {
@@ -116,13 +130,13 @@ func (g callGraph) addInterface(method *types.Func, of types.Type) {
 	}
 }
 
-// portsFrom are the port methods that the method of that name, such as "Provision.Run", may call, sorted.
+// portsFrom are the port methods that a controller's method, such as "provision.Run", may call, sorted.
 func (g callGraph) portsFrom(t *testing.T, root string) []string {
 	t.Helper()
 	var queue []string
 	for name := range g.edges {
-		typ, method, _ := strings.Cut(root, ".")
-		if strings.HasSuffix(name, "."+typ+")."+method) {
+		pkg, method, _ := strings.Cut(root, ".")
+		if strings.HasSuffix(name, "/"+pkg+".Controller)."+method) {
 			queue = append(queue, name)
 		}
 	}

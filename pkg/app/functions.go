@@ -8,6 +8,9 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/disrupt"
+	"joiner/pkg/controllers/lifecycle"
+	"joiner/pkg/controllers/provision"
 	"joiner/pkg/disruption"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/kube"
@@ -42,13 +45,13 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	return p.Run(ctx, a.watchUntil(ctx))
 }
 
-func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) controllers.Provision {
-	return controllers.Provision{Deps: a.newDeps(holder),
+func (a *App) newProvision(info launch.Cluster, holder string, m *kube.WatchCache) provision.Controller {
+	return provision.Controller{Deps: a.newDeps(holder),
 		Read: m, Claims: a.kube, Lease: m, Fleet: a.fleet, SoldOut: a.soldOut, Prices: a.store, Levels: a.levels,
 		Buffers: a.kube,
 		Holds:   a.kube, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
-		Vigil:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
+		Watch:   kube.WatchLease{WatchCache: m}, Cluster: info, SoldOutFor: a.set.UnavailableOfferingTTL,
 		AlwaysWatch: a.set.AlwaysWatch,
 		BatchIdle:   a.set.BatchIdle, BatchMax: a.set.BatchMax, ShareFrom: shareFrom}
 }
@@ -60,10 +63,10 @@ func (a *App) Disrupt(ctx context.Context) error {
 	return d.Run(ctx, a.watchUntil(ctx))
 }
 
-func (a *App) newDisrupt(holder string) controllers.Disrupt {
+func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps := a.newDeps(holder)
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
-	return controllers.Disrupt{Deps: deps,
+	return disrupt.Controller{Deps: deps,
 		Depot: &a.depot, Read: a.kube, Placed: a.fleet, Claims: a.kube, Moves: a.kube, Lease: a.kube,
 		SoldOut: a.soldOut,
 		Prices:  a.store, Levels: a.levels, Notes: store.NewDisruptionMemory[disruption.Memory](a.kube),
@@ -81,12 +84,12 @@ func (a *App) Lifecycle(ctx context.Context, event json.RawMessage) error {
 	return l.Run(ctx, until)
 }
 
-func (a *App) newLifecycle(holder string, m *kube.WatchCache) controllers.Lifecycle {
-	return controllers.Lifecycle{Deps: a.newDeps(holder),
+func (a *App) newLifecycle(holder string, m *kube.WatchCache) lifecycle.Controller {
+	return lifecycle.Controller{Deps: a.newDeps(holder),
 		Read: m, Claims: a.kube, Nodes: a.kube, Pods: a.kube, Holds: a.kube, Instances: a.fleet, Health: a.fleet,
 		Pools:   a.kube,
 		Volumes: a.kube, Refusals: &a.refusals, Provision: a.wakeProvision("lifecycle"),
-		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Vigil: kube.WatchLease{WatchCache: m}}
+		Refresh: a.newWaker(a.set.RefreshFunction, "lifecycle"), Watch: kube.WatchLease{WatchCache: m}}
 }
 
 // leaseHolder names the invocation in the lease.

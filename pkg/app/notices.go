@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"joiner/events"
-	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/notices"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/providers/store"
 )
@@ -42,13 +42,13 @@ func (a *App) StateChange(ctx context.Context, event json.RawMessage) error {
 func (a *App) handleNotice(ctx context.Context, function string, kind events.Kind, event []byte) error {
 	a.permission.trustUntil(noticesLookAgain)
 	i := a.newInterruption(function)
-	i.Place = controllers.Location{Account: ownAccount(ctx), Region: a.aws.Region}
+	i.Place = notices.Location{Account: ownAccount(ctx), Region: a.aws.Region}
 	return i.Handle(ctx, kind, event)
 }
 
-func (a *App) newInterruption(function string) controllers.Interruption {
+func (a *App) newInterruption(function string) notices.Controller {
 	quota := store.NewQuota(a.kube, "rebalances", a.set.RebalancesPerHour, time.Hour, time.Now)
-	return controllers.Interruption{Deps: a.newDeps(""),
+	return notices.Controller{Deps: a.newDeps(""),
 		Read: a.kube, Node: a.kube, Claims: a.kube, Nodes: a.kube, SoldOut: a.ledger, Pods: a.kube, Pools: a.kube,
 		Quota:   quota,
 		Foreign: &a.foreign, Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),

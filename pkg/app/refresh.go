@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	awsv1 "joiner/pkg/api/aws/v1"
-	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/refresh"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/providers/discovery"
 	"joiner/pkg/providers/kube"
@@ -27,14 +27,14 @@ func (a *App) Refresh(ctx context.Context) error {
 	return errors.Join(err, r.Run(ctx))
 }
 
-func (a *App) newRefresh(info launch.Cluster) controllers.Refresh {
+func (a *App) newRefresh(info launch.Cluster) refresh.Controller {
 	finder := &discovery.ClassResolver{EC2: ec2.NewFromConfig(a.aws), SSM: ssm.NewFromConfig(a.aws),
 		IAM:    iam.NewFromConfig(a.aws),
 		Region: a.aws.Region, Cluster: info.Name, Version: info.Version, CIDR: info.ServiceCIDR,
 		Isolated: a.set.IsolatedVPC, Now: time.Now}
 	looking := *finder
 	looking.Isolated = true // makes no instance profile
-	r := controllers.Refresh{Deps: a.newDeps(""),
+	r := refresh.Controller{Deps: a.newDeps(""),
 		Finder: finder, Preview: &looking, Classes: classWriter{a.kube}, Pools: a.kube, Nodes: a.kube,
 		Market:   a.catalogRefresher(),
 		Overlays: a.kube, Buffers: a.kube, Prices: a.store, Cluster: info}

@@ -103,9 +103,9 @@ func TestRightsCoverPortCalls(t *testing.T) {
 	calls, needs, used := controllerCalls(t), portNeeds(), map[string]bool{}
 	kubernetes, aws := rightsOfGroups(t), rightsOfRoles(t)
 	for role, entry := range map[string]string{
-		"Provision": "Provision.Run", "Lifecycle": "Lifecycle.Run", "Disrupt": "Disrupt.Run", "Refresh": "Refresh.Run",
-		"SpotInterruption": "Interruption.Handle", "ReservationInterruption": "Interruption.Handle", "Rebalance": "Interruption.Handle",
-		"ScheduledChange": "Interruption.Handle", "StateChange": "Interruption.Handle",
+		"Provision": "provision.Run", "Lifecycle": "lifecycle.Run", "Disrupt": "disrupt.Run", "Refresh": "refresh.Run",
+		"SpotInterruption": "notices.Handle", "ReservationInterruption": "notices.Handle", "Rebalance": "notices.Handle",
+		"ScheduledChange": "notices.Handle", "StateChange": "notices.Handle",
 	} {
 		group := "joiner-" + strings.ToLower(role)
 		if len(kubernetes[group]) == 0 || len(aws[role]) == 0 {

@@ -12,9 +12,9 @@ const (
 	longestSetback = time.Minute
 )
 
-// stepBackoff are the objects of one invocation whose step failed. They are left alone for a while, each time longer,
+// StepBackoff are the objects of one invocation whose step failed. They are left alone for a while, each time longer,
 // and the others go on: one that fails all the time must not hold up a drain.
-type stepBackoff map[string]failedStep
+type StepBackoff map[string]failedStep
 
 type failedStep struct {
 	pause time.Duration
@@ -22,18 +22,19 @@ type failedStep struct {
 	err   error
 }
 
-// isBackingOff reports whether an object is to be left alone.
-func (s stepBackoff) isBackingOff(subject string, now time.Time) bool {
+// IsBackingOff reports whether an object is to be left alone.
+func (s StepBackoff) IsBackingOff(subject string, now time.Time) bool {
 	return now.Before(s[subject].until)
 }
 
-func (s stepBackoff) addFailure(subject string, err error, now time.Time) {
+// AddFailure notes that a step about the object failed. Each failure in a row doubles the pause, up to a minute.
+func (s StepBackoff) AddFailure(subject string, err error, now time.Time) {
 	pause := min(max(2*s[subject].pause, firstSetback), longestSetback)
 	s[subject] = failedStep{pause, now.Add(pause), err}
 }
 
-// joinErrors joins the last error of each object that did not succeed since.
-func (s stepBackoff) joinErrors() error {
+// JoinErrors joins the last error of each object that did not succeed since.
+func (s StepBackoff) JoinErrors() error {
 	var subjects []string
 	for k := range s {
 		subjects = append(subjects, k)

@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
-	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/provision"
 	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
@@ -59,17 +60,17 @@ func (b *buffered) state() string {
 	return ""
 }
 
-func (b *buffered) provision(w *fake.World) *controllers.Provision {
-	f := functions{w: w}
-	p := f.provision(b.Ports)
+func (b *buffered) provision(w *fake.World) *provision.Controller {
+	f := controllertest.Functions{World: w}
+	p := f.Provision(b.Ports)
 	p.Read, p.Buffers = b, b
 	return p
 }
 
 // Room is made for a buffer although no pod waits, and then kept without waiting for anything.
 func TestBufferGetsRoom(t *testing.T) {
-	w := newWorld()
-	b := newBuffered(w, 3, pattern(900, 1000))
+	w := controllertest.NewWorld()
+	b := newBuffered(w, 3, controllertest.PodOf(900, 1000))
 	if err := b.provision(w).Run(t.Context(), w.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +94,8 @@ func TestBufferGetsRoom(t *testing.T) {
 
 // Nobody is told about a pod that does not exist.
 func TestBufferWithoutRoomGetsNoEvents(t *testing.T) {
-	w := newWorld()
-	b := newBuffered(w, 1, pattern(500_000, 1000))
+	w := controllertest.NewWorld()
+	b := newBuffered(w, 1, controllertest.PodOf(500_000, 1000))
 	if err := b.provision(w).Run(t.Context(), w.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -105,32 +106,25 @@ func TestBufferWithoutRoomGetsNoEvents(t *testing.T) {
 
 // Refresh says what buffers come to, and leaves what provision said about room.
 func TestRefreshTellsBuffers(t *testing.T) {
-	s := newShop()
+	s := controllertest.NewRefreshWorld()
 	empty, three := int32(0), int32(3)
 	for name, n := range map[string]*int32{"empty": &empty, "three": &three} {
 		o := &v1beta1.CapacityBuffer{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 		o.Spec.PodTemplateRef, o.Spec.Replicas = &v1beta1.LocalObjectRef{Name: "t"}, n
-		s.buffers = append(s.buffers, buffers.Buffer{Object: o, Template: &cluster.Pod{}})
+		s.Buffers = append(s.Buffers, buffers.Buffer{Object: o, Template: &cluster.Pod{}})
 	}
-	if _, err := s.run(t); err != nil {
+	if _, err := s.Run(t); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]int{}
-	for _, b := range s.buffers {
+	for _, b := range s.Buffers {
 		got[b.Object.Name] = len(b.Object.Status.Conditions)
 	}
 	if d := cmp.Diff(map[string]int{"empty": 2, "three": 1}, got); d != "" {
 		t.Errorf("conditions (-want +got):\n%s", d)
 	}
-	did, err := s.run(t)
+	did, err := s.Run(t)
 	if err != nil || slices.ContainsFunc(did, func(d string) bool { return d == "status of buffer empty" || d == "status of buffer three" }) {
 		t.Errorf("again: %v, error %v", did, err)
 	}
-}
-
-func (s *shop) ListBuffers(context.Context) ([]buffers.Buffer, error) { return s.buffers, nil }
-
-func (s *shop) WriteBufferStatus(_ context.Context, b *v1beta1.CapacityBuffer) error {
-	s.did = append(s.did, "status of buffer "+b.Name)
-	return nil
 }

@@ -15,17 +15,17 @@ const (
 	leaseRenew = 4 * time.Second
 )
 
-// capacityLease lets one pass at a time create capacity or condemn for cost.
-type capacityLease struct {
-	lease  Lease
-	holder string
+// CapacityLease lets one pass at a time create capacity or condemn for cost.
+type CapacityLease struct {
+	Lease  Lease
+	Holder string
 }
 
-// withCapacityLease runs the pass as the only one. held is false, and the pass not run, while another has the lease.
+// RunUnderLease runs the pass as the only one. held is false, and the pass not run, while another has the lease.
 // A pass whose lease cannot be renewed in time is canceled: somebody else may have taken it.
-func (p capacityLease) withCapacityLease(ctx context.Context, pass func(context.Context) (bool, error)) (busy,
+func (p CapacityLease) RunUnderLease(ctx context.Context, pass func(context.Context) (bool, error)) (busy,
 	held bool, err error) {
-	release, ok, err := p.lease.Acquire(ctx, leaseName, p.holder, leaseTTL)
+	release, ok, err := p.Lease.Acquire(ctx, leaseName, p.Holder, leaseTTL)
 	if err != nil || !ok {
 		return false, false, err
 	}
@@ -45,7 +45,7 @@ func (p capacityLease) withCapacityLease(ctx context.Context, pass func(context.
 }
 
 // renewUntil keeps the lease until the context ends, or ends the context when it is lost.
-func (p capacityLease) renewUntil(ctx context.Context, lose context.CancelCauseFunc) {
+func (p CapacityLease) renewUntil(ctx context.Context, lose context.CancelCauseFunc) {
 	tick := time.NewTicker(leaseRenew)
 	defer tick.Stop()
 	until := time.Now().Add(leaseTTL)
@@ -57,7 +57,7 @@ func (p capacityLease) renewUntil(ctx context.Context, lose context.CancelCauseF
 		}
 		asked := time.Now()
 		call, cancel := context.WithDeadline(ctx, until)
-		_, ok, err := p.lease.Acquire(call, leaseName, p.holder, leaseTTL)
+		_, ok, err := p.Lease.Acquire(call, leaseName, p.Holder, leaseTTL)
 		cancel()
 		switch {
 		case err == nil && ok:

@@ -29,8 +29,8 @@ func TestALongPassKeepsItsLease(t *testing.T) {
 			asked++
 			return true, nil
 		}}
-		p := capacityLease{lease: l}
-		busy, held, err := p.withCapacityLease(t.Context(), func(ctx context.Context) (bool, error) {
+		p := CapacityLease{Lease: l}
+		busy, held, err := p.RunUnderLease(t.Context(), func(ctx context.Context) (bool, error) {
 			time.Sleep(time.Minute)
 			return true, ctx.Err()
 		})
@@ -67,8 +67,8 @@ func TestAPassEndsWhenItsLeaseIsLost(t *testing.T) {
 					}
 					return c.then()
 				}}
-				p, began := capacityLease{lease: l}, time.Now()
-				_, _, err := p.withCapacityLease(t.Context(), func(ctx context.Context) (bool, error) {
+				p, began := CapacityLease{Lease: l}, time.Now()
+				_, _, err := p.RunUnderLease(t.Context(), func(ctx context.Context) (bool, error) {
 					<-ctx.Done()
 					return false, ctx.Err()
 				})
@@ -90,7 +90,7 @@ func TestOneFailedRenewalIsRepeated(t *testing.T) {
 			}
 			return true, nil
 		}}
-		_, _, err := capacityLease{lease: l}.withCapacityLease(t.Context(), func(ctx context.Context) (bool, error) {
+		_, _, err := CapacityLease{Lease: l}.RunUnderLease(t.Context(), func(ctx context.Context) (bool, error) {
 			time.Sleep(30 * time.Second)
 			return false, ctx.Err()
 		})

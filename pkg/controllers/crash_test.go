@@ -8,72 +8,20 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/requirements"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
-// faults are the four ways in which the n-th call of an invocation can fail.
-func faults(n int) []fake.Fault {
-	return []fake.Fault{
-		{Call: n}, {Call: n, Lost: true}, {Call: n, Fatal: true}, {Call: n, Lost: true, Fatal: true},
-	}
-}
-
-// eachFault runs the invocation on a fresh world with every fault it can have, and then hands the world on for the
-// check.
-func eachFault(t *testing.T, prepare func(t *testing.T) *functions, run func(f *functions, p *fake.Ports) error, check func(t *testing.T, f *functions)) {
-	f := prepare(t)
-	p := f.w.Ports(fake.Fault{})
-	if err := run(f, p); err != nil {
-		t.Fatalf("without a fault: %v", err)
-	}
-	check(t, f)
-	calls := p.Calls()
-	if len(calls) < 5 {
-		t.Fatalf("only %d calls: %v", len(calls), calls)
-	}
-	// A fault may lead to more calls than there were without one.
-	for n := 1; n <= len(calls)+10; n++ {
-		for _, fault := range faults(n) {
-			f := prepare(t)
-			p := f.w.Ports(fault)
-			err := run(f, p)
-			calls := p.Calls()
-			if n > len(calls) {
-				continue
-			}
-			if err == nil && fault.Fatal && !harmless(calls[n-1]) {
-				t.Errorf("%s (%s): the invocation says all is well", fault, calls[n-1])
-			}
-			check(t, f)
-			if t.Failed() {
-				t.Fatalf("%s (%s); calls: %v", fault, calls[n-1], calls)
-			}
-		}
-	}
-}
-
-// harmless calls are those whose failure the invocation may pass over: their loss costs nobody a pod.
-func harmless(call string) bool { return call == "write event" || call == "wait" }
-
-// podsWaiting is a world with pods without a home in two zones.
-func podsWaiting(t *testing.T) *functions {
-	t.Helper()
-	w := newWorld()
-	w.Run("web", 3, inZone("us-west-2b", pattern(1500, 3000)))
-	w.Run("db", 1, inZone("us-west-2a", pattern(1500, 3000)))
-	return &functions{w: w}
-}
-
 func TestProvisionSurvivesEveryFault(t *testing.T) {
 	claims := -1
-	eachFault(t, podsWaiting,
-		func(f *functions, p *fake.Ports) error {
-			return f.provision(p).Run(context.Background(), f.once())
+	controllertest.EachFault(t, controllertest.WaitingPods,
+		func(f *controllertest.Functions, p *fake.Ports) error {
+			return f.Provision(p).Run(context.Background(), f.Once())
 		},
-		func(t *testing.T, f *functions) {
-			f.w.Tick(2 * time.Minute) // the lease of an invocation that died runs out
-			f.comeToRest(t)
-			if n := len(f.w.Claims()); claims < 0 {
+		func(t *testing.T, f *controllertest.Functions) {
+			f.World.Tick(2 * time.Minute) // the lease of an invocation that died runs out
+			f.ComeToRest(t)
+			if n := len(f.World.Claims()); claims < 0 {
 				claims = n
 			} else if n != claims {
 				t.Errorf("%d claims instead of %d", n, claims)
@@ -83,46 +31,37 @@ func TestProvisionSurvivesEveryFault(t *testing.T) {
 
 // TestProvisionSurvivesFaultsWhileOffersAreSoldOut has more calls between the claim and its instance.
 func TestProvisionSurvivesFaultsWhileOffersAreSoldOut(t *testing.T) {
-	eachFault(t,
-		func(t *testing.T) *functions {
-			f := podsWaiting(t)
-			f.w.Refuse = cheapest(f.w)
+	controllertest.EachFault(t,
+		func(t *testing.T) *controllertest.Functions {
+			f := controllertest.WaitingPods(t)
+			f.World.Refuse = controllertest.CheapestOffer(f.World)
 			return f
 		},
-		func(f *functions, p *fake.Ports) error {
-			return f.provision(p).Run(context.Background(), f.w.Now().Add(5*time.Second))
+		func(f *controllertest.Functions, p *fake.Ports) error {
+			return f.Provision(p).Run(context.Background(), f.World.Now().Add(5*time.Second))
 		},
-		func(t *testing.T, f *functions) {
-			f.w.Tick(2 * time.Minute)
-			f.comeToRest(t)
+		func(t *testing.T, f *controllertest.Functions) {
+			f.World.Tick(2 * time.Minute)
+			f.ComeToRest(t)
 		})
 }
 
-// running is a world in service.
-func running(t *testing.T) *functions {
-	t.Helper()
-	f := podsWaiting(t)
-	f.rest(t, 4)
-	noProblems(t, f.w)
-	return f
-}
-
 func TestLifecycleSurvivesEveryFaultOfRegistration(t *testing.T) {
-	eachFault(t,
-		func(t *testing.T) *functions {
-			f := podsWaiting(t)
-			if err := f.provision(f.w.Ports(fake.Fault{})).Run(context.Background(), f.once()); err != nil {
+	controllertest.EachFault(t,
+		func(t *testing.T) *controllertest.Functions {
+			f := controllertest.WaitingPods(t)
+			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			f.w.Tick(30 * time.Second)
+			f.World.Tick(30 * time.Second)
 			return f
 		},
-		func(f *functions, p *fake.Ports) error {
-			return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(4*time.Second))
+		func(f *controllertest.Functions, p *fake.Ports) error {
+			return f.Lifecycle(p).Run(context.Background(), f.World.Now().Add(4*time.Second))
 		},
-		func(t *testing.T, f *functions) {
-			f.comeToRest(t)
-			for _, c := range f.w.Claims() {
+		func(t *testing.T, f *controllertest.Functions) {
+			f.ComeToRest(t)
+			for _, c := range f.World.Claims() {
 				if !c.Is("Initialized") {
 					t.Errorf("claim %s is not initialized", c.Name)
 				}
@@ -135,27 +74,27 @@ func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
 		"claims deleted": (*fake.World).DeleteClaims, "nodes deleted": (*fake.World).DeleteNodes,
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachFault(t,
-				func(t *testing.T) *functions {
-					f := &functions{w: newWorld()} // one pod for each of two nodes, so that the budget matters
-					f.w.ChangePool(func(p *cluster.Pool) {
+			controllertest.EachFault(t,
+				func(t *testing.T) *controllertest.Functions {
+					f := &controllertest.Functions{World: controllertest.NewWorld()} // one pod for each of two nodes, so that the budget matters
+					f.World.ChangePool(func(p *cluster.Pool) {
 						p.Requirements = p.Requirements.And(requirements.Of("node.kubernetes.io/instance-type", "c5.large", "m5.large"))
 					})
-					f.w.Run("web", 2, pattern(1500, 3000))
-					f.comeToRest(t)
-					f.w.Protect("web", 1)
-					condemn(f.w)
+					f.World.Run("web", 2, controllertest.PodOf(1500, 3000))
+					f.ComeToRest(t)
+					f.World.Protect("web", 1)
+					condemn(f.World)
 					return f
 				},
-				func(f *functions, p *fake.Ports) error {
-					return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(12*time.Second))
+				func(f *controllertest.Functions, p *fake.Ports) error {
+					return f.Lifecycle(p).Run(context.Background(), f.World.Now().Add(12*time.Second))
 				},
-				func(t *testing.T, f *functions) {
-					f.comeToRest(t) // the pods run on new nodes, and the budget held
-					f.w.Stop("web")
-					f.w.DeleteClaims()
-					f.rest(t, 3)
-					if left := f.w.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
+				func(t *testing.T, f *controllertest.Functions) {
+					f.ComeToRest(t) // the pods run on new nodes, and the budget held
+					f.World.Stop("web")
+					f.World.DeleteClaims()
+					f.Rest(t, 3)
+					if left := f.World.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
 						t.Errorf("left are %s", left)
 					}
 				})
@@ -164,29 +103,29 @@ func TestLifecycleSurvivesEveryFaultOfTermination(t *testing.T) {
 }
 
 func TestInterruptionSurvivesEveryFault(t *testing.T) {
-	eachFault(t,
-		func(t *testing.T) *functions {
-			f := running(t)
-			f.w.Protect("web", 2)
+	controllertest.EachFault(t,
+		func(t *testing.T) *controllertest.Functions {
+			f := controllertest.RunningPods(t)
+			f.World.Protect("web", 2)
 			return f
 		},
-		func(f *functions, p *fake.Ports) error {
-			return f.interruption(p).HandleNotices(context.Background(), notice(f.w))
+		func(f *controllertest.Functions, p *fake.Ports) error {
+			return f.Interruption(p).HandleNotices(context.Background(), controllertest.SpotNotice(f.World))
 		},
-		func(t *testing.T, f *functions) {
-			again := notice(f.w) // an asynchronous invocation that failed is tried again
-			for _, c := range f.w.Claims() {
+		func(t *testing.T, f *controllertest.Functions) {
+			again := controllertest.SpotNotice(f.World) // an asynchronous invocation that failed is tried again
+			for _, c := range f.World.Claims() {
 				if !c.Deleting.IsZero() {
-					again.Instance = instanceOf(c)
+					again.Instance = controllertest.InstanceOf(c)
 				}
 			}
-			if err := f.interruption(f.w.Ports(fake.Fault{})).HandleNotices(context.Background(), again); err != nil {
+			if err := f.Interruption(f.World.Ports(fake.Fault{})).HandleNotices(context.Background(), again); err != nil {
 				t.Fatal(err)
 			}
-			f.rest(t, 6)
-			f.w.Interrupt(again.Instance)
-			f.comeToRest(t)
-			if len(f.w.Marks()) == 0 {
+			f.Rest(t, 6)
+			f.World.Interrupt(again.Instance)
+			f.ComeToRest(t)
+			if len(f.World.Marks()) == 0 {
 				t.Error("the offer was not marked")
 			}
 		})
@@ -194,16 +133,16 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 
 // TestLeaseRunsOutWithItsHolder shows that the tests above need the lease's end: before it, nothing is created.
 func TestLeaseRunsOutWithItsHolder(t *testing.T) {
-	f := podsWaiting(t)
-	p := f.w.Ports(fake.Fault{Call: 4, Fatal: true, Lost: true})
-	if err := f.provision(p).Run(context.Background(), f.once()); err == nil {
+	f := controllertest.WaitingPods(t)
+	p := f.World.Ports(fake.Fault{Call: 4, Fatal: true, Lost: true})
+	if err := f.Provision(p).Run(context.Background(), f.Once()); err == nil {
 		t.Fatal("no error")
 	}
-	next := f.w.Ports(fake.Fault{})
-	if err := f.provision(next).Run(context.Background(), f.once()); err != nil {
+	next := f.World.Ports(fake.Fault{})
+	if err := f.Provision(next).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(f.w.Claims()); n != 0 {
+	if n := len(f.World.Claims()); n != 0 {
 		t.Errorf("%d claims were created without the lease, by calls %v", n, next.Calls())
 	}
 }
@@ -211,38 +150,38 @@ func TestLeaseRunsOutWithItsHolder(t *testing.T) {
 // TestLaunchOfADeletedClaimIsCollected deletes a claim whose launch's reply was lost, while EC2 does not list the
 // instance yet.
 func TestLaunchOfADeletedClaimIsCollected(t *testing.T) {
-	one := func() *functions {
-		f := &functions{w: newWorld()}
-		f.w.Run("web", 1, pattern(1500, 3000))
+	one := func() *controllertest.Functions {
+		f := &controllertest.Functions{World: controllertest.NewWorld()}
+		f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
 		return f
 	}
 	dry := one()
-	p := dry.w.Ports(fake.Fault{})
-	if err := dry.provision(p).Run(context.Background(), dry.once()); err != nil {
+	p := dry.World.Ports(fake.Fault{})
+	if err := dry.Provision(p).Run(context.Background(), dry.Once()); err != nil {
 		t.Fatal(err)
 	}
 	f := one()
 	lost := fake.Fault{Call: slices.Index(p.Calls(), "launch") + 1, Lost: true, Fatal: true}
-	if err := f.provision(f.w.Ports(lost)).Run(context.Background(), f.once()); err == nil {
+	if err := f.Provision(f.World.Ports(lost)).Run(context.Background(), f.Once()); err == nil {
 		t.Fatal("no error")
 	}
-	f.w.Stop("web")
-	f.w.DeleteClaims()
-	if err := f.lifecycle(f.w.Ports(fake.Fault{})).Run(context.Background(), f.once()); err != nil {
+	f.World.Stop("web")
+	f.World.DeleteClaims()
+	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.w.Claims()) != 0 || len(f.w.Instances()) != 1 {
-		t.Fatalf("the claim was to be gone and the instance to run: %s", f.w.Left())
+	if len(f.World.Claims()) != 0 || len(f.World.Instances()) != 1 {
+		t.Fatalf("the claim was to be gone and the instance to run: %s", f.World.Left())
 	}
-	f.w.Tick(20 * time.Second)
-	if err := f.lifecycle(f.w.Ports(fake.Fault{})).Run(context.Background(), f.once()); err != nil {
+	f.World.Tick(20 * time.Second)
+	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.w.Instances()) != 1 {
+	if len(f.World.Instances()) != 1 {
 		t.Error("an instance of 20 seconds was called leaked")
 	}
-	f.rest(t, 4)
-	if left := f.w.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
+	f.Rest(t, 4)
+	if left := f.World.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
 		t.Errorf("left are %s", left)
 	}
 }

@@ -16,7 +16,7 @@ func (f diaryFunc) WriteTick(_ context.Context, t decisionlog.Tick) error { retu
 // A decision is noted once while it stays the same, none is not noted, and an error is no reason to stop.
 func TestDecisionsAreNotedOnce(t *testing.T) {
 	var noted, warned int
-	d := decisionLog{to: diaryFunc(func(decisionlog.Tick) error { noted++; return errors.New("full") }), warn: func(string, ...any) { warned++ }}
+	d := DecisionRecorder{To: diaryFunc(func(decisionlog.Tick) error { noted++; return errors.New("full") }), Warn: func(string, ...any) { warned++ }}
 	decision := func(launches int) func(decisionlog.PassStamp) (decisionlog.Tick, error) {
 		return func(decisionlog.PassStamp) (decisionlog.Tick, error) {
 			return decisionlog.Tick{Record: decisionlog.Record{Launches: make([]decisionlog.Launch, launches)}}, nil
@@ -27,29 +27,29 @@ func TestDecisionsAreNotedOnce(t *testing.T) {
 		launches int
 		noted    int
 	}{{"launch", 1, 1}, {"launch", 1, 1}, {"nothing", 0, 1}, {"launch", 1, 2}} {
-		if d.recordTick(t.Context(), c.said, nil, decision(c.launches)); noted != c.noted {
+		if d.RecordTick(t.Context(), c.said, nil, decision(c.launches)); noted != c.noted {
 			t.Errorf("%s: noted %d times, want %d", c.said, noted, c.noted)
 		}
 	}
 	if warned != 2 {
 		t.Errorf("%d warnings", warned)
 	}
-	if d.recordTick(t.Context(), "launch", []plan.Fault{{Why: "a panic"}}, decision(0)); noted != 3 {
+	if d.RecordTick(t.Context(), "launch", []plan.Fault{{Why: "a panic"}}, decision(0)); noted != 3 {
 		t.Errorf("a pass in which something failed is noted %d times", noted-2)
 	}
-	(&decisionLog{}).recordTick(t.Context(), "launch", nil, decision(1)) // without a diary nothing happens
+	(&DecisionRecorder{}).RecordTick(t.Context(), "launch", nil, decision(1)) // without a diary nothing happens
 }
 
 // A pass that could write nothing, because another controller leads, is not told as one that acted.
 func TestAPassThatMayNotWriteIsKeptAsObserved(t *testing.T) {
 	for may, want := range map[bool]string{true: "act", false: "observe"} {
 		var mode string
-		d := decisionLog{to: diaryFunc(func(decisionlog.Tick) error { return nil }), stamp: decisionlog.PassStamp{Mode: "act"}, warn: t.Logf}
-		ctx := beginPass(t.Context(), func(context.Context) (bool, error) { return may, nil })
-		if got, err := mayWrite(ctx); got != may || err != nil {
+		d := DecisionRecorder{To: diaryFunc(func(decisionlog.Tick) error { return nil }), Stamp: decisionlog.PassStamp{Mode: "act"}, Warn: t.Logf}
+		ctx := BeginPass(t.Context(), func(context.Context) (bool, error) { return may, nil })
+		if got, err := MayWrite(ctx); got != may || err != nil {
 			t.Fatalf("may write: %t, %v", got, err)
 		}
-		d.recordTick(ctx, "launch", nil, func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
+		d.RecordTick(ctx, "launch", nil, func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
 			mode = st.Mode
 			return decisionlog.Tick{}, nil
 		})

@@ -18,4 +18,5 @@ type Deps struct {
 	Log        *slog.Logger
 }
 
-func (d *Deps) shield() shield { return shield{d.Log, d.Metrics} }
+// Shield keeps a panic about one thing from all others.
+func (d *Deps) Shield() Shield { return Shield{d.Log, d.Metrics} }

@@ -2,37 +2,32 @@ package controllers_test
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
-// some are the events that begin so.
-func some(events []string, begin string) []string {
-	return slices.DeleteFunc(slices.Clone(events), func(e string) bool { return !strings.HasPrefix(e, begin) })
-}
-
 func TestPodsAndClaimsTellWhatIsLaunched(t *testing.T) {
-	f := running(t)
-	claims := some(f.w.Events("NodeClaim"), "Launched: launched spot ")
+	f := controllertest.RunningPods(t)
+	claims := controllertest.EventsWith(f.World.Events("NodeClaim"), "Launched: launched spot ")
 	if len(claims) != 3 || !strings.Contains(claims[0], " for ") || !strings.Contains(claims[0], "default/") {
 		t.Errorf("events on NodeClaims: %q", claims)
 	}
-	pods := some(f.w.Events("Pod"), "Nominated: it is to run on a new node, NodeClaim ")
+	pods := controllertest.EventsWith(f.World.Events("Pod"), "Nominated: it is to run on a new node, NodeClaim ")
 	if len(pods) != 4 || !strings.Contains(pods[0], ": spot c5.") {
 		t.Errorf("events on pods: %q", pods)
 	}
 }
 
 func TestAPoolThatTakesNoPartTellsWhy(t *testing.T) {
-	w := newWorld()
+	w := controllertest.NewWorld()
 	w.ChangePool(func(p *cluster.Pool) { p.Ready, p.Message = false, "its EC2NodeClass is not ready" })
-	w.Run("web", 2, pattern(500, 512))
-	if _, err := invoke(t, w, 0); err != nil {
+	w.Run("web", 2, controllertest.PodOf(500, 512))
+	if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
 		t.Fatal(err)
 	}
 	got := w.Events("NodePool")
@@ -42,15 +37,15 @@ func TestAPoolThatTakesNoPartTellsWhy(t *testing.T) {
 }
 
 func TestANodeTellsWhatProtectsIt(t *testing.T) {
-	f := half(t)
-	f.w.Protect("web", 3)
-	if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(context.Background(), f.w.Now().Add(time.Millisecond)); err != nil {
+	f := controllertest.HalfEmpty(t)
+	f.World.Protect("web", 3)
+	if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(context.Background(), f.World.Now().Add(time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"Node", "NodeClaim"} {
-		got := some(f.w.Events(kind), "DisruptionBlocked: it is not disrupted: PodDisruptionBudget ")
+		got := controllertest.EventsWith(f.World.Events(kind), "DisruptionBlocked: it is not disrupted: PodDisruptionBudget ")
 		if len(got) == 0 || !strings.Contains(got[0], "does not let pod default/web-") {
-			t.Errorf("events on %s: %q", kind, f.w.Events(kind))
+			t.Errorf("events on %s: %q", kind, f.World.Events(kind))
 		}
 	}
 }
@@ -58,15 +53,15 @@ func TestANodeTellsWhatProtectsIt(t *testing.T) {
 // A pod whose do-not-disrupt is neither true nor a positive duration is told that it protects nothing.
 func TestAPodTellsThatItsProtectionIsNone(t *testing.T) {
 	for value, told := range map[string]int{"": 0, "true": 0, "30m": 0, "yes": 1, "false": 1, "-30m": 1} {
-		f := &functions{w: newWorld()}
-		pod := pattern(1500, 3000)
+		f := &controllertest.Functions{World: controllertest.NewWorld()}
+		pod := controllertest.PodOf(1500, 3000)
 		pod.DoNotDisrupt = value
-		f.w.Run("web", 1, pod)
-		f.comeToRest(t)
-		if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+		f.World.Run("web", 1, pod)
+		f.ComeToRest(t)
+		if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		got := some(f.w.Events("Pod"), "InvalidDoNotDisruptAnnotation: karpenter.sh/do-not-disrupt=\""+value+"\" protects nothing")
+		got := controllertest.EventsWith(f.World.Events("Pod"), "InvalidDoNotDisruptAnnotation: karpenter.sh/do-not-disrupt=\""+value+"\" protects nothing")
 		if len(got) != told {
 			t.Errorf("%q: told %q, want %d", value, got, told)
 		}
@@ -83,12 +78,12 @@ func TestAPoolTellsThatItsBudgetsAreClosed(t *testing.T) {
 		{cluster.NodeBudget{Every: true, Nodes: "0"}, "DisruptionBlocked: its budgets let no node go now for Drifted, Empty, Underutilized"},
 		{cluster.NodeBudget{Reasons: []string{"Drifted"}, Nodes: "0%"}, "DisruptionBlocked: its budgets let no node go now for Drifted"},
 	} {
-		f := free(t, "WhenEmpty", 1)
-		f.w.ChangePool(func(p *cluster.Pool) { p.Disruption.Budgets = []cluster.NodeBudget{c.budget} })
-		if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+		f := controllertest.FreeToDisrupt(t, "WhenEmpty", 1)
+		f.World.ChangePool(func(p *cluster.Pool) { p.Disruption.Budgets = []cluster.NodeBudget{c.budget} })
+		if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(some(f.w.Events("NodePool"), "DisruptionBlocked"), "; "); got != c.want {
+		if got := strings.Join(controllertest.EventsWith(f.World.Events("NodePool"), "DisruptionBlocked"), "; "); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.budget, got, c.want)
 		}
 	}

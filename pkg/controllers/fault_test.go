@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/provision"
 	"joiner/pkg/decisionlog"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/metrics"
@@ -19,6 +20,7 @@ import (
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/nodeclaim/lifecycle"
 	"joiner/pkg/scheduling/binpack"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
@@ -45,15 +47,15 @@ func (k *ticks) WriteTick(_ context.Context, t decisionlog.Tick) error {
 
 // watchedProvision is provision with what it logs, measures and keeps.
 type watchedProvision struct {
-	*controllers.Provision
+	*provision.Controller
 	log      *bytes.Buffer
 	measured measures
 	kept     ticks
 }
 
-func watch(f *functions) *watchedProvision {
+func watch(f *controllertest.Functions) *watchedProvision {
 	w := &watchedProvision{log: &bytes.Buffer{}, measured: measures{}}
-	w.Provision = f.provision(f.w.Ports(fake.Fault{}))
+	w.Controller = f.Provision(f.World.Ports(fake.Fault{}))
 	w.Log, w.Metrics, w.Diary = slog.New(slog.NewJSONHandler(w.log, nil)), w.measured, &w.kept
 	return w
 }
@@ -80,24 +82,24 @@ func told(w *fake.World, kind, reason string) (out []string) {
 // A pod about which packing fails is told so, and counted, and the pass is kept; all others get their nodes. The next
 // passes leave it out.
 func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
-	f := &functions{w: newWorld()}
-	f.w.Run("web", 3, pattern(900, 1000))
-	f.w.Run("evil", 2, pattern(6500, 900))
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.Run("web", 3, controllertest.PodOf(900, 1000))
+	f.World.Run("evil", 2, controllertest.PodOf(6500, 900))
 	p := watch(f)
 	p.Rules.Plant = &cluster.Plant{Stage: binpack.StageOptions, Pod: "default/evil"}
-	p.Aside = &controllers.Aside{}
-	if err := p.Run(t.Context(), f.once()); err != nil {
+	p.Aside = &provision.Aside{}
+	if err := p.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	if n := launched(f.w); n == 0 {
+	if n := launched(f.World); n == 0 {
 		t.Error("nobody got a node")
 	}
-	for _, c := range f.w.Claims() {
+	for _, c := range f.World.Claims() {
 		if strings.Contains(fmt.Sprint(binpack.NomineesOf(&c)), "evil") {
 			t.Errorf("%s is for %v", c.Name, binpack.NomineesOf(&c))
 		}
 	}
-	if got := told(f.w, "Pod", "DecisionFailed"); len(got) != 2 || !strings.Contains(got[0], "evil") || !strings.Contains(got[0], "Joiner itself fails about this pod") {
+	if got := told(f.World, "Pod", "DecisionFailed"); len(got) != 2 || !strings.Contains(got[0], "evil") || !strings.Contains(got[0], "Joiner itself fails about this pod") {
 		t.Errorf("events: %v", got)
 	}
 	if p.measured[metrics.Faults] != 1 || !strings.Contains(p.log.String(), `"level":"ERROR","msg":"Joiner itself failed","kind":"waiting pods"`) || !strings.Contains(p.log.String(), "plant.go:") {
@@ -112,14 +114,14 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	}
 	next := watch(f)
 	next.Rules.Plant, next.Aside = p.Rules.Plant, p.Aside
-	f.w.Tick(time.Minute)
-	if err := next.Run(t.Context(), f.once()); err != nil || next.measured[metrics.Faults] != 0 || strings.Contains(next.log.String(), "Joiner itself failed") {
+	f.World.Tick(time.Minute)
+	if err := next.Run(t.Context(), f.Once()); err != nil || next.measured[metrics.Faults] != 0 || strings.Contains(next.log.String(), "Joiner itself failed") {
 		t.Errorf("the next pass tries again: %v, %v, %s", err, next.measured[metrics.Faults], next.log)
 	}
 	mended := watch(f)
 	mended.Aside = p.Aside
-	f.w.Tick(10 * time.Minute)
-	if err := mended.Run(t.Context(), f.once()); err != nil || mended.measured[metrics.ClaimsCreated] == 0 {
+	f.World.Tick(10 * time.Minute)
+	if err := mended.Run(t.Context(), f.Once()); err != nil || mended.measured[metrics.ClaimsCreated] == 0 {
 		t.Errorf("after ten minutes it is not tried again: %v", err)
 	}
 }
@@ -130,10 +132,10 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 	for _, shared := range []int{0, 2} {
 		for _, panics := range []bool{true, false} {
 			t.Run(fmt.Sprintf("shared from %d, panics %t", shared, panics), func(t *testing.T) {
-				f := &functions{w: newWorld(), shared: shared}
-				f.w.Run("web", 4, pattern(6500, 9000))
+				f := &controllertest.Functions{World: controllertest.NewWorld(), ShareFrom: shared}
+				f.World.Run("web", 4, controllertest.PodOf(6500, 9000))
 				bad := ""
-				f.w.FailLaunch = func(o launch.Order) error {
+				f.World.FailLaunch = func(o launch.Order) error {
 					if bad == "" {
 						bad = o.ClaimName
 					}
@@ -146,25 +148,25 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 					return errors.New("planted in the launch of " + bad)
 				}
 				p := watch(f)
-				err := p.Run(t.Context(), f.once())
+				err := p.Run(t.Context(), f.Once())
 				if panics == (err != nil) {
 					t.Errorf("error %v", err)
 				}
-				claims := f.w.Claims()
-				if n := launched(f.w); len(claims) < 3 || n != len(claims)-1 && shared == 0 || n < len(claims)-1 && panics {
+				claims := f.World.Claims()
+				if n := launched(f.World); len(claims) < 3 || n != len(claims)-1 && shared == 0 || n < len(claims)-1 && panics {
 					t.Errorf("%d of %d claims have an instance", n, len(claims))
 				}
 				if panics {
-					if got := told(f.w, "NodeClaim", "DecisionFailed"); p.measured[metrics.Faults] == 0 || shared == 0 && len(got) != 1 {
+					if got := told(f.World, "NodeClaim", "DecisionFailed"); p.measured[metrics.Faults] == 0 || shared == 0 && len(got) != 1 {
 						t.Errorf("counted %v, events %v", p.measured[metrics.Faults], got)
 					}
-					if shared == 0 && (len(told(f.w, "Pod", "DecisionFailed")) == 0 || len(p.kept) == 0 || len(p.kept[len(p.kept)-1].Faults) == 0) {
-						t.Errorf("its pods are not told, or the pass not kept: %v, %d kept", f.w.Events("Pod"), len(p.kept))
+					if shared == 0 && (len(told(f.World, "Pod", "DecisionFailed")) == 0 || len(p.kept) == 0 || len(p.kept[len(p.kept)-1].Faults) == 0) {
+						t.Errorf("its pods are not told, or the pass not kept: %v, %d kept", f.World.Events("Pod"), len(p.kept))
 					}
 				}
-				f.w.FailLaunch = nil
-				f.w.Tick(time.Minute)
-				f.comeToRest(t)
+				f.World.FailLaunch = nil
+				f.World.Tick(time.Minute)
+				f.ComeToRest(t)
 			})
 		}
 	}
@@ -172,16 +174,16 @@ func TestOneLaunchThatFailsStopsNoOther(t *testing.T) {
 
 // A claim whose launch panics is not tried each second.
 func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
-	f := &functions{w: newWorld()}
-	f.w.Run("web", 1, pattern(1500, 1000))
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.Run("web", 1, controllertest.PodOf(1500, 1000))
 	tries := 0
-	f.w.FailLaunch = func(launch.Order) error { tries++; panic("planted") }
+	f.World.FailLaunch = func(launch.Order) error { tries++; panic("planted") }
 	p := watch(f)
 	for range 20 {
-		if err := p.Run(t.Context(), f.once()); err != nil {
+		if err := p.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		f.w.Tick(time.Second)
+		f.World.Tick(time.Second)
 	}
 	if tries < 2 || tries > 6 {
 		t.Errorf("%d tries in 20 s", tries)
@@ -190,38 +192,38 @@ func TestAClaimWhoseLaunchPanicsRests(t *testing.T) {
 
 // A panic anywhere else ends the pass with an error; the lease is given back.
 func TestAPanicEndsAPassInOrder(t *testing.T) {
-	f := &functions{w: newWorld()}
-	f.w.Run("web", 1, pattern(1500, 1000))
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.Run("web", 1, controllertest.PodOf(1500, 1000))
 	p := watch(f)
 	p.Prices = nil // asked for what is sold
-	err := p.Run(t.Context(), f.once())
+	err := p.Run(t.Context(), f.Once())
 	if _, is := errors.AsType[*controllers.FaultError](err); !is || p.measured[metrics.Faults] != 1 {
 		t.Errorf("error %v, counted %v", err, p.measured[metrics.Faults])
 	}
 	next := watch(f)
-	if err := next.Run(t.Context(), f.once()); err != nil || launched(f.w) != 1 || strings.Contains(next.log.String(), "capacity lease held by another invocation") {
+	if err := next.Run(t.Context(), f.Once()); err != nil || launched(f.World) != 1 || strings.Contains(next.log.String(), "capacity lease held by another invocation") {
 		t.Errorf("the next pass: %v, %s", err, next.log)
 	}
 }
 
 // What lifecycle decides about one NodeClaim fails, or what it does: the others come into service.
 func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
-	f := &functions{w: newWorld()}
-	f.w.Run("web", 4, pattern(1500, 1000))
-	if err := f.provision(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.Run("web", 4, controllertest.PodOf(1500, 1000))
+	if err := f.Provision(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	bad := f.w.Claims()[0].Name
+	bad := f.World.Claims()[0].Name
 	measured := measures{}
 	for range 6 {
-		l := f.lifecycle(f.w.Ports(fake.Fault{}))
+		l := f.Lifecycle(f.World.Ports(fake.Fault{}))
 		l.Metrics, l.Rules.Plant = measured, &cluster.Plant{Stage: lifecycle.StageLive, Pod: bad}
-		if err := l.Run(t.Context(), f.once()); err != nil {
+		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		f.w.Tick(20 * time.Second)
+		f.World.Tick(20 * time.Second)
 	}
-	for _, c := range f.w.Claims() {
+	for _, c := range f.World.Claims() {
 		if c.Is("Initialized") == (c.Name == bad) {
 			t.Errorf("%s: initialized %t", c.Name, c.Is("Initialized"))
 		}
@@ -229,18 +231,18 @@ func TestOneClaimThatFailsStopsNoOther(t *testing.T) {
 	if measured[metrics.Faults] == 0 {
 		t.Error("nothing is counted")
 	}
-	f.comeToRest(t)
+	f.ComeToRest(t)
 }
 
 // A notice about one instance panics, and is given back to be tried again; the others are acted on.
 func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
-	f := running(t)
+	f := controllertest.RunningPods(t)
 	var notices []interruption.Notice
-	for _, i := range f.w.Instances() {
-		notices = append(notices, interruption.Notice{Kind: interruption.Spot, Instance: i.ID, Time: f.w.Now()})
+	for _, i := range f.World.Instances() {
+		notices = append(notices, interruption.Notice{Kind: interruption.Spot, Instance: i.ID, Time: f.World.Now()})
 	}
-	p := f.w.Ports(fake.Fault{})
-	i := f.interruption(p)
+	p := f.World.Ports(fake.Fault{})
+	i := f.Interruption(p)
 	measured := measures{}
 	i.Metrics = measured
 	bad := ""
@@ -254,7 +256,7 @@ func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
 	if _, is := errors.AsType[*controllers.FaultError](err); !is || measured[metrics.Faults] != 1 {
 		t.Errorf("error %v, counted %v; calls %v", err, measured[metrics.Faults], p.Calls())
 	}
-	deleted := slices.DeleteFunc(f.w.Claims(), func(c cluster.Claim) bool { return c.Deleting.IsZero() })
+	deleted := slices.DeleteFunc(f.World.Claims(), func(c cluster.Claim) bool { return c.Deleting.IsZero() })
 	if len(deleted) < len(notices)-1 {
 		t.Errorf("%d of %d claims are condemned", len(deleted), len(notices))
 	}

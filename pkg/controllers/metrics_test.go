@@ -9,42 +9,26 @@ import (
 
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
-	"joiner/pkg/model/metrics"
 	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
-// lines keeps the lines of metrics without their heads.
-type lines struct{ all []string }
-
-func (l *lines) Put(records ...metrics.Record) {
-	for _, r := range records {
-		text, err := metrics.EMFLines(noon(), "demo", r)
-		if err != nil {
-			panic(err)
-		}
-		for _, t := range text {
-			_, after, _ := strings.Cut(string(t), "]}]},")
-			l.all = append(l.all, after)
-		}
-	}
-}
-
 func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
-	w := newWorld()
-	f := &functions{w: w}
-	w.Run("web", 2, pattern(900, 512))
-	w.Run("giant", 1, pattern(900_000, 512))
+	w := controllertest.NewWorld()
+	f := &controllertest.Functions{World: w}
+	w.Run("web", 2, controllertest.PodOf(900, 512))
+	w.Run("giant", 1, controllertest.PodOf(900_000, 512))
 	w.Tick(30 * time.Second)
 
 	pass := func() []string {
-		got := &lines{}
-		p := f.provision(w.Ports(fake.Fault{}))
+		got := &controllertest.MetricLines{}
+		p := f.Provision(w.Ports(fake.Fault{}))
 		p.Metrics = got
-		if err := p.Run(t.Context(), f.once()); err != nil {
+		if err := p.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
-		return got.all
+		return got.All
 	}
 	want := []string{`"cluster":"demo","karpenter_nodeclaims_created_total":1,"karpenter_pods_provisioning_unbound_time_seconds":30,` +
 		`"karpenter_pods_scheduling_decision_duration_seconds":[30,30],"karpenter_scheduler_unschedulable_pods_count":1}`}
@@ -60,27 +44,27 @@ func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
 
 	w.Stop("web")
 	w.DeleteClaims()
-	got := &lines{}
+	got := &controllertest.MetricLines{}
 	for range 6 {
-		l := f.lifecycle(w.Ports(fake.Fault{}))
+		l := f.Lifecycle(w.Ports(fake.Fault{}))
 		l.Metrics = got
-		if err := l.Run(t.Context(), f.once()); err != nil {
+		if err := l.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		w.Tick(20 * time.Second)
 	}
-	if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_terminated_total":1}`}, got.all); diff != "" {
+	if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_terminated_total":1}`}, got.All); diff != "" {
 		t.Errorf("an ended claim (-want +got):\n%s", diff)
 	}
 }
 
 func TestNoticesAreMeasured(t *testing.T) {
-	w := newWorld()
-	f := &functions{w: w}
-	w.Run("web", 1, pattern(900, 512))
-	f.rest(t, 2)
-	got := &lines{}
-	i := f.interruption(w.Ports(fake.Fault{}))
+	w := controllertest.NewWorld()
+	f := &controllertest.Functions{World: w}
+	w.Run("web", 1, controllertest.PodOf(900, 512))
+	f.Rest(t, 2)
+	got := &controllertest.MetricLines{}
+	i := f.Interruption(w.Ports(fake.Fault{}))
 	i.Metrics = got
 	at := w.Now()
 	w.Tick(40 * time.Second)
@@ -89,18 +73,18 @@ func TestNoticesAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{`"cluster":"demo","joiner_notices_total":1,"karpenter_nodeclaims_disrupted_total":1,"reason":"spot_interrupted"}`, `"cluster":"demo","joiner_notice_handled_seconds":40}`}
-	if diff := cmp.Diff(want, got.all); diff != "" {
+	if diff := cmp.Diff(want, got.All); diff != "" {
 		t.Errorf("a notice (-want +got):\n%s", diff)
 	}
 	// The same once more condemns nothing, and a state is no notice.
 	for kind, want := range map[interruption.Kind][]string{
 		interruption.Scheduled: {`"cluster":"demo","joiner_notices_total":1,"reason":"scheduled_change"}`}, interruption.Running: nil, interruption.Ending: nil,
 	} {
-		got.all = nil
+		got.All = nil
 		if err := i.HandleNotices(t.Context(), interruption.Notice{Kind: kind, Instance: id, Time: at}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, got.all); diff != "" {
+		if diff := cmp.Diff(want, got.All); diff != "" {
 			t.Errorf("%s of a claim that is being deleted (-want +got):\n%s", kind, diff)
 		}
 	}
@@ -108,26 +92,26 @@ func TestNoticesAreMeasured(t *testing.T) {
 
 // A claim for which nothing can be bought, and one that is left on a recommendation, count as well.
 func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
-	counted := func(f *functions, rounds int) string {
-		got := &lines{}
+	counted := func(f *controllertest.Functions, rounds int) string {
+		got := &controllertest.MetricLines{}
 		for range rounds {
-			p := f.provision(f.w.Ports(fake.Fault{}))
+			p := f.Provision(f.World.Ports(fake.Fault{}))
 			p.Metrics = got
-			if err := p.Run(t.Context(), f.once()); err != nil {
+			if err := p.Run(t.Context(), f.Once()); err != nil {
 				t.Fatal(err)
 			}
-			f.rest(t, 1)
+			f.Rest(t, 1)
 		}
-		return strings.Join(got.all, "\n")
+		return strings.Join(got.All, "\n")
 	}
-	sold := &functions{w: newWorld()}
-	sold.w.Run("web", 1, pattern(1500, 3000))
-	sold.w.Refuse = func(instancetypes.Offer) bool { return true }
+	sold := &controllertest.Functions{World: controllertest.NewWorld()}
+	sold.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	sold.World.Refuse = func(instancetypes.Offer) bool { return true }
 	if got := counted(sold, 1); !strings.Contains(got, `_disrupted_total":1,"reason":"insufficient_capacity"`) {
 		t.Errorf("sold out: %s", got)
 	}
-	f := aged(t)
-	again(t, f, interruption.Notice{Kind: interruption.Rebalance, Instance: first(f), Time: f.w.Now()})
+	f := controllertest.Aged(t)
+	controllertest.HandleNotices(t, f, interruption.Notice{Kind: interruption.Rebalance, Instance: controllertest.FirstInstance(f), Time: f.World.Now()})
 	if got := counted(f, 15); !strings.Contains(got, `_disrupted_total":1,"reason":"rebalance_recommendation"`) {
 		t.Errorf("recommended: %s", got)
 	}
@@ -137,14 +121,14 @@ func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
 func TestInstancesThatEndAreCounted(t *testing.T) {
 	for kind, reason := range map[interruption.Kind]string{interruption.Stopping: "instance_stopped", interruption.Stopped: "instance_stopped",
 		interruption.Ending: "instance_terminated", interruption.Ended: "instance_terminated"} {
-		f := running(t)
-		got := &lines{}
-		i := f.interruption(f.w.Ports(fake.Fault{}))
+		f := controllertest.RunningPods(t)
+		got := &controllertest.MetricLines{}
+		i := f.Interruption(f.World.Ports(fake.Fault{}))
 		i.Metrics = got
-		if err := i.HandleNotices(t.Context(), interruption.Notice{Kind: kind, Instance: first(f), Time: f.w.Now()}); err != nil {
+		if err := i.HandleNotices(t.Context(), interruption.Notice{Kind: kind, Instance: controllertest.FirstInstance(f), Time: f.World.Now()}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_disrupted_total":1,"reason":"` + reason + `"}`}, got.all); diff != "" {
+		if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_disrupted_total":1,"reason":"` + reason + `"}`}, got.All); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
@@ -152,20 +136,20 @@ func TestInstancesThatEndAreCounted(t *testing.T) {
 
 // Pods that only wait for a NodePool to wake are counted apart, and ring nothing.
 func TestPodsOfSleepingPoolsAreCountedApart(t *testing.T) {
-	w := newWorld()
-	f := &functions{w: w}
-	w.Run("web", 2, pattern(900, 512))
-	w.Run("giant", 1, pattern(900_000, 512))
+	w := controllertest.NewWorld()
+	f := &controllertest.Functions{World: w}
+	w.Run("web", 2, controllertest.PodOf(900, 512))
+	w.Run("giant", 1, controllertest.PodOf(900_000, 512))
 	w.Tick(30 * time.Second)
 	w.ChangePool(func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "@hourly", time.Hour })
-	p := f.provision(w.Ports(fake.Fault{}))
-	got := &lines{}
+	p := f.Provision(w.Ports(fake.Fault{}))
+	got := &controllertest.MetricLines{}
 	p.Metrics = got
-	if err := p.Run(t.Context(), f.once()); err != nil {
+	if err := p.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{`"cluster":"demo","joiner_pods_asleep_count":2,"karpenter_pods_provisioning_unbound_time_seconds":30,"karpenter_scheduler_unschedulable_pods_count":1}`}
-	if diff := cmp.Diff(want, got.all); diff != "" {
+	if diff := cmp.Diff(want, got.All); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -21,23 +21,23 @@ type passPermission struct {
 
 type passKey struct{}
 
-// errPermissionEnded ends an action in whose middle the permission ended.
-var errPermissionEnded = errors.New("the permission to write ended")
+// ErrPermissionEnded ends an action in whose middle the permission ended.
+var ErrPermissionEnded = errors.New("the permission to write ended")
 
-// beginPass is the context of a pass that may do what the permission allows. Within a pass it is that of the same pass.
-func beginPass(ctx context.Context, ask Permission) context.Context {
+// BeginPass is the context of a pass that may do what the permission allows. Within a pass it is that of the same pass.
+func BeginPass(ctx context.Context, ask Permission) context.Context {
 	if _, begun := ctx.Value(passKey{}).(*passPermission); begun {
 		return ctx
 	}
 	return context.WithValue(ctx, passKey{}, &passPermission{ask: ask})
 }
 
-// mayWrite reports whether the pass of ctx may write to the cluster and EC2 now; outside of a pass nothing may. It asks
+// MayWrite reports whether the pass of ctx may write to the cluster and EC2 now; outside of a pass nothing may. It asks
 // each time, so that a long pass stops when the permission ends. What was refused once stays refused until the pass
 // ends: a pass that only observed part of what it decided must not act on the rest.
-func mayWrite(ctx context.Context) (bool, error) {
+func MayWrite(ctx context.Context) (bool, error) {
 	p, begun := ctx.Value(passKey{}).(*passPermission)
-	if !begun || wasRefused(ctx) {
+	if !begun || WasRefused(ctx) {
 		return false, nil
 	}
 	if p.ask == nil {
@@ -52,8 +52,8 @@ func mayWrite(ctx context.Context) (bool, error) {
 	return may && err == nil, err
 }
 
-// wasRefused reports whether the pass of ctx could not write something for want of permission.
-func wasRefused(ctx context.Context) bool {
+// WasRefused reports whether the pass of ctx could not write something for want of permission.
+func WasRefused(ctx context.Context) bool {
 	p, begun := ctx.Value(passKey{}).(*passPermission)
 	if !begun {
 		return false
@@ -63,17 +63,17 @@ func wasRefused(ctx context.Context) bool {
 	return p.refused
 }
 
-// mayBegin reports whether an action may be begun. Where the pass may not write, it logs the action instead.
-func mayBegin(ctx context.Context, log *slog.Logger, action string) (bool, error) {
-	may, err := mayWrite(ctx)
+// MayBegin reports whether an action may be begun. Where the pass may not write, it logs the action instead.
+func MayBegin(ctx context.Context, log *slog.Logger, action string) (bool, error) {
+	may, err := MayWrite(ctx)
 	if err == nil && !may {
-		logDryRun(log, action)
+		LogDryRun(log, action)
 	}
 	return may, err
 }
 
-// logDryRun logs actions that a pass without permission would carry out.
-func logDryRun(log *slog.Logger, actions ...string) {
+// LogDryRun logs actions that a pass without permission would carry out.
+func LogDryRun(log *slog.Logger, actions ...string) {
 	for _, a := range actions {
 		log.Info("dry-run: " + a)
 	}

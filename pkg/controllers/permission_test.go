@@ -16,9 +16,15 @@ import (
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/api/v1alpha1"
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/disrupt"
+	"joiner/pkg/controllers/lifecycle"
+	"joiner/pkg/controllers/notices"
+	"joiner/pkg/controllers/provision"
+	"joiner/pkg/controllers/refresh"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclaim/launch"
 	"joiner/pkg/nodeclass"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
@@ -41,15 +47,15 @@ func writes(calls []string) []string {
 }
 
 // maker is a shop that tells of what refresh makes in AWS when it only seems to ask.
-type maker struct{ *shop }
+type maker struct{ *controllertest.RefreshWorld }
 
 func (m maker) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
-	m.did = append(m.did, "make profile for "+c.Name)
-	return m.shop.FindAll(ctx, c)
+	m.Did = append(m.Did, "make profile for "+c.Name)
+	return m.RefreshWorld.FindAll(ctx, c)
 }
 
 func (m maker) DryRun(context.Context, launch.Order) error {
-	m.did = append(m.did, "make launch template")
+	m.Did = append(m.Did, "make launch template")
 	return nil
 }
 
@@ -63,53 +69,55 @@ type permissionCase struct {
 
 func permissionCases(t *testing.T) []permissionCase {
 	t.Helper()
-	pods, s := half(t), newShop()
-	f := &functions{w: newWorld()}
-	f.w.Run("first", 3, pattern(900, 512))
-	f.rest(t, 3)
-	f.w.Run("second", 9, pattern(900, 512))
-	first := f.w.Claims()[0]
-	f.w.DeleteClaims()
-	f.w.Tick(time.Minute)
-	s.addClass("default")
-	s.addPool("general", "default")
-	worlds := map[*functions]*fake.Ports{f: f.w.Ports(fake.Fault{}), pods: pods.w.Ports(fake.Fault{})}
-	ports := func(f *functions) *fake.Ports {
-		worlds[f] = f.w.Ports(fake.Fault{})
+	pods, s := controllertest.HalfEmpty(t), controllertest.NewRefreshWorld()
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.Run("first", 3, controllertest.PodOf(900, 512))
+	f.Rest(t, 3)
+	f.World.Run("second", 9, controllertest.PodOf(900, 512))
+	first := f.World.Claims()[0]
+	f.World.DeleteClaims()
+	f.World.Tick(time.Minute)
+	s.AddClass("default")
+	s.AddPool("general", "default")
+	worlds := map[*controllertest.Functions]*fake.Ports{f: f.World.Ports(fake.Fault{}), pods: pods.World.Ports(fake.Fault{})}
+	ports := func(f *controllertest.Functions) *fake.Ports {
+		worlds[f] = f.World.Ports(fake.Fault{})
 		return worlds[f]
 	}
-	calls := func(f *functions) func() []string { return func() []string { return writes(worlds[f].Calls()) } }
+	calls := func(f *controllertest.Functions) func() []string {
+		return func() []string { return writes(worlds[f].Calls()) }
+	}
 	return []permissionCase{
 		{"lifecycle", []string{"delete launch templates older than 1h", "condemn node", "delete node"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
-			l := f.lifecycle(ports(f))
+			l := f.Lifecycle(ports(f))
 			l.Permission, l.Log = p, log
-			return l.Run(t.Context(), f.once())
+			return l.Run(t.Context(), f.Once())
 		}, calls(f)},
 		{"provision", []string{"launch spot"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
-			v := f.provision(ports(f))
+			v := f.Provision(ports(f))
 			v.Permission, v.Log = p, log
-			return v.Run(t.Context(), f.once())
+			return v.Run(t.Context(), f.Once())
 		}, calls(f)},
 		{"interruption", []string{"annotate NodeClaim", "mark 1 offerings", "wake lifecycle"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
-			i := f.interruption(ports(f))
+			i := f.Interruption(ports(f))
 			i.Permission, i.Log = p, log
 			_, id, _ := strings.Cut(first.ProviderID, "/i-")
-			return i.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: "i-" + id, Time: f.w.Now()})
+			return i.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: "i-" + id, Time: f.World.Now()})
 		}, calls(f)},
 		{"disrupt", nil, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
-			d := pods.disrupt(ports(pods))
+			d := pods.Disrupt(ports(pods))
 			d.Permission, d.Log = p, log
-			return d.Run(t.Context(), pods.once())
+			return d.Run(t.Context(), pods.Once())
 		}, calls(pods)},
 		{"refresh", []string{"annotate EC2NodeClass default", "write status of EC2NodeClass default", "write status of NodePool general", "annotate NodePool general"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
-			s.did, s.events = nil, nil
-			r := s.refresh()
+			s.Did, s.Events = nil, nil
+			r := s.NewRefresh()
 			r.Finder, r.Rehearse = maker{s}, maker{s}
 			r.Permission, r.Log = p, log
 			return r.Run(t.Context())
 		}, func() []string {
-			out := writes(s.did)
-			for _, e := range s.events {
+			out := writes(s.Did)
+			for _, e := range s.Events {
 				out = append(out, "event "+e.Reason)
 			}
 			return out
@@ -172,15 +180,15 @@ func TestAPassThatWasRefusedStaysRefused(t *testing.T) {
 // then is written down.
 func TestAPassThatLosesThePermissionStops(t *testing.T) {
 	for answers := 1; answers < 30; answers += 3 {
-		f := &functions{w: newWorld()}
+		f := &controllertest.Functions{World: controllertest.NewWorld()}
 		for i := range 6 {
-			f.w.Run(fmt.Sprint("web-", i), 1, pattern(7000, 20000))
+			f.World.Run(fmt.Sprint("web-", i), 1, controllertest.PodOf(7000, 20000))
 		}
 		var mu sync.Mutex
 		asked := 0
 		var log bytes.Buffer
-		ports := f.w.Ports(fake.Fault{})
-		p := f.provision(ports)
+		ports := f.World.Ports(fake.Fault{})
+		p := f.Provision(ports)
 		p.Log = slog.New(slog.NewTextHandler(&log, nil))
 		p.Permission = func(context.Context) (bool, error) {
 			mu.Lock()
@@ -188,13 +196,13 @@ func TestAPassThatLosesThePermissionStops(t *testing.T) {
 			asked++
 			return asked <= answers, nil
 		}
-		if err := p.Run(t.Context(), f.w.Now().Add(time.Minute)); err != nil {
+		if err := p.Run(t.Context(), f.World.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		created := len(slices.DeleteFunc(ports.Calls(), func(c string) bool { return c != "create claim" && c != "launch" }))
-		launched, told := len(f.w.Instances()), strings.Count(log.String(), "dry-run: launch ")
-		if created > answers || len(f.w.Claims())+told != 6 {
-			t.Errorf("%d answers: %d creations and launches, %d instances, %d claims, %d launches told; want none without an answer and all six said or done", answers, created, launched, len(f.w.Claims()), told)
+		launched, told := len(f.World.Instances()), strings.Count(log.String(), "dry-run: launch ")
+		if created > answers || len(f.World.Claims())+told != 6 {
+			t.Errorf("%d answers: %d creations and launches, %d instances, %d claims, %d launches told; want none without an answer and all six said or done", answers, created, launched, len(f.World.Claims()), told)
 		}
 	}
 }
@@ -202,7 +210,7 @@ func TestAPassThatLosesThePermissionStops(t *testing.T) {
 // TestTheFakesTellEveryWrite calls every method of the functions' ports that is not named as reading: the fakes of
 // these tests would tell of it.
 func TestTheFakesTellEveryWrite(t *testing.T) {
-	for _, function := range []any{controllers.Provision{}, controllers.Lifecycle{}, controllers.Disrupt{}, controllers.Interruption{}, controllers.Refresh{}} {
+	for _, function := range []any{provision.Controller{}, lifecycle.Controller{}, disrupt.Controller{}, notices.Controller{}, refresh.Controller{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(function)) {
 			if !field.IsExported() || field.Type.Kind() != reflect.Interface || field.Name == "Preview" {
 				continue
@@ -218,11 +226,11 @@ func TestTheFakesTellEveryWrite(t *testing.T) {
 
 // tellsWrite reports whether one of the fakes has the method and sees a call of it.
 func tellsWrite(method string) bool {
-	w, s := newWorld(), newShop()
-	s.addClass("").ResourceVersion = "" // what empty arguments are about
-	s.addPool("", "")
-	s.pools[""].ResourceVersion = ""
-	s.overlays, s.meddled = []*v1alpha1.NodeOverlay{{}}, "none"
+	w, s := controllertest.NewWorld(), controllertest.NewRefreshWorld()
+	s.AddClass("").ResourceVersion = "" // what empty arguments are about
+	s.AddPool("", "")
+	s.Pools[""].ResourceVersion = ""
+	s.Overlays, s.Meddled = []*v1alpha1.NodeOverlay{{}}, "none"
 	p := w.Ports(fake.Fault{})
 	for _, port := range []any{p, p.Waker("x"), maker{s}} {
 		v := reflect.ValueOf(port).MethodByName(method)
@@ -230,7 +238,7 @@ func tellsWrite(method string) bool {
 			continue
 		}
 		callEmpty(v)
-		if len(writes(p.Calls())) > 0 || len(writes(s.did)) > 0 || len(s.events) > 0 {
+		if len(writes(p.Calls())) > 0 || len(writes(s.Did)) > 0 || len(s.Events) > 0 {
 			return true
 		}
 	}
@@ -253,16 +261,16 @@ func callEmpty(method reflect.Value) {
 
 // TestACommandThatIsDueIsTold once it was proposed and holds, by a pass that may not begin it.
 func TestACommandThatIsDueIsTold(t *testing.T) {
-	f := half(t)
-	if err := f.disrupt(f.w.Ports(fake.Fault{})).Run(t.Context(), f.once()); err != nil {
+	f := controllertest.HalfEmpty(t)
+	if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
-	f.rest(t, 1)
+	f.Rest(t, 1)
 	var log bytes.Buffer
-	ports := f.w.Ports(fake.Fault{})
-	d := f.disrupt(ports)
+	ports := f.World.Ports(fake.Fault{})
+	d := f.Disrupt(ports)
 	d.Permission, d.Log = func(context.Context) (bool, error) { return false, nil }, slog.New(slog.NewTextHandler(&log, nil))
-	if err := d.Run(t.Context(), f.once()); err != nil {
+	if err := d.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), "dry-run: begin ") || len(writes(ports.Calls())) > 0 {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"time"
 
+	v1beta1 "joiner/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner/pkg/api/aws/v1"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/metrics"
 	"joiner/pkg/model/plan"
-	"joiner/pkg/model/resources"
-	"joiner/pkg/nodeclaim/launch"
 )
 
 // Reader reads Kubernetes. All calls may be repeated.
@@ -71,40 +73,6 @@ type Nodes interface {
 	ReleaseNode(ctx context.Context, n cluster.Node) error
 }
 
-// Pods removes pods from nodes. All calls may be repeated; they act on the pod of that UID only.
-type Pods interface {
-	// EvictPod asks the eviction API once.
-	EvictPod(ctx context.Context, p cluster.Pod) (cluster.Eviction, error)
-	// DeletePod deletes the pod with the given grace in seconds.
-	DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error
-}
-
-// PoolStatus writes what lifecycle learns about NodePools. All calls may be repeated; a pool that is gone is no error.
-type PoolStatus interface {
-	// CountPool stores what the nodes of the pool have; the resource "nodes" is their number.
-	CountPool(ctx context.Context, pool string, has resources.List) error
-	// RecordRegistrations notes how registrations of the pool's claims went. Each claim counts once.
-	RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error
-}
-
-// Volumes tells what is attached to nodes. It may be repeated.
-type Volumes interface {
-	// ListAttachments lists the persistent volumes that are attached to one of the nodes.
-	ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error)
-}
-
-// Tolerator lets pods onto held nodes. It may be repeated; a pod that is gone is no error.
-type Tolerator interface {
-	// TolerateNomination makes the pod tolerate the taint.
-	TolerateNomination(ctx context.Context, p cluster.Pod, t cluster.Taint) error
-}
-
-// NominationOpener ends holds. It may be repeated.
-type NominationOpener interface {
-	// OpenNode takes the hold off the node.
-	OpenNode(ctx context.Context, n cluster.Node) error
-}
-
 // Recorder writes Kubernetes events. Repeating a call counts the event up.
 type Recorder interface {
 	RecordEvent(ctx context.Context, e cluster.Event) error
@@ -115,39 +83,6 @@ type Lease interface {
 	// Acquire takes the named lease for ttl; ok is false while somebody else holds it. An own lease may be taken again.
 	Acquire(ctx context.Context, name, holder string, ttl time.Duration) (release func(context.Context) error, ok bool,
 		err error)
-}
-
-// Launcher starts instances.
-type Launcher interface {
-	// LaunchInstances starts one instance. The same token never starts a second one. It returns a
-	// *instancetypes.NoCapacityError when EC2 has none, or a *launch.TokenUsedError. After another error, if it has a
-	// method TokenSpent that reports true, the same token would bring the same error for ever. Marks may come with an
-	// instance and with an error.
-	LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
-		[]instancetypes.UnavailableOffering, error)
-	// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error is what Launch would
-	// return. The same token never starts more; it brings those of the first time, some of which may have ended.
-	LaunchBatch(ctx context.Context, o launch.Order, token string) ([]cluster.Instance,
-		[]instancetypes.UnavailableOffering, error)
-}
-
-// Instances sees and ends instances. All calls may be repeated.
-type Instances interface {
-	// ListInstances lists the cluster's instances that are not terminated for long.
-	ListInstances(ctx context.Context) ([]cluster.Instance, error)
-	// TerminateInstances ends the instances; one that is gone is no error.
-	TerminateInstances(ctx context.Context, ids []string) error
-	// TagInstance tags an instance with the names of its node, claim and cluster, those that it lacks.
-	TagInstance(ctx context.Context, id, node, claim string) error
-	// SweepTemplates deletes our launch templates that are older than age and returns how many.
-	SweepTemplates(ctx context.Context, age time.Duration) (int, error)
-}
-
-// Health tells how EC2 says that instances are.
-type Health interface {
-	// ListStatuses tells which of the running instances named fail a status check, and what is scheduled for them that
-	// is not over; it may tell of other instances too. It may be repeated.
-	ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error)
 }
 
 // RemainingCapacity tells what is left of what instances are launched into. All calls may be repeated.
@@ -177,4 +112,39 @@ type CatalogReader interface {
 // Waker runs another function soon. May be repeated.
 type Waker interface {
 	Wake(ctx context.Context) error
+}
+
+// Buffers reads and writes CapacityBuffers. A write is refused with a Conflict when the object changed since it was
+// read.
+type Buffers interface {
+	// ListBuffers lists the buffers of our strategy with what they refer to.
+	ListBuffers(ctx context.Context) ([]buffers.Buffer, error)
+	// WriteBufferStatus stores the status; the buffer given is then as stored.
+	WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error
+}
+
+// DecisionLog keeps what passes decided.
+type DecisionLog interface {
+	// WriteTick keeps one tick. It may be repeated.
+	WriteTick(ctx context.Context, t decisionlog.Tick) error
+}
+
+// Metrics takes what was measured. Repeating a call counts things twice, so it is called once, at the end of an
+// invocation.
+type Metrics interface {
+	Put(records ...metrics.Record)
+}
+
+// LeaseHolders tells who holds a lease. It may be repeated.
+type LeaseHolders interface {
+	// LeaseSign is a sign of life of who holds the named lease: empty when nobody does, and other words after each
+	// renewal.
+	LeaseSign(ctx context.Context, name string) (string, error)
+}
+
+// WatchLease is how an invocation tells others that it watches, and finds out whether one before it seems to. All calls
+// may be repeated.
+type WatchLease interface {
+	Lease
+	LeaseHolders
 }

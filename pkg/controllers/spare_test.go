@@ -12,7 +12,7 @@ func TestALongPassEndsTheWatchEarlier(t *testing.T) {
 		{10 * time.Second, 8 * time.Second, 2 * time.Second},
 		{5 * time.Second, 8 * time.Second, -3 * time.Second},
 	} {
-		if got := timeToWatch(c.left, c.took); got != c.want {
+		if got := TimeToWatch(c.left, c.took); got != c.want {
 			t.Errorf("%s left after a pass of %s: %s to spare, want %s", c.left, c.took, got, c.want)
 		}
 	}

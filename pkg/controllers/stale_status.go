@@ -9,12 +9,12 @@ import (
 	"joiner/pkg/model/instancetypes"
 )
 
-// staleStatus wakes refresh, once in an invocation, when there is a class or a pool that it has not looked at as it is
+// StaleStatus wakes refresh, once in an invocation, when there is a class or a pool that it has not looked at as it is
 // now. Otherwise a new class, and a pool that somebody has edited, would launch nothing until the next run of refresh.
-type staleStatus struct{ woken bool }
+type StaleStatus struct{ woken bool }
 
-// wakeRefresh reports whether there is such a class or pool.
-func (u *staleStatus) wakeRefresh(ctx context.Context, s cluster.Snapshot, refresh Waker, log *slog.Logger) (bool,
+// WakeRefresh reports whether there is such a class or pool.
+func (u *StaleStatus) WakeRefresh(ctx context.Context, s cluster.Snapshot, refresh Waker, log *slog.Logger) (bool,
 	error) {
 	if !slices.ContainsFunc(s.Classes, func(c instancetypes.Class) bool { return c.Unseen }) &&
 		!slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Unseen }) {
@@ -23,7 +23,7 @@ func (u *staleStatus) wakeRefresh(ctx context.Context, s cluster.Snapshot, refre
 	if u.woken {
 		return true, nil
 	}
-	if may, err := mayBegin(ctx, log, "wake refresh"); err != nil || !may {
+	if may, err := MayBegin(ctx, log, "wake refresh"); err != nil || !may {
 		return true, err
 	}
 	u.woken = true

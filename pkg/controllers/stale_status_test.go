@@ -20,7 +20,7 @@ func TestUnseenWakesRefreshOnce(t *testing.T) {
 }
 
 func wakesOnce(t *testing.T, fresh cluster.Snapshot) {
-	var u staleStatus
+	var u StaleStatus
 	b := &bell{}
 	seen := cluster.Snapshot{Classes: []instancetypes.Class{{Name: "default"}}, Pools: []cluster.Pool{{Name: "default"}}}
 	for i, c := range []struct {
@@ -28,7 +28,7 @@ func wakesOnce(t *testing.T, fresh cluster.Snapshot) {
 		waits bool
 		rung  int
 	}{{seen, false, 0}, {fresh, true, 1}, {fresh, true, 1}, {seen, false, 1}} {
-		waits, err := u.wakeRefresh(beginPass(t.Context(), nil), c.s, b, slog.New(slog.DiscardHandler))
+		waits, err := u.WakeRefresh(BeginPass(t.Context(), nil), c.s, b, slog.New(slog.DiscardHandler))
 		if err != nil || waits != c.waits || b.rung != c.rung {
 			t.Errorf("look %d: waits %t, refresh woken %d times, error %v; want %t and %d", i, waits, b.rung, err, c.waits, c.rung)
 		}

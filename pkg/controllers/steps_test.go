@@ -12,14 +12,15 @@ import (
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
 	"joiner/pkg/model/resources"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
 // byHand is a world with a claim that a user made, and with the pods of one pool.
-func byHand(t *testing.T) *functions {
+func byHand(t *testing.T) *controllertest.Functions {
 	t.Helper()
-	f := &functions{w: newWorld()}
-	f.w.AddClaim(cluster.Claim{Name: "mine", Labels: map[string]string{"team": "a"}, Requests: resources.List{CPU: 3000},
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.AddClaim(cluster.Claim{Name: "mine", Labels: map[string]string{"team": "a"}, Requests: resources.List{CPU: 3000},
 		Requirements: requirements.NewSet(requirements.Of(instancetypes.LabelCapacityType, "on-demand"), requirements.Of(instancetypes.LabelZone, "us-west-2b"))})
 	return f
 }
@@ -38,24 +39,24 @@ func mine(t *testing.T, w *fake.World) cluster.Claim {
 // TestAHandMadeClaimGetsItsNode has no pods: nothing but the claim asks for a node.
 func TestAHandMadeClaimGetsItsNode(t *testing.T) {
 	f := byHand(t)
-	f.rest(t, 4)
-	noProblems(t, f.w)
-	c := mine(t, f.w)
+	f.Rest(t, 4)
+	controllertest.NoProblems(t, f.World)
+	c := mine(t, f.World)
 	if !c.Is("Initialized") || !c.Finalizer || c.Labels["karpenter.k8s.aws/ec2nodeclass"] != "default" || c.Labels["team"] != "a" {
 		t.Errorf("the claim is %+v", c)
 	}
-	if i := f.w.Instances(); len(i) != 1 || i[0].CapacityType != "on-demand" || i[0].Zone != "us-west-2b" || i[0].Type != "c5.xlarge" {
+	if i := f.World.Instances(); len(i) != 1 || i[0].CapacityType != "on-demand" || i[0].Zone != "us-west-2b" || i[0].Type != "c5.xlarge" {
 		t.Errorf("instances %+v", i)
 	}
-	if got := f.w.Counted().Get("nodes"); got != 0 {
+	if got := f.World.Counted().Get("nodes"); got != 0 {
 		t.Errorf("the pool counts %d nodes", got)
 	}
-	if got := f.w.Registrations("general"); len(got) != 0 {
+	if got := f.World.Registrations("general"); len(got) != 0 {
 		t.Errorf("the pool was told of %v", got)
 	}
-	f.w.DeleteClaims()
-	f.rest(t, 3)
-	if left := f.w.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
+	f.World.DeleteClaims()
+	f.Rest(t, 3)
+	if left := f.World.Left(); left != "0 claims, 0 nodes, 0 instances, 0 pods" {
 		t.Errorf("left are %s", left)
 	}
 }
@@ -63,13 +64,13 @@ func TestAHandMadeClaimGetsItsNode(t *testing.T) {
 // TestNothingIsLaunchedBeforeTheFinalizerIsStored fails the write of the finalizer.
 func TestNothingIsLaunchedBeforeTheFinalizerIsStored(t *testing.T) {
 	dry := byHand(t)
-	p := dry.w.Ports(fake.Fault{})
-	if err := dry.provision(p).Run(context.Background(), dry.once()); err != nil {
+	p := dry.World.Ports(fake.Fault{})
+	if err := dry.Provision(p).Run(context.Background(), dry.Once()); err != nil {
 		t.Fatal(err)
 	}
 	f := byHand(t)
-	p = f.w.Ports(fake.Fault{Call: slices.Index(p.Calls(), "adopt claim") + 1})
-	if err := f.provision(p).Run(context.Background(), f.once()); err == nil {
+	p = f.World.Ports(fake.Fault{Call: slices.Index(p.Calls(), "adopt claim") + 1})
+	if err := f.Provision(p).Run(context.Background(), f.Once()); err == nil {
 		t.Error("no error")
 	}
 	if slices.Contains(p.Calls(), "launch") {
@@ -79,24 +80,24 @@ func TestNothingIsLaunchedBeforeTheFinalizerIsStored(t *testing.T) {
 
 // TestALostFinalizerIsPutBack takes it off a claim in service.
 func TestALostFinalizerIsPutBack(t *testing.T) {
-	f := running(t)
-	name := f.w.Claims()[0].Name
-	f.w.Strip(name)
-	f.rest(t, 1)
-	if c := f.w.Claims()[0]; c.Name != name || !c.Finalizer {
+	f := controllertest.RunningPods(t)
+	name := f.World.Claims()[0].Name
+	f.World.Strip(name)
+	f.Rest(t, 1)
+	if c := f.World.Claims()[0]; c.Name != name || !c.Finalizer {
 		t.Errorf("claim %s has no finalizer", name)
 	}
 }
 
 // TestPoolsCountAndRememberTheirNodes follows a pool from its first node to none.
 func TestPoolsCountAndRememberTheirNodes(t *testing.T) {
-	f := running(t)
-	claims := len(f.w.Claims())
-	if got := f.w.Counted(); got.Get("nodes") != int64(claims) || got.CPU == 0 || got.Memory == 0 {
+	f := controllertest.RunningPods(t)
+	claims := len(f.World.Claims())
+	if got := f.World.Counted(); got.Get("nodes") != int64(claims) || got.CPU == 0 || got.Memory == 0 {
 		t.Errorf("%d claims are counted as %s", claims, got)
 	}
 	ok := 0
-	for _, r := range f.w.Registrations("general") {
+	for _, r := range f.World.Registrations("general") {
 		if r.OK {
 			ok++
 		}
@@ -104,35 +105,35 @@ func TestPoolsCountAndRememberTheirNodes(t *testing.T) {
 	if ok != claims {
 		t.Errorf("%d of %d registrations are remembered", ok, claims)
 	}
-	f.w.Stop("web")
-	f.w.Stop("db")
-	f.w.DeleteClaims()
-	f.rest(t, 4)
-	if got := f.w.Counted(); !got.IsZero() {
+	f.World.Stop("web")
+	f.World.Stop("db")
+	f.World.DeleteClaims()
+	f.Rest(t, 4)
+	if got := f.World.Counted(); !got.IsZero() {
 		t.Errorf("an empty pool is counted as %s", got)
 	}
 }
 
 // TestOneThatFailsAllTheTimeHoldsUpNobody cannot end one instance; the other nodes are gone within the same invocation.
 func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
-	f := running(t)
-	f.w.Stop("web")
-	f.w.Stop("db")
-	bad, tries := f.w.Instances()[0].ID, 0
-	f.w.FailEnd = func(id string) error {
+	f := controllertest.RunningPods(t)
+	f.World.Stop("web")
+	f.World.Stop("db")
+	bad, tries := f.World.Instances()[0].ID, 0
+	f.World.FailEnd = func(id string) error {
 		if id == bad {
 			tries++
 			return errors.New("UnauthorizedOperation")
 		}
 		return nil
 	}
-	all := len(f.w.Claims())
-	f.w.DeleteClaims()
-	err := f.lifecycle(f.w.Ports(fake.Fault{})).Run(context.Background(), f.w.Now().Add(50*time.Second))
+	all := len(f.World.Claims())
+	f.World.DeleteClaims()
+	err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.World.Now().Add(50*time.Second))
 	if err == nil || strings.Count(err.Error(), "UnauthorizedOperation") != 1 {
 		t.Errorf("error %v, want that of the one step", err)
 	}
-	if left := f.w.Claims(); len(left) != 1 || instanceOf(left[0]) != bad || all < 2 {
+	if left := f.World.Claims(); len(left) != 1 || controllertest.InstanceOf(left[0]) != bad || all < 2 {
 		t.Errorf("%d of %d claims are left", len(left), all)
 	}
 	if tries < 4 || tries > 7 {
@@ -142,42 +143,42 @@ func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
 
 // TestTellingIsNoReasonToStay has something to tell in each pass and nothing to do.
 func TestTellingIsNoReasonToStay(t *testing.T) {
-	f := &functions{w: newWorld(), repair: true}
-	f.w.Run("web", 1, pattern(1500, 3000))
-	f.w.Run("db", 1, inZone("us-west-2a", pattern(1500, 3000)))
-	f.w.Run("cache", 1, inZone("us-west-2b", pattern(1500, 3000)))
-	f.rest(t, 4)
-	noProblems(t, f.w)
-	f.w.Ail("StorageReady", "False")
-	f.w.Tick(40 * time.Minute)
-	p := f.w.Ports(fake.Fault{})
-	if err := f.lifecycle(p).Run(context.Background(), f.w.Now().Add(50*time.Second)); err != nil {
+	f := &controllertest.Functions{World: controllertest.NewWorld(), Repair: true}
+	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.World.Run("db", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
+	f.World.Run("cache", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
+	f.Rest(t, 4)
+	controllertest.NoProblems(t, f.World)
+	f.World.Ail("StorageReady", "False")
+	f.World.Tick(40 * time.Minute)
+	p := f.World.Ports(fake.Fault{})
+	if err := f.Lifecycle(p).Run(context.Background(), f.World.Now().Add(50*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if slices.Contains(p.Calls(), "wait") || !slices.Contains(p.Calls(), "write event") {
 		t.Errorf("calls %v", p.Calls())
 	}
-	if len(f.w.Instances()) < 2 || !slices.ContainsFunc(f.w.Events("Node"), hasReason("NodeRepairBlocked")) {
-		t.Errorf("%d instances, events on nodes %q", len(f.w.Instances()), f.w.Events("Node"))
+	if len(f.World.Instances()) < 2 || !slices.ContainsFunc(f.World.Events("Node"), controllertest.HasReason("NodeRepairBlocked")) {
+		t.Errorf("%d instances, events on nodes %q", len(f.World.Instances()), f.World.Events("Node"))
 	}
 }
 
 // TestNobodyStaysToWatchABlockedDrain has a budget that never lets the last pod of a node go: while that is news the
-// functions stay, and then they come once a minute, see that nothing changed, and leave.
+// Functions stay, and then they come once a minute, see that nothing changed, and leave.
 func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
-	f := &functions{w: newWorld()}
-	f.w.Run("web", 1, pattern(1500, 3000))
-	f.rest(t, 4)
-	f.w.Protect("web", 1)
-	f.w.DeleteClaims()
-	f.rest(t, 3)
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.Rest(t, 4)
+	f.World.Protect("web", 1)
+	f.World.DeleteClaims()
+	f.Rest(t, 3)
 	stay := func() (waits []bool) {
 		t.Helper()
-		l, p := f.w.Ports(fake.Fault{}), f.w.Ports(fake.Fault{})
-		if err := f.lifecycle(l).Run(t.Context(), f.w.Now().Add(50*time.Second)); err != nil {
+		l, p := f.World.Ports(fake.Fault{}), f.World.Ports(fake.Fault{})
+		if err := f.Lifecycle(l).Run(t.Context(), f.World.Now().Add(50*time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.provision(p).Run(t.Context(), f.w.Now().Add(50*time.Second)); err != nil {
+		if err := f.Provision(p).Run(t.Context(), f.World.Now().Add(50*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		return []bool{slices.Contains(l.Calls(), "wait"), slices.Contains(p.Calls(), "wait")}
@@ -185,17 +186,17 @@ func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
 	if got := stay(); !slices.Equal(got, []bool{true, true}) {
 		t.Errorf("lifecycle and provision watch a new drain: %v", got)
 	}
-	f.w.Tick(5 * time.Minute)
+	f.World.Tick(5 * time.Minute)
 	if got := stay(); !slices.Equal(got, []bool{false, false}) {
 		t.Errorf("lifecycle and provision watch an old drain: %v", got)
 	}
-	f.w.Run("web", 1, pattern(1500, 3000))
-	f.rest(t, 10)
-	if slices.ContainsFunc(f.w.Claims(), func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
+	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.Rest(t, 10)
+	if slices.ContainsFunc(f.World.Claims(), func(c cluster.Claim) bool { return !c.Deleting.IsZero() }) {
 		t.Errorf("the drain does not go on once the budget allows it")
 	}
-	if len(some(f.w.Events("Pod"), "Evicted: Evicted pod: Forceful Termination")) != 1 {
-		t.Errorf("events on pods: %q", f.w.Events("Pod"))
+	if len(controllertest.EventsWith(f.World.Events("Pod"), "Evicted: Evicted pod: Forceful Termination")) != 1 {
+		t.Errorf("events on pods: %q", f.World.Events("Pod"))
 	}
 }
 
@@ -203,15 +204,15 @@ func TestNobodyStaysToWatchABlockedDrain(t *testing.T) {
 const only = "i-000004"
 
 // singleRows is a world with one node, which has a pod and an attached volume.
-func singleRows(t *testing.T, pod cluster.Pod) *functions {
+func singleRows(t *testing.T, pod cluster.Pod) *controllertest.Functions {
 	t.Helper()
-	f := &functions{w: newWorld(), repair: true}
-	f.w.Run("web", 1, pod)
-	f.comeToRest(t)
-	if i := f.w.Instances(); len(i) != 1 || i[0].ID != only {
+	f := &controllertest.Functions{World: controllertest.NewWorld(), Repair: true}
+	f.World.Run("web", 1, pod)
+	f.ComeToRest(t)
+	if i := f.World.Instances(); len(i) != 1 || i[0].ID != only {
 		t.Fatalf("instances %+v", i)
 	}
-	f.w.Attach(f.w.Nodes(), "pv-1", "")
+	f.World.Attach(f.World.Nodes(), "pv-1", "")
 	return f
 }
 
@@ -220,23 +221,23 @@ func runs(w *fake.World, id string) bool {
 }
 
 func TestDetachingSurvivesEveryFault(t *testing.T) {
-	eachFault(t,
-		func(t *testing.T) *functions {
-			f := singleRows(t, pattern(1500, 3000))
-			f.w.DeleteClaims()
+	controllertest.EachFault(t,
+		func(t *testing.T) *controllertest.Functions {
+			f := singleRows(t, controllertest.PodOf(1500, 3000))
+			f.World.DeleteClaims()
 			return f
 		},
-		func(f *functions, p *fake.Ports) error {
-			return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(14*time.Second))
+		func(f *controllertest.Functions, p *fake.Ports) error {
+			return f.Lifecycle(p).Run(context.Background(), f.World.Now().Add(14*time.Second))
 		},
-		func(t *testing.T, f *functions) {
-			f.rest(t, 2)
-			if !runs(f.w, only) {
-				t.Errorf("the instance ended with its volume attached: %+v", f.w.Instances())
+		func(t *testing.T, f *controllertest.Functions) {
+			f.Rest(t, 2)
+			if !runs(f.World, only) {
+				t.Errorf("the instance ended with its volume attached: %+v", f.World.Instances())
 			}
-			f.w.Detach("pv-1")
-			f.comeToRest(t)
-			if runs(f.w, only) {
+			f.World.Detach("pv-1")
+			f.ComeToRest(t)
+			if runs(f.World, only) {
 				t.Error("the instance is still there")
 			}
 		})
@@ -245,36 +246,36 @@ func TestDetachingSurvivesEveryFault(t *testing.T) {
 // TestRepairSurvivesEveryFault has a pod that may not be disrupted and a volume that stays attached: nothing stops a
 // repair.
 func TestRepairSurvivesEveryFault(t *testing.T) {
-	eachFault(t,
-		func(t *testing.T) *functions {
-			pod := pattern(1500, 3000)
+	controllertest.EachFault(t,
+		func(t *testing.T) *controllertest.Functions {
+			pod := controllertest.PodOf(1500, 3000)
 			pod.DoNotDisrupt = "true"
 			f := singleRows(t, pod)
-			f.w.Ail("KernelReady", "False")
-			f.w.Tick(30 * time.Minute)
+			f.World.Ail("KernelReady", "False")
+			f.World.Tick(30 * time.Minute)
 			return f
 		},
-		func(f *functions, p *fake.Ports) error {
-			return f.lifecycle(p).Run(context.Background(), f.w.Now().Add(3*time.Second))
+		func(f *controllertest.Functions, p *fake.Ports) error {
+			return f.Lifecycle(p).Run(context.Background(), f.World.Now().Add(3*time.Second))
 		},
-		func(t *testing.T, f *functions) {
-			f.comeToRest(t)
-			f.rest(t, 2)
-			if runs(f.w, only) {
+		func(t *testing.T, f *controllertest.Functions) {
+			f.ComeToRest(t)
+			f.Rest(t, 2)
+			if runs(f.World, only) {
 				t.Error("the sick instance is still there")
 			}
 		})
 }
 
 func TestHandMadeClaimsSurviveEveryFault(t *testing.T) {
-	eachFault(t, byHand,
-		func(f *functions, p *fake.Ports) error {
-			return f.provision(p).Run(context.Background(), f.once())
+	controllertest.EachFault(t, byHand,
+		func(f *controllertest.Functions, p *fake.Ports) error {
+			return f.Provision(p).Run(context.Background(), f.Once())
 		},
-		func(t *testing.T, f *functions) {
-			f.w.Tick(2 * time.Minute)
-			f.comeToRest(t)
-			if c := mine(t, f.w); !c.Finalizer || c.ProviderID == "" {
+		func(t *testing.T, f *controllertest.Functions) {
+			f.World.Tick(2 * time.Minute)
+			f.ComeToRest(t)
+			if c := mine(t, f.World); !c.Finalizer || c.ProviderID == "" {
 				t.Errorf("the claim is %+v", c)
 			}
 		})
@@ -283,13 +284,13 @@ func TestHandMadeClaimsSurviveEveryFault(t *testing.T) {
 // TestAnInstanceThatRecoversIsKept has it pass its checks again just before two minutes are over, while lifecycle is
 // there.
 func TestAnInstanceThatRecoversIsKept(t *testing.T) {
-	f := singleRows(t, pattern(1500, 3000))
-	f.w.Impair(only)
-	f.w.Recover(only, f.w.Now().Add(105*time.Second))
-	f.w.Skip(90 * time.Second)
-	p := f.w.Ports(fake.Fault{})
-	l := f.lifecycle(p)
-	l.Hints.Until = f.w.Now().Add(45 * time.Second)
+	f := singleRows(t, controllertest.PodOf(1500, 3000))
+	f.World.Impair(only)
+	f.World.Recover(only, f.World.Now().Add(105*time.Second))
+	f.World.Skip(90 * time.Second)
+	p := f.World.Ports(fake.Fault{})
+	l := f.Lifecycle(p)
+	l.Hints.Until = f.World.Now().Add(45 * time.Second)
 	if err := l.Run(context.Background(), l.Hints.Until); err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +300,7 @@ func TestAnInstanceThatRecoversIsKept(t *testing.T) {
 			asked++
 		}
 	}
-	if c := claimOf(f, only); c.Name == "" || !c.Deleting.IsZero() || asked != 3 {
+	if c := controllertest.ClaimOf(f, only); c.Name == "" || !c.Deleting.IsZero() || asked != 3 {
 		t.Errorf("claim %q is deleted at %s; EC2 was asked %d times, want 3: impaired, impaired still, not any more", c.Name, c.Deleting, asked)
 	}
 }
@@ -307,20 +308,20 @@ func TestAnInstanceThatRecoversIsKept(t *testing.T) {
 // TestAnImpairedInstanceIsReplaced has a protected pod on it: the instance cannot be relied on, so nothing is waited
 // for.
 func TestAnImpairedInstanceIsReplaced(t *testing.T) {
-	pod := pattern(1500, 3000)
+	pod := controllertest.PodOf(1500, 3000)
 	pod.DoNotDisrupt = "true"
 	f := singleRows(t, pod)
-	f.w.Impair(only)
-	f.rest(t, 4)
-	if !runs(f.w, only) {
+	f.World.Impair(only)
+	f.Rest(t, 4)
+	if !runs(f.World, only) {
 		t.Error("it went before two minutes were over")
 	}
-	f.rest(t, 6)
-	if runs(f.w, only) {
+	f.Rest(t, 6)
+	if runs(f.World, only) {
 		t.Error("it is kept")
 	}
-	f.comeToRest(t)
-	if e := f.w.Events("Node"); !slices.ContainsFunc(e, hasReason("InstanceUnhealthy")) || !slices.ContainsFunc(e, hasReason("TerminatingOnInterruption")) {
+	f.ComeToRest(t)
+	if e := f.World.Events("Node"); !slices.ContainsFunc(e, controllertest.HasReason("InstanceUnhealthy")) || !slices.ContainsFunc(e, controllertest.HasReason("TerminatingOnInterruption")) {
 		t.Errorf("events on the node: %q", e)
 	}
 }

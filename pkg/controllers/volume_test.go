@@ -2,14 +2,15 @@ package controllers_test
 
 import (
 	"context"
-	api "joiner/pkg/api/v1"
 	"slices"
 	"testing"
 	"time"
 
+	api "joiner/pkg/api/v1"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/requirements"
 	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
@@ -22,15 +23,15 @@ func withDisk(zone string, p cluster.Pod) cluster.Pod {
 
 // resting is a world with pods that have volumes, at rest on nodes in the zone of these. Without a reason launches come
 // to us-west-2a.
-func resting(t *testing.T) *functions {
+func resting(t *testing.T) *controllertest.Functions {
 	t.Helper()
-	f := &functions{w: newWorld()}
-	f.w.ChangePool(func(p *cluster.Pool) {
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.ChangePool(func(p *cluster.Pool) {
 		p.Hash, p.Disruption = "1", cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}
 	})
-	f.w.Run("db", 3, withDisk("us-west-2b", pattern(1500, 3000)))
-	f.rest(t, 4)
-	noProblems(t, f.w)
+	f.World.Run("db", 3, withDisk("us-west-2b", controllertest.PodOf(1500, 3000)))
+	f.Rest(t, 4)
+	controllertest.NoProblems(t, f.World)
 	for _, zone := range zonesOf(t, f) {
 		if zone != "us-west-2b" {
 			t.Fatalf("a pod with a volume of us-west-2b runs in %s", zone)
@@ -39,9 +40,9 @@ func resting(t *testing.T) *functions {
 	return f
 }
 
-func zonesOf(t *testing.T, f *functions) (out []string) {
+func zonesOf(t *testing.T, f *controllertest.Functions) (out []string) {
 	t.Helper()
-	s, err := f.w.Ports(fake.Fault{}).ReadSnapshot(t.Context())
+	s, err := f.World.Ports(fake.Fault{}).ReadSnapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +56,13 @@ func zonesOf(t *testing.T, f *functions) (out []string) {
 // that has none.
 func TestVolumesAreNotReadAtRest(t *testing.T) {
 	f := resting(t)
-	f.w.Run("web", 1, pattern(100, 100))
-	f.w.Run("large", 1, pattern(3000, 3000))
-	p := f.w.Ports(fake.Fault{})
+	f.World.Run("web", 1, controllertest.PodOf(100, 100))
+	f.World.Run("large", 1, controllertest.PodOf(3000, 3000))
+	p := f.World.Ports(fake.Fault{})
 	for name, run := range map[string]func() error{
-		"provision": func() error { return f.provision(p).Run(context.Background(), f.once()) },
-		"lifecycle": func() error { return f.lifecycle(p).Run(context.Background(), f.once()) },
-		"disrupt":   func() error { return f.disrupt(p).Run(context.Background(), f.once()) },
+		"provision": func() error { return f.Provision(p).Run(context.Background(), f.Once()) },
+		"lifecycle": func() error { return f.Lifecycle(p).Run(context.Background(), f.Once()) },
+		"disrupt":   func() error { return f.Disrupt(p).Run(context.Background(), f.Once()) },
 	} {
 		if err := run(); err != nil {
 			t.Fatal(err)
@@ -79,16 +80,16 @@ func TestVolumesAreNotReadAtRest(t *testing.T) {
 func TestDriftKeepsToVolumes(t *testing.T) {
 	f := resting(t)
 	old := map[string]bool{}
-	for _, c := range f.w.Claims() {
+	for _, c := range f.World.Claims() {
 		old[c.Name] = true
 	}
-	f.w.ChangePool(func(p *cluster.Pool) { p.Hash = "2" })
-	f.consolidate(t, 40)
-	noProblems(t, f.w)
+	f.World.ChangePool(func(p *cluster.Pool) { p.Hash = "2" })
+	f.Consolidate(t, 40)
+	controllertest.NoProblems(t, f.World)
 	if zones := zonesOf(t, f); slices.ContainsFunc(zones, func(z string) bool { return z != "us-west-2b" }) {
 		t.Errorf("nodes in %v, want all in us-west-2b", zones)
 	}
-	for _, c := range f.w.Claims() {
+	for _, c := range f.World.Claims() {
 		if old[c.Name] {
 			t.Errorf("claim %s is of the old template still", c.Name)
 		}
@@ -98,18 +99,18 @@ func TestDriftKeepsToVolumes(t *testing.T) {
 // A node that EC2 wants left has its pod's replacement launched where its volume is.
 func TestLeavingKeepsToVolumes(t *testing.T) {
 	f := resting(t)
-	f.w.Tick(20 * time.Minute)
-	p := f.w.Ports(fake.Fault{})
+	f.World.Tick(20 * time.Minute)
+	p := f.World.Ports(fake.Fault{})
 	s, err := p.ReadSnapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	leave := interruption.ReplaceRequest{Cause: interruption.Scheduled, Since: f.w.Now(), Until: f.w.Now().Add(20 * time.Hour)}
+	leave := interruption.ReplaceRequest{Cause: interruption.Scheduled, Since: f.World.Now(), Until: f.World.Now().Add(20 * time.Hour)}
 	if _, err := p.AnnotateClaim(t.Context(), s.Claims[0], map[string]string{api.AnnotationReplaceRequested: leave.String()}); err != nil {
 		t.Fatal(err)
 	}
-	f.rest(t, 15)
-	noProblems(t, f.w)
+	f.Rest(t, 15)
+	controllertest.NoProblems(t, f.World)
 	after, err := p.ReadSnapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -125,16 +126,16 @@ func TestLeavingKeepsToVolumes(t *testing.T) {
 // The volume of a pod that the drain leaves on its node keeps nobody waiting: whose it is, is read when volumes are
 // waited for.
 func TestVolumesOfPodsThatStayAreNotWaitedFor(t *testing.T) {
-	f := &functions{w: newWorld()}
-	pod := withDisk("us-west-2b", pattern(1500, 3000))
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	pod := withDisk("us-west-2b", controllertest.PodOf(1500, 3000))
 	pod.Tolerations = []cluster.Toleration{{Operator: "Exists"}}
-	f.w.Run("agent", 1, pod)
-	f.comeToRest(t)
-	was := f.w.Instances()
-	f.w.Attach(f.w.Nodes(), "pv-1", pod.Volumes[0].ID)
-	f.w.DeleteClaims()
-	f.rest(t, 4)
-	if len(was) != 1 || runs(f.w, was[0].ID) {
+	f.World.Run("agent", 1, pod)
+	f.ComeToRest(t)
+	was := f.World.Instances()
+	f.World.Attach(f.World.Nodes(), "pv-1", pod.Volumes[0].ID)
+	f.World.DeleteClaims()
+	f.Rest(t, 4)
+	if len(was) != 1 || runs(f.World, was[0].ID) {
 		t.Errorf("of %v the instance is still there", was)
 	}
 }

@@ -29,11 +29,11 @@ func (s *signs) Acquire(_ context.Context, name, holder string, _ time.Duration)
 	return func(context.Context) error { s.said = append(s.said, "give back"); return nil }, s.err == nil, s.err
 }
 
-// TestVigil: whoever watches says so once, and looks once more after it no longer says so. At the end of its time it
+// TestWatchLease: whoever watches says so once, and looks once more after it no longer says so. At the end of its time it
 // says so no longer, but goes on looking.
-func TestVigil(t *testing.T) {
+func TestWatchLease(t *testing.T) {
 	s := &signs{}
-	v := watchLease{lease: s, name: VigilOf("lifecycle"), holder: "me", log: slog.New(slog.DiscardHandler)}
+	v := Watcher{Lease: s, Name: WatchLeaseName("lifecycle"), Holder: "me", Log: slog.New(slog.DiscardHandler)}
 	for i, c := range []struct {
 		busy  bool
 		left  time.Duration
@@ -51,33 +51,33 @@ func TestVigil(t *testing.T) {
 		{true, 0, false, nil},
 	} {
 		s.said = nil
-		if got := v.continueWatch(t.Context(), c.busy, c.left); got != c.stays || !slices.Equal(s.said, c.said) {
+		if got := v.ContinueWatch(t.Context(), c.busy, c.left); got != c.stays || !slices.Equal(s.said, c.said) {
 			t.Errorf("step %d: stays %t and does %q, want %t and %q", i, got, s.said, c.stays, c.said)
 		}
 	}
 	// A pass with something to do tells so before it does it. When that takes all the time there was, somebody may have
 	// relied on it.
 	s.said = nil
-	v.beginWatch(t.Context(), 3*time.Second)
+	v.BeginWatch(t.Context(), 3*time.Second)
 	if len(s.said) > 0 {
 		t.Errorf("shortly before its end it begins to watch: %q", s.said)
 	}
-	v.beginWatch(t.Context(), 4*time.Second)
-	if got := v.continueWatch(t.Context(), true, -time.Second); !got || len(s.said) != 2 {
+	v.BeginWatch(t.Context(), 4*time.Second)
+	if got := v.ContinueWatch(t.Context(), true, -time.Second); !got || len(s.said) != 2 {
 		t.Errorf("after a pass that took all its time it looks again: %t, and does %q", got, s.said)
 	}
-	if v.continueWatch(t.Context(), true, -2*time.Second) {
+	if v.ContinueWatch(t.Context(), true, -2*time.Second) {
 		t.Error("it looks for ever")
 	}
 	// One that died is waited for, and then looked for once more.
 	for i, c := range []struct{ others, stays bool }{{true, true}, {true, true}, {false, true}, {false, false}} {
 		s.others = c.others
-		if got := v.continueWatch(t.Context(), false, time.Minute); got != c.stays {
+		if got := v.ContinueWatch(t.Context(), false, time.Minute); got != c.stays {
 			t.Errorf("look %d while another seems to watch (%t): stays %t", i, c.others, got)
 		}
 	}
 	s.err = errors.New("the API server is away")
-	if !v.continueWatch(t.Context(), true, time.Minute) || v.continueWatch(t.Context(), false, time.Minute) {
+	if !v.ContinueWatch(t.Context(), true, time.Minute) || v.ContinueWatch(t.Context(), false, time.Minute) {
 		t.Error("without a lease it must watch all the same, and need not look again when others wake it")
 	}
 }
@@ -85,10 +85,10 @@ func TestVigil(t *testing.T) {
 // TestNobodyTellsOfAWatchWithoutPermission: an invocation that only observes may stay, and takes no lease.
 func TestNobodyTellsOfAWatchWithoutPermission(t *testing.T) {
 	s := &signs{}
-	v := watchLease{lease: s, name: VigilOf("provision"), holder: "me", log: slog.New(slog.DiscardHandler),
-		may: func(context.Context) (bool, error) { return false, nil }}
-	v.beginWatch(t.Context(), time.Minute)
-	if !v.continueWatch(t.Context(), true, time.Minute) || len(s.said) > 0 {
+	v := Watcher{Lease: s, Name: WatchLeaseName("provision"), Holder: "me", Log: slog.New(slog.DiscardHandler),
+		Permission: func(context.Context) (bool, error) { return false, nil }}
+	v.BeginWatch(t.Context(), time.Minute)
+	if !v.ContinueWatch(t.Context(), true, time.Minute) || len(s.said) > 0 {
 		t.Errorf("without permission to write it does %q", s.said)
 	}
 }

@@ -14,8 +14,8 @@ type PushHints struct {
 	Since time.Time
 }
 
-// expectsHint reports whether it is worth staying without work.
-func (h PushHints) expectsHint(now time.Time) bool { return now.Before(h.Until) }
+// ExpectsHint reports whether it is worth staying without work.
+func (h PushHints) ExpectsHint(now time.Time) bool { return now.Before(h.Until) }
 
 // countMissed counts the times of what was not announced.
 func (h PushHints) countMissed(now time.Time, times []time.Time) (n int) {

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/testing/controllertest"
 	"joiner/pkg/testing/fake"
 )
 
 // missed is what the metric of the lines says; -1 where there is none.
-func missed(l *lines) int {
-	for _, line := range l.all {
+func missed(l *controllertest.MetricLines) int {
+	for _, line := range l.All {
 		if _, after, ok := strings.Cut(line, `"joiner_push_missed_total":`); ok {
 			return int(after[0] - '0')
 		}
@@ -22,7 +23,7 @@ func missed(l *lines) int {
 
 // TestWhatPushMissed: pods and deletions that wait since the invocation before, and longer than an announcement takes.
 func TestWhatPushMissed(t *testing.T) {
-	began := noon()
+	began := controllertest.Noon()
 	for _, c := range []struct {
 		name                 string
 		since                time.Time
@@ -35,32 +36,32 @@ func TestWhatPushMissed(t *testing.T) {
 		{"an invocation after that saw it", began.Add(time.Second), 30 * time.Second, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := newWorld()
-			f := &functions{w: w}
-			w.Run("web", 2, pattern(900, 512))
-			w.Run("giant", 1, pattern(900_000, 512)) // waits with a reason, announced or not
+			w := controllertest.NewWorld()
+			f := &controllertest.Functions{World: w}
+			w.Run("web", 2, controllertest.PodOf(900, 512))
+			w.Run("giant", 1, controllertest.PodOf(900_000, 512)) // waits with a reason, announced or not
 			w.Tick(c.waits)
-			got := &lines{}
-			p := f.provision(w.Ports(fake.Fault{}))
+			got := &controllertest.MetricLines{}
+			p := f.Provision(w.Ports(fake.Fault{}))
 			p.Metrics, p.Hints.Since = got, c.since
-			if err := p.Run(t.Context(), f.w.Now().Add(5*time.Second)); err != nil { // only the first pass counts
+			if err := p.Run(t.Context(), f.World.Now().Add(5*time.Second)); err != nil { // only the first pass counts
 				t.Fatal(err)
 			}
 			if n := missed(got); n != c.provision {
 				t.Errorf("provision counted %d, want %d", n, c.provision)
 			}
 
-			f.rest(t, 6)
+			f.Rest(t, 6)
 			deleted := w.Now()
 			w.DeleteClaims()
 			w.Tick(c.waits)
-			got = &lines{}
-			l := f.lifecycle(w.Ports(fake.Fault{}))
+			got = &controllertest.MetricLines{}
+			l := f.Lifecycle(w.Ports(fake.Fault{}))
 			l.Metrics = got
 			if !c.since.IsZero() {
 				l.Hints.Since = deleted.Add(c.since.Sub(began))
 			}
-			if err := l.Run(t.Context(), f.w.Now().Add(5*time.Second)); err != nil {
+			if err := l.Run(t.Context(), f.World.Now().Add(5*time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			if n := missed(got); n != c.lifecycle {
@@ -72,10 +73,10 @@ func TestWhatPushMissed(t *testing.T) {
 
 // TestAnAnnouncementIsWaitedFor: a webhook is called before what it announces is stored.
 func TestAnAnnouncementIsWaitedFor(t *testing.T) {
-	w := newWorld()
-	f := &functions{w: w}
-	late := &latecomer{Ports: w.Ports(fake.Fault{}), come: func() { w.Run("web", 1, pattern(900, 512)) }}
-	p := f.provision(late.Ports)
+	w := controllertest.NewWorld()
+	f := &controllertest.Functions{World: w}
+	late := &latecomer{Ports: w.Ports(fake.Fault{}), come: func() { w.Run("web", 1, controllertest.PodOf(900, 512)) }}
+	p := f.Provision(late.Ports)
 	p.Read = late
 	if err := p.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func TestAnAnnouncementIsWaitedFor(t *testing.T) {
 	if late.waits != 0 {
 		t.Error("an invocation that nothing was announced to stayed without work")
 	}
-	p = f.provision(late.Ports)
+	p = f.Provision(late.Ports)
 	p.Read, p.Hints = late, controllers.PushHints{Until: w.Now().Add(2 * time.Second)}
 	if err := p.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
 		t.Fatal(err)
@@ -92,8 +93,8 @@ func TestAnAnnouncementIsWaitedFor(t *testing.T) {
 		t.Errorf("waited %d times and launched %d instances, want one for the pod that came", late.waits, len(w.Instances()))
 	}
 	w.DeleteClaims()
-	f.rest(t, 6)
-	began, l := w.Now(), f.lifecycle(w.Ports(fake.Fault{}))
+	f.Rest(t, 6)
+	began, l := w.Now(), f.Lifecycle(w.Ports(fake.Fault{}))
 	l.Hints.Until = began.Add(2 * time.Second)
 	if err := l.Run(t.Context(), began.Add(50*time.Second)); err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"joiner/infra/local/awsemulator"
 	awsv1 "joiner/pkg/api/aws/v1"
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/provision"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/instancetypes/builtin"
@@ -93,7 +94,7 @@ func market(t *testing.T) instancetypes.Catalog {
 }
 
 // burst is a cluster in which so many nodes are wanted, each for one pod, of ten kinds.
-func burst(t *testing.T, n int, rates []rate) (*fake.World, *controllers.Provision, *awsemulator.Cloud, *watch) {
+func burst(t *testing.T, n int, rates []rate) (*fake.World, *provision.Controller, *awsemulator.Cloud, *watch) {
 	t.Helper()
 	c, e, seen := account(t, rates)
 	w := fake.New(market(t), time.Now())
@@ -103,7 +104,7 @@ func burst(t *testing.T, n int, rates []rate) (*fake.World, *controllers.Provisi
 	}
 	p := ports{w.Ports(fake.Fault{}), classOf(t, e)}
 	c.ForgetCalls()
-	return w, &controllers.Provision{Deps: controllers.Deps{Record: p, Rules: cluster.Settings{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", Now: w.Now, Log: slog.New(slog.DiscardHandler)},
+	return w, &provision.Controller{Deps: controllers.Deps{Record: p, Rules: cluster.Settings{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", Now: w.Now, Log: slog.New(slog.DiscardHandler)},
 		Read: p, Claims: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.Waker("lifecycle"), Refresh: p.Waker("refresh"),
 		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discovery.RemainingCapacity{EC2: e}, ShareFrom: 5,
 		Cluster:    launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},

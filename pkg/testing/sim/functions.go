@@ -6,6 +6,11 @@ import (
 	"time"
 
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/disrupt"
+	"joiner/pkg/controllers/lifecycle"
+	"joiner/pkg/controllers/notices"
+	"joiner/pkg/controllers/provision"
+	"joiner/pkg/controllers/refresh"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/nodeclaim/interruption"
 	"joiner/pkg/nodeclaim/launch"
@@ -17,11 +22,11 @@ func Functions(rules cluster.Settings, share int) []Function {
 		{Name: "provision", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Provision{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
+				f := provision.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
 					Now: in.Now, Log: in.Log},
 					Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Prices: p,
 					Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log),
-					Refresh:   p.NewWaker("refresh"), Vigil: p, Holds: p, Cluster: demoFunctions(),
+					Refresh:   p.NewWaker("refresh"), Watch: p, Holds: p, Cluster: demoFunctions(),
 					SoldOutFor: unavailableOfferingTTL,
 					ShareFrom:  share, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 				return f.Run(ctx, in.Until)
@@ -29,10 +34,10 @@ func Functions(rules cluster.Settings, share int) []Function {
 		{Name: "lifecycle", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Lifecycle{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
+				f := lifecycle.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder,
 					Now: in.Now, Log: in.Log},
 					Read: p, Claims: p, Nodes: p, Pods: p, Instances: p, Health: p, Pools: p, Volumes: p,
-					Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.NewWaker("refresh"), Vigil: p,
+					Provision: p.wakeUnlessWatching("provision", in.Log), Refresh: p.NewWaker("refresh"), Watch: p,
 					Holds: p}
 				return f.Run(ctx, in.Until)
 			}},
@@ -45,7 +50,7 @@ func Functions(rules cluster.Settings, share int) []Function {
 		{Name: "refresh", Every: 5 * time.Minute, Alone: true, MaxAge: time.Minute, Timeout: 2 * time.Minute,
 			Run: func(ctx context.Context, in Invocation) error {
 				p := in.Ports
-				f := controllers.Refresh{Deps: controllers.Deps{Record: p, Rules: rules, Now: in.Now, Log: in.Log},
+				f := refresh.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Now: in.Now, Log: in.Log},
 					Finder: p, Classes: p, Pools: p, Nodes: p, Market: p, Overlays: p, Buffers: p, Prices: p,
 					Cluster: demoFunctions()}
 				return f.Run(ctx)
@@ -64,7 +69,7 @@ func disruptFunction(rules cluster.Settings) Function {
 	return Function{Name: "disrupt", Every: time.Minute, Alone: true, MaxAge: time.Minute, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := controllers.Disrupt{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now,
+			f := disrupt.Controller{Deps: controllers.Deps{Record: p, Rules: rules, Holder: in.Holder, Now: in.Now,
 				Log: in.Log},
 				Read: p, Placed: p, Claims: p, Moves: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
 				Provision: p.wakeUnlessWatching("provision", in.Log),
@@ -78,7 +83,7 @@ func noticeFunction(name, event string, maxAge time.Duration) Function {
 	return Function{Name: name, Event: event, Retries: 2, MaxAge: maxAge, Timeout: time.Minute,
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
-			f := controllers.Interruption{Deps: controllers.Deps{Record: p, Now: in.Now, Log: in.Log},
+			f := notices.Controller{Deps: controllers.Deps{Record: p, Now: in.Now, Log: in.Log},
 				Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
 				Provision:     p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle:     p.wakeUnlessWatching("lifecycle", in.Log),

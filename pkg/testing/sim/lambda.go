@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/notices"
 )
 
 // Function is a program under test and how it is run: by a schedule, by others that wake it, by events.
@@ -126,7 +126,7 @@ func (w *world) invocationEnded(inv *invocation) {
 	outcome := "ends"
 	if inv.err != nil {
 		outcome = "ends with " + strings.ReplaceAll(inv.err.Error(), "\n", " / ")
-		if _, early := errors.AsType[*controllers.EarlyError](inv.err); !inv.faulty && !early &&
+		if _, early := errors.AsType[*notices.EarlyError](inv.err); !inv.faulty && !early &&
 			time.Since(inv.started) < inv.fn.Timeout {
 			w.addViolation("error without a fault", "%s: %v", inv, inv.err)
 		}

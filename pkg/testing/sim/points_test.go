@@ -27,11 +27,11 @@ func volumePoints() []sim.CrashPoint {
 // usualPoints are those that every world may have.
 func usualPoints() []sim.CrashPoint {
 	return pointsOf([]calls{
-		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch", "launch batch",
+		{"provision", []string{"let tolerate", "acquire lease", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "create claim", "delete claim", "get class", "label claim", "launch", "launch batch",
 			"list claims", "list homeless pods", "list static pools", "look for the instance", "mark sold out", "read catalog", "read claims", "read nodes",
 			"read pods", "read sold-out marks", "read the rest", "release lease", "wait", "wake lifecycle", "wake refresh", "write event",
 			"write status of claim"}},
-		{"lifecycle", []string{"open node", "ask who watches", "keep vigil", "leave vigil", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "describe instance status", "evict pod",
+		{"lifecycle", []string{"open node", "ask who watches", "keep watch lease", "leave watch lease", "annotate claim", "condemn node", "count pool", "delete claim", "delete node", "delete pod", "describe instance status", "evict pod",
 			"initialize node", "list attachments", "list instances", "read claims", "read nodes", "read pods", "read the rest", "record registrations", "register node",
 			"release claim", "release node", "sweep launch templates", "tag instance", "terminate", "wait", "wake provision", "wake refresh",
 			"write event", "write status of claim"}},

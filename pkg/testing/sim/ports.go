@@ -200,7 +200,7 @@ func isReadOnly(call string) bool {
 	switch call {
 	case "list homeless pods", "list claims", "list claims of instances", "list instances", "describe instance status",
 		"read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
-		"read catalog", "read sold-out marks", "get node", "wait", "keep vigil", "leave vigil", "ask who watches",
+		"read catalog", "read sold-out marks", "get node", "wait", "keep watch lease", "leave watch lease", "ask who watches",
 		"sweep launch templates":
 		return true
 	}

@@ -135,7 +135,7 @@ func (p *Ports) Acquire(ctx context.Context, name, holder string, ttl time.Durat
 	error) {
 	take, give := "acquire lease", "release lease"
 	if name != capacityLease {
-		take, give = "keep vigil", "leave vigil"
+		take, give = "keep watch lease", "leave watch lease"
 	}
 	ok, err := callPort(ctx, p, take, name, func() (bool, error) {
 		if l := p.w.leases[name]; l.holder != "" && l.holder != holder && time.Now().Before(l.until) {

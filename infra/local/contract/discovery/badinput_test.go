@@ -20,6 +20,7 @@ import (
 	v1 "joiner/pkg/api/v1"
 	"joiner/pkg/api/v1alpha1"
 	"joiner/pkg/controllers"
+	"joiner/pkg/controllers/refresh"
 	"joiner/pkg/model/buffers"
 	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
@@ -82,7 +83,7 @@ func (desk) ReadCatalog(context.Context) (instancetypes.Catalog, string, error) 
 func (r *rig) refreshed(t *testing.T, d desk) (map[string]string, error) {
 	t.Helper()
 	f := &fleet.Fleet{EC2: ec2.NewFromConfig(r.cfg), Cluster: "demo", Now: r.clock}
-	run := controllers.Refresh{Deps: controllers.Deps{Record: d, Rules: cluster.Settings{MemoryOverhead: 0.075}, Now: r.clock, Log: slog.New(slog.DiscardHandler)},
+	run := refresh.Controller{Deps: controllers.Deps{Record: d, Rules: cluster.Settings{MemoryOverhead: 0.075}, Now: r.clock, Log: slog.New(slog.DiscardHandler)},
 		Finder: r.finder, Classes: d, Pools: d, Nodes: d, Market: d, Overlays: d, Buffers: d, Prices: d, Rehearse: f,
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "10.100.0.0/16", Version: "1.36", Region: "us-west-2"}}
 	err := run.Run(t.Context())

@@ -170,7 +170,7 @@ func TestMirrorShowsOwnWritesAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever held the lease between may have written what no watch has told yet; the same holds for who relied on a vigil.
+// Whoever held the lease between may have written what no watch has told yet; the same holds for who relied on a watch lease.
 func TestMirrorListsWhereOthersMustBeSeen(t *testing.T) {
 	c := newEnv(t)
 	k, r := c.client(t)
@@ -207,7 +207,7 @@ func TestMirrorListsWhereOthersMustBeSeen(t *testing.T) {
 	turn(m, c.name)
 	lists("a lease that another had", 3)
 	turn(kube.WatchLease{WatchCache: m}, c.name+"-watch")
-	lists("a vigil that ended", 3)
+	lists("a watch lease that ended", 3)
 	m.Invalidate()
 	lists("after Forget", 3)
 }

@@ -1,0 +1,231 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/metrics"
+	"joiner/pkg/model/plan"
+)
+
+// commandApplier carries out the plan of one pass.
+type commandApplier struct {
+	d      *Controller
+	s      cluster.Snapshot
+	claims map[string]cluster.Claim
+	nodes  map[string]cluster.Node // by claim
+}
+
+func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
+	w := &commandApplier{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{}}
+	for _, h := range s.StateNodes() {
+		if h.Claim == nil {
+			continue
+		}
+		w.claims[h.Claim.Name] = *h.Claim
+		if h.Node != nil {
+			w.nodes[h.Claim.Name] = *h.Node
+		}
+	}
+	return w
+}
+
+// applyFinished finishes and takes back commands. One that fails does not stop the others.
+func (m *commandApplier) applyFinished(ctx context.Context, p disruption.Plan) error {
+	var errs []error
+	for _, e := range p.Finish {
+		errs = append(errs, m.one(ctx, disruption.Plan{Finish: []disruption.EndedCommand{e}}, e.Claims,
+			func() error { return m.finishCommand(ctx, e) }))
+	}
+	if len(p.Finish) > 0 && !controllers.WasRefused(ctx) {
+		errs = append(errs, m.d.Lifecycle.Wake(ctx))
+	}
+	if slices.ContainsFunc(p.Finish, m.awaitsNominatedPods) && !controllers.WasRefused(ctx) {
+		// which lets the pods that are evicted onto the nodes held for them
+		errs = append(errs, m.d.Provision.Wake(ctx))
+	}
+	for _, e := range p.Undo {
+		errs = append(errs, m.one(ctx, disruption.Plan{Undo: []disruption.EndedCommand{e}}, e.Claims,
+			func() error { return m.rollBack(ctx, e) }))
+	}
+	return errors.Join(errs...)
+}
+
+// one carries out one command, of which the plan consists, unless the pass may not write any more. What changed
+// meanwhile is left to the next pass.
+func (m *commandApplier) one(ctx context.Context, command disruption.Plan, claims []string, do func() error) error {
+	if may, err := controllers.MayWrite(ctx); err != nil || !may {
+		controllers.LogDryRun(m.d.Log, command.Lines()...)
+		return err
+	}
+	return m.guarded(claims, do)
+}
+
+// guarded does something about one command.
+func (m *commandApplier) guarded(claims []string, do func() error) error {
+	return controllers.IgnoreConflict(m.d.Log, m.d.Shield().Do("the disruption of "+strings.Join(claims, ","), do))
+}
+
+// awaitsNominatedPods reports whether replacements of the command are held for the pods of its nodes.
+func (m *commandApplier) awaitsNominatedPods(e disruption.EndedCommand) bool {
+	return slices.ContainsFunc(m.s.Claims, func(c cluster.Claim) bool {
+		return c.Annotations[disruption.AnnotationReplaces] == e.Command &&
+			c.Annotations[v1.AnnotationNominatedOwners] != ""
+	})
+}
+
+func (m *commandApplier) finishCommand(ctx context.Context, e disruption.EndedCommand) error {
+	for _, name := range e.Claims {
+		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionTerminating",
+			Message: "Disrupting NodeClaim: " + e.Why})
+		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rollBack lets pods on the nodes again before it takes the marks away: a mark without a taint is taken back once more.
+func (m *commandApplier) rollBack(ctx context.Context, e disruption.EndedCommand) error {
+	for _, name := range e.Claims {
+		m.recordOnClaimAndNode(ctx, name, cluster.Event{Warning: true, Reason: "DisruptionFailed",
+			Message: "the disruption is taken back: " + e.Why})
+		if n, ok := m.nodes[name]; ok {
+			if err := m.d.Moves.UntaintNode(ctx, n); err != nil && !controllers.IsConflict(err) {
+				return err
+			}
+		}
+	}
+	for _, name := range e.Unused {
+		if err := m.d.Claims.DeleteClaim(ctx, m.claims[name]); err != nil {
+			return err
+		}
+	}
+	for _, name := range e.Claims {
+		if err := m.annotateClaim(ctx, name, "", nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyBegun begins commands, if what stands on their nodes is the same now as it was when they were decided.
+func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next disruption.Memory) error {
+	if len(p.Begin) == 0 {
+		return nil
+	}
+	live, err := m.d.Read.ReadSnapshot(ctx)
+	if err != nil {
+		return err
+	}
+	live.Now, live.Rules = m.d.Now(), m.d.Rules
+	var errs []error
+	launches := false
+	for _, c := range p.Begin {
+		why := ""
+		if err := m.guarded(c.Claims, func() error {
+			why = disruption.ChangedSince(live, c,
+				next)
+			return nil
+		}); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if why != "" {
+			m.d.Log.Info("not begun: "+c.String(), "because", why)
+			m.recordRejected(ctx, c, why)
+			if m.d.Metrics != nil {
+				m.d.Metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Total(metrics.Invalidated, 1)}})
+			}
+			continue
+		}
+		launches = launches || len(c.Launches) > 0
+		errs = append(errs, m.one(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims,
+			func() error { return m.beginCommand(ctx, c) }))
+	}
+	if launches && !controllers.WasRefused(ctx) {
+		errs = append(errs, m.d.Provision.Wake(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// beginCommand writes the intent down, stores the replacements, and then keeps pods off the nodes. A command of which a
+// part is missing is taken back by the next pass.
+func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command) error {
+	mark := c.AsMark(m.d.Now())
+	for _, name := range c.Claims {
+		cond := &cluster.Condition{Type: v1.ConditionDisruptionReason, Status: "True", Reason: string(c.Reason),
+			Message: c.String()}
+		if err := m.annotateClaim(ctx, name, mark.String(), cond); err != nil {
+			return err
+		}
+	}
+	m.recordApproved(ctx, c)
+	for _, l := range c.Launches {
+		if err := m.createReplacement(ctx, l, c); err != nil {
+			return err
+		}
+	}
+	for _, name := range c.Claims {
+		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionLaunching",
+			Message: "Disrupting NodeClaim: " + c.String()})
+		if err := m.d.Moves.TaintNode(ctx, m.nodes[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createReplacement stores the NodeClaim of one replacement, which provision launches.
+func (m *commandApplier) createReplacement(ctx context.Context, l plan.Launch, c disruption.Command) error {
+	pool, ok := m.s.PoolOf(l.Pool)
+	if !ok {
+		return fmt.Errorf("replacement from pool %s: it is gone", l.Pool)
+	}
+	l.Annotations[disruption.AnnotationReplaces] = c.ID
+	made, err := m.d.Claims.CreateClaim(ctx, l, pool)
+	if err == nil {
+		m.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: made.Name, UID: made.UID,
+			Reason: "DisruptionLaunching", Message: "it replaces others: " + c.String()})
+	}
+	return err
+}
+
+// annotateClaim writes or, when it is empty, removes what says that the claim takes part in a command.
+func (m *commandApplier) annotateClaim(ctx context.Context, name, mark string, cond *cluster.Condition) error {
+	c, err := m.d.Claims.AnnotateClaim(ctx, m.claims[name], map[string]string{disruption.AnnotationMark: mark})
+	if err != nil {
+		return err
+	}
+	var kept []cluster.Condition
+	for _, k := range c.Conditions {
+		if k.Type != v1.ConditionDisruptionReason {
+			kept = append(kept, k)
+		}
+	}
+	if c.Conditions = kept; cond != nil {
+		c.Conditions = append(c.Conditions, *cond)
+	}
+	c, err = m.d.Claims.WriteClaimStatus(ctx, c)
+	m.claims[name] = c
+	return err
+}
+
+// recordOnClaimAndNode writes an event on the claim and its node.
+func (m *commandApplier) recordOnClaimAndNode(ctx context.Context, name string, what cluster.Event) {
+	about := []cluster.Event{{Kind: "NodeClaim", Name: name, UID: m.claims[name].UID}}
+	if n, ok := m.nodes[name]; ok {
+		about = append(about, cluster.Event{Kind: "Node", Name: n.Name, UID: n.UID})
+	}
+	for _, e := range about {
+		e.Warning, e.Reason, e.Message, e.Every = what.Warning, what.Reason, what.Message, what.Every
+		m.recordEvent(ctx, e)
+	}
+}

@@ -1,0 +1,209 @@
+package disrupt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.
+const betweenPasses = 5 * time.Second
+
+// placedFor is how long what EC2 says about instances is used for drift.
+const placedFor = 2 * time.Minute
+
+// Controller begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements,
+// and provision launches them. What is under way stands on the objects, so it may die after any call.
+type Controller struct {
+	controllers.Deps
+
+	Read      controllers.Reader
+	Placed    InstanceLister
+	Claims    controllers.Claims
+	Moves     NodeTainter
+	Lease     controllers.Lease
+	SoldOut   controllers.UnavailableOfferings
+	Prices    controllers.CatalogReader
+	Levels    controllers.RemainingCapacity
+	Notes     DisruptionMemory
+	Provision controllers.Waker // launches replacements
+	Lifecycle controllers.Waker // drains
+	// with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
+	Off bool
+
+	Depot *binpack.OfferingCache  // what is sold, kept from one pass to the next; nil: for this invocation
+	Diary controllers.DecisionLog // nil: no decision log
+	Stamp decisionlog.PassStamp
+
+	// nil: disruption.NextFrom
+	decide func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *binpack.OfferingCache) (disruption.Plan,
+		disruption.Memory)
+	said   string
+	placed []cluster.Instance // as they were at
+	at     time.Time
+	kept   controllers.DecisionRecorder
+}
+
+// Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest
+// before ends by then.
+func (d *Controller) Run(ctx context.Context, until time.Time) error {
+	if d.Depot == nil {
+		d.Depot = &binpack.OfferingCache{}
+	}
+	longest := time.Duration(0)
+	for {
+		start := d.Now()
+		under := controllers.BeginPass(ctx, d.Permission)
+		busy, held, err := d.lockAndRun(under)
+		if err != nil || controllers.WasRefused(under) {
+			return err
+		}
+		longest = max(longest, d.Now().Sub(start))
+		if held && !busy || !d.Now().Add(betweenPasses+longest).Before(until) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(betweenPasses):
+		}
+	}
+}
+
+// lockAndRun is a pass by the holder of the lease, if there is something to look at. It takes seconds in a large
+// cluster, so it comes after what provision needs the lease for at once: replacements of what EC2 takes back.
+func (d *Controller) lockAndRun(ctx context.Context) (busy, held bool, err error) {
+	claims, err := d.Read.ListClaims(ctx)
+	switch {
+	case err != nil || len(claims) == 0 || d.Off && !slices.ContainsFunc(claims, hasCommand):
+		return false, true, err
+	case interruption.AwaitsReplacement(claims, d.Now()):
+		d.Log.Info("skipped: pods wait for replacements of interrupted nodes")
+		return true, true, nil
+	}
+	may, err := controllers.MayWrite(ctx)
+	if err != nil {
+		return false, true, err
+	}
+	if !may {
+		busy, err = d.Shield().GuardPass(d.runPass)(ctx)
+		return busy, true, err
+	}
+	lease := controllers.CapacityLease{Lease: d.Lease, Holder: d.Holder}
+	return lease.RunUnderLease(ctx, d.Shield().GuardPass(d.runPass))
+}
+
+// hasCommand reports whether a disruption of the claim is under way.
+func hasCommand(c cluster.Claim) bool { return c.Annotations[disruption.AnnotationMark] != "" }
+
+// runPass decides once and has it done: first what ends, then what begins.
+func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
+	memory, err := d.Notes.ReadMemory(ctx)
+	if err != nil {
+		return false, err
+	}
+	s, err := d.readSnapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	sells := d.Depot.Offerings(s)
+	if err := d.markDrift(ctx, &s, sells); err != nil {
+		return false, err
+	}
+	if s, err = controllers.WithVolumes(ctx, d.Read, s, disruption.MayEmpty(s)); err != nil {
+		return false, err
+	}
+	start := d.Now()
+	decision, next, err := d.decideWithin(ctx, s, memory, sells)
+	if err != nil {
+		return false, err
+	}
+	all := nodesStaying(decision, s)
+	next.Retained = updateRetention(all, memory.Retained, s.Now)
+	d.logPlan(decision, all, next.Retained)
+	if d.Metrics != nil {
+		d.Metrics.Put(decisionMetrics(decision, d.Now().Sub(start))...)
+	}
+	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
+	d.Shield().Report(decision.Faults...)
+	d.kept.RecordTick(ctx, d.said, nil, func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
+		return decisionlog.OfDisrupt(st, s, memory, decision)
+	})
+	if may, err := controllers.MayWrite(ctx); err != nil || !may {
+		controllers.LogDryRun(d.Log, disruption.Plan{Finish: decision.Finish, Undo: decision.Undo,
+			Begin: decision.Begin}.Lines()...)
+		return false, err
+	}
+	w := d.newApplier(s)
+	err = errors.Join(w.applyFinished(ctx, decision), w.applyBegun(ctx, decision, next))
+	_ = d.Shield().Do("what is told", func() error { // logged
+		w.recordNotDisrupted(ctx, decision.Spared)
+		w.recordBudgetExhausted(ctx, decision.Closed)
+		w.recordConsidered(ctx, decision, memory.Proposals)
+		w.recordStarting(ctx, decision)
+		w.recordProtection(ctx)
+		w.recordInvalidProtection(ctx)
+		w.recordReasons(ctx, all, next.Retained)
+		return nil
+	})
+	err = errors.Join(err, d.markStill(ctx, w.claims, decision.Still))
+	busy = len(decision.Begin)+len(decision.Finish)+len(decision.Undo)+len(decision.Proposed)+len(decision.Waiting) > 0
+	return busy, errors.Join(err, d.writeMemory(ctx, next))
+}
+
+// writeMemory stores what the next pass is to know. A pass that may not write leaves no trace.
+func (d *Controller) writeMemory(ctx context.Context, m disruption.Memory) error {
+	if may, err := controllers.MayWrite(ctx); err != nil || !may {
+		return err
+	}
+	return d.Notes.WriteMemory(ctx, m)
+}
+
+// listInstances asks EC2 once in a while: what an instance was put into hardly changes. Without an answer the verdicts
+// of before stay.
+func (d *Controller) listInstances(ctx context.Context) []cluster.Instance {
+	if now := d.Now(); d.at.IsZero() || now.Sub(d.at) >= placedFor {
+		placed, err := d.Placed.ListInstances(ctx)
+		if err != nil {
+			d.Log.Warn("drift of security groups and subnets is not looked for", "error", err)
+			return nil
+		}
+		d.placed, d.at = placed, now
+	}
+	return d.placed
+}
+
+func (d *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return controllers.Observer{Read: d.Read, Prices: d.Prices, SoldOut: d.SoldOut,
+		Levels: d.Levels, Rules: d.Rules, Now: d.Now, Log: d.Log}.ReadSnapshot(ctx)
+}
+
+// logPlan logs the plan unless the pass before had the same, and of nodes that stay what is news.
+func (d *Controller) logPlan(p disruption.Plan, all []disruption.NotDisrupted, stays map[string]disruption.Retention) {
+	lines := p.Lines()
+	text := fmt.Sprint(lines)
+	if text == d.said {
+		return
+	}
+	d.said = text
+	for _, line := range lines[:len(lines)-len(p.Spared)] {
+		d.Log.Info(line)
+	}
+	logStays(d.Log, all, stays, d.Now())
+	words := map[string]int{}
+	for _, s := range all {
+		words[string(s.Reason)]++
+	}
+	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "undo", len(p.Undo), "proposed",
+		len(p.Proposed),
+		"reported", len(p.Reported), "waiting", len(p.Waiting), "spared", words)
+}

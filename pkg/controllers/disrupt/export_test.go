@@ -1,0 +1,12 @@
+package disrupt
+
+import (
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// Deciding puts something in the place of the decision, which takes as long as a test wants.
+func (d *Controller) Deciding(f func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *binpack.OfferingCache) (disruption.Plan, disruption.Memory)) {
+	d.decide = f
+}

@@ -1,0 +1,66 @@
+package disrupt
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/metrics"
+)
+
+// decisionMetrics is what one pass decided, as metrics. Reasons are Karpenter's, in lower case.
+func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
+	type kind struct{ decision, reason string }
+	count := map[kind]int{}
+	for _, c := range p.Begin {
+		decision := "delete"
+		if len(c.Launches) > 0 {
+			decision = "replace"
+		}
+		count[kind{decision, strings.ToLower(string(c.Reason))}]++
+	}
+	out := []metrics.Record{{Values: []metrics.Value{metrics.Durations(metrics.Evaluation, took)}}}
+	for _, decision := range []string{"delete", "replace"} {
+		for _, reason := range []string{"empty", "drifted", "underutilized"} {
+			if n := count[kind{decision, reason}]; n > 0 {
+				out = append(out, metrics.Record{By: []metrics.Tag{{Key: "decision", Value: decision},
+					{Key: "reason", Value: reason}},
+					Values: []metrics.Value{metrics.Total(metrics.Decisions, n)}})
+			}
+		}
+	}
+	if n := len(p.Undo); n > 0 {
+		out[0].Values = append(out[0].Values, metrics.Total(metrics.QueueFailures, n))
+	}
+	if n := len(p.Dropped); n > 0 {
+		out[0].Values = append(out[0].Values, metrics.Total(metrics.Invalidated, n))
+	}
+	for _, reason := range []v1.DisruptionReason{v1.DisruptionDrifted, v1.DisruptionEmpty, v1.DisruptionUnderutilized} {
+		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: strings.ToLower(string(reason))}},
+			Values: []metrics.Value{metrics.Gauge(metrics.Eligible, float64(len(p.Eligible[reason])))}})
+	}
+	words, gone := map[string]int{}, map[string]int{}
+	for _, s := range p.Spared {
+		words[string(s.Reason)]++
+	}
+	for _, c := range p.Reported {
+		words[string(disruption.IneligibleReported)] += len(c.Claims)
+	}
+	for _, word := range slices.Sorted(maps.Keys(words)) {
+		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: word}},
+			Values: []metrics.Value{metrics.Gauge(metrics.Spared, float64(words[word]))}})
+	}
+	for _, e := range p.Finish {
+		// of a pool that sleeps the command alone says why
+		gone[cmp.Or(strings.ToLower(string(e.Reason)), e.Command)] += len(e.Claims)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(gone)) {
+		out = append(out, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: reason}},
+			Values: []metrics.Value{metrics.Total(metrics.ClaimsDisrupt, gone[reason])}})
+	}
+	return out
+}

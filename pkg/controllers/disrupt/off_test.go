@@ -1,0 +1,76 @@
+package disrupt_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"joiner/pkg/controllers/disrupt"
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/testing/controllertest"
+	"joiner/pkg/testing/fake"
+)
+
+// condemned is the first node that carries the taint karpenter.sh/disrupted, or nothing.
+func condemned(w *fake.World) string {
+	for _, name := range strings.Fields(w.Nodes()) {
+		if slices.ContainsFunc(w.Taints(name), func(t string) bool { return strings.Contains(t, "disrupted") }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// Whoever turns disruption off, or asks for reports only, while a node is being replaced has that taken back: no node
+// stays tainted, no replacement is left, and no node goes. With disruption off nothing is looked at after that.
+func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		mode func(*disrupt.Controller)
+		pool bool
+		off  bool
+	}{
+		{"off", func(d *disrupt.Controller) { d.Rules.ReportDisruption, d.Off = true, true }, false, true},
+		{"the stack reports", func(d *disrupt.Controller) { d.Rules.ReportDisruption = true }, false, false},
+		{"the pool reports", func(*disrupt.Controller) {}, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := controllertest.FreeToDisrupt(t, "WhenEmptyOrUnderutilized", 2)
+			w := f.World
+			w.Scale("web", 1)
+			w.Tick(time.Second)
+			before := w.Nodes()
+			pass := func(mode func(*disrupt.Controller)) []string {
+				t.Helper()
+				p := w.Ports(fake.Fault{})
+				d := f.Disrupt(p)
+				mode(d)
+				if err := d.Run(t.Context(), f.Once()); err != nil {
+					t.Fatal(err)
+				}
+				w.Tick(20 * time.Second)
+				return p.Calls()
+			}
+			pass(func(*disrupt.Controller) {})
+			pass(func(*disrupt.Controller) {})
+			if condemned(w) == "" || len(w.Claims()) != 2 {
+				t.Fatalf("nothing was begun: %d claims, nodes\n%s", len(w.Claims()), w.Nodes())
+			}
+			w.ChangePool(func(p *cluster.Pool) { p.Disruption.ReportOnly = c.pool })
+			pass(c.mode)
+			if got := w.Nodes(); got != before || condemned(w) != "" {
+				t.Errorf("nodes %s, before %s; %q is tainted", got, before, condemned(w))
+			}
+			for _, claim := range w.Claims() {
+				if claim.Deleting.IsZero() && (claim.Annotations[disruption.AnnotationMark] != "" || claim.Annotations[disruption.AnnotationReplaces] != "") {
+					t.Errorf("claim %s takes part still: %v", claim.Name, claim.Annotations)
+				}
+			}
+			if looks := slices.Contains(pass(c.mode), "read snapshot"); looks == c.off {
+				t.Errorf("it looks at the cluster: %t", looks)
+			}
+		})
+	}
+}

@@ -1,0 +1,30 @@
+package disrupt
+
+import (
+	"context"
+
+	"joiner/pkg/disruption"
+	"joiner/pkg/model/cluster"
+)
+
+// NodeTainter keeps new pods off nodes that are about to go, as long as that can be taken back. All calls may be
+// repeated; a node that is gone or was replaced has a method Conflict that reports true.
+type NodeTainter interface {
+	// TaintNode keeps new pods off the node.
+	TaintNode(ctx context.Context, n cluster.Node) error
+	// UntaintNode lets pods on it again.
+	UntaintNode(ctx context.Context, n cluster.Node) error
+}
+
+// DisruptionMemory keeps what one pass about disruption tells the next.
+type DisruptionMemory interface {
+	// ReadMemory returns what was remembered last. May be repeated.
+	ReadMemory(ctx context.Context) (disruption.Memory, error)
+	// WriteMemory stores it. May be repeated.
+	WriteMemory(ctx context.Context, m disruption.Memory) error
+}
+
+// InstanceLister tells which instances there are, and where. It may be repeated.
+type InstanceLister interface {
+	ListInstances(ctx context.Context) ([]cluster.Instance, error)
+}

@@ -1,0 +1,33 @@
+package controllers
+
+import (
+	"errors"
+	"log/slog"
+)
+
+// IsNotFound reports whether there is no such object.
+func IsNotFound(err error) bool {
+	n, ok := errors.AsType[interface {
+		error
+		NotFound() bool
+	}](err)
+	return ok && n.NotFound()
+}
+
+// IsConflict reports whether a write changed nothing because the object was changed meanwhile.
+func IsConflict(err error) bool {
+	c, ok := errors.AsType[interface {
+		error
+		Conflict() bool
+	}](err)
+	return ok && c.Conflict()
+}
+
+// IgnoreConflict leaves what changed meanwhile to the next pass, which sees the change.
+func IgnoreConflict(log *slog.Logger, err error) error {
+	if !IsConflict(err) {
+		return err
+	}
+	log.Info("conflict, retrying in next pass", "because", err.Error())
+	return nil
+}

@@ -1,0 +1,209 @@
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+// objectIndex finds the objects of a snapshot. It is read by all workers of a pass.
+type objectIndex struct {
+	claims map[string]cluster.Claim
+	nodes  map[string]cluster.Node
+	pods   map[string]cluster.Pod
+}
+
+func newIndex(s cluster.Snapshot) *objectIndex {
+	x := &objectIndex{claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
+		pods: map[string]cluster.Pod{}}
+	for _, c := range s.Claims {
+		x.claims[c.Name] = c
+	}
+	for _, n := range s.Nodes {
+		x.nodes[n.Name] = n
+	}
+	for _, p := range s.Pods {
+		x.pods[p.Key()] = p
+	}
+	return x
+}
+
+// actionWorker carries out the actions on one object. It keeps the claim as last written, for the next write's
+// precondition.
+type actionWorker struct {
+	*objectIndex
+	l       *Controller
+	told    *errgroup.Group // events that nothing waits for before the end of the pass
+	written cluster.Claim
+}
+
+// claimNamed is the claim of that name as it was read, or as last written.
+func (w *actionWorker) claimNamed(name string) cluster.Claim {
+	if w.written.Name == name && name != "" {
+		return w.written
+	}
+	return w.claims[name]
+}
+
+// applyAction carries out one action.
+func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
+	if a.Do != plan.WriteStatus && a.Do != plan.Evict && a.Do != plan.Tell {
+		w.l.Log.Info(a.String())
+	}
+	claim, node := w.claimNamed(a.Claim), w.nodes[a.Node]
+	switch a.Do {
+	case plan.WriteStatus:
+		return w.writeStatus(ctx, claim, a)
+	case plan.SetDeadline:
+		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Warning: true,
+			Reason: a.Reason, Message: a.Why})
+		return w.annotateClaim(ctx, claim, map[string]string{
+			v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
+	case plan.LeaveNode:
+		return w.annotateClaim(ctx, claim, map[string]string{v1.AnnotationReplaceRequested: a.Leave})
+	case plan.DeleteClaim:
+		w.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted",
+			Message: a.Reason + ": " + a.Why})
+		return w.l.Claims.DeleteClaim(ctx, claim)
+	case plan.ReleaseClaim:
+		return w.l.Claims.ReleaseClaim(ctx, claim)
+	case plan.RegisterNode:
+		return w.l.Nodes.RegisterNode(ctx, node, claim)
+	case plan.InitializeNode:
+		return w.l.Nodes.InitializeNode(ctx, node)
+	case plan.Unreserve: // the claim last: it is what the next pass goes by
+		if err := w.l.Nodes.UnreserveNode(ctx, node); err != nil {
+			return err
+		}
+		return w.keepClaim(w.l.Claims.UnreserveClaim(ctx, claim))
+	case plan.OpenNode:
+		return w.l.Holds.OpenNode(ctx, node)
+	case plan.CondemnNode:
+		return w.l.Nodes.TaintForTermination(ctx, node)
+	case plan.DeleteNode:
+		return w.l.Nodes.DeleteNode(ctx, node)
+	case plan.ReleaseNode:
+		return w.l.Nodes.ReleaseNode(ctx, node)
+	case plan.Terminate:
+		return w.l.Instances.TerminateInstances(ctx, []string{a.Instance})
+	case plan.TagInstance:
+		if err := w.l.Instances.TagInstance(ctx, a.Instance, a.Node, a.Claim); err != nil {
+			return err
+		}
+		claim.Version = "" // the instance has its name, whatever else happened to the claim meanwhile
+		return w.annotateClaim(ctx, claim, map[string]string{awsv1.AnnotationInstanceTagged: "true",
+			awsv1.AnnotationClusterNameTagged: "true"})
+	case plan.AdoptClaim:
+		claim.Labels = maps.Clone(claim.Labels)
+		maps.Copy(claim.Labels, a.Labels)
+		return w.keepClaim(w.l.Claims.AdoptClaim(ctx, claim))
+	case plan.CountPool:
+		return w.l.Pools.CountPool(ctx, a.Pool, a.Has)
+	case plan.Registrations:
+		return w.l.Pools.RecordRegistrations(ctx, a.Pool, a.Outcomes)
+	case plan.Tell:
+		w.recordAction(ctx, claim, node, a)
+		return nil
+	case plan.Evict, plan.DeletePod:
+		return w.removePod(ctx, a)
+	}
+	return fmt.Errorf("action %q is unknown", a.Do)
+}
+
+func (w *actionWorker) removePod(ctx context.Context, a plan.Action) error {
+	pod, ok := w.pods[a.Pod]
+	if !ok {
+		return nil
+	}
+	about := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}
+	if a.Do == plan.DeletePod {
+		about.Reason, about.Message = "Disrupted", a.Why
+		w.recordEvent(ctx, about)
+		return w.l.Pods.DeletePod(ctx, pod, a.GraceSec)
+	}
+	e, err := w.l.Pods.EvictPod(ctx, pod)
+	switch {
+	case err != nil || e.Outcome == cluster.Gone:
+		return err
+	case e.Outcome == cluster.Refused:
+		w.l.Refusals.addRefusal(pod.UID, w.claims[a.Claim].Deleting, w.l.Now())
+		w.l.Log.Info(a.String(), "outcome", "refused", "why", e.Message)
+		about.Reason, about.Message, about.Warning = "FailedDraining", e.Message, true
+	default:
+		w.l.Refusals.forgetPod(pod.UID)
+		w.l.Log.Info(a.String(), "outcome", "evicted")
+		about.Reason, about.Message = "Evicted", "Evicted pod: "+disruptionReason(w.claims[a.Claim])
+	}
+	w.told.Go(func() error {
+		return w.l.Shield().Do("an event", func() error { w.recordEvent(ctx, about); return nil })
+	}) // the next eviction under this budget need not wait for it
+	return nil
+}
+
+// disruptionReason is why the claim goes, as Karpenter says it.
+func disruptionReason(c cluster.Claim) string {
+	if k := c.Condition(v1.ConditionDisruptionReason); k.Status == "True" {
+		return k.Reason
+	}
+	return "Forceful Termination"
+}
+
+func (w *actionWorker) writeStatus(ctx context.Context, c cluster.Claim, a plan.Action) error {
+	news := false
+	for _, k := range a.Conditions {
+		if k.Since.IsZero() {
+			k.Since = w.l.Now()
+		}
+		if k.Reason == "" {
+			k.Reason = k.Type
+		}
+		if have := c.Condition(k.Type); have.Status != k.Status || have.Reason != k.Reason {
+			news = true
+		}
+		c.Conditions = cluster.WithCondition(c.Conditions, k)
+	}
+	if news {
+		w.l.Log.Info(a.String())
+	}
+	if a.NodeName != "" {
+		c.NodeName = a.NodeName
+	}
+	return w.keepClaim(w.l.Claims.WriteClaimStatus(ctx, c))
+}
+
+func (w *actionWorker) annotateClaim(ctx context.Context, c cluster.Claim, set map[string]string) error {
+	return w.keepClaim(w.l.Claims.AnnotateClaim(ctx, c, set))
+}
+
+// keepClaim remembers the claim as written.
+func (w *actionWorker) keepClaim(written cluster.Claim, err error) error {
+	if err == nil {
+		w.written = written
+	}
+	return err
+}
+
+// recordAction writes the event of an action, on its node or else on its claim.
+func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n cluster.Node, a plan.Action) {
+	e := cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: a.Warning, Reason: a.Reason,
+		Message: a.Why, Every: a.Every}
+	if a.Node != "" {
+		e.Kind, e.Name, e.UID = "Node", n.Name, n.UID
+	}
+	w.recordEvent(ctx, e)
+}
+
+// recordEvent writes a Kubernetes event. One that cannot be written is logged and costs nothing else.
+func (w *actionWorker) recordEvent(ctx context.Context, e cluster.Event) {
+	if err := w.l.Record.RecordEvent(ctx, e); err != nil {
+		w.l.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+	}
+}

@@ -1,0 +1,320 @@
+package lifecycle
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/lifecycle"
+)
+
+// Limits of one pass of lifecycle.
+const (
+	parallelSteps  = 10
+	templateMaxAge = time.Hour
+
+	// Evictions have a lane of their own, in which few at a time are under one budget: one that meets another write to
+	// the status of its budget waits inside the API server for half a second, and would keep everything else waiting
+	// with it. Two use the time better than one, because the controller of the budget writes too.
+	parallelEvictions = 32
+	turnsOfBudget     = 2
+
+	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is
+	// old, and what has become urgent meanwhile goes first.
+	stepsTake = 3 * time.Second
+
+	// impairedTrusted is how long it is taken for true that an instance is impaired.
+	impairedTrusted = 10 * time.Second
+)
+
+// Controller takes the next step for every NodeClaim, node and instance.
+type Controller struct {
+	controllers.Deps
+
+	Read      controllers.Reader
+	Claims    controllers.Claims
+	Nodes     controllers.Nodes
+	Holds     NominationOpener
+	Pods      Pods
+	Instances Instances
+	Health    Health // nil where nobody asks
+	Pools     PoolStatus
+	Volumes   Volumes
+	Provision controllers.Waker      // runs provision when pods are about to lose their node
+	Refresh   controllers.Waker      // runs refresh when a class is new or was changed
+	Watch     controllers.WatchLease // tells others that nobody need wake lifecycle; nil to tell nobody
+	Hints     controllers.PushHints
+	Refusals  *EvictionBackoff // of evictions, shared by the invocations of a process; nil for none known
+
+	seen   controllers.StaleStatus
+	sum    controllers.Measurements
+	failed controllers.StepBackoff
+	faults controllers.StepBackoff // of decisions, by what they are about
+
+	examined time.Time // in this invocation, last; zero for not yet
+	impaired []cluster.Impairment
+	changes  []cluster.ScheduledChange
+	blind    error         // why EC2 could not be asked for the two above
+	took     time.Duration // the last pass
+}
+
+// Run passes until nothing is left to do or until the time given. A step that fails is tried again later, and the
+// others go on; what did not succeed in the end is the error.
+func (l *Controller) Run(ctx context.Context, until time.Time) error {
+	defer l.sum.PutMetrics(l.Metrics)
+	swept := l.sweepTemplates(ctx) // that this fails must not keep a drain waiting
+	l.failed, l.faults, l.took, l.examined = controllers.StepBackoff{}, controllers.StepBackoff{}, 0, time.Time{}
+	if l.Refusals == nil {
+		l.Refusals = &EvictionBackoff{}
+	}
+	v := controllers.Watcher{Lease: l.Watch, Name: controllers.WatchLeaseName("lifecycle"), Holder: l.Holder,
+		Log: l.Log, Permission: l.Permission}
+	defer v.ReleaseLease(ctx)
+	for {
+		began, under := l.Now(), controllers.BeginPass(ctx, l.Permission)
+		busy, err := l.Shield().GuardPass(func(pass context.Context) (bool, error) {
+			return l.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(l.Now())) })
+		})(under)
+		l.took = l.Now().Sub(began)
+		if err != nil || controllers.WasRefused(under) {
+			return errors.Join(err, l.failed.JoinErrors(), swept, l.blind)
+		}
+		now := l.Now()
+		if !v.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), controllers.TimeToWatch(until.Sub(now), l.took)) {
+			return errors.Join(l.failed.JoinErrors(), swept, l.blind)
+		}
+		// the watches do not tell when a pod has gone
+		if err := controllers.WaitForChange(ctx, l.Read, until.Sub(now), time.Second); err != nil {
+			return errors.Join(err, l.failed.JoinErrors(), swept, l.blind)
+		}
+	}
+}
+
+// failing tells of objects about which the decision fails, once in a while: it is taken every second.
+func (l *Controller) failing(faults []plan.Fault) {
+	for _, f := range faults {
+		if about := string(f.Kind) + " " + f.Name; !l.faults.IsBackingOff(about, l.Now()) {
+			l.faults.AddFailure(about, errors.New(f.Why), l.Now())
+			l.Shield().Report(f)
+		}
+	}
+}
+
+func (l *Controller) sweepTemplates(ctx context.Context) error {
+	may, err := controllers.MayBegin(controllers.BeginPass(ctx, l.Permission), l.Log,
+		"delete launch templates older than "+templateMaxAge.String())
+	if err != nil || !may {
+		return err
+	}
+	n, err := l.Instances.SweepTemplates(ctx, templateMaxAge)
+	if err != nil {
+		return fmt.Errorf("sweep launch templates: %w", err)
+	}
+	if n > 0 {
+		l.Log.Info("deleted launch templates", "count", n)
+	}
+	return nil
+}
+
+// readInstanceStatus asks how EC2 says that the instances are, once in an invocation: it says so a minute late anyway.
+// While one is impaired it asks again and again, because that an instance has failed for long enough must not be
+// concluded from an old answer. That EC2 cannot be asked must not keep a drain waiting.
+func (l *Controller) readInstanceStatus(ctx context.Context, instances []cluster.Instance) {
+	now := l.Now()
+	if l.Health == nil || !l.examined.IsZero() && (len(l.impaired) == 0 ||
+		now.Before(l.examined.Add(impairedTrusted))) {
+		return
+	}
+	var running []string
+	for _, i := range instances {
+		if i.State == "running" {
+			running = append(running, i.ID)
+		}
+	}
+	l.examined = now
+	l.impaired, l.changes, l.blind = l.Health.ListStatuses(ctx, running)
+}
+
+// runPass takes one step. The instances are listed before the claims, so that a launch in between cannot look leaked.
+// It says when it has something to do.
+func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err error) {
+	instances, err := l.Instances.ListInstances(ctx)
+	if err != nil {
+		return false, err
+	}
+	l.readInstanceStatus(ctx, instances)
+	s, err := l.Read.ReadSnapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	s.Instances, s.Impaired, s.Changes, s.Now, s.Rules, s.PassTook = instances, l.impaired, l.changes, l.Now(), l.Rules,
+		l.took
+	if _, err := l.seen.WakeRefresh(ctx, s, l.Refresh, l.Log); err != nil {
+		return false, err
+	}
+	if err := l.readVolumes(ctx, &s); err != nil {
+		return false, err
+	}
+	l.sum.NoteMissedHints(l.Hints, s.Now, deletionTimes(s))
+	l.Refusals.markRetryTimes(s.Pods)
+	next := lifecycle.Next(s)
+	l.failing(next.Faults)
+	if len(next.Actions) == 0 {
+		return next.Busy, nil
+	}
+	if may, err := controllers.MayWrite(ctx); err != nil || !may {
+		l.logUnapplied(next.Actions)
+		return false, err
+	}
+	begin()
+	changed, err := l.applyActions(ctx, s, next.Actions)
+	return next.Busy || changed, err
+}
+
+// logUnapplied says what a pass that may not write would do.
+func (l *Controller) logUnapplied(actions []plan.Action) {
+	for _, a := range actions {
+		controllers.LogDryRun(l.Log, a.String())
+	}
+}
+
+// readVolumes reads what is attached to nodes whose next step depends on that, and whose volumes it is.
+func (l *Controller) readVolumes(ctx context.Context, s *cluster.Snapshot) (err error) {
+	nodes := lifecycle.DetachingNodes(*s)
+	if len(nodes) == 0 {
+		return nil
+	}
+	if s.Attachments, err = l.Volumes.ListAttachments(ctx, nodes); err != nil || len(s.Attachments) == 0 {
+		return err
+	}
+	*s, err = l.Read.WithVolumes(ctx, *s)
+	return err
+}
+
+// deletionTimes is when claims or their nodes were deleted.
+func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
+	for _, h := range s.StateNodes() {
+		switch {
+		case h.Claim == nil: // not ours
+		case h.Node != nil && !h.Node.Deleting.IsZero():
+			deleted = append(deleted, h.Node.Deleting)
+		case !h.Claim.Deleting.IsZero():
+			deleted = append(deleted, h.Claim.Deleting)
+		}
+	}
+	return deleted
+}
+
+// applyActions does the actions: those on one object in their order, those on different objects side by side. An object
+// that changed meanwhile is left to the next pass, one whose step failed is left alone for a while. It reports whether
+// anything but telling was tried, so that it is worth looking again.
+func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool,
+	err error) {
+	groups, keys := map[string][]plan.Action{}, []string{}
+	condemned := false
+	for _, a := range actions {
+		k := actionSubject(a)
+		if l.failed.IsBackingOff(k, l.Now()) {
+			continue
+		}
+		if _, ok := groups[k]; !ok {
+			keys = append(keys, k)
+		}
+		groups[k] = append(groups[k], a)
+		changed = changed || a.Do != plan.Tell
+		condemned = condemned || a.Do == plan.DeleteClaim || a.Do == plan.CondemnNode || a.Do == plan.LeaveNode
+	}
+	// What pools remember of their claims comes first: the claims' own steps are what tells it.
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(laneRank(a), laneRank(b)) })
+	pools := slices.IndexFunc(keys, func(k string) bool { return laneRank(k) > 0 })
+	if pools < 0 {
+		pools = len(keys)
+	}
+	objects := newIndex(s)
+	l.sideBySide(ctx, objects, groups, workLane{rows: singleRows(keys[:pools]), most: parallelSteps})
+	l.sideBySide(ctx, objects, groups, splitIntoLanes(objects, groups, keys[pools:])...)
+	if condemned && !controllers.WasRefused(ctx) {
+		err = l.Provision.Wake(ctx)
+	}
+	return changed, err
+}
+
+// sideBySide does the actions on each of the objects, lane beside lane.
+func (l *Controller) sideBySide(ctx context.Context, objects *objectIndex, groups map[string][]plan.Action,
+	lanes ...workLane) {
+	began := l.Now()
+	type outcome struct {
+		begun bool
+		err   error
+	}
+	outcomes := map[string]*outcome{}
+	for k := range groups {
+		outcomes[k] = &outcome{}
+	}
+	var all, told errgroup.Group
+	told.SetLimit(parallelEvictions)
+	for _, one := range lanes {
+		all.Go(func() error {
+			var g errgroup.Group
+			g.SetLimit(one.most)
+			for _, row := range one.rows {
+				g.Go(func() error {
+					for _, k := range row {
+						// the next pass or invocation goes on
+						if controllers.TooLateToBegin(ctx) || !one.all && l.Now().Sub(began) >= stepsTake {
+							return nil
+						}
+						err := l.Shield().Do(k, func() error {
+							return l.inTurn(ctx,
+								&actionWorker{l: l, told: &told, objectIndex: objects}, groups[k])
+						})
+						*outcomes[k] = outcome{true, err}
+					}
+					return nil
+				})
+			}
+			return g.Wait()
+		})
+	}
+	_ = all.Wait() // every error is in outcomes
+	_ = told.Wait()
+	for _, k := range slices.Sorted(maps.Keys(outcomes)) {
+		if o := outcomes[k]; o.err != nil {
+			l.failed.AddFailure(k, o.err, l.Now())
+		} else if o.begun {
+			delete(l.failed, k)
+		}
+	}
+}
+
+// inTurn does the actions on one object, until one fails.
+func (l *Controller) inTurn(ctx context.Context, w *actionWorker, actions []plan.Action) error {
+	for _, a := range actions {
+		may, err := controllers.MayBegin(ctx, l.Log, a.String())
+		if err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+		if !may {
+			continue
+		}
+		err = w.applyAction(ctx, a)
+		if controllers.IsConflict(err) {
+			l.Log.Info("conflict, retrying in next pass", "action", a.String(), "because", err.Error())
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", a, err)
+		}
+		l.sum.NoteAction(a)
+	}
+	return nil
+}

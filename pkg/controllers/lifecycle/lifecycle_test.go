@@ -1,0 +1,235 @@
+package lifecycle_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/controllertest"
+	"joiner/pkg/testing/fake"
+)
+
+func TestDeletionsWakeProvision(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	before := f.World.Woken("provision")
+	f.World.DeleteClaims()
+	if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(context.Background(), f.Once()); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.World.Woken("provision") - before; got != 1 {
+		t.Errorf("provision was woken %d times by one pass", got)
+	}
+}
+
+func TestLaunchesWakeLifecycle(t *testing.T) {
+	w := controllertest.NewWorld()
+	w.Run("web", 1, controllertest.PodOf(1500, 3000))
+	if _, err := controllertest.InvokeProvision(t, w, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Woken("lifecycle"); got != 1 {
+		t.Errorf("lifecycle was woken %d times", got)
+	}
+}
+
+func TestInterruptionCondemnsMarksAndWakes(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	n := controllertest.SpotNotice(f.World)
+	p, l := f.World.Woken("provision"), f.World.Woken("lifecycle")
+	for range 2 { // a notice may come twice
+		if err := f.Interruption(f.World.Ports(fake.Fault{})).HandleNotices(context.Background(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f.World.Woken("provision") != p+2 || f.World.Woken("lifecycle") != l+2 {
+		t.Errorf("woken: provision %d, lifecycle %d", f.World.Woken("provision")-p, f.World.Woken("lifecycle")-l)
+	}
+	condemned := 0
+	for _, c := range f.World.Claims() {
+		if !c.Deleting.IsZero() {
+			condemned++
+			if controllertest.InstanceOf(c) != n.Instance {
+				t.Errorf("claim %s was condemned for %s", c.Name, n.Instance)
+			}
+			if k := f.World.Taints(c.NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
+				t.Errorf("taints of its node: %v", k)
+			}
+		}
+	}
+	if condemned != 1 {
+		t.Errorf("%d claims are condemned", condemned)
+	}
+	for _, o := range f.World.Marks() {
+		if i := f.World.Instances()[0]; o.Type != i.Type || o.Zone != i.Zone || o.CapacityType != "spot" {
+			t.Errorf("marked %s, of %+v", o, i)
+		}
+	}
+	for kind, events := range map[string][]string{"NodeClaim": f.World.Events("NodeClaim"), "Node": f.World.Events("Node")} {
+		events = slices.DeleteFunc(events, func(e string) bool { return strings.HasPrefix(e, "Launched: ") })
+		if len(events) != 3 || !strings.HasPrefix(events[0], "SpotInterrupted: ") || !strings.HasPrefix(events[1], "TerminatingOnInterruption: ") ||
+			!strings.HasPrefix(events[2], "SpotInterrupted: ") {
+			t.Errorf("events on the %s: %q", kind, events)
+		}
+	}
+}
+
+// What EC2 takes back is left alone for minutes, what it may take back for as long as recommendations are heeded.
+func TestMarksLastAsTheirCauseSays(t *testing.T) {
+	for kind, want := range map[interruption.Kind]time.Duration{interruption.Spot: 3 * time.Minute, interruption.Rebalance: 30 * time.Minute} {
+		f := controllertest.Aged(t)
+		controllertest.HandleNotices(t, f, interruption.Notice{Kind: kind, Instance: controllertest.FirstInstance(f), Time: f.World.Now()})
+		marks, err := f.World.Ports(fake.Fault{}).ListUnavailable(t.Context())
+		if err != nil || len(marks) != 1 || marks[0].Until.Sub(f.World.Now()) != want {
+			t.Errorf("%s: marks %v, %v; want one for %s", kind, marks, err, want)
+		}
+	}
+}
+
+func TestNoticeAboutAForeignInstanceDoesNothing(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	p := f.World.Ports(fake.Fault{})
+	if err := f.Interruption(p).HandleNotices(context.Background(), interruption.Notice{Kind: interruption.Spot, Instance: "i-foreign"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(p.Calls(), ", "); got != "list claims" {
+		t.Errorf("calls %s", got)
+	}
+}
+
+// TestCapacityComesBeforeAnInterruptedInstanceGoes gives the functions the two minutes of a notice.
+func TestCapacityComesBeforeAnInterruptedInstanceGoes(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	f.World.Protect("web", 2)
+	f.World.Protect("db", 0)
+	n := controllertest.SpotNotice(f.World)
+	if err := f.Interruption(f.World.Ports(fake.Fault{})).HandleNotices(context.Background(), n); err != nil {
+		t.Fatal(err)
+	}
+	end := f.World.Now().Add(2 * time.Minute)
+	f.Rest(t, 4)
+	if f.World.Now().After(end) {
+		t.Fatalf("it took until %s", f.World.Now())
+	}
+	f.World.Interrupt(n.Instance)
+	controllertest.NoProblems(t, f.World)
+}
+
+// TestChangedClaimIsLeftToTheNextPass has somebody else write the claim between the read and the write.
+func TestChangedClaimIsLeftToTheNextPass(t *testing.T) {
+	f := controllertest.WaitingPods(t)
+	if _, err := controllertest.InvokeProvision(t, f.World, 0); err != nil {
+		t.Fatal(err)
+	}
+	f.World.Tick(30 * time.Second)
+	p := f.World.Ports(fake.Fault{})
+	var once sync.Once // steps of several claims are taken side by side
+	meddled := false
+	p.Before = func(call string) {
+		if call != "write status of claim" {
+			return
+		}
+		once.Do(func() {
+			meddled = true
+			for left := f.World.Claims(); len(left) > 0; { // a step that is being taken may be quicker
+				if _, err := f.World.Ports(fake.Fault{}).AnnotateClaim(context.Background(), left[0], map[string]string{"somebody": "else"}); err != nil {
+					t.Log(err)
+				}
+				left = slices.DeleteFunc(f.World.Claims(), func(c cluster.Claim) bool { return c.Annotations["somebody"] != "" })
+			}
+		})
+	}
+	if err := f.Lifecycle(p).Run(context.Background(), f.World.Now().Add(5*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if !meddled {
+		t.Fatal("nothing was written")
+	}
+	for _, c := range f.World.Claims() {
+		if !c.Is("Initialized") || c.Annotations["somebody"] != "else" {
+			t.Errorf("claim %s: initialized %t, annotations %v", c.Name, c.Is("Initialized"), c.Annotations)
+		}
+	}
+}
+
+// TestOneFailedStepStopsNoOther fails the taint of one node of three.
+func TestOneFailedStepStopsNoOther(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	f.World.DeleteClaims()
+	err := f.Lifecycle(f.World.Ports(fake.Fault{Call: 6})).Run(context.Background(), f.Once())
+	if fault, ok := errors.AsType[*fake.FaultError](err); !ok || fault.Call != "condemn node" || !strings.Contains(err.Error(), "condemn node") {
+		t.Fatalf("error %v", err)
+	}
+	condemned := 0
+	for name := range strings.FieldsSeq(f.World.Nodes()) {
+		if slices.Contains(f.World.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
+			condemned++
+		}
+	}
+	if condemned != 2 {
+		t.Errorf("%d of 3 nodes were condemned, 1 was to fail", condemned)
+	}
+}
+
+// TestLeaseIsReleased shows that the next invocation need not wait for the lease of one that ended well or with an
+// error.
+func TestLeaseIsReleased(t *testing.T) {
+	for _, call := range []int{0, 5, 6, 7} {
+		f := controllertest.WaitingPods(t)
+		_ = f.Provision(f.World.Ports(fake.Fault{Call: call})).Run(context.Background(), f.Once())
+		if _, ok, err := f.World.Ports(fake.Fault{}).Acquire(context.Background(), "joiner-capacity", "next", time.Minute); !ok || err != nil {
+			t.Errorf("after a fault of call %d the lease is held: %t %v", call, ok, err)
+		}
+	}
+}
+
+// TestTerminationGracePeriodEndsABlockedDrain has a budget that allows nothing.
+func TestTerminationGracePeriodEndsABlockedDrain(t *testing.T) {
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	grace := time.Minute
+	f.World.ChangePool(func(p *cluster.Pool) { p.TerminationGrace = &grace })
+	f.World.Run("web", 1, controllertest.PodOf(1500, 3000))
+	f.Rest(t, 4)
+	f.World.Protect("web", 1)
+	old := f.World.Instances()[0]
+	f.World.DeleteClaims()
+	f.Rest(t, 1)
+	if got := f.World.Instances()[0]; got.ID != old.ID {
+		t.Fatalf("%s went before its time", old.ID)
+	}
+	f.Rest(t, 5)
+	for _, i := range f.World.Instances() {
+		if i.ID == old.ID {
+			t.Errorf("%s is kept beyond its time", i.ID)
+		}
+	}
+	if events := f.World.Events("NodeClaim"); !slices.ContainsFunc(events, controllertest.HasReason("TerminationGracePeriodExpiring")) {
+		t.Errorf("events on the claim: %q", events)
+	}
+	if events := f.World.Events("Node"); !slices.ContainsFunc(events, controllertest.HasReason("FailedDraining")) || !slices.ContainsFunc(events, controllertest.HasReason("TerminationGracePeriodExpiring")) {
+		t.Errorf("events on the node: %q", events)
+	}
+	if events := f.World.Events("Pod"); !slices.ContainsFunc(events, controllertest.HasReason("Disrupted")) {
+		t.Errorf("events on pods: %q", events)
+	}
+}
+
+// TestFailedSweepStopsNoStep has the very first call fail.
+func TestFailedSweepStopsNoStep(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	f.World.DeleteClaims()
+	err := f.Lifecycle(f.World.Ports(fake.Fault{Call: 1})).Run(context.Background(), f.Once())
+	if fault, ok := errors.AsType[*fake.FaultError](err); !ok || fault.Call != "sweep launch templates" {
+		t.Fatalf("error %v", err)
+	}
+	for name := range strings.FieldsSeq(f.World.Nodes()) {
+		if !slices.Contains(f.World.Taints(name), "karpenter.sh/disrupted:NoSchedule") {
+			t.Errorf("node %s was not condemned", name)
+		}
+	}
+}

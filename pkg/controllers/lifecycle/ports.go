@@ -1,0 +1,56 @@
+package lifecycle
+
+import (
+	"context"
+	"time"
+
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/resources"
+)
+
+// Pods removes pods from nodes. All calls may be repeated; they act on the pod of that UID only.
+type Pods interface {
+	// EvictPod asks the eviction API once.
+	EvictPod(ctx context.Context, p cluster.Pod) (cluster.Eviction, error)
+	// DeletePod deletes the pod with the given grace in seconds.
+	DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error
+}
+
+// PoolStatus writes what lifecycle learns about NodePools. All calls may be repeated; a pool that is gone is no error.
+type PoolStatus interface {
+	// CountPool stores what the nodes of the pool have; the resource "nodes" is their number.
+	CountPool(ctx context.Context, pool string, has resources.List) error
+	// RecordRegistrations notes how registrations of the pool's claims went. Each claim counts once.
+	RecordRegistrations(ctx context.Context, pool string, outcomes []cluster.Registration) error
+}
+
+// Volumes tells what is attached to nodes. It may be repeated.
+type Volumes interface {
+	// ListAttachments lists the persistent volumes that are attached to one of the nodes.
+	ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error)
+}
+
+// NominationOpener ends holds. It may be repeated.
+type NominationOpener interface {
+	// OpenNode takes the hold off the node.
+	OpenNode(ctx context.Context, n cluster.Node) error
+}
+
+// Health tells how EC2 says that instances are.
+type Health interface {
+	// ListStatuses tells which of the running instances named fail a status check, and what is scheduled for them that
+	// is not over; it may tell of other instances too. It may be repeated.
+	ListStatuses(ctx context.Context, running []string) ([]cluster.Impairment, []cluster.ScheduledChange, error)
+}
+
+// Instances sees and ends instances. All calls may be repeated.
+type Instances interface {
+	// ListInstances lists the cluster's instances that are not terminated for long.
+	ListInstances(ctx context.Context) ([]cluster.Instance, error)
+	// TerminateInstances ends the instances; one that is gone is no error.
+	TerminateInstances(ctx context.Context, ids []string) error
+	// TagInstance tags an instance with the names of its node, claim and cluster, those that it lacks.
+	TagInstance(ctx context.Context, id, node, claim string) error
+	// SweepTemplates deletes our launch templates that are older than age and returns how many.
+	SweepTemplates(ctx context.Context, age time.Duration) (int, error)
+}

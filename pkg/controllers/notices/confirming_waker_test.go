@@ -1,0 +1,52 @@
+package notices_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/testing/controllertest"
+	"joiner/pkg/testing/fake"
+)
+
+// lease is the lease of an invocation that died: it lasts until then.
+type lease struct{ until time.Time }
+
+func (l lease) LeaseSign(context.Context, string) (string, error) {
+	if time.Now().Before(l.until) {
+		return "dead", nil
+	}
+	return "", nil
+}
+
+// TestNoticeIsNotLeftToAnInvocationThatDied: both seemed to watch when the notice came. Spot notices make sure of it,
+// others have time until the next tick.
+func TestNoticeIsNotLeftToAnInvocationThatDied(t *testing.T) {
+	for kind, want := range map[interruption.Kind]int{interruption.Spot: 1, interruption.Reservation: 1, interruption.Scheduled: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			f := controllertest.RunningPods(t)
+			p := f.World.Ports(fake.Fault{})
+			n := controllertest.SpotNotice(f.World)
+			n.Kind = kind
+			dead := lease{time.Now().Add(6 * time.Second)}
+			i := f.Interruption(p)
+			log := slog.New(slog.DiscardHandler)
+			i.Provision = controllers.WakeUnlessWatching{Waker: p.Waker("provision"), Of: dead, Function: "provision", Log: log}
+			i.Lifecycle = controllers.WakeUnlessWatching{Waker: p.Waker("lifecycle"), Of: dead, Function: "lifecycle", Log: log}
+			provision, lifecycle, began := f.World.Woken("provision"), f.World.Woken("lifecycle"), time.Now()
+			if err := i.HandleNotices(context.Background(), n); err != nil {
+				t.Fatal(err)
+			}
+			if a, b := f.World.Woken("provision")-provision, f.World.Woken("lifecycle")-lifecycle; a != want || b != want {
+				t.Errorf("%s: provision was woken %d times, lifecycle %d times, want %d", kind, a, b, want)
+			}
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("%s: it took %s", kind, took)
+			}
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package notices_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"testing"
+
+	"joiner/events"
+	"joiner/pkg/controllers/notices"
+	"joiner/pkg/testing/controllertest"
+	"joiner/pkg/testing/fake"
+)
+
+// BenchmarkForeignNotice is what an event costs that is dropped without asking anybody: one of another account, and one
+// about an instance that an earlier notice of this process was about. It fails if a port is asked.
+func BenchmarkForeignNotice(b *testing.B) {
+	sample, err := os.ReadFile("../../events/state-change.sample.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, place := range map[string]notices.Location{"another account": {Account: "999999999999"}, "known": {}} {
+		b.Run(name, func(b *testing.B) {
+			f := controllertest.Functions{World: controllertest.NewWorld()}
+			first := f.Interruption(f.World.Ports(fake.Fault{}))
+			first.Foreign = &notices.ForeignInstances{}
+			if err := first.Handle(context.Background(), events.KindStateChange, sample); err != nil {
+				b.Fatal(err)
+			}
+			p := f.World.Ports(fake.Fault{})
+			i := f.Interruption(p)
+			i.Place, i.Foreign, i.Log = place, first.Foreign, slog.New(slog.DiscardHandler)
+			for b.Loop() {
+				if err := i.Handle(context.Background(), events.KindStateChange, sample); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if calls := p.Calls(); len(calls) > 0 {
+				b.Errorf("asked %v", calls)
+			}
+		})
+	}
+}

@@ -1,0 +1,34 @@
+package notices
+
+import (
+	"joiner/pkg/model/metrics"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+// measureNotice counts a notice that was handled, and the claim that it condemned. What EC2 takes back soon is measured
+// by how long that took since EC2 said so. A state is no notice: there is one for every instance that comes or goes.
+func (i *Controller) measureNotice(n interruption.Notice, o interruption.Outcome) {
+	if i.Metrics == nil {
+		return
+	}
+	reason := string(n.Kind)
+	r := metrics.Record{}
+	switch n.Kind {
+	case interruption.Running:
+	case interruption.Stopping, interruption.Stopped:
+		reason = string(interruption.Stopped)
+	case interruption.Ending, interruption.Ended:
+		reason = string(interruption.Ended)
+	default:
+		r.Values = append(r.Values, metrics.Total(metrics.Notices, 1))
+	}
+	if o.Condemn {
+		r.Values = append(r.Values, metrics.Total(metrics.ClaimsDisrupt, 1))
+	}
+	r.By = []metrics.Tag{{Key: "reason", Value: reason}}
+	i.Metrics.Put(r)
+	if n.Urgent() {
+		i.Metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Durations(metrics.NoticeHandled,
+			max(0, i.Now().Sub(n.Time)))}})
+	}
+}

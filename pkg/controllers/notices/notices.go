@@ -1,0 +1,340 @@
+package notices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/events"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+const (
+	parallelNotices = 8
+	// against others who change the same claim, and as many until a launch is written down
+	noticeTries  = 4
+	launchWrites = 2 * time.Second // a launch that is under way is written down within that, as a rule
+)
+
+// Controller turns notices about instances into what they mean for the cluster. Handling a notice twice, late or out
+// of order is harmless. Ports that the kinds of a function do not need may be nil.
+type Controller struct {
+	controllers.Deps
+
+	Read      ClaimReader
+	Node      NodeReader
+	Claims    controllers.Claims
+	Nodes     controllers.Nodes
+	SoldOut   controllers.UnavailableOfferings
+	Pods      NodePods          // for state changes
+	Pools     PoolReader        // for recommendations
+	Quota     RateQuota         // for recommendations
+	Provision controllers.Waker // launches capacity for the pods
+	Lifecycle controllers.Waker // brings into service, drains
+	Foreign   *ForeignInstances // what earlier notices of this process were about, nil for nothing
+
+	Place         Location
+	SoldOutFor    time.Duration
+	Rebalance     interruption.RebalancePolicy // for pools that do not say
+	QuarantineFor time.Duration                // an offer that was left on a recommendation
+}
+
+// Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried
+// again.
+func (i *Controller) Handle(ctx context.Context, kind events.Kind, event []byte) error {
+	notices, why, err := i.Place.decodeNotices(kind, event)
+	if err != nil {
+		i.Log.Error("ignored event", "kind", string(kind), "error", err)
+		return nil
+	}
+	if why != "" {
+		i.Log.Info("dropped event", "kind", string(kind), "why", why)
+		return nil
+	}
+	known := i.Foreign.withoutForeign(notices, i.Now())
+	if dropped := len(notices) - len(known); dropped > 0 {
+		i.Log.Info("dropped notices about instances that are not ours", "kind", string(kind), "count", dropped)
+	}
+	return i.HandleNotices(ctx, known...)
+}
+
+// EarlyError is about a notice whose instance may be one that is just being launched. It is worth handling again, a
+// minute later too.
+type EarlyError struct{ Notice interruption.Notice }
+
+// Error names the instance.
+func (e *EarlyError) Error() string {
+	return fmt.Sprintf("notice %s about instance %s: no NodeClaim has it, and a launch from before the notice is not written down yet",
+		e.Notice.Kind, e.Notice.Instance)
+}
+
+// HandleNotices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is
+// an urgent one whose instance may be one that is being launched; less urgent ones are left to the retries of the
+// invocation.
+func (i *Controller) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
+	ctx = controllers.BeginPass(ctx, i.Permission)
+	if i.alreadyWatched(ctx, notices) {
+		i.Log.Info("skipped: a running invocation will handle it", "kind", string(interruption.Running), "instance",
+			notices[0].Instance)
+		return nil
+	}
+	var done error
+	for tries, waits := 1, 1; len(notices) > 0; {
+		claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.sufficientReplacement(notices))
+		if err != nil {
+			return errors.Join(done, err)
+		}
+		errs := make([]error, len(notices))
+		var g errgroup.Group
+		g.SetLimit(parallelNotices)
+		for k, n := range notices {
+			g.Go(func() error {
+				errs[k] = i.Shield().Do("the notice about instance "+n.Instance,
+					func() error { return i.handleOne(ctx, n, claims) })
+				return nil
+			})
+		}
+		_ = g.Wait() // every error is in errs
+		var again []interruption.Notice
+		early := false
+		for k, err := range errs {
+			_, tooEarly := errors.AsType[*EarlyError](err)
+			if controllers.IsConflict(err) && tries < noticeTries ||
+				tooEarly && notices[k].Urgent() && waits < noticeTries {
+				i.Log.Info("retrying notice", "instance", notices[k].Instance, "because", err.Error())
+				again, early = append(again, notices[k]), early || tooEarly
+			} else {
+				done = errors.Join(done, err)
+			}
+		}
+		if notices = again; !early {
+			tries++
+		} else {
+			waits++
+			if err := controllers.WaitFor(ctx, launchWrites); err != nil {
+				return errors.Join(done, err)
+			}
+		}
+	}
+	return done
+}
+
+// alreadyWatched reports whether nothing can come of the notices, whosever their instances are: all that comes of an
+// instance that runs is a wake-up of lifecycle or provision, and both watch. Where hundreds of instances start at once
+// nobody need look for their claims.
+func (i *Controller) alreadyWatched(ctx context.Context, notices []interruption.Notice) bool {
+	if len(notices) != 1 || notices[0].Kind != interruption.Running {
+		return false
+	}
+	for _, w := range []controllers.Waker{i.Lifecycle, i.Provision} {
+		if w, can := w.(WatchAwareWaker); !can || !w.IsWatched(ctx) {
+			return false
+		}
+	}
+	return true
+}
+
+// sufficientReplacement is what a claim must be so that no other one is needed, nil if there is no such thing.
+func (i *Controller) sufficientReplacement(notices []interruption.Notice) func(cluster.Claim) bool {
+	if len(notices) != 1 {
+		return nil
+	}
+	return func(c cluster.Claim) bool { return notices[0].IsSufficient(c, i.Now()) }
+}
+
+func instancesOf(notices []interruption.Notice) []string {
+	ids := make([]string, 0, len(notices))
+	for _, n := range notices {
+		ids = append(ids, n.Instance)
+	}
+	return ids
+}
+
+// handleOne decides about a notice and has it done.
+func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claims []cluster.Claim) error {
+	o, err := i.decideOn(ctx, n, claims)
+	if err != nil {
+		return err
+	}
+	i.logNotice(n, o)
+	switch {
+	case o.Found:
+		if err := i.applyDecision(ctx, n, o); err != nil {
+			return err
+		}
+		i.measureNotice(n, o)
+	case o.Later:
+		return &EarlyError{n}
+	case o.Final:
+		i.Foreign.remember(n.Instance, i.Now())
+	case o.Provide:
+		if may, err := controllers.MayBegin(ctx, i.Log, "wake provision"); err != nil || !may {
+			return err
+		}
+		return i.Provision.Wake(ctx)
+	}
+	return nil
+}
+
+func (i *Controller) decideOn(ctx context.Context, n interruption.Notice,
+	claims []cluster.Claim) (interruption.Outcome, error) {
+	switch n.Kind {
+	case interruption.Spot, interruption.Reservation:
+		return interruption.Interrupted(n, claims, i.Now()), nil
+	case interruption.Rebalance:
+		return i.decideRebalance(ctx, n, claims)
+	case interruption.Scheduled:
+		return interruption.ScheduledChange(n, claims, i.Now()), nil
+	}
+	return interruption.StateChanged(n, claims, i.Now()), nil
+}
+
+// logNotice logs the notice. It is the one place that every notice of ours and of others passes once it was decided.
+func (i *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
+	if !o.Found {
+		i.Log.Info("notice about an instance that is not ours", "kind", string(n.Kind), "instance", n.Instance,
+			"outcome", o.Why)
+		return
+	}
+	i.Log.Info("notice", "kind", string(n.Kind), "instance", n.Instance, "claim", o.Claim.Name, "condemn", o.Condemn,
+		"outcome", o.Why, "age", i.Now().Sub(n.Time).Round(time.Millisecond).String())
+}
+
+// applyDecision has an outcome done. What later steps and other functions rely on comes first: the mark, so that
+// whoever replaces the node does not buy the same offer again; what is written onto the claim, for it must be there
+// when the claim is condemned; the condemnation, which makes provision look for room. Provision is woken before anybody
+// is asked to drain, and a drain begins when provision has had the replacement launched. Where EC2 takes the instance
+// back within minutes all of it comes after the taint: whoever else is slow, no pod is to come to a node that ends in
+// any case. Without permission to write it only logs all that.
+func (i *Controller) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+	if may, err := controllers.MayWrite(ctx); err != nil || !may {
+		controllers.LogDryRun(i.Log, outcomeActions(o)...)
+		return err
+	}
+	var node cluster.Node
+	var errs []error
+	leave := func() {
+		var err error
+		// a recommendation condemns nothing
+		if node, err = i.readNode(ctx, o); err == nil && n.Kind != interruption.Rebalance {
+			err = i.clearNode(ctx, o, node)
+		}
+		errs = append(errs, err)
+	}
+	if n.Urgent() {
+		leave()
+	}
+	if err := i.deleteInterruptedClaim(ctx, n, o); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	var sure pendingConfirmations
+	if o.Provide {
+		errs = append(errs, sure.wakeFunctions(ctx, i.Provision, n))
+	}
+	if !n.Urgent() {
+		leave()
+	}
+	if o.Drain {
+		errs = append(errs, sure.wakeFunctions(ctx, i.Lifecycle, n))
+	}
+	var settled errgroup.Group
+	// which waits, as a rule for longer than telling takes
+	settled.Go(func() error { return sure.awaitConfirmations(ctx) })
+	i.recordNotice(ctx, o, node)
+	return errors.Join(append(errs, settled.Wait())...)
+}
+
+// outcomeActions says in words what applyDecision does, in its order.
+func outcomeActions(o interruption.Outcome) (actions []string) {
+	add := func(needed bool, format string, args ...any) {
+		if needed {
+			actions = append(actions, fmt.Sprintf(format, args...))
+		}
+	}
+	node := o.Claim.NodeName
+	add(len(o.SoldOut) > 0, "mark %d offerings as unavailable", len(o.SoldOut))
+	add(len(noticeAnnotations(o)) > 0, "annotate NodeClaim %s", o.Claim.Name)
+	add(o.Condemn, "delete NodeClaim %s: %s", o.Claim.Name, o.Why)
+	add(o.Provide, "wake provision")
+	add(node != "" && (o.Condemn || !o.Claim.Deleting.IsZero()) && !o.Release, "taint node %s for termination", node)
+	add(node != "" && o.Pods != interruption.LeaveToDrain, "delete the pods of node %s", node)
+	add(o.Release, "release NodeClaim %s and its node", o.Claim.Name)
+	add(o.Drain, "wake lifecycle")
+	for _, t := range o.Tell {
+		add(true, "record event %s on NodeClaim %s: %s", t.Reason, o.Claim.Name, t.Message)
+	}
+	return actions
+}
+
+// deleteInterruptedClaim marks the offer, writes onto the claim what is to be known when it goes, and condemns it.
+func (i *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.Notice,
+	o interruption.Outcome) error {
+	if err := i.markUnavailable(ctx, n, o); err != nil {
+		return err
+	}
+	if set := noticeAnnotations(o); len(set) > 0 {
+		if _, err := i.Claims.AnnotateClaim(ctx, o.Claim, set); err != nil {
+			return err
+		}
+	}
+	if !o.Condemn {
+		return nil
+	}
+	return i.Claims.DeleteClaim(ctx, o.Claim)
+}
+
+// pendingConfirmations is what is left to do until it is sure that somebody acts on an urgent notice.
+type pendingConfirmations []func(context.Context) error
+
+func (a *pendingConfirmations) wakeFunctions(ctx context.Context, w controllers.Waker, n interruption.Notice) error {
+	insister, can := w.(ConfirmingWaker)
+	if !can || !n.Urgent() {
+		return w.Wake(ctx)
+	}
+	confirm, err := insister.WakeAndConfirm(ctx)
+	if confirm != nil {
+		*a = append(*a, confirm)
+	}
+	return err
+}
+
+func (a pendingConfirmations) awaitConfirmations(ctx context.Context) error {
+	errs := make([]error, len(a))
+	var g errgroup.Group
+	for k, confirm := range a {
+		g.Go(func() error { errs[k] = confirm(ctx); return nil })
+	}
+	_ = g.Wait() // every error is in errs
+	return errors.Join(errs...)
+}
+
+func (i *Controller) markUnavailable(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+	if len(o.SoldOut) == 0 {
+		return nil
+	}
+	period := i.SoldOutFor
+	if n.Kind == interruption.Rebalance {
+		period = i.QuarantineFor
+	}
+	return i.SoldOut.MarkUnavailable(ctx, o.SoldOut, period)
+}
+
+func noticeAnnotations(o interruption.Outcome) map[string]string {
+	set := map[string]string{}
+	if !o.Deadline.IsZero() {
+		set[v1.AnnotationTerminationTimestamp] = o.Deadline.UTC().Format(time.RFC3339)
+	}
+	if !o.First.IsZero() {
+		set[v1.AnnotationDrainAfterReplacement] = o.First.UTC().Format(time.RFC3339)
+	}
+	if o.Leave.Cause != "" {
+		set[v1.AnnotationReplaceRequested] = o.Leave.String()
+	}
+	return set
+}

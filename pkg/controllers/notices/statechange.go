@@ -1,0 +1,81 @@
+package notices
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+const parallelPods = 10
+
+// clearNode keeps new pods off a condemned node. Where an instance ends or has ended it takes the pods away too, and
+// when it is gone it lets go of node and claim, in this order: once the claim is gone nobody looks after its node.
+func (i *Controller) clearNode(ctx context.Context, o interruption.Outcome, n cluster.Node) error {
+	if n.Name != "" && (o.Condemn || !o.Claim.Deleting.IsZero()) && !o.Release {
+		// A node that was replaced meanwhile needs no taint, and lifecycle sets it again.
+		if err := i.Nodes.TaintForTermination(ctx, n); err != nil && !controllers.IsConflict(err) {
+			return err
+		}
+	}
+	if n.Name != "" && o.Pods != interruption.LeaveToDrain {
+		if err := i.removePods(ctx, o.Pods, n); err != nil {
+			return err
+		}
+	}
+	if !o.Release {
+		return nil
+	}
+	if n.Name != "" {
+		if n.Deleting.IsZero() {
+			if err := i.Nodes.DeleteNode(ctx, n); err != nil {
+				return err
+			}
+		}
+		if err := i.Nodes.ReleaseNode(ctx, n); err != nil {
+			return err
+		}
+	}
+	return i.Claims.ReleaseClaim(ctx, o.Claim)
+}
+
+func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemoval, n cluster.Node) error {
+	list, err := i.Pods.PodsOn(ctx, n.Name)
+	if err != nil {
+		return err
+	}
+	pods := map[string]cluster.Pod{}
+	for _, p := range list {
+		pods[p.Key()] = p
+	}
+	actions := interruption.RemovePods(rest, list)
+	errs := make([]error, len(actions))
+	var g errgroup.Group
+	g.SetLimit(parallelPods)
+	for k, a := range actions {
+		g.Go(func() error {
+			errs[k] = i.Shield().Do("pod "+a.Pod, func() error { return i.removePod(ctx, a, pods[a.Pod]) })
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	if len(actions) > 0 {
+		i.Log.Info("deleted pods of terminated instance", "node", n.Name, "count", len(actions), "why", actions[0].Why)
+	}
+	return errors.Join(errs...)
+}
+
+func (i *Controller) removePod(ctx context.Context, a plan.Action, p cluster.Pod) error {
+	if may, err := controllers.MayBegin(ctx, i.Log, a.String()); err != nil || !may {
+		return err
+	}
+	if a.GraceSec == 0 {
+		return i.Pods.RemovePod(ctx, p)
+	}
+	return i.Pods.DeletePod(ctx, p, a.GraceSec)
+}

@@ -1,0 +1,279 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/awserrors"
+	"joiner/pkg/nodeclaim/launch"
+)
+
+// mostBatch bounds the claims of one request, so that one that is refused takes few along.
+const mostBatch = 250
+
+// batchLaunches notes on launches that are alike, where there are at least so many, that they share a request. What is
+// alike gets the same nodes: only the pods and what these ask for may differ. The note is stored with the claim, before
+// anything is asked of EC2: whoever comes after can repeat the request with the batch's token, and share out what that
+// brings.
+func batchLaunches(launches []plan.Launch, least int, seed string) []plan.Launch {
+	if least <= 0 || len(launches) < least {
+		return launches
+	}
+	alike := map[string][]int{}
+	for i, l := range launches {
+		key := fmt.Sprint(l.Pool, l.Class, l.Requirements, l.Labels, launchAnnotations(l.Annotations), l.Taints,
+			nomination.AtBoot(l.Startup), l.Types)
+		alike[key] = append(alike[key], i)
+	}
+	out := slices.Clone(launches)
+	for _, key := range slices.Sorted(maps.Keys(alike)) {
+		if len(alike[key]) < least {
+			continue
+		}
+		for part := range slices.Chunk(alike[key], mostBatch) {
+			b := cluster.Batch{ID: launchDigest(seed, key, strconv.Itoa(part[0])), Size: len(part)}
+			for _, i := range part {
+				notes := maps.Clone(out[i].Annotations)
+				if notes == nil {
+					notes = map[string]string{}
+				}
+				notes[v1.AnnotationLaunchBatch] = b.String()
+				out[i].Annotations = notes
+			}
+		}
+	}
+	return out
+}
+
+// launchAnnotations are the annotations that a launch looks at.
+func launchAnnotations(all map[string]string) [2]string {
+	return [2]string{all[v1.AnnotationPriceOverlay], all[v1.AnnotationMinValuesRelaxed]}
+}
+
+func launchDigest(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:])[:20]
+}
+
+// groupBatches are the claims that share requests, each batch sorted by UID, and the claims that do not.
+func groupBatches(claims []cluster.Claim) (shared [][]cluster.Claim, single []cluster.Claim) {
+	byID := map[string][]cluster.Claim{}
+	for _, c := range claims {
+		if b, ok := c.Batch(); ok {
+			byID[b.ID] = append(byID[b.ID], c)
+		} else {
+			single = append(single, c)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
+		shared = append(shared, slices.SortedFunc(slices.Values(byID[id]),
+			func(a, b cluster.Claim) int { return cmp.Compare(a.UID, b.UID) }))
+	}
+	return shared, single
+}
+
+// launchBatch launches the claims of one batch, sorted by UID, that have no instance yet, with as few requests as it
+// takes. It returns them as they are stored then; a claim that was given up has an empty name.
+func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim, stored bool) ([]cluster.Claim, error) {
+	var done []cluster.Claim
+	class, err := l.readClass(ctx, claims[0].Class)
+	if err != nil && !controllers.IsNotFound(err) {
+		return claims, err
+	}
+	for try := range maxAttempts {
+		b, shared := claims[0].Batch()
+		if !shared { // one is left
+			last, err := l.oneByOne(ctx, claims)
+			return append(done, last...), err
+		}
+		order, back, err := l.chooseOrder(launchTarget{claim: representative(claims), batch: b, class: class,
+			mayRun: stored && try == 0})
+		if err != nil { // each may be better off alone, and says what is wrong
+			alone, err := l.launchSeparately(ctx, claims)
+			return append(done, alone...), err
+		}
+		if may, err := controllers.MayBegin(ctx, l.p.Log, order.String()); err != nil || !may { // the next pass goes on
+			back(nil)
+			return append(done, claims...), err
+		}
+		l.p.Log.Info(order.String())
+		got, marks, launchErr := l.p.Fleet.LaunchBatch(ctx, order, launch.ClientToken(b.ID, attemptOf(claims[0])))
+		back(got)
+		no, refused := errors.AsType[*instancetypes.NoCapacityError](launchErr)
+		if refused {
+			marks = append(marks, no.Marks...)
+			l.tellOfSpotRole(ctx, claims[0], no)
+		}
+		if err := l.markUnavailable(ctx, marks); err != nil {
+			return append(done, claims...), err
+		}
+		served, rest, err := l.assignInstances(ctx, claims, order, got)
+		done = append(done, served...)
+		if err != nil || len(rest) == 0 || controllers.TooLateToBegin(ctx) {
+			return append(done, rest...), err
+		}
+		if launchErr != nil {
+			l.p.Log.Warn("batch "+b.ID, "waiting", len(rest), "outcome", launchErr.Error())
+		}
+		if launchErr != nil && !refused && !isTokenUsed(launchErr) {
+			rest, err = l.failedTogether(ctx, rest, launchErr)
+			return append(done, rest...), err
+		}
+		if claims, err = l.rebatchRemaining(ctx, rest); err != nil {
+			return append(done, claims...), err
+		}
+	}
+	return append(done, claims...), nil // the next pass goes on
+}
+
+// failedTogether says on the claims why they are not launched yet, and returns that as an error.
+func (l *claimLauncher) failedTogether(ctx context.Context, claims []cluster.Claim, why error) ([]cluster.Claim,
+	error) {
+	b, _ := claims[0].Batch()
+	err := fmt.Errorf("launch for batch %s: %w", b.ID, why)
+	ctx = context.WithoutCancel(ctx)
+	if isTokenSpent(why) {
+		next, markErr := l.rebatchRemaining(ctx, claims)
+		if claims = next; markErr != nil {
+			return claims, errors.Join(err, markErr)
+		}
+	}
+	reason, message := awserrors.LaunchFailureReason(why)
+	claims, statusErr := l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+		return l.recordUnlaunched(ctx, c, reason, message)
+	})
+	return claims, errors.Join(err, statusErr)
+}
+
+// resumeBatch goes on with what is left of a batch. One with fewer claims than it was meant for was never asked for,
+// because a claim could not be stored, or a claim was deleted since: what is left becomes a batch of its own. Should
+// the request have been made all the same, what it started is ended as leaked, which is less than what asking for
+// instances that nobody wants would start.
+func (l *claimLauncher) resumeBatch(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
+	b, _ := claims[0].Batch()
+	members := 0
+	for _, c := range l.s.Claims {
+		if of, ok := c.Batch(); ok && of.ID == b.ID {
+			members++
+		}
+	}
+	if members >= b.Size {
+		return l.launchBatch(ctx, claims, true)
+	}
+	claims, err := l.rebatchRemaining(ctx, claims)
+	if err != nil {
+		return claims, err
+	}
+	return l.launchBatch(ctx, claims, false)
+}
+
+// representative is a claim that needs what any of the claims does.
+func representative(claims []cluster.Claim) cluster.Claim {
+	c := claims[0]
+	for _, other := range claims[1:] {
+		c.Requests = c.Requests.Max(other.Requests)
+	}
+	return c
+}
+
+// assignInstances gives the instances that no claim has yet to the claims in their order. Whoever does it, and however
+// often, does it the same way as far as it was not done before.
+func (l *claimLauncher) assignInstances(ctx context.Context, claims []cluster.Claim, o launch.Order,
+	got []cluster.Instance) (served, rest []cluster.Claim, err error) {
+	owned := map[string]bool{}
+	for _, c := range l.s.Claims {
+		owned[c.ProviderID] = true
+	}
+	got = slices.DeleteFunc(slices.Clone(got), func(i cluster.Instance) bool { return owned[i.ProviderID()] })
+	slices.SortFunc(got, func(a, b cluster.Instance) int { return cmp.Compare(a.ID, b.ID) })
+	n := min(len(got), len(claims))
+	byUID := map[string]cluster.Instance{}
+	for i, c := range claims[:n] {
+		byUID[c.UID] = got[i]
+	}
+	if l.accepted != nil && n > 0 {
+		l.accepted(ctx, claims[:n])
+	}
+	served, err = l.forEachClaim(ctx, claims[:n], func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+		if controllers.TooLateToBegin(ctx) { // the same request brings the next invocation the same instance
+			return c, nil
+		}
+		return l.recordLaunched(ctx, c, o, byUID[c.UID])
+	})
+	return served, claims[n:], err
+}
+
+// rebatchRemaining makes a new batch of what is left of one, with a token of its own, before it is asked for. The name
+// follows from the claims, so that two that are left of one batch, because this was interrupted, do not meet.
+func (l *claimLauncher) rebatchRemaining(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
+	parts := []string{strconv.Itoa(attemptOf(claims[0]) + 1)}
+	for _, c := range claims {
+		parts = append(parts, c.UID)
+	}
+	b := cluster.Batch{ID: launchDigest(parts...), Size: len(claims)}
+	if len(claims) == 1 {
+		b = cluster.Batch{}
+	}
+	return l.newBatch(ctx, claims, b)
+}
+
+func (l *claimLauncher) newBatch(ctx context.Context, claims []cluster.Claim, b cluster.Batch) ([]cluster.Claim,
+	error) {
+	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+		return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{
+			v1.AnnotationLaunchAttempt: strconv.Itoa(attemptOf(c) + 1), v1.AnnotationLaunchBatch: b.String()})
+	})
+}
+
+// launchSeparately launches each claim of a batch on its own.
+func (l *claimLauncher) launchSeparately(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
+	claims, err := l.newBatch(ctx, claims, cluster.Batch{})
+	if err != nil {
+		return claims, err
+	}
+	return l.oneByOne(ctx, claims)
+}
+
+// oneByOne launches each of the claims, which no pass before has launched.
+func (l *claimLauncher) oneByOne(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
+	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim,
+		error) {
+		return l.launchClaim(ctx, c, false)
+	})
+}
+
+// forEachClaim does something to all claims, several at a time, and returns what became of them, in their order. One
+// that fails does not stop the others, and stays as it was.
+func (l *claimLauncher) forEachClaim(ctx context.Context, claims []cluster.Claim,
+	do func(context.Context, cluster.Claim) (cluster.Claim, error)) ([]cluster.Claim, error) {
+	out, errs := make([]cluster.Claim, len(claims)), make([]error, len(claims))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, c := range claims {
+		g.Go(func() error {
+			if out[i], errs[i] = l.guarded(ctx, c,
+				func() (cluster.Claim, error) { return do(ctx, c) }); errs[i] != nil {
+				out[i] = c
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	return out, errors.Join(errs...)
+}

@@ -1,0 +1,37 @@
+package provision
+
+import (
+	"context"
+	"slices"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/buffers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+// settleBuffers writes onto each buffer whether there is room for its pods. That is for people only: what fails is
+// logged.
+func (p *Controller) settleBuffers(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+	if !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Virtual }) {
+		return
+	}
+	err := controllers.WriteBufferStatuses(ctx, p.Buffers, buffers.PlacedPods(decision), p.Now(), p.Log)
+	if err != nil {
+		p.Log.Warn("status of capacity buffers", "error", err)
+	}
+}
+
+// placesReal reports whether the plan gives room that is there to a pod that exists and may go there soon. Room for
+// virtual pods is nothing to wait for, nor is that for pods which still run on a node that has been drained for long.
+func placesReal(s cluster.Snapshot, decision plan.Plan) bool {
+	lingers := map[string]bool{}
+	for _, h := range s.StateNodes() {
+		lingers[h.Name()] = h.Claim != nil && h.Claim.BlockedForLong(s.Now)
+	}
+	stays := map[string]bool{}
+	for _, p := range s.Pods {
+		stays[p.Key()] = p.Virtual || p.NodeName != "" && lingers[p.NodeName]
+	}
+	return slices.ContainsFunc(decision.Existing, func(e plan.Placement) bool { return !stays[e.Pod] })
+}

@@ -1,0 +1,186 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+)
+
+// resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The
+// claims in s are brought up to date.
+func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int, err error) {
+	l := p.newLauncher(s)
+	waiting, err := p.unfinishedClaims(ctx, s.Claims)
+	shared, single := groupBatches(waiting)
+	became := map[string]cluster.Claim{} // by UID
+	note := func(before, after []cluster.Claim, launchErr error) {
+		err = errors.Join(err, controllers.IgnoreConflict(p.Log, launchErr))
+		for _, c := range before {
+			became[c.UID] = cluster.Claim{} // unless it was not given up
+		}
+		for _, c := range after {
+			became[c.UID] = c
+			if c.ProviderID != "" {
+				launched++
+			}
+		}
+	}
+	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
+			error) {
+			return l.resumeBatch(ctx, batch)
+		})
+	}, note)
+	for _, c := range single {
+		after, launchErr := l.launchClaim(ctx, c, true)
+		if launchErr != nil {
+			after = c
+		}
+		note([]cluster.Claim{c}, []cluster.Claim{after}, launchErr)
+	}
+	for i, c := range s.Claims {
+		if now, ok := became[c.UID]; ok {
+			s.Claims[i] = now
+		}
+	}
+	s.SoldOut = l.readMarks()
+	s.Claims = existingNodes(s.Claims)
+	return launched, err
+}
+
+// eachBatch launches batches, several at a time: that of the second need not wait until the instances of the first are
+// written down. What became of each is noted in their order.
+func (p *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error),
+	note func(before, after []cluster.Claim, err error)) {
+	after, errs := make([][]cluster.Claim, len(batches)), make([]error, len(batches))
+	var g errgroup.Group
+	g.SetLimit(parallelBatches)
+	for i, batch := range batches {
+		g.Go(func() error { after[i], errs[i] = do(batch); return nil })
+	}
+	_ = g.Wait() // every error is in errs
+	for i, batch := range batches {
+		note(batch, after[i], errs[i])
+	}
+}
+
+// unfinishedClaims are the claims that wait for their launch, ours by now. One that cannot be made ours is left to the
+// next pass.
+func (p *Controller) unfinishedClaims(ctx context.Context, claims []cluster.Claim) (out []cluster.Claim, err error) {
+	for _, c := range claims {
+		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.rests(c.UID, p.Now()) {
+			continue
+		}
+		may, mayErr := controllers.MayBegin(ctx, p.Log, "resume launch of claim "+c.Name)
+		if err = errors.Join(err, mayErr); !may {
+			continue
+		}
+		p.Log.Info("resume launch of claim " + c.Name)
+		c, adoptErr := p.ensureFinalizer(ctx, c)
+		if adoptErr != nil {
+			err = errors.Join(err, controllers.IgnoreConflict(p.Log, adoptErr))
+			continue
+		}
+		out = append(out, c)
+	}
+	return out, err
+}
+
+// createAndLaunch stores and launches every claim of the plan, several at a time; one that fails does not stop the
+// others. Launches that are alike share a request. What is not begun when the invocation has to end, the next one plans
+// anew.
+func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan,
+	first *pendingDrains) (launched []plan.Launch, err error) {
+	l, all := p.newLauncher(s), decision.AllLaunches()
+	claims, err := p.createClaims(ctx, l, batchLaunches(all, p.ShareFrom, p.Holder+p.Now().String()))
+	l.accepted = first.noteAccepted(claims, all)
+	shared, _ := groupBatches(existingNodes(claims))
+	errs := []error{err}
+	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
+	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+		return l.together(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
+			error) {
+			return p.launchStoredBatch(ctx, l, batch)
+		})
+	},
+		func(_, after []cluster.Claim, err error) {
+			errs = append(errs, controllers.IgnoreConflict(p.Log, err))
+			for _, c := range after {
+				shares[c.Name] = c
+			}
+		})
+	for i, c := range claims {
+		if now, ok := shares[c.Name]; ok && c.Name != "" {
+			c, claims[i] = now, now
+		}
+		if c.ProviderID != "" {
+			launched = append(launched, all[i])
+			p.sum.NoteLaunched(*s, all[i].Pods, p.Now())
+		}
+	}
+	p.tellLaunches(ctx, *s, claims, all)
+	return launched, errors.Join(errs...)
+}
+
+// createClaims stores a claim for each launch, and launches those that share no request. It returns them in the order
+// of the launches; one that could not be stored, or was given up, has an empty name.
+func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) ([]cluster.Claim,
+	error) {
+	errs, out := make([]error, len(launches)), make([]cluster.Claim, len(launches))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, want := range launches {
+		g.Go(func() error {
+			if controllers.TooLateToBegin(ctx) {
+				return nil
+			}
+			if may, err := controllers.MayBegin(ctx, p.Log, want.String()); err != nil || !may {
+				errs[i] = err
+				return nil
+			}
+			errs[i] = p.Shield().Do("a NodeClaim for "+describePods(want), func() error {
+				pool, found := l.s.PoolOf(want.Pool)
+				if !found {
+					return fmt.Errorf("launch from pool %s: it is gone", want.Pool)
+				}
+				c, err := p.Claims.CreateClaim(ctx, want, pool)
+				if err != nil {
+					return err
+				}
+				if _, shared := c.Batch(); shared {
+					out[i] = c
+					return nil
+				}
+				if c, err = l.launchClaim(ctx, c, false); err == nil {
+					out[i] = c
+				}
+				return controllers.IgnoreConflict(p.Log, err)
+			})
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	return out, errors.Join(errs...)
+}
+
+// launchStoredBatch launches a batch that was stored just now.
+func (p *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim,
+	error) {
+	if controllers.TooLateToBegin(ctx) {
+		return claims, nil
+	}
+	if b, _ := claims[0].Batch(); b.Size != len(claims) { // not all could be stored, and nothing was asked for yet
+		var err error
+		if claims, err = l.rebatchRemaining(ctx, claims); err != nil {
+			return claims, err
+		}
+	}
+	return l.launchBatch(ctx, claims, false)
+}

@@ -1,0 +1,78 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	api "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+// pendingDrains are those that wait for what a pass launches. They begin while the pass still writes down what EC2 has
+// accepted, which takes seconds where hundreds of nodes are replaced. It may be used by several goroutines.
+type pendingDrains struct {
+	p *Controller
+
+	mu      sync.Mutex
+	waiting *interruption.WaitingDrains
+	err     error
+}
+
+// noteAccepted is told by a launcher which of the claims EC2 started instances for. The claims are those of the
+// launches, in their order.
+func (d *pendingDrains) noteAccepted(claims []cluster.Claim, launches []plan.Launch) func(context.Context,
+	[]cluster.Claim) {
+	of := map[string]plan.Launch{}
+	for i, c := range claims {
+		of[c.Name] = launches[i]
+	}
+	return func(ctx context.Context, started []cluster.Claim) {
+		var launched []plan.Launch
+		for _, c := range started {
+			launched = append(launched, of[c.Name])
+		}
+		d.releaseReady(ctx, launched)
+	}
+}
+
+// releaseReady lets those drains begin whose pods all have a place once these launches were accepted too.
+func (d *pendingDrains) releaseReady(ctx context.Context, launched []plan.Launch) {
+	d.mu.Lock()
+	all := d.waiting.AcceptLaunches(launched)
+	d.mu.Unlock()
+	err := d.p.releaseDrains(ctx, all)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = errors.Join(d.err, err)
+}
+
+// releaseDrains lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote
+// onto the claims meanwhile.
+func (p *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) error {
+	errs := make([]error, len(claims))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, c := range claims {
+		g.Go(func() error {
+			if may, err := controllers.MayBegin(ctx, p.Log, drainAction(c)); err != nil || !may {
+				errs[i] = err
+				return nil
+			}
+			c.Version = ""
+			_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
+			errs[i] = controllers.IgnoreConflict(p.Log, err)
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	if len(claims) > 0 {
+		p.Log.Info("replacements launched, releasing drains", "claims", len(claims))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,123 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/plan"
+)
+
+// Limits of what one pass tells. Events are for people to read, and are not worth keeping pods waiting for.
+const (
+	maxEvents      = 50
+	parallelEvents = 8
+)
+
+// recordEvents writes events, several at a time. One that cannot be written is logged and costs nothing else.
+func (p *Controller) recordEvents(ctx context.Context, all []cluster.Event) {
+	if may, err := controllers.MayWrite(ctx); err != nil || !may {
+		return
+	}
+	var g errgroup.Group
+	g.SetLimit(parallelEvents)
+	for _, e := range all {
+		g.Go(func() error {
+			if err := p.Shield().Do("an event", func() error { return p.Record.RecordEvent(ctx, e) }); err != nil {
+				p.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // every error was logged
+}
+
+// recordUnplaced writes events on pods without a home.
+func (p *Controller) recordUnplaced(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
+	why := map[string]plan.Unplaced{}
+	for _, u := range unplaced {
+		why[u.Pod] = u
+	}
+	var events []cluster.Event
+	for _, pod := range s.Pods {
+		u, without := why[pod.Key()]
+		if !without || pod.Virtual {
+			continue
+		}
+		if len(events) == maxEvents {
+			p.Log.Warn("unplaced pods without an event", "pods", len(unplaced)-maxEvents)
+			break
+		}
+		e := cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Warning: true,
+			Reason: "FailedScheduling", Message: u.Message()}
+		if u.Fault {
+			e.Reason = controllers.ReasonDecisionFailed
+		}
+		events = append(events, e)
+	}
+	p.recordEvents(ctx, events)
+}
+
+// tellLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim
+// without an instance is told about elsewhere.
+func (p *Controller) tellLaunches(ctx context.Context, s cluster.Snapshot, claims []cluster.Claim,
+	launches []plan.Launch) {
+	var events []cluster.Event
+	on := map[string]string{}
+	for i, c := range claims {
+		if c.ProviderID == "" {
+			continue
+		}
+		got := instancetypes.Offer{CapacityType: c.Labels[instancetypes.LabelCapacityType],
+			Type: c.Labels[instancetypes.LabelType], Zone: c.Labels[instancetypes.LabelZone]}
+		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Launched",
+			Message: fmt.Sprintf("launched %s for %s", got, describePods(launches[i]))})
+		for _, pod := range launches[i].Pods {
+			on[pod] = fmt.Sprintf("it is to run on a new node, NodeClaim %s: %s", c.Name, got)
+		}
+	}
+	for _, pod := range s.Pods {
+		if message := on[pod.Key()]; message != "" && !pod.Virtual {
+			events = append(events, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+				Reason: "Nominated", Message: message})
+		}
+	}
+	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
+}
+
+// describePods says in words what a node is launched for.
+func describePods(l plan.Launch) string {
+	if len(l.Pods) == 0 {
+		return "the number of nodes of NodePool " + l.Pool
+	}
+	return fmt.Sprintf("%d pods: %s", len(l.Pods), plan.NamePods(l.Pods))
+}
+
+// tellPools says on NodePools why they took no part, and on static ones why they lack nodes.
+func (p *Controller) tellPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+	var events []cluster.Event
+	for _, x := range decision.Short[:min(len(decision.Short), controllers.MaxPoolEvents)] {
+		if pool, ok := s.PoolOf(x.Pool); ok {
+			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
+				Reason:  "NotUsed",
+				Message: "it lacks nodes: " + x.Why, Every: controllers.PoolEventEvery})
+		}
+	}
+	skipped := slices.DeleteFunc(slices.Clone(decision.Skipped), func(x plan.Skip) bool {
+		pool, _ := s.PoolOf(x.Pool)
+		return pool.Static // that no pod makes nodes there is no problem
+	})
+	for _, x := range skipped[:min(len(skipped), controllers.MaxPoolEvents)] {
+		if pool, ok := s.PoolOf(x.Pool); ok && !pool.Deleting {
+			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
+				Reason:  "NotUsed",
+				Message: "nothing is launched from it for pods that wait: " + x.Why, Every: controllers.PoolEventEvery})
+		}
+	}
+	p.recordEvents(ctx, events)
+}

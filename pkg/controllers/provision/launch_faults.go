@@ -1,0 +1,140 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/faultisolation"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// Aside is what decisions of a process fail about and are taken without. It outlives an invocation; the zero value is
+// ready.
+type Aside struct{ list []cluster.Aside }
+
+// mishaps are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by several
+// goroutines.
+type mishaps struct {
+	mu    sync.Mutex
+	rest  controllers.StepBackoff // by UID
+	fresh []plan.Fault            // since they were taken last
+}
+
+func (m *mishaps) add(uid string, f plan.Fault, why error, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.rest == nil {
+		m.rest = controllers.StepBackoff{}
+	}
+	m.rest.AddFailure(uid, why, now)
+	m.fresh = append(m.fresh, f)
+}
+
+// rests reports whether the claim is to be left alone for now.
+func (m *mishaps) rests(uid string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.rest.IsBackingOff(uid, now)
+}
+
+// take returns what is new.
+func (m *mishaps) take() []plan.Fault {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := m.fresh
+	m.fresh = nil
+	return out
+}
+
+// launchClaim launches one instance for a stored claim, as launch does. A claim about which that panics says so and
+// rests for a while; its pods wait for it, and all others go on.
+func (l *claimLauncher) launchClaim(ctx context.Context, c cluster.Claim, stored bool) (after cluster.Claim,
+	err error) {
+	return l.guarded(ctx, c, func() (cluster.Claim, error) { return l.launch(ctx, c, stored) })
+}
+
+// guarded does something about a claim for its launch. Where that panics the claim stays as it is.
+func (l *claimLauncher) guarded(ctx context.Context, c cluster.Claim,
+	do func() (cluster.Claim, error)) (after cluster.Claim, err error) {
+	p := faultisolation.Catch(func() { after, err = do() })
+	if p == nil {
+		return after, err
+	}
+	fault := plan.Fault{Kind: cluster.ClaimPart, Name: c.Name, Pods: binpack.NomineesOf(&c), Why: p.Why, Stack: p.Stack}
+	l.p.Shield().Report(fault)
+	l.p.mishaps.add(c.UID, fault, p, l.p.Now())
+	ctx = context.WithoutCancel(ctx)
+	why := "Joiner itself fails about launching its node, and tries again: " + p.Why
+	l.p.recordEvents(ctx, append(l.p.eventsOn(l.s, fault.Pods, why),
+		cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
+			Reason: controllers.ReasonDecisionFailed, Message: why}))
+	after, err = l.recordUnlaunched(ctx, c, controllers.ReasonDecisionFailed, why)
+	if err != nil { // the launch may have written it before
+		l.p.Log.Warn("status of claim "+c.Name, "error", err)
+	}
+	return after, nil
+}
+
+// together launches claims that share a request. Where that panics, each is launched by itself.
+func (l *claimLauncher) together(ctx context.Context, batch []cluster.Claim,
+	do func([]cluster.Claim) ([]cluster.Claim, error)) (after []cluster.Claim, err error) {
+	failed := l.p.Shield().Do(fmt.Sprintf("a request for %d NodeClaims", len(batch)),
+		func() error { after, err = do(batch); return nil })
+	if failed == nil {
+		return after, err
+	}
+	alone := make([]cluster.Claim, len(batch))
+	for i, c := range batch {
+		c.Version = ""
+		alone[i] = c
+	}
+	return l.launchSeparately(ctx, alone)
+}
+
+// eventsOn are events on the pods.
+func (p *Controller) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
+	on := map[string]bool{}
+	for _, key := range pods {
+		on[key] = true
+	}
+	for _, pod := range s.Pods {
+		if on[pod.Key()] && !pod.Virtual && len(out) < maxEvents {
+			out = append(out, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+				Warning: true, Reason: controllers.ReasonDecisionFailed, Message: message})
+		}
+	}
+	return out
+}
+
+// fail logs and counts what a decision failed about, and says so on NodePools and on pods that run. Pods that wait say
+// so with their reason.
+func (p *Controller) fail(ctx context.Context, s cluster.Snapshot, faults []plan.Fault) {
+	p.Shield().Report(faults...)
+	var events []cluster.Event
+	for _, f := range faults {
+		pool, isPool := s.PoolOf(f.Name)
+		switch {
+		case f.Kind == cluster.PoolPart && isPool && len(f.Pods) == 0:
+			events = append(events, poolEvent(pool,
+				"Joiner itself fails about it, and leaves it out so that others are used: "+f.Why))
+		case f.Kind == cluster.PoolPart && isPool:
+			events = append(events, poolEvent(pool,
+				fmt.Sprintf("Joiner itself fails about pods on its nodes, and keeps them off: %s: %s",
+					plan.NamePods(f.Pods), f.Why)))
+		case f.Kind == cluster.RunningPods:
+			events = append(events, p.eventsOn(s, f.Pods,
+				"Joiner itself fails about what this pod asks for, and reckons with its room alone: "+f.Why)...)
+		}
+	}
+	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
+}
+
+func poolEvent(pool cluster.Pool, message string) cluster.Event {
+	return cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
+		Reason: controllers.ReasonDecisionFailed, Message: message}
+}

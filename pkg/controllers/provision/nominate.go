@@ -1,0 +1,54 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// writeNominations notes on claims on their way which pods the plan has on their nodes beside those they were made for,
+// so that the next pass has them there too. It comes before launches: whoever dies in between has forgotten nothing
+// that others' nodes relied on.
+func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) error {
+	list := binpack.ListNominations(*s, decision)
+	if len(list) == 0 {
+		return nil
+	}
+	after, errs := make([]cluster.Claim, len(list)), make([]error, len(list))
+	var g errgroup.Group
+	g.SetLimit(parallelLaunches)
+	for i, n := range list {
+		g.Go(func() error {
+			if controllers.TooLateToBegin(ctx) {
+				return nil
+			}
+			if may, err := controllers.MayBegin(ctx, p.Log, nominationAction(n)); err != nil || !may {
+				errs[i] = err
+				return nil
+			}
+			n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
+			errs[i] = controllers.IgnoreConflict(p.Log, p.Shield().Do("NodeClaim "+n.Claim.Name, func() (err error) {
+				after[i], err = p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
+				return err
+			}))
+			return nil
+		})
+	}
+	_ = g.Wait() // every error is in errs
+	s.Claims = slices.Clone(s.Claims)
+	for i, c := range s.Claims {
+		for _, now := range after {
+			if now.Name == c.Name && now.UID == c.UID {
+				s.Claims[i] = now
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,363 @@
+package provision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/decisionlog"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/nomination"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/provisioning"
+	"joiner/pkg/provisioning/staticcapacity"
+	"joiner/pkg/scheduling/binpack"
+)
+
+// Limits of one pass of provision.
+const (
+	parallelLaunches = 8 // or writes of one batch
+	parallelBatches  = 3
+	// a snapshot on which a node may be condemned by choice; an older one waits for the next pass
+	freshFor = 2 * time.Second
+
+	// this often, whatever the watches tell: they do not tell when a budget allows more
+	lookAtLeast = 2 * time.Second
+)
+
+// Controller finds pods without a home and launches nodes for them. It is the one place that launches.
+type Controller struct {
+	controllers.Deps
+
+	Hints       controllers.PushHints // of push
+	Read        controllers.Reader
+	Claims      controllers.Claims
+	Lease       controllers.Lease
+	Fleet       Launcher
+	SoldOut     controllers.UnavailableOfferings
+	Prices      controllers.CatalogReader
+	Levels      controllers.RemainingCapacity
+	Lifecycle   controllers.Waker      // runs lifecycle once instances were launched
+	Refresh     controllers.Waker      // runs refresh when a class is new or was changed
+	Watch       controllers.WatchLease // tells others that nobody need wake provision; nil to tell nobody
+	Buffers     controllers.Buffers
+	Holds       Tolerator
+	Diary       controllers.DecisionLog // nil: no decision log
+	Stamp       decisionlog.PassStamp
+	Cluster     launch.Cluster
+	SoldOutFor  time.Duration
+	ShareFrom   int           // equal launches from which on they share a request; 0 for never
+	AlwaysWatch bool          // stay although there is nothing to do
+	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
+	BatchMax    time.Duration // that pods wait for others at most
+
+	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
+
+	said  string          // the plan that was logged last
+	known map[string]bool // pods, by UID, that waited when it looked last
+	seen  controllers.StaleStatus
+	sum   controllers.Measurements
+	kept  controllers.DecisionRecorder
+
+	mishaps mishaps
+}
+
+// Run passes until nothing is left to do or until the time given; it then watches for more.
+func (p *Controller) Run(ctx context.Context, until time.Time) error {
+	defer p.sum.PutMetrics(p.Metrics)
+	if p.Aside == nil {
+		p.Aside = &Aside{}
+	}
+	v := controllers.Watcher{Lease: p.Watch, Name: controllers.WatchLeaseName("provision"), Holder: p.Holder,
+		Log: p.Log, Permission: p.Permission}
+	defer v.ReleaseLease(ctx)
+	for {
+		began, under := p.Now(), controllers.BeginPass(ctx, p.Permission)
+		busy, err := p.Shield().GuardPass(func(pass context.Context) (bool, error) {
+			return p.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(p.Now())) })
+		})(under)
+		if err != nil || controllers.WasRefused(under) {
+			return err
+		}
+		now := p.Now()
+		if !v.ContinueWatch(ctx, busy || p.AlwaysWatch || p.Hints.ExpectsHint(now),
+			controllers.TimeToWatch(until.Sub(now), now.Sub(began))) {
+			return nil
+		}
+		if err := controllers.WaitForChange(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {
+			return err
+		}
+	}
+}
+
+// runPass looks once. It reports whether something is on its way that is worth waiting for, and says when it has
+// something to do.
+func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err error) {
+	pods, err := p.Read.PendingPods(ctx)
+	if err != nil {
+		return false, err
+	}
+	claims, err := p.Read.ListClaims(ctx)
+	if err != nil {
+		return false, err
+	}
+	if len(pods) == 0 && !hasPendingClaim(claims) && !p.hasReplaceRequest(claims) {
+		fixed, err := p.Read.StaticPools(ctx)
+		if err != nil {
+			return false, err
+		}
+		if !staticcapacity.NeedsChange(cluster.Snapshot{Now: p.Now(), Pools: fixed, Claims: claims}) {
+			p.sum.NoteNothingPending()
+			p.sum.NoteMissedHints(p.Hints, p.Now(), nil)
+			return false, nil
+		}
+	}
+	may, err := controllers.MayWrite(ctx)
+	if err != nil {
+		return false, err
+	}
+	if may {
+		begin()
+	}
+	if err := p.waitForBatch(ctx, pods, claims); err != nil {
+		return false, err
+	}
+	if !may {
+		return p.Shield().GuardPass(p.runLocked)(ctx)
+	}
+	lease := controllers.CapacityLease{Lease: p.Lease, Holder: p.Holder}
+	busy, held, err := lease.RunUnderLease(ctx, p.Shield().GuardPass(p.runLocked))
+	if err == nil && !held {
+		p.Log.Info("capacity lease held by another invocation")
+		return true, nil
+	}
+	return busy, err
+}
+
+// runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods
+// that nothing can be done for are not worth staying for. A pass that may not write holds no lease; it logs what it
+// would do.
+func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
+	start := p.Now()
+	s, err := p.readSnapshot(ctx)
+	if err != nil {
+		return false, err
+	}
+	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
+	launched, resumeErr := p.resumeLaunches(ctx, &s)
+	decided := p.decide(ctx, s, start)
+	may, err := controllers.MayWrite(ctx)
+	if err != nil {
+		return false, errors.Join(resumeErr, err)
+	}
+	if !may {
+		controllers.LogDryRun(p.Log, plannedActions(s, decided)...)
+		p.finishPass(ctx, s, s, decided.Plan, start)
+		return false, resumeErr
+	}
+	seen := s // as it was decided about
+	changed, err := p.applyPlan(ctx, &s, decided)
+	p.finishPass(ctx, seen, s, decided.Plan, start)
+	err = errors.Join(resumeErr, err)
+	if launched+changed > 0 && !controllers.WasRefused(ctx) {
+		err = errors.Join(err, p.Lifecycle.Wake(ctx))
+	}
+	_ = p.Shield().Do("what is told", func() error { // logged
+		p.recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Going, decided.Plan).Unplaced)
+		p.tellPools(ctx, s, decided.Plan)
+		p.settleBuffers(ctx, s, decided.Plan)
+		return nil
+	})
+	fresh, wakeErr := p.seen.WakeRefresh(ctx, s, p.Refresh, p.Log)
+	busy = fresh || len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) ||
+		interruption.AwaitsReplacement(s.Claims, p.Now())
+	return busy, errors.Join(err, wakeErr)
+}
+
+func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, err := controllers.Observer{Read: p.Read, Prices: p.Prices, SoldOut: p.SoldOut,
+		Levels: p.Levels, Rules: p.Rules, Now: p.Now, Log: p.Log}.ReadSnapshot(ctx)
+	if err != nil {
+		return s, err
+	}
+	return controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty(s))
+}
+
+// decide makes the plan and logs it.
+func (p *Controller) decide(ctx context.Context, s cluster.Snapshot, start time.Time) provisioning.Outcome {
+	s.Aside = p.Aside.list
+	decided := provisioning.Decide(s)
+	p.Aside.list = decided.Aside
+	p.logPlan(decided.Plan)
+	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
+	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
+		p.recordDecision(ctx, s, decided.Plan)
+		p.fail(ctx, s, decided.Plan.Faults)
+	}
+	return decided
+}
+
+// applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
+// it launched or deleted. A step that fails does not stop the others.
+func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
+	err error) {
+	going, decision := decided.Going, decided.Plan
+	condemned, removed, leaveErr := 0, 0, error(nil)
+	// and before launches, which take seconds in which pods come to the nodes that would go
+	if p.Now().Sub(s.Now) < freshFor {
+		leaveErr = p.Shield().Do("nodes to be left",
+			func() (err error) { condemned, err = p.deleteReplaced(ctx, *s, going, decision); return err })
+	}
+	nominateErr := p.Shield().Do("pods of nodes on their way",
+		func() error { return p.writeNominations(ctx, s, decision) })
+	// before claims are made for pods that were to run there
+	removeErr := p.Shield().Do("surplus nodes", func() (err error) {
+		removed, err = p.deleteSurplus(ctx, *s, decision.Removals)
+		return err
+	})
+	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(*s, decision)}
+	made, err := p.createAndLaunch(ctx, s, decision, first)
+	first.releaseReady(ctx, made)
+	// logged
+	_ = p.Shield().Do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
+	return len(made) + condemned + removed, errors.Join(nominateErr, err, removeErr, first.err, leaveErr)
+}
+
+// plannedActions says in words what applyPlan does, in its order.
+func plannedActions(s cluster.Snapshot, decided provisioning.Outcome) (actions []string) {
+	for _, a := range interruption.Condemned(s, decided.Going, decided.Plan) {
+		actions = append(actions, a.String())
+	}
+	for _, n := range binpack.ListNominations(s, decided.Plan) {
+		actions = append(actions, nominationAction(n))
+	}
+	for _, r := range decided.Plan.Removals {
+		actions = append(actions, removalAction(r))
+	}
+	for _, l := range decided.Plan.AllLaunches() {
+		actions = append(actions, l.String())
+	}
+	for _, c := range interruption.DrainsWaiting(s, decided.Plan).AcceptLaunches(decided.Plan.AllLaunches()) {
+		actions = append(actions, drainAction(c))
+	}
+	for _, w := range nomination.TolerationsNeeded(s, decided.Plan) {
+		actions = append(actions, tolerationAction(w))
+	}
+	return actions
+}
+
+func nominationAction(n binpack.Nomination) string {
+	return fmt.Sprintf("nominate NodeClaim %s for %s", n.Claim.Name, plan.NamePods(n.Pods))
+}
+
+func removalAction(r plan.Removal) string { return "delete NodeClaim " + r.Claim + ": " + r.Why }
+
+func drainAction(c cluster.Claim) string { return "release the drain of NodeClaim " + c.Name }
+
+func tolerationAction(w nomination.TolerationNeeded) string {
+	return "add toleration of " + w.Taint.Key + " to pod " + w.Pod.Key()
+}
+
+// finishPass logs, measures and keeps a pass: what it saw, and what has become of that.
+func (p *Controller) finishPass(ctx context.Context, seen, s cluster.Snapshot, decision plan.Plan, start time.Time) {
+	p.Log.Log(ctx, levelOf(decision), "pass", "pods", countWaitingPods(s), "launches", len(decision.AllLaunches()), "placed",
+		len(decision.Existing),
+		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms",
+		p.Now().Sub(start).Milliseconds())
+	p.recordDecision(ctx, seen, decision)
+	p.sum.NoteUnschedulable(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s),
+		decision.Unplaced), p.Now())
+}
+
+// ensureFinalizer makes sure that a claim carries our finalizer before anything is launched for it: one that a user
+// made by hand does not.
+func (p *Controller) ensureFinalizer(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
+	if c.Finalizer && c.Labels[awsv1.LabelEC2NodeClass] == c.Class {
+		return c, nil
+	}
+	return p.Claims.AdoptClaim(ctx, c)
+}
+
+// logPlan logs the plan unless the pass before had the same.
+func (p *Controller) logPlan(decision plan.Plan) {
+	if text := decision.String(); text != p.said {
+		p.said = text
+		for _, line := range decision.Lines() {
+			p.Log.Info(line)
+		}
+	}
+}
+
+// recordDecision keeps the pass in the decision log.
+func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+	p.kept.To, p.kept.Stamp, p.kept.Warn = p.Diary, p.Stamp, p.Log.Warn
+	p.kept.RecordTick(ctx, p.said, p.mishaps.take(), func(st decisionlog.PassStamp) (decisionlog.Tick, error) {
+		return decisionlog.OfProvision(st, s, decision)
+	})
+}
+
+func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
+	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...)}
+}
+
+// launchedFor is when the pods were made that new nodes are for.
+func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
+	placed := map[string]bool{}
+	for _, l := range decision.Launches {
+		for _, pod := range l.Pods {
+			placed[pod] = true
+		}
+	}
+	for _, pod := range s.Pods {
+		if placed[pod.Key()] && !pod.Virtual {
+			made = append(made, pod.Created)
+		}
+	}
+	return made
+}
+
+// hasPendingClaim reports whether a claim waits for a launch or is being deleted, so that its pods may need another
+// node.
+func hasPendingClaim(claims []cluster.Claim) bool {
+	for _, c := range claims {
+		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
+			return true
+		}
+	}
+	return false
+}
+
+// levelOf keeps passes that changed nothing out of the log.
+func levelOf(decision plan.Plan) slog.Level {
+	if len(decision.AllLaunches())+len(decision.Removals) == 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+func countWaitingPods(s cluster.Snapshot) (n int) {
+	for _, p := range s.Pods {
+		if p.Provisionable() && !p.Virtual {
+			n++
+		}
+	}
+	return n
+}
+
+func existingNodes(claims []cluster.Claim) []cluster.Claim {
+	var out []cluster.Claim
+	for _, c := range claims {
+		if c.Name != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}

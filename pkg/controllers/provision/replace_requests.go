@@ -1,0 +1,63 @@
+package provision
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/plan"
+	"joiner/pkg/nodeclaim/interruption"
+)
+
+// hasReplaceRequest reports whether there is a node to leave that somebody must look after now.
+func (p *Controller) hasReplaceRequest(claims []cluster.Claim) bool {
+	return slices.ContainsFunc(claims, func(c cluster.Claim) bool { return interruption.HasReplaceRequest(c, p.Now()) })
+}
+
+// deleteReplaced condemns the nodes that are to be left and can be: the plan, which was made without them, has room for
+// their pods on nodes that are ready. Whether they must go before that is for the decision to say.
+func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, going []interruption.PendingReplacement,
+	decision plan.Plan) (condemned int, err error) {
+	for _, g := range going {
+		if g.Wait != "" {
+			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
+		}
+	}
+	claims := map[string]cluster.Claim{}
+	for _, c := range s.Claims {
+		claims[c.Name] = c
+	}
+	for _, a := range interruption.Condemned(s, going, decision) {
+		c, ok := claims[a.Claim]
+		if !ok {
+			continue
+		}
+		may, mayErr := controllers.MayBegin(ctx, p.Log, a.String())
+		if mayErr != nil {
+			return condemned, mayErr
+		}
+		if !may {
+			continue
+		}
+		p.Log.Info(a.String())
+		if a.Do == plan.SetDeadline {
+			set := map[string]string{v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)}
+			if claims[a.Claim], err = p.Claims.AnnotateClaim(ctx, c, set); controllers.IsConflict(err) {
+				p.Log.Info("conflict, retrying in next pass", "claim", a.Claim, "because", err.Error())
+				delete(claims, a.Claim)
+			} else if err != nil {
+				return condemned, err
+			}
+			continue
+		}
+		if err := p.Claims.DeleteClaim(ctx, c); err != nil {
+			return condemned, err
+		}
+		p.sum.NoteAction(a)
+		condemned++
+	}
+	return condemned, nil
+}

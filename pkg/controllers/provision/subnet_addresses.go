@@ -1,0 +1,65 @@
+package provision
+
+import (
+	"joiner/pkg/model/cluster"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclaim/launch"
+)
+
+// subnetAddresses are those of subnets that instances take which were launched, or may have been, since the addresses
+// were counted.
+type subnetAddresses struct {
+	nodes map[string]int64 // by subnet: addresses that are gone
+	pods  map[string]int64 // by subnet: addresses that nodes will need when they are full
+}
+
+// freeAddresses is what the class's subnets have left by now. A subnet that EC2 refused for want of addresses has none.
+func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.SubnetAddresses {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	full := map[string]bool{}
+	for _, m := range l.soldOut {
+		if m.Offer == (instancetypes.Offer{}) && l.p.Now().Before(m.Until) {
+			full[m.Scope] = true
+		}
+	}
+	out := map[string]launch.SubnetAddresses{}
+	for _, s := range c.Subnets {
+		switch {
+		case full[s.ID]:
+			out[s.ID] = launch.SubnetAddresses{}
+		case s.Free != nil:
+			left := *s.Free - l.coming.nodes[s.ID]
+			out[s.ID] = launch.SubnetAddresses{Left: left, Spare: left - l.coming.pods[s.ID]}
+		}
+	}
+	return out
+}
+
+// reserveAddresses counts what the order may take in each of its subnets, until back is called with what it was given:
+// then only the subnets of those instances count. An order that came to nothing takes nothing.
+func (l *claimLauncher) reserveAddresses(o launch.Order) (back func([]cluster.Instance)) {
+	taken := o.TakenAddresses()
+	count := func(subnet string, nodes int64) {
+		l.coming.nodes[subnet] += nodes
+		l.coming.pods[subnet] += nodes * taken[subnet]
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.coming.nodes == nil {
+		l.coming = subnetAddresses{nodes: map[string]int64{}, pods: map[string]int64{}}
+	}
+	for subnet := range taken {
+		count(subnet, int64(o.Count()))
+	}
+	return func(got []cluster.Instance) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for subnet := range taken {
+			count(subnet, -int64(o.Count()))
+		}
+		for _, i := range got {
+			count(i.SubnetID, 1)
+		}
+	}
+}

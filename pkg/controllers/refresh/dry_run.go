@@ -1,0 +1,103 @@
+package refresh
+
+import (
+	"context"
+	"time"
+
+	awsv1 "joiner/pkg/api/aws/v1"
+	v1 "joiner/pkg/api/v1"
+	"joiner/pkg/controllers"
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/nodeclaim/launch"
+	"joiner/pkg/nodeclass"
+)
+
+// rehearsalTakes is time enough to look at classes and rehearse, and for what refresh does after that.
+const rehearsalTakes = 30 * time.Second
+
+// rehearsalPauses are waited for before launches are rehearsed again to which EC2 did not say anything, because it was
+// throttled or out of reach. After that they have to wait for the next refresh.
+func rehearsalPauses() []time.Duration {
+	return []time.Duration{2 * time.Second, 5 * time.Second, 15 * time.Second}
+}
+
+// noteUncertain notes whether the class is worth another look soon.
+func (r *Controller) noteUncertain(c *awsv1.EC2NodeClass, v *nodeclass.DryRunVerdict) {
+	if r.unsure == nil {
+		r.unsure = map[string]bool{}
+	}
+	delete(r.unsure, c.Name)
+	if v != nil && v.Unknown && !c.StatusConditions().IsTrue(awsv1.ConditionValidationSucceeded) {
+		r.unsure[c.Name] = true
+	}
+}
+
+// refreshUncertain looks once more at classes that are not ready because EC2 did not say anything, so that a new class
+// need not wait for the next refresh. It gives up when the time left is short.
+func (r *Controller) refreshUncertain(ctx context.Context) error {
+	for _, d := range rehearsalPauses() {
+		if end, ok := ctx.Deadline(); controllers.WasRefused(ctx) || len(r.unsure) == 0 || ok &&
+			time.Until(end) < d+rehearsalTakes {
+			return nil
+		}
+		if err := r.waitForRetry(ctx, d); err != nil {
+			return err
+		}
+		if err := r.refreshObjects(ctx, func(c *awsv1.EC2NodeClass) bool { return r.unsure[c.Name] }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Controller) waitForRetry(ctx context.Context, d time.Duration) error {
+	if r.Pause != nil {
+		return r.Pause(ctx, d)
+	}
+	return controllers.WaitFor(ctx, d)
+}
+
+// dryRunClass asks whether something could be launched with the class, if all else is right with it and it was not
+// asked a while ago. User data is made each time, which costs no call. asked is true when EC2 was asked.
+func (r *Controller) dryRunClass(ctx context.Context, c *awsv1.EC2NodeClass, found nodeclass.Resolved,
+	pools []v1.NodePool) (v *nodeclass.DryRunVerdict, asked bool, err error) {
+	draft, now := c.DeepCopy(), r.Now()
+	nodeclass.UpdateStatus(draft, found, now)
+	if !draft.StatusConditions().IsTrue(awsv1.ConditionValidationSucceeded) {
+		return nil, false, nil
+	}
+	in := launch.Input{Claim: nodeclass.RehearsalClaim(draft, pools), Class: draft,
+		Resolved: nodeclass.DescribeClass(draft), Cluster: r.Cluster}
+	in.Resolved.MemoryOverhead, in.Resolved.ReservedENIs = r.Rules.MemoryOverhead, r.Rules.ReservedENIs
+	if in.Resolved.Placement != nil {
+		if in.Resolved.Placement = found.Placement; found.Placement == nil {
+			return nil, false, nil // its condition says so
+		}
+	}
+	all, _, err := r.Prices.ReadCatalog(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	in.Types = instancetypes.ResolveTypes(all, in.Resolved, nil, time.Time{})
+	o, possible, err := launch.DryRunOrder(in)
+	if err != nil {
+		v := nodeclass.JudgeDryRun(draft, err, now)
+		return &v, false, nil
+	}
+	if why := launch.UnusableReason(in.Types); !possible && why != "" {
+		v := nodeclass.NoTypeVerdict(why)
+		return &v, false, nil
+	}
+	if kept, ok := nodeclass.RecallVerdict(draft, now); ok {
+		return &kept, false, nil
+	}
+	if !possible || r.Rehearse == nil {
+		return nil, false, nil
+	}
+	err = r.Rehearse.DryRun(ctx, o)
+	verdict := nodeclass.JudgeDryRun(draft, err, now)
+	if err != nil && verdict.Reason == "" {
+		r.Log.Warn("rehearsal of a launch with EC2NodeClass "+c.Name+" says nothing", "error", err)
+	}
+	return &verdict, true, nil
+}
