@@ -24,12 +24,12 @@ type coLocationGroup struct {
 }
 
 // coLocationGroups are those of the pods that wait.
-func (w *problem) coLocationGroups() []coLocationGroup {
+func (top *topologyCounts) coLocationGroups() []coLocationGroup {
 	var out []coLocationGroup
 	at := map[int]int{}
-	for _, k := range w.kinds {
+	for _, k := range top.classes.list {
 		for _, r := range k.lastRelaxation().other {
-			if r.what != follow || !r.required || !r.self || sumCounts(w.tally.count[r.counter]) > 0 {
+			if r.what != follow || !r.required || !r.self || sumCounts(top.tally.count[r.counter]) > 0 {
 				continue
 			}
 			if _, ok := at[r.counter]; !ok {
@@ -47,7 +47,7 @@ func (w *problem) coLocationGroups() []coLocationGroup {
 // cheapest, but the room that other pods leave on theirs is known only once there is a plan. What comes out places as
 // many pods for less.
 func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
-	groups := w.coLocationGroups()
+	groups := w.topology.coLocationGroups()
 	if len(groups) == 0 {
 		return best
 	}
@@ -80,7 +80,7 @@ func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
 		before := w.homes
 		w.homes = homes
 		next := w.solve(byPriority, best.by)
-		if a, b := best.countWaiting(w.kinds), next.countWaiting(w.kinds); b < a || b == a &&
+		if a, b := best.countWaiting(w.classes.list), next.countWaiting(w.classes.list); b < a || b == a &&
 			next.totalCost() < best.totalCost()*(1-1e-9) {
 			best = next
 		} else {
@@ -92,7 +92,7 @@ func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
 
 // restrictToDomain leaves the group no other domain than this.
 func (g coLocationGroup) restrictToDomain(w *problem, homes map[classDomain]int, to int) {
-	for d, name := range w.domains[g.key] {
+	for d, name := range w.topology.domains[g.key] {
 		for _, k := range g.kinds {
 			p := classDomain{k.id, g.key, name}
 			if delete(homes, p); d != to {
@@ -105,7 +105,7 @@ func (g coLocationGroup) restrictToDomain(w *problem, homes map[classDomain]int,
 // betterDomain returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves
 // less than the part worth of the price.
 func (a *solution) betterDomain(g coLocationGroup, worth float64, tried map[classDomain]bool) int {
-	names := a.w.domains[g.key]
+	names := a.w.topology.domains[g.key]
 	from := slices.IndexFunc(a.tally.count[g.counter], func(n int) bool { return n > 0 })
 	if from < 0 {
 		return -1
@@ -169,20 +169,20 @@ func (a *solution) costIn(g coLocationGroup, domain string) float64 {
 	for _, k := range g.kinds {
 		left := len(k.pods) - len(a.rest[k.id])
 		l := &podBatch{view: k.lastRelaxation(), pins: []domainPin{{g.key, domain}},
-			admit: a.w.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}
+			admit: a.w.admissions.pinnedAdmission(k.lastRelaxation().admit, []domainPin{{g.key, domain}})}
 		for _, p := range there {
 			n := min(left, fitCount(k.need, p.room))
 			if n == 0 || a.alternativeFor(l, p.bin) < 0 {
 				continue
 			}
-			n = min(n, a.w.maxPodsByHostRules(l.view, a.siteOf(p.bin)))
+			n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(p.bin)))
 			for i, x := range k.need {
 				p.room[i] -= x * int64(n)
 			}
 			left -= n
 		}
 		if left > 0 {
-			sum += float64(left) * a.w.minPriceShare(l.view, l.pins)
+			sum += float64(left) * a.w.catalog.minPriceShare(l.view, l.pins)
 		}
 	}
 	return sum

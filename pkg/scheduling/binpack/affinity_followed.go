@@ -7,7 +7,7 @@ import "slices"
 // nothing new to note.
 func (a *solution) wantFollowed(wanted map[classDomain]bool) bool {
 	learned := false
-	for _, k := range a.w.kinds {
+	for _, k := range a.w.classes.list {
 		if len(a.rest[k.id]) == 0 || k.stays {
 			continue
 		}
@@ -28,7 +28,7 @@ func (a *solution) wantFollowed(wanted map[classDomain]bool) bool {
 // the kind of that pod; false when there is none but those that are wanted already.
 func (a *solution) meetingPlace(k *podClass, r topologyRule, wanted map[classDomain]bool) (best classDomain, ok bool) {
 	least := noPrice
-	for d, name := range a.w.domains[r.key] {
+	for d, name := range a.w.topology.domains[r.key] {
 		at := []domainPin{{r.key, name}}
 		if a.tally.count[r.counter][d] > 0 {
 			continue
@@ -37,9 +37,9 @@ func (a *solution) meetingPlace(k *podClass, r topologyRule, wanted map[classDom
 		if price >= least {
 			continue
 		}
-		i := slices.IndexFunc(a.w.kinds, func(o *podClass) bool {
+		i := slices.IndexFunc(a.w.classes.list, func(o *podClass) bool {
 			return o != k && slices.Contains(o.matched, r.counter) && o.lastRelaxation().placementRank() <= rankFree &&
-				slices.Contains(a.w.keysOf(o.lastRelaxation()), r.key) &&
+				slices.Contains(a.w.topology.keysOf(o.lastRelaxation()), r.key) &&
 				a.minPriceToReach(o.lastRelaxation(), at) < noPrice
 		})
 		if i < 0 {

@@ -10,8 +10,8 @@ import (
 // another attempt puts each group on its node before anything else. False when there is nothing new to note.
 func (a *solution) noteScatteredGroups(groups map[int]bool) bool {
 	found := false
-	for i, k := range a.w.kinds {
-		if len(a.rest[i]) == 0 || !a.w.forSome(k.lastRelaxation()) {
+	for i, k := range a.w.classes.list {
+		if len(a.rest[i]) == 0 || !a.w.catalog.forSome(k.lastRelaxation()) {
 			continue
 		}
 		for _, r := range k.lastRelaxation().host {
@@ -153,12 +153,12 @@ func (a *solution) placeTogether(table []batchTake) bool {
 	if a.roomOnly {
 		return false
 	}
-	for start := 0; start < len(a.w.pools); {
+	for start := 0; start < len(a.w.catalog.pools); {
 		end := start
 		var best *nodeDraft
 		price := math.Inf(1)
-		for ; end < len(a.w.pools) && a.w.pools[end].Weight == a.w.pools[start].Weight; end++ {
-			p := a.w.pools[end]
+		for ; end < len(a.w.catalog.pools) && a.w.catalog.pools[end].Weight == a.w.catalog.pools[start].Weight; end++ {
+			p := a.w.catalog.pools[end]
 			for _, o := range p.forParties() {
 				if a.w.offerCost(o) >= price {
 					break

@@ -27,7 +27,7 @@ const dedicatedUSD = 2
 
 // choiceOf is what the domains of the key have for the lot.
 func (a *solution) choiceOf(l *podBatch, key string, rules []topologyRule) domainChoice {
-	names := a.w.domains[key]
+	names := a.w.topology.domains[key]
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
 		room: a.roomIn(l, key), most: make([]int, len(names))}
 	for d, name := range names {
@@ -36,11 +36,11 @@ func (a *solution) choiceOf(l *podBatch, key string, rules []topologyRule) domai
 		if c.open[d] = a.minPriceToReach(l.view, pins); c.open[d] >= noPrice {
 			continue
 		}
-		c.home[d] = a.w.homeIn(l.view, pins)
+		c.home[d] = a.w.catalog.homeIn(l.view, pins)
 		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
 			c.open[d] += dedicatedUSD
 		}
-		if a.w.minPriceShare(l.view, pins) < noPrice {
+		if a.w.catalog.minPriceShare(l.view, pins) < noPrice {
 			continue
 		}
 		if slots := a.slotsFor(l.view, pins); slots > 0 {
@@ -58,7 +58,7 @@ func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 	var least domainScore
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
 	for d, price := range c.open {
-		p := classDomain{v.kind.id, c.key, a.w.domains[c.key][d]}
+		p := classDomain{v.kind.id, c.key, a.w.topology.domains[c.key][d]}
 		if limit, ok := a.caps[p]; price >= noPrice || c.most[d] <= 0 || ok && a.landed[p]+c.given[p] >= limit ||
 			!a.rulesAllowDomain(v, c, d) {
 			continue
@@ -111,11 +111,11 @@ func (s domainScore) lessThan(o domainScore) bool {
 func (a *solution) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
 	worst := 0
 	for _, i := range v.kind.matched {
-		if a.w.counters[i].key != c.key || c.tally.even[i][d] == 0 {
+		if a.w.topology.counters[i].key != c.key || c.tally.even[i][d] == 0 {
 			continue
 		}
-		count, r := c.tally.count[i], a.w.strictestSpread(i)
-		switch over := count[d] + 1 - a.w.eligibleDomains(r).Least(count) - r.maxSkew; {
+		count, r := c.tally.count[i], a.w.topology.strictestSpread(i)
+		switch over := count[d] + 1 - a.w.topology.eligibleDomains(r).Least(count) - r.maxSkew; {
 		case over == 1:
 			return 2
 		case over > 1:
@@ -126,20 +126,20 @@ func (a *solution) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
 }
 
 // strictestSpread is the required spread with the counter that allows least.
-func (w *problem) strictestSpread(counter int) topologyRule {
-	if w.spreads != nil {
-		return w.spreads[counter]
+func (top *topologyCounts) strictestSpread(counter int) topologyRule {
+	if top.spreads != nil {
+		return top.spreads[counter]
 	}
-	w.spreads = make([]topologyRule, len(w.counters))
-	for _, k := range w.kinds {
+	top.spreads = make([]topologyRule, len(top.counters))
+	for _, k := range top.classes.list {
 		for _, r := range k.lastRelaxation().other {
-			s := &w.spreads[r.counter]
+			s := &top.spreads[r.counter]
 			if r.what == spread && r.required && (s.maxSkew == 0 || r.maxSkew < s.maxSkew) {
 				*s = r
 			}
 		}
 	}
-	return w.spreads[counter]
+	return top.spreads[counter]
 }
 
 // podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,
@@ -155,7 +155,7 @@ func (a *solution) podCount(v *relaxedPod, c domainChoice, d int) int {
 		return n
 	}
 	for _, i := range v.kind.matched {
-		if x := a.w.counters[i]; x.key == c.key && x.spread {
+		if x := a.w.topology.counters[i]; x.key == c.key && x.spread {
 			n += c.tally.count[i][d]
 		}
 	}

@@ -12,12 +12,12 @@ const waitsInCircle = "pod affinity: the pods it must be near to wait for others
 
 // dropCircles takes out the pods whose required affinity goes round in a circle. Everybody's wish would hold once all
 // were there, but nobody can be the first, so nodes made for them would stay empty.
-func (w *problem) dropCircles() {
-	came := make([]bool, len(w.kinds))
+func (top *topologyCounts) dropCircles() {
+	came := make([]bool, len(top.classes.list))
 	arrives := func(k *podClass) bool {
 		for _, r := range k.requiredAffinityRules() {
-			if !r.self && !w.hasRunningMatch(r) &&
-				!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
+			if !r.self && !top.hasRunningMatch(r) &&
+				!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
 					return came[o.id] &&
 						slices.Contains(o.matched, r.counter)
 				}) {
@@ -28,19 +28,19 @@ func (w *problem) dropCircles() {
 	}
 	for again := true; again; {
 		again = false
-		for i, k := range w.kinds {
+		for i, k := range top.classes.list {
 			if !came[i] && arrives(k) {
 				came[i], again = true, true
 			}
 		}
 	}
-	for i, k := range w.kinds {
+	for i, k := range top.classes.list {
 		if came[i] || slices.ContainsFunc(k.requiredAffinityRules(),
-			func(r topologyRule) bool { return !r.self && !w.hasRunningMatch(r) && !w.hasPendingMatch(r) }) {
+			func(r topologyRule) bool { return !r.self && !top.hasRunningMatch(r) && !top.hasPendingMatch(r) }) {
 			continue // of pods that do not exist at all the reason is another
 		}
 		for _, p := range k.pods {
-			w.unmodelled = append(w.unmodelled, plan.Unplaced{Pod: p, Why: []string{waitsInCircle}})
+			top.classes.unmodelled = append(top.classes.unmodelled, plan.Unplaced{Pod: p, Why: []string{waitsInCircle}})
 		}
 		k.pods = nil
 	}
@@ -54,14 +54,14 @@ func (k *podClass) requiredAffinityRules() []topologyRule {
 }
 
 // hasRunningMatch reports whether a pod that the rule counts is there already.
-func (w *problem) hasRunningMatch(r topologyRule) bool {
+func (top *topologyCounts) hasRunningMatch(r topologyRule) bool {
 	if r.key == labelHost {
-		return w.total[r.counter] > 0
+		return top.total[r.counter] > 0
 	}
-	return sumCounts(w.tally.count[r.counter]) > 0
+	return sumCounts(top.tally.count[r.counter]) > 0
 }
 
 // hasPendingMatch reports whether any pod that waits is counted by the rule.
-func (w *problem) hasPendingMatch(r topologyRule) bool {
-	return slices.ContainsFunc(w.kinds, func(o *podClass) bool { return slices.Contains(o.matched, r.counter) })
+func (top *topologyCounts) hasPendingMatch(r topologyRule) bool {
+	return slices.ContainsFunc(top.classes.list, func(o *podClass) bool { return slices.Contains(o.matched, r.counter) })
 }

@@ -17,7 +17,7 @@ func (a *solution) openPaid(pools []*pool, lots []*podBatch) {
 		return
 	}
 	for _, l := range lots {
-		if l.value = a.w.minPriceShare(l.view, l.pins); l.value >= noPrice {
+		if l.value = a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
 			l.value = 0 // only what is to be had without a commitment as well
 		}
 	}
@@ -28,7 +28,7 @@ func (a *solution) openPaid(pools []*pool, lots []*podBatch) {
 		most, draw := 0.0, instancetypes.CommitmentDraw{}
 		for i, o := range offers {
 			p := o.model.pool
-			d, n := a.coveringCommitment(o)
+			d, n := o.coveringCommitment(a.slots)
 			if n == 0 || len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) > 0 {
 				continue
 			}
@@ -49,9 +49,9 @@ func (a *solution) openPaid(pools []*pool, lots []*podBatch) {
 }
 
 // coveringCommitment is the first commitment with room for the offer, and how many nodes it has room for.
-func (a *solution) coveringCommitment(o *poolOffering) (instancetypes.CommitmentDraw, int64) {
+func (o *poolOffering) coveringCommitment(slots map[string]int64) (instancetypes.CommitmentDraw, int64) {
 	for _, d := range o.Paid {
-		if n := a.slots[d.Commitment] / d.Amount; n > 0 {
+		if n := slots[d.Commitment] / d.Amount; n > 0 {
 			return d, n
 		}
 	}
@@ -100,7 +100,7 @@ func (a *solution) paidRoom(f *lowerbound.KnapsackSolver, hosted []float64) floa
 	worth, most := map[string]float64{}, map[string][]float64{} // of the whole of a commitment
 	var items []int32
 	var fitting []float64
-	for _, pool := range a.w.pools {
+	for _, pool := range a.w.catalog.pools {
 		for _, o := range pool.paid {
 			items, fitting = items[:0], fitting[:0]
 			for i, c := range p.classes {
@@ -113,7 +113,7 @@ func (a *solution) paidRoom(f *lowerbound.KnapsackSolver, hosted []float64) floa
 			}
 			value := f.Fill(items, fitting, scaleNeed(o.room, p.units), &lowerbound.Basis{})
 			for _, d := range o.Paid {
-				nodes := float64(a.w.room[d.Commitment]) / float64(d.Amount)
+				nodes := float64(a.w.committed[d.Commitment]) / float64(d.Amount)
 				worth[d.Commitment] = max(worth[d.Commitment], nodes*value)
 				if most[d.Commitment] == nil {
 					most[d.Commitment] = make([]float64, len(p.classes))

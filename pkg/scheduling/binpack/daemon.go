@@ -13,12 +13,13 @@ type daemonOverhead struct {
 	admit *nodeAdmission
 }
 
-func (w *problem) addDaemons() {
-	for _, d := range w.s.Daemons {
+// addDaemons adds the DaemonSets, whose pods every node of theirs runs.
+func (as *admissions) addDaemons(list []cluster.Pod) {
+	for _, d := range list {
 		d.NodePrefers = nil
 		x := relaxationSteps(d, true, false)[0]
-		w.daemons = append(w.daemons, daemonOverhead{pod: d,
-			admit: w.admissionFor(x.nodeAlternatives(false), x.effectiveTolerations())})
+		as.daemons = append(as.daemons, daemonOverhead{pod: d,
+			admit: as.admissionFor(x.nodeAlternatives(false), x.effectiveTolerations())})
 	}
 }
 
@@ -31,11 +32,11 @@ type exclusion struct {
 }
 
 // exclusions are those of the pod, sorted by DaemonSet.
-func (w *problem) exclusions(p *cluster.Pod) []exclusion {
+func (as *admissions) exclusions(p *cluster.Pod) []exclusion {
 	var out []exclusion
-	for i := range w.daemons {
-		d := &w.daemons[i].pod
-		for _, key := range append(w.excludedOver(p, d), w.excludedOver(d, p)...) {
+	for i := range as.daemons {
+		d := &as.daemons[i].pod
+		for _, key := range append(as.excludedOver(p, d), as.excludedOver(d, p)...) {
 			if x := (exclusion{i, key}); !slices.Contains(out, x) {
 				out = append(out, x)
 			}
@@ -45,10 +46,10 @@ func (w *problem) exclusions(p *cluster.Pod) []exclusion {
 }
 
 // excludedOver lists the topology keys over which required anti-affinity of the pod selects the other.
-func (w *problem) excludedOver(p, other *cluster.Pod) []string {
+func (as *admissions) excludedOver(p, other *cluster.Pod) []string {
 	var keys []string
 	for _, t := range p.AntiAffinity {
-		if topology.OfTerm(t, p.Namespace, w.s.Namespaces).Selects(other.Namespace, other.Labels) {
+		if topology.OfTerm(t, p.Namespace, as.namespaces).Selects(other.Namespace, other.Labels) {
 			keys = append(keys, canonicalKey(t.Key))
 		}
 	}
@@ -76,20 +77,20 @@ func (b *bin) awaits(x exclusion) bool {
 
 // comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
 // those of any offer that it may become.
-func (w *problem) comingDaemons(h cluster.StateNode, b *bin) []int {
+func (en *existingNodes) comingDaemons(h cluster.StateNode, b *bin) []int {
 	if h.Initialized() {
 		return nil
 	}
 	var out []int
 	if h.Claim != nil && h.Allocatable().IsZero() {
-		for _, o := range w.becomes(*h.Claim) {
+		for _, o := range en.catalog.becomes(*h.Claim) {
 			out = append(out, o.daemons...)
 		}
 		slices.Sort(out)
 		return slices.Compact(out)
 	}
-	for i, d := range w.daemons {
-		if w.onHost(d.admit, b) >= 0 {
+	for i, d := range en.catalog.admissions.daemons {
+		if d.admit.alternativeOn(b) >= 0 {
 			out = append(out, i)
 		}
 	}

@@ -69,12 +69,12 @@ func (r *poolRefusals) refusalLines() []string {
 }
 
 // inOrder are the pools, where there are many first those that have something for the pod.
-func (w *problem) inOrder(admit *nodeAdmission) []*pool {
-	if len(w.pools) <= w.few {
-		return w.pools
+func (cat *catalog) inOrder(admit *nodeAdmission) []*pool {
+	if len(cat.pools) <= cat.few {
+		return cat.pools
 	}
 	var ranks [3][]*pool
-	for _, p := range w.pools {
+	for _, p := range cat.pools {
 		switch {
 		case !admit.mayAdmitPool(p):
 			ranks[2] = append(ranks[2], p)

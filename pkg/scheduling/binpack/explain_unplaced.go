@@ -15,7 +15,7 @@ import (
 // explainUnplaced explains every pod without a home. Pods that are alike share the text.
 func (a *solution) explainUnplaced() []plan.Unplaced {
 	var out []plan.Unplaced
-	for i, k := range a.w.kinds {
+	for i, k := range a.w.classes.list {
 		if len(a.rest[i]) == 0 {
 			continue
 		}
@@ -29,7 +29,7 @@ func (a *solution) explainUnplaced() []plan.Unplaced {
 
 // refusalsFor lists what kept the kind from every pool, and what kept it back whatever the pool.
 func (a *solution) refusalsFor(k *podClass) []string {
-	a.w.planted(StageExplain, k, nil)
+	a.w.faults.planted(StageExplain, k, nil)
 	if len(k.lastRelaxation().wish.nodeAlternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}
@@ -39,7 +39,7 @@ func (a *solution) refusalsFor(k *podClass) []string {
 	out := slices.Sorted(maps.Keys(a.blocked[k.id]))
 	held := len(out) > 0
 	var pools poolRefusals
-	for _, p := range a.w.inOrder(k.lastRelaxation().admit) {
+	for _, p := range a.w.catalog.inOrder(k.lastRelaxation().admit) {
 		if !pools.wantsMore() {
 			continue
 		}
@@ -54,11 +54,11 @@ func (a *solution) refusalsFor(k *podClass) []string {
 			pools.addRefusal(p.Name, a.explainCrowding(k.lastRelaxation()))
 		}
 	}
-	for _, s := range a.w.skipped {
+	for _, s := range a.w.catalog.skipped {
 		pools.addRefusal(s.Pool, s.Why)
 	}
 	out = append(out, pools.refusalLines()...)
-	if len(a.w.pools)+len(a.w.skipped) == 0 {
+	if len(a.w.catalog.pools)+len(a.w.catalog.skipped) == 0 {
 		out = append(out, "there is no NodePool")
 	}
 	return out
@@ -76,7 +76,7 @@ func (a *solution) explainCrowding(v *relaxedPod) string {
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
 func (a *solution) poolRefusal(v *relaxedPod, p *pool) string {
-	a.w.planted(StageExplain, v.kind, p)
+	a.w.faults.planted(StageExplain, v.kind, p)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")
@@ -116,7 +116,7 @@ func (a *solution) offerRefusals(v *relaxedPod, p *pool, refused bool) []string 
 			}
 		}
 	}
-	beside := a.w.besideDaemons(v, p)
+	beside := a.w.catalog.besideDaemons(v, p)
 	switch {
 	case len(p.models) == 0:
 		return []string{"no instance type meets its requirements"}
@@ -144,18 +144,18 @@ func (a *solution) offerRefusals(v *relaxedPod, p *pool, refused bool) []string 
 }
 
 // besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
-func (w *problem) besideDaemons(v *relaxedPod, p *pool) string {
+func (cat *catalog) besideDaemons(v *relaxedPod, p *pool) string {
 	if len(v.admit.exclusions) == 0 {
 		return ""
 	}
-	alone := w.admissionFor(v.wish.nodeAlternatives(true), v.wish.effectiveTolerations())
+	alone := cat.admissions.admissionFor(v.wish.nodeAlternatives(true), v.wish.effectiveTolerations())
 	var names []string
 	for _, x := range v.admit.exclusions {
 		if slices.ContainsFunc(p.offers, func(o *poolOffering) bool {
 			return o.runs(x) &&
 				alone.firstAlternative(o) >= 0
 		}) {
-			names = append(names, w.daemons[x.daemon].pod.Key())
+			names = append(names, cat.admissions.daemons[x.daemon].pod.Key())
 		}
 	}
 	if len(names) == 0 {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"joiner/pkg/model/cluster"
 	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/requirements"
 )
@@ -30,20 +31,29 @@ type loadRequirements struct {
 	options []*typeOption
 }
 
+// optionFinder tells what may stand in for the offer of a new node.
+type optionFinder struct {
+	dims  resourceDims
+	rules *cluster.Settings
+	known map[string]*loadRequirements
+	asked []int32 // of the loads asked about last
+	last  lastOptions
+}
+
 // requirementsOf tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each
 // load, the alternative that was chosen for it) and what can.
-func (w *problem) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
-	w.asked = w.asked[:0]
+func (f *optionFinder) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
+	f.asked = f.asked[:0]
 	for _, l := range loads {
-		w.asked = append(w.asked, int32(l.admit.number)<<8|int32(min(l.alt, 255)))
+		f.asked = append(f.asked, int32(l.admit.number)<<8|int32(min(l.alt, 255)))
 	}
-	slices.Sort(w.asked)
-	w.asked = slices.Compact(w.asked)
+	slices.Sort(f.asked)
+	f.asked = slices.Compact(f.asked)
 	id := strconv.AppendInt(nil, int64(p.id), 10)
-	for _, x := range w.asked {
+	for _, x := range f.asked {
 		id = strconv.AppendInt(append(id, ' '), int64(x), 36)
 	}
-	if h, ok := w.holders[string(id)]; ok && !slices.ContainsFunc(loads, func(l podLoad) bool { return l.alt >= 255 }) {
+	if h, ok := f.known[string(id)]; ok && !slices.ContainsFunc(loads, func(l podLoad) bool { return l.alt >= 255 }) {
 		return h
 	}
 	h := &loadRequirements{id: string(id), set: p.req, pool: p, options: make([]*typeOption, len(p.forSale))}
@@ -64,7 +74,7 @@ func (w *problem) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
 			h.joint = append(h.joint, r)
 		}
 	}
-	w.holders[h.id] = h
+	f.known[h.id] = h
 	return h
 }
 
@@ -72,14 +82,14 @@ func (w *problem) requirementsOf(p *pool, loads []podLoad) *loadRequirements {
 // the rest is so dear that no launch names it, unless all are asked for.
 func (a *solution) launchOptions(p *pool, loads []podLoad, all bool) ([]typeOption, requirements.Set) {
 	w := a.w
-	h := w.requirementsOf(p, loads)
-	used, ports := w.sumLoads(loads)
+	h := w.options.requirementsOf(p, loads)
+	used, ports := w.options.sumLoads(loads)
 	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
-	if alone && w.last.id == h.id && w.last.all == all && slices.Equal(w.last.used, used) {
-		return w.last.options, h.set
+	if alone && w.options.last.id == h.id && w.options.last.all == all && slices.Equal(w.options.last.used, used) {
+		return w.options.last.options, h.set
 	}
 	var out []typeOption
-	e := w.optionLimitFor(h.set)
+	e := w.options.optionLimitFor(h.set)
 	for i, m := range p.forSale { // by the cheapest offer that each has
 		if !all && e.reachedAt(out, m.sale[0].Price) {
 			break
@@ -104,7 +114,7 @@ func (a *solution) launchOptions(p *pool, loads []podLoad, all bool) ([]typeOpti
 	}
 	slices.SortFunc(out, compareOptionPrice)
 	if alone {
-		w.last = lastOptions{h.id, all, used, out}
+		w.options.last = lastOptions{h.id, all, used, out}
 	}
 	return out, h.set
 }
@@ -119,9 +129,9 @@ type lastOptions struct {
 
 // priceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
 // many types a spot launch names at any price.
-func (w *problem) priceFlexibility() (margin float64, minSpotInstanceTypes int) {
-	return cmp.Or(w.s.Rules.InstanceTypePriceFactor, defaultPriceMargin),
-		cmp.Or(w.s.Rules.MinSpotInstanceTypes, defaultSpotTypes)
+func (f *optionFinder) priceFlexibility() (margin float64, minSpotInstanceTypes int) {
+	return cmp.Or(f.rules.InstanceTypePriceFactor, defaultPriceMargin),
+		cmp.Or(f.rules.MinSpotInstanceTypes, defaultSpotTypes)
 }
 
 func compareOptionPrice(a, b typeOption) int {
@@ -157,8 +167,8 @@ type optionLimit struct {
 	minSpotInstanceTypes int // to be named at any price
 }
 
-func (w *problem) optionLimitFor(set requirements.Set) optionLimit {
-	margin, minSpotInstanceTypes := w.priceFlexibility()
+func (f *optionFinder) optionLimitFor(set requirements.Set) optionLimit {
+	margin, minSpotInstanceTypes := f.priceFlexibility()
 	if !set.Has(labelCapacity, instancetypes.Spot) {
 		minSpotInstanceTypes = 0
 	}

@@ -17,7 +17,7 @@ const (
 // because nobody asks for more than it requires. Pods that exclude each other, or want the same scarce node, have no
 // order that is right for all clusters, so one is found by trying. Many pods take too long to be packed so often.
 func (w *problem) withLeftFirst(best *solution, byPriority bool) *solution {
-	if len(w.waiting) > fewPods || !best.isShort() || !w.placesMoreAlone(best) {
+	if len(w.classes.waiting) > fewPods || !best.isShort() || !w.placesMoreAlone(best) {
 		return best
 	}
 	defer func() { w.turns, w.bare = nil, false }()
@@ -34,7 +34,7 @@ func (w *problem) withLeftFirst(best *solution, byPriority bool) *solution {
 			break
 		}
 	}
-	if w.turns, w.bare = nil, true; best.isShort() && w.anyPreference() {
+	if w.turns, w.bare = nil, true; best.isShort() && w.classes.anyPreference() {
 		tries()
 	}
 	return best
@@ -45,13 +45,13 @@ func (w *problem) placesMoreAlone(best *solution) bool {
 	left := func(k *podClass) bool { return len(best.rest[k.id]) > 0 }
 	a := w.newSolution(maps.Clone(w.homes), byShadowPrice)
 	a.packTier(left)
-	return slices.ContainsFunc(w.kinds, func(k *podClass) bool { return len(a.rest[k.id]) < len(best.rest[k.id]) })
+	return slices.ContainsFunc(w.classes.list, func(k *podClass) bool { return len(a.rest[k.id]) < len(best.rest[k.id]) })
 }
 
 // takeTurns puts those who had no place in the attempt before those who had; false when that was tried often enough.
 func (w *problem) takeTurns(a *solution) bool {
 	most, moved := 0, false
-	for _, k := range w.kinds {
+	for _, k := range w.classes.list {
 		if len(a.rest[k.id]) > 0 && a.couldHold(k) {
 			w.turns[k.id]++
 			most, moved = max(most, w.turns[k.id]), true
@@ -61,8 +61,8 @@ func (w *problem) takeTurns(a *solution) bool {
 }
 
 // anyPreference reports whether a pod that waits has a preference.
-func (w *problem) anyPreference() bool {
-	return slices.ContainsFunc(w.kinds, func(k *podClass) bool { return len(k.views) > 1 })
+func (cs *podClasses) anyPreference() bool {
+	return slices.ContainsFunc(cs.list, func(k *podClass) bool { return len(k.views) > 1 })
 }
 
 // packTurns packs the kinds that in accepts, those first that had no place in most attempts before.
@@ -77,7 +77,7 @@ func (a *solution) packTurns(in func(*podClass) bool) {
 
 // resetLevels asks for every preference again, or for none in attempts that do without.
 func (a *solution) resetLevels() {
-	for i, k := range a.w.kinds {
+	for i, k := range a.w.classes.list {
 		if a.level[i] = 0; a.w.bare {
 			a.level[i] = len(k.views) - 1
 		}

@@ -25,7 +25,7 @@ func (w *problem) solveByLinearProgram(best *solution, byPriority bool) *solutio
 		return best
 	}
 	next := w.improveSolution(w.solve(byPriority, byLinearProgram), byPriority)
-	if next.countWaiting(w.kinds) == best.countWaiting(w.kinds) && next.totalCost() < best.totalCost()*(1-1e-9) {
+	if next.countWaiting(w.classes.list) == best.countWaiting(w.classes.list) && next.totalCost() < best.totalCost()*(1-1e-9) {
 		return next
 	}
 	return best

@@ -73,8 +73,8 @@ func (a *solution) improveByLocalSearch(steps int) {
 	}
 	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.usage), a.opened
 	s := &localSearch{a: a, use: a.spotUse()}
-	s.ceiling = int64(a.w.maxSpotPoolFraction() * float64(s.use.total))
-	if s.readNodes(); !s.runSteps(steps, goal) || !a.w.anyPoolOverSpotShare(s.use) {
+	s.ceiling = s.use.mostInPool()
+	if s.readNodes(); !s.runSteps(steps, goal) || !s.use.anyExceedsShare() {
 		return
 	}
 	// Nodes that have to be something else than the cheapest may eat up what was saved.
@@ -132,7 +132,7 @@ func (s *localSearch) readNodes() {
 	}
 	ids := map[alike]*podBatch{}
 	tierOf := map[int32]*weightTier{}
-	for _, p := range a.w.pools {
+	for _, p := range a.w.catalog.pools {
 		t := tierOf[p.Weight]
 		if t == nil {
 			t = &weightTier{}
@@ -150,7 +150,7 @@ func (s *localSearch) readNodes() {
 		}
 		n := &searchNode{bin: b, tier: tierOf[b.offer.model.pool.Weight]}
 		for _, l := range b.load {
-			a.w.planted(StageSearch, l.view.kind, b.offer.model.pool)
+			a.w.faults.planted(StageSearch, l.view.kind, b.offer.model.pool)
 			id := alike{n.tier, l.view, l.admit}
 			x := ids[id]
 			if x == nil {
@@ -167,8 +167,8 @@ func (s *localSearch) readNodes() {
 		t.offers = a.candidateOffers(t.pools, t.lots)
 		t.best = make([][]int32, len(t.lots))
 		for _, l := range t.lots {
-			h := a.w.heaviestTier(l)
-			t.own = append(t.own, h < 0 || len(t.pools) == 0 || a.w.byWeight().pools[h][0].Weight <= t.pools[0].Weight)
+			h := a.w.catalog.heaviestTier(l)
+			t.own = append(t.own, h < 0 || len(t.pools) == 0 || a.w.catalog.byWeight().pools[h][0].Weight <= t.pools[0].Weight)
 		}
 		t.supply = make([][]string, len(t.lots))
 		t.score = make([]float64, len(t.offers))

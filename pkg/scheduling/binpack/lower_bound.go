@@ -20,11 +20,11 @@ func (a *solution) lowerBound() float64 {
 // reservation can take: a whole node has to be made for it.
 func (a *solution) singleNodeBound() float64 {
 	most := 0.0
-	for i, k := range a.w.kinds {
+	for i, k := range a.w.classes.list {
 		if len(a.rest[i]) == len(k.pods) {
 			continue
 		}
-		if price := a.w.cheapestNode(k.lastRelaxation()); price < noPrice && price > most &&
+		if price := a.w.catalog.cheapestNode(k.lastRelaxation()); price < noPrice && price > most &&
 			!a.w.roomFor(k.lastRelaxation()) {
 			most = price
 		}
@@ -33,9 +33,9 @@ func (a *solution) singleNodeBound() float64 {
 }
 
 // cheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; noPrice for none.
-func (w *problem) cheapestNode(v *relaxedPod) float64 {
+func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
 	best := noPrice
-	for _, p := range w.pools {
+	for _, p := range cat.pools {
 		for _, o := range p.sale { // cheapest first
 			if o.Price >= best {
 				break
@@ -50,12 +50,12 @@ func (w *problem) cheapestNode(v *relaxedPod) float64 {
 
 // roomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.
 func (w *problem) roomFor(v *relaxedPod) bool {
-	for _, b := range w.hosts {
-		if fitCount(v.kind.need, b.room) > 0 && w.onHost(v.admit, b) >= 0 {
+	for _, b := range w.nodes.hosts {
+		if fitCount(v.kind.need, b.room) > 0 && v.admit.alternativeOn(b) >= 0 {
 			return true
 		}
 	}
-	for _, p := range w.pools {
+	for _, p := range w.catalog.pools {
 		for _, o := range slices.Concat(p.reserved, p.paid) {
 			if fitCount(v.kind.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
 				return true
@@ -71,7 +71,7 @@ func (a *solution) sharedBound() float64 {
 	counts := make([]float64, len(p.classes))
 	value := p.prices.Value
 	sum, loosened := 0.0, 0.0
-	for i, k := range a.w.kinds {
+	for i, k := range a.w.classes.list {
 		loose, each := p.kinds[i].addMinimumCounts(len(k.pods)-len(a.rest[i]), value, counts)
 		sum += float64(loose) * each
 		loosened += float64(loose) * each
@@ -87,14 +87,14 @@ func (a *solution) sharedBound() float64 {
 	var most []float64
 	room := 0.0                            // what the hosts can hold is worth
 	hosted := make([]float64, len(counts)) // by class: how many pods they can hold, each class alone
-	for _, b := range a.w.hosts {
+	for _, b := range a.w.nodes.hosts {
 		items, most = items[:0], most[:0]
 		for i, c := range p.classes {
 			n := fitCount(c.need, b.room)
 			if apart := p.problem.Classes[i].Most; apart > 0 {
 				n = min(n, int(apart))
 			}
-			if n > 0 && value[i] > 0 && a.w.onHost(c.admit, b) >= 0 {
+			if n > 0 && value[i] > 0 && c.admit.alternativeOn(b) >= 0 {
 				items, most = append(items, int32(i)), append(most, float64(n))
 				hosted[i] += float64(n)
 			}
@@ -103,7 +103,7 @@ func (a *solution) sharedBound() float64 {
 			room += f.Fill(items, most, scaleNeed(b.room, p.units), &lowerbound.Basis{})
 		}
 	}
-	for _, pool := range a.w.pools { // what is reserved is paid for already
+	for _, pool := range a.w.catalog.pools { // what is reserved is paid for already
 		for _, o := range pool.reserved {
 			items, most = items[:0], most[:0]
 			for i, c := range p.classes {

@@ -21,7 +21,7 @@ func (a *solution) shrinkForMinValues(o *poolOffering, takes []batchTake) ([]bat
 		return takes, o.model.typ.Capacity, nil
 	}
 	if o.Limited() { // of one type, and so only where that is enough, see mayBeOneType
-		return takes, o.model.typ.Capacity, lowerMinValues(a.w.requirementsOf(p, a.takesAsLoads(takes)).set,
+		return takes, o.model.typ.Capacity, lowerMinValues(a.w.options.requirementsOf(p, a.takesAsLoads(takes)).set,
 			onlyOption(o))
 	}
 	for len(takes) > 0 {
@@ -188,8 +188,8 @@ func (o typeOption) labelValues(key string) []string {
 
 // chooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that
 // the pool's minValues need.
-func (w *problem) chooseOptions(opts []typeOption, set requirements.Set) []typeOption {
-	margin, minSpotInstanceTypes := w.priceFlexibility()
+func (f *optionFinder) chooseOptions(opts []typeOption, set requirements.Set) []typeOption {
+	margin, minSpotInstanceTypes := f.priceFlexibility()
 	keep := markNeededForMinValues(opts, set)
 	n := 0
 	for _, is := range keep {

@@ -22,7 +22,22 @@ type nodeAdmission struct {
 	pinned      map[domainPin]*nodeAdmission
 	wider       *nodeAdmission // what it was pinned from, nil when it was not; where that says no, this does
 	pin         domainPin
-	w           *problem
+	table       *admissions
+}
+
+// admissions are all admissions that were asked for, each once, and the DaemonSets that keep pods off nodes.
+type admissions struct {
+	byID       map[string]*nodeAdmission
+	daemons    []daemonOverhead
+	namespaces []cluster.Namespace
+	models     int // of instance types in pools, so far
+}
+
+// forSnapshot is the table with the same answers for a snapshot that may have other namespaces.
+func (as *admissions) forSnapshot(s cluster.Snapshot) *admissions {
+	out := *as
+	out.namespaces = s.Namespaces
+	return &out
 }
 
 // offerAnswers are those about the offers of one pool.
@@ -31,16 +46,16 @@ type offerAnswers struct {
 	byOffer []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
 }
 
-func (w *problem) admissionFor(alternatives []requirements.Set, tolerations []cluster.Toleration) *nodeAdmission {
-	return w.admissionBeside(alternatives, tolerations, nil)
+func (as *admissions) admissionFor(alternatives []requirements.Set, tolerations []cluster.Toleration) *nodeAdmission {
+	return as.admissionBeside(alternatives, tolerations, nil)
 }
 
 // admissionOf is the admission of the wish, with what keeps its pod off nodes of DaemonSets.
-func (w *problem) admissionOf(x constraints) *nodeAdmission {
-	return w.admissionBeside(x.nodeAlternatives(true), x.effectiveTolerations(), w.exclusions(&x.pod))
+func (as *admissions) admissionOf(x constraints) *nodeAdmission {
+	return as.admissionBeside(x.nodeAlternatives(true), x.effectiveTolerations(), as.exclusions(&x.pod))
 }
 
-func (w *problem) admissionBeside(alternatives []requirements.Set, tolerations []cluster.Toleration,
+func (as *admissions) admissionBeside(alternatives []requirements.Set, tolerations []cluster.Toleration,
 	exclusions []exclusion) *nodeAdmission {
 	parts := make([]string, len(alternatives))
 	for i, s := range alternatives {
@@ -50,13 +65,13 @@ func (w *problem) admissionBeside(alternatives []requirements.Set, tolerations [
 	if len(exclusions) > 0 {
 		id += fmt.Sprintf("|%v", exclusions)
 	}
-	if a, ok := w.admissions[id]; ok {
+	if a, ok := as.byID[id]; ok {
 		return a
 	}
-	a := &nodeAdmission{id: id, number: len(w.admissions), alternative: alternatives, tolerations: tolerations,
+	a := &nodeAdmission{id: id, number: len(as.byID), alternative: alternatives, tolerations: tolerations,
 		exclusions: exclusions,
-		byModel:    make([][]int8, len(alternatives)), w: w}
-	w.admissions[id] = a
+		byModel:    make([][]int8, len(alternatives)), table: as}
+	as.byID[id] = a
 	return a
 }
 
@@ -160,7 +175,7 @@ func (a *nodeAdmission) alternativeHolds(i int, o *poolOffering) bool {
 	}
 	number := o.model.number
 	if number >= len(a.byModel[i]) {
-		a.byModel[i] = append(a.byModel[i], make([]int8, max(number+1, a.w.models)-len(a.byModel[i]))...)
+		a.byModel[i] = append(a.byModel[i], make([]int8, max(number+1, a.table.models)-len(a.byModel[i]))...)
 	}
 	if a.byModel[i][number] == 0 {
 		ok := true

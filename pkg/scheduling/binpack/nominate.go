@@ -88,14 +88,14 @@ func isAwaitingPods(h cluster.StateNode, now time.Time) bool {
 // already are asked again. It reports whether there were any.
 func (a *solution) placeNominated() bool {
 	kindOf := map[string]*podClass{}
-	for _, k := range a.w.kinds {
+	for _, k := range a.w.classes.list {
 		for _, p := range k.pods {
 			kindOf[p] = k
 		}
 	}
 	taken := map[string]bool{}
 	for i, b := range a.bins {
-		standing := a.siteOf(a.w.hosts[i])               // the others of the claim do not count against each other
+		standing := a.siteOf(a.w.nodes.hosts[i])         // the others of the claim do not count against each other
 		standing.trusted, standing.disks = true, b.disks // but their volumes do
 		for _, name := range b.wanted {
 			k := kindOf[name]
@@ -103,8 +103,8 @@ func (a *solution) placeNominated() bool {
 				continue
 			}
 			v := k.lastRelaxation()
-			alt := a.w.onHost(v.admit, b)
-			if alt < 0 || fitCount(k.need, b.room) == 0 || a.w.maxPodsByHostRules(v, standing) == 0 {
+			alt := v.admit.alternativeOn(b)
+			if alt < 0 || fitCount(k.need, b.room) == 0 || a.w.topology.maxPodsByHostRules(v, standing) == 0 {
 				continue
 			}
 			taken[name] = true

@@ -24,7 +24,7 @@ func waitingAdmissions(lots []*podBatch) []*nodeAdmission {
 func (a *solution) candidateOffers(pools []*pool, lots []*podBatch) []*poolOffering {
 	asks := waitingAdmissions(lots)
 	var out []*poolOffering
-	whole := len(pools) == len(a.w.pools)
+	whole := len(pools) == len(a.w.catalog.pools)
 	for _, p := range pools {
 		if len(p.sale) == 0 {
 			continue
@@ -52,7 +52,7 @@ func (a *solution) withoutOversized(pools []*pool, cands []*poolOffering, lots [
 	}
 	all := make([]int64, len(a.w.dims))
 	for _, l := range lots {
-		if l.left > 0 && a.w.hasHostRules(l.view) {
+		if l.left > 0 && a.w.topology.hasHostRules(l.view) {
 			return cands
 		}
 		for d, x := range l.view.kind.need {
@@ -88,9 +88,9 @@ func (o *poolOffering) suitsAll(lots []*podBatch) bool {
 }
 
 // hasHostRules reports whether rules may bound how many pods of the view one node takes.
-func (w *problem) hasHostRules(v *relaxedPod) bool {
+func (top *topologyCounts) hasHostRules(v *relaxedPod) bool {
 	return len(v.host)+len(v.kind.pod.HostPorts) > 0 ||
-		slices.ContainsFunc(v.kind.matched, func(c int) bool { return w.counters[c].key == labelHost })
+		slices.ContainsFunc(v.kind.matched, func(c int) bool { return top.counters[c].key == labelHost })
 }
 
 // leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for
@@ -100,7 +100,7 @@ const leastValue = 0.1
 // podValues tells for each lot what one of its pods is worth. The candidates are whole where they are those of
 // everything that is for sale.
 func (a *solution) podValues(cands []*poolOffering, whole bool, lots []*podBatch) {
-	r := a.w.sale // what is beaten is no cheaper
+	r := a.w.catalog.sale // what is beaten is no cheaper
 	if !whole {
 		r = newRanking(cands, len(a.w.dims))
 	}

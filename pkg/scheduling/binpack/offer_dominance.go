@@ -245,13 +245,13 @@ func appendRequirement(text []byte, r requirements.Requirement) []byte {
 }
 
 // undominatedOf are the undominated of everything that is available. Each pool is gone through by itself first.
-func (w *problem) undominatedOf(asks []*nodeAdmission) []*poolOffering {
+func (cat *catalog) undominatedOf(asks []*nodeAdmission) []*poolOffering {
 	asks = distinctAdmissions(asks)
-	if len(w.pools) == 1 {
-		return w.pools[0].undominatedFor(asks)
+	if len(cat.pools) == 1 {
+		return cat.pools[0].undominatedFor(asks)
 	}
 	var some []*poolOffering
-	for _, p := range w.pools {
+	for _, p := range cat.pools {
 		some = append(some, p.undominatedFor(asks)...)
 	}
 	return offersOf(filterUndominated(forSale(some), asks))

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"joiner/pkg/model/budgets"
 	"joiner/pkg/model/cluster"
@@ -87,91 +88,125 @@ func (o *poolOffering) domainsFor(key string) []string {
 	return r.Values
 }
 
-// findPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
-// they can launch.
-func (w *problem) findPools(sells Offerings) {
-	sold := overlays.ByPool(w.s, sells)
-	w.skipPools()
-	slices.SortFunc(w.pools, func(a, b *pool) int {
-		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
-	})
-	w.named = w.namedValues()
-	for i, p := range w.pools {
-		w.planted(StagePools, nil, p)
-		p.id, p.named = i, w.named
-		p.mayBeOneType = w.s.Rules.RelaxMinValues ||
-			!slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
-		p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name),
-			requirements.Of(labelClass, p.Class))
-		for _, r := range p.req.All() {
-			if _, single := r.Single(); !single && !wellKnown(r.Key) {
-				p.open = append(p.open, r.Key)
-			}
-		}
-	}
-	w.countUse(sold)
-	w.setAside()
-	w.stockAll(sold)
-	w.sale = newRanking(slices.DeleteFunc(slices.Clone(w.offers), func(o *poolOffering) bool { return !o.forSale() }),
-		len(w.dims))
+// catalog is what the pools of a snapshot can launch.
+type catalog struct {
+	dims       resourceDims
+	admissions *admissions
+	pools      []*pool // the heaviest first, among equals the last by name
+	skipped    []plan.Skip
+	few        int // up to how many pools are all looked at
+	offers     []*poolOffering
+	bookable   []*instancetypes.Reservation // that offers come from
+	sale       *shareRanking                // all that is available now
+
+	named   map[string][]string // see namedValues
+	sold    offeredDomains
+	domains map[filteredKey][]string // see soldDomains
+	weights *poolTiers               // once a node was wanted
 }
 
-// skipPools tells those that take part from those that do not.
-func (w *problem) skipPools() {
+// catalogBuilder reads what pools can launch into a catalog.
+type catalogBuilder struct {
+	s       *cluster.Snapshot
+	all     []cluster.StateNode
+	classes *podClasses
+	faults  plantedFault
+	catalog *catalog
+}
+
+// findPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
+// they can launch.
+func (b *catalogBuilder) findPools(sells Offerings) {
+	c := b.catalog
+	sold := overlays.ByPool(*b.s, sells)
+	c.pools, c.skipped = usablePools(b.s)
+	slices.SortFunc(c.pools, func(a, b *pool) int {
+		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
+	})
+	c.named = namedValues(b.classes.list, b.s.Pods)
+	for i, p := range c.pools {
+		b.faults.planted(StagePools, nil, p)
+		p.id, p.named = i, c.named
+		p.readRequirements(b.s.Rules.RelaxMinValues)
+	}
+	c.countUse(b.all, sold)
+	b.setAside()
+	b.stockAll(sold)
+	c.sale = newRanking(slices.DeleteFunc(slices.Clone(c.offers), func(o *poolOffering) bool { return !o.forSale() }),
+		len(c.dims))
+}
+
+// readRequirements finds what the pool asks of its nodes, and which labels it leaves to pods.
+func (p *pool) readRequirements(relaxMinValues bool) {
+	p.mayBeOneType = relaxMinValues ||
+		!slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
+	p.req = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(labelPool, p.Name),
+		requirements.Of(labelClass, p.Class))
+	for _, r := range p.req.All() {
+		if _, single := r.Single(); !single && !wellKnown(r.Key) {
+			p.open = append(p.open, r.Key)
+		}
+	}
+}
+
+// usablePools tells the pools that take part from those that do not, and why.
+func usablePools(s *cluster.Snapshot) (pools []*pool, skipped []plan.Skip) {
 	classes := map[string]instancetypes.Class{}
-	for _, c := range w.s.Classes {
+	for _, c := range s.Classes {
 		classes[c.Name] = c
 	}
 	refused := &offerAnswers{no: true}
-	for _, p := range w.s.Pools {
-		if why := w.skipPool(p, classes); why != "" {
-			w.skipped = append(w.skipped, plan.Skip{Pool: p.Name, Why: why})
+	for _, p := range s.Pools {
+		if why := skipReason(p, classes, s.Now); why != "" {
+			skipped = append(skipped, plan.Skip{Pool: p.Name, Why: why})
 			continue
 		}
-		w.pools = append(w.pools, &pool{Pool: p, refused: refused})
+		pools = append(pools, &pool{Pool: p, refused: refused})
 	}
-	slices.SortFunc(w.skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
+	slices.SortFunc(skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
+	return pools, skipped
 }
 
 // countUse finds what each pool has already.
-func (w *problem) countUse(sold func(cluster.Pool) []instancetypes.Type) {
+func (cat *catalog) countUse(all []cluster.StateNode, sold func(cluster.Pool) []instancetypes.Type) {
 	standing := map[string][]cluster.StateNode{}
-	for _, h := range w.all {
+	for _, h := range all {
 		standing[h.Pool()] = append(standing[h.Pool()], h)
 	}
-	for _, p := range w.pools {
+	for _, p := range cat.pools {
 		p.used = p.countUsage(standing[p.Name], func() []instancetypes.Type { return sold(p.Pool) })
 	}
 }
 
 // stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.
-func (w *problem) stockAll(sold func(cluster.Pool) []instancetypes.Type) {
-	list := slices.DeleteFunc(slices.Clone(w.pools), func(p *pool) bool { return p.aside != "" })
+func (b *catalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) {
+	c := b.catalog
+	list := slices.DeleteFunc(slices.Clone(c.pools), func(p *pool) bool { return p.aside != "" })
 	first := 0
-	if len(w.pools) > w.few && len(list) > 0 {
-		minute := uint64(w.s.Now.Unix() / 60)
+	if len(c.pools) > c.few && len(list) > 0 {
+		minute := uint64(b.s.Now.Unix() / 60)
 		first = int(minute * fittingPools % uint64(len(list)))
 	}
 	for i := range list {
 		p := list[(first+i)%len(list)]
-		if len(w.offers) >= mostOffers {
+		if len(c.offers) >= mostOffers {
 			p.aside = "one pass cannot look at so many pools, a later one will look at this one"
 			continue
 		}
-		w.resolvePool(p, sold(p.Pool))
+		b.resolvePool(p, sold(p.Pool))
 	}
 }
 
 // resolvePool finds what the pool can launch.
-func (w *problem) resolvePool(p *pool, types []instancetypes.Type) {
+func (b *catalogBuilder) resolvePool(p *pool, types []instancetypes.Type) {
 	byName := func(a, b instancetypes.Type) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(types, byName) {
 		types = slices.SortedFunc(slices.Values(types), byName)
 	}
 	for i := range types {
-		w.addModel(p, &types[i])
+		b.addModel(p, &types[i])
 	}
-	p.inflexible = !w.s.Rules.RelaxMinValues && p.lacksValues()
+	p.inflexible = !b.s.Rules.RelaxMinValues && p.lacksValues()
 	p.sale = forSale(p.offers)
 	for _, o := range p.sale {
 		if len(o.model.sale) == 0 {
@@ -196,13 +231,13 @@ func (w *problem) resolvePool(p *pool, types []instancetypes.Type) {
 
 // namedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
 // may have to move: a pool has the same to offer whichever of them wait.
-func (w *problem) namedValues() map[string][]string {
+func namedValues(classes []*podClass, pods []cluster.Pod) map[string][]string {
 	out := map[string][]string{}
-	for _, k := range w.kinds {
+	for _, k := range classes {
 		addNamedValues(out, &k.pod)
 	}
-	for i := range w.s.Pods {
-		if p := &w.s.Pods[i]; p.NodeName != "" && p.Reschedulable() {
+	for i := range pods {
+		if p := &pods[i]; p.NodeName != "" && p.Reschedulable() {
 			addNamedValues(out, p)
 		}
 	}
@@ -243,14 +278,15 @@ func (p *pool) customLabelValues(r requirements.Requirement) []string {
 	return out
 }
 
-func (w *problem) skipPool(p cluster.Pool, classes map[string]instancetypes.Class) string {
+// skipReason says why the pool takes no part, empty when it does.
+func skipReason(p cluster.Pool, classes map[string]instancetypes.Class, now time.Time) string {
 	c, found := classes[p.Class]
 	switch {
 	case p.Deleting:
 		return "it is being deleted"
 	case p.Static:
 		return "it is static: it keeps a fixed number of nodes, pods make none"
-	case budgets.IsHibernating(p.Disruption, w.s.Now):
+	case budgets.IsHibernating(p.Disruption, now):
 		return fmt.Sprintf("it sleeps, for %s from each %q on", p.Disruption.SleepFor, p.Disruption.SleepAt)
 	case !p.Ready:
 		return "it is not ready: " + cmp.Or(p.Message, "no reason given")
@@ -263,7 +299,7 @@ func (w *problem) skipPool(p cluster.Pool, classes map[string]instancetypes.Clas
 }
 
 // addModel adds the type to the pool if the pool's requirements leave any of its offers.
-func (w *problem) addModel(p *pool, t *instancetypes.Type) {
+func (b *catalogBuilder) addModel(p *pool, t *instancetypes.Type) {
 	if !p.req.Intersects(t.Requirements) {
 		return
 	}
@@ -272,8 +308,9 @@ func (w *problem) addModel(p *pool, t *instancetypes.Type) {
 			return
 		}
 	}
-	m := &poolInstanceType{id: len(p.models), number: w.models, pool: p, typ: t}
-	w.models++
+	c, as := b.catalog, b.catalog.admissions
+	m := &poolInstanceType{id: len(p.models), number: as.models, pool: p, typ: t}
+	as.models++
 	all := make([]poolOffering, 0, len(t.Offerings))
 	m.sells = make([]*poolOffering, 0, len(t.Offerings))
 	for _, of := range t.Offerings {
@@ -286,17 +323,17 @@ func (w *problem) addModel(p *pool, t *instancetypes.Type) {
 		all = append(all, poolOffering{index: len(p.offers), model: m, Offering: of})
 		o := &all[len(all)-1]
 		if of.Reservation != nil {
-			w.bookable = append(w.bookable, of.Reservation)
+			c.bookable = append(c.bookable, of.Reservation)
 		}
-		m.sells, p.offers, w.offers = append(m.sells, o), append(p.offers, o), append(w.offers, o)
-		for i, d := range w.daemons {
+		m.sells, p.offers, c.offers = append(m.sells, o), append(p.offers, o), append(c.offers, o)
+		for i, d := range as.daemons {
 			if d.admit.firstAlternative(o) >= 0 {
 				o.list = o.list.Add(d.pod.Need)
 				o.ports = append(o.ports, d.pod.HostPorts...)
 				o.daemons = append(o.daemons, i)
 			}
 		}
-		o.room = w.resourceVector(t.Allocatable.Sub(o.list))
+		o.room = c.dims.vectorOf(t.Allocatable.Sub(o.list))
 	}
 	if len(m.sells) > 0 {
 		m.typ, m.open = p.chargedType(m), m.openLabels()

@@ -14,7 +14,7 @@ import (
 // launched yet and are bound to one reservation have taken theirs.
 func (w *problem) reservationSlots() map[string]int64 {
 	out := map[string]int64{}
-	for _, r := range w.bookable {
+	for _, r := range w.catalog.bookable {
 		if have, ok := out[r.ID]; !ok || r.Remaining < have {
 			out[r.ID] = r.Remaining // the least that is said anywhere
 		}
@@ -27,7 +27,7 @@ func (w *problem) reservationSlots() map[string]int64 {
 			out[id]--
 		}
 	}
-	maps.Copy(out, w.room)
+	maps.Copy(out, w.committed)
 	return out
 }
 
@@ -62,7 +62,7 @@ func (a *solution) openReserved(pools []*pool, lots []*podBatch) {
 		return
 	}
 	for _, l := range lots {
-		if l.value = a.w.minPriceShare(l.view, l.pins); l.value >= noPrice {
+		if l.value = a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
 			l.value = dear
 		}
 	}
@@ -95,13 +95,13 @@ func (a *solution) slotsFor(v *relaxedPod, pins []domainPin) int {
 	if a.roomOnly || v.kind.stays {
 		return 0
 	}
-	adm := a.w.pinnedAdmission(v.admit, pins)
+	adm := a.w.admissions.pinnedAdmission(v.admit, pins)
 	each := math.MaxInt32 // on one node
 	if !v.hasHostAffinity() {
-		each = a.w.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: a.total})
+		each = a.w.topology.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: a.total})
 	}
 	byID := map[string]int{} // several pools may use the same reservation
-	for _, p := range a.w.pools {
+	for _, p := range a.w.catalog.pools {
 		if !p.mayBeOneType {
 			continue
 		}
@@ -119,15 +119,15 @@ func (a *solution) slotsFor(v *relaxedPod, pins []domainPin) int {
 	}
 	for _, b := range a.bins {
 		if b.offer != nil && b.offer.Reservation != nil && adm.firstAlternative(b.offer) >= 0 {
-			n += min(fitCount(v.kind.need, b.room), a.w.maxPodsByHostRules(v, a.siteOf(b)))
+			n += min(fitCount(v.kind.need, b.room), a.w.topology.maxPodsByHostRules(v, a.siteOf(b)))
 		}
 	}
 	return n
 }
 
 // forSome reports whether a node for a pod of the view is for sale, or reserved.
-func (w *problem) forSome(v *relaxedPod) bool {
-	return w.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(w.pools,
+func (cat *catalog) forSome(v *relaxedPod) bool {
+	return cat.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(cat.pools,
 		func(p *pool) bool { return p.reserves(v.kind, v.admit) })
 }
 

@@ -79,8 +79,8 @@ const mostLearnt = 2_000
 
 // memorySize is how much is remembered of what was asked.
 func (w *problem) memorySize() int {
-	n := len(w.admissions) + len(w.shapes)/10 + len(w.holders)
-	for _, p := range w.pools {
+	n := len(w.admissions.byID) + len(w.classes.shapes)/10 + len(w.options.known)
+	for _, p := range w.catalog.pools {
 		n += len(p.some.known)
 	}
 	return n
@@ -89,7 +89,7 @@ func (w *problem) memorySize() int {
 // reuseFor makes the stock that of the snapshot, if that would have the same.
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := st.from, st.from.s
-	if len(s.Pools) > from.few || from.memorySize() > 2*st.size+mostLearnt || !reflect.DeepEqual(
+	if len(s.Pools) > from.catalog.few || from.memorySize() > 2*st.size+mostLearnt || !reflect.DeepEqual(
 		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules},
 		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules}) {
 		return false
@@ -99,24 +99,23 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 			return false
 		}
 	}
-	w := newWorld(allWaiting(s), from.few)
-	w.findDemand()
-	if w.skipPools(); !slices.Equal(w.skipped, from.skipped) || !slices.Equal(w.neededResources(), from.dims) ||
-		!reflect.DeepEqual(w.namedValues(), from.named) {
+	w := newDemand(allWaiting(s))
+	if _, skipped := usablePools(&w.s); !slices.Equal(skipped, from.catalog.skipped) || !slices.Equal(w.classes.neededResources(), from.dims) ||
+		!reflect.DeepEqual(namedValues(w.classes.list, w.s.Pods), from.catalog.named) {
 		return false
 	}
 	for _, ask := range from.asksOf(w) {
-		for _, p := range from.pools {
+		for _, p := range from.catalog.pools {
 			if !p.some.asks[ask] {
 				return false
 			}
 		}
 	}
-	from.s, from.all, from.kinds = w.s, w.all, w.kinds
+	from.s, from.all, from.classes.list, from.admissions.namespaces = w.s, w.all, w.classes.list, w.s.Namespaces
 	st.sells, st.sold = sells, overlays.ByPool(s, sells)
 	st.faces, st.seen = nodeLabelsByName{}, &identityCache{} // the objects of a pass are its own
-	if slices.ContainsFunc(from.pools, func(p *pool) bool { return len(p.reserved)+len(p.paid) > 0 }) {
-		from.countUse(st.sold)
+	if slices.ContainsFunc(from.catalog.pools, func(p *pool) bool { return len(p.reserved)+len(p.paid) > 0 }) {
+		from.catalog.countUse(from.all, st.sold)
 		st.few, st.worth = from.rankScarceOffers(), cachedPrices{}
 	}
 	return true

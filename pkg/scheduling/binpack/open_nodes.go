@@ -78,7 +78,7 @@ func (a *solution) atMost() bool {
 
 // mayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
 func (a *solution) mayBeLimited() bool {
-	return a.atMost() || slices.ContainsFunc(a.w.pools, func(p *pool) bool { return len(p.Limited) > 0 })
+	return a.atMost() || slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
 }
 
 // batchTake is n pods of a lot on a new node.
@@ -130,13 +130,13 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 	if n = min(n, l.left, fitCount(l.view.kind.need, d.room)); n <= 0 || have >= 0 && l.whole {
 		return 0
 	}
-	if n = min(n, d.a.w.maxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
+	if n = min(n, d.a.w.topology.maxPodsByHostRules(l.view, d.site)); n == 0 || l.whole && n < l.left {
 		d.near = d.near || len(l.view.host) > 0
 		return 0
 	}
 	var alt int
 	if d.host != nil {
-		alt = d.a.w.onHost(l.admit, d.host)
+		alt = l.admit.alternativeOn(d.host)
 	} else {
 		alt = l.admit.firstAlternativeOn(d.offer, d.open)
 	}
@@ -175,7 +175,7 @@ func (d *nodeDraft) addTake(l *podBatch, alt, n int) {
 	d.site.ports = append(d.site.ports, k.pod.HostPorts...)
 	d.open, _ = narrowOpenLabels(d.open, l.admit.alternative[alt])
 	for _, c := range k.matched {
-		if d.a.w.counters[c].key == labelHost {
+		if d.a.w.topology.counters[c].key == labelHost {
 			if d.count == nil {
 				d.count = map[int]int{}
 			}
@@ -219,7 +219,7 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 	p := o.model.pool
 	times := most
 	for _, t := range takes {
-		a.w.planted(StageOpen, t.lot.view.kind, p)
+		a.w.faults.planted(StageOpen, t.lot.view.kind, p)
 		times = min(times, t.lot.left/t.n)
 		if slices.ContainsFunc(t.lot.view.host, func(r topologyRule) bool { return r.what == follow }) {
 			times = 1
@@ -264,6 +264,6 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 func (a *solution) newBin(o *poolOffering, capacity resources.List) *bin {
 	return &bin{
 		offer: o, takes: capacity, taints: o.model.pool.Taints, open: o.model.open, room: slices.Clone(o.room),
-		ports: slices.Clone(o.ports), count: make([]int, len(a.w.counters)), anti: make([]int, len(a.w.counters)),
+		ports: slices.Clone(o.ports), count: make([]int, len(a.w.topology.counters)), anti: make([]int, len(a.w.topology.counters)),
 	}
 }

@@ -44,13 +44,13 @@ func PodsFrom(s cluster.Snapshot, sells Offerings) plan.Plan {
 func planFor(w *problem) plan.Plan {
 	byPriority := false
 	best := w.bestOf(byPriority)
-	if best.isShort() && w.distinctPriorities() > 1 {
+	if best.isShort() && w.classes.distinctPriorities() > 1 {
 		byPriority = true
 		best = w.bestOf(byPriority)
 	}
 	best = w.withLeftFirst(w.withinLimits(best, byPriority), byPriority)
 	best = w.solveByLinearProgram(w.improveSolution(best, byPriority), byPriority)
-	out := plan.Plan{Skipped: w.skipped, Unplaced: w.unmodelled}
+	out := plan.Plan{Skipped: w.catalog.skipped, Unplaced: w.classes.unmodelled}
 	out.Launches = best.planLaunches()
 	out.LowerBoundUSD = best.lowerBound()
 	out.Existing = best.existingPlacements()
@@ -75,7 +75,7 @@ func (w *problem) bestOf(byPriority bool) *solution {
 		return first
 	}
 	second := w.solve(byPriority, byCostShare)
-	a, b := first.countWaiting(w.kinds), second.countWaiting(w.kinds)
+	a, b := first.countWaiting(w.classes.list), second.countWaiting(w.classes.list)
 	if b < a || b == a && second.totalCost() < first.totalCost()*(1-1e-9) {
 		return second
 	}
@@ -100,7 +100,7 @@ func (w *problem) withinLimits(a *solution, byPriority bool) *solution {
 // they differ.
 func (a *solution) leavesFewer(other *solution) bool {
 	byPriority := map[int32]int{}
-	for _, k := range a.w.kinds {
+	for _, k := range a.w.classes.list {
 		byPriority[k.pod.Priority] += len(other.rest[k.id]) - len(a.rest[k.id])
 	}
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(byPriority))) {
@@ -171,10 +171,10 @@ func (a *solution) priceOf(b *bin) float64 {
 // spread without a place that had one at first, it asks whether fewer of them, divided evenly, find more.
 func (w *problem) solve(byPriority bool, by strategy) *solution {
 	a, first := w.solveUntilConsistent(byPriority, by, false)
-	if !first.mayBeLimited() || a.countWaiting(w.kinds) <= first.countWaiting(w.kinds) {
+	if !first.mayBeLimited() || a.countWaiting(w.classes.list) <= first.countWaiting(w.classes.list) {
 		return a
 	}
-	if b, _ := w.solveUntilConsistent(byPriority, by, true); b.countWaiting(w.kinds) < a.countWaiting(w.kinds) {
+	if b, _ := w.solveUntilConsistent(byPriority, by, true); b.countWaiting(w.classes.list) < a.countWaiting(w.classes.list) {
 		return b
 	}
 	return a
@@ -215,9 +215,9 @@ type classDomain struct {
 }
 
 // distinctPriorities counts the distinct priorities of the pods.
-func (w *problem) distinctPriorities() int {
+func (cs *podClasses) distinctPriorities() int {
 	seen := map[int32]bool{}
-	for _, k := range w.kinds {
+	for _, k := range cs.list {
 		seen[k.pod.Priority] = true
 	}
 	return len(seen)
@@ -248,22 +248,22 @@ type solution struct {
 
 func (w *problem) newSolution(caps map[classDomain]int, by strategy) *solution {
 	a := &solution{
-		w: w, caps: caps, by: by, level: make([]int, len(w.kinds)), rest: make([][]string, len(w.kinds)),
-		blocked: make([]map[string]bool, len(w.kinds)), stuck: map[classDomain]int{}, landed: map[classDomain]int{},
-		tally: w.tally.clone(), total: slices.Clone(w.total),
+		w: w, caps: caps, by: by, level: make([]int, len(w.classes.list)), rest: make([][]string, len(w.classes.list)),
+		blocked: make([]map[string]bool, len(w.classes.list)), stuck: map[classDomain]int{}, landed: map[classDomain]int{},
+		tally: w.topology.tally.clone(), total: slices.Clone(w.topology.total),
 	}
-	for i, k := range w.kinds {
+	for i, k := range w.classes.list {
 		a.rest[i], a.blocked[i] = k.pods, map[string]bool{}
 	}
-	for _, b := range w.hosts {
+	for _, b := range w.nodes.hosts {
 		a.bins = append(a.bins, b.clone())
 	}
-	for _, p := range w.pools {
+	for _, p := range w.catalog.pools {
 		a.usage = append(a.usage, p.used)
 	}
 	a.slots = w.reservationSlots()
 	if w.ceiling > 0 {
-		a.spot = w.standingSpot()
+		a.spot = w.nodes.standingSpot()
 	}
 	a.resetLevels()
 	return a
@@ -278,7 +278,7 @@ func (a *solution) runStrategy(byPriority bool) {
 		return
 	}
 	var all []int32
-	for _, k := range a.w.kinds {
+	for _, k := range a.w.classes.list {
 		all = append(all, k.pod.Priority)
 	}
 	slices.SortFunc(all, func(x, y int32) int { return cmp.Compare(y, x) })
@@ -302,7 +302,7 @@ func (a *solution) placeOnExisting() {
 func (a *solution) packTier(in func(*podClass) bool) {
 	for {
 		var now []*podClass
-		for i, k := range a.w.kinds {
+		for i, k := range a.w.classes.list {
 			if len(a.rest[i]) > 0 && in(k) {
 				now = append(now, k)
 			}
@@ -341,13 +341,13 @@ func (a *solution) countWaiting(list []*podClass) int {
 
 // isShort reports whether pods stayed without a home that some pool or host could have taken.
 func (a *solution) isShort() bool {
-	return slices.ContainsFunc(a.w.kinds, func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
+	return slices.ContainsFunc(a.w.classes.list, func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
 }
 
 // couldHold reports whether some pool or host could take a pod of the kind, were there no others.
 func (a *solution) couldHold(k *podClass) bool {
-	return a.w.forSome(k.lastRelaxation()) || slices.ContainsFunc(a.w.hosts, func(b *bin) bool {
-		return fitCount(k.need, b.room) > 0 && a.w.onHost(k.lastRelaxation().admit, b) >= 0
+	return a.w.catalog.forSome(k.lastRelaxation()) || slices.ContainsFunc(a.w.nodes.hosts, func(b *bin) bool {
+		return fitCount(k.need, b.room) > 0 && k.lastRelaxation().admit.alternativeOn(b) >= 0
 	})
 }
 

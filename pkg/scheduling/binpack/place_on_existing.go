@@ -11,46 +11,56 @@ import (
 	"joiner/pkg/model/resources"
 )
 
+// existingNodes are the nodes and claims that take pods.
+type existingNodes struct {
+	s       *cluster.Snapshot
+	all     []cluster.StateNode // also those that take none
+	dims    resourceDims
+	catalog *catalog // what claims may become
+	labels  nodeLabelsByName
+	hosts   []*bin
+}
+
 // findHosts makes bins of the nodes and claims that take pods: initialized nodes first, then by name. Nobody waits for
 // a node that should have come long ago.
-func (w *problem) findHosts() {
-	onNode := make(map[string][]*cluster.Pod, len(w.all))
-	for i := range w.s.Pods {
-		p := &w.s.Pods[i]
-		if p.NodeName != "" && !p.Terminal() && !w.waiting[p] {
+func (en *existingNodes) findHosts(waiting map[*cluster.Pod]bool) {
+	onNode := make(map[string][]*cluster.Pod, len(en.all))
+	for i := range en.s.Pods {
+		p := &en.s.Pods[i]
+		if p.NodeName != "" && !p.Terminal() && !waiting[p] {
 			onNode[p.NodeName] = append(onNode[p.NodeName], p)
 		}
 	}
 	var young []*bin
-	for _, h := range w.all {
-		if h.MarkedForDeletion() || h.Node == nil && h.Claim.Overdue(w.s.Now, w.s.Rules.RegistrationTimeout) {
+	for _, h := range en.all {
+		if h.MarkedForDeletion() || h.Node == nil && h.Claim.Overdue(en.s.Now, en.s.Rules.RegistrationTimeout) {
 			continue
 		}
 		var pods []*cluster.Pod
 		if h.Node != nil {
 			pods = onNode[h.Node.Name]
 		}
-		b := w.hostBin(h, pods)
+		b := en.hostBin(h, pods)
 		if h.Initialized() {
-			w.hosts = append(w.hosts, b)
+			en.hosts = append(en.hosts, b)
 		} else {
 			young = append(young, b)
 		}
 	}
-	w.hosts = append(w.hosts, young...)
+	en.hosts = append(en.hosts, young...)
 }
 
 // hostBin is the host with the room that its pods and its daemons leave.
-func (w *problem) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
-	b := &bin{name: h.Name(), known: w.faces.labelsOf(h), exact: h.Registered(), taints: h.Taints(),
+func (en *existingNodes) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
+	b := &bin{name: h.Name(), known: en.labels.labelsOf(h), exact: h.Registered(), taints: h.Taints(),
 		disks: attachableOn(h.Node, pods)}
-	if isAwaitingPods(h, w.s.Now) {
+	if isAwaitingPods(h, en.s.Now) {
 		b.wanted = NomineesOf(h.Claim)
 	}
-	b.daemons = w.comingDaemons(h, b)
+	b.daemons = en.comingDaemons(h, b)
 	var daemons, running, used resources.List
-	for _, d := range w.daemons {
-		if w.onHost(d.admit, b) >= 0 {
+	for _, d := range en.catalog.admissions.daemons {
+		if d.admit.alternativeOn(b) >= 0 {
 			daemons = daemons.Add(d.pod.Need)
 			b.ports = append(b.ports, d.pod.HostPorts...)
 		}
@@ -65,11 +75,11 @@ func (w *problem) hostBin(h cluster.StateNode, pods []*cluster.Pod) *bin {
 	}
 	left := h.Allocatable().Sub(used).Sub(daemons.Sub(running).Max(resources.List{}))
 	if h.Claim != nil && h.Allocatable().IsZero() {
-		left, b.ports = w.leastRoom(*h.Claim)
+		left, b.ports = en.leastRoom(*h.Claim)
 	}
-	b.room = w.resourceVector(left)
+	b.room = en.dims.vectorOf(left)
 	if left.Negative() { // an overcommitted node takes nothing
-		b.room = make([]int64, len(w.dims))
+		b.room = make([]int64, len(en.dims))
 	}
 	return b
 }
@@ -106,13 +116,13 @@ func (f nodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 // leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers
 // it may become, less their daemons, and never less than what it was made for. The ports are those that daemons may
 // take.
-func (w *problem) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
+func (en *existingNodes) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
 	var most resources.List // of what daemons take
 	found := false
-	comers := slices.DeleteFunc(slices.Clone(w.daemons), func(d daemonOverhead) bool {
+	comers := slices.DeleteFunc(slices.Clone(en.catalog.admissions.daemons), func(d daemonOverhead) bool {
 		return !slices.ContainsFunc(d.admit.alternative, c.Requirements.Intersects)
 	})
-	for _, o := range w.becomes(c) {
+	for _, o := range en.catalog.becomes(c) {
 		var taken resources.List
 		for _, d := range comers {
 			if d.admit.firstAlternative(o) < 0 {
@@ -136,9 +146,9 @@ func (w *problem) leastRoom(c cluster.Claim) (room resources.List, ports []clust
 }
 
 // becomes are the offers of its pool that a claim may become.
-func (w *problem) becomes(c cluster.Claim) []*poolOffering {
+func (cat *catalog) becomes(c cluster.Claim) []*poolOffering {
 	var out []*poolOffering
-	for _, p := range w.pools {
+	for _, p := range cat.pools {
 		if p.Name != c.Pool {
 			continue
 		}
@@ -175,8 +185,8 @@ func (a *solution) fillBins(bins []*bin, lots []*podBatch) {
 				if n == 0 {
 					continue
 				}
-				a.w.planted(StagePlace, l.view.kind, nil)
-				if n = min(n, a.w.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
+				a.w.faults.planted(StagePlace, l.view.kind, nil)
+				if n = min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))); n == 0 || l.whole && n < l.left {
 					continue
 				}
 				alt := a.alternativeFor(l, b)
@@ -207,7 +217,7 @@ func (a *solution) sortByScarcity(lots []*podBatch) []*podBatch {
 	}
 	class := make([]float64, len(lots)) // by id
 	for _, l := range lots {
-		price := a.w.minPriceShare(l.view, l.pins)
+		price := a.w.catalog.minPriceShare(l.view, l.pins)
 		if price >= noPrice {
 			class[l.id] = math.Inf(1)
 			continue
@@ -226,7 +236,7 @@ const notable = 1.5
 // alternativeFor returns the alternative under which the lot may join the bin, -1 for none.
 func (a *solution) alternativeFor(l *podBatch, b *bin) int {
 	if b.offer == nil {
-		return a.w.onHost(l.admit, b)
+		return l.admit.alternativeOn(b)
 	}
 	for _, p := range l.pins {
 		if d := b.domainOf(p.key); d != p.domain {
@@ -257,8 +267,8 @@ const noPrice = 1e18
 
 // minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
 // offers that are available now.
-func (w *problem) minPriceShare(v *relaxedPod, pins []domainPin) float64 {
-	return w.sale.minShare(w.pinnedAdmission(v.admit, pins), v.kind)
+func (cat *catalog) minPriceShare(v *relaxedPod, pins []domainPin) float64 {
+	return cat.sale.minShare(cat.admissions.pinnedAdmission(v.admit, pins), v.kind)
 }
 
 // dominantShare is the largest part of any resource of the room that need takes.
@@ -276,7 +286,7 @@ func dominantShare(need, room []int64) float64 {
 }
 
 // pinnedAdmission is the admission with every alternative tied to the domains.
-func (w *problem) pinnedAdmission(a *nodeAdmission, pins []domainPin) *nodeAdmission {
+func (as *admissions) pinnedAdmission(a *nodeAdmission, pins []domainPin) *nodeAdmission {
 	for _, p := range pins {
 		next := a.pinned[p]
 		if next == nil {
@@ -290,7 +300,7 @@ func (w *problem) pinnedAdmission(a *nodeAdmission, pins []domainPin) *nodeAdmis
 					alts = append(alts, s)
 				}
 			}
-			next = w.admissionBeside(alts, a.tolerations, a.exclusions)
+			next = as.admissionBeside(alts, a.tolerations, a.exclusions)
 			if next.wider == nil && next != a {
 				next.wider, next.pin = a, p
 			}

@@ -80,8 +80,8 @@ func (b *bin) domainOf(key string) string {
 	return ""
 }
 
-// onHost returns the first alternative that lets the pod run on an existing host or claim, -1 for none.
-func (w *problem) onHost(a *nodeAdmission, b *bin) int {
+// alternativeOn returns the first alternative that lets the pod run on an existing host or claim, -1 for none.
+func (a *nodeAdmission) alternativeOn(b *bin) int {
 	if len(cluster.Untolerated(b.taints, a.tolerations)) > 0 || slices.ContainsFunc(a.exclusions, b.awaits) {
 		return -1
 	}
@@ -119,16 +119,16 @@ type hostSite struct {
 
 // maxPodsByHostRules is how many pods of the view the host rules allow in addition on the site, whichever of its pods
 // comes last: the scheduler takes them in an order of its own.
-func (w *problem) maxPodsByHostRules(v *relaxedPod, s hostSite) int {
+func (top *topologyCounts) maxPodsByHostRules(v *relaxedPod, s hostSite) int {
 	n := math.MaxInt32
 	for _, c := range v.kind.matched {
-		if w.counters[c].key != labelHost {
+		if top.counters[c].key != labelHost {
 			continue
 		}
 		if s.anti(c) > 0 {
 			return 0
 		}
-		if w.counters[c].limited && s.limit != nil {
+		if top.counters[c].limited && s.limit != nil {
 			n = min(n, max(0, s.limit(c)-s.count(c)))
 		}
 	}
@@ -206,31 +206,31 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 	k, n := l.view.kind, len(l.pods)
 	a.addToBin(l, b)
 	for _, c := range k.matched {
-		key := a.w.counters[c].key
+		key := a.w.topology.counters[c].key
 		if key == labelHost {
 			a.total[c] += n
 			continue
 		}
-		if d, ok := a.w.domainIDs[key][b.domainOf(key)]; ok {
+		if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok {
 			a.tally.count[c][d] += n
 			continue
 		}
-		for _, d := range a.w.mayLand(b, key) {
+		for _, d := range a.w.topology.mayLand(b, key) {
 			a.tally.may[c][d] += n
 		}
 	}
 	for _, r := range l.view.other {
-		if d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]; ok && r.what == spread && r.required {
+		if d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]; ok && r.what == spread && r.required {
 			a.tally.even[r.counter][d] += n
 		}
 		if r.what != avoid || !r.required {
 			continue
 		}
-		if d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]; ok {
+		if d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]; ok {
 			a.tally.anti[r.counter][d] += n
 			continue
 		}
-		for _, d := range a.w.mayLand(b, r.key) {
+		for _, d := range a.w.topology.mayLand(b, r.key) {
 			a.tally.anti[r.counter][d] += n
 		}
 	}
@@ -240,12 +240,12 @@ func (a *solution) recordLoad(l podLoad, b *bin) {
 }
 
 // mayLand are the domains in which a claim may end that has none yet.
-func (w *problem) mayLand(b *bin, key string) []int {
+func (top *topologyCounts) mayLand(b *bin, key string) []int {
 	if b.offer != nil || b.exact {
 		return nil
 	}
 	var out []int
-	for d, name := range w.domains[key] {
+	for d, name := range top.domains[key] {
 		if b.known.Has(key, name) {
 			out = append(out, d)
 		}
@@ -267,7 +267,7 @@ func (a *solution) addToBin(l podLoad, b *bin) {
 	}
 	b.load = append(b.load, l)
 	for _, c := range k.matched {
-		if a.w.counters[c].key == labelHost {
+		if a.w.topology.counters[c].key == labelHost {
 			b.count[c] += n
 		}
 	}

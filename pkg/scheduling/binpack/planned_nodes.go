@@ -41,7 +41,7 @@ func (a *solution) plannedNodes() (list []plannedNode, impossible []*bin) {
 		}
 		p := b.offer.model.pool
 		for _, l := range b.load {
-			a.w.planted(StageOptions, l.view.kind, p)
+			a.w.faults.planted(StageOptions, l.view.kind, p)
 		}
 		u := &a.usage[p.id]
 		u.list = u.list.Sub(b.takes)
@@ -49,12 +49,12 @@ func (a *solution) plannedNodes() (list []plannedNode, impossible []*bin) {
 		if b.offer.Limited() {
 			u.list = u.list.Add(b.takes)
 			u.nodes++
-			list = append(list, limitedOpening(b, a.w.requirementsOf(p, b.load).set))
+			list = append(list, limitedOpening(b, a.w.options.requirementsOf(p, b.load).set))
 			continue
 		}
 		opts, set := a.launchOptions(p, b.load, p.minValues())
 		set = b.low.applyTo(set)
-		if opts = a.w.chooseOptions(opts, set); len(opts) == 0 {
+		if opts = a.w.options.chooseOptions(opts, set); len(opts) == 0 {
 			impossible = append(impossible, b)
 			continue
 		}

@@ -23,7 +23,7 @@ const (
 // poolFilter is what keeps the work of a pass small where there are very many pools: nobody looks what a pool can
 // launch that no waiting pod may use, or that is like others which come first.
 type poolFilter struct {
-	w      *problem
+	b      *catalogBuilder
 	asks   []*nodeAdmission // of the pods that wait, at their most relaxed
 	named  map[string]bool  // pools that a pod or a claim names
 	keys   map[string]bool  // of labels that a pod looks at
@@ -33,36 +33,36 @@ type poolFilter struct {
 }
 
 // setAside decides which pools nobody looks at, and why.
-func (w *problem) setAside() {
-	if len(w.pools) <= w.few {
+func (b *catalogBuilder) setAside() {
+	if len(b.catalog.pools) <= b.catalog.few {
 		return
 	}
-	c := &poolFilter{w: w, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
+	c := &poolFilter{b: b, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
 		full: map[string]bool{}}
 	c.prepareFilter()
-	for _, p := range w.pools {
-		p.aside = c.skipReason(p)
+	for _, p := range b.catalog.pools {
+		p.aside = c.asideReason(p)
 	}
 }
 
 func (c *poolFilter) prepareFilter() {
-	softTaint := c.w.softTaints()
-	for _, k := range c.w.kinds {
-		list := relaxationSteps(k.pod, c.w.s.Rules.IgnorePreferences, softTaint)
-		c.asks = append(c.asks, c.w.admissionOf(list[len(list)-1]))
+	softTaint := hasSoftTaints(*c.b.s)
+	for _, k := range c.b.classes.list {
+		list := relaxationSteps(k.pod, c.b.s.Rules.IgnorePreferences, softTaint)
+		c.asks = append(c.asks, c.b.catalog.admissions.admissionOf(list[len(list)-1]))
 		for _, x := range list {
 			c.noteKeys(x.nodeAlternatives(true))
 		}
 	}
 	c.asks = distinctAdmissions(c.asks)
-	for _, d := range c.w.daemons {
+	for _, d := range c.b.catalog.admissions.daemons {
 		c.noteKeys(d.admit.alternative)
 	}
-	for i := range c.w.s.Pods {
-		topologyKeys(&c.w.s.Pods[i], c.keys)
+	for i := range c.b.s.Pods {
+		topologyKeys(&c.b.s.Pods[i], c.keys)
 	}
 	c.byPool = c.keys[labelPool]
-	for _, h := range c.w.all {
+	for _, h := range c.b.all {
 		if h.Claim != nil && h.Allocatable().IsZero() {
 			c.named[h.Pool()] = true // what it may become has to be known
 		}
@@ -84,8 +84,8 @@ func (c *poolFilter) noteKeys(alternatives []requirements.Set) {
 	}
 }
 
-// skipReason says why nobody looks at what the pool can launch, empty when somebody does.
-func (c *poolFilter) skipReason(p *pool) string {
+// asideReason says why nobody looks at what the pool can launch, empty when somebody does.
+func (c *poolFilter) asideReason(p *pool) string {
 	if !slices.ContainsFunc(c.asks, func(a *nodeAdmission) bool { return a.mayAdmitPool(p) }) && !c.named[p.Name] {
 		return "no pod that waits may be on its nodes"
 	}

@@ -13,21 +13,21 @@ type poolTiers struct {
 }
 
 // byWeight finds them once.
-func (w *problem) byWeight() *poolTiers {
-	if w.weights != nil {
-		return w.weights
+func (cat *catalog) byWeight() *poolTiers {
+	if cat.weights != nil {
+		return cat.weights
 	}
-	w.weights = &poolTiers{}
-	for start := 0; start < len(w.pools); {
+	cat.weights = &poolTiers{}
+	for start := 0; start < len(cat.pools); {
 		end := start
-		for end < len(w.pools) && w.pools[end].Weight == w.pools[start].Weight {
+		for end < len(cat.pools) && cat.pools[end].Weight == cat.pools[start].Weight {
 			end++
 		}
-		w.weights.pools = append(w.weights.pools, w.pools[start:end])
-		w.weights.known = append(w.weights.known, map[pricedNeed]bool{})
+		cat.weights.pools = append(cat.weights.pools, cat.pools[start:end])
+		cat.weights.known = append(cat.weights.known, map[pricedNeed]bool{})
 		start = end
 	}
-	return w.weights
+	return cat.weights
 }
 
 // tierSells reports whether pools of that weight have a node for sale that can hold a pod of the kind.
@@ -45,8 +45,8 @@ func (x *poolTiers) tierSells(i int, admit *nodeAdmission, k *podClass) bool {
 }
 
 // heaviestTier is the index of the heaviest pools that sell a node for the lot, -1 for none.
-func (w *problem) heaviestTier(l *podBatch) int {
-	x := w.byWeight()
+func (cat *catalog) heaviestTier(l *podBatch) int {
+	x := cat.byWeight()
 	for i := range x.pools {
 		if x.tierSells(i, l.admit, l.view.kind) {
 			return i
@@ -56,15 +56,15 @@ func (w *problem) heaviestTier(l *podBatch) int {
 }
 
 // homeIn is home for a view that is tied to domains, 0 where all pools weigh the same.
-func (w *problem) homeIn(v *relaxedPod, pins []domainPin) int {
-	if len(w.byWeight().pools) < 2 {
+func (cat *catalog) homeIn(v *relaxedPod, pins []domainPin) int {
+	if len(cat.byWeight().pools) < 2 {
 		return 0
 	}
-	admit := w.pinnedAdmission(v.admit, pins)
-	if i := w.heaviestTier(&podBatch{view: v, admit: admit}); i >= 0 {
+	admit := cat.admissions.pinnedAdmission(v.admit, pins)
+	if i := cat.heaviestTier(&podBatch{view: v, admit: admit}); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(w.byWeight().pools, func(pools []*pool) bool {
+	return slices.IndexFunc(cat.byWeight().pools, func(pools []*pool) bool {
 		return slices.ContainsFunc(pools, func(p *pool) bool { return p.reserves(v.kind, admit) })
 	})
 }
@@ -78,7 +78,7 @@ func (a *solution) openAll(lots []*podBatch) {
 			whole = append(whole, l)
 		}
 	}
-	for _, pools := range a.w.byWeight().pools {
+	for _, pools := range a.w.catalog.byWeight().pools {
 		a.openIn(pools, lots)
 	}
 	// else the next pass may have a node for all
@@ -91,7 +91,7 @@ func (a *solution) openAll(lots []*podBatch) {
 // reservations, and on nodes that there are.
 func (a *solution) placePartly(lots []*podBatch) {
 	loosenBatches(lots)
-	for _, pools := range a.w.byWeight().pools {
+	for _, pools := range a.w.catalog.byWeight().pools {
 		a.openReserved(pools, lots)
 	}
 	for _, l := range lots {
@@ -107,7 +107,7 @@ func (a *solution) roomiestBin(l *podBatch) *bin {
 	var best *bin
 	most := 0
 	for _, b := range a.bins {
-		n := min(l.left, fitCount(l.view.kind.need, b.room), a.w.maxPodsByHostRules(l.view, a.siteOf(b)))
+		n := min(l.left, fitCount(l.view.kind.need, b.room), a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b)))
 		if n > most && a.alternativeFor(l, b) >= 0 {
 			best, most = b, n
 		}
@@ -120,7 +120,7 @@ func (a *solution) roomiestBin(l *podBatch) *bin {
 // weight. Where heavier pools may come to their limits it waits: what they leave over is packed better together with
 // those pods.
 func (a *solution) openHomes(lots []*podBatch) {
-	all := a.w.byWeight()
+	all := a.w.catalog.byWeight()
 	if len(all.pools) < 2 {
 		return
 	}
@@ -130,7 +130,7 @@ func (a *solution) openHomes(lots []*podBatch) {
 		if l.left == 0 {
 			continue
 		}
-		if i := a.w.heaviestTier(l); i >= 0 {
+		if i := a.w.catalog.heaviestTier(l); i >= 0 {
 			if len(at[i]) == 0 {
 				some++
 			}

@@ -49,8 +49,8 @@ func TestVeryManyPools(t *testing.T) {
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	placed := map[string]bool{}
 	for tick := 0; tick < 6 && len(placed) < 385; tick++ {
-		if w := newProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.offers) < mostOffers || len(w.offers) > mostOffers*6/5) {
-			t.Errorf("%d offers are looked at", len(w.offers))
+		if w := newProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.catalog.offers) < mostOffers || len(w.catalog.offers) > mostOffers*6/5) {
+			t.Errorf("%d offers are looked at", len(w.catalog.offers))
 		}
 		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
 		for i, l := range p.Launches {

@@ -112,7 +112,7 @@ func (g *priceGuide) prepareGroups(offers []*poolOffering, lots []*podBatch) {
 		}
 		it := &g.items[i]
 		it.lots = append(it.lots, l)
-		it.caps = append(it.caps, g.a.w.maxPodsByHostRules(l.view,
+		it.caps = append(it.caps, g.a.w.topology.maxPodsByHostRules(l.view,
 			hostSite{count: noneLeft, anti: noneLeft, total: g.a.total}))
 	}
 	g.filler.Value = make([]float64, len(g.items))

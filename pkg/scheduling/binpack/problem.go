@@ -5,60 +5,68 @@ import (
 	"strconv"
 
 	"joiner/pkg/model/cluster"
-	"joiner/pkg/model/instancetypes"
 	"joiner/pkg/model/plan"
 	"joiner/pkg/model/resources"
 	"joiner/pkg/model/topology"
 )
 
-// problem is what every attempt of a pass starts from. It is not changed after survey, except that it remembers
-// answers.
+// problem is what every solution of a pass starts from. Its parts do not change once they are read, except that they
+// remember answers.
 type problem struct {
 	s          cluster.Snapshot
 	all        []cluster.StateNode
-	dims       []string // names of the resources that anybody asks for
-	kinds      []*podClass
-	waiting    map[*cluster.Pod]bool // pods of the kinds
-	pools      []*pool
-	named      map[string][]string // see namedValues
-	offers     []*poolOffering
-	bookable   []*instancetypes.Reservation // that offers come from
-	hosts      []*bin
-	few        int // up to how many pools are all looked at
-	daemons    []daemonOverhead
-	skipped    []plan.Skip
-	unmodelled []plan.Unplaced
+	dims       resourceDims
+	classes    *podClasses
+	admissions *admissions
+	catalog    *catalog
+	nodes      *existingNodes
+	topology   *topologyCounts
+	options    *optionFinder
+	committed  map[string]int64 // room of the account's commitments, by their ids
+	faults     plantedFault
+	worth      *shadowPrices // once a node was wanted
+
+	nodeLabels nodeLabelsByName // kept from one what-if question to the next
+	identities *identityCache
+	// of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	ceiling int64
+	turns   map[int]int         // by kind: see takeTurns
+	bare    bool                // pods ask for no preference
+	homes   map[classDomain]int // domains that groups are to keep out of, see settledWell
+}
+
+// resourceDims names the resources that anybody asks for, in the order of all vectors.
+type resourceDims []string
+
+// podClasses are the pods that need a place, by equivalence class.
+type podClasses struct {
+	list       []*podClass
+	waiting    map[*cluster.Pod]bool // pods of the classes
+	shapes     map[string]int        // of needs, by their text
+	unmodelled []plan.Unplaced       // who is in no class, and why
+	sig        signatureWriter
+}
+
+// topologyCounts is how many pods stand in which domain of topology keys, as rules of pods count them.
+type topologyCounts struct {
+	s          *cluster.Snapshot
+	all        []cluster.StateNode
+	classes    *podClasses
+	admissions *admissions
+	catalog    *catalog
+	nodes      *existingNodes
 
 	counters   []podCounter
 	counterIDs map[string]int
 	domains    map[string][]string // by topology key, without hostname
 	domainIDs  map[string]map[string]int
 	tally      domainCounts
-	total      []int
+	total      []int // by counter of hostnames: pods anywhere
 
-	admissions map[string]*nodeAdmission
-	eligibles  map[filteredKey][]bool
-	lets       map[filteredKey][]string // see sells
-	models     int
-	faces      nodeLabelsByName
-	seen       *identityCache
-	shapes     map[string]int   // of needs, by their text
-	room       map[string]int64 // of the account's commitments, by their ids
-	sale       *shareRanking    // all that is available now
-	sold       offeredDomains
-	holders    map[string]*loadRequirements
-	asked      []int32
-	last       lastOptions
-	reasons    map[string]string
-	worth      *shadowPrices // once a node was wanted
-	weights    *poolTiers    // once a node was wanted
-	// of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
-	ceiling int64
-	lone    []*podClass         // by counter: see alone
-	turns   map[int]int         // by kind: see takeTurns
-	bare    bool                // pods ask for no preference
-	spreads []topologyRule      // by counter: see strictestSpread
-	homes   map[classDomain]int // domains that groups are to keep out of, see settledWell
+	identities *identityCache
+	eligible   map[filteredKey][]bool // see eligibleDomains
+	lone       []*podClass            // by counter: see onlyCountedClass
+	spreads    []topologyRule         // by counter: see strictestSpread
 }
 
 // podCounter counts the pods of a group by domain of a key, on nodes that pass the filter.
@@ -77,77 +85,84 @@ func newProblem(s cluster.Snapshot, sells Offerings) *problem {
 	return newProblemUpTo(s, sells, manyPools)
 }
 
-// newProblemUpTo is survey where up to few pools are all looked at.
+// newProblemUpTo is newProblem where up to few pools are all looked at.
 func newProblemUpTo(s cluster.Snapshot, sells Offerings, few int) *problem {
-	w := newWorld(s, few)
-	sig := w.findDemand()
-	w.measureNeeds(w.neededResources())
-	w.addDaemons()
-	w.findPools(sells)
-	w.addClusterState(sig)
+	w := newDemand(s)
+	w.resolveOffers(sells, few)
+	w.addClusterState()
 	return w
 }
 
-func newWorld(s cluster.Snapshot, few int) *problem {
-	return &problem{
-		few: few,
-		s:   s, all: s.StateNodes(), counterIDs: map[string]int{}, domains: map[string][]string{},
-		domainIDs:  map[string]map[string]int{},
-		admissions: map[string]*nodeAdmission{}, eligibles: map[filteredKey][]bool{}, lets: map[filteredKey][]string{},
-		holders: map[string]*loadRequirements{}, reasons: map[string]string{}, sold: offeredDomains{},
-		shapes: map[string]int{},
-	}
-}
-
-// findDemand finds who needs a place.
-func (w *problem) findDemand() signatureWriter {
+// newDemand is a problem of which only the pods that need a place are known.
+func newDemand(s cluster.Snapshot) *problem {
+	w := &problem{s: s, all: s.StateNodes(), classes: &podClasses{shapes: map[string]int{}}}
+	w.faults = plantedFault{s.Rules.Plant, w.classes}
+	w.options = &optionFinder{rules: &w.s.Rules, known: map[string]*loadRequirements{}}
 	list, out := takeUnmodelled(findPendingPods(w.s, w.all))
-	w.unmodelled = out
-	w.planted(StageWhole, nil, nil)
-	sig := signatureWriter{labels: selectedLabelKeys(w.s), shared: sharedVolumes(w.s.Pods),
+	w.classes.unmodelled = out
+	w.faults.planted(StageWhole, nil, nil)
+	w.classes.sig = signatureWriter{labels: selectedLabelKeys(w.s), shared: sharedVolumes(w.s.Pods),
 		moving: nodesBeingReplaced(w.all)}
-	w.kinds = groupPodClasses(list, sig)
-	for _, k := range w.kinds {
-		w.planted(StageDemand, k, nil)
+	w.classes.list = groupPodClasses(list, w.classes.sig)
+	for _, k := range w.classes.list {
+		w.faults.planted(StageDemand, k, nil)
 	}
-	w.waiting = make(map[*cluster.Pod]bool, len(list))
+	w.classes.waiting = make(map[*cluster.Pod]bool, len(list))
 	for _, p := range list {
-		w.waiting[p] = true
+		w.classes.waiting[p] = true
 	}
-	return sig
+	return w
 }
 
-// addClusterState adds what depends on nodes and pods to a world that knows what pools can launch.
-func (w *problem) addClusterState(sig signatureWriter) {
-	_, w.room = w.s.AllotCommitments()
-	w.findKeys()
-	softTaint := w.softTaints()
-	for _, k := range w.kinds {
-		w.planted(StageRelax, k, nil)
+// resolveOffers adds what pools can launch.
+func (w *problem) resolveOffers(sells Offerings, few int) {
+	w.setDims(w.classes.neededResources())
+	w.admissions = &admissions{byID: map[string]*nodeAdmission{}, namespaces: w.s.Namespaces}
+	w.admissions.addDaemons(w.s.Daemons)
+	b := &catalogBuilder{s: &w.s, all: w.all, classes: w.classes, faults: w.faults, catalog: &catalog{dims: w.dims,
+		few: few, admissions: w.admissions, sold: offeredDomains{}, domains: map[filteredKey][]string{}}}
+	b.findPools(sells)
+	w.catalog = b.catalog
+}
+
+// setDims turns needs into vectors of the resources.
+func (w *problem) setDims(dims resourceDims) {
+	w.dims, w.options.dims = dims, dims
+	w.classes.measureNeeds(dims)
+}
+
+// addClusterState adds what depends on nodes and pods to a problem that knows what pools can launch.
+func (w *problem) addClusterState() {
+	_, w.committed = w.s.AllotCommitments()
+	w.nodes = &existingNodes{s: &w.s, all: w.all, dims: w.dims, catalog: w.catalog, labels: w.nodeLabels}
+	w.topology = &topologyCounts{s: &w.s, all: w.all, classes: w.classes, admissions: w.admissions, catalog: w.catalog,
+		nodes: w.nodes, identities: w.identities, counterIDs: map[string]int{}, domains: map[string][]string{},
+		domainIDs: map[string]map[string]int{}, eligible: map[filteredKey][]bool{}}
+	w.topology.findKeys()
+	softTaint := hasSoftTaints(w.s)
+	for _, k := range w.classes.list {
+		w.faults.planted(StageRelax, k, nil)
 		for _, x := range relaxationSteps(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
-			k.views = append(k.views, w.relaxedPodFor(k, x))
+			k.views = append(k.views, w.topology.relaxedPodFor(k, x))
 		}
 	}
-	w.findHosts()
-	w.countRunningPods(sig)
-	w.dropCircles()
+	w.nodes.findHosts(w.classes.waiting)
+	w.topology.countRunningPods()
+	w.topology.dropCircles()
 }
 
-// softTaints reports whether any node or pool has a taint that pods may have to put up with.
-func (w *problem) softTaints() bool {
-	return slices.ContainsFunc(w.s.Pools, func(p cluster.Pool) bool {
-		return slices.ContainsFunc(p.Taints,
-			softTaints)
-	}) ||
-		slices.ContainsFunc(w.s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, softTaints) })
+// hasSoftTaints reports whether any node or pool has a taint that pods may have to put up with.
+func hasSoftTaints(s cluster.Snapshot) bool {
+	return slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return slices.ContainsFunc(p.Taints, isSoft) }) ||
+		slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, isSoft) })
 }
 
-func softTaints(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
+func isSoft(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
 
 // neededResources lists, sorted, the resources that matter.
-func (w *problem) neededResources() []string {
+func (cs *podClasses) neededResources() resourceDims {
 	dims := []string{resources.CPU, resources.Memory, resources.Pods}
-	for _, k := range w.kinds {
+	for _, k := range cs.list {
 		for _, n := range k.pod.Need.Names() {
 			if !slices.Contains(dims, n) {
 				dims = append(dims, n)
@@ -159,41 +174,41 @@ func (w *problem) neededResources() []string {
 }
 
 // measureNeeds turns needs into vectors of the resources.
-func (w *problem) measureNeeds(dims []string) {
-	w.dims = dims
+func (cs *podClasses) measureNeeds(dims resourceDims) {
 	var text []byte
-	for _, k := range w.kinds {
-		k.need = w.resourceVector(k.pod.Need)
+	for _, k := range cs.list {
+		k.need = dims.vectorOf(k.pod.Need)
 		text = text[:0]
 		for _, x := range k.need {
 			text = strconv.AppendInt(append(text, ' '), x, 36)
 		}
-		if _, ok := w.shapes[string(text)]; !ok {
-			w.shapes[string(text)] = len(w.shapes)
+		if _, ok := cs.shapes[string(text)]; !ok {
+			cs.shapes[string(text)] = len(cs.shapes)
 		}
-		k.shape = w.shapes[string(text)]
+		k.shape = cs.shapes[string(text)]
 	}
 }
 
-func (w *problem) resourceVector(l resources.List) []int64 {
-	out := make([]int64, len(w.dims))
-	for i, d := range w.dims {
-		out[i] = l.Get(d)
+// vectorOf is the amounts as a vector.
+func (d resourceDims) vectorOf(l resources.List) []int64 {
+	out := make([]int64, len(d))
+	for i, name := range d {
+		out[i] = l.Get(name)
 	}
 	return out
 }
 
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
-func (w *problem) findKeys() {
+func (top *topologyCounts) findKeys() {
 	keys := map[string]bool{}
-	for i := range w.s.Pods {
-		topologyKeys(&w.s.Pods[i], keys)
+	for i := range top.s.Pods {
+		topologyKeys(&top.s.Pods[i], keys)
 	}
 	delete(keys, labelHost)
 	for key := range keys { // each key on its own, so the order does not matter
-		sold := w.sold.domainsOf(key, w.offers)
+		sold := top.catalog.sold.domainsOf(key, top.catalog.offers)
 		all := slices.Clone(sold)
-		for _, h := range w.all {
+		for _, h := range top.nodes.all {
 			if v, ok := h.Labels()[key]; ok {
 				if _, known := slices.BinarySearch(sold, v); !known {
 					all = append(all, v)
@@ -204,10 +219,10 @@ func (w *problem) findKeys() {
 			slices.Sort(all)
 			all = slices.Compact(all)
 		}
-		w.domains[key] = all
-		w.domainIDs[key] = map[string]int{}
-		for i, d := range w.domains[key] {
-			w.domainIDs[key][d] = i
+		top.domains[key] = all
+		top.domainIDs[key] = map[string]int{}
+		for i, d := range top.domains[key] {
+			top.domainIDs[key][d] = i
 		}
 	}
 }
@@ -230,30 +245,30 @@ func topologyKeys(p *cluster.Pod, keys map[string]bool) {
 }
 
 // counterIndex returns the index of the counter for the group.
-func (w *problem) counterIndex(key string, g topology.Group, filter *nodeAdmission) int {
+func (top *topologyCounts) counterIndex(key string, g topology.Group, filter *nodeAdmission) int {
 	id := key + "|" + g.ID()
 	if filter != nil {
 		id += "|" + filter.id
 	}
-	i, ok := w.counterIDs[id]
+	i, ok := top.counterIDs[id]
 	if !ok {
-		i = len(w.counters)
-		w.counterIDs[id] = i
-		w.counters = append(w.counters, podCounter{key: key, group: g, filter: filter})
+		i = len(top.counters)
+		top.counterIDs[id] = i
+		top.counters = append(top.counters, podCounter{key: key, group: g, filter: filter})
 	}
 	return i
 }
 
 // countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to
 // be placed.
-func (w *problem) countRunningPods(sig signatureWriter) {
+func (top *topologyCounts) countRunningPods() {
 	byName := map[string]*bin{}
-	for _, h := range w.hosts {
+	for _, h := range top.nodes.hosts {
 		byName[h.name] = h
 	}
-	for _, h := range w.all {
+	for _, h := range top.nodes.all {
 		if h.Node != nil && byName[h.Node.Name] == nil {
-			byName[h.Node.Name] = w.hostBin(h, nil)
+			byName[h.Node.Name] = top.nodes.hostBin(h, nil)
 		}
 	}
 	type standing struct {
@@ -261,32 +276,32 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 		on   *bin
 		anti []int // by term of its anti-affinity: the counter
 	}
-	all := make([]standing, 0, len(w.s.Pods))
-	for i := range w.s.Pods {
-		p := &w.s.Pods[i]
+	all := make([]standing, 0, len(top.s.Pods))
+	for i := range top.s.Pods {
+		p := &top.s.Pods[i]
 		on := byName[p.NodeName]
-		if p.NodeName == "" || on == nil || !p.Active() || w.waiting[p] {
+		if p.NodeName == "" || on == nil || !p.Active() || top.classes.waiting[p] {
 			continue
 		}
 		x := standing{pod: p, on: on}
 		for _, t := range p.AntiAffinity {
-			i := w.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, w.s.Namespaces), nil)
-			w.counters[i].strict = true
+			i := top.counterIndex(canonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
+			top.counters[i].strict = true
 			x.anti = append(x.anti, i)
 		}
 		all = append(all, x)
 	}
-	w.tally = w.newTally()
-	w.total = make([]int, len(w.counters))
-	for _, h := range w.hosts {
-		h.count, h.anti = make([]int, len(w.counters)), make([]int, len(w.counters))
+	top.tally = top.newTally()
+	top.total = make([]int, len(top.counters))
+	for _, h := range top.nodes.hosts {
+		h.count, h.anti = make([]int, len(top.counters)), make([]int, len(top.counters))
 	}
 	known := map[string][]int{}
 	matched := func(p *cluster.Pod) []int {
-		id := w.seen.identityOf(&sig, p)
+		id := top.identities.identityOf(&top.classes.sig, p)
 		list, ok := known[id]
 		if !ok {
-			for i, c := range w.counters {
+			for i, c := range top.counters {
 				if c.group.Selects(p.Namespace, p.Labels) {
 					list = append(list, i)
 				}
@@ -296,48 +311,48 @@ func (w *problem) countRunningPods(sig signatureWriter) {
 		return list
 	}
 	for _, x := range all {
-		w.countPod(x.on, matched(x.pod), x.anti)
+		top.countPod(x.on, matched(x.pod), x.anti)
 	}
-	for _, k := range w.kinds {
+	for _, k := range top.classes.list {
 		k.matched = matched(&k.pod)
 	}
-	for _, k := range w.kinds {
-		w.addUnbound(k)
+	for _, k := range top.classes.list {
+		top.addUnbound(k)
 	}
 }
 
 // addUnbound adds a last step to the relaxation of a kind that only preferences, its own or others', or rules about
 // nobody else tie to a domain: it is tied no more. A node for it is flexible then, as minValues may want it.
-func (w *problem) addUnbound(k *podClass) {
+func (top *topologyCounts) addUnbound(k *podClass) {
 	v := *k.lastRelaxation()
 	v.unbound = true
-	if len(w.keysOf(&v)) < len(w.keysOf(k.lastRelaxation())) {
+	if len(top.keysOf(&v)) < len(top.keysOf(k.lastRelaxation())) {
 		k.views = append(k.views, &v)
 	}
 }
 
 // countPod counts one pod that stays on the host: for the counters that select it, and for those of whom it keeps away.
-func (w *problem) countPod(on *bin, matched, anti []int) {
+func (top *topologyCounts) countPod(on *bin, matched, anti []int) {
 	for _, i := range matched {
-		c := w.counters[i]
-		if c.filter != nil && w.onHost(c.filter, on) < 0 {
+		c := top.counters[i]
+		if c.filter != nil && c.filter.alternativeOn(on) < 0 {
 			continue
 		}
 		if c.key == labelHost {
-			w.total[i]++
+			top.total[i]++
 			if on.count != nil {
 				on.count[i]++
 			}
-		} else if d, ok := w.domainIDs[c.key][on.domainOf(c.key)]; ok {
-			w.tally.count[i][d]++
+		} else if d, ok := top.domainIDs[c.key][on.domainOf(c.key)]; ok {
+			top.tally.count[i][d]++
 		}
 	}
 	for _, i := range anti {
-		key := w.counters[i].key
+		key := top.counters[i].key
 		if key == labelHost && on.count != nil {
 			on.anti[i]++
-		} else if d, ok := w.domainIDs[key][on.domainOf(key)]; ok {
-			w.tally.anti[i][d]++
+		} else if d, ok := top.domainIDs[key][on.domainOf(key)]; ok {
+			top.tally.anti[i][d]++
 		}
 	}
 }
@@ -347,11 +362,11 @@ func (w *problem) countPod(on *bin, matched, anti []int) {
 // a required spread of the group.
 type domainCounts struct{ count, may, anti, even [][]int }
 
-func (w *problem) newTally() domainCounts {
+func (top *topologyCounts) newTally() domainCounts {
 	each := func() [][]int {
-		out := make([][]int, len(w.counters))
-		for i, c := range w.counters {
-			out[i] = make([]int, len(w.domains[c.key]))
+		out := make([][]int, len(top.counters))
+		for i, c := range top.counters {
+			out[i] = make([]int, len(top.domains[c.key]))
 		}
 		return out
 	}

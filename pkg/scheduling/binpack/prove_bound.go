@@ -24,7 +24,7 @@ func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 	out := *w.worth
 	out.problem = lowerbound.CoverProblem{Caps: out.problem.Caps, Rounds: rounds,
 		Classes: slices.Clone(out.problem.Classes)}
-	out.divideByClass(w.kinds)
+	out.divideByClass(w.classes.list)
 	w.addUsefulOffers(&out)
 	out.prices = lowerbound.SolveWholePods(out.problem)
 	w.worth = &out

@@ -39,8 +39,8 @@ type topologyRule struct {
 	min      int // minDomains
 }
 
-func (w *problem) relaxedPodFor(k *podClass, x constraints) *relaxedPod {
-	v := &relaxedPod{kind: k, wish: x, admit: w.admissionOf(x)}
+func (top *topologyCounts) relaxedPodFor(k *podClass, x constraints) *relaxedPod {
+	v := &relaxedPod{kind: k, wish: x, admit: top.admissions.admissionOf(x)}
 	add := func(r topologyRule) {
 		if r.key == labelHost {
 			v.host = append(v.host, r)
@@ -48,7 +48,7 @@ func (w *problem) relaxedPodFor(k *podClass, x constraints) *relaxedPod {
 			v.other = append(v.other, r)
 		}
 	}
-	follows := w.followRules(k, x.pod.Affinity)
+	follows := top.followRules(k, x.pod.Affinity)
 	v.together = slices.ContainsFunc(follows, func(r topologyRule) bool { return r.key == labelHost && r.self })
 	prefer := func(r topologyRule) {
 		if !r.self || !v.together { // pods that must share a node cannot spread or keep away from each other
@@ -57,37 +57,37 @@ func (w *problem) relaxedPodFor(k *podClass, x constraints) *relaxedPod {
 	}
 	for _, c := range x.pod.Spread {
 		if !c.Soft {
-			add(w.spreadRule(k, x, c))
+			add(top.spreadRule(k, x, c))
 		}
 	}
 	for _, c := range x.soft {
-		prefer(w.spreadRule(k, x, c))
+		prefer(top.spreadRule(k, x, c))
 	}
 	for _, t := range x.pod.AntiAffinity {
-		add(w.termRule(k, t, avoid, true))
+		add(top.termRule(k, t, avoid, true))
 	}
 	for _, t := range x.avoids {
-		prefer(w.termRule(k, t.Term, avoid, false))
+		prefer(top.termRule(k, t.Term, avoid, false))
 	}
 	for _, r := range follows {
 		add(r)
 	}
 	for _, t := range x.prefers {
-		add(w.termRule(k, t.Term, follow, false))
+		add(top.termRule(k, t.Term, follow, false))
 	}
 	slices.SortStableFunc(v.other, func(a, b topologyRule) int { return cmp.Compare(a.key, b.key) })
 	return v
 }
 
 // spreadRule counts pods on the nodes that the constraint's policies leave in.
-func (w *problem) spreadRule(k *podClass, x constraints, c cluster.Spread) topologyRule {
+func (top *topologyCounts) spreadRule(k *podClass, x constraints, c cluster.Spread) topologyRule {
 	r := topologyRule{what: spread, key: canonicalKey(c.Key), maxSkew: int(c.MaxSkew), min: int(c.MinDomains),
 		required: !c.Soft}
 	g := topology.OfSpread(c, k.pod.Namespace)
 	r.self = g.Selects(k.pod.Namespace, k.pod.Labels)
 	if r.key == labelHost {
-		r.counter = w.counterIndex(r.key, g, nil)
-		w.counters[r.counter].limited = w.counters[r.counter].limited || r.required
+		r.counter = top.counterIndex(r.key, g, nil)
+		top.counters[r.counter].limited = top.counters[r.counter].limited || r.required
 		return r
 	}
 	bare := constraints{pod: x.pod}
@@ -98,18 +98,18 @@ func (w *problem) spreadRule(k *podClass, x constraints, c cluster.Spread) topol
 	if c.HonorTaints {
 		tolerations = constraints{pod: x.pod, bearsAll: true}.effectiveTolerations()
 	}
-	r.counter = w.counterIndex(r.key, g, w.admissionFor(bare.nodeAlternatives(false), tolerations))
-	w.counters[r.counter].spread = true
-	w.counters[r.counter].strict = w.counters[r.counter].strict || r.required
+	r.counter = top.counterIndex(r.key, g, top.admissions.admissionFor(bare.nodeAlternatives(false), tolerations))
+	top.counters[r.counter].spread = true
+	top.counters[r.counter].strict = top.counters[r.counter].strict || r.required
 	return r
 }
 
-func (w *problem) termRule(k *podClass, t cluster.AffinityTerm, how ruleKind, required bool) topologyRule {
-	g := topology.OfTerm(t, k.pod.Namespace, w.s.Namespaces)
+func (top *topologyCounts) termRule(k *podClass, t cluster.AffinityTerm, how ruleKind, required bool) topologyRule {
+	g := topology.OfTerm(t, k.pod.Namespace, top.s.Namespaces)
 	key := canonicalKey(t.Key)
-	counter := w.counterIndex(key, g, nil)
-	w.counters[counter].avoided = w.counters[counter].avoided || how == avoid && required && key != labelHost
-	w.counters[counter].strict = w.counters[counter].strict || required
+	counter := top.counterIndex(key, g, nil)
+	top.counters[counter].avoided = top.counters[counter].avoided || how == avoid && required && key != labelHost
+	top.counters[counter].strict = top.counters[counter].strict || required
 	return topologyRule{
 		what: how, key: key, counter: counter, required: required,
 		self: g.Selects(k.pod.Namespace, k.pod.Labels),
@@ -118,10 +118,10 @@ func (w *problem) termRule(k *podClass, t cluster.AffinityTerm, how ruleKind, re
 
 // followRules are those of required affinity. The scheduler counts a pod only when all the terms select it, whatever
 // the key.
-func (w *problem) followRules(k *podClass, terms []cluster.AffinityTerm) []topologyRule {
+func (top *topologyCounts) followRules(k *podClass, terms []cluster.AffinityTerm) []topologyRule {
 	var all topology.Group
 	for i, t := range terms {
-		if g := topology.OfTerm(t, k.pod.Namespace, w.s.Namespaces); i == 0 {
+		if g := topology.OfTerm(t, k.pod.Namespace, top.s.Namespaces); i == 0 {
 			all = g
 		} else {
 			all = all.And(g)
@@ -130,8 +130,8 @@ func (w *problem) followRules(k *podClass, terms []cluster.AffinityTerm) []topol
 	var out []topologyRule
 	for _, t := range terms {
 		key := canonicalKey(t.Key)
-		counter := w.counterIndex(key, all, nil)
-		w.counters[counter].strict = true
+		counter := top.counterIndex(key, all, nil)
+		top.counters[counter].strict = true
 		out = append(out, topologyRule{what: follow, key: key, counter: counter, required: true,
 			self: all.Selects(k.pod.Namespace, k.pod.Labels)})
 	}

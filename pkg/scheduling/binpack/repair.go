@@ -21,7 +21,7 @@ func (a *solution) pinsToBlame(l *podBatch) []domainPin {
 		return l.pins
 	}
 	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
-		return !slices.ContainsFunc(a.w.domains[p.key], func(d string) bool {
+		return !slices.ContainsFunc(a.w.topology.domains[p.key], func(d string) bool {
 			return d != p.domain && a.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
 		})
 	})
@@ -35,9 +35,9 @@ func (a *solution) pinsToBlame(l *podBatch) []domainPin {
 // learn.
 func (a *solution) lowerDomainCaps(caps map[classDomain]int) bool {
 	learned := false
-	for _, k := range a.w.kinds {
-		for _, key := range a.w.keysOf(k.lastRelaxation()) {
-			names := a.w.domains[key]
+	for _, k := range a.w.classes.list {
+		for _, key := range a.w.topology.keysOf(k.lastRelaxation()) {
+			names := a.w.topology.domains[key]
 			for _, d := range names {
 				p := classDomain{k.id, key, d}
 				if a.stuck[p] == 0 || len(names) < 2 {
@@ -91,9 +91,9 @@ func (a *solution) learnTurns(caps map[classDomain]int) bool {
 		return false
 	}
 	learned := false
-	for _, k := range a.w.kinds {
-		short := slices.ContainsFunc(a.w.keysOf(k.lastRelaxation()), func(key string) bool {
-			return slices.ContainsFunc(a.w.domains[key],
+	for _, k := range a.w.classes.list {
+		short := slices.ContainsFunc(a.w.topology.keysOf(k.lastRelaxation()), func(key string) bool {
+			return slices.ContainsFunc(a.w.topology.domains[key],
 				func(d string) bool { return a.stuck[classDomain{k.id, key, d}] > 0 })
 		})
 		spreads := func(r topologyRule) bool { return r.what == spread && r.required }
@@ -111,7 +111,7 @@ func (a *solution) learnTurns(caps map[classDomain]int) bool {
 
 // lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
 func (a *solution) lacksAffinityPods(b *bin, r topologyRule) bool {
-	d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]
+	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
 	return r.what == follow && r.required && ok && a.tally.count[r.counter][d] == 0
 }
 
@@ -148,11 +148,11 @@ func (a *solution) spreadExcess(b *bin, l podLoad) int {
 
 // beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep.
 func (a *solution) beyond(b *bin, l podLoad, r topologyRule) int {
-	d, ok := a.w.domainIDs[r.key][b.domainOf(r.key)]
+	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
 	if l.settled || r.what != spread || !r.self || !r.required || !ok {
 		return 0
 	}
-	return a.w.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
+	return a.w.topology.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
 }
 
 // takeOut takes the last n pods of the bin's load i out of it, and says why.
@@ -166,8 +166,8 @@ func (a *solution) takeOut(b *bin, i, n int, why string) {
 		b.room[j] += x * int64(n)
 	}
 	for _, c := range k.matched {
-		key := a.w.counters[c].key
-		if d, ok := a.w.domainIDs[key][b.domainOf(key)]; ok && key != labelHost {
+		key := a.w.topology.counters[c].key
+		if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok && key != labelHost {
 			a.tally.count[c][d] -= n
 		}
 	}

@@ -43,10 +43,10 @@ type classMembership struct {
 
 // findShadowPrices finds what pods are worth, where count tells how many of each kind are to be placed on new nodes.
 func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
-	out := &shadowPrices{units: w.resourceUnits()}
+	out := &shadowPrices{units: w.dims.units()}
 	p := &out.problem
 	p.Rounds = rounds
-	g := w.newSpreadGroups()
+	g := w.classes.newSpreadGroups()
 	p.Caps = g.caps
 	byID := map[string]int32{}
 	kinds := map[*nodeAdmission]int32{}
@@ -72,16 +72,16 @@ func (w *problem) findShadowPrices(count func(*podClass) int) *shadowPrices {
 		}
 		return c
 	}
-	for _, k := range w.kinds {
-		w.planted(StagePrice, k, nil)
-		x := w.spreadSplitsEvenly(k)
+	for _, k := range w.classes.list {
+		w.faults.planted(StagePrice, k, nil)
+		x := w.topology.spreadSplitsEvenly(k)
 		n := count(k)
 		if x.key == "" {
 			x.class = classOf(k, k.lastRelaxation().admit)
 			p.Classes[x.class].Count += float64(n)
 		}
 		for d, domain := range x.domains {
-			x.tied = append(x.tied, classOf(k, w.pinnedAdmission(k.lastRelaxation().admit,
+			x.tied = append(x.tied, classOf(k, w.admissions.pinnedAdmission(k.lastRelaxation().admit,
 				[]domainPin{{x.key, domain}})))
 			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.domains))
 		}
@@ -105,7 +105,7 @@ func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
 		asks = append(asks, c.admit)
 	}
 	var added []*poolOffering
-	for _, x := range w.undominatedOf(asks) {
+	for _, x := range w.catalog.undominatedOf(asks) {
 		o := lowerbound.NodeOffer{Price: x.Price, Room: scaleNeed(x.room, out.units)}
 		for i, c := range out.classes {
 			if p.Classes[i].Count > 0 && c.admit.firstAlternative(x) >= 0 && fitCount(c.need, x.room) > 0 {
@@ -113,7 +113,7 @@ func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
 			}
 		}
 		if len(o.Holds) > 0 {
-			w.planted(StagePrice, nil, x.model.pool)
+			w.faults.planted(StagePrice, nil, x.model.pool)
 			p.Offers = append(p.Offers, o)
 			added = append(added, x)
 		}
@@ -123,20 +123,20 @@ func (w *problem) addUsefulOffers(out *shadowPrices) []*poolOffering {
 
 // spreadSplitsEvenly tells whether a spread makes each of several domains take its part of the kind's pods: one that
 // counts nobody else, in domains that the kind can reach.
-func (w *problem) spreadSplitsEvenly(k *podClass) classMembership {
-	if slices.ContainsFunc(w.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
+func (top *topologyCounts) spreadSplitsEvenly(k *podClass) classMembership {
+	if slices.ContainsFunc(top.nodes.hosts, func(b *bin) bool { return len(b.wanted) > 0 }) {
 		return classMembership{} // where pods of an earlier pass stand is not asked again
 	}
 	for _, r := range k.lastRelaxation().other {
-		if r.what != spread || !r.self || !r.required || r.min > 0 || w.onlyCountedClass(r.counter) != k {
+		if r.what != spread || !r.self || !r.required || r.min > 0 || top.onlyCountedClass(r.counter) != k {
 			continue
 		}
 		x := classMembership{key: r.key, skew: r.maxSkew}
-		eligible := w.eligibleDomains(r).Eligible
-		for d, domain := range w.domains[r.key] {
-			if eligible[d] && w.tally.count[r.counter][d] == 0 {
+		eligible := top.eligibleDomains(r).Eligible
+		for d, domain := range top.domains[r.key] {
+			if eligible[d] && top.tally.count[r.counter][d] == 0 {
 				x.domains = append(x.domains, domain)
-			} else if w.tally.count[r.counter][d] > 0 {
+			} else if top.tally.count[r.counter][d] > 0 {
 				return classMembership{}
 			}
 		}
@@ -148,23 +148,23 @@ func (w *problem) spreadSplitsEvenly(k *podClass) classMembership {
 }
 
 // onlyCountedClass returns the kind that is the only one the counter counts, nil when there are several.
-func (w *problem) onlyCountedClass(counter int) *podClass {
-	if w.lone == nil {
-		w.lone = make([]*podClass, len(w.counters))
-		seen := make([]int, len(w.counters))
-		for _, k := range w.kinds {
+func (top *topologyCounts) onlyCountedClass(counter int) *podClass {
+	if top.lone == nil {
+		top.lone = make([]*podClass, len(top.counters))
+		seen := make([]int, len(top.counters))
+		for _, k := range top.classes.list {
 			for _, c := range k.matched {
 				seen[c]++
-				w.lone[c] = k
+				top.lone[c] = k
 			}
 		}
 		for c, n := range seen {
 			if n != 1 {
-				w.lone[c] = nil
+				top.lone[c] = nil
 			}
 		}
 	}
-	return w.lone[counter]
+	return top.lone[counter]
 }
 
 // classOf returns the class of the kind's pods that the pins tie.
@@ -219,11 +219,11 @@ func (x classMembership) addMinimumCounts(n int, value []float64, counts []float
 	return loose, each
 }
 
-// resourceUnits are the amounts by which resources are counted in prices, so that all numbers are of about the same
+// units are the amounts by which resources are counted in prices, so that all numbers are of about the same
 // size.
-func (w *problem) resourceUnits() []float64 {
-	out := make([]float64, len(w.dims))
-	for i, name := range w.dims {
+func (d resourceDims) units() []float64 {
+	out := make([]float64, len(d))
+	for i, name := range d {
 		switch name {
 		case resources.CPU:
 			out[i] = 1000
@@ -252,9 +252,9 @@ type spreadGroups struct {
 	caps  []float64 // by group
 }
 
-func (w *problem) newSpreadGroups() spreadGroups {
+func (cs *podClasses) newSpreadGroups() spreadGroups {
 	type ground struct{ counter, limit int }
-	out := spreadGroups{group: make([]int32, len(w.kinds)), most: make([]float64, len(w.kinds))}
+	out := spreadGroups{group: make([]int32, len(cs.list)), most: make([]float64, len(cs.list))}
 	members := map[ground]int{}
 	each := func(k *podClass, do func(ground)) {
 		for _, r := range k.lastRelaxation().host {
@@ -268,7 +268,7 @@ func (w *problem) newSpreadGroups() spreadGroups {
 		}
 	}
 	pods, all := map[ground]int{}, 0
-	for _, k := range w.kinds {
+	for _, k := range cs.list {
 		all += len(k.pods)
 		each(k, func(g ground) {
 			members[g]++
@@ -276,7 +276,7 @@ func (w *problem) newSpreadGroups() spreadGroups {
 		})
 	}
 	ids := map[ground]int32{}
-	for i, k := range w.kinds {
+	for i, k := range cs.list {
 		out.group[i] = -1
 		if len(k.pod.HostPorts) > 0 {
 			out.most[i] = 1

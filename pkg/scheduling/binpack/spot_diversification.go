@@ -19,6 +19,7 @@ type spotUsage struct {
 	byPool map[instancetypes.Offer]int64
 	total  int64
 	nodes  int
+	share  float64 // how much of all may be in one pool of capacity, that is one type in one zone
 }
 
 func (u *spotUsage) add(o instancetypes.Offer, cpu int64, nodes int) {
@@ -29,21 +30,19 @@ func (u *spotUsage) add(o instancetypes.Offer, cpu int64, nodes int) {
 	}
 }
 
-// maxSpotPoolFraction is how much of all spot capacity may be in one pool of capacity, that is one type in one zone.
-func (w *problem) maxSpotPoolFraction() float64 {
-	return cmp.Or(w.s.Rules.MaxSpotPoolFraction, defaultSpotPoolShare)
-}
+// mostInPool is how much of the spot capacity one pool of capacity may have, in millicores.
+func (u spotUsage) mostInPool() int64 { return int64(u.share * float64(u.total)) }
 
-// overSpotShare reports whether the pool of capacity has more than its share.
-func (w *problem) overSpotShare(u spotUsage, o instancetypes.Offer) bool {
+// exceedsShare reports whether the pool of capacity has more than its share.
+func (u spotUsage) exceedsShare(o instancetypes.Offer) bool {
 	return o.CapacityType == instancetypes.Spot && u.nodes > fewSpotNodes &&
-		float64(u.byPool[o]) > w.maxSpotPoolFraction()*float64(u.total)
+		float64(u.byPool[o]) > u.share*float64(u.total)
 }
 
-// anyPoolOverSpotShare reports whether any pool of capacity has more than its share.
-func (w *problem) anyPoolOverSpotShare(u spotUsage) bool {
+// anyExceedsShare reports whether any pool of capacity has more than its share.
+func (u spotUsage) anyExceedsShare() bool {
 	for o := range u.byPool {
-		if w.overSpotShare(u, o) {
+		if u.exceedsShare(o) {
 			return true
 		}
 	}
@@ -51,9 +50,10 @@ func (w *problem) anyPoolOverSpotShare(u spotUsage) bool {
 }
 
 // standingSpot is the spot capacity of the nodes that stay.
-func (w *problem) standingSpot() spotUsage {
-	u := spotUsage{byPool: map[instancetypes.Offer]int64{}}
-	for _, h := range w.all {
+func (en *existingNodes) standingSpot() spotUsage {
+	u := spotUsage{byPool: map[instancetypes.Offer]int64{},
+		share: cmp.Or(en.s.Rules.MaxSpotPoolFraction, defaultSpotPoolShare)}
+	for _, h := range en.all {
 		if h.MarkedForDeletion() {
 			continue
 		}
@@ -66,7 +66,7 @@ func (w *problem) standingSpot() spotUsage {
 
 // spotUse is the spot capacity once the attempt's new nodes are there, each as the offer it was opened with.
 func (a *solution) spotUse() spotUsage {
-	u := a.w.standingSpot()
+	u := a.w.nodes.standingSpot()
 	for _, b := range a.bins {
 		if b.offer != nil {
 			u.add(b.offer.Offer, b.offer.model.typ.Capacity.CPU, 1)
@@ -80,13 +80,13 @@ func (a *solution) spotUse() spotUsage {
 // many of them on spot; else launches finds other zones and types for the nodes that there are.
 func (w *problem) diversifySpot(a *solution, byPriority bool) *solution {
 	use := a.spotUse()
-	if !w.anyPoolOverSpotShare(use) {
+	if !use.anyExceedsShare() {
 		return a
 	}
-	w.ceiling = int64(w.maxSpotPoolFraction() * float64(use.total))
+	w.ceiling = use.mostInPool()
 	again := w.solve(byPriority, a.by)
 	w.ceiling = 0
-	if again.countWaiting(w.kinds) > a.countWaiting(w.kinds) ||
+	if again.countWaiting(w.classes.list) > a.countWaiting(w.classes.list) ||
 		again.capacityTypePrice(instancetypes.OnDemand) > a.capacityTypePrice(instancetypes.OnDemand) {
 		return a
 	}
@@ -120,7 +120,7 @@ func (a *solution) spotAllowance(o *poolOffering, most int) int {
 // diversifyLaunches gives nodes of pools of capacity that have more than their share another choice, the cheapest spot
 // offer that there is. A node that has none stays.
 func (a *solution) diversifyLaunches(list []plannedNode) {
-	use := a.w.standingSpot()
+	use := a.w.nodes.standingSpot()
 	for i := range list {
 		use.add(list[i].choice.Offer, list[i].choice.model.typ.Capacity.CPU, 1)
 	}
@@ -128,7 +128,7 @@ func (a *solution) diversifyLaunches(list []plannedNode) {
 	for i := len(list) - 1; i >= 0; i-- {
 		x := &list[i]
 		from := x.choice.Offer
-		if !a.w.overSpotShare(use, from) {
+		if !use.exceedsShare(from) {
 			continue
 		}
 		if !slices.Contains(full, from) {
@@ -144,7 +144,7 @@ func (a *solution) diversifyLaunches(list []plannedNode) {
 				cpu := o.model.typ.Capacity.CPU
 				use.add(o.Offer, cpu, 0)
 				if o.CapacityType == instancetypes.Spot && !slices.Contains(full, o.Offer) &&
-					!a.w.overSpotShare(use, o.Offer) {
+					!use.exceedsShare(o.Offer) {
 					best = o
 				}
 				use.add(o.Offer, -cpu, 0)
@@ -163,7 +163,7 @@ func (a *solution) diversifyLaunches(list []plannedNode) {
 // keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where
 // enough others are left, else the zone. Where neither can be missed the choice of EC2 has to do.
 func (x *plannedNode) keepOut(a *solution) {
-	_, enough := a.w.priceFlexibility()
+	_, enough := a.w.options.priceFlexibility()
 	p := x.bin.offer.model.pool
 	strict := p.minValues() // then every type may be needed
 	if len(x.avoid) > 0 && !strict && len(p.Limited) == 0 {
@@ -194,7 +194,7 @@ func (x *plannedNode) replaceTypes(a *solution) {
 		return o.model != x.choice.model && slices.ContainsFunc(x.avoid,
 			func(from instancetypes.Offer) bool { return from.Type == o.model.typ.Name })
 	})
-	opts := a.w.chooseOptions(others, x.set)
+	opts := a.w.options.chooseOptions(others, x.set)
 	if spotOptions(opts) >= spotOptions(x.opts) &&
 		slices.ContainsFunc(opts, func(o typeOption) bool { return o.model == x.choice.model }) {
 		x.opts = opts

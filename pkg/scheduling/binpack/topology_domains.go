@@ -54,7 +54,7 @@ func (a *solution) divideIntoBatches(now []*podClass) []*podBatch {
 	})
 	for i, l := range out {
 		l.id = i
-		l.admit = a.w.pinnedAdmission(l.view.admit, l.pins)
+		l.admit = a.w.admissions.pinnedAdmission(l.view.admit, l.pins)
 		l.whole = slices.ContainsFunc(l.view.host,
 			func(r topologyRule) bool { return r.what == follow && r.self && a.total[r.counter] == 0 })
 	}
@@ -73,8 +73,8 @@ func (a *solution) divisionRank(k *podClass) int {
 	}
 	tied := func(by func(podCounter) bool) bool {
 		return slices.ContainsFunc(k.matched, func(c int) bool {
-			return by(a.w.counters[c]) &&
-				v.admit.hasSingleValue(a.w.counters[c].key)
+			return by(a.w.topology.counters[c]) &&
+				v.admit.hasSingleValue(a.w.topology.counters[c].key)
 		})
 	}
 	switch {
@@ -106,15 +106,15 @@ func (a *solution) divideKind(k *podClass, t domainCounts, given map[classDomain
 }
 
 // keysOf lists the topology keys whose rules, own or others', concern the view.
-func (w *problem) keysOf(v *relaxedPod) []string {
+func (top *topologyCounts) keysOf(v *relaxedPod) []string {
 	var keys []string
 	for _, r := range v.other {
-		if !v.unbound || !w.concernsNobody(v, r) {
+		if !v.unbound || !top.concernsNobody(v, r) {
 			keys = append(keys, r.key)
 		}
 	}
 	for _, c := range v.kind.matched {
-		if x := w.counters[c]; x.key != labelHost && (!v.unbound || x.strict && !w.concernsOnly(v, c)) {
+		if x := top.counters[c]; x.key != labelHost && (!v.unbound || x.strict && !top.concernsOnly(v, c)) {
 			keys = append(keys, x.key)
 		}
 	}
@@ -124,11 +124,11 @@ func (w *problem) keysOf(v *relaxedPod) []string {
 
 // concernsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
 // other runs or waits, or affinity to its only pod.
-func (w *problem) concernsNobody(v *relaxedPod, r topologyRule) bool {
+func (top *topologyCounts) concernsNobody(v *relaxedPod, r topologyRule) bool {
 	lone := len(v.kind.pods) == 1
 	return (r.what == avoid && (!r.self || lone) || r.what == follow && r.self && lone) &&
-		onEveryNode(r.key) && !w.hasRunningMatch(r) &&
-		!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
+		onEveryNode(r.key) && !top.hasRunningMatch(r) &&
+		!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
 			return o != v.kind &&
 				slices.Contains(o.matched, r.counter)
 		})
@@ -136,12 +136,12 @@ func (w *problem) concernsNobody(v *relaxedPod, r topologyRule) bool {
 
 // concernsOnly reports whether the counter is that of a rule about nobody but the view's own pod, and of no rule of
 // other pods.
-func (w *problem) concernsOnly(v *relaxedPod, counter int) bool {
+func (top *topologyCounts) concernsOnly(v *relaxedPod, counter int) bool {
 	of := func(r topologyRule) bool { return r.counter == counter }
 	return slices.ContainsFunc(v.other, of) &&
-		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && !w.concernsNobody(v, r) }) &&
-		sumCounts(w.tally.anti[counter]) == 0 &&
-		!slices.ContainsFunc(w.kinds, func(o *podClass) bool {
+		!slices.ContainsFunc(v.other, func(r topologyRule) bool { return of(r) && !top.concernsNobody(v, r) }) &&
+		sumCounts(top.tally.anti[counter]) == 0 &&
+		!slices.ContainsFunc(top.classes.list, func(o *podClass) bool {
 			return o != v.kind &&
 				slices.ContainsFunc(o.lastRelaxation().other, of)
 		})
@@ -159,14 +159,14 @@ func onEveryNode(key string) bool {
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
 func (a *solution) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
 	for _, i := range v.kind.matched {
-		if a.w.counters[i].key == c.key && c.tally.anti[i][d] > 0 {
+		if a.w.topology.counters[i].key == c.key && c.tally.anti[i][d] > 0 {
 			return false
 		}
 	}
 	for _, r := range c.rules {
 		count := c.tally.count[r.counter]
 		switch {
-		case r.what == spread && !a.w.eligibleDomains(r).Admits(count, d),
+		case r.what == spread && !a.w.topology.eligibleDomains(r).Admits(count, d),
 			r.what == avoid && count[d]+c.tally.may[r.counter][d] > 0,
 			r.what == follow && count[d] == 0 && !(r.self && sumCounts(count) == 0):
 			return false
@@ -181,9 +181,9 @@ func (a *solution) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
 // affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
 // where they go.
 func (a *solution) affinityPodsInDomain(r topologyRule, c domainChoice, d int) bool {
-	name := a.w.domains[c.key][d]
+	name := a.w.topology.domains[c.key][d]
 	tied := false
-	for _, k := range a.w.kinds {
+	for _, k := range a.w.classes.list {
 		if !slices.Contains(k.matched, r.counter) {
 			continue
 		}
@@ -191,7 +191,7 @@ func (a *solution) affinityPodsInDomain(r topologyRule, c domainChoice, d int) b
 		if a.landed[p]+c.given[p] > 0 {
 			return true
 		}
-		tied = tied || slices.Contains(a.w.keysOf(a.currentRelaxation(k)), c.key)
+		tied = tied || slices.Contains(a.w.topology.keysOf(a.currentRelaxation(k)), c.key)
 	}
 	for _, b := range a.bins {
 		if b.count[r.counter] > 0 && b.domainOf(c.key) == name {
@@ -212,16 +212,16 @@ func sumCounts(list []int) int {
 // minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or
 // reserved capacity has room.
 func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
-	adm := a.w.pinnedAdmission(v.admit, pins)
+	adm := a.w.admissions.pinnedAdmission(v.admit, pins)
 	if len(adm.alternative) == 0 {
 		return noPrice
 	}
-	if price := a.w.minPriceShare(v, pins); price < noPrice && !a.roomOnly {
+	if price := a.w.catalog.minPriceShare(v, pins); price < noPrice && !a.roomOnly {
 		return price
 	}
 	for _, b := range a.bins {
-		if b.offer == nil && fitCount(v.kind.need, b.room) > 0 && a.w.onHost(adm, b) >= 0 &&
-			a.w.maxPodsByHostRules(v, a.siteOf(b)) > 0 {
+		if b.offer == nil && fitCount(v.kind.need, b.room) > 0 && adm.alternativeOn(b) >= 0 &&
+			a.w.topology.maxPodsByHostRules(v, a.siteOf(b)) > 0 {
 			return 0
 		}
 	}
@@ -234,21 +234,21 @@ func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 // roomIn is how many pods of the lot the hosts of each domain of the key could take, were they alone; more than there
 // are do not count.
 func (a *solution) roomIn(l *podBatch, key string) []int {
-	out := make([]int, len(a.w.domains[key]))
+	out := make([]int, len(a.w.topology.domains[key]))
 	for _, b := range a.bins {
 		if b.offer != nil {
 			continue
 		}
-		d, ok := a.w.domainIDs[key][b.domainOf(key)]
+		d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]
 		if !ok || out[d] >= l.left {
 			continue
 		}
 		n := fitCount(l.view.kind.need, b.room)
 		if n == 0 || slices.ContainsFunc(l.pins, func(p domainPin) bool { return b.domainOf(p.key) != p.domain }) ||
-			a.w.onHost(l.view.admit, b) < 0 {
+			l.view.admit.alternativeOn(b) < 0 {
 			continue
 		}
-		out[d] = min(out[d]+min(n, a.w.maxPodsByHostRules(l.view, a.siteOf(b))), l.left)
+		out[d] = min(out[d]+min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))), l.left)
 	}
 	return out
 }
@@ -256,7 +256,7 @@ func (a *solution) roomIn(l *podBatch, key string) []int {
 // whyDivided explains why no domain of the key takes one more pod of the view.
 func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
 	var can []string
-	for d, name := range a.w.domains[c.key] {
+	for d, name := range a.w.topology.domains[c.key] {
 		if c.open[d] < noPrice {
 			can = append(can, name)
 		}

@@ -29,9 +29,9 @@ type splitPart struct {
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
 // where the rules over every key let it, so that the pods could come in that very order.
 func (a *solution) splitByDomains(v *relaxedPod, pods int, t domainCounts, given map[classDomain]int) []*podBatch {
-	s := &podSplit{a: a, view: v, keys: a.w.keysOf(v), tally: t, given: given, left: pods}
+	s := &podSplit{a: a, view: v, keys: a.w.topology.keysOf(v), tally: t, given: given, left: pods}
 	if len(s.keys) > 0 {
-		a.w.planted(StageDomains, v.kind, nil)
+		a.w.faults.planted(StageDomains, v.kind, nil)
 	}
 	all := &splitPart{}
 	for s.left > 0 && s.giveDomains(all) {
@@ -69,7 +69,7 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 			return false
 		}
 		if p.parts[d] == nil {
-			p.parts[d] = &splitPart{pins: append(slices.Clone(p.pins), domainPin{c.key, s.a.w.domains[c.key][d]})}
+			p.parts[d] = &splitPart{pins: append(slices.Clone(p.pins), domainPin{c.key, s.a.w.topology.domains[c.key][d]})}
 		}
 		if s.giveDomains(p.parts[d]) {
 			s.count(c, d)
@@ -89,7 +89,7 @@ func (s *podSplit) ask(p *splitPart) {
 	rules := s.view.rulesFor(key)
 	c := s.a.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
 	c.tally, c.given = s.tally, s.given
-	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.a.w.domains[key]))
+	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.a.w.topology.domains[key]))
 	if outside := append(slices.Clone(p.pins), domainPin{key, ""}); len(rules) == 0 && !onEveryNode(key) {
 		p.away, p.outside = s.a.minPriceToReach(s.view, outside), &splitPart{pins: outside}
 	}
@@ -100,9 +100,9 @@ func (s *podSplit) count(c *domainChoice, d int) {
 	k := s.view.kind
 	c.room[d]--
 	c.most[d]--
-	s.given[classDomain{k.id, c.key, s.a.w.domains[c.key][d]}]++
+	s.given[classDomain{k.id, c.key, s.a.w.topology.domains[c.key][d]}]++
 	for _, i := range k.matched {
-		if s.a.w.counters[i].key == c.key {
+		if s.a.w.topology.counters[i].key == c.key {
 			s.tally.count[i][d]++
 		}
 	}

@@ -15,7 +15,7 @@ func (x *plannedNode) ensureEveryCombinationFits(a *solution) {
 		func(o typeOption) bool { return o.model.differsByOffer() }) {
 		return
 	}
-	used, ports := a.w.sumLoads(x.bin.load)
+	used, ports := a.w.options.sumLoads(x.bin.load)
 	keep := func(ok func(*poolOffering) bool) {
 		var out []typeOption
 		for _, opt := range x.opts {
@@ -74,8 +74,8 @@ func (m *poolInstanceType) differsByOffer() bool {
 }
 
 // sumLoads is what the loads need together, and their host ports.
-func (w *problem) sumLoads(loads []podLoad) (used []int64, ports []cluster.HostPort) {
-	used = make([]int64, len(w.dims))
+func (f *optionFinder) sumLoads(loads []podLoad) (used []int64, ports []cluster.HostPort) {
+	used = make([]int64, len(f.dims))
 	for _, l := range loads {
 		for i, x := range l.view.kind.need {
 			used[i] += x * int64(len(l.pods))

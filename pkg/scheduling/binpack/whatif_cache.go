@@ -44,18 +44,15 @@ func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 
 // OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
 func (st *WhatIf) OfferedDomains(key string) []string {
-	return st.from.sold.domainsOf(canonicalKey(key), st.from.offers)
+	return st.from.catalog.sold.domainsOf(canonicalKey(key), st.from.catalog.offers)
 }
 
-// resolveAllPools is a world that knows what pools can launch, and no more.
+// resolveAllPools is a problem that knows what pools can launch, and no more.
 func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
-	w := newWorld(s, manyPools)
-	w.findDemand()
-	w.measureNeeds(w.neededResources())
-	w.addDaemons()
-	w.findPools(sells)
+	w := newDemand(s)
+	w.resolveOffers(sells, manyPools)
 	asks := w.asksOf(w)
-	for _, p := range w.pools {
+	for _, p := range w.catalog.pools {
 		p.cullOffers(asks)
 	}
 	return w
@@ -64,10 +61,10 @@ func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
 // asksOf are the admissions for which the pods of the other world may ask this one.
 func (w *problem) asksOf(other *problem) []*nodeAdmission {
 	var asks []*nodeAdmission
-	softTaint := other.softTaints()
-	for _, k := range other.kinds {
+	softTaint := hasSoftTaints(other.s)
+	for _, k := range other.classes.list {
 		for _, x := range relaxationSteps(k.pod, w.s.Rules.IgnorePreferences, softTaint) {
-			asks = append(asks, w.admissionOf(x))
+			asks = append(asks, w.admissions.admissionOf(x))
 		}
 	}
 	return distinctAdmissions(asks)
@@ -75,24 +72,24 @@ func (w *problem) asksOf(other *problem) []*nodeAdmission {
 
 // rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
 func (w *problem) rankScarceOffers() *shareRanking {
-	_, w.room = w.s.AllotCommitments()
-	a := w.newSolution(nil, byCostShare)
+	_, w.committed = w.s.AllotCommitments()
+	slots := w.reservationSlots()
 	var list []*poolOffering
-	for _, p := range w.pools {
+	for _, p := range w.catalog.pools {
 		list = append(list, slices.DeleteFunc(slices.Clone(p.reserved),
-			func(o *poolOffering) bool { return a.slots[o.Reservation.ID] <= 0 })...)
+			func(o *poolOffering) bool { return slots[o.Reservation.ID] <= 0 })...)
 		list = append(list, slices.DeleteFunc(slices.Clone(p.paid),
-			func(o *poolOffering) bool { _, n := a.coveringCommitment(o); return n == 0 })...)
+			func(o *poolOffering) bool { _, n := o.coveringCommitment(slots); return n == 0 })...)
 	}
 	return newRanking(list, len(w.dims))
 }
 
 // PlanPods is what PodsFrom decides about the snapshot.
 func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
-	if len(st.from.pools) > st.from.few { // which of so many pools are looked at depends on the pods that wait
+	if len(st.from.catalog.pools) > st.from.catalog.few { // which of so many pools are looked at depends on the pods that wait
 		return PodsFrom(s, st.sells)
 	}
-	return planFor(st.surveyWith(s))
+	return planFor(st.problemOf(s))
 }
 
 // CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
@@ -113,24 +110,23 @@ func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot
 	return p
 }
 
-// surveyWith is survey with what is in stock.
-func (st *WhatIf) surveyWith(s cluster.Snapshot) *problem {
-	w := newWorld(s, manyPools)
-	st.supplyOfferings(w, w.findDemand())
+// problemOf is newProblem with what is in stock.
+func (st *WhatIf) problemOf(s cluster.Snapshot) *problem {
+	w := newDemand(s)
+	st.supplyOfferings(w)
 	return w
 }
 
-// supplyOfferings completes a world that knows who needs a place.
-func (st *WhatIf) supplyOfferings(w *problem, sig signatureWriter) {
+// supplyOfferings completes a problem that knows who needs a place.
+func (st *WhatIf) supplyOfferings(w *problem) {
 	from := st.from
-	w.shapes = from.shapes
-	w.measureNeeds(from.dims)
-	w.daemons, w.admissions, w.models = from.daemons, from.admissions, from.models
-	w.pools, w.offers, w.skipped, w.sold = from.pools, from.offers, from.skipped, from.sold
-	w.sale, w.weights, w.faces, w.seen = from.sale, from.byWeight(), st.faces, st.seen
-	w.bookable, w.lets, w.holders = from.bookable, from.lets, from.holders
-	w.countUse(st.sold)
-	w.addClusterState(sig)
+	w.classes.shapes, w.options.known = from.classes.shapes, from.options.known
+	w.setDims(from.dims)
+	w.admissions, w.catalog = from.admissions.forSnapshot(w.s), from.catalog
+	w.catalog.byWeight() // found once for all questions
+	w.nodeLabels, w.identities = st.faces, st.seen
+	w.catalog.countUse(w.all, st.sold)
+	w.addClusterState()
 }
 
 // MinPodPrice is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody
@@ -140,8 +136,8 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
 	list := relaxationSteps(p, w.s.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
-	admit, need := w.admissionOf(x), w.resourceVector(p.Need)
-	usd = min(w.sale.minShareOf(admit, need), st.few.minShareOf(admit, need))
+	admit, need := w.admissions.admissionOf(x), w.dims.vectorOf(p.Need)
+	usd = min(w.catalog.sale.minShareOf(admit, need), st.few.minShareOf(admit, need))
 	return usd, usd < noPrice
 }
 
@@ -150,7 +146,7 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 // all of them where there are so many pools that not each is looked at.
 func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 	out := map[string]float64{}
-	if len(st.from.pools) > st.from.few {
+	if len(st.from.catalog.pools) > st.from.catalog.few {
 		return out
 	}
 	s.Nodes, s.Claims = nil, nil
@@ -162,18 +158,17 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot) map[string]float64 {
 		}
 	}
 	s.Pods = pods
-	w := newWorld(s, manyPools)
-	sig := w.findDemand()
+	w := newDemand(s)
 	if !st.worth.pricesFor(w) {
-		st.supplyOfferings(w, sig)
-		st.worth = cachedPrices{namespaces: s.Namespaces, kinds: w.kinds}
+		st.supplyOfferings(w)
+		st.worth = cachedPrices{namespaces: s.Namespaces, kinds: w.classes.list}
 		worth := w.findShadowPrices(func(k *podClass) int { return len(k.pods) })
-		for _, k := range w.kinds {
+		for _, k := range w.classes.list {
 			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
 				st.few.minShareOf(k.lastRelaxation().admit, k.need)))
 		}
 	}
-	for i, k := range w.kinds {
+	for i, k := range w.classes.list {
 		if st.worth.usd[i] <= 0 {
 			continue
 		}
@@ -194,7 +189,7 @@ type cachedPrices struct {
 // pricesFor reports whether it is about as many pods of the same kinds as the world's.
 func (x cachedPrices) pricesFor(w *problem) bool {
 	return len(x.kinds) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
-		slices.EqualFunc(x.kinds, w.kinds, func(a, b *podClass) bool {
+		slices.EqualFunc(x.kinds, w.classes.list, func(a, b *podClass) bool {
 			return a.text == b.text &&
 				len(a.pods) == len(b.pods)
 		})
