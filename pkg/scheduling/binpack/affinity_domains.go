@@ -46,28 +46,29 @@ func (top *topologyCounts) coLocationGroups() []coLocationGroup {
 // improveDomains tries other domains for groups that gather. The first plan puts each where its own nodes are the
 // cheapest, but the room that other pods leave on theirs is known only once there is a plan. What comes out places as
 // many pods for less.
-func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
+func (w *problem) improveDomains(best *solution, st strategy) *solution {
 	groups := w.topology.coLocationGroups()
 	if len(groups) == 0 {
 		return best
 	}
 	moves, worth := 1, worthMovingMany
 	switch {
-	case best.opened <= veryFewNodes:
+	case best.used.opened <= veryFewNodes:
 		moves, worth = mostMoves, worthMoving
-	case best.opened <= fewNodes:
+	case best.used.opened <= fewNodes:
 		worth = worthMoving
 	}
 	tried := map[classDomain]bool{}
 	for range moves {
-		homes := maps.Clone(w.homes)
-		if homes == nil {
-			homes = map[classDomain]int{}
+		next := st
+		next.guide, next.caps = best.strategy.guide, maps.Clone(best.strategy.caps)
+		if next.caps == nil {
+			next.caps = map[classDomain]int{}
 		}
 		moved := false
 		for _, g := range groups {
-			if to := best.betterDomain(g, worth, tried); to >= 0 {
-				g.restrictToDomain(w, homes, to)
+			if to := g.betterDomain(best, worth, tried); to >= 0 {
+				g.restrictToDomain(w, next.caps, to)
 				moved = true
 				if moves > 1 {
 					break // one after the other, for the next may want the same room
@@ -77,26 +78,20 @@ func (w *problem) improveDomains(best *solution, byPriority bool) *solution {
 		if !moved {
 			break
 		}
-		before := w.homes
-		w.homes = homes
-		next := w.solve(byPriority, best.by)
-		if a, b := best.countWaiting(w.classes.list), next.countWaiting(w.classes.list); b < a || b == a &&
-			next.totalCost() < best.totalCost()*(1-1e-9) {
-			best = next
-		} else {
-			w.homes = before
+		if a := w.pack(next); a.placesMoreOrCostsLess(best) {
+			best = a
 		}
 	}
 	return best
 }
 
 // restrictToDomain leaves the group no other domain than this.
-func (g coLocationGroup) restrictToDomain(w *problem, homes map[classDomain]int, to int) {
+func (g coLocationGroup) restrictToDomain(w *problem, caps map[classDomain]int, to int) {
 	for d, name := range w.topology.domains[g.key] {
 		for _, k := range g.kinds {
 			p := classDomain{k.id, g.key, name}
-			if delete(homes, p); d != to {
-				homes[p] = 0
+			if delete(caps, p); d != to {
+				caps[p] = 0
 			}
 		}
 	}
@@ -104,13 +99,13 @@ func (g coLocationGroup) restrictToDomain(w *problem, homes map[classDomain]int,
 
 // betterDomain returns the domain in which the group would cost least, -1 when that is where it is, was tried, or saves
 // less than the part worth of the price.
-func (a *solution) betterDomain(g coLocationGroup, worth float64, tried map[classDomain]bool) int {
+func (g coLocationGroup) betterDomain(a *solution, worth float64, tried map[classDomain]bool) int {
 	names := a.w.topology.domains[g.key]
 	from := slices.IndexFunc(a.tally.count[g.counter], func(n int) bool { return n > 0 })
 	if from < 0 {
 		return -1
 	}
-	mine := a.costOf(g)
+	mine := g.costOf(a)
 	if mine < worth*a.newNodePrice() {
 		return -1
 	}
@@ -119,7 +114,7 @@ func (a *solution) betterDomain(g coLocationGroup, worth float64, tried map[clas
 		if p := (classDomain{g.kinds[0].id, g.key, name}); d == from || tried[p] {
 			continue
 		}
-		if cost := a.costIn(g, name); cost < least {
+		if cost := g.costIn(a, name); cost < least {
 			to, least = d, cost
 		}
 	}
@@ -130,7 +125,7 @@ func (a *solution) betterDomain(g coLocationGroup, worth float64, tried map[clas
 }
 
 // costOf is the group's part of the price of the new nodes it is on, by what it takes of them.
-func (a *solution) costOf(g coLocationGroup) float64 {
+func (g coLocationGroup) costOf(a *solution) float64 {
 	sum := 0.0
 	for _, b := range a.bins {
 		if b.offer == nil {
@@ -154,7 +149,7 @@ func (a *solution) costOf(g coLocationGroup) float64 {
 
 // costIn is about what the group would cost in the domain: nothing where other nodes have room for it, else its share
 // of new ones.
-func (a *solution) costIn(g coLocationGroup, domain string) float64 {
+func (g coLocationGroup) costIn(a *solution, domain string) float64 {
 	type roomOf struct {
 		bin  *bin
 		room []int64

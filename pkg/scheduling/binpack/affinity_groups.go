@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// noteScatteredGroups notes the groups of pods that had to be near each other on one node and were not all placed:
-// another attempt puts each group on its node before anything else. False when there is nothing new to note.
-func (a *solution) noteScatteredGroups(groups map[int]bool) bool {
+// noteScattered notes the groups of pods that had to be near each other on one node and were not all placed: another
+// attempt puts each group on its node before anything else. False when there is nothing new to note.
+func (ls *lessons) noteScattered(a *solution) bool {
 	found := false
 	for i, k := range a.w.classes.list {
 		if len(a.rest[i]) == 0 || !a.w.catalog.forSome(k.lastRelaxation()) {
 			continue
 		}
 		for _, r := range k.lastRelaxation().host {
-			if r.what == follow && !groups[r.counter] {
-				groups[r.counter] = true
+			if r.what == follow && !ls.groups[r.counter] {
+				ls.groups[r.counter] = true
 				found = true
 			}
 		}
@@ -30,11 +30,17 @@ type affinityGroup struct {
 	guests []*podBatch
 }
 
-// placeScatteredGroups places the groups that an earlier attempt scattered: everybody on one node where all follow each
+// groupPlacer places groups of pods that want to be near each other on nodes.
+type groupPlacer struct {
+	a  *solution
+	pk *packing
+}
+
+// placeScattered places the groups that an earlier attempt scattered: everybody on one node where all follow each
 // other, else as many nodes as it takes, each with one pod that is followed and its part of those that follow.
-func (a *solution) placeScatteredGroups(now []*podClass, lots []*podBatch) {
-	counters := make([]int, 0, len(a.groups))
-	for c := range a.groups {
+func (gp *groupPlacer) placeScattered(now []*podClass, lots []*podBatch) {
+	counters := make([]int, 0, len(gp.pk.learned.groups))
+	for c := range gp.pk.learned.groups {
 		counters = append(counters, c)
 	}
 	slices.Sort(counters)
@@ -49,13 +55,13 @@ func (a *solution) placeScatteredGroups(now []*podClass, lots []*podBatch) {
 				p.hosts = append(p.hosts, l)
 			}
 		}
-		if a.total[c] > 0 {
+		if gp.a.total[c] > 0 {
 			continue
 		}
 		if len(p.guests) > 0 {
-			a.placeGroup(p)
+			gp.placeGroup(p)
 		}
-		a.hold(now, p, c)
+		gp.hold(now, p, c)
 	}
 }
 
@@ -65,16 +71,16 @@ func (v *relaxedPod) followsOnHost(counter int) bool {
 }
 
 // gathers reports whether pods of the view were scattered by an earlier attempt.
-func (a *solution) gathers(v *relaxedPod) bool {
-	return slices.ContainsFunc(v.host, func(r topologyRule) bool { return r.what == follow && a.groups[r.counter] })
+func (pk *packing) gathers(v *relaxedPod) bool {
+	return slices.ContainsFunc(v.host, func(r topologyRule) bool { return r.what == follow && pk.learned.groups[r.counter] })
 }
 
 // hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
 // guest whose preferences leave it no domain has no lot.
-func (a *solution) hold(now []*podClass, p affinityGroup, counter int) {
-	if a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
-		return len(a.rest[k.id]) > 0 && !k.stays && a.level[k.id] < len(k.views)-1 &&
-			a.currentRelaxation(k).followsOnHost(counter)
+func (gp *groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
+	if gp.a.total[counter] > 0 || !slices.ContainsFunc(now, func(k *podClass) bool {
+		return len(gp.a.rest[k.id]) > 0 && !k.stays && gp.pk.level[k.id] < len(k.views)-1 &&
+			gp.pk.currentRelaxation(k).followsOnHost(counter)
 	}) {
 		return
 	}
@@ -84,7 +90,7 @@ func (a *solution) hold(now []*podClass, p affinityGroup, counter int) {
 }
 
 // placeGroup places a party.
-func (a *solution) placeGroup(p affinityGroup) {
+func (gp *groupPlacer) placeGroup(p affinityGroup) {
 	together := slices.ContainsFunc(p.guests, func(l *podBatch) bool { return l.whole })
 	for {
 		left := 0
@@ -94,15 +100,15 @@ func (a *solution) placeGroup(p affinityGroup) {
 		if together {
 			left = min(left, 1)
 		}
-		table := a.shareForNode(p, max(1, left))
-		if len(table) == 0 || len(p.hosts) > 0 && left == 0 || !a.placeTogether(table) {
+		table := p.shareForNode(max(1, left))
+		if len(table) == 0 || len(p.hosts) > 0 && left == 0 || !gp.placeTogether(table) {
 			return
 		}
 	}
 }
 
 // shareForNode is what one node is to take of the party: of those that follow their part for each that is followed.
-func (a *solution) shareForNode(p affinityGroup, hosts int) []batchTake {
+func (p affinityGroup) shareForNode(hosts int) []batchTake {
 	var out []batchTake
 	for _, l := range p.hosts {
 		if l.left > 0 {
@@ -138,43 +144,43 @@ func followsOthers(v *relaxedPod) int {
 }
 
 // placeTogether puts the takes together on the first host with room, else on the new node that is cheapest for them.
-func (a *solution) placeTogether(table []batchTake) bool {
-	for _, b := range a.bins {
+func (gp *groupPlacer) placeTogether(table []batchTake) bool {
+	for _, b := range gp.a.bins {
 		if b.offer != nil {
 			continue
 		}
-		if d := a.draftOnExisting(b); d.takeAll(table) {
+		if d := gp.a.draftOnExisting(b); d.takeAll(table) {
 			for _, t := range d.takes {
-				a.placePods(t.lot, b, t.alt, t.n)
+				gp.a.placePods(t.lot, b, t.alt, t.n)
 			}
 			return true
 		}
 	}
-	if a.roomOnly {
+	if gp.pk.roomOnly {
 		return false
 	}
-	for start := 0; start < len(a.w.catalog.pools); {
+	for start := 0; start < len(gp.a.w.catalog.pools); {
 		end := start
 		var best *nodeDraft
 		price := math.Inf(1)
-		for ; end < len(a.w.catalog.pools) && a.w.catalog.pools[end].Weight == a.w.catalog.pools[start].Weight; end++ {
-			p := a.w.catalog.pools[end]
+		for ; end < len(gp.a.w.catalog.pools) && gp.a.w.catalog.pools[end].Weight == gp.a.w.catalog.pools[start].Weight; end++ {
+			p := gp.a.w.catalog.pools[end]
 			for _, o := range p.forParties() {
-				if a.w.offerCost(o) >= price {
+				if gp.a.offerCost(o) >= price {
 					break
 				}
-				if a.spotAllowance(o, 1) == 0 || len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+				if gp.a.used.spotAllowance(o, 1) == 0 || gp.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 					continue
 				}
-				if d := a.newDraft(o); d.takeAll(table) {
-					best, price = d, a.w.offerCost(o)
+				if d := gp.a.newDraft(o); d.takeAll(table) {
+					best, price = d, gp.a.offerCost(o)
 				}
 			}
 		}
 		if best != nil {
-			before := a.opened
-			a.openCopies(best.offer, best.takes, 1)
-			return a.opened > before
+			before := gp.a.used.opened
+			gp.a.openCopies(best.offer, best.takes, 1)
+			return gp.a.used.opened > before
 		}
 		start = end
 	}

@@ -16,9 +16,7 @@ type domainChoice struct {
 	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
 	room  []int     // how many pods the hosts of each domain could take
 	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
-	tally domainCounts
-	given map[classDomain]int
-	left  int // how many pods have no domain yet
+	left  int       // how many pods have no domain yet
 }
 
 // dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of
@@ -26,24 +24,24 @@ type domainChoice struct {
 const dedicatedUSD = 2
 
 // choiceOf is what the domains of the key have for the lot.
-func (a *solution) choiceOf(l *podBatch, key string, rules []topologyRule) domainChoice {
-	names := a.w.topology.domains[key]
+func (dd *domainDivision) choiceOf(l *podBatch, key string, rules []topologyRule) domainChoice {
+	names := dd.top.domains[key]
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
-		room: a.roomIn(l, key), most: make([]int, len(names))}
+		room: dd.roomIn(l, key), most: make([]int, len(names))}
 	for d, name := range names {
 		pins := append(slices.Clone(l.pins), domainPin{key, name})
 		c.most[d] = math.MaxInt
-		if c.open[d] = a.minPriceToReach(l.view, pins); c.open[d] >= noPrice {
+		if c.open[d] = dd.pk.minPriceToReach(l.view, pins); c.open[d] >= noPrice {
 			continue
 		}
-		c.home[d] = a.w.catalog.homeIn(l.view, pins)
+		c.home[d] = dd.a.w.catalog.homeIn(l.view, pins)
 		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
 			c.open[d] += dedicatedUSD
 		}
-		if a.w.catalog.minPriceShare(l.view, pins) < noPrice {
+		if dd.a.w.catalog.minPriceShare(l.view, pins) < noPrice {
 			continue
 		}
-		if slots := a.slotsFor(l.view, pins); slots > 0 {
+		if slots := dd.pk.slotsFor(l.view, pins); slots > 0 {
 			c.most[d] = c.room[d] + slots
 		}
 	}
@@ -53,17 +51,17 @@ func (a *solution) choiceOf(l *podBatch, key string, rules []topologyRule) domai
 // chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow,
 // among equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they
 // are. For pods without rules of their own the pool's weight comes first.
-func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
+func (dd *domainDivision) chooseDomain(v *relaxedPod, c domainChoice) int {
 	best := -1
 	var least domainScore
 	gather := slices.ContainsFunc(c.rules, func(r topologyRule) bool { return r.what == follow })
 	for d, price := range c.open {
-		p := classDomain{v.kind.id, c.key, a.w.topology.domains[c.key][d]}
-		if limit, ok := a.caps[p]; price >= noPrice || c.most[d] <= 0 || ok && a.landed[p]+c.given[p] >= limit ||
-			!a.rulesAllowDomain(v, c, d) {
+		p := classDomain{v.kind.id, c.key, dd.top.domains[c.key][d]}
+		if limit, ok := dd.pk.learned.caps[p]; price >= noPrice || c.most[d] <= 0 || ok && dd.a.landed[p]+dd.given[p] >= limit ||
+			!dd.rulesAllowDomain(v, c, d) {
 			continue
 		}
-		s := domainScore{home: c.home[d], crowd: a.podCount(v, c, d), price: price}
+		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
 		if gather {
 			s.crowd, s.short, s.room = -s.crowd, max(0, c.left-c.most[d]), -c.room[d]
 		}
@@ -71,13 +69,13 @@ func (a *solution) chooseDomain(v *relaxedPod, c domainChoice) int {
 			s.home, s.price = -1, 0
 		}
 		if len(c.rules) == 0 {
-			s.first, s.breaks = s.home, a.brokenSpreads(v, c, d)
+			s.first, s.breaks = s.home, dd.brokenSpreads(v, c, d)
 		}
 		if s.breaks > 0 {
 			s.crowd, s.room = 0, -c.room[d]
 		}
-		s.unwanted = !a.wanted[p] || a.landed[p]+c.given[p] > 0
-		s.away = v.together && c.given[p] == 0
+		s.unwanted = !dd.pk.learned.wanted[p] || dd.a.landed[p]+dd.given[p] > 0
+		s.away = v.together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
 		}
@@ -108,14 +106,14 @@ func (s domainScore) lessThan(o domainScore) bool {
 
 // brokenSpreads is 2 if one more pod of the view in domain d would be more than the required spread of pods allows that
 // are given that domain, 1 if there are too many already, and 0 if all is well.
-func (a *solution) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
+func (dd *domainDivision) brokenSpreads(v *relaxedPod, c domainChoice, d int) int {
 	worst := 0
 	for _, i := range v.kind.matched {
-		if a.w.topology.counters[i].key != c.key || c.tally.even[i][d] == 0 {
+		if dd.top.counters[i].key != c.key || dd.tally.even[i][d] == 0 {
 			continue
 		}
-		count, r := c.tally.count[i], a.w.topology.strictestSpread(i)
-		switch over := count[d] + 1 - a.w.topology.eligibleDomains(r).Least(count) - r.maxSkew; {
+		count, r := dd.tally.count[i], dd.top.strictestSpread(i)
+		switch over := count[d] + 1 - dd.top.eligibleDomains(r).Least(count) - r.maxSkew; {
 		case over == 1:
 			return 2
 		case over > 1:
@@ -144,19 +142,19 @@ func (top *topologyCounts) strictestSpread(counter int) topologyRule {
 
 // podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,
 // unless it gathers, without any those that others' spreads count with it.
-func (a *solution) podCount(v *relaxedPod, c domainChoice, d int) int {
+func (dd *domainDivision) podCount(v *relaxedPod, c domainChoice, d int) int {
 	n := 0
 	for _, r := range c.rules {
 		if r.what != avoid {
-			n += c.tally.count[r.counter][d]
+			n += dd.tally.count[r.counter][d]
 		}
 	}
-	if n > 0 || len(c.rules) > 0 || a.gathers(v) {
+	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(v) {
 		return n
 	}
 	for _, i := range v.kind.matched {
-		if x := a.w.topology.counters[i]; x.key == c.key && x.spread {
-			n += c.tally.count[i][d]
+		if x := dd.top.counters[i]; x.key == c.key && x.spread {
+			n += dd.tally.count[i][d]
 		}
 	}
 	return n

@@ -12,15 +12,18 @@ import (
 	"joiner/pkg/model/resources"
 )
 
+// explainer says why pods of a solution have no place.
+type explainer struct{ a *solution }
+
 // explainUnplaced explains every pod without a home. Pods that are alike share the text.
-func (a *solution) explainUnplaced() []plan.Unplaced {
+func (e *explainer) explainUnplaced() []plan.Unplaced {
 	var out []plan.Unplaced
-	for i, k := range a.w.classes.list {
-		if len(a.rest[i]) == 0 {
+	for i, k := range e.a.w.classes.list {
+		if len(e.a.rest[i]) == 0 {
 			continue
 		}
-		why := a.refusalsFor(k)
-		for _, p := range a.rest[i] {
+		why := e.refusalsFor(k)
+		for _, p := range e.a.rest[i] {
 			out = append(out, plan.Unplaced{Pod: p, Why: why})
 		}
 	}
@@ -28,44 +31,44 @@ func (a *solution) explainUnplaced() []plan.Unplaced {
 }
 
 // refusalsFor lists what kept the kind from every pool, and what kept it back whatever the pool.
-func (a *solution) refusalsFor(k *podClass) []string {
-	a.w.faults.planted(StageExplain, k, nil)
+func (e *explainer) refusalsFor(k *podClass) []string {
+	e.a.w.faults.planted(StageExplain, k, nil)
 	if len(k.lastRelaxation().wish.nodeAlternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}
 	if k.stays {
 		return []string{"it stays on its node, which is being replaced, until there is room elsewhere"}
 	}
-	out := slices.Sorted(maps.Keys(a.blocked[k.id]))
+	out := slices.Sorted(maps.Keys(e.a.blocked[k.id]))
 	held := len(out) > 0
 	var pools poolRefusals
-	for _, p := range a.w.catalog.inOrder(k.lastRelaxation().admit) {
+	for _, p := range e.a.w.catalog.inOrder(k.lastRelaxation().admit) {
 		if !pools.wantsMore() {
 			continue
 		}
-		if why := a.poolRefusal(k.lastRelaxation(), p); why != "" {
+		if why := e.poolRefusal(k.lastRelaxation(), p); why != "" {
 			pools.addRefusal(p.Name, why)
 			continue
 		}
 		switch {
-		case a.atMost():
-			pools.addRefusal(p.Name, fmt.Sprintf("the %d new nodes that one pass may make are used up, the next pass goes on", a.w.s.Rules.MaxClaims))
+		case e.a.used.atMost():
+			pools.addRefusal(p.Name, fmt.Sprintf("the %d new nodes that one pass may make are used up, the next pass goes on", e.a.w.s.Rules.MaxClaims))
 		case !held:
-			pools.addRefusal(p.Name, a.explainCrowding(k.lastRelaxation()))
+			pools.addRefusal(p.Name, e.explainCrowding(k.lastRelaxation()))
 		}
 	}
-	for _, s := range a.w.catalog.skipped {
+	for _, s := range e.a.w.catalog.skipped {
 		pools.addRefusal(s.Pool, s.Why)
 	}
 	out = append(out, pools.refusalLines()...)
-	if len(a.w.catalog.pools)+len(a.w.catalog.skipped) == 0 {
+	if len(e.a.w.catalog.pools)+len(e.a.w.catalog.skipped) == 0 {
 		out = append(out, "there is no NodePool")
 	}
 	return out
 }
 
 // explainCrowding explains a kind that a pool could hold were it not for other pods.
-func (a *solution) explainCrowding(v *relaxedPod) string {
+func (e *explainer) explainCrowding(v *relaxedPod) string {
 	for _, r := range v.host {
 		if r.what == follow {
 			return "pod affinity over " + labelHost + ": no node has both the pods it must be near and room for it"
@@ -75,8 +78,8 @@ func (a *solution) explainCrowding(v *relaxedPod) string {
 }
 
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
-func (a *solution) poolRefusal(v *relaxedPod, p *pool) string {
-	a.w.faults.planted(StageExplain, v.kind, p)
+func (e *explainer) poolRefusal(v *relaxedPod, p *pool) string {
+	e.a.w.faults.planted(StageExplain, v.kind, p)
 	var parts []string
 	for _, t := range cluster.Untolerated(p.Taints, v.admit.tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")
@@ -88,7 +91,7 @@ func (a *solution) poolRefusal(v *relaxedPod, p *pool) string {
 	case p.aside != "" && len(parts) == 0:
 		return p.aside
 	case p.aside == "" && !v.wantsOtherPools(p):
-		parts = append(parts, a.offerRefusals(v, p, len(parts) > 0)...)
+		parts = append(parts, e.offerRefusals(v, p, len(parts) > 0)...)
 	}
 	return strings.Join(parts, " and ")
 }
@@ -102,7 +105,7 @@ func (v *relaxedPod) wantsOtherPools(p *pool) bool {
 
 // offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
 // pool is refused anyhow and only what holds for each is told.
-func (a *solution) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
+func (e *explainer) offerRefusals(v *relaxedPod, p *pool, refused bool) []string {
 	var fitting, all, now []*poolOffering
 	for _, o := range p.offers {
 		if !refused && v.admit.firstAlternative(o) < 0 {
@@ -116,7 +119,7 @@ func (a *solution) offerRefusals(v *relaxedPod, p *pool, refused bool) []string 
 			}
 		}
 	}
-	beside := a.w.catalog.besideDaemons(v, p)
+	beside := e.a.w.catalog.besideDaemons(v, p)
 	switch {
 	case len(p.models) == 0:
 		return []string{"no instance type meets its requirements"}
@@ -137,7 +140,7 @@ func (a *solution) offerRefusals(v *relaxedPod, p *pool, refused bool) []string 
 	case onlyReserved(now):
 		out = append(out, "the capacity reservations that the pod may use have no room left")
 	}
-	if over := a.overLimit(p, now); over != "" {
+	if over := e.overLimit(p, now); over != "" {
 		out = append(out, over)
 	}
 	return out
@@ -248,10 +251,10 @@ func notSold(offers []*poolOffering) string {
 }
 
 // overLimit names the limits in the way when every offer breaks one.
-func (a *solution) overLimit(p *pool, offers []*poolOffering) string {
+func (e *explainer) overLimit(p *pool, offers []*poolOffering) string {
 	broken := map[string]bool{}
 	for _, o := range offers {
-		over := p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)
+		over := p.exceededLimits(e.a.used.pools[p.id], o.model.typ.Capacity)
 		if len(over) == 0 {
 			return ""
 		}
@@ -261,9 +264,9 @@ func (a *solution) overLimit(p *pool, offers []*poolOffering) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
-		used := a.usage[p.id].list.Get(name)
+		used := e.a.used.pools[p.id].list.Get(name)
 		if name == limitNodes {
-			used = a.usage[p.id].nodes
+			used = e.a.used.pools[p.id].nodes
 		}
 		parts = append(parts, overText(p, name, used))
 	}

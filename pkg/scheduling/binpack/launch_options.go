@@ -78,18 +78,18 @@ func (f *optionFinder) requirementsOf(p *pool, loads []podLoad) *loadRequirement
 	return h
 }
 
-// launchOptions lists the models that can hold the loads as things are sold now, cheapest first. The list may end where
-// the rest is so dear that no launch names it, unless all are asked for.
-func (a *solution) launchOptions(p *pool, loads []podLoad, all bool) ([]typeOption, requirements.Set) {
-	w := a.w
-	h := w.options.requirementsOf(p, loads)
-	used, ports := w.options.sumLoads(loads)
+// launchOptions lists the models of the pool that can hold the loads as things are sold now, cheapest first, where the
+// pool has that in use. The list may end where the rest is so dear that no launch names it, unless all are asked for.
+func (f *optionFinder) launchOptions(p *pool, inUse poolUsage, loads []podLoad, all bool) ([]typeOption,
+	requirements.Set) {
+	h := f.requirementsOf(p, loads)
+	used, ports := f.sumLoads(loads)
 	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
-	if alone && w.options.last.id == h.id && w.options.last.all == all && slices.Equal(w.options.last.used, used) {
-		return w.options.last.options, h.set
+	if alone && f.last.id == h.id && f.last.all == all && slices.Equal(f.last.used, used) {
+		return f.last.options, h.set
 	}
 	var out []typeOption
-	e := w.options.optionLimitFor(h.set)
+	e := f.optionLimitFor(h.set)
 	for i, m := range p.forSale { // by the cheapest offer that each has
 		if !all && e.reachedAt(out, m.sale[0].Price) {
 			break
@@ -97,26 +97,33 @@ func (a *solution) launchOptions(p *pool, loads []podLoad, all bool) ([]typeOpti
 		if !m.hasRoomFor(used) {
 			continue
 		}
-		opt := typeOption{model: m}
-		for _, o := range h.optionFor(i).offers { // cheapest first
-			if !atLeast(o.room, used) || portsConflict(ports, o.ports) {
-				continue
-			}
-			if opt.best == nil {
-				opt.best = o
-			}
-			opt.offers = append(opt.offers, o)
-			opt.spot = opt.spot || o.CapacityType == instancetypes.Spot
-		}
-		if opt.best != nil && len(p.exceededLimits(a.usage[p.id], m.typ.Capacity)) == 0 {
+		opt, ok := h.optionFor(i).holding(used, ports)
+		if ok && len(p.exceededLimits(inUse, m.typ.Capacity)) == 0 {
 			out = append(out, opt)
 		}
 	}
 	slices.SortFunc(out, compareOptionPrice)
 	if alone {
-		w.options.last = lastOptions{h.id, all, used, out}
+		f.last = lastOptions{h.id, all, used, out}
 	}
 	return out, h.set
+}
+
+// holding is the option with those of its offers, cheapest first, that have so much room and the ports free; false when
+// none has.
+func (x *typeOption) holding(used []int64, ports []cluster.HostPort) (typeOption, bool) {
+	opt := typeOption{model: x.model}
+	for _, o := range x.offers {
+		if !atLeast(o.room, used) || portsConflict(ports, o.ports) {
+			continue
+		}
+		if opt.best == nil {
+			opt.best = o
+		}
+		opt.offers = append(opt.offers, o)
+		opt.spot = opt.spot || o.CapacityType == instancetypes.Spot
+	}
+	return opt, opt.best != nil
 }
 
 // lastOptions is what options answered last.

@@ -1,10 +1,6 @@
 package binpack
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-)
+import "slices"
 
 const (
 	// mostTurns is how often a plan is made anew with the pods first that had no place.
@@ -13,48 +9,47 @@ const (
 	fewPods = 300
 )
 
-// withLeftFirst is the attempt, or another that places more pods because those that have no place choose first, or
+// withLeftFirst is the solution, or another that places more pods because those that have no place choose first, or
 // because nobody asks for more than it requires. Pods that exclude each other, or want the same scarce node, have no
 // order that is right for all clusters, so one is found by trying. Many pods take too long to be packed so often.
-func (w *problem) withLeftFirst(best *solution, byPriority bool) *solution {
+func (w *problem) withLeftFirst(best *solution, st strategy) *solution {
 	if len(w.classes.waiting) > fewPods || !best.isShort() || !w.placesMoreAlone(best) {
 		return best
 	}
-	defer func() { w.turns, w.bare = nil, false }()
-	tries := func() *solution {
-		a := w.withinLimits(w.bestOf(byPriority), byPriority)
+	again := func() *solution {
+		a := w.withinLimits(w.packByPrices(st), st)
 		if a.leavesFewer(best) {
 			best = a
 		}
 		return a
 	}
-	w.turns = map[int]int{}
-	for last := best; best.isShort(); last = tries() {
-		if learned := w.takeTurns(last); !learned {
+	st.turns = map[int]int{}
+	for last := best; best.isShort(); last = again() {
+		if learned := last.takeTurns(st.turns); !learned {
 			break
 		}
 	}
-	if w.turns, w.bare = nil, true; best.isShort() && w.classes.anyPreference() {
-		tries()
+	if st.turns, st.ignorePreferences = nil, true; best.isShort() && w.classes.anyPreference() {
+		again()
 	}
 	return best
 }
 
-// placesMoreAlone reports whether the kinds that the attempt leaves would have more places if there were no others.
+// placesMoreAlone reports whether the classes that the solution leaves would have more places if there were no others.
 func (w *problem) placesMoreAlone(best *solution) bool {
-	left := func(k *podClass) bool { return len(best.rest[k.id]) > 0 }
-	a := w.newSolution(maps.Clone(w.homes), byShadowPrice)
-	a.packTier(left)
-	return slices.ContainsFunc(w.classes.list, func(k *podClass) bool { return len(a.rest[k.id]) < len(best.rest[k.id]) })
+	a := w.newSolution(w.plainStrategy())
+	newPacking(a, &lessons{}).packTier(func(k *podClass) bool { return len(best.rest[k.id]) > 0 })
+	return slices.ContainsFunc(w.classes.list,
+		func(k *podClass) bool { return len(a.rest[k.id]) < len(best.rest[k.id]) })
 }
 
-// takeTurns puts those who had no place in the attempt before those who had; false when that was tried often enough.
-func (w *problem) takeTurns(a *solution) bool {
+// takeTurns puts those who had no place in the solution before those who had; false when that was tried often enough.
+func (a *solution) takeTurns(turns map[int]int) bool {
 	most, moved := 0, false
-	for _, k := range w.classes.list {
+	for _, k := range a.w.classes.list {
 		if len(a.rest[k.id]) > 0 && a.couldHold(k) {
-			w.turns[k.id]++
-			most, moved = max(most, w.turns[k.id]), true
+			turns[k.id]++
+			most, moved = max(most, turns[k.id]), true
 		}
 	}
 	return moved && most <= mostTurns
@@ -63,23 +58,4 @@ func (w *problem) takeTurns(a *solution) bool {
 // anyPreference reports whether a pod that waits has a preference.
 func (cs *podClasses) anyPreference() bool {
 	return slices.ContainsFunc(cs.list, func(k *podClass) bool { return len(k.views) > 1 })
-}
-
-// packTurns packs the kinds that in accepts, those first that had no place in most attempts before.
-func (a *solution) packTurns(in func(*podClass) bool) {
-	all := slices.Sorted(maps.Values(a.w.turns))
-	slices.SortFunc(all, func(x, y int) int { return cmp.Compare(y, x) })
-	for _, n := range slices.Compact(all) {
-		a.packTier(func(k *podClass) bool { return in(k) && a.w.turns[k.id] == n })
-	}
-	a.packTier(in)
-}
-
-// resetLevels asks for every preference again, or for none in attempts that do without.
-func (a *solution) resetLevels() {
-	for i, k := range a.w.classes.list {
-		if a.level[i] = 0; a.w.bare {
-			a.level[i] = len(k.views) - 1
-		}
-	}
 }

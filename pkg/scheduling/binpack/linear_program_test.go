@@ -20,9 +20,9 @@ func TestFleetsOfFewTypes(t *testing.T) {
 		}
 		p := decide(world)
 		w := newProblem(world.Snapshot, world.Market)
-		one := w.improveSolution(w.bestOf(false), false)
-		if len(p.Unplaced) > 0 || one.countWaiting(w.classes.list) > 0 {
-			t.Fatalf("seed %d: %d pods have no place, and %d", seed, len(p.Unplaced), one.countWaiting(w.classes.list))
+		one := w.improve(w.packByPrices(w.plainStrategy()), w.plainStrategy())
+		if len(p.Unplaced) > 0 || one.waiting() > 0 {
+			t.Fatalf("seed %d: %d pods have no place, and %d", seed, len(p.Unplaced), one.waiting())
 		}
 		price := one.newNodePrice()
 		if p.TotalPrice() > price*(1+1e-9) {

@@ -64,34 +64,34 @@ type weightTier struct {
 
 // improveByLocalSearch searches for a cheaper plan in so many steps.
 func (a *solution) improveByLocalSearch(steps int) {
-	if steps <= 0 || a.opened == 0 {
+	if steps <= 0 || a.used.opened == 0 {
 		return
 	}
 	goal := a.lowerBound() * (1 + smallGap)
 	if a.newNodePrice() <= goal {
 		return
 	}
-	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.usage), a.opened
+	bins, usage, opened := slices.Clone(a.bins), slices.Clone(a.used.pools), a.used.opened
 	s := &localSearch{a: a, use: a.spotUse()}
 	s.ceiling = s.use.mostInPool()
 	if s.readNodes(); !s.runSteps(steps, goal) || !s.use.anyExceedsShare() {
 		return
 	}
 	// Nodes that have to be something else than the cheapest may eat up what was saved.
-	after := a.launchCost()
-	newBins, newUsage, newOpened := a.bins, a.usage, a.opened
-	a.bins, a.usage, a.opened = bins, usage, opened
-	if after < a.launchCost() {
-		a.bins, a.usage, a.opened = newBins, newUsage, newOpened
+	after := (&planWriter{a: a}).launchCost()
+	newBins, newUsage, newOpened := a.bins, a.used.pools, a.used.opened
+	a.bins, a.used.pools, a.used.opened = bins, usage, opened
+	if after < (&planWriter{a: a}).launchCost() {
+		a.bins, a.used.pools, a.used.opened = newBins, newUsage, newOpened
 	}
 }
 
 // launchCost is what the new nodes cost as they would be launched, more than anything where one of them cannot be.
-func (a *solution) launchCost() float64 {
-	list, impossible := a.plannedNodes()
+func (pw *planWriter) launchCost() float64 {
+	list, impossible := pw.plannedNodes()
 	sum := float64(len(impossible)) * noPrice
 	for _, x := range list {
-		sum += x.choice.Price + a.w.nodeCost()
+		sum += x.choice.Price + pw.a.strategy.nodeCost
 	}
 	return sum
 }
@@ -164,7 +164,7 @@ func (s *localSearch) readNodes() {
 		s.nodes = append(s.nodes, n)
 	}
 	for _, t := range s.tiers {
-		t.offers = a.candidateOffers(t.pools, t.lots)
+		t.offers = (&nodeOpener{a: a}).candidateOffers(t.pools, t.lots)
 		t.best = make([][]int32, len(t.lots))
 		for _, l := range t.lots {
 			h := a.w.catalog.heaviestTier(l)
@@ -175,7 +175,7 @@ func (s *localSearch) readNodes() {
 		t.marked = make([]int, len(t.offers))
 	}
 	for _, n := range s.nodes {
-		n.cost = a.priceOf(n.bin) + a.w.nodeCost()
+		n.cost = a.priceOf(n.bin) + a.strategy.nodeCost
 		n.waste = n.cost - n.podsWorth()
 	}
 	for _, t := range s.tiers {

@@ -51,7 +51,7 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 	for _, n := range group {
 		s.countNodes(n.bin.offer, n.bin.takes, 1)
 	}
-	if most := a.w.s.Rules.MaxClaims; plan == nil || most > 0 && a.opened+len(plan)-len(group) > most {
+	if most := a.w.s.Rules.MaxClaims; plan == nil || most > 0 && a.used.opened+len(plan)-len(group) > most {
 		return 0
 	}
 	s.acceptNodes(group, plan, t)
@@ -83,13 +83,13 @@ func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebui
 	for sift := true; g.countRemaining(); sift = false {
 		if last := s.cheapestLastNode(t, cost-spent); last != nil {
 			best = append(slices.Clone(now), *last)
-			cost = spent + a.w.offerCost(last.offer)
+			cost = spent + a.offerCost(last.offer)
 		}
 		c, takes := g.bestCandidate(sift)
 		if c == nil || !s.hasAnchorPod(t, takes) {
 			break
 		}
-		if spent += a.w.offerCost(c.offer); spent >= cost {
+		if spent += a.offerCost(c.offer); spent >= cost {
 			break
 		}
 		if !s.withinLimits(c.offer) {
@@ -109,7 +109,7 @@ func (s *localSearch) recreateNodes(t *weightTier, budget float64) (best []rebui
 
 // countNodes adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
 func (s *localSearch) countNodes(o *poolOffering, capacity resources.List, nodes int) {
-	u := &s.a.usage[o.model.pool.id]
+	u := &s.a.used.pools[o.model.pool.id]
 	u.nodes += int64(nodes)
 	if nodes > 0 {
 		u.list = u.list.Add(capacity)
@@ -122,7 +122,7 @@ func (s *localSearch) countNodes(o *poolOffering, capacity resources.List, nodes
 // withinLimits reports whether limits and the share of a pool of spot capacity leave one more node of the offer.
 func (s *localSearch) withinLimits(o *poolOffering) bool {
 	p := o.model.pool
-	if len(p.exceededLimits(s.a.usage[p.id], o.model.typ.Capacity)) > 0 {
+	if s.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 		return false
 	}
 	return o.CapacityType != instancetypes.Spot || s.use.nodes < fewSpotNodes ||
@@ -142,7 +142,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 		}
 	}
 	for _, o := range t.offers {
-		if a.w.offerCost(o) >= below {
+		if a.offerCost(o) >= below {
 			return nil
 		}
 		if !atLeast(o.room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
@@ -217,7 +217,7 @@ func (s *localSearch) suitableOffers(t *weightTier, l *podBatch) []int32 {
 			t.score[i] = s.offerScore(t, o)
 		}
 		good.addScore(int32(i), t.score[i], suited)
-		cheap.addScore(int32(i), s.a.w.offerCost(o)*part, single)
+		cheap.addScore(int32(i), s.a.offerCost(o)*part, single)
 	}
 	return append(good.index, cheap.index...)
 }
@@ -248,7 +248,7 @@ func (s *bestScores) addScore(index int32, score float64, most int) {
 func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
 	p := s.a.w.worth
 	if fill := p.fill[o.model]; fill > 0 {
-		return s.a.w.offerCost(o) / fill
+		return s.a.offerCost(o) / fill
 	}
 	f := lowerbound.NewFiller(len(s.a.w.dims), nil)
 	var items []int32
@@ -261,7 +261,7 @@ func (s *localSearch) offerScore(t *weightTier, o *poolOffering) float64 {
 			f.Value = append(f.Value, l.value)
 		}
 	}
-	return s.a.w.offerCost(o) / max(1e-12, f.Fill(items, most, scaleNeed(o.room, p.units), &lowerbound.Basis{}))
+	return s.a.offerCost(o) / max(1e-12, f.Fill(items, most, scaleNeed(o.room, p.units), &lowerbound.Basis{}))
 }
 
 // acceptNodes puts the pods onto the new nodes in place of the old ones.
@@ -278,7 +278,7 @@ func (s *localSearch) acceptNodes(group []*searchNode, plan []rebuiltNode, t *we
 		b := a.newBin(o.offer, o.offer.model.typ.Capacity)
 		b.name = fmt.Sprintf("again-%05d", s.made)
 		s.made++
-		n := &searchNode{bin: b, tier: t, cost: a.w.offerCost(o.offer)}
+		n := &searchNode{bin: b, tier: t, cost: a.offerCost(o.offer)}
 		for _, x := range o.takes {
 			pods := slices.Clone(t.supply[x.lot.id][:x.n])
 			t.supply[x.lot.id] = t.supply[x.lot.id][x.n:]
@@ -290,5 +290,5 @@ func (s *localSearch) acceptNodes(group []*searchNode, plan []rebuiltNode, t *we
 		s.nodes = append(s.nodes, n)
 		s.countNodes(o.offer, b.takes, 1)
 	}
-	a.opened += len(plan) - len(group)
+	a.used.opened += len(plan) - len(group)
 }

@@ -10,22 +10,32 @@ import (
 // priced by their cheapest offer: the more of what two proofs say. Neither knows of limits or weights of pools, which
 // can only make plans dearer.
 func (a *solution) lowerBound() float64 {
-	if a.opened == 0 || a.w.worth == nil {
+	if a.used.opened == 0 || a.w.worth == nil {
 		return 0
 	}
-	return max(a.sharedBound(), a.singleNodeBound())
+	p := boundProof{w: a.w, placed: make([]int, len(a.rest))}
+	for i, k := range a.w.classes.list {
+		p.placed[i] = len(k.pods) - len(a.rest[i])
+	}
+	return max(p.sharedBound(), p.singleNodeBound())
+}
+
+// boundProof proves what pods cost at least.
+type boundProof struct {
+	w      *problem
+	placed []int // by class: how many of its pods have a place
 }
 
 // singleNodeBound is the price of the cheapest node for the pod that is hardest to please, of those that no host and no
 // reservation can take: a whole node has to be made for it.
-func (a *solution) singleNodeBound() float64 {
+func (p boundProof) singleNodeBound() float64 {
 	most := 0.0
-	for i, k := range a.w.classes.list {
-		if len(a.rest[i]) == len(k.pods) {
+	for i, k := range p.w.classes.list {
+		if p.placed[i] == 0 {
 			continue
 		}
-		if price := a.w.catalog.cheapestNode(k.lastRelaxation()); price < noPrice && price > most &&
-			!a.w.roomFor(k.lastRelaxation()) {
+		if price := p.w.catalog.cheapestNode(k.lastRelaxation()); price < noPrice && price > most &&
+			!p.w.roomFor(k.lastRelaxation()) {
 			most = price
 		}
 	}
@@ -66,62 +76,85 @@ func (w *problem) roomFor(v *relaxedPod) bool {
 }
 
 // sharedBound is what the pods are worth, less what those can be worth that the room there is could hold.
-func (a *solution) sharedBound() float64 {
-	p := a.w.worth
-	counts := make([]float64, len(p.classes))
-	value := p.prices.Value
+func (p boundProof) sharedBound() float64 {
+	x := p.w.worth
+	value, counts := x.prices.Value, make([]float64, len(x.classes))
 	sum, loosened := 0.0, 0.0
-	for i, k := range a.w.classes.list {
-		loose, each := p.kinds[i].addMinimumCounts(len(k.pods)-len(a.rest[i]), value, counts)
+	for i := range p.w.classes.list {
+		loose, each := x.kinds[i].addMinimumCounts(p.placed[i], value, counts)
 		sum += float64(loose) * each
 		loosened += float64(loose) * each
 	}
-	f := lowerbound.NewFiller(len(a.w.dims), nil)
-	f.Value = value
+	r := &roomWorth{w: p.w, x: x, filler: lowerbound.NewFiller(len(p.w.dims), nil), hosted: make([]float64, len(counts))}
+	r.filler.Value = value
 	for c, n := range counts {
-		f.Need = append(f.Need, p.problem.Classes[c].Need...)
-		f.Group = append(f.Group, -1)
+		r.filler.Need = append(r.filler.Need, x.problem.Classes[c].Need...)
+		r.filler.Group = append(r.filler.Group, -1)
 		sum += n * value[c]
 	}
+	r.addHosts()
+	r.addReserved()
+	r.usd += r.paidRoom()
+	each := 0.0 // the same, where no class has more pods than it has
+	for i, n := range r.hosted {
+		each += value[i] * min(n, counts[i])
+	}
+	return max(0, (sum-min(r.usd, each+loosened))*(1-1e-9))
+}
+
+// roomWorth is what those pods can be worth that the room there is could hold.
+type roomWorth struct {
+	w      *problem
+	x      *shadowPrices
+	filler *lowerbound.KnapsackSolver
+	usd    float64
+	hosted []float64 // by class: how many pods could be held, each class alone
+}
+
+// addHosts adds the nodes that exist or are on their way.
+func (r *roomWorth) addHosts() {
 	var items []int32
 	var most []float64
-	room := 0.0                            // what the hosts can hold is worth
-	hosted := make([]float64, len(counts)) // by class: how many pods they can hold, each class alone
-	for _, b := range a.w.nodes.hosts {
+	for _, b := range r.w.nodes.hosts {
 		items, most = items[:0], most[:0]
-		for i, c := range p.classes {
+		for i, c := range r.x.classes {
 			n := fitCount(c.need, b.room)
-			if apart := p.problem.Classes[i].Most; apart > 0 {
+			if apart := r.x.problem.Classes[i].Most; apart > 0 {
 				n = min(n, int(apart))
 			}
-			if n > 0 && value[i] > 0 && c.admit.alternativeOn(b) >= 0 {
+			if n > 0 && r.filler.Value[i] > 0 && c.admit.alternativeOn(b) >= 0 {
 				items, most = append(items, int32(i)), append(most, float64(n))
-				hosted[i] += float64(n)
+				r.hosted[i] += float64(n)
 			}
 		}
 		if len(items) > 0 {
-			room += f.Fill(items, most, scaleNeed(b.room, p.units), &lowerbound.Basis{})
+			r.usd += r.filler.Fill(items, most, scaleNeed(b.room, r.x.units), &lowerbound.Basis{})
 		}
 	}
-	for _, pool := range a.w.catalog.pools { // what is reserved is paid for already
+}
+
+// addReserved adds capacity reservations, which are paid for already.
+func (r *roomWorth) addReserved() {
+	for _, pool := range r.w.catalog.pools {
 		for _, o := range pool.reserved {
-			items, most = items[:0], most[:0]
-			for i, c := range p.classes {
-				if n := fitCount(c.need, o.room); n > 0 && value[i] > 0 && c.admit.firstAlternative(o) >= 0 {
-					items, most = append(items, int32(i)), append(most, float64(n))
-					hosted[i] += float64(n) * float64(o.Reservation.Remaining)
-				}
+			nodes := float64(o.Reservation.Remaining)
+			items, fitting := r.fitting(o)
+			for j, i := range items {
+				r.hosted[i] += fitting[j] * nodes
 			}
 			if len(items) > 0 {
-				room += f.Fill(items, most, scaleNeed(o.room, p.units),
-					&lowerbound.Basis{}) * float64(o.Reservation.Remaining)
+				r.usd += r.filler.Fill(items, fitting, scaleNeed(o.room, r.x.units), &lowerbound.Basis{}) * nodes
 			}
 		}
 	}
-	room += a.paidRoom(f, hosted)
-	each := 0.0 // the same, where no class has more pods than it has
-	for i, n := range hosted {
-		each += value[i] * min(n, counts[i])
+}
+
+// fitting are the classes that are worth something and can be on a node of the offer, and how many pods of each.
+func (r *roomWorth) fitting(o *poolOffering) (items []int32, most []float64) {
+	for i, c := range r.x.classes {
+		if n := fitCount(c.need, o.room); n > 0 && r.filler.Value[i] > 0 && c.admit.firstAlternative(o) >= 0 {
+			items, most = append(items, int32(i)), append(most, float64(n))
+		}
 	}
-	return max(0, (sum-min(room, each+loosened))*(1-1e-9))
+	return items, most
 }

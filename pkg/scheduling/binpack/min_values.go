@@ -48,7 +48,7 @@ func (a *solution) flexibly(o *poolOffering, takes []batchTake) (best []batchTak
 	if a.w.s.Rules.RelaxMinValues {
 		first := takes[0]
 		first.n = 1
-		opts, set := a.launchOptions(p, a.takesAsLoads([]batchTake{first}), true)
+		opts, set := a.w.options.launchOptions(p, a.used.pools[p.id], a.takesAsLoads([]batchTake{first}), true)
 		low = lowerMinValues(set, opts)
 	}
 	for least, most := 0, countPods(takes); least < most; {
@@ -57,7 +57,7 @@ func (a *solution) flexibly(o *poolOffering, takes []batchTake) (best []batchTak
 			n = (least + most + 1) / 2
 		}
 		some := firstOf(takes, n)
-		opts, set := a.launchOptions(p, a.takesAsLoads(some), true)
+		opts, set := a.w.options.launchOptions(p, a.used.pools[p.id], a.takesAsLoads(some), true)
 		set = low.applyTo(set)
 		if lacks := lackingMinValues(set, opts); len(lacks) > 0 {
 			most, missing = n-1, lacks

@@ -21,38 +21,38 @@ func waitingAdmissions(lots []*podBatch) []*nodeAdmission {
 
 // candidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
 // of the pool that admits as much and holds as much.
-func (a *solution) candidateOffers(pools []*pool, lots []*podBatch) []*poolOffering {
+func (op *nodeOpener) candidateOffers(pools []*pool, lots []*podBatch) []*poolOffering {
 	asks := waitingAdmissions(lots)
 	var out []*poolOffering
-	whole := len(pools) == len(a.w.catalog.pools)
+	whole := len(pools) == len(op.a.w.catalog.pools)
 	for _, p := range pools {
 		if len(p.sale) == 0 {
 			continue
 		}
-		if a.w.ceiling == 0 && len(p.exceededLimits(a.usage[p.id], p.largest)) == 0 {
+		if op.a.used.spotCeiling == 0 && !op.a.used.exceedsLimits(p, p.largest) {
 			out = append(out, p.undominatedFor(asks)...)
 			continue
 		}
 		whole = false
 		all := slices.DeleteFunc(slices.Clone(p.sale), func(o *poolOffering) bool {
-			return a.spotAllowance(o, 1) == 0 || len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) > 0
+			return op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity)
 		})
 		out = append(out, offersOf(filterUndominated(all, p.concernedAdmissions(asks)))...)
 	}
-	a.podValues(out, whole, lots)
-	return a.withoutOversized(pools, out, lots)
+	op.podValues(out, whole, lots)
+	return op.withoutOversized(pools, out, lots)
 }
 
 // withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price.
 // Where something else than the price bounds how many nodes there are of what, all are left.
-func (a *solution) withoutOversized(pools []*pool, cands []*poolOffering, lots []*podBatch) []*poolOffering {
-	if a.w.ceiling > 0 || slices.ContainsFunc(pools,
+func (op *nodeOpener) withoutOversized(pools []*pool, cands []*poolOffering, lots []*podBatch) []*poolOffering {
+	if op.a.used.spotCeiling > 0 || slices.ContainsFunc(pools,
 		func(p *pool) bool { return len(p.Limited) > 0 || p.minValues() }) {
 		return cands
 	}
-	all := make([]int64, len(a.w.dims))
+	all := make([]int64, len(op.a.w.dims))
 	for _, l := range lots {
-		if l.left > 0 && a.w.topology.hasHostRules(l.view) {
+		if l.left > 0 && op.a.w.topology.hasHostRules(l.view) {
 			return cands
 		}
 		for d, x := range l.view.kind.need {
@@ -99,10 +99,10 @@ const leastValue = 0.1
 
 // podValues tells for each lot what one of its pods is worth. The candidates are whole where they are those of
 // everything that is for sale.
-func (a *solution) podValues(cands []*poolOffering, whole bool, lots []*podBatch) {
-	r := a.w.catalog.sale // what is beaten is no cheaper
+func (op *nodeOpener) podValues(cands []*poolOffering, whole bool, lots []*podBatch) {
+	r := op.a.w.catalog.sale // what is beaten is no cheaper
 	if !whole {
-		r = newRanking(cands, len(a.w.dims))
+		r = newRanking(cands, len(op.a.w.dims))
 	}
 	for _, l := range lots {
 		l.value = noPrice
@@ -112,10 +112,10 @@ func (a *solution) podValues(cands []*poolOffering, whole bool, lots []*podBatch
 		if l.value = r.minShare(l.admit, l.view.kind); l.value < noPrice {
 			l.value = max(l.value, 1e-12) // what is for free is worth something too
 		}
-		p := a.w.worth
+		p := op.a.w.worth
 		if y := p.prices.Value[p.classOf(l.view.kind, l.pins)]; l.value < noPrice {
 			l.least = l.value
-			if a.by != byCostShare {
+			if op.a.strategy.guide != byCostShare {
 				l.value = max(y, leastValue*l.value)
 			}
 		}
@@ -137,21 +137,21 @@ type candidate struct {
 
 // scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that
 // where pods follow others: what a node would hold becomes more then while pods are placed.
-func (a *solution) scoreCandidates(offers []*poolOffering, lots []*podBatch) *candidateQueue {
+func (op *nodeOpener) scoreCandidates(offers []*poolOffering, lots []*podBatch) *candidateQueue {
 	q := make(candidateQueue, 0, len(offers))
 	if slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 && l.view.hasHostAffinity() }) {
 		for i, o := range offers {
-			if c := a.newCandidate(i, o, lots); len(c.order) > 0 {
+			if c := op.newCandidate(i, o, lots); len(c.order) > 0 {
 				q = append(q, c)
 			}
 		}
 		return &q
 	}
-	g := newGauge(lots, len(a.w.dims))
+	g := newGauge(lots, len(op.a.w.dims))
 	all := make([]candidate, len(offers))
 	for i, o := range offers {
 		if most := g.maxWorth(o); most > 0 {
-			all[i] = candidate{index: i, offer: o, score: a.w.offerCost(o) / most}
+			all[i] = candidate{index: i, offer: o, score: op.a.offerCost(o) / most}
 			q = append(q, &all[i])
 		}
 	}
@@ -159,11 +159,11 @@ func (a *solution) scoreCandidates(offers []*poolOffering, lots []*podBatch) *ca
 }
 
 // newCandidate is the offer with its order and score.
-func (a *solution) newCandidate(i int, o *poolOffering, lots []*podBatch) *candidate {
+func (op *nodeOpener) newCandidate(i int, o *poolOffering, lots []*podBatch) *candidate {
 	c := &candidate{index: i, offer: o}
-	a.arrangeLots(c, lots)
-	if _, value := a.fillNode(c); value > 0 {
-		c.score = a.w.offerCost(o) / value
+	op.arrangeLots(c, lots)
+	if _, value := op.fillNode(c); value > 0 {
+		c.score = op.a.offerCost(o) / value
 	} else {
 		c.order = nil
 	}
@@ -171,7 +171,7 @@ func (a *solution) newCandidate(i int, o *poolOffering, lots []*podBatch) *candi
 }
 
 // arrangeLots finds the lots that the candidate may hold.
-func (a *solution) arrangeLots(c *candidate, lots []*podBatch) {
+func (op *nodeOpener) arrangeLots(c *candidate, lots []*podBatch) {
 	type dense struct {
 		lot     *podBatch
 		density float64

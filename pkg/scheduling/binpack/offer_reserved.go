@@ -51,7 +51,7 @@ func reservationOf(c cluster.Claim) string {
 
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
 // those that would save most.
-func (a *solution) openReserved(pools []*pool, lots []*podBatch) {
+func (op *nodeOpener) openReserved(pools []*pool, lots []*podBatch) {
 	var offers []*poolOffering
 	for _, p := range pools {
 		if p.mayBeOneType {
@@ -62,28 +62,28 @@ func (a *solution) openReserved(pools []*pool, lots []*podBatch) {
 		return
 	}
 	for _, l := range lots {
-		if l.value = a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
+		if l.value = op.a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
 			l.value = dear
 		}
 	}
-	for !a.atMost() {
+	for !op.a.used.atMost() {
 		var best *candidate
 		var takes []batchTake
 		most := 0.0
 		for i, o := range offers {
 			p := o.model.pool
-			if a.spotAllowance(o, 1) == 0 || len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) > 0 {
+			if op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 				continue
 			}
-			c := a.newCandidate(i, o, lots)
-			if t, value := a.fillNode(c); value > most {
+			c := op.newCandidate(i, o, lots)
+			if t, value := op.fillNode(c); value > most {
 				best, takes, most = c, t, value
 			}
 		}
 		if best == nil {
 			return
 		}
-		if n, _ := a.openCopies(best.offer, takes, math.MaxInt32); n == 0 {
+		if n, _ := op.a.openCopies(best.offer, takes, math.MaxInt32); n == 0 {
 			return
 		}
 	}
@@ -91,23 +91,23 @@ func (a *solution) openReserved(pools []*pool, lots []*podBatch) {
 
 // slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
 // on nodes to make, and on those that were made in them before.
-func (a *solution) slotsFor(v *relaxedPod, pins []domainPin) int {
-	if a.roomOnly || v.kind.stays {
+func (pk *packing) slotsFor(v *relaxedPod, pins []domainPin) int {
+	if pk.roomOnly || v.kind.stays {
 		return 0
 	}
-	adm := a.w.admissions.pinnedAdmission(v.admit, pins)
+	adm := pk.a.w.admissions.pinnedAdmission(v.admit, pins)
 	each := math.MaxInt32 // on one node
 	if !v.hasHostAffinity() {
-		each = a.w.topology.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: a.total})
+		each = pk.a.w.topology.maxPodsByHostRules(v, hostSite{count: noneLeft, anti: noneLeft, total: pk.a.total})
 	}
 	byID := map[string]int{} // several pools may use the same reservation
-	for _, p := range a.w.catalog.pools {
+	for _, p := range pk.a.w.catalog.pools {
 		if !p.mayBeOneType {
 			continue
 		}
 		for _, o := range p.reserved {
-			if nodes := a.spotAllowance(o, math.MaxInt32); nodes > 0 && adm.firstAlternative(o) >= 0 &&
-				len(p.exceededLimits(a.usage[p.id], o.model.typ.Capacity)) == 0 {
+			if nodes := pk.a.used.spotAllowance(o, math.MaxInt32); nodes > 0 && adm.firstAlternative(o) >= 0 &&
+				!pk.a.used.exceedsLimits(p, o.model.typ.Capacity) {
 				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
 					min(nodes*min(each, fitCount(v.kind.need, o.room)), math.MaxInt32))
 			}
@@ -117,9 +117,9 @@ func (a *solution) slotsFor(v *relaxedPod, pins []domainPin) int {
 	for _, pods := range byID { // the sum is the same in any order
 		n += pods
 	}
-	for _, b := range a.bins {
+	for _, b := range pk.a.bins {
 		if b.offer != nil && b.offer.Reservation != nil && adm.firstAlternative(b.offer) >= 0 {
-			n += min(fitCount(v.kind.need, b.room), a.w.topology.maxPodsByHostRules(v, a.siteOf(b)))
+			n += min(fitCount(v.kind.need, b.room), pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}
 	return n

@@ -10,47 +10,50 @@ import (
 	"joiner/pkg/model/resources"
 )
 
+// nodeOpener makes new nodes for pods that no node has room for.
+type nodeOpener struct{ a *solution }
+
 // openNodes makes new nodes for the lots, in the heaviest pools that take them.
-func (a *solution) openNodes(lots []*podBatch) {
+func (op *nodeOpener) openNodes(lots []*podBatch) {
 	if slices.ContainsFunc(lots, func(l *podBatch) bool { return l.view.kind.stays }) {
 		lots = slices.DeleteFunc(slices.Clone(lots), func(l *podBatch) bool { return l.view.kind.stays })
 	}
-	if a.w.worth == nil {
-		a.w.worth = a.w.findShadowPrices(func(k *podClass) int { return len(a.rest[k.id]) })
+	if op.a.w.worth == nil {
+		op.a.w.worth = op.a.w.findShadowPrices(func(k *podClass) int { return len(op.a.rest[k.id]) })
 	}
-	a.openAll(lots)
-	if a.w.ceiling > 0 && slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 }) {
-		before := a.w.ceiling
-		a.w.ceiling = 0 // it never leaves a pod without a home
-		a.openAll(lots)
-		a.w.ceiling = before
+	op.openAll(lots)
+	if op.a.used.spotCeiling > 0 && slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 }) {
+		before := op.a.used.spotCeiling
+		op.a.used.spotCeiling = 0 // it never leaves a pod without a home
+		op.openAll(lots)
+		op.a.used.spotCeiling = before
 	}
 }
 
 // openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
 // hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
-func (a *solution) openTier(pools []*pool, lots []*podBatch) bool {
-	q := a.scoreCandidates(a.candidateOffers(pools, lots), lots)
+func (op *nodeOpener) openTier(pools []*pool, lots []*podBatch) bool {
+	q := op.scoreCandidates(op.candidateOffers(pools, lots), lots)
 	heap.Init(q)
 	opened, limited := 0, false
 	for q.Len() > 0 {
 		c := heap.Pop(q).(*candidate)
 		if c.order == nil {
-			a.arrangeLots(c, lots)
+			op.arrangeLots(c, lots)
 		}
-		takes, value := a.fillNode(c)
+		takes, value := op.fillNode(c)
 		if value <= 0 {
 			continue
 		}
 		// Scores only get worse while pods are placed, so an old score that is not the best needs no second look.
-		if c.score = a.w.offerCost(c.offer) / value; q.Len() > 0 && candidateLess((*q)[0], c) {
+		if c.score = op.a.offerCost(c.offer) / value; q.Len() > 0 && candidateLess((*q)[0], c) {
 			heap.Push(q, c)
 			continue
 		}
-		n, full := a.openCopies(c.offer, takes, math.MaxInt)
+		n, full := op.a.openCopies(c.offer, takes, math.MaxInt)
 		opened += n
 		limited = limited || full
-		if a.atMost() {
+		if op.a.used.atMost() {
 			return false
 		}
 		if !full {
@@ -69,16 +72,6 @@ func loosenBatches(lots []*podBatch) bool {
 		}
 	}
 	return found
-}
-
-// atMost reports whether the pass may make no more nodes.
-func (a *solution) atMost() bool {
-	return a.w.s.Rules.MaxClaims > 0 && a.opened >= a.w.s.Rules.MaxClaims
-}
-
-// mayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
-func (a *solution) mayBeLimited() bool {
-	return a.atMost() || slices.ContainsFunc(a.w.catalog.pools, func(p *pool) bool { return len(p.Limited) > 0 })
 }
 
 // batchTake is n pods of a lot on a new node.
@@ -154,8 +147,8 @@ func (d *nodeDraft) takePods(l *podBatch, n int) int {
 }
 
 // fillNode tells what a new node of the candidate's offer would hold of what is left, and what that is worth.
-func (a *solution) fillNode(c *candidate) ([]batchTake, float64) {
-	d := a.newDraft(c.offer)
+func (op *nodeOpener) fillNode(c *candidate) ([]batchTake, float64) {
+	d := op.a.newDraft(c.offer)
 	for _, l := range c.order {
 		d.takePods(l, l.left)
 	}
@@ -225,7 +218,7 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 			times = 1
 		}
 	}
-	if times = a.spotAllowance(o, times); times == 0 {
+	if times = a.used.spotAllowance(o, times); times == 0 {
 		return 0, true
 	}
 	takes, capacity, low := a.shrinkForMinValues(o, takes)
@@ -233,29 +226,29 @@ func (a *solution) openCopies(o *poolOffering, takes []batchTake, most int) (ope
 		return 0, true
 	}
 	for range times {
-		if len(p.exceededLimits(a.usage[p.id], capacity)) > 0 {
+		if a.used.exceedsLimits(p, capacity) {
 			return opened, true
 		}
-		if a.atMost() {
+		if a.used.atMost() {
 			return opened, false
 		}
 		b := a.newBin(o, capacity)
-		b.name = fmt.Sprintf("new-%05d", a.opened)
+		b.name = fmt.Sprintf("new-%05d", a.used.opened)
 		b.low = low
 		for _, t := range takes {
 			a.placePods(t.lot, b, t.alt, t.n)
 		}
 		a.bins = append(a.bins, b)
-		a.opened++
+		a.used.opened++
 		opened++
 		if id, amount := o.slot(); amount > 0 {
-			a.slots[id] -= amount
+			a.used.slots[id] -= amount
 		}
-		if a.w.ceiling > 0 {
-			a.spot.add(o.Offer, o.model.typ.Capacity.CPU, 1)
+		if a.used.spotCeiling > 0 {
+			a.used.spot.add(o.Offer, o.model.typ.Capacity.CPU, 1)
 		}
-		a.usage[p.id].list = a.usage[p.id].list.Add(capacity)
-		a.usage[p.id].nodes++
+		a.used.pools[p.id].list = a.used.pools[p.id].list.Add(capacity)
+		a.used.pools[p.id].nodes++
 	}
 	return opened, false
 }

@@ -51,9 +51,12 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newProblem(world.Snapshot, world.Market)
-		first := w.solve(false, byShadowPrice)
-		second := newProblem(world.Snapshot, world.Market).solve(false, byCostShare)
-		same := first.opened > 0
+		first := w.pack(w.plainStrategy())
+		w = newProblem(world.Snapshot, world.Market)
+		shares := w.plainStrategy()
+		shares.guide = byCostShare
+		second := w.pack(shares)
+		same := first.used.opened > 0
 		for i := range first.rest {
 			same = same && len(first.rest[i]) == len(second.rest[i])
 		}

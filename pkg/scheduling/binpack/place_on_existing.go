@@ -167,7 +167,7 @@ func (cat *catalog) becomes(c cluster.Claim) []*poolOffering {
 }
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.
-func (a *solution) useHosts(lots []*podBatch) { a.fillBins(a.bins, a.sortByScarcity(lots)) }
+func (pk *packing) useHosts(lots []*podBatch) { pk.a.fillBins(pk.a.bins, pk.sortByScarcity(lots)) }
 
 // fillBins fills the room of the bins in their order.
 func (a *solution) fillBins(bins []*bin, lots []*podBatch) {
@@ -203,12 +203,12 @@ func (a *solution) fillBins(bins []*bin, lots []*podBatch) {
 // sortByScarcity sorts lots so that those come first that can be nowhere else, then those that would cost most on new
 // nodes for what they take of the room there is. Small differences do not count: then the order of the lots, in which
 // large pods are first, packs better.
-func (a *solution) sortByScarcity(lots []*podBatch) []*podBatch {
-	if a.by == byCostShare {
+func (pk *packing) sortByScarcity(lots []*podBatch) []*podBatch {
+	if pk.a.strategy.guide == byCostShare {
 		return lots // plain first fit, should that be cheaper
 	}
-	total := make([]int64, len(a.w.dims))
-	for _, b := range a.bins {
+	total := make([]int64, len(pk.a.w.dims))
+	for _, b := range pk.a.bins {
 		if b.offer == nil {
 			for i, x := range b.room {
 				total[i] += x
@@ -217,7 +217,7 @@ func (a *solution) sortByScarcity(lots []*podBatch) []*podBatch {
 	}
 	class := make([]float64, len(lots)) // by id
 	for _, l := range lots {
-		price := a.w.catalog.minPriceShare(l.view, l.pins)
+		price := pk.a.w.catalog.minPriceShare(l.view, l.pins)
 		if price >= noPrice {
 			class[l.id] = math.Inf(1)
 			continue

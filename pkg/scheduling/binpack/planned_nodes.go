@@ -25,36 +25,36 @@ const (
 // mostTypes is the number of types that one launch can name.
 const mostTypes = 60
 
-// nodeCost is what a node costs beside its price, in USD per hour, where plans are compared.
-func (w *problem) nodeCost() float64 { return cmp.Or(w.s.Rules.PerNodeOverheadUSD, defaultNodeCost) }
-
-// offerCost is the price of the offer with what any node costs.
-func (w *problem) offerCost(o *poolOffering) float64 { return o.Price + w.nodeCost() }
+// planWriter writes a solution down as a plan.
+type planWriter struct {
+	a    *solution
+	used []poolUsage // what pools use, counted anew with the types that each new node may become
+}
 
 // plannedNodes are the new nodes, each with every type that may stand in for the cheapest one, and the nodes that
 // nothing can be. What the pools use is counted anew meanwhile, node by node, with the types that each may become.
-func (a *solution) plannedNodes() (list []plannedNode, impossible []*bin) {
-	defer func(before []poolUsage) { a.usage = before }(slices.Clone(a.usage))
-	for _, b := range a.bins {
+func (pw *planWriter) plannedNodes() (list []plannedNode, impossible []*bin) {
+	pw.used = slices.Clone(pw.a.used.pools)
+	for _, b := range pw.a.bins {
 		if b.offer == nil {
 			continue
 		}
 		p := b.offer.model.pool
 		for _, l := range b.load {
-			a.w.faults.planted(StageOptions, l.view.kind, p)
+			pw.a.w.faults.planted(StageOptions, l.view.kind, p)
 		}
-		u := &a.usage[p.id]
+		u := &pw.used[p.id]
 		u.list = u.list.Sub(b.takes)
 		u.nodes--
 		if b.offer.Limited() {
 			u.list = u.list.Add(b.takes)
 			u.nodes++
-			list = append(list, limitedOpening(b, a.w.options.requirementsOf(p, b.load).set))
+			list = append(list, limitedOpening(b, pw.a.w.options.requirementsOf(p, b.load).set))
 			continue
 		}
-		opts, set := a.launchOptions(p, b.load, p.minValues())
+		opts, set := pw.a.w.options.launchOptions(p, *u, b.load, p.minValues())
 		set = b.low.applyTo(set)
-		if opts = a.w.options.chooseOptions(opts, set); len(opts) == 0 {
+		if opts = pw.a.w.options.chooseOptions(opts, set); len(opts) == 0 {
 			impossible = append(impossible, b)
 			continue
 		}
@@ -66,22 +66,41 @@ func (a *solution) plannedNodes() (list []plannedNode, impossible []*bin) {
 		u.nodes++
 		list = append(list, plannedNode{bin: b, opts: opts, set: set, choice: opts[0].best})
 	}
-	a.diversifyLaunches(list)
+	pw.diversifyLaunches(list)
 	for i := range list {
-		if list[i].ensureEveryCombinationFits(a); len(list[i].opts) == 0 {
+		if list[i].ensureEveryCombinationFits(pw.a.w.options); len(list[i].opts) == 0 {
 			impossible = append(impossible, list[i].bin)
 		}
 	}
 	return slices.DeleteFunc(list, func(x plannedNode) bool { return len(x.opts) == 0 }), impossible
 }
 
+// existingPlacements says which pods go to which node that exists or is on its way.
+func (pw *planWriter) existingPlacements() []plan.Placement {
+	var out []plan.Placement
+	for _, b := range pw.a.bins {
+		if b.offer != nil {
+			continue
+		}
+		for _, l := range b.load {
+			for _, p := range l.pods {
+				out = append(out, plan.Placement{Pod: p, Node: b.name})
+			}
+		}
+	}
+	slices.SortFunc(out, func(x, y plan.Placement) int {
+		return cmp.Or(strings.Compare(x.Node, y.Node), strings.Compare(x.Pod, y.Pod))
+	})
+	return out
+}
+
 // planLaunches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing
 // them is theirs alone.
-func (a *solution) planLaunches() []plan.Launch {
-	list, impossible := a.plannedNodes()
+func (pw *planWriter) planLaunches() []plan.Launch {
+	list, impossible := pw.plannedNodes()
 	for _, b := range impossible {
 		for i := len(b.load) - 1; i >= 0; i-- {
-			a.takeOut(b, i, len(b.load[i].pods), "no instance type suits all pods that were planned for the same node")
+			pw.a.takeOut(b, i, len(b.load[i].pods), "no instance type suits all pods that were planned for the same node")
 		}
 	}
 	out := make([]plan.Launch, len(list))

@@ -70,45 +70,45 @@ func (cat *catalog) homeIn(v *relaxedPod, pins []domainPin) int {
 }
 
 // openAll makes new nodes for the lots, of the heaviest pools that take them.
-func (a *solution) openAll(lots []*podBatch) {
-	a.openHomes(lots)
+func (op *nodeOpener) openAll(lots []*podBatch) {
+	op.openHomes(lots)
 	var whole []*podBatch
 	for _, l := range lots {
 		if l.left > 0 && l.whole && l.view == l.view.kind.lastRelaxation() {
 			whole = append(whole, l)
 		}
 	}
-	for _, pools := range a.w.catalog.byWeight().pools {
-		a.openIn(pools, lots)
+	for _, pools := range op.a.w.catalog.byWeight().pools {
+		op.openIn(pools, lots)
 	}
 	// else the next pass may have a node for all
-	if !a.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) {
-		a.placePartly(whole)
+	if !op.a.used.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) {
+		op.placePartly(whole)
 	}
 }
 
 // placePartly places what can be of lots that found no node for all their pods together, where nothing is for sale: in
 // reservations, and on nodes that there are.
-func (a *solution) placePartly(lots []*podBatch) {
+func (op *nodeOpener) placePartly(lots []*podBatch) {
 	loosenBatches(lots)
-	for _, pools := range a.w.catalog.byWeight().pools {
-		a.openReserved(pools, lots)
+	for _, pools := range op.a.w.catalog.byWeight().pools {
+		op.openReserved(pools, lots)
 	}
 	for _, l := range lots {
-		if b := a.roomiestBin(l); b != nil {
-			a.fillBins([]*bin{b}, []*podBatch{l})
+		if b := op.roomiestBin(l); b != nil {
+			op.a.fillBins([]*bin{b}, []*podBatch{l})
 		}
 	}
-	a.fillBins(a.bins, lots)
+	op.a.fillBins(op.a.bins, lots)
 }
 
 // roomiestBin is the node, there or new, that takes the most pods of the lot; nil when none takes any.
-func (a *solution) roomiestBin(l *podBatch) *bin {
+func (op *nodeOpener) roomiestBin(l *podBatch) *bin {
 	var best *bin
 	most := 0
-	for _, b := range a.bins {
-		n := min(l.left, fitCount(l.view.kind.need, b.room), a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b)))
-		if n > most && a.alternativeFor(l, b) >= 0 {
+	for _, b := range op.a.bins {
+		n := min(l.left, fitCount(l.view.kind.need, b.room), op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
+		if n > most && op.a.alternativeFor(l, b) >= 0 {
 			best, most = b, n
 		}
 	}
@@ -119,8 +119,8 @@ func (a *solution) roomiestBin(l *podBatch) *bin {
 // gives what room they leave to pods of heavier pools. A node that is opened anyway comes before one more, whatever the
 // weight. Where heavier pools may come to their limits it waits: what they leave over is packed better together with
 // those pods.
-func (a *solution) openHomes(lots []*podBatch) {
-	all := a.w.catalog.byWeight()
+func (op *nodeOpener) openHomes(lots []*podBatch) {
+	all := op.a.w.catalog.byWeight()
 	if len(all.pools) < 2 {
 		return
 	}
@@ -130,7 +130,7 @@ func (a *solution) openHomes(lots []*podBatch) {
 		if l.left == 0 {
 			continue
 		}
-		if i := a.w.catalog.heaviestTier(l); i >= 0 {
+		if i := op.a.w.catalog.heaviestTier(l); i >= 0 {
 			if len(at[i]) == 0 {
 				some++
 			}
@@ -145,7 +145,7 @@ func (a *solution) openHomes(lots []*podBatch) {
 		lightest--
 	}
 	for i := range lightest {
-		if !a.limitsLeaveRoom(all.pools[i], at[i]) {
+		if !op.limitsLeaveRoom(all.pools[i], at[i]) {
 			return
 		}
 	}
@@ -159,36 +159,36 @@ func (a *solution) openHomes(lots []*podBatch) {
 		if len(guests) == 0 {
 			continue
 		}
-		before := len(a.bins)
-		a.openIn(all.pools[i], at[i])
-		a.fillBins(a.bins[before:], guests)
+		before := len(op.a.bins)
+		op.openIn(all.pools[i], at[i])
+		op.a.fillBins(op.a.bins[before:], guests)
 	}
 }
 
 // limitsLeaveRoom reports whether the limits of the pools leave room for twice what the lots ask for, in each pool.
-func (a *solution) limitsLeaveRoom(pools []*pool, lots []*podBatch) bool {
+func (op *nodeOpener) limitsLeaveRoom(pools []*pool, lots []*podBatch) bool {
 	var all resources.List
 	for _, l := range lots {
 		all = all.Add(l.view.kind.pod.Need.Times(2 * int64(l.left)))
 	}
 	return !slices.ContainsFunc(pools, func(p *pool) bool {
 		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() ||
-			len(p.exceededLimits(a.usage[p.id], all)) > 0
+			op.a.used.exceedsLimits(p, all)
 	})
 }
 
 // openIn makes new nodes in pools of one weight.
-func (a *solution) openIn(pools []*pool, lots []*podBatch) {
+func (op *nodeOpener) openIn(pools []*pool, lots []*podBatch) {
 	if !slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 }) {
 		return
 	}
-	a.openReserved(pools, lots)
-	a.openPaid(pools, lots)
-	if a.by == byLinearProgram {
-		a.openFleet(pools, lots)
+	op.openReserved(pools, lots)
+	op.openPaid(pools, lots)
+	if op.a.strategy.guide == byLinearProgram {
+		op.openFleet(pools, lots)
 	}
-	for a.by != byCostShare && a.openByPrices(pools, lots) {
+	for op.a.strategy.guide != byCostShare && op.openByPrices(pools, lots) {
 	}
-	for a.openTier(pools, lots) {
+	for op.openTier(pools, lots) {
 	}
 }

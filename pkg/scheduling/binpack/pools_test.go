@@ -92,8 +92,8 @@ func TestPoolsLeftOutAreNotMissed(t *testing.T) {
 				w.Snapshot.Pools = append(w.Snapshot.Pools, p)
 			}
 		}
-		all := func(w *scenario.World) plan.Plan { return planFor(newProblemUpTo(w.Snapshot, w.Market, 1000)) }
-		some := func(w *scenario.World) plan.Plan { return planFor(newProblemUpTo(w.Snapshot, w.Market, 0)) }
+		all := func(w *scenario.World) plan.Plan { return newProblemUpTo(w.Snapshot, w.Market, 1000).solve() }
+		some := func(w *scenario.World) plan.Plan { return newProblemUpTo(w.Snapshot, w.Market, 0).solve() }
 		want, got := all(w), some(w)
 		for _, fault := range w.Check(got) {
 			t.Errorf("seed %d: %s", seed, fault)

@@ -55,15 +55,15 @@ type batchGroup struct {
 
 // openByPrices places lots on new nodes in the pools as long as that goes well. What it leaves over is for openTier. It
 // returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
-func (a *solution) openByPrices(pools []*pool, lots []*podBatch) bool {
-	g := &priceGuide{a: a}
-	offers := a.candidateOffers(pools, lots)
+func (op *nodeOpener) openByPrices(pools []*pool, lots []*podBatch) bool {
+	g := &priceGuide{a: op.a}
+	offers := op.candidateOffers(pools, lots)
 	g.prepareGroups(offers, lots)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
-	if a.w.worth.solver.ClassCount() > manyClasses {
+	if op.a.w.worth.solver.ClassCount() > manyClasses {
 		again = staler
 	}
-	for !a.atMost() && g.countRemaining() {
+	for !op.a.used.atMost() && g.countRemaining() {
 		if g.remainingWorth() < priced*again {
 			g.repriceRemaining()
 			priced = g.remainingWorth()
@@ -82,8 +82,8 @@ func (a *solution) openByPrices(pools []*pool, lots []*podBatch) bool {
 		since++
 		sift = since >= refresh && g.moved
 		times := max(1, int(batch*g.remainingWorth()/max(best.offer.Price, 1e-9)))
-		if _, full := a.openCopies(best.offer, takes, times); full {
-			return a.spotAllowance(best.offer, 1) == 0
+		if _, full := op.a.openCopies(best.offer, takes, times); full {
+			return op.a.used.spotAllowance(best.offer, 1) == 0
 		}
 	}
 	return false
@@ -208,8 +208,8 @@ func (g *priceGuide) bestCandidate(sift bool) (*candidate, []batchTake) {
 		}
 		g.scoreCandidate(c)
 		t, value := g.fillWholePods(c)
-		if value > 0 && g.a.w.offerCost(c.offer)/value < score {
-			best, takes, score = c, t, g.a.w.offerCost(c.offer)/value
+		if value > 0 && g.a.offerCost(c.offer)/value < score {
+			best, takes, score = c, t, g.a.offerCost(c.offer)/value
 		}
 	}
 	slices.SortFunc(g.active, betterScore)
@@ -250,7 +250,7 @@ func (g *priceGuide) scoreLowerBound(c *candidate) float64 {
 	if len(g.last) == 0 {
 		return 0
 	}
-	return g.a.w.offerCost(c.offer) / max(1e-12, g.filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
+	return g.a.offerCost(c.offer) / max(1e-12, g.filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
 }
 
 func betterScore(x, y *candidate) int {
@@ -260,7 +260,7 @@ func betterScore(x, y *candidate) int {
 // scoreCandidate finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what
 // that is worth.
 func (g *priceGuide) scoreCandidate(c *candidate) {
-	c.score = g.a.w.offerCost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.mostOf(c), c.room, &c.basis))
+	c.score = g.a.offerCost(c.offer) / max(1e-12, g.filler.Fill(c.items, g.mostOf(c), c.room, &c.basis))
 }
 
 // mostOf is how many of each of its items the candidate can hold, valid until the next call.

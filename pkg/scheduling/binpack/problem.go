@@ -28,11 +28,6 @@ type problem struct {
 
 	nodeLabels nodeLabelsByName // kept from one what-if question to the next
 	identities *identityCache
-	// of a pass: the most spot capacity, in millicores, in one pool of capacity; 0 for no limit
-	ceiling int64
-	turns   map[int]int         // by kind: see takeTurns
-	bare    bool                // pods ask for no preference
-	homes   map[classDomain]int // domains that groups are to keep out of, see settledWell
 }
 
 // resourceDims names the resources that anybody asks for, in the order of all vectors.
@@ -158,6 +153,15 @@ func hasSoftTaints(s cluster.Snapshot) bool {
 }
 
 func isSoft(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
+
+// distinctPriorities counts the distinct priorities of the pods.
+func (cs *podClasses) distinctPriorities() int {
+	seen := map[int32]bool{}
+	for _, k := range cs.list {
+		seen[k.pod.Priority] = true
+	}
+	return len(seen)
+}
 
 // neededResources lists, sorted, the resources that matter.
 func (cs *podClasses) neededResources() resourceDims {

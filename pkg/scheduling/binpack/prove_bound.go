@@ -16,7 +16,8 @@ const mostProved = 150
 // knows nothing.
 func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
 	w := newProblem(s, sells)
-	a := w.withinLimits(w.bestOf(false), false)
+	st := w.plainStrategy()
+	a := w.withinLimits(w.packByPrices(st), st)
 	quick := a.lowerBound()
 	if quick == 0 || len(w.worth.classes) > mostProved {
 		return quick

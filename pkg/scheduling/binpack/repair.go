@@ -3,26 +3,26 @@ package binpack
 import "slices"
 
 // rememberFailedDomains notes how many pods each domain was given in vain.
-func (a *solution) rememberFailedDomains(lots []*podBatch) {
+func (pk *packing) rememberFailedDomains(lots []*podBatch) {
 	for _, l := range lots {
 		if l.left == 0 {
 			continue
 		}
-		for _, p := range a.pinsToBlame(l) {
-			a.stuck[classDomain{l.view.kind.id, p.key, p.domain}] += l.left
+		for _, p := range pk.pinsToBlame(l) {
+			pk.stuck[classDomain{l.view.kind.id, p.key, p.domain}] += l.left
 		}
 	}
 }
 
 // pinsToBlame are the pins of a lot that found no place: those beside which the pods can be in another domain too, all
 // when there is none.
-func (a *solution) pinsToBlame(l *podBatch) []domainPin {
+func (pk *packing) pinsToBlame(l *podBatch) []domainPin {
 	if len(l.pins) < 2 {
 		return l.pins
 	}
 	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
-		return !slices.ContainsFunc(a.w.topology.domains[p.key], func(d string) bool {
-			return d != p.domain && a.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
+		return !slices.ContainsFunc(pk.a.w.topology.domains[p.key], func(d string) bool {
+			return d != p.domain && pk.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
 		})
 	})
 	if len(out) == 0 {
@@ -31,20 +31,32 @@ func (a *solution) pinsToBlame(l *podBatch) []domainPin {
 	return out
 }
 
+// lessons are what solutions taught that broke a rule or left pods out: those that come after keep to them.
+type lessons struct {
+	caps   map[classDomain]int  // most pods of a class in a domain
+	groups map[int]bool         // counters of pods to be near to, on nodes, that were scattered
+	wanted map[classDomain]bool // domains in which a pod of the class must be, for others have to be near it
+}
+
+// lowerCap leaves room for so many pods of the class in the domain; false when there was no more before.
+func (ls *lessons) lowerCap(p classDomain, most int) bool {
+	if limit, ok := ls.caps[p]; ok && most >= limit {
+		return false
+	}
+	ls.caps[p] = most
+	return true
+}
+
 // lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to
 // learn.
-func (a *solution) lowerDomainCaps(caps map[classDomain]int) bool {
-	learned := false
+func (ls *lessons) lowerDomainCaps(pk *packing) bool {
+	a, learned := pk.a, false
 	for _, k := range a.w.classes.list {
 		for _, key := range a.w.topology.keysOf(k.lastRelaxation()) {
 			names := a.w.topology.domains[key]
 			for _, d := range names {
 				p := classDomain{k.id, key, d}
-				if a.stuck[p] == 0 || len(names) < 2 {
-					continue
-				}
-				if limit, ok := caps[p]; !ok || a.landed[p] < limit {
-					caps[p] = a.landed[p]
+				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, a.landed[p]) {
 					learned = true
 				}
 			}
@@ -54,28 +66,24 @@ func (a *solution) lowerDomainCaps(caps map[classDomain]int) bool {
 		for _, l := range b.load {
 			for _, r := range l.view.other {
 				p := classDomain{l.view.kind.id, r.key, b.domainOf(r.key)}
-				if limit, ok := caps[p]; a.lacksAffinityPods(b, r) && (!ok || limit > 0) {
-					caps[p] = 0
+				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
 					learned = true
 				}
 			}
 		}
 	}
-	return learned || a.learnCrowded(caps)
+	return learned || ls.learnCrowded(a)
 }
 
 // learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of
 // others allows, so that these go elsewhere; false when there is nothing to learn.
-func (a *solution) learnCrowded(caps map[classDomain]int) bool {
+func (ls *lessons) learnCrowded(a *solution) bool {
 	learned := false
 	for _, b := range a.bins {
 		for _, l := range b.load {
 			for _, r := range l.view.other {
-				over := a.beyond(b, l, r)
 				p := classDomain{l.view.kind.id, r.key, b.domainOf(r.key)}
-				most := max(0, a.landed[p]-over)
-				if limit, ok := caps[p]; over > 0 && (!ok || most < limit) {
-					caps[p] = most
+				if over := a.beyond(b, l, r); over > 0 && ls.lowerCap(p, max(0, a.landed[p]-over)) {
 					learned = true
 				}
 			}
@@ -84,25 +92,21 @@ func (a *solution) learnCrowded(caps map[classDomain]int) bool {
 	return learned
 }
 
-// learnTurns lowers how many pods of each kind are divided at all, where the kind spreads and limits left some of them
+// learnTurns lowers how many pods of each class are divided at all, where the class spreads and limits left some of them
 // without the nodes they were to have; false when there is nothing to learn.
-func (a *solution) learnTurns(caps map[classDomain]int) bool {
+func (ls *lessons) learnTurns(pk *packing) bool {
+	a, learned := pk.a, false
 	if !a.mayBeLimited() {
 		return false
 	}
-	learned := false
 	for _, k := range a.w.classes.list {
 		short := slices.ContainsFunc(a.w.topology.keysOf(k.lastRelaxation()), func(key string) bool {
 			return slices.ContainsFunc(a.w.topology.domains[key],
-				func(d string) bool { return a.stuck[classDomain{k.id, key, d}] > 0 })
+				func(d string) bool { return pk.stuck[classDomain{k.id, key, d}] > 0 })
 		})
 		spreads := func(r topologyRule) bool { return r.what == spread && r.required }
-		if !short || !slices.ContainsFunc(k.lastRelaxation().other, spreads) {
-			continue
-		}
-		p, placed := classDomain{kind: k.id}, len(k.pods)-len(a.rest[k.id])
-		if limit, ok := caps[p]; !ok || placed < limit {
-			caps[p] = placed
+		if short && slices.ContainsFunc(k.lastRelaxation().other, spreads) &&
+			ls.lowerCap(classDomain{kind: k.id}, len(k.pods)-len(a.rest[k.id])) {
 			learned = true
 		}
 	}

@@ -75,18 +75,18 @@ func (a *solution) spotUse() spotUsage {
 	return u
 }
 
-// diversifySpot is the attempt again with less in one pool of capacity, where it has more than that pool's share in it:
-// with other types, which may be cheaper than the same type elsewhere. What comes out must place as many pods, and as
-// many of them on spot; else launches finds other zones and types for the nodes that there are.
-func (w *problem) diversifySpot(a *solution, byPriority bool) *solution {
+// diversifySpot is the solution again with less in one pool of capacity, where it has more than that pool's share in
+// it: with other types, which may be cheaper than the same type elsewhere. What comes out must place as many pods, and
+// as many of them on spot; else diversifyLaunches finds other zones and types for the nodes that there are.
+func (w *problem) diversifySpot(a *solution, st strategy) *solution {
 	use := a.spotUse()
 	if !use.anyExceedsShare() {
 		return a
 	}
-	w.ceiling = use.mostInPool()
-	again := w.solve(byPriority, a.by)
-	w.ceiling = 0
-	if again.countWaiting(w.classes.list) > a.countWaiting(w.classes.list) ||
+	st.guide, st.caps, st.spotCeiling = a.strategy.guide, a.strategy.caps, use.mostInPool()
+	again := w.pack(st)
+	again.used.spotCeiling = 0
+	if again.waiting() > a.waiting() ||
 		again.capacityTypePrice(instancetypes.OnDemand) > a.capacityTypePrice(instancetypes.OnDemand) {
 		return a
 	}
@@ -104,23 +104,10 @@ func (a *solution) capacityTypePrice(capacityType string) float64 {
 	return sum
 }
 
-// spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling
-// leave.
-func (a *solution) spotAllowance(o *poolOffering, most int) int {
-	if id, amount := o.slot(); amount > 0 {
-		most = int(min(int64(most), max(0, a.slots[id])/amount))
-	}
-	cpu := o.model.typ.Capacity.CPU
-	if a.w.ceiling == 0 || o.CapacityType != instancetypes.Spot || cpu <= 0 {
-		return most
-	}
-	return int(min(int64(most), max(0, a.w.ceiling-a.spot.byPool[o.Offer])/cpu))
-}
-
 // diversifyLaunches gives nodes of pools of capacity that have more than their share another choice, the cheapest spot
 // offer that there is. A node that has none stays.
-func (a *solution) diversifyLaunches(list []plannedNode) {
-	use := a.w.nodes.standingSpot()
+func (pw *planWriter) diversifyLaunches(list []plannedNode) {
+	use := pw.a.w.nodes.standingSpot()
 	for i := range list {
 		use.add(list[i].choice.Offer, list[i].choice.model.typ.Capacity.CPU, 1)
 	}
@@ -156,18 +143,18 @@ func (a *solution) diversifyLaunches(list []plannedNode) {
 		use.add(x.choice.Offer, x.choice.model.typ.Capacity.CPU, 0)
 	}
 	for i := range list {
-		list[i].keepOut(a)
+		list[i].keepOut(pw)
 	}
 }
 
 // keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where
 // enough others are left, else the zone. Where neither can be missed the choice of EC2 has to do.
-func (x *plannedNode) keepOut(a *solution) {
-	_, enough := a.w.options.priceFlexibility()
+func (x *plannedNode) keepOut(pw *planWriter) {
+	_, enough := pw.a.w.options.priceFlexibility()
 	p := x.bin.offer.model.pool
 	strict := p.minValues() // then every type may be needed
 	if len(x.avoid) > 0 && !strict && len(p.Limited) == 0 {
-		x.replaceTypes(a)
+		x.replaceTypes(pw)
 	}
 	for _, from := range x.avoid {
 		types := slices.DeleteFunc(slices.Clone(x.opts),
@@ -188,13 +175,14 @@ func (x *plannedNode) keepOut(a *solution) {
 }
 
 // replaceTypes puts other types in the place of those that are to be avoided.
-func (x *plannedNode) replaceTypes(a *solution) {
-	all, _ := a.launchOptions(x.bin.offer.model.pool, x.bin.load, true)
+func (x *plannedNode) replaceTypes(pw *planWriter) {
+	p := x.bin.offer.model.pool
+	all, _ := pw.a.w.options.launchOptions(p, pw.used[p.id], x.bin.load, true)
 	others := slices.DeleteFunc(slices.Clone(all), func(o typeOption) bool {
 		return o.model != x.choice.model && slices.ContainsFunc(x.avoid,
 			func(from instancetypes.Offer) bool { return from.Type == o.model.typ.Name })
 	})
-	opts := a.w.options.chooseOptions(others, x.set)
+	opts := pw.a.w.options.chooseOptions(others, x.set)
 	if spotOptions(opts) >= spotOptions(x.opts) &&
 		slices.ContainsFunc(opts, func(o typeOption) bool { return o.model == x.choice.model }) {
 		x.opts = opts

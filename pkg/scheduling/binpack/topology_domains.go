@@ -19,27 +19,49 @@ type podBatch struct {
 	least float64 // the price of its share of a node, of the node where that is lowest
 }
 
-// divideIntoBatches turns the waiting pods of the kinds into lots and ties those to a domain that take part in a
+// domainDivision gives waiting pods the domains in which they are to be packed.
+type domainDivision struct {
+	a   *solution
+	pk  *packing
+	top *topologyCounts
+	// what is there, and what was given so far
+	tally domainCounts
+	given map[classDomain]int
+}
+
+// divideIntoBatches turns the waiting pods of the classes into batches and ties those to a domain that take part in a
 // topology rule. Each pod goes where the rules allow one more, counting everything divided so far, so that what comes
 // out keeps every rule when all of it is placed.
-func (a *solution) divideIntoBatches(now []*podClass) []*podBatch {
+func (pk *packing) divideIntoBatches(now []*podClass) []*podBatch {
+	clear(pk.stuck)
+	for _, k := range now {
+		clear(pk.a.blocked[k.id])
+	}
+	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.w.topology, tally: pk.a.tally.clone(), given: map[classDomain]int{}}
+	out := dd.divideClasses(now)
+	for i, l := range out {
+		l.id = i
+		l.admit = pk.a.w.admissions.pinnedAdmission(l.view.admit, l.pins)
+		l.whole = slices.ContainsFunc(l.view.host,
+			func(r topologyRule) bool { return r.what == follow && r.self && pk.a.total[r.counter] == 0 })
+	}
+	return out
+}
+
+// divideClasses divides all of the classes' pods that find a domain, in the order of their ranks; those that follow
+// others once these have one.
+func (dd *domainDivision) divideClasses(now []*podClass) []*podBatch {
 	sorted := slices.Clone(now)
 	slices.SortStableFunc(sorted, func(x, y *podClass) int {
-		return cmp.Or(cmp.Compare(a.divisionRank(x), a.divisionRank(y)), cmp.Compare(x.id, y.id))
+		return cmp.Or(cmp.Compare(dd.divisionRank(x), dd.divisionRank(y)), cmp.Compare(x.id, y.id))
 	})
-	clear(a.stuck)
-	for _, k := range now {
-		clear(a.blocked[k.id])
-	}
-	t := a.tally.clone()
-	given := map[classDomain]int{}
 	var out []*podBatch
 	for again := true; again; {
 		again = false
 		var waiting []*podClass
 		for _, k := range sorted {
-			lots, placed := a.divideKind(k, t, given)
-			if placed == 0 && a.currentRelaxation(k).placementRank() == rankFollow {
+			lots, placed := dd.divideKind(k)
+			if placed == 0 && dd.pk.currentRelaxation(k).placementRank() == rankFollow {
 				waiting = append(waiting, k) // what it follows may still come
 				continue
 			}
@@ -52,19 +74,13 @@ func (a *solution) divideIntoBatches(now []*podClass) []*podBatch {
 	slices.SortStableFunc(out, func(x, y *podBatch) int {
 		return cmp.Or(cmp.Compare(x.view.kind.id, y.view.kind.id), slices.CompareFunc(x.pins, y.pins, comparePins))
 	})
-	for i, l := range out {
-		l.id = i
-		l.admit = a.w.admissions.pinnedAdmission(l.view.admit, l.pins)
-		l.whole = slices.ContainsFunc(l.view.host,
-			func(r topologyRule) bool { return r.what == follow && r.self && a.total[r.counter] == 0 })
-	}
 	return out
 }
 
 // divisionRank is when the kind is divided, by its rank. Pods without a choice come before those that spread among them
 // or keep away from them, and have one.
-func (a *solution) divisionRank(k *podClass) int {
-	v := a.currentRelaxation(k)
+func (dd *domainDivision) divisionRank(k *podClass) int {
+	v := dd.pk.currentRelaxation(k)
 	if len(v.other) > 0 {
 		if slices.ContainsFunc(v.other, func(r topologyRule) bool { return v.admit.hasSingleValue(r.key) }) {
 			return 2*v.placementRank() - 1
@@ -73,8 +89,8 @@ func (a *solution) divisionRank(k *podClass) int {
 	}
 	tied := func(by func(podCounter) bool) bool {
 		return slices.ContainsFunc(k.matched, func(c int) bool {
-			return by(a.w.topology.counters[c]) &&
-				v.admit.hasSingleValue(a.w.topology.counters[c].key)
+			return by(dd.top.counters[c]) &&
+				v.admit.hasSingleValue(dd.top.counters[c].key)
 		})
 	}
 	switch {
@@ -90,15 +106,13 @@ func comparePins(x, y domainPin) int {
 	return cmp.Or(strings.Compare(x.key, y.key), strings.Compare(x.domain, y.domain))
 }
 
-func (a *solution) currentRelaxation(k *podClass) *relaxedPod { return k.views[a.level[k.id]] }
-
-func (a *solution) divideKind(k *podClass, t domainCounts, given map[classDomain]int) (out []*podBatch, placed int) {
-	v := a.currentRelaxation(k)
-	left := len(a.rest[k.id])
-	if most, ok := a.caps[classDomain{kind: k.id}]; ok {
+func (dd *domainDivision) divideKind(k *podClass) (out []*podBatch, placed int) {
+	v := dd.pk.currentRelaxation(k)
+	left := len(dd.a.rest[k.id])
+	if most, ok := dd.pk.learned.caps[classDomain{kind: k.id}]; ok {
 		left = min(left, max(0, most-len(k.pods)+left))
 	}
-	out = a.splitByDomains(v, left, t, given)
+	out = dd.splitByDomains(v, left)
 	for _, l := range out {
 		placed += l.left
 	}
@@ -157,43 +171,43 @@ func onEveryNode(key string) bool {
 }
 
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
-func (a *solution) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
+func (dd *domainDivision) rulesAllowDomain(v *relaxedPod, c domainChoice, d int) bool {
 	for _, i := range v.kind.matched {
-		if a.w.topology.counters[i].key == c.key && c.tally.anti[i][d] > 0 {
+		if dd.top.counters[i].key == c.key && dd.tally.anti[i][d] > 0 {
 			return false
 		}
 	}
 	for _, r := range c.rules {
-		count := c.tally.count[r.counter]
+		count := dd.tally.count[r.counter]
 		switch {
-		case r.what == spread && !a.w.topology.eligibleDomains(r).Admits(count, d),
-			r.what == avoid && count[d]+c.tally.may[r.counter][d] > 0,
+		case r.what == spread && !dd.top.eligibleDomains(r).Admits(count, d),
+			r.what == avoid && count[d]+dd.tally.may[r.counter][d] > 0,
 			r.what == follow && count[d] == 0 && !(r.self && sumCounts(count) == 0):
 			return false
 		}
 	}
 	return !slices.ContainsFunc(v.host, func(r topologyRule) bool {
 		return r.what == follow && !r.self &&
-			!a.affinityPodsInDomain(r, c, d)
+			!dd.affinityPodsInDomain(r, c, d)
 	})
 }
 
 // affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
 // where they go.
-func (a *solution) affinityPodsInDomain(r topologyRule, c domainChoice, d int) bool {
-	name := a.w.topology.domains[c.key][d]
+func (dd *domainDivision) affinityPodsInDomain(r topologyRule, c domainChoice, d int) bool {
+	name := dd.top.domains[c.key][d]
 	tied := false
-	for _, k := range a.w.classes.list {
+	for _, k := range dd.a.w.classes.list {
 		if !slices.Contains(k.matched, r.counter) {
 			continue
 		}
 		p := classDomain{k.id, c.key, name}
-		if a.landed[p]+c.given[p] > 0 {
+		if dd.a.landed[p]+dd.given[p] > 0 {
 			return true
 		}
-		tied = tied || slices.Contains(a.w.topology.keysOf(a.currentRelaxation(k)), c.key)
+		tied = tied || slices.Contains(dd.top.keysOf(dd.pk.currentRelaxation(k)), c.key)
 	}
-	for _, b := range a.bins {
+	for _, b := range dd.a.bins {
 		if b.count[r.counter] > 0 && b.domainOf(c.key) == name {
 			return true
 		}
@@ -211,21 +225,21 @@ func sumCounts(list []int) int {
 
 // minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or
 // reserved capacity has room.
-func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
-	adm := a.w.admissions.pinnedAdmission(v.admit, pins)
+func (pk *packing) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
+	adm := pk.a.w.admissions.pinnedAdmission(v.admit, pins)
 	if len(adm.alternative) == 0 {
 		return noPrice
 	}
-	if price := a.w.catalog.minPriceShare(v, pins); price < noPrice && !a.roomOnly {
+	if price := pk.a.w.catalog.minPriceShare(v, pins); price < noPrice && !pk.roomOnly {
 		return price
 	}
-	for _, b := range a.bins {
+	for _, b := range pk.a.bins {
 		if b.offer == nil && fitCount(v.kind.need, b.room) > 0 && adm.alternativeOn(b) >= 0 &&
-			a.w.topology.maxPodsByHostRules(v, a.siteOf(b)) > 0 {
+			pk.a.w.topology.maxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
 	}
-	if a.slotsFor(v, pins) > 0 {
+	if pk.slotsFor(v, pins) > 0 {
 		return 0
 	}
 	return noPrice
@@ -233,13 +247,13 @@ func (a *solution) minPriceToReach(v *relaxedPod, pins []domainPin) float64 {
 
 // roomIn is how many pods of the lot the hosts of each domain of the key could take, were they alone; more than there
 // are do not count.
-func (a *solution) roomIn(l *podBatch, key string) []int {
-	out := make([]int, len(a.w.topology.domains[key]))
-	for _, b := range a.bins {
+func (dd *domainDivision) roomIn(l *podBatch, key string) []int {
+	out := make([]int, len(dd.top.domains[key]))
+	for _, b := range dd.a.bins {
 		if b.offer != nil {
 			continue
 		}
-		d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]
+		d, ok := dd.top.domainIDs[key][b.domainOf(key)]
 		if !ok || out[d] >= l.left {
 			continue
 		}
@@ -248,15 +262,15 @@ func (a *solution) roomIn(l *podBatch, key string) []int {
 			l.view.admit.alternativeOn(b) < 0 {
 			continue
 		}
-		out[d] = min(out[d]+min(n, a.w.topology.maxPodsByHostRules(l.view, a.siteOf(b))), l.left)
+		out[d] = min(out[d]+min(n, dd.top.maxPodsByHostRules(l.view, dd.a.siteOf(b))), l.left)
 	}
 	return out
 }
 
 // whyDivided explains why no domain of the key takes one more pod of the view.
-func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
+func (dd *domainDivision) whyDivided(v *relaxedPod, c domainChoice) string {
 	var can []string
-	for d, name := range a.w.topology.domains[c.key] {
+	for d, name := range dd.top.domains[c.key] {
 		if c.open[d] < noPrice {
 			can = append(can, name)
 		}
@@ -270,7 +284,7 @@ func (a *solution) whyDivided(v *relaxedPod, c domainChoice) string {
 			words = append(words, "pod anti-affinity")
 		case follow:
 			words = append(words, "pod affinity")
-			if sumCounts(c.tally.count[r.counter]) == 0 && !r.self {
+			if sumCounts(dd.tally.count[r.counter]) == 0 && !r.self {
 				return "pod affinity over " + c.key +
 					": none of the pods that it has to be near runs or has found a place"
 			}

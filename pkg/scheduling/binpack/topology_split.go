@@ -7,13 +7,11 @@ import (
 
 // podSplit divides the pods of a view over the domains of all keys that concern it.
 type podSplit struct {
-	a     *solution
-	view  *relaxedPod
-	keys  []string
-	tally domainCounts
-	given map[classDomain]int
-	left  int    // pods without a domain
-	why   string // the next of them has none
+	dd   *domainDivision
+	view *relaxedPod
+	keys []string
+	left int    // pods without a domain
+	why  string // the next of them has none
 }
 
 // splitPart is the pods that are tied to the same domains of the first keys.
@@ -28,17 +26,17 @@ type splitPart struct {
 
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
 // where the rules over every key let it, so that the pods could come in that very order.
-func (a *solution) splitByDomains(v *relaxedPod, pods int, t domainCounts, given map[classDomain]int) []*podBatch {
-	s := &podSplit{a: a, view: v, keys: a.w.topology.keysOf(v), tally: t, given: given, left: pods}
+func (dd *domainDivision) splitByDomains(v *relaxedPod, pods int) []*podBatch {
+	s := &podSplit{dd: dd, view: v, keys: dd.top.keysOf(v), left: pods}
 	if len(s.keys) > 0 {
-		a.w.faults.planted(StageDomains, v.kind, nil)
+		dd.a.w.faults.planted(StageDomains, v.kind, nil)
 	}
 	all := &splitPart{}
 	for s.left > 0 && s.giveDomains(all) {
 		s.left, s.why = s.left-1, ""
 	}
 	if s.left > 0 {
-		a.blocked[v.kind.id][s.why] = true
+		dd.a.blocked[v.kind.id][s.why] = true
 	}
 	return all.batches(v)
 }
@@ -60,16 +58,16 @@ func (s *podSplit) giveDomains(p *splitPart) bool {
 		}
 	}()
 	for {
-		d := s.a.chooseDomain(s.view, *c)
+		d := s.dd.chooseDomain(s.view, *c)
 		if p.away < noPrice && (d < 0 || p.away < c.open[d]) && s.giveDomains(p.outside) {
 			return true
 		}
 		if d < 0 {
-			s.why = cmp.Or(s.why, s.a.whyDivided(s.view, *c)) // what comes first is the nearest to a place
+			s.why = cmp.Or(s.why, s.dd.whyDivided(s.view, *c)) // what comes first is the nearest to a place
 			return false
 		}
 		if p.parts[d] == nil {
-			p.parts[d] = &splitPart{pins: append(slices.Clone(p.pins), domainPin{c.key, s.a.w.topology.domains[c.key][d]})}
+			p.parts[d] = &splitPart{pins: append(slices.Clone(p.pins), domainPin{c.key, s.dd.top.domains[c.key][d]})}
 		}
 		if s.giveDomains(p.parts[d]) {
 			s.count(c, d)
@@ -87,11 +85,10 @@ func (s *podSplit) ask(p *splitPart) {
 	}
 	key := s.keys[len(p.pins)]
 	rules := s.view.rulesFor(key)
-	c := s.a.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
-	c.tally, c.given = s.tally, s.given
-	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.a.w.topology.domains[key]))
+	c := s.dd.choiceOf(&podBatch{view: s.view, pins: p.pins, left: s.left}, key, rules)
+	p.choice, p.away, p.parts = &c, noPrice, make([]*splitPart, len(s.dd.top.domains[key]))
 	if outside := append(slices.Clone(p.pins), domainPin{key, ""}); len(rules) == 0 && !onEveryNode(key) {
-		p.away, p.outside = s.a.minPriceToReach(s.view, outside), &splitPart{pins: outside}
+		p.away, p.outside = s.dd.pk.minPriceToReach(s.view, outside), &splitPart{pins: outside}
 	}
 }
 
@@ -100,18 +97,18 @@ func (s *podSplit) count(c *domainChoice, d int) {
 	k := s.view.kind
 	c.room[d]--
 	c.most[d]--
-	s.given[classDomain{k.id, c.key, s.a.w.topology.domains[c.key][d]}]++
+	s.dd.given[classDomain{k.id, c.key, s.dd.top.domains[c.key][d]}]++
 	for _, i := range k.matched {
-		if s.a.w.topology.counters[i].key == c.key {
-			s.tally.count[i][d]++
+		if s.dd.top.counters[i].key == c.key {
+			s.dd.tally.count[i][d]++
 		}
 	}
 	for _, r := range c.rules {
 		switch {
 		case r.what == avoid && r.required:
-			s.tally.anti[r.counter][d]++
+			s.dd.tally.anti[r.counter][d]++
 		case r.what == spread && r.required:
-			s.tally.even[r.counter][d]++
+			s.dd.tally.even[r.counter][d]++
 		}
 	}
 }

@@ -10,12 +10,12 @@ import (
 // ensureEveryCombinationFits makes sure that a claim allows no mix of its types, zones and capacity types that does not
 // hold its pods. A claim lists the three apart, so every mix is allowed, and where a DaemonSet runs in some zones only,
 // a type may be too small in those. The zone goes first, then the capacity type, then the type; what was chosen stays.
-func (x *plannedNode) ensureEveryCombinationFits(a *solution) {
+func (x *plannedNode) ensureEveryCombinationFits(f *optionFinder) {
 	if x.bin.offer.Limited() || !slices.ContainsFunc(x.opts,
 		func(o typeOption) bool { return o.model.differsByOffer() }) {
 		return
 	}
-	used, ports := a.w.options.sumLoads(x.bin.load)
+	used, ports := f.sumLoads(x.bin.load)
 	keep := func(ok func(*poolOffering) bool) {
 		var out []typeOption
 		for _, opt := range x.opts {

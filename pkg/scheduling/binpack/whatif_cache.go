@@ -89,7 +89,7 @@ func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
 	if len(st.from.catalog.pools) > st.from.catalog.few { // which of so many pools are looked at depends on the pods that wait
 		return PodsFrom(s, st.sells)
 	}
-	return planFor(st.problemOf(s))
+	return st.problemOf(s).solve()
 }
 
 // CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
