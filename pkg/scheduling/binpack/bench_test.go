@@ -188,7 +188,7 @@ func BenchmarkSearch(b *testing.B) {
 		w := newProblem(s, sells)
 		a := w.packByPrices(w.plainStrategy())
 		b.StartTimer()
-		a.improveByLocalSearch(200)
+		improveByLocalSearch(a, 200)
 	}
 }
 

@@ -11,24 +11,19 @@ import (
 	"joiner/pkg/model/requirements"
 )
 
+// Defaults of the rules about price.
+const (
+	defaultNodeCost    = 0.0002
+	defaultPriceMargin = 1.2
+	defaultSpotTypes   = 15
+)
+
 // typeOption is a model that can take the place of the one a node was opened with, by its cheapest offer.
 type typeOption struct {
 	model  *poolInstanceType
 	offers []*poolOffering
 	best   *poolOffering
 	spot   bool
-}
-
-// loadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were
-// asked for.
-type loadRequirements struct {
-	id    string
-	set   requirements.Set
-	pool  *pool
-	loads []podLoad
-	joint []requirements.Requirement // what one alone may leave room for, and all together not
-	// by place of the model among those for sale; nil until asked, without offers when it cannot be
-	options []*typeOption
 }
 
 // optionFinder tells what may stand in for the offer of a new node.
@@ -38,6 +33,37 @@ type optionFinder struct {
 	known map[string]*loadRequirements
 	asked []int32 // of the loads asked about last
 	last  lastOptions
+}
+
+// launchOptions lists the models of the pool that can hold the loads as things are sold now, cheapest first, where the
+// pool has that in use. The list may end where the rest is so dear that no launch names it, unless all are asked for.
+func (f *optionFinder) launchOptions(p *pool, inUse poolUsage, loads []podLoad, all bool) ([]typeOption,
+	requirements.Set) {
+	h := f.requirementsOf(p, loads)
+	used, ports := f.sumLoads(loads)
+	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
+	if alone && f.last.id == h.id && f.last.all == all && slices.Equal(f.last.used, used) {
+		return f.last.options, h.set
+	}
+	var out []typeOption
+	e := f.optionLimitFor(h.set)
+	for i, m := range p.forSale { // by the cheapest offer that each has
+		if !all && e.reachedAt(out, m.sale[0].Price) {
+			break
+		}
+		if !m.hasRoomFor(used) {
+			continue
+		}
+		opt, ok := h.optionFor(i).holding(used, ports)
+		if ok && len(p.exceededLimits(inUse, m.typ.Capacity)) == 0 {
+			out = append(out, opt)
+		}
+	}
+	slices.SortFunc(out, compareOptionPrice)
+	if alone {
+		f.last = lastOptions{h.id, all, used, out}
+	}
+	return out, h.set
 }
 
 // requirementsOf tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each
@@ -78,35 +104,34 @@ func (f *optionFinder) requirementsOf(p *pool, loads []podLoad) *loadRequirement
 	return h
 }
 
-// launchOptions lists the models of the pool that can hold the loads as things are sold now, cheapest first, where the
-// pool has that in use. The list may end where the rest is so dear that no launch names it, unless all are asked for.
-func (f *optionFinder) launchOptions(p *pool, inUse poolUsage, loads []podLoad, all bool) ([]typeOption,
-	requirements.Set) {
-	h := f.requirementsOf(p, loads)
-	used, ports := f.sumLoads(loads)
-	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
-	if alone && f.last.id == h.id && f.last.all == all && slices.Equal(f.last.used, used) {
-		return f.last.options, h.set
-	}
-	var out []typeOption
-	e := f.optionLimitFor(h.set)
-	for i, m := range p.forSale { // by the cheapest offer that each has
-		if !all && e.reachedAt(out, m.sale[0].Price) {
-			break
+// loadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were
+// asked for.
+type loadRequirements struct {
+	id    string
+	set   requirements.Set
+	pool  *pool
+	loads []podLoad
+	joint []requirements.Requirement // what one alone may leave room for, and all together not
+	// by place of the model among those for sale; nil until asked, without offers when it cannot be
+	options []*typeOption
+}
+
+// optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint
+// requirements of all allow.
+func (h *loadRequirements) optionFor(i int) *typeOption {
+	if h.options[i] == nil {
+		m := h.pool.forSale[i]
+		opt := &typeOption{model: m}
+		if m.meetsRequirements(h.joint) {
+			for _, o := range m.sale {
+				if loadsAllowed(h.loads, o) {
+					opt.offers = append(opt.offers, o)
+				}
+			}
 		}
-		if !m.hasRoomFor(used) {
-			continue
-		}
-		opt, ok := h.optionFor(i).holding(used, ports)
-		if ok && len(p.exceededLimits(inUse, m.typ.Capacity)) == 0 {
-			out = append(out, opt)
-		}
+		h.options[i] = opt
 	}
-	slices.SortFunc(out, compareOptionPrice)
-	if alone {
-		f.last = lastOptions{h.id, all, used, out}
-	}
-	return out, h.set
+	return h.options[i]
 }
 
 // holding is the option with those of its offers, cheapest first, that have so much room and the ports free; false when
@@ -134,13 +159,6 @@ type lastOptions struct {
 	options []typeOption
 }
 
-// priceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
-// many types a spot launch names at any price.
-func (f *optionFinder) priceFlexibility() (margin float64, minSpotInstanceTypes int) {
-	return cmp.Or(f.rules.InstanceTypePriceFactor, defaultPriceMargin),
-		cmp.Or(f.rules.MinSpotInstanceTypes, defaultSpotTypes)
-}
-
 func compareOptionPrice(a, b typeOption) int {
 	return cmp.Or(cmp.Compare(a.best.Price, b.best.Price), strings.Compare(a.model.typ.Name, b.model.typ.Name))
 }
@@ -148,56 +166,6 @@ func compareOptionPrice(a, b typeOption) int {
 // hasRoomFor reports whether some node of the model has so much room.
 func (m *poolInstanceType) hasRoomFor(used []int64) bool {
 	return slices.ContainsFunc(m.sale, func(o *poolOffering) bool { return atLeast(o.room, used) })
-}
-
-// optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint
-// requirements of all allow.
-func (h *loadRequirements) optionFor(i int) *typeOption {
-	if h.options[i] == nil {
-		m := h.pool.forSale[i]
-		opt := &typeOption{model: m}
-		if m.meetsRequirements(h.joint) {
-			for _, o := range m.sale {
-				if loadsAllowed(h.loads, o) {
-					opt.offers = append(opt.offers, o)
-				}
-			}
-		}
-		h.options[i] = opt
-	}
-	return h.options[i]
-}
-
-// optionLimit tells when no launch would name any more options.
-type optionLimit struct {
-	margin               float64
-	minSpotInstanceTypes int // to be named at any price
-}
-
-func (f *optionFinder) optionLimitFor(set requirements.Set) optionLimit {
-	margin, minSpotInstanceTypes := f.priceFlexibility()
-	if !set.Has(labelCapacity, instancetypes.Spot) {
-		minSpotInstanceTypes = 0
-	}
-	return optionLimit{margin, minSpotInstanceTypes}
-}
-
-// reachedAt reports whether the options are enough when all others cost the price at least.
-func (e optionLimit) reachedAt(list []typeOption, price float64) bool {
-	if len(list) == 0 {
-		return false
-	}
-	least := list[0].best.Price
-	for _, o := range list {
-		least = min(least, o.best.Price)
-	}
-	n := 0
-	for _, o := range list {
-		if o.best.Price <= min(price, least*e.margin) || o.spot && o.best.Price <= price {
-			n++
-		}
-	}
-	return n >= mostTypes || price > least*e.margin && n >= e.minSpotInstanceTypes
 }
 
 // loadsAllowed reports whether each of the loads may be on a node of the offer.
@@ -219,4 +187,16 @@ func (m *poolInstanceType) meetsRequirements(list []requirements.Requirement) bo
 		}
 	}
 	return true
+}
+
+// sumLoads is what the loads need together, and their host ports.
+func (f *optionFinder) sumLoads(loads []podLoad) (used []int64, ports []cluster.HostPort) {
+	used = make([]int64, len(f.dims))
+	for _, l := range loads {
+		for i, x := range l.view.kind.need {
+			used[i] += x * int64(len(l.pods))
+		}
+		ports = append(ports, l.view.kind.pod.HostPorts...)
+	}
+	return used, ports
 }

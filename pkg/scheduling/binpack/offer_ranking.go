@@ -88,3 +88,48 @@ func (r *shareRanking) offersByUnitPrice(d int) []rankedOffer {
 	}
 	return r.by[d]
 }
+
+// noPrice is the price of what nobody sells, in USD per hour.
+const noPrice = 1e18
+
+// dominantShare is the largest part of any resource of the room that need takes.
+func dominantShare(need, room []int64) float64 {
+	var most float64
+	for i, x := range need {
+		if x > 0 {
+			if room[i] <= 0 {
+				return noPrice
+			}
+			most = max(most, float64(x)/float64(room[i]))
+		}
+	}
+	return most
+}
+
+// minPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
+// offers that are available now.
+func (cat *catalog) minPriceShare(v *relaxedPod, pins []domainPin) float64 {
+	return cat.sale.minShare(cat.admissions.pinnedAdmission(v.admit, pins), v.kind)
+}
+
+// cheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; noPrice for none.
+func (cat *catalog) cheapestNode(v *relaxedPod) float64 {
+	best := noPrice
+	for _, p := range cat.pools {
+		for _, o := range p.sale { // cheapest first
+			if o.Price >= best {
+				break
+			}
+			if fitCount(v.kind.need, o.room) > 0 && v.admit.firstAlternative(o) >= 0 {
+				best = o.Price
+			}
+		}
+	}
+	return best
+}
+
+// forSome reports whether a node for a pod of the view is for sale, or reserved.
+func (cat *catalog) forSome(v *relaxedPod) bool {
+	return cat.minPriceShare(v, nil) < noPrice || slices.ContainsFunc(cat.pools,
+		func(p *pool) bool { return p.reserves(v.kind, v.admit) })
+}

@@ -2,35 +2,6 @@ package binpack
 
 import "slices"
 
-// rememberFailedDomains notes how many pods each domain was given in vain.
-func (pk *packing) rememberFailedDomains(lots []*podBatch) {
-	for _, l := range lots {
-		if l.left == 0 {
-			continue
-		}
-		for _, p := range pk.pinsToBlame(l) {
-			pk.stuck[classDomain{l.view.kind.id, p.key, p.domain}] += l.left
-		}
-	}
-}
-
-// pinsToBlame are the pins of a lot that found no place: those beside which the pods can be in another domain too, all
-// when there is none.
-func (pk *packing) pinsToBlame(l *podBatch) []domainPin {
-	if len(l.pins) < 2 {
-		return l.pins
-	}
-	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
-		return !slices.ContainsFunc(pk.a.w.topology.domains[p.key], func(d string) bool {
-			return d != p.domain && pk.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
-		})
-	})
-	if len(out) == 0 {
-		return l.pins
-	}
-	return out
-}
-
 // lessons are what solutions taught that broke a rule or left pods out: those that come after keep to them.
 type lessons struct {
 	caps   map[classDomain]int  // most pods of a class in a domain
@@ -92,8 +63,8 @@ func (ls *lessons) learnCrowded(a *solution) bool {
 	return learned
 }
 
-// learnTurns lowers how many pods of each class are divided at all, where the class spreads and limits left some of them
-// without the nodes they were to have; false when there is nothing to learn.
+// learnTurns lowers how many pods of each class are divided at all, where the class spreads and limits left some of
+// them without the nodes they were to have; false when there is nothing to learn.
 func (ls *lessons) learnTurns(pk *packing) bool {
 	a, learned := pk.a, false
 	if !a.mayBeLimited() {
@@ -113,10 +84,101 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 	return learned
 }
 
-// lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
-func (a *solution) lacksAffinityPods(b *bin, r topologyRule) bool {
-	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
-	return r.what == follow && r.required && ok && a.tally.count[r.counter][d] == 0
+// noteScattered notes the groups of pods that had to be near each other on one node and were not all placed: another
+// attempt puts each group on its node before anything else. False when there is nothing new to note.
+func (ls *lessons) noteScattered(a *solution) bool {
+	found := false
+	for i, k := range a.w.classes.list {
+		if len(a.rest[i]) == 0 || !a.w.catalog.forSome(k.lastRelaxation()) {
+			continue
+		}
+		for _, r := range k.lastRelaxation().host {
+			if r.what == follow && !ls.groups[r.counter] {
+				ls.groups[r.counter] = true
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// wantFollowed notes for pods that have to be near others and stayed without a place, because no other was where they
+// can be, the cheapest domain in which both can be: another attempt puts one of the others there. False when there is
+// nothing new to note.
+func (ls *lessons) wantFollowed(pk *packing) bool {
+	learned := false
+	for _, k := range pk.a.w.classes.list {
+		if len(pk.a.rest[k.id]) == 0 || k.stays {
+			continue
+		}
+		for _, r := range k.lastRelaxation().other {
+			if r.what != follow || !r.required {
+				continue
+			}
+			if p, ok := ls.meetingPlace(pk, k, r); ok {
+				ls.wanted[p] = true
+				learned = true
+			}
+		}
+	}
+	return learned
+}
+
+// meetingPlace is the cheapest domain that has no pod which the rule of the kind wants near, and could have one, with
+// the kind of that pod; false when there is none but those that are wanted already.
+func (ls *lessons) meetingPlace(pk *packing, k *podClass, r topologyRule) (best classDomain, ok bool) {
+	least := noPrice
+	for d, name := range pk.a.w.topology.domains[r.key] {
+		at := []domainPin{{r.key, name}}
+		if pk.a.tally.count[r.counter][d] > 0 {
+			continue
+		}
+		price := pk.minPriceToReach(k.lastRelaxation(), at)
+		if price >= least {
+			continue
+		}
+		i := slices.IndexFunc(pk.a.w.classes.list, func(o *podClass) bool {
+			return o != k && slices.Contains(o.matched, r.counter) && o.lastRelaxation().placementRank() <= rankFree &&
+				slices.Contains(pk.a.w.topology.keysOf(o.lastRelaxation()), r.key) &&
+				pk.minPriceToReach(o.lastRelaxation(), at) < noPrice
+		})
+		if i < 0 {
+			continue
+		}
+		if p := (classDomain{i, r.key, name}); !ls.wanted[p] {
+			best, least, ok = p, price, true
+		}
+	}
+	return best, ok
+}
+
+// rememberFailedDomains notes how many pods each domain was given in vain.
+func (pk *packing) rememberFailedDomains(lots []*podBatch) {
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		for _, p := range pk.pinsToBlame(l) {
+			pk.stuck[classDomain{l.view.kind.id, p.key, p.domain}] += l.left
+		}
+	}
+}
+
+// pinsToBlame are the pins of a lot that found no place: those beside which the pods can be in another domain too, all
+// when there is none.
+func (pk *packing) pinsToBlame(l *podBatch) []domainPin {
+	if len(l.pins) < 2 {
+		return l.pins
+	}
+	out := slices.DeleteFunc(slices.Clone(l.pins), func(p domainPin) bool {
+		return !slices.ContainsFunc(pk.a.w.topology.domains[p.key], func(d string) bool {
+			return d != p.domain && pk.minPriceToReach(l.view, []domainPin{{p.key, d}}) < noPrice
+		})
+	})
+	if len(out) == 0 {
+		return l.pins
+	}
+	return out
 }
 
 // trimBrokenRules takes pods out of new nodes where a rule would be broken because others stayed without a home.
@@ -159,24 +221,8 @@ func (a *solution) beyond(b *bin, l podLoad, r topologyRule) int {
 	return a.w.topology.eligibleDomains(r).Over(a.tally.count[r.counter], d, 0)
 }
 
-// takeOut takes the last n pods of the bin's load i out of it, and says why.
-func (a *solution) takeOut(b *bin, i, n int, why string) {
-	l := &b.load[i]
-	k := l.view.kind
-	keep := len(l.pods) - n
-	b.paid = 0
-	a.rest[k.id] = append(slices.Clone(a.rest[k.id]), l.pods[keep:]...)
-	for j, x := range k.need {
-		b.room[j] += x * int64(n)
-	}
-	for _, c := range k.matched {
-		key := a.w.topology.counters[c].key
-		if d, ok := a.w.topology.domainIDs[key][b.domainOf(key)]; ok && key != labelHost {
-			a.tally.count[c][d] -= n
-		}
-	}
-	a.blocked[k.id][why] = true
-	if l.pods = l.pods[:keep]; keep == 0 {
-		b.load = slices.Delete(b.load, i, i+1)
-	}
+// lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
+func (a *solution) lacksAffinityPods(b *bin, r topologyRule) bool {
+	d, ok := a.w.topology.domainIDs[r.key][b.domainOf(r.key)]
+	return r.what == follow && r.required && ok && a.tally.count[r.counter][d] == 0
 }

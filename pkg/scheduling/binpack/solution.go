@@ -3,6 +3,9 @@ package binpack
 import (
 	"maps"
 	"slices"
+
+	"joiner/pkg/model/instancetypes"
+	"joiner/pkg/model/resources"
 )
 
 // solution is a place for pods: who goes where, what pools use then, and who is left.
@@ -69,7 +72,8 @@ func (a *solution) countWaiting(list []*podClass) int {
 
 // isShort reports whether pods stayed without a home that some pool or host could have taken.
 func (a *solution) isShort() bool {
-	return slices.ContainsFunc(a.w.classes.list, func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
+	return slices.ContainsFunc(a.w.classes.list,
+		func(k *podClass) bool { return len(a.rest[k.id]) > 0 && a.couldHold(k) })
 }
 
 // couldHold reports whether some pool or host could take a pod of the kind, were there no others.
@@ -109,13 +113,6 @@ func (a *solution) newNodePrice() float64 {
 	return sum
 }
 
-// sameContents reports whether two new nodes are alike but for the names of their pods.
-func (b *bin) sameContents(o *bin) bool {
-	return b.offer == o.offer && slices.EqualFunc(b.load, o.load, func(x, y podLoad) bool {
-		return x.view == y.view && x.admit == y.admit && x.alt == y.alt && len(x.pods) == len(y.pods)
-	})
-}
-
 // priceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.
 func (a *solution) priceOf(b *bin) float64 {
 	if b.paid > 0 {
@@ -140,4 +137,48 @@ func (a *solution) priceOf(b *bin) float64 {
 	}
 	b.paid = price
 	return price
+}
+
+// usage is what a solution uses of what there is a limit for.
+type usage struct {
+	pools  []poolUsage      // by pool
+	slots  map[string]int64 // left in capacity reservations and commitments, by their ids
+	opened int              // new nodes
+	most   int              // of them in one pass, 0 for no limit
+
+	spotCeiling int64 // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	spot        spotUsage
+}
+
+// standingUsage is what nodes use that exist or are on their way.
+func (w *problem) standingUsage(spotCeiling int64) usage {
+	u := usage{slots: w.reservationSlots(), most: w.s.Rules.MaxClaims, spotCeiling: spotCeiling}
+	for _, p := range w.catalog.pools {
+		u.pools = append(u.pools, p.used)
+	}
+	if spotCeiling > 0 {
+		u.spot = w.nodes.standingSpot()
+	}
+	return u
+}
+
+// atMost reports whether the pass may make no more nodes.
+func (u *usage) atMost() bool { return u.most > 0 && u.opened >= u.most }
+
+// exceedsLimits reports whether one more node of this capacity would break a limit of the pool.
+func (u *usage) exceedsLimits(p *pool, capacity resources.List) bool {
+	return len(p.exceededLimits(u.pools[p.id], capacity)) > 0
+}
+
+// spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling
+// leave.
+func (u *usage) spotAllowance(o *poolOffering, most int) int {
+	if id, amount := o.slot(); amount > 0 {
+		most = int(min(int64(most), max(0, u.slots[id])/amount))
+	}
+	cpu := o.model.typ.Capacity.CPU
+	if u.spotCeiling == 0 || o.CapacityType != instancetypes.Spot || cpu <= 0 {
+		return most
+	}
+	return int(min(int64(most), max(0, u.spotCeiling-u.spot.byPool[o.Offer])/cpu))
 }

@@ -1,0 +1,125 @@
+package binpack
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"joiner/pkg/model/instancetypes"
+)
+
+// dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
+const dear = 1e6
+
+// openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
+// those that would save most.
+func (op *nodeOpener) openReserved(pools []*pool, lots []*podBatch) {
+	var offers []*poolOffering
+	for _, p := range pools {
+		if p.mayBeOneType {
+			offers = append(offers, p.reserved...)
+		}
+	}
+	if len(offers) == 0 {
+		return
+	}
+	for _, l := range lots {
+		if l.value = op.a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
+			l.value = dear
+		}
+	}
+	for !op.a.used.atMost() {
+		var best *candidate
+		var takes []batchTake
+		most := 0.0
+		for i, o := range offers {
+			p := o.model.pool
+			if op.a.used.spotAllowance(o, 1) == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+				continue
+			}
+			c := op.newCandidate(i, o, lots)
+			if t, value := op.fillNode(c); value > most {
+				best, takes, most = c, t, value
+			}
+		}
+		if best == nil {
+			return
+		}
+		if n, _ := op.a.openCopies(best.offer, takes, math.MaxInt32); n == 0 {
+			return
+		}
+	}
+}
+
+// openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of
+// the pools: each time those that save most for what they would cost on demand.
+func (op *nodeOpener) openPaid(pools []*pool, lots []*podBatch) {
+	if !slices.ContainsFunc(pools, func(p *pool) bool { return len(p.paid) > 0 && !p.minValues() }) {
+		return
+	}
+	for _, l := range lots {
+		if l.value = op.a.w.catalog.minPriceShare(l.view, l.pins); l.value >= noPrice {
+			l.value = 0 // only what is to be had without a commitment as well
+		}
+	}
+	offers := op.paidOffers(pools, lots)
+	for !op.a.used.atMost() {
+		var best *candidate
+		var takes []batchTake
+		most, draw := 0.0, instancetypes.CommitmentDraw{}
+		for i, o := range offers {
+			p := o.model.pool
+			d, n := o.coveringCommitment(op.a.used.slots)
+			if n == 0 || op.a.used.exceedsLimits(p, o.model.typ.Capacity) {
+				continue
+			}
+			c := op.newCandidate(i, o, lots)
+			if t, value := op.fillNode(c); value > o.Price && value/o.Price > most { // an overlay may have made it dear
+				best, takes, most, draw = c, t, value/o.Price, d
+			}
+		}
+		if best == nil {
+			return
+		}
+		o := *best.offer
+		o.Paid = []instancetypes.CommitmentDraw{draw}
+		if n, _ := op.a.openCopies(&o, takes, math.MaxInt32); n == 0 {
+			return
+		}
+	}
+}
+
+// paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
+func (op *nodeOpener) paidOffers(pools []*pool, lots []*podBatch) []*poolOffering {
+	asks := waitingAdmissions(lots)
+	var out []*poolOffering
+	for _, p := range pools {
+		if p.minValues() { // a commitment is looked at for one type at a time
+			continue
+		}
+		groups := map[string][]*poolOffering{}
+		var order []string
+		for _, o := range p.paid {
+			id := commitmentIDs(o)
+			if groups[id] == nil {
+				order = append(order, id)
+			}
+			groups[id] = append(groups[id], o)
+		}
+		for _, id := range order {
+			for _, e := range filterUndominated(byPrice(groups[id]), p.concernedAdmissions(asks)) {
+				out = append(out, e.offer)
+			}
+		}
+	}
+	return out
+}
+
+// commitmentIDs are the ids of those that cover the offer.
+func commitmentIDs(o *poolOffering) string {
+	var ids []string
+	for _, d := range o.Paid {
+		ids = append(ids, d.Commitment)
+	}
+	return strings.Join(ids, " ")
+}

@@ -1,0 +1,131 @@
+package binpack
+
+import (
+	"slices"
+
+	"joiner/pkg/model/resources"
+)
+
+// openAll makes new nodes for the lots, of the heaviest pools that take them.
+func (op *nodeOpener) openAll(lots []*podBatch) {
+	op.openHomes(lots)
+	var whole []*podBatch
+	for _, l := range lots {
+		if l.left > 0 && l.whole && l.view == l.view.kind.lastRelaxation() {
+			whole = append(whole, l)
+		}
+	}
+	for _, pools := range op.a.w.catalog.byWeight().pools {
+		op.openIn(pools, lots)
+	}
+	// else the next pass may have a node for all
+	if !op.a.used.atMost() && slices.ContainsFunc(whole, func(l *podBatch) bool { return l.left > 0 }) {
+		op.placePartly(whole)
+	}
+}
+
+// placePartly places what can be of lots that found no node for all their pods together, where nothing is for sale: in
+// reservations, and on nodes that there are.
+func (op *nodeOpener) placePartly(lots []*podBatch) {
+	loosenBatches(lots)
+	for _, pools := range op.a.w.catalog.byWeight().pools {
+		op.openReserved(pools, lots)
+	}
+	for _, l := range lots {
+		if b := op.roomiestBin(l); b != nil {
+			op.a.fillBins([]*bin{b}, []*podBatch{l})
+		}
+	}
+	op.a.fillBins(op.a.bins, lots)
+}
+
+// roomiestBin is the node, there or new, that takes the most pods of the lot; nil when none takes any.
+func (op *nodeOpener) roomiestBin(l *podBatch) *bin {
+	var best *bin
+	most := 0
+	for _, b := range op.a.bins {
+		n := min(l.left, fitCount(l.view.kind.need, b.room), op.a.w.topology.maxPodsByHostRules(l.view, op.a.siteOf(b)))
+		if n > most && op.a.alternativeFor(l, b) >= 0 {
+			best, most = b, n
+		}
+	}
+	return best
+}
+
+// openHomes makes the nodes first that light pools have to bring, because no heavier one sells any for those pods, and
+// gives what room they leave to pods of heavier pools. A node that is opened anyway comes before one more, whatever the
+// weight. Where heavier pools may come to their limits it waits: what they leave over is packed better together with
+// those pods.
+func (op *nodeOpener) openHomes(lots []*podBatch) {
+	all := op.a.w.catalog.byWeight()
+	if len(all.pools) < 2 {
+		return
+	}
+	at := make([][]*podBatch, len(all.pools))
+	some := 0
+	for _, l := range lots {
+		if l.left == 0 {
+			continue
+		}
+		if i := op.a.w.catalog.heaviestTier(l); i >= 0 {
+			if len(at[i]) == 0 {
+				some++
+			}
+			at[i] = append(at[i], l)
+		}
+	}
+	if some < 2 {
+		return
+	}
+	lightest := len(at) - 1
+	for len(at[lightest]) == 0 {
+		lightest--
+	}
+	for i := range lightest {
+		if !op.limitsLeaveRoom(all.pools[i], at[i]) {
+			return
+		}
+	}
+	for i := lightest; i > 0; i-- {
+		var guests []*podBatch
+		for _, l := range slices.Concat(at[:i]...) {
+			if all.tierSells(i, l.admit, l.view.kind) {
+				guests = append(guests, l)
+			}
+		}
+		if len(guests) == 0 {
+			continue
+		}
+		before := len(op.a.bins)
+		op.openIn(all.pools[i], at[i])
+		op.a.fillBins(op.a.bins[before:], guests)
+	}
+}
+
+// limitsLeaveRoom reports whether the limits of the pools leave room for twice what the lots ask for, in each pool.
+func (op *nodeOpener) limitsLeaveRoom(pools []*pool, lots []*podBatch) bool {
+	var all resources.List
+	for _, l := range lots {
+		all = all.Add(l.view.kind.pod.Need.Times(2 * int64(l.left)))
+	}
+	return !slices.ContainsFunc(pools, func(p *pool) bool {
+		return slices.Contains(p.Limited, limitNodes) || p.limitsPrice() ||
+			op.a.used.exceedsLimits(p, all)
+	})
+}
+
+// openIn makes new nodes in pools of one weight.
+func (op *nodeOpener) openIn(pools []*pool, lots []*podBatch) {
+	if !slices.ContainsFunc(lots, func(l *podBatch) bool { return l.left > 0 }) {
+		return
+	}
+	op.openReserved(pools, lots)
+	op.openPaid(pools, lots)
+	if op.a.strategy.guide == byLinearProgram {
+		op.openFleet(pools, lots)
+	}
+	for op.a.strategy.guide != byCostShare && op.openByPrices(pools, lots) {
+	}
+	for op.openTier(pools, lots) {
+	}
+}
