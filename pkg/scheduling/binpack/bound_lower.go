@@ -7,7 +7,7 @@ import (
 	"joiner/pkg/scheduling/lowerbound"
 )
 
-// lowerBound is what any plan costs at least that gives a place to all pods that the attempt gives one, new nodes
+// lowerBound is what any plan costs at least that gives a place to all pods that the solution gives one, new nodes
 // priced by their cheapest offer: the more of what two proofs say. Neither knows of limits or weights of pools, which
 // can only make plans dearer.
 func (a *solution) lowerBound() float64 {

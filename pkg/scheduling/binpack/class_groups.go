@@ -69,7 +69,7 @@ func (cs *podClasses) measureNeeds(dims resourceDims) {
 // podClass is a set of pods that no rule can tell apart.
 type podClass struct {
 	id      int
-	text    string        // what rules may look at, see signer
+	text    string        // what rules may look at, see signatureWriter
 	pod     cluster.Pod   // any one of them
 	pods    []string      // namespace/name, oldest first
 	need    []int64       // by dimension

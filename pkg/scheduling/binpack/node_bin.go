@@ -26,14 +26,14 @@ type bin struct {
 	ports  []cluster.HostPort
 	wanted []string // pods a claim was made for
 
-	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among the world's
+	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among all
 	daemons []int
 	disks   attachableVolumes // volumes of a host
 	load    []podLoad
 	paid    float64 // what priceOf found, 0 when it has to look again
 }
 
-// podLoad is what an attempt put into a bin: some pods of one view.
+// podLoad is what a solution put into a bin: some pods of one view.
 type podLoad struct {
 	view    *relaxedPod
 	pins    []domainPin

@@ -75,7 +75,7 @@ func (a *nodeAdmission) firstAlternative(o *poolOffering) int {
 	return -1
 }
 
-// firstAlternativeOn is check for a node whose open labels are limited by its pods already.
+// firstAlternativeOn is firstAlternative for a node whose open labels are limited by its pods already.
 func (a *nodeAdmission) firstAlternativeOn(o *poolOffering, open requirements.Set) int {
 	first := a.firstAlternative(o)
 	if first < 0 || open.Len() == 0 {

@@ -27,7 +27,7 @@ func (as *admissions) addDaemons(list []cluster.Pod) {
 // either keeps them apart. A new node has its DaemonSets' pods as soon as it takes any, so the pod cannot be on one
 // that runs the DaemonSet.
 type exclusion struct {
-	daemon int // place among the world's
+	daemon int // place among all
 	key    string
 }
 

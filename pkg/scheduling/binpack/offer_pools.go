@@ -32,7 +32,7 @@ type pool struct {
 	mayBeOneType bool
 	inflexible   bool // its minValues ask for more values than all its types have
 
-	some    undominatedOffers // see cull
+	some    undominatedOffers // see cullOffers
 	largest resources.List    // what any node takes of the limits at most, where there are any
 }
 
@@ -61,7 +61,7 @@ type poolOffering struct {
 	list    resources.List // of the daemons that it would run
 	room    []int64        // allocatable less the daemons
 	ports   []cluster.HostPort
-	daemons []int // that nodes of it run, by place among the world's
+	daemons []int // that nodes of it run, by place among all
 }
 
 // readRequirements finds what the pool asks of its nodes, and which labels it leaves to pods.

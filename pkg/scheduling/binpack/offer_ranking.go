@@ -41,7 +41,7 @@ func (r *shareRanking) minShare(admit *nodeAdmission, k *podClass) float64 {
 	return p
 }
 
-// minShareOf is least for a pod that needs as much as the vector says.
+// minShareOf is minShare for a pod that needs as much as the vector says.
 func (r *shareRanking) minShareOf(admit *nodeAdmission, needs []int64) float64 {
 	var list []rankedOffer
 	need, from := int64(0), -1.0

@@ -51,7 +51,7 @@ func (cat *catalog) heaviestTier(l *podBatch) int {
 	return -1
 }
 
-// homeIn is home for a view that is tied to domains, 0 where all pools weigh the same.
+// homeIn is heaviestTier for a view that is tied to domains, 0 where all pools weigh the same.
 func (cat *catalog) homeIn(v *relaxedPod, pins []domainPin) int {
 	if len(cat.byWeight().pools) < 2 {
 		return 0

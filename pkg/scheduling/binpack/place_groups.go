@@ -18,7 +18,7 @@ type groupPlacer struct {
 	pk *packing
 }
 
-// placeScattered places the groups that an earlier attempt scattered: everybody on one node where all follow each
+// placeScattered places the groups that an earlier solution scattered: everybody on one node where all follow each
 // other, else as many nodes as it takes, each with one pod that is followed and its part of those that follow.
 func (gp *groupPlacer) placeScattered(now []*podClass, lots []*podBatch) {
 	counters := make([]int, 0, len(gp.pk.learned.groups))
@@ -168,7 +168,7 @@ func (gp *groupPlacer) hold(now []*podClass, p affinityGroup, counter int) {
 	}
 }
 
-// gathers reports whether pods of the view were scattered by an earlier attempt.
+// gathers reports whether pods of the view were scattered by an earlier solution.
 func (pk *packing) gathers(v *relaxedPod) bool {
 	return slices.ContainsFunc(v.host,
 		func(r topologyRule) bool { return r.what == follow && pk.learned.groups[r.counter] })

@@ -85,7 +85,7 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 }
 
 // noteScattered notes the groups of pods that had to be near each other on one node and were not all placed: another
-// attempt puts each group on its node before anything else. False when there is nothing new to note.
+// solution puts each group on its node before anything else. False when there is nothing new to note.
 func (ls *lessons) noteScattered(a *solution) bool {
 	found := false
 	for i, k := range a.w.classes.list {
@@ -103,7 +103,7 @@ func (ls *lessons) noteScattered(a *solution) bool {
 }
 
 // wantFollowed notes for pods that have to be near others and stayed without a place, because no other was where they
-// can be, the cheapest domain in which both can be: another attempt puts one of the others there. False when there is
+// can be, the cheapest domain in which both can be: another solution puts one of the others there. False when there is
 // nothing new to note.
 func (ls *lessons) wantFollowed(pk *packing) bool {
 	learned := false

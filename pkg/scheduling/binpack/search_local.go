@@ -19,7 +19,7 @@ const (
 
 // localSearch makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods
 // anew by the same exact rules, and keeps that only where it costs less. Pods stay in the domains (zones, say) that
-// they were given, so rules that count by domain hold all the time. What it does depends on nothing but the attempt,
+// they were given, so rules that count by domain hold all the time. What it does depends on nothing but the solution,
 // and it counts in steps.
 type localSearch struct {
 	a       *solution

@@ -44,7 +44,7 @@ func (u spotUsage) anyExceedsShare() bool {
 	return false
 }
 
-// spotUse is the spot capacity once the attempt's new nodes are there, each as the offer it was opened with.
+// spotUse is the spot capacity once the solution's new nodes are there, each as the offer it was opened with.
 func (a *solution) spotUse() spotUsage {
 	u := a.w.nodes.standingSpot()
 	for _, b := range a.bins {

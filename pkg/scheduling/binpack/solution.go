@@ -43,7 +43,7 @@ func (a *solution) placesMoreOrCostsLess(other *solution) bool {
 	return n < m || n == m && a.totalCost() < other.totalCost()*(1-1e-9)
 }
 
-// leavesFewer reports whether the attempt has a place for more pods than the other, of the highest priority in which
+// leavesFewer reports whether the solution has a place for more pods than the other, of the highest priority in which
 // they differ.
 func (a *solution) leavesFewer(other *solution) bool {
 	byPriority := map[int32]int{}

@@ -53,7 +53,7 @@ func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
 	return w
 }
 
-// asksOf are the admissions for which the pods of the other world may ask this one.
+// asksOf are the admissions for which the pods of the other problem may ask this one.
 func (w *problem) asksOf(other *problem) []*nodeAdmission {
 	var asks []*nodeAdmission
 	softTaint := hasSoftTaints(other.s)
@@ -186,7 +186,7 @@ type cachedPrices struct {
 	usd        []float64 // by kind: of one pod
 }
 
-// pricesFor reports whether it is about as many pods of the same kinds as the world's.
+// pricesFor reports whether it is about as many pods of the same kinds as the problem's.
 func (x cachedPrices) pricesFor(w *problem) bool {
 	return len(x.kinds) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
 		slices.EqualFunc(x.kinds, w.classes.list, func(a, b *podClass) bool {
